@@ -35,6 +35,7 @@ sol! {
         function eip712Domain() returns (bytes1 fields, string name, string version, uint256 chainId, address verifyingContract, bytes32 salt, uint256[] extensions);
         function balanceOf(address owner);
         function allowance(address owner, address spender);
+        function transfer(address to, uint256 amount);
 
         event Initiated(bytes32 indexed orderId, bytes32 indexed secretHash, uint256 indexed amount);
         event Redeemed(bytes32 indexed orderId, bytes32 indexed secretHash, bytes secret);
@@ -384,6 +385,12 @@ pub fn balance_call(owner: Address) -> Vec<u8> {
 #[must_use]
 pub fn allowance_call(owner: Address, spender: Address) -> Vec<u8> {
     Views::allowanceCall { owner, spender }.abi_encode()
+}
+
+/// Returns the calldata of `transfer(address,uint256)` with an amount of 0.
+#[must_use]
+pub fn empty_transfer_call(to: Address) -> Vec<u8> {
+    Views::transferCall { to, amount: U256::ZERO }.abi_encode()
 }
 
 /// Returns the storage slots of an order in a contract of version 3, in the order of the words of [`Layout::V3`].

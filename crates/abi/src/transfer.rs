@@ -3,7 +3,7 @@
 
 use alloy_primitives::{Address, U256};
 use countersign_core::reader::{check_allowance, check_balance};
-use countersign_core::{Code, Refusal};
+use countersign_core::{Code, Refusal, text};
 
 use crate::read::Transfer;
 use crate::rules::AddressCodec;
@@ -48,6 +48,24 @@ impl Expected {
     pub fn check_funds(&self, has: U256, allowance: U256) -> Result<(), Refusal> {
         check_balance("/token", "of the token", self.amount, has)?;
         if self.approves { Ok(()) } else { check_allowance(self.amount, allowance) }
+    }
+}
+
+/// Requires that a token lets the HTLC pay out: a token that has frozen the HTLC may still take a payment to it.
+///
+/// Both arguments are the outcomes of a transfer of nothing, by the HTLC to the sender and the other way round: the reason if it fails.
+/// If both fail, the token refuses empty transfers, or the sender is frozen, which the simulation of the payment shows.
+///
+/// # Errors
+///
+/// [`Code::SimulationReverted`] at `/token`.
+pub fn check_payout(by_htlc: Option<String>, by_sender: Option<String>) -> Result<(), Refusal> {
+    match (by_htlc, by_sender) {
+        (Some(why), None) => {
+            let reason = format!("the token does not let the HTLC pay out, so it may be frozen ({})", text::escape_untrusted(&why));
+            Err(Refusal::new(Code::SimulationReverted, "/token").with_reason(reason))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -10,8 +10,10 @@ use std::fmt;
 use alloy_primitives::{Address, U256, hex};
 pub use countersign_core::Leg;
 use countersign_core::chains::Network;
+use countersign_core::reader::Expense;
 use countersign_core::{Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, Summary, Topic, Warnings};
 
+use crate::reader::fees::cap;
 use crate::transaction::{Calls, EvmTransaction, Unsigned};
 use crate::verify::{Call, check_gas_limit};
 use crate::{UnsignedOrder, address, htlc};
@@ -44,6 +46,8 @@ pub struct Recovery {
     pub amount: U256,
     /// The highest gas limit that the policy allows.
     max_gas_limit: u64,
+    /// Whether the chain's own coin is paid, and not a token.
+    pays_coin: bool,
 }
 
 impl fmt::Debug for Recovery {
@@ -66,7 +70,8 @@ impl Recovery {
     /// Prepares the transaction in which `sender` makes the call. The sender need not be a party to the swap. A gas limit in `calls`
     /// replaces [`GAS_LIMIT`]; the approvals of `calls` are not used.
     ///
-    /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed.
+    /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed, [`Code::FeeAbovePayout`] if the call may
+    /// cost more than it pays, and [`Code::NonceGap`] if it waits for earlier transactions.
     ///
     /// # Errors
     ///
@@ -86,8 +91,21 @@ impl Recovery {
         if !self.swap_id_recomputed {
             warnings.warn(Code::SwapIdUnchecked);
         }
+        calls.warn(&mut warnings);
+        self.expense(calls).warn(&mut warnings);
         let unsigned = Unsigned::new(sender, [(self.role, transaction)], None);
         Ok(UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, warnings))
+    }
+}
+
+impl Recovery {
+    /// Returns what the call may cost at these fees, in wei, and what it pays. On a rollup, the fee for the underlying chain is not
+    /// included.
+    #[must_use]
+    pub fn expense(&self, calls: &Calls) -> Expense {
+        let gas = U256::from(calls.gas_limit.unwrap_or(self.call.gas_limit));
+        let cost = gas.saturating_mul(U256::from(cap(calls.fees)));
+        Expense { role: self.role, cost, pays: self.pays_coin.then_some(self.amount), unit: ("wei", 18) }
     }
 }
 
@@ -139,5 +157,6 @@ fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, data: Vec<u
     let (order_id, amount) = (record.order_id.clone(), leg.swap.amount);
     let max_gas_limit = Policy::default().evm_gas_limit;
     let (swap_id, swap_id_recomputed) = id;
-    Ok(Recovery { order_id, role, chain_id: chain_id(leg)?, call, swap_id, swap_id_recomputed, to, amount, max_gas_limit })
+    let (chain_id, pays_coin) = (chain_id(leg)?, leg.asset.token.is_none());
+    Ok(Recovery { order_id, role, chain_id, call, swap_id, swap_id_recomputed, to, amount, max_gas_limit, pays_coin })
 }

@@ -10,7 +10,7 @@ use alloy_primitives::{Address, B256, Signature, TxKind, U256, keccak256};
 use countersign_abi::funding::ApprovalPlan;
 use countersign_abi::payloads;
 use countersign_abi::typed_data::Message;
-use countersign_core::{ApprovalStep, Code, FundingPath, Refusal, Role, Scheme, Summary, Topic, TypedValue, number};
+use countersign_core::{ApprovalStep, Code, FundingPath, Refusal, Role, Scheme, Summary, Topic, TypedValue, Warnings, number};
 
 use crate::message::to_typed_data;
 use crate::verify::{Call, Deposit, check_gas_limit};
@@ -33,6 +33,8 @@ const GWEI: u8 = 9;
 pub struct Calls {
     /// Nonce of the first transaction. Each further transaction has the next one.
     pub nonce: u64,
+    /// The number of the sender's earlier transactions that are not mined yet. The order's transactions wait for them. 0 if unknown.
+    pub unmined: u64,
     /// What the sender pays for gas.
     pub fees: Fees,
     /// EIP-155 id of the chain that the wallet is set to. It must be the asset's; `None` skips this check.
@@ -77,7 +79,7 @@ impl Calls {
     /// Creates a context that sends the approval as verified, keeps the proposed gas limit, and names no chain.
     #[must_use]
     pub const fn new(nonce: u64, fees: Fees) -> Self {
-        Self { nonce, fees, chain_id: None, approvals: ApprovalPlan::new(ApprovalStep::AsVerified), gas_limit: None }
+        Self { nonce, unmined: 0, fees, chain_id: None, approvals: ApprovalPlan::new(ApprovalStep::AsVerified), gas_limit: None }
     }
 
     /// Sets what to do with the token approval.
@@ -106,6 +108,22 @@ impl Calls {
     pub const fn with_gas_limit(mut self, gas_limit: u64) -> Self {
         self.gas_limit = Some(gas_limit);
         self
+    }
+
+    /// Sets the number of the sender's earlier transactions that are not mined yet. The prepared order then has the warning
+    /// [`Code::NonceGap`].
+    #[must_use]
+    pub const fn with_unmined(mut self, unmined: u64) -> Self {
+        self.unmined = unmined;
+        self
+    }
+
+    /// Adds the warning about earlier transactions that are not mined yet.
+    pub(crate) fn warn(&self, warnings: &mut Warnings) {
+        if self.unmined > 0 {
+            let first = self.nonce.saturating_sub(self.unmined);
+            warnings.warn_about(Code::NonceGap, format!("{} of them, from nonce {first} on", self.unmined));
+        }
     }
 
     /// Requires that the wallet is set to the asset's chain, that the priority fee is not above the fee cap, and that the nonce is

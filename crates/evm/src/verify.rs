@@ -112,6 +112,12 @@ impl family::Deposit for Deposit {
         crate::summary::describe_prepared(self, unsigned, summary);
     }
 
+    fn warn_about_wallet(&self, path: &FundingPath<Calls>, warnings: &mut Warnings) {
+        if let Some(calls) = path.self_funded() {
+            calls.warn(warnings);
+        }
+    }
+
     fn settled_warnings(&self, unsigned: &Unsigned) -> Vec<Code> {
         countersign_abi::summary::settled_warnings(unsigned, self.terms.amount)
     }

@@ -119,3 +119,22 @@ fn refuses_what_is_not_of_an_evm_chain_or_not_a_swap() -> TestResult {
         |record, leg| recover::refund(record, leg, registry()),
     )
 }
+
+/// A redemption that costs more than it pays is still prepared, because only its owner knows what it is worth. It is said.
+#[test]
+fn a_fee_above_the_payout_is_said() -> TestResult {
+    let warned = |case: &str, gwei: u128| -> Result<Vec<String>, Box<dyn std::error::Error>> {
+        let refund = recover::refund(&record::<Evm>(case, |_| {})?, Leg::Source, registry())?;
+        let order = refund.prepare(refund.to, &Calls::eip1559(9, gwei * 1_000_000_000, 1))?;
+        let about = |code| order.warnings().list().iter().filter(move |warning| warning.code == code);
+        assert_eq!(about(Code::NonceGap).count(), 0);
+        Ok(about(Code::FeeAbovePayout).map(|warning| warning.detail.clone()).collect())
+    };
+    // 0.4 ETH, and 300,000 gas.
+    assert!(warned("evm-record-native", 1_333)?.is_empty());
+    let [detail] = warned("evm-record-native", 1_334)?.try_into().unwrap();
+    assert!(detail.contains("the refund may cost up to 0.4002 ") && detail.contains("pays only 0.4 "), "{detail}");
+    // Gas and tokens cannot be compared.
+    assert!(warned(CASE, 1_000_000)?.is_empty());
+    Ok(())
+}

@@ -9,6 +9,7 @@ mod endpoint;
 mod error;
 #[cfg(feature = "evm")]
 pub mod evm;
+mod head;
 mod lane;
 mod nodes;
 mod prepare;

@@ -154,6 +154,10 @@ impl<T: Transport> Nodes<T> {
         self.chains.get(chain).map(|nodes| &nodes.endpoints)
     }
 
+    pub(crate) const fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
     pub(crate) fn connection(&self, chain: &str) -> Result<Connection<'_, T>, NodeError> {
         let (name, nodes) = self.chains.get_key_value(chain).ok_or_else(|| NodeError::NotConnected(chain.to_owned()))?;
         Ok(Connection { nodes: self, transport: &self.transport, name, network: &nodes.network, endpoints: &nodes.endpoints })
@@ -385,7 +389,7 @@ impl<T: Transport> Chains for Nodes<T> {
 
 impl<'n, T: Transport> Connection<'n, T> {
     /// Returns the number of endpoints that must give the same answer.
-    #[cfg(any(feature = "solana", feature = "sui"))]
+    #[cfg(any(feature = "evm", feature = "solana", feature = "sui"))]
     pub(crate) const fn needed(&self) -> u32 {
         self.endpoints.quorum
     }

@@ -1,7 +1,11 @@
 //! Prepares verified orders for signing, with the wallet context that their chains report: nonce, fees, allowance, coins.
 
 use countersign::recover::Recovery;
+#[cfg(any(feature = "starknet", feature = "sui"))]
+use countersign::{Code, TypedValue, U256};
 use countersign::{Policy, Unsigned, Verified};
+#[cfg(any(feature = "starknet", feature = "sui"))]
+use countersign_core::reader::Expense;
 use countersign_core::reader::Submission;
 use countersign_transport::Transport;
 
@@ -74,17 +78,28 @@ impl<T: Transport> Nodes<T> {
         }
     }
 
-    /// Prepares a redemption or a refund that replaces one that was sent and is not mined yet.
+    /// Prepares a redemption or a refund that takes the place of one that was sent and is not mined yet.
     ///
-    /// Only one of the two can take effect. The new one pays a fee that is high enough for nodes to accept it. Returns `None` on chains
-    /// without replacement: Starknet, Sui and Tron.
+    /// It is a new transaction on every chain, because a single endpoint may have kept the first one to itself. Two of them do each other
+    /// no harm, because an HTLC ends once:
+    ///
+    /// | chain | the new transaction | what becomes of the other one |
+    /// |---|---|---|
+    /// | Bitcoin-like | spends the same output for a higher fee | it conflicts |
+    /// | EVM, Starknet | has the same nonce and higher fees, or the current nonce if that was taken | it conflicts, or reverts |
+    /// | Solana | has a new blockhash and a higher price | it fails, because the swap account is closed |
+    /// | Sui | pays a higher price, with other coins if the sender has any | it conflicts, or aborts |
+    /// | Tron | has a new reference block | it reverts |
+    ///
+    /// A transaction that reverts, fails or aborts costs its sender the fee, and nothing else.
     ///
     /// # Errors
     ///
     /// Returns the same errors as [`Nodes::prepare`]. Also returns [`NodeError::Refused`] if `sent` is not a transaction of the chain with
     /// the stored id: with [`Code::TransactionMalformed`](countersign::Code::TransactionMalformed) on Bitcoin-like chains, and with
-    /// [`Code::TransactionMismatch`](countersign::Code::TransactionMismatch) on EVM chains and Solana.
-    #[allow(unused_variables, reason = "not every family replaces transactions")]
+    /// [`Code::TransactionMismatch`](countersign::Code::TransactionMismatch) or a code of what cannot be decoded elsewhere. Tron does not
+    /// need the transaction.
+    #[allow(unused_variables, reason = "not every family has a speed, or needs the transaction that was sent")]
     pub async fn prepare_replacement(
         &self,
         recovery: &Recovery,
@@ -93,19 +108,38 @@ impl<T: Transport> Nodes<T> {
         sent: &Submission,
         speed: Speed,
         policy: &Policy,
-    ) -> Result<Option<Unsigned>, NodeError> {
+    ) -> Result<Unsigned, NodeError> {
         match recovery {
             #[cfg(feature = "bitcoin")]
             Recovery::Bitcoin(recovery) => {
-                Ok(Some(self.bitcoin(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into()))
+                Ok(self.bitcoin(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into())
             }
             #[cfg(feature = "evm")]
-            Recovery::Evm(recovery) => Ok(Some(self.evm(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into())),
+            Recovery::Evm(recovery) => Ok(self.evm(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into()),
             #[cfg(feature = "solana")]
-            Recovery::Solana(recovery) => {
-                Ok(Some(self.solana(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into()))
+            Recovery::Solana(recovery) => Ok(self.solana(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into()),
+            #[cfg(feature = "starknet")]
+            Recovery::Starknet(recovery) => {
+                Ok(self.starknet(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into())
             }
-            _ => Ok(None),
+            #[cfg(feature = "sui")]
+            Recovery::Sui(recovery) => Ok(self.sui(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into()),
+            // Every preparation has a new reference block.
+            #[cfg(feature = "tron")]
+            Recovery::Tron(recovery) => Ok(self.tron(chain)?.prepare_recovery(recovery, account, policy).await?.into()),
+            _ => Err(NodeError::NotConnected(chain.to_owned())),
         }
+    }
+}
+
+/// Adds what a redemption or a refund costs and pays to the refusal of its fee. `limit` is the name of the policy's limit.
+#[cfg(any(feature = "starknet", feature = "sui"))]
+pub(crate) fn explain_fee(error: NodeError, limit: &str, expense: impl FnOnce(U256) -> Expense) -> NodeError {
+    match error {
+        NodeError::Refused(refusal) if refusal.code() == Code::GasLimitTooHigh => match refusal.actual() {
+            Some(TypedValue::Number(cost)) => expense(*cost).explain(refusal, limit).into(),
+            _ => refusal.into(),
+        },
+        other => other,
     }
 }

@@ -14,6 +14,7 @@ use std::fmt;
 pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::number::bare_hex_array;
+use countersign_core::reader::Expense;
 use countersign_core::{
     Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, SecretHash, Summary, Topic, U256, Warnings,
 };
@@ -23,9 +24,9 @@ use solana_message::{Message, VersionedMessage};
 
 use crate::UnsignedOrder;
 use crate::address::{self, ASSOCIATED_TOKEN_PROGRAM, Address, SYSTEM_PROGRAM};
-use crate::fees::FeeLimits;
+use crate::fees::{ComputeBudget, FeeLimits};
 use crate::htlc::{self, Htlc, HtlcAccount, SolanaGeneration, Token};
-use crate::transaction::{SelfFunded, Unsigned};
+use crate::transaction::{LAMPORTS_PER_SIGNATURE, SelfFunded, Unsigned};
 use crate::verify::token_program;
 
 /// A recovery instruction, to which [`Recovery::prepare`] adds a fee payer and a blockhash.
@@ -126,7 +127,8 @@ impl Recovery {
     /// Prepares the transaction that `fee_payer` signs and pays for. The fee payer need not be a party to the swap. The transaction has
     /// a legacy message, which every wallet can sign.
     ///
-    /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed.
+    /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed, and [`Code::FeeAbovePayout`] if the
+    /// transaction may cost more than it pays.
     pub fn prepare(&self, fee_payer: Address, recent_blockhash: Hash) -> UnsignedOrder {
         let message = Message::new_with_blockhash(&self.instructions(fee_payer), Some(&fee_payer), &recent_blockhash);
         self.unsigned(fee_payer, VersionedMessage::Legacy(message), SelfFunded::new().with_blockhash(recent_blockhash))
@@ -145,10 +147,20 @@ impl Recovery {
         let message = Message::new_with_blockhash(&self.instructions(fee_payer), Some(&fee_payer), &blockhash);
         let mut message = VersionedMessage::Legacy(message);
         if let Some(fee) = path.priority_fee {
-            self.fee_limits.check_own(fee)?;
             fee.set(&mut message).ok_or_else(|| Refusal::new(Code::TransactionTooLarge, "/priority_fee"))?;
+            if let Err(refusal) = self.fee_limits.check_own(fee) {
+                let limit = if refusal.location().ends_with("_limit") { "solana_compute_unit_limit" } else { "solana_compute_unit_price" };
+                return Err(self.expense(&message).explain(refusal, limit));
+            }
         }
         Ok(self.unsigned(fee_payer, message, path.clone()))
+    }
+
+    /// Returns what a transaction may cost in lamports, without the rent of a new token account, and what it pays.
+    fn expense(&self, message: &VersionedMessage) -> Expense {
+        let fee = ComputeBudget::from_message(message).priority_fee().saturating_add(u128::from(LAMPORTS_PER_SIGNATURE));
+        let pays = self.htlc.token.is_none().then_some(self.amount);
+        Expense { role: self.role, cost: U256::from(fee), pays, unit: ("lamports", 9) }
     }
 
     fn unsigned(&self, fee_payer: Address, message: VersionedMessage, chosen: SelfFunded) -> UnsignedOrder {
@@ -157,6 +169,7 @@ impl Recovery {
         if !self.swap_id_recomputed {
             warnings.warn_about(Code::SwapIdUnchecked, format!("{swap_id} on Solana"));
         }
+        self.expense(&message).warn(&mut warnings);
         let mut summary = Summary::default();
         let text = format!("{} of swap {swap_id} pays {} base units to {}", self.role, self.amount, self.to);
         summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.amount.into()]);

@@ -18,7 +18,7 @@ use crate::verify::{Deposit, ProposedTransaction};
 use crate::wire::MAX_BYTES;
 
 /// The network's fee for each signature, in lamports.
-const LAMPORTS_PER_SIGNATURE: u64 = 5_000;
+pub(crate) const LAMPORTS_PER_SIGNATURE: u64 = 5_000;
 
 /// The wallet's part of the transaction that the owner sends: blockhash and priority fee, both optional.
 ///

@@ -8,11 +8,11 @@
     reason = "a panic in a test is a failed test"
 )]
 
-use countersign_core::{Code, RequestId, Role, SecretHash};
+use countersign_core::{Code, Policy, RequestId, Role, SecretHash};
 use countersign_solana::address::{self, TOKEN_PROGRAM};
 use countersign_solana::recover::{self, Leg};
 use countersign_solana::solana_hash::Hash;
-use countersign_solana::{Address, Key, Solana, htlc};
+use countersign_solana::{Address, Key, PriorityFee, SelfFunded, Solana, htlc};
 use countersign_testkit::recover::{record, refuses_other_records};
 use countersign_testkit::{TestResult, registry};
 
@@ -86,4 +86,32 @@ fn refuses_what_is_not_solanas_or_not_a_swap() -> TestResult {
         ],
         |record, leg| recover::refund(record, leg, registry()),
     )
+}
+
+/// A redemption or a refund that costs more than it pays is still prepared, because only its owner knows what it is worth. It is said.
+#[test]
+fn a_fee_above_the_payout_is_said() -> TestResult {
+    let refund = |amount: &'static str| {
+        let record = record::<Solana>("solana-record-testnet", |order| order["source_swap"]["amount"] = amount.into())?;
+        Ok::<_, Box<dyn std::error::Error>>(recover::refund(&record, Leg::Source, registry())?)
+    };
+    let warned = |amount: &'static str, price: u64| -> Result<Vec<String>, Box<dyn std::error::Error>> {
+        let path = SelfFunded::new().with_blockhash(Hash::default()).with_priority_fee(PriorityFee::new(price));
+        let order = refund(amount)?.prepare_self_funded(Address::from([8; 32]), &path)?;
+        let about = order.warnings().list().iter().filter(|warning| warning.code == Code::FeeAbovePayout);
+        Ok(about.map(|warning| warning.detail.clone()).collect())
+    };
+    // 5,000 lamports for the signature, and a micro-lamport for each of 400,000 compute units.
+    assert!(warned("5001", 1)?.is_empty());
+    let [detail] = warned("5000", 1)?.try_into().map_err(|_| "one warning")?;
+    assert!(detail.contains("(5001 lamports)") && detail.contains("pays only 0.000005 "), "{detail}");
+
+    let low = Policy::from_json(br#"{"solana_compute_unit_price": 6}"#)?;
+    let path = SelfFunded::new().with_blockhash(Hash::default()).with_priority_fee(PriorityFee::new(7));
+    let refusal = refund("5000")?.with_policy(&low).prepare_self_funded(Address::from([8; 32]), &path).expect_err("above the policy");
+    assert_eq!((refusal.code(), refusal.location()), (Code::GasLimitTooHigh, "/priority_fee/compute_unit_price"));
+    for part in ["the refund may cost up to", "(5003 lamports)", "pays only", "solana_compute_unit_price", "raise the limit"] {
+        assert!(refusal.message().contains(part), "{refusal}");
+    }
+    Ok(())
 }

@@ -10,6 +10,7 @@ use std::fmt;
 
 pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formulas};
+use countersign_core::reader::Expense;
 use countersign_core::{
     Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, StarknetGeneration, Summary, Topic, U256, Warnings,
 };
@@ -18,6 +19,7 @@ use starknet_types_core::felt::Felt;
 use crate::funding::Execution;
 use crate::message::{Domain, Hashes, InstantRefundMessage};
 use crate::payloads::Unsigned;
+use crate::reader::STRK;
 use crate::signature::ExternalSignature;
 use crate::transaction::Call;
 use crate::{UnsignedOrder, address, felt, generation, htlc};
@@ -43,6 +45,8 @@ pub struct Recovery {
     pub to: Felt,
     /// Amount in base units.
     pub amount: U256,
+    /// Whether the token is the one that pays fees.
+    pays_strk: bool,
 }
 
 impl fmt::Debug for Recovery {
@@ -58,7 +62,8 @@ impl Recovery {
     /// Prepares the transaction in which `sender` makes the call. The sender need not be a party to the swap. The approval of
     /// `execution` is not used.
     ///
-    /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed.
+    /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed, and [`Code::FeeAbovePayout`] if the
+    /// transaction may cost more than it pays.
     ///
     /// # Errors
     ///
@@ -73,7 +78,16 @@ impl Recovery {
         if !self.swap_id_recomputed {
             warnings.warn(Code::SwapIdUnchecked);
         }
+        self.expense(execution.resource_bounds.max_fee(execution.tip)).warn(&mut warnings);
         Ok(UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, warnings))
+    }
+}
+
+impl Recovery {
+    /// Returns what a transaction with this maximum fee in FRI may cost, and what it pays.
+    #[must_use]
+    pub fn expense(&self, cost: U256) -> Expense {
+        Expense { role: self.role, cost, pays: self.pays_strk.then_some(self.amount), unit: ("FRI", 18) }
     }
 }
 
@@ -206,5 +220,7 @@ fn recovery(
     let to = address(if role == Role::Redeem { &leg.redeemer } else { &leg.initiator })?;
     let call = Call::new(address(leg.htlc()?)?, selector, calldata);
     let chain_id = felt::from_short_string(chain(leg)?).ok_or_else(mismatch)?;
-    Ok(Recovery { order_id: record.order_id.clone(), role, chain_id, call, swap_id, swap_id_recomputed, to, amount: leg.swap.amount })
+    let token = leg.asset.token.as_ref().and_then(|token| token.account.as_ref()).and_then(address::from_account);
+    let (order_id, amount, pays_strk) = (record.order_id.clone(), leg.swap.amount, token == Some(STRK));
+    Ok(Recovery { order_id, role, chain_id, call, swap_id, swap_id_recomputed, to, amount, pays_strk })
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 pub use countersign_core::Leg;
 use countersign_core::chains::swap_id as formula;
+use countersign_core::reader::Expense;
 use countersign_core::{Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, Summary, Topic, U256, Warnings, number};
 use sui_sdk_types::{
     Address, Argument, Command, Identifier, Input, MoveCall, Mutability, ProgrammableTransaction, SharedInput, TransactionKind,
@@ -64,6 +65,8 @@ pub struct Recovery {
     pub to: Address,
     /// Amount in base units.
     pub amount: U256,
+    /// Whether SUI is paid, and not another coin.
+    pays_sui: bool,
 }
 
 impl fmt::Debug for Recovery {
@@ -104,7 +107,8 @@ impl Recovery {
 
     /// Prepares the transaction in which `sender` makes the call. The sender need not be a party to the swap.
     ///
-    /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed.
+    /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed, and [`Code::FeeAbovePayout`] if the
+    /// transaction may cost more than it pays.
     ///
     /// # Errors
     ///
@@ -124,7 +128,16 @@ impl Recovery {
         if !self.swap_id_recomputed {
             warnings.warn(Code::SwapIdUnchecked);
         }
+        self.expense(gas.budget).warn(&mut warnings);
         Ok(UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, warnings))
+    }
+}
+
+impl Recovery {
+    /// Returns what a transaction with this gas budget in MIST may cost, and what it pays.
+    #[must_use]
+    pub fn expense(&self, budget: u64) -> Expense {
+        Expense { role: self.role, cost: U256::from(budget), pays: self.pays_sui.then_some(self.amount), unit: ("MIST", 9) }
     }
 }
 
@@ -188,6 +201,7 @@ fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, last: Input
     let version = leg.asset.record.htlc.as_ref().and_then(|htlc| htlc.registry_initial_shared_version.as_deref());
     let version = version.and_then(|text| text.parse().ok()).ok_or_else(|| unpinned("no version of the orders registry is pinned"))?;
     let coin_type = htlc::coin_type(leg.asset).ok_or_else(|| unpinned("the pinned coin is not a Move type"))?;
+    let pays_sui = coin_type == htlc::sui();
     let registry = SharedInput::new(registry_object(leg)?, version, Mutability::Mutable);
     let call = MoveCall {
         package,
@@ -200,5 +214,5 @@ fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, last: Input
     let kind = TransactionKind::ProgrammableTransaction(ProgrammableTransaction { inputs, commands: vec![Command::MoveCall(call)] });
     let to = account(if role == Role::Redeem { &leg.redeemer } else { &leg.initiator })?;
     let (order_id, amount) = (record.order_id.clone(), leg.swap.amount);
-    Ok(Recovery { order_id, role, kind: Arc::new(kind), swap_id, swap_id_recomputed, to, amount })
+    Ok(Recovery { order_id, role, kind: Arc::new(kind), swap_id, swap_id_recomputed, to, amount, pays_sui })
 }

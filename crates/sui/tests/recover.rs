@@ -134,3 +134,21 @@ fn recovery_needs_the_pinned_registry_object_and_its_version() -> TestResult {
     }
     Ok(())
 }
+
+/// A redemption or a refund that costs more than it pays is still prepared, because only its owner knows what it is worth. It is said.
+#[test]
+fn a_budget_above_the_payout_is_said() -> TestResult {
+    let record = read_record(&outside()["ways_out"]["order"])?;
+    let refund = recover::refund(&record, Leg::Source, registry())?;
+    let coin = ObjectReference::new(Address::new([1; 32]), 7, Digest::new([2; 32]));
+    let warned = |budget: u64| -> Result<Vec<Code>, Box<dyn std::error::Error>> {
+        let order = refund.prepare(Address::new([9; 32]), &Gas::new(1_000, budget, vec![coin.clone()]))?;
+        Ok(order.warnings().list().iter().map(|warning| warning.code).collect())
+    };
+    let amount = u64::try_from(refund.amount)?;
+    let is_sui = record.source_swap.asset.as_str().ends_with(":sui");
+    assert!(warned(amount)?.is_empty());
+    assert_eq!(warned(amount + 1)?, if is_sui { vec![Code::FeeAbovePayout] } else { Vec::new() });
+    assert!(is_sui, "the case pays SUI");
+    Ok(())
+}

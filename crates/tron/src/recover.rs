@@ -14,6 +14,7 @@ use alloy_primitives::{U256, hex};
 pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::number::bare_hex_array;
+use countersign_core::reader::Expense;
 use countersign_core::{
     Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, Summary, Topic, TypedValue, Warnings,
 };
@@ -50,6 +51,8 @@ pub struct Recovery {
     pub amount: U256,
     /// The highest fee limit that the policy allows, in sun.
     max_fee_limit: u64,
+    /// Whether TRX is paid, and not a token.
+    pays_coin: bool,
 }
 
 impl fmt::Debug for Recovery {
@@ -81,7 +84,12 @@ impl Recovery {
     pub fn prepare(&self, sender: Address, calls: &Calls) -> Result<UnsignedOrder, Refusal> {
         calls.check(self.chain_id)?;
         let fee_limit = calls.fee_limit.map_or_else(|| U256::from(self.call.fee_limit.unsigned_abs()), U256::from);
-        let refuse = |code| Refusal::new(code, "/fee_limit").with_actual(fee_limit);
+        let pays = self.pays_coin.then_some(self.amount);
+        let expense = Expense { role: self.role, cost: fee_limit, pays, unit: ("sun", 6) };
+        let refuse = |code| {
+            let refusal = Refusal::new(code, "/fee_limit").with_actual(fee_limit);
+            if code == Code::GasLimitTooHigh { expense.explain(refusal, "tron_fee_limit") } else { refusal }
+        };
         let fee_limit = check_fee_limit(self.max_fee_limit, fee_limit, &refuse)?;
         let transaction = TronTransaction::new(sender, calls, &Call { fee_limit, ..self.call.clone() });
         let mut summary = Summary::default();
@@ -148,6 +156,6 @@ fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, data: Vec<u
     let call = Call { to: address(leg.htlc()?)?, value: 0, fee_limit: FEE_LIMIT, data: data.into() };
     let (swap_id, swap_id_recomputed) = id;
     let (order_id, amount) = (record.order_id.clone(), leg.swap.amount);
-    let (chain_id, max_fee_limit) = (chain_id(leg)?, Policy::default().tron_fee_limit);
-    Ok(Recovery { order_id, role, chain_id, call, swap_id, swap_id_recomputed, to, amount, max_fee_limit })
+    let (chain_id, max_fee_limit, pays_coin) = (chain_id(leg)?, Policy::default().tron_fee_limit, leg.asset.token.is_none());
+    Ok(Recovery { order_id, role, chain_id, call, swap_id, swap_id_recomputed, to, amount, max_fee_limit, pays_coin })
 }

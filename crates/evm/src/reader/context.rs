@@ -9,8 +9,10 @@ use super::block::{self, LATEST};
 use super::fees::{self, FeeLevels};
 use super::{OnChain, price, quantity};
 
-/// The nonce of an account, and the fees of the chain. Endpoints must show the same nonce; of their fees the [median](fees::median) is
-/// used.
+/// The nonces of an account, and the fees of the chain.
+///
+/// Endpoints must agree on the nonce after the mined transactions. Pending ones are known to some endpoints only: see [`pending_nonce`].
+/// Of the fees the [median](fees::median) is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NonceAndFees {
@@ -28,11 +30,20 @@ impl Agree for NonceAndFees {
     type Key = u64;
 
     fn key(&self) -> u64 {
-        self.nonce
+        self.mined_nonce
     }
 }
 
-/// Reads the nonce of an account, and the fees of the last blocks.
+/// Returns the nonce after the pending transactions, if at least `needed` endpoints show the same one.
+///
+/// With a lower one, a transaction would replace another one of the account; with a higher one, it would wait for one that nobody signed.
+#[must_use]
+pub fn pending_nonce(shown: &[NonceAndFees], needed: usize) -> Option<u64> {
+    let count = |nonce: u64| shown.iter().filter(|one| one.nonce == nonce).count();
+    shown.iter().map(|one| one.nonce).find(|nonce| count(*nonce) >= needed)
+}
+
+/// Reads the nonces of an account, and the fees of the last blocks.
 pub type Context = Ask<OnChain<Address>>;
 
 impl Question for OnChain<Address> {

@@ -80,13 +80,36 @@ pub fn highest_within(fees: Vec<Fees>, policy: &Policy) -> Option<Fees> {
     fees.into_iter().filter(|fees| check(*fees, policy).is_ok()).max_by_key(|fees| cap(*fees)).or(lowest)
 }
 
+/// Returns fees for a transaction that takes the place of one whose fees are not known.
+///
+/// Nodes replace a transaction only if both fees are at least 10 % higher. The fee cap is doubled, within the policy, and a quarter of it is
+/// the tip: more than a transaction offers that was signed at the chain's own tips. On an ordinary chain the price that is paid stays below
+/// the cap of `now`.
+#[must_use]
+pub fn displacing(now: Fees, policy: &Policy) -> Fees {
+    let doubled = |price: u128| price.saturating_mul(2).min(limit(policy)).max(price);
+    match now {
+        Fees::Eip1559 { max_fee_per_gas, max_priority_fee_per_gas } => {
+            let max_fee_per_gas = doubled(max_fee_per_gas);
+            let tip = max_priority_fee_per_gas.saturating_mul(2).max(max_fee_per_gas / 4);
+            Fees::Eip1559 { max_fee_per_gas, max_priority_fee_per_gas: tip.min(max_fee_per_gas) }
+        }
+        Fees::Legacy { gas_price } => Fees::Legacy { gas_price: doubled(gas_price) },
+    }
+}
+
+/// Returns the maximum price of one unit of gas that the policy allows, in wei.
+fn limit(policy: &Policy) -> u128 {
+    u128::from(policy.evm_gas_price).saturating_mul(GWEI)
+}
+
 /// Requires that fees are within the policy.
 ///
 /// # Errors
 ///
 /// [`Code::GasPriceTooHigh`].
 pub fn check(fees: Fees, policy: &Policy) -> Result<(), Refusal> {
-    let max = u128::from(policy.evm_gas_price).saturating_mul(GWEI);
+    let max = limit(policy);
     if cap(fees) <= max {
         return Ok(());
     }
@@ -115,7 +138,8 @@ pub fn raised(before: Fees, now: Fees) -> Fees {
 }
 
 /// Returns the maximum price of one unit of gas, in wei.
-const fn cap(fees: Fees) -> u128 {
+#[must_use]
+pub const fn cap(fees: Fees) -> u128 {
     match fees {
         Fees::Eip1559 { max_fee_per_gas, .. } => max_fee_per_gas,
         Fees::Legacy { gas_price } => gas_price,

@@ -16,6 +16,11 @@ use crate::read::{self, HtlcEvent, Layout, NATIVE, Progress, StoredOrder};
 /// The maximum number of logs that are read for one order, which ends only once.
 const MAX_LOGS: usize = 8;
 
+/// The chains of Arbitrum whose contracts may count Ethereum's blocks. Their headers show the height of Ethereum.
+const ARBITRUM: [u64; 3] = [42_161, 42_170, 421_614];
+/// Ethereum always has a block within this time, in seconds.
+const MAX_L1_PAUSE: u64 = 3_600;
+
 const NOT_ASKED_FOR: &str = "the node returned a log that does not match the request";
 
 /// Reads the state of one HTLC from one endpoint, at the endpoint's newest block.
@@ -271,6 +276,10 @@ impl Query {
             block.is_some_and(|block| block.number >= order.initiated_at) && there.as_ref() == Some(&order)
         };
         let (is_safe, is_finalized) = (is_marked(blocks.safe, 4), is_marked(blocks.finalized, 5));
+        let is_open = matches!(order.progress, Progress::Open);
+        if is_open && ARBITRUM.contains(&self.chain_id) && blocks.latest.l1_number.is_none() {
+            return unclear("the contract may count the blocks of another chain, whose height the endpoint does not show");
+        }
         // A contract on Arbitrum counts that chain's blocks or Ethereum's. A number that both have passed could be either, and only the
         // event in the block with that number shows that it is Arbitrum's.
         let is_ambiguous = blocks.latest.l1_number.is_some_and(|number| order.initiated_at <= number);
@@ -331,6 +340,9 @@ impl Query {
             return Err(contradiction("the block in which the order was initiated contradicts the newest block"));
         }
         blocks.check(block.number, block.hash)?;
+        if let Err(why) = check_counters(&block, &blocks.latest) {
+            return Ok(blocks.finding(HtlcState::Unclear(why.to_owned())));
+        }
         let mut locked = LockedHtlc::new(
             to_account(order.initiator),
             to_account(order.redeemer),
@@ -412,6 +424,20 @@ impl Query {
             return Err(number.refuse(Code::WrongType).with_reason(NOT_ASKED_FOR));
         }
         Ok((read::log(log, self.htlc)?, height, hash(&members.need("blockHash")?)?))
+    }
+}
+
+/// Requires that the height of the chain below, where headers show one, grows with the chain itself. Otherwise it does not tell which of
+/// the two a contract counts.
+const fn check_counters(earlier: &Block, latest: &Block) -> Result<(), &'static str> {
+    match (earlier.l1_number, latest.l1_number) {
+        (None, None) => Ok(()),
+        (Some(before), Some(now)) if before > now => Err("the height of the chain below has gone back"),
+        (Some(before), Some(now)) if before == now && latest.time.saturating_sub(earlier.time) > MAX_L1_PAUSE => {
+            Err("the height of the chain below stands still, so it is unclear which blocks the contract counts")
+        }
+        (Some(_), Some(_)) => Ok(()),
+        _ => Err("only some headers show the height of the chain below, whose blocks the contract may count"),
     }
 }
 

@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | [`Htlc`] | 3 | the state of one HTLC | state, and the hash of the block that led to it |
 //! | [`Tip`] | 1 | the newest block | nothing |
-//! | [`Context`] | 1 | nonce and fees | the nonce |
+//! | [`Context`] | 1 | nonces and fees | the nonce after the mined transactions |
 //! | [`Amount`] | 1 | a balance or an allowance | the amount |
 //! | [`PreflightCheck`] | 3 | whether the sender can pay, and what the calls would do | that it passes, or the code of the refusal |
 //! | [`Broadcast`] | 3 | whether the endpoint takes a transaction | that it does |
@@ -37,7 +37,7 @@ use serde_json::{Value, json};
 use crate::read::{self, Unclear};
 pub use amount::{Amount, AmountOf};
 pub use broadcast::{Broadcast, Sender, decode};
-pub use context::{Context, NonceAndFees};
+pub use context::{Context, NonceAndFees, pending_nonce};
 pub use contract::{ContractDescription, Describe, Domain};
 pub use fees::FeeLevels;
 pub use head::{Newest, Tip};
@@ -47,6 +47,9 @@ pub use receipt::{Inclusion, Receipt};
 
 /// The maximum length in bytes of what a call returns. Every call that is made here returns a few words.
 const MAX_ANSWER: usize = 4 * 1024;
+
+/// The code of a node's own failures, such as state that it has pruned. Some nodes also use it for reverts, and say so.
+const SERVER_ERROR: i64 = -32_000;
 
 /// What is read, and the chain from which it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,6 +136,8 @@ fn returned(reply: &Reply<'_>, max: usize) -> Result<Option<Vec<u8>>, Fault> {
 /// Returns the reason if the error is a revert by the contract; `None` if the node failed for another reason.
 fn revert(error: &RpcError) -> Option<String> {
     let RpcError { code, message, data, .. } = error;
-    (*code == 3 || data.is_some() || message.contains("revert"))
+    // With the code for every failure of its own, a node may add data too: "missing trie node" says nothing about the contract.
+    let has_data = data.is_some() && *code != SERVER_ERROR;
+    (*code == 3 || has_data || message.to_ascii_lowercase().contains("revert"))
         .then(|| data.as_deref().and_then(read::revert_reason).unwrap_or_else(|| message.clone()))
 }

@@ -4,9 +4,9 @@ use std::fmt;
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
-use countersign_abi::transfer::{Expected, check_transfers};
+use countersign_abi::transfer::{Expected, check_payout, check_transfers};
 use countersign_core::json::Node;
-use countersign_core::reader::{Agree, Fault, Identity, Judged, Known, Machine, Replies, Request, Turn, check_balance};
+use countersign_core::reader::{Agree, Fault, Identity, Judged, Known, Machine, Replies, Reply, Request, Turn, check_balance};
 use countersign_core::{Code, Refusal, Role};
 use serde_json::{Value, json};
 
@@ -141,6 +141,8 @@ impl Plan {
         if let Some(expected) = self.token_deposit() {
             requests.push(balance(self.sender, Some(token), &latest));
             requests.push(call(token, &read::allowance_call(self.sender, expected.htlc), &latest));
+            requests.push(empty_transfer(token, expected.htlc, self.sender));
+            requests.push(empty_transfer(token, self.sender, expected.htlc));
         }
         if self.is_simulated() {
             let blocks = json!({"blockStateCalls": [{"calls": self.calls()}], "traceTransfers": true, "validation": false});
@@ -160,12 +162,12 @@ impl Plan {
 ///
 /// The simulation (`eth_simulateV1`) must transfer exactly the verified amount of the token or coin from the sender to the HTLC, and
 /// nothing else from the sender. On a node without that method, only the first call is run (`eth_call`). A redemption is never
-/// simulated, because that would show the secret to the node.
+/// simulated, because that would show the secret to the node. A token must also let the HTLC pay out: see [`check_payout`].
 ///
 /// A preflight is refused with
 ///
 /// - [`Code::InsufficientFunds`] or [`Code::AllowanceTooLow`] if the sender has too little,
-/// - [`Code::SimulationReverted`] if a call fails,
+/// - [`Code::SimulationReverted`] if a call fails, or the token does not let the HTLC pay out,
 /// - [`Code::SimulationDiffers`] if the calls would do something else than what was verified.
 #[derive(Debug)]
 pub struct PreflightCheck {
@@ -231,7 +233,8 @@ impl Machine for PreflightCheck {
                 let (tokens, place) = match plan.token_deposit() {
                     Some(expected) => {
                         let (has, allowance) = (answer(&replies.json(0)?, read::number)?, answer(&replies.json(1)?, read::number)?);
-                        (expected.check_funds(has, allowance), 2)
+                        let (by_htlc, by_sender) = (failure(&replies.get(2)?)?, failure(&replies.get(3)?)?);
+                        (expected.check_funds(has, allowance).and_then(|()| check_payout(by_htlc, by_sender)), 4)
                     }
                     None => (Ok(()), 0),
                 };
@@ -260,6 +263,18 @@ impl Machine for PreflightCheck {
         };
         Ok(Turn::Done(Judged(judged)))
     }
+}
+
+/// Creates a call in which an account transfers none of a token to another one.
+fn empty_transfer(token: Address, from: Address, to: Address) -> Request {
+    let data = hex::encode_prefixed(read::empty_transfer_call(to));
+    Request::json_rpc("eth_call", json!([{"from": from, "to": token, "data": data}, LATEST]))
+}
+
+/// Returns why a transfer reverts; `None` if it does not, or if the node cannot run it. What it returns does not matter: some tokens return
+/// nothing, and others `false` although they have transferred.
+fn failure(reply: &Reply<'_>) -> Result<Option<String>, Fault> {
+    Ok(reply.json_or_error()?.err().and_then(revert))
 }
 
 /// Reads the simulation of a number of calls.

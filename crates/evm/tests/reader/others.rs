@@ -64,3 +64,22 @@ fn one_endpoint_makes_no_redemption_wait() {
     assert_eq!(fees::highest_within(vec![fees(200), fees(101)], &policy), Some(fees(101)));
     assert!(fees::check(fees(100), &policy).is_ok() && fees::check(fees(101), &policy).is_err());
 }
+
+/// Nodes replace a transaction only if both of its fees are ten percent higher. What is stuck offers the chain's own tips.
+#[test]
+fn fees_that_displace_an_unknown_transaction_exceed_the_chains_own() {
+    let policy = Policy::from_json(br#"{"evm_gas_price": 100}"#).unwrap();
+    let gwei = |gwei: u128| gwei * 1_000_000_000;
+    let eip1559 = |cap, tip| Fees::Eip1559 { max_fee_per_gas: cap, max_priority_fee_per_gas: tip };
+    // A cap of twice the base fee: the price that is paid is below it.
+    assert_eq!(fees::displacing(eip1559(gwei(40), gwei(1)), &policy), eip1559(gwei(80), gwei(20)));
+    assert_eq!(fees::displacing(eip1559(gwei(40), gwei(30)), &policy), eip1559(gwei(80), gwei(60)));
+    // The policy bounds the cap, and the cap the tip.
+    assert_eq!(fees::displacing(eip1559(gwei(70), gwei(60)), &policy), eip1559(gwei(100), gwei(100)));
+    assert_eq!(fees::displacing(Fees::Legacy { gas_price: gwei(70) }, &policy), Fees::Legacy { gas_price: gwei(100) });
+    assert_eq!(fees::displacing(Fees::Legacy { gas_price: 7 }, &policy), Fees::Legacy { gas_price: 14 });
+    // What is above the policy already is not raised; the check refuses it.
+    let above = fees::displacing(eip1559(u128::MAX, u128::MAX), &policy);
+    assert_eq!(above, eip1559(u128::MAX, u128::MAX));
+    assert!(fees::check(above, &policy).is_err());
+}

@@ -1,7 +1,7 @@
 //! The rules about orders, each with the lies that it finds.
 
 use countersign_core::reader::{Agree, Answer, Fault, Known, Request};
-use countersign_core::{EvmGeneration, Generation, HtlcState, HtlcTerms, SecretHash, U256};
+use countersign_core::{EvmGeneration, Finding, Generation, HtlcState, HtlcTerms, SecretHash, U256};
 use countersign_evm::alloy_primitives::{Address, B256};
 use countersign_evm::reader::{Htlc, Newest, OnChain, Tip};
 use countersign_testkit::chain::evm::{Evm as EvmChain, INITIATED, LATEST, SECRET, hash_of, id, log, redeemed_data};
@@ -245,6 +245,55 @@ fn a_contract_that_counts_the_blocks_of_another_chain_is_unclear() {
     let topics = [read::INITIATED, id(&leg()), B256::ZERO, leg().amount.into()];
     other.logs = vec![log(other.htlc, &topics, &[], INITIATED)];
     assert_fault(read(&other, &leg()), "node_malformed");
+}
+
+/// The terms of the order on another chain.
+fn leg_on(chain_id: u64) -> HtlcTerms {
+    leg_with(|terms| terms.network = countersign_core::Network::Evm(chain_id))
+}
+
+/// Without Ethereum's height beside the contract's own number, nobody can tell which of the two is counted.
+#[test]
+fn on_arbitrum_the_chain_itself_tells_which_blocks_are_counted() {
+    for chain_id in [42_161, 42_170, 421_614] {
+        let silent = EvmChain { chain_id, ..with_event() };
+        assert_unclear(read(&silent, &leg_on(chain_id)));
+        let told = EvmChain { l1_number: Some(INITIATED - 1), ..silent.clone() };
+        assert!(matches!(read(&told, &leg_on(chain_id)).unwrap().state, HtlcState::Locked(_)));
+        // What does not depend on the unit is read.
+        let absent = EvmChain { order: None, ..silent.clone() };
+        assert_eq!(read(&absent, &leg_on(chain_id)).unwrap().state, HtlcState::Absent);
+        let redeemed = silent.redeemed(&leg_on(chain_id), SECRET);
+        assert!(matches!(read(&redeemed, &leg_on(chain_id)).unwrap().state, HtlcState::Redeemed { .. }));
+    }
+    assert!(matches!(read(&chain(), &leg()).unwrap().state, HtlcState::Locked(_)), "another chain has one unit");
+}
+
+/// A height of the chain below that does not grow with the chain tells nothing.
+#[test]
+fn counters_that_stand_still_or_contradict_each_other_are_unclear() {
+    let told = EvmChain { l1_number: Some(1_000), ..with_event() };
+    // The block of the funding shows this height, and this is its age in seconds.
+    let read = |before: Option<u64>, age: u64| {
+        read_lie(&told, &leg(), |method, params| {
+            (method == "eth_getBlockByNumber" && params[0] == format!("{INITIATED:#x}")).then(|| {
+                let mut block = told.block(INITIATED);
+                block["timestamp"] = json!(format!("{:#x}", told.time - age));
+                block["l1BlockNumber"] = before.map_or(Value::Null, |number| json!(format!("{number:#x}")));
+                block
+            })
+        })
+    };
+    let is_locked = |outcome: Result<Finding, Fault>| matches!(outcome.unwrap().state, HtlcState::Locked(_));
+    assert!(is_locked(read(Some(900), 86_400)) && is_locked(read(Some(1_000), 3_600)));
+    assert_unclear(read(Some(1_000), 3_601));
+    assert_unclear(read(Some(1_001), 60));
+    assert_unclear(read(None, 60));
+    // The contract's own number has stood still in the same way: the newest block is the one of the funding.
+    let mut stalled = EvmChain { latest: INITIATED, safe: None, finalized: None, ..told.clone() };
+    stalled.time = told.time - 86_400;
+    let found = super::read(&stalled, &leg()).unwrap();
+    assert_eq!(found.seen.head_time, told.time - 86_400, "its age is for the judgement, which refuses an old head");
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use countersign::evm::alloy_consensus::Transaction as _;
 use countersign::evm::alloy_consensus::transaction::SignerRecoverable as _;
 use countersign::evm::alloy_primitives::Address;
-use countersign::evm::reader;
+use countersign::evm::reader::{self, fees};
 use countersign::evm::recover::Recovery;
 use countersign::evm::{ApprovalPlan, ApprovalStep, Calls, Evm, Fees, FundingPath, address};
-use countersign::{Policy, Refusal, UnsignedOrder, VerifiedOrder};
+use countersign::{Code, Policy, Refusal, Role, UnsignedOrder, VerifiedOrder};
 use countersign_core::reader::Submission;
 use countersign_transport::Transport;
 
@@ -29,6 +29,10 @@ impl<T: Transport> EvmChain<'_, T> {
         Ok(unsigned)
     }
 
+    /// Prepares a redemption or a refund.
+    ///
+    /// A redemption that waits reveals the secret while the other side can still take the funds back, so it does not queue behind a stuck
+    /// transaction. A refund does: it is not worth replacing another transaction of the sender.
     pub(crate) async fn prepare_recovery(
         &self,
         recovery: &Recovery,
@@ -37,12 +41,34 @@ impl<T: Transport> EvmChain<'_, T> {
         policy: &Policy,
     ) -> Result<UnsignedOrder<Evm>, NodeError> {
         let sender = parse(account, "/sender")?;
-        // A redemption that waits reveals the secret while the other side can still take the funds back.
+        if recovery.role == Role::Redeem {
+            return self.redeem(recovery, sender, speed, policy, false).await;
+        }
         let calls = self.urgent_calls(sender, speed, policy).await?;
         self.checked(recovery, sender, &calls, policy).await
     }
 
-    /// Prepares a replacement, which has the nonce of the transaction that was sent.
+    async fn redeem(
+        &self,
+        recovery: &Recovery,
+        sender: Address,
+        speed: Speed,
+        policy: &Policy,
+        is_overdue: bool,
+    ) -> Result<UnsignedOrder<Evm>, NodeError> {
+        let (calls, cheaper) = self.redemption_calls(sender, speed, policy, is_overdue).await?;
+        match (self.checked(recovery, sender, &calls, policy).await, cheaper) {
+            (Err(NodeError::Refused(refusal)), Some(cheaper)) if refusal.code() == Code::InsufficientFunds => {
+                self.checked(recovery, sender, &cheaper, policy).await
+            }
+            (outcome, _) => outcome,
+        }
+    }
+
+    /// Prepares a replacement, which has the nonce of the transaction that was sent, or a lower one.
+    ///
+    /// An HTLC ends once, so two redemptions of it do each other no harm, whatever their nonces: the later one reverts, and costs its
+    /// sender a fee.
     pub(crate) async fn prepare_replacement(
         &self,
         recovery: &Recovery,
@@ -56,17 +82,29 @@ impl<T: Transport> EvmChain<'_, T> {
         if envelope.recover_signer().ok() != Some(sender) {
             return self.prepare_recovery(recovery, account, speed, policy).await;
         }
+        let mined = self.mined_nonce(sender).await?;
+        if mined > envelope.nonce() {
+            // Another transaction has taken the nonce.
+            return self.prepare_recovery(recovery, account, speed, policy).await;
+        }
+        if mined < envelope.nonce() && recovery.role == Role::Redeem {
+            // It waits for another transaction of the sender.
+            return self.redeem(recovery, sender, speed, policy, true).await;
+        }
         let fees = match envelope.max_priority_fee_per_gas() {
             Some(tip) => Fees::Eip1559 { max_fee_per_gas: envelope.max_fee_per_gas(), max_priority_fee_per_gas: tip },
             None => Fees::Legacy { gas_price: envelope.max_fee_per_gas() },
         };
         let before = Calls::new(envelope.nonce(), fees).with_chain_id(self.chain_id);
-        let calls = self.replacement(sender, &before, speed, policy).await?;
+        let calls = self.raised(sender, &before, speed, policy).await?;
         self.checked(recovery, sender, &calls, policy).await
     }
 
-    /// Prepares a redemption or a refund, and requires that the sender can pay for it. Also simulates a refund.
+    /// Prepares a redemption or a refund, and requires that the policy allows its fee and the sender can pay it. Also simulates a refund.
     async fn checked(&self, recovery: &Recovery, sender: Address, calls: &Calls, policy: &Policy) -> Result<UnsignedOrder<Evm>, NodeError> {
+        if let Err(refusal) = fees::check(calls.fees, policy) {
+            return Err(recovery.expense(calls).explain(refusal, "evm_gas_price").into());
+        }
         let unsigned = recovery.clone().with_policy(policy).prepare(sender, calls)?;
         self.preflight(&unsigned).await?;
         Ok(unsigned)

@@ -1,7 +1,9 @@
 //! The wallet context for signing: nonce, fees, balances and allowances.
 
+use std::time::Duration;
+
 use countersign::evm::alloy_primitives::{Address, U256};
-use countersign::evm::reader::{Amount, AmountOf, Context, FeeLevels, fees};
+use countersign::evm::reader::{Amount, AmountOf, Context, FeeLevels, NonceAndFees, fees, pending_nonce};
 use countersign::evm::{Calls, Fees};
 use countersign::{Contract, Policy};
 use countersign_transport::Transport;
@@ -11,30 +13,90 @@ use super::prepare::parse;
 use crate::error::NodeError;
 use crate::nodes::Speed;
 
-/// Chooses among the fees that the endpoints show.
-type Choice = fn(Vec<Fees>, &Policy) -> Option<Fees>;
+/// How often the nonces are read again before the lowest unmined one is taken to be stuck, and how far apart: a block of Ethereum.
+const LOOKS: usize = 3;
+const PAUSE: Duration = Duration::from_secs(4);
+
+/// What the endpoints that agree show.
+struct Shown {
+    all: Vec<NonceAndFees>,
+    mined_nonce: u64,
+}
+
+impl Shown {
+    /// Returns whether any endpoint has a transaction of the account that is not mined yet.
+    fn has_gap(&self) -> bool {
+        self.all.iter().any(|one| one.nonce > one.mined_nonce)
+    }
+
+    /// Returns the fees for a speed.
+    fn fees(&self, speed: Speed) -> Vec<Fees> {
+        let level = |fees: FeeLevels| match speed {
+            Speed::Slow => fees.slow,
+            Speed::Normal => fees.normal,
+            Speed::Fast => fees.fast,
+        };
+        self.all.iter().map(|one| level(one.fees)).collect()
+    }
+}
 
 impl<T: Transport> EvmChain<'_, T> {
     /// Reads the context for signing the next calls of `sender`: the nonce after its pending transactions, and the
     /// [fees](FeeLevels). The endpoints must agree on the nonce. Of their fees, the median is used.
+    ///
+    /// [`Calls::unmined`] is the number of the sender's transactions that are not mined yet. The calls wait for them.
     ///
     /// # Errors
     ///
     /// Returns [`NodeError::Refused`] with [`Code::GasPriceTooHigh`](countersign::Code::GasPriceTooHigh) if the fees exceed the policy,
     /// and another [`NodeError`] if no endpoint answers or too few of them agree on the nonce.
     pub async fn calls(&self, sender: Address, speed: Speed, policy: &Policy) -> Result<Calls, NodeError> {
-        self.calls_with(sender, speed, policy, |fees, _| fees::median(fees)).await
+        let calls = self.next_calls(sender, speed, fees::median).await?;
+        fees::check(calls.fees, policy)?;
+        Ok(calls)
     }
 
-    /// Reads the context for a transaction that must not wait: of the fees that the endpoints show, the highest within the policy.
+    /// Reads the context for a transaction that should not wait: of the fees that the endpoints show, the highest within the policy. Its
+    /// nonce is the one after the pending transactions.
     pub(super) async fn urgent_calls(&self, sender: Address, speed: Speed, policy: &Policy) -> Result<Calls, NodeError> {
-        self.calls_with(sender, speed, policy, fees::highest_within).await
+        self.next_calls(sender, speed, |fees| fees::highest_within(fees, policy)).await
     }
 
-    async fn calls_with(&self, sender: Address, speed: Speed, policy: &Policy, choice: Choice) -> Result<Calls, NodeError> {
-        let (nonce, fees) = self.nonce_and_fees(sender, speed, policy, choice).await?;
-        fees::check(fees, policy)?;
-        Ok(Calls::new(nonce, fees).with_chain_id(self.chain_id))
+    /// Reads the context for a redemption, which must never queue behind a stuck transaction of the sender.
+    ///
+    /// If transactions are pending that are not mined within a few seconds, the redemption takes the lowest unmined nonce, with
+    /// [fees](fees::displacing) that replace whatever has it. The second context has the same nonce and ordinary fees, for a sender who
+    /// cannot pay the higher ones. `is_overdue` is whether a redemption was sent long ago, so that nothing has to be waited for.
+    pub(super) async fn redemption_calls(
+        &self,
+        sender: Address,
+        speed: Speed,
+        policy: &Policy,
+        is_overdue: bool,
+    ) -> Result<(Calls, Option<Calls>), NodeError> {
+        let mut shown = self.shown(sender).await?;
+        let stuck_at = shown.mined_nonce;
+        let mut looks = if is_overdue { 0 } else { LOOKS };
+        // Transactions that were sent a moment ago, such as those of another order, are given the time to be mined.
+        while looks > 0 && shown.has_gap() && shown.mined_nonce == stuck_at {
+            self.connection.transport.sleep(PAUSE).await;
+            shown = self.shown(sender).await?;
+            looks = looks.saturating_sub(1);
+        }
+        let ordinary = fees::highest_within(shown.fees(speed), policy);
+        match pending_nonce(&shown.all, self.needed()) {
+            Some(nonce) if !shown.has_gap() || shown.mined_nonce != stuck_at => Ok((self.with_nonce(nonce, ordinary)?, None)),
+            _ => {
+                let fees = fees::highest_within(shown.fees(Speed::Fast), policy).map(|fees| fees::displacing(fees, policy));
+                let calls = self.with_nonce(shown.mined_nonce, fees)?;
+                Ok((calls, Some(self.with_nonce(shown.mined_nonce, ordinary)?)))
+            }
+        }
+    }
+
+    /// Reads the nonce after the mined transactions.
+    pub(super) async fn mined_nonce(&self, sender: Address) -> Result<u64, NodeError> {
+        Ok(self.shown(sender).await?.mined_nonce)
     }
 
     /// Reads the context for signing calls that replace unmined ones. It has the same nonce. The fee cap and the tip are at least 10 %
@@ -46,11 +108,9 @@ impl<T: Transport> EvmChain<'_, T> {
     ///
     /// Returns the same errors as [`EvmChain::calls`].
     pub async fn replacement(&self, sender: Address, calls: &Calls, speed: Speed, policy: &Policy) -> Result<Calls, NodeError> {
-        let (_, now) = self.nonce_and_fees(sender, speed, policy, fees::highest_within).await?;
-        let fees = fees::raised(calls.fees, now);
-        fees::check(fees, policy)?;
-        let mut replacement = calls.clone();
-        replacement.fees = fees;
+        let mut replacement = self.raised(sender, calls, speed, policy).await?;
+        fees::check(replacement.fees, policy)?;
+        replacement.unmined = 0;
         Ok(replacement)
     }
 
@@ -82,15 +142,42 @@ impl<T: Transport> EvmChain<'_, T> {
         Ok(self.connection.agreed::<Amount>(&self.on_chain(of)).await?.0)
     }
 
-    async fn nonce_and_fees(&self, sender: Address, speed: Speed, policy: &Policy, choice: Choice) -> Result<(u64, Fees), NodeError> {
-        let shown = self.connection.all_agreed::<Context>(&self.on_chain(sender)).await?;
-        let level = |fees: FeeLevels| match speed {
-            Speed::Slow => fees.slow,
-            Speed::Normal => fees.normal,
-            Speed::Fast => fees.fast,
+    /// Returns the same calls with fees that replace them, without a look at the policy's limit.
+    pub(super) async fn raised(&self, sender: Address, calls: &Calls, speed: Speed, policy: &Policy) -> Result<Calls, NodeError> {
+        let now = fees::highest_within(self.shown(sender).await?.fees(speed), policy);
+        let fees = now.map(|now| fees::raised(calls.fees, now));
+        let mut replacement = calls.clone();
+        replacement.fees = fees.ok_or_else(|| self.not_connected())?;
+        Ok(replacement)
+    }
+
+    /// Reads the context for calls that wait for the pending transactions of the sender. The limit of the policy is not checked.
+    async fn next_calls(&self, sender: Address, speed: Speed, choice: impl FnOnce(Vec<Fees>) -> Option<Fees>) -> Result<Calls, NodeError> {
+        let shown = self.shown(sender).await?;
+        let Some(nonce) = pending_nonce(&shown.all, self.needed()) else {
+            let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+            let detail = "; they show different pending transactions of the sender".to_owned();
+            return Err(NodeError::Disagree { agreed: 1, needed: count(self.needed()), detail });
         };
-        let nonce = shown.first().map(|one| one.nonce);
-        let fees = choice(shown.iter().map(|one| level(one.fees)).collect(), policy);
-        nonce.zip(fees).ok_or_else(|| NodeError::NotConnected(self.connection.name.to_owned()))
+        let calls = self.with_nonce(nonce, choice(shown.fees(speed)))?;
+        Ok(calls.with_unmined(nonce.saturating_sub(shown.mined_nonce)))
+    }
+
+    fn with_nonce(&self, nonce: u64, fees: Option<Fees>) -> Result<Calls, NodeError> {
+        Ok(Calls::new(nonce, fees.ok_or_else(|| self.not_connected())?).with_chain_id(self.chain_id))
+    }
+
+    async fn shown(&self, sender: Address) -> Result<Shown, NodeError> {
+        let all = self.connection.all_agreed::<Context>(&self.on_chain(sender)).await?;
+        let mined_nonce = all.first().map(|one| one.mined_nonce).ok_or_else(|| self.not_connected())?;
+        Ok(Shown { all, mined_nonce })
+    }
+
+    fn needed(&self) -> usize {
+        usize::try_from(self.connection.needed()).unwrap_or(usize::MAX)
+    }
+
+    fn not_connected(&self) -> NodeError {
+        NodeError::NotConnected(self.connection.name.to_owned())
     }
 }

@@ -1,16 +1,18 @@
 //! Prepares orders, redemptions and refunds with the gas price and the coins that the chain reports.
 
-use countersign::sui::reader::Rehearsal;
+use countersign::sui::reader::{self, Rehearsal};
 use countersign::sui::recover::Recovery;
+use countersign::sui::sui_sdk_types::{Address, GasPayment};
 use countersign::sui::{Gas, UnsignedOrder, VerifiedOrder};
 use countersign::{Code, Policy, Refusal, Role, TypedValue, U256};
-use countersign_core::reader::Ask;
+use countersign_core::reader::{Ask, Submission};
 use countersign_transport::Transport;
 
 use super::wallet::GasCoins;
 use super::{SuiChain, own_address};
 use crate::error::NodeError;
 use crate::nodes::Speed;
+use crate::prepare::explain_fee;
 
 /// The minimum budget, in units of gas. No transaction costs less.
 const MIN_UNITS: u64 = 2_000;
@@ -42,19 +44,59 @@ impl<T: Transport> SuiChain<'_, T> {
         speed: Speed,
         policy: &Policy,
     ) -> Result<UnsignedOrder, NodeError> {
+        self.recover_with(recovery, account, None, speed, policy).await
+    }
+
+    /// Prepares a redemption or a refund that takes the place of one that was sent. It pays a price that is at least 10 % higher.
+    ///
+    /// An HTLC ends once, so two redemptions of it do each other no harm: the later one aborts, and costs its sender the gas. It uses other
+    /// coins if the sender has any: validators may lock a coin that two transactions want to spend until the end of the epoch. With the same
+    /// coins, one of the two is executed at most, and the first one has not been executed for a long time.
+    pub(crate) async fn prepare_replacement(
+        &self,
+        recovery: &Recovery,
+        account: &str,
+        sent: &Submission,
+        speed: Speed,
+        policy: &Policy,
+    ) -> Result<UnsignedOrder, NodeError> {
+        let sent = reader::decode(sent)?.transaction.gas_payment;
+        self.recover_with(recovery, account, Some(&sent), speed, policy).await
+    }
+
+    async fn recover_with(
+        &self,
+        recovery: &Recovery,
+        account: &str,
+        replaces: Option<&GasPayment>,
+        speed: Speed,
+        policy: &Policy,
+    ) -> Result<UnsignedOrder, NodeError> {
         let sender = own_address(account, "/sender")?;
         let attempt = async |coins: GasCoins| {
-            if recovery.role != Role::Redeem {
-                return self.simulated(&coins, 0, policy, |gas| recovery.prepare(sender, &gas)).await;
+            let Some(sent) = replaces else { return self.recovered(recovery, sender, &coins, policy).await };
+            let coins = coins.with_min_price(sent.price.saturating_mul(11).div_ceil(10));
+            match self.recovered(recovery, sender, &coins.without(&sent.objects), policy).await {
+                Err(NodeError::Refused(refusal)) if refusal.code() == Code::InsufficientFunds => {
+                    self.recovered(recovery, sender, &coins, policy).await
+                }
+                other => other,
             }
-            let budget = coins.price.saturating_mul(REDEEM_UNITS).saturating_add(REDEEM_STORAGE);
-            check(budget, policy)?;
-            let gas = self.gas(&coins, 0, budget).await?;
-            let rehearsal = Rehearsal::new(&recovery.clone().rehearsal().prepare(sender, &gas)?);
-            self.connection.agreed::<Ask<_>>(&self.on(rehearsal)).await?.0?;
-            Ok(recovery.prepare(sender, &gas)?)
         };
-        self.with_gas_coins(sender, speed, attempt).await
+        let outcome = self.with_gas_coins(sender, speed, attempt).await;
+        outcome.map_err(|error| explain_fee(error, "sui_gas_budget", |cost| recovery.expense(u64::try_from(cost).unwrap_or(u64::MAX))))
+    }
+
+    async fn recovered(&self, recovery: &Recovery, sender: Address, coins: &GasCoins, policy: &Policy) -> Result<UnsignedOrder, NodeError> {
+        if recovery.role != Role::Redeem {
+            return self.simulated(coins, 0, policy, |gas| recovery.prepare(sender, &gas)).await;
+        }
+        let budget = coins.price.saturating_mul(REDEEM_UNITS).saturating_add(REDEEM_STORAGE);
+        check(budget, policy)?;
+        let gas = self.gas(coins, 0, budget).await?;
+        let rehearsal = Rehearsal::new(&recovery.clone().rehearsal().prepare(sender, &gas)?);
+        self.connection.agreed::<Ask<_>>(&self.on(rehearsal)).await?.0?;
+        Ok(recovery.prepare(sender, &gas)?)
     }
 
     /// Simulates a transaction with as much gas as the policy and the coins allow. Then prepares it again with a budget of what that spent

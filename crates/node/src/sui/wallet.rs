@@ -1,7 +1,7 @@
 //! The wallet context for signing: the gas price, coins that pay for gas, balances, and the initial shared version of an object.
 
 use countersign::sui::reader::{Balance, Check, HeldCoins, InitialSharedVersion, OwnedCoins, Preflight, ReferenceGasPrice};
-use countersign::sui::sui_sdk_types::{Address, TypeTag};
+use countersign::sui::sui_sdk_types::{Address, ObjectReference, TypeTag};
 use countersign::sui::{Coin, Gas, MAX_GAS_COINS, UnsignedOrder, choose_gas, htlc};
 use countersign::{Code, Contract, Refusal, U256};
 use countersign_core::reader::Ask;
@@ -20,6 +20,18 @@ pub(super) struct GasCoins {
 }
 
 impl GasCoins {
+    /// Raises the price to a minimum.
+    pub(super) fn with_min_price(mut self, price: u64) -> Self {
+        self.price = self.price.max(price);
+        self
+    }
+
+    /// Returns the same coins without these objects, at whatever version.
+    pub(super) fn without(&self, used: &[ObjectReference]) -> Self {
+        let is_used = |coin: &Coin| used.iter().any(|object| object.object_id() == coin.reference.object_id());
+        Self { price: self.price, coins: self.coins.iter().filter(|coin| !is_used(coin)).cloned().collect() }
+    }
+
     /// Returns the maximum that the coins of one transaction can hold, in MIST.
     pub(super) fn total(&self) -> u64 {
         let mut balances: Vec<_> = self.coins.iter().map(|coin| coin.balance).collect();

@@ -472,7 +472,7 @@ async fn a_recovery_that_is_not_mined_is_replaced() {
         let sender = stranger().address().to_string();
         let sent = nodes.submission("solana_testnet", &sent.id, &sent.payload).unwrap();
         let replaced = nodes.prepare_replacement(&recovery, "solana_testnet", &sender, &sent, Speed::Normal, &Policy::default()).await;
-        let Some(Unsigned::Solana(replaced)) = replaced.unwrap() else { panic!("a recovery on Solana") };
+        let Unsigned::Solana(replaced) = replaced.unwrap() else { panic!("a recovery on Solana") };
         let message = &replaced.payloads().transaction.as_ref().unwrap().transaction().message;
         assert_eq!(PriorityFee::from_message(message).map(|fee| fee.compute_unit_price), Some(expected));
     }

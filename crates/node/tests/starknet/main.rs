@@ -14,6 +14,7 @@
 )]
 
 mod fake;
+mod replace;
 mod shapes;
 mod wallet;
 

@@ -296,7 +296,7 @@ async fn a_transaction_that_would_fail_is_refused_with_its_reason() {
 // ---- redemptions and refunds
 
 /// A redemption or refund of an order whose secret is known, and the secret.
-fn recovery(role: Role) -> (recover::Recovery, [u8; 32]) {
+pub(crate) fn recovery(role: Role) -> (recover::Recovery, [u8; 32]) {
     let outside: serde_json::Value =
         serde_json::from_slice(&std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../sui/tests/outside.json")).unwrap()).unwrap();
     let ways = &outside["ways_out"];

@@ -10,6 +10,8 @@
 )]
 
 mod fake;
+mod replace;
+mod tokens;
 mod wallet;
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -16,16 +16,16 @@ use serde_json::{Value, json};
 use crate::fake::{Fake, LATEST, Lying, NOW, SECRET, SOLID, Tron, bare, case, id_of, log, nodes, returned, reverted, terms};
 
 const WITH_APPROVAL: &str = "tron-token-typed-data-null";
-const WITHOUT_APPROVAL: &str = "tron-token-typed-data-absent";
+pub(crate) const WITHOUT_APPROVAL: &str = "tron-token-typed-data-absent";
 const NATIVE: &str = "tron-native-typed-data-null";
 const GASLESS: &str = "tron-token-approval-exact";
 
-fn order(id: &str) -> countersign::tron::VerifiedOrder {
+pub(crate) fn order(id: &str) -> countersign::tron::VerifiedOrder {
     verified::<Family>(&case(countersign::Family::Tron, id))
 }
 
 /// The chain with everything that an order needs: TRX, tokens, and an allowance.
-fn tron(id: &str) -> Tron {
+pub(crate) fn tron(id: &str) -> Tron {
     let order = order(id);
     let deposit = order.deposit();
     let is_native = deposit.initiate.value != 0;
@@ -39,7 +39,7 @@ async fn calls(tron: Tron) -> Calls {
     nodes(tron, 1).tron("tron").unwrap().calls().await.unwrap()
 }
 
-async fn preflight(id: &str, tron: impl Into<Fake>) -> Result<Preflight, NodeError> {
+pub(crate) async fn preflight(id: &str, tron: impl Into<Fake>) -> Result<Preflight, NodeError> {
     let calls = calls(self::tron(id)).await;
     let unsigned = order(id).prepare(calls).unwrap();
     nodes(tron, 1).tron("tron").unwrap().preflight(&unsigned).await

@@ -33,8 +33,17 @@ impl fmt::Debug for SignedInvoke {
     }
 }
 
-impl Sending for SignedInvoke {
-    fn decode(submission: &Submission, _: &Known) -> Result<Self, Refusal> {
+/// Decodes a transaction that is to be sent, and requires that it has the stated id on the chain.
+///
+/// # Errors
+///
+/// [`Code::TransactionMismatch`] at `/id`, and another [`Refusal`] below `/payload` if it cannot be decoded.
+pub fn decode(submission: &Submission) -> Result<InvokeTransaction, Refusal> {
+    SignedInvoke::new(submission).map(|signed| signed.transaction)
+}
+
+impl SignedInvoke {
+    fn new(submission: &Submission) -> Result<Self, Refusal> {
         let chain_id = chain_id(&submission.network).ok_or_else(|| Refusal::new(Code::UnsupportedFamily, "/network"))?;
         let transaction = InvokeTransaction::from_json(submission.payload.as_bytes()).map_err(|refusal| refusal.under("/payload"))?;
         let id = transaction.hashes(chain_id).tx_hash;
@@ -43,6 +52,12 @@ impl Sending for SignedInvoke {
             return Err(refusal.with_expected(hex(id)).with_actual(&submission.id));
         }
         Ok(Self { chain_id, id, transaction })
+    }
+}
+
+impl Sending for SignedInvoke {
+    fn decode(submission: &Submission, _: &Known) -> Result<Self, Refusal> {
+        Self::new(submission)
     }
 
     fn identity(&self) -> Identity {

@@ -111,10 +111,39 @@ pub fn execution(sender: &Sender, all: &[&Costs], tenths: u128, policy: &Policy)
     Ok(Execution::new(nonce, picked).with_chain_id(sender.chain_id))
 }
 
-/// Requires that the maximum fee of a transaction is within the policy.
+/// Returns the context for a transaction that replaces `before`, which has the same sender and nonce.
+///
+/// Nodes replace a transaction only if price and tip of L2 gas are at least 10 % higher. All three prices are raised by that, and no bound
+/// is below that of `now`.
+#[must_use]
+pub fn raised(before: &InvokeTransaction, now: Execution) -> Execution {
+    let raise = |price: u128| price.saturating_mul(11).div_ceil(10);
+    let bound = |before: ResourceBound, now: ResourceBound| {
+        let price = raise(before.max_price_per_unit).max(now.max_price_per_unit);
+        ResourceBound::new(before.max_amount.max(now.max_amount), price)
+    };
+    let (old, new) = (before.resource_bounds, now.resource_bounds);
+    let tip = u64::try_from(raise(before.tip.into())).unwrap_or(u64::MAX).max(now.tip);
+    let resource_bounds =
+        ResourceBounds::new(bound(old.l1_gas, new.l1_gas), bound(old.l2_gas, new.l2_gas), bound(old.l1_data_gas, new.l1_data_gas));
+    Execution { resource_bounds, tip, ..now }
+}
+
+/// Requires that the maximum fee of a transaction, tip included, is within the policy.
+///
+/// # Errors
+///
+/// [`Code::GasLimitTooHigh`] at `/resource_bounds`.
+pub fn check_fee(execution: &Execution, policy: &Policy) -> Result<(), Refusal> {
+    check_max(execution.resource_bounds.max_fee(execution.tip), policy)
+}
+
 fn check(bounds: &ResourceBounds, policy: &Policy) -> Result<(), Refusal> {
+    check_max(bounds.max_fee(0), policy)
+}
+
+fn check_max(fee: U256, policy: &Policy) -> Result<(), Refusal> {
     let max = U256::from(policy.starknet_fee).saturating_mul(U256::from(POLICY_UNIT));
-    let fee = bounds.max_fee(0);
     if fee > max {
         let refusal = Refusal::new(Code::GasLimitTooHigh, "/resource_bounds").with_expected(TypedValue::AtMost(max));
         return Err(refusal.with_actual(fee));

@@ -39,8 +39,8 @@ use serde_json::{Value, json};
 use starknet_types_core::felt::Felt;
 
 pub use amount::{Amount, AmountQuery};
-pub use broadcast::{Broadcast, SignedInvoke, Status, StatusShown, TransactionQuery, TransactionStatus};
-pub use context::{Context, Costs, Sender, execution};
+pub use broadcast::{Broadcast, SignedInvoke, Status, StatusShown, TransactionQuery, TransactionStatus, decode};
+pub use context::{Context, Costs, Sender, check_fee, execution, raised};
 pub use contract::{Contract, ContractDescription, ContractQuery};
 pub use head::{HeadQuery, NewestBlock};
 pub use htlc::{Htlc, MAX_ROUNDS};

@@ -30,7 +30,7 @@ pub use grpc::is_message;
 pub use htlc::{Htlc, HtlcReader, field_of};
 pub use package::{Package, PackageDescription, UpgradeAuthority};
 pub use simulation::{Check, Preflight, Rehearsal};
-pub use transactions::{Broadcast, Receipt, Sender, TransactionReceipt};
+pub use transactions::{Broadcast, Receipt, Sender, TransactionReceipt, decode};
 pub use wallet::{Balance, HeldCoins, InitialSharedVersion, ListedCoins, NewestCheckpoint, OwnedCoins, ReferenceGasPrice};
 
 use fields::{checkpoint, found_checkpoint, method, service, summary, timestamp};

@@ -7,7 +7,7 @@ use countersign_core::reader::{
 };
 use countersign_core::{Code, Refusal, text};
 use sui_sdk_types::bcs::ToBcs as _;
-use sui_sdk_types::{Digest, UserSignature};
+use sui_sdk_types::{Digest, SignedTransaction, UserSignature};
 use zeroize::Zeroizing;
 
 use super::fields::{effects, execution, execution_error, method, transaction};
@@ -89,14 +89,25 @@ impl fmt::Debug for Sender {
     }
 }
 
+/// Decodes a transaction that is to be sent, and requires that it has the stated id.
+///
+/// # Errors
+///
+/// [`Code::TransactionMismatch`] at `/id`, and another [`Refusal`] below `/payload` if it cannot be decoded.
+pub fn decode(submission: &Submission) -> Result<SignedTransaction, Refusal> {
+    let signed = Execution::from_json(submission.payload.as_bytes()).map_err(|refusal| refusal.under("/payload"))?;
+    let id = signed.transaction.digest().to_base58();
+    if submission.id != id {
+        let refusal = Refusal::new(Code::TransactionMismatch, "/id").with_reason("the transaction has another id");
+        return Err(refusal.with_expected(id).with_actual(&submission.id));
+    }
+    Ok(signed)
+}
+
 impl Sending for Sender {
     fn decode(submission: &Submission, _: &Known) -> Result<Self, Refusal> {
-        let signed = Execution::from_json(submission.payload.as_bytes()).map_err(|refusal| refusal.under("/payload"))?;
+        let signed = decode(submission)?;
         let id = signed.transaction.digest();
-        if submission.id != id.to_base58() {
-            let refusal = Refusal::new(Code::TransactionMismatch, "/id").with_reason("the transaction has another id");
-            return Err(refusal.with_expected(id.to_base58()).with_actual(&submission.id));
-        }
         let bytes = signed.transaction.to_bcs().map_err(|_| Refusal::new(Code::Internal, "/payload/tx_bytes"))?;
         let signatures = signed.signatures.iter().map(UserSignature::to_bytes).collect();
         Ok(Self { identity: identity(&submission.network)?, id, bytes: Zeroizing::new(bytes), signatures })

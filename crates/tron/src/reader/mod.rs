@@ -11,7 +11,7 @@
 //! | [`Tip`] | 1 | 1 | the newest block, or the newest irreversible one | nothing |
 //! | [`Reference`] | 1 | 1 | the context for signing calls: an irreversible block by its height | the context |
 //! | [`Balance`] | 1 | 1 | a balance or an allowance | the amount |
-//! | [`PreflightCheck`] | at most 2 | at most 7 | whether an order can be funded | that it can, or the code of the refusal |
+//! | [`PreflightCheck`] | at most 2 | at most 9 | whether an order can be funded | that it can, or the code of the refusal |
 //! | [`Broadcast`] | at most 3 | at most 2 | whether the endpoint accepts a transaction | whether it does |
 //! | [`Inclusion`] | 1 | 2 | the receipt of a transaction | block and success |
 //! | [`Describe`] | 1 | 3 | the description of a contract | the description |
@@ -86,7 +86,11 @@ pub fn identity(chain_id: u64) -> Identity {
 }
 
 /// Returns the chain id of a Tron network.
-fn chain_id(network: &Network) -> Result<u64, Refusal> {
+///
+/// # Errors
+///
+/// [`Code::UnsupportedFamily`] if it is not a Tron network.
+pub fn chain_id(network: &Network) -> Result<u64, Refusal> {
     match network {
         Network::Tron(chain_id) => Ok(*chain_id),
         other => Err(Refusal::new(Code::UnsupportedFamily, "/network").with_actual(other.family())),

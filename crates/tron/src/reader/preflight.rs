@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address as AbiAddress, U256};
 use countersign_abi::read;
-use countersign_abi::transfer::{Expected, check_transfers};
+use countersign_abi::transfer::{Expected, check_payout, check_transfers};
 use countersign_core::reader::{Agree, Fault, Identity, Judged, Known, Machine, Replies, Reply, Request, Turn, check_balance};
 use countersign_core::{Code, Refusal, Role, TypedValue};
 use serde_json::json;
@@ -68,12 +68,12 @@ impl Agree for Preflight {
 ///
 /// Only the first call is run, because the later ones may depend on its effects. A redemption is never run, because that would show the
 /// secret to the node. If the node returns logs, the token transfers in them must be exactly the verified amount, from the sender to the
-/// HTLC. The energy that the call uses must be within its fee limit.
+/// HTLC. A token must also let the HTLC pay out: see [`check_payout`]. The energy that the call uses must be within its fee limit.
 ///
 /// A preflight is refused with
 ///
 /// - [`Code::InsufficientFunds`] or [`Code::AllowanceTooLow`] if the sender has too little,
-/// - [`Code::SimulationReverted`] if the call fails,
+/// - [`Code::SimulationReverted`] if the call fails, or the token does not let the HTLC pay out,
 /// - [`Code::SimulationDiffers`] if the call would do something else than what was verified,
 /// - [`Code::GasLimitTooLow`] if the call needs more energy than its fee limit allows.
 #[derive(Debug)]
@@ -152,20 +152,39 @@ impl Machine for PreflightCheck {
                     return Ok(Turn::Done(Judged(Err(refusal))));
                 }
                 let sender = self.plan.sender.bytes();
-                let calls = [read::balance_call(sender), read::allowance_call(sender, expected.htlc)];
+                let (to, htlc) = (token.into(), expected.htlc.into());
+                let empty_transfer =
+                    |from: Address, receiver: AbiAddress| Call { sender: from, to, value: 0, data: read::empty_transfer_call(receiver) };
+                let calls = [
+                    Call::view(to, read::balance_call(sender)),
+                    Call::view(to, read::allowance_call(sender, expected.htlc)),
+                    empty_transfer(htlc, sender),
+                    empty_transfer(self.plan.sender, expected.htlc),
+                ];
                 self.state = State::Tokens { funds, simulated, token };
-                Ok(Turn::Ask(calls.map(|data| Call::view(token.into(), data).request(View::Newest)).into()))
+                Ok(Turn::Ask(calls.map(|call| call.request(View::Newest)).into()))
             }
             State::Tokens { funds, simulated, token } => {
                 let has = call::returned(&replies.get(0)?, read::number)?;
                 let allowance = call::returned(&replies.get(1)?, read::number)?;
+                let (by_htlc, by_sender) = (failure(&replies.get(2)?)?, failure(&replies.get(3)?)?);
                 let has_tokens = self.plan.tokens().map_or(Ok(()), |expected| expected.check_funds(has, allowance));
+                let has_tokens = has_tokens.and_then(|()| check_payout(by_htlc, by_sender));
                 let judged = has_tokens.and_then(|()| self.plan.judge(funds, simulated, Some(token)));
                 Ok(Turn::Done(Judged(judged)))
             }
             State::Ended => Err(AFTER_THE_END),
         }
     }
+}
+
+/// Returns why a transfer reverts; `None` if it does not. What it returns does not matter: some tokens return `false` although they have
+/// transferred.
+fn failure(reply: &Reply<'_>) -> Result<Option<String>, Fault> {
+    Ok(match Outcome::read(reply)? {
+        Outcome::Returned { .. } => None,
+        Outcome::Reverted(why) => Some(why),
+    })
 }
 
 impl Resources {

@@ -1,0 +1,109 @@
+//! Signing again what was sent and is not in a block: a single endpoint may have kept it to itself.
+
+use countersign::recover::{self, Leg, Recovery};
+use countersign::starknet::{Felt, InvokeTransaction, Starknet};
+use countersign::{Code, Policy, SecretHash, U256, Unsigned};
+use countersign_client::driver::KeptTransaction;
+use countersign_node::{NodeError, Speed};
+use countersign_testkit::recover::read_record;
+use countersign_testkit::{key, registry};
+use serde_json::json;
+
+use crate::fake::{Chain, case, hex, nodes};
+use crate::wallet::chain;
+
+const SENDER: Felt = Felt::from_hex_unchecked("0xacc");
+
+fn redemption() -> Recovery {
+    let secret = [0x5a; 32];
+    let mut order = case("starknet-to-client-3-1-3").json()["order"].take();
+    order["destination_swap"]["secret_hash"] = json!(SecretHash::of(&secret).to_string());
+    recover::redeem(&read_record(&order).unwrap(), Leg::Destination, &secret, registry()).unwrap()
+}
+
+fn invoke(unsigned: &Unsigned) -> InvokeTransaction {
+    let Unsigned::Starknet(order) = unsigned else { panic!("{unsigned:?}") };
+    order.payloads().invoke.as_ref().unwrap().invoke.transaction.clone()
+}
+
+async fn sent() -> (KeptTransaction, InvokeTransaction) {
+    let nodes = nodes(chain(), 1);
+    let policy = Policy::default();
+    let unsigned = nodes.prepare_recovery(&redemption(), "starknet", &hex(SENDER), Speed::Normal, &policy).await.unwrap();
+    let transaction = invoke(&unsigned);
+    let Unsigned::Starknet(mut unsigned) = unsigned else { panic!("not of Starknet") };
+    unsigned.sign(&key::<Starknet>(&case("starknet-public-key"))).unwrap();
+    (KeptTransaction::all(&unsigned.finish().unwrap().into(), "starknet").pop().unwrap(), transaction)
+}
+
+async fn replace(chain: Chain, account: Felt, policy: &Policy) -> Result<InvokeTransaction, NodeError> {
+    let (kept, _) = sent().await;
+    let nodes = nodes(chain, 2);
+    let submission = nodes.submission("starknet", &kept.id, &kept.payload).unwrap();
+    let replaced = nodes.prepare_replacement(&redemption(), "starknet", &hex(account), &submission, Speed::Normal, policy).await;
+    replaced.map(|unsigned| invoke(&unsigned))
+}
+
+fn nonce(nonce: &'static str) -> Chain {
+    chain().lying(move |_, method, _| (method == "starknet_getNonce").then(|| json!(nonce)))
+}
+
+#[tokio::test]
+async fn a_redemption_that_was_swallowed_is_signed_again_with_the_same_nonce_and_higher_bounds() {
+    let (_, before) = sent().await;
+    let after = replace(chain(), SENDER, &Policy::default()).await.unwrap();
+    assert_eq!((after.nonce, &after.calldata), (before.nonce, &before.calldata));
+    let (old, new) = (before.resource_bounds, after.resource_bounds);
+    for (old, new) in [(old.l1_gas, new.l1_gas), (old.l2_gas, new.l2_gas), (old.l1_data_gas, new.l1_data_gas)] {
+        assert_eq!(new.max_amount, old.max_amount);
+        assert!(new.max_price_per_unit * 10 >= old.max_price_per_unit * 11, "{old:?} {new:?}");
+    }
+    // The chain's own prices may have risen by more.
+    let dear = chain().lying(|_, method, params| {
+        (method == "starknet_getBlockWithTxHashes" && params["block_id"] == "latest").then(|| {
+            let mut block = chain().reply("a.example", method, params);
+            block["l2_gas_price"]["price_in_fri"] = json!("0x5f5e100");
+            block
+        })
+    });
+    let after = replace(dear, SENDER, &Policy::default()).await.unwrap();
+    assert_eq!(after.resource_bounds.l2_gas.max_price_per_unit, 150_000_000);
+}
+
+#[tokio::test]
+async fn a_nonce_that_was_taken_is_not_used_again() {
+    // Another transaction was mined, or this one waits for one that was not: the account's own nonce counts.
+    for other in ["0x2b", "0x7"] {
+        let (_, before) = sent().await;
+        let after = replace(nonce(other), SENDER, &Policy::default()).await.unwrap();
+        assert_eq!((after.nonce, after.resource_bounds), (Felt::from_hex_unchecked(other), before.resource_bounds));
+    }
+    // Another account has nonces of its own.
+    let (_, before) = sent().await;
+    let after = replace(chain(), Felt::from(0xacd), &Policy::default()).await.unwrap();
+    assert_eq!((after.sender_address, after.resource_bounds), (Felt::from(0xacd), before.resource_bounds));
+}
+
+#[tokio::test]
+async fn a_fee_above_the_policy_is_refused_with_what_it_costs() {
+    let (_, before) = sent().await;
+    let fee = before.resource_bounds.max_fee(0);
+    let policy = |gwei: U256| {
+        let limit = u64::try_from(gwei).unwrap();
+        Policy::from_json(json!({ "starknet_fee": limit }).to_string().as_bytes()).unwrap()
+    };
+    let giga = U256::from(1_000_000_000);
+    // Enough for the first one, and not for ten percent more.
+    let NodeError::Refused(refusal) = replace(chain(), SENDER, &policy(fee / giga + U256::ONE)).await.unwrap_err() else { panic!() };
+    assert_eq!((refusal.code(), refusal.location()), (Code::GasLimitTooHigh, "/resource_bounds"));
+    for part in ["the redemption may cost up to", "FRI", "pays another token", "starknet_fee"] {
+        assert!(refusal.message().contains(part), "{refusal}");
+    }
+    let NodeError::Refused(refusal) = replace(chain(), SENDER, &policy(fee / giga / U256::from(2))).await.unwrap_err() else { panic!() };
+    assert!(refusal.message().contains("the redemption may cost up to"), "{refusal}");
+    assert!(replace(chain(), SENDER, &policy(fee / giga * U256::from(2))).await.is_ok());
+    let nodes = nodes(chain(), 1);
+    let submission = nodes.submission("starknet", "0x1", "{}").unwrap();
+    let wrong = nodes.prepare_replacement(&redemption(), "starknet", &hex(SENDER), &submission, Speed::Normal, &Policy::default()).await;
+    assert!(matches!(wrong, Err(NodeError::Refused(_))));
+}
