@@ -20,7 +20,7 @@ use countersign_core::{
     Account, Code, Family, OrderRecord, Policy, Refusal, Registry, Role, SecretHash, Summary, Topic, TypedValue, U256, Warnings,
 };
 
-pub use funding::{Funding, FundingStatus, FundingTx};
+pub use funding::{Funding, FundingSource, FundingStatus, FundingTx};
 pub use instant::{Body, InstantRefund};
 pub use payout::{Fee, FeeCoins, Payout};
 
@@ -28,7 +28,7 @@ use crate::UnsignedOrder;
 use crate::address::{Chain, Destination};
 use crate::htlc::{self, Leaf, Tree};
 use crate::summary::format_coins;
-use crate::transaction::{Input, Kind, LeafSpend, Payment, Secret, Unsigned};
+use crate::transaction::{FeeRate, Input, Kind, LeafSpend, Payment, Secret, Unsigned};
 
 /// The HTLC of one leg of a record, with its recomputed address.
 #[derive(Debug, Clone)]
@@ -44,8 +44,11 @@ pub struct RecordedHtlc {
     pub amount: u64,
     /// Base units that have been paid, according to the record.
     pub filled: u64,
-    /// The funding transactions, according to the record.
+    /// The funding transactions, according to the record. Empty if the record's entry cannot be read: see
+    /// [`RecordedHtlc::check_funding_txs`].
     pub funding: Vec<FundingTx>,
+    /// The record's entry about the funding transactions, if it cannot be read.
+    malformed_funding: Option<String>,
     initiator: XOnlyPublicKey,
     redeemer: XOnlyPublicKey,
     instant_refund_tx: String,
@@ -120,6 +123,29 @@ impl Recovery {
             None => self.htlc.refund(payout),
         }
     }
+
+    /// Returns the virtual size of the transaction that [`Recovery::prepare`] prepares if the fee is deducted from the payout.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Destination::script`], or [`Code::ChangeToDeposit`], for the destination.
+    pub fn vsize(&self, payout: &Payout) -> Result<u64, Refusal> {
+        let script = self.htlc.destination(&payout.to)?;
+        let inputs = self.htlc.inputs(self.leaf()?, Sequence::MAX, payout);
+        Ok(payout::vsize(self.htlc.chain, &inputs, &script))
+    }
+
+    /// Returns whether an output of the HTLC is worth more than the fee of the input that spends it.
+    #[must_use]
+    pub fn is_worth_spending(&self, funding: &Funding, fee_rate: FeeRate) -> bool {
+        let payout = Payout::new([*funding], ScriptBuf::new(), Fee::Deducted(fee_rate));
+        let weight = self.leaf().map(|leaf| self.htlc.inputs(leaf, Sequence::MAX, &payout).iter().map(Input::weight).sum::<u64>());
+        weight.is_ok_and(|weight| fee_rate.fee(weight.div_ceil(4)).is_some_and(|fee| fee < funding.value))
+    }
+
+    fn leaf(&self) -> Result<LeafSpend, Refusal> {
+        self.htlc.leaf(self.secret.as_ref().map(|secret| &secret.0))
+    }
 }
 
 impl RecordedHtlc {
@@ -128,8 +154,8 @@ impl RecordedHtlc {
     /// # Errors
     ///
     /// [`Code::UnknownAsset`], [`Code::UnsupportedFamily`], [`Code::RecordMismatch`], [`Code::MissingField`],
-    /// [`Code::TimelockTooLong`], [`Code::RecordSwapId`] for another address, [`Code::AmountAboveSupply`], or
-    /// [`Code::FundingMismatch`] for funding transactions that cannot be parsed. The location is the field of the record.
+    /// [`Code::TimelockTooLong`], [`Code::RecordSwapId`] for another address, or [`Code::AmountAboveSupply`]. The location is the field of
+    /// the record. Funding transactions that cannot be read are refused only where they are used.
     pub fn new(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Self, Refusal> {
         let swap = leg.of(record);
         let refuse = |code, member: &str| leg.refuse(code, member);
@@ -147,17 +173,15 @@ impl RecordedHtlc {
             amount.ok_or_else(|| refuse(Code::AmountAboveSupply, member).with_actual(wide))
         };
         let key = |member: &str, key: &[u8; 32]| XOnlyPublicKey::from_slice(key).map_err(|_| refuse(Code::RecordMismatch, member));
-        let funding = FundingTx::parse_list(&swap.initiate_tx_hash).ok_or_else(|| {
-            let refusal = refuse(Code::FundingMismatch, "initiate_tx_hash").with_expected("<txid>:<number>, several separated by commas");
-            refusal.with_actual(&swap.initiate_tx_hash)
-        })?;
+        let funding = FundingTx::parse_list(&swap.initiate_tx_hash);
         Ok(Self {
             order_id: record.order_id.clone(),
             chain,
             tree,
             amount: amount("amount", swap.amount)?,
             filled: amount("filled_amount", swap.filled_amount)?,
-            funding,
+            malformed_funding: funding.is_none().then(|| swap.initiate_tx_hash.clone()),
+            funding: funding.unwrap_or_default(),
             initiator: key("initiator", &htlc.initiator)?,
             redeemer: key("redeemer", &htlc.redeemer)?,
             instant_refund_tx: swap.instant_refund_tx.clone(),
@@ -198,8 +222,7 @@ impl RecordedHtlc {
         let mut summary = Summary::default();
         let text = format!("nodes accept it once each funding output has {timelock} confirmations");
         summary.add_values(Topic::Timelock, text, [timelock.into()]);
-        let leaf = LeafSpend::new(&self.tree, Leaf::Refund, self.initiator, None);
-        self.spend(Role::Refund, leaf, Sequence::from_height(timelock), payout, summary)
+        self.spend(Role::Refund, self.leaf(None)?, Sequence::from_height(timelock), payout, summary)
     }
 
     /// Prepares the transaction that takes the coins with the secret.
@@ -209,8 +232,7 @@ impl RecordedHtlc {
     /// [`Code::SecretWrong`] if the secret does not hash to the HTLC's secret hash, or the errors of [`RecordedHtlc::refund`].
     pub fn redeem(&self, secret: &[u8; 32], payout: &Payout) -> Result<UnsignedOrder, Refusal> {
         self.check_secret(secret)?;
-        let leaf = LeafSpend::new(&self.tree, Leaf::Redeem, self.redeemer, Some(Secret(*secret)));
-        self.spend(Role::Redeem, leaf, Sequence::ENABLE_RBF_NO_LOCKTIME, payout, Summary::default())
+        self.spend(Role::Redeem, self.leaf(Some(secret))?, Sequence::ENABLE_RBF_NO_LOCKTIME, payout, Summary::default())
     }
 
     fn check_secret(&self, secret: &[u8; 32]) -> Result<(), Refusal> {
@@ -221,35 +243,48 @@ impl RecordedHtlc {
         Err(self.refuse(Code::SecretWrong, "secret_hash").with_expected(expected))
     }
 
-    fn spend(
-        &self,
-        role: Role,
-        leaf: Option<LeafSpend>,
-        sequence: Sequence,
-        payout: &Payout,
-        summary: Summary,
-    ) -> Result<UnsignedOrder, Refusal> {
-        let total = self.check_fundings(&payout.fundings)?;
-        let script = self.destination(&payout.to)?;
-        let leaf = Arc::new(leaf.ok_or_else(|| self.refuse(Code::UnknownAsset, "asset"))?);
+    /// Returns the leaf that a redemption with this secret, or without one a refund, spends.
+    fn leaf(&self, secret: Option<&[u8; 32]>) -> Result<LeafSpend, Refusal> {
+        let leaf = match secret {
+            Some(secret) => LeafSpend::new(&self.tree, Leaf::Redeem, self.redeemer, Some(Secret(*secret))),
+            None => LeafSpend::new(&self.tree, Leaf::Refund, self.initiator, None),
+        };
+        leaf.ok_or_else(|| self.refuse(Code::UnknownAsset, "asset"))
+    }
+
+    fn inputs(&self, leaf: LeafSpend, sequence: Sequence, payout: &Payout) -> Vec<Input> {
+        let leaf = Arc::new(leaf);
         let origin = payout.origins.iter().find(|origin| origin.x_only() == leaf.signer);
         let inputs = payout.fundings.iter().map(|funding| {
             let kind = Kind::Htlc(Arc::clone(&leaf));
             Input::new(funding.outpoint, sequence, self.prevout(funding), kind).with_origin(origin.cloned())
         });
-        let payment = payout.fee.pay(self.chain, inputs.collect(), total, script)?;
-        self.recovery(role, payment, summary)
+        inputs.collect()
+    }
+
+    fn spend(&self, role: Role, leaf: LeafSpend, sequence: Sequence, payout: &Payout, summary: Summary) -> Result<UnsignedOrder, Refusal> {
+        let (total, warnings) = self.check_fundings(&payout.fundings, payout.source)?;
+        let script = self.destination(&payout.to)?;
+        let payment = payout.fee.pay(self.chain, self.inputs(leaf, sequence, payout), total, script)?;
+        self.recovery(role, payment, summary, warnings)
     }
 
     /// Checks the fee of a recovery, and adds the summary line on the payout. The payout is all outputs except the change; they have the
     /// same script.
-    fn recovery(&self, role: Role, payment: Payment, mut summary: Summary) -> Result<UnsignedOrder, Refusal> {
+    fn recovery(&self, role: Role, payment: Payment, mut summary: Summary, warnings: Warnings) -> Result<UnsignedOrder, Refusal> {
         let outputs = payment.transaction().output.iter().enumerate();
         let paid: Vec<_> = outputs.filter(|(index, _)| payment.change != Some(*index)).map(|(_, output)| output).collect();
         let value = paid.iter().map(|output| output.value.to_sat()).fold(0, u64::saturating_add);
-        payment.fee_rate.check_ceiling(self.max_fee_rate, "/fee_rate")?;
+        let what = if role == Role::Redeem { "redemption" } else { "refund" };
+        let (cost, pays) = (format_coins(payment.fee, self.chain), format_coins(value, self.chain));
+        payment.fee_rate.check_ceiling(self.max_fee_rate, "/fee_rate").map_err(|refusal| {
+            let reason =
+                format!("the fee rate is above the policy's: the {what} would cost {cost} and pay out {pays}, so wait for lower fees");
+            refusal.with_reason(reason)
+        })?;
         if payment.fee > value {
-            let refusal = Refusal::new(Code::FeeRateTooHigh, "/fee_rate").with_reason("the fee is higher than the amount that is paid out");
+            let reason = format!("the fee is higher than the amount that is paid out: the {what} would cost {cost} and pay out {pays}");
+            let refusal = Refusal::new(Code::FeeRateTooHigh, "/fee_rate").with_reason(reason);
             return Err(refusal.with_expected(TypedValue::AtMost(U256::from(value))).with_actual(payment.fee));
         }
         if let Some(first) = paid.first() {
@@ -258,7 +293,7 @@ impl RecordedHtlc {
             summary.add_values(Topic::Payout, text, [swap.into(), self.chain.amount(value).into(), to.into()]);
         }
         let unsigned = Unsigned { role, deposit: None, payment: Some(payment) };
-        Ok(UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, Warnings::default()))
+        Ok(UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, warnings))
     }
 
     fn refuse(&self, code: Code, member: &str) -> Refusal {

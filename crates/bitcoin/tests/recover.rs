@@ -12,7 +12,7 @@
 
 use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Sequence, Transaction, TxIn, TxOut, Witness};
-use countersign_bitcoin::recover::{Fee, FeeCoins, Funding, FundingStatus, InstantRefund, Leg, Payout, RecordedHtlc};
+use countersign_bitcoin::recover::{Fee, FeeCoins, Funding, FundingSource, FundingStatus, InstantRefund, Leg, Payout, RecordedHtlc};
 use countersign_bitcoin::{Bitcoin, FeeRate, Key, KeyOrigin, Payment, UnsignedOrder, Utxo};
 use countersign_core::{Code, Policy, Refusal, RequestId, Role};
 use countersign_testkit::recover::read_record;
@@ -222,6 +222,47 @@ fn the_summary_of_an_instant_refund_has_the_sum_of_all_outputs() -> TestResult {
     Ok(())
 }
 
+/// The chain shows what is paid, and the record only states it.
+#[test]
+fn outputs_from_the_chain_are_not_compared_with_the_record() {
+    let given = |fundings: &[Funding]| payout(fundings).with_source(FundingSource::Chain);
+    let mut order = order();
+    for (stated, differs) in [("", false), (&*"01".repeat(32), false), (&format!("{}:7", "09".repeat(32)), true), ("0x1234:5", true)] {
+        order["source_swap"]["initiate_tx_hash"] = json!(stated);
+        let swap = read(&order).expect("a record");
+        for unsigned in [swap.redeem(&SECRET, &given(&[funding(1, 0, 50_000)])), swap.refund(&given(&[funding(1, 0, 50_000)]))] {
+            let codes: Vec<_> = unsigned.expect("a recovery").warnings().list().iter().map(|warning| warning.code).collect();
+            assert_eq!(codes, if differs { vec![Code::FundingTxDiffers] } else { vec![] }, "{stated}");
+        }
+        for fundings in [vec![], vec![funding(1, 0, 1), funding(1, 0, 1)], vec![funding(1, 0, u64::MAX)]] {
+            assert_eq!(refused(swap.refund(&given(&fundings))).0, Code::FundingMismatch);
+        }
+    }
+}
+
+/// A refusal says what the recovery would cost, and what it would pay.
+#[test]
+fn a_fee_that_is_too_high_is_shown_with_its_cost() {
+    let (swap, secret) = (swap(), Some(&SECRET));
+    let refuse = |rate: &str| {
+        let payout = Payout::new([funding(1, 0, 50_000)], TO, deducted(rate));
+        secret.map_or_else(|| swap.refund(&payout), |secret| swap.redeem(secret, &payout)).map(|_| ()).expect_err("a high fee")
+    };
+    // The redemption has 142 vB.
+    for (rate, code, parts) in [
+        ("1001", Code::InsufficientFunds, ["at 1001 sat/vB the fee would be 0.00142142 BTC (142142 sat)", "of 0.0005 BTC (50000 sat)"]),
+        ("200", Code::FeeRateTooHigh, ["would cost 0.000284 BTC (28400 sat)", "pay out 0.000216 BTC (21600 sat)"]),
+    ] {
+        let refusal = refuse(rate);
+        assert_eq!((refusal.code(), refusal.location()), (code, "/fee_rate"));
+        assert!(parts.iter().all(|part| refusal.message().contains(part)), "{}", refusal.message());
+    }
+    let low = swap.clone().with_policy(&Policy::from_json(br#"{"bitcoin_fee_rate":2}"#).expect("a policy"));
+    let refusal = low.redeem(&SECRET, &Payout::new([funding(1, 0, 50_000)], TO, deducted("3"))).map(|_| ()).expect_err("a limit");
+    assert_eq!(refusal.code(), Code::FeeRateTooHigh);
+    assert!(refusal.message().contains("above the policy's: the redemption would cost 0.00000426 BTC (426 sat)"), "{}", refusal.message());
+}
+
 #[test]
 fn fee_coins_are_not_the_htlcs_and_their_change_does_not_go_there() -> TestResult {
     let swap = swap();
@@ -255,8 +296,14 @@ fn funding_outputs_are_the_records_own() {
     for fundings in [vec![], vec![funding(3, 0, 50_000)], vec![funding(1, 0, 1), funding(1, 0, 1)], vec![funding(1, 0, u64::MAX)]] {
         assert_eq!(refused(swap.refund(&payout(&fundings))), (Code::FundingMismatch, at.clone()));
     }
+    // An entry that cannot be read is refused where outputs of the caller are compared with it.
     order["source_swap"]["initiate_tx_hash"] = json!("0x1234:5");
-    assert_eq!(refused(read(&order)), (Code::FundingMismatch, at));
+    let swap = read(&order).expect("a record");
+    let mismatch = (Code::FundingMismatch, at);
+    assert_eq!(refused(swap.check_funding_txs()), mismatch);
+    assert_eq!(refused(swap.refund(&payout(&[funding(1, 0, 50_000)]))), mismatch);
+    assert_eq!(refused(swap.redeem(&SECRET, &payout(&[funding(1, 0, 50_000)]))), mismatch);
+    assert_eq!(refused(InstantRefund::new(&swap, &[funding(1, 0, 50_000)], TO)), mismatch);
     // According to the record of the fixture, the swap is not funded.
     assert_eq!(self::swap().funding_status(), FundingStatus::Unfunded);
 }

@@ -221,7 +221,7 @@ async fn htlcs_are_read_judged_redeemed_and_refunded() -> Done<()> {
         let (recovery, owner, policy) = (Recovery::Bitcoin(swap.scene.refund()), swap.scene.owner(), Policy::default());
         let sent = nodes.submission(CHAIN, &refund.compute_txid().to_string(), &serialize_hex(&refund))?;
         let replacement = nodes.prepare_replacement(&recovery, CHAIN, &owner, &sent, Speed::Fast, &policy).await?;
-        let Some(Unsigned::Bitcoin(replacement)) = replacement else { panic!("a Bitcoin transaction is replaced by its inputs") };
+        let Unsigned::Bitcoin(replacement) = replacement else { panic!("a Bitcoin transaction is replaced by its inputs") };
         let replaced = refund.compute_txid();
         let refund = signed(replacement, INITIATOR)?;
         swap.broadcast(&refund).await?;

@@ -12,6 +12,7 @@
 mod support;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 use support::anvil::{self, Anvil};
@@ -127,6 +128,31 @@ fn litecoin_is_redeemed_without_the_service() {
 #[test]
 fn a_token_is_redeemed_without_the_service() {
     resumes_alone("redeem-token", LITECOIN, USDC, redeem);
+}
+
+/// The solver has paid dust, whose refund is already valid, to the address of the destination. It refunds the dust at a high fee once the
+/// redemption waits: the redemption does not spend the dust, so it stays. The service states another payment all the time.
+#[test]
+fn a_refund_of_dust_does_not_evict_the_redemption() {
+    let Some(stage) = Stage::open("eviction", USDC, LITECOIN, Conduct::PaysDustFirst) else { return };
+    let run = stage.swap(&[]);
+    let order = stage.wait_for("the payment of the destination", |order| order.destination_is_paid);
+    stage.miner_is_idle.store(true, Ordering::SeqCst);
+    let (_, paid_at) = order.record["destination_swap"]["initiate_tx_hash"].as_str().unwrap().split_once(':').unwrap();
+    // Six blocks are final by the program's default rule.
+    while stage.litecoin.height() < paid_at.parse::<u64>().unwrap() + 5 {
+        stage.litecoin.mine(1);
+    }
+    let redemption = poll("the redemption", || stage.litecoin.mempool().pop());
+    let solver = Solver { anvil: &stage.anvil, litecoin: &stage.litecoin, book: &stage.book };
+    let first = solver.refund_dust(&order, 100);
+    let second = solver.refund_dust(&order, 200);
+    let waiting = stage.litecoin.mempool();
+    assert!(!waiting.contains(&first), "the node replaces transactions");
+    assert!(waiting.contains(&second) && waiting.contains(&redemption), "{waiting:?}");
+    stage.miner_is_idle.store(false, Ordering::SeqCst);
+    run.ends_with(0);
+    complete(&stage, USDC, LITECOIN);
 }
 
 /// The solver never pays, service and program are stopped: `refund` gives the money back, not before the timelock.

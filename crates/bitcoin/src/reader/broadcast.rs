@@ -13,9 +13,6 @@ pub(super) const KNOWN: [&str; 4] = ["txn-already-in-mempool", "txn-already-know
 /// The codes of a transaction that is malformed, whose inputs are missing or spent, or that breaks the rules.
 const REJECTED: [i64; 3] = [-22, -25, -26];
 
-/// The status of an Esplora server whose node returned an error.
-const BAD_REQUEST: u16 = 400;
-
 /// Sends a signed transaction to one endpoint.
 pub type Broadcast = reader::Broadcast<Sender>;
 
@@ -46,9 +43,9 @@ impl Sending for Sender {
 
     fn read_sent(&self, reply: &Reply<'_>) -> Result<Result<Sent, NotTaken>, Fault> {
         let error = match reply {
-            Reply::Status { status: BAD_REQUEST, body } => {
+            Reply::Status { status: esplora::BAD_REQUEST, body } => {
                 let text = String::from_utf8_lossy(body.get(..1_024).unwrap_or(body));
-                RpcError::new(i64::from(BAD_REQUEST), &text, None)
+                RpcError::new(i64::from(esplora::BAD_REQUEST), &text, None)
             }
             Reply::Bytes(body) => {
                 self.check(std::str::from_utf8(body).ok().and_then(|text| text.trim().parse().ok()))?;

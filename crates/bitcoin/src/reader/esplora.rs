@@ -16,8 +16,24 @@ use crate::chain;
 use crate::recover::Funding;
 use crate::transaction::FeeRate;
 
-/// The maximum number of entries in a list. Servers list at most 500 unspent outputs.
+/// The maximum number of entries in a list.
 const MAX_LIST: usize = 1_000;
+
+/// The maximum number of unspent outputs in a list. Public servers refuse a list of more than 500, and anybody can pay as many to an
+/// address. The owner of a server can raise its limit.
+const MAX_UNSPENT: usize = 50_000;
+
+/// The maximum number of further pages of a history that are read.
+pub(super) const MAX_PAGES: usize = 40;
+
+/// The number of mined transactions on a page from which there may be another page. Servers show 25 a page, some of them 10.
+pub(super) const FULL_PAGE: usize = 10;
+
+/// The statuses with which a server refuses to list the unspent outputs of an address that has too many.
+const REFUSED: [u16; 2] = [BAD_REQUEST, 413];
+
+/// The status of a server that refuses a request, or whose node returned an error.
+pub(super) const BAD_REQUEST: u16 = 400;
 
 pub(super) fn newest() -> Request {
     Request::get("/blocks", Format::Json)
@@ -62,14 +78,14 @@ pub(super) fn send(hex: &str) -> Request {
     Request::post("/tx", hex.as_bytes(), Format::Text)
 }
 
-fn list<'s, 'v>(node: &'s Node<'_, 'v>) -> Result<impl Iterator<Item = Node<'s, 'v>>, Refusal> {
+fn list<'s, 'v>(node: &'s Node<'_, 'v>, max: usize) -> Result<impl Iterator<Item = Node<'s, 'v>>, Refusal> {
     let items = node.array()?;
-    if items.len() > MAX_LIST { Err(node.at().refuse(Code::JsonTooLarge)) } else { Ok(items) }
+    if items.len() > max { Err(node.at().refuse(Code::JsonTooLarge)) } else { Ok(items) }
 }
 
 /// Reads the newest block, and checks its hash and work against the fields of its header.
 pub(super) fn read_newest(node: Node<'_, '_>, chain: Chain) -> Result<Head, Refusal> {
-    let first = list(&node)?.next().ok_or_else(|| node.at().refuse(Code::MissingField))?;
+    let first = list(&node, MAX_LIST)?.next().ok_or_else(|| node.at().refuse(Code::MissingField))?;
     let members = first.object()?;
     let hash = parse::block_hash(&members.need("id")?)?;
     let word = |name| parse::word(&members.need(name)?);
@@ -95,8 +111,12 @@ fn read_block(node: &Node<'_, '_>) -> Result<Option<Block>, Refusal> {
     Ok(Some(Block { height: parse::height(&members.need("block_height")?)?, hash: parse::block_hash(&members.need("block_hash")?)? }))
 }
 
-/// Reads the unspent outputs of a script, including those in the mempool. The server leaves out outputs that the mempool spends.
-pub(super) fn read_unspent(node: Node<'_, '_>) -> Result<Vec<Claim>, Refusal> {
+/// Reads the unspent outputs of a script, including those in the mempool; `None` if the server refuses to list them. It leaves out outputs
+/// that the mempool spends.
+pub(super) fn read_unspent(reply: &Reply<'_>) -> Result<Option<Vec<Claim>>, Fault> {
+    if matches!(reply, Reply::Status { status, .. } if REFUSED.contains(status)) {
+        return Ok(None);
+    }
     let claim = |node: Node<'_, '_>| {
         let members = node.object()?;
         let block = read_block(&members.need("status")?)?;
@@ -104,7 +124,7 @@ pub(super) fn read_unspent(node: Node<'_, '_>) -> Result<Vec<Claim>, Refusal> {
         let funding = Funding::new(outpoint, members.need("value")?.integer()?);
         Ok(Claim { funding, height: block.map(|block| block.height), hash: block.map(|block| block.hash), is_unspent: true })
     };
-    list(&node)?.map(claim).collect()
+    Ok(Some(list(&reply.json()?, MAX_UNSPENT)?.map(claim).collect::<Result<_, Refusal>>()?))
 }
 
 /// A page of the transactions that pay or spend a script.
@@ -120,7 +140,7 @@ pub(super) struct History {
 pub(super) fn read_history(node: Node<'_, '_>, script: &Script) -> Result<History, Refusal> {
     let wanted = hex::encode(script.as_bytes());
     let mut history = History { claims: Vec::new(), last: None, mined: 0 };
-    for transaction in list(&node)? {
+    for transaction in list(&node, MAX_LIST)? {
         let members = transaction.object()?;
         let (txid, block) = (parse::txid(&members.need("txid")?)?, read_block(&members.need("status")?)?);
         if block.is_some() {

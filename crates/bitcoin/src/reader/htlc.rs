@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | first reading | newest block and lists; the output, its block and the id of its spender; the spender, its block, the parents | scan; newest header and block; the output, its proof, whether the mempool spends it |
 //! | later readings | the known output by its outpoint; its block, the spender, the parents | the known output by its outpoint; newest header, the output and its proof |
-//! | after the end | up to nine more pages of the history, if no list shows the output | the mempool, or the newest eight blocks one by one, and the proof of the spender |
+//! | after the end, or if the server refuses to list the unspent outputs | up to 40 more pages of the history, and whether the outputs on them are spent | the mempool, or the newest eight blocks one by one, and the proof of the spender |
 
 mod esplora;
 mod rpc;
@@ -35,21 +35,28 @@ use crate::recover::Funding;
 /// the extension block (MWEB) is [`Unclear`](countersign_core::HtlcState::Unclear) until it is 24 blocks deep.
 #[derive(Debug)]
 pub struct Htlc {
+    terms: HtlcTerms,
+    search: Search,
+}
+
+/// Reads the state of an HTLC from one endpoint.
+pub type HtlcReader = Reader<Htlc>;
+
+/// Finds the output that decides about an HTLC, and what has become of it.
+#[derive(Debug)]
+pub(super) struct Search {
     context: Context,
     /// `None` after the last round.
     state: Option<State>,
     learned: Known,
 }
 
-/// Reads the state of an HTLC from one endpoint.
-pub type HtlcReader = Reader<Htlc>;
-
 /// What stays the same in all rounds.
 #[derive(Debug)]
 struct Context {
     named: NamedChain,
-    terms: HtlcTerms,
     tree: Tree,
+    amount: U256,
     known: Known,
 }
 
@@ -69,14 +76,39 @@ enum Step<S> {
 impl Machine for Htlc {
     type Subject = HtlcTerms;
     type Output = Finding;
-    /// An HTLC that is open takes at most three rounds; one more if the output that was known has left the chain, and, on a node's RPC, one
-    /// more for the check where a Litecoin payment comes from. The others are for pages of the history, or for the newest eight blocks of
-    /// a node, one each.
-    const MAX_ROUNDS: usize = 13;
+    const MAX_ROUNDS: usize = Search::MAX_ROUNDS;
 
     fn start(terms: &HtlcTerms, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
         let named = NamedChain::from_network(&terms.network, &terms.chain)?;
-        let context = Context { tree: chain::tree(terms, named.chain)?, named, terms: terms.clone(), known: known.clone() };
+        let tree = chain::tree(terms, named.chain)?;
+        let (search, requests) = Search::start(named, tree, terms.amount, known);
+        Ok((Self { terms: terms.clone(), search }, requests))
+    }
+
+    fn identity(&self) -> Identity {
+        self.search.identity()
+    }
+
+    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Finding>, Fault> {
+        Ok(match self.search.answer(replies)? {
+            Turn::Ask(requests) => Turn::Ask(requests),
+            Turn::Done((head, look)) => Turn::Done(look::judge(look, &head, &self.terms, self.search.context.named.chain.coin)?),
+        })
+    }
+
+    fn learned(&self) -> Known {
+        self.search.learned()
+    }
+}
+
+impl Search {
+    /// An HTLC that is open takes at most three rounds; one more if the output that was known has left the chain, and, on a node's RPC, one
+    /// more for the check where a Litecoin payment comes from. The others are for pages of the history, or for the newest eight blocks of
+    /// a node, two each.
+    pub(super) const MAX_ROUNDS: usize = 45;
+
+    pub(super) fn start(named: NamedChain, tree: Tree, amount: U256, known: &Known) -> (Self, Vec<Request>) {
+        let context = Context { named, tree, amount, known: known.clone() };
         let (state, requests) = if known.is_rpc() {
             let (state, requests) = rpc::State::start(&context);
             (State::Rpc(state), requests)
@@ -84,14 +116,14 @@ impl Machine for Htlc {
             let (state, requests) = esplora::State::start(&context);
             (State::Esplora(state), requests)
         };
-        Ok((Self { context, state: Some(state), learned: Known::default() }, requests))
+        (Self { context, state: Some(state), learned: Known::default() }, requests)
     }
 
-    fn identity(&self) -> Identity {
+    pub(super) fn identity(&self) -> Identity {
         self.context.named.identity(self.context.known.is_rpc())
     }
 
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Finding>, Fault> {
+    pub(super) fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<(Head, Look)>, Fault> {
         let step = match self.state.take() {
             Some(State::Esplora(state)) => state.answer(&self.context, replies)?.map(State::Esplora),
             Some(State::Rpc(state)) => state.answer(&self.context, replies)?.map(State::Rpc),
@@ -102,25 +134,25 @@ impl Machine for Htlc {
                 self.state = Some(state);
                 Ok(Turn::Ask(requests))
             }
-            Step::Done(head, look) => self.finish(&head, look).map(Turn::Done),
+            Step::Done(head, look) => {
+                self.learn(&head, &look)?;
+                Ok(Turn::Done((head, look)))
+            }
         }
     }
 
-    fn learned(&self) -> Known {
+    pub(super) fn learned(&self) -> Known {
         self.learned.clone()
     }
-}
 
-impl Htlc {
-    fn finish(&mut self, head: &Head, look: Look) -> Result<Finding, Fault> {
-        let Context { named, terms, known, .. } = &self.context;
-        named.check_height(known, head.height)?;
+    fn learn(&mut self, head: &Head, look: &Look) -> Result<(), Fault> {
+        self.context.named.check_height(&self.context.known, head.height)?;
         self.learned = Known::default().with_height(head.height);
         if let Look::Output(Output { funding, block: Some(Block { height, .. }), .. }) = look {
-            let kept = Kept { outpoint: funding.outpoint, height };
-            self.learned = self.learned.clone().with_hint(Kept::name(terms), kept.to_bytes());
+            let kept = Kept { outpoint: funding.outpoint, height: *height };
+            self.learned = self.learned.clone().with_hint(self.context.hint(), kept.to_bytes());
         }
-        look::judge(look, head, terms, named.chain.coin)
+        Ok(())
     }
 }
 
@@ -142,14 +174,19 @@ impl Context {
         self.tree.script_pubkey()
     }
 
+    /// Returns the name of the hint that holds the output.
+    fn hint(&self) -> String {
+        Kept::name(&self.tree.address(self.chain()))
+    }
+
     /// Returns the output that an earlier reading has found in a block.
     fn kept(&self) -> Option<Kept> {
-        Kept::parse(self.known.hint(&Kept::name(&self.terms))?)
+        Kept::parse(self.known.hint(&self.hint())?)
     }
 
     /// Returns the output of a transaction that was kept, if it pays the HTLC and covers the amount.
     fn kept_funding(&self, kept: Kept, transaction: &Transaction) -> Option<Funding> {
         let mut fundings = Funding::from_transaction(transaction, &self.tree).into_iter();
-        fundings.find(|funding| funding.outpoint == kept.outpoint && U256::from(funding.value) >= self.terms.amount)
+        fundings.find(|funding| funding.outpoint == kept.outpoint && U256::from(funding.value) >= self.amount)
     }
 }

@@ -1,5 +1,7 @@
 //! What one endpoint shows of an HTLC, and the state that follows from it. Both protocols share this judgement.
 
+use std::sync::Arc;
+
 use bitcoin::{BlockHash, OutPoint, Transaction, Txid};
 use countersign_core::chains::Coin;
 use countersign_core::reader::{Fault, Head};
@@ -39,10 +41,14 @@ impl Claim {
     pub(super) fn block(&self) -> Option<Block> {
         self.height.zip(self.hash).map(|(height, hash)| Block { height, hash })
     }
+
+    pub(super) fn covers(&self, amount: U256) -> bool {
+        U256::from(self.funding.value) >= amount
+    }
 }
 
 /// An output to the HTLC's script that covers the amount, read from the bytes of its transaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Output {
     pub(super) funding: Funding,
     pub(super) block: Option<Block>,
@@ -52,10 +58,10 @@ pub(super) struct Output {
 }
 
 /// The transaction that spends an output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HtlcEnd {
     /// The transaction and its kind; `None` if the node does not identify the transaction.
-    pub(super) by: Option<(Txid, HtlcSpend)>,
+    pub(super) by: Option<(Arc<Transaction>, HtlcSpend)>,
     pub(super) block: Option<Block>,
 }
 
@@ -74,8 +80,8 @@ pub(super) enum Look {
 /// Chooses the output that decides about a swap, the same on every endpoint: it covers the amount, and of those that do, outputs in a
 /// block come first, then unspent ones, then the one that was mined first. Anybody can pay less than the amount to the address, and
 /// that says nothing about the swap.
-pub(super) fn choose(claims: &[Claim], amount: U256) -> Option<Claim> {
-    let covering = claims.iter().filter(|claim| U256::from(claim.funding.value) >= amount);
+pub(super) fn choose<'c>(claims: impl IntoIterator<Item = &'c Claim>, amount: U256) -> Option<Claim> {
+    let covering = claims.into_iter().filter(|claim| claim.covers(amount));
     covering.min_by_key(|claim| (claim.height.is_none(), !claim.is_unspent, claim.height, claim.funding.outpoint)).copied()
 }
 
@@ -89,7 +95,7 @@ pub(super) fn judge(look: Look, head: &Head, terms: &HtlcTerms, coin: Coin) -> R
     };
     let depth = depth(output.block, head)?;
     let (state, block) = match output.spend {
-        Some(HtlcEnd { by: Some((txid, how)), block }) => (ended(txid, how), block),
+        Some(HtlcEnd { by: Some((transaction, how)), block }) => (ended(&transaction, how), block),
         Some(HtlcEnd { by: None, block }) => {
             (HtlcState::Unclear("an unmined transaction spends the HTLC, and the node does not identify it".to_owned()), block)
         }
@@ -127,8 +133,8 @@ pub(super) fn depth(block: Option<Block>, head: &Head) -> Result<u64, Refusal> {
     Ok(above.saturating_add(1))
 }
 
-fn ended(txid: Txid, how: HtlcSpend) -> HtlcState {
-    let transaction = Some(txid.to_string());
+fn ended(transaction: &Transaction, how: HtlcSpend) -> HtlcState {
+    let transaction = Some(transaction.compute_txid().to_string());
     match how {
         HtlcSpend::Redeem(secret) => HtlcState::Redeemed { secret, transaction },
         HtlcSpend::Refund | HtlcSpend::InstantRefund => HtlcState::Refunded { transaction },
@@ -210,9 +216,9 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Returns the name of the hint that holds the output of an HTLC.
-    pub(super) fn name(terms: &HtlcTerms) -> String {
-        format!("outpoint {}", terms.swap_id.to_lowercase())
+    /// Returns the name of the hint that holds the output of the HTLC with an address.
+    pub(super) fn name(address: &str) -> String {
+        format!("outpoint {}", address.to_lowercase())
     }
 
     pub(super) fn parse(hint: &[u8]) -> Option<Self> {

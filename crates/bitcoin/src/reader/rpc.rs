@@ -16,11 +16,15 @@ use crate::chain;
 use crate::recover::Funding;
 use crate::transaction::FeeRate;
 
-/// The maximum number of outputs that a scan may find.
-const MAX_FOUND: usize = 2_000;
+/// The maximum number of outputs that a scan may find. Anybody can pay many small ones to an address.
+const MAX_FOUND: usize = 50_000;
 
 /// The error code for an unknown transaction, output or block.
 pub(super) const UNKNOWN: i64 = -5;
+
+/// Parts of the message of a node that has not searched the blocks for a transaction, because it has no transaction index, or only a part
+/// of it.
+const NO_INDEX: [&str; 3] = ["mempool transaction", "txindex", "being indexed"];
 
 pub(super) fn block_hash(height: u64) -> Request {
     Request::json_rpc("getblockhash", format_args!("[{height}]"))
@@ -153,13 +157,13 @@ pub(super) fn check_proof(reply: &Reply<'_>, txid: Txid, block: BlockHash, chain
     Ok(())
 }
 
-/// Reads a raw block, and returns its header with the first value that `find` returns for a transaction.
+/// Reads a raw block, and returns its header with what `find` returns for its transactions.
 pub(super) fn search_block<R>(
     reply: &Reply<'_>,
     hash: BlockHash,
     chain: Chain,
-    find: impl Fn(&Transaction) -> Option<R>,
-) -> Result<(block::Header, Option<R>), Fault> {
+    find: impl Fn(Transaction) -> Option<R>,
+) -> Result<(block::Header, Vec<R>), Fault> {
     let refuse = || Refusal::new(Code::TransactionMalformed, "/block");
     let raw = parse::bytes(&reply.json()?)?;
     let (header, used) = deserialize_partial::<block::Header>(&raw).map_err(|_| refuse())?;
@@ -167,25 +171,24 @@ pub(super) fn search_block<R>(
     let rest = raw.get(used..).ok_or_else(refuse)?;
     let (count, used) = deserialize_partial::<VarInt>(rest).map_err(|_| refuse())?;
     let mut rest = rest.get(used..).ok_or_else(refuse)?;
+    let mut found = Vec::new();
     for _ in 0..count.0 {
         // On Litecoin, the last transaction belongs to the extension block, and the data of that block follow it.
         if chain::is_mweb(rest) {
             break;
         }
         let (transaction, used) = deserialize_partial::<Transaction>(rest).map_err(|_| refuse())?;
-        if let Some(found) = find(&transaction) {
-            return Ok((header, Some(found)));
-        }
+        found.extend(find(transaction));
         rest = rest.get(used..).ok_or_else(refuse)?;
     }
-    Ok((header, None))
+    Ok((header, found))
 }
 
 /// Reads the block of a transaction, which is `None` in the mempool; `None` if the node does not know the transaction.
 pub(super) fn read_found(reply: &Reply<'_>, txid: Txid) -> Result<Option<Option<BlockHash>>, Fault> {
     let node = match reply.json_or_error()? {
         Ok(node) => node,
-        Err(RpcError { code: UNKNOWN, .. }) => return Ok(None),
+        Err(RpcError { code: UNKNOWN, message, .. }) if !NO_INDEX.iter().any(|part| message.contains(part)) => return Ok(None),
         Err(error) => return Err(Fault::Rpc(error.clone())),
     };
     let members = node.object()?;

@@ -31,7 +31,7 @@ impl Agree for Included {
 }
 
 /// Reads how far a transaction is confirmed. A node's own RPC finds mined transactions only if it has a transaction index
-/// (`-txindex=1`).
+/// (`-txindex=1`). Without one, it cannot prove that it does not know a transaction, and its error is a [`Fault`].
 #[derive(Debug)]
 pub struct Inclusion {
     subject: OnChain<Txid>,

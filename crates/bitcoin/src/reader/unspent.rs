@@ -2,11 +2,12 @@
 
 use std::cmp::Reverse;
 
-use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut};
+use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Txid};
 use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Reply, Request, Turn};
-use countersign_core::{Code, Refusal};
+use countersign_core::{Code, Refusal, U256};
 
-use super::look::Claim;
+use super::esplora::History;
+use super::look::{self, Claim};
 use super::{OnChain, esplora, parse, rpc};
 use crate::recover::Funding;
 use crate::transaction::Utxo;
@@ -14,7 +15,13 @@ use crate::transaction::Utxo;
 /// The maximum number of outputs of a script that are used. The most valuable ones are chosen.
 const MAX_COINS: usize = 200;
 
+/// The maximum number of outputs that a server is asked about one by one, because it refuses to list the unspent ones. The most valuable
+/// ones are chosen.
+const MAX_ASKED: usize = 50;
+
 /// Reads the confirmed outputs to a script that neither a block nor the mempool spends.
+///
+/// A server that refuses to list them, because there are too many, is asked for the history of the script.
 #[derive(Debug)]
 pub struct Unspent {
     subject: OnChain<ScriptBuf>,
@@ -25,6 +32,8 @@ pub struct Unspent {
 #[derive(Debug)]
 enum State {
     Esplora,
+    EsploraHistory { pages: usize },
+    EsploraSpent,
     RpcScan,
     RpcOutputs,
 }
@@ -50,14 +59,15 @@ impl Outputs {
         self.0.iter().map(|output| output.funding.value).fold(0, u64::saturating_add)
     }
 
-    /// Returns the outputs of an HTLC that a redemption or a refund spends: the one that covers `amount` and was mined first. If none
-    /// covers it, all of them, which only a refund can return. What strangers pay to the address needs transactions of its own, because
-    /// its refund may be valid earlier.
+    /// Returns the output that covers `amount` and was mined first.
     #[must_use]
-    pub fn to_recover(&self, amount: u64) -> Vec<Funding> {
-        let covering = self.0.iter().filter(|output| output.funding.value >= amount);
-        let first = covering.min_by_key(|output| (output.height, output.funding.outpoint)).map(|output| output.funding);
-        first.map_or_else(|| self.0.iter().map(|output| output.funding).collect(), |funding| vec![funding])
+    pub fn covering(&self, amount: u64) -> Option<Funding> {
+        let claim = |output: &ConfirmedOutput| {
+            let ConfirmedOutput { funding, height } = *output;
+            Claim { funding, height: Some(height), hash: None, is_unspent: true }
+        };
+        let claims: Vec<_> = self.0.iter().map(claim).collect();
+        look::choose(&claims, U256::from(amount)).map(|claim| claim.funding)
     }
 }
 
@@ -78,16 +88,48 @@ impl Unspent {
         (Self { subject: subject.clone(), state, found: Vec::new() }, vec![request])
     }
 
+    const fn is_rpc(&self) -> bool {
+        matches!(self.state, State::RpcScan | State::RpcOutputs)
+    }
+
     /// Reads the replies of a round; `Done` leaves the outputs in `found`.
     fn read(&mut self, replies: &Replies<'_>) -> Result<Turn<()>, Fault> {
         match self.state {
-            State::Esplora => {
-                self.found = esplora::read_unspent(replies.json(0)?)?;
-                self.sort()?;
+            State::Esplora => match esplora::read_unspent(&replies.get(0)?)? {
+                Some(found) => {
+                    self.found = found;
+                    self.sort(MAX_COINS)?;
+                }
+                None => return Ok(self.ask_page(0, None)),
+            },
+            State::EsploraHistory { pages } => {
+                let History { claims, last, mined } = esplora::read_history(replies.json(0)?, &self.subject.subject)?;
+                self.found.extend(claims);
+                // A block on one page may also begin the next one.
+                self.found.sort_unstable_by_key(|claim| claim.funding.outpoint);
+                self.found.dedup_by_key(|claim| claim.funding.outpoint);
+                self.sort(MAX_ASKED)?;
+                let next = last.filter(|_| mined >= esplora::FULL_PAGE && pages < esplora::MAX_PAGES);
+                if next.is_some() {
+                    return Ok(self.ask_page(pages.saturating_add(1), next));
+                }
+                if !self.found.is_empty() {
+                    self.state = State::EsploraSpent;
+                    return Ok(Turn::Ask(self.found.iter().map(|claim| esplora::outspend(claim.funding.outpoint)).collect()));
+                }
+            }
+            State::EsploraSpent => {
+                let mut unspent = Vec::new();
+                for (claim, reply) in self.found.iter().zip(replies.all()) {
+                    if esplora::read_outspend(reply.json()?)?.is_none() {
+                        unspent.push(Claim { is_unspent: true, ..*claim });
+                    }
+                }
+                self.found = unspent;
             }
             State::RpcScan => {
                 (_, self.found) = rpc::read_scan(replies.json(0)?)?;
-                self.sort()?;
+                self.sort(MAX_COINS)?;
                 if !self.found.is_empty() {
                     let ask =
                         |claim: &Claim| [rpc::output(claim.funding.outpoint, true), rpc::block_hash(claim.height.unwrap_or_default())];
@@ -111,11 +153,17 @@ impl Unspent {
         Ok(Turn::Done(()))
     }
 
+    /// Asks for a page of the history.
+    fn ask_page(&mut self, pages: usize, after: Option<Txid>) -> Turn<()> {
+        self.state = State::EsploraHistory { pages };
+        Turn::Ask(vec![esplora::history(&self.subject.subject, after)])
+    }
+
     /// Keeps the most valuable confirmed outputs.
-    fn sort(&mut self) -> Result<(), Refusal> {
+    fn sort(&mut self, max: usize) -> Result<(), Refusal> {
         self.found.retain(|claim| claim.height.is_some());
         self.found.sort_by_key(|claim| (Reverse(claim.funding.value), claim.funding.outpoint));
-        self.found.truncate(MAX_COINS);
+        self.found.truncate(max);
         let total = self.found.iter().map(|claim| claim.funding.value).fold(0, u64::saturating_add);
         if total > self.subject.chain.chain.supply() {
             return Err(Refusal::new(Code::AmountAboveSupply, "").with_actual(total));
@@ -127,14 +175,15 @@ impl Unspent {
 impl Machine for Unspent {
     type Subject = OnChain<ScriptBuf>;
     type Output = Outputs;
-    const MAX_ROUNDS: usize = 2;
+    /// Two, and one for each page of the history of a script with too many outputs.
+    const MAX_ROUNDS: usize = esplora::MAX_PAGES.saturating_add(3);
 
     fn start(subject: &Self::Subject, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
         Ok(Self::new(subject, known))
     }
 
     fn identity(&self) -> Identity {
-        self.subject.chain.identity(!matches!(self.state, State::Esplora))
+        self.subject.chain.identity(self.is_rpc())
     }
 
     fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Outputs>, Fault> {
@@ -162,7 +211,7 @@ pub struct Coins {
 impl Machine for Coins {
     type Subject = OnChain<ScriptBuf>;
     type Output = Vec<Utxo>;
-    const MAX_ROUNDS: usize = 3;
+    const MAX_ROUNDS: usize = Unspent::MAX_ROUNDS.saturating_add(1);
 
     fn start(subject: &Self::Subject, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
         let (unspent, requests) = Unspent::new(subject, known);
@@ -180,14 +229,15 @@ impl Machine for Coins {
         if let Turn::Ask(requests) = self.unspent.read(replies)? {
             return Ok(Turn::Ask(requests));
         }
-        let Unspent { found, state, subject } = &self.unspent;
+        let Unspent { found, subject, .. } = &self.unspent;
         if found.is_empty() || subject.subject.is_p2tr() {
             return self.coins(&[]).map(Turn::Done);
         }
         self.has_asked = true;
-        let raw = |claim: &Claim| match state {
-            State::Esplora => esplora::raw(claim.funding.outpoint.txid),
-            State::RpcScan | State::RpcOutputs => rpc::transaction(claim.funding.outpoint.txid, claim.hash),
+        let is_rpc = self.unspent.is_rpc();
+        let raw = |claim: &Claim| {
+            let txid = claim.funding.outpoint.txid;
+            if is_rpc { rpc::transaction(txid, claim.hash) } else { esplora::raw(txid) }
         };
         Ok(Turn::Ask(found.iter().map(raw).collect()))
     }
@@ -195,14 +245,13 @@ impl Machine for Coins {
 
 impl Coins {
     fn coins(&self, raws: &[Reply<'_>]) -> Result<Vec<Utxo>, Fault> {
-        let Unspent { found, state, subject } = &self.unspent;
+        let Unspent { found, subject, .. } = &self.unspent;
+        let is_rpc = self.unspent.is_rpc();
         let coin = |(index, claim): (usize, &Claim)| {
             let Funding { outpoint, value, .. } = claim.funding;
             let OutPoint { txid, .. } = outpoint;
-            let previous = raws.get(index).map(|reply| match state {
-                State::Esplora => esplora::read_transaction(reply, txid),
-                State::RpcScan | State::RpcOutputs => rpc::read_transaction(reply, txid),
-            });
+            let read = if is_rpc { rpc::read_transaction } else { esplora::read_transaction };
+            let previous = raws.get(index).map(|reply| read(reply, txid));
             let output = TxOut { value: Amount::from_sat(value), script_pubkey: subject.subject.clone() };
             Utxo::from_parts(outpoint, output, None, previous.transpose()?).map_err(|refusal| match refusal.code() {
                 Code::UtxoMismatch => Fault::Malformed(refusal),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use bitcoin::{OutPoint, Transaction, Txid};
-use countersign_core::{Code, ParseError, Refusal};
+use countersign_core::{Code, ParseError, Refusal, Warnings};
 
 use super::RecordedHtlc;
 use crate::htlc::Tree;
@@ -116,11 +116,41 @@ impl FromStr for Funding {
     }
 }
 
+/// Where the outputs come from that a recovery spends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum FundingSource {
+    /// From the caller. They must belong to the funding transactions of the record, if it has any.
+    #[default]
+    Caller,
+    /// From the chain, by as many endpoints as must agree. The record's funding transactions are only a statement of the service, so a
+    /// difference is the warning [`Code::FundingTxDiffers`].
+    Chain,
+}
+
 impl RecordedHtlc {
-    /// Requires that the outputs belong to the record's funding transactions, if it has any, and that each is listed once. Returns their
-    /// value in base units.
-    pub(super) fn check_fundings(&self, fundings: &[Funding]) -> Result<u64, Refusal> {
+    /// Requires that the record's funding transactions can be parsed. Not needed for outputs that come from the chain.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::FundingMismatch`] at `initiate_tx_hash` of the leg.
+    pub fn check_funding_txs(&self) -> Result<(), Refusal> {
+        let Some(text) = &self.malformed_funding else { return Ok(()) };
+        let refusal = self.refuse(Code::FundingMismatch, "initiate_tx_hash").with_expected("<txid>:<number>, several separated by commas");
+        Err(refusal.with_actual(text.as_str()))
+    }
+
+    /// Requires that outputs of the caller belong to the record's funding transactions, if it has any, and that each output is listed once.
+    /// Returns their value in base units, and the warnings.
+    pub(super) fn check_fundings(&self, fundings: &[Funding], source: FundingSource) -> Result<(u64, Warnings), Refusal> {
         let mismatch = |why: &'static str| self.refuse(Code::FundingMismatch, "initiate_tx_hash").with_reason(why);
+        let is_from_chain = source == FundingSource::Chain;
+        let mut warnings = Warnings::default();
+        if is_from_chain && self.malformed_funding.is_some() {
+            warnings.warn_about(Code::FundingTxDiffers, "the record's entry cannot be read");
+        } else {
+            self.check_funding_txs()?;
+        }
         if fundings.is_empty() {
             return Err(mismatch("no funding output is given"));
         }
@@ -131,13 +161,16 @@ impl RecordedHtlc {
                 return Err(mismatch("a funding output is given twice").with_actual(outpoint()));
             }
             if !self.funding.is_empty() && !self.funding.iter().any(|known| known.txid == funding.outpoint.txid) {
-                return Err(mismatch("the output does not belong to a funding transaction of the record").with_actual(outpoint()));
+                if !is_from_chain {
+                    return Err(mismatch("the output does not belong to a funding transaction of the record").with_actual(outpoint()));
+                }
+                warnings.warn_about(Code::FundingTxDiffers, outpoint());
             }
             total = total
                 .checked_add(funding.value)
                 .filter(|total| *total <= self.chain.supply())
                 .ok_or_else(|| mismatch("the funding outputs are worth more than the chain's supply"))?;
         }
-        Ok(total)
+        Ok((total, warnings))
     }
 }

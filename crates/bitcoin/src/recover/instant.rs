@@ -14,10 +14,10 @@ use bitcoin::secp256k1::schnorr;
 use bitcoin::sighash::{Prevouts, SighashCache};
 use bitcoin::{ScriptBuf, Sequence, TapSighash, TapSighashType, Transaction, TxIn, TxOut, Witness, XOnlyPublicKey};
 use countersign_core::chains::digits;
-use countersign_core::{Code, Refusal, RequestId, Role, Scheme, SigningRequest, Summary};
+use countersign_core::{Code, Refusal, RequestId, Role, Scheme, SigningRequest, Summary, Warnings};
 use serde::Serialize;
 
-use super::{FeeCoins, Funding, RecordedHtlc};
+use super::{FeeCoins, Funding, FundingSource, RecordedHtlc};
 use crate::UnsignedOrder;
 use crate::address::Destination;
 use crate::curve;
@@ -69,7 +69,7 @@ impl InstantRefund {
     /// [`Code::FundingMismatch`] for outputs that do not fit the record, or the errors of [`Destination::script`] and
     /// [`Code::ChangeToDeposit`] for the address.
     pub fn new(htlc: &RecordedHtlc, fundings: &[Funding], owner: impl Into<Destination>) -> Result<Self, Refusal> {
-        htlc.check_fundings(fundings)?;
+        htlc.check_fundings(fundings, FundingSource::Caller)?;
         Self::from_parts(htlc, fundings, &htlc.destination(&owner.into())?)
     }
 
@@ -240,7 +240,7 @@ impl InstantRefund {
             Input::new(input.previous_output, input.sequence, prevout.clone(), Kind::Presigned(input.witness.clone()))
         });
         let payment = coins.add_to(self.htlc.chain, inputs.collect(), self.transaction.output.clone())?;
-        self.htlc.recovery(Role::Refund, payment, Summary::default())
+        self.htlc.recovery(Role::Refund, payment, Summary::default(), Warnings::default())
     }
 }
 

@@ -3,8 +3,9 @@
 use bitcoin::{Amount, ScriptBuf, Sequence, TxOut};
 use countersign_core::{Code, Refusal, TypedValue, U256};
 
-use super::Funding;
+use super::{Funding, FundingSource};
 use crate::address::{Chain, Destination};
+use crate::summary::format_coins;
 use crate::transaction::{ChangePlan, ChangeRule, Draft, FeeRate, Input, KeyOrigin, Origins, Payment, PaymentPlan, Utxo, check_coins};
 
 /// The outputs of the HTLC to spend, the destination of their coins, and the source of the fee.
@@ -31,13 +32,22 @@ pub struct Payout {
     pub fee: Fee,
     /// Derivations of keys, among them that of the HTLC's signer, for hardware signers.
     pub origins: Vec<KeyOrigin>,
+    /// Where the outputs come from.
+    pub source: FundingSource,
 }
 
 impl Payout {
-    /// Creates a payout without derivations of keys.
+    /// Creates a payout of outputs that the caller gives, without derivations of keys.
     #[must_use]
     pub fn new(fundings: impl Into<Vec<Funding>>, to: impl Into<Destination>, fee: Fee) -> Self {
-        Self { fundings: fundings.into(), to: to.into(), fee, origins: Vec::new() }
+        Self { fundings: fundings.into(), to: to.into(), fee, origins: Vec::new(), source: FundingSource::Caller }
+    }
+
+    /// Sets where the outputs come from.
+    #[must_use]
+    pub const fn with_source(mut self, source: FundingSource) -> Self {
+        self.source = source;
+        self
     }
 
     /// Adds derivations of keys. The PSBT contains the one of the HTLC's signer; others are ignored.
@@ -123,14 +133,29 @@ impl Fee {
             }
             Self::Deducted(fee_rate) => *fee_rate,
         };
-        // The whole payout is computed as change, because nothing else is paid.
-        let draft = Draft::new(inputs.iter().map(|input| (input.prevout.value, input.weight())), []);
-        let plan = ChangePlan { chain, rule: ChangeRule::Standard, fee_rate, script: &script };
+        let (draft, plan) = (draft(&inputs), plan(chain, fee_rate, &script));
         let settled = plan.settle(&draft).ok().and_then(|cost| Some((cost.fee, cost.weight, cost.change?)));
         let (fee, weight, paid) = settled.ok_or_else(|| {
             let needed = TypedValue::AtLeast(U256::from(plan.needed_with_change(&draft)));
-            Refusal::new(Code::InsufficientFunds, "/fee_rate").with_expected(needed).with_actual(total)
+            let fee = fee_rate.fee(plan.vsize_with_change(&draft)).unwrap_or(u64::MAX);
+            let (fee, held) = (format_coins(fee, chain), format_coins(total, chain));
+            let reason = format!("at {fee_rate} sat/vB the fee would be {fee} of {held}, which leaves nothing that nodes relay");
+            Refusal::new(Code::InsufficientFunds, "/fee_rate").with_reason(reason).with_expected(needed).with_actual(total)
         })?;
         Payment::new(PaymentPlan { chain, inputs, outputs: vec![paid], change: None, change_origin: None, fee, fee_rate, weight })
     }
+}
+
+/// Returns the virtual size of the transaction that pays an HTLC's inputs to a script, with the fee deducted.
+pub(super) fn vsize(chain: Chain, inputs: &[Input], script: &ScriptBuf) -> u64 {
+    plan(chain, FeeRate::from_whole(1), script).vsize_with_change(&draft(inputs))
+}
+
+/// The whole payout is computed as change, because nothing else is paid.
+fn draft(inputs: &[Input]) -> Draft {
+    Draft::new(inputs.iter().map(|input| (input.prevout.value, input.weight())), [])
+}
+
+const fn plan(chain: Chain, fee_rate: FeeRate, script: &ScriptBuf) -> ChangePlan<'_> {
+    ChangePlan { chain, rule: ChangeRule::Standard, fee_rate, script }
 }

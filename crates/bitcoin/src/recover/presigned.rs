@@ -6,7 +6,7 @@ use countersign_core::chains::digits;
 use countersign_core::{Code, Refusal};
 
 use super::instant::{InstantRefund, parse, without_witnesses};
-use super::{Funding, RecordedHtlc};
+use super::{Funding, FundingSource, RecordedHtlc};
 use crate::address::Destination;
 use crate::curve;
 use crate::htlc::Leaf;
@@ -34,10 +34,11 @@ impl InstantRefund {
         }
         let spent = found.input.iter().zip(&found.output);
         let fundings: Vec<_> = spent.map(|(input, output)| Funding::new(input.previous_output, output.value.to_sat())).collect();
+        htlc.check_funding_txs()?;
         if htlc.funding.is_empty() {
             return Err(mismatch("the record has no funding transaction"));
         }
-        let total = htlc.check_fundings(&fundings)?;
+        let (total, _) = htlc.check_fundings(&fundings, FundingSource::Caller)?;
         let expected = if htlc.filled == 0 { htlc.amount } else { htlc.filled };
         if total != expected {
             return Err(mismatch("the transaction refunds another amount").with_expected(expected).with_actual(total));

@@ -126,6 +126,11 @@ impl ChangePlan<'_> {
         fee.saturating_add(self.dust_limit()).saturating_add(draft.paid)
     }
 
+    /// Returns the virtual size with a change output.
+    pub(crate) fn vsize_with_change(&self, draft: &Draft) -> u64 {
+        self.weights(draft).1.div_ceil(4)
+    }
+
     /// Returns the smallest value of a change output.
     pub(crate) fn dust_limit(&self) -> u64 {
         self.rule.dust_limit(self.chain, self.script)

@@ -5,6 +5,7 @@
 //!
 //! Specification: `docs/spec/bitcoin.md#reading-an-order`, `docs/spec/chains.md`.
 
+mod payment;
 mod prepare;
 mod send;
 mod wallet;

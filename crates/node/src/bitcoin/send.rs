@@ -1,11 +1,9 @@
 //! Checks transactions before they are sent, broadcasts them, and reads their confirmations.
 
-use countersign::bitcoin::FeeRate;
 use countersign::bitcoin::bitcoin::{Transaction, Txid};
-use countersign::bitcoin::reader::{Inclusion, Plan, Preflight, PreflightCheck, decode};
-use countersign::bitcoin::recover::Funding;
+use countersign::bitcoin::reader::{Inclusion, Plan, Preflight, PreflightCheck};
 use countersign::{Code, Policy, Refusal};
-use countersign_core::reader::{Doubt, Observation, Submission, Verdict};
+use countersign_core::reader::{Doubt, Observation, Verdict};
 use countersign_transport::Transport;
 
 use super::{BitcoinChain, TransactionStatus};
@@ -25,7 +23,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
         Ok(self.check(Plan::new(transaction, Some(policy.bitcoin_fee_rate))).await?.fee)
     }
 
-    async fn check(&self, plan: Plan) -> Result<Preflight, NodeError> {
+    pub(super) async fn check(&self, plan: Plan) -> Result<Preflight, NodeError> {
         let passes = |one: &Observation<PreflightCheck>| match &one.output().0 {
             Ok(_) => Ok(()),
             Err(refusal) => Err(rejection(refusal).unwrap_or_else(|| refusal.to_string())),
@@ -50,17 +48,8 @@ impl<T: Transport> BitcoinChain<'_, T> {
         }
     }
 
-    /// Returns the inputs of a stored transaction, the lowest fee rate of a transaction that may replace it, and its size in virtual
-    /// bytes.
-    pub(super) async fn replaceable(&self, sent: &Submission, policy: &Policy) -> Result<(Vec<Funding>, FeeRate, u64), NodeError> {
-        let (transaction, _) = decode(sent)?;
-        let Preflight { inputs, fee, .. } = self.check(Plan::new(&transaction, None)).await?;
-        let vsize = transaction.weight().to_vbytes_ceil();
-        Ok((inputs, Self::replacement_rate(fee, vsize, policy)?, vsize))
-    }
-
     /// Reads how far a transaction is confirmed; `None` if the endpoints agree that they do not know it. A node's own RPC finds mined
-    /// transactions only if it has a transaction index (`-txindex=1`).
+    /// transactions only if it has a transaction index (`-txindex=1`). Without one, it counts as an endpoint that cannot be used.
     ///
     /// # Errors
     ///

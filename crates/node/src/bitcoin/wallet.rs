@@ -107,15 +107,21 @@ impl<T: Transport> BitcoinChain<'_, T> {
     /// Returns [`NodeError::Refused`] with [`Code::FeeRateTooHigh`] if the rate exceeds the policy, and another [`NodeError`] if too few
     /// endpoints answer.
     pub async fn fee_rate(&self, speed: Speed, policy: &Policy) -> Result<FeeEstimate, NodeError> {
-        let quotes = self.quotes(speed).await?;
-        self.within_policy(fees::median(&quotes), policy)
+        let estimate = self.median_fee_rate(speed).await?;
+        estimate.rate.check(policy.bitcoin_fee_rate, "/fee_rate")?;
+        Ok(estimate)
+    }
+
+    /// Estimates the fee rate as [`BitcoinChain::fee_rate`] does, even if it exceeds the policy.
+    pub(super) async fn median_fee_rate(&self, speed: Speed) -> Result<FeeEstimate, NodeError> {
+        self.estimate(fees::median(&self.quotes(speed).await?))
     }
 
     /// Estimates the fee rate as [`BitcoinChain::fee_rate`] does, but takes the highest rate within the policy that any endpoint shows: a
-    /// redemption must not be too slow because one endpoint shows a low rate.
+    /// redemption must not be too slow because one endpoint shows a low rate. If every rate exceeds the policy, it is the median of them.
     pub(super) async fn urgent_fee_rate(&self, speed: Speed, policy: &Policy) -> Result<FeeEstimate, NodeError> {
         let quotes = self.quotes(speed).await?;
-        self.within_policy(fees::highest(&quotes, policy.bitcoin_fee_rate).or_else(|| fees::median(&quotes)), policy)
+        self.estimate(fees::highest(&quotes, policy.bitcoin_fee_rate).or_else(|| fees::median(&quotes)))
     }
 
     async fn quotes(&self, speed: Speed) -> Result<Vec<FeeQuote>, NodeError> {
@@ -129,11 +135,8 @@ impl<T: Transport> BitcoinChain<'_, T> {
         self.connection.all_agreed::<FeeEstimation>(&self.on_chain(blocks)).await
     }
 
-    fn within_policy(&self, quote: Option<FeeQuote>, policy: &Policy) -> Result<FeeEstimate, NodeError> {
-        let quote = quote.ok_or_else(|| NodeError::NotConnected(self.connection.name.to_owned()))?;
-        let estimate = FeeEstimate::from(quote);
-        estimate.rate.check(policy.bitcoin_fee_rate, "/fee_rate")?;
-        Ok(estimate)
+    fn estimate(&self, quote: Option<FeeQuote>) -> Result<FeeEstimate, NodeError> {
+        quote.map(FeeEstimate::from).ok_or_else(|| NodeError::NotConnected(self.connection.name.to_owned()))
     }
 
     /// Returns the lowest fee rate that lets a transaction of `vsize` virtual bytes replace one that paid `fee` base units (BIP-125).

@@ -9,7 +9,7 @@ use countersign_client::{Request, Response, Transport, TransportError, Transport
 use countersign_core::reader::{Answer, Format, Request as ReadRequest};
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes};
 pub(crate) use countersign_testkit::chain::bitcoin::{AMOUNT, Ledger, NOW, SECRET, TIMELOCK, chain, funding, outpoint, pay, spend, tree};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Verified terms whose destination is the HTLC of these tests on Bitcoin.
 pub(crate) fn terms() -> VerifiedTerms {
@@ -38,6 +38,28 @@ fn post(ledger: &mut Ledger, path: &str, body: &[u8]) -> (u16, Vec<u8>) {
         ledger.send(std::str::from_utf8(body).unwrap());
     }
     (status, response.to_vec())
+}
+
+/// Returns what a node responds to one call, or to several.
+fn json_rpc(ledger: &mut Ledger, body: &Value) -> Vec<u8> {
+    let mut reply = |call: &Value| {
+        let (method, params): (&'static str, _) =
+            (Box::leak(call["method"].as_str().unwrap().to_owned().into_boxed_str()), &call["params"]);
+        let (result, error) = match ledger.answer(&ReadRequest::json_rpc(method, params)) {
+            Answer::Result(text) => (serde_json::from_slice::<Value>(&text).unwrap(), Value::Null),
+            Answer::Error(error) => (Value::Null, json!({"code": error.code, "message": error.message})),
+            other => panic!("{other:?}"),
+        };
+        if method == "sendrawtransaction" && error.is_null() {
+            ledger.send(params[0].as_str().unwrap());
+        }
+        json!({"result": result, "error": error, "id": call["id"]})
+    };
+    let reply = match body.as_array() {
+        Some(calls) => calls.iter().map(reply).collect(),
+        None => reply(body),
+    };
+    reply.to_string().into_bytes()
 }
 
 /// Replaces a server's answer. It gets the path and the honest answer, and may return a failure of the transport.
@@ -72,7 +94,9 @@ impl Servers {
     }
 
     pub(crate) fn connect_to(&self, coin: &str, quorum: u32) -> Nodes<Self> {
-        let all = self.ledgers.keys().map(|host| Endpoint::parse(&format!("https://{host}/key/api")).unwrap()).collect();
+        // A host whose name begins with `rpc` is a node's own RPC.
+        let url = |host: &String| format!("{}https://{host}/key/api", if host.starts_with("rpc") { "rpc+" } else { "" });
+        let all = self.ledgers.keys().map(|host| Endpoint::parse(&url(host)).unwrap()).collect();
         let registry = json!({"chains": [{"chain": format!("{coin}_regtest"), "id": format!("{coin}:regtest")}], "assets": []});
         let registry = Registry::from_json(registry.to_string().as_bytes()).unwrap();
         let endpoints = Endpoints::new(all).unwrap().with_quorum(quorum).unwrap();
@@ -88,6 +112,7 @@ impl Transport for Servers {
         let honest = {
             let mut ledger = self.ledgers[host].lock().unwrap();
             match &request.body {
+                Some(body) if host.starts_with("rpc") => (200, json_rpc(&mut ledger, &serde_json::from_slice(body).unwrap())),
                 Some(body) => post(&mut ledger, path, body),
                 None => ledger.get(path),
             }

@@ -1,5 +1,7 @@
 //! A Bitcoin-like chain in memory, with real headers, Merkle proofs and proof of work, as an Esplora server and a node's RPC show it.
 
+use std::collections::BTreeSet;
+
 use countersign_bitcoin::bitcoin::consensus::encode::{deserialize_hex, serialize, serialize_hex};
 use countersign_bitcoin::bitcoin::hashes::{Hash, sha256};
 use countersign_bitcoin::bitcoin::pow::CompactTarget;
@@ -114,6 +116,10 @@ pub struct Ledger {
     pub has_transaction_index: bool,
     /// Whether the node names the transaction in the mempool that spends an output.
     pub has_spending_method: bool,
+    /// The node has thrown away the blocks below this height.
+    pub pruned_below: usize,
+    /// The maximum number of unspent outputs that the server lists.
+    pub max_unspent: usize,
 }
 
 impl Default for Ledger {
@@ -127,7 +133,15 @@ impl Ledger {
         let genesis = genesis_block(countersign_bitcoin::bitcoin::Network::Regtest);
         let blocks = vec![(genesis.header, genesis.txdata)];
         let (is_litecoin, has_transaction_index, has_spending_method) = (false, false, true);
-        let mut ledger = Self { blocks, mempool: Vec::new(), is_litecoin, has_transaction_index, has_spending_method };
+        let mut ledger = Self {
+            blocks,
+            mempool: Vec::new(),
+            is_litecoin,
+            has_transaction_index,
+            has_spending_method,
+            pruned_below: 0,
+            max_unspent: 500,
+        };
         ledger.mine(5);
         ledger
     }
@@ -193,15 +207,55 @@ impl Ledger {
         }
     }
 
-    /// Takes a transaction into the mempool.
+    /// Takes a transaction into the mempool, from which those leave that spend the same outputs.
     pub fn send(&mut self, hex: &str) {
-        self.mempool.push(deserialize_hex(hex).unwrap());
+        let transaction: Transaction = deserialize_hex(hex).unwrap();
+        self.mempool.retain(|other| !is_rival(other, &transaction));
+        self.mempool.push(transaction);
     }
 
-    /// Returns why a transaction is not accepted.
+    /// Sends a transaction as its owner does through a node. Returns why it is not accepted.
+    pub fn offer(&mut self, transaction: &Transaction) -> Result<(), &'static str> {
+        self.test(transaction).map_or(Ok(()), Err).inspect(|()| self.send(&serialize_hex(transaction)))
+    }
+
+    /// The fee of a transaction, as far as the chain has what it spends.
+    fn fee(&self, transaction: &Transaction) -> u64 {
+        let value = |input: &TxIn| {
+            let OutPoint { txid, vout } = input.previous_output;
+            let (_, parent) = self.all().find(|(_, tx)| tx.compute_txid() == txid)?;
+            Some(parent.output[usize::try_from(vout).unwrap()].value.to_sat())
+        };
+        let held: u64 = transaction.input.iter().filter_map(value).sum();
+        held.saturating_sub(transaction.output.iter().map(|output| output.value.to_sat()).sum())
+    }
+
+    /// Returns why a transaction is not accepted: BIP-68, and the rules of the mempool for a replacement (BIP-125).
     fn test(&self, transaction: &Transaction) -> Option<&'static str> {
-        let is_spent = |input: &TxIn| self.outspend(input.previous_output)["spent"] == true;
-        transaction.input.iter().any(is_spent).then_some("bad-txns-inputs-missingorspent")
+        if self.mempool.contains(transaction) {
+            return Some("txn-already-in-mempool");
+        }
+        let status = |input: &TxIn| self.outspend(input.previous_output)["status"]["confirmed"].as_bool();
+        if transaction.input.iter().any(|input| status(input) == Some(true)) {
+            return Some("bad-txns-inputs-missingorspent");
+        }
+        let depth = |input: &TxIn| {
+            let height = self.find(&input.previous_output.txid.to_string()).and_then(|(height, _)| height);
+            height.map_or(0, |height| self.blocks.len() - height)
+        };
+        let lock = |input: &TxIn| input.sequence.to_relative_lock_time().map_or(0, |lock| lock.to_consensus_u32());
+        let is_early = |input: &TxIn| lock(input) > u32::try_from(depth(input)).unwrap();
+        if transaction.input.iter().any(is_early) {
+            return Some("non-BIP68-final");
+        }
+        let size = |tx: &Transaction| tx.weight().to_vbytes_ceil();
+        let (fee, rivals) = (self.fee(transaction), self.mempool.iter().filter(|other| is_rival(other, transaction)));
+        let (mut needed, mut is_cheap) = (0, false);
+        for rival in rivals {
+            needed += self.fee(rival);
+            is_cheap |= self.fee(rival) * size(transaction) >= fee * size(rival);
+        }
+        (needed > 0 && (is_cheap || fee < needed + size(transaction))).then_some("insufficient fee, rejecting replacement")
     }
 
     /// Returns the answer of an Esplora server, or of a node's own RPC. What is sent does not change the chain: see [`Ledger::send`].
@@ -252,7 +306,13 @@ impl Ledger {
                     "bits": header.bits.to_consensus(), "difficulty": 4.656_542_373_906_925e-10,
                 }]))
             }
-            ["scripthash", hash, "utxo"] => ok(self.unspent(hash)),
+            ["scripthash", hash, "utxo"] => {
+                let list = self.unspent(hash);
+                if list.len() > self.max_unspent {
+                    return (400, b"Too many unspent transaction outputs (>500). Contact support to raise limits.".to_vec());
+                }
+                ok(json!(list))
+            }
             ["scripthash", hash, "txs"] => ok(self.history(hash, None)),
             ["scripthash", hash, "txs", "chain", after] => ok(self.history(hash, Some(after))),
             ["fee-estimates"] => ok(json!({"1": 12.345, "2": 9.5, "3": 7.25, "6": 3.1, "144": 0.5, "1008": 0.25})),
@@ -271,7 +331,7 @@ impl Ledger {
     }
 
     /// Returns the unspent outputs of a script, without those that the mempool spends.
-    fn unspent(&self, hash: &str) -> Value {
+    fn unspent(&self, hash: &str) -> Vec<Value> {
         let mut list = Vec::new();
         for (height, tx) in self.all() {
             let txid = tx.compute_txid();
@@ -283,12 +343,20 @@ impl Ledger {
                 }
             }
         }
-        json!(list)
+        list
     }
 
-    /// Returns a page of the transactions that pay a script, the newest first: those in the mempool and 25 mined ones, or 25 after one.
+    /// Returns a page of the transactions that pay or spend a script, the newest first: those in the mempool and 25 mined ones, or 25 after one.
     fn history(&self, hash: &str, after: Option<&str>) -> Value {
-        let own = |tx: &Transaction| tx.output.iter().any(|output| is_to(output, hash));
+        let pays: BTreeSet<Txid> =
+            self.all().filter(|(_, tx)| tx.output.iter().any(|output| is_to(output, hash))).map(|(_, tx)| tx.compute_txid()).collect();
+        let is_paid = |OutPoint { txid, vout }: OutPoint| {
+            let (_, tx) = self.all().find(|(_, tx)| tx.compute_txid() == txid).unwrap();
+            is_to(&tx.output[usize::try_from(vout).unwrap()], hash)
+        };
+        let spends =
+            |tx: &Transaction| tx.input.iter().map(|input| input.previous_output).any(|from| pays.contains(&from.txid) && is_paid(from));
+        let own = |tx: &Transaction| pays.contains(&tx.compute_txid()) || spends(tx);
         let entry = |height: Option<usize>, tx: &Transaction| {
             let outputs = tx
                 .output
@@ -317,14 +385,20 @@ impl Ledger {
 
     /// Returns the result of a method of a node's RPC, or its error.
     fn call(&self, method: &str, params: &Value) -> Result<Value, (i64, &'static str)> {
-        const UNKNOWN: (i64, &str) = (-5, "No such mempool or blockchain transaction");
+        const UNKNOWN: (i64, &str) = (-5, "No such mempool or blockchain transaction. Use gettransaction for wallet transactions.");
+        const NO_INDEX: (i64, &str) =
+            (-5, "No such mempool transaction. Use -txindex or provide a block hash to enable blockchain transaction queries.");
+        const PRUNED: (i64, &str) = (-1, "Block not available (pruned data)");
         let best = self.blocks.len() - 1;
         let coins = |value: Amount| serde_json::from_str::<Value>(&format!("{:.8}", value.to_btc())).unwrap();
         let outpoint = |txid: &Value, vout: &Value| OutPoint {
             txid: txid.as_str().unwrap().parse().unwrap(),
             vout: u32::try_from(vout.as_u64().unwrap()).unwrap(),
         };
-        let find = |txid: &Value| self.find(txid.as_str().unwrap()).ok_or(UNKNOWN);
+        let unknown = if self.has_transaction_index { UNKNOWN } else { NO_INDEX };
+        let find = |txid: &Value| self.find(txid.as_str().unwrap()).ok_or(unknown);
+        let stored =
+            |hash: &Value| self.height_of(hash).and_then(|height| if height < self.pruned_below { Err(PRUNED) } else { Ok(height) });
         let decode = |hex: &Value| deserialize_hex::<Transaction>(hex.as_str().unwrap()).unwrap();
         Ok(match method {
             "getblockhash" if params[0] == 0 && self.is_litecoin => json!(LITECOIN),
@@ -335,7 +409,7 @@ impl Ledger {
             "getblockheader" if params[1] == true => json!({"height": self.height_of(&params[0])?}),
             "getblockheader" => json!(serialize_hex(&self.blocks[self.height_of(&params[0])?].0)),
             "getblock" => {
-                let (header, txdata) = self.blocks[self.height_of(&params[0])?].clone();
+                let (header, txdata) = self.blocks[stored(&params[0])?].clone();
                 json!(serialize_hex(&countersign_bitcoin::bitcoin::Block { header, txdata }))
             }
             "getblockchaininfo" => json!({"blocks": best, "bestblockhash": self.hash(best).to_string()}),
@@ -356,11 +430,11 @@ impl Ledger {
             "getrawtransaction" => {
                 let (height, tx) = find(&params[0])?;
                 let is_there = match params[2].as_str() {
-                    Some(_) => height == Some(self.height_of(&params[2])?),
+                    Some(_) => height == Some(stored(&params[2])?),
                     None => height.is_none() || self.has_transaction_index,
                 };
                 if !is_there {
-                    return Err(UNKNOWN);
+                    return Err(unknown);
                 }
                 if params[1] == true {
                     let block = height.map(|height| self.hash(height).to_string());
@@ -370,7 +444,7 @@ impl Ledger {
                 json!(serialize_hex(tx))
             }
             "gettxoutproof" => {
-                let height = self.height_of(&params[1])?;
+                let height = stored(&params[1])?;
                 let id = params[0][0].as_str().unwrap();
                 if self.find(id).and_then(|(height, _)| height) != Some(height) {
                     return Err((-5, "Not all transactions found in specified or retrieved block"));
@@ -411,6 +485,12 @@ impl Ledger {
             other => panic!("{other}"),
         })
     }
+}
+
+/// Returns whether two transactions spend the same output.
+fn is_rival(one: &Transaction, other: &Transaction) -> bool {
+    let spends = |from: OutPoint| other.input.iter().any(|input| input.previous_output == from);
+    one.compute_txid() != other.compute_txid() && one.input.iter().any(|input| spends(input.previous_output))
 }
 
 /// Returns whether an output pays the script with this hash. Not by the library's own function: a server hashes the script itself.

@@ -81,6 +81,8 @@ impl Litecoin {
         let child = Command::new(daemon)
             .env("LD_LIBRARY_PATH", libraries)
             .args(["-regtest", "-server", "-listen=0", "-dnsseed=0", "-fallbackfee=0.0001", "-txindex=1", "-acceptnonstdtxn=0"])
+            // By default, Litecoin's nodes replace nothing, and nothing could be evicted.
+            .arg("-mempoolreplacement=1")
             .args(["-rpcbind=127.0.0.1", "-rpcallowip=127.0.0.1", &format!("-rpcuser={USER}"), &format!("-rpcpassword={PASSWORD}")])
             .args([format!("-datadir={}", folder.display()), format!("-rpcport={port}")])
             .stdin(Stdio::null())
@@ -137,7 +139,7 @@ impl Litecoin {
     /// Reads the blocks that are new.
     fn index(&self) -> MutexGuard<'_, Index> {
         let mut index = self.index.lock().unwrap();
-        let height = self.call("getblockcount", json!([])).unwrap().as_u64().unwrap();
+        let height = self.height();
         while index.next <= height {
             let hash = self.call("getblockhash", json!([index.next])).unwrap();
             let block = self.call("getblock", json!([hash, 2])).unwrap();
@@ -150,8 +152,14 @@ impl Litecoin {
         self.outputs(address).iter().map(|output| output.value).sum()
     }
 
-    pub fn mempool(&self) -> usize {
-        self.call("getrawmempool", json!([])).unwrap().as_array().unwrap().len()
+    /// The ids of the transactions that wait.
+    pub fn mempool(&self) -> Vec<String> {
+        let list = self.call("getrawmempool", json!([])).unwrap();
+        list.as_array().unwrap().iter().map(|txid| txid.as_str().unwrap().to_owned()).collect()
+    }
+
+    pub fn height(&self) -> u64 {
+        self.call("getblockcount", json!([])).unwrap().as_u64().unwrap()
     }
 
     /// The confirmed transaction that spends an output, and the stack of its witness.

@@ -92,6 +92,8 @@ pub struct Stage {
     /// The endpoints that the program is given. Of several, more than half must agree.
     pub evm_endpoints: Vec<String>,
     pub litecoin_endpoints: Vec<String>,
+    /// Whether nobody mines on Litecoin but the test.
+    pub miner_is_idle: Arc<AtomicBool>,
     is_over: Arc<AtomicBool>,
     workers: Vec<JoinHandle<()>>,
 }
@@ -135,6 +137,7 @@ impl Stage {
             from,
             to,
             payee,
+            miner_is_idle: Arc::default(),
             is_over,
             workers: Vec::new(),
         };
@@ -150,14 +153,14 @@ impl Stage {
 
     /// Mines whatever waits on Litecoin, and then as many blocks as the program's default rule wants.
     fn employ_miner(&mut self) {
-        let (litecoin, is_over) = (Arc::clone(&self.litecoin), Arc::clone(&self.is_over));
+        let (litecoin, is_over, is_idle) = (Arc::clone(&self.litecoin), Arc::clone(&self.is_over), Arc::clone(&self.miner_is_idle));
         let mut due = 0;
         self.workers.push(thread::spawn(move || {
             while !is_over.load(Ordering::SeqCst) {
-                if litecoin.mempool() > 0 {
+                if !litecoin.mempool().is_empty() {
                     due = 6;
                 }
-                if due > 0 {
+                if due > 0 && !is_idle.load(Ordering::SeqCst) {
                     litecoin.mine(1);
                     due -= 1;
                 }

@@ -48,6 +48,8 @@ pub enum Conduct {
     PaysLess,
     PaysUnderOtherHash,
     PaysForOneBlock,
+    /// The solver pays much less so early that it can be refunded at once, then as agreed. The service states another payment.
+    PaysDustFirst,
     /// The order names an HTLC on the destination that is not the pinned one.
     NamesOtherHtlc,
     /// The record names another timelock on the destination once the source is paid.
@@ -234,6 +236,11 @@ impl Book {
             }
             ("GET", "/v2/quote") => ok(quote(&seen.target)),
             ("POST", "/v2/orders") => ok(self.create(&serde_json::from_slice(&seen.body).unwrap())),
+            ("GET", "/v2/orders") => {
+                let orders: Vec<_> = self.order().into_iter().map(|order| self.stated(order)).collect();
+                let count = orders.len();
+                ok(json!({ "data": orders, "page": 1, "total_pages": 1, "total_items": count, "per_page": 100 }))
+            }
             ("GET", path) => match self.order().filter(|order| path == format!("/v2/orders/{}", order.id())) {
                 Some(order) => ok(self.stated(order)),
                 None => missing(),
@@ -248,6 +255,9 @@ impl Book {
     fn stated(&self, mut order: Order) -> Value {
         if self.conduct == Conduct::StatesPayment && order.source_is_paid {
             order.state_payment("destination_swap", &"aa".repeat(32), 1);
+        }
+        if self.conduct == Conduct::PaysDustFirst && order.destination_is_paid {
+            order.set("destination_swap", &[("initiate_tx_hash", json!(format!("{}:1", "aa".repeat(32))))]);
         }
         if self.conduct == Conduct::ChangesRecord && order.source_is_paid {
             order.set("destination_swap", &[("timelock", json!(1))]);

@@ -3,13 +3,16 @@
 
 use bitcoin::consensus::encode::serialize_hex;
 use bitcoin::hashes::{Hash as _, sha256};
-use countersign_bitcoin::recover::{Fee, Funding, Leg, Payout, RecordedHtlc};
-use countersign_bitcoin::{FeeRate, Key};
+use countersign_bitcoin::recover::{Fee, Funding, FundingSource, Leg, Payout, RecordedHtlc};
+use countersign_bitcoin::{FeeRate, Key, UnsignedOrder};
 use serde_json::{Value, json};
 
 use super::anvil::{self, Anvil};
 use super::litecoin::{Litecoin, Output};
 use super::service::{self, Book, Conduct, LITECOIN, Order, SOLVER_KEY};
+
+/// What is paid to the address of the destination before the payment. The first is large enough for the fee of its refund.
+const DUST: [u64; 4] = [60_000, 5_000, 5_000, 5_000];
 
 /// What the solver works with.
 pub struct Solver<'s> {
@@ -97,9 +100,33 @@ impl Solver<'_> {
         let swap = &order.record["destination_swap"];
         let (timelock, amount, hash) = self.terms(swap);
         let address = service::litecoin_address(swap, timelock, &hash);
+        if self.book.conduct == Conduct::PaysDustFirst {
+            for value in DUST {
+                self.litecoin.pay(&address, value);
+            }
+            self.litecoin.mine(timelock);
+        }
         let transaction = self.litecoin.pay(&address, amount.try_into().unwrap());
-        let height = super::poll("the solver's payment", || self.litecoin.outputs(&address).first().map(|output| output.height));
+        let height = super::poll("the solver's payment", || {
+            self.litecoin.outputs(&address).iter().find(|output| output.txid == transaction).map(|output| output.height)
+        });
         (format!("{transaction}:{height}"), height)
+    }
+
+    /// Refunds the largest small output of the destination at a fee rate, and returns the transaction's id.
+    pub fn refund_dust(&self, order: &Order, rate: u64) -> String {
+        let outputs = self.litecoin.outputs(text(&order.record["destination_swap"], "swap_id"));
+        let dust = outputs.into_iter().find(|output| output.value == DUST[0]).unwrap();
+        let funding: Funding = format!("{}:{}:{}", dust.txid, dust.vout, dust.value).parse().unwrap();
+        let payout = Payout::new([funding], self.litecoin.new_address().as_str(), Fee::Deducted(FeeRate::from_whole(rate)));
+        let htlc = RecordedHtlc::new(&order.typed(), Leg::Destination, &self.book.pinned()).unwrap();
+        self.send(htlc.refund(&payout.with_source(FundingSource::Chain)).unwrap())
+    }
+
+    fn send(&self, mut unsigned: UnsignedOrder) -> String {
+        unsigned.sign(&SOLVER_KEY.parse::<Key>().unwrap()).unwrap();
+        let transaction = unsigned.finish().unwrap().transactions().remove(0).native;
+        self.litecoin.call("sendrawtransaction", json!([serialize_hex(&transaction)])).unwrap().as_str().unwrap().to_owned()
     }
 
     /// The terms that the solver pays by: timelock, amount, secret hash.
@@ -137,9 +164,6 @@ impl Solver<'_> {
         let funding: Funding = format!("{}:{}:{}", output.txid, output.vout, output.value).parse().unwrap();
         let payout = Payout::new([funding], self.litecoin.new_address().as_str(), Fee::Deducted(FeeRate::from_whole(5)));
         let htlc = RecordedHtlc::new(&order.typed(), Leg::Source, &self.book.pinned()).unwrap();
-        let mut unsigned = htlc.redeem(secret, &payout).unwrap();
-        unsigned.sign(&SOLVER_KEY.parse::<Key>().unwrap()).unwrap();
-        let transaction = unsigned.finish().unwrap().transactions().remove(0).native;
-        self.litecoin.call("sendrawtransaction", json!([serialize_hex(&transaction)])).unwrap().as_str().unwrap().to_owned()
+        self.send(htlc.redeem(secret, &payout).unwrap())
     }
 }

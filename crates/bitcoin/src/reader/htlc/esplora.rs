@@ -1,21 +1,21 @@
 //! An HTLC through an Esplora server.
 
-use bitcoin::{Transaction, Txid};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bitcoin::{OutPoint, Transaction, Txid};
 use countersign_core::json::Node;
 use countersign_core::reader::{Fault, Head, Replies, Reply, Request};
-use countersign_core::{Code, Refusal};
+use countersign_core::{Code, Refusal, U256};
 
-use super::super::esplora::{self, History};
+use super::super::esplora::{self, FULL_PAGE, History, MAX_PAGES};
 use super::super::look::{self, Block, Claim, HtlcEnd, Kept, Look, Output, Parents};
 use super::{Context, Step};
 use crate::chain;
 use crate::recover::Funding;
 
-/// The maximum number of further pages of the history that are read.
-const MAX_PAGES: usize = 9;
-
-/// The number of mined transactions on a page from which there may be another page. Servers show 25 a page, some of them 10.
-const FULL_PAGE: usize = 10;
+/// The maximum number of outputs that a server is asked about one by one, because it refuses to list the unspent ones.
+const MAX_ASKED: usize = 25;
 
 const TOO_MANY: &str = "no unspent output covers the amount, and the address has more transactions than are read";
 const TOO_SMALL: &str = "the address holds or held outputs, but none that covers the amount: only a refund returns them";
@@ -27,11 +27,37 @@ pub(super) enum State {
     /// Asked for the lists, and for the newest block unless it is known.
     Lists(Option<Head>),
     /// Asked for another page of the history.
-    Page { head: Head, claims: Vec<Claim>, pages: usize },
+    Page { head: Head, listed: Listed, pages: usize },
+    /// Asked whether these outputs are spent.
+    Unspent { head: Head, claims: Vec<Claim> },
     /// Asked for the output and its block.
     Chosen { head: Head, claim: Claim },
     /// Asked for what is missing.
     Rest(Found),
+}
+
+/// What the server lists.
+#[derive(Debug, Default)]
+pub(super) struct Listed {
+    /// The outputs that cover the amount.
+    covering: BTreeMap<OutPoint, Claim>,
+    /// Whether there are any others.
+    has_small: bool,
+    /// Whether the server lists which outputs are unspent.
+    knows_unspent: bool,
+}
+
+impl Listed {
+    /// Adds outputs. What is already known about an output stays.
+    fn add(&mut self, claims: Vec<Claim>, amount: U256) {
+        for claim in claims {
+            if claim.covers(amount) {
+                self.covering.entry(claim.funding.outpoint).or_insert(claim);
+            } else {
+                self.has_small = true;
+            }
+        }
+    }
 }
 
 /// An output that covers the amount.
@@ -72,10 +98,18 @@ impl State {
                     Some(head) => head,
                     None => esplora::read_newest(replies.json(2)?, context.chain())?,
                 };
-                let claims = esplora::read_unspent(replies.json(0)?)?;
-                history(context, head, claims, 0, replies.json(1)?)
+                let unspent = esplora::read_unspent(&replies.get(0)?)?;
+                let mut listed = Listed { knows_unspent: unspent.is_some(), ..Listed::default() };
+                listed.add(unspent.unwrap_or_default(), context.amount);
+                history(context, head, listed, 0, replies.json(1)?)
             }
-            Self::Page { head, claims, pages } => history(context, head, claims, pages, replies.json(0)?),
+            Self::Page { head, listed, pages } => history(context, head, listed, pages, replies.json(0)?),
+            Self::Unspent { head, mut claims } => {
+                for (claim, reply) in claims.iter_mut().zip(replies.all()) {
+                    claim.is_unspent = esplora::read_outspend(reply.json()?)?.is_none();
+                }
+                Ok(ask_chosen(head, look::choose(&claims, context.amount)))
+            }
             Self::Chosen { head, claim } => {
                 let (block, txid) = (claim.block(), claim.funding.outpoint.txid);
                 let transaction = esplora::read_transaction(&replies.get(0)?, txid)?;
@@ -116,7 +150,7 @@ impl Found {
                 let transaction = esplora::read_transaction(&raw, txid)?;
                 esplora::check_block(replies, txid, block, context.chain())?;
                 let how = chain::read_spend(&context.tree, funding.outpoint, &transaction)?;
-                Some(HtlcEnd { by: Some((txid, how)), block })
+                Some(HtlcEnd { by: Some((Arc::new(transaction), how)), block })
             }
             None => None,
         };
@@ -143,33 +177,43 @@ fn kept_output(context: &Context, kept: Kept, replies: &Replies<'_>) -> Result<S
 
 /// Chooses the output from what is listed so far, and follows the pages of the history unless it is in a block and unspent: then nothing
 /// on another page could come before it.
-fn history(context: &Context, head: Head, mut claims: Vec<Claim>, pages: usize, page: Node<'_, '_>) -> Result<Step<State>, Fault> {
+fn history(context: &Context, head: Head, mut listed: Listed, pages: usize, page: Node<'_, '_>) -> Result<Step<State>, Fault> {
     let script = context.script();
-    let History { claims: listed, last, mined } = esplora::read_history(page, &script)?;
-    for claim in listed {
-        if !claims.iter().any(|known| known.funding.outpoint == claim.funding.outpoint) {
-            claims.push(claim);
-        }
-    }
-    let chosen = look::choose(&claims, context.terms.amount);
+    let History { claims, last, mined } = esplora::read_history(page, &script)?;
+    listed.add(claims, context.amount);
+    let chosen = look::choose(listed.covering.values(), context.amount);
     let is_certain = chosen.is_some_and(|claim| claim.is_unspent && claim.height.is_some());
     let next = last.filter(|_| mined >= FULL_PAGE && !is_certain);
     if let Some(last) = next.filter(|_| pages < MAX_PAGES) {
-        let state = State::Page { head, claims, pages: pages.saturating_add(1) };
+        let state = State::Page { head, listed, pages: pages.saturating_add(1) };
         return Ok(Step::Ask(state, vec![esplora::history(&script, Some(last))]));
     }
-    let Some(claim) = chosen else {
+    if chosen.is_none() {
         let look = match next {
             Some(_) => Look::Unclear(TOO_MANY),
-            None if claims.is_empty() => Look::Nothing,
-            None => Look::Unclear(TOO_SMALL),
+            None if listed.has_small => Look::Unclear(TOO_SMALL),
+            None => Look::Nothing,
         };
         return Ok(Step::Done(head, look));
-    };
+    }
+    // The endpoints choose by which outputs are unspent, so this one must know it too.
+    if !listed.knows_unspent && listed.covering.len() > 1 {
+        let mut claims: Vec<_> = listed.covering.into_values().collect();
+        claims.sort_by_key(|claim| (claim.height.is_none(), claim.height, claim.funding.outpoint));
+        claims.truncate(MAX_ASKED);
+        let requests = claims.iter().map(|claim| esplora::outspend(claim.funding.outpoint)).collect();
+        return Ok(Step::Ask(State::Unspent { head, claims }, requests));
+    }
+    Ok(ask_chosen(head, chosen))
+}
+
+/// Asks for the chosen output and its block.
+fn ask_chosen(head: Head, chosen: Option<Claim>) -> Step<State> {
+    let Some(claim) = chosen else { return Step::Done(head, Look::Unclear(TOO_MANY)) };
     let outpoint = claim.funding.outpoint;
     let mut requests = vec![esplora::raw(outpoint.txid), esplora::outspend(outpoint)];
     requests.extend(esplora::block(outpoint.txid, claim.block()));
-    Ok(Step::Ask(State::Chosen { head, claim }, requests))
+    Step::Ask(State::Chosen { head, claim }, requests)
 }
 
 fn parents(context: &Context, head: &Head, block: Option<Block>, is_spent: bool, transaction: &Transaction) -> Parents {

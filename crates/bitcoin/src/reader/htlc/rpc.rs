@@ -1,5 +1,7 @@
 //! An HTLC through a node's own RPC.
 
+use std::sync::Arc;
+
 use bitcoin::{BlockHash, OutPoint, Transaction, Txid};
 use countersign_core::reader::{Fault, Head, Replies, Request, RpcError};
 use countersign_core::{Code, Refusal, U256};
@@ -17,7 +19,8 @@ const MAX_MEMPOOL: usize = 500;
 /// transaction final.
 const MAX_WALK: u64 = 8;
 
-/// The maximum number of outputs that a transaction may spend for their amounts to be checked.
+/// The maximum number of transactions of a block that are checked because they spend outputs of the HTLC, and of the transactions that
+/// created these outputs.
 const MAX_SPENT: usize = 32;
 
 const NOT_LISTED: &str = "no unspent output covers the amount, and a node without an address index does not find outputs that were spent before its newest blocks";
@@ -48,10 +51,22 @@ pub(super) enum State {
     Mempool(Found),
     /// Asked for transactions in the mempool.
     Candidates { found: Found, txids: Vec<Txid> },
-    /// Asked for one of the newest blocks. The hashes are those of the blocks that are still to be searched.
-    Walk { head: Head, found: Option<(Funding, Block)>, hashes: Vec<(u64, BlockHash)> },
-    /// Asked for the proof of the transaction that spends the HTLC, and for the transactions of the outputs that it spends.
-    Spent { head: Head, found: Option<(Funding, Block)>, block: Block, spends: Spends },
+    /// Asked for one of the newest blocks.
+    Walk(Newest),
+    /// Asked for the proofs of the transactions that spend the HTLC, and for the transactions of the outputs that they spend.
+    Spent { newest: Newest, block: Block, spends: Vec<Spends> },
+}
+
+/// The newest blocks that are still to be searched for the transaction that spent an output.
+#[derive(Debug)]
+pub(super) struct Newest {
+    head: Head,
+    /// The output, if it is known.
+    found: Option<(Funding, Block)>,
+    /// The heights and hashes of the blocks, the oldest first.
+    hashes: Vec<(u64, BlockHash)>,
+    /// Why the state is unclear if nothing is found.
+    why: &'static str,
 }
 
 /// Whether an output is spent.
@@ -74,6 +89,7 @@ pub(super) struct Found {
 /// A transaction that spends outputs of the HTLC.
 #[derive(Debug)]
 pub(super) struct Spends {
+    transaction: Arc<Transaction>,
     txid: Txid,
     outputs: Vec<(OutPoint, HtlcSpend)>,
 }
@@ -126,7 +142,7 @@ impl State {
             Self::Scan => {
                 let (tip, claims) = rpc::read_scan(replies.json(0)?)?;
                 let header = [rpc::header(tip.1)].into_iter();
-                Ok(match look::choose(&claims, context.terms.amount) {
+                Ok(match look::choose(&claims, context.amount) {
                     Some(claim) => {
                         let block = claim.height.map(rpc::block_hash);
                         Step::Ask(Self::Scanned { tip, claim }, header.chain(block).collect())
@@ -170,8 +186,8 @@ impl State {
                 let by = search(context, outpoint, &txids, replies)?;
                 Ok(found.done(Some(HtlcEnd { by, block: None }), false))
             }
-            Self::Walk { head, found, hashes } => read_block(context, head, found, hashes, replies),
-            Self::Spent { head, found, block, spends } => read_spent(context, head, found, block, spends, replies),
+            Self::Walk(newest) => read_block(context, newest, replies),
+            Self::Spent { newest, block, spends } => read_spent(context, newest, block, spends, replies),
         }
     }
 }
@@ -233,94 +249,109 @@ fn walk(head: Head, tip: Tip, found: Option<(Funding, Block)>, replies: &Replies
         return Err(Refusal::new(Code::FundingMismatch, "/block").with_reason("the newest block is not at its height").into());
     }
     hashes.reverse();
-    Ok(next_block(head, found, hashes))
+    Ok(Newest { head, found, hashes, why: NOT_LISTED }.next())
 }
 
-/// Asks for the newest of the blocks that are still to be searched, which is the last.
-fn next_block(head: Head, found: Option<(Funding, Block)>, hashes: Vec<(u64, BlockHash)>) -> Step<State> {
-    match hashes.last() {
-        Some((_, hash)) => {
-            let request = rpc::block(*hash);
-            Step::Ask(State::Walk { head, found, hashes }, vec![request])
+impl Newest {
+    /// Asks for the newest of the blocks that are still to be searched, which is the last.
+    fn next(self) -> Step<State> {
+        match self.hashes.last() {
+            Some((_, hash)) => {
+                let request = rpc::block(*hash);
+                Step::Ask(State::Walk(self), vec![request])
+            }
+            None => Step::Done(self.head, Look::Unclear(self.why)),
         }
-        None => Step::Done(head, Look::Unclear(NOT_LISTED)),
     }
 }
 
-/// Searches one of the newest blocks for a transaction that spends the HTLC.
-fn read_block(
-    context: &Context,
-    head: Head,
-    found: Option<(Funding, Block)>,
-    mut hashes: Vec<(u64, BlockHash)>,
-    replies: &Replies<'_>,
-) -> Result<Step<State>, Fault> {
-    let Some((height, hash)) = hashes.pop() else { return Ok(Step::Done(head, Look::Unclear(NOT_LISTED))) };
-    let spends = |transaction: &Transaction| {
+/// Searches one of the newest blocks for transactions that spend the HTLC.
+fn read_block(context: &Context, mut newest: Newest, replies: &Replies<'_>) -> Result<Step<State>, Fault> {
+    let Some((height, hash)) = newest.hashes.pop() else { return Ok(newest.next()) };
+    let spends = |transaction: Transaction| {
         let inputs = transaction.input.iter().map(|input| input.previous_output);
-        let own = inputs.filter(|outpoint| found.is_none_or(|(funding, _)| funding.outpoint == *outpoint));
+        let own = inputs.filter(|outpoint| newest.found.is_none_or(|(funding, _)| funding.outpoint == *outpoint));
         let outputs: Vec<_> =
-            own.filter_map(|outpoint| Some((outpoint, chain::read_spend(&context.tree, outpoint, transaction).ok()?))).collect();
-        (!outputs.is_empty()).then(|| Spends { txid: transaction.compute_txid(), outputs })
+            own.filter_map(|outpoint| Some((outpoint, chain::read_spend(&context.tree, outpoint, &transaction).ok()?))).collect();
+        let txid = transaction.compute_txid();
+        (!outputs.is_empty()).then(|| Spends { transaction: Arc::new(transaction), txid, outputs })
     };
-    let (header, spends) = rpc::search_block(&replies.get(0)?, hash, context.chain(), spends)?;
-    if hashes.last().is_some_and(|(_, before)| header.prev_blockhash != *before) {
+    let (header, mut spends) = rpc::search_block(&replies.get(0)?, hash, context.chain(), spends)?;
+    if newest.hashes.last().is_some_and(|(_, before)| header.prev_blockhash != *before) {
         return Err(Refusal::new(Code::FundingMismatch, "/block").with_reason("the newest blocks do not follow each other").into());
     }
-    let Some(spends) = spends else { return Ok(next_block(head, found, hashes)) };
-    let mut requests = vec![rpc::proof(spends.txid, hash)];
-    if found.is_none() {
-        requests.extend(spends.parents().into_iter().map(|txid| rpc::transaction(txid, None)));
+    if spends.is_empty() {
+        return Ok(newest.next());
     }
-    Ok(Step::Ask(State::Spent { head, found, block: Block { height, hash }, spends }, requests))
+    // A redemption proves itself, and anybody's small outputs can be refunded in the same block.
+    spends.sort_by_key(|spends| !spends.redeems());
+    spends.truncate(MAX_SPENT);
+    let mut requests: Vec<_> = spends.iter().map(|spends| rpc::proof(spends.txid, hash)).collect();
+    if newest.found.is_none() {
+        requests.extend(parents(&spends).into_iter().map(|txid| rpc::transaction(txid, None)));
+    }
+    Ok(Step::Ask(State::Spent { newest, block: Block { height, hash }, spends }, requests))
 }
 
 impl Spends {
-    /// Returns the transactions of the outputs, each once.
-    fn parents(&self) -> Vec<Txid> {
-        let mut txids: Vec<_> = self.outputs.iter().map(|(outpoint, _)| outpoint.txid).collect();
-        txids.sort_unstable();
-        txids.dedup();
-        txids.truncate(MAX_SPENT);
-        txids
+    fn redeems(&self) -> bool {
+        self.outputs.iter().any(|(_, how)| matches!(how, HtlcSpend::Redeem(_)))
     }
 }
 
-/// Checks the proof of the transaction that spends the HTLC. If the output was not known, it must be one that covers the amount.
+/// Returns the transactions of the outputs that are spent, each once.
+fn parents(spends: &[Spends]) -> Vec<Txid> {
+    let outpoints = spends.iter().flat_map(|spends| &spends.outputs).map(|(outpoint, _)| outpoint);
+    let mut txids: Vec<_> = outpoints.map(|outpoint| outpoint.txid).collect();
+    txids.sort_unstable();
+    txids.dedup();
+    txids.truncate(MAX_SPENT);
+    txids
+}
+
+/// Checks the proofs of the transactions that spend the HTLC. If the output was not known, it must be one that covers the amount: small
+/// outputs that were refunded say nothing about the payment, whose end may be in an older block.
 fn read_spent(
     context: &Context,
-    head: Head,
-    found: Option<(Funding, Block)>,
+    mut newest: Newest,
     block: Block,
-    spends: Spends,
+    spends: Vec<Spends>,
     replies: &Replies<'_>,
 ) -> Result<Step<State>, Fault> {
-    rpc::check_proof(&replies.get(0)?, spends.txid, block.hash, context.chain())?;
+    let mut rest = replies.all().iter();
+    for (spends, reply) in spends.iter().zip(rest.by_ref()) {
+        rpc::check_proof(reply, spends.txid, block.hash, context.chain())?;
+    }
     let mut fundings = Vec::new();
-    if found.is_none() {
-        for (txid, reply) in spends.parents().into_iter().zip(replies.all().iter().skip(1)) {
+    if newest.found.is_none() {
+        for (txid, reply) in parents(&spends).into_iter().zip(rest) {
             if let Some(raw) = rpc::read_raw(reply)? {
                 fundings.extend(Funding::from_transaction(&chain::parse_transaction(&raw, txid)?, &context.tree));
             }
         }
     }
-    let funding_of = |outpoint: OutPoint| match found {
+    let funding_of = |outpoint: OutPoint| match newest.found {
         Some((funding, _)) => Some(funding),
         None => fundings.iter().copied().find(|funding| funding.outpoint == outpoint),
     };
-    let covers = |funding: Funding| U256::from(funding.value) >= context.terms.amount;
-    // The secret proves itself, so a redemption counts even if the node does not show the amount. Small outputs that were refunded say
-    // nothing about the payment.
-    let spent = spends.outputs.iter().find_map(|(outpoint, how)| match (funding_of(*outpoint), how) {
+    let covers = |funding: Funding| U256::from(funding.value) >= context.amount;
+    // The secret proves itself, so a redemption counts even if the node does not show the amount.
+    let is_end = |(outpoint, how): &(OutPoint, HtlcSpend)| match (funding_of(*outpoint), how) {
         (Some(funding), _) if covers(funding) => Some((funding, *how)),
         (None, HtlcSpend::Redeem(_)) => Some((Funding::new(*outpoint, 0), *how)),
         _ => None,
+    };
+    let end = spends.into_iter().find_map(|spends| {
+        let (funding, how) = spends.outputs.iter().find_map(is_end)?;
+        Some((funding, spends.transaction, how))
     });
-    let look = spent.map_or(Look::Unclear(NO_AMOUNT), |(funding, how)| {
-        let spend = Some(HtlcEnd { by: Some((spends.txid, how)), block: Some(block) });
-        Look::Output(Output { funding, block: found.map(|(_, block)| block), spend, is_from_mweb: false })
-    });
-    Ok(Step::Done(head, look))
+    let Some((funding, transaction, how)) = end else {
+        newest.why = NO_AMOUNT;
+        return Ok(newest.next());
+    };
+    let spend = Some(HtlcEnd { by: Some((transaction, how)), block: Some(block) });
+    let output = Output { funding, block: newest.found.map(|(_, block)| block), spend, is_from_mweb: false };
+    Ok(Step::Done(newest.head, Look::Output(output)))
 }
 
 /// Reads the id of the transaction in the mempool that spends the output. Newer nodes have a method for it. Otherwise a small mempool is
@@ -354,14 +385,20 @@ fn candidates(found: Found, txids: Vec<Txid>) -> Step<State> {
 }
 
 /// Searches transactions in the mempool for the one that spends an output.
-fn search(context: &Context, outpoint: OutPoint, txids: &[Txid], replies: &Replies<'_>) -> Result<Option<(Txid, HtlcSpend)>, Fault> {
+fn search(
+    context: &Context,
+    outpoint: OutPoint,
+    txids: &[Txid],
+    replies: &Replies<'_>,
+) -> Result<Option<(Arc<Transaction>, HtlcSpend)>, Fault> {
     for (txid, reply) in txids.iter().zip(replies.all()) {
         // The transaction may have left the mempool since it was listed.
         let Ok(node) = reply.json_or_error()? else { continue };
         // HTLCs are spent by ordinary transactions, so one that cannot be decoded spends something else.
         let Ok(transaction) = parse::bytes(&node).and_then(|raw| chain::parse_transaction(&raw, *txid)) else { continue };
         if transaction.input.iter().any(|input| input.previous_output == outpoint) {
-            return Ok(Some((*txid, chain::read_spend(&context.tree, outpoint, &transaction)?)));
+            let how = chain::read_spend(&context.tree, outpoint, &transaction)?;
+            return Ok(Some((Arc::new(transaction), how)));
         }
     }
     Ok(None)
