@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use countersign::text;
+use countersign_store::KeyIndex;
 use countersign_store::backup::{self, BackupError, MAX_BACKUP, MIN_PASSWORD};
 use serde::Serialize;
 
@@ -80,6 +81,8 @@ struct Restored<'a> {
     ok: bool,
     state: &'a Path,
     orders: usize,
+    /// The branch of the rescue phrase in which this state directory goes on.
+    branch: u16,
     next_index: u32,
 }
 
@@ -89,12 +92,13 @@ pub(crate) fn restore(file: &Path, state: &StateArgs, password: &PasswordArgs, j
     let bytes = read(file)?;
     let store = backup::restore(&bytes, &password.read(false)?, &path).map_err(|error| failed(&error))?;
     let orders = store.orders()?.len();
-    let next_index = store.next_index()?;
+    let KeyIndex { branch, index: next_index } = store.next_index()?;
     if json {
-        show::json(&Restored { ok: true, state: &path, orders, next_index })?;
+        show::json(&Restored { ok: true, state: &path, orders, branch, next_index })?;
     } else {
         show::field("restored", &format!("{} into {}", show::count(orders, "order"), path.display()))?;
-        show::field("note", "use only one of the two state directories from now on; otherwise two orders could share a secret")?;
+        show::field("branch", &format!("{branch}, in which new orders are made from now on"))?;
+        show::field("note", "follow each order in one of the two state directories only, because neither sees what the other one does")?;
         show::field("next", "countersign orders")?;
     }
     Ok(OK)

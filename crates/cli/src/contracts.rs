@@ -1,43 +1,60 @@
-//! Descriptions of the pinned contracts, in a file next to the registry.
-
-use std::path::{Path, PathBuf};
+//! Descriptions of the pinned contracts, in the state directory. Any number of swaps may use and extend them at the same time.
 
 use countersign::{Asset, Registry, RequestedLeg};
 use countersign_client::Http;
 use countersign_client::driver::Chains as _;
 use countersign_node::{ContractChange, Contracts, Nodes};
+use countersign_store::Store;
 
-use crate::files::{self, Access};
-use crate::input::{Failure, read, usage};
+use crate::input::{Failure, chain, described, usage};
 use crate::show;
+use crate::state::{State, StateArgs};
 
-/// Returns the path of the descriptions for a registry: `registry.contracts.json` for `registry.json`.
-fn beside(registry: &Path) -> PathBuf {
-    registry.with_extension("contracts.json")
+const NOT_STORED: &str = "the descriptions of the contracts could not be stored, so a later change of them may go unnoticed";
+
+/// Opens the state directory; `None` if that is impossible, which is only reported.
+pub(crate) fn open(args: &StateArgs) -> Option<State> {
+    match args.open() {
+        Ok(state) => Some(state),
+        Err(failure) => {
+            show::progress(&format!("{NOT_STORED}: {}", failure.message()));
+            None
+        }
+    }
 }
 
-fn kept(registry: &Path) -> Result<Contracts, Failure> {
-    let path = beside(registry);
-    if !path.try_exists().unwrap_or(true) {
-        return Ok(Contracts::default());
-    }
-    Contracts::from_json(&read(&path)?).map_err(|refusal| usage(format_args!("{}: {refusal}", path.display())))
+fn kept(store: &Store) -> Result<Contracts, Failure> {
+    let Some(bytes) = store.contracts()? else { return Ok(Contracts::default()) };
+    Contracts::from_json(&bytes).map_err(|refusal| {
+        usage(format_args!(
+            "contracts.json of the state directory: {}; remove the file to trust the contracts as they are now",
+            described(&refusal)
+        ))
+    })
 }
 
-/// Updates the stored descriptions with new ones. Descriptions of other contracts stay unchanged.
-pub(crate) fn keep(registry: &Path, described: Contracts) -> Result<(), Failure> {
-    let mut contracts = kept(registry)?;
-    contracts.extend(described);
-    if contracts != Contracts::default() {
-        files::replace(&beside(registry), &contracts.to_file(), Access::Shared)?;
+/// Stores new descriptions, and replaces those of the same contracts. Nothing is written if there is nothing new. A failure is only
+/// reported, because an order can be paid and redeemed without them.
+pub(crate) fn keep(store: &Store, new: &Contracts) {
+    let added = |bytes: Option<&[u8]>| {
+        let mut all = bytes.map_or_else(|| Ok(Contracts::default()), Contracts::from_json).ok()?;
+        let before = all.to_file();
+        all.extend(new.clone());
+        let after = all.to_file();
+        (after != before).then_some(after)
+    };
+    if *new == Contracts::default() {
+        return;
     }
-    Ok(())
+    if let Err(error) = store.update_contracts(added) {
+        show::progress(&format!("{NOT_STORED}: {}; {}", chain(&error), error.advice()));
+    }
 }
 
 /// Returns the changes since the contracts of a registry were last described.
-pub(crate) fn changes(path: &Path, registry: &Registry, now: &Contracts) -> Result<Vec<ContractChange>, Failure> {
-    let before = kept(path)?;
-    let of = |asset: &&Asset| now.get(asset.record.id.as_str()).map(|description| before.changes(asset, description));
+pub(crate) fn changes(store: &Store, registry: &Registry, now: &Contracts) -> Result<Vec<ContractChange>, Failure> {
+    let before = kept(store)?;
+    let of = |asset: &&Asset| now.get(asset).map(|description| before.changes(asset, description));
     Ok(registry.assets().iter().filter_map(of).flatten().collect())
 }
 
@@ -45,24 +62,24 @@ pub(crate) fn changes(path: &Path, registry: &Registry, now: &Contracts) -> Resu
 /// first time is stored. A change is shown; if nobody reads the output (`is_read` is false), it is the failure `contract_changed`.
 pub(crate) async fn check(
     nodes: &Nodes<Http>,
-    path: &Path,
+    store: &Store,
     registry: &Registry,
     legs: [&RequestedLeg; 2],
     is_read: bool,
 ) -> Result<(), Failure> {
-    let (contracts, mut new, mut changes) = (kept(path)?, Contracts::default(), Vec::new());
+    let (contracts, mut new, mut changes) = (kept(store)?, Contracts::default(), Vec::new());
     for asset in legs.into_iter().filter_map(|leg| registry.asset(leg.asset.as_str())) {
         if asset.htlc.is_none() || !nodes.has(&asset.chain.record.chain) {
             continue;
         }
         let description = nodes.describe(asset).await?;
-        let is_kept = contracts.get(asset.record.id.as_str()).is_some();
+        let is_kept = contracts.get(asset).is_some();
         if !is_kept && description.facts().next().is_none() {
             continue;
         }
         if !is_kept {
             show::progress(&format!(
-                "{}: its contract is seen for the first time; its description is stored next to the registry",
+                "{}: its contract is seen for the first time; its description is stored in the state directory",
                 asset.record.id
             ));
             new.insert(asset, description);
@@ -77,5 +94,6 @@ pub(crate) async fn check(
         let message = "a pinned contract has changed: inspect it, then pin it again with registry pin --nodes";
         return Err(Failure::Held { code: "contract_changed", message: message.to_owned() });
     }
-    keep(path, new)
+    keep(store, &new);
+    Ok(())
 }

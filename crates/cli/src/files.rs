@@ -16,13 +16,19 @@ pub(crate) enum Access {
     Shared,
 }
 
-/// Replaces a file. The old content stays complete until the new content is on disk.
+/// Replaces a file. The old content stays complete until the new content is on disk. Of several processes that replace it at the same time,
+/// the last one wins.
 pub(crate) fn replace(path: &Path, bytes: &[u8], access: Access) -> Result<(), Failure> {
+    // A name of its own, so that another process neither renames nor truncates this file.
     let mut beside = OsString::from(path);
-    beside.push(".new");
+    beside.push(format!(".{}.new", std::process::id()));
     let beside = Path::new(&beside);
     let written = write(beside, bytes, access).and_then(|()| fs::rename(beside, path)).and_then(|()| sync_directory(path));
-    written.map_err(|error| usage(format_args!("{}: {error}", path.display())))
+    written.map_err(|error| {
+        // Best effort: the first error is reported in any case.
+        let _ = fs::remove_file(beside);
+        usage(format_args!("{}: {error}", path.display()))
+    })
 }
 
 /// Creates a file that must not exist, readable only by the user. It is durable when this returns. After an error the incomplete file is

@@ -1,13 +1,14 @@
 //! The state directory: a directory for each order, and the rescue phrase. Only the user can read its files.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use countersign::{OrderRecord, SecretHash};
 use countersign_client::driver::{self, Entry, Event, KeptOrder, Store as _, StoreError};
 use countersign_client::{OrderId, Secret};
-use countersign_store::rescue::{Phrase, Rescue};
-use countersign_store::{Error, OrderDir, Store};
+use countersign_store::rescue::Rescue;
+use countersign_store::{Error, KeyIndex, OrderDir, Store};
 
 use crate::config::Config;
 use crate::input::{self, Failure, usage};
@@ -15,6 +16,8 @@ use crate::show;
 
 /// The document with the index with which the keys and the secret of an order are derived.
 const INDEX: &str = "index";
+/// The document with the branch of that index; absent for branch 0.
+const BRANCH: &str = "branch";
 /// The documents that the client writes. Every order that was created here has the first.
 const ORDER: &str = "order.json";
 const RECORD: &str = "record.json";
@@ -107,28 +110,20 @@ impl State {
         }
     }
 
-    /// Stores an order that was restored from the rescue phrase. Returns `false` if the order existed before. The record is written last, so
-    /// the next attempt completes an order whose restoration was interrupted.
-    pub(crate) fn keep_restored(&self, restored: &Restored, index: u32) -> Result<bool, Failure> {
-        let order = match self.store.as_ref().create(&restored.record.order_id) {
-            Err(Error::OrderExists { order }) => self.store.open_order(&order),
-            created => created,
-        };
-        let order = order?.lock()?;
-        if order.exists(ORDER)? || order.exists(RECORD)? {
-            return Ok(false);
-        }
+    /// Stores an order that was restored from the rescue phrase. Returns `false` if the order existed before.
+    pub(crate) fn keep_restored(&self, restored: &Restored, taken: KeyIndex) -> Result<bool, Failure> {
         let record = serde_json::to_vec(&restored.record).map_err(usage)?;
-        let keep = |name, bytes: &[u8]| match order.create_new(name, bytes) {
-            Err(Error::Exists { .. }) if order.read(name)?.is_some_and(|kept| kept.as_slice() == bytes) => Ok(()),
-            written => written,
-        };
-        if let Some(secret) = &restored.secret {
-            keep(SECRET, secret.to_hex().as_bytes())?;
+        let secret = restored.secret.as_ref().map(Secret::to_hex);
+        let (index, branch) = (taken.index.to_string(), taken.branch.to_string());
+        let mut documents = vec![(INDEX, index.as_bytes()), (RECORD, &record)];
+        if taken.branch != 0 {
+            documents.push((BRANCH, branch.as_bytes()));
         }
-        keep(INDEX, index.to_string().as_bytes())?;
-        keep(RECORD, &record)?;
-        Ok(true)
+        documents.extend(secret.as_ref().map(|digits| (SECRET, digits.as_bytes())));
+        match self.store.lock_store()?.create_order(&restored.record.order_id, &documents) {
+            Err(Error::OrderExists { .. }) => Ok(false),
+            created => Ok(created.map(|_| true)?),
+        }
     }
 
     /// Checks that no other order has this secret. A secret that was used before is public, or will be.
@@ -148,15 +143,10 @@ impl State {
 
     /// Returns the keys and secrets of the rescue phrase. The phrase is generated on first use, and shown only then.
     pub(crate) fn rescue(&self) -> Result<Rescue, Failure> {
-        let phrase = match self.store.phrase()? {
-            Some(phrase) => phrase,
-            None => {
-                let phrase = Phrase::generate()?;
-                self.store.keep_phrase(&phrase)?;
-                show::rescue_phrase(&phrase.words());
-                phrase
-            }
-        };
+        let (phrase, is_new) = self.store.first_phrase()?;
+        if is_new {
+            show::rescue_phrase(&phrase.words());
+        }
         Rescue::new(&phrase).map_err(usage)
     }
 
@@ -164,22 +154,22 @@ impl State {
     pub(crate) fn write_secret_leaving(&self, id: &OrderId) -> Result<(), Failure> {
         let guard = self.store.lock(id).map_err(usage)?;
         let at = show::now();
-        for event in [Event::SecretLeaving { path: driver::Path::Own }, Event::Sending { what: driver::Sendable::Redemption }] {
+        for event in [Event::SecretLeaving { path: driver::Path::Own }, Event::sending(driver::Sendable::Redemption)] {
             self.store.append(&guard, &Entry { at, event }).map_err(usage)?;
         }
         Ok(())
     }
 
     /// Marks the next index as used and returns it. Call this before anything derived from the index is sent.
-    pub(crate) fn take_index(&self) -> Result<u32, Failure> {
+    pub(crate) fn take_index(&self) -> Result<KeyIndex, Failure> {
         Ok(self.store.take_index()?)
     }
 
     /// Returns the index of an order; `None` if nothing is derived for it.
-    pub(crate) fn index(&self, id: &OrderId) -> Result<Option<u32>, Failure> {
-        let bytes = self.store.open_order(id.as_str())?.read(INDEX)?;
-        let index = bytes.map(|bytes| std::str::from_utf8(&bytes).ok().and_then(|text| text.parse().ok()).ok_or(()));
-        index.transpose().map_err(|()| usage(format_args!("{INDEX} of order {id} is not a number: restore a backup into a new directory")))
+    pub(crate) fn index(&self, id: &OrderId) -> Result<Option<KeyIndex>, Failure> {
+        let order = self.store.open_order(id.as_str())?;
+        let Some(index) = read_number(&order, INDEX)? else { return Ok(None) };
+        Ok(Some(KeyIndex { branch: read_number(&order, BRANCH)?.unwrap_or_default(), index }))
     }
 }
 
@@ -209,6 +199,19 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         failed(&error)
     }
+}
+
+/// Returns the index of an order that was created here; `None` if nothing is derived for it.
+pub(crate) fn key_index(kept: &KeptOrder) -> Option<KeyIndex> {
+    kept.index.map(|index| KeyIndex { branch: kept.branch, index })
+}
+
+/// Reads a document that is a decimal number.
+fn read_number<N: FromStr>(order: &OrderDir, name: &str) -> Result<Option<N>, Failure> {
+    let Some(bytes) = order.read(name)? else { return Ok(None) };
+    let number = std::str::from_utf8(&bytes).ok().and_then(|text| text.parse().ok());
+    let damaged = || usage(format_args!("{name} of order {} is not a number: restore a backup into a new directory", order.id()));
+    number.map(Some).ok_or_else(damaged)
 }
 
 /// Converts an error of the store to a failure, with what the user can do next.

@@ -1,22 +1,23 @@
 //! `countersign backup` and `countersign restore`: the state directory moves in one encrypted file.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
 
 mod home;
 #[path = "../../client/tests/support/mod.rs"]
 mod support;
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::sync::{Arc, Mutex};
 
 use countersign_client::driver::KeptOrder;
 use countersign_client::{Secret, StoredSwap};
 use countersign_store::Store;
-use countersign_store::backup::RESTORE_SKIP;
-use countersign_store::rescue::Phrase;
+use countersign_store::rescue::{Phrase, Rescue};
 use home::{Home, out, said};
 use serde_json::Value;
-use support::Fixture;
+use support::{Fixture, Reply, Server};
 
 /// Nothing listens here.
 const NOWHERE: &str = "http://127.0.0.1:9";
@@ -84,15 +85,106 @@ fn a_backup_restores_everything_and_shows_nothing() {
     assert!(!holds(WORDS) && !holds(&kept.secret.to_hex()) && !holds(&kept.id));
     // The line break at the end of the file is not part of the password.
     let restored = kept.json(&["restore", &file, "--password-env", "PASSWORD", "--state", &elsewhere], 0);
-    assert_eq!((&restored["orders"], &restored["next_index"]), (&1.into(), &(1 + RESTORE_SKIP).into()));
+    assert_eq!((&restored["orders"], &restored["next_index"]), (&1.into(), &0.into()));
+    assert_ne!(restored["branch"], 0);
     let here = kept.json(&["orders"], 0);
-    assert_eq!(kept.json(&["orders", "--state", &elsewhere], 0), here);
+    let mut there = kept.json(&["orders", "--state", &elsewhere], 0);
+    // The command that goes on names the directory.
+    assert!(there["orders"][0]["next"].as_str().unwrap().contains(&elsewhere), "{there}");
+    there["orders"][0]["next"] = here["orders"][0]["next"].clone();
+    assert_eq!(there, here);
     assert_eq!(here["orders"][0]["order_id"], kept.id);
     let store = Store::open(&elsewhere).unwrap();
     assert_eq!(&*store.phrase().unwrap().unwrap().words(), WORDS);
     for output in [kept.run(&["restore", &file, "--password-env", "PASSWORD", "--state", &kept.path("people")]), kept.run(&["orders"])] {
         let said = said(&output);
         assert!(output.status.success() && !said.contains(WORDS) && !said.contains(&*kept.secret.to_hex()) && !said.contains(PASSWORD));
+    }
+}
+
+/// The first secret hash that a state directory asks for. The service creates no order.
+fn hash_asked(kept: &Kept, registry: &str, state: &str) -> String {
+    let asked = Arc::new(Mutex::new(None));
+    let server = Server::start({
+        let asked = Arc::clone(&asked);
+        move |seen| {
+            if seen.method == "POST" {
+                let request: Value = serde_json::from_str(&seen.text()).unwrap();
+                *asked.lock().unwrap() = request["secret_hash"].as_str().map(str::to_owned);
+            }
+            Reply::json(400, r#"{"status":"Error","error":"no liquidity"}"#)
+        }
+    });
+    let owner = "0x75196C3fEa443e4f086cF9f30D51CF375704f166";
+    let arguments = ["order", "create", "--registry", registry, "--state", state, "--from", "base:eth", "--from-owner", owner];
+    let more = ["--amount", "1 eth", "--to", "arbitrum:eth", "--to-owner", owner, "--receive", "0.9 eth"];
+    let output = kept.home.run(&server.base, &[&arguments[..], &more].concat());
+    let hash = asked.lock().unwrap().take();
+    hash.unwrap_or_else(|| panic!("{}", said(&output)))
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name())).unwrap();
+        if path.is_dir() { copy(&path, &to.join(name)) } else { fs::copy(&path, to.join(name)).map(|_| ()).unwrap() }
+    }
+}
+
+/// Restored, copied and original state directories never ask for orders with the same hash.
+#[test]
+fn no_copy_of_a_state_directory_uses_a_secret_of_another() {
+    let kept = Kept::new("copies");
+    let registry = kept.home.file("registry.json", &support::registry_text());
+    let file = kept.path("swaps.backup");
+    kept.json(&["backup", &file, "--password-env", "PASSWORD"], 0);
+    let mut states = vec![kept.state().to_str().unwrap().to_owned()];
+    for name in ["first", "second"] {
+        let state = kept.path(name);
+        kept.json(&["restore", &file, "--password-env", "PASSWORD", "--state", &state], 0);
+        states.push(state);
+    }
+    for (from, to) in [(0, "copy of the original"), (1, "copy of a restored one")] {
+        let state = kept.path(to);
+        copy(Path::new(&states[from]), Path::new(&state));
+        states.push(state);
+    }
+    let hashes: Vec<_> = states.iter().map(|state| hash_asked(&kept, &registry, state)).collect();
+    let distinct: BTreeSet<_> = hashes.iter().collect();
+    // Branches are random: two of these five are the same once in 6,000 runs, three never.
+    assert!(distinct.len() >= 4, "{hashes:?}");
+    assert_eq!(hashes.iter().filter(|hash| **hash == hashes[0]).count(), 1, "{hashes:?}");
+}
+
+/// What a killed process leaves while it creates an order.
+#[test]
+fn an_interrupted_creation_is_neither_listed_nor_counted() {
+    let kept = Kept::new("interrupted");
+    let left = kept.state().join("orders").join(format!(".new-{}", "ab".repeat(32)));
+    fs::create_dir(&left).unwrap();
+    fs::write(left.join("secret"), &**kept.secret.to_hex()).unwrap();
+    assert_eq!(kept.json(&["orders"], 0)["orders"].as_array().unwrap().len(), 1);
+    let file = kept.path("swaps.backup");
+    let written = kept.json(&["backup", &file, "--password-env", "PASSWORD"], 0);
+    assert_eq!((&written["orders"], written["left_out"].as_array().unwrap().len()), (&1.into(), 0));
+    assert_eq!(kept.json(&["restore", &file, "--password-env", "PASSWORD", "--state", &kept.path("other")], 0)["orders"], 1);
+}
+
+/// Eight processes use a new state directory at once. All of them derive from the phrase that was stored.
+#[test]
+fn several_first_uses_at_once_share_one_phrase() {
+    let kept = Kept::new("first-uses");
+    let registry = kept.home.file("registry.json", &support::registry_text());
+    for round in 0..3 {
+        let state = kept.path(&format!("new-{round}"));
+        let hashes: Vec<String> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| hash_asked(&kept, &registry, &state))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let rescue = Rescue::new(&Store::open(&state).unwrap().phrase().unwrap().unwrap()).unwrap();
+        let branch = rescue.branch(0).unwrap();
+        let derived: BTreeSet<_> = (0..8).map(|index| hex::encode(branch.secret_hash(index).unwrap())).collect();
+        assert_eq!(hashes.iter().map(|hash| hash.trim_start_matches("0x").to_owned()).collect::<BTreeSet<_>>(), derived);
     }
 }
 

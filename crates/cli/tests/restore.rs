@@ -1,7 +1,13 @@
 //! `countersign restore --phrase`: finds the orders of a rescue phrase again, and they end without the service.
 //!
 //! The phrase, its secrets and its keys are vectors that another implementation made: crates/store/tests/vectors.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "a test ends by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test ends by panicking"
+)]
 
 mod home;
 #[allow(dead_code, reason = "used in part")]
@@ -17,12 +23,11 @@ use countersign::bitcoin::bitcoin::Transaction;
 use countersign::bitcoin::bitcoin::consensus::encode::deserialize_hex;
 use countersign_client::driver::{KeptOrder, StoreError};
 use countersign_client::{Secret, StoredSwap};
-use countersign_store::Store;
-use countersign_store::backup::RESTORE_SKIP;
+use countersign_store::{KeyIndex, Store};
 use home::{Home, out, said};
 use kept::{derived, mended, wallet};
 use serde_json::{Value, json};
-use support::{Fixture, Reply, Server};
+use support::{Fixture, Reply, Server, Service};
 
 /// Nothing listens here.
 const NOWHERE: &str = "http://127.0.0.1:9";
@@ -33,11 +38,20 @@ struct Vector(Value);
 
 impl Vector {
     fn at(index: u32) -> Self {
+        Self::of(0, index)
+    }
+
+    fn of(branch: u16, index: u32) -> Self {
         let vectors: Value =
             serde_json::from_slice(&std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../store/tests/vectors/rescue.json")).unwrap())
                 .unwrap();
         let all = vectors["vectors"].as_array().unwrap();
-        Self(all.iter().find(|vector| vector["index"] == index && vector["phrase"] == words()).unwrap().clone())
+        Self(
+            all.iter()
+                .find(|vector| vector["branch"] == branch && vector["index"] == index && vector["phrase"] == words())
+                .unwrap()
+                .clone(),
+        )
     }
 
     fn secret(&self) -> Secret {
@@ -55,7 +69,11 @@ fn words() -> &'static str {
 
 /// An order of two EVM chains under the secret of an index, with an id of its own.
 fn order(index: u32, byte: &str) -> Value {
-    let mut order = Fixture::with_secret(&Vector::at(index).secret()).order;
+    order_of(0, index, byte)
+}
+
+fn order_of(branch: u16, index: u32, byte: &str) -> Value {
+    let mut order = Fixture::with_secret(&Vector::of(branch, index).secret()).order;
     order["order_id"] = json!(byte.repeat(32));
     order
 }
@@ -97,7 +115,8 @@ fn orders_are_found_on_every_page_and_by_every_index() {
     let nameless = order(1, "../");
     // The last one is beyond eighteen indices without an order.
     let server = service(vec![order(0, "a0"), foreign.clone(), order(2, "a2"), nameless, order(1, "a1"), order(19, "af")]);
-    let report = restored(&home, &server.base, &["--from-owner", OWNER, "--to-owner", "0x4804d5d6114Ce275b29eD910c123051CB981dEB4"]);
+    let owners = ["--from-owner", OWNER, "--to-owner", "0x4804d5d6114Ce275b29eD910c123051CB981dEB4"];
+    let report = restored(&home, &server.base, &[&owners[..], &["--branch", "0"]].concat());
     let asked: Vec<_> = server.lines();
     assert_eq!(asked.len(), 6, "{asked:?}");
     assert!(asked[0].contains("from_owner") && asked[3].contains("to_owner"), "{asked:?}");
@@ -108,10 +127,12 @@ fn orders_are_found_on_every_page_and_by_every_index() {
     assert!(report["not_restored"][1]["reason"].as_str().unwrap().contains("order id"), "{report}");
     let not = &report["not_restored"][0];
     assert!(not["order_id"] == foreign["order_id"] && not["reason"].as_str().unwrap().contains("this phrase"), "{report}");
-    // The service may not know of every index that was used, so the next one is far beyond.
-    assert_eq!((&report["next_index"], &report["searched"]), (&json!(20 + RESTORE_SKIP), &json!(20 + 5000)));
+    // The service may not know of every index that was used, so new orders are made in another branch.
     let store = Store::open(home.path.join("state")).unwrap();
-    assert_eq!((store.next_index().unwrap(), store.phrase().unwrap().unwrap().words().as_str()), (20 + RESTORE_SKIP, words()));
+    let KeyIndex { branch, index } = store.next_index().unwrap();
+    assert!(branch != 0 && index == 0);
+    assert_eq!((&report["branch"], &report["next_index"], &report["branches"]), (&json!(branch), &json!(0), &json!(1)));
+    assert_eq!(store.phrase().unwrap().unwrap().words().as_str(), words());
     for (byte, index) in [("a0", 0), ("af", 19)] {
         let kept = store.open_order(&byte.repeat(32)).unwrap();
         assert_eq!(kept.read("secret").unwrap().unwrap().as_slice(), Vector::at(index).text("/secret").as_bytes());
@@ -133,8 +154,9 @@ fn a_restored_order_is_listed_and_ends_without_the_service() {
     };
     let listed = &json(&["orders"])["orders"][0];
     assert_eq!((&listed["order_id"], &listed["stage"], &listed["secret_kept"]), (&json!(id), &json!("restored"), &json!(true)));
-    assert_eq!(listed["next"], format!("countersign order show {id}"));
-    assert_eq!(listed["then"], json!([format!("countersign redeem --self {id}"), format!("countersign refund --self {id}")]));
+    let begins = |text: &Value, command: &str| text.as_str().unwrap().starts_with(&format!("countersign {command} {id}"));
+    assert!(begins(&listed["next"], "order show"), "{listed}");
+    assert!(begins(&listed["then"][0], "redeem --self") && begins(&listed["then"][1], "refund --self"), "{listed}");
     let (mut context, _) = wallet("evm", None);
     context.as_object_mut().unwrap().remove("sender");
     let context = home.file("wallet.json", &context.to_string());
@@ -166,7 +188,13 @@ fn a_restored_order_is_listed_and_ends_without_the_service() {
 /// The solver's payment on a Bitcoin-like chain is redeemed with the key of the phrase. The program asks for no other key.
 #[test]
 fn a_bitcoin_redemption_is_signed_with_the_derived_key() {
-    let vector = Vector::at(2);
+    for branch in [0, 3] {
+        redeems_with_the_key_of(branch);
+    }
+}
+
+fn redeems_with_the_key_of(branch: u16) {
+    let vector = Vector::of(branch, 2);
     let fixture = Fixture::load("evm-record-bitcoin-testnet");
     let hash = fixture.order["source_swap"]["secret_hash"].as_str().unwrap().to_owned();
     let delegate = fixture.order["destination_swap"]["delegate"].as_str().unwrap().to_owned();
@@ -180,9 +208,9 @@ fn a_bitcoin_redemption_is_signed_with_the_derived_key() {
         order: changed(&fixture.order),
         ..fixture.clone()
     });
-    let home = Home::new("restore-bitcoin");
+    let home = Home::new(&format!("restore-bitcoin-{branch}"));
     let server = service(vec![fixture.order.clone()]);
-    let report = restored(&home, &server.base, &["--from-owner", OWNER]);
+    let report = restored(&home, &server.base, &["--from-owner", OWNER, "--branch", &branch.to_string()]);
     assert_eq!(report["restored"][0]["keys"], json!(["destination"]), "{report}");
     let state = home.path.join("state").to_str().unwrap().to_owned();
     let registry = home.file("registry.json", &fixture.registry);
@@ -224,7 +252,7 @@ fn a_refund_key_finds_an_order_whose_secret_is_not_of_the_phrase() {
     other["order_id"] = json!("b0".repeat(32));
     other["source_swap"]["delegate"] = json!(Vector::at(2).text("/redeem_key/public_key"));
     let server = service(vec![order.clone(), other]);
-    let report = restored(&home, &server.base, &["--from-owner", OWNER]);
+    let report = restored(&home, &server.base, &["--from-owner", OWNER, "--branch", "0"]);
     let found = &report["restored"][0];
     assert_eq!((&found["order_id"], &found["index"], &found["keys"]), (&order["order_id"], &json!(1), &json!(["source"])), "{report}");
     assert_eq!((&found["secret"], ids(&report, "not_restored")), (&json!(false), vec!["b0".to_owned()]));
@@ -286,8 +314,119 @@ fn an_order_restored_by_name_frees_no_index_of_another() {
     let server = service(vec![order(0, "a0"), order(19, "af"), order(2, "a2"), order(2, "b2")]);
     let report = restored(&home, &server.base, &["--from-owner", OWNER, "--order", &"a0".repeat(32), "--order", &"a2".repeat(32)]);
     assert_eq!((ids(&report, "restored"), report["listed"].clone()), (vec!["a0".to_owned(), "a2".to_owned()], json!(2)), "{report}");
-    assert_eq!(report["next_index"], json!(20 + RESTORE_SKIP));
-    assert_eq!(Store::open(home.path.join("state")).unwrap().next_index().unwrap(), 20 + RESTORE_SKIP);
+    assert_ne!(Store::open(home.path.join("state")).unwrap().next_index().unwrap().branch, 0);
+}
+
+/// A phrase whose orders were made by several copies of a state directory.
+#[test]
+fn orders_of_several_branches_are_found() {
+    let home = Home::new("restore-branches");
+    let server = service(vec![order_of(3, 19, "b3"), order(1, "a1"), order_of(1, 2, "b1"), order_of(3, 0, "c3")]);
+    let report = restored(&home, &server.base, &["--from-owner", OWNER]);
+    assert_eq!(ids(&report, "restored"), ["a1", "b1", "b3", "c3"], "{report}");
+    let place = |order: &Value| (order["branch"].as_u64().unwrap(), order["index"].as_u64().unwrap());
+    let places: Vec<_> = report["restored"].as_array().unwrap().iter().map(place).collect();
+    assert_eq!(places, [(0, 1), (1, 2), (3, 19), (3, 0)]);
+    // Everything was found in the first block of branches.
+    assert_eq!(report["branches"], json!(1 + 4096));
+    let store = Store::open(home.path.join("state")).unwrap();
+    let kept = store.open_order(&"b3".repeat(32)).unwrap();
+    assert_eq!(**kept.read("branch").unwrap().unwrap(), *b"3");
+    assert_eq!(kept.read("secret").unwrap().unwrap().as_slice(), Vector::of(3, 19).text("/secret").as_bytes());
+    // An order of branch 0 is stored as before.
+    assert!(store.open_order(&"a1".repeat(32)).unwrap().read("branch").unwrap().is_none());
+}
+
+#[test]
+fn the_last_branch_and_a_late_index_are_found_where_the_search_is_limited() {
+    let home = Home::new("restore-limited");
+    let mut by_key = Fixture::load("bitcoin-delegate").order;
+    by_key["source_swap"]["delegate"] = json!(Vector::of(3, 1).text("/refund_key/public_key"));
+    let server = service(vec![order_of(65535, 19, "ff"), order_of(1, 19, "b1"), by_key.clone()]);
+    let limits = ["--branch", "65535", "--branch", "3", "--branch", "1", "--branch-look-ahead"];
+    let report = restored(&home, &server.base, &[&["--from-owner", OWNER], &limits[..], &["19"]].concat());
+    assert_eq!((&report["restored"].as_array().unwrap().len(), &report["branches"]), (&1, &json!(3)), "{report}");
+    let found = &report["restored"][0];
+    assert_eq!((&found["order_id"], &found["branch"], &found["index"]), (&by_key["order_id"], &json!(3), &json!(1)));
+    // Twenty indices reach the index 19.
+    let report = restored(&home, &server.base, &[&["--from-owner", OWNER], &limits[..], &["20"]].concat());
+    assert_eq!(ids(&report, "restored"), ["b1", "ff"], "{report}");
+}
+
+/// A copy that could not be recognized: the service lists an order of the other copy with the same hash.
+#[test]
+fn an_order_whose_hash_the_service_lists_for_another_one_is_not_signed() {
+    let home = Home::new("restore-listed");
+    let vector = Vector::at(2);
+    let mut fixture = Fixture::with_secret(&vector.secret());
+    fixture.order["created_at"] = json!(chrono::Utc::now().to_rfc3339());
+    fixture.order["deadline"] = json!(chrono::Utc::now().timestamp() + 3_600);
+    let service = Service::new(fixture.clone());
+    let mut other = fixture.order.clone();
+    other["order_id"] = json!("b2".repeat(32));
+    let hide = Arc::new(Mutex::new(false));
+    let server = Server::start({
+        let (service, hide) = (service.clone(), Arc::clone(&hide));
+        move |seen| {
+            if seen.method != "GET" || seen.path() != "/v2/orders" || *hide.lock().unwrap() {
+                return service.answer(seen);
+            }
+            // The owner's list on the destination chain has the other order on its second page.
+            let (page, pages) = (if seen.target.contains("page=2") { 2 } else { 1 }, if seen.target.contains("to_owner") { 2 } else { 1 });
+            let data = if page == 2 { [&other] } else { [&service.fixture.order] };
+            Reply::ok(&json!({"data": data, "page": page, "total_pages": pages, "total_items": pages, "per_page": 1}))
+        }
+    });
+    let state = home.path.join("state");
+    let store = Store::open(&state).unwrap();
+    let swap = StoredSwap::new(fixture.create(), fixture.response.to_string()).unwrap();
+    let mut kept = KeptOrder::new(swap, Some(vector.secret()));
+    kept.index = Some(2);
+    countersign_client::driver::Store::create(&store, &kept).unwrap();
+    let mut wallet = fixture.wallet.clone();
+    let key = wallet.as_object_mut().unwrap().remove("secret_key").unwrap();
+    let (wallet, key) = (home.file("wallet.json", &wallet.to_string()), home.file("key.txt", key.as_str().unwrap()));
+    let (state, registry) = (state.to_str().unwrap().to_owned(), home.file("registry.json", &fixture.registry));
+    let arguments = ["swap", "--resume", fixture.order_id(), "--state", &state, "--registry", &registry, "--wallet", &wallet];
+    let arguments = [&arguments[..], &["--key-file", &key, "--yes", "--poll", "20", "--trust-the-service", "--json"]].concat();
+    let output = home.run(&server.base, &arguments);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let refused: Value = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!(refused["error"]["code"], "secret_used", "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains(&"b2".repeat(32)), "{refused}");
+    assert!(server.seen().iter().all(|seen| seen.method != "PATCH"), "nothing was submitted");
+    let loaded = countersign_client::driver::Store::load(&store, kept.swap.id()).unwrap();
+    assert!(loaded.journal.is_empty(), "nothing was signed: {:?}", loaded.journal);
+    // The next order has a secret of another branch.
+    assert_ne!(store.next_index().unwrap().branch, 0);
+    // The order itself is in the list, and is no reason to stop.
+    *hide.lock().unwrap() = true;
+    let output = home.run(&server.base, &arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(server.seen().iter().any(|seen| seen.target.ends_with("action=initiate")));
+}
+
+/// A service that repeats an id refuses the user an order; no file is to blame.
+#[test]
+fn a_repeated_order_id_is_a_refusal() {
+    let home = Home::new("restore-repeated");
+    let fixture = Fixture::load("evm-record-evm-v2");
+    let server = Service::new(fixture.clone()).start();
+    let (state, registry) = (home.path.join("state").to_str().unwrap().to_owned(), home.file("registry.json", &fixture.registry));
+    let create = || {
+        let (from, to) = (fixture.request["source"]["owner"].as_str().unwrap(), fixture.request["destination"]["owner"].as_str().unwrap());
+        let arguments = ["order", "create", "--registry", &registry, "--state", &state, "--from", "base:eth", "--from-owner", from];
+        let more = ["--amount", "1 eth", "--to", "arbitrum:eth", "--to-owner", to, "--receive", "0.9 eth", "--json"];
+        home.run(&server.base, &[&arguments[..], &more].concat())
+    };
+    // The service's answer is for another request, which is refused only after the order is stored.
+    let first = create();
+    assert_eq!(first.status.code(), Some(1), "{}", said(&first));
+    let before = fs::read(home.path.join("state/orders").join(fixture.order_id()).join("order.json")).unwrap();
+    let again = create();
+    let refused: Value = serde_json::from_str(&out(&again)).unwrap();
+    assert_eq!((again.status.code(), &refused["error"]["code"]), (Some(1), &json!("order_exists")), "{}", said(&again));
+    assert_eq!(fs::read(home.path.join("state/orders").join(fixture.order_id()).join("order.json")).unwrap(), before);
 }
 
 #[test]

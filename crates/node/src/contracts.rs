@@ -1,4 +1,4 @@
-//! Facts about the pinned contracts, stored next to the registry, so that a later change of a contract is noticed.
+//! Facts about the pinned contracts, stored by the wallet, so that a later change of a contract is noticed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -72,11 +72,14 @@ impl Description {
     }
 }
 
-/// The stored descriptions of pinned contracts, by asset id. They are kept in a file next to the registry.
+/// The stored descriptions of pinned contracts, by asset and contract. They do not depend on the registry in which both are pinned, so
+/// several registries can share them.
 ///
 /// ```
-/// let contracts = countersign_node::Contracts::from_json(br#"{"base:usdc": {"code": "0xaa", "version": "3"}}"#)?;
-/// assert_eq!(contracts.get("base:usdc").unwrap().facts().collect::<Vec<_>>(), [("code", "0xaa"), ("version", "3")]);
+/// let text = br#"{"base:usdc 5fa58e4e89c85b8d678ade970bd6afd4311af17e": {"code": "0xaa", "version": "3"}}"#;
+/// let contracts = countersign_node::Contracts::from_json(text)?;
+/// let text = String::from_utf8(contracts.to_file()).unwrap();
+/// assert!(text.contains("\"code\": \"0xaa\""));
 /// # Ok::<(), countersign::Refusal>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -86,7 +89,8 @@ pub struct Contracts {
 }
 
 impl Contracts {
-    /// Parses the file: a JSON object with one member for each asset, whose value is an object of strings.
+    /// Parses the file: a JSON object with one member for each contract of an asset, whose value is an object of strings. The name of the
+    /// member is the id of the asset and the bytes of the contract's address in hex, separated by a space.
     ///
     /// # Errors
     ///
@@ -97,8 +101,8 @@ impl Contracts {
         let root = Node::root(&value, "");
         let members = root.object()?;
         let mut contracts = Self::default();
-        for asset in members.keys() {
-            let entry = members.need(asset)?;
+        for name in members.keys() {
+            let entry = members.need(name)?;
             let facts = entry.object()?;
             let mut description = Description::default();
             for name in facts.keys() {
@@ -109,7 +113,7 @@ impl Contracts {
                 }
                 description.facts.insert(name.to_owned(), text.to_owned());
             }
-            contracts.all.insert(asset.to_owned(), description);
+            contracts.all.insert(name.to_owned(), description);
         }
         Ok(contracts)
     }
@@ -125,16 +129,16 @@ impl Contracts {
 
     /// Returns the stored description of an asset's contract.
     #[must_use]
-    pub fn get(&self, asset: &str) -> Option<&Description> {
-        self.all.get(asset)
+    pub fn get(&self, asset: &Asset) -> Option<&Description> {
+        self.all.get(&name(asset))
     }
 
     /// Stores the description of an asset's contract, and replaces the one that was stored.
     pub fn insert(&mut self, asset: &Asset, description: Description) {
-        self.all.insert(asset.record.id.as_str().to_owned(), description);
+        self.all.insert(name(asset), description);
     }
 
-    /// Adds all descriptions of `other`, and replaces those of the same assets.
+    /// Adds all descriptions of `other`, and replaces those of the same contracts.
     pub fn extend(&mut self, other: Self) {
         self.all.extend(other.all);
     }
@@ -143,7 +147,7 @@ impl Contracts {
     #[must_use]
     pub fn changes(&self, asset: &Asset, now: &Description) -> Vec<ContractChange> {
         let id = asset.record.id.as_str();
-        let Some(kept) = self.get(id) else { return Vec::new() };
+        let Some(kept) = self.get(asset) else { return Vec::new() };
         let names: std::collections::BTreeSet<&String> = kept.facts.keys().chain(now.facts.keys()).collect();
         let change = |name: &String| {
             let (old, new) = (kept.facts.get(name).cloned(), now.facts.get(name).cloned());
@@ -151,4 +155,9 @@ impl Contracts {
         };
         names.into_iter().filter_map(change).collect()
     }
+}
+
+/// Returns the name under which the description of an asset's contract is stored.
+fn name(asset: &Asset) -> String {
+    format!("{} {}", asset.record.id, asset.htlc.as_ref().map(|htlc| hex::encode(htlc.bytes())).unwrap_or_default())
 }

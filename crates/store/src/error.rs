@@ -45,7 +45,7 @@ pub enum Error {
         /// The document.
         file: String,
     },
-    /// The file is larger than [`MAX_FILE`](crate::MAX_FILE).
+    /// The file is larger than [`MAX_FILE`](crate::MAX_FILE), or the journal than [`MAX_JOURNAL`](crate::MAX_JOURNAL).
     #[error("{file} is larger than {limit} bytes")]
     TooLarge {
         /// The document.

@@ -1,5 +1,6 @@
 //! One directory of the store. Its files are written so that a power failure leaves the old or the new content, never a mixture.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,13 +11,15 @@ use zeroize::Zeroizing;
 use crate::disk::{Disk, Kind, LockGuard};
 use crate::error::Error;
 
-/// The largest document or journal, in bytes.
+/// The largest document, in bytes.
 pub const MAX_FILE: usize = 4 << 20;
+/// The largest journal, in bytes. It is larger than a document, because a journal that cannot be read or extended ends its order.
+pub const MAX_JOURNAL: usize = 64 << 20;
 
 /// The name of a directory's lock file.
 pub(crate) const LOCK: &str = "lock";
 /// The prefix of temporary files. No document name begins with it.
-const TEMPORARY: &str = ".new-";
+pub(crate) const TEMPORARY: &str = ".new-";
 /// The pause between two attempts to take a lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
@@ -76,7 +79,7 @@ impl Folder {
         }
     }
 
-    fn kind(&self, name: &str) -> Result<Option<Kind>, Error> {
+    pub(crate) fn kind(&self, name: &str) -> Result<Option<Kind>, Error> {
         self.disk.kind(&self.path.join(name)).map_err(Error::disk("read", self.label(name)))
     }
 
@@ -95,6 +98,18 @@ impl Folder {
         let mut names: Vec<String> = names.iter().map(|name| name.to_string_lossy().into_owned()).collect();
         names.sort_unstable();
         Ok(names)
+    }
+
+    /// Returns an empty directory with a temporary name. What an interrupted attempt left there is removed; nothing relies on it.
+    pub(crate) fn empty_folder(&self, name: &str) -> Result<Self, Error> {
+        let folder = self.folder(name);
+        if !self.has(name, Kind::Directory)? {
+            folder.create()?;
+        }
+        for entry in folder.list()? {
+            self.disk.remove(&folder.path.join(&entry)).map_err(Error::disk("write", folder.label(&entry)))?;
+        }
+        Ok(folder)
     }
 
     pub(crate) fn create(&self) -> Result<(), Error> {
@@ -122,18 +137,23 @@ impl Folder {
     }
 
     pub(crate) fn read(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, Error> {
+        self.read_within(name, MAX_FILE)
+    }
+
+    /// Reads a file of at most `limit` bytes.
+    pub(crate) fn read_within(&self, name: &str, limit: usize) -> Result<Option<Zeroizing<Vec<u8>>>, Error> {
         if !self.has(name, Kind::File)? {
             return Ok(None);
         }
         let path = self.path.join(name);
-        let bytes = self.disk.read(&path, MAX_FILE.saturating_add(1)).map_err(Error::disk("read", self.label(name)))?;
-        self.check_len(name, bytes.len())?;
+        let bytes = self.disk.read(&path, limit.saturating_add(1)).map_err(Error::disk("read", self.label(name)))?;
+        self.check_len(name, bytes.len(), limit)?;
         Ok(Some(bytes))
     }
 
-    fn check_len(&self, name: &str, len: usize) -> Result<(), Error> {
-        if len > MAX_FILE {
-            return Err(Error::TooLarge { file: self.label(name), limit: MAX_FILE });
+    pub(crate) fn check_len(&self, name: &str, len: usize, limit: usize) -> Result<(), Error> {
+        if len > limit {
+            return Err(Error::TooLarge { file: self.label(name), limit });
         }
         Ok(())
     }
@@ -145,24 +165,64 @@ impl Folder {
             self.sync()?;
             return Err(Error::Exists { file: self.label(name) });
         }
-        self.put(name, bytes)
+        self.check_len(name, bytes.len(), MAX_FILE)?;
+        self.put(name, |temporary| self.disk.write_new(temporary, bytes))
+    }
+
+    /// Writes a file of a backup into a new directory.
+    pub(crate) fn restore(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        self.check_len(name, bytes.len(), MAX_JOURNAL)?;
+        self.put(name, |temporary| self.disk.write_new(temporary, bytes))
     }
 
     /// Writes or replaces a file. The caller must hold the lock.
     pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         self.has(name, Kind::File)?;
-        self.put(name, bytes)
+        self.check_len(name, bytes.len(), MAX_FILE)?;
+        self.put(name, |temporary| self.disk.write_new(temporary, bytes))
     }
 
-    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
-        self.check_len(name, bytes.len())?;
+    /// Writes or replaces a file whose content depends on the file itself. `content` gets the path of the new file, which exists and is
+    /// empty. The caller must hold the lock.
+    pub(crate) fn replace_marked(&self, name: &str, content: impl FnOnce(&Path) -> io::Result<Vec<u8>>) -> Result<(), Error> {
+        self.has(name, Kind::File)?;
+        self.put(name, |temporary| {
+            self.disk.write_new(temporary, &[])?;
+            self.disk.append(temporary, &content(temporary)?)
+        })
+    }
+
+    /// Replaces a journal by other entries. The caller must hold the lock.
+    pub(crate) fn replace_journal(&self, name: &str, entries: &[impl AsRef<[u8]>]) -> Result<(), Error> {
+        self.has(name, Kind::File)?;
+        let mut bytes = Zeroizing::new(Vec::with_capacity(
+            entries.iter().fold(0, |len: usize, entry| len.saturating_add(entry.as_ref().len()).saturating_add(1)),
+        ));
+        for entry in entries {
+            self.check_entry(name, entry.as_ref())?;
+            bytes.extend_from_slice(entry.as_ref());
+            bytes.push(b'\n');
+        }
+        self.check_len(name, bytes.len(), MAX_JOURNAL)?;
+        self.put(name, |temporary| self.disk.write_new(temporary, &bytes))
+    }
+
+    fn check_entry(&self, name: &str, entry: &[u8]) -> Result<(), Error> {
+        if entry.contains(&b'\n') || !is_json_object(entry) {
+            return Err(Error::Line { file: self.label(name) });
+        }
+        Ok(())
+    }
+
+    /// Writes a file under a temporary name with `write`, and renames it. Its name must be free, or that of a file.
+    fn put(&self, name: &str, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), Error> {
         let temporary_name = format!("{TEMPORARY}{name}");
         let temporary = self.path.join(&temporary_name);
         // A temporary file is left over from a crash. It was never renamed, so nothing relies on it.
         if matches!(self.kind(&temporary_name)?, Some(Kind::File | Kind::Link)) {
             self.disk.remove(&temporary).map_err(Error::disk("write", self.label(&temporary_name)))?;
         }
-        let written = self.write_and_rename(&temporary, &self.path.join(name), bytes);
+        let written = write(&temporary).and_then(|()| self.disk.rename(&temporary, &self.path.join(name)));
         if written.is_err() {
             // Best effort: the next write of this document removes the file otherwise.
             let _ = self.disk.remove(&temporary);
@@ -171,17 +231,10 @@ impl Folder {
         self.sync()
     }
 
-    fn write_and_rename(&self, temporary: &Path, target: &Path, bytes: &[u8]) -> std::io::Result<()> {
-        self.disk.write_new(temporary, bytes)?;
-        self.disk.rename(temporary, target)
-    }
-
     /// Appends an entry to a journal. The caller must hold the lock.
     pub(crate) fn append(&self, name: &str, entry: &[u8]) -> Result<(), Error> {
-        if entry.contains(&b'\n') || !is_json_object(entry) {
-            return Err(Error::Line { file: self.label(name) });
-        }
-        let kept = self.read(name)?.unwrap_or_default();
+        self.check_entry(name, entry)?;
+        let kept = self.read_within(name, MAX_JOURNAL)?.unwrap_or_default();
         let mut line = Zeroizing::new(Vec::with_capacity(entry.len().saturating_add(2)));
         if kept.last().is_some_and(|byte| *byte != b'\n') {
             // The last append was interrupted. Terminate its line, so that the new entry begins on a new line.
@@ -189,7 +242,7 @@ impl Folder {
         }
         line.extend_from_slice(entry);
         line.push(b'\n');
-        self.check_len(name, kept.len().saturating_add(line.len()))?;
+        self.check_len(name, kept.len().saturating_add(line.len()), MAX_JOURNAL)?;
         self.disk.append(&self.path.join(name), &line).map_err(Error::disk("write", self.label(name)))?;
         // Synced every time, not only for a new file, because the process that created the file may have ended before it synced.
         self.sync()
@@ -205,7 +258,7 @@ impl Folder {
     }
 
     pub(crate) fn journal(&self, name: &str) -> Result<Journal, Error> {
-        Ok(self.read(name)?.map(|bytes| Journal::parse(&bytes)).unwrap_or_default())
+        Ok(self.read_within(name, MAX_JOURNAL)?.map(|bytes| Journal::parse(&bytes)).unwrap_or_default())
     }
 }
 

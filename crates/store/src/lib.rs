@@ -5,6 +5,7 @@ pub mod backup;
 pub mod disk;
 mod error;
 mod folder;
+mod index;
 mod order;
 pub mod rescue;
 mod store;
@@ -13,7 +14,8 @@ pub mod testing;
 
 pub use disk::Kind;
 pub use error::Error;
-pub use folder::{Journal, MAX_FILE};
+pub use folder::{Journal, MAX_FILE, MAX_JOURNAL};
+pub use index::{BRANCHES, INDICES, KeyIndex};
 pub use order::{LockedOrder, OrderDir};
-pub use store::{INDICES, LockedStore, Store, VERSION};
+pub use store::{LockedStore, Store, VERSION};
 pub use zeroize::Zeroizing;

@@ -75,13 +75,12 @@ impl OrderDir {
     ///
     /// # Errors
     ///
-    /// The errors of [`read`](Self::read). A torn line is not an error; it is listed in [`Journal::damaged_lines`].
+    /// The errors of [`read`](Self::read), with a limit of [`MAX_JOURNAL`](crate::MAX_JOURNAL). A torn line is not an error; it is listed in [`Journal::damaged_lines`].
     pub fn read_journal(&self, name: &str) -> Result<Journal, Error> {
         self.folder.journal(checked(name)?)
     }
 
-    /// Returns the names of the documents and journals, sorted. The list is empty right after [`Store::create`](crate::Store::create),
-    /// also if the program was interrupted then.
+    /// Returns the names of the documents and journals, sorted.
     ///
     /// # Errors
     ///
@@ -140,12 +139,26 @@ impl LockedOrder {
     /// # Errors
     ///
     /// [`Error::Line`] if the entry is not one JSON object on one line; [`Error::TooLarge`] if the journal would exceed
-    /// [`MAX_FILE`](crate::MAX_FILE); [`Error::Exists`] for the name `secret`; [`Error::Name`], [`Error::WrongKind`] or [`Error::Disk`].
+    /// [`MAX_JOURNAL`](crate::MAX_JOURNAL); [`Error::Exists`] for the name `secret`; [`Error::Name`], [`Error::WrongKind`] or
+    /// [`Error::Disk`].
     pub fn append(&self, name: &str, entry: &[u8]) -> Result<(), Error> {
         if name == SECRET {
             return Err(Error::Exists { file: self.folder.label(name) });
         }
         self.folder.append(checked(name)?, entry)
+    }
+
+    /// Replaces all entries of a journal atomically: after a crash or a power failure it has either its old or its new entries. The
+    /// journal need not exist.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`append`](Self::append). The journal is then unchanged, unless the error is [`Error::Disk`].
+    pub fn replace_lines(&self, name: &str, lines: &[impl AsRef<[u8]>]) -> Result<(), Error> {
+        if name == SECRET {
+            return Err(Error::Exists { file: self.folder.label(name) });
+        }
+        self.folder.replace_journal(checked(name)?, lines)
     }
 }
 
@@ -163,6 +176,6 @@ impl fmt::Debug for LockedOrder {
     }
 }
 
-fn checked(name: &str) -> Result<&str, Error> {
+pub(crate) fn checked(name: &str) -> Result<&str, Error> {
     if is_document_name(name) { Ok(name) } else { Err(Error::Name { name: name.to_owned() }) }
 }

@@ -6,8 +6,10 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let phrase = Phrase::parse("legal winner thank year wave sausage worth useful legal winner thank yellow")?;
 //! let rescue = Rescue::new(&phrase)?;
-//! assert_ne!(rescue.secret_hash(0)?, rescue.secret_hash(1)?);
-//! assert_eq!(rescue.refund_key(0)?.public_key().len(), 64);
+//! let branch = rescue.branch(0)?;
+//! assert_ne!(branch.secret_hash(0)?, branch.secret_hash(1)?);
+//! assert_eq!(branch.refund_key(0)?.public_key().len(), 64);
+//! assert_ne!(rescue.branch(1)?.secret_hash(0)?, branch.secret_hash(0)?);
 //! # Ok(())
 //! # }
 //! ```
@@ -19,7 +21,8 @@
 //! | phrase | BIP-39, English, 12 words: 128 bits of entropy |
 //! | seed | BIP-39, with the passphrase `countersign rescue v1` |
 //! | master key | BIP-32 |
-//! | path | `m / 1668508007' / role' / index'`, every step hardened |
+//! | path in branch 0 | `m / 1668508007' / role' / index'`, every step hardened |
+//! | path in branch 1 to 65535 | `m / 1668508007' / 3' / branch' / role' / index'`, every step hardened |
 //! | role | 0: swap secret, 1: refund key on the source chain, 2: redeem key on the destination chain |
 //! | secret | SHA-256(t ‖ t ‖ private key), where t = SHA-256(`countersign/secret/v1`): BIP-340's tagged hash |
 //! | secret hash | SHA-256(secret) |
@@ -28,6 +31,15 @@
 //! The phrase belongs to this program and should not be that of a wallet. If a wallet's phrase is used anyway, the keys stay separate,
 //! because the passphrase leads to an unrelated seed and therefore to an unrelated tree of keys. The purpose 1668508007 (`csig` in
 //! ASCII) also keeps the paths apart from the purposes 44, 49, 84 and 86, whose accounts any wallet can find and spend from.
+//!
+//! # Branches
+//!
+//! A new phrase begins in branch 0. A store that was restored, copied or rolled back does not know which indices were used meanwhile, so
+//! it goes on in a branch of its own: a random number from 1 to 65535, in which the indices begin at 0 again. Two copies of a store
+//! therefore have different secrets, except once in 65535 times. A search for the orders of a phrase tries every branch, and a branch
+//! costs three derivations before its first index.
+//!
+//! # What becomes public
 //!
 //! A secret becomes public when it redeems a swap. It is a hash of a private key on a hardened path, so it reveals nothing about
 //! that key, its siblings or its parents. Extended public keys are not used, because hardened children cannot be derived from one.
@@ -42,12 +54,14 @@ use std::fmt;
 
 use bip39::{Language, Mnemonic};
 use bitcoin::NetworkKind;
-use bitcoin::bip32::{ChainCode, ChildNumber, Xpriv};
-use bitcoin::secp256k1::{Keypair, Secp256k1, SignOnly};
+use bitcoin::bip32::Xpriv;
+use bitcoin::hashes::{Hash, HashEngine, Hmac, HmacEngine, sha512};
+use bitcoin::secp256k1::{Keypair, Scalar, Secp256k1, SecretKey, SignOnly};
 use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::error::Error;
+use crate::index::INDICES;
 
 /// The number of words of a phrase.
 pub const WORDS: usize = 12;
@@ -55,6 +69,8 @@ pub const WORDS: usize = 12;
 const PASSPHRASE: &str = "countersign rescue v1";
 /// `csig` in ASCII, as a number.
 const PURPOSE: u32 = 0x6373_6967;
+/// The child of the purpose that holds the branches from 1 on. The numbers below it are the roles of branch 0.
+const BRANCHED: u32 = 3;
 const SECRET_TAG: &str = "countersign/secret/v1";
 
 /// An error of parsing a phrase. It contains no word of the phrase.
@@ -140,41 +156,68 @@ impl fmt::Debug for Phrase {
     }
 }
 
-/// The secrets and keys that belong to a phrase, by index. See the [module](self) for how they are derived.
+/// The secrets and keys that belong to a phrase, by [branch](Self::branch). See the [module](self) for how they are derived.
 pub struct Rescue {
-    master: Xpriv,
+    purpose: Node,
     secp: Secp256k1<SignOnly>,
 }
 
-#[derive(Clone, Copy)]
-enum Role {
-    Secret,
-    SourceRefund,
-    DestinationRedeem,
-}
-
 impl Rescue {
-    /// Derives the master key of a phrase.
+    /// Derives the node below which all branches are.
     ///
     /// # Errors
     ///
     /// [`DeriveError`], which happens for one phrase in 2^127.
     pub fn new(phrase: &Phrase) -> Result<Self, DeriveError> {
         let seed = Zeroizing::new(phrase.0.to_seed_normalized(PASSPHRASE));
-        let master = Xpriv::new_master(NetworkKind::Main, seed.as_slice()).map_err(|_| DeriveError)?;
-        Ok(Self { master, secp: Secp256k1::signing_only() })
+        let mut master = Xpriv::new_master(NetworkKind::Main, seed.as_slice()).map_err(|_| DeriveError)?;
+        let node = Node { private_key: master.private_key, chain_code: Zeroizing::new(master.chain_code.to_bytes()) };
+        // Every child is hardened, so the chain code is useless without the private key.
+        master.private_key.non_secure_erase();
+        Ok(Self { purpose: node.child(PURPOSE)?, secp: Secp256k1::signing_only() })
     }
 
+    /// Derives a branch. The first branch of a phrase is 0.
+    ///
+    /// # Errors
+    ///
+    /// [`DeriveError`], which happens for one branch in 2^127.
+    pub fn branch(&self, number: u16) -> Result<Branch<'_>, DeriveError> {
+        let role = |node: &Node| -> Result<_, DeriveError> { Ok([node.child(0)?, node.child(1)?, node.child(2)?]) };
+        let [secret, refund, redeem] = match number {
+            0 => role(&self.purpose)?,
+            branch => role(&self.purpose.child(BRANCHED)?.child(branch.into())?)?,
+        };
+        Ok(Branch { secret, refund, redeem, secp: &self.secp })
+    }
+}
+
+impl fmt::Debug for Rescue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Rescue(..)")
+    }
+}
+
+/// The secrets and keys of one branch of a phrase, by index.
+pub struct Branch<'r> {
+    secret: Node,
+    refund: Node,
+    redeem: Node,
+    secp: &'r Secp256k1<SignOnly>,
+}
+
+impl Branch<'_> {
     /// Returns the secret of the swap with an index, 32 bytes.
     ///
     /// # Errors
     ///
-    /// [`DeriveError`] if `index` is not below [`INDICES`](crate::INDICES).
+    /// [`DeriveError`] if `index` is not below [`INDICES`].
     pub fn secret(&self, index: u32) -> Result<Zeroizing<[u8; 32]>, DeriveError> {
-        let key = self.child(Role::Secret, index)?;
+        let node = self.secret.child(index)?;
+        let key = Zeroizing::new(node.private_key.secret_bytes());
         let tag = Sha256::digest(SECRET_TAG);
         let mut secret = Zeroizing::new([0; 32]);
-        Sha256::new().chain_update(tag).chain_update(tag).chain_update(key.expose()).finalize_into((&mut *secret).into());
+        Sha256::new().chain_update(tag).chain_update(tag).chain_update(*key).finalize_into((&mut *secret).into());
         Ok(secret)
     }
 
@@ -193,7 +236,7 @@ impl Rescue {
     ///
     /// The errors of [`secret`](Self::secret).
     pub fn refund_key(&self, index: u32) -> Result<RescueKey, DeriveError> {
-        self.child(Role::SourceRefund, index)
+        self.key(&self.refund, index)
     }
 
     /// Returns the key that redeems on a Bitcoin-like destination chain.
@@ -202,44 +245,54 @@ impl Rescue {
     ///
     /// The errors of [`secret`](Self::secret).
     pub fn redeem_key(&self, index: u32) -> Result<RescueKey, DeriveError> {
-        self.child(Role::DestinationRedeem, index)
+        self.key(&self.redeem, index)
     }
 
-    fn child(&self, role: Role, index: u32) -> Result<RescueKey, DeriveError> {
-        let role = match role {
-            Role::Secret => 0,
-            Role::SourceRefund => 1,
-            Role::DestinationRedeem => 2,
-        };
-        let hardened = |number| ChildNumber::from_hardened_idx(number).map_err(|_| DeriveError);
-        let path = [hardened(PURPOSE)?, hardened(role)?, hardened(index)?];
-        let mut child = self.master.derive_priv(&self.secp, &path).map_err(|_| DeriveError)?;
-        let mut pair = Keypair::from_secret_key(&self.secp, &child.private_key);
+    fn key(&self, role: &Node, index: u32) -> Result<RescueKey, DeriveError> {
+        let node = role.child(index)?;
+        let mut pair = Keypair::from_secret_key(self.secp, &node.private_key);
         let public_key = pair.x_only_public_key().0.serialize();
-        let key = RescueKey { public_key, secret_key: Zeroizing::new(child.private_key.secret_bytes()) };
         pair.non_secure_erase();
-        erase(&mut child);
-        Ok(key)
+        Ok(RescueKey { public_key, secret_key: Zeroizing::new(node.private_key.secret_bytes()) })
     }
 }
 
-impl Drop for Rescue {
-    fn drop(&mut self) {
-        erase(&mut self.master);
-    }
-}
-
-impl fmt::Debug for Rescue {
+impl fmt::Debug for Branch<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Rescue(..)")
+        f.write_str("Branch(..)")
     }
 }
 
-/// Erases an extended key, which is `Copy` and does not wipe itself on drop. The compiler may optimize out the write to the chain code.
-/// That is harmless: every child is hardened, so the chain code is useless without the private key.
-fn erase(key: &mut Xpriv) {
-    key.private_key.non_secure_erase();
-    key.chain_code = ChainCode::from([0; 32]);
+/// A private key of the tree with its chain code. Both are wiped on drop.
+struct Node {
+    private_key: SecretKey,
+    chain_code: Zeroizing<[u8; 32]>,
+}
+
+impl Node {
+    /// Derives the hardened child with a number (BIP-32, `CKDpriv`).
+    ///
+    /// `bitcoin::bip32` computes a public key for the fingerprint of every child. A search derives millions of children and needs no
+    /// fingerprint.
+    fn child(&self, number: u32) -> Result<Self, DeriveError> {
+        let hardened = number.checked_add(INDICES).ok_or(DeriveError)?;
+        let mut hmac = HmacEngine::<sha512::Hash>::new(self.chain_code.as_slice());
+        hmac.input(&[0]);
+        hmac.input(Zeroizing::new(self.private_key.secret_bytes()).as_slice());
+        hmac.input(&hardened.to_be_bytes());
+        let output = Zeroizing::new(Hmac::from_engine(hmac).to_byte_array());
+        let (left, right) = output.split_first_chunk::<32>().ok_or(DeriveError)?;
+        let tweak = Scalar::from_be_bytes(*left).map_err(|_| DeriveError)?;
+        let mut chain_code = Zeroizing::new([0; 32]);
+        chain_code.copy_from_slice(right);
+        Ok(Self { private_key: self.private_key.add_tweak(&tweak).map_err(|_| DeriveError)?, chain_code })
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.private_key.non_secure_erase();
+    }
 }
 
 /// A Bitcoin key of the user. The secret key is wiped on drop and never printed.
@@ -275,6 +328,8 @@ pub struct DeriveError;
 
 #[cfg(test)]
 mod tests {
+    use bitcoin::bip32::ChildNumber;
+
     use super::*;
 
     const ABANDON: &str = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about";
@@ -302,21 +357,38 @@ mod tests {
         assert_ne!(one.words(), two.words());
         assert_eq!(Phrase::parse(&one.words()).unwrap().words(), one.words());
         let rescue = Rescue::new(&one).unwrap();
-        let key = rescue.refund_key(0).unwrap();
-        let shown = format!("{one:?} {rescue:?} {key:?}");
-        assert_eq!(shown, format!("Phrase(..) Rescue(..) RescueKey {{ public_key: \"{}\", .. }}", key.public_key()));
+        let branch = rescue.branch(0).unwrap();
+        let key = branch.refund_key(0).unwrap();
+        let shown = format!("{one:?} {rescue:?} {branch:?} {key:?}");
+        assert_eq!(shown, format!("Phrase(..) Rescue(..) Branch(..) RescueKey {{ public_key: \"{}\", .. }}", key.public_key()));
     }
 
     #[test]
-    fn roles_and_indices_have_values_of_their_own() {
+    fn branches_roles_and_indices_have_values_of_their_own() {
         let rescue = Rescue::new(&Phrase::parse(ABANDON).unwrap()).unwrap();
         let mut seen = std::collections::BTreeSet::new();
-        for index in [0, 1, 2, 1000, (1 << 31) - 1] {
-            assert!(seen.insert(*rescue.secret(index).unwrap()));
-            assert!(seen.insert(*rescue.refund_key(index).unwrap().expose()));
-            assert!(seen.insert(*rescue.redeem_key(index).unwrap().expose()));
+        // The numbers of the roles and of the node above the branches are branches too.
+        for branch in [0, 1, 2, 3, 4711, u16::MAX] {
+            let branch = rescue.branch(branch).unwrap();
+            for index in [0, 1, 2, 3, 1000, (1 << 31) - 1] {
+                assert!(seen.insert(*branch.secret(index).unwrap()));
+                assert!(seen.insert(*branch.refund_key(index).unwrap().expose()));
+                assert!(seen.insert(*branch.redeem_key(index).unwrap().expose()));
+            }
+            assert_eq!(branch.secret(1 << 31).unwrap_err(), DeriveError);
+            assert_eq!(branch.refund_key(u32::MAX).unwrap_err(), DeriveError);
         }
-        assert_eq!(rescue.secret(1 << 31).unwrap_err(), DeriveError);
-        assert_eq!(rescue.refund_key(u32::MAX).unwrap_err(), DeriveError);
+    }
+
+    #[test]
+    fn a_child_is_that_of_bip_32() {
+        let secp = Secp256k1::new();
+        let mut key = Xpriv::new_master(NetworkKind::Main, b"any seed of at least sixteen bytes").unwrap();
+        for number in [0, 1, 2, 44, PURPOSE, INDICES - 1] {
+            let node = Node { private_key: key.private_key, chain_code: Zeroizing::new(key.chain_code.to_bytes()) };
+            let child = node.child(number).unwrap();
+            key = key.derive_priv(&secp, &[ChildNumber::from_hardened_idx(number).unwrap()]).unwrap();
+            assert_eq!((child.private_key, *child.chain_code), (key.private_key, key.chain_code.to_bytes()));
+        }
     }
 }

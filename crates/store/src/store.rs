@@ -10,18 +10,17 @@ use zeroize::Zeroizing;
 
 use crate::disk::{Disk, Files, Kind, LockGuard};
 use crate::error::Error;
-use crate::folder::{Folder, is_scratch};
-use crate::order::OrderDir;
+use crate::folder::{Folder, MAX_FILE, TEMPORARY, is_scratch};
+use crate::index::{INDEX_FILE, INDICES, KeyIndex, NextIndex, other_branch, parse_number};
+use crate::order::{OrderDir, checked};
 use crate::rescue::Phrase;
 
 /// The version of the store's format that this library writes, and the newest that it opens.
 pub const VERSION: u32 = 1;
-/// The number of indices of a rescue phrase. Hardened indices are below 2^31.
-pub const INDICES: u32 = 1 << 31;
 
 pub(crate) const VERSION_FILE: &str = "version";
-pub(crate) const INDEX_FILE: &str = "index";
 pub(crate) const RESCUE_FILE: &str = "rescue";
+pub(crate) const CONTRACTS_FILE: &str = "contracts.json";
 pub(crate) const ORDERS: &str = "orders";
 
 /// How long to wait for the store's own lock, which is held only for short operations.
@@ -32,13 +31,28 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// | entry | content |
 /// |---|---|
 /// | `version` | the store's version; written last when a store is created |
-/// | `index` | the next index of the rescue phrase to hand out |
+/// | `index` | the next index of the rescue phrase to hand out, its branch, and the place of this file |
 /// | `rescue` | the rescue phrase, if there is one |
+/// | `contracts.json` | what the caller knows about contracts, if anything |
 /// | `lock` | locked while one of these files is written |
 /// | `orders/<id>/` | one directory for each order, with its documents and its own lock |
 ///
 /// Files are readable only by the user. The store is as safe as the user's account. Secrets that need more protection, such as a
 /// wallet's keys, must not be stored here.
+///
+/// # Copies
+///
+/// Every copy of a store continues in a [branch](crate::rescue#branches) of its own. [`take_index`](Self::take_index) recognizes a copy
+/// by the place that the file `index` names:
+///
+/// | | recognized on Unix by | recognized on Windows by |
+/// |---|---|---|
+/// | a copy of the directory, also on another machine | the inode number and the time of creation of the directory and of `index` | the path and the time of creation of the directory |
+/// | an older version of `index`, copied into the directory | the inode number and the time of creation of `index` | not recognized |
+/// | a snapshot of the whole file system or of a virtual machine, or an image of a disk | not recognized | not recognized |
+///
+/// Moving the directory within its file system is not copying it, except on Windows. A branch too many does no harm. What is not
+/// recognized can only be noticed by comparing a new secret hash with the orders that the service lists.
 #[derive(Debug, Clone)]
 pub struct Store {
     pub(crate) root: Folder,
@@ -53,7 +67,7 @@ impl Store {
     /// [`Error::NoHome`] if the home directory is not known.
     pub fn default_path() -> Result<PathBuf, Error> {
         let directories = etcetera::base_strategy::choose_native_strategy().map_err(|_| Error::NoHome)?;
-        // Windows copies the roaming data directory between machines, and two copies of a store would hand out an index twice.
+        // Windows copies the roaming data directory between machines, and the orders of two copies would drift apart.
         let data = if cfg!(windows) { directories.cache_dir() } else { directories.data_dir() };
         Ok(data.join("countersign"))
     }
@@ -120,7 +134,7 @@ impl Store {
     }
 
     fn initialize(&self) -> Result<(), Error> {
-        self.root.replace(INDEX_FILE, b"0\n")?;
+        NextIndex::write(&self.root, KeyIndex { branch: 0, index: 0 })?;
         if !self.root.has(ORDERS, Kind::Directory)? {
             self.orders_folder().create()?;
         }
@@ -133,24 +147,13 @@ impl Store {
         self.root.replace(VERSION_FILE, format!("{VERSION}\n").as_bytes())
     }
 
-    /// Creates the directory of an order, durably. `order_id` consists of 64 hex digits in any case.
+    /// Creates the directory of an order without documents, like [`LockedStore::create_order`].
     ///
     /// # Errors
     ///
-    /// [`Error::OrderExists`] if the store already contains the order; [`Error::OrderId`] for text of another form; [`Error::Disk`].
+    /// [`Error::Busy`] if the store stays locked for ten seconds; otherwise the errors of [`LockedStore::create_order`].
     pub fn create(&self, order_id: &str) -> Result<OrderDir, Error> {
-        let order = self.order(order_id)?;
-        match order.folder.create() {
-            Err(Error::Disk { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {
-                // The caller will rely on the existing directory, but its creation may have been interrupted before it synced.
-                order.orders.sync()?;
-                return Err(Error::OrderExists { order: order.id });
-            }
-            created => created?,
-        }
-        order.folder.sync()?;
-        order.orders.sync()?;
-        Ok(order)
+        self.lock_store()?.create_order(order_id, &[])
     }
 
     /// Opens the directory of a stored order. `order_id` consists of 64 hex digits in any case.
@@ -179,30 +182,46 @@ impl Store {
         Ok(ids.map(|id| self.open_order(id).and_then(|order| order.documents().map(|_| order))).collect())
     }
 
-    /// Returns the index that will be handed out next.
+    /// Returns the index that will be handed out next, unless the store turns out to be a copy then.
     ///
     /// # Errors
     ///
-    /// [`Error::Damaged`] if the file is missing or not a valid number, because an index is never guessed; [`Error::WrongKind`],
+    /// [`Error::Damaged`] if the file is missing or not valid, because an index is never guessed; [`Error::WrongKind`],
     /// [`Error::TooLarge`] or [`Error::Disk`].
-    pub fn next_index(&self) -> Result<u32, Error> {
-        let next = self.number(INDEX_FILE)?.filter(|next| *next <= INDICES);
-        next.ok_or_else(|| Error::Damaged { file: INDEX_FILE.to_owned(), reason: "the next index is missing or out of range" })
+    pub fn next_index(&self) -> Result<KeyIndex, Error> {
+        Ok(NextIndex::read(&self.root)?.next)
     }
 
     /// Hands out an index of the rescue phrase. It is durably marked as used before this returns, so no process ever hands it out again,
-    /// even after a power failure. Not using an index costs nothing.
+    /// even after a power failure. Not using an index costs nothing. A [copy](Self#copies) starts a branch of its own first.
     ///
     /// # Errors
     ///
-    /// [`Error::IndicesExhausted`]; [`Error::Busy`] if the store stays locked for ten seconds; the errors of
+    /// [`Error::IndicesExhausted`]; [`Error::Busy`] if the store stays locked for ten seconds; [`Error::Random`]; the errors of
     /// [`next_index`](Self::next_index).
-    pub fn take_index(&self) -> Result<u32, Error> {
+    pub fn take_index(&self) -> Result<KeyIndex, Error> {
         let _guard = self.root.lock(PATIENCE)?;
-        let index = self.next_index()?;
-        let next = index.checked_add(1).filter(|next| *next <= INDICES).ok_or(Error::IndicesExhausted)?;
-        self.root.replace(INDEX_FILE, format!("{next}\n").as_bytes())?;
-        Ok(index)
+        let kept = NextIndex::read(&self.root)?;
+        let taken = match kept.is_in_place(&self.root)? {
+            true => kept.next,
+            false => KeyIndex { branch: other_branch(kept.next.branch)?, index: 0 },
+        };
+        let next = taken.index.checked_add(1).filter(|next| *next <= INDICES).ok_or(Error::IndicesExhausted)?;
+        NextIndex::write(&self.root, KeyIndex { index: next, ..taken })?;
+        Ok(taken)
+    }
+
+    /// Starts a random branch of the rescue phrase, in which the indices begin at 0. Call this before
+    /// [`keep_phrase`](Self::keep_phrase) for a phrase that was used elsewhere before. Returns the branch.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Busy`] if the store stays locked for ten seconds; [`Error::Random`]; the errors of [`next_index`](Self::next_index).
+    pub fn start_branch(&self) -> Result<u16, Error> {
+        let _guard = self.root.lock(PATIENCE)?;
+        let branch = other_branch(self.next_index()?.branch)?;
+        NextIndex::write(&self.root, KeyIndex { branch, index: 0 })?;
+        Ok(branch)
     }
 
     /// Takes the store's own lock, for an operation that must not run in two processes at once. Hold it only briefly, because handing out
@@ -212,23 +231,30 @@ impl Store {
     ///
     /// [`Error::Busy`] if the store stays locked for ten seconds; [`Error::WrongKind`] or [`Error::Disk`].
     pub fn lock_store(&self) -> Result<LockedStore, Error> {
-        Ok(LockedStore { _guard: self.root.lock(PATIENCE)? })
+        Ok(LockedStore { _guard: self.root.lock(PATIENCE)?, store: self.clone() })
     }
 
-    /// Marks every index below `next` as used, for a phrase that was used elsewhere before. Does nothing if they are marked already.
+    /// Reads what the caller stored about contracts with [`update_contracts`](Self::update_contracts); `None` if there is nothing.
     ///
     /// # Errors
     ///
-    /// [`Error::IndicesExhausted`] if `next` is larger than [`INDICES`]; otherwise the errors of [`take_index`](Self::take_index).
-    pub fn skip_to_index(&self, next: u32) -> Result<(), Error> {
-        if next > INDICES {
-            return Err(Error::IndicesExhausted);
-        }
+    /// [`Error::WrongKind`], [`Error::TooLarge`] or [`Error::Disk`].
+    pub fn contracts(&self) -> Result<Option<Zeroizing<Vec<u8>>>, Error> {
+        self.root.read(CONTRACTS_FILE)
+    }
+
+    /// Replaces what is stored about contracts, while the store's own lock is held. `change` gets the current content and returns the new
+    /// one; nothing is written if it returns `None`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Busy`] if the store stays locked for ten seconds; the errors of [`contracts`](Self::contracts).
+    pub fn update_contracts(&self, change: impl FnOnce(Option<&[u8]>) -> Option<Vec<u8>>) -> Result<(), Error> {
         let _guard = self.root.lock(PATIENCE)?;
-        if next > self.next_index()? {
-            self.root.replace(INDEX_FILE, format!("{next}\n").as_bytes())?;
+        match change(self.contracts()?.as_deref().map(Vec::as_slice)) {
+            Some(bytes) => self.root.replace(CONTRACTS_FILE, &bytes),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Reads the rescue phrase; `None` if the store does not have one yet.
@@ -244,9 +270,25 @@ impl Store {
         Ok(Some(Phrase::parse(text)?))
     }
 
-    /// Stores the rescue phrase durably. It cannot be replaced.
+    /// Returns the stored rescue phrase, or generates and stores one. The second value is whether this call generated it; show its words
+    /// to the user then. If several processes need the first phrase at once, all of them get the same one.
     ///
-    /// For a phrase that was used before, also call [`skip_to_index`](Self::skip_to_index). Otherwise its indices are handed out again.
+    /// # Errors
+    ///
+    /// [`Error::Random`]; [`Error::Busy`] if the store stays locked for ten seconds; the errors of [`phrase`](Self::phrase).
+    pub fn first_phrase(&self) -> Result<(Phrase, bool), Error> {
+        let _guard = self.root.lock(PATIENCE)?;
+        if let Some(kept) = self.phrase()? {
+            return Ok((kept, false));
+        }
+        let phrase = Phrase::generate()?;
+        self.write_phrase(&phrase)?;
+        Ok((phrase, true))
+    }
+
+    /// Stores a given rescue phrase durably. It cannot be replaced.
+    ///
+    /// For a phrase that was used before, call [`start_branch`](Self::start_branch) first. Otherwise its indices are handed out again.
     ///
     /// # Errors
     ///
@@ -254,6 +296,10 @@ impl Store {
     /// [`Error::Disk`].
     pub fn keep_phrase(&self, phrase: &Phrase) -> Result<(), Error> {
         let _guard = self.root.lock(PATIENCE)?;
+        self.write_phrase(phrase)
+    }
+
+    fn write_phrase(&self, phrase: &Phrase) -> Result<(), Error> {
         let words = phrase.words();
         let mut line = Zeroizing::new(Vec::with_capacity(words.len().saturating_add(1)));
         line.extend_from_slice(words.as_bytes());
@@ -273,7 +319,8 @@ impl Store {
 
     fn number(&self, name: &str) -> Result<Option<u32>, Error> {
         let Some(bytes) = self.root.read(name)? else { return Ok(None) };
-        let number = bytes.strip_suffix(b"\n").and_then(parse_number);
+        let line = bytes.strip_suffix(b"\n").and_then(|line| std::str::from_utf8(line).ok());
+        let number = line.and_then(parse_number);
         number.map(Some).ok_or_else(|| Error::Damaged { file: name.to_owned(), reason: "the file does not contain a valid number" })
     }
 }
@@ -281,6 +328,37 @@ impl Store {
 /// The store's own lock. It is held until this value is dropped or the process ends.
 pub struct LockedStore {
     _guard: LockGuard,
+    store: Store,
+}
+
+impl LockedStore {
+    /// Creates the directory of an order with its first documents, durably and atomically: an interrupted call leaves no order.
+    /// `order_id` consists of 64 hex digits in any case.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OrderExists`] if the store already contains the order; [`Error::OrderId`] for text of another form; [`Error::Name`],
+    /// [`Error::TooLarge`] or [`Error::Disk`].
+    pub fn create_order(&self, order_id: &str, documents: &[(&str, &[u8])]) -> Result<OrderDir, Error> {
+        let order = self.store.order(order_id)?;
+        let OrderDir { folder, orders, id } = &order;
+        for (name, bytes) in documents {
+            folder.check_len(checked(name)?, bytes.len(), MAX_FILE)?;
+        }
+        if orders.kind(id)?.is_some() {
+            // The caller will rely on the existing directory, but its creation may have been interrupted before it synced.
+            orders.sync()?;
+            return Err(Error::OrderExists { order: order.id });
+        }
+        let unfinished = orders.empty_folder(&format!("{TEMPORARY}{id}"))?;
+        for (name, bytes) in documents {
+            orders.disk.write_new(&unfinished.path.join(name), bytes).map_err(Error::disk("write", folder.label(name)))?;
+        }
+        unfinished.sync()?;
+        orders.disk.rename(&unfinished.path, &folder.path).map_err(Error::disk("create", orders.label(id)))?;
+        orders.sync()?;
+        Ok(order)
+    }
 }
 
 impl fmt::Debug for LockedStore {
@@ -319,12 +397,6 @@ pub(crate) fn create_all(root: &Folder) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-/// Parses a number that consists of decimal digits only.
-pub(crate) fn parse_number(bytes: &[u8]) -> Option<u32> {
-    let digits = std::str::from_utf8(bytes).ok().filter(|text| text.bytes().all(|digit| digit.is_ascii_digit()));
-    digits?.parse().ok()
 }
 
 /// Returns whether an entry of `orders` has the name of an order.

@@ -23,6 +23,9 @@ pub struct MemoryDisk(Arc<Mutex<State>>);
 #[derive(Debug)]
 struct State {
     nodes: Vec<Node>,
+    /// The identity of each node, which a power failure does not change.
+    ids: Vec<u64>,
+    next_id: u64,
     locked: BTreeSet<PathBuf>,
     steps: u64,
     cut_at: Option<u64>,
@@ -68,7 +71,8 @@ impl Node {
 
 impl Default for State {
     fn default() -> Self {
-        Self { nodes: vec![Node::directory()], locked: BTreeSet::new(), steps: 0, cut_at: None, fail_at: None, lazy: false }
+        let (nodes, ids) = (vec![Node::directory()], vec![0]);
+        Self { nodes, ids, next_id: 1, locked: BTreeSet::new(), steps: 0, cut_at: None, fail_at: None, lazy: false }
     }
 }
 
@@ -116,9 +120,9 @@ impl MemoryDisk {
     #[must_use]
     pub fn reboot(&self, seed: u64) -> Self {
         let state = self.state();
-        let mut found = State { lazy: state.lazy, ..State::default() };
+        let mut found = State { lazy: state.lazy, next_id: state.next_id, ..State::default() };
         let mut random = Random(seed);
-        copy(&state.nodes, 0, &mut found.nodes, 0, &mut random);
+        copy(&state, 0, &mut found, 0, &mut random);
         Self(Arc::new(Mutex::new(found)))
     }
 
@@ -128,8 +132,8 @@ impl MemoryDisk {
 }
 
 /// Copies what a power failure leaves of a directory.
-fn copy(from: &[Node], directory: usize, to: &mut Vec<Node>, target: usize, random: &mut Random) {
-    let Node::Directory { synced, pending, .. } = &from[directory] else { return };
+fn copy(from: &State, directory: usize, to: &mut State, target: usize, random: &mut Random) {
+    let Node::Directory { synced, pending, .. } = &from.nodes[directory] else { return };
     let mut left = synced.clone();
     for change in pending {
         if random.below(2) == 0 {
@@ -138,20 +142,21 @@ fn copy(from: &[Node], directory: usize, to: &mut Vec<Node>, target: usize, rand
     }
     let mut copied = BTreeMap::new();
     for (name, node) in left {
-        let new = to.len();
+        let new = to.nodes.len();
         copied.insert(name, new);
-        match &from[node] {
+        to.ids.push(from.ids[node]);
+        match &from.nodes[node] {
             Node::File { bytes, synced } => {
                 let found = torn(bytes, synced, random);
-                to.push(Node::File { bytes: found.clone(), synced: found });
+                to.nodes.push(Node::File { bytes: found.clone(), synced: found });
             }
             Node::Directory { .. } => {
-                to.push(Node::directory());
+                to.nodes.push(Node::directory());
                 copy(from, node, to, new, random);
             }
         }
     }
-    to[target] = Node::Directory { entries: copied.clone(), synced: copied, pending: Vec::new() };
+    to.nodes[target] = Node::Directory { entries: copied.clone(), synced: copied, pending: Vec::new() };
 }
 
 /// Returns the content that a power failure leaves of a file that was being changed from `synced` to `bytes`.
@@ -239,6 +244,8 @@ impl State {
         self.need(directory)?;
         self.step()?;
         self.nodes.push(node);
+        self.ids.push(self.next_id);
+        self.next_id += 1;
         let node = self.nodes.len() - 1;
         self.change(directory, Change::Link(name.to_owned(), node))?;
         Ok(node)
@@ -339,6 +346,12 @@ impl Disk for MemoryDisk {
             None => state.create_file(file)?,
         };
         state.extend(node, bytes)
+    }
+
+    fn identity(&self, path: &Path) -> io::Result<String> {
+        let state = self.state();
+        state.on()?;
+        Ok(state.ids[state.need(path)?].to_string())
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

@@ -79,7 +79,7 @@ fn writes_until_it_is_killed() {
     let Some(path) = env::var_os(PATH) else { return };
     let store = Store::open(path).unwrap();
     for round in 0_u64.. {
-        let index = store.take_index().unwrap();
+        let index = store.take_index().unwrap().index;
         say(&format!("index {index}"));
         // The id is the index, which no other order has.
         let order = store.create(&id(index.into())).unwrap().lock().unwrap();
@@ -133,7 +133,8 @@ fn two_hundred_kills_lose_nothing() {
         }
         let store = Store::open(home.path()).unwrap();
         assert!(store.orders().unwrap().iter().all(Result::is_ok));
-        assert!(store.next_index().unwrap() >= indices);
+        let next = store.next_index().unwrap();
+        assert!(next.branch == 0 && next.index >= indices, "{next:?}");
         // Check the most recent orders, and all of them in the last round.
         let last = told.keys().map(|(_, index)| *index).max().unwrap_or_default();
         check(&store, &told, if round == 199 { 0 } else { last.saturating_sub(3) });

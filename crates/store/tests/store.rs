@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use countersign_store::rescue::Phrase;
-use countersign_store::{Error, INDICES, Kind, MAX_FILE, Store};
+use countersign_store::{Error, INDICES, KeyIndex, Kind, MAX_FILE, MAX_JOURNAL, Store};
 use tempfile::TempDir;
 
 const WORDS: &str = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about";
@@ -91,9 +91,10 @@ fn what_could_not_be_read_back_is_not_written() {
     order.write("record", &vec![b' '; MAX_FILE]).unwrap();
     assert!(matches!(order.write("record", &vec![b' '; MAX_FILE + 1]), Err(Error::TooLarge { .. })));
     assert_eq!(order.read("record").unwrap().unwrap().len(), MAX_FILE);
-    let entry = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_FILE / 2));
+    let entry = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_JOURNAL / 2));
     order.append("journal", entry.as_bytes()).unwrap();
-    assert!(matches!(order.append("journal", entry.as_bytes()), Err(Error::TooLarge { .. })));
+    assert!(matches!(order.append("journal", entry.as_bytes()), Err(Error::TooLarge { limit: MAX_JOURNAL, .. })));
+    assert!(matches!(order.replace_lines("journal", &[&entry, &entry]), Err(Error::TooLarge { .. })));
     assert_eq!(order.read_journal("journal").unwrap().entries.len(), 1);
 
     fs::write(home.root().join("orders").join(id(1)).join("record"), vec![0; MAX_FILE + 1]).unwrap();
@@ -116,7 +117,29 @@ fn a_torn_line_is_not_continued() {
     assert_eq!(journal.damaged_lines, [2]);
     for entry in ["", "7", "[]", "{", "{}\n", "{}\n{}", " {}", "{} x"] {
         assert!(matches!(order.append("journal", entry.as_bytes()), Err(Error::Line { .. })), "{entry:?}");
+        assert!(matches!(order.replace_lines("journal", &["{}", entry]), Err(Error::Line { .. })), "{entry:?}");
     }
+    assert_eq!(order.read_journal("journal").unwrap(), journal);
+}
+
+#[test]
+fn a_journal_longer_than_a_document_is_read_extended_and_shortened() {
+    let home = Home::new();
+    let order = home.store.create(&id(1)).unwrap().lock().unwrap();
+    let file = home.root().join("orders").join(id(1)).join("journal");
+    let line = format!("{{\"n\":\"{}\"}}\n", "x".repeat(1 << 20));
+    fs::write(&file, line.repeat(5)).unwrap();
+    assert!(fs::metadata(&file).unwrap().len() > u64::try_from(MAX_FILE).unwrap());
+    assert_eq!(order.read_journal("journal").unwrap().entries.len(), 5);
+    order.append("journal", b"{\"n\":6}").unwrap();
+    assert_eq!(order.read_journal("journal").unwrap().entries.len(), 6);
+    order.replace_lines("journal", &["{\"n\":5}", "{\"n\":6}"]).unwrap();
+    order.append("journal", b"{\"n\":7}").unwrap();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{\"n\":5}\n{\"n\":6}\n{\"n\":7}\n");
+    assert!(matches!(order.replace_lines("secret", &["{}"]), Err(Error::Exists { .. })));
+    assert!(matches!(order.replace_lines("Journal", &["{}"]), Err(Error::Name { .. })));
+    order.replace_lines("journal", &[""; 0]).unwrap();
+    assert!(order.read_journal("journal").unwrap().entries.is_empty());
 }
 
 #[test]
@@ -145,19 +168,128 @@ fn one_of_many_threads_holds_the_lock() {
 #[test]
 fn indices_are_handed_out_once() {
     let home = Home::new();
-    let mut taken: Vec<u32> = std::thread::scope(|scope| {
+    let mut taken: Vec<KeyIndex> = std::thread::scope(|scope| {
         let threads: Vec<_> =
             (0..4).map(|_| scope.spawn(|| (0..10).map(|_| home.store.take_index().unwrap()).collect::<Vec<_>>())).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
     taken.sort_unstable();
-    assert_eq!(taken, (0..40).collect::<Vec<_>>());
-    home.store.skip_to_index(10).unwrap();
-    assert_eq!(home.reopen().unwrap().next_index().unwrap(), 40);
-    home.store.skip_to_index(INDICES - 1).unwrap();
-    assert_eq!(home.store.take_index().unwrap(), INDICES - 1);
+    assert_eq!(taken, (0..40).map(first).collect::<Vec<_>>());
+    assert_eq!(home.reopen().unwrap().next_index().unwrap(), first(40));
+    // A file of an earlier version has neither a branch nor a place.
+    fs::write(home.root().join("index"), format!("{}\n", INDICES - 1)).unwrap();
+    assert_eq!(home.store.take_index().unwrap(), first(INDICES - 1));
     assert!(matches!(home.store.take_index(), Err(Error::IndicesExhausted)));
-    assert!(matches!(home.store.skip_to_index(INDICES + 1), Err(Error::IndicesExhausted)));
+    // Another branch has indices again.
+    let branch = home.store.start_branch().unwrap();
+    assert_ne!(branch, 0);
+    assert_eq!(home.store.take_index().unwrap(), KeyIndex { branch, index: 0 });
+    assert_eq!(home.reopen().unwrap().take_index().unwrap(), KeyIndex { branch, index: 1 });
+}
+
+/// An index in the first branch.
+fn first(index: u32) -> KeyIndex {
+    KeyIndex { branch: 0, index }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name())).unwrap();
+        if path.is_dir() { copy(&path, &to.join(name)) } else { fs::copy(&path, to.join(name)).map(|_| ()).unwrap() }
+    }
+}
+
+#[test]
+fn a_copied_directory_starts_a_branch_of_its_own() {
+    let home = Home::new();
+    assert_eq!(home.store.take_index().unwrap(), first(0));
+    let elsewhere = home.directory.path().join("copy");
+    copy(&home.root(), &elsewhere);
+    let taken = Store::open(&elsewhere).unwrap().take_index().unwrap();
+    assert!(taken.branch != 0 && taken.index == 0, "{taken:?}");
+    // The copy stays in its branch, and the original in its own.
+    assert_eq!(Store::open(&elsewhere).unwrap().take_index().unwrap(), KeyIndex { index: 1, ..taken });
+    assert_eq!(home.store.take_index().unwrap(), first(1));
+    // A copy of the copy is one too.
+    copy(&elsewhere, &home.directory.path().join("third"));
+    let third = Store::open(home.directory.path().join("third")).unwrap().take_index().unwrap();
+    assert!(![0, taken.branch].contains(&third.branch) && third.index == 0, "{third:?}");
+}
+
+/// The original is removed and a copy takes its name, as after a reinstallation.
+#[test]
+fn a_copy_under_the_old_name_starts_a_branch_of_its_own() {
+    let home = Home::new();
+    home.store.take_index().unwrap();
+    let saved = home.directory.path().join("saved");
+    copy(&home.root(), &saved);
+    home.store.take_index().unwrap();
+    fs::remove_dir_all(home.root()).unwrap();
+    copy(&saved, &home.root());
+    assert_ne!(home.reopen().unwrap().take_index().unwrap().branch, 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_index_that_went_back_starts_a_branch() {
+    let home = Home::new();
+    home.store.take_index().unwrap();
+    let saved = fs::read(home.root().join("index")).unwrap();
+    for _ in 0..2 {
+        home.store.take_index().unwrap();
+    }
+    // Overwritten in place, and replaced by a new file.
+    fs::write(home.root().join("index"), &saved).unwrap();
+    let one = home.store.take_index().unwrap();
+    assert_ne!(one.branch, 0);
+    fs::remove_file(home.root().join("index")).unwrap();
+    fs::write(home.root().join("index"), &saved).unwrap();
+    assert_ne!(home.store.take_index().unwrap().branch, 0);
+}
+
+/// Links to the files of the original have its inode numbers, but the directory differs.
+#[cfg(unix)]
+#[test]
+fn a_copy_of_links_starts_a_branch_of_its_own() {
+    let home = Home::new();
+    home.store.take_index().unwrap();
+    let elsewhere = home.directory.path().join("links");
+    fs::create_dir_all(elsewhere.join("orders")).unwrap();
+    for name in ["index", "version"] {
+        fs::hard_link(home.root().join(name), elsewhere.join(name)).unwrap();
+    }
+    assert_ne!(Store::open(&elsewhere).unwrap().take_index().unwrap().branch, 0);
+    assert_eq!(home.store.take_index().unwrap(), first(1));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_moved_directory_stays_in_its_branch() {
+    let home = Home::new();
+    home.store.take_index().unwrap();
+    fs::rename(home.root(), home.directory.path().join("moved")).unwrap();
+    assert_eq!(Store::open(home.directory.path().join("moved")).unwrap().take_index().unwrap(), first(1));
+}
+
+#[test]
+fn many_first_uses_share_one_phrase() {
+    for _ in 0..20 {
+        let home = tempfile::tempdir().unwrap();
+        let barrier = std::sync::Barrier::new(6);
+        let phrases: Vec<(String, bool)> = std::thread::scope(|scope| {
+            let first_use = || {
+                let store = Store::open(home.path().join("store")).unwrap();
+                barrier.wait();
+                let (phrase, is_new) = store.first_phrase().unwrap();
+                (phrase.words().to_string(), is_new)
+            };
+            let threads: Vec<_> = (0..6).map(|_| scope.spawn(first_use)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(phrases.iter().all(|(words, _)| *words == phrases[0].0));
+        assert_eq!(phrases.iter().filter(|(_, is_new)| *is_new).count(), 1);
+    }
 }
 
 #[test]
@@ -165,7 +297,7 @@ fn many_can_make_one_store_at_the_same_time() {
     for _ in 0..20 {
         let home = tempfile::tempdir().unwrap();
         let barrier = std::sync::Barrier::new(6);
-        let mut taken: Vec<u32> = std::thread::scope(|scope| {
+        let mut taken: Vec<KeyIndex> = std::thread::scope(|scope| {
             let open = || {
                 barrier.wait();
                 Store::open(home.path().join("a/new/store")).unwrap().take_index().unwrap()
@@ -174,14 +306,30 @@ fn many_can_make_one_store_at_the_same_time() {
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         taken.sort_unstable();
-        assert_eq!(taken, [0, 1, 2, 3, 4, 5]);
+        assert_eq!(taken, [0, 1, 2, 3, 4, 5].map(first));
     }
 }
 
 #[test]
 fn an_index_is_never_guessed() {
     let home = Home::new();
-    for content in ["", "\n", "-1\n", "+1\n", "1", "1 \n", "2147483649\n", "99999999999\n", "x\n"] {
+    for content in [
+        "",
+        "\n",
+        "-1\n",
+        "+1\n",
+        "1",
+        "1 \n",
+        "2147483649\n",
+        "99999999999\n",
+        "x\n",
+        "1 2\n",
+        "1 65536 a\n",
+        "1 2 \n",
+        "1 2 a b\n",
+        " 1 2 a\n",
+        "1  a\n",
+    ] {
         fs::write(home.root().join("index"), content).unwrap();
         assert!(matches!(home.store.take_index(), Err(Error::Damaged { .. })), "{content:?}");
         assert_eq!(fs::read_to_string(home.root().join("index")).unwrap(), content);

@@ -6,13 +6,16 @@ use zeroize::Zeroizing;
 
 use super::BackupError;
 use super::container::MAX_ARCHIVE;
-use crate::folder::{MAX_FILE, is_document_name};
-use crate::store::{INDEX_FILE, ORDERS, RESCUE_FILE, VERSION, is_order_name};
+use crate::folder::{MAX_JOURNAL, is_document_name};
+use crate::index::INDEX_FILE;
+use crate::store::{CONTRACTS_FILE, ORDERS, RESCUE_FILE, VERSION, is_order_name};
 
 /// The place of an entry in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place<'a> {
-    /// The file with the next index.
+    /// What is known about contracts.
+    Contracts,
+    /// The next index of the original store, in backups of earlier versions. A restored store has indices of its own.
     Index,
     /// The rescue phrase.
     Rescue,
@@ -25,6 +28,7 @@ pub(super) enum Place<'a> {
 impl<'a> Place<'a> {
     fn parse(path: &'a str) -> Option<Self> {
         match path {
+            CONTRACTS_FILE => return Some(Self::Contracts),
             INDEX_FILE => return Some(Self::Index),
             RESCUE_FILE => return Some(Self::Rescue),
             _ => {}
@@ -73,7 +77,7 @@ pub(super) fn read(mut archive: &[u8]) -> Result<BTreeMap<Place<'_>, &[u8]>, Bac
         let path_len = u16::from_be_bytes(take(&mut archive).ok_or(CUT_OFF)?);
         let path = split(&mut archive, usize::from(path_len)).ok_or(CUT_OFF)?;
         let len = u32::from_be_bytes(take(&mut archive).ok_or(CUT_OFF)?);
-        let len = usize::try_from(len).ok().filter(|len| *len <= MAX_FILE);
+        let len = usize::try_from(len).ok().filter(|len| *len <= MAX_JOURNAL);
         let bytes = split(&mut archive, len.ok_or(BackupError::Content { reason: "a document is too large" })?).ok_or(CUT_OFF)?;
 
         let path = std::str::from_utf8(path).map_err(|_| BackupError::Content { reason: "a path is not text" })?;

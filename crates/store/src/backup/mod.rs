@@ -1,4 +1,4 @@
-//! Encrypted backups: one file with the whole store, that is, the orders, the rescue phrase and the next index.
+//! Encrypted backups: one file with the whole store, that is, the orders, the rescue phrase and what is known about contracts.
 //!
 //! # Format, version 1
 //!
@@ -19,8 +19,9 @@
 //! backups use the second recommended option of RFC 9106: 64 MiB, 3 passes, 4 lanes.
 //!
 //! The archive consists of the [store's version](crate::VERSION) (4 bytes) and entries in strictly ascending order of their paths. An
-//! entry is the length of the path (2 bytes), the path, the length of the content (4 bytes) and the content. The paths are `index`,
-//! `rescue`, `orders/<id>/` (an order, without content) and `orders/<id>/<document>`. No other path is accepted.
+//! entry is the length of the path (2 bytes), the path, the length of the content (4 bytes) and the content. The paths are
+//! `contracts.json`, `index` (not written any more, and ignored), `rescue`, `orders/<id>/` (an order, without content) and
+//! `orders/<id>/<document>`. No other path is accepted.
 
 mod archive;
 mod container;
@@ -33,20 +34,14 @@ use zeroize::Zeroizing;
 
 use crate::disk::{Disk, Files};
 use crate::error::Error;
-use crate::folder::{LOCK, is_document_name, is_scratch};
+use crate::folder::{LOCK, MAX_JOURNAL, is_document_name, is_scratch};
+use crate::index::{KeyIndex, NextIndex, other_branch};
 use crate::order::OrderDir;
 use crate::rescue::Phrase;
-use crate::store::{INDEX_FILE, INDICES, PATIENCE, RESCUE_FILE, Store, create_all, is_order_name, parse_number, root};
+use crate::store::{CONTRACTS_FILE, PATIENCE, RESCUE_FILE, Store, create_all, is_order_name, root};
 
 use archive::Place;
 pub use container::{Cost, MAX_BACKUP, MIN_PASSWORD};
-
-/// The number of indices that a restored store skips.
-///
-/// The original store may have handed out more indices after the backup was made. If one of them were used again, two swaps would
-/// share a secret, and redeeming one would reveal the other's. A search for the orders of a phrase must therefore continue more than
-/// this many indices past the last one that it found.
-pub const RESTORE_SKIP: u32 = 1000;
 
 /// A backup, with a list of what it does not contain.
 #[derive(Debug)]
@@ -115,14 +110,14 @@ pub enum BackupError {
 
 /// Encrypts the whole store with a password. The password's bytes are used as they are, without normalization.
 ///
-/// Each order is read while its lock is held, so its documents are consistent. The next index is read last, so it is larger than every
-/// index that the orders use. Entries that cannot be read are listed in [`Backup::left_out`]; everything else is backed up.
+/// Each order is read while its lock is held, so its documents are consistent. Entries that cannot be read are listed in
+/// [`Backup::left_out`]; everything else is backed up.
 ///
 /// # Errors
 ///
 /// [`BackupError::PasswordTooShort`], [`BackupError::TooLarge`] or [`BackupError::OutOfMemory`]; [`BackupError::Store`] with
-/// [`Error::Busy`] if an order stays locked for ten seconds, or with any other [`Error`] about the phrase, the index, the list of
-/// orders or the random numbers.
+/// [`Error::Busy`] if an order stays locked for ten seconds, or with any other [`Error`] about the phrase, the list of orders or the
+/// random numbers.
 pub fn backup(store: &Store, password: &str) -> Result<Backup, BackupError> {
     backup_at(store, password, Cost::default())
 }
@@ -145,14 +140,17 @@ pub fn backup_at(store: &Store, password: &str, cost: Cost) -> Result<Backup, Ba
         }
     }
     for name in store.orders_folder().list()? {
-        if !is_order_name(&name) {
+        if !is_order_name(&name) && !is_scratch(&name) {
             left_out.push((store.orders_folder().label(&name), None));
         }
     }
     if let Some(phrase) = store.phrase()? {
         entries.insert(RESCUE_FILE.to_owned(), Zeroizing::new(phrase.words().as_bytes().to_vec()));
     }
-    entries.insert(INDEX_FILE.to_owned(), Zeroizing::new(store.next_index()?.to_string().into_bytes()));
+    match store.contracts() {
+        Ok(contracts) => drop(contracts.map(|bytes| entries.insert(CONTRACTS_FILE.to_owned(), bytes))),
+        Err(error) => left_out.push((CONTRACTS_FILE.to_owned(), Some(error))),
+    }
     Ok(Backup { bytes: container::seal(&archive::write(&entries)?, password, cost)?, left_out })
 }
 
@@ -171,7 +169,8 @@ fn add_order(
             }
             continue;
         }
-        match locked.read(&name) {
+        // A document can be a journal, whose limit is higher.
+        match locked.folder.read_within(&name, MAX_JOURNAL) {
             Ok(Some(bytes)) => {
                 entries.insert(path, bytes);
             }
@@ -192,10 +191,10 @@ fn file_of(error: &Error) -> String {
 /// Decrypts a backup and writes its store into a new or empty directory.
 ///
 /// Everything is checked before anything is written. The store's version is written last, so an interrupted restore leaves a directory
-/// that does not open: delete it and restore again. The next index is [`RESTORE_SKIP`] beyond the backup's.
+/// that does not open: delete it and restore again. The restored store starts a [branch](crate::rescue#branches) of its own, so that it
+/// hands out other secrets than the original store and than any other restored one.
 ///
-/// Use only one of the two stores from then on. An order may have advanced after the backup was made, so read its state from the chains
-/// and the service before acting on it.
+/// An order may have advanced after the backup was made, so read its state from the chains and the service before acting on it.
 ///
 /// # Errors
 ///
@@ -213,7 +212,6 @@ pub fn restore(bytes: &[u8], password: &str, path: impl AsRef<Path>) -> Result<S
 pub fn restore_on(disk: Arc<dyn Disk>, bytes: &[u8], password: &str, path: &Path) -> Result<Store, BackupError> {
     let archive = container::open(bytes, password)?;
     let entries = archive::read(&archive)?;
-    let next = next_index(&entries)?;
     if let Some(words) = entries.get(&Place::Rescue) {
         let text = std::str::from_utf8(words).map_err(|_| BackupError::Content { reason: "the rescue phrase is not text" })?;
         Phrase::parse(text).map_err(Error::Phrase)?;
@@ -228,14 +226,15 @@ pub fn restore_on(disk: Arc<dyn Disk>, bytes: &[u8], password: &str, path: &Path
     store.orders_folder().create()?;
     for (place, bytes) in &entries {
         match place {
-            Place::Index => store.root.create_new(INDEX_FILE, format!("{next}\n").as_bytes())?,
+            Place::Index => {}
+            Place::Contracts => store.root.create_new(CONTRACTS_FILE, bytes)?,
             Place::Rescue => store.root.create_new(RESCUE_FILE, bytes)?,
-            Place::Order(id) => {
-                store.create(id)?;
-            }
-            Place::Document(id, name) => store.order(id)?.folder.create_new(name, bytes)?,
+            Place::Order(id) => store.order(id)?.folder.create()?,
+            Place::Document(id, name) => store.order(id)?.folder.restore(name, bytes)?,
         }
     }
+    store.orders_folder().sync()?;
+    NextIndex::write(&store.root, KeyIndex { branch: other_branch(0)?, index: 0 })?;
     store.finish_new()?;
     Ok(store)
 }
@@ -245,13 +244,4 @@ fn check_empty(store: &Store) -> Result<(), BackupError> {
         Some(name) => Err(BackupError::NotEmpty { name }),
         None => Ok(()),
     }
-}
-
-fn next_index(entries: &BTreeMap<Place<'_>, &[u8]>) -> Result<u32, BackupError> {
-    let next = entries
-        .get(&Place::Index)
-        .and_then(|bytes| parse_number(bytes))
-        .filter(|next| *next <= INDICES)
-        .ok_or(BackupError::Content { reason: "the next index is missing or out of range" })?;
-    Ok(next.saturating_add(RESTORE_SKIP).min(INDICES))
 }

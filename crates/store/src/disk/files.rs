@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, FileType, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use zeroize::Zeroizing;
 
@@ -61,6 +62,31 @@ impl Disk for Files {
 
     fn append(&self, file: &Path, bytes: &[u8]) -> io::Result<()> {
         write(private().append(true).create(true), file, bytes)
+    }
+
+    /// The inode number and the time of creation. The inode number alone may be used again after a file is replaced. Where the file system
+    /// has no time of creation, the device number takes its place.
+    #[cfg(unix)]
+    fn identity(&self, path: &Path) -> io::Result<String> {
+        use std::os::unix::fs::MetadataExt;
+        let metadata = fs::metadata(path)?;
+        let created = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).filter(|age| !age.is_zero());
+        Ok(match created {
+            Some(created) => format!("{} {}", metadata.ino(), created.as_nanos()),
+            None => format!("{} on {}", metadata.ino(), metadata.dev()),
+        })
+    }
+
+    /// The path and the time of creation of a directory; nothing for a file. Windows gives a file that replaces another one the other
+    /// one's time of creation, so it identifies no file.
+    #[cfg(not(unix))]
+    fn identity(&self, path: &Path) -> io::Result<String> {
+        let metadata = fs::metadata(path)?;
+        if !metadata.is_dir() {
+            return Ok(String::new());
+        }
+        let created = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+        Ok(format!("{} {}", fs::canonicalize(path)?.display(), created.as_nanos()))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

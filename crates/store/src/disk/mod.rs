@@ -92,8 +92,16 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// An error of the operating system. A part of the bytes may then have been appended.
     fn append(&self, file: &Path, bytes: &[u8]) -> io::Result<()>;
 
-    /// Renames a file within its directory, replacing an existing file of the new name. The rename is durable once the directory is
-    /// synced.
+    /// Returns text that identifies a file or a directory. It stays the same when the entry is renamed or written, and a copy has another
+    /// one, as far as the file system allows.
+    ///
+    /// # Errors
+    ///
+    /// An error of the operating system.
+    fn identity(&self, path: &Path) -> io::Result<String>;
+
+    /// Renames a file or a directory within its directory, replacing an existing file of the new name. The rename is durable once the
+    /// directory is synced.
     ///
     /// # Errors
     ///

@@ -11,9 +11,9 @@ use proptest::prelude::{Strategy, any, prop_oneof};
 use proptest::test_runner::{Config, TestRunner};
 
 use super::MemoryDisk;
-use crate::backup::{Cost, RESTORE_SKIP, backup_at, restore_on};
+use crate::backup::{Cost, backup_at, restore_on};
 use crate::rescue::Phrase;
-use crate::{Error, Store};
+use crate::{Error, KeyIndex, Store};
 
 const PATH: &str = "/home/user/store";
 const NAMES: [&str; 3] = ["request", "record", "secret"];
@@ -22,11 +22,13 @@ const WORDS: &str = "legal winner thank year wave sausage worth useful legal win
 #[derive(Debug, Clone)]
 enum Operation {
     CreateOrder(u8),
+    CreateWhole(u8, Vec<u8>),
     CreateNew(u8, usize, Vec<u8>),
     Write(u8, usize, Vec<u8>),
     Append(u8, u32),
+    ReplaceLines(u8, Vec<u32>),
     TakeIndex,
-    SkipToIndex(u32),
+    StartBranch,
     KeepPhrase,
 }
 
@@ -35,8 +37,8 @@ enum Operation {
 struct Told {
     orders: BTreeMap<u8, BTreeMap<usize, Vec<u8>>>,
     journals: BTreeMap<u8, Vec<Vec<u8>>>,
-    /// Every index below this one was handed out or skipped.
-    next: u32,
+    /// The last index that was handed out; `None` after another branch was started, which may be one of earlier.
+    last: Option<KeyIndex>,
     phrase: bool,
 }
 
@@ -58,6 +60,16 @@ fn carry_out(store: &Store, operation: &Operation, told: &mut Told) -> Result<()
                 assert!(told.orders.insert(*order, BTreeMap::new()).is_none(), "an id was accepted twice");
             }
         },
+        Operation::CreateWhole(order, bytes) => {
+            match store.lock_store()?.create_order(&id(*order), &[(NAMES[0], bytes), (NAMES[2], bytes)]) {
+                Err(Error::OrderExists { .. }) => assert!(told.orders.contains_key(order)),
+                created => {
+                    created?;
+                    let documents = BTreeMap::from([(0, bytes.clone()), (2, bytes.clone())]);
+                    assert!(told.orders.insert(*order, documents).is_none(), "an id was accepted twice");
+                }
+            }
+        }
         Operation::CreateNew(order, name, bytes) | Operation::Write(order, name, bytes) => {
             let Some(documents) = told.orders.get_mut(order) else { return Ok(()) };
             let locked = store.open_order(&id(*order))?.lock()?;
@@ -77,14 +89,24 @@ fn carry_out(store: &Store, operation: &Operation, told: &mut Told) -> Result<()
                 told.journals.entry(*order).or_default().push(entry(*number));
             }
         }
+        Operation::ReplaceLines(order, numbers) => {
+            if told.orders.contains_key(order) {
+                let lines: Vec<_> = numbers.iter().map(|number| entry(*number)).collect();
+                store.open_order(&id(*order))?.lock()?.replace_lines("journal", &lines)?;
+                told.journals.insert(*order, lines);
+            }
+        }
         Operation::TakeIndex => {
             let index = store.take_index()?;
-            assert!(index >= told.next, "index {index} was handed out twice");
-            told.next = index + 1;
+            assert!(told.last.is_none_or(|last| last.branch == index.branch && last < index), "{index:?} after {:?}", told.last);
+            told.last = Some(index);
         }
-        Operation::SkipToIndex(next) => {
-            store.skip_to_index(*next)?;
-            told.next = told.next.max(*next);
+        Operation::StartBranch => {
+            told.last = None;
+            let before = store.next_index()?;
+            let branch = store.start_branch()?;
+            assert!(branch != 0 && branch != before.branch);
+            assert_eq!(store.next_index()?, KeyIndex { branch, index: 0 });
         }
         Operation::KeepPhrase => match store.keep_phrase(&Phrase::parse(WORDS).unwrap()) {
             Err(Error::Exists { .. }) => assert!(told.phrase),
@@ -100,7 +122,10 @@ fn carry_out(store: &Store, operation: &Operation, told: &mut Told) -> Result<()
 /// Compares the store with what was reported to the caller. Only for the interrupted operation are both outcomes allowed.
 fn check(store: &Store, told: &mut Told, under_way: Option<&Operation>) -> Result<(), String> {
     let found: Vec<_> = store.orders().unwrap().into_iter().map(|order| order.unwrap()).collect();
-    let created = if let Some(Operation::CreateOrder(order)) = under_way { Some(*order) } else { None };
+    let created = match under_way {
+        Some(Operation::CreateOrder(order) | Operation::CreateWhole(order, _)) => Some(*order),
+        _ => None,
+    };
     for order in 0..=2_u8 {
         let directory = found.iter().find(|directory| directory.id() == id(order));
         let Some(directory) = directory else {
@@ -112,7 +137,11 @@ fn check(store: &Store, told: &mut Told, under_way: Option<&Operation>) -> Resul
         if !told.orders.contains_key(&order) && created != Some(order) {
             return Err(format!("order {order} appeared"));
         }
-        let documents = told.orders.entry(order).or_default();
+        let documents = told.orders.entry(order).or_insert_with(|| match under_way {
+            // An order that appears has all its documents.
+            Some(Operation::CreateWhole(_, bytes)) => BTreeMap::from([(0, bytes.clone()), (2, bytes.clone())]),
+            _ => BTreeMap::new(),
+        });
         for (name, text) in NAMES.iter().enumerate() {
             let found = directory.read(text).map_err(|error| error.to_string())?.map(|bytes| bytes.to_vec());
             let new = match under_way {
@@ -134,6 +163,15 @@ fn check(store: &Store, told: &mut Told, under_way: Option<&Operation>) -> Resul
         {
             lines.push(entry(*number));
         }
+        let equals = |lines: &[Vec<u8>]| journal.entries.iter().map(|line| line.as_slice()).eq(lines.iter().map(Vec::as_slice));
+        if let Some(Operation::ReplaceLines(o, numbers)) = under_way
+            && *o == order
+        {
+            let new: Vec<_> = numbers.iter().map(|number| entry(*number)).collect();
+            if equals(&new) {
+                *lines = new;
+            }
+        }
         if !journal.entries.iter().map(|line| line.as_slice()).eq(lines.iter().map(Vec::as_slice)) {
             return Err(format!("order {order}: the journal has {} entries of {}", journal.entries.len(), lines.len()));
         }
@@ -149,7 +187,8 @@ fn check(store: &Store, told: &mut Told, under_way: Option<&Operation>) -> Resul
         Ok(None) => {}
         Err(error) => return Err(error.to_string()),
     }
-    if store.next_index().map_err(|error| error.to_string())? < told.next {
+    let next = store.next_index().map_err(|error| error.to_string())?;
+    if told.last.is_some_and(|last| last >= next || last.branch != next.branch) {
         return Err("the next index fell back".to_owned());
     }
     Ok(())
@@ -210,7 +249,9 @@ fn operation() -> impl Strategy<Value = Operation> {
         4 => (0..2_u8, 0..3_usize, bytes()).prop_map(|(order, name, bytes)| Operation::Write(order, name, bytes)),
         4 => (0..2_u8, any::<u32>()).prop_map(|(order, number)| Operation::Append(order, number)),
         2 => proptest::strategy::Just(Operation::TakeIndex),
-        1 => (0..9_u32).prop_map(Operation::SkipToIndex),
+        1 => proptest::strategy::Just(Operation::StartBranch),
+        2 => (0..2_u8, bytes()).prop_map(|(order, bytes)| Operation::CreateWhole(order, bytes)),
+        2 => (0..2_u8, vec(any::<u32>(), 0..4)).prop_map(|(order, numbers)| Operation::ReplaceLines(order, numbers)),
         1 => proptest::strategy::Just(Operation::KeepPhrase),
     ]
 }
@@ -239,6 +280,9 @@ fn one_of_each() -> Vec<Operation> {
         Operation::Write(0, 0, b"second, longer".to_vec()),
         Operation::Append(0, 1),
         Operation::Append(0, 37),
+        Operation::ReplaceLines(0, vec![37, 5]),
+        Operation::Append(0, 38),
+        Operation::CreateWhole(1, vec![9; 40]),
     ]
 }
 
@@ -325,7 +369,8 @@ fn an_interrupted_restore_is_not_taken_for_a_store() {
                         assert_eq!(order.read(&name).unwrap(), store.open_order(&id(0)).unwrap().read(&name).unwrap());
                     }
                     assert_eq!(order.documents().unwrap().len(), 3);
-                    assert_eq!(found.next_index().unwrap(), 1 + RESTORE_SKIP);
+                    let next = found.next_index().unwrap();
+                    assert!(next.branch != 0 && next.index == 0, "{next:?}");
                 }
                 // Nothing was restored yet, so the directory becomes a new store.
                 Ok(found) => assert!(!done && found.orders().unwrap().is_empty()),

@@ -5,6 +5,7 @@
 """
 
 import hashlib
+import itertools
 import json
 from importlib.metadata import version
 
@@ -19,10 +20,13 @@ PHRASES = [
     "legal winner thank year wave sausage worth useful legal winner thank yellow",
 ]
 INDICES = [0, 1, 2, 19, 2**31 - 1]
+BRANCHES = [0, 1, 3, 65535]
+BRANCHED = 3
 
 
-def child(master, role, index):
-    return master.DerivePath(f"m/{PURPOSE}'/{role}'/{index}'")
+def child(master, branch, role, index):
+    above = f"m/{PURPOSE}'" if branch == 0 else f"m/{PURPOSE}'/{BRANCHED}'/{branch}'"
+    return master.DerivePath(f"{above}/{role}'/{index}'")
 
 
 def pair(key):
@@ -32,14 +36,15 @@ def pair(key):
 vectors = []
 for phrase in PHRASES:
     master = Bip32Slip10Secp256k1.FromSeed(Bip39SeedGenerator(phrase).Generate(PASSPHRASE))
-    for index in INDICES:
-        secret = hashlib.sha256(TAG + TAG + child(master, 0, index).PrivateKey().Raw().ToBytes()).digest()
+    for branch, index in itertools.product(BRANCHES, INDICES):
+        secret = hashlib.sha256(TAG + TAG + child(master, branch, 0, index).PrivateKey().Raw().ToBytes()).digest()
         vectors.append({
             "phrase": phrase,
+            "branch": branch,
             "index": index,
             "secret": secret.hex(),
             "secret_hash": hashlib.sha256(secret).hexdigest(),
-            "refund_key": pair(child(master, 1, index)),
-            "redeem_key": pair(child(master, 2, index)),
+            "refund_key": pair(child(master, branch, 1, index)),
+            "redeem_key": pair(child(master, branch, 2, index)),
         })
 print(json.dumps({"made_by": f"bip_utils {version('bip_utils')}", "vectors": vectors}, indent=1))
