@@ -66,6 +66,15 @@ impl<T: Transport> Client<T> {
 
     /// Sends a request, retries where that is safe, and parses the response.
     async fn call<R>(&self, request: &Request, read: impl Fn(Response) -> Result<Answer<R>, Error>) -> Result<Answer<R>, Error> {
+        self.call_with(&self.retry, request, read).await
+    }
+
+    async fn call_with<R>(
+        &self,
+        retry: &Retry,
+        request: &Request,
+        read: impl Fn(Response) -> Result<Answer<R>, Error>,
+    ) -> Result<Answer<R>, Error> {
         let mut attempt = 1_u32;
         loop {
             let answer = self.transport.send(request).await.map_err(Error::from);
@@ -78,7 +87,7 @@ impl<T: Transport> Client<T> {
                 return result;
             };
             attempt = attempt.saturating_add(1);
-            let wait = self.retry.wait(request.method, &error, attempt, random());
+            let wait = retry.wait(request.method, &error, attempt, random());
             tracing::debug!(
                 method,
                 path,
@@ -126,6 +135,15 @@ impl<T: Transport> Client<T> {
     ///
     /// Any [`Error`]; [`Error::Shape`] with [`Code::RecordMismatch`] if the record is that of another order.
     pub async fn order(&self, id: &OrderId) -> Result<Answer<OrderRecord>, Error> {
+        self.order_with(id, &self.retry).await
+    }
+
+    /// Fetches the record of an order like [`Client::order`], without a second attempt.
+    pub(crate) async fn order_once(&self, id: &OrderId) -> Result<Answer<OrderRecord>, Error> {
+        self.order_with(id, &Retry { attempts: 1, ..self.retry }).await
+    }
+
+    async fn order_with(&self, id: &OrderId, retry: &Retry) -> Result<Answer<OrderRecord>, Error> {
         let reader = |node: Node<'_, '_>| {
             let record = OrderRecord::read(node)?;
             if record.order_id.eq_ignore_ascii_case(id.as_str()) {
@@ -133,7 +151,7 @@ impl<T: Transport> Client<T> {
             }
             Err(Refusal::new(Code::RecordMismatch, "/result/order_id").with_expected(id.as_str()).with_actual(record.order_id))
         };
-        self.call(&self.api.order(id), |response| response::read_with(response, reader)).await
+        self.call_with(retry, &self.api.order(id), |response| response::read_with(response, reader)).await
     }
 
     /// Fetches one page of orders: `GET /v2/orders`.

@@ -7,7 +7,7 @@ use chrono::{DateTime, Datelike, SecondsFormat};
 use countersign::chains::network::Coin;
 use countersign::wire::SwapRecord;
 pub use countersign::wire::parse_time;
-use countersign::{Leg, Network, OrderRecord, Registry};
+use countersign::{Leg, Network, OrderRecord, Policy, Registry};
 use serde::Serialize;
 
 /// The state of an order, as the service's record states it.
@@ -150,6 +150,16 @@ pub fn refund_possible_from(record: &OrderRecord, leg: Leg, registry: &Registry)
     }
     let funded = swap.initiate_timestamp.as_deref().and_then(parse_time).or_else(|| parse_time(&record.created_at))?;
     Some(funded.saturating_add(timelock(record, leg, registry)?))
+}
+
+/// Returns when the source's timelock is over by time, even if its blocks are slower than usual: the nominal time, and the margin of the
+/// chain's finality rule. `None` if that is unknown.
+pub(crate) fn refund_overdue_from(record: &OrderRecord, registry: &Registry, policy: &Policy) -> Option<u64> {
+    let swap = &record.source_swap;
+    let chain = &registry.asset(swap.asset.as_str())?.chain;
+    let funded = swap.initiate_timestamp.as_deref().and_then(parse_time).or_else(|| parse_time(&record.created_at))?;
+    let margin = u64::try_from(chain.nominal_millis(policy.finality_of(chain).margin) / 1_000).unwrap_or(u64::MAX);
+    Some(funded.saturating_add(timelock(record, Leg::Source, registry)?).saturating_add(margin))
 }
 
 /// Returns a leg's timelock in nominal seconds; `None` if its asset is not pinned.

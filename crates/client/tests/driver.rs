@@ -23,20 +23,7 @@ use countersign_store::testing::MemoryDisk;
 use support::Fixture;
 use support::world::{Malice, TestDriver, World};
 
-const HONEST: Malice = Malice {
-    only_says_funded: false,
-    keeps_the_secret: false,
-    changes_the_record: false,
-    refunds_at_the_last_moment: false,
-    never_pays: false,
-    pays_less: false,
-    loses_replies: false,
-    is_late: false,
-    owner_is_slow: false,
-    transactions_expire: false,
-    source_hangs: false,
-    fees_rise: false,
-};
+const HONEST: Malice = Malice::NONE;
 
 /// Creates an order, however often the service fails.
 async fn create(driver: &TestDriver, world: &World, number: u64) -> OrderId {
@@ -416,7 +403,7 @@ fn two_processes_cannot_use_one_secret() {
         let response = fixture.response.to_string().replace(fixture.order_id(), &byte.repeat(32));
         let swap = StoredSwap::new(fixture.create(), response).unwrap();
         let mut order = KeptOrder::new(swap, Some(Secret::parse(&secret.to_hex()).unwrap()));
-        (order.index, order.at_least) = (Some(7), Some(U256::from(9)));
+        (order.index, order.branch, order.at_least) = (Some(7), 4711, Some(U256::from(9)));
         order
     };
     Store::create(&first, &order("0a")).unwrap();
@@ -425,7 +412,8 @@ fn two_processes_cannot_use_one_secret() {
     assert_eq!(Store::orders(&second).unwrap().len(), 1);
     // Everything was stored in one step.
     let kept = second.load(&OrderId::parse(&"0a".repeat(32)).unwrap()).unwrap();
-    assert_eq!((kept.index, kept.at_least, kept.own_secret().is_some()), (Some(7), Some(U256::from(9)), true));
+    assert_eq!((kept.index, kept.branch, kept.at_least), (Some(7), 4711, Some(U256::from(9))));
+    assert!(kept.own_secret().is_some());
 }
 
 #[tokio::test(start_paused = true)]

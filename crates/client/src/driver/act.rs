@@ -1,11 +1,12 @@
 //! Carries out a decision. An intent that moves money or a secret is written to the journal before it is carried out, and its outcome
 //! after.
 
-use countersign::{Code, GaslessSubmission, Leg, OrderRecord, Policy, Refusal, U256, Verified, VerifiedRecord, Warning, Warnings};
+use countersign::{Code, GaslessSubmission, Leg, Policy, Refusal, U256, Verified, VerifiedRecord, Warning, Warnings};
 
 use super::chain::{ChainError, judge, rule_of};
 use super::decide::Action;
-use super::kept::{Event, KeptOrder, KeptTransaction, Outcome, Path, Pins, Purpose, Sendable, Store};
+use super::journal::{Event, KeptTransaction, Outcome, Path, Purpose, Sendable};
+use super::kept::{KeptOrder, Pins, Store};
 use super::observe::{Observed, RecordView, Release};
 use super::parties::{FundingReply, Owner, OwnerError, Settlement};
 use super::{DriveError, Driver};
@@ -37,7 +38,8 @@ pub(super) enum Done {
 /// The context of one step of one order.
 pub(super) struct Step<'s, T, C, S: Store, O> {
     pub(super) driver: &'s Driver<T, C, S, O>,
-    pub(super) guard: &'s S::Guard,
+    /// The lock on the order; `None` if the act need not exclude others, and each line of the journal is written under a lock of its own.
+    pub(super) guard: Option<&'s S::Guard>,
     pub(super) kept: &'s KeptOrder,
     pub(super) observed: &'s Observed,
 }
@@ -56,18 +58,24 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
             Action::Sign => self.sign().await,
             Action::Pay => self.pay().await,
             Action::HandOut(what) => {
-                self.write(Event::Sending { what: *what })?;
+                self.write(Event::sending(*what)).await?;
                 Ok(Done::HandedOut)
             }
             Action::Redeem { path: Path::Own, is_urgent } => self.redeem(*is_urgent).await,
             Action::Redeem { path: Path::Relayer, is_urgent } => self.give_secret(*is_urgent).await,
             Action::Refund => self.refund().await,
-            Action::End(outcome) => self.end(*outcome),
+            Action::End(outcome) => self.end(*outcome).await,
         }
     }
 
-    fn write(&self, event: Event) -> Result<(), DriveError> {
-        Ok(self.driver.store.append(self.guard, &self.driver.entry(event))?)
+    async fn write(&self, event: Event) -> Result<(), DriveError> {
+        let entry = self.driver.entry(event);
+        let store = &self.driver.store;
+        match self.guard {
+            Some(guard) => store.append(guard, &entry)?,
+            None => store.append(&self.driver.lock(self.kept.swap.id()).await?, &entry)?,
+        }
+        Ok(())
     }
 
     /// Verifies a record with the pins and policy of the time of signing.
@@ -76,8 +84,8 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         countersign::verify_record(self.kept.swap.proposal(body), registry, policy)
     }
 
-    fn end(&self, outcome: Outcome) -> Result<Done, DriveError> {
-        self.write(Event::Ended { outcome })?;
+    async fn end(&self, outcome: Outcome) -> Result<Done, DriveError> {
+        self.write(Event::Ended { outcome }).await?;
         Ok(Done::Yes)
     }
 
@@ -89,22 +97,31 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         };
         check_destination(order.warnings(), self.driver.flow.policy())?;
         check_floor(&order, self.kept.at_least)?;
+        let own;
+        let guard = match self.guard {
+            Some(guard) => guard,
+            None => {
+                own = self.driver.lock(self.kept.swap.id()).await?;
+                &own
+            }
+        };
         match &self.kept.record {
             None => {
                 let pins = Pins { registry: self.driver.flow.registry().clone(), policy: self.driver.flow.policy().clone() };
-                self.driver.store.keep_pins(self.guard, &pins)?;
-                self.driver.store.keep_record(self.guard, &body)?;
+                self.driver.store.keep_pins(guard, &pins)?;
+                self.driver.store.keep_record(guard, &body)?;
             }
             Some(first) => self.verify(first)?.terms.check_unchanged(&self.verify(&body)?.terms)?,
         }
         match self.driver.owner.fund(&order).await? {
             FundingReply::NotNow => Ok(Done::Waits),
             FundingReply::Elsewhere => {
-                self.write(Event::Sending { what: Sendable::Funding })?;
+                self.write(Event::sending(Sendable::Funding)).await?;
                 Ok(Done::Yes)
             }
             FundingReply::Signed(funding) => {
-                self.write(Event::Signed { purpose: Purpose::Funding, transactions: funding.transactions, gasless: funding.gasless })?;
+                self.write(Event::Signed { purpose: Purpose::Funding, transactions: funding.transactions, gasless: funding.gasless })
+                    .await?;
                 Ok(Done::Yes)
             }
         }
@@ -140,10 +157,10 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         if !is_urgent && let Err(why) = self.confirm_release().await {
             return Ok(Done::Later(why));
         }
-        self.write(Event::SecretLeaving { path: Path::Own })?;
-        self.write(Event::Signed { purpose: Purpose::Redemption, transactions: transactions.clone(), gasless: None })?;
+        self.write(Event::SecretLeaving { path: Path::Own }).await?;
+        self.write(Event::Signed { purpose: Purpose::Redemption, transactions: transactions.clone(), gasless: None }).await?;
         if !self.driver.chains.has(self.kept.swap.request().destination.asset.chain()) {
-            self.write(Event::Sending { what: Sendable::Redemption })?;
+            self.write(Event::sending(Sendable::Redemption)).await?;
             return Ok(Done::HandedOut);
         }
         self.broadcast(Sendable::Redemption, &transactions).await
@@ -164,7 +181,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
             return Ok(Done::Later(why));
         }
         if self.kept.secret_left() != Some(Path::Relayer) {
-            self.write(Event::SecretLeaving { path: Path::Relayer })?;
+            self.write(Event::SecretLeaving { path: Path::Relayer }).await?;
         }
         self.call(Sendable::Secret, &Call::Redeem { secret: &secret }).await
     }
@@ -180,13 +197,13 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         let Some(transactions) = self.settle(Purpose::Refund, &[]).await? else {
             return self.call(Sendable::RefundRequest, &Call::Refund).await;
         };
-        self.write(Event::Signed { purpose: Purpose::Refund, transactions: transactions.clone(), gasless: None })?;
+        self.write(Event::Signed { purpose: Purpose::Refund, transactions: transactions.clone(), gasless: None }).await?;
         self.broadcast(Sendable::Refund, &transactions).await
     }
 
     /// Asks the owner to sign a redemption or a refund, for the first time or to replace transactions that are not mined.
     async fn settle(&self, purpose: Purpose, replaces: &[KeptTransaction]) -> Result<Option<Vec<KeptTransaction>>, DriveError> {
-        let Some(record) = self.record() else { return Ok(None) };
+        let Some(VerifiedRecord { record, .. }) = self.verified() else { return Ok(None) };
         let leg = if purpose == Purpose::Refund { Leg::Source } else { Leg::Destination };
         let public = self.observed.public_secret.map(Secret::from_bytes);
         let secret = self.kept.own_secret().or(public.as_ref()).filter(|_| purpose == Purpose::Redemption);
@@ -195,13 +212,14 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         Ok(signed.filter(|transactions| !transactions.is_empty()))
     }
 
-    /// Returns a verified record with the terms of the order: the service's current one, otherwise the stored one.
-    fn record(&self) -> Option<OrderRecord> {
+    /// Returns the record that the order was signed with. Only an order that was paid elsewhere has none, and then the current one is used:
+    /// what a later record says must not stand between the owner and the money.
+    fn verified(&self) -> Option<VerifiedRecord> {
         let kept = self.kept.record.as_deref().and_then(|body| self.verify(body).ok());
-        match (&self.observed.record, kept) {
-            (RecordView::Verified(record), _) => Some(record.record.clone()),
-            (_, kept) => kept.map(|kept| kept.record),
-        }
+        kept.or_else(|| match &self.observed.record {
+            RecordView::Verified(record) => Some(record.as_ref().clone()),
+            _ => None,
+        })
     }
 
     /// Reads the destination chain once more, because the solver may have refunded its payment since the first reading.
@@ -209,16 +227,11 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         let Ok(Release::Evidence(_)) = &self.observed.release else {
             return self.observed.release.as_ref().map(drop).map_err(ToString::to_string);
         };
-        let kept = self.kept.record.as_deref().and_then(|body| self.verify(body).ok());
-        let terms = match (&self.observed.record, &kept) {
-            (RecordView::Verified(record), _) => &record.terms,
-            (_, Some(kept)) => &kept.terms,
-            _ => return Err("no verified terms".to_owned()),
-        };
+        let Some(VerifiedRecord { terms, .. }) = self.verified() else { return Err("no verified terms".to_owned()) };
         let (registry, policy) = self.driver.pins(self.kept);
         let rule = rule_of(&terms.destination, registry, policy);
-        let quorum = self.driver.chain_access().destination(terms, rule.as_ref()).await.map_err(|error| error.to_string())?;
-        judge(terms, &quorum, rule.as_ref(), self.driver.now()).map(drop).map_err(|hold| hold.to_string())
+        let quorum = self.driver.chain_access().destination(&terms, rule.as_ref()).await.map_err(|error| error.to_string())?;
+        judge(&terms, &quorum, rule.as_ref(), self.driver.now()).map(drop).map_err(|hold| hold.to_string())
     }
 
     /// Broadcasts a redemption or a refund. If the chain rejects it, it is signed again with current fees. That is safe, because both
@@ -228,18 +241,18 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         if self.is_overdue(purpose)
             && let Ok(Some(replacement)) = self.settle(purpose, transactions).await
         {
-            self.write(Event::Signed { purpose, transactions: replacement.clone(), gasless: None })?;
+            self.write(Event::Signed { purpose, transactions: replacement.clone(), gasless: None }).await?;
             let done = self.broadcast(what, &replacement).await?;
             if !matches!(done, Done::Rejected(_)) {
                 return Ok(done);
             }
             // The replacement was rejected, so the first transaction is the one to send again.
-            self.write(Event::Signed { purpose, transactions: transactions.to_vec(), gasless: None })?;
+            self.write(Event::Signed { purpose, transactions: transactions.to_vec(), gasless: None }).await?;
         }
         let done = self.broadcast(what, transactions).await?;
         if let Done::Rejected(why) = done {
             let Some(transactions) = self.settle(purpose, &[]).await? else { return Ok(Done::Later(why)) };
-            self.write(Event::Signed { purpose, transactions: transactions.clone(), gasless: None })?;
+            self.write(Event::Signed { purpose, transactions: transactions.clone(), gasless: None }).await?;
             // Sent at once, because a transaction that is valid for a minute would have expired by the next attempt.
             return self.broadcast(what, &transactions).await;
         }
@@ -258,10 +271,11 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
 
     /// Broadcasts transactions in order, each after the previous one was accepted.
     async fn broadcast(&self, what: Sendable, transactions: &[KeptTransaction]) -> Result<Done, DriveError> {
-        self.write(Event::Sending { what })?;
+        self.write(Event::sending(what)).await?;
         for transaction in transactions {
             if let Err(error) = self.driver.chain_access().send(transaction, self.driver.pins(self.kept).0).await {
-                self.write(Event::NotSent { what, error: error.to_string() })?;
+                let is_rejected = matches!(error, ChainError::Rejected(_));
+                self.write(Event::NotSent { what, error: error.to_string(), is_rejected }).await?;
                 return Ok(match error {
                     ChainError::NotConnected(_) => Done::Waits,
                     ChainError::Rejected(_) => Done::Rejected(error.to_string()),
@@ -269,20 +283,20 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
                 });
             }
         }
-        self.write(Event::Sent { what })?;
+        self.write(Event::Sent { what }).await?;
         Ok(Done::Yes)
     }
 
     /// Sends one action to the service, once, and writes the outcome to the journal.
     async fn call(&self, what: Sendable, call: &Call<'_>) -> Result<Done, DriveError> {
-        self.write(Event::Sending { what })?;
+        self.write(Event::sending(what)).await?;
         match self.driver.flow.client().act(self.kept.swap.id(), call).await {
             Ok(_) => {
-                self.write(Event::Sent { what })?;
+                self.write(Event::Sent { what }).await?;
                 Ok(Done::Yes)
             }
             Err(error) => {
-                self.write(Event::NotSent { what, error: error.to_string() })?;
+                self.write(Event::NotSent { what, error: error.to_string(), is_rejected: false }).await?;
                 Ok(Done::Later(error.to_string()))
             }
         }

@@ -4,7 +4,7 @@ use countersign::reader::{HtlcObservation, HtlcQuorum, HtlcReader, Known, NotSen
 use countersign::{FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, VerifiedTerms};
 use countersign_transport::{Chains, GatherError, MaybeSend, MaybeSync, Memory, Transport, gather};
 
-use super::kept::KeptTransaction;
+use super::journal::KeptTransaction;
 
 /// Why a chain was not read, or a transaction not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -7,6 +7,7 @@
 //! | `pins.json` | the registry and the policy of that time ([`Pins`]) |
 //! | `secret` | the secret, 64 hex digits |
 //! | `index` | the index with which secret and keys are derived from the rescue phrase, in decimal |
+//! | `branch` | the branch of the rescue phrase that the index belongs to, in decimal; absent for branch 0 |
 //! | `floor` | the minimum that the order must pay, in base units of the destination asset, in decimal |
 //! | `journal` | one [`Entry`] per line |
 
@@ -14,7 +15,8 @@ use std::str;
 
 use countersign_store::{Error, LockedOrder, OrderDir};
 
-use super::kept::{Entry, KeptOrder, Pins, Store, StoreError};
+use super::journal::Entry;
+use super::kept::{KeptOrder, Pins, Store, StoreError};
 use crate::request::OrderId;
 use crate::secret::Secret;
 use crate::stored::StoredSwap;
@@ -25,6 +27,7 @@ const RECORD: &str = "record.json";
 const PINS: &str = "pins.json";
 const SECRET: &str = "secret";
 const INDEX: &str = "index";
+const BRANCH: &str = "branch";
 const FLOOR: &str = "floor";
 const JOURNAL: &str = "journal";
 
@@ -55,39 +58,30 @@ impl Store for countersign_store::Store {
 
     fn create(&self, new: &KeptOrder) -> Result<(), StoreError> {
         // Two processes must not both store an order with the same secret.
-        let _guard = self.lock_store()?;
+        let guard = self.lock_store()?;
         if let Some(hash) = &new.swap.request().secret_hash
             && let Some(other) = self.order_of(hash)?
             && other != *new.swap.id()
         {
             return Err(StoreError::SecretUsed(other));
         }
-        let order = match Self::create(self, new.swap.id().as_str()) {
-            Ok(order) => order,
-            // A directory without documents is left over from an interrupted attempt. One with only a record is an order that was
-            // found again with the rescue phrase.
-            Err(exists @ Error::OrderExists { .. }) => {
-                let order = self.open_order(new.swap.id().as_str())?;
-                if order.documents()?.iter().any(|name| name == ORDER || name == RECORD) {
-                    return Err(exists.into());
-                }
-                order
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let order = order.lock()?;
-        // The order is written last, because a directory without it is ignored.
-        if let Some(secret) = &new.secret {
-            keep(&order, SECRET, secret.to_hex().as_bytes())?;
-        }
-        if let Some(index) = new.index {
-            keep(&order, INDEX, index.to_string().as_bytes())?;
-        }
-        if let Some(least) = new.at_least {
-            keep(&order, FLOOR, least.to_string().as_bytes())?;
-        }
-        let bytes = serde_json::to_vec(&new.swap).map_err(|error| StoreError::Failed(error.to_string()))?;
-        Ok(order.create_new(ORDER, &bytes)?)
+        let failed = |error: serde_json::Error| StoreError::Failed(error.to_string());
+        let swap = serde_json::to_vec(&new.swap).map_err(failed)?;
+        let secret = new.secret.as_ref().map(Secret::to_hex);
+        let decimal = |number: Option<String>| number.map(String::into_bytes);
+        let index = decimal(new.index.map(|index| index.to_string()));
+        let branch = decimal(Some(new.branch).filter(|branch| *branch != 0).map(|branch| branch.to_string()));
+        let floor = decimal(new.at_least.map(|least| least.to_string()));
+        let documents = [
+            (ORDER, Some(swap.as_slice())),
+            (SECRET, secret.as_ref().map(|digits| digits.as_bytes())),
+            (INDEX, index.as_deref()),
+            (BRANCH, branch.as_deref()),
+            (FLOOR, floor.as_deref()),
+        ];
+        let documents: Vec<_> = documents.into_iter().filter_map(|(name, bytes)| Some((name, bytes?))).collect();
+        guard.create_order(new.swap.id().as_str(), &documents)?;
+        Ok(())
     }
 
     fn lock(&self, id: &OrderId) -> Result<LockedOrder, StoreError> {
@@ -103,6 +97,7 @@ impl Store for countersign_store::Store {
         }
         let mut kept = KeptOrder::new(swap, read_secret(&order)?);
         kept.index = read_number(&order, INDEX)?;
+        kept.branch = read_number(&order, BRANCH)?.unwrap_or_default();
         kept.at_least = read_number(&order, FLOOR)?;
         kept.record = order.read(RECORD)?.map(|bytes| bytes.to_vec());
         let pins = order.read(PINS)?.map(|bytes| serde_json::from_slice(&bytes)).transpose();
@@ -129,6 +124,11 @@ impl Store for countersign_store::Store {
     fn append(&self, guard: &LockedOrder, entry: &Entry) -> Result<(), StoreError> {
         let line = serde_json::to_vec(entry).map_err(|error| StoreError::Failed(error.to_string()))?;
         Ok(guard.append(JOURNAL, &line)?)
+    }
+
+    fn replace_journal(&self, guard: &LockedOrder, entries: &[Entry]) -> Result<(), StoreError> {
+        let lines = entries.iter().map(serde_json::to_vec).collect::<Result<Vec<_>, _>>();
+        Ok(guard.replace_lines(JOURNAL, &lines.map_err(|error| StoreError::Failed(error.to_string()))?)?)
     }
 
     fn orders(&self) -> Result<Vec<OrderId>, StoreError> {

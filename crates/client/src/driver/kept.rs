@@ -1,11 +1,11 @@
 //! The stored form of an order: everything that any step needs, even as the first one after a restart.
 
-use std::fmt;
 use std::sync::Arc;
 
 use countersign::{Policy, Registry, SecretHash, U256};
 use serde::{Deserialize, Serialize};
 
+use super::journal::Entry;
 use crate::request::OrderId;
 use crate::secret::Secret;
 use crate::stored::StoredSwap;
@@ -26,6 +26,8 @@ pub struct KeptOrder {
     pub secret: Option<Secret>,
     /// The index with which the secret and the owner's keys are derived from the rescue phrase; `None` if they are not.
     pub index: Option<u32>,
+    /// The branch of the rescue phrase that the index belongs to; 0 for the first one. Every copy of a store has a branch of its own.
+    pub branch: u16,
     /// The minimum that the order must pay, in base units of the destination asset; `None` for no minimum. An order that pays less is not
     /// signed.
     pub at_least: Option<U256>,
@@ -43,240 +45,17 @@ pub struct Pins {
     pub policy: Policy,
 }
 
-/// One line of the journal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::exhaustive_structs, reason = "a line of a file whose form is documented")]
-pub struct Entry {
-    /// The time of writing, in Unix seconds by the caller's clock.
-    pub at: u64,
-    /// What happened.
-    #[serde(flatten)]
-    pub event: Event,
-}
-
-/// Something that was done or is about to be done. An event that moves money or a secret is written before it happens.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Event {
-    /// The owner signed. From then on these transactions are sent, unless a later entry replaces them. A funding is never replaced.
-    Signed {
-        /// What the transactions do.
-        purpose: Purpose,
-        /// The transactions, in the order in which they are broadcast.
-        transactions: Vec<KeptTransaction>,
-        /// The gasless submission that the service gets in place of a funding transaction; `None` without one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        gasless: Option<String>,
-    },
-    /// Something is about to be sent.
-    Sending {
-        /// What is sent.
-        what: Sendable,
-    },
-    /// It was sent, and accepted.
-    Sent {
-        /// What is sent.
-        what: Sendable,
-    },
-    /// It was refused, or it is unknown whether it arrived.
-    NotSent {
-        /// What is sent.
-        what: Sendable,
-        /// Why, for display.
-        error: String,
-    },
-    /// The owner reports that a transaction is on chain already.
-    OnChain {
-        /// What is sent.
-        what: Sendable,
-    },
-    /// The secret is about to be released. From then on the redemption is urgent.
-    SecretLeaving {
-        /// How it is released.
-        path: Path,
-    },
-    /// The swap ended.
-    Ended {
-        /// How it ended.
-        outcome: Outcome,
-    },
-}
-
-/// The purpose of signed transactions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Purpose {
-    /// Locks the owner's funds on the source chain.
-    Funding,
-    /// Redeems on the destination chain with the secret.
-    Redemption,
-    /// Refunds the owner on the source chain.
-    Refund,
-}
-
-/// Something that is sent to a chain or to the service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Sendable {
-    /// The gasless funding, sent to the service.
-    Gasless,
-    /// The funding transactions that the owner broadcasts; with a gasless funding, only its approvals.
-    Funding,
-    /// The redemption that the owner broadcasts.
-    Redemption,
-    /// The secret, sent to the service's relayer.
-    Secret,
-    /// The refund that the owner broadcasts.
-    Refund,
-    /// The request to the service's relayer to refund.
-    RefundRequest,
-}
-
-/// How the secret is released.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Path {
-    /// In a redemption that the owner broadcasts. Nobody learns the secret before the transaction is broadcast.
-    Own,
-    /// By sending it to the service's relayer, which redeems for the owner.
-    Relayer,
-}
-
-/// How a swap ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Outcome {
-    /// The owner has received the destination funds.
-    Complete,
-    /// The owner has the source funds back.
-    Refunded,
-    /// Nothing was paid, and nothing will be.
-    Expired,
-    /// The source was redeemed and the destination refunded: the funds are gone.
-    Lost,
-}
-
-/// A stored signed transaction, which can be sent again without being signed again.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::exhaustive_structs, reason = "a member of a file whose form is documented")]
-pub struct KeptTransaction {
-    /// Name of the chain.
-    pub chain: String,
-    /// What it does, by its stable name: `approval`, `initiate`, `redeem`, `refund`.
-    pub role: String,
-    /// The transaction id, as explorers write it.
-    pub id: String,
-    /// The form that nodes accept: the bytes in hex, or on Starknet the transaction as JSON.
-    pub payload: String,
-    /// The outputs that it spends on Bitcoin-like chains; empty on other chains.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub inputs: Vec<String>,
-}
-
-impl fmt::Debug for KeptTransaction {
-    /// Leaves out the payload, because that of a redemption contains the secret.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KeptTransaction({} {} on {})", self.role, self.id, self.chain)
-    }
-}
-
 impl KeptOrder {
     /// Creates a stored order from its request, response and secret; everything else is empty.
     #[must_use]
     pub const fn new(swap: StoredSwap, secret: Option<Secret>) -> Self {
-        Self { swap, record: None, pins: None, secret, index: None, at_least: None, journal: Vec::new() }
+        Self { swap, record: None, pins: None, secret, index: None, branch: 0, at_least: None, journal: Vec::new() }
     }
 
     /// Returns the secret if the order's request contains its hash. The secret of another order is never used.
     #[must_use]
     pub fn own_secret(&self) -> Option<&Secret> {
         self.secret.as_ref().filter(|secret| self.swap.request().secret_hash == Some(secret.hash()))
-    }
-
-    /// Returns the most recently signed transactions for a purpose, with the gasless funding if there is one; `None` if nothing was
-    /// signed. A funding is signed once. A redemption or a refund is signed again if the chain rejected it, or to raise its fee.
-    #[must_use]
-    pub fn signed(&self, wanted: Purpose) -> Option<(&[KeptTransaction], Option<&str>)> {
-        self.journal.iter().rev().find_map(|entry| match &entry.event {
-            Event::Signed { purpose, transactions, gasless } if *purpose == wanted => Some((transactions.as_slice(), gasless.as_deref())),
-            _ => None,
-        })
-    }
-
-    /// Returns when the transactions for a purpose were last signed, in Unix seconds; `None` if never.
-    #[must_use]
-    pub fn signed_at(&self, wanted: Purpose) -> Option<u64> {
-        let is_signed = |entry: &&Entry| matches!(&entry.event, Event::Signed { purpose, .. } if *purpose == wanted);
-        self.journal.iter().rev().find(is_signed).map(|entry| entry.at)
-    }
-
-    /// Returns whether the transaction with this id was signed for a purpose, even if another one replaced it later.
-    #[must_use]
-    pub fn has_signed(&self, wanted: Purpose, id: &str) -> bool {
-        self.has(|event| match event {
-            Event::Signed { purpose, transactions, .. } => {
-                *purpose == wanted && transactions.iter().any(|transaction| transaction.id.eq_ignore_ascii_case(id))
-            }
-            _ => false,
-        })
-    }
-
-    /// Returns whether the order is paid by a gasless message to the service. The owner then broadcasts only approvals.
-    #[must_use]
-    pub fn is_gasless(&self) -> bool {
-        self.signed(Purpose::Funding).is_some_and(|(_, gasless)| gasless.is_some())
-    }
-
-    /// Returns whether the payment may have been sent. An approval for a gasless payment does not count.
-    #[must_use]
-    pub fn may_be_paid(&self) -> bool {
-        self.may_be_sent(Sendable::Gasless) || (!self.is_gasless() && self.may_be_sent(Sendable::Funding))
-    }
-
-    /// Returns whether something was sent and accepted, or is on chain.
-    #[must_use]
-    pub fn was_sent(&self, wanted: Sendable) -> bool {
-        self.has(|event| matches!(event, Event::Sent { what } | Event::OnChain { what } if *what == wanted))
-    }
-
-    /// Returns whether something may have been sent: its intent was written, whatever the outcome.
-    #[must_use]
-    pub fn may_be_sent(&self, wanted: Sendable) -> bool {
-        self.was_sent(wanted) || self.has(|event| matches!(event, Event::Sending { what } if *what == wanted))
-    }
-
-    /// Returns how the secret was released, or may have been; `None` if it was not.
-    #[must_use]
-    pub fn secret_left(&self) -> Option<Path> {
-        self.journal.iter().rev().find_map(|entry| match entry.event {
-            Event::SecretLeaving { path } => Some(path),
-            _ => None,
-        })
-    }
-
-    /// Returns how the swap ended; `None` if it has not.
-    #[must_use]
-    pub fn outcome(&self) -> Option<Outcome> {
-        self.journal.iter().rev().find_map(|entry| match entry.event {
-            Event::Ended { outcome } => Some(outcome),
-            _ => None,
-        })
-    }
-
-    /// Returns the number of attempts to send something, and the time of the last one in Unix seconds (0 without an attempt).
-    #[must_use]
-    pub fn attempts(&self, wanted: Sendable) -> (u32, u64) {
-        let attempts = self.journal.iter().filter(|entry| matches!(entry.event, Event::Sending { what } if what == wanted));
-        attempts.fold((0, 0), |(count, _), entry| (count.saturating_add(1), entry.at))
-    }
-
-    fn has(&self, is: impl Fn(&Event) -> bool) -> bool {
-        self.journal.iter().any(|entry| is(&entry.event))
     }
 }
 
@@ -351,6 +130,13 @@ pub trait Store: MaybeSend + MaybeSync {
     /// [`StoreError::Failed`]. The caller must then not do what the line announces.
     fn append(&self, guard: &Self::Guard, entry: &Entry) -> Result<(), StoreError>;
 
+    /// Replaces the journal by a shorter one that says the same, atomically: after a power failure the order has either of the two.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Failed`]. The journal is unchanged then.
+    fn replace_journal(&self, guard: &Self::Guard, entries: &[Entry]) -> Result<(), StoreError>;
+
     /// Lists the stored orders.
     ///
     /// # Errors
@@ -398,6 +184,10 @@ impl<S: Store> Store for Arc<S> {
 
     fn append(&self, guard: &Self::Guard, entry: &Entry) -> Result<(), StoreError> {
         S::append(self, guard, entry)
+    }
+
+    fn replace_journal(&self, guard: &Self::Guard, entries: &[Entry]) -> Result<(), StoreError> {
+        S::replace_journal(self, guard, entries)
     }
 
     fn orders(&self) -> Result<Vec<OrderId>, StoreError> {

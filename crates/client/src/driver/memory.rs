@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use countersign::U256;
 use zeroize::Zeroizing;
 
-use super::kept::{Entry, KeptOrder, Pins, Store, StoreError};
+use super::journal::Entry;
+use super::kept::{KeptOrder, Pins, Store, StoreError};
 use crate::request::OrderId;
 use crate::secret::Secret;
 use crate::stored::StoredSwap;
@@ -22,6 +23,7 @@ struct Kept {
     pins: Option<Pins>,
     secret: Option<Zeroizing<String>>,
     index: Option<u32>,
+    branch: u16,
     at_least: Option<U256>,
     journal: Vec<Entry>,
     locked: bool,
@@ -70,6 +72,7 @@ impl Store for MemoryStore {
             pins: None,
             secret: order.secret.as_ref().map(Secret::to_hex),
             index: order.index,
+            branch: order.branch,
             at_least: order.at_least,
             journal: Vec::new(),
             locked: false,
@@ -97,7 +100,8 @@ impl Store for MemoryStore {
         let secret = kept.secret.as_ref().map(|secret| Secret::parse(secret)).transpose();
         let secret = secret.map_err(|error| StoreError::Failed(error.to_string()))?;
         let (record, pins, journal) = (kept.record.clone(), kept.pins.clone(), kept.journal.clone());
-        Ok(KeptOrder { swap: kept.swap.clone(), record, pins, secret, index: kept.index, at_least: kept.at_least, journal })
+        let (index, branch, at_least) = (kept.index, kept.branch, kept.at_least);
+        Ok(KeptOrder { swap: kept.swap.clone(), record, pins, secret, index, branch, at_least, journal })
     }
 
     fn keep_record(&self, guard: &MemoryGuard, body: &[u8]) -> Result<(), StoreError> {
@@ -123,6 +127,13 @@ impl Store for MemoryStore {
         let mut orders = self.kept();
         let kept = orders.get_mut(&guard.id).ok_or_else(|| StoreError::Unknown(guard.id.clone()))?;
         kept.journal.push(entry.clone());
+        Ok(())
+    }
+
+    fn replace_journal(&self, guard: &MemoryGuard, entries: &[Entry]) -> Result<(), StoreError> {
+        let mut orders = self.kept();
+        let kept = orders.get_mut(&guard.id).ok_or_else(|| StoreError::Unknown(guard.id.clone()))?;
+        kept.journal = entries.to_vec();
         Ok(())
     }
 

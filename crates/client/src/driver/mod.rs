@@ -21,12 +21,13 @@ mod chain;
 mod decide;
 #[cfg(feature = "store")]
 mod disk;
+mod journal;
 mod kept;
 mod memory;
 mod observe;
 mod parties;
 
-use std::collections::BTreeSet;
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use countersign::{Code, CreateOrder, OrderRecord, Policy, Refusal, Registry, U256};
@@ -37,8 +38,9 @@ use serde::Serialize;
 pub use act::check_floor;
 pub use chain::ChainError;
 pub use countersign_transport::{ChainEndpoints, Chains, Link, NoChains};
-pub use decide::{Action, Decision, Means, OwnerTask, Status, decide, is_paid};
-pub use kept::{Entry, Event, KeptOrder, KeptTransaction, Outcome, Path, Pins, Purpose, Sendable, Store, StoreError};
+pub use decide::{Action, Decision, Means, OwnerTask, Status, decide, decide_refund, is_paid};
+pub use journal::{Entry, Event, KeptTransaction, Outcome, Path, Purpose, Sendable};
+pub use kept::{KeptOrder, Pins, Store, StoreError};
 pub use memory::{MemoryGuard, MemoryStore};
 use observe::Observer;
 pub use observe::{LegView, Observed, RecordView, Release};
@@ -52,6 +54,11 @@ use crate::secret::Secret;
 use crate::track::{FLOOR, Pace};
 use chain::ChainAccess;
 use countersign_transport::{Memory, Transport};
+
+/// How long to wait for another process that works on the same order.
+const LOCK_PATIENCE: Duration = Duration::from_secs(5);
+/// The number of reports of an order that are remembered, to notice one that comes back.
+const REMEMBERED_REPORTS: usize = 16;
 
 /// Runs swaps until they are complete or refunded.
 #[derive(Debug)]
@@ -157,6 +164,8 @@ pub struct NewOrder {
     pub secret: Option<Secret>,
     /// The index with which the secret and the owner's keys are derived from the rescue phrase; `None` if they are not.
     pub index: Option<u32>,
+    /// The branch of the rescue phrase that the index belongs to; 0 for the first one.
+    pub branch: u16,
     /// The minimum that the order must pay, in base units of the destination asset; `None` for no minimum.
     pub at_least: Option<U256>,
 }
@@ -165,7 +174,7 @@ impl NewOrder {
     /// Creates a new order from a request and its secret, without an index and without a minimum.
     #[must_use]
     pub const fn new(request: CreateOrder, secret: Option<Secret>) -> Self {
-        Self { request, secret, index: None, at_least: None }
+        Self { request, secret, index: None, branch: 0, at_least: None }
     }
 }
 
@@ -267,7 +276,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
     /// [`Code::RecordSecretKnown`] if another stored order has the same hash; [`DriveError::Create`] if the service fails, or
     /// [`DriveError::Store`]. An order that was created but could not be stored is never paid.
     pub async fn create(&self, order: NewOrder) -> Result<OrderId, DriveError> {
-        let NewOrder { request, secret, index, at_least } = order;
+        let NewOrder { request, secret, index, branch, at_least } = order;
         if let Some(secret) = &secret
             && request.secret_hash != Some(secret.hash())
         {
@@ -284,7 +293,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
             other => DriveError::Create(other),
         })?;
         let id = swap.id().clone();
-        self.store.create(&KeptOrder { index, at_least, ..KeptOrder::new(swap, secret) })?;
+        self.store.create(&KeptOrder { index, branch, at_least, ..KeptOrder::new(swap, secret) })?;
         Ok(id)
     }
 
@@ -294,24 +303,25 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
     ///
     /// Any [`DriveError`] except [`DriveError::Create`]. The order can be advanced again after any of them.
     pub async fn advance(&self, id: &OrderId) -> Result<Progress, DriveError> {
-        self.step(id, |_| true).await
+        self.step(id, decide).await
     }
 
-    /// Observes one order like [`Driver::advance`], and refunds it if its timelock has expired. It does nothing else: it neither sends a
-    /// signed payment nor releases the secret.
+    /// Observes one order like [`Driver::advance`], and refunds it if its timelock has expired, whatever else could be done: see
+    /// [`decide_refund`]. It neither sends a signed payment nor releases the secret.
     ///
     /// # Errors
     ///
     /// Any [`DriveError`] except [`DriveError::Create`].
     pub async fn refund(&self, id: &OrderId) -> Result<Progress, DriveError> {
-        self.step(id, |action| matches!(action, Action::Refund | Action::End(_))).await
+        self.step(id, decide_refund).await
     }
 
-    /// Observes one order, decides, and does one step if `is_wanted` accepts the action.
-    async fn step(&self, id: &OrderId, is_wanted: impl Fn(&Action) -> bool) -> Result<Progress, DriveError> {
-        let guard = self.store.lock(id)?;
+    /// Observes one order, decides, and does one step.
+    ///
+    /// The order is locked only for acts that must exclude each other, and for each line of the journal. A redemption or a refund in
+    /// another process must not wait for this one's network, and two of them do each other no harm.
+    async fn step(&self, id: &OrderId, decide: fn(&KeptOrder, &Observed, Means) -> Decision) -> Result<Progress, DriveError> {
         let kept = self.store.load(id)?;
-        let means = Means::new(&kept, &self.owner, &self.chains, self.relayer_allowed, self.secret_is_elsewhere);
         if let Some(outcome) = kept.outcome() {
             let status = Status::Ended { outcome };
             return Ok(Progress { status, acted: false, trouble: None, is_paid: outcome != Outcome::Expired, stated: None });
@@ -319,6 +329,11 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         let (registry, policy) = self.pins(&kept);
         let observer = Observer { client: self.flow.client(), chains: self.chain_access(), registry, policy, trust: self.trust };
         let observed = observer.observe(&kept).await;
+        let means = Means {
+            relayer_allowed: self.relayer_allowed,
+            secret_is_elsewhere: self.secret_is_elsewhere,
+            ..Means::new(&kept, &self.owner, &self.chains)
+        };
         let Decision { status, action } = decide(&kept, &observed, means);
         let stated = match &observed.record {
             RecordView::Verified(record) => {
@@ -327,17 +342,47 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
             }
             _ => None,
         };
-        let is_paid = decide::is_paid(&kept, &observed);
-        let mut progress = Progress { status, acted: false, trouble: trouble(&observed), is_paid, stated };
-        let Some(action) = action.filter(is_wanted) else { return Ok(progress) };
-        let step = act::Step { driver: self, guard: &guard, kept: &kept, observed: &observed };
-        match step.act(&action).await? {
+        let is_paid = is_paid(&kept, &observed);
+        let mut progress = Progress { status, acted: false, trouble: trouble(&observed, is_paid), is_paid, stated };
+        let Some(action) = action else { return Ok(progress) };
+        let guard = self.lock(id).await?;
+        let mut locked = self.store.load(id)?;
+        if locked.journal != kept.journal {
+            // Another process has acted in the meantime, so this decision is out of date.
+            progress.acted = true;
+            return Ok(progress);
+        }
+        if let Some(shorter) = journal::folded(&locked.journal) {
+            self.store.replace_journal(&guard, &shorter)?;
+            locked.journal = shorter;
+        }
+        let excludes = !matches!(action, Action::Redeem { .. } | Action::Refund);
+        let guard = excludes.then_some(guard);
+        let step = act::Step { driver: self, guard: guard.as_ref(), kept: &locked, observed: &observed };
+        let done = step.act(&action).await;
+        drop(guard);
+        // Whether something may have been sent is known only now, also if the act failed.
+        progress.is_paid |= self.store.load(id).is_ok_and(|kept| kept.may_be_paid());
+        match done? {
             act::Done::Yes => progress.acted = true,
             act::Done::Later(why) | act::Done::Rejected(why) => progress.trouble = Some(why),
             act::Done::HandedOut => {}
             act::Done::Waits => progress.status = waits(&action, progress.status),
         }
         Ok(progress)
+    }
+
+    /// Locks an order. Waits for another process for a while, because locks are short except while the owner signs a payment.
+    async fn lock(&self, id: &OrderId) -> Result<S::Guard, StoreError> {
+        let transport = self.flow.client().transport();
+        let mut waited = Duration::ZERO;
+        loop {
+            match self.store.lock(id) {
+                Err(StoreError::Busy) if waited < LOCK_PATIENCE => transport.sleep(FLOOR).await,
+                outcome => return outcome,
+            }
+            waited = waited.saturating_add(FLOOR);
+        }
     }
 
     /// Records that the owner has broadcast something that the driver could not broadcast. The driver then waits for it and does not
@@ -398,7 +443,10 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
             // Only a repetition of the last report is left out. An older one that comes back is a change.
             let is_news = task.last.as_ref() != Some(&news);
             task.last = Some(news.clone());
-            task.seen.insert(news);
+            if !task.seen.contains(&news) {
+                task.seen.truncate(REMEMBERED_REPORTS.saturating_sub(1));
+                task.seen.push_front(news);
+            }
             if is_news || is_ended {
                 let change = Change { id: task.id.clone(), result };
                 return (change, (!is_ended).then_some(task));
@@ -412,19 +460,20 @@ struct Task {
     id: OrderId,
     wait: Duration,
     last: Option<String>,
-    seen: BTreeSet<String>,
+    seen: VecDeque<String>,
 }
 
 impl Task {
     const fn new(id: OrderId) -> Self {
-        Self { id, wait: Duration::ZERO, last: None, seen: BTreeSet::new() }
+        Self { id, wait: Duration::ZERO, last: None, seen: VecDeque::new() }
     }
 }
 
-/// Returns why the service's record could not be read, for display.
-fn trouble(observed: &Observed) -> Option<String> {
-    match &observed.record {
-        RecordView::Unknown(why) => Some(why.clone()),
+/// Returns why the service's record could not be read, or why nothing can be paid now, for display.
+fn trouble(observed: &Observed, is_paid: bool) -> Option<String> {
+    match (&observed.record, &observed.heads) {
+        (RecordView::Unknown(why), _) => Some(why.clone()),
+        (_, Err(why)) if !is_paid => Some(why.clone()),
         _ => None,
     }
 }

@@ -1,25 +1,38 @@
 //! Collects what is known about an order now: the service's verified record, and what the chains show. Nothing here acts, and a read
 //! that fails counts as "unknown", never as "no".
 
+use std::time::Duration;
+
 use countersign::reader::HtlcQuorum;
 use countersign::{
-    Family, FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Leg, LockedHtlc, Policy, Refusal, Registry, VerifiedRecord, VerifiedTerms,
+    Family, FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Leg, LockedHtlc, OrderRecord, Policy, Refusal, Registry, VerifiedRecord,
+    VerifiedTerms, check_head_time,
 };
-use futures_util::future::join;
+use futures_util::StreamExt;
+use futures_util::future::{Either, join, select};
+use futures_util::stream::FuturesUnordered;
 
 use super::chain::{ChainAccess, ChainError, judge, rule_of};
+use super::decide::secret_has_left;
 use super::kept::KeptOrder;
 use super::parties::TrustTheService;
 use crate::client::Client;
+use crate::error::Error;
 use crate::release;
+use crate::response::Answer;
 use crate::status::{self, refund_possible_from};
-use countersign_transport::{Chains, Transport};
+use countersign_transport::{Chains, Transport, TransportError, TransportErrorKind};
+
+/// How long what is still missing may delay a paid order: the service once both chains are read, and everything else once the
+/// destination shows that the redemption is due.
+const BESIDE: Duration = Duration::from_secs(1);
 
 /// What is known about an order at one moment.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Observed {
-    /// The time of the observation by the caller's clock, in Unix seconds.
+    /// The time of the observation, in Unix seconds: the caller's clock, or the time of the newest block that enough endpoints show if that
+    /// is later.
     pub now: u64,
     /// The service's record.
     pub record: RecordView,
@@ -37,6 +50,11 @@ pub struct Observed {
     pub deadline: Option<u64>,
     /// How long the source chain needs to confirm a payment, in nominal seconds.
     pub confirmation_time: u64,
+    /// When the source's timelock is over by time, with the margin of its chain, in Unix seconds; `None` if that is unknown.
+    pub refund_from: Option<u64>,
+    /// Whether every connected chain was read, at a newest block that fits the caller's clock. Otherwise why not, for display: nothing is
+    /// paid then.
+    pub heads: Result<(), String>,
 }
 
 /// What is known about the service's record.
@@ -45,6 +63,8 @@ pub struct Observed {
 pub enum RecordView {
     /// It could not be fetched. The text says why, for display.
     Unknown(String),
+    /// The service was not asked, because the secret is out and the chains decide.
+    NotAsked,
     /// It was refused: it contradicts the request or the response, or its terms have changed.
     Refused(Refusal),
     /// Every term was verified and is unchanged.
@@ -65,6 +85,8 @@ pub enum LegView {
         state: HtlcState,
         /// Whether the state is in a final block, by the policy's finality rule.
         is_final: bool,
+        /// The time of the newest block, in Unix seconds.
+        head_time: u64,
     },
 }
 
@@ -113,6 +135,30 @@ pub(super) struct Observer<'o, T, C> {
 /// The result of reading the chain of one leg; `None` without a connection to it.
 type Look = Option<Result<HtlcQuorum, String>>;
 
+/// What was heard of an order, as far as it arrived in time.
+struct Heard {
+    source: Look,
+    destination: Look,
+    /// When the destination was read, by the caller's clock.
+    destination_at: u64,
+    /// The service's answer; `None` if it was not asked.
+    record: Option<Result<Answer<OrderRecord>, Error>>,
+}
+
+/// What is asked at the same time.
+#[derive(Debug, Clone, Copy)]
+enum Ask {
+    Source,
+    Destination,
+    Record,
+}
+
+enum Arrived {
+    Source(Look),
+    Destination(Look),
+    Record(Box<Result<Answer<OrderRecord>, Error>>),
+}
+
 impl<T: Transport, C: Chains> Observer<'_, T, C> {
     /// Reads the service, the source chain and the destination chain concurrently, because a service that is slow or down must not delay
     /// a redemption.
@@ -123,17 +169,18 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
             // The stored record was changed, or the pins of that time are missing, so nothing can be compared with it.
             Err(refusal) => return Observed::unknown(self.now(), RecordView::Refused(refusal)),
         };
-        let order = self.client.order(kept.swap.id());
-        let (answer, looks) = match &first {
+        let (heard, answer) = match &first {
             Some(first) => {
-                let (answer, looks) = join(order, self.look_at_both(&first.terms)).await;
-                (answer, Some(looks))
+                let mut heard = self.hear(kept, &first.terms).await;
+                let answer = heard.record.take();
+                (Some(heard), answer)
             }
-            None => (order.await, None),
+            None => (None, Some(self.client.order(kept.swap.id()).await)),
         };
         let record = match answer {
-            Err(error) => RecordView::Unknown(error.to_string()),
-            Ok(answer) => match verify(&answer.body) {
+            None => RecordView::NotAsked,
+            Some(Err(error)) => RecordView::Unknown(error.to_string()),
+            Some(Ok(answer)) => match verify(&answer.body) {
                 Ok(record) => match first.as_ref().map_or(Ok(()), |first| first.terms.check_unchanged(&record.terms)) {
                     Ok(()) => RecordView::Verified(Box::new(record)),
                     Err(refusal) => RecordView::Refused(refusal),
@@ -147,40 +194,96 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
             _ => first.as_ref(),
         };
         let Some(known) = known else { return Observed::unknown(self.now(), record) };
-        let (source, destination) = match looks {
-            Some(looks) => looks,
+        let Heard { source, destination, destination_at, .. } = match heard {
+            Some(heard) => heard,
             None => self.look_at_both(&known.terms).await,
         };
-        let now = self.now();
         let is_current = matches!(record, RecordView::Verified(_));
-        let release = self.release(known, &destination, is_current, now);
-        let public_secret = public_secret(known, [&source, &destination]);
-        let (source, destination) =
+        let heads = [(&known.terms.source, &source), (&known.terms.destination, &destination)];
+        let release = self.release(known, &destination, is_current, later(destination_at, heads));
+        let (clock, now) = (self.now(), later(self.now(), heads));
+        let (source_view, destination_view) =
             (self.view(known, Leg::Source, &source, is_current, now), self.view(known, Leg::Destination, &destination, is_current, now));
-        // A later record can only make the deadline earlier.
-        let records = [Some(known), first.as_ref()].into_iter().flatten();
-        Observed {
-            now,
-            deadline: records.filter_map(|known| status::deadline(&known.record, self.registry)).min(),
+        let observed = Observed {
+            // A later record can only make the deadline earlier.
+            deadline: [Some(known), first.as_ref()]
+                .into_iter()
+                .flatten()
+                .filter_map(|known| status::deadline(&known.record, self.registry))
+                .min(),
             confirmation_time: status::confirmation_time(&known.record, self.registry),
+            refund_from: status::refund_overdue_from(&known.record, self.registry, self.policy),
+            heads: heads.into_iter().try_for_each(|(terms, look)| check_head(terms, look, clock)),
             source_family: Some(known.terms.source.family),
-            public_secret,
-            source,
-            destination,
+            public_secret: public_secret(known, [&source, &destination]),
+            source: source_view,
+            destination: destination_view,
             release,
-            record,
-        }
+            ..Observed::unknown(now, RecordView::NotAsked)
+        };
+        Observed { record, ..observed }
     }
 
     fn now(&self) -> u64 {
         self.client.transport().now()
     }
 
-    async fn look_at_both(&self, terms: &VerifiedTerms) -> (Look, Look) {
+    /// Hears the chains and the service about an order whose terms are stored. The service has the time that the chains need, and a moment
+    /// more. It is not asked at all once the secret is out and both chains are connected.
+    async fn hear(&self, kept: &KeptOrder, terms: &VerifiedTerms) -> Heard {
+        let (is_paid, is_out) = (kept.may_be_paid(), secret_has_left(kept));
+        let is_connected = |terms: &HtlcTerms| self.chains.chains.has(&terms.chain);
+        let is_asked = !(is_out && is_connected(&terms.source) && is_connected(&terms.destination));
+        let (source_rule, destination_rule) = (self.rule_of(&terms.source), self.rule_of(&terms.destination));
+        let ask = async |what: Ask| match what {
+            Ask::Source => Arrived::Source(look(self.chains.source(&terms.source, source_rule.as_ref()).await)),
+            Ask::Destination => Arrived::Destination(look(self.chains.destination(terms, destination_rule.as_ref()).await)),
+            // Before the payment, the newest record is waited for, and a failed request is repeated.
+            Ask::Record if is_paid => Arrived::Record(Box::new(self.client.order_once(kept.swap.id()).await)),
+            Ask::Record => Arrived::Record(Box::new(self.client.order(kept.swap.id()).await)),
+        };
+        let asked = [Ask::Source, Ask::Destination].into_iter().chain(is_asked.then_some(Ask::Record));
+        let mut arriving: FuturesUnordered<_> = asked.map(ask).collect();
+        let unread = || Some(Err("it did not answer in time".to_owned()));
+        let mut heard = Heard { source: unread(), destination: unread(), destination_at: self.now(), record: None };
+        let (mut has_source, mut has_destination, mut limit) = (false, false, None);
+        loop {
+            let arrived = match &mut limit {
+                None => arriving.next().await,
+                Some(limit) => match select(arriving.next(), limit).await {
+                    Either::Left((arrived, _)) => arrived,
+                    Either::Right(_) => break,
+                },
+            };
+            match arrived {
+                None => break,
+                Some(Arrived::Source(look)) => (heard.source, has_source) = (look, true),
+                Some(Arrived::Record(answer)) => heard.record = Some(*answer),
+                Some(Arrived::Destination(look)) => {
+                    (heard.destination, has_destination) = (look, true);
+                    heard.destination_at = self.now();
+                }
+            }
+            let is_due = || {
+                let judged = |quorum| judge(terms, quorum, destination_rule.as_ref(), heard.destination_at).is_ok();
+                is_out || matches!(&heard.destination, Some(Ok(quorum)) if judged(quorum))
+            };
+            if limit.is_none() && is_paid && has_destination && (has_source || is_due()) {
+                limit = Some(Box::pin(self.client.transport().sleep(BESIDE)));
+            }
+        }
+        if is_asked && heard.record.is_none() {
+            heard.record =
+                Some(Err(Error::Transport(TransportError::new(TransportErrorKind::Timeout, "it did not answer beside the chains"))));
+        }
+        heard
+    }
+
+    async fn look_at_both(&self, terms: &VerifiedTerms) -> Heard {
         let (source, destination) = (self.rule_of(&terms.source), self.rule_of(&terms.destination));
         let (source, destination) =
             join(self.chains.source(&terms.source, source.as_ref()), self.chains.destination(terms, destination.as_ref())).await;
-        (look(source), look(destination))
+        Heard { source: look(source), destination: look(destination), destination_at: self.now(), record: None }
     }
 
     fn rule_of(&self, terms: &HtlcTerms) -> Option<FinalityRule> {
@@ -207,9 +310,9 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
     fn view(&self, known: &VerifiedRecord, leg: Leg, look: &Look, is_current: bool, now: u64) -> LegView {
         match look {
             Some(Ok(quorum)) => match quorum.state() {
-                Ok((state, _)) => {
+                Ok((state, seen)) => {
                     let is_final = self.rule_of(known.terms.leg(leg)).is_some_and(|rule| quorum.is_final(&rule));
-                    LegView::Seen { state, is_final }
+                    LegView::Seen { state, is_final, head_time: seen.head_time }
                 }
                 Err(doubt) => LegView::Unknown(doubt.to_string()),
             },
@@ -227,7 +330,7 @@ impl Observed {
         let why = match &record {
             RecordView::Unknown(why) => why.clone(),
             RecordView::Refused(refusal) => refusal.to_string(),
-            RecordView::Verified(_) => String::new(),
+            RecordView::Verified(_) | RecordView::NotAsked => String::new(),
         };
         Self {
             now,
@@ -239,6 +342,8 @@ impl Observed {
             public_secret: None,
             deadline: None,
             confirmation_time: 0,
+            refund_from: None,
+            heads: Ok(()),
         }
     }
 }
@@ -250,6 +355,23 @@ fn look(outcome: Result<HtlcQuorum, ChainError>) -> Look {
         Err(ChainError::NotConnected(_)) => None,
         Err(error) => Some(Err(error.to_string())),
     }
+}
+
+/// Returns the later of a clock and the newest blocks that enough endpoints show. A clock that is behind must not hide that time has
+/// passed.
+fn later(clock: u64, heads: [(&HtlcTerms, &Look); 2]) -> u64 {
+    heads.into_iter().filter_map(|(_, look)| Some(look.as_ref()?.as_ref().ok()?.state().ok()?.1.head_time)).fold(clock, u64::max)
+}
+
+/// Requires that a connected chain was read, and that its newest block fits the caller's clock.
+fn check_head(terms: &HtlcTerms, look: &Look, clock: u64) -> Result<(), String> {
+    let chain = &terms.chain;
+    let seen = match look {
+        None => return Ok(()),
+        Some(Err(why)) => return Err(format!("{chain} cannot be read: {why}")),
+        Some(Ok(quorum)) => quorum.state().map_err(|doubt| format!("{chain} cannot be read: {doubt}"))?.1,
+    };
+    check_head_time(terms.family, seen.head_time, clock).map_err(|doubt| format!("{chain}: {doubt}"))
 }
 
 /// Converts what the service states about one leg into the form that a chain's answer has.

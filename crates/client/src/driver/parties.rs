@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use countersign::{Broadcast, Leg, OrderRecord, Refusal, Registry, Signed, Verified};
 
-use super::kept::{KeptTransaction, Purpose};
+use super::journal::{KeptTransaction, Purpose};
 use crate::secret::Secret;
 use countersign_transport::{MaybeSend, MaybeSync};
 
@@ -89,8 +89,8 @@ pub struct Settlement<'s> {
     pub registry: &'s Registry,
     /// The secret for a redemption; `None` for a refund, or if the secret is not known.
     pub secret: Option<&'s Secret>,
-    /// The transactions that were sent before and are still not on chain; empty the first time. A replacement must pay a higher fee and
-    /// exclude them, by the same nonce or the same inputs. Sign nothing on a chain where that is not possible.
+    /// The transactions that were sent before and are still not on chain; empty the first time. A replacement should pay a higher fee
+    /// and exclude them, by the same nonce or the same inputs. Where that is not possible, two do no harm: an HTLC ends once.
     pub replaces: &'s [KeptTransaction],
 }
 

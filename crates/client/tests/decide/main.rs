@@ -9,6 +9,7 @@
 )]
 
 mod pay;
+mod refund;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -60,7 +61,7 @@ impl World {
     /// Paid and seen on the source chain.
     fn paid() -> Self {
         let mut world = Self::new();
-        world.wrote([signed(Purpose::Funding), Event::Sending { what: Sendable::Funding }, Event::Sent { what: Sendable::Funding }]);
+        world.wrote([signed(Purpose::Funding), Event::sending(Sendable::Funding), Event::Sent { what: Sendable::Funding }]);
         world.observed.source = seen(world.locked(5), true);
         world
     }
@@ -92,7 +93,7 @@ impl World {
         let rule = FinalityRule::new(Finality::Depth(2), 2, 6);
         let terms = &self.record.terms;
         let mut chain = Evm::funded(&terms.destination);
-        (chain.chain_id, chain.latest, chain.time) = (42_161, chain.initiated + 3, 1_000);
+        (chain.chain_id, chain.latest, chain.time, chain.l1_number) = (42_161, chain.initiated + 3, 1_000, Some(1));
         let mut reader = HtlcReader::new(&terms.destination, &Known::default()).unwrap();
         while !reader.requests().is_empty() {
             let answers: Vec<_> = reader.requests().iter().map(|request| chain.answer(request)).collect();
@@ -118,7 +119,7 @@ impl World {
 }
 
 fn seen(state: HtlcState, is_final: bool) -> LegView {
-    LegView::Seen { state, is_final }
+    LegView::Seen { state, is_final, head_time: 1_000 }
 }
 
 fn redeemed(secret: bool) -> HtlcState {
@@ -149,7 +150,7 @@ fn an_order_goes_from_signature_to_redemption() {
     assert!(matches!(world.decide(), (Status::Waiting { code: "destination_not_funded", .. }, None)));
     let mut world = World::funded();
     assert_eq!(world.decide(), (Status::Redeeming, OWN));
-    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption), Event::Sending { what: Sendable::Redemption }]);
+    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption), Event::sending(Sendable::Redemption)]);
     world.observed.destination = seen(redeemed(true), false);
     assert_eq!(world.decide(), (Status::Redeeming, None), "in a block, and not final");
     world.observed.destination = seen(redeemed(true), true);
@@ -186,7 +187,7 @@ fn with_a_key_of_the_owner_the_service_never_gets_the_secret() {
     let mut request = world.kept.swap.request().clone();
     request.destination.delegate = Some("aa".repeat(32));
     world.kept = KeptOrder::new(StoredSwap::new(request, world.kept.swap.response()).unwrap(), Some(Secret::parse(SECRET).unwrap()));
-    world.wrote([Event::Sending { what: Sendable::Funding }]);
+    world.wrote([Event::sending(Sendable::Funding)]);
     world.means.owner_redeems = false;
     world.means.relayer_allowed = true;
     for public in [None, Some(*Secret::parse(SECRET).unwrap().expose())] {
@@ -242,7 +243,7 @@ fn once_the_secret_has_left_nothing_delays_the_redemption() {
 fn a_secret_that_has_left_raises_the_alarm_when_half_the_time_is_over() {
     let mut world = World::funded();
     world.means = Means::default();
-    world.wrote([Event::SecretLeaving { path: Path::Relayer }, Event::Sending { what: Sendable::Secret }]);
+    world.wrote([Event::SecretLeaving { path: Path::Relayer }, Event::sending(Sendable::Secret)]);
     let timelock = world.record.terms.destination.timelock;
     for (elapsed, status) in [(timelock / 2 - 1, Status::Redeeming), (timelock / 2, Status::RedeemNow), (timelock, Status::RedeemNow)] {
         for view in [seen(world.locked(elapsed), true), LegView::Stated(world.locked(elapsed))] {
@@ -257,9 +258,9 @@ fn a_redemption_is_sent_again_more_and_more_slowly() {
     let mut world = World::funded();
     world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption)]);
     for (tries, wait) in [(1, 5), (2, 10), (3, 20), (12, 20), (80, 20)] {
-        world.kept.journal.retain(|entry| !matches!(entry.event, Event::Sending { what: Sendable::Redemption }));
+        world.kept.journal.retain(|entry| !matches!(entry.event, Event::Sending { what: Sendable::Redemption, .. }));
         for _ in 0..tries {
-            world.wrote([Event::Sending { what: Sendable::Redemption }]);
+            world.wrote([Event::sending(Sendable::Redemption)]);
         }
         world.observed.now = 900 + wait - 1;
         assert_eq!(world.action(), None, "{tries}");
@@ -291,10 +292,14 @@ fn a_theft_is_called_lost() {
     assert_eq!(world.action(), Some(Action::End(Outcome::Lost)));
     world.observed.destination = seen(HtlcState::Absent, true);
     assert_eq!(world.decide(), (Status::Lost, None), "an absent payment may still come");
-    // What only the service states raises the alarm, and ends nothing.
+    // What only the service states is no theft while the secret is still here.
     world.observed.source = LegView::Stated(redeemed(false));
     world.observed.destination = LegView::Stated(refunded());
-    assert_eq!(world.decide(), (Status::Lost, None));
+    assert!(matches!(world.decide(), (Status::AwaitingRefund { .. }, None)));
+    // Afterwards it raises the alarm, and ends nothing.
+    world.wrote([Event::SecretLeaving { path: Path::Relayer }]);
+    assert_eq!(world.status(), Status::Lost);
+    assert_ne!(world.action(), Some(Action::End(Outcome::Lost)));
 }
 
 #[test]
@@ -308,11 +313,11 @@ fn complete_needs_proof() {
     world.wrote([Event::SecretLeaving { path: Path::Relayer }]);
     assert_ne!(world.action(), Some(Action::End(Outcome::Complete)));
     let mut world = World::paid();
-    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption), Event::Sending { what: Sendable::Redemption }]);
+    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption), Event::sending(Sendable::Redemption)]);
     world.observed.destination = LegView::Stated(redeemed(false));
     assert_ne!(world.action(), Some(Action::End(Outcome::Complete)));
     world.observed.public_secret = Some(secret);
-    assert_eq!(world.action(), Some(Action::End(Outcome::Complete)), "the owner's own redemption made it public");
+    assert_ne!(world.action(), Some(Action::End(Outcome::Complete)), "it may be public and not redeemed");
     let mut world = World::paid();
     world.observed.destination = seen(redeemed(true), true);
     assert_eq!(world.action(), Some(Action::End(Outcome::Complete)), "the chain is proof");
@@ -321,7 +326,7 @@ fn complete_needs_proof() {
 /// A lie about either side must not stop an owner whose secret is out.
 #[test]
 fn nothing_that_is_only_stated_or_not_final_stops_an_urgent_redemption() {
-    let out = [Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption), Event::Sending { what: Sendable::Redemption }];
+    let out = [Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption), Event::sending(Sendable::Redemption)];
     for source in [LegView::Stated(refunded()), seen(refunded(), false), LegView::Stated(redeemed(false))] {
         let mut world = World::paid();
         world.wrote(out.clone());
@@ -346,7 +351,7 @@ fn what_was_only_written_down_is_not_out() {
     world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption)]);
     assert_eq!(world.action(), None, "nothing was sent: the destination is not funded");
     // Once handed to the owner, it may be public. The relayer still gets the secret only for evidence.
-    world.wrote([Event::Sending { what: Sendable::Redemption }]);
+    world.wrote([Event::sending(Sendable::Redemption)]);
     world.kept.journal.retain(|entry| !matches!(entry.event, Event::Signed { purpose: Purpose::Redemption, .. }));
     world.means.owner_redeems = false;
     world.means.relayer_allowed = true;
@@ -405,7 +410,7 @@ fn one_endpoint_with_an_invented_height_refunds_nothing_early() {
     let timelock = world.record.terms.destination.timelock;
     world.observed.source = seen(world.locked_by_several(5, u64::MAX), true);
     assert_eq!(world.action(), OWN);
-    world.wrote([Event::SecretLeaving { path: Path::Relayer }, Event::Sending { what: Sendable::Secret }]);
+    world.wrote([Event::SecretLeaving { path: Path::Relayer }, Event::sending(Sendable::Secret)]);
     world.means = Means::default();
     for (least, most, status) in [(3, timelock / 2 - 1, Status::Redeeming), (3, timelock / 2, Status::RedeemNow)] {
         world.observed.destination = seen(world.locked_by_several(least, most), true);

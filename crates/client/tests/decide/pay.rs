@@ -47,7 +47,7 @@ fn an_order_past_its_deadline_is_not_paid() {
     world.observed.now = DEADLINE - 30;
     assert_eq!(world.action(), Some(Action::End(Outcome::Expired)));
     // What the owner was handed to broadcast may be on its way, whatever is connected later.
-    world.wrote([Event::Sending { what: Sendable::Funding }]);
+    world.wrote([Event::sending(Sendable::Funding)]);
     assert_eq!(world.decide(), (Status::Paying, None));
     // That the service has received nothing does not prove that nothing was paid.
     let mut world = World::new();
@@ -75,7 +75,7 @@ fn nothing_is_signed_or_paid_on_an_old_or_refused_record() {
 #[test]
 fn what_was_signed_is_sent_again_and_nothing_else_is_signed() {
     let mut world = World::new();
-    world.wrote([signed(Purpose::Funding), Event::Sending { what: Sendable::Funding }]);
+    world.wrote([signed(Purpose::Funding), Event::sending(Sendable::Funding)]);
     assert_eq!(world.action(), Some(Action::Pay), "the outcome is unknown: the same transaction goes again");
     // This holds whatever the service says it has received.
     world.observed.source = LegView::Stated(HtlcState::Absent);
@@ -87,7 +87,7 @@ fn what_was_signed_is_sent_again_and_nothing_else_is_signed() {
 #[test]
 fn a_payment_from_elsewhere_is_looked_for_and_given_up_at_last() {
     let mut world = World::new();
-    world.wrote([Event::Sending { what: Sendable::Funding }]);
+    world.wrote([Event::sending(Sendable::Funding)]);
     assert_eq!(world.decide(), (Status::Paying, None));
     world.observed.now = DEADLINE + 24 * 3_600 + 1;
     assert_eq!(world.action(), Some(Action::End(Outcome::Expired)));
@@ -103,11 +103,65 @@ fn what_the_driver_cannot_broadcast_is_handed_to_the_owner() {
     world.means.source_connected = false;
     let handed = Status::NeedsOwner { what: OwnerTask::BroadcastFunding };
     assert_eq!(world.decide(), (handed.clone(), Some(Action::HandOut(Sendable::Funding))), "written down before it is handed out");
-    world.wrote([Event::Sending { what: Sendable::Funding }]);
+    world.wrote([Event::sending(Sendable::Funding)]);
     assert_eq!(world.decide(), (handed, None));
     let mut world = World::funded();
     world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption)]);
     world.means.destination_connected = false;
     assert_eq!(world.decide(), (Status::NeedsOwner { what: OwnerTask::BroadcastRedemption }, None));
     assert_eq!(json!(world.status()), json!({"status": "needs_owner", "what": "broadcast_redemption"}));
+}
+
+/// A destination that is already used or old is not paid for.
+#[test]
+fn an_order_whose_destination_is_used_up_is_not_paid() {
+    let cases: [(HtlcState, Hold, Code); 3] = [
+        (redeemed(true), Hold::Redeemed, Code::RecordSecretKnown),
+        (refunded(), Hold::Refunded, Code::RecordRefunded),
+        (World::new().locked(1_000_000), Hold::NoTime { left: 0, needed: 6, unit: "blocks" }, Code::DestinationTimelockShort),
+    ];
+    for (state, hold, code) in cases {
+        for is_signed in [false, true] {
+            let mut world = World::new();
+            if is_signed {
+                world.wrote([signed(Purpose::Funding)]);
+            }
+            world.observed.destination = seen(state.clone(), false);
+            world.observed.release = Err(hold.clone());
+            let (status, action) = world.decide();
+            assert!(matches!(&status, Status::Refused { refusal } if refusal.code() == code), "{status:?}");
+            assert_eq!(action, None);
+        }
+    }
+    // One that the solver has just paid is.
+    let mut world = World::new();
+    world.observed.destination = seen(world.locked(3), false);
+    world.observed.release = Err(Hold::NotFinal { reached: "1 block deep".to_owned(), needed: "safe".to_owned() });
+    assert_eq!(world.action(), Some(Action::Sign));
+}
+
+/// A public secret without anything to redeem is no reason to call anybody.
+#[test]
+fn an_unpaid_order_whose_secret_is_public_is_refused_and_nobody_is_called() {
+    let mut world = World::new();
+    world.observed.public_secret = Some([1; 32]);
+    let (status, action) = world.decide();
+    assert!(matches!(&status, Status::Refused { refusal } if refusal.code() == Code::RecordSecretKnown), "{status:?}");
+    assert_eq!(action, None);
+    // What the solver has locked nevertheless is the owner's.
+    world.observed.destination = seen(world.locked(3), true);
+    assert_eq!(world.action(), Some(Action::Redeem { path: Path::Own, is_urgent: true }));
+}
+
+#[test]
+fn nothing_is_signed_or_sent_while_a_connected_chain_cannot_be_used() {
+    for is_signed in [false, true] {
+        let mut world = World::new();
+        if is_signed {
+            world.wrote([signed(Purpose::Funding)]);
+        }
+        assert_ne!(world.action(), None);
+        world.observed.heads = Err("its newest block is 2400 s old".to_owned());
+        assert_eq!(world.action(), None);
+    }
 }

@@ -57,7 +57,9 @@ impl World {
         let now = self.time();
         let mut chain = Evm::funded(terms);
         chain.chain_id = if leg == Leg::Source { 8453 } else { 42161 };
-        (chain.latest, chain.time) = (self.height(now), now);
+        (chain.latest, chain.time) = (self.height(now), now.saturating_add_signed(self.malice.head_offset));
+        // Arbitrum's headers show the height of Ethereum, far below its own.
+        chain.l1_number = (leg == Leg::Destination).then(|| START / 1_000 + now.saturating_sub(self.epoch) / 12);
         (chain.safe, chain.finalized) = (Some(self.height(now - FINAL)), Some(self.height(now - 2 * FINAL)));
         let funded = match leg {
             Leg::Source => order.funded_at.filter(|at| now >= at + BLOCK),
@@ -136,6 +138,9 @@ impl World {
                 return Answer::Error(RpcError::new(-32_000, "blockhash not found", None));
             }
         }
+        if self.malice.rejects_redemptions && sent.role == "redeem" {
+            return Answer::Error(RpcError::new(-32_000, "insufficient funds for gas * price + value", None));
+        }
         if !self.malice.fees_rise || sent.is_replacement {
             let mut orders = self.orders.lock().unwrap();
             let order = orders.get_mut(&sent.order).unwrap();
@@ -169,8 +174,10 @@ impl Chains for World {
         if self.roll(1_000) < self.faults {
             return vec![Answer::Failed(FailureKind::Status(503).into()); requests.len()];
         }
-        let is_paid = self.orders.lock().unwrap().values().any(|order| order.funded_at.is_some());
-        if self.malice.source_hangs && is_paid && chain == "base" {
+        if self.malice.nodes_are_slow {
+            tokio::time::sleep(Duration::from_secs(3)).await;
+        }
+        if self.malice.source_hangs && self.is_paid() && chain == "base" {
             std::future::pending::<()>().await;
         }
         let mut answers = self.answers(chain, requests);

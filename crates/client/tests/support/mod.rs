@@ -404,6 +404,9 @@ impl Service {
                 "solver_id": "solver", "estimated_time": 300, "slippage": 50, "fee": 30, "fixed_fee": "0"
             }])),
             ("POST", "/v2/orders") => Reply::json(200, self.fixture.response.to_string()),
+            ("GET", "/v2/orders") => Reply::ok(&json!({
+                "data": [self.fixture.at(*self.step.lock().unwrap())], "page": 1, "total_pages": 1, "total_items": 1, "per_page": 10
+            })),
             ("GET", path) if path == one => {
                 let mut step = self.step.lock().unwrap();
                 let now = *step;

@@ -27,7 +27,7 @@ pub const BLOCK: u64 = 4;
 pub const FINAL: u64 = 12;
 
 /// What goes wrong.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malice {
     /// The service says that the destination is funded, and nothing is on chain.
     pub only_says_funded: bool,
@@ -53,6 +53,42 @@ pub struct Malice {
     pub transactions_expire: bool,
     /// Redemptions and refunds are accepted but never mined, unless they replace one that was sent.
     pub fees_rise: bool,
+    /// From the payment on, the service accepts connections but never answers.
+    pub service_hangs: bool,
+    /// Every reply of a node takes three seconds.
+    pub nodes_are_slow: bool,
+    /// Every redemption is rejected.
+    pub rejects_redemptions: bool,
+    /// From the payment on, the record has an affiliate fee.
+    pub adds_a_fee: bool,
+    /// How far the newest blocks are ahead of the clock, in seconds; negative if they are old.
+    pub head_offset: i64,
+    /// The record's deadline, in seconds from the beginning.
+    pub deadline_in: Option<u64>,
+}
+
+impl Malice {
+    /// Everybody is honest.
+    pub const NONE: Self = Self {
+        only_says_funded: false,
+        keeps_the_secret: false,
+        changes_the_record: false,
+        refunds_at_the_last_moment: false,
+        never_pays: false,
+        pays_less: false,
+        loses_replies: false,
+        is_late: false,
+        owner_is_slow: false,
+        source_hangs: false,
+        transactions_expire: false,
+        fees_rise: false,
+        service_hangs: false,
+        nodes_are_slow: false,
+        rejects_redemptions: false,
+        adds_a_fee: false,
+        head_offset: 0,
+        deadline_in: None,
+    };
 }
 
 /// The state of one order on the chains and at the service. Times are those of the virtual clock.
@@ -91,6 +127,7 @@ pub struct World {
     pub died: tokio::sync::Notify,
     cannot_redeem: AtomicBool,
     pub attempts: AtomicU64,
+    requests: AtomicU64,
     /// Every secret that reached the service.
     pub leaked: Mutex<Vec<[u8; 32]>>,
     pub connected: bool,
@@ -112,6 +149,7 @@ impl World {
             died: tokio::sync::Notify::new(),
             cannot_redeem: AtomicBool::new(false),
             attempts: AtomicU64::new(0),
+            requests: AtomicU64::new(0),
             leaked: Mutex::default(),
             connected: true,
             registry: Arc::new(registry),
@@ -133,6 +171,16 @@ impl World {
         *dice ^= *dice >> 7;
         *dice ^= *dice << 17;
         *dice % below
+    }
+
+    /// Returns whether any order is paid.
+    pub fn is_paid(&self) -> bool {
+        self.orders.lock().unwrap().values().any(|order| order.funded_at.is_some())
+    }
+
+    /// Returns the number of requests that the service was sent.
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::SeqCst)
     }
 
     /// Sets whether the owner can redeem.
@@ -171,6 +219,9 @@ impl World {
         (fixture.order, fixture.response) = (swap(&fixture.order), swap(&fixture.response));
         if self.malice.is_late {
             fixture.order["deadline"] = json!(self.epoch - 60);
+        }
+        if let Some(seconds) = self.malice.deadline_in {
+            fixture.order["deadline"] = json!(self.epoch + seconds);
         }
         let terms = {
             let request = fixture.create();
@@ -260,6 +311,10 @@ impl World {
         if order.refunded_at.is_some_and(|at| now >= at + BLOCK) {
             set("source_swap", json!({"refund_tx_hash": format!("0x{}", "cc".repeat(32)), "refund_block_number": "1260"}));
         }
+        if self.malice.adds_a_fee && order.funded_at.is_some() {
+            record["affiliate_fees"] =
+                json!([{"asset": "arbitrum:usdc", "address": "0x75196C3fEa443e4f086cF9f30D51CF375704f166", "fee": 30}]);
+        }
         if self.malice.changes_the_record && order.funded_at.is_some() {
             record["affiliate_fees"] = json!([]);
             record["destination_swap"]["redeemer"] = json!("0x75196C3fEa443e4f086cF9f30D51CF375704f166");
@@ -325,6 +380,10 @@ pub type TestDriver = Driver<Arc<World>, Arc<World>, MemoryStore, Arc<World>>;
 impl Transport for World {
     async fn send(&self, request: &Request) -> Result<Response, TransportError> {
         self.operation().await;
+        self.requests.fetch_add(1, Ordering::SeqCst);
+        if self.malice.service_hangs && self.is_paid() {
+            std::future::pending::<()>().await;
+        }
         tokio::time::sleep(Duration::from_millis(20 + self.roll(200))).await;
         let fault = self.roll(1_000) < self.faults;
         let whole = |status, body: &str| Ok(Response::new(status, body));

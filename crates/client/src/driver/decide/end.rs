@@ -1,0 +1,147 @@
+//! The end of a swap: whether it has ended, and the redemption, once nothing may delay it.
+
+use countersign::{Hold, HtlcState, Leg};
+
+use super::super::journal::{Outcome, Path, Purpose, Sendable};
+use super::super::observe::RecordView;
+use super::{Action, Decision, Order, OwnerTask, Status, act, rest};
+
+impl Order<'_> {
+    /// Decides for an order that has ended on chain; `None` if it has not.
+    pub(super) fn ended(&self) -> Option<Decision> {
+        let ended = |outcome| Some(act(Status::Ended { outcome }, Action::End(outcome)));
+        if self.is_redeemed(Leg::Destination) && self.is_certain(Leg::Destination) {
+            return ended(Outcome::Complete);
+        }
+        // While the destination can still be redeemed with a secret that is out, nothing else ends the order.
+        if self.secret_is_out() && self.is_locked(Leg::Destination) && self.observed.destination.is_seen() {
+            return None;
+        }
+        if self.is_refunded(Leg::Source) && self.is_certain(Leg::Source) {
+            return ended(Outcome::Refunded);
+        }
+        let is_lost = self.is_redeemed(Leg::Source) && self.is_refunded(Leg::Destination);
+        if is_lost && self.is_certain(Leg::Source) && self.is_certain(Leg::Destination) {
+            return ended(Outcome::Lost);
+        }
+        None
+    }
+
+    /// Returns whether the solver has both: the source with the secret, and its own payment. A redemption of the source that only the
+    /// service states needs a secret that is out.
+    pub(super) fn is_stolen(&self) -> bool {
+        self.is_redeemed(Leg::Source) && self.is_refunded(Leg::Destination) && (self.observed.source.is_seen() || self.secret_is_out())
+    }
+
+    /// Returns whether the secret is out, and something is at stake: an order that was never paid is only redeemed if there is something
+    /// to redeem.
+    pub(super) fn can_redeem_now(&self) -> bool {
+        let is_at_stake = super::is_paid(self.kept, self.observed) || self.secret_has_left();
+        self.secret_is_out() && (is_at_stake || (self.is_locked(Leg::Destination) && self.observed.destination.is_seen()))
+    }
+
+    /// Decides for an order whose secret is out. No margin, record or refusal may delay the redemption.
+    pub(super) fn redeem_now(&self) -> Decision {
+        let is_followed = self.kept.secret_left().is_some() && !self.is_short_of_time();
+        let status = if is_followed { Status::Redeeming } else { Status::RedeemNow };
+        if self.is_refunded(Leg::Destination) && self.observed.destination.is_seen() {
+            return self.refund("the solver has taken the payment back");
+        }
+        // The solver can still redeem the source with the secret, so the owner must refund first.
+        if self.source_has_run_out() && !self.is_locked(Leg::Destination) && self.observed.destination.is_seen() {
+            return self.refund("the solver did not redeem in time");
+        }
+        if self.is_absent(Leg::Destination) && self.is_redeemed(Leg::Source) {
+            return rest(Status::Lost);
+        }
+        if self.kept.own_secret().is_none() && self.observed.public_secret.is_none() {
+            return self.refund_if_overdue(rest(status));
+        }
+        if self.is_redeemed(Leg::Destination) && self.observed.destination.is_seen() {
+            // The redemption is on chain, but not final yet.
+            return rest(Status::Redeeming);
+        }
+        // A secret that is public, or that the relayer has already, may be sent to the relayer freely.
+        let is_known = self.is_public() || self.kept.secret_left() == Some(Path::Relayer);
+        let decision = self.redeem_by(status, true, is_known);
+        // Once the source's timelock is over, either may succeed and neither may wait for the other, so they take turns.
+        if self.source_has_run_out() && (decision.action.is_none() || self.is_refunds_turn()) {
+            let refund = self.refund("the redemption is under way, and the source's timelock has passed");
+            return if refund.action.is_some() || decision.action.is_none() { refund } else { decision };
+        }
+        self.refund_if_overdue(decision)
+    }
+
+    /// Returns whether at least half of the destination's timelock has elapsed, or less than the margin of its chain is left.
+    const fn is_short_of_time(&self) -> bool {
+        let is_half_over = match self.observed.destination.state() {
+            Some(HtlcState::Locked(locked)) => locked.left() <= locked.timelock / 2,
+            _ => false,
+        };
+        is_half_over || matches!(self.observed.release, Err(Hold::NoTime { .. }))
+    }
+
+    /// Chooses who redeems: the owner if possible, the relayer only where that is allowed.
+    fn redeem_by(&self, status: Status, is_urgent: bool, is_known: bool) -> Decision {
+        let names_own_key = self.kept.swap.request().destination.delegate.is_some();
+        let is_signed = self.kept.signed(Purpose::Redemption).is_some();
+        if self.means.owner_redeems || is_signed {
+            if is_signed && !self.means.destination_connected {
+                return rest(Status::NeedsOwner { what: OwnerTask::BroadcastRedemption });
+            }
+            if !self.is_due(Sendable::Redemption) {
+                return rest(status);
+            }
+            return act(status, Action::Redeem { path: Path::Own, is_urgent });
+        }
+        // If the request names the owner's own redeem key, the relayer cannot redeem and would only learn the secret.
+        if (is_known || (self.means.relayer_allowed && self.observed.release.is_ok())) && !names_own_key {
+            if !self.is_due(Sendable::Secret) {
+                return rest(status);
+            }
+            // The chain is checked again before the secret is sent, unless the relayer can know it already.
+            return act(status, Action::Redeem { path: Path::Relayer, is_urgent: is_known });
+        }
+        rest(Status::NeedsOwner { what: OwnerTask::Redeem })
+    }
+
+    /// Decides for an order that is paid, and whose secret is still here.
+    pub(super) fn paid(&self) -> Decision {
+        self.refund_if_overdue(self.paid_in_time())
+    }
+
+    fn paid_in_time(&self) -> Decision {
+        if let RecordView::Refused(refusal) = &self.observed.record {
+            if self.source_has_run_out() {
+                return self.refund(&refusal.to_string());
+            }
+            return rest(Status::Refused { refusal: refusal.clone() });
+        }
+        if self.source_has_run_out() {
+            return self.refund("the solver did not pay in time");
+        }
+        if self.is_refunded(Leg::Destination) {
+            return self.refund("the solver has taken the payment back");
+        }
+        // A payment that may have been sent is sent again until it is seen on chain. It is always the same transaction.
+        if !self.is_locked(Leg::Source) && !self.is_refunded(Leg::Source) && !self.is_locked(Leg::Destination) {
+            return self.pay_again();
+        }
+        if self.is_refunded(Leg::Source) {
+            return rest(Status::Refunding);
+        }
+        if self.kept.own_secret().is_none() {
+            let what = if self.kept.swap.request().secret_hash.is_some() {
+                "the secret is not stored here"
+            } else {
+                "the service holds the secret"
+            };
+            return rest(Status::Waiting { reason: what.to_owned(), code: "no_secret" });
+        }
+        match &self.observed.release {
+            Ok(_) => self.redeem_by(Status::Redeeming, false, false),
+            Err(hold) if hold.may_end() || *hold == Hold::Redeemed => rest(Status::Waiting { reason: hold.to_string(), code: hold.code() }),
+            Err(hold) => rest(Status::AwaitingRefund { reason: hold.to_string() }),
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Decides what to do next, as a pure function of the stored order and the observation: no I/O, no clock, no key.
+//!
+//! Each rule prevents a swap from being lost; `tests/decide` has a test for each.
+
+mod end;
+mod pay;
+mod refund;
+
+use std::time::Duration;
+
+use countersign::{HtlcState, Leg, Refusal};
+use countersign_transport::Chains;
+use serde::Serialize;
+
+use super::journal::{Outcome, Path, Sendable};
+use super::kept::KeptOrder;
+use super::observe::{LegView, Observed};
+use super::parties::Owner;
+
+/// What the driver does next, and the status that it reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Decision {
+    /// The status of the order.
+    pub status: Status,
+    /// What to do now; `None` to observe again later.
+    pub action: Option<Action>,
+}
+
+/// The status of a driven order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Status {
+    /// Nothing was signed. The order waits for the owner.
+    Unsigned,
+    /// Nothing was signed here and the deadline has passed, so the driver no longer pays. A payment from another wallet may still be on
+    /// its way.
+    Expired,
+    /// The payment is signed, and not known to be on chain.
+    Paying,
+    /// The owner has to do something that the driver cannot do.
+    NeedsOwner {
+        /// The task.
+        what: OwnerTask,
+    },
+    /// The order is paid, and waits until the secret may be released.
+    Waiting {
+        /// What it waits for, for display.
+        reason: String,
+        /// The stable code of the reason.
+        code: &'static str,
+    },
+    /// The secret was released, or is about to be. The redemption is followed until it is final.
+    Redeeming,
+    /// The secret is public, or was released and time is running out: redeem at once.
+    RedeemNow,
+    /// The swap cannot complete. The owner can refund once the timelock has expired.
+    AwaitingRefund {
+        /// Why it cannot complete, for display.
+        reason: String,
+    },
+    /// The refund is under way.
+    Refunding,
+    /// The record was refused. The secret is not released, and the driver follows what is on chain.
+    Refused {
+        /// Why it was refused.
+        refusal: Refusal,
+    },
+    /// The source is redeemed, and the owner was not paid: the funds are probably lost.
+    Lost,
+    /// The swap ended.
+    Ended {
+        /// How it ended.
+        outcome: Outcome,
+    },
+}
+
+/// What only the owner can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum OwnerTask {
+    /// Provide the secret whose hash the order contains. Without it, nothing is paid.
+    Secret,
+    /// Broadcast the signed funding.
+    BroadcastFunding,
+    /// Redeem, because nobody else can or may.
+    Redeem,
+    /// Broadcast the signed redemption.
+    BroadcastRedemption,
+    /// Sign or broadcast the refund.
+    Refund,
+}
+
+/// An action of the driver.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Action {
+    /// Verify once more, and ask the owner to sign the funding.
+    Sign,
+    /// Send the signed funding.
+    Pay,
+    /// Record that the owner was given something to broadcast. From then on, it may be on chain.
+    HandOut(Sendable),
+    /// Redeem the destination. This releases the secret.
+    Redeem {
+        /// How the secret is released.
+        path: Path,
+        /// Whether the secret is out already, so that nothing may delay the redemption.
+        is_urgent: bool,
+    },
+    /// Refund the source.
+    Refund,
+    /// Record how the swap ended.
+    End(Outcome),
+}
+
+/// What the driver can do for an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Means {
+    /// Whether the owner can redeem on the destination chain.
+    pub owner_redeems: bool,
+    /// Whether transactions can be broadcast on the source chain.
+    pub source_connected: bool,
+    /// Whether transactions can be broadcast on the destination chain.
+    pub destination_connected: bool,
+    /// Whether the service's relayer may get the secret.
+    pub relayer_allowed: bool,
+    /// Whether the owner pays although somebody else holds the secret.
+    pub secret_is_elsewhere: bool,
+}
+
+impl Means {
+    /// Returns what a connected owner can do. What the caller allows is added to it.
+    pub(super) fn new(kept: &KeptOrder, owner: &impl Owner, chains: &impl Chains) -> Self {
+        let request = kept.swap.request();
+        let (source, destination) = (request.source.asset.chain(), request.destination.asset.chain());
+        Self {
+            owner_redeems: owner.can_redeem(destination),
+            source_connected: chains.has(source),
+            destination_connected: chains.has(destination),
+            ..Self::default()
+        }
+    }
+}
+
+/// The shortest and the longest wait before something is sent again.
+const AGAIN: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
+/// The longest wait before the owner's redemption is sent again: margins are minutes, and some transactions expire in one.
+const REDEEM_AGAIN: Duration = Duration::from_secs(20);
+
+/// Decides what to do next with an order. A pure function: the same input always gives the same decision.
+#[must_use]
+pub fn decide(kept: &KeptOrder, observed: &Observed, means: Means) -> Decision {
+    let order = Order { kept, observed, means };
+    if let Some(outcome) = kept.outcome() {
+        return rest(Status::Ended { outcome });
+    }
+    // What is on chain takes precedence over all statements.
+    if let Some(decision) = order.ended() {
+        return decision;
+    }
+    let decision = if order.can_redeem_now() {
+        order.redeem_now()
+    } else if is_paid(kept, observed) {
+        order.paid()
+    } else {
+        order.unpaid()
+    };
+    // A statement of the service can raise the alarm, but does not change the action.
+    if order.is_stolen() { Decision { status: Status::Lost, ..decision } } else { decision }
+}
+
+/// Decides whether to refund an order now, because the owner asked for it. It never pays and never releases the secret.
+#[must_use]
+pub fn decide_refund(kept: &KeptOrder, observed: &Observed, means: Means) -> Decision {
+    let order = Order { kept, observed, means };
+    let usual = decide(kept, observed, means);
+    if kept.outcome().is_some() || matches!(usual.action, Some(Action::End(_))) {
+        return usual;
+    }
+    // A source that the chain shows as ended cannot be refunded. What the service states does not count.
+    let has_ended = order.observed.source.is_seen() && (order.is_redeemed(Leg::Source) || order.is_refunded(Leg::Source));
+    if !has_ended && (order.source_has_run_out() || order.is_refund_overdue()) {
+        return order.refund_at_once();
+    }
+    Decision { action: None, ..usual }
+}
+
+/// Returns whether the owner's funds are on chain, or may be. A payment that was about to be sent may have arrived, even if the service
+/// states that it has not.
+#[must_use]
+pub fn is_paid(kept: &KeptOrder, observed: &Observed) -> bool {
+    let is_there = matches!(observed.source.state(), Some(HtlcState::Locked(_) | HtlcState::Redeemed { .. } | HtlcState::Refunded { .. }));
+    kept.may_be_paid() || is_there
+}
+
+const fn rest(status: Status) -> Decision {
+    Decision { status, action: None }
+}
+
+const fn act(status: Status, action: Action) -> Decision {
+    Decision { status, action: Some(action) }
+}
+
+struct Order<'o> {
+    kept: &'o KeptOrder,
+    observed: &'o Observed,
+    means: Means,
+}
+
+impl Order<'_> {
+    const fn leg(&self, leg: Leg) -> &LegView {
+        match leg {
+            Leg::Source => &self.observed.source,
+            _ => &self.observed.destination,
+        }
+    }
+
+    fn is_redeemed(&self, leg: Leg) -> bool {
+        matches!(self.leg(leg).state(), Some(HtlcState::Redeemed { .. }))
+    }
+
+    fn is_refunded(&self, leg: Leg) -> bool {
+        matches!(self.leg(leg).state(), Some(HtlcState::Refunded { .. }))
+    }
+
+    fn is_locked(&self, leg: Leg) -> bool {
+        matches!(self.leg(leg).state(), Some(HtlcState::Locked(_)))
+    }
+
+    /// Returns whether the chain itself shows that an HTLC is not funded.
+    fn is_absent(&self, leg: Leg) -> bool {
+        matches!(self.leg(leg), LegView::Seen { state: HtlcState::Absent, .. })
+    }
+
+    /// Returns whether the state of a leg is in a final block, read from the chain itself. A statement of the service never ends an
+    /// order, even where the caller trusts the service.
+    const fn is_certain(&self, leg: Leg) -> bool {
+        self.leg(leg).is_final()
+    }
+
+    /// Returns whether the secret may have left this machine.
+    fn secret_has_left(&self) -> bool {
+        secret_has_left(self.kept)
+    }
+
+    /// Returns whether the secret may have left this machine, or is public.
+    fn secret_is_out(&self) -> bool {
+        self.secret_has_left() || self.is_public()
+    }
+
+    /// Returns whether the secret is public: it was observed, or the source chain shows that it was used. A redemption that only the
+    /// service states does not count, because the service could state one to get the secret released.
+    fn is_public(&self) -> bool {
+        let is_used = self.is_redeemed(Leg::Source) && self.observed.source.is_seen();
+        self.observed.public_secret.is_some() || is_used
+    }
+
+    /// Returns whether something may be sent (again). Each attempt waits longer than the previous one.
+    fn is_due(&self, what: Sendable) -> bool {
+        let (attempts, last) = self.kept.attempts(what);
+        let Some(again) = attempts.checked_sub(1) else { return true };
+        let most = if what == Sendable::Redemption { REDEEM_AGAIN } else { AGAIN.1 };
+        let wait = AGAIN.0.as_secs().saturating_mul(1_u64.checked_shl(again).unwrap_or(u64::MAX)).min(most.as_secs());
+        // A clock that was set back must not stop a redemption.
+        self.observed.now < last || self.observed.now >= last.saturating_add(wait)
+    }
+}
+
+/// Returns whether the secret may have left this machine.
+pub(super) fn secret_has_left(kept: &KeptOrder) -> bool {
+    match kept.secret_left() {
+        // A signed redemption that was neither sent nor handed out exists only on this machine.
+        Some(Path::Own) => kept.may_be_sent(Sendable::Redemption),
+        Some(Path::Relayer) => true,
+        None => false,
+    }
+}

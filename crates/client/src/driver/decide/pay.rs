@@ -1,0 +1,105 @@
+//! The payment: whether the order may still be paid, and sending what was signed.
+
+use countersign::{Code, Hold, HtlcState, Leg, Refusal};
+
+use super::super::journal::{Outcome, Purpose, Sendable};
+use super::super::observe::{LegView, RecordView};
+use super::{Action, Decision, Order, OwnerTask, Status, act, rest};
+
+/// How long after the deadline a payment from another wallet is still expected, in seconds.
+const GIVEN_UP_AFTER: u64 = 24 * 3_600;
+
+impl Order<'_> {
+    /// Decides for an order that is not paid.
+    pub(super) fn unpaid(&self) -> Decision {
+        let is_signed = self.kept.signed(Purpose::Funding).is_some();
+        let waits = || rest(if is_signed { Status::Paying } else { Status::Unsigned });
+        match &self.observed.record {
+            RecordView::Refused(refusal) => return rest(Status::Refused { refusal: refusal.clone() }),
+            // An old record is not enough to pay.
+            RecordView::Unknown(_) | RecordView::NotAsked => return waits(),
+            RecordView::Verified(_) => {}
+        }
+        if self.is_too_late() {
+            return self.expired(is_signed);
+        }
+        let request = self.kept.swap.request();
+        if request.secret_hash.is_some() && self.kept.own_secret().is_none() && !self.means.secret_is_elsewhere {
+            return rest(Status::NeedsOwner { what: OwnerTask::Secret });
+        }
+        if let Err(refusal) = self.check_destination() {
+            return rest(Status::Refused { refusal });
+        }
+        // With endpoints that cannot be used now, the swap could not be finished.
+        if self.observed.heads.is_err() {
+            return waits();
+        }
+        if !is_signed {
+            return act(Status::Unsigned, Action::Sign);
+        }
+        self.pay()
+    }
+
+    /// Requires that the destination is still to be paid, or has just been. With a secret that is public, or a payment that is old, the
+    /// solver could take both.
+    fn check_destination(&self) -> Result<(), Refusal> {
+        let refuse = |code, why: &str| Err(Refusal::new(code, "/order/destination_swap").with_reason(why.to_owned()));
+        if self.is_public() || self.is_redeemed(Leg::Destination) {
+            return refuse(Code::RecordSecretKnown, "the secret was already used on chain");
+        }
+        let LegView::Seen { state, .. } = &self.observed.destination else { return Ok(()) };
+        match (state, &self.observed.release) {
+            (HtlcState::Refunded { .. }, _) => refuse(Code::RecordRefunded, "the solver has already taken its payment back"),
+            (HtlcState::Locked(_), Err(hold @ (Hold::NoTime { .. } | Hold::Differs(_)))) => {
+                refuse(Code::DestinationTimelockShort, &hold.to_string())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Decides for an order that is too late to pay. It ends only if nothing can have been paid; a statement of the service that it has
+    /// received nothing is not enough.
+    fn expired(&self, is_signed: bool) -> Decision {
+        // A signed payment that was neither sent nor handed out exists only on this machine.
+        let payment = if self.kept.is_gasless() { Sendable::Gasless } else { Sendable::Funding };
+        let is_held = is_signed && !self.kept.may_be_sent(payment);
+        if is_held || !is_signed && (self.is_absent(Leg::Source) || self.is_late_by(GIVEN_UP_AFTER)) {
+            let outcome = Outcome::Expired;
+            return act(Status::Ended { outcome }, Action::End(outcome));
+        }
+        rest(if is_signed { Status::Paying } else { Status::Expired })
+    }
+
+    /// Decides for a payment that may have been sent and is not on chain.
+    pub(super) fn pay_again(&self) -> Decision {
+        if self.is_absent(Leg::Source) && self.is_late_by(GIVEN_UP_AFTER) && self.kept.signed(Purpose::Funding).is_none() {
+            return act(Status::Ended { outcome: Outcome::Expired }, Action::End(Outcome::Expired));
+        }
+        // A payment after the deadline would only lock the funds, so it is not sent again.
+        if self.is_too_late() { rest(Status::Paying) } else { self.pay() }
+    }
+
+    /// Returns whether a payment would not be confirmed before the deadline. Without a known deadline it is always too late.
+    fn is_too_late(&self) -> bool {
+        let left = self.observed.deadline.map_or(0, |deadline| deadline.saturating_sub(self.observed.now));
+        left <= self.observed.confirmation_time
+    }
+
+    fn is_late_by(&self, seconds: u64) -> bool {
+        self.observed.deadline.is_some_and(|deadline| self.observed.now > deadline.saturating_add(seconds))
+    }
+
+    /// Sends the signed payment: always the same one, never a new one.
+    fn pay(&self) -> Decision {
+        let Some((transactions, gasless)) = self.kept.signed(Purpose::Funding) else { return rest(Status::Paying) };
+        let broadcasts = !transactions.is_empty() && !self.kept.was_sent(Sendable::Funding);
+        if broadcasts && !self.means.source_connected {
+            let status = Status::NeedsOwner { what: OwnerTask::BroadcastFunding };
+            let is_handed_out = self.kept.may_be_sent(Sendable::Funding);
+            return if is_handed_out { rest(status) } else { act(status, Action::HandOut(Sendable::Funding)) };
+        }
+        let next = if broadcasts { Sendable::Funding } else { Sendable::Gasless };
+        let is_done = !broadcasts && (gasless.is_none() || self.kept.was_sent(Sendable::Gasless));
+        if is_done || !self.is_due(next) { rest(Status::Paying) } else { act(Status::Paying, Action::Pay) }
+    }
+}

@@ -1,0 +1,70 @@
+//! The refund of the source.
+
+use countersign::{Family, HtlcState, Leg};
+
+use super::super::journal::{Purpose, Sendable};
+use super::{Action, Decision, Order, OwnerTask, Status, act, rest};
+
+impl Order<'_> {
+    /// Returns whether the source's timelock has expired, by the chain's own count. All endpoints that agree must have seen it, so that
+    /// one endpoint with an invented height cannot turn a release into a refund.
+    pub(super) fn source_has_run_out(&self) -> bool {
+        match self.observed.source.state() {
+            Some(HtlcState::Locked(locked)) => locked.has_run_out() || (!self.observed.source.is_seen() && locked.left() == 0),
+            _ => false,
+        }
+    }
+
+    /// Returns whether the source's timelock is over by time, with a margin, while the source's chain cannot be read. A refund can only pay
+    /// the owner, and a chain refuses one that is too early, so it is tried.
+    pub(super) fn is_refund_overdue(&self) -> bool {
+        let is_unreadable =
+            self.means.source_connected && self.observed.source.state().is_none_or(|state| matches!(state, HtlcState::Unclear(_)));
+        is_unreadable && self.observed.refund_from.is_some_and(|from| self.observed.now >= from)
+    }
+
+    /// Refunds an order for which there is nothing else to do, if that is overdue.
+    pub(super) fn refund_if_overdue(&self, otherwise: Decision) -> Decision {
+        if otherwise.action.is_none() && self.is_refund_overdue() && !self.is_redeemed(Leg::Destination) {
+            return self.refund_when_due();
+        }
+        otherwise
+    }
+
+    /// Refunds the source once that is possible.
+    pub(super) fn refund(&self, reason: &str) -> Decision {
+        if self.source_has_run_out() || self.is_refund_overdue() {
+            return self.refund_when_due();
+        }
+        rest(Status::AwaitingRefund { reason: reason.to_owned() })
+    }
+
+    /// Returns whether the refund was tried less recently than the redemption.
+    pub(super) fn is_refunds_turn(&self) -> bool {
+        let last = |what| self.kept.attempts(what).1;
+        last(Sendable::Refund).max(last(Sendable::RefundRequest)) <= last(Sendable::Redemption).max(last(Sendable::Secret))
+    }
+
+    fn refund_when_due(&self) -> Decision {
+        if self.is_due(Sendable::Refund) && self.is_due(Sendable::RefundRequest) { self.refund_at_once() } else { rest(self.refunding()) }
+    }
+
+    /// Refunds the source, whenever it was last tried.
+    pub(super) fn refund_at_once(&self) -> Decision {
+        match self.refunding() {
+            Status::Refunding => act(Status::Refunding, Action::Refund),
+            needs_owner => rest(needs_owner),
+        }
+    }
+
+    /// Returns the status of a refund that is possible: under way, or only the owner's own key can do it.
+    fn refunding(&self) -> Status {
+        let is_signed = self.kept.signed(Purpose::Refund).is_some();
+        // On Bitcoin-like chains the relayer cannot refund what only the owner's key can spend.
+        let is_owners = self.kept.swap.request().source.delegate.is_some() && self.observed.source_family == Some(Family::Bitcoin);
+        if !self.means.source_connected && (is_signed || is_owners) {
+            return Status::NeedsOwner { what: OwnerTask::Refund };
+        }
+        Status::Refunding
+    }
+}

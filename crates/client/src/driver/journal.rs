@@ -1,0 +1,409 @@
+//! The journal of an order: what was done or about to be done, in order.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::kept::KeptOrder;
+
+/// The number of lines from which a journal is folded before more is written to it. A step writes a few.
+const MAX_LINES: usize = 64;
+/// The number of signatures for one purpose that are kept: the newest one, and the one that it replaced.
+const KEPT_SIGNATURES: usize = 2;
+
+/// One line of the journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::exhaustive_structs, reason = "a line of a file whose form is documented")]
+pub struct Entry {
+    /// The time of writing, in Unix seconds by the caller's clock.
+    pub at: u64,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// Something that was done or is about to be done. An event that moves money or a secret is written before it happens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Event {
+    /// The owner signed. From then on these transactions are sent, unless a later entry replaces them. A funding is never replaced.
+    Signed {
+        /// What the transactions do.
+        purpose: Purpose,
+        /// The transactions, in the order in which they are broadcast.
+        transactions: Vec<KeptTransaction>,
+        /// The gasless submission that the service gets in place of a funding transaction; `None` without one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        gasless: Option<String>,
+    },
+    /// Something is about to be sent.
+    Sending {
+        /// What is sent.
+        what: Sendable,
+        /// The number of attempts that this line stands for: 1, or more where older lines were folded into it.
+        #[serde(default = "once", skip_serializing_if = "is_once")]
+        times: u32,
+    },
+    /// It was sent, and accepted.
+    Sent {
+        /// What is sent.
+        what: Sendable,
+    },
+    /// It was refused, or it is unknown whether it arrived.
+    NotSent {
+        /// What is sent.
+        what: Sendable,
+        /// Why, for display.
+        error: String,
+        /// Whether the chain rejected it as invalid. It is dead then, unless it was accepted before.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_rejected: bool,
+    },
+    /// The owner reports that a transaction is on chain already.
+    OnChain {
+        /// What is sent.
+        what: Sendable,
+    },
+    /// The secret is about to be released. From then on the redemption is urgent.
+    SecretLeaving {
+        /// How it is released.
+        path: Path,
+    },
+    /// The swap ended.
+    Ended {
+        /// How it ended.
+        outcome: Outcome,
+    },
+}
+
+/// The purpose of signed transactions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Purpose {
+    /// Locks the owner's funds on the source chain.
+    Funding,
+    /// Redeems on the destination chain with the secret.
+    Redemption,
+    /// Refunds the owner on the source chain.
+    Refund,
+}
+
+/// Something that is sent to a chain or to the service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Sendable {
+    /// The gasless funding, sent to the service.
+    Gasless,
+    /// The funding transactions that the owner broadcasts; with a gasless funding, only its approvals.
+    Funding,
+    /// The redemption that the owner broadcasts.
+    Redemption,
+    /// The secret, sent to the service's relayer.
+    Secret,
+    /// The refund that the owner broadcasts.
+    Refund,
+    /// The request to the service's relayer to refund.
+    RefundRequest,
+}
+
+/// How the secret is released.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Path {
+    /// In a redemption that the owner broadcasts. Nobody learns the secret before the transaction is broadcast.
+    Own,
+    /// By sending it to the service's relayer, which redeems for the owner.
+    Relayer,
+}
+
+/// How a swap ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The owner has received the destination funds.
+    Complete,
+    /// The owner has the source funds back.
+    Refunded,
+    /// Nothing was paid, and nothing will be.
+    Expired,
+    /// The source was redeemed and the destination refunded: the funds are gone.
+    Lost,
+}
+
+const fn once() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_once(times: &u32) -> bool {
+    *times == 1
+}
+
+impl Event {
+    /// Creates the intent to send something.
+    #[must_use]
+    pub const fn sending(what: Sendable) -> Self {
+        Self::Sending { what, times: 1 }
+    }
+}
+
+/// A stored signed transaction, which can be sent again without being signed again.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::exhaustive_structs, reason = "a member of a file whose form is documented")]
+pub struct KeptTransaction {
+    /// Name of the chain.
+    pub chain: String,
+    /// What it does, by its stable name: `approval`, `initiate`, `redeem`, `refund`.
+    pub role: String,
+    /// The transaction id, as explorers write it.
+    pub id: String,
+    /// The form that nodes accept: the bytes in hex, or on Starknet the transaction as JSON.
+    pub payload: String,
+    /// The outputs that it spends on Bitcoin-like chains; empty on other chains.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<String>,
+}
+
+impl fmt::Debug for KeptTransaction {
+    /// Leaves out the payload, because that of a redemption contains the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeptTransaction({} {} on {})", self.role, self.id, self.chain)
+    }
+}
+
+impl KeptOrder {
+    /// Returns the most recently signed transactions for a purpose, with the gasless funding if there is one; `None` if nothing was
+    /// signed. A funding is signed once. A redemption or a refund is signed again if the chain rejected it, or to raise its fee.
+    #[must_use]
+    pub fn signed(&self, wanted: Purpose) -> Option<(&[KeptTransaction], Option<&str>)> {
+        self.journal.iter().rev().find_map(|entry| match &entry.event {
+            Event::Signed { purpose, transactions, gasless } if *purpose == wanted => Some((transactions.as_slice(), gasless.as_deref())),
+            _ => None,
+        })
+    }
+
+    /// Returns when the transactions for a purpose were last signed, in Unix seconds; `None` if never.
+    #[must_use]
+    pub fn signed_at(&self, wanted: Purpose) -> Option<u64> {
+        let is_signed = |entry: &&Entry| matches!(&entry.event, Event::Signed { purpose, .. } if *purpose == wanted);
+        self.journal.iter().rev().find(is_signed).map(|entry| entry.at)
+    }
+
+    /// Returns whether the transaction with this id was signed for a purpose, even if another one replaced it later.
+    #[must_use]
+    pub fn has_signed(&self, wanted: Purpose, id: &str) -> bool {
+        self.has(|event| match event {
+            Event::Signed { purpose, transactions, .. } => {
+                *purpose == wanted && transactions.iter().any(|transaction| transaction.id.eq_ignore_ascii_case(id))
+            }
+            _ => false,
+        })
+    }
+
+    /// Returns whether the order is paid by a gasless message to the service. The owner then broadcasts only approvals.
+    #[must_use]
+    pub fn is_gasless(&self) -> bool {
+        self.signed(Purpose::Funding).is_some_and(|(_, gasless)| gasless.is_some())
+    }
+
+    /// Returns whether the payment may have been sent. An approval for a gasless payment does not count.
+    #[must_use]
+    pub fn may_be_paid(&self) -> bool {
+        self.may_be_sent(Sendable::Gasless) || (!self.is_gasless() && self.may_be_sent(Sendable::Funding))
+    }
+
+    /// Returns whether something was sent and accepted, or is on chain.
+    #[must_use]
+    pub fn was_sent(&self, wanted: Sendable) -> bool {
+        self.has(|event| matches!(event, Event::Sent { what } | Event::OnChain { what } if *what == wanted))
+    }
+
+    /// Returns whether something may have been sent: its intent was written, whatever the outcome.
+    #[must_use]
+    pub fn may_be_sent(&self, wanted: Sendable) -> bool {
+        self.was_sent(wanted) || self.has(|event| matches!(event, Event::Sending { what, .. } if *what == wanted))
+    }
+
+    /// Returns how the secret was released, or may have been; `None` if it was not.
+    #[must_use]
+    pub fn secret_left(&self) -> Option<Path> {
+        self.journal.iter().rev().find_map(|entry| match entry.event {
+            Event::SecretLeaving { path } => Some(path),
+            _ => None,
+        })
+    }
+
+    /// Returns how the swap ended; `None` if it has not.
+    #[must_use]
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.journal.iter().rev().find_map(|entry| match entry.event {
+            Event::Ended { outcome } => Some(outcome),
+            _ => None,
+        })
+    }
+
+    /// Returns the number of attempts to send something, and the time of the last one in Unix seconds (0 without an attempt).
+    #[must_use]
+    pub fn attempts(&self, wanted: Sendable) -> (u32, u64) {
+        self.journal.iter().fold((0, 0), |(count, last), entry| match entry.event {
+            Event::Sending { what, times } if what == wanted => (u32::saturating_add(count, times), entry.at),
+            _ => (count, last),
+        })
+    }
+
+    fn has(&self, is: impl Fn(&Event) -> bool) -> bool {
+        self.journal.iter().any(|entry| is(&entry.event))
+    }
+}
+
+/// Returns a shorter journal that answers every question as the given one does; `None` while it is short enough.
+///
+/// Repeated attempts become one line, which counts them. Of replies, reports and ends, the newest of each kind stay, and of signatures
+/// the newest two for each purpose. So the length is bounded, whatever is tried again and however often.
+#[must_use]
+pub(super) fn folded(journal: &[Entry]) -> Option<Vec<Entry>> {
+    let signatures =
+        |wanted: Purpose| journal.iter().filter(|entry| matches!(entry.event, Event::Signed { purpose, .. } if purpose == wanted)).count();
+    let is_long =
+        journal.len() > MAX_LINES || [Purpose::Redemption, Purpose::Refund].into_iter().any(|one| signatures(one) > KEPT_SIGNATURES);
+    if !is_long {
+        return None;
+    }
+    let mut attempts: HashMap<Sendable, u32> = HashMap::new();
+    for entry in journal {
+        if let Event::Sending { what, times } = entry.event {
+            let count = attempts.entry(what).or_default();
+            *count = count.saturating_add(times);
+        }
+    }
+    // From the newest to the oldest: what a newer line says already is left out.
+    let mut seen: HashMap<Kind, usize> = HashMap::new();
+    let mut kept = Vec::new();
+    for entry in journal.iter().rev() {
+        let kind = Kind::of(&entry.event);
+        let most = if matches!(kind, Kind::Signed(_)) { KEPT_SIGNATURES } else { 1 };
+        let count = seen.entry(kind).or_default();
+        *count = count.saturating_add(1);
+        if *count > most {
+            continue;
+        }
+        let mut entry = entry.clone();
+        if let Event::Sending { what, times } = &mut entry.event {
+            *times = attempts.get(what).copied().unwrap_or(*times);
+        }
+        kept.push(entry);
+    }
+    kept.reverse();
+    Some(kept)
+}
+
+/// Lines of the same kind say the same, except when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Signed(Purpose),
+    Sending(Sendable),
+    Sent(Sendable),
+    NotSent(Sendable),
+    OnChain(Sendable),
+    SecretLeaving(Path),
+    Ended,
+}
+
+impl Kind {
+    const fn of(event: &Event) -> Self {
+        match event {
+            Event::Signed { purpose, .. } => Self::Signed(*purpose),
+            Event::Sending { what, .. } => Self::Sending(*what),
+            Event::Sent { what } => Self::Sent(*what),
+            Event::NotSent { what, .. } => Self::NotSent(*what),
+            Event::OnChain { what } => Self::OnChain(*what),
+            Event::SecretLeaving { path } => Self::SecretLeaving(*path),
+            Event::Ended { .. } => Self::Ended,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use countersign::{CreateOrder, RequestedLeg, U256};
+
+    use super::*;
+    use crate::stored::StoredSwap;
+
+    const WHATS: [Sendable; 6] =
+        [Sendable::Gasless, Sendable::Funding, Sendable::Redemption, Sendable::Secret, Sendable::Refund, Sendable::RefundRequest];
+    const PURPOSES: [Purpose; 3] = [Purpose::Funding, Purpose::Redemption, Purpose::Refund];
+
+    fn kept(journal: Vec<Entry>) -> KeptOrder {
+        let leg = |asset: &str| RequestedLeg::new(asset.parse().unwrap(), "0x70997970c51812dc3a010c7d01b50e0d17dc79c8", U256::from(5));
+        let request = CreateOrder::new(leg("ethereum:usdc"), leg("base:usdc"));
+        let response = format!(r#"{{"status":"Ok","result":{{"order_id":"{}"}}}}"#, "ab".repeat(32));
+        KeptOrder { journal, ..KeptOrder::new(StoredSwap::new(request, response).unwrap(), None) }
+    }
+
+    fn signed(purpose: Purpose, at: u64) -> Event {
+        let transaction = KeptTransaction {
+            chain: "base".to_owned(),
+            role: String::new(),
+            id: at.to_string(),
+            payload: String::new(),
+            inputs: Vec::new(),
+        };
+        Event::Signed { purpose, transactions: vec![transaction], gasless: (purpose == Purpose::Funding).then(|| "0x".to_owned()) }
+    }
+
+    /// Everything that is asked of a journal.
+    fn answers(kept: &KeptOrder) -> String {
+        let whats = WHATS.map(|what| (kept.was_sent(what), kept.may_be_sent(what), kept.attempts(what)));
+        let signed = PURPOSES.map(|purpose| (format!("{:?}", kept.signed(purpose)), kept.signed_at(purpose)));
+        format!("{whats:?} {signed:?} {:?} {:?} {} {}", kept.secret_left(), kept.outcome(), kept.is_gasless(), kept.may_be_paid())
+    }
+
+    /// Lines in a pseudorandom order, folded again and again while more are written.
+    #[test]
+    fn a_folded_journal_answers_as_the_long_one_does() {
+        let (mut long, mut short) = (Vec::new(), Vec::new());
+        let mut dice = 7_u64;
+        for at in 0..5_000 {
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let roll = usize::try_from(dice >> 33).unwrap();
+            let what = *WHATS.get(roll / 8 % 6).unwrap();
+            let event = match roll % 8 {
+                0..=2 => Event::sending(what),
+                3 => Event::NotSent { what, error: "busy".to_owned(), is_rejected: false },
+                4 => Event::Sent { what },
+                5 if roll % 3 == 0 => Event::OnChain { what },
+                6 => Event::SecretLeaving { path: if roll % 3 == 0 { Path::Own } else { Path::Relayer } },
+                7 if at > 4_990 => Event::Ended { outcome: Outcome::Refunded },
+                _ => signed(*PURPOSES.get(roll / 8 % 3).unwrap(), at),
+            };
+            let entry = Entry { at, event };
+            long.push(entry.clone());
+            short.push(entry);
+            if let Some(folded) = folded(&short) {
+                short = folded;
+            }
+            assert!(short.len() <= MAX_LINES, "{}", short.len());
+            if at % 97 == 0 || at > 4_980 {
+                assert_eq!(answers(&kept(short.clone())), answers(&kept(long.clone())), "{at}");
+            }
+        }
+        let signatures = short.iter().filter(|entry| matches!(entry.event, Event::Signed { purpose: Purpose::Redemption, .. })).count();
+        assert!(signatures <= KEPT_SIGNATURES + 1, "{signatures}");
+    }
+
+    #[test]
+    fn a_line_of_several_attempts_is_read_back() {
+        let entry = Entry { at: 9, event: Event::Sending { what: Sendable::Refund, times: 3 } };
+        let text = serde_json::to_string(&entry).unwrap();
+        assert_eq!(serde_json::from_str::<Entry>(&text).unwrap(), entry);
+        let once = serde_json::to_string(&Entry { at: 9, event: Event::sending(Sendable::Refund) }).unwrap();
+        assert_eq!(once, r#"{"at":9,"event":"sending","what":"refund"}"#, "as before");
+    }
+}

@@ -1,0 +1,179 @@
+//! What else goes on beside a swap must not hold it up: a service that hangs, another process, an attempt that is repeated for hours.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test ends by panicking"
+)]
+
+mod support;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use countersign_client::driver::{DriveError, Driver, Event, MemoryStore, NewOrder, Outcome, Progress, Purpose, Sendable, Status, Store};
+use countersign_client::{OrderId, Pace, Secret, StreamExt};
+use countersign_store::testing::MemoryDisk;
+use support::world::{BLOCK, FINAL, Malice, SOLVER, TestDriver, World};
+
+/// The longest wait between two observations of the test's drivers, in seconds.
+const POLL: u64 = 20;
+
+async fn create(driver: &TestDriver, world: &World, number: u64) -> OrderId {
+    let (fixture, secret) = world.order(number);
+    driver.create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap()
+}
+
+/// Drives until a step satisfies `is_done`, for at most four days.
+async fn drive_until(driver: &TestDriver, is_done: impl Fn(&Result<Progress, DriveError>) -> bool) {
+    let mut changes = std::pin::pin!(driver.run().unwrap());
+    let all = async {
+        while let Some(change) = changes.next().await {
+            if is_done(&change.result) {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(4 * 86_400), all).await.unwrap();
+}
+
+fn ended(outcome: Outcome) -> impl Fn(&Result<Progress, DriveError>) -> bool {
+    move |result| matches!(result, Ok(Progress { status: Status::Ended { outcome: one }, .. }) if *one == outcome)
+}
+
+/// The service answers nothing any more once the owner has paid.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_hangs_delays_a_redemption_by_a_poll_and_two_seconds() {
+    for seed in 0..20 {
+        let world = World::new(0, Malice { service_hangs: true, ..Malice::NONE });
+        world.seed(seed);
+        let driver = world.driver(MemoryStore::default());
+        let id = create(&driver, &world, 1).await;
+        drive_until(&driver, ended(Outcome::Complete)).await;
+        let orders = world.orders.lock().unwrap();
+        let order = &orders[id.as_str()];
+        let proven = order.funded_at.unwrap() + SOLVER + FINAL + BLOCK;
+        let took = order.redeemed_at.unwrap().saturating_sub(proven);
+        assert!(took <= POLL + 2, "seed {seed}: {took} s");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_service_is_not_asked_while_the_secret_is_out() {
+    let world = World::new(0, Malice::NONE);
+    let driver = world.driver(MemoryStore::default());
+    let id = create(&driver, &world, 1).await;
+    drive_until(&driver, |_| driver.store().load(&id).unwrap().may_be_sent(Sendable::Redemption)).await;
+    let asked = world.requests();
+    drive_until(&driver, ended(Outcome::Complete)).await;
+    assert_eq!(world.requests(), asked);
+}
+
+/// Another process can lock the order whenever this one waits for a network, from the payment on.
+#[tokio::test(start_paused = true)]
+async fn the_lock_is_held_around_acts_and_not_around_waiting() {
+    let world = World::new(0, Malice { nodes_are_slow: true, ..Malice::NONE });
+    let store = MemoryStore::default();
+    let driver = world.driver(store.clone());
+    let id = create(&driver, &world, 1).await;
+    drive_until(&driver, |_| store.load(&id).unwrap().may_be_paid()).await;
+    let (mut locks, mut busy) = (0, 0);
+    let other = async {
+        loop {
+            tokio::time::sleep(Duration::from_millis(371)).await;
+            match store.lock(&id) {
+                Ok(_) => locks += 1,
+                Err(_) => busy += 1,
+            }
+        }
+    };
+    tokio::select! {
+        () = drive_until(&driver, ended(Outcome::Complete)) => {}
+        () = other => {}
+    }
+    assert!(locks > 30 && busy == 0, "{locks} {busy}");
+}
+
+/// A redemption that every node rejects for six hours, signed again each time, leaves room for the refund and the end.
+#[tokio::test(start_paused = true)]
+async fn a_journal_stays_short_whatever_is_tried_again() {
+    let world = World::new(0, Malice { rejects_redemptions: true, ..Malice::NONE });
+    let disk = MemoryDisk::new();
+    let store = Arc::new(countersign_store::Store::open_on(Arc::new(disk.clone()), Path::new("/state")).unwrap());
+    let pace = Pace { quickest: Duration::from_secs(4), slowest: Duration::from_secs(20) };
+    let driver: Driver<_, _, _, _> = world.driver(Arc::clone(&store)).with_pace(pace);
+    let (fixture, secret) = world.order(1);
+    let id = driver.create(NewOrder::new(fixture.create(), Some(Secret::parse(&secret.to_hex()).unwrap()))).await.unwrap();
+    let begin = world.time();
+    let mut longest = 0;
+    while world.time() < begin + 6 * 3_600 {
+        driver.advance(&id).await.unwrap();
+        let kept = store.load(&id).unwrap();
+        longest = longest.max(kept.journal.len());
+        tokio::time::sleep(Duration::from_secs(60)).await;
+    }
+    let kept = store.load(&id).unwrap();
+    let (attempts, _) = kept.attempts(Sendable::Redemption);
+    assert!(attempts > 300, "{attempts}");
+    assert!(longest < 90, "{longest}");
+    let signatures = kept.journal.iter().filter(|entry| matches!(entry.event, Event::Signed { purpose: Purpose::Redemption, .. }));
+    assert!(signatures.count() <= 6);
+    // The swap is still driven to its end: the solver never gets the secret, so the source is refunded.
+    while !matches!(driver.advance(&id).await.unwrap().status, Status::Ended { outcome: Outcome::Refunded }) {
+        tokio::time::sleep(Duration::from_secs(600)).await;
+    }
+}
+
+/// The reply to the payment is lost. Whether it may have been sent is known after the act.
+#[tokio::test(start_paused = true)]
+async fn after_a_lost_reply_the_order_may_be_paid() {
+    let world = World::new(0, Malice { loses_replies: true, ..Malice::NONE });
+    let driver = world.driver(MemoryStore::default());
+    let id = create(&driver, &world, 1).await;
+    loop {
+        let progress = driver.advance(&id).await.unwrap();
+        if world.end(&id).0 == 1 {
+            assert!(progress.is_paid && progress.trouble.is_some(), "{progress:?}");
+            break;
+        }
+        assert!(!progress.is_paid);
+    }
+}
+
+/// Endpoints whose newest block is old, or ahead of the clock, stop a payment.
+#[tokio::test(start_paused = true)]
+async fn a_head_that_does_not_fit_the_clock_stops_a_payment() {
+    for (offset, word) in [(-2_400_i64, "old"), (90, "ahead of this machine's clock")] {
+        let world = World::new(0, Malice { head_offset: offset, ..Malice::NONE });
+        let driver = world.driver(MemoryStore::default());
+        let id = create(&driver, &world, 1).await;
+        for _ in 0..5 {
+            let progress = driver.advance(&id).await.unwrap();
+            assert!(progress.trouble.as_ref().is_some_and(|trouble| trouble.contains(word)), "{progress:?}");
+        }
+        assert_eq!(world.end(&id).0, 0);
+    }
+}
+
+/// A clock that is behind does not let an expired order be paid: the chain's time counts.
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_behind_does_not_hide_that_the_deadline_has_passed() {
+    let world = World::new(0, Malice { head_offset: 50, deadline_in: Some(30), ..Malice::NONE });
+    let driver = world.driver(MemoryStore::default());
+    let id = create(&driver, &world, 1).await;
+    drive_until(&driver, ended(Outcome::Expired)).await;
+    assert_eq!(world.end(&id).0, 0);
+}
+
+/// A term that the record did not have when the order was signed.
+#[tokio::test(start_paused = true)]
+async fn affiliate_fees_that_appear_after_the_payment_are_a_changed_record() {
+    let world = World::new(0, Malice { adds_a_fee: true, never_pays: true, ..Malice::NONE });
+    let driver = world.driver(MemoryStore::default());
+    create(&driver, &world, 1).await;
+    let is_changed = |result: &Result<Progress, DriveError>| matches!(result, Ok(Progress { status: Status::Refused { refusal }, .. }) if refusal.code().name() == "record_changed");
+    drive_until(&driver, is_changed).await;
+}

@@ -1,0 +1,89 @@
+//! The refund: by itself when nothing else is left, and at once when the owner asks for it.
+
+use countersign_client::driver::decide_refund;
+
+use super::*;
+
+const REFUND: Option<Action> = Some(Action::Refund);
+
+fn refund(world: &World) -> (Status, Option<Action>) {
+    let decision = decide_refund(&world.kept, &world.observed, world.means);
+    (decision.status, decision.action)
+}
+
+/// The owner's command is not held back by a redemption that is due, or by an attempt a moment ago.
+#[test]
+fn the_refund_command_refunds_once_the_timelock_is_over() {
+    let mut world = World::funded();
+    assert_eq!(refund(&world).1, None, "the timelock is not over, and the command releases no secret");
+    world.observed.source = seen(world.locked(1_000_000), true);
+    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption), Event::sending(Sendable::Redemption)]);
+    assert_eq!(refund(&world), (Status::Refunding, REFUND));
+    world.kept.journal.push(Entry { at: world.observed.now, event: Event::sending(Sendable::Refund) });
+    assert_eq!(refund(&world), (Status::Refunding, REFUND));
+}
+
+#[test]
+fn what_the_chain_shows_as_ended_is_not_refunded() {
+    for state in [redeemed(true), refunded()] {
+        let mut world = World::paid();
+        world.observed.refund_from = Some(0);
+        world.observed.source = seen(state, false);
+        assert_eq!(refund(&world).1, None);
+    }
+    // The service's word that it has ended does not stop a refund that the chain would accept.
+    let mut world = World::paid();
+    world.observed.source = seen(world.locked(1_000_000), true);
+    world.observed.destination = LegView::Stated(refunded());
+    assert_eq!(refund(&world).1, REFUND);
+}
+
+/// A source that cannot be read is refunded by time: only the owner can gain from that.
+#[test]
+fn a_source_that_cannot_be_read_is_refunded_when_its_time_is_over() {
+    let unreadable = [LegView::Unknown(String::new()), seen(HtlcState::Unclear("pruned".to_owned()), false)];
+    for source in unreadable {
+        let mut world = World::paid();
+        world.observed.source = source;
+        world.observed.now = 5_000;
+        for (from, is_over) in [(Some(5_001), false), (Some(5_000), true), (None, false)] {
+            world.observed.refund_from = from;
+            assert_eq!(world.action() == REFUND, is_over, "{from:?}");
+            assert_eq!(refund(&world).1 == REFUND, is_over, "{from:?}");
+        }
+        // It is tried again, but not at every step; the owner's command is.
+        world.observed.refund_from = Some(0);
+        world.kept.journal.push(Entry { at: 5_000, event: Event::sending(Sendable::Refund) });
+        assert_eq!((world.action(), refund(&world).1), (None, REFUND));
+        // A redemption that is due comes first.
+        world.observed.destination = seen(world.locked(3), true);
+        world.observed.release = Ok(Release::Evidence(world.evidence()));
+        assert_eq!(world.action(), Some(Action::Redeem { path: Path::Own, is_urgent: false }));
+        // Without a connection there is nothing to try it with.
+        world.means.source_connected = false;
+        assert_ne!(refund(&world).1, REFUND);
+    }
+}
+
+#[test]
+fn an_unpaid_order_is_not_refunded() {
+    assert_eq!(refund(&World::new()).1, None);
+}
+
+/// While the destination can still be redeemed and the source's timelock is over, both are tried, however rarely the driver looks.
+#[test]
+fn a_refund_and_a_redemption_take_turns() {
+    let mut world = World::funded();
+    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption), Event::sending(Sendable::Redemption)]);
+    world.observed.source = seen(world.locked(1_000_000), true);
+    let mut actions = Vec::new();
+    for step in 1..=6 {
+        world.observed.now = 1_000 + step * 600;
+        let action = world.action().unwrap();
+        let what = if action == Action::Refund { Sendable::Refund } else { Sendable::Redemption };
+        world.kept.journal.push(Entry { at: world.observed.now, event: Event::sending(what) });
+        actions.push(action);
+    }
+    let redeem = Action::Redeem { path: Path::Own, is_urgent: true };
+    assert_eq!(actions, [Action::Refund, redeem.clone(), Action::Refund, redeem.clone(), Action::Refund, redeem]);
+}
