@@ -29,6 +29,13 @@ pub(crate) struct Accepted<'a> {
     coverage: Option<Vec<ByteCoverage>>,
 }
 
+#[derive(Serialize)]
+struct Prepared<'p> {
+    event: &'static str,
+    #[serde(flatten)]
+    accepted: &'p Accepted<'p>,
+}
+
 impl<'a> Accepted<'a> {
     fn new(family: Family, order_id: &'a str, summary: Summary, warnings: &'a Warnings) -> Self {
         Self {
@@ -76,6 +83,11 @@ impl<'a> Accepted<'a> {
     pub(crate) fn with_coverage(mut self, coverage: Vec<ByteCoverage>) -> Self {
         self.coverage = Some(coverage);
         self
+    }
+
+    /// Reports the order as an event on stderr, for a command whose result follows later.
+    pub(crate) fn report(&self) {
+        show::event(&Prepared { event: "prepared", accepted: self }, "");
     }
 
     /// Prints the order.

@@ -4,11 +4,12 @@ use countersign::evm::claim::Claim;
 use countersign::evm::{Evm, Key};
 use countersign::json::{self, Node};
 use countersign::wire::Earnings;
-use countersign::{Code, Hex, Refusal};
+use countersign::{Code, Hex, Refusal, Registry};
 use countersign_batch::JsonFamily;
 use serde::Serialize;
 
-use crate::input::{self, Failure, KeyArgs, TrustArgs, WalletArgs, usage};
+use crate::amount;
+use crate::input::{self, Failure, KeyArgs, RegistryArgs, TrustArgs, WalletArgs, usage};
 use crate::quote::asset;
 use crate::{OK, lists, service, show};
 
@@ -27,14 +28,23 @@ pub(crate) struct ClaimArgs {
     asset: Option<String>,
 }
 
-pub(crate) fn earnings(args: &service::ServiceArgs, json: bool) -> Result<u8, Failure> {
-    let client = args.client()?;
+/// The service, and the registry with the decimals of assets.
+#[derive(clap::Args)]
+pub(crate) struct EarningsArgs {
+    #[command(flatten)]
+    service: service::ServiceArgs,
+    #[command(flatten)]
+    registry: RegistryArgs,
+}
+
+pub(crate) fn earnings(args: &EarningsArgs, json: bool) -> Result<u8, Failure> {
+    let (client, registry) = (args.service.client()?, args.registry.read()?);
     let answer = service::run(async { Ok(client.earnings().await?) })?;
     if json {
         show::answer(&answer.body)?;
         return Ok(OK);
     }
-    lists::earnings(&answer.value)?;
+    lists::earnings(&answer.value, registry.as_ref())?;
     Ok(OK)
 }
 
@@ -45,6 +55,9 @@ struct Prepared {
     chain_id: u64,
     affiliate: String,
     total_rewards: String,
+    /// The total in whole units, for people.
+    #[serde(skip)]
+    shown: String,
     to: String,
     data: Hex,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,7 +85,7 @@ pub(crate) fn claim(args: &ClaimArgs, json: bool) -> Result<u8, Failure> {
             path.display()
         )));
     }
-    let claims = claims.iter().map(|(row, claim)| prepare(args, row, claim)).collect::<Result<Vec<_>, Failure>>()?;
+    let claims = claims.iter().map(|(row, claim)| prepare(args, row, claim, &registry)).collect::<Result<Vec<_>, Failure>>()?;
     if json {
         show::json(&claims)?;
         return Ok(OK);
@@ -81,7 +94,7 @@ pub(crate) fn claim(args: &ClaimArgs, json: bool) -> Result<u8, Failure> {
         show::field("claim", "nothing to claim")?;
     }
     for claim in claims {
-        show::heading(&format!("claim {} base units of {}, the total ever earned", claim.total_rewards, claim.asset))?;
+        show::heading(&format!("claim {}, the total ever earned", claim.shown))?;
         show::field("paid to", &claim.affiliate)?;
         show::field("distributor", &format!("{} on chain {}; this address is not pinned, so check it", claim.to, claim.chain_id))?;
         show::artefacts(&serde_json::to_value(&claim).map_err(usage)?, "")?;
@@ -89,12 +102,13 @@ pub(crate) fn claim(args: &ClaimArgs, json: bool) -> Result<u8, Failure> {
     Ok(OK)
 }
 
-fn prepare(args: &ClaimArgs, row: &Earnings, claim: &Claim) -> Result<Prepared, Failure> {
+fn prepare(args: &ClaimArgs, row: &Earnings, claim: &Claim, registry: &Registry) -> Result<Prepared, Failure> {
     let mut prepared = Prepared {
         asset: row.asset.to_string(),
         chain_id: claim.chain_id,
         affiliate: claim.to.to_string(),
         total_rewards: claim.total_rewards.to_string(),
+        shown: amount::shown(claim.total_rewards, &row.asset, Some(registry)),
         to: claim.call.to.to_string(),
         data: Hex(claim.call.data.to_vec()),
         signing_payload: None,

@@ -5,7 +5,7 @@ use countersign::{AssetId, Registry, U256, number};
 use crate::input::{Failure, usage};
 
 /// Returns whether an amount is in base units, so that parsing it does not need the registry.
-pub(crate) fn is_in_base_units(text: &str) -> bool {
+fn is_in_base_units(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
@@ -17,6 +17,20 @@ pub(crate) fn units(text: &str, asset: &AssetId, registry: Option<&Registry>) ->
     let units = if is_in_base_units(text) { number::decimal(text) } else { number::decimal(&whole_units(text, asset, registry)?) };
     let units = units.map_err(|error| usage(format_args!("{text}: {error}")))?;
     if units.is_zero() { Err(usage("the amount is zero")) } else { Ok(units) }
+}
+
+/// Writes an amount for people: whole units with the asset, and base units behind them. Without the asset's pinned decimals, only base
+/// units are known.
+pub(crate) fn shown(amount: U256, asset: &AssetId, registry: Option<&Registry>) -> String {
+    match whole(amount, asset, registry) {
+        Some(whole) => format!("{whole} {asset} ({amount} base units)"),
+        None => format!("{amount} base units of {asset}"),
+    }
+}
+
+/// Returns an amount in whole units; `None` if the asset is not pinned.
+pub(crate) fn whole(amount: U256, asset: &AssetId, registry: Option<&Registry>) -> Option<String> {
+    Some(registry?.asset(asset.as_str())?.amount(amount).whole_units())
 }
 
 /// Returns the digits of an amount in base units.

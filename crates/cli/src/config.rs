@@ -38,19 +38,23 @@ pub(crate) struct Config {
 }
 
 impl Config {
+    /// Returns the path of the file; `None` if the user has no home directory.
+    pub(crate) fn path() -> Option<PathBuf> {
+        etcetera::choose_base_strategy().ok().map(|directories| directories.config_dir().join("countersign").join("config.json"))
+    }
+
     /// Reads the file, or returns the defaults if it does not exist. A file that cannot be read is an error, because its values could differ
     /// from the defaults.
     pub(crate) fn read() -> Result<Self, Failure> {
-        let Ok(directories) = etcetera::choose_base_strategy() else { return Ok(Self::default()) };
-        let directory = directories.config_dir().join("countersign");
-        let path = directory.join("config.json");
+        let (Ok(directories), Some(path)) = (etcetera::choose_base_strategy(), Self::path()) else { return Ok(Self::default()) };
+        let directory = path.parent().unwrap_or(&path).to_owned();
         match path.symlink_metadata() {
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(usage(format_args!("{}: {error}", path.display()))),
         }
         let paths = Paths { home: directories.home_dir(), directory: &directory };
-        Self::parse(&input::read(&path)?, &paths).map_err(|refusal| usage(format_args!("{}: {refusal}", path.display())))
+        Self::parse(&input::read(&path)?, &paths).map_err(|refusal| input::own_file(&path, &refusal))
     }
 
     fn parse(bytes: &[u8], paths: &Paths<'_>) -> Result<Self, Refusal> {

@@ -1,29 +1,22 @@
-//! Drives a stored order, for `swap`, `order watch`, `redeem` and `refund`.
+//! The driver as this program uses it, and the owner at a terminal who signs for it.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 use std::sync::Arc;
 
 use countersign::json::{self, Node};
-use countersign::{Code, Family, Policy, RequestedLeg, Severity, U256, Unsigned, Verified, Warnings, recover, text};
+use countersign::{Code, Family, Policy, Severity, U256, Unsigned, Verified, Warnings, recover};
 use countersign_client::driver::{
-    Chains as _, DriveError, Driver, FundingReply, KeptTransaction, Outcome, Owner, OwnerError, OwnerTask, Progress, Purpose, Sendable,
-    Settlement, SignedFunding, Status, Store as _, TrustTheService, check_floor,
+    Chains as _, Driver, FundingReply, KeptTransaction, Owner, OwnerError, Purpose, Settlement, SignedFunding, TrustTheService, check_floor,
 };
-use countersign_client::status::State;
-use countersign_client::{Flow, Http, OrderId, Pace, StreamExt};
+use countersign_client::{Flow, Http, Pace};
 use countersign_node::{Nodes, Speed};
 use countersign_store::Store;
 use zeroize::Zeroizing;
 
 use crate::accepted::Accepted;
-use crate::input::{Failure, chain, usage};
-use crate::status::{StatusReport, describe, report_status};
-use crate::{OK, show};
-
-/// The message if an order's secret is missing.
-pub(crate) const SECRET_MISSING: &str =
-    "the secret of this order is not in the state directory, so nothing is paid; pass --service-secret if somebody else holds the secret";
+use crate::input::{Failure, usage};
+use crate::show;
 
 /// Whether to trust the service's statements about chains.
 #[derive(clap::Args)]
@@ -135,7 +128,12 @@ impl Terminal {
         let in_wallet = wallet.object()?.get("secret_key").map(|key| key.secret()).transpose()?;
         let (named, configured) = (self.key.as_deref(), self.configured_key.as_deref());
         let Some(key) = named.map(String::as_str).or(in_wallet).or(configured.map(String::as_str)) else {
-            Accepted::prepared(&unsigned).print(self.json)?;
+            // The result of the command follows later, so that this is not its document.
+            if self.json {
+                Accepted::prepared(&unsigned).report()
+            } else {
+                Accepted::prepared(&unsigned).print(false)?
+            }
             let is_deposit = order.family() == Family::Bitcoin;
             return Ok(if is_deposit { FundingReply::Elsewhere } else { FundingReply::NotNow });
         };
@@ -170,7 +168,7 @@ impl Terminal {
             // A transaction with too low a fee is replaced by one that should be mined at once.
             [sent] => {
                 let sent = self.nodes.submission(chain, &sent.id, &sent.payload)?;
-                self.nodes.prepare_replacement(&recovery, chain, &ending.account, &sent, Speed::Fast, &self.policy).await?
+                Some(self.nodes.prepare_replacement(&recovery, chain, &ending.account, &sent, Speed::Fast, &self.policy).await?)
             }
             // A recovery is a single transaction.
             _ => None,
@@ -212,263 +210,11 @@ pub(crate) fn confirm(question: &str) -> Result<(), Failure> {
     if !std::io::stdin().is_terminal() {
         return Err(usage("stdin is not a terminal: read the summary, then pass --yes to skip the prompt"));
     }
-    write!(std::io::stderr(), "{question} [y/N] ")?;
+    show::question(&format!("{question} [y/N]"))?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     if answer.trim().eq_ignore_ascii_case("y") {
         return Ok(());
     }
     Err(Failure::Held { code: "not_confirmed", message: "nothing was signed".to_owned() })
-}
-
-/// Drives an order until it ends, or until the owner has to act.
-pub(crate) async fn follow<O: Owner>(driver: &Program<O>, id: &OrderId, trusts: bool, json: bool) -> Result<u8, Failure> {
-    let again = format!("continue with: countersign swap --resume {id}");
-    let mut changes = std::pin::pin!(driver.drive(vec![id.clone()]));
-    let (source_is_seen, destination_is_seen, mut is_paid) = {
-        let kept = driver.store().load(id).map_err(usage)?;
-        let request = kept.swap.request();
-        let is_seen = |leg: &RequestedLeg| driver.chains().has(leg.asset.chain());
-        (is_seen(&request.source), is_seen(&request.destination), kept.may_be_paid())
-    };
-    let mut is_alarmed = false;
-    while let Some(change) = changes.next().await {
-        let progress = match change.result {
-            Ok(progress) => progress,
-            // A paid order is followed until it ends, whatever fails. A fee above the policy's limit may be below it in an hour.
-            Err(error) if is_paid && (error.is_transient() || matches!(error, DriveError::Owner(_))) => {
-                show::progress(&format!("{}; retrying", chain(&error)));
-                continue;
-            }
-            Err(error) => return Err(error.into()),
-        };
-        is_paid |= progress.is_paid;
-        report_status(id, &progress);
-        if matches!(progress.status, Status::RedeemNow) && !is_alarmed {
-            is_alarmed = true;
-            alarm(driver, id)?;
-        }
-        if progress.acted {
-            continue;
-        }
-        // With connections to both chains, what they show decides when the order ends.
-        if !(source_is_seen && destination_is_seen)
-            && let Some(code) = stated_end(id, &progress, trusts, json)?
-        {
-            return Ok(code);
-        }
-        match &progress.status {
-            Status::Ended { outcome } => return ended(id, &progress, *outcome, json),
-            // Without a connection to the chain this is only a statement of the service.
-            Status::Lost if !destination_is_seen => {
-                let message =
-                    "the service states that the source is redeemed and the destination refunded: check both chains. If that is not true";
-                return Err(Failure::Lost(format!("{message}, {again}")));
-            }
-            Status::Expired => return ended(id, &progress, Outcome::Expired, json),
-            Status::Unsigned if progress.trouble.is_none() => {
-                let message =
-                    format!("to sign, pass --wallet and a key; or pay what was shown with another wallet and pass --paid; then {again}");
-                return Err(Failure::NeedsUser { code: "not_signed", message });
-            }
-            Status::Refused { refusal } if !is_paid => return Err(Failure::Refused(refusal.clone())),
-            Status::NeedsOwner { what } => return needs_owner(driver, id, &progress, *what, json),
-            Status::Waiting { code: "destination_unclear", .. } if !trusts && !destination_is_seen && says_funded(&progress) => {
-                let message = format!(
-                    "the service states that the solver has paid, but only the destination chain can prove it. Check that chain yourself, then run: \
-                     countersign redeem --self {id}; or connect the chain with --node, or send the secret to the service with \
-                     --trust-the-service"
-                );
-                return Err(Failure::NeedsUser { code: "evidence_needed", message });
-            }
-            _ => {}
-        }
-        // Nothing is paid yet, so the program ends instead of waiting for a service that is down.
-        if !is_paid && let Some(trouble) = &progress.trouble {
-            let message = format!("{}; this program has sent nothing that moves your funds; {again}", text::escape_untrusted(trouble));
-            return Err(Failure::Network { code: "service_unavailable", message });
-        }
-    }
-    // Not reached: the stream ends only after the order has ended, which returns above.
-    Err(Failure::Held { code: "swap_not_complete", message: again })
-}
-
-/// Stops following an order if the service states an end that the program cannot check. Nothing is stored, so the order stays open and
-/// `swap --resume` continues it.
-fn stated_end(id: &OrderId, progress: &Progress, trusts: bool, json: bool) -> Result<Option<u8>, Failure> {
-    let Some(stated) = progress.stated.as_ref().filter(|stated| stated.status.is_final() && progress.is_paid) else { return Ok(None) };
-    if stated.status.complete && trusts {
-        show_complete(id, progress, json)?;
-        show::progress("this is only what the service states: check the balance of your address");
-        return Ok(Some(OK));
-    }
-    let what = if stated.status.complete { "complete" } else { "refunded" };
-    let message = format!(
-        "the service states that the order is {what}, and this program cannot check that: check the balance of your address. If it is not true, run: \
-         countersign swap --resume {id}"
-    );
-    if trusts {
-        return Err(Failure::Held { code: "swap_not_complete", message });
-    }
-    Err(Failure::NeedsUser { code: "look_at_your_address", message })
-}
-
-fn says_funded(progress: &Progress) -> bool {
-    progress.stated.as_ref().is_some_and(|stated| stated.status.state == State::AwaitingRedeem)
-}
-
-/// Prints a complete order, with the id of the redemption as the service states it.
-fn show_complete(id: &OrderId, progress: &Progress, json: bool) -> Result<(), Failure> {
-    if json {
-        show::json(&StatusReport { ok: Some(true), ..StatusReport::new(id, progress) })?;
-    } else {
-        let transaction = progress.stated.as_ref().map(|stated| stated.record.destination_swap.redeem_tx_hash.as_str());
-        show::field("complete", &text::escape_untrusted(transaction.unwrap_or_default()))?;
-    }
-    Ok(())
-}
-
-fn ended(id: &OrderId, progress: &Progress, outcome: Outcome, json: bool) -> Result<u8, Failure> {
-    match outcome {
-        Outcome::Complete => show_complete(id, progress, json).map(|()| OK),
-        Outcome::Lost => Err(Failure::Lost(describe(&Status::Lost))),
-        other => Err(order_ended("swap_not_complete", other)),
-    }
-}
-
-fn order_ended(code: &'static str, outcome: Outcome) -> Failure {
-    Failure::Held { code, message: format!("the order ended: {}", describe(&Status::Ended { outcome })) }
-}
-
-/// Says how to redeem at once, with the transaction if one is signed. The program continues to follow the order.
-fn alarm<O: Owner>(driver: &Program<O>, id: &OrderId) -> Result<(), Failure> {
-    let kept = driver.store().load(id).map_err(usage)?;
-    match kept.signed(Purpose::Redemption) {
-        Some((transactions, _)) => {
-            show::progress("broadcast this transaction at once, through any node of the destination chain:");
-            for transaction in transactions {
-                show::progress(&transaction.payload);
-            }
-        }
-        None => show::progress(&format!("redeem the order yourself now, in another terminal: countersign redeem --self {id}")),
-    }
-    Ok(())
-}
-
-/// Prints what the owner has to do.
-fn needs_owner<O: Owner>(driver: &Program<O>, id: &OrderId, progress: &Progress, what: OwnerTask, json: bool) -> Result<u8, Failure> {
-    let kept = driver.store().load(id).map_err(usage)?;
-    let (purpose, message) = match what {
-        OwnerTask::BroadcastFunding => {
-            let (what, flag) = if kept.is_gasless() { ("the approval", "--approved") } else { ("these transactions", "--paid") };
-            let message = format!("broadcast {what}, then run: countersign swap --resume {id} {flag}");
-            (Purpose::Funding, message)
-        }
-        OwnerTask::BroadcastRedemption => (Purpose::Redemption, "broadcast the redemption at once: the secret may be public".to_owned()),
-        OwnerTask::Secret => return Err(usage(SECRET_MISSING)),
-        OwnerTask::Refund => (Purpose::Refund, format!("refund your payment with: countersign refund --self {id}")),
-        _ => {
-            let message = format!(
-                "only your own key can redeem, and the secret must not go to the service. Check the destination chain, then run: countersign \
-                 redeem --self {id}"
-            );
-            (Purpose::Redemption, message)
-        }
-    };
-    let transactions = kept.signed(purpose).map(|(transactions, _)| transactions).unwrap_or_default();
-    if json {
-        show::json(&StatusReport { ok: Some(true), transactions, ..StatusReport::new(id, progress) })?;
-    } else {
-        for transaction in transactions {
-            show::field(&transaction.role, &transaction.id)?;
-            show::raw(&transaction.payload)?;
-        }
-    }
-    show::progress(&message);
-    Ok(crate::NEEDS_USER)
-}
-
-/// Refunds a stored order once its timelock has expired: with the owner's own transaction where the source chain is connected, otherwise
-/// through the service's relayer.
-pub(crate) async fn refund<O: Owner>(driver: &Program<O>, id: &OrderId) -> Result<(), Failure> {
-    let progress = driver.refund(id).await?;
-    report_status(id, &progress);
-    let by_self = format!("countersign refund --self {id}");
-    let not_yet = |reason: &str| {
-        let from = progress.stated.as_ref().and_then(|stated| stated.status.refund_possible_from);
-        let from = from.map(|time| format!("; possible from about {}", show::time(time))).unwrap_or_default();
-        Err(Failure::Held { code: "not_refundable", message: format!("nothing was refunded: {reason}{from}") })
-    };
-    let was_sent = || {
-        let kept = driver.store().load(id).map_err(usage)?;
-        Ok::<_, Failure>(kept.was_sent(Sendable::RefundRequest) || kept.was_sent(Sendable::Refund))
-    };
-    // A refund that was broadcast does not need the service.
-    if progress.acted && matches!(progress.status, Status::Refunding) {
-        return Ok(());
-    }
-    // The source chain alone shows that it is too early, even if the service fails.
-    let source_is_seen = driver.chains().has(driver.store().load(id).map_err(usage)?.swap.request().source.asset.chain());
-    let is_too_early = source_is_seen && matches!(progress.status, Status::Waiting { .. } | Status::AwaitingRefund { .. });
-    if let Some(trouble) = progress.trouble.as_ref().filter(|_| !is_too_early) {
-        let message = format!("{}; try again, or refund your payment with: {by_self}", text::escape_untrusted(trouble));
-        return Err(Failure::Network { code: "service_unavailable", message });
-    }
-    match &progress.status {
-        Status::Refunding if was_sent()? => Ok(()),
-        Status::Refunding => {
-            let message = format!("the service did not accept the request a moment ago; try again, or run: {by_self}");
-            Err(Failure::Network { code: "service_unavailable", message })
-        }
-        Status::NeedsOwner { what: OwnerTask::Refund } => {
-            Err(Failure::NeedsUser { code: "refund_needed", message: format!("only your own key can refund: {by_self}") })
-        }
-        Status::Refused { refusal } => Err(Failure::Refused(refusal.clone())),
-        Status::Ended { outcome } => Err(order_ended("order_ended", *outcome)),
-        Status::Lost => Err(Failure::Lost(describe(&progress.status))),
-        Status::Unsigned | Status::Expired => not_yet("nothing was paid for this order"),
-        Status::Paying => not_yet("the payment for this order has not arrived yet"),
-        Status::Waiting { .. } | Status::AwaitingRefund { .. } => not_yet("the timelock of your payment has not expired"),
-        other => not_yet(&describe(other)),
-    }
-}
-
-/// Redeems a stored order: with the owner's own transaction where the destination chain is connected, otherwise by sending the secret to
-/// the relayer on the service's word that the destination is funded.
-pub(crate) async fn release<O: Owner>(driver: &Program<O>, id: &OrderId) -> Result<(), Failure> {
-    loop {
-        let progress = driver.advance(id).await?;
-        report_status(id, &progress);
-        let kept = driver.store().load(id).map_err(usage)?;
-        if kept.was_sent(Sendable::Secret) || kept.was_sent(Sendable::Redemption) {
-            return Ok(());
-        }
-        let not_redeemable =
-            |reason: &str| Failure::Held { code: "not_redeemable", message: format!("the secret was not released: {reason}") };
-        let not_paid = |message: &str| Failure::Held { code: "not_paid", message: message.to_owned() };
-        match &progress.status {
-            Status::Waiting { code, reason } => {
-                return Err(Failure::Held { code, message: format!("the secret was not released: {reason}") });
-            }
-            Status::Refused { refusal } => return Err(Failure::Refused(refusal.clone())),
-            Status::AwaitingRefund { reason } => return Err(not_redeemable(reason)),
-            Status::Refunding => return Err(not_redeemable("the order is being refunded")),
-            Status::NeedsOwner { .. } => {
-                let message = format!("only your own key can redeem: run countersign redeem --self {id}");
-                return Err(Failure::NeedsUser { code: "redeem_needed", message });
-            }
-            Status::Ended { outcome } => return Err(order_ended("order_ended", *outcome)),
-            Status::Unsigned | Status::Expired => return Err(not_paid("nothing was paid for this order")),
-            Status::Paying => return Err(not_paid("the payment for this order has not arrived yet")),
-            _ => {}
-        }
-        // After a failed attempt the driver waits a few seconds before the next one.
-        if !progress.acted {
-            let may_have_left = kept.secret_left().is_some();
-            let secret = if may_have_left { "the service may have the secret already" } else { "the secret was not released" };
-            let trouble = progress.trouble.as_deref().unwrap_or("nothing was sent in this run");
-            let message = format!("{}; {secret}; try again", text::escape_untrusted(trouble));
-            return Err(Failure::Network { code: "service_unavailable", message });
-        }
-    }
 }

@@ -11,6 +11,7 @@ use countersign::{Code, Family, OrderRecord, Policy, Proposal, Refusal, Registry
 use countersign_client::driver::{Chains as _, KeptOrder};
 use countersign_client::{Action, Flow, Http, OrderId, Pace};
 use countersign_node::Nodes;
+use countersign_store::KeyIndex;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
@@ -18,9 +19,9 @@ use crate::drive::{self, Terminal, TrustFlags};
 use crate::input::{Failure, KeyArgs, TrustArgs, configured_key, usage};
 use crate::nodes::{EndingArgs, NodeArgs};
 use crate::order::PaceArgs;
-use crate::recover::LegRecovery;
+use crate::recover::{ConnectedChain, Context, LegRecovery};
 use crate::state::Restored;
-use crate::{OK, recover, restore, service, show, state};
+use crate::{OK, command, follow, interrupt, recover, search, service, show, state};
 
 pub(crate) const REFUND_EXAMPLES: &str = "Examples:
   countersign refund <order id>
@@ -30,7 +31,7 @@ pub(crate) const REFUND_EXAMPLES: &str = "Examples:
 
 With endpoints of the source chain (--node, --nodes) and a key, the program refunds with your own transaction; otherwise it asks the
 service's relayer, which can only pay you. With --self the transaction is built and signed here, without any call to the service, and
-printed for you to broadcast once the timelock has expired. `countersign recover --help` describes the wallet context of each family.";
+printed for you to broadcast once the timelock has expired. Without a wallet context, nonce and fees are read from the endpoints. `countersign recover --help` describes the wallet context of each family.";
 
 pub(crate) const REDEEM_EXAMPLES: &str = "Examples:
   countersign redeem <order id> --registry registry.json --nodes nodes.json --key-file key.txt
@@ -41,7 +42,8 @@ pub(crate) const REDEEM_EXAMPLES: &str = "Examples:
 
 With endpoints of the destination chain (--node, --nodes) and a key, the program checks the solver's payment and redeems with your own
 transaction. Without them, the service's relayer redeems if you pass --trust-the-service. With --self the transaction is built and signed
-here, without any call to the service, and printed for you to broadcast. Broadcasting it makes the secret public, so check the chain
+here, without any call to the service, and printed for you to broadcast; without a wallet context, nonce and fees are read from the
+endpoints. Broadcasting it makes the secret public, so check the chain
 first: the destination must be funded in a final block, and its timelock must be far from its end. `countersign recover --help` describes
 the wallet context of each family.";
 
@@ -143,7 +145,8 @@ pub(crate) fn refund(args: &RefundArgs, json: bool) -> Result<u8, Failure> {
         let registry = kept.registry(&registry);
         let key = kept.signing_key(Leg::Source, registry, &state)?;
         let recovery = LegRecovery::new(&kept.record, Leg::Source, None, registry)?.with_default_key(key);
-        return recovery.finish(kept.warnings.as_ref(), &args.own.signing, &policy, || Ok(()), json);
+        let context = kept.context(Leg::Source, &args.own, &args.nodes, &args.ending, registry, &policy)?;
+        return recovery.finish(kept.warnings.as_ref(), &context, || Ok(()), json);
     }
     args.own.signing.check_key_only(args.nodes.is_named()?)?;
     let (client, id) = (args.service.client()?, OrderId::parse(&args.id)?);
@@ -161,8 +164,12 @@ pub(crate) fn refund(args: &RefundArgs, json: bool) -> Result<u8, Failure> {
     let nodes = Arc::new(args.nodes.connect(&registry)?);
     let owner = ending_owner(&kept, &state, &registry, &policy, &nodes, &args.own, &args.ending, json)?;
     let driver = drive::driver(Flow::new(client, registry, policy), &nodes, &state.store, owner, Pace::default(), None);
-    service::run(drive::refund(&driver, &id))?;
-    show::progress(&format!("follow the refund with: countersign order watch {id}"));
+    interrupt::advise(format!(
+        "the refund may have been sent; run the same command again, or follow the order with: {}",
+        command::watch(&id)
+    ));
+    service::run(follow::refund(&driver, &id))?;
+    show::progress(&format!("follow the refund with: {}", command::watch(&id)));
     done(&id, "refund", None, json)
 }
 
@@ -176,10 +183,14 @@ pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
             None => kept.secret()?,
         };
         let registry = kept.registry(&registry);
-        let key = kept.signing_key(Leg::Destination, registry, &state)?;
+        let key = match args.ending.redeem_key()? {
+            Some(key) if !kept.is_bitcoin(Leg::Destination, registry) => Some(key),
+            _ => kept.signing_key(Leg::Destination, registry, &state)?,
+        };
         let recovery = LegRecovery::new(&kept.record, Leg::Destination, Some(&secret), registry)?.with_default_key(key);
         let leaving = || if kept.order.is_some() { state.write_secret_leaving(&kept.id) } else { Ok(()) };
-        return recovery.finish(kept.warnings.as_ref(), &args.own.signing, &policy, leaving, json);
+        let context = kept.context(Leg::Destination, &args.own, &args.nodes, &args.ending, registry, &policy)?;
+        return recovery.finish(kept.warnings.as_ref(), &context, leaving, json);
     }
     args.own.signing.check_key_only(args.nodes.is_named()?)?;
     if args.secret_file.is_some() {
@@ -191,18 +202,20 @@ pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
     let trust = args.relying.trust();
     if trust.is_none() && !nodes.has(kept.swap.request().destination.asset.chain()) {
         let message = format!(
-            "the program is not connected to the destination chain, and the service's word does not prove that the solver has paid: redeem with your \
-             own transaction (countersign redeem --self {id}), connect the chain with --node, or pass --trust-the-service"
+            "the program is not connected to the destination chain, and the service's word does not prove that the solver has paid: connect the chain \
+             with --node, pass --trust-the-service, or redeem with your own transaction: {}",
+            command::by_self(Leg::Destination, &kept, &registry)
         );
         return Err(Failure::NeedsUser { code: "evidence_needed", message });
     }
     let owner = ending_owner(&kept, &state, &registry, &policy, &nodes, &args.own, &args.ending, json)?;
     let flow = Flow::new(args.service.client()?, registry, policy);
     let driver = drive::driver(flow, &nodes, &state.store, owner, args.pace.pace(), trust);
+    interrupt::advise(format!("the secret may have left; run the same command again, or continue with: {}", command::resume(&id)));
     service::run(async {
-        drive::release(&driver, &id).await?;
+        follow::release(&driver, &id).await?;
         show::progress("the secret was sent; following the redemption until it is complete");
-        drive::follow(&driver, &id, trust.is_some(), json).await
+        follow::follow(&driver, &id, trust.is_some(), json).await
     })
 }
 
@@ -295,15 +308,44 @@ impl Kept {
         Ok(Zeroizing::new(*secret.expose()))
     }
 
+    fn is_bitcoin(&self, leg: Leg, registry: &Registry) -> bool {
+        registry.family(leg.of(&self.record).asset.chain()).is_ok_and(|family| family == Family::Bitcoin)
+    }
+
+    /// Returns what a recovery is built with: the given wallet context, or the chain itself where it is connected.
+    fn context<'c>(
+        &self,
+        leg: Leg,
+        own: &'c SelfArgs,
+        nodes: &NodeArgs,
+        ending: &EndingArgs,
+        registry: &Registry,
+        policy: &'c Policy,
+    ) -> Result<Context<'c>, Failure> {
+        let chain = leg.of(&self.record).chain.clone();
+        let offline = Context { signing: &own.signing, policy, chain: None };
+        if own.signing.has_wallet() {
+            return Ok(offline);
+        }
+        let nodes = nodes.connect(registry)?;
+        if !nodes.has(&chain) {
+            return Ok(offline);
+        }
+        let owner = self.order.as_ref().and_then(|order| match leg {
+            Leg::Source => order.swap.request().source.owner.clone(),
+            _ => order.swap.request().destination.owner.clone(),
+        });
+        Ok(Context { chain: Some(ConnectedChain { nodes, name: chain, owner, speed: ending.speed() }), ..offline })
+    }
+
     /// Returns the key that signs if no other is given. On a Bitcoin-like chain it is the derived key of the leg, if the order contains its
     /// public key; on other chains it is the key of the configuration file.
     fn signing_key(&self, leg: Leg, registry: &Registry, state: &state::State) -> Result<Option<Zeroizing<String>>, Failure> {
-        let is_bitcoin = registry.family(leg.of(&self.record).asset.chain()).is_ok_and(|family| family == Family::Bitcoin);
-        if !is_bitcoin {
+        if !self.is_bitcoin(leg, registry) {
             return configured_key();
         }
         let index = match (&self.order, &self.restored) {
-            (Some(order), _) => order.index,
+            (Some(order), _) => state::key_index(order),
             (None, Some(_)) => state.index(&self.id)?,
             (None, None) => None,
         };
@@ -312,7 +354,7 @@ impl Kept {
             _ => order.swap.request().destination.delegate.as_deref(),
         });
         // Without the request, the public key is that of the record.
-        derived_key(state, leg, index, requested.unwrap_or_else(|| restore::owner_key(&self.record, leg)))
+        derived_key(state, leg, index, requested.unwrap_or_else(|| search::owner_key(&self.record, leg)))
     }
 }
 
@@ -321,12 +363,13 @@ impl Kept {
 pub(crate) fn derived_key(
     state: &state::State,
     leg: Leg,
-    index: Option<u32>,
+    index: Option<KeyIndex>,
     named: Option<&str>,
 ) -> Result<Option<Zeroizing<String>>, Failure> {
     let (Some(index), Some(named)) = (index, named) else { return Ok(None) };
     let rescue = state.rescue()?;
-    let key = if leg == Leg::Source { rescue.refund_key(index) } else { rescue.redeem_key(index) }.map_err(usage)?;
+    let branch = rescue.branch(index.branch).map_err(usage)?;
+    let key = if leg == Leg::Source { branch.refund_key(index.index) } else { branch.redeem_key(index.index) }.map_err(usage)?;
     Ok(named.eq_ignore_ascii_case(&key.public_key()).then(|| Zeroizing::new(hex::encode(key.expose()))))
 }
 
@@ -334,10 +377,10 @@ pub(crate) fn instant_refund(args: &InstantRefundArgs, json: bool) -> Result<u8,
     let (registry, policy) = args.trust.read()?;
     let state = args.state.open()?;
     let kept = state.load(&OrderId::parse(&args.id)?)?;
-    let swap = kept.swap;
+    let (index, swap) = (state::key_index(&kept), kept.swap);
     let key = match args.key.read()? {
         Some(key) => Some(key),
-        None => derived_key(&state, Leg::Source, kept.index, swap.request().source.delegate.as_deref())?,
+        None => derived_key(&state, Leg::Source, index, swap.request().source.delegate.as_deref())?,
     };
     let text = key.ok_or_else(|| usage("no key: pass --key-file, --key-env or --key-stdin"))?;
     let key = Key::parse(&text).map_err(|error| Refusal::new(error, "/wallet/secret_key"))?;

@@ -44,6 +44,10 @@ pub(crate) enum Failure {
         /// What to do.
         message: String,
     },
+    /// Several problems of the user's input, all of which have to be solved.
+    Problems(Vec<String>),
+    /// The user stopped the program.
+    Interrupted(String),
     /// The funds are lost.
     Lost(String),
     /// Stdout was closed, so nothing more can be reported.
@@ -59,7 +63,9 @@ impl Failure {
             | Self::Held { message, .. }
             | Self::Network { message, .. }
             | Self::NeedsUser { message, .. }
+            | Self::Interrupted(message)
             | Self::Lost(message) => message.clone(),
+            Self::Problems(problems) => problems.join("; "),
             Self::Closed => "stdout is closed".to_owned(),
         }
     }
@@ -89,19 +95,61 @@ impl From<countersign_client::Error> for Failure {
             countersign_client::Error::Input(_) | countersign_client::Error::Random(_) => {
                 Self::Usage(format!("{} ({})", chain(&error), error.code()))
             }
+            // The refusal is of the service's response, so its advice to correct the input would go to the wrong person.
+            countersign_client::Error::Shape(ref refusal) => Self::Network {
+                code: error.code(),
+                message: format!("{error}: {}; try again, and report the service if it happens again", described(refusal)),
+            },
             other => Self::Network { code: other.code(), message: chain(&other) },
         }
     }
 }
 
+/// Describes what a refusal found, and where, without its advice. The advice is for the documents of an order.
+pub(crate) fn described(refusal: &Refusal) -> String {
+    let message = refusal.message();
+    let what = message.strip_suffix(refusal.remedy()).and_then(|text| text.strip_suffix("; ")).unwrap_or(&message);
+    // The general meaning of this code is about payloads.
+    let is_general = Refusal::new(Code::UnexpectedField, "").message().starts_with(what);
+    let what = if refusal.code() == Code::UnexpectedField && is_general { "unknown field" } else { what };
+    let mut text = format!("{}: {what}", refusal.code());
+    if !refusal.location().is_empty() {
+        text = format!("{} at {}: {what}", refusal.code(), refusal.location());
+    }
+    for (name, value) in [("expected", refusal.expected()), ("got", refusal.actual())] {
+        if let Some(value) = value {
+            text.push_str(&format!("; {name} {value}"));
+        }
+    }
+    text
+}
+
+/// Returns the failure for one of the user's own files that is invalid.
+pub(crate) fn own_file(path: &Path, refusal: &Refusal) -> Failure {
+    usage(format_args!("{}: {}", path.display(), described(refusal)))
+}
+
+/// Removes the advice to correct the input from what a node or the service said. The user did not write it.
+pub(crate) fn without_advice(text: &str) -> String {
+    let advice = Refusal::new(Code::JsonSyntax, "").remedy();
+    text.replace(&format!("; {advice}"), "")
+}
+
 impl From<countersign_client::driver::DriveError> for Failure {
     fn from(error: countersign_client::driver::DriveError) -> Self {
-        use countersign_client::driver::{DriveError, OwnerError};
+        use countersign_client::driver::{DriveError, OwnerError, StoreError};
         match error {
             DriveError::Refused(refusal) | DriveError::Owner(OwnerError::Refused(refusal)) => Self::Refused(refusal),
             DriveError::Owner(OwnerError::Failed { code, message }) => Self::Held { code, message },
             DriveError::Owner(OwnerError::Unavailable(message)) => Self::Network { code: "chain_unavailable", message },
             DriveError::Create(error) => Self::from(error),
+            DriveError::Store(StoreError::Exists(id)) => Self::Held {
+                code: "order_exists",
+                message: format!(
+                    "the service repeated the id of order {id}: do not pay the new order; the stored order is unchanged, and nothing was signed"
+                ),
+            },
+            DriveError::Store(error) => Self::Usage(format!("the stored order cannot be read or written: {error}")),
             other => Self::Usage(chain(&other)),
         }
     }
@@ -157,20 +205,10 @@ impl TrustArgs {
             None => Config::read()?.policy,
         };
         let policy = match policy {
-            Some(path) => Policy::from_json(&read(&path)?).map_err(|refusal| usage(format_args!("{}: {refusal}", path.display())))?,
+            Some(path) => Policy::from_json(&read(&path)?).map_err(|refusal| own_file(&path, &refusal))?,
             None => Policy::default(),
         };
         Ok((registry, policy))
-    }
-}
-
-impl TrustArgs {
-    /// Returns the path of the registry; `None` if it is not configured.
-    pub(crate) fn registry_path(&self) -> Result<Option<PathBuf>, Failure> {
-        match &self.registry.registry {
-            Some(path) => Ok(Some(path.clone())),
-            None => Ok(Config::read()?.registry),
-        }
     }
 }
 
@@ -185,7 +223,7 @@ impl RegistryArgs {
 }
 
 pub(crate) fn registry(path: &Path) -> Result<Registry, Failure> {
-    Registry::from_json(&read(path)?).map_err(|refusal| usage(format_args!("{}: {refusal}", path.display())))
+    Registry::from_json(&read(path)?).map_err(|refusal| own_file(path, &refusal))
 }
 
 /// The documents of one order, in one file or in several.
@@ -214,6 +252,11 @@ pub(crate) struct WalletArgs {
 }
 
 impl WalletArgs {
+    /// Returns the path of the file; `None` if none was given.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.wallet.as_deref()
+    }
+
     /// Reads the wallet context; `None` if none was given.
     pub(crate) fn read(&self) -> Result<Option<Zeroizing<Vec<u8>>>, Failure> {
         self.wallet.as_deref().map(read).transpose()

@@ -1,11 +1,11 @@
 //! `countersign chains|assets|liquidity|fee|volume|schemas|policy|health`: public lists and values of the service.
 
-use countersign::text;
 use countersign::wire::{Earnings, Fees};
+use countersign::{Amount, AssetId, Registry, number, text};
 
-use crate::input::{Failure, usage};
+use crate::input::{Failure, RegistryArgs, usage};
 use crate::quote::asset;
-use crate::{OK, REFUSED, service, show};
+use crate::{OK, REFUSED, amount, service, show};
 
 /// The service, with query parameters that its interface accepts without documenting them.
 #[derive(clap::Args)]
@@ -15,6 +15,8 @@ pub(crate) struct Args {
     /// An additional query parameter. Can be given several times.
     #[arg(long = "query", value_name = "NAME=VALUE")]
     query: Vec<String>,
+    #[command(flatten)]
+    registry: RegistryArgs,
 }
 
 impl Args {
@@ -57,7 +59,7 @@ pub(crate) fn chains(args: &Args, json: bool) -> Result<u8, Failure> {
     }
     let rows: Vec<_> =
         answer.value.into_iter().map(|chain| vec![chain.chain, chain.id, chain.name, chain.native_asset_id, chain.explorer_url]).collect();
-    show::table(&["chain", "id", "name", "native asset", "explorer"], &rows)?;
+    show::table(&["chain", "id", "name", "native asset id", "explorer url"], &rows)?;
     Ok(OK)
 }
 
@@ -69,13 +71,19 @@ pub(crate) fn assets(args: &Args, json: bool) -> Result<u8, Failure> {
         return Ok(OK);
     }
     let row = |asset: countersign::wire::AssetRecord| {
-        let range = |amount: Option<String>| amount.unwrap_or_else(|| "-".to_owned());
+        // The row has its own decimals, so that no registry is needed.
+        let range = |text: Option<String>| {
+            let amount = text.as_deref().and_then(|text| number::decimal(text).ok());
+            let shown = amount.map(|units| Amount::new(units, asset.decimals, asset.id.symbol()).to_string());
+            shown.or(text).unwrap_or_else(|| "-".to_owned())
+        };
+        let (min, max) = (range(asset.min_amount.clone()), range(asset.max_amount.clone()));
         let (htlc, token) =
             (asset.htlc.map_or_else(|| "-".to_owned(), |it| it.address), asset.token.map_or_else(|| "native".to_owned(), |it| it.address));
-        vec![asset.id.to_string(), asset.name, asset.decimals.to_string(), htlc, token, range(asset.min_amount), range(asset.max_amount)]
+        vec![asset.id.to_string(), asset.name, asset.decimals.to_string(), htlc, token, min, max]
     };
     let rows: Vec<_> = answer.value.into_iter().map(row).collect();
-    show::table(&["asset", "name", "decimals", "HTLC", "token", "min", "max"], &rows)?;
+    show::table(&["id", "name", "decimals", "htlc", "token", "min amount", "max amount"], &rows)?;
     Ok(OK)
 }
 
@@ -86,6 +94,11 @@ pub(crate) fn liquidity(args: &Args, json: bool) -> Result<u8, Failure> {
         show::answer(&answer.body)?;
         return Ok(OK);
     }
+    let registry = args.registry.read()?;
+    let units = |text: &str, asset: &AssetId| match number::decimal(text) {
+        Ok(units) => amount::shown(units, asset, registry.as_ref()),
+        Err(_) => text.to_owned(),
+    };
     let rows: Vec<_> = answer
         .value
         .iter()
@@ -95,14 +108,13 @@ pub(crate) fn liquidity(args: &Args, json: bool) -> Result<u8, Failure> {
                     solver.solver_id.clone(),
                     solver.address.clone(),
                     held.asset.to_string(),
-                    held.balance.clone(),
-                    held.virtual_balance.clone(),
-                    held.readable_balance.clone(),
+                    units(&held.balance, &held.asset),
+                    units(&held.virtual_balance, &held.asset),
                 ]
             })
         })
         .collect();
-    show::table(&["solver", "address", "asset", "base units", "available", "whole units"], &rows)?;
+    show::table(&["solver id", "address", "asset", "balance", "virtual balance"], &rows)?;
     Ok(OK)
 }
 
@@ -114,20 +126,27 @@ pub(crate) fn fee(args: &Args, json: bool) -> Result<u8, Failure> {
         return Ok(OK);
     }
     match answer.value {
-        Fees::Earned(rows) => earnings(&rows)?,
+        Fees::Earned(rows) => earnings(&rows, args.registry.read()?.as_ref())?,
         Fees::Total(total) => show::field("fees", &text::escape_untrusted(&total))?,
-        _ => return Err(usage("the response has an unknown form: use --json")),
+        _ => {
+            let message = "the response has an unknown form: use --json".to_owned();
+            return Err(Failure::Network { code: "response_unknown", message });
+        }
     }
     Ok(OK)
 }
 
 /// Prints earnings as a table.
-pub(crate) fn earnings(rows: &[Earnings]) -> Result<(), Failure> {
+pub(crate) fn earnings(rows: &[Earnings], registry: Option<&Registry>) -> Result<(), Failure> {
     let row = |row: &Earnings| {
-        let claim = row.claim_amount.map_or_else(|| "nothing".to_owned(), |amount| amount.to_string());
-        vec![row.asset.to_string(), row.affiliate.clone(), row.total_earnings.to_string(), row.total_earnings_usd.clone(), claim]
+        let shown = |amount| amount::shown(amount, &row.asset, registry);
+        let claim = row.claim_amount.map_or_else(|| "nothing".to_owned(), shown);
+        vec![row.asset.to_string(), row.affiliate.clone(), shown(row.total_earnings), row.total_earnings_usd.clone(), claim]
     };
-    Ok(show::table(&["asset", "affiliate", "earned", "USD", "to claim"], &rows.iter().map(row).collect::<Vec<_>>())?)
+    Ok(show::table(
+        &["asset", "affiliate", "total earnings", "total earnings usd", "claim amount"],
+        &rows.iter().map(row).collect::<Vec<_>>(),
+    )?)
 }
 
 pub(crate) fn volume(args: &Args, json: bool) -> Result<u8, Failure> {
@@ -154,7 +173,7 @@ pub(crate) fn schemas(args: &SchemaArgs, json: bool) -> Result<u8, Failure> {
         show::answer(&answer.body)?;
         return Ok(OK);
     }
-    show::table(&["schema"], &answer.value.into_iter().map(|schema| vec![schema.name]).collect::<Vec<_>>())?;
+    show::table(&["name"], &answer.value.into_iter().map(|schema| vec![schema.name]).collect::<Vec<_>>())?;
     Ok(OK)
 }
 

@@ -3,9 +3,11 @@
 mod accepted;
 mod affiliate;
 mod amount;
+mod ask;
 mod attach;
 mod backup;
 mod batch;
+mod command;
 mod config;
 mod contracts;
 mod demo;
@@ -13,17 +15,24 @@ mod drive;
 mod explain;
 mod files;
 mod finish;
+mod follow;
+mod init;
 mod input;
+mod interrupt;
+mod listed;
 mod lists;
 mod nodes;
 mod order;
 mod orders;
+mod phrase;
+mod preflight;
 mod prepare;
 mod prompt;
 mod quote;
 mod recover;
 mod registry;
 mod restore;
+mod search;
 mod service;
 mod show;
 mod sign;
@@ -31,10 +40,12 @@ mod state;
 mod status;
 mod swap;
 
+use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::input::Failure;
@@ -51,6 +62,8 @@ const NETWORK: u8 = 3;
 const NEEDS_USER: u8 = 4;
 /// Exit code: the funds are lost.
 const LOST: u8 = 5;
+/// Exit code: the user stopped the program. Shells use the same for a program that SIGINT ended.
+const INTERRUPTED: u8 = 130;
 
 /// Verifies, explains and signs what a cross-chain swap service asks a wallet to sign.
 ///
@@ -78,10 +91,13 @@ members base_url, app_id or app_id_file, registry, policy, state, nodes, key_fil
 Arguments and environment variables take precedence.
 
 Exit codes: 0 done, 1 refused, 2 usage error or a file that cannot be read or written, 3 network or service failure (try again), 4 you have
-to do something first, 5 the funds are lost.";
+to do something first, 5 the funds are lost, 130 you stopped the program.";
 
 #[derive(Subcommand)]
 enum Command {
+    /// Writes the configuration file, after checking each value: service, registry, nodes and key file. Asks for what is not given.
+    #[command(after_help = init::EXAMPLES)]
+    Init(Box<init::Args>),
     /// Shows what signing a response would lock, where and until when, or why the response is refused.
     #[command(after_help = explain::EXAMPLES)]
     Explain(explain::Args),
@@ -118,6 +134,9 @@ enum Command {
     /// Restores the state directory from a backup or from the rescue phrase.
     #[command(after_help = restore::EXAMPLES)]
     Restore(Box<restore::Args>),
+    /// Shows the rescue phrase of the state directory.
+    #[command(after_help = phrase::EXAMPLES)]
+    Phrase(phrase::Args),
     /// Runs a whole swap: quote, create, verify, sign, submit, follow, redeem.
     #[command(after_help = swap::EXAMPLES)]
     Swap(Box<swap::Args>),
@@ -136,7 +155,7 @@ enum Command {
     #[command(after_help = nodes::BALANCE_EXAMPLES)]
     Balance(nodes::BalanceArgs),
     /// Lists the earnings of an affiliate.
-    Earnings(service::ServiceArgs),
+    Earnings(affiliate::EarningsArgs),
     /// Prepares or signs the calls that pay out an affiliate's earnings.
     Claim(affiliate::ClaimArgs),
     /// Lists the service's chains.
@@ -166,9 +185,17 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let mut command = Cli::command();
+    let parsed = command.try_get_matches_from_mut(std::env::args_os()).and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
+        Err(error) => return misused(&error),
+    };
+    command::remember(&command, &matches);
     show::set_json(cli.json);
     let answer = match cli.command {
+        Command::Init(args) => init::run(&args, cli.json),
+        Command::Phrase(args) => phrase::run(&args, cli.json),
         Command::Explain(args) => explain::run(&args, cli.json),
         Command::Prepare(args) => prepare::run(&args, cli.json),
         Command::Sign(args) => sign::run(&args, cli.json),
@@ -198,24 +225,57 @@ fn main() -> ExitCode {
         Command::Policy(command) => lists::policy(&command, cli.json),
         Command::Health(args) => lists::health(&args, cli.json),
         Command::Demo(args) => demo::run(&args, cli.json),
-        Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "countersign", &mut io::stdout());
-            Ok(OK)
-        }
+        Command::Completions { shell } => completions(shell, cli.json),
     };
-    ExitCode::from(answer.unwrap_or_else(|failure| report(&failure, cli.json)))
+    ExitCode::from(answer.unwrap_or_else(|failure| report(&failure)))
+}
+
+/// Reports arguments that cannot be parsed. Help and version are not errors.
+fn misused(error: &clap::Error) -> ExitCode {
+    let is_error = error.use_stderr() && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    if is_error && std::env::args_os().skip(1).take_while(|argument| argument != "--").any(|argument| argument == OsStr::new("--json")) {
+        show::set_json(true);
+        let text = error.render().to_string();
+        return ExitCode::from(report(&input::usage(text.trim_start_matches("error: ").trim_end())));
+    }
+    // Best effort: a closed pipe is not an error here.
+    let _ = error.print();
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
+}
+
+#[derive(serde::Serialize)]
+struct Completions {
+    ok: bool,
+    shell: String,
+    script: String,
+}
+
+fn completions(shell: Shell, json: bool) -> Result<u8, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "countersign", &mut script);
+    if json {
+        show::json(&Completions { ok: true, shell: shell.to_string(), script: String::from_utf8_lossy(&script).into_owned() })?;
+    } else {
+        io::stdout().write_all(&script)?;
+    }
+    Ok(OK)
 }
 
 /// Prints a failure and returns its exit code. Refusals and steps that were not taken go to stdout, because they are data; other messages
 /// go to stderr. With `--json` all of them go to stdout, in the same shape.
-fn report(failure: &Failure, json: bool) -> u8 {
-    let held = |code: &str, message: &str| if json { show::json(&show::Held::new(code, message)) } else { show::field(code, message) };
-    let error = |code: &str, message: &str| {
+fn report(failure: &Failure) -> u8 {
+    let json = show::is_json();
+    let held = |code: &str, message: &str| if json { show::json(&show::Held::new(code, message, &[])) } else { show::field(code, message) };
+    let error = |code: &str, message: &str, problems: &[String]| {
         if json {
-            return held(code, message);
+            return show::json(&show::Held::new(code, message, problems));
         }
-        let _ = writeln!(anstream::stderr(), "countersign: {message}");
-        Ok(())
+        let mut out = anstream::stderr().lock();
+        match problems {
+            [] => writeln!(out, "countersign: {}", show::safe(message))?,
+            _ => writeln!(out, "countersign: nothing was sent, because this has to be corrected first:")?,
+        }
+        problems.iter().try_for_each(|problem| writeln!(out, "  - {}", show::safe(problem)))
     };
     let (written, code) = match failure {
         Failure::Refused(refusal) if json => (show::json(&show::Refused::new(refusal)), REFUSED),
@@ -224,8 +284,10 @@ fn report(failure: &Failure, json: bool) -> u8 {
         Failure::Held { code, message } => (held(code, message), REFUSED),
         Failure::NeedsUser { code, message } => (held(code, message), NEEDS_USER),
         Failure::Lost(message) => (held("lost", message), LOST),
-        Failure::Network { code, message } => (error(code, message), NETWORK),
-        Failure::Usage(message) => (error("usage", message), USAGE),
+        Failure::Network { code, message } => (error(code, message, &[]), NETWORK),
+        Failure::Usage(message) => (error("usage", message, &[]), USAGE),
+        Failure::Problems(problems) => (error("usage", &failure.message(), problems), USAGE),
+        Failure::Interrupted(message) => (error("interrupted", message, &[]), INTERRUPTED),
         Failure::Closed => return USAGE,
     };
     if written.is_ok() { code } else { USAGE }

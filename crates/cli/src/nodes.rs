@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use countersign::{Family, Leg, Refusal, Registry, RequestedLeg, text};
+use countersign::{Family, Leg, Refusal, Registry, RequestedLeg, check_head_time, text};
 use countersign_client::driver::KeptOrder;
 use countersign_client::{Http, Timeouts};
 use countersign_node::{Endpoint, Endpoints, Head, NodeConfig, NodeError, Nodes, Speed};
@@ -14,9 +14,9 @@ use zeroize::Zeroizing;
 use crate::config::Config;
 use crate::drive::Ending;
 use crate::finish::derived_key;
-use crate::input::{Failure, RegistryArgs, chain, key_from, read, usage};
+use crate::input::{Failure, RegistryArgs, chain, described, key_from, own_file, read, usage, without_advice};
 use crate::quote::asset;
-use crate::state::State;
+use crate::state::{State, key_index};
 use crate::{NETWORK, OK, service, show};
 
 pub(crate) const CHECK_EXAMPLES: &str = "Examples:
@@ -59,7 +59,7 @@ impl NodeArgs {
             None => Config::read()?.nodes,
         };
         let config = match path {
-            Some(path) => NodeConfig::from_json(&read(&path)?).map_err(|refusal| usage(format_args!("{}: {refusal}", path.display())))?,
+            Some(path) => NodeConfig::from_json(&read(&path)?).map_err(|refusal| own_file(&path, &refusal))?,
             None => NodeConfig::new(),
         };
         self.with(config, registry)
@@ -74,14 +74,19 @@ impl NodeArgs {
         for (chain, endpoints) in named {
             config = config.with(chain, Endpoints::new(endpoints)?);
         }
-        let timeouts = Timeouts { connect: Duration::from_secs(10), call: Duration::from_secs(20) };
-        let http = Http::new(timeouts).map_err(countersign_client::Error::from)?;
-        let nodes = Nodes::new(http, config, registry);
-        for name in nodes.unknown() {
-            show::progress(&format!("{}: not a chain of the registry, so its endpoints are not used", text::escape_untrusted(name)));
-        }
-        Ok(nodes)
+        connect(config, registry)
     }
+}
+
+/// Connects the chains of a configuration. This sends nothing yet.
+pub(crate) fn connect(config: NodeConfig, registry: &Registry) -> Result<Nodes<Http>, Failure> {
+    let timeouts = Timeouts { connect: Duration::from_secs(10), call: Duration::from_secs(20) };
+    let http = Http::new(timeouts).map_err(countersign_client::Error::from)?;
+    let nodes = Nodes::new(http, config, registry);
+    for name in nodes.unknown() {
+        show::progress(&format!("{}: not a chain of the registry, so its endpoints are not used", text::escape_untrusted(name)));
+    }
+    Ok(nodes)
 }
 
 /// Returns connections to no chain at all.
@@ -96,9 +101,39 @@ impl From<NodeError> for Failure {
             NodeError::Refused(refusal) => Self::Refused(refusal),
             NodeError::Endpoint(_) | NodeError::NotConnected(_) => usage(error),
             rejected @ NodeError::Rejected { .. } => Self::Held { code: "transaction_rejected", message: rejected.to_string() },
-            other => Self::Network { code: other.code(), message: chain(&other) },
+            other => Self::Network { code: other.code(), message: told(&other) },
         }
     }
+}
+
+/// Returns the message of an error. A malformed answer is the node's, so there is no advice to correct the input.
+pub(crate) fn told(error: &NodeError) -> String {
+    match error {
+        NodeError::Malformed { endpoint, refusal } => without_advice(&format!("{endpoint}: {}", described(refusal))),
+        other => without_advice(&chain(other)),
+    }
+}
+
+/// Returns the account that a key controls; `None` on Starknet, where the account cannot be derived from the key, and on Bitcoin-like
+/// chains, where one key has several addresses.
+///
+/// # Errors
+///
+/// A refusal at `/wallet/secret_key` if the text is not a key of the family.
+pub(crate) fn account_of(family: Family, key: &str) -> Result<Option<String>, Refusal> {
+    let refuse = |error| Refusal::new(error, "/wallet/secret_key");
+    Ok(match family {
+        Family::Starknet => countersign::starknet::Key::parse(key).map(|_| None).map_err(refuse)?,
+        Family::Bitcoin => countersign::bitcoin::Key::parse(key).map(|_| None).map_err(refuse)?,
+        Family::Evm => Some(countersign::evm::Key::parse(key).map_err(refuse)?.address().to_string()),
+        Family::Sui => Some(countersign::sui::Key::parse(key).map_err(refuse)?.address().to_string()),
+        Family::Solana => Some(countersign::solana::Key::parse(key).map_err(refuse)?.address().to_string()),
+        Family::Tron => {
+            let address = countersign::tron::Key::parse(key).map_err(refuse)?.address();
+            Some(countersign::tron::Address::from(address).to_string())
+        }
+        _ => None,
+    })
 }
 
 /// How soon the owner's transactions should be mined.
@@ -137,6 +172,15 @@ impl EndingArgs {
         self.speed.into()
     }
 
+    /// Reads the key that sends the redemption; `None` without one of its own.
+    pub(crate) fn redeem_key(&self) -> Result<Option<Zeroizing<String>>, Failure> {
+        let path = match &self.redeem_key_file {
+            Some(path) => Some(path.clone()),
+            None => Config::read()?.redeem_key_file,
+        };
+        path.as_deref().map(key_from).transpose()
+    }
+
     /// Returns the key and account that refund the source, and those that redeem the destination, where there is a key.
     pub(crate) fn read(
         &self,
@@ -147,38 +191,20 @@ impl EndingArgs {
     ) -> Result<(Option<Ending>, Option<Ending>), Failure> {
         let request = kept.swap.request();
         let families = [&request.source, &request.destination].map(|leg| registry.family(leg.asset.chain()).ok());
-        let path = match &self.redeem_key_file {
-            Some(path) => Some(path.clone()),
-            None => Config::read()?.redeem_key_file,
-        };
-        let redeems = match path {
-            Some(path) => Some(key_from(&path)?),
+        let redeems = match self.redeem_key()? {
+            Some(key) => Some(key),
             None => own.filter(|_| families[0] == families[1]).cloned(),
         };
         let ending = |leg: Leg, requested: &RequestedLeg, key: Option<&Zeroizing<String>>| -> Result<Option<Ending>, Failure> {
             let family = registry.family(requested.asset.chain()).ok();
             if family == Some(Family::Bitcoin) {
-                let key = derived_key(state, leg, kept.index, requested.delegate.as_deref())?;
+                let key = derived_key(state, leg, key_index(kept), requested.delegate.as_deref())?;
                 return Ok(key.zip(requested.owner.clone()).map(|(key, account)| Ending { key, account }));
             }
             let (Some(family), Some(key)) = (family, key) else { return Ok(None) };
-            let refuse = |error| Refusal::new(error, "/wallet/secret_key");
-            let account = match family {
-                // The account cannot be derived from the key.
-                Family::Starknet => match &requested.owner {
-                    Some(owner) => owner.clone(),
-                    None => return Ok(None),
-                },
-                Family::Evm => countersign::evm::Key::parse(key).map_err(refuse)?.address().to_string(),
-                Family::Sui => countersign::sui::Key::parse(key).map_err(refuse)?.address().to_string(),
-                Family::Solana => countersign::solana::Key::parse(key).map_err(refuse)?.address().to_string(),
-                Family::Tron => {
-                    let address = countersign::tron::Key::parse(key).map_err(refuse)?.address();
-                    countersign::tron::Address::from(address).to_string()
-                }
-                _ => return Ok(None),
-            };
-            Ok(Some(Ending { key: key.clone(), account }))
+            // On Starknet the account is the owner's, because it cannot be derived from the key.
+            let account = account_of(family, key)?.or_else(|| requested.owner.clone());
+            Ok(account.map(|account| Ending { key: key.clone(), account }))
         };
         Ok((ending(Leg::Source, &request.source, own)?, ending(Leg::Destination, &request.destination, redeems.as_ref())?))
     }
@@ -212,6 +238,9 @@ struct Checked {
     /// Seconds since the newest block was produced.
     #[serde(skip_serializing_if = "Option::is_none")]
     head_age: Option<u64>,
+    /// Seconds that the newest block is ahead of this machine's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head_ahead: Option<u64>,
     milliseconds: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
@@ -230,7 +259,8 @@ fn pinned(registry: &RegistryArgs) -> Result<Registry, Failure> {
 
 pub(crate) fn run(command: &Command, json: bool) -> Result<u8, Failure> {
     let Command::Check(args) = command;
-    let nodes = args.nodes.connect(&pinned(&args.registry)?)?;
+    let registry = pinned(&args.registry)?;
+    let nodes = args.nodes.connect(&registry)?;
     let (mut checked, mut warnings) = (Vec::new(), Vec::new());
     service::run(async {
         for name in nodes.names() {
@@ -241,6 +271,10 @@ pub(crate) fn run(command: &Command, json: bool) -> Result<u8, Failure> {
             for (index, endpoint) in endpoints.all.iter().enumerate() {
                 let start = Instant::now();
                 let answer = nodes.head(name, index).await;
+                let problem = answer.as_ref().ok().zip(registry.family(name).ok());
+                if let Some(problem) = problem.and_then(|(head, family)| check_head_time(family, head.time, show::now()).err()) {
+                    warnings.push(format!("{name}: {}: {problem}", endpoint.host()));
+                }
                 checked.push(Checked::new(name, endpoint.host(), answer, start.elapsed()));
             }
             let (heights, needed) = (checked.iter().filter(|one| one.chain == name && one.ok).count(), endpoints.quorum);
@@ -279,21 +313,23 @@ impl Checked {
         let (chain, endpoint) = (chain.to_owned(), endpoint.to_owned());
         match answer {
             Ok(head) => {
-                let age = Some(show::now().saturating_sub(head.time));
+                let now = show::now();
+                let ahead = Some(head.time.saturating_sub(now)).filter(|ahead| *ahead > 0);
                 Self {
                     chain,
                     endpoint,
                     ok: true,
                     height: Some(head.height),
                     hash: Some(head.hash),
-                    head_age: age,
+                    head_age: Some(now.saturating_sub(head.time)),
+                    head_ahead: ahead,
                     milliseconds,
                     error: None,
                 }
             }
             Err(error) => {
-                let error = Some(error.to_string());
-                Self { chain, endpoint, ok: false, height: None, hash: None, head_age: None, milliseconds, error }
+                let error = Some(told(&error));
+                Self { chain, endpoint, ok: false, height: None, hash: None, head_age: None, head_ahead: None, milliseconds, error }
             }
         }
     }

@@ -4,20 +4,20 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use countersign::wire::{AffiliateFee, SwapRecord};
-use countersign::{AssetId, CreateOrder, Family, OrderRecord, Registry, RequestedLeg, U256, text};
-use countersign_client::driver::{KeptOrder, NewOrder, NoOwner, Pins, Store as _};
-use countersign_client::{Error, Flow, Http, OrderFilter, OrderId, Pace, Progress, Secret, State, Status, Stream, StreamExt, track};
+use countersign::wire::SwapRecord;
+use countersign::{CreateOrder, OrderRecord, Registry, text};
+use countersign_client::driver::{KeptOrder, NoOwner, Pins, Store as _};
+use countersign_client::{Error, Flow, Http, OrderFilter, OrderId, Pace, Progress, State, Status, Stream, StreamExt, track};
 use serde::Serialize;
 
 use crate::accepted::Accepted;
-use crate::amount::units;
-use crate::config::Config;
+use crate::amount::{self, units};
+use crate::ask::{AskArgs, Owned, SecretArgs};
 use crate::drive::{self, TrustFlags};
-use crate::input::{self, Failure, TrustArgs, chain, usage};
-use crate::nodes::{self, NodeArgs};
-use crate::quote::asset;
-use crate::{OK, REFUSED, service, show, state};
+use crate::input::{self, Failure, RegistryArgs, TrustArgs, chain, usage};
+use crate::nodes::NodeArgs;
+use crate::preflight::{self, Problems};
+use crate::{LOST, OK, REFUSED, command, follow, interrupt, service, show, state};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -36,144 +36,6 @@ const CREATE_EXAMPLES: &str = "Examples:
   countersign order create --registry registry.json --from ethereum:usdc --from-owner 0x... --amount 5000000 \\
       --to bitcoin:btc --to-owner bc1... --receive 5000
   countersign order create --registry registry.json --request request.json";
-
-/// The request.
-#[derive(clap::Args)]
-pub(crate) struct AskArgs {
-    /// Source asset, `<chain>:<symbol>`.
-    #[arg(long, value_name = "ASSET")]
-    pub(crate) from: Option<String>,
-    /// The owner's address on the source chain, which receives a refund. By default the owner of this chain in the configuration file.
-    #[arg(long, value_name = "ADDRESS")]
-    from_owner: Option<String>,
-    /// The account that pays for the owner. On Bitcoin-like chains: the owner's x-only public key for refunds, by default derived from the
-    /// rescue phrase.
-    #[arg(long, value_name = "ACCOUNT")]
-    from_delegate: Option<String>,
-    /// Amount to pay: base units, or whole units with the symbol (`1.5 usdc`).
-    #[arg(long, value_name = "AMOUNT")]
-    pub(crate) amount: Option<String>,
-    /// Destination asset, `<chain>:<symbol>`.
-    #[arg(long, value_name = "ASSET")]
-    pub(crate) to: Option<String>,
-    /// The address that is paid on the destination chain. By default the owner of this chain in the configuration file.
-    #[arg(long, value_name = "ADDRESS")]
-    to_owner: Option<String>,
-    /// On Bitcoin-like chains: the owner's x-only public key for the redemption, by default derived from the rescue phrase.
-    #[arg(long, value_name = "KEY")]
-    to_delegate: Option<String>,
-    /// Allowed slippage, in basis points.
-    #[arg(long, value_name = "BPS")]
-    pub(crate) slippage: Option<u64>,
-    /// An affiliate fee, in basis points. Can be given several times.
-    #[arg(long, value_name = "ASSET=ADDRESS=BPS")]
-    affiliate: Vec<String>,
-}
-
-/// Where the secret, and the owner's keys on Bitcoin-like chains, come from.
-#[derive(clap::Args)]
-#[group(required = false, multiple = false)]
-pub(crate) struct SecretArgs {
-    /// Reads the secret from a file of 64 hex digits, instead of deriving one from the rescue phrase.
-    #[arg(long, value_name = "FILE")]
-    secret_file: Option<PathBuf>,
-    /// Lets the service choose the secret, or somebody else hold it. The holder can redeem without you.
-    #[arg(long)]
-    service_secret: bool,
-}
-
-/// The parts of a new order that only the owner knows.
-pub(crate) struct Owned {
-    secret: Option<Secret>,
-    /// The index with which keys and secret are derived, if any are.
-    index: Option<u32>,
-}
-
-impl SecretArgs {
-    /// Returns whether somebody else holds the secret.
-    pub(crate) const fn is_for_others(&self) -> bool {
-        self.service_secret
-    }
-
-    /// Adds the hash of the secret to a request, and the owner's keys on Bitcoin-like chains. Their index is marked as used before anything
-    /// derived from it is sent.
-    pub(crate) fn take(&self, state: &state::State, registry: &Registry, order: &mut CreateOrder) -> Result<Owned, Failure> {
-        let (rescue, index) = (state.rescue()?, state.take_index()?);
-        let secret = match &self.secret_file {
-            Some(file) => Some(state::read_secret(file)?),
-            None if self.service_secret || order.secret_hash.is_some() => None,
-            None => Some(Secret::parse(&hex::encode(*rescue.secret(index).map_err(usage)?))?),
-        };
-        if let Some(secret) = &secret {
-            state.check_unused(&secret.hash())?;
-            order.secret_hash = Some(secret.hash());
-        }
-        let is_bitcoin = |leg: &RequestedLeg| registry.family(leg.asset.chain()).is_ok_and(|family| family == Family::Bitcoin);
-        if is_bitcoin(&order.source) && order.source.delegate.is_none() {
-            order.source.delegate = Some(rescue.refund_key(index).map_err(usage)?.public_key());
-        }
-        if is_bitcoin(&order.destination) && order.destination.delegate.is_none() && !self.service_secret {
-            order.destination.delegate = Some(rescue.redeem_key(index).map_err(usage)?.public_key());
-        }
-        Ok(Owned { secret, index: Some(index) })
-    }
-}
-
-impl Owned {
-    /// Returns the value for a complete request, for which nothing is derived.
-    const fn nothing() -> Self {
-        Self { secret: None, index: None }
-    }
-
-    /// Creates the order and stores it.
-    pub(crate) async fn create(
-        self,
-        flow: &Flow<Http>,
-        state: &state::State,
-        request: CreateOrder,
-        at_least: Option<U256>,
-    ) -> Result<OrderId, Failure> {
-        let driver = drive::driver(flow.clone(), &nodes::none(flow.registry())?, &state.store, NoOwner, Pace::default(), None);
-        driver.create(NewOrder { request, secret: self.secret, index: self.index, at_least }).await.map_err(|error| {
-            Failure::from(error).with_advice("the order may exist, but nothing was paid: create a new one; an unpaid order costs nothing")
-        })
-    }
-}
-
-impl AskArgs {
-    /// Returns the destination asset.
-    pub(crate) fn destination(&self) -> Result<AssetId, Failure> {
-        asset(need(&self.to, "--to")?)
-    }
-
-    /// Returns the request, with the amount to receive in base units.
-    pub(crate) fn request(&self, receive: U256, registry: &Registry) -> Result<CreateOrder, Failure> {
-        let (from, to) = (asset(need(&self.from, "--from")?)?, self.destination()?);
-        let config = Config::read()?;
-        let owner = |given: &Option<String>, asset| given.as_deref().or_else(|| config.owner(asset)).map(str::to_owned);
-        let (from_owner, to_owner) = (owner(&self.from_owner, &from), owner(&self.to_owner, &to));
-        let amount = units(need(&self.amount, "--amount")?, &from, Some(registry))?;
-        let mut source = RequestedLeg::new(from, String::new(), amount);
-        source.owner = from_owner;
-        source.delegate.clone_from(&self.from_delegate);
-        let mut destination = RequestedLeg::new(to, need(&to_owner, "--to-owner")?, receive);
-        destination.delegate.clone_from(&self.to_delegate);
-        let mut order = CreateOrder::new(source, destination);
-        order.slippage = self.slippage;
-        for text in &self.affiliate {
-            let parts: Vec<_> = text.split('=').collect();
-            let [id, address, fee] = parts.as_slice() else { return Err(usage("an affiliate fee must have the form ASSET=ADDRESS=BPS")) };
-            let fee = fee.parse().map_err(|_| usage(format_args!("{fee}: not a number of basis points")))?;
-            order.affiliate_fees.push(AffiliateFee::new(asset(id)?, (*address).to_owned(), fee)?);
-        }
-        Ok(order)
-    }
-}
-
-/// Returns the value of a required argument.
-pub(crate) fn need<'a>(value: &'a Option<String>, name: &str) -> Result<&'a str, Failure> {
-    value.as_deref().ok_or_else(|| usage(format_args!("{name} is missing")))
-}
 
 #[derive(clap::Args)]
 pub(crate) struct CreateArgs {
@@ -233,6 +95,8 @@ pub(crate) struct OneArgs {
 pub(crate) struct ListArgs {
     #[command(flatten)]
     service: service::ServiceArgs,
+    #[command(flatten)]
+    registry: RegistryArgs,
     /// Owner on the source chain.
     #[arg(long)]
     from_owner: Option<String>,
@@ -277,6 +141,10 @@ pub(crate) fn run(command: &Command, json: bool) -> Result<u8, Failure> {
 /// The status of an order as JSON.
 #[derive(Serialize)]
 struct Order<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ok: Option<bool>,
     order_id: &'a str,
     #[serde(flatten)]
     status: &'a Status,
@@ -288,6 +156,7 @@ struct Order<'a> {
 struct Leg<'a> {
     asset: &'a str,
     amount: String,
+    whole_units: Option<String>,
     filled_amount: String,
     initiate_tx_hash: &'a str,
     redeem_tx_hash: &'a str,
@@ -295,43 +164,55 @@ struct Leg<'a> {
 }
 
 impl<'a> Order<'a> {
-    fn new(record: &'a OrderRecord, status: &'a Status) -> Self {
-        fn leg(swap: &SwapRecord) -> Leg<'_> {
+    fn new(record: &'a OrderRecord, status: &'a Status, registry: &Registry) -> Self {
+        fn leg<'s>(swap: &'s SwapRecord, registry: &Registry) -> Leg<'s> {
             Leg {
                 asset: swap.asset.as_str(),
                 amount: swap.amount.to_string(),
+                whole_units: amount::whole(swap.amount, &swap.asset, Some(registry)),
                 filled_amount: swap.filled_amount.to_string(),
                 initiate_tx_hash: &swap.initiate_tx_hash,
                 redeem_tx_hash: &swap.redeem_tx_hash,
                 refund_tx_hash: &swap.refund_tx_hash,
             }
         }
-        Self { order_id: &record.order_id, status, source: leg(&record.source_swap), destination: leg(&record.destination_swap) }
+        let (source, destination) = (leg(&record.source_swap, registry), leg(&record.destination_swap, registry));
+        Self { event: None, ok: None, order_id: &record.order_id, status, source, destination }
     }
 }
 
-/// Prints the status of an order; as JSON on one line, because it may be one of many.
-fn print(record: &OrderRecord, status: &Status, json: bool) -> Result<(), Failure> {
+/// The listed orders, as the service states them.
+#[derive(Serialize)]
+struct Listed<'a> {
+    ok: bool,
+    orders: &'a [OrderRecord],
+}
+
+/// Prints the status of an order.
+fn print(record: &OrderRecord, status: &Status, registry: &Registry, json: bool) -> Result<(), Failure> {
     if json {
-        return Ok(show::json_line(&Order::new(record, status))?);
+        return Ok(show::json(&Order::new(record, status, registry))?);
     }
-    show::field("order", &text::escape_untrusted(&record.order_id))?;
-    // This is only what the service states. `orders` shows what the program did itself.
-    show::field("service says", status.state.name())?;
+    // The labels are the names of the JSON members.
+    show::field("order id", &text::escape_untrusted(&record.order_id))?;
+    show::field("state", &format!("{}, as the service states it", status.state.name()))?;
     for (label, swap) in [("source", &record.source_swap), ("destination", &record.destination_swap)] {
-        show::field(label, &format!("{} of {} base units of {}", swap.filled_amount, swap.amount, swap.asset))?;
-        for (what, hash) in
-            [("paid in", &swap.initiate_tx_hash), ("redeemed in", &swap.redeem_tx_hash), ("refunded in", &swap.refund_tx_hash)]
-        {
+        show::field(label, &amount::shown(swap.amount, &swap.asset, Some(registry)))?;
+        show::field("filled amount", &amount::shown(swap.filled_amount, &swap.asset, Some(registry)))?;
+        for (what, hash) in [
+            ("initiate tx hash", &swap.initiate_tx_hash),
+            ("redeem tx hash", &swap.redeem_tx_hash),
+            ("refund tx hash", &swap.refund_tx_hash),
+        ] {
             if !hash.is_empty() {
                 show::field(what, &text::escape_untrusted(hash))?;
             }
         }
     }
     let times = [
-        ("pay until", status.deadline),
-        ("refund from", status.refund_possible_from),
-        ("solver refund", status.solver_refund_possible_from),
+        ("deadline", status.deadline),
+        ("refund possible from", status.refund_possible_from),
+        ("solver refund possible from", status.solver_refund_possible_from),
     ];
     for (label, time) in times {
         if let Some(time) = time.filter(|_| !status.is_final()) {
@@ -341,17 +222,41 @@ fn print(record: &OrderRecord, status: &Status, json: bool) -> Result<(), Failur
     Ok(())
 }
 
-fn create(args: &CreateArgs, json: bool) -> Result<u8, Failure> {
-    let (registry, policy) = args.trust.read()?;
-    let state = args.state.open()?;
-    let (mut request, is_complete) = match &args.request {
-        Some(path) => (CreateOrder::from_json(&input::read(path)?).map_err(|refusal| refusal.under("/request"))?, true),
-        None => {
-            let receive = units(args.receive.as_deref().unwrap_or_default(), &args.ask.destination()?, Some(&registry))?;
-            (args.ask.request(receive, &registry)?, false)
+/// Checks what was given for an order, before the service hears of it.
+fn check(args: &CreateArgs) -> Result<(Flow<Http>, CreateOrder), Failure> {
+    let mut problems = Problems::default();
+    let trust = problems.take(args.trust.read());
+    let client = problems.take(args.service.client());
+    let registry = trust.as_ref().map(|(registry, _)| registry);
+    let request = match &args.request {
+        Some(path) => {
+            let read = || CreateOrder::from_json(&input::read(path)?).map_err(|refusal| input::own_file(path, &refusal));
+            let request = problems.take(read());
+            if let (Some(request), Some(registry)) = (&request, registry) {
+                preflight::check_request(&mut problems, request, registry);
+            }
+            request
         }
+        None => args.ask.check(&mut problems, registry).zip(registry).and_then(|(asked, registry)| {
+            let receive = args.receive.as_deref().unwrap_or_default();
+            let receive = problems.take(units(receive, &asked.destination.asset, Some(registry)))?;
+            problems.take(args.ask.request(receive, registry))
+        }),
     };
-    let flow = Flow::new(args.service.client()?, registry, policy);
+    let state = problems.take(args.state.open_existing()).flatten();
+    problems.take(args.secret.given(state.as_ref()));
+    problems.end()?;
+    match (trust, client, request) {
+        (Some((registry, policy)), Some(client), Some(request)) => Ok((Flow::new(client, registry, policy), request)),
+        // Not reached: what is missing is a problem.
+        _ => Err(usage("the request is incomplete")),
+    }
+}
+
+fn create(args: &CreateArgs, json: bool) -> Result<u8, Failure> {
+    let (flow, mut request) = check(args)?;
+    let is_complete = args.request.is_some();
+    let state = args.state.open()?;
     service::run(async {
         let owned = if is_complete && request.secret_hash.is_some() {
             // A complete request is sent as it is.
@@ -361,7 +266,8 @@ fn create(args: &CreateArgs, json: bool) -> Result<u8, Failure> {
         };
         let id = owned.create(&flow, &state, request, None).await?;
         let kept = state.load(&id)?;
-        let again = format!("the order exists and nothing was paid; continue with: countersign swap --resume {id}");
+        let again = format!("the order exists and nothing was paid; continue with: {}", command::resume(&id));
+        interrupt::advise(&again);
         let verified = flow.verify(&kept.swap).await.map_err(|error| Failure::from(error).with_advice(again))?;
         // Its terms and the pins apply from now on, because another wallet may pay what is shown here.
         let record = serde_json::to_vec(&verified.record).map_err(usage)?;
@@ -402,12 +308,12 @@ fn one(args: &OneArgs, json: bool) -> Result<u8, Failure> {
             None => one.flow.client().order(&one.id).await?.value,
         })
     })?;
-    print(&record, &Status::from_record(&record, one.flow.registry(), show::now()), json)?;
+    print(&record, &Status::from_record(&record, one.flow.registry(), show::now()), one.flow.registry(), json)?;
     Ok(OK)
 }
 
 fn list(args: &ListArgs, json: bool) -> Result<u8, Failure> {
-    let client = args.service.client()?;
+    let (client, registry) = (args.service.client()?, args.registry.read()?);
     let filter = OrderFilter {
         from_owner: args.from_owner.clone(),
         to_owner: args.to_owner.clone(),
@@ -423,25 +329,21 @@ fn list(args: &ListArgs, json: bool) -> Result<u8, Failure> {
     service::run(async {
         let mut pages = std::pin::pin!(client.orders(filter).take(args.pages));
         while let Some(page) = pages.next().await {
-            let page = page?;
-            if json {
-                // One page per line, unchanged.
-                show::answer(&page.body)?;
-            }
-            rows.extend(page.value.data);
+            rows.extend(page?.value.data);
         }
         Ok(())
     })?;
     if json {
+        show::json(&Listed { ok: true, orders: &rows })?;
         return Ok(OK);
     }
     let row = |record: OrderRecord| {
         let (source, destination) = (record.source_swap, record.destination_swap);
         let paid = if destination.redeem_tx_hash.is_empty() { "" } else { "complete" };
-        let leg = |swap: &SwapRecord| format!("{} {}", swap.amount, swap.asset);
+        let leg = |swap: &SwapRecord| amount::shown(swap.amount, &swap.asset, registry.as_ref());
         vec![record.order_id, record.created_at, leg(&source), leg(&destination), paid.to_owned()]
     };
-    show::table(&["order", "created", "pay", "receive", ""], &rows.into_iter().map(row).collect::<Vec<_>>())?;
+    show::table(&["order id", "created at", "source", "destination", ""], &rows.into_iter().map(row).collect::<Vec<_>>())?;
     Ok(OK)
 }
 
@@ -452,15 +354,21 @@ fn watch(args: &OneArgs, json: bool) -> Result<u8, Failure> {
     service::run(async {
         if kept.is_some() {
             let driver = drive::driver(flow, &nodes, &state.store, NoOwner, pace, args.relying.trust());
-            return drive::follow(&driver, &id, args.relying.trust().is_some(), json).await;
+            return follow::follow(&driver, &id, args.relying.trust().is_some(), json).await;
         }
         // The request is not known, so the record cannot be verified.
-        follow(Box::pin(track(flow.client(), flow.registry(), id, pace, |_| Ok(()))), json).await
+        interrupt::advise(format!("continue with: {}", command::watch(&id)));
+        follow_stated(Box::pin(track(flow.client(), flow.registry(), id, pace, |_| Ok(()))), flow.registry(), json).await
     })
 }
 
-/// Prints each change, until the order is complete (0), or refunded or expired (1).
-async fn follow(mut changes: Pin<Box<dyn Stream<Item = Result<Progress, Error>> + '_>>, json: bool) -> Result<u8, Failure> {
+/// Reports each change of an order that was not created here, until the service states that it is complete (0), refunded or expired (1), or
+/// lost (5).
+async fn follow_stated(
+    mut changes: Pin<Box<dyn Stream<Item = Result<Progress, Error>> + '_>>,
+    registry: &Registry,
+    json: bool,
+) -> Result<u8, Failure> {
     while let Some(item) = changes.next().await {
         let progress = match item {
             Ok(progress) => progress,
@@ -473,12 +381,25 @@ async fn follow(mut changes: Pin<Box<dyn Stream<Item = Result<Progress, Error>> 
         if progress.went_back {
             show::progress("the service now shows less than before: the response is outdated, or a block was replaced");
         }
-        print(&progress.record, &progress.status, json)?;
-        if progress.status.complete {
-            return Ok(OK);
+        let (record, status) = (&progress.record, &progress.status);
+        let end = match status.state {
+            State::Lost => Some(LOST),
+            _ if status.complete => Some(OK),
+            State::Expired => Some(REFUSED),
+            _ if status.is_final() => Some(REFUSED),
+            _ => None,
+        };
+        if let (true, None) = (json, end) {
+            show::event(&Order { event: Some("status"), ..Order::new(record, status, registry) }, "");
+            continue;
         }
-        if progress.status.is_final() || progress.status.state == State::Expired {
-            return Ok(REFUSED);
+        if let (true, Some(code)) = (json, end) {
+            show::json(&Order { ok: Some(code == OK), ..Order::new(record, status, registry) })?;
+            return Ok(code);
+        }
+        print(record, status, registry, json)?;
+        if let Some(code) = end {
+            return Ok(code);
         }
     }
     Ok(REFUSED)

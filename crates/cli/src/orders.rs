@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::input::{self, Failure, RegistryArgs};
 use crate::state::{Restored, State, StateArgs};
-use crate::{OK, USAGE, show};
+use crate::{OK, USAGE, command, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign orders
@@ -129,8 +129,8 @@ enum Stage {
 impl Stage {
     const fn name(self) -> &'static str {
         match self {
-            Self::Created => "created, not paid",
-            Self::Signed => "signed, not sent",
+            Self::Created => "created",
+            Self::Signed => "signed",
             Self::Paid => "paid",
             Self::Redeeming => "redeeming",
             Self::Refunding => "refunding",
@@ -187,7 +187,10 @@ fn print(orders: &[Row]) -> Result<(), Failure> {
     if orders.is_empty() {
         return Ok(show::field("orders", "none")?);
     }
-    let leg = |leg: &Leg| format!("{} {}", leg.whole_units.as_ref().unwrap_or(&leg.amount), leg.asset);
+    let leg = |leg: &Leg| match &leg.whole_units {
+        Some(whole) => format!("{whole} {} ({} base units)", leg.asset, leg.amount),
+        None => format!("{} base units of {}", leg.amount, leg.asset),
+    };
     let row = |row: &Row| match row {
         Row::Order(order) => vec![
             order.order_id.clone(),
@@ -201,7 +204,7 @@ fn print(orders: &[Row]) -> Result<(), Failure> {
             vec![id, "?".to_owned(), "?".to_owned(), "cannot be read".to_owned(), "see below".to_owned()]
         }
     };
-    show::table(&["order", "pay", "receive", "state", "next"], &orders.iter().map(row).collect::<Vec<_>>())?;
+    show::table(&["order id", "source", "destination", "stage", "next"], &orders.iter().map(row).collect::<Vec<_>>())?;
     for row in orders {
         if let Row::Unreadable(Unreadable { order_id, error }) = row {
             show::field("cannot be read", &text::escape_untrusted(&format!("{}: {}", order_id.as_deref().unwrap_or("?"), error.message)))?;
@@ -260,8 +263,8 @@ fn created_here(kept: &KeptOrder, registry: Option<&Registry>) -> Order {
     let finished = matches!(stage, Stage::Complete | Stage::Refunded | Stage::Expired | Stage::Lost);
     let next = match stage {
         Stage::Complete | Stage::Refunded | Stage::Expired => None,
-        Stage::Lost => Some(format!("countersign order show {id}")),
-        _ => Some(format!("countersign swap --resume {id}")),
+        Stage::Lost => Some(command::with_places(&["order", "show", id.as_str()])),
+        _ => Some(command::resume(id)),
     };
     Order {
         order_id: id.to_string(),
@@ -283,9 +286,9 @@ fn rebuilt(restored: &Restored, registry: Option<&Registry>) -> Order {
     let record = &restored.record;
     let side = |swap: &SwapRecord| leg(&swap.asset, swap.amount, registry);
     // The record is only the service's word from the time of the restoration, so an order that was unpaid then may be paid now.
-    let mut then = vec![format!("countersign refund --self {}", record.order_id)];
+    let mut then = vec![command::with_places(&["refund", "--self", &record.order_id])];
     if restored.secret.is_some() {
-        then.insert(0, format!("countersign redeem --self {}", record.order_id));
+        then.insert(0, command::with_places(&["redeem", "--self", &record.order_id]));
     }
     Order {
         order_id: record.order_id.clone(),
@@ -298,7 +301,7 @@ fn rebuilt(restored: &Restored, registry: Option<&Registry>) -> Order {
         funding: Done::No,
         redemption: Done::No,
         refund: Done::No,
-        next: Some(format!("countersign order show {}", record.order_id)),
+        next: Some(command::with_places(&["order", "show", &record.order_id])),
         then,
     }
 }

@@ -4,7 +4,7 @@ use countersign::AssetId;
 use countersign::wire::Quote;
 use countersign_client::{QuoteAmount, QuoteRequest};
 
-use crate::amount::{is_in_base_units, units};
+use crate::amount::{self, units};
 use crate::input::{Failure, RegistryArgs, usage};
 use crate::{OK, service, show};
 
@@ -42,10 +42,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let (from, to) = (asset(&args.from)?, asset(&args.to)?);
-    let units = |text: &str, asset| {
-        let registry = if is_in_base_units(text) { None } else { args.registry.read()? };
-        units(text, asset, registry.as_ref())
-    };
+    let registry = args.registry.read()?;
+    let units = |text: &str, asset| units(text, asset, registry.as_ref());
     let amount = match (&args.amount, &args.receive) {
         (_, Some(receive)) => QuoteAmount::To(units(receive, &to)?),
         (Some(amount), None) => QuoteAmount::From(units(amount, &from)?),
@@ -65,14 +63,17 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let row = |quote: &Quote| {
         vec![
             quote.solver_id.clone(),
-            quote.source.amount.to_string(),
-            quote.destination.amount.to_string(),
+            amount::shown(quote.source.amount, &quote.source.asset, registry.as_ref()),
+            amount::shown(quote.destination.amount, &quote.destination.asset, registry.as_ref()),
             number(quote.fee, "bps"),
             quote.fixed_fee.clone().unwrap_or_else(|| "-".to_owned()),
             number(quote.estimated_time, "s"),
         ]
     };
-    show::table(&["solver", "pay", "receive", "fee", "fixed fee", "time"], &answer.value.iter().map(row).collect::<Vec<_>>())?;
+    show::table(
+        &["solver id", "source", "destination", "fee", "fixed fee", "estimated time"],
+        &answer.value.iter().map(row).collect::<Vec<_>>(),
+    )?;
     Ok(OK)
 }
 

@@ -7,15 +7,18 @@ use countersign::bitcoin::Key;
 use countersign::bitcoin::recover::{Funding, FundingStatus, InstantRefund, RecordedHtlc};
 use countersign::json::{self, Node};
 use countersign::recover::{self, Leg, Recovery};
-use countersign::{Amount, Code, Family, Hex, OrderRecord, Policy, Refusal, Registry, Role, Unsigned, Warnings, chains};
+use countersign::{Amount, Asset, Code, Family, Hex, OrderRecord, Policy, Refusal, Registry, Role, U256, Unsigned, Warnings, chains};
 use countersign_batch::Request;
+use countersign_client::Http;
+use countersign_node::{Nodes, Speed};
 use serde::Serialize;
 use zeroize::Zeroizing;
 
 use crate::accepted::Accepted;
 use crate::attach::SignatureArgs;
 use crate::input::{self, Failure, KeyArgs, TrustArgs, WalletArgs, usage};
-use crate::{OK, show, state};
+use crate::nodes::account_of;
+use crate::{OK, service, show, state};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign recover --registry registry.json --order record.json --wallet wallet.json --key-file key.txt              # refunds
@@ -107,12 +110,46 @@ impl From<LegArg> for Leg {
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let record = state::read_record(&args.order)?;
-    let leg = args.leg.into();
+    let leg = Leg::from(args.leg);
     if args.instant || args.presigned {
-        return instant_refund(args, &RecordedHtlc::new(&record, leg, &registry)?, json);
+        let asset = leg.pinned(leg.of(&record), &registry)?;
+        return instant_refund(args, &RecordedHtlc::new(&record, leg, &registry)?, asset, json);
     }
     let secret = args.secret_file.as_deref().map(read_secret).transpose()?;
-    LegRecovery::new(&record, leg, secret.as_deref(), &registry)?.finish(None, &args.signing, &policy, || Ok(()), json)
+    LegRecovery::new(&record, leg, secret.as_deref(), &registry)?.finish(
+        None,
+        &Context { signing: &args.signing, policy: &policy, chain: None },
+        || Ok(()),
+        json,
+    )
+}
+
+/// What a recovery is built with.
+pub(crate) struct Context<'c> {
+    pub(crate) signing: &'c SigningArgs,
+    pub(crate) policy: &'c Policy,
+    /// The chain, if nonce, fees and coins are read from it; `None` if the wallet context has them.
+    pub(crate) chain: Option<ConnectedChain>,
+}
+
+/// The chain that a recovery is built from, in place of a wallet context.
+pub(crate) struct ConnectedChain {
+    pub(crate) nodes: Nodes<Http>,
+    pub(crate) name: String,
+    /// The owner's address on the chain, as requested; `None` if it is not stored.
+    pub(crate) owner: Option<String>,
+    pub(crate) speed: Speed,
+}
+
+impl ConnectedChain {
+    /// Prepares a recovery. On Bitcoin-like chains and on Starknet it belongs to the owner; elsewhere the key's account sends it.
+    fn prepare(&self, recovery: &Recovery, key: Option<&str>, policy: &Policy, to: Option<&str>) -> Result<Unsigned, Failure> {
+        let sender =
+            key.filter(|_| recovery.family() != Family::Bitcoin).map(|key| account_of(recovery.family(), key)).transpose()?.flatten();
+        let account = to.map(str::to_owned).or(sender).or_else(|| self.owner.clone());
+        let account = account.ok_or_else(|| usage("no address: pass yours with --to, or a wallet context with --wallet"))?;
+        service::run(async { Ok(self.nodes.prepare_recovery(recovery, &self.name, &account, self.speed, policy).await?) })
+    }
 }
 
 /// The recovery of one leg.
@@ -148,12 +185,11 @@ impl LegRecovery {
     pub(crate) fn finish(
         &self,
         verified: Option<&Warnings>,
-        args: &SigningArgs,
-        policy: &Policy,
+        context: &Context<'_>,
         leaving: impl FnOnce() -> Result<(), Failure>,
         json: bool,
     ) -> Result<u8, Failure> {
-        let order = prepare(&self.recovery, self.default_key.as_deref().map(String::as_str), args, policy)?;
+        let order = prepare(&self.recovery, self.default_key.as_deref().map(String::as_str), context)?;
         // An unsigned redemption contains the secret too.
         if self.recovery.role() == Role::Redeem {
             leaving()?;
@@ -217,20 +253,36 @@ impl LegRecovery {
 }
 
 /// Prepares a recovery, and signs it with the given key or signatures.
-fn prepare(recovery: &Recovery, default_key: Option<&str>, args: &SigningArgs, policy: &Policy) -> Result<Unsigned, Failure> {
-    let text = args.wallet(recovery.family())?;
-    let wallet = json::parse(&text).map_err(|refusal| refusal.under("/wallet"))?;
-    let wallet = Node::root(&wallet, "/wallet");
-    let mut order = countersign_batch::prepare_recovery(recovery, wallet, policy)?;
-    match (args.key.read()?, wallet.object()?.get("secret_key")) {
-        (Some(key), _) => sign(&mut order, &key)?,
-        (None, Some(key)) => sign(&mut order, key.secret()?)?,
-        (None, None) => {
-            if let Some(key) = default_key.filter(|_| args.signatures.is_empty()) {
+fn prepare(recovery: &Recovery, default_key: Option<&str>, context: &Context<'_>) -> Result<Unsigned, Failure> {
+    let Context { signing: args, policy, chain } = context;
+    let given = args.key.read()?;
+    let given = given.as_deref().map(String::as_str);
+    let mut order = match chain {
+        Some(chain) => {
+            let key = given.or(default_key);
+            let mut order = chain.prepare(recovery, key, policy, args.to.as_deref())?;
+            if let Some(key) = key.filter(|_| given.is_some() || args.signatures.is_empty()) {
                 sign(&mut order, key)?;
             }
+            order
         }
-    }
+        None => {
+            let text = args.wallet(recovery.family())?;
+            let wallet = json::parse(&text).map_err(|refusal| refusal.under("/wallet"))?;
+            let wallet = Node::root(&wallet, "/wallet");
+            let mut order = countersign_batch::prepare_recovery(recovery, wallet, policy)?;
+            match (given, wallet.object()?.get("secret_key")) {
+                (Some(key), _) => sign(&mut order, key)?,
+                (None, Some(key)) => sign(&mut order, key.secret()?)?,
+                (None, None) => {
+                    if let Some(key) = default_key.filter(|_| args.signatures.is_empty()) {
+                        sign(&mut order, key)?;
+                    }
+                }
+            }
+            order
+        }
+    };
     if !args.signatures.is_empty() {
         args.signatures.attach(&mut order)?;
     }
@@ -279,13 +331,19 @@ impl SigningArgs {
         }
         if family != Family::Bitcoin {
             return Err(usage(format_args!(
-                "no wallet context: pass one with --wallet; `countersign recover --help` shows the members for {family}"
+                "no wallet context: pass one with --wallet, or connect the chain with --node; `countersign recover --help` shows the members for \
+                 {family}"
             )));
         }
         let to = self.to.as_deref().ok_or_else(|| usage("no address: pass yours with --to, or a wallet context with --wallet"))?;
         let fee_rate = self.fee_rate.as_deref().ok_or_else(|| usage("no fee rate: pass one with --fee-rate"))?;
         let funding = &self.funding;
         serde_json::to_vec(&serde_json::json!({ "funding": funding, "to": to, "fee_rate": fee_rate })).map(Zeroizing::new).map_err(usage)
+    }
+
+    /// Returns whether the inputs of the transaction are given, so that they are not read from the chain.
+    pub(crate) fn has_wallet(&self) -> bool {
+        self.wallet.wallet.is_some() || !self.funding.is_empty() || self.fee_rate.is_some()
     }
 
     /// Checks that nothing but a key is given, and a key only if a chain is connected. Everything else is for transactions that are built
@@ -317,12 +375,12 @@ pub(crate) fn read_secret(path: &Path) -> Result<Zeroizing<[u8; 32]>, Failure> {
 }
 
 /// Signs the instant refund of a leg on a Bitcoin-like chain, or prints the requests to an external signer.
-fn instant_refund(args: &Args, htlc: &RecordedHtlc, json: bool) -> Result<u8, Failure> {
+fn instant_refund(args: &Args, htlc: &RecordedHtlc, asset: &Asset, json: bool) -> Result<u8, Failure> {
     let signing = &args.signing;
     let to = signing.to.as_deref().ok_or_else(|| usage("no address: pass yours with --to"))?;
     let key = signing.key.read()?.map(|text| Key::parse(&text).map_err(|error| Refusal::new(error, "/key"))).transpose()?;
     if args.presigned {
-        return hashes(&InstantRefund::verify_presigned(htlc, to)?, json);
+        return hashes(&InstantRefund::verify_presigned(htlc, to)?, asset, json);
     }
     let funding = |text: &String| Funding::parse(text).map_err(|error| Refusal::new(error, "/funding").with_actual(text));
     let fundings = signing.funding.iter().map(funding).collect::<Result<Vec<_>, _>>()?;
@@ -333,19 +391,20 @@ fn instant_refund(args: &Args, htlc: &RecordedHtlc, json: bool) -> Result<u8, Fa
     }
     match key {
         Some(key) => show::json(&refund.sign(&key).map_err(|refusal| refusal.under("/key"))?).map(|()| OK).map_err(Failure::from),
-        None => hashes(&refund, json),
+        None => hashes(&refund, asset, json),
     }
 }
 
 /// Prints the requests to an external signer.
-fn hashes(refund: &InstantRefund, json: bool) -> Result<u8, Failure> {
+fn hashes(refund: &InstantRefund, asset: &Asset, json: bool) -> Result<u8, Failure> {
     let requests: Vec<_> = refund.requests().into_iter().map(Request::from).collect();
     if json {
         show::json(&requests)?;
         return Ok(OK);
     }
     for (request, output) in requests.iter().zip(&refund.transaction.output) {
-        show::heading(&format!("instant refund of {} base units: sign {} with {}", output.value.to_sat(), request.id, request.signer))?;
+        let amount = asset.amount(U256::from(output.value.to_sat()));
+        show::heading(&format!("instant refund of {amount}: sign {} with {}", request.id, request.signer))?;
         show::field("digest", &request.digest.to_string())?;
     }
     Ok(OK)

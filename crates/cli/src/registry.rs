@@ -12,6 +12,7 @@ use crate::contracts;
 use crate::files::{self, Access};
 use crate::input::{self, Failure, usage};
 use crate::nodes::NodeArgs;
+use crate::state::StateArgs;
 use crate::{OK, REFUSED, service, show};
 
 #[derive(clap::Subcommand)]
@@ -39,8 +40,8 @@ const PIN_EXAMPLES: &str = "Examples:
   countersign registry pin --from newer.json --out registry.json --accept
   countersign registry pin --from-service --out registry.json --nodes nodes.json
 
-With --nodes or --node, every pinned contract on a connected chain is described in a file next to the registry, registry.contracts.json, so
-that a later change is noticed. The generation of a contract is pinned if the chain shows it.";
+With --nodes or --node, every pinned contract on a connected chain is described in the state directory, in the file contracts.json, so that
+a later change is noticed. The generation of a contract is pinned if the chain shows it.";
 
 #[derive(clap::Args)]
 pub(crate) struct PinArgs {
@@ -69,6 +70,8 @@ pub(crate) struct PinArgs {
     accept: bool,
     #[command(flatten)]
     nodes: NodeArgs,
+    #[command(flatten)]
+    state: StateArgs,
 }
 
 pub(crate) fn run(command: &Command, json: bool) -> Result<u8, Failure> {
@@ -81,6 +84,21 @@ pub(crate) fn run(command: &Command, json: bool) -> Result<u8, Failure> {
             Ok(if changes.is_empty() { OK } else { REFUSED })
         }
     }
+}
+
+/// The pins that were written, and what they change.
+#[derive(Serialize)]
+struct Pinned<'a> {
+    ok: bool,
+    digest: String,
+    changes: &'a [Change],
+}
+
+#[derive(Serialize)]
+struct Changed<'a> {
+    event: &'static str,
+    #[serde(flatten)]
+    change: &'a Change,
 }
 
 #[derive(Serialize)]
@@ -152,15 +170,24 @@ fn pin(args: &PinArgs, json: bool) -> Result<u8, Failure> {
         std::io::stdout().lock().write_all(&bytes)?;
         return Ok(OK);
     };
-    let is_first = older.is_none();
+    let (is_first, mut changes) = (older.is_none(), Vec::new());
     if let Some(older) = older {
-        let changes = older.diff(&registry);
-        print(&changes, json)?;
-        if older.to_file() != bytes && !args.accept {
+        changes = older.diff(&registry);
+        let is_refused = older.to_file() != bytes && !args.accept;
+        if !json {
+            print(&changes, false)?;
+        } else if is_refused {
+            changes.iter().for_each(|change| show::event(&Changed { event: "change", change }, ""));
+        }
+        if is_refused {
             return Err(usage("the older pins are unchanged: re-run with --accept to pin the new values"));
         }
     }
-    let news = contracts::changes(out, &registry, &contracts)?;
+    let state = if contracts == Contracts::default() { None } else { contracts::open(&args.state) };
+    let news = match &state {
+        Some(state) => contracts::changes(&state.store, &registry, &contracts)?,
+        None => Vec::new(),
+    };
     for change in &news {
         show::progress(&format!("CHANGED: the contract of {change}"));
     }
@@ -168,8 +195,13 @@ fn pin(args: &PinArgs, json: bool) -> Result<u8, Failure> {
         return Err(usage("pinned contracts have changed: inspect them, then re-run with --accept to pin them as they are now"));
     }
     files::replace(out, &bytes, Access::Shared)?;
-    contracts::keep(out, contracts)?;
+    if let Some(state) = &state {
+        contracts::keep(&state.store, &contracts);
+    }
     show_pinned(&registry, is_first);
+    if json {
+        show::json(&Pinned { ok: true, digest: hex::encode(registry.digest()), changes: &changes })?;
+    }
     Ok(OK)
 }
 

@@ -3,7 +3,7 @@
 //! The application id is never an argument, because other users of the machine can see those, and it is never printed.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use countersign_client::{Api, AppId, Client, Http, Timeouts};
@@ -33,21 +33,43 @@ pub(crate) struct ServiceArgs {
 }
 
 impl ServiceArgs {
+    /// Returns the given URL, without that of the configuration file.
+    pub(crate) fn base_url(&self) -> Option<&str> {
+        self.base_url.as_deref()
+    }
+
+    /// Returns the given file of the application id.
+    pub(crate) fn app_id_file(&self) -> Option<&Path> {
+        self.app_id_file.as_deref()
+    }
+
     pub(crate) fn client(&self) -> Result<Client<Http>, Failure> {
         let config = Config::read()?;
-        let base = self
-            .base_url
-            .clone()
-            .or(config.base_url)
-            .ok_or_else(|| usage("no service: pass --base-url, or set COUNTERSIGN_BASE_URL or base_url in the configuration file"))?;
+        let base = self.base_url.as_ref().or(config.base_url.as_ref());
+        self.connect(base.map(String::as_str), config.app_id, config.app_id_file.as_deref())
+    }
+
+    /// Returns a client for values that may become those of the configuration file.
+    pub(crate) fn client_at(&self, base: Option<&str>, app_id_file: Option<&Path>) -> Result<Client<Http>, Failure> {
+        self.connect(base, None, app_id_file)
+    }
+
+    fn connect(
+        &self,
+        base: Option<&str>,
+        configured_id: Option<Zeroizing<String>>,
+        configured_file: Option<&Path>,
+    ) -> Result<Client<Http>, Failure> {
+        let base =
+            base.ok_or_else(|| usage("no service: pass --base-url, or set COUNTERSIGN_BASE_URL or base_url in the configuration file"))?;
         let app_id = if let Some(file) = &self.app_id_file {
             Some(from_file(file)?)
         } else if let Ok(id) = env::var(APP_ID) {
             Some(Zeroizing::new(id))
-        } else if let Some(id) = config.app_id {
+        } else if let Some(id) = configured_id {
             Some(id)
         } else {
-            config.app_id_file.as_deref().map(from_file).transpose()?
+            configured_file.map(from_file).transpose()?
         };
         let app_id = app_id.map(|id| AppId::new(id.trim())).transpose()?;
         let call = Duration::from_secs(self.timeout);
@@ -56,7 +78,7 @@ impl ServiceArgs {
             Some(proxy) => Http::with_proxy(timeouts, proxy),
             None => Http::new(timeouts),
         };
-        Ok(Client::new(Api::new(&base, app_id)?, http.map_err(countersign_client::Error::from)?))
+        Ok(Client::new(Api::new(base, app_id)?, http.map_err(countersign_client::Error::from)?))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Writes the output: JSON for programs, text for people. The text is coloured only on a terminal.
 
-use std::io::{self, Write};
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
@@ -8,6 +9,8 @@ use anstyle::{AnsiColor, Style};
 use countersign::{ByteCoverage, Line, Refusal, Summary, Topic, Warnings, text};
 use countersign_batch::Request;
 use serde::Serialize;
+
+use crate::command;
 
 const LABEL: Style = AnsiColor::Cyan.on_default();
 const QUIET: Style = Style::new().dimmed();
@@ -42,23 +45,67 @@ pub(crate) struct Held<'a> {
     error: HeldError<'a>,
 }
 
-#[derive(Serialize)]
-struct HeldError<'a> {
-    code: &'a str,
-    message: &'a str,
+#[derive(Clone, Copy, Serialize)]
+pub(crate) struct HeldError<'a> {
+    pub(crate) code: &'a str,
+    pub(crate) message: &'a str,
+    /// Each problem on its own, where there can be several.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub(crate) problems: &'a [String],
 }
 
 impl<'a> Held<'a> {
-    pub(crate) const fn new(code: &'a str, message: &'a str) -> Self {
-        Self { ok: false, error: HeldError { code, message } }
+    pub(crate) const fn new(code: &'a str, message: &'a str, problems: &'a [String]) -> Self {
+        Self { ok: false, error: HeldError { code, message, problems } }
     }
 }
 
 /// Prints one JSON document.
 pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, value)?;
-    out.write_all(b"\n")
+    print_json(serde_json::to_string_pretty(value)?)
+}
+
+fn print_json(text: String) -> io::Result<()> {
+    writeln!(io::stdout().lock(), "{}", safe_json(text))
+}
+
+/// Escapes the characters that can forge a display. Unlike [`text::escape_untrusted`], it does not shorten the text, so it also fits
+/// signatures and addresses.
+pub(crate) fn safe(text: &str) -> Cow<'_, str> {
+    if is_plain(text) {
+        return Cow::Borrowed(text);
+    }
+    let mut buffer = [0; 4];
+    Cow::Owned(text.chars().map(|character| text::escape_untrusted(character.encode_utf8(&mut buffer))).collect())
+}
+
+/// Escapes the same characters in a JSON document, as JSON does. Outside of strings there are none but line breaks and tabs.
+fn safe_json(text: String) -> String {
+    if text.lines().all(is_plain) {
+        return text;
+    }
+    let (mut out, mut buffer) = (String::with_capacity(text.len()), [0; 2]);
+    for character in text.chars() {
+        let is_safe = matches!(character, ' '..='~' | '\n' | '\r' | '\t') || is_plain_character(character);
+        if is_safe {
+            out.push(character);
+            continue;
+        }
+        for unit in character.encode_utf16(&mut buffer) {
+            out.push_str(&format!("\\u{unit:04x}"));
+        }
+    }
+    out
+}
+
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
+fn is_plain_character(character: char) -> bool {
+    let mut buffer = [0; 4];
+    let text: &str = character.encode_utf8(&mut buffer);
+    text::escape_untrusted(text) == text
 }
 
 /// Prints a summary. With `coverage`, each line is followed by the bytes of the response that it describes.
@@ -85,7 +132,7 @@ pub(crate) fn warnings(warnings: &Warnings) -> io::Result<()> {
 }
 
 fn write_line(out: &mut impl Write, line: &Line) -> io::Result<()> {
-    writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", label(line.topic), line.text)
+    writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", label(line.topic), safe(&line.text))
 }
 
 /// Returns the label of a topic. The titles of the summary are part of the JSON contract, and some fit only one family.
@@ -100,7 +147,7 @@ const fn label(topic: Topic) -> &'static str {
 
 fn write_warnings(out: &mut impl Write, warnings: &Warnings) -> io::Result<()> {
     for warning in warnings.list() {
-        writeln!(out, "{WARNING}{:>16}{WARNING:#}  {}: {}", "warning", warning.code, warning.message())?;
+        writeln!(out, "{WARNING}{:>16}{WARNING:#}  {}: {}", "warning", warning.code, safe(&warning.message()))?;
     }
     Ok(())
 }
@@ -110,13 +157,13 @@ pub(crate) fn refusal(refusal: &Refusal) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     writeln!(out, "{REFUSAL}{:>16}{REFUSAL:#}  {}", "refused", refusal.code())?;
     let at = if refusal.location().is_empty() { "/" } else { refusal.location() };
-    writeln!(out, "{LABEL}{:>16}{LABEL:#}  {at}", "where")?;
-    writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", "why", refusal.message())?;
+    writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", "where", safe(at))?;
+    writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", "why", safe(&refusal.message()))?;
     if let Some(expected) = refusal.expected() {
-        writeln!(out, "{LABEL}{:>16}{LABEL:#}  {expected}", "expected")?;
+        writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", "expected", safe(&expected.to_string()))?;
     }
     if let Some(actual) = refusal.actual() {
-        writeln!(out, "{LABEL}{:>16}{LABEL:#}  {actual}", "got")?;
+        writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", "got", safe(&actual.to_string()))?;
     }
     Ok(())
 }
@@ -133,17 +180,17 @@ pub(crate) fn requests(requests: &[Request]) -> io::Result<()> {
 
 /// Prints a heading.
 pub(crate) fn heading(text: &str) -> io::Result<()> {
-    writeln!(anstream::stdout(), "{GOOD}{text}{GOOD:#}")
+    writeln!(anstream::stdout(), "{GOOD}{}{GOOD:#}", safe(text))
 }
 
-/// Prints text without changes.
+/// Prints text without changes. It must be this program's own.
 pub(crate) fn raw(text: &str) -> io::Result<()> {
     writeln!(anstream::stdout(), "{text}")
 }
 
 /// Prints a label and a value.
 pub(crate) fn field(label: &str, value: &str) -> io::Result<()> {
-    writeln!(anstream::stdout(), "{LABEL}{label:>16}{LABEL:#}  {value}")
+    writeln!(anstream::stdout(), "{LABEL}{:>16}{LABEL:#}  {}", safe(label), safe(value))
 }
 
 /// Prints rows below their headings, each column as wide as its widest cell. Cells are truncated and escaped, because they can be untrusted.
@@ -168,20 +215,34 @@ pub(crate) fn count(number: usize, thing: &str) -> String {
     if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
-/// Prints one JSON document on one line.
-pub(crate) fn json_line(value: &impl Serialize) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    serde_json::to_writer(&mut out, value)?;
-    out.write_all(b"\n")
+/// A summary and its warnings, as an event.
+#[derive(Serialize)]
+struct Summarized<'a> {
+    event: &'static str,
+    summary: &'a Summary,
+    warnings: &'a Warnings,
 }
 
-/// Prints a summary and its warnings to stderr, separate from the data on stdout.
+/// Reports a summary and its warnings on stderr, separate from the data on stdout.
 pub(crate) fn summary_on_stderr(summary: &Summary, warnings: &Warnings) -> io::Result<()> {
+    if is_json() {
+        event(&Summarized { event: "summary", summary, warnings }, "");
+        return Ok(());
+    }
     let mut out = anstream::stderr().lock();
     for line in summary.lines() {
         write_line(&mut out, line)?;
     }
     write_warnings(&mut out, warnings)
+}
+
+/// Asks a question on stderr. The answer is read by the caller.
+pub(crate) fn question(text: &str) -> io::Result<()> {
+    if is_json() {
+        event(&Progress { event: "question", message: text }, text);
+        return Ok(());
+    }
+    write!(io::stderr(), "{} ", safe(text))
 }
 
 /// Returns the current time in Unix seconds.
@@ -194,11 +255,9 @@ pub(crate) fn time(seconds: u64) -> String {
     countersign_client::status::format_time(seconds)
 }
 
-/// Prints the body of a response unchanged.
+/// Prints the body of a response. Only characters that can forge a display are written in another way, which means the same.
 pub(crate) fn answer(body: &[u8]) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(body.trim_ascii_end())?;
-    out.write_all(b"\n")
+    print_json(String::from_utf8_lossy(body.trim_ascii_end()).into_owned())
 }
 
 /// Whether the command prints JSON. Its progress is then JSON too.
@@ -209,18 +268,23 @@ pub(crate) fn set_json(json: bool) {
     IS_JSON.store(json, Ordering::Relaxed);
 }
 
+/// Returns whether the command prints JSON.
+pub(crate) fn is_json() -> bool {
+    IS_JSON.load(Ordering::Relaxed)
+}
+
 /// Reports the progress of a command on stderr.
 pub(crate) fn progress(text: &str) {
-    event(&Progress { event: "progress", message: &text::escape_untrusted(text) }, text);
+    event(&Progress { event: "progress", message: text }, text);
 }
 
 /// Reports an event on stderr, as a JSON line or as text.
 pub(crate) fn event(event: &impl Serialize, text: &str) {
     // Best effort: a closed pipe is not an error here.
-    if !IS_JSON.load(Ordering::Relaxed) {
-        let _ = writeln!(anstream::stderr(), "{QUIET}{text}{QUIET:#}");
+    if !is_json() {
+        let _ = writeln!(anstream::stderr(), "{QUIET}{}{QUIET:#}", safe(text));
     } else if let Ok(line) = serde_json::to_string(event) {
-        let _ = writeln!(io::stderr(), "{line}");
+        let _ = writeln!(io::stderr(), "{}", safe_json(line));
     }
 }
 
@@ -230,11 +294,18 @@ struct Progress<'a> {
     message: &'a str,
 }
 
-/// Shows a new rescue phrase on stderr.
+/// Shows a new rescue phrase, but only at a terminal. Anything else that reads stderr could store or forward it.
 pub(crate) fn rescue_phrase(words: &str) {
+    if is_json() || !io::stderr().is_terminal() {
+        let show = command::with_places(&["phrase"]);
+        progress(&format!(
+            "a rescue phrase was generated; the secrets and Bitcoin keys of all your orders can be derived from it; write it down: {show}"
+        ));
+        return;
+    }
     let _ = writeln!(
         anstream::stderr(),
-        "{GOOD}Your rescue phrase{GOOD:#}, shown only once:\n\n  {words}\n\nWrite it down. The secrets and Bitcoin keys of all your orders can be derived from it.\nIt is not a wallet's \
+        "{GOOD}Your rescue phrase{GOOD:#}, which `countersign phrase` shows again:\n\n  {words}\n\nWrite it down. The secrets and Bitcoin keys of all your orders can be derived from it.\nIt is not a wallet's \
          phrase; never use it as one."
     );
 }
@@ -247,7 +318,7 @@ pub(crate) fn artefacts(value: &serde_json::Value, path: &str) -> io::Result<()>
             artefacts(value, &path)
         }),
         serde_json::Value::Null => Ok(()),
-        serde_json::Value::String(text) => writeln!(anstream::stdout(), "{LABEL}{path}{LABEL:#}\n  {text}"),
-        other => writeln!(anstream::stdout(), "{LABEL}{path}{LABEL:#}\n  {other}"),
+        serde_json::Value::String(text) => writeln!(anstream::stdout(), "{LABEL}{}{LABEL:#}\n  {}", safe(path), safe(text)),
+        other => writeln!(anstream::stdout(), "{LABEL}{}{LABEL:#}\n  {other}", safe(path)),
     }
 }

@@ -5,6 +5,7 @@ use countersign_client::OrderId;
 use countersign_client::driver::{KeptTransaction, Progress, Status};
 use serde::Serialize;
 
+use crate::input::without_advice;
 use crate::show;
 
 /// The status of an order as JSON. It is the result of a command, and the form of each status event on stderr.
@@ -20,6 +21,9 @@ pub(crate) struct StatusReport<'a> {
     /// What the service states, for display only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) service: Option<&'a countersign_client::Status>,
+    /// What the owner has to do; `None` if nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<show::HeldError<'a>>,
     /// The transactions that the owner has to broadcast.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub(crate) transactions: &'a [KeptTransaction],
@@ -28,8 +32,21 @@ pub(crate) struct StatusReport<'a> {
 impl<'a> StatusReport<'a> {
     pub(crate) fn new(id: &'a OrderId, progress: &'a Progress) -> Self {
         let service = progress.stated.as_ref().map(|stated| &stated.status);
-        Self { event: None, ok: None, order_id: id.as_str(), progress, service, transactions: &[] }
+        Self { event: None, ok: None, order_id: id.as_str(), progress, service, error: None, transactions: &[] }
     }
+}
+
+/// The event that tells the owner to redeem at once.
+#[derive(Serialize)]
+pub(crate) struct Alarm<'a> {
+    pub(crate) event: &'static str,
+    pub(crate) order_id: &'a str,
+    pub(crate) message: &'a str,
+    /// The command that builds and signs a new redemption.
+    pub(crate) command: &'a str,
+    /// The redemption that is signed already; empty if it may be dead.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub(crate) transactions: &'a [KeptTransaction],
 }
 
 /// Reports the status on stderr.
@@ -40,7 +57,7 @@ pub(crate) fn report_status(id: &OrderId, progress: &Progress) {
         text.push_str(&format!(" (the service states: {})", stated.status.state.name()));
     }
     if let Some(trouble) = &progress.trouble {
-        text.push_str(&format!("; {}", text::escape_untrusted(trouble)));
+        text.push_str(&format!("; {}", without_advice(&text::escape_untrusted(trouble))));
     }
     show::event(&report, &text);
 }

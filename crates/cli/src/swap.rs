@@ -5,19 +5,23 @@ use std::sync::Arc;
 use countersign::json::{self, Node};
 use countersign::wire::Quote;
 use countersign::{AssetId, Registry, U256, text};
-use countersign_client::driver::Sendable;
+use countersign_client::driver::{Chains as _, Purpose, Sendable};
 use countersign_client::{Flow, Http, OrderId, QuoteAmount, QuoteRequest};
+use countersign_node::Nodes;
 use serde::Serialize;
+use zeroize::Zeroizing;
 
 use crate::accepted::Accepted;
-use crate::amount::units;
+use crate::amount::{self, units};
+use crate::ask::{AskArgs, SecretArgs, need};
 use crate::contracts;
 use crate::drive::{self, Program, Terminal, TrustFlags};
 use crate::input::{Failure, KeyArgs, TrustArgs, WalletArgs, chain, configured_key, usage};
 use crate::nodes::{EndingArgs, NodeArgs};
-use crate::order::{AskArgs, PaceArgs, SecretArgs, need};
+use crate::order::PaceArgs;
+use crate::preflight::{self, NamedKey, Problems};
 use crate::quote::asset;
-use crate::{OK, service, show, state};
+use crate::{OK, command, follow, interrupt, listed, service, show, state};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign swap --registry registry.json --from ethereum:usdc --from-owner 0x... --amount 5000000 \\
@@ -33,27 +37,46 @@ then needs no wallet context, and a paid order does not need the service any mor
 for you to broadcast unless the order is gasless, and the service's word about the destination does not release the secret: once you have
 seen the solver's payment on chain, redeem with `countersign redeem --self`, or pass --trust-the-service to rely on the service's word.
 
-Secrets, and your keys on Bitcoin-like chains, are derived from a rescue phrase that is generated on first use and shown once.
+Secrets, and your keys on Bitcoin-like chains, are derived from a rescue phrase that is generated on first use;
+`countersign phrase` shows it.
 
 Exit codes: 0 the swap is complete, 1 it was refused, refunded or expired, 2 usage error or a file that cannot be read or written,
-3 network or service failure (try again), 4 you have to do something first (the message says what), 5 the funds are lost.";
+3 network or service failure (try again), 4 you have to do something first (the message says what), 5 the funds are lost, 130 you stopped
+the program (the message says how to continue).";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    service: service::ServiceArgs,
-    #[command(flatten)]
-    trust: TrustArgs,
-    #[command(flatten)]
-    state: state::StateArgs,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "The swap")]
     ask: AskArgs,
-    #[command(flatten)]
-    secret: SecretArgs,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "The swap")]
+    choice: ChoiceArgs,
+    #[command(flatten, next_help_heading = "How to run")]
+    mode: ModeArgs,
+    #[command(flatten, next_help_heading = "Keys and secrets")]
     wallet: WalletArgs,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Keys and secrets")]
     key: KeyArgs,
+    #[command(flatten, next_help_heading = "Keys and secrets")]
+    secret: SecretArgs,
+    #[command(flatten, next_help_heading = "Chains")]
+    nodes: NodeArgs,
+    #[command(flatten, next_help_heading = "Chains")]
+    ending: EndingArgs,
+    #[command(flatten, next_help_heading = "Trust")]
+    trust: TrustArgs,
+    #[command(flatten, next_help_heading = "Trust")]
+    relying: TrustFlags,
+    #[command(flatten, next_help_heading = "Service and state")]
+    service: service::ServiceArgs,
+    #[command(flatten, next_help_heading = "Service and state")]
+    state: state::StateArgs,
+    #[command(flatten, next_help_heading = "Service and state")]
+    pace: PaceArgs,
+}
+
+/// Which offer is taken.
+#[derive(clap::Args)]
+struct ChoiceArgs {
     /// Uses the quote of this solver. By default the quote that pays the most is used.
     #[arg(long, value_name = "ID")]
     solver: Option<String>,
@@ -61,6 +84,11 @@ pub(crate) struct Args {
     /// with --yes, because nobody reads the order then.
     #[arg(long, value_name = "AMOUNT")]
     at_least: Option<String>,
+}
+
+/// How the command runs.
+#[derive(clap::Args)]
+struct ModeArgs {
     /// Continues an order that an earlier run created.
     #[arg(long, value_name = "ORDER", conflicts_with_all = ["from", "amount", "to"])]
     resume: Option<String>,
@@ -77,53 +105,122 @@ pub(crate) struct Args {
     /// Confirms that you have broadcast the printed transactions, or paid the deposit.
     #[arg(long, requires = "resume")]
     paid: bool,
-    #[command(flatten)]
-    relying: TrustFlags,
-    #[command(flatten)]
-    nodes: NodeArgs,
-    #[command(flatten)]
-    ending: EndingArgs,
-    #[command(flatten)]
-    pace: PaceArgs,
+}
+
+/// What was given, after the checks.
+struct Ready {
+    flow: Flow<Http>,
+    nodes: Arc<Nodes<Http>>,
+    wallet: Option<Zeroizing<Vec<u8>>>,
+    key: Option<Zeroizing<String>>,
+    configured_key: Option<Zeroizing<String>>,
+    at_least: Option<U256>,
+}
+
+/// Checks what was given, before the service hears of the swap, and reports every problem at once.
+fn check(args: &Args) -> Result<Ready, Failure> {
+    let (ModeArgs { resume, dry_run, yes, .. }, mut problems) = (&args.mode, Problems::default());
+    if *yes && args.choice.at_least.is_none() && resume.is_none() && !dry_run {
+        problems.add("--yes needs --at-least, because nobody reads the order");
+    }
+    let trust = problems.take(args.trust.read());
+    let client = problems.take(args.service.client());
+    let registry = trust.as_ref().map(|(registry, _)| registry);
+    let wallet = problems.take(args.wallet.read()).flatten();
+    let key = problems.take(args.key.read()).flatten();
+    let redeem_key = problems.take(args.ending.redeem_key()).flatten();
+    let nodes = registry.and_then(|registry| problems.take(args.nodes.connect(registry)).map(Arc::new));
+    // Without a wallet context or a connection only a deposit address can be prepared, which another wallet pays.
+    let has_nodes = nodes.as_ref().is_some_and(|nodes| nodes.names().next().is_some());
+    let configured_key = if wallet.is_some() || has_nodes { problems.take(configured_key()).flatten() } else { None };
+    let state = problems.take(args.state.open_existing()).flatten();
+    let mut is_signed = false;
+    let request = match resume {
+        // An order that exists was checked when it was created. Its keys may be others now.
+        Some(id) => match (problems.take(OrderId::parse(id).map_err(Failure::from)), &state) {
+            // Nothing that was meant for the payment may stand in the way of an order that may be paid.
+            (Some(id), Some(state)) => {
+                let kept = problems.take(state.load(&id)).filter(|kept| !kept.may_be_paid());
+                is_signed = kept.as_ref().is_some_and(|kept| kept.signed(Purpose::Funding).is_some());
+                kept.map(|kept| kept.swap.request().clone())
+            }
+            (Some(id), None) => {
+                problems.add(format!("order {id} is not in the state directory: check --state"));
+                None
+            }
+            (None, _) => None,
+        },
+        None => {
+            problems.take(args.secret.given(state.as_ref()));
+            args.ask.check(&mut problems, registry)
+        }
+    };
+    let mut at_least = None;
+    if let (Some(request), Some(registry), Some(nodes)) = (&request, registry, &nodes) {
+        at_least = problems.take(args.at_least(&request.destination.asset, registry)).flatten();
+        let source = request.source.asset.chain();
+        let family = registry.family(source).ok();
+        let in_wallet = wallet.as_ref().zip(family);
+        let in_wallet = in_wallet.and_then(|(text, family)| preflight::check_wallet(&mut problems, args.wallet.path(), text, family));
+        // The key that signs, in the order of precedence.
+        let keys = [(&key, "the given key"), (&in_wallet, "secret_key of the wallet context"), (&configured_key, "key_file")];
+        let signer = keys.into_iter().find_map(|(key, name)| key.as_deref().map(|key| NamedKey { name, key }));
+        let signs = signer.is_some() && (wallet.is_some() || nodes.has(source));
+        if let Some(signer) = signer.filter(|_| signs) {
+            preflight::check_payer(&mut problems, &signer, &request.source, registry, wallet.is_none());
+        }
+        if let Some(key) = &redeem_key {
+            preflight::check_sender(&mut problems, &NamedKey { name: "the redeem key", key }, &request.destination, registry);
+        }
+        // With --resume, a dry run only shows what would be signed.
+        let is_shown = *dry_run && resume.is_some();
+        preflight::check_consent(&mut problems, *yes, signs && !is_signed && !is_shown);
+        if resume.is_none() {
+            let chains = [source, request.destination.asset.chain()];
+            service::run(async {
+                preflight::check_nodes(&mut problems, nodes, registry, &chains).await;
+                Ok(())
+            })?;
+        }
+    }
+    problems.end()?;
+    match (trust, client, nodes) {
+        (Some((registry, policy)), Some(client), Some(nodes)) => {
+            Ok(Ready { flow: Flow::new(client, registry, policy), nodes, wallet, key, configured_key, at_least })
+        }
+        // Not reached: what is missing is a problem.
+        _ => Err(usage("the swap is incomplete")),
+    }
 }
 
 pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
-    let (registry, policy) = args.trust.read()?;
-    if args.yes && args.at_least.is_none() && args.resume.is_none() && !args.dry_run {
-        return Err(usage("--yes needs --at-least, because nobody reads the order"));
-    }
-    let flow = Flow::new(args.service.client()?, registry, policy);
-    if args.dry_run {
+    let Ready { flow, nodes, wallet, key, configured_key, at_least } = check(args)?;
+    let mode = &args.mode;
+    if mode.dry_run {
         return service::run(async {
-            match &args.resume {
-                Some(id) => preview(args, &flow, &OrderId::parse(id)?, json).await,
-                None => ask(args, &flow, json).await,
+            match &mode.resume {
+                Some(id) => preview(args, &flow, wallet, &OrderId::parse(id)?, json).await,
+                None => ask(args, &flow, at_least, json).await,
             }
         });
     }
     let state = args.state.open()?;
-    // Read before an order is created, so that a file that cannot be read has no consequences.
-    let (wallet, key) = (args.wallet.read()?, args.key.read()?);
-    // Without a wallet context or a connection only a deposit address can be prepared, which another wallet pays.
-    let nodes = Arc::new(args.nodes.connect(flow.registry())?);
-    let configured_key = if wallet.is_some() || nodes.names().next().is_some() { configured_key()? } else { None };
     service::run(async {
-        let id = match &args.resume {
+        let id = match &mode.resume {
             Some(id) => OrderId::parse(id)?,
-            None => begin(args, &flow, &state).await?,
+            None => begin(args, &flow, &state, at_least).await?,
         };
         let kept = state.load(&id)?;
-        let at_least = args.at_least(&kept.swap.request().destination.asset, flow.registry())?;
+        interrupt::advise(format!("the order exists, and every step is stored; continue with: {}", command::resume(&id)));
         show::progress(&format!("order {id}"));
-        if let Some(path) = args.trust.registry_path()?
-            && !kept.may_be_paid()
-        {
+        if !kept.may_be_paid() {
             let request = kept.swap.request();
-            contracts::check(&nodes, &path, flow.registry(), [&request.source, &request.destination], !args.yes).await?;
+            contracts::check(&nodes, &state.store, flow.registry(), [&request.source, &request.destination], !mode.yes).await?;
+            listed::check_unlisted(flow.client(), &state, &kept).await?;
         }
         // Without the secret nobody could redeem, so nothing is paid.
         if kept.swap.request().secret_hash.is_some() && kept.own_secret().is_none() && !args.secret.is_for_others() {
-            return Err(usage(drive::SECRET_MISSING));
+            return Err(usage(follow::SECRET_MISSING));
         }
         let own = key.as_ref().or(configured_key.as_ref());
         let (refund, redeem) = args.ending.read(&kept, &state, flow.registry(), own)?;
@@ -136,8 +233,8 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
             wallet,
             key,
             configured_key,
-            yes: args.yes,
-            approved: args.approved,
+            yes: mode.yes,
+            approved: mode.approved,
             at_least,
             policy: flow.policy().clone(),
             json,
@@ -147,18 +244,18 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         let driver: Program<_> =
             drive::driver(flow, &nodes, &state.store, owner, args.pace.pace(), trust).with_secret_elsewhere(is_elsewhere);
         // The approval of a self-funded order is broadcast together with its payment.
-        let is_approved = args.approved && kept.is_gasless() && !kept.was_sent(Sendable::Funding);
-        if args.paid || is_approved {
+        let is_approved = mode.approved && kept.is_gasless() && !kept.was_sent(Sendable::Funding);
+        if mode.paid || is_approved {
             driver.mark_on_chain(&id, Sendable::Funding)?;
         }
-        drive::follow(&driver, &id, trust.is_some(), json).await
+        follow::follow(&driver, &id, trust.is_some(), json).await
     })
 }
 
 impl Args {
     /// Returns the minimum to receive, in base units of `asset`; `None` without one.
     fn at_least(&self, asset: &AssetId, registry: &Registry) -> Result<Option<U256>, Failure> {
-        self.at_least.as_deref().map(|text| units(text, asset, Some(registry))).transpose()
+        self.choice.at_least.as_deref().map(|text| units(text, asset, Some(registry))).transpose()
     }
 }
 
@@ -183,20 +280,25 @@ async fn quote(args: &Args, flow: &Flow<Http>, at_least: Option<U256>) -> Result
     let is_asked = |quote: &Quote| quote.source.asset == from && quote.destination.asset == to && quote.source.amount == amount;
     if let Some(other) = quotes.iter().find(|quote| !is_asked(quote)) {
         let message = format!(
-            "a quote is for {} {} to {}, not for {amount} {from} to {to}",
-            other.source.amount, other.source.asset, other.destination.asset
+            "a quote is for {} to {}, not for {} to {to}",
+            amount::shown(other.source.amount, &other.source.asset, Some(flow.registry())),
+            other.destination.asset,
+            amount::shown(amount, &from, Some(flow.registry()))
         );
         return Err(Failure::Held { code: "quote_mismatch", message });
     }
-    let offered = quotes.into_iter().filter(|quote| args.solver.as_ref().is_none_or(|solver| quote.solver_id.eq_ignore_ascii_case(solver)));
+    let offered =
+        quotes.into_iter().filter(|quote| args.choice.solver.as_ref().is_none_or(|solver| quote.solver_id.eq_ignore_ascii_case(solver)));
     let best = offered.max_by_key(|quote| quote.destination.amount);
     let best = best.ok_or_else(|| Failure::Held { code: "no_quote", message: "no solver offers this swap".to_owned() })?;
     let least = at_least.unwrap_or_default();
     if best.destination.amount < least {
-        let message = format!("the best quote pays {} base units, less than {least}", best.destination.amount);
+        let shown = |amount| amount::shown(amount, &to, Some(flow.registry()));
+        let message = format!("the best quote pays {}, less than {}", shown(best.destination.amount), shown(least));
         return Err(Failure::Held { code: "quote_too_low", message });
     }
-    show::progress(&format!("quote of {}: {} base units", text::escape_untrusted(&best.solver_id), best.destination.amount));
+    let pays = amount::shown(best.destination.amount, &to, Some(flow.registry()));
+    show::progress(&format!("quote of {}: {pays}", text::escape_untrusted(&best.solver_id)));
     Ok(best)
 }
 
@@ -209,20 +311,15 @@ struct Asked<'a> {
 }
 
 /// Fetches quotes and shows the request that would be sent.
-async fn ask(args: &Args, flow: &Flow<Http>, json: bool) -> Result<u8, Failure> {
-    let at_least = args.at_least(&args.ask.destination()?, flow.registry())?;
+async fn ask(args: &Args, flow: &Flow<Http>, at_least: Option<U256>, json: bool) -> Result<u8, Failure> {
     let best = quote(args, flow, at_least).await?;
     let order = args.ask.request(best.destination.amount, flow.registry())?;
-    for leg in [&order.source, &order.destination] {
-        if flow.registry().asset(leg.asset.as_str()).is_none() {
-            return Err(usage(format_args!("{} is not pinned", leg.asset)));
-        }
-    }
     if json {
         show::json(&Asked { ok: true, request: &order, solver_id: &best.solver_id })?;
     } else {
-        show::field("pay", &format!("{} {}", order.source.amount, order.source.asset))?;
-        show::field("receive", &format!("{} {}", order.destination.amount, order.destination.asset))?;
+        for (label, leg) in [("source", &order.source), ("destination", &order.destination)] {
+            show::field(label, &amount::shown(leg.amount, &leg.asset, Some(flow.registry())))?;
+        }
         show::field("solver", &text::escape_untrusted(&best.solver_id))?;
     }
     show::progress("dry run: no order was created and nothing was signed");
@@ -230,10 +327,10 @@ async fn ask(args: &Args, flow: &Flow<Http>, json: bool) -> Result<u8, Failure> 
 }
 
 /// Shows what would be signed for a stored order.
-async fn preview(args: &Args, flow: &Flow<Http>, id: &OrderId, json: bool) -> Result<u8, Failure> {
+async fn preview(args: &Args, flow: &Flow<Http>, wallet: Option<Zeroizing<Vec<u8>>>, id: &OrderId, json: bool) -> Result<u8, Failure> {
     let kept = args.state.open()?.load(id)?;
     let verified = flow.verify(&kept.swap).await.map_err(|error| Failure::from(error).with_advice("nothing was signed; try again"))?.order;
-    match drive::wallet_context(&verified, args.wallet.read()?) {
+    match drive::wallet_context(&verified, wallet) {
         Some(text) => {
             let wallet = json::parse(&text).map_err(|refusal| refusal.under("/wallet"))?;
             let order = countersign_batch::prepare(&verified, Node::root(&wallet, "/wallet"))?;
@@ -246,11 +343,11 @@ async fn preview(args: &Args, flow: &Flow<Http>, id: &OrderId, json: bool) -> Re
 }
 
 /// Chooses a quote, creates the order and stores it.
-async fn begin(args: &Args, flow: &Flow<Http>, state: &state::State) -> Result<OrderId, Failure> {
-    let at_least = args.at_least(&args.ask.destination()?, flow.registry())?;
+async fn begin(args: &Args, flow: &Flow<Http>, state: &state::State, at_least: Option<U256>) -> Result<OrderId, Failure> {
+    interrupt::advise("no order was created, and nothing was paid");
     let best = quote(args, flow, at_least).await?;
     let mut order = args.ask.request(best.destination.amount, flow.registry())?;
-    order.solver_id = Some(best.solver_id.clone()).filter(|_| args.solver.is_some());
+    order.solver_id = Some(best.solver_id.clone()).filter(|_| args.choice.solver.is_some());
     let owned = args.secret.take(state, flow.registry(), &mut order)?;
     owned.create(flow, state, order, at_least).await
 }

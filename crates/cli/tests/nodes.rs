@@ -21,12 +21,12 @@ const NOWHERE: &str = "http://127.0.0.1:9";
 const HASH: &str = "0x1111111111111111111111111111111111111111111111111111111111111111";
 
 /// A node of an EVM chain.
-fn answer(seen: &Seen, chain_id: &str, balance: &str) -> Reply {
+fn answer(seen: &Seen, chain_id: &str, balance: &str, age: i64) -> Reply {
     let result = |call: &Value| {
         let result = match call["method"].as_str().unwrap() {
             "eth_chainId" => json!(chain_id),
             "eth_getBlockByNumber" => {
-                json!({"number": "0x10", "hash": HASH, "timestamp": format!("{:#x}", chrono::Utc::now().timestamp() - 7)})
+                json!({"number": "0x10", "hash": HASH, "timestamp": format!("{:#x}", chrono::Utc::now().timestamp() - age)})
             }
             "eth_getBalance" => json!(balance),
             other => panic!("{other}"),
@@ -41,7 +41,12 @@ fn answer(seen: &Seen, chain_id: &str, balance: &str) -> Reply {
 }
 
 fn node(chain_id: &'static str, balance: &'static str) -> Server {
-    Server::start(move |seen| answer(seen, chain_id, balance))
+    Server::start(move |seen| answer(seen, chain_id, balance, 7))
+}
+
+/// A node of Base whose newest block has this age in seconds.
+fn aged(age: i64) -> Server {
+    Server::start(move |seen| answer(seen, "0x2105", "0x0", age))
 }
 
 struct Checked {
@@ -90,6 +95,22 @@ fn one_endpoint_alone_is_a_warning() {
     let (code, shown, said) = checked.run(&["node", "check"], &json!({"base": [base.base]}));
     assert_eq!((code, &shown["ok"]), (Some(0), &json!(true)), "{said}");
     assert!(shown["warnings"][0].as_str().unwrap().contains("would go unnoticed"), "{said}");
+}
+
+/// An old block hides what happened since, and one from the future means that a clock is wrong.
+#[test]
+fn old_and_future_blocks_are_warnings() {
+    let checked = Checked::new("heads");
+    let (good, old, slightly, future) = (aged(7), aged(600), aged(-30), aged(-300));
+    let nodes = json!({"base": [good.base, old.base, slightly.base, future.base]});
+    let (code, shown, said) = checked.run(&["node", "check"], &nodes);
+    assert_eq!((code, &shown["ok"]), (Some(0), &json!(true)), "{said}");
+    let warnings: Vec<_> = shown["warnings"].as_array().unwrap().iter().map(|warning| warning.as_str().unwrap()).collect();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    let host = |server: &Server| server.base.trim_start_matches("http://").to_owned();
+    assert!(warnings[0].contains(&host(&old)) && warnings[0].contains("s old, and at most 120 s"), "{warnings:?}");
+    assert!(warnings[1].contains(&host(&future)) && warnings[1].contains("ahead of the clock"), "{warnings:?}");
+    assert!((295..=300).contains(&shown["endpoints"][3]["head_ahead"].as_u64().unwrap()), "{said}");
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn signed(purpose: Purpose) -> Event {
 #[test]
 fn every_kept_order_is_listed_with_how_far_it_is_and_what_to_do_next() {
     let kept = Kept::new("stages");
-    let (sending, sent) = (|what| Event::Sending { what }, |what| Event::Sent { what });
+    let (sending, sent) = (Event::sending, |what| Event::Sent { what });
     let paid = || vec![signed(Purpose::Funding), sending(Sendable::Funding), sent(Sendable::Funding)];
     let left = |path| [paid(), vec![Event::SecretLeaving { path }]].concat();
     let ended = |outcome| [paid(), vec![Event::Ended { outcome }]].concat();
@@ -109,14 +109,16 @@ fn every_kept_order_is_listed_with_how_far_it_is_and_what_to_do_next() {
     }
     let shown = kept.json(0);
     assert_eq!(shown.len(), cases.len());
+    // Complete commands: they can be pasted.
+    let state = kept.home.path.join("state").to_str().unwrap().to_owned();
     for (byte, _, stage, left) in &cases {
         let id = byte.repeat(32);
         let order = shown.iter().find(|order| order["order_id"] == id).unwrap();
         assert_eq!((&order["stage"], &order["secret_left"]), (&json!(stage), left), "{byte}");
         let next = match *stage {
             "complete" | "refunded" | "expired" => json!(null),
-            "lost" => json!(format!("countersign order show {id}")),
-            _ => json!(format!("countersign swap --resume {id}")),
+            "lost" => json!(format!("countersign order show {id} --state {state}")),
+            _ => json!(format!("countersign swap --resume {id} --state {state}")),
         };
         assert_eq!((&order["next"], &order["finished"]), (&next, &json!(matches!(*byte, "0b" | "0c" | "0d" | "0e"))), "{byte}");
         assert_eq!((&order["secret_kept"], &order["source"]["amount"]), (&json!(true), &json!("1000000000000000000")));

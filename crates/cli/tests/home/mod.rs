@@ -2,6 +2,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::arithmetic_side_effects,
     dead_code,
     missing_docs,
     unreachable_pub,
@@ -9,8 +10,12 @@
 )]
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use countersign_client::driver::{self, KeptOrder};
 use countersign_client::{Secret, StoredSwap};
@@ -63,6 +68,40 @@ impl Home {
     pub fn run_with(&self, base: &str, arguments: &[&str], variables: &[(&str, &str)], stdin: &str) -> Output {
         let input = self.file(".stdin", stdin);
         self.command(base, arguments).envs(variables.iter().copied()).stdin(fs::File::open(input).unwrap()).output().unwrap()
+    }
+
+    /// Runs the program until its stderr contains a text, and kills it then. Returns everything it wrote, and its exit code if it ended by
+    /// itself.
+    pub fn run_until(&self, base: &str, arguments: &[&str], text: &str) -> (Option<i32>, String) {
+        self.watched(base, arguments, text, |child| child.kill().unwrap())
+    }
+
+    /// Runs the program until its stderr contains a text, then does something to it, and waits for its end.
+    pub fn watched(&self, base: &str, arguments: &[&str], text: &str, then: impl FnOnce(&mut Child)) -> (Option<i32>, String) {
+        let mut child = self.command(base, arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (lines, heard) = mpsc::channel();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let reader = thread::spawn(move || stderr.lines().map_while(Result::ok).for_each(|line| drop(lines.send(line))));
+        let (mut all, mut then) = (String::new(), Some(then));
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            match heard.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok(line) => all.push_str(&format!("{line}\n")),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    child.kill().unwrap();
+                    panic!("{arguments:?}: no {text:?} within a minute: {all}");
+                }
+            }
+            if all.contains(text)
+                && let Some(then) = then.take()
+            {
+                then(&mut child);
+            }
+        }
+        reader.join().unwrap();
+        let output = child.wait_with_output().unwrap();
+        (output.status.code(), format!("{}\n{all}", String::from_utf8(output.stdout).unwrap()))
     }
 
     fn command(&self, base: &str, arguments: &[&str]) -> Command {

@@ -1,0 +1,174 @@
+//! Command lines for the user to run next: complete, with the arguments that this run was given, and quoted for a shell.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::sync::OnceLock;
+
+use clap::parser::ValueSource;
+use clap::{ArgAction, ArgMatches, Command, CommandFactory};
+use countersign::{Family, Leg, Registry};
+use countersign_client::OrderId;
+use countersign_client::driver::KeptOrder;
+
+/// Arguments that say where things are. They apply to every command that has them.
+const PLACES: [&str; 10] =
+    ["state", "registry", "policy", "nodes", "node", "base_url", "app_id_file", "timeout", "proxy", "redeem_key_file"];
+/// Arguments that say how an order is continued.
+const CHOICES: [&str; 9] =
+    ["wallet", "key_file", "key_env", "key_stdin", "service_secret", "trust_the_service", "at_least", "poll", "speed"];
+/// Arguments whose values are paths, which must not depend on the directory of a later command.
+const PATHS: [&str; 8] = ["state", "registry", "policy", "nodes", "app_id_file", "redeem_key_file", "wallet", "key_file"];
+
+/// An argument of this run.
+struct Given {
+    id: String,
+    flag: String,
+    /// Empty for a switch.
+    values: Vec<OsString>,
+}
+
+static GIVEN: OnceLock<Vec<Given>> = OnceLock::new();
+
+/// Remembers the arguments of this run. Defaults and the configuration file are not arguments: a later command reads them too.
+pub(crate) fn remember(root: &Command, matches: &ArgMatches) {
+    let (mut command, mut matches) = (root, matches);
+    while let Some((name, inner)) = matches.subcommand() {
+        let Some(found) = command.find_subcommand(name) else { break };
+        (command, matches) = (found, inner);
+    }
+    let mut given = Vec::new();
+    for argument in command.get_arguments() {
+        let (id, Some(flag)) = (argument.get_id().as_str(), argument.get_long()) else { continue };
+        let is_given = match matches.value_source(id) {
+            Some(ValueSource::CommandLine) => true,
+            // A proxy is a setting of the machine, and its URL can contain a password.
+            Some(ValueSource::EnvVariable) => id != "proxy",
+            _ => false,
+        };
+        if !is_given || !(PLACES.contains(&id) || CHOICES.contains(&id)) {
+            continue;
+        }
+        let is_switch = matches!(argument.get_action(), ArgAction::SetTrue);
+        let values = matches.get_raw(id).filter(|_| !is_switch).into_iter().flatten();
+        let values = values.map(|value| if PATHS.contains(&id) { absolute(value) } else { value.to_owned() }).collect();
+        given.push(Given { id: id.to_owned(), flag: format!("--{flag}"), values });
+    }
+    // Set once, at the start of the program.
+    let _ = GIVEN.set(given);
+}
+
+fn absolute(path: &OsStr) -> OsString {
+    if path == "-" {
+        return path.to_owned();
+    }
+    std::path::absolute(Path::new(path)).map_or_else(|_| path.to_owned(), std::path::PathBuf::into_os_string)
+}
+
+/// Returns the command that continues an order.
+pub(crate) fn resume(id: &OrderId) -> String {
+    line(&["swap", "--resume", id.as_str()], &[&PLACES[..], &CHOICES].concat(), None)
+}
+
+/// Returns the command that follows an order.
+pub(crate) fn watch(id: &OrderId) -> String {
+    line(&["order", "watch", id.as_str()], &[&PLACES[..], &["poll"]].concat(), None)
+}
+
+/// Returns a command with the arguments that say where things are.
+pub(crate) fn with_places(words: &[&str]) -> String {
+    line(words, &PLACES, None)
+}
+
+/// Returns the command with which the owner redeems or refunds an order without the service.
+///
+/// The key of an account on the other leg's chain would be the wrong one, so the key is that of the leg. On Bitcoin-like chains it is
+/// derived, and needs no argument.
+pub(crate) fn by_self(leg: Leg, kept: &KeptOrder, registry: &Registry) -> String {
+    let (verb, is_source) = if leg == Leg::Source { ("refund", true) } else { ("redeem", false) };
+    let request = kept.swap.request();
+    let family = |requested: &countersign::RequestedLeg| registry.family(requested.asset.chain()).ok();
+    let (source, destination) = (family(&request.source), family(&request.destination));
+    let own = if is_source { source } else { destination };
+    let key = |id: &'static str| has(id).then_some(id);
+    let key = match own {
+        Some(Family::Bitcoin) => None,
+        _ if is_source => key("key_file").or_else(|| key("key_env")),
+        _ if has("redeem_key_file") => Some("redeem_key_file"),
+        _ if source == destination => key("key_file").or_else(|| key("key_env")),
+        _ => None,
+    };
+    let places = PLACES.iter().copied().filter(|id| *id != "redeem_key_file").collect::<Vec<_>>();
+    line(&[verb, "--self", kept.swap.id().as_str()], &[&places[..], &["speed"]].concat(), key)
+}
+
+fn has(id: &str) -> bool {
+    GIVEN.get().is_some_and(|given| given.iter().any(|one| one.id == id))
+}
+
+/// Writes a command line. Arguments that the command does not have are left out. `key` is the argument whose value is its key.
+fn line(words: &[&str], wanted: &[&str], key: Option<&str>) -> String {
+    let root = crate::Cli::command();
+    let mut command = &root;
+    for word in words {
+        match command.find_subcommand(word) {
+            Some(found) => command = found,
+            None => break,
+        }
+    }
+    let mut text = words.iter().fold("countersign".to_owned(), |text, word| text + " " + &quoted(OsStr::new(word)));
+    for one in GIVEN.get().into_iter().flatten() {
+        let flag = match key {
+            Some(key) if one.id == key => {
+                if key == "redeem_key_file" {
+                    "--key-file"
+                } else {
+                    &one.flag
+                }
+            }
+            _ if wanted.contains(&one.id.as_str()) => &one.flag,
+            _ => continue,
+        };
+        let is_known = command.get_arguments().any(|argument| argument.get_long().is_some_and(|long| flag == format!("--{long}")));
+        if !is_known {
+            continue;
+        }
+        if one.values.is_empty() {
+            text.push_str(&format!(" {flag}"));
+        }
+        for value in &one.values {
+            text.push_str(&format!(" {flag} {}", quoted(value)));
+        }
+    }
+    text
+}
+
+/// Quotes one word for a shell.
+pub(crate) fn quoted(word: &OsStr) -> String {
+    let text = word.to_string_lossy();
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=@%+,~".contains(&byte);
+    if !text.is_empty() && text.bytes().all(is_plain) && !text.starts_with('~') {
+        return text.into_owned();
+    }
+    if cfg!(windows) { format!("\"{}\"", text.replace('"', "\\\"")) } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn words_with_special_characters_are_quoted() {
+        for (word, expected) in [
+            ("/home/user/nodes.json", "/home/user/nodes.json"),
+            ("base=https://one.example/key", "base=https://one.example/key"),
+            ("my swaps", "'my swaps'"),
+            ("it's", r"'it'\''s'"),
+            ("a$(b)", "'a$(b)'"),
+            ("~", "'~'"),
+            ("", "''"),
+        ] {
+            assert_eq!(quoted(OsStr::new(word)), expected);
+        }
+    }
+}

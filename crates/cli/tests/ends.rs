@@ -1,0 +1,277 @@
+//! How the following of an order ends: what the service states about it, replies that are lost, and what is said then.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test ends by panicking"
+)]
+
+mod home;
+#[path = "../../client/tests/support/mod.rs"]
+mod support;
+mod whole;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use countersign_client::countersign::{Policy, Proposal, Registry, verify_record};
+use countersign_client::driver::{Entry, Event, KeptTransaction, Path, Purpose, Sendable, Store as _};
+use countersign_client::{OrderId, Secret};
+use countersign_testkit::chain::evm::Evm;
+use home::{out, said};
+use serde_json::{Value, json};
+use support::{Reply, Seen, Server, Service, Step};
+use whole::Whole;
+
+/// A service whose record is set by the test.
+fn stating(service: &Service) -> (Server, Arc<Mutex<Value>>) {
+    let record = Arc::new(Mutex::new(service.fixture.at(Step::Created)));
+    let (served, service) = (Arc::clone(&record), service.clone());
+    let one = format!("/v2/orders/{}", service.fixture.order_id());
+    let server = Server::start(move |seen| match (seen.method.as_str(), seen.path() == one) {
+        ("GET", true) => Reply::ok(&served.lock().unwrap()),
+        _ => service.answer(seen),
+    });
+    (server, record)
+}
+
+/// Writes events to the journal of the order.
+fn journal(whole: &Whole, events: Vec<Event>) {
+    let store = countersign_store::Store::open(whole.home.path.join(".local/share/countersign")).unwrap();
+    let id = OrderId::parse(whole.service.fixture.order_id()).unwrap();
+    let guard = store.lock(&id).unwrap();
+    for event in events {
+        store.append(&guard, &Entry { at: 1, event }).unwrap();
+    }
+}
+
+fn watch<'a>(whole: &'a Whole, registry: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["order", "watch", whole.service.fixture.order_id(), "--registry", registry, "--poll", "20"], more].concat()
+}
+
+fn registry(whole: &Whole) -> String {
+    whole.home.path.join("registry.json").to_str().unwrap().to_owned()
+}
+
+/// The record of an order whose destination the service calls redeemed, although the secret never left.
+fn with_redemption(whole: &Whole) -> Value {
+    whole.service.fixture.at(Step::Redeemed)
+}
+
+/// The record of a theft: the source is redeemed, and the destination refunded.
+fn with_theft(whole: &Whole, secret: Option<&Secret>) -> Value {
+    let mut record = whole.service.fixture.at(Step::DestinationFunded);
+    let id = |byte: u8| format!("0x{}", format!("{byte:02x}").repeat(32));
+    record["source_swap"]["redeem_tx_hash"] = json!(id(0xcc));
+    record["source_swap"]["redeem_block_number"] = json!("1250");
+    record["destination_swap"]["refund_tx_hash"] = json!(id(0xdd));
+    record["destination_swap"]["refund_block_number"] = json!("1260");
+    if let Some(secret) = secret {
+        record["source_swap"]["secret"] = json!(*secret.to_hex());
+    }
+    record
+}
+
+/// The service acts on the payment, and its reply is lost: the program never denies the payment, and follows it.
+#[test]
+fn a_payment_whose_reply_is_lost_is_followed() {
+    for acts in [true, false] {
+        let whole = Whole::new(&format!("lost-reply-{acts}"));
+        let (service, lost) = (whole.service.clone(), AtomicBool::new(false));
+        let server = Server::start(move |seen| {
+            if !seen.target.ends_with("action=initiate") || lost.swap(true, Ordering::SeqCst) {
+                return service.answer(seen);
+            }
+            if acts {
+                service.answer(seen);
+            }
+            Reply::Reset
+        });
+        let output = whole.run(&server.base, &whole.begin);
+        let told = said(&output);
+        assert!(output.status.success() && out(&output).contains("complete"), "{acts}: {told}");
+        assert!(told.contains("may have been paid") && !told.contains("has sent nothing"), "{acts}: {told}");
+    }
+}
+
+/// The service may not be reached at all after the payment. Only what is stored says that something may have been sent.
+#[test]
+fn a_program_that_may_have_paid_does_not_end_when_the_service_is_gone() {
+    let whole = Whole::new("gone");
+    let (service, paid) = (whole.service.clone(), AtomicBool::new(false));
+    let server = Server::start(move |seen| {
+        if paid.load(Ordering::SeqCst) || seen.target.ends_with("action=initiate") {
+            paid.store(true, Ordering::SeqCst);
+            return Reply::Reset;
+        }
+        service.answer(seen)
+    });
+    let arguments: Vec<_> = whole.begin.iter().map(String::as_str).collect();
+    let (code, told) = whole.home.run_until(&server.base, &arguments, "may have been paid");
+    assert!(code.is_none() && !told.contains("has sent nothing"), "{code:?} {told}");
+}
+
+#[test]
+fn complete_without_the_secret_is_only_a_statement() {
+    for trust in [&["--trust-the-service"][..], &[]] {
+        let whole = Whole::new(&format!("stated-complete-{}", trust.len()));
+        let (server, record) = stating(&whole.service);
+        whole.create(&server.base);
+        journal(&whole, vec![Event::OnChain { what: Sendable::Funding }]);
+        *record.lock().unwrap() = with_redemption(&whole);
+        let (registry, after) = (registry(&whole), Arc::clone(&record));
+        let (secret, stated) = (whole.secret.to_hex().to_string(), with_redemption(&whole));
+        // The right secret in the record is what a redemption leaves behind; before, the program goes on.
+        let (code, told) = whole.home.watched(&server.base, &watch(&whole, &registry, trust), "look at your address", |child| {
+            std::thread::sleep(std::time::Duration::from_millis(600));
+            assert!(child.try_wait().unwrap().is_none(), "it is followed");
+            let mut stated = stated;
+            stated["destination_swap"]["secret"] = json!(secret);
+            *after.lock().unwrap() = stated;
+            if trust.is_empty() {
+                std::thread::sleep(std::time::Duration::from_millis(600));
+                assert!(child.try_wait().unwrap().is_none(), "without trust no statement ends it");
+                child.kill().unwrap();
+            }
+        });
+        assert_eq!(told.matches("and this program cannot check that").count(), 1, "said once: {told}");
+        assert_eq!(code, if trust.is_empty() { None } else { Some(0) }, "{told}");
+    }
+}
+
+#[test]
+fn refunded_is_only_a_statement_unless_the_service_is_trusted() {
+    let refunded = |whole: &Whole| {
+        let mut record = whole.service.fixture.at(Step::SourceFunded);
+        record["source_swap"]["refund_tx_hash"] = json!(format!("0x{}", "cc".repeat(32)));
+        record["source_swap"]["refund_block_number"] = json!("1250");
+        record
+    };
+    let whole = Whole::new("stated-refund");
+    let (server, record) = stating(&whole.service);
+    whole.create(&server.base);
+    journal(&whole, vec![Event::OnChain { what: Sendable::Funding }]);
+    *record.lock().unwrap() = refunded(&whole);
+    let registry = registry(&whole);
+    let (code, told) = whole.home.run_until(&server.base, &watch(&whole, &registry, &[]), "look at your address");
+    assert!(code.is_none() && told.contains("states that the order is refunded"), "{code:?} {told}");
+    let trusting = whole.home.run(&server.base, &watch(&whole, &registry, &["--trust-the-service"]));
+    assert!(trusting.status.code() == Some(1) && said(&trusting).contains("look at your address"), "{}", said(&trusting));
+    // The secret has left: the destination must be redeemed, whatever the service says about the source.
+    journal(&whole, vec![Event::SecretLeaving { path: Path::Relayer }]);
+    let (code, told) = whole.home.run_until(&server.base, &watch(&whole, &registry, &["--trust-the-service"]), "look at your address");
+    assert!(code.is_none(), "{code:?} {told}");
+}
+
+/// A node of the destination chain, which shows the solver's payment.
+fn locked(whole: &Whole) -> Server {
+    let registry = Registry::from_json(whole.service.fixture.registry.as_bytes()).unwrap();
+    let (request, response) = (whole.service.fixture.create(), whole.service.fixture.response.to_string());
+    let record = whole.service.fixture.at(Step::DestinationFunded).to_string();
+    let proposal = Proposal::new(&request, response.as_bytes()).with_record(record.as_bytes());
+    let terms = verify_record(proposal, &registry, &Policy::default()).unwrap().terms.destination;
+    Server::start(move |seen: &Seen| {
+        let mut chain = Evm::funded(&terms);
+        (chain.chain_id, chain.time) = (42_161, u64::try_from(chrono::Utc::now().timestamp()).unwrap());
+        let result = |call: &Value| {
+            let result = chain.result(call["method"].as_str().unwrap(), &call["params"]);
+            json!({"jsonrpc": "2.0", "id": call["id"], "result": result})
+        };
+        let reply = match serde_json::from_str(&seen.text()).unwrap() {
+            Value::Array(calls) => Value::Array(calls.iter().map(result).collect()),
+            call => result(&call),
+        };
+        Reply::json(200, reply.to_string())
+    })
+}
+
+/// The chain shows that the solver's payment is still there: no statement about the other leg ends the order.
+#[test]
+fn a_stated_refund_does_not_end_an_order_whose_destination_is_locked() {
+    let whole = Whole::new("stated-locked");
+    let (server, record) = stating(&whole.service);
+    whole.create(&server.base);
+    journal(&whole, vec![Event::OnChain { what: Sendable::Funding }]);
+    let mut refunded = whole.service.fixture.at(Step::DestinationFunded);
+    refunded["source_swap"]["refund_tx_hash"] = json!(format!("0x{}", "cc".repeat(32)));
+    refunded["source_swap"]["refund_block_number"] = json!("1250");
+    *record.lock().unwrap() = refunded;
+    let node = locked(&whole);
+    let (registry, endpoint) = (registry(&whole), format!("arbitrum={}", node.base));
+    let more = ["--trust-the-service", "--node", &endpoint];
+    let (code, told) = whole.home.run_until(&server.base, &watch(&whole, &registry, &more), "look at your address");
+    assert!(code.is_none() && !node.seen().is_empty(), "{code:?} {told}");
+}
+
+#[test]
+fn a_theft_ends_with_5_if_the_secret_is_really_out() {
+    let whole = Whole::new("theft");
+    let (server, record) = stating(&whole.service);
+    whole.create(&server.base);
+    journal(&whole, vec![Event::OnChain { what: Sendable::Funding }]);
+    let registry = registry(&whole);
+    // Nobody has the secret: the service is not believed.
+    *record.lock().unwrap() = with_theft(&whole, None);
+    let (code, told) = whole.home.run_until(&server.base, &watch(&whole, &registry, &[]), "look at your address");
+    assert!(code.is_none() && told.contains("states that the order is lost"), "{code:?} {told}");
+    // It is never a reason not to refund.
+    let refund = whole.home.run(&server.base, &["refund", whole.service.fixture.order_id(), "--registry", &registry]);
+    assert!(refund.status.code() != Some(5), "{}", said(&refund));
+    *record.lock().unwrap() = with_theft(&whole, Some(&whole.secret));
+    let (code, told) = whole.home.run_until(&server.base, &watch(&whole, &registry, &["--json"]), "this is never said");
+    assert_eq!(code, Some(5), "{told}");
+    let shown: Value = serde_json::from_str(told.split("\n{\"event\"").next().unwrap()).unwrap();
+    assert_eq!((&shown["ok"], &shown["error"]["code"]), (&json!(false), &json!("lost")));
+    assert!(shown["error"]["message"].as_str().unwrap().contains("countersign refund --self"), "{shown}");
+    let refund = whole.home.run(&server.base, &["refund", whole.service.fixture.order_id(), "--registry", &registry]);
+    assert!(refund.status.code() != Some(5), "{}", said(&refund));
+    // The same order on a machine that does not have it.
+    let other = home::Home::new("theft-other");
+    let output = other.run(&server.base, &watch(&whole, &registry, &[]));
+    assert_eq!(output.status.code(), Some(5), "{}", said(&output));
+}
+
+/// A transaction that the chain has rejected is dead, and is not offered as the way to save the funds.
+#[test]
+fn a_rejected_redemption_is_not_offered() {
+    let rejected = "the chain rejected the transaction: one.example: nonce too low";
+    for (error, offered) in [(rejected, false), ("one.example: timeout", true)] {
+        let whole = Whole::new(&format!("dead-{offered}"));
+        let (server, record) = stating(&whole.service);
+        whole.create(&server.base);
+        let transaction = |id: &str, payload: &str| KeptTransaction {
+            chain: "arbitrum".to_owned(),
+            role: "redeem".to_owned(),
+            id: id.to_owned(),
+            payload: payload.to_owned(),
+            inputs: Vec::new(),
+        };
+        let signed = |one| Event::Signed { purpose: Purpose::Redemption, transactions: vec![one], gasless: None };
+        journal(
+            &whole,
+            vec![
+                Event::OnChain { what: Sendable::Funding },
+                Event::SecretLeaving { path: Path::Own },
+                signed(transaction("0x01", "0x02superseded")),
+                signed(transaction("0x02", "0x02newest")),
+                Event::sending(Sendable::Redemption),
+                Event::NotSent { what: Sendable::Redemption, error: error.to_owned(), is_rejected: error.contains("rejected") },
+            ],
+        );
+        *record.lock().unwrap() = whole.service.fixture.at(Step::DestinationFunded);
+        let registry = registry(&whole);
+        let output = whole.home.run(&server.base, &watch(&whole, &registry, &["--json"]));
+        assert_eq!(output.status.code(), Some(4), "{}", said(&output));
+        let shown: Value = serde_json::from_str(&out(&output)).unwrap();
+        assert!(!said(&output).contains("0x02superseded"), "{shown}");
+        assert_eq!(shown["transactions"][0]["payload"] == "0x02newest", offered, "{shown}");
+        let message = shown["error"]["message"].as_str().unwrap();
+        let is_told = message.contains(&format!("countersign redeem --self {}", whole.service.fixture.order_id()));
+        assert_eq!(
+            (&shown["ok"], is_told, message.contains(&format!("--registry {registry}"))),
+            (&json!(false), !offered, !offered),
+            "{shown}"
+        );
+    }
+}

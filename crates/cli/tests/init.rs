@@ -1,0 +1,193 @@
+//! `countersign init`: checks what it is given, and writes the configuration file that every other command reads.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test ends by panicking"
+)]
+
+mod home;
+#[path = "../../client/tests/support/mod.rs"]
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use home::{Home, out, said};
+use serde_json::{Value, json};
+use support::{Fixture, Reply, Seen, Server};
+
+/// A service that is healthy and lists what the registry of the fixtures contains.
+fn service() -> Server {
+    let pinned: Value = serde_json::from_str(&support::registry_text()).unwrap();
+    Server::start(move |seen| match seen.path() {
+        "/v2/health" => Reply::ok(&json!("Online")),
+        "/v2/chains" => Reply::ok(&pinned["chains"]),
+        "/v2/assets" => Reply::ok(&pinned["assets"]),
+        "/v2/liquidity" => Reply::ok(&pinned["solvers"]),
+        _ => Reply::json(404, r#"{"status":"Error","error":"not found"}"#),
+    })
+}
+
+/// A node of an EVM chain with this id.
+fn node(chain_id: &'static str) -> Server {
+    Server::start(move |seen: &Seen| {
+        let result = |call: &Value| {
+            let result = match call["method"].as_str().unwrap() {
+                "eth_chainId" => json!(chain_id),
+                _ => json!({"number": "0x10", "hash": format!("0x{}", "11".repeat(32)),
+                    "timestamp": format!("{:#x}", chrono::Utc::now().timestamp() - 3)}),
+            };
+            json!({"jsonrpc": "2.0", "id": call["id"], "result": result})
+        };
+        let reply = match serde_json::from_str(&seen.text()).unwrap() {
+            Value::Array(calls) => Value::Array(calls.iter().map(result).collect()),
+            call => result(&call),
+        };
+        Reply::json(200, reply.to_string())
+    })
+}
+
+struct User {
+    home: Home,
+    registry: String,
+    key: String,
+}
+
+impl User {
+    fn new(name: &str) -> Self {
+        let home = Home::new(&format!("init-{name}"));
+        let fixture = Fixture::load("evm-record-evm-v2");
+        let registry = home.file("registry.json", &fixture.registry);
+        let key = home.file("key.txt", fixture.wallet["secret_key"].as_str().unwrap());
+        mode(&key, 0o600);
+        Self { home, registry, key }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.home.path.join(".config/countersign/config.json")
+    }
+
+    /// Runs the program without a service in the environment.
+    fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_countersign"));
+        command.args(arguments).env_clear().env("HOME", &self.home.path).current_dir(&self.home.path);
+        command.stdin(Stdio::null()).output().unwrap()
+    }
+}
+
+fn mode(path: &str, mode: u32) {
+    #[cfg(unix)]
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn what_is_written_is_what_other_commands_read() {
+    let (user, service, base) = (User::new("writes"), service(), node("0x2105"));
+    user.home.file("nodes.json", &json!({"base": [base.base]}).to_string());
+    let owner = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+    // Relative paths are those of this directory.
+    let arguments = [
+        "init",
+        "--base-url",
+        &service.base,
+        "--registry",
+        "registry.json",
+        "--nodes",
+        "nodes.json",
+        "--key-file",
+        "key.txt",
+        "--owner",
+        &format!("base={owner}"),
+        "--json",
+    ];
+    let output = user.run(&arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let shown: Value = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!((&shown["ok"], shown["config"].as_str()), (&json!(true), user.path().to_str()));
+    assert!(shown["warnings"][0].as_str().unwrap().contains("single endpoint"), "{shown}");
+    let config: Value = serde_json::from_slice(&fs::read(user.path()).unwrap()).unwrap();
+    assert_eq!((&config["base_url"], &config["owners"]), (&json!(service.base), &json!({"base": owner})));
+    assert_eq!((&config["registry"], &config["key_file"]), (&json!(user.registry), &json!(user.key)));
+    #[cfg(unix)]
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(user.path()).unwrap().permissions()) & 0o777, 0o600);
+    // The next command works, from any directory, without another argument.
+    let next = shown["next"].as_str().unwrap();
+    assert!(next.starts_with("countersign node check"), "{next}");
+    let words: Vec<_> = next.split(' ').skip(1).collect();
+    let checked = user.run(&words);
+    assert!(checked.status.success() && out(&checked).contains("block 16"), "{next}: {}", said(&checked));
+    assert!(user.run(&["health"]).status.success());
+    // It is not replaced by accident.
+    let again = user.run(&arguments);
+    assert!(again.status.code() == Some(2) && said(&again).contains("--replace"), "{}", said(&again));
+    let replaced = user.run(&[&arguments[..], &["--replace"]].concat());
+    assert!(replaced.status.success(), "{}", said(&replaced));
+}
+
+#[test]
+fn every_value_is_checked_and_nothing_is_written_if_one_is_wrong() {
+    let user = User::new("checks");
+    let (other, sick) = (node("0x1"), Server::start(|_| Reply::json(503, "busy")));
+    user.home.file("nodes.json", &json!({"base": [other.base]}).to_string());
+    user.home.file("broken.json", "{");
+    mode(&user.key, 0o644);
+    let output = user.run(&[
+        "init",
+        "--base-url",
+        &sick.base,
+        "--registry",
+        "registry.json",
+        "--nodes",
+        "nodes.json",
+        "--key-file",
+        "key.txt",
+        "--owner",
+        "base=0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD",
+        "--owner",
+        "nowhere=0x00",
+        "--json",
+    ]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    let shown: Value = serde_json::from_str(&out(&output)).unwrap();
+    let problems = shown["error"]["problems"].to_string();
+    for text in ["503", "another chain: 1 instead of 8453", "chmod 600", "checksum", "nowhere: not a chain"] {
+        assert!(problems.contains(text), "{text}: {problems}");
+    }
+    for arguments in [
+        &["--registry", "broken.json"][..],
+        &["--registry", "missing.json"],
+        &[],
+        &["--registry", "registry.json", "--nodes", "broken.json"],
+        &["--registry", "registry.json", "--key-file", "missing.txt"],
+        &["--registry", "registry.json", "--owner", "0x00"],
+    ] {
+        let healthy = service();
+        let output = user.run(&[&["init", "--base-url", &healthy.base], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));
+        assert!(!said(&output).contains("signed") && !said(&output).contains("report the service"), "{}", said(&output));
+    }
+    let nowhere = user.run(&["init", "--registry", "registry.json"]);
+    assert!(nowhere.status.code() == Some(2) && said(&nowhere).contains("--base-url"), "{}", said(&nowhere));
+    // Only the service fails: it may be better in a minute.
+    let down = user.run(&["init", "--base-url", &sick.base, "--registry", "registry.json"]);
+    assert_eq!(down.status.code(), Some(3), "{}", said(&down));
+    assert!(!user.path().exists());
+}
+
+#[test]
+fn a_registry_can_be_pinned_on_first_use() {
+    let (user, service) = (User::new("pins"), service());
+    let arguments = ["init", "--base-url", &service.base, "--registry", "pins/new.json"];
+    fs::create_dir(user.home.path.join("pins")).unwrap();
+    let refused = user.run(&arguments);
+    assert!(refused.status.code() == Some(2) && said(&refused).contains("--pin"), "{}", said(&refused));
+    assert!(!user.home.path.join("pins/new.json").exists() && !user.path().exists());
+    let output = user.run(&[&arguments[..], &["--pin"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(out(&output).contains("trusted on first use") && out(&output).contains("countersign quote"), "{}", said(&output));
+    let shown = user.run(&["registry", "show", user.home.path.join("pins/new.json").to_str().unwrap()]);
+    assert!(shown.status.success() && out(&shown).contains("ethereum:usdc"), "{}", said(&shown));
+}
