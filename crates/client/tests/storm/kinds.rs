@@ -1,0 +1,224 @@
+//! One order for each kind of source: the fixtures' own orders, with a secret that is known here.
+
+use std::sync::OnceLock;
+
+use base64_of::{decode, encode as to_base64};
+use countersign_client::Secret;
+use countersign_client::countersign::json::{self, Node};
+use countersign_client::countersign::solana::Address;
+use countersign_client::countersign::{
+    Code, Network, Policy, Proposal, Registry, Signed, TypedValue, Verified, VerifiedRecord, VerifiedTerms, verify, verify_record,
+};
+use serde_json::{Value, json};
+
+use crate::support::{Fixture, registry_text};
+
+/// A kind of source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Evm,
+    Tron,
+    Starknet,
+    Solana,
+    Spl,
+    Sui,
+    Bitcoin,
+}
+
+pub const KINDS: [Kind; 7] = [Kind::Evm, Kind::Tron, Kind::Starknet, Kind::Solana, Kind::Spl, Kind::Sui, Kind::Bitcoin];
+
+/// An order of a kind.
+pub struct Swap {
+    pub kind: Kind,
+    pub fixture: Fixture,
+    pub terms: VerifiedTerms,
+    pub secret: [u8; 32],
+    verified: Verified,
+}
+
+pub fn registry() -> &'static Registry {
+    static REGISTRY: OnceLock<Registry> = OnceLock::new();
+    REGISTRY.get_or_init(|| Registry::from_json(registry_text().as_bytes()).unwrap())
+}
+
+impl Swap {
+    /// Returns the order of a kind, which is made once.
+    pub fn of(kind: Kind) -> &'static Self {
+        static SWAPS: OnceLock<Vec<Swap>> = OnceLock::new();
+        let swaps = SWAPS.get_or_init(|| KINDS.map(Self::new).into());
+        swaps.iter().find(|swap| swap.kind == kind).unwrap()
+    }
+
+    fn new(kind: Kind) -> Self {
+        // All destinations are on EVM chains. The native Solana order has its destination from another fixture.
+        let (id, destination) = match kind {
+            Kind::Evm => ("evm-record-evm-v1", None),
+            Kind::Tron => ("tron-record-evm-v2", None),
+            Kind::Starknet => ("starknet-2025-11-testnet", None),
+            Kind::Solana => ("solana-record-testnet", Some("bitcoin-p2wpkh")),
+            Kind::Spl => ("solana-record-token", None),
+            Kind::Sui => ("sui-record-evm", None),
+            Kind::Bitcoin => ("bitcoin-p2wpkh", None),
+        };
+        let secret = Secret::parse(&format!("{:064x}", 0xabcd_ef01_u64 + kind as u64)).unwrap();
+        let original = Fixture::load(id);
+        let mut fixture = original.clone();
+        if let Some(donor) = destination.map(Fixture::load) {
+            fixture.request["destination"] = donor.request["destination"].clone();
+            fixture.order["destination_swap"] = donor.order["destination_swap"].clone();
+            fixture.order["version"] = donor.order["version"].clone();
+            let hash = fixture.order["source_swap"]["secret_hash"].clone();
+            fixture.order["destination_swap"]["secret_hash"] = hash;
+        }
+        if kind == Kind::Bitcoin {
+            // 12 hours: the chain in memory has at most 255 blocks.
+            fixture.order["source_swap"]["timelock"] = json!(72);
+        }
+        let (old, new) = (hash_of(&fixture), secret.hash().to_string());
+        let mut fixture = fixture.with_secret_hash(&new);
+        match kind {
+            Kind::Starknet => {
+                let hexes = |hash: &str| words(hash).map(|word| format!("\"{word:#x}\"")).join(",");
+                let numbers = |hash: &str| words(hash).map(|word| word.to_string()).join(",");
+                replace(&mut fixture.response, &hexes(&old), &hexes(&new));
+                replace(&mut fixture.response, &numbers(&old), &numbers(&new));
+            }
+            Kind::Solana | Kind::Spl => {
+                let mut bytes = decode(fixture.response["result"]["versioned_tx"].as_str().unwrap());
+                patch(&mut bytes, &unhex(&old), &unhex(&new));
+                fixture.response["result"]["versioned_tx"] = json!(to_base64(&bytes));
+                // The sponsor's signature is of the original.
+                fixture.response["result"]["versioned_tx_gasless"] = Value::Null;
+            }
+            Kind::Sui => {
+                let mut bytes: Vec<u8> = serde_json::from_value(fixture.response["result"]["ptb_bytes"].clone()).unwrap();
+                patch(&mut bytes, &unhex(&old), &unhex(&new));
+                fixture.response["result"]["ptb_bytes"] = json!(bytes);
+            }
+            _ => {}
+        }
+        correct_ids(&mut fixture);
+        let terms = record_of(&fixture).unwrap().terms;
+        let verified = open(&fixture, |proposal| verify(proposal, registry(), &Policy::default())).unwrap();
+        Self { kind, fixture, terms, secret: *secret.expose(), verified }
+    }
+
+    /// Signs the funding with a nonce of its own. Two of them that are both sent pay twice.
+    pub fn sign(&self, nonce: u64) -> Signed {
+        let mut wallet = self.fixture.wallet.clone();
+        match self.kind {
+            Kind::Evm => wallet["nonce"] = json!(nonce),
+            Kind::Tron => {
+                let timestamp = wallet["timestamp"].as_u64().unwrap() + nonce;
+                (wallet["timestamp"], wallet["expiration"]) = (json!(timestamp), json!(timestamp + 60_000));
+            }
+            Kind::Starknet => wallet["nonce"] = json!(format!("{nonce:#x}")),
+            Kind::Solana | Kind::Spl => {
+                let mut hash = [1; 32];
+                hash[..8].copy_from_slice(&nonce.to_le_bytes());
+                wallet["recent_blockhash"] =
+                    json!(countersign_client::countersign::solana::solana_hash::Hash::new_from_array(hash).to_string());
+            }
+            Kind::Sui => wallet["gas_budget"] = json!((10_000_000 + nonce).to_string()),
+            Kind::Bitcoin => wallet["fee_rate"] = json!((2 + nonce % 50).to_string()),
+        }
+        let text = wallet.to_string();
+        let node = json::parse(text.as_bytes()).unwrap();
+        let mut unsigned = countersign_batch::prepare(&self.verified, Node::root(&node, "/wallet")).unwrap();
+        countersign_batch::sign(&mut unsigned, wallet["secret_key"].as_str().unwrap()).unwrap();
+        unsigned.finish().unwrap()
+    }
+}
+
+fn hash_of(fixture: &Fixture) -> String {
+    fixture.order["source_swap"]["secret_hash"].as_str().unwrap().to_owned()
+}
+
+fn words(hash: &str) -> [u32; 8] {
+    std::array::from_fn(|index| u32::from_str_radix(&hash[8 * index..8 * index + 8], 16).unwrap())
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
+}
+
+fn replace(value: &mut Value, old: &str, new: &str) {
+    *value = serde_json::from_str(&value.to_string().replace(old, new)).unwrap();
+}
+
+/// Replaces each occurrence of some bytes, of which there is at least one.
+pub fn patch(bytes: &mut [u8], old: &[u8], new: &[u8]) {
+    let places: Vec<_> = (0..=bytes.len() - old.len()).filter(|at| bytes[*at..*at + old.len()] == *old).collect();
+    assert!(!places.is_empty(), "nothing to replace");
+    for at in places {
+        bytes[at..at + old.len()].copy_from_slice(new);
+    }
+}
+
+fn open<R>(fixture: &Fixture, with: impl FnOnce(Proposal<'_>) -> R) -> R {
+    let request = fixture.create();
+    let (response, record) = (fixture.response.to_string(), json!({"status": "Ok", "result": fixture.order}).to_string());
+    with(Proposal::new(&request, response.as_bytes()).with_record(record.as_bytes()))
+}
+
+fn record_of(fixture: &Fixture) -> Result<VerifiedRecord, countersign_client::countersign::Refusal> {
+    open(fixture, |proposal| verify_record(proposal, registry(), &Policy::default()))
+}
+
+/// Sets the swap ids and the accounts that follow from the new secret hash, as the refusals name them. On a Bitcoin-like chain the id is
+/// the address.
+fn correct_ids(fixture: &mut Fixture) {
+    while let Err(refusal) = record_of(fixture) {
+        if refusal.code() == Code::AccountMismatch {
+            let account = |shown: Option<&TypedValue>| shown.unwrap().to_string().parse::<Address>().unwrap();
+            let (new, old) = (account(refusal.expected()), account(refusal.actual()));
+            let mut bytes = decode(fixture.response["result"]["versioned_tx"].as_str().unwrap());
+            patch(&mut bytes, old.as_ref(), new.as_ref());
+            fixture.response["result"]["versioned_tx"] = json!(to_base64(&bytes));
+            continue;
+        }
+        let new = refusal.expected().unwrap().to_string();
+        let old = match refusal.code() {
+            Code::AddressNotDerived => refusal.actual().unwrap().to_string(),
+            Code::RecordSwapId if refusal.location().contains("source_swap") => fixture.order["source_swap"]["swap_id"].to_string(),
+            Code::RecordSwapId => fixture.order["destination_swap"]["swap_id"].to_string(),
+            _ => panic!("{refusal:?}"),
+        };
+        let old = old.trim_matches('"').to_owned();
+        assert_ne!(old, new, "{refusal:?}");
+        replace(&mut fixture.order, &old, &new);
+        replace(&mut fixture.response, &old, &new);
+    }
+}
+
+/// Returns the EVM chain id of a leg.
+pub fn chain_id(network: &Network) -> u64 {
+    match network {
+        Network::Evm(id) => *id,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Base64, which no dependency of these tests offers.
+pub mod base64_of {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    pub fn encode(bytes: &[u8]) -> String {
+        let digits = |chunk: &[u8]| {
+            let number = chunk.iter().chain([&0; 2]).take(3).fold(0_usize, |sum, byte| sum << 8 | usize::from(*byte));
+            let all = [18, 12, 6, 0].map(|shift| char::from(ALPHABET[number >> shift & 63]));
+            (0..4).map(move |place| if place <= chunk.len() { all[place] } else { '=' }).collect::<String>()
+        };
+        bytes.chunks(3).map(digits).collect()
+    }
+
+    pub fn decode(text: &str) -> Vec<u8> {
+        let text = text.trim_end_matches('=');
+        let digits: Vec<_> = text.bytes().map(|digit| ALPHABET.iter().position(|one| *one == digit).unwrap()).collect();
+        let whole = |chunk: &[usize]| {
+            let number = chunk.iter().chain([&0; 3]).take(4).fold(0, |sum, digit| sum << 6 | digit);
+            [16, 8, 0].map(|shift| (number >> shift & 255) as u8)[..chunk.len() - 1].to_vec()
+        };
+        digits.chunks(4).flat_map(whole).collect()
+    }
+}

@@ -1,0 +1,224 @@
+//! The three endpoints of each chain, with the faults of the storm and at most one that is not honest.
+
+use std::time::Duration;
+
+use countersign_client::countersign::Leg;
+use countersign_client::countersign::reader::{Answer, FailureKind, Request, RpcError};
+use countersign_client::driver::{ChainEndpoints, Chains};
+use countersign_testkit::chain::sui::{Executed, Ledger};
+use serde_json::json;
+
+use crate::kinds::Kind;
+use crate::leg::{End, Htlc, View};
+use crate::plan::{Bad, Lie};
+use crate::world::{Role, State, World};
+
+const ENDPOINTS: [&str; 3] = ["a.example", "b.example", "c.example"];
+
+/// What happens between an honest endpoint and the process.
+const FAULTS: [&str; 14] = [
+    "503",
+    "429",
+    "refused",
+    "reset",
+    "timed out",
+    "no answer",
+    "slow",
+    "too large",
+    "rate limit",
+    "internal error",
+    "not json",
+    "null",
+    "an answer is missing",
+    "behind",
+];
+
+fn is_send(request: &Request) -> bool {
+    match request {
+        Request::JsonRpc { method, .. } => {
+            matches!(*method, "eth_sendRawTransaction" | "starknet_addInvokeTransaction" | "sendTransaction")
+        }
+        Request::Post { path, .. } => path.ends_with("/broadcasthex") || path.ends_with("/ExecuteTransaction") || &**path == "/tx",
+        _ => false,
+    }
+}
+
+fn contains(request: &Request, needle: &[u8]) -> bool {
+    let text = match request {
+        Request::JsonRpc { params, .. } => params.as_bytes(),
+        Request::Post { body, .. } => body,
+        _ => return false,
+    };
+    text.windows(needle.len()).any(|window| window == needle)
+}
+
+impl World {
+    fn leg_of(&self, chain: &str) -> Leg {
+        if chain == self.terms(Leg::Source).chain { Leg::Source } else { Leg::Destination }
+    }
+
+    /// Returns what an endpoint does that is not honest; `None` if it is.
+    fn bad(&self, leg: Leg, endpoint: &str) -> Option<Bad> {
+        let place = ENDPOINTS.iter().position(|one| *one == endpoint).unwrap();
+        let plan = &self.plan.bad[usize::from(leg == Leg::Destination)];
+        plan.iter().find(|(bad, _)| *bad == place && self.has_faults()).map(|(_, bad)| *bad)
+    }
+
+    fn look(&self, state: &State, leg: Leg, requests: &[Request], bad: Option<Bad>, behind: u64) -> Vec<Answer> {
+        let now = self.time();
+        let is_other_chain = bad == Some(Bad::ServesAnotherChain);
+        let mut seen = if let Some(Bad::Lags(seconds)) = bad { now - seconds } else { now - behind };
+        let old = now - 86_400;
+        let mut htlc = if leg == Leg::Source { state.source } else { state.destination }.at(seen);
+        match bad {
+            Some(Bad::Lies(Lie::Absent)) => htlc = Htlc::default(),
+            Some(Bad::Lies(Lie::Funded)) => htlc = Htlc { funded: Some(now - 1_200), ..Htlc::default() },
+            Some(Bad::Lies(Lie::Redeemed)) => {
+                htlc = Htlc { funded: Some(old), ended: Some((End::Redeemed(None), now - 900)), is_short: false }
+            }
+            Some(Bad::Lies(Lie::Refunded)) => htlc = Htlc { funded: Some(old), ended: Some((End::Refunded, now - 900)), is_short: false },
+            Some(Bad::Lies(Lie::TimelockIsOver)) => seen = now + 2 * 86_400,
+            _ => {}
+        }
+        if let Some(blocks) = state.blocks.as_ref().filter(|_| leg == Leg::Source) {
+            let mut shown = blocks.at(seen);
+            if matches!(bad, Some(Bad::Lies(_))) {
+                shown = blocks.at(self.epoch);
+            }
+            return requests.iter().map(|request| shown.answer(request, is_other_chain)).collect();
+        }
+        // A liar has the secret only once it is out.
+        let secret = if matches!(bad, Some(Bad::Lies(_))) && state.secret_known.is_none() { &[0x55; 32] } else { &self.swap.secret };
+        let view = View { terms: self.terms(leg), secret, epoch: self.epoch, now: seen, htlc, is_other_chain };
+        view.answer(requests)
+    }
+
+    /// Takes a transaction, in the form in which the chain's nodes confirm it.
+    fn sent(&self, leg: Leg, request: &Request, is_honest: bool) -> Answer {
+        let mut state = self.now();
+        state.changed = self.time();
+        let Some(place) = state.signed.iter().position(|one| contains(request, &one.needle)) else {
+            state.violations.push(format!("a transaction that the owner has not signed: {request:?}"));
+            return Answer::Failed(FailureKind::Other.into());
+        };
+        let (id, role) = (state.signed[place].kept.id.clone(), state.signed[place].role);
+        let is_taken = if is_honest { self.take(&mut state, place) } else { true };
+        if !is_honest && role == Role::Redemption {
+            self.learn_secret(&mut state, "shown to a liar");
+        }
+        drop(state);
+        let kind = if leg == Leg::Source { self.plan.kind } else { Kind::Evm };
+        let result = |value: serde_json::Value| Answer::result(value.to_string().into_bytes());
+        match kind {
+            Kind::Evm | Kind::Solana | Kind::Spl => result(json!(id)),
+            Kind::Starknet => result(json!({"transaction_hash": id})),
+            Kind::Tron => Answer::http(200, json!({"result": true, "txid": id}).to_string().into_bytes()),
+            Kind::Sui => {
+                let mut ledger = Ledger::funded();
+                ledger.sent = Ok(Executed::new(id));
+                ledger.answer(request)
+            }
+            Kind::Bitcoin if is_taken => Answer::http(200, id.into_bytes()),
+            Kind::Bitcoin => Answer::http(400, *b"sendrawtransaction RPC error: {\"code\":-26,\"message\":\"non-BIP68-final\"}"),
+        }
+    }
+
+    fn answers(&self, leg: Leg, requests: &[Request], bad: Option<Bad>, behind: u64) -> Vec<Answer> {
+        let is_honest = !matches!(bad, Some(Bad::Lies(_)));
+        let others: Vec<Request> = requests.iter().filter(|request| !is_send(request)).cloned().collect();
+        let mut looked = {
+            let state = self.now();
+            self.look(&state, leg, &others, bad, behind).into_iter()
+        };
+        requests
+            .iter()
+            .map(|request| {
+                if is_send(request) {
+                    return self.sent(leg, request, is_honest);
+                }
+                let answer = looked.next().unwrap();
+                match request {
+                    Request::JsonRpc { method: "eth_getTransactionByHash", .. } => self.find(request),
+                    // What a pruned node still knows is its newest block.
+                    Request::JsonRpc { method, .. }
+                        if bad == Some(Bad::IsPruned)
+                            && matches!(*method, "eth_call" | "eth_getLogs" | "getTransaction" | "starknet_call") =>
+                    {
+                        Answer::Error(RpcError::new(-32_000, "missing trie node", None))
+                    }
+                    _ => answer,
+                }
+            })
+            .collect()
+    }
+
+    fn find(&self, request: &Request) -> Answer {
+        let state = self.now();
+        let found = state.signed.iter().find(|one| contains(request, one.kept.id.as_bytes()));
+        let is_mined = found.is_some_and(|one| match state.destination.ended {
+            Some((End::Redeemed(Some(id)), _)) => one.kept.id.parse() == Ok(id),
+            _ => false,
+        });
+        let shown = found.filter(|_| is_mined).map_or(json!(null), |one| json!({"hash": one.kept.id}));
+        Answer::result(shown.to_string().into_bytes())
+    }
+}
+
+impl Chains for &World {
+    fn endpoints(&self, chain: &str) -> Option<ChainEndpoints> {
+        let is_ours = [Leg::Source, Leg::Destination].into_iter().any(|leg| self.terms(leg).chain == chain);
+        is_ours.then(|| ChainEndpoints::new(ENDPOINTS, 2))
+    }
+
+    async fn ask(&self, chain: &str, endpoint: &str, requests: &[Request]) -> Vec<Answer> {
+        self.operation().await;
+        self.wait(10, 300).await;
+        let (leg, count) = (self.leg_of(chain), requests.len());
+        let bad = self.bad(leg, endpoint);
+        if bad == Some(Bad::Hangs) {
+            std::future::pending::<()>().await;
+        }
+        let fault = if bad.is_none() { self.fault(&FAULTS) } else { None };
+        let failed = |kind: FailureKind| vec![Answer::Failed(kind.into()); count];
+        let error = |code: i64, words: &str| vec![Answer::Error(RpcError::new(code, words, None)); count];
+        // A request that fails may have been acted on before.
+        let acts = fault.is_some() && requests.iter().any(is_send) && self.roll(0, 1) == 0;
+        if acts {
+            self.answers(leg, requests, bad, 0);
+        }
+        match fault {
+            Some("503") => failed(FailureKind::Status(503)),
+            Some("429") => failed(FailureKind::Status(429)),
+            Some("refused") => failed(FailureKind::Connect),
+            Some("reset") => failed(FailureKind::Interrupted),
+            Some("timed out") => {
+                tokio::time::sleep(Duration::from_secs(15)).await;
+                failed(FailureKind::Timeout)
+            }
+            Some("no answer") => std::future::pending().await,
+            Some("too large") => failed(FailureKind::TooLarge),
+            Some("rate limit") => error(-32_005, "limit exceeded"),
+            Some("internal error") => error(-32_603, "internal error"),
+            Some("not json") => vec![Answer::result(*b"<html>"); count],
+            Some("null") => vec![Answer::result(*b"null"); count],
+            Some("an answer is missing") => {
+                let mut answers = self.answers(leg, requests, bad, 0);
+                answers.pop();
+                answers
+            }
+            Some("slow") => {
+                self.wait(1_000, 9_000).await;
+                self.answers(leg, requests, bad, 0)
+            }
+            Some("behind") => {
+                let behind = self.roll(1, 600);
+                self.answers(leg, requests, bad, behind)
+            }
+            _ => {
+                let answers = self.answers(leg, requests, bad, 0);
+                self.operation().await;
+                answers
+            }
+        }
+    }
+}

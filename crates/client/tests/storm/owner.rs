@@ -1,0 +1,115 @@
+//! The owner, who signs: at once or after hours, now and then not at all.
+
+use std::time::Duration;
+
+use countersign_client::countersign::bitcoin::htlc::Leaf;
+use countersign_client::countersign::evm::alloy_consensus::{SignableTransaction as _, TxEip1559, TxEnvelope};
+use countersign_client::countersign::evm::alloy_eips::eip2718::Encodable2718 as _;
+use countersign_client::countersign::evm::alloy_primitives::{Signature, U256, hex};
+use countersign_client::countersign::sui::Execution;
+use countersign_client::countersign::sui::sui_sdk_types::bcs::ToBcs as _;
+use countersign_client::countersign::{Leg, Verified};
+use countersign_client::driver::{FundingReply, KeptTransaction, Owner, OwnerError, Purpose, Settlement, SignedFunding};
+
+use crate::kinds::{Kind, base64_of::encode as to_base64, chain_id};
+use crate::world::{Role, Signed, World};
+
+const FAULTS: [&str; 3] = ["owner: unavailable", "owner: not now", "owner: slow"];
+
+/// Returns bytes that every request contains which sends a transaction.
+fn needle(kind: Kind, kept: &KeptTransaction) -> Vec<u8> {
+    match kind {
+        Kind::Evm | Kind::Tron | Kind::Bitcoin => kept.payload.trim_start_matches("0x").as_bytes().to_vec(),
+        Kind::Solana | Kind::Spl => to_base64(&hex::decode(&kept.payload).unwrap()).into_bytes(),
+        Kind::Starknet => {
+            let value: serde_json::Value = serde_json::from_str(&kept.payload).unwrap();
+            value["signature"].to_string().into_bytes()
+        }
+        Kind::Sui => Execution::from_json(kept.payload.as_bytes()).unwrap().transaction.to_bcs().unwrap(),
+    }
+}
+
+impl World {
+    fn remember(&self, kind: Kind, kept: &KeptTransaction, role: Role) {
+        let signed = Signed { kept: kept.clone(), role, needle: needle(kind, kept), pays_much: self.are_fees_high() };
+        let now = self.time();
+        let mut state = self.state.lock().unwrap();
+        state.changed = now;
+        state.signed.push(signed);
+    }
+
+    /// Returns a transaction of the destination's chain, which differs from every other one.
+    fn redemption(&self) -> KeptTransaction {
+        let terms = self.terms(Leg::Destination);
+        let input = self.roll(0, u64::MAX - 1).to_be_bytes().to_vec();
+        let transaction = TxEip1559 { chain_id: chain_id(&terms.network), input: input.into(), ..TxEip1559::default() };
+        let envelope = TxEnvelope::from(transaction.into_signed(Signature::new(U256::from(1), U256::from(1), false)));
+        let (id, payload) = (envelope.tx_hash().to_string(), hex::encode(envelope.encoded_2718()));
+        KeptTransaction { chain: terms.chain.clone(), role: "redeem".to_owned(), id, payload, inputs: Vec::new() }
+    }
+
+    /// Returns a transaction that stands for the refund; on a Bitcoin-like chain it is one.
+    fn refund(&self) -> Option<KeptTransaction> {
+        let (chain, nonce) = (self.terms(Leg::Source).chain.clone(), self.roll(1_000, 1_000_000));
+        if self.plan.kind == Kind::Bitcoin {
+            let (transaction, payload) = self.now().blocks.as_ref().unwrap().spend(Leaf::Refund, &[], nonce)?;
+            let id = transaction.compute_txid().to_string();
+            return Some(KeptTransaction { chain, role: "refund".to_owned(), id, payload, inputs: Vec::new() });
+        }
+        let mut kept = KeptTransaction::all(&self.swap.sign(nonce), &chain).pop().unwrap();
+        "refund".clone_into(&mut kept.role);
+        Some(kept)
+    }
+}
+
+impl Owner for &World {
+    async fn fund(&self, _: &Verified) -> Result<FundingReply, OwnerError> {
+        self.operation().await;
+        match self.fault(&FAULTS) {
+            Some("owner: unavailable") => return Err(OwnerError::Unavailable("no signer".to_owned())),
+            Some("owner: not now") => return Ok(FundingReply::NotNow),
+            Some(_) => self.wait(1_000, 600_000).await,
+            None => {}
+        }
+        let (chain, signed) = (&self.terms(Leg::Source).chain, self.swap.sign(self.roll(1_000, 1_000_000)));
+        let mut funding = SignedFunding::from_signed(&signed, chain);
+        if !self.plan.gasless || funding.gasless.is_none() {
+            funding = SignedFunding { transactions: KeptTransaction::all(&signed, chain), gasless: None };
+        }
+        for kept in &funding.transactions {
+            let role = if kept.role.starts_with("approval") { Role::Approval } else { Role::Funding };
+            self.remember(self.plan.kind, kept, role);
+        }
+        Ok(FundingReply::Signed(funding))
+    }
+
+    async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<KeptTransaction>>, OwnerError> {
+        self.operation().await;
+        let is_redemption = task.purpose == Purpose::Redemption;
+        let is_first = is_redemption && !std::mem::replace(&mut self.state.lock().unwrap().has_signed_redemption, true);
+        if is_first && self.has_faults() {
+            // A person with a hardware wallet. Replacements are signed by the same session.
+            tokio::time::sleep(Duration::from_secs(self.plan.signing)).await;
+        }
+        match self.fault(&FAULTS) {
+            Some("owner: unavailable") => return Err(OwnerError::Unavailable("no signer".to_owned())),
+            Some("owner: not now") => return Ok(None),
+            Some(_) => self.wait(500, 5_000).await,
+            None => {}
+        }
+        if is_redemption != task.secret.is_some() {
+            self.state.lock().unwrap().violations.push("a redemption without a secret, or a refund with one".to_owned());
+        }
+        let kept = if is_redemption { Some(self.redemption()) } else { self.refund() };
+        let Some(kept) = kept else { return Ok(None) };
+        let (kind, role) = if is_redemption { (Kind::Evm, Role::Redemption) } else { (self.plan.kind, Role::Refund) };
+        self.remember(kind, &kept, role);
+        Ok(Some(vec![kept]))
+    }
+
+    fn can_redeem(&self, _: &str) -> bool {
+        // An owner who cannot redeem comes back after half an hour of the alarm.
+        let is_back = self.state.lock().unwrap().secret_known.is_some_and(|at| at + 1_800 <= self.time());
+        self.plan.owner_redeems || is_back || !self.has_faults()
+    }
+}

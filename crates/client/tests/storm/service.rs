@@ -1,0 +1,177 @@
+//! The service: honest or hostile, behind a network with faults.
+
+use std::time::Duration;
+
+use countersign_client::countersign::{HtlcTerms, Leg};
+use countersign_client::status::format_time;
+use countersign_client::{Request, Response, Transport, TransportError, TransportErrorKind};
+use serde_json::{Value, json};
+
+use crate::leg::{End, Htlc};
+use crate::plan::Service;
+use crate::support::transaction_id;
+use crate::world::{State, World};
+
+const FAULTS: [&str; 14] = [
+    "service: refused",
+    "service: timed out",
+    "service: 500",
+    "service: 502",
+    "service: 408",
+    "service: 302",
+    "service: 504",
+    "service: 429",
+    "service: reply lost",
+    "service: reply cut",
+    "service: html",
+    "service: error",
+    "service: slow",
+    "service: old record",
+];
+
+impl World {
+    fn stated(&self, record: &mut Value, leg: Leg, htlc: Htlc) {
+        let name = if leg == Leg::Source { "source_swap" } else { "destination_swap" };
+        let terms: &HtlcTerms = self.terms(leg);
+        let (swap, asset) = (&mut record[name], terms.asset.as_str());
+        let mut set = |fields: Value| {
+            for (name, value) in fields.as_object().unwrap() {
+                swap[name] = value.clone();
+            }
+        };
+        let Some(funded) = htlc.funded else { return };
+        set(
+            json!({"initiate_tx_hash": transaction_id(asset, 0xaa), "initiate_block_number": "1234", "filled_amount": terms.amount.to_string(),
+                   "initiate_timestamp": format_time(funded), "current_confirmations": 1}),
+        );
+        match htlc.ended {
+            Some((End::Redeemed(_), _)) => {
+                let secret: String = self.swap.secret.iter().map(|byte| format!("{byte:02x}")).collect();
+                set(json!({"redeem_tx_hash": transaction_id(asset, 0xbb), "redeem_block_number": "1240", "secret": secret}));
+            }
+            Some((End::Refunded, _)) => set(json!({"refund_tx_hash": transaction_id(asset, 0xbb), "refund_block_number": "1260"})),
+            None => {}
+        }
+    }
+
+    /// Returns what the service states about the order.
+    fn record(&self, state: &State, is_old: bool) -> Value {
+        let now = self.time();
+        let mut record = self.swap.fixture.order.clone();
+        let service = if self.has_faults() { self.plan.service } else { Service::Honest };
+        if is_old || service == Service::Replays {
+            return record;
+        }
+        let is_paid = state.source.funded.is_some();
+        let claims = match service {
+            _ if !is_paid => None,
+            Service::SaysFunded => Some(None),
+            Service::SaysRedeemed | Service::SaysRefunded => Some(Some(())),
+            _ => None,
+        };
+        for (leg, htlc) in [(Leg::Source, state.source.at(now)), (Leg::Destination, state.destination.at(now))] {
+            let htlc = match claims {
+                None => htlc,
+                Some(None) => Htlc { funded: Some(now - 60), ended: None, is_short: false },
+                // The service has the secret only if the owner has released it, so it states a refund otherwise.
+                Some(Some(())) => {
+                    let end =
+                        if service == Service::SaysRedeemed && state.secret_known.is_some() { End::Redeemed(None) } else { End::Refunded };
+                    Htlc { funded: Some(now - 60), ended: Some((end, now - 10)), is_short: false }
+                }
+            };
+            self.stated(&mut record, leg, htlc);
+        }
+        if service == Service::ChangesTerms && is_paid {
+            record["destination_swap"]["redeemer"] = json!("0x75196C3fEa443e4f086cF9f30D51CF375704f166");
+        }
+        record
+    }
+
+    fn reply(&self, request: &Request, is_old: bool) -> Response {
+        let body = request.body.as_ref().map(|body| String::from_utf8(body.to_vec()).unwrap()).unwrap_or_default();
+        let ok = |result: &Value| Response::new(200, format!(r#"{{"status":"Ok","result":{result}}}"#));
+        let mut state = self.now();
+        let service = if self.has_faults() { self.plan.service } else { Service::Honest };
+        match (request.method.name(), request.url.query()) {
+            ("POST", _) => Response::new(200, self.swap.fixture.response.to_string()),
+            ("GET", _) => ok(&self.record(&state, is_old)),
+            (_, Some("action=initiate")) => {
+                if service == Service::KeepsThePayment {
+                    state.fundings.insert(body);
+                } else {
+                    self.initiate(&mut state, &body);
+                }
+                ok(&json!("0xtransaction"))
+            }
+            (_, Some("action=redeem")) => {
+                self.learn_secret(&mut state, "to the service");
+                if service != Service::KeepsTheSecret {
+                    self.relay(&mut state, Leg::Destination);
+                }
+                ok(&json!("0xtransaction"))
+            }
+            (_, Some("action=refund")) => {
+                if self.relay(&mut state, Leg::Source) {
+                    return ok(&json!("0xtransaction"));
+                }
+                Response::new(400, r#"{"status":"Error","error":"the timelock is not over"}"#)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+impl Transport for &World {
+    async fn send(&self, request: &Request) -> Result<Response, TransportError> {
+        self.operation().await;
+        self.wait(20, 300).await;
+        let failed = |kind| Err(TransportError::new(kind, "scripted"));
+        let whole = |status, body: &str| Ok(Response::new(status, body));
+        if self.has_faults() && self.plan.service == Service::Hangs {
+            tokio::time::sleep(Duration::from_secs(120)).await;
+            return failed(TransportErrorKind::Timeout);
+        }
+        if self.has_faults() && self.plan.service == Service::Fails && self.roll(0, 3) > 0 {
+            return whole(500, "<html>oops</html>");
+        }
+        let fault = self.fault(&FAULTS);
+        match fault {
+            Some("service: refused") => return failed(TransportErrorKind::Connect),
+            Some("service: timed out") => {
+                tokio::time::sleep(Duration::from_secs(30)).await;
+                return failed(TransportErrorKind::Timeout);
+            }
+            Some("service: 500") => return whole(500, "<html>oops</html>"),
+            Some("service: 502") => return whole(502, "<html>bad gateway</html>"),
+            Some("service: 408") => return whole(408, ""),
+            Some("service: 302") => return whole(302, ""),
+            Some("service: 504") => return whole(504, "timeout"),
+            Some("service: 429") => return whole(429, ""),
+            Some("service: error") => return whole(200, r#"{"status":"Error","error":"no liquidity"}"#),
+            Some("service: slow") => self.wait(2_000, 60_000).await,
+            _ => {}
+        }
+        let reply = self.reply(request, fault == Some("service: old record"));
+        self.operation().await;
+        let is_lost = self.has_faults() && self.plan.service == Service::LosesReplies && request.method.name() == "PATCH";
+        match fault {
+            Some("service: reply lost") => failed(TransportErrorKind::Interrupted),
+            Some("service: reply cut") => whole(200, r#"{"status":"Ok","resu"#),
+            Some("service: html") => whole(200, "<html>maintenance</html>"),
+            _ if is_lost => failed(TransportErrorKind::Interrupted),
+            _ => Ok(reply),
+        }
+    }
+
+    /// Sleeps as long as the driver says. Where it adds a jitter that no seed decides, the world decides: only such a time is not in whole
+    /// milliseconds.
+    async fn sleep(&self, duration: Duration) {
+        let is_jittered = !duration.subsec_nanos().is_multiple_of(1_000_000);
+        tokio::time::sleep(if is_jittered { self.pause() } else { duration }).await;
+    }
+
+    fn now(&self) -> u64 {
+        self.clock()
+    }
+}
