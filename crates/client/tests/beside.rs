@@ -146,7 +146,7 @@ async fn after_a_lost_reply_the_order_may_be_paid() {
 /// Endpoints whose newest block is old, or ahead of the clock, stop a payment.
 #[tokio::test(start_paused = true)]
 async fn a_head_that_does_not_fit_the_clock_stops_a_payment() {
-    for (offset, word) in [(-2_400_i64, "old"), (90, "ahead of this machine's clock")] {
+    for (offset, word) in [(-2_400_i64, "old"), (90, "ahead of the clock")] {
         let world = World::new(0, Malice { head_offset: offset, ..Malice::NONE });
         let driver = world.driver(MemoryStore::default());
         let id = create(&driver, &world, 1).await;

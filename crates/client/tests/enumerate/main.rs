@@ -204,8 +204,7 @@ fn check(kept: &KeptOrder, observed: &Observed, means: Means, decision: &Decisio
             let is_early = matches!(observed.source.state(), Some(HtlcState::Locked(locked))
                 if observed.source.is_seen() && locked.least_elapsed <= locked.timelock);
             assert!(!is_early, "refunds what the chain would refuse: {}", say());
-            // With nothing paid, an order is followed only for a payment that can be had for nothing.
-            assert!(facts.is_paid || facts.is_there, "refunds what was not paid: {}", say());
+            assert!(facts.is_paid, "refunds what was not paid: {}", say());
         }
         Some(Action::End(outcome)) => check_end(kept, observed, &facts, *outcome, say),
         _ => {}
@@ -240,10 +239,9 @@ fn check_payment(kept: &KeptOrder, observed: &Observed, means: Means, say: &dyn 
     let left = DEADLINE.saturating_sub(observed.now);
     assert!(left > observed.confirmation_time, "pays too late: {}", say());
     assert!(!matches!(observed.record, RecordView::Refused(_)), "pays on a refused record: {}", say());
-    // What the service states of a source that is not read makes an order count as paid.
-    let is_stated = observed.source.state().is_some() && !observed.source.is_seen();
-    let is_first = !kept.may_be_paid() && !is_stated;
+    let is_first = !kept.may_be_paid();
     assert!(!is_first || kept.own_secret().is_some() || means.secret_is_elsewhere, "pays without a secret: {}", say());
+    assert!(!is_first || observed.heads.is_ok(), "pays while a chain cannot be used: {}", say());
 }
 
 /// What the service states never ends an order.
@@ -294,7 +292,7 @@ fn check_money(observed: &Observed, means: Means, facts: &Facts, decision: &Deci
         assert!(refunds || is_told, "a refund that is not taken: {}", say());
     }
     let has_ended = decision.action.as_ref().is_some_and(|action| matches!(action, Action::End(_)));
-    if facts.has_run_out && facts.is_known && may_redeem && !state_is(&observed.destination, is_redeemed) {
+    if facts.has_run_out && may_redeem && !state_is(&observed.destination, is_redeemed) {
         assert!(refunds || redeems || is_told, "neither a refund nor a redemption: {}", say());
     }
     // The source cannot be read, and the timelock is over by time.

@@ -55,6 +55,9 @@ impl Order<'_> {
             return rest(Status::Lost);
         }
         if self.kept.own_secret().is_none() && self.observed.public_secret.is_none() {
+            if self.source_has_run_out() {
+                return self.refund("the secret is not stored here, and the source's timelock has passed");
+            }
             return self.refund_if_overdue(rest(status));
         }
         if self.is_redeemed(Leg::Destination) && self.observed.destination.is_seen() {

@@ -72,6 +72,12 @@ impl Order<'_> {
 
     /// Decides for a payment that may have been sent and is not on chain.
     pub(super) fn pay_again(&self) -> Decision {
+        // That the payment is there was only stated: it was never sent, so it is sent under the conditions of a first attempt. The
+        // statement may be about a payment from elsewhere, so the order does not end.
+        if !self.kept.may_be_paid() && self.kept.signed(Purpose::Funding).is_some() {
+            let first = self.unpaid();
+            return if matches!(first.action, Some(Action::End(_))) { rest(Status::Paying) } else { first };
+        }
         if self.is_absent(Leg::Source) && self.is_late_by(GIVEN_UP_AFTER) && self.kept.signed(Purpose::Funding).is_none() {
             return act(Status::Ended { outcome: Outcome::Expired }, Action::End(Outcome::Expired));
         }

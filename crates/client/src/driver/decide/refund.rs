@@ -25,7 +25,8 @@ impl Order<'_> {
 
     /// Refunds an order for which there is nothing else to do, if that is overdue.
     pub(super) fn refund_if_overdue(&self, otherwise: Decision) -> Decision {
-        if otherwise.action.is_none() && self.is_refund_overdue() && !self.is_redeemed(Leg::Destination) {
+        let may_help = self.kept.may_be_paid() && !self.is_redeemed(Leg::Destination);
+        if otherwise.action.is_none() && may_help && self.is_refund_overdue() {
             return self.refund_when_due();
         }
         otherwise
