@@ -380,7 +380,7 @@ async fn a_swap_from_funding_to_redemption_and_refund() {
     let (recovery, account) = (Recovery::Evm(refund), owner.to_string());
     let sent = stage.nodes.submission("ethereum", &slow.id, &slow.payload).unwrap();
     let replacement = stage.nodes.prepare_replacement(&recovery, "ethereum", &account, &sent, Speed::Slow, &policy).await.unwrap();
-    let Some(Unsigned::Evm(replacement)) = replacement else { panic!("an EVM transaction is replaced by its nonce") };
+    let Unsigned::Evm(replacement) = replacement else { panic!("an EVM transaction is replaced by its nonce") };
     let faster = signed(replacement, &key);
     assert_ne!(faster.id, slow.id);
     chain.broadcast(&faster.id, &faster.payload).await.unwrap();
