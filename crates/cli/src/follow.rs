@@ -156,7 +156,7 @@ impl<O: Owner> Following<'_, O> {
     fn is_secret_out(&self, record: &OrderRecord) -> bool {
         let hash = record.destination_swap.secret_hash;
         let is_right = |text: &str| Secret::parse(text.trim_start_matches("0x")).is_ok_and(|secret| secret.hash() == hash);
-        self.kept.secret_left().is_some() || [&record.source_swap, &record.destination_swap].iter().any(|swap| is_right(&swap.secret))
+        self.kept.secret_has_left() || [&record.source_swap, &record.destination_swap].iter().any(|swap| is_right(&swap.secret))
     }
 
     /// Ends the order by what the service states, where that may count. It is not stored, so the order stays open and can be continued.

@@ -153,11 +153,12 @@ pub fn refund_possible_from(record: &OrderRecord, leg: Leg, registry: &Registry)
 }
 
 /// Returns when the source's timelock is over by time, even if its blocks are slower than usual: the nominal time, and the margin of the
-/// chain's finality rule. `None` if that is unknown.
-pub(crate) fn refund_overdue_from(record: &OrderRecord, registry: &Registry, policy: &Policy) -> Option<u64> {
+/// chain's finality rule. `None` if that is unknown. `sent_at` is when the payment was last sent from here; 0 if it was not. What the
+/// service states about the payment does not count, because it could put the refund off for ever.
+pub(crate) fn refund_overdue_from(record: &OrderRecord, sent_at: u64, registry: &Registry, policy: &Policy) -> Option<u64> {
     let swap = &record.source_swap;
     let chain = &registry.asset(swap.asset.as_str())?.chain;
-    let funded = swap.initiate_timestamp.as_deref().and_then(parse_time).or_else(|| parse_time(&record.created_at))?;
+    let funded = parse_time(&record.created_at)?.max(sent_at);
     let margin = u64::try_from(chain.nominal_millis(policy.finality_of(chain).margin) / 1_000).unwrap_or(u64::MAX);
     Some(funded.saturating_add(timelock(record, Leg::Source, registry)?).saturating_add(margin))
 }

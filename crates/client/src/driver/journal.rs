@@ -239,6 +239,17 @@ impl KeptOrder {
         })
     }
 
+    /// Returns whether the secret may have left this machine.
+    #[must_use]
+    pub fn secret_has_left(&self) -> bool {
+        match self.secret_left() {
+            // A signed redemption that was neither sent nor handed out exists only on this machine.
+            Some(Path::Own) => self.may_be_sent(Sendable::Redemption),
+            Some(Path::Relayer) => true,
+            None => false,
+        }
+    }
+
     /// Returns how the swap ended; `None` if it has not.
     #[must_use]
     pub fn outcome(&self) -> Option<Outcome> {

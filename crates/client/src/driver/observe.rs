@@ -13,7 +13,7 @@ use futures_util::future::{Either, join, select};
 use futures_util::stream::FuturesUnordered;
 
 use super::chain::{ChainAccess, ChainError, judge, rule_of};
-use super::decide::secret_has_left;
+use super::journal::Sendable;
 use super::kept::KeptOrder;
 use super::parties::TrustTheService;
 use crate::client::Client;
@@ -212,7 +212,10 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
                 .filter_map(|known| status::deadline(&known.record, self.registry))
                 .min(),
             confirmation_time: status::confirmation_time(&known.record, self.registry),
-            refund_from: status::refund_overdue_from(&known.record, self.registry, self.policy),
+            refund_from: {
+                let sent_at = kept.attempts(Sendable::Funding).1.max(kept.attempts(Sendable::Gasless).1);
+                status::refund_overdue_from(&first.as_ref().unwrap_or(known).record, sent_at, self.registry, self.policy)
+            },
             heads: heads.into_iter().try_for_each(|(terms, look)| check_head(terms, look, clock)),
             source_family: Some(known.terms.source.family),
             public_secret: public_secret(known, [&source, &destination]),
@@ -231,7 +234,7 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
     /// Hears the chains and the service about an order whose terms are stored. The service has the time that the chains need, and a moment
     /// more. It is not asked at all once the secret is out and both chains are connected.
     async fn hear(&self, kept: &KeptOrder, terms: &VerifiedTerms) -> Heard {
-        let (is_paid, is_out) = (kept.may_be_paid(), secret_has_left(kept));
+        let (is_paid, is_out) = (kept.may_be_paid(), kept.secret_has_left());
         let is_connected = |terms: &HtlcTerms| self.chains.chains.has(&terms.chain);
         let is_asked = !(is_out && is_connected(&terms.source) && is_connected(&terms.destination));
         let (source_rule, destination_rule) = (self.rule_of(&terms.source), self.rule_of(&terms.destination));

@@ -323,6 +323,36 @@ fn complete_needs_proof() {
     assert_eq!(world.action(), Some(Action::End(Outcome::Complete)), "the chain is proof");
 }
 
+/// A sequencer that stops for hours: the evidence is too old to let the secret go, and is used once blocks come again. A redemption that is
+/// out is not held back by it.
+#[test]
+fn a_chain_that_stops_for_hours_holds_the_secret_and_delays_no_redemption() {
+    let mut world = World::funded();
+    let evidence = world.observed.release.clone();
+    world.observed.release = Err(Hold::Stale { seconds: 4 * 3_600 });
+    assert!(matches!(world.decide(), (Status::Waiting { code: "chain_stale", .. }, None)));
+    world.observed.release = evidence;
+    assert_eq!(world.action(), Some(Action::Redeem { path: Path::Own, is_urgent: false }));
+    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption), Event::sending(Sendable::Redemption)]);
+    world.observed.release = Err(Hold::Stale { seconds: 4 * 3_600 });
+    assert_eq!(world.action(), OWN_URGENT);
+}
+
+/// The block of the redemption is replaced, beyond the finality rule or not: the payment is locked again, and is redeemed again.
+#[test]
+fn a_redemption_that_is_reorganized_away_is_sent_again() {
+    let mut world = World::funded();
+    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption), Event::sending(Sendable::Redemption)]);
+    world.wrote([Event::Sent { what: Sendable::Redemption }]);
+    world.observed.destination = seen(redeemed(true), false);
+    assert_eq!(world.decide(), (Status::Redeeming, None));
+    world.observed.destination = seen(world.locked(3), true);
+    assert_eq!(world.action(), OWN_URGENT);
+    // The payment itself is gone and comes back: nothing is refunded while the source's timelock runs.
+    world.observed.destination = seen(HtlcState::Absent, false);
+    assert_eq!(world.action(), OWN_URGENT);
+}
+
 /// A lie about either side must not stop an owner whose secret is out.
 #[test]
 fn nothing_that_is_only_stated_or_not_final_stops_an_urgent_redemption() {

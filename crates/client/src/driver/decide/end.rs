@@ -36,7 +36,7 @@ impl Order<'_> {
     /// Returns whether the secret is out, and something is at stake: an order that was never paid is only redeemed if there is something
     /// to redeem.
     pub(super) fn can_redeem_now(&self) -> bool {
-        let is_at_stake = super::is_paid(self.kept, self.observed) || self.secret_has_left();
+        let is_at_stake = super::is_paid(self.kept, self.observed) || self.kept.secret_has_left();
         self.secret_is_out() && (is_at_stake || (self.is_locked(Leg::Destination) && self.observed.destination.is_seen()))
     }
 

@@ -242,14 +242,9 @@ impl Order<'_> {
         self.leg(leg).is_final()
     }
 
-    /// Returns whether the secret may have left this machine.
-    fn secret_has_left(&self) -> bool {
-        secret_has_left(self.kept)
-    }
-
     /// Returns whether the secret may have left this machine, or is public.
     fn secret_is_out(&self) -> bool {
-        self.secret_has_left() || self.is_public()
+        self.kept.secret_has_left() || self.is_public()
     }
 
     /// Returns whether the secret is public: it was observed, or the source chain shows that it was used. A redemption that only the
@@ -267,15 +262,5 @@ impl Order<'_> {
         let wait = AGAIN.0.as_secs().saturating_mul(1_u64.checked_shl(again).unwrap_or(u64::MAX)).min(most.as_secs());
         // A clock that was set back must not stop a redemption.
         self.observed.now < last || self.observed.now >= last.saturating_add(wait)
-    }
-}
-
-/// Returns whether the secret may have left this machine.
-pub(super) fn secret_has_left(kept: &KeptOrder) -> bool {
-    match kept.secret_left() {
-        // A signed redemption that was neither sent nor handed out exists only on this machine.
-        Some(Path::Own) => kept.may_be_sent(Sendable::Redemption),
-        Some(Path::Relayer) => true,
-        None => false,
     }
 }
