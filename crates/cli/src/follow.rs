@@ -120,7 +120,7 @@ impl<O: Owner> Following<'_, O> {
         let again = || command::resume(self.id);
         match &progress.status {
             Status::Ended { outcome } => return ended(self.id, progress, *outcome, self.json).map(Some),
-            Status::Expired => return ended(self.id, progress, Outcome::Expired, self.json).map(Some),
+            Status::Expired if !self.is_paid => return ended(self.id, progress, Outcome::Expired, self.json).map(Some),
             Status::Unsigned if progress.trouble.is_none() && !self.is_paid => {
                 let message = format!(
                     "to pay, pass --wallet and a key; or pay what was shown with another wallet and pass --paid; then continue with: {}",

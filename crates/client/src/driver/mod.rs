@@ -30,7 +30,7 @@ mod parties;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use countersign::{Code, CreateOrder, OrderRecord, Policy, Refusal, Registry, U256};
+use countersign::{Code, CreateOrder, HtlcState, OrderRecord, Policy, Refusal, Registry, U256};
 use futures_util::stream::{self, FuturesUnordered};
 use futures_util::{Stream, StreamExt};
 use serde::Serialize;
@@ -326,9 +326,13 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
             let status = Status::Ended { outcome };
             return Ok(Progress { status, acted: false, trouble: None, is_paid: outcome != Outcome::Expired, stated: None });
         }
-        let (registry, policy) = self.pins(&kept);
-        let observer = Observer { client: self.flow.client(), chains: self.chain_access(), registry, policy, trust: self.trust };
-        let observed = observer.observe(&kept).await;
+        let observed = {
+            let (registry, policy) = self.pins(&kept);
+            let observer = Observer { client: self.flow.client(), chains: self.chain_access(), registry, policy, trust: self.trust };
+            observer.observe(&kept).await
+        };
+        let kept = self.note_payment(kept, &observed).await?;
+        let (registry, _) = self.pins(&kept);
         let means = Means {
             relayer_allowed: self.relayer_allowed,
             secret_is_elsewhere: self.secret_is_elsewhere,
@@ -370,6 +374,20 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
             act::Done::Waits => progress.status = waits(&action, progress.status),
         }
         Ok(progress)
+    }
+
+    /// Writes down that the payment is on chain, if nobody has yet: one from another wallet must not be forgotten when the chain cannot be
+    /// read later.
+    async fn note_payment(&self, kept: KeptOrder, observed: &Observed) -> Result<KeptOrder, DriveError> {
+        let is_there = observed.source.is_seen()
+            && matches!(observed.source.state(), Some(HtlcState::Locked(_) | HtlcState::Redeemed { .. } | HtlcState::Refunded { .. }));
+        if kept.may_be_paid() || !is_there {
+            return Ok(kept);
+        }
+        let what = if kept.is_gasless() { Sendable::Gasless } else { Sendable::Funding };
+        let id = kept.swap.id().clone();
+        self.store.append(&self.lock(&id).await?, &self.entry(Event::OnChain { what }))?;
+        Ok(self.store.load(&id)?)
     }
 
     /// Locks an order. Waits for another process for a while, because locks are short except while the owner signs a payment.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use countersign::reader::HtlcQuorum;
 use countersign::{
     Family, FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Leg, LockedHtlc, OrderRecord, Policy, Refusal, Registry, VerifiedRecord,
-    VerifiedTerms, check_head_time,
+    VerifiedTerms, check_head_time, max_head_ahead,
 };
 use futures_util::StreamExt;
 use futures_util::future::{Either, join, select};
@@ -200,7 +200,7 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
         };
         let is_current = matches!(record, RecordView::Verified(_));
         let heads = [(&known.terms.source, &source), (&known.terms.destination, &destination)];
-        let release = self.release(known, &destination, is_current, later(destination_at, heads));
+        let release = self.release(known, &destination, is_current, later(destination_at, [(&known.terms.destination, &destination)]));
         let (clock, now) = (self.now(), later(self.now(), heads));
         let (source_view, destination_view) =
             (self.view(known, Leg::Source, &source, is_current, now), self.view(known, Leg::Destination, &destination, is_current, now));
@@ -234,7 +234,8 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
     /// Hears the chains and the service about an order whose terms are stored. The service has the time that the chains need, and a moment
     /// more. It is not asked at all once the secret is out and both chains are connected.
     async fn hear(&self, kept: &KeptOrder, terms: &VerifiedTerms) -> Heard {
-        let (is_paid, is_out) = (kept.may_be_paid(), kept.secret_has_left());
+        let is_out = kept.secret_has_left();
+        let is_paid = kept.may_be_paid() || is_out;
         let is_connected = |terms: &HtlcTerms| self.chains.chains.has(&terms.chain);
         let is_asked = !(is_out && is_connected(&terms.source) && is_connected(&terms.destination));
         let (source_rule, destination_rule) = (self.rule_of(&terms.source), self.rule_of(&terms.destination));
@@ -269,7 +270,9 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
             }
             let is_due = || {
                 let judged = |quorum| judge(terms, quorum, destination_rule.as_ref(), heard.destination_at).is_ok();
-                is_out || matches!(&heard.destination, Some(Ok(quorum)) if judged(quorum))
+                // Only a payment that can still be redeemed is more urgent than the source.
+                let is_locked = |quorum: &HtlcQuorum| matches!(quorum.state(), Ok((HtlcState::Locked(_), _)));
+                matches!(&heard.destination, Some(Ok(quorum)) if judged(quorum) || is_out && is_locked(quorum))
             };
             if limit.is_none() && is_paid && has_destination && (has_source || is_due()) {
                 limit = Some(Box::pin(self.client.transport().sleep(BESIDE)));
@@ -362,8 +365,13 @@ fn look(outcome: Result<HtlcQuorum, ChainError>) -> Look {
 
 /// Returns the later of a clock and the newest blocks that enough endpoints show. A clock that is behind must not hide that time has
 /// passed.
-fn later(clock: u64, heads: [(&HtlcTerms, &Look); 2]) -> u64 {
-    heads.into_iter().filter_map(|(_, look)| Some(look.as_ref()?.as_ref().ok()?.state().ok()?.1.head_time)).fold(clock, u64::max)
+fn later<const N: usize>(clock: u64, heads: [(&HtlcTerms, &Look); N]) -> u64 {
+    let least = |(terms, look): (&HtlcTerms, &Look)| {
+        let time = look.as_ref()?.as_ref().ok()?.state().ok()?.1.head_time;
+        // A header of a Bitcoin-like chain may be ahead of the true time by consensus.
+        Some(if terms.family == Family::Bitcoin { time.saturating_sub(max_head_ahead(terms.family)) } else { time })
+    };
+    heads.into_iter().filter_map(least).fold(clock, u64::max)
 }
 
 /// Requires that a connected chain was read, and that its newest block fits the caller's clock.

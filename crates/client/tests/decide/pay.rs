@@ -36,10 +36,11 @@ fn an_approval_is_no_payment() {
 
 #[test]
 fn an_order_past_its_deadline_is_not_paid() {
-    for (left, action) in [(0, Action::End(Outcome::Expired)), (60, Action::End(Outcome::Expired)), (61, Action::Sign)] {
+    for (left, action) in [(0, None), (60, None), (61, Some(Action::Sign))] {
         let mut world = World::new();
         world.observed.now = DEADLINE - left;
-        assert_eq!(world.action(), Some(action), "{left} s left");
+        assert_eq!(world.action(), action, "{left} s left");
+        assert_eq!(world.status() == Status::Expired, action.is_none(), "{left} s left");
     }
     // A payment that was signed in time is not sent too late either.
     let mut world = World::new();
@@ -162,6 +163,20 @@ fn nothing_is_signed_or_sent_while_a_connected_chain_cannot_be_used() {
         }
         assert_ne!(world.action(), None);
         world.observed.heads = Err("its newest block is 2400 s old".to_owned());
+        assert_eq!(world.action(), None);
+    }
+}
+
+/// Endpoints that fail must not make the driver forget what another copy of the store, or another wallet, may have paid.
+#[test]
+fn an_order_does_not_end_unpaid_while_its_source_cannot_be_read() {
+    for events in [vec![], vec![signed(Purpose::Funding)]] {
+        let mut world = World::new();
+        for event in events {
+            world.wrote([event]);
+        }
+        world.observed.source = LegView::Unknown("no answer".to_owned());
+        world.observed.now = DEADLINE + 48 * 3_600;
         assert_eq!(world.action(), None);
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use countersign_chains::Family;
 
-use super::judge::{MAX_HEAD_AHEAD, max_head_age};
+use super::judge::{max_head_age, max_head_ahead};
 
 /// Why the newest block of a chain cannot be relied on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum HeadDoubt {
         /// The maximum age in seconds: see [`max_head_age`].
         limit: u64,
     },
-    /// It is further ahead of the caller's clock than [`MAX_HEAD_AHEAD`].
+    /// It is further ahead of the caller's clock than [`max_head_ahead`].
     Ahead {
         /// The seconds by which it is ahead.
         seconds: u64,
@@ -49,7 +49,7 @@ impl std::error::Error for HeadDoubt {}
 /// [`HeadDoubt`].
 pub const fn check_head_time(family: Family, time: u64, now: u64) -> Result<(), HeadDoubt> {
     let (age, ahead, limit) = (now.saturating_sub(time), time.saturating_sub(now), max_head_age(family));
-    if ahead > MAX_HEAD_AHEAD {
+    if ahead > max_head_ahead(family) {
         return Err(HeadDoubt::Ahead { seconds: ahead });
     }
     if age > limit { Err(HeadDoubt::Old { seconds: age, limit }) } else { Ok(()) }
@@ -62,11 +62,11 @@ mod tests {
     #[test]
     fn the_newest_block_is_neither_old_nor_in_the_future() {
         const NOW: u64 = 1_800_000_000;
-        for (family, limit) in [(Family::Evm, 120), (Family::Solana, 120), (Family::Bitcoin, 10_800)] {
+        for (family, limit, most) in [(Family::Evm, 120, 60), (Family::Solana, 120, 60), (Family::Bitcoin, 10_800, 7_200)] {
             assert_eq!(check_head_time(family, NOW - limit, NOW), Ok(()));
             assert_eq!(check_head_time(family, NOW - limit - 1, NOW), Err(HeadDoubt::Old { seconds: limit + 1, limit }));
-            assert_eq!(check_head_time(family, NOW + 60, NOW), Ok(()));
-            assert_eq!(check_head_time(family, NOW + 61, NOW), Err(HeadDoubt::Ahead { seconds: 61 }));
+            assert_eq!(check_head_time(family, NOW + most, NOW), Ok(()));
+            assert_eq!(check_head_time(family, NOW + most + 1, NOW), Err(HeadDoubt::Ahead { seconds: most + 1 }));
             assert!(check_head_time(family, u64::MAX, 0).is_err() && check_head_time(family, 0, u64::MAX).is_err());
         }
     }

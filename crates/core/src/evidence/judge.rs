@@ -270,8 +270,15 @@ fn check_finality(terms: &HtlcTerms, seen: &SeenAt, rule: &FinalityRule) -> Resu
     Err(Hold::NotFinal { reached, needed })
 }
 
-/// How far the newest block may be ahead of the caller's clock, in seconds. If it is further ahead, one of the two is wrong.
-pub const MAX_HEAD_AHEAD: u64 = 60;
+/// Returns how far the newest block may be ahead of the caller's clock, in seconds. If it is further ahead, one of the two is wrong.
+/// The time in a header of a Bitcoin-like chain may be two hours ahead by consensus.
+#[must_use]
+pub const fn max_head_ahead(family: Family) -> u64 {
+    match family {
+        Family::Bitcoin => 2 * 3_600,
+        _ => 60,
+    }
+}
 
 /// Returns the maximum age of the newest block, in seconds. An endpoint whose newest block is older does not follow the chain.
 /// Blocks of Bitcoin-like chains can be hours apart; every other chain produces one within seconds.

@@ -63,7 +63,9 @@ impl Order<'_> {
         // A signed payment that was neither sent nor handed out exists only on this machine.
         let payment = if self.kept.is_gasless() { Sendable::Gasless } else { Sendable::Funding };
         let is_held = is_signed && !self.kept.may_be_sent(payment);
-        if is_held || !is_signed && (self.is_absent(Leg::Source) || self.is_late_by(GIVEN_UP_AFTER)) {
+        // A payment from another wallet, or from a copy of this store, may be on its way, or hidden by endpoints that fail.
+        let is_known = !matches!(self.observed.source, LegView::Unknown(_));
+        if is_known && (is_held || !is_signed && self.is_late_by(GIVEN_UP_AFTER)) {
             let outcome = Outcome::Expired;
             return act(Status::Ended { outcome }, Action::End(outcome));
         }
