@@ -177,3 +177,14 @@ async fn affiliate_fees_that_appear_after_the_payment_are_a_changed_record() {
     let is_changed = |result: &Result<Progress, DriveError>| matches!(result, Ok(Progress { status: Status::Refused { refusal }, .. }) if refusal.code().name() == "record_changed");
     drive_until(&driver, is_changed).await;
 }
+
+/// An owner who paid by a gasless message may have no coin for the fee of a refund. The relayer can only pay the owner.
+#[tokio::test(start_paused = true)]
+async fn where_the_owner_cannot_pay_for_a_refund_the_relayer_is_asked() {
+    let world = World::new(0, Malice { never_pays: true, cannot_refund: true, ..Malice::NONE });
+    let pace = Pace { quickest: Duration::from_secs(4), slowest: Duration::from_secs(900) };
+    let driver = world.driver(MemoryStore::default()).with_pace(pace);
+    let id = create(&driver, &world, 1).await;
+    drive_until(&driver, ended(Outcome::Refunded)).await;
+    assert!(world.is_refunded(&id));
+}

@@ -1,7 +1,7 @@
 //! Carries out a decision. An intent that moves money or a secret is written to the journal before it is carried out, and its outcome
 //! after.
 
-use countersign::{Code, GaslessSubmission, Leg, Policy, Refusal, U256, Verified, VerifiedRecord, Warning, Warnings};
+use countersign::{Code, Family, GaslessSubmission, Leg, Policy, Refusal, U256, Verified, VerifiedRecord, Warning, Warnings};
 
 use super::chain::{ChainError, judge, rule_of};
 use super::decide::Action;
@@ -194,11 +194,25 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         if let Some((transactions, _)) = self.kept.signed(Purpose::Refund) {
             return self.broadcast_or_replace(Sendable::Refund, Purpose::Refund, transactions).await;
         }
-        let Some(transactions) = self.settle(Purpose::Refund, &[]).await? else {
-            return self.call(Sendable::RefundRequest, &Call::Refund).await;
+        let transactions = match self.settle(Purpose::Refund, &[]).await {
+            Ok(Some(transactions)) => transactions,
+            Ok(None) => return self.call(Sendable::RefundRequest, &Call::Refund).await,
+            // The owner may have no coin for the fee, or no endpoint that answers. The relayer can only pay the owner, so it is asked too.
+            Err(error @ DriveError::Owner(_)) if !self.only_owner_refunds() => {
+                return match self.call(Sendable::RefundRequest, &Call::Refund).await? {
+                    Done::Yes => Ok(Done::Yes),
+                    _ => Err(error),
+                };
+            }
+            Err(error) => return Err(error),
         };
         self.write(Event::Signed { purpose: Purpose::Refund, transactions: transactions.clone(), gasless: None }).await?;
         self.broadcast(Sendable::Refund, &transactions).await
+    }
+
+    /// Returns whether the source can be refunded only with the owner's own key.
+    fn only_owner_refunds(&self) -> bool {
+        self.observed.source_family == Some(Family::Bitcoin) && self.kept.swap.request().source.delegate.is_some()
     }
 
     /// Asks the owner to sign a redemption or a refund, for the first time or to replace transactions that are not mined.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use countersign_client::countersign::evm::alloy_primitives::B256;
 use countersign_client::countersign::json::{self, Node};
-use countersign_client::countersign::{HtlcTerms, Leg, Policy, Proposal, Registry, Verified, VerifiedTerms, verify_record};
+use countersign_client::countersign::{Code, HtlcTerms, Leg, Policy, Proposal, Refusal, Registry, Verified, VerifiedTerms, verify_record};
 use countersign_client::driver::{
     Driver, FundingReply, KeptTransaction, MemoryStore, Owner, OwnerError, Purpose, Settlement, SignedFunding, Store,
 };
@@ -59,6 +59,8 @@ pub struct Malice {
     pub nodes_are_slow: bool,
     /// Every redemption is rejected.
     pub rejects_redemptions: bool,
+    /// The owner has no coin for the fee of a refund.
+    pub cannot_refund: bool,
     /// From the payment on, the record has an affiliate fee.
     pub adds_a_fee: bool,
     /// How far the newest blocks are ahead of the clock, in seconds; negative if they are old.
@@ -85,6 +87,7 @@ impl Malice {
         service_hangs: false,
         nodes_are_slow: false,
         rejects_redemptions: false,
+        cannot_refund: false,
         adds_a_fee: false,
         head_offset: 0,
         deadline_in: None,
@@ -440,6 +443,9 @@ impl Owner for World {
         self.operation().await;
         if self.malice.owner_is_slow && task.purpose == Purpose::Redemption {
             tokio::time::sleep(Duration::from_secs(6 * 3_600)).await;
+        }
+        if self.malice.cannot_refund && task.purpose == Purpose::Refund {
+            return Err(Refusal::new(Code::InsufficientFunds, "/value").into());
         }
         let role = if task.purpose == Purpose::Redemption { "redeem" } else { "refund" };
         assert_eq!(task.secret.is_some(), task.purpose == Purpose::Redemption);
