@@ -23,9 +23,9 @@ export function cacheFolder() {
   return COUNTERSIGN_CACHE ?? join(XDG_CACHE_HOME ?? join(homedir(), ".cache"), "countersign");
 }
 
-/** Returns the folder of cargo's output. */
+/** Returns the folder of cargo's output: always the package's own, because tsconfig.json names it. */
 export function targetFolder() {
-  return process.env.CARGO_TARGET_DIR ?? join(HERE, "target");
+  return join(HERE, "target");
 }
 
 /** Returns the version of a package in this crate's lock file. */
