@@ -152,7 +152,7 @@ impl AskArgs {
         let fees = problems.take(self.affiliate_fees());
         let (config, registry) = (problems.take(Config::read())?, registry?);
         let leg = |asset: AssetId, owner: &Option<String>, delegate: &Option<String>| {
-            // One base unit stands for an amount that is not known yet, or wrong.
+            // A missing or invalid amount is reported separately. Until then, one base unit is used in its place.
             let mut leg = RequestedLeg::new(asset, String::new(), U256::from(1));
             leg.owner = owner.as_deref().or_else(|| config.owner(&leg.asset)).map(str::to_owned);
             leg.delegate.clone_from(delegate);

@@ -42,7 +42,7 @@ pub enum Event {
     Sending {
         /// What is sent.
         what: Sendable,
-        /// The number of attempts that this line stands for: 1, or more where older lines were folded into it.
+        /// The number of attempts that this line counts: 1, or more if older lines were merged into it.
         #[serde(default = "once", skip_serializing_if = "is_once")]
         times: u32,
     },

@@ -48,7 +48,7 @@ impl World {
         KeptTransaction { chain: terms.chain.clone(), role: "redeem".to_owned(), id, payload, inputs: Vec::new() }
     }
 
-    /// Returns a transaction that stands for the refund; on a Bitcoin-like chain it is one.
+    /// Returns the refund: a real transaction on a Bitcoin-like chain, elsewhere an id that the simulated chain recognizes.
     fn refund(&self) -> Option<KeptTransaction> {
         let (chain, nonce) = (self.terms(Leg::Source).chain.clone(), self.roll(1_000, 1_000_000));
         if self.plan.kind == Kind::Bitcoin {
