@@ -56,7 +56,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
     async fn carry_out(&self, action: &Action) -> Result<Done, DriveError> {
         match action {
             Action::Sign => self.sign().await,
-            Action::Pay => self.pay().await,
+            Action::Pay(what) => self.pay(*what).await,
             Action::HandOut(what) => {
                 self.write(Event::sending(*what)).await?;
                 Ok(Done::HandedOut)
@@ -127,10 +127,10 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         }
     }
 
-    /// Sends the signed payment: first the transactions that the owner broadcasts, then the gasless message.
-    async fn pay(&self) -> Result<Done, DriveError> {
+    /// Sends a part of the signed payment.
+    async fn pay(&self, what: Sendable) -> Result<Done, DriveError> {
         let Some((transactions, gasless)) = self.kept.signed(Purpose::Funding) else { return Ok(Done::Waits) };
-        if !transactions.is_empty() && !self.kept.was_sent(Sendable::Funding) {
+        if what == Sendable::Funding {
             return self.broadcast(Sendable::Funding, transactions).await;
         }
         let Some(signature) = gasless else { return Ok(Done::Waits) };

@@ -12,9 +12,9 @@
 //! owner's signatures ([`Owner`]) and connections to chains ([`Chains`]).
 //!
 //! The driver shows what the service states about chains, but does not base decisions on it. The secret is released only for evidence
-//! ([`Funded`](countersign::Funded)), unless the caller chooses [`TrustTheService`]. A payment is signed once and then sent again as
-//! often as needed. Once the secret may be out, nothing delays the redemption, and the driver follows the swap until the redemption
-//! is final. `docs/spec/attacks.md#the-secret` lists the attacks behind these rules.
+//! ([`Funded`](countersign::Funded)), unless the caller chooses [`TrustTheService`]. A payment is signed once, and the same one is sent
+//! again until its chain shows it. Once the secret may be out, nothing delays the redemption, and the driver follows the swap until the
+//! redemption is final. `docs/spec/attacks.md#the-secret` lists the attacks behind these rules.
 
 mod act;
 mod chain;
@@ -26,14 +26,12 @@ mod kept;
 mod memory;
 mod observe;
 mod parties;
+mod progress;
+mod run;
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
-use countersign::{Code, CreateOrder, HtlcState, OrderRecord, Policy, Refusal, Registry, U256};
-use futures_util::stream::{self, FuturesUnordered};
-use futures_util::{Stream, StreamExt};
-use serde::Serialize;
+use countersign::{Code, HtlcState, Policy, Refusal, Registry};
 
 pub use act::check_floor;
 pub use chain::ChainError;
@@ -45,20 +43,17 @@ pub use memory::{MemoryGuard, MemoryStore};
 use observe::Observer;
 pub use observe::{LegView, Observed, RecordView, Release};
 pub use parties::{FundingReply, NoOwner, Owner, OwnerError, Settlement, SignedFunding, TrustTheService};
+pub use progress::{Change, DriveError, NewOrder, Progress, Stated};
 
 use crate::error::Error;
 use crate::flow::Flow;
 use crate::request::OrderId;
-use crate::retry::{jittered, random};
-use crate::secret::Secret;
 use crate::track::{FLOOR, Pace};
 use chain::ChainAccess;
 use countersign_transport::{Memory, Transport};
 
 /// How long to wait for another process that works on the same order.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
-/// The number of reports of an order that are remembered, to notice one that comes back.
-const REMEMBERED_REPORTS: usize = 16;
 
 /// Runs swaps until they are complete or refunded.
 #[derive(Debug)]
@@ -72,120 +67,6 @@ pub struct Driver<T, C, S, O> {
     relayer_allowed: bool,
     trust: Option<TrustTheService>,
     secret_is_elsewhere: bool,
-}
-
-/// An error of a step. The error's [`source`](std::error::Error::source) says why.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum DriveError {
-    /// The order was refused. Nothing was signed or sent.
-    #[error("the order was refused")]
-    Refused(
-        #[from]
-        #[source]
-        Refusal,
-    ),
-    /// The owner's signer failed or refused.
-    #[error("nothing was signed")]
-    Owner(
-        #[from]
-        #[source]
-        OwnerError,
-    ),
-    /// The store failed. The driver does nothing whose intent it could not write.
-    #[error("the stored order cannot be read or written")]
-    Store(#[source] StoreError),
-    /// The order could not be created.
-    #[error("the order was not created")]
-    Create(#[source] Error),
-}
-
-impl From<StoreError> for DriveError {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::SecretUsed(_) => {
-                Self::Refused(Refusal::new(Code::RecordSecretKnown, "/request/secret_hash").with_reason(error.to_string()))
-            }
-            other => Self::Store(other),
-        }
-    }
-}
-
-impl DriveError {
-    /// Returns whether the same step may succeed later.
-    #[must_use]
-    pub const fn is_transient(&self) -> bool {
-        match self {
-            Self::Store(_) => true,
-            Self::Create(error) => error.is_transient(),
-            Self::Refused(_) | Self::Owner(_) => false,
-        }
-    }
-}
-
-/// The result of one step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Progress {
-    /// The status of the order.
-    #[serde(flatten)]
-    pub status: Status,
-    /// Whether the step did something, so that the next one is worth taking at once.
-    #[serde(skip)]
-    pub acted: bool,
-    /// What did not work this time, for display; `None` if everything worked. The driver tries again.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trouble: Option<String>,
-    /// Whether the owner's funds are on chain, or may be.
-    pub is_paid: bool,
-    /// What the service states, for display only; `None` if its record is not available or was refused.
-    #[serde(skip)]
-    pub stated: Option<Box<Stated>>,
-}
-
-/// What the service states about an order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Stated {
-    /// The record, whose terms were verified.
-    pub record: OrderRecord,
-    /// The status that follows from it.
-    pub status: crate::status::Status,
-}
-
-/// An order to create, with what is stored along with its request.
-#[derive(Debug)]
-#[expect(clippy::exhaustive_structs, reason = "its caller constructs it")]
-pub struct NewOrder {
-    /// The request to the service.
-    pub request: CreateOrder,
-    /// The secret whose hash the request contains; `None` if the service or somebody else holds the secret. It must be recoverable
-    /// independently of this store: derived from a phrase, or stored elsewhere too.
-    pub secret: Option<Secret>,
-    /// The index with which the secret and the owner's keys are derived from the rescue phrase; `None` if they are not.
-    pub index: Option<u32>,
-    /// The branch of the rescue phrase that the index belongs to; 0 for the first one.
-    pub branch: u16,
-    /// The minimum that the order must pay, in base units of the destination asset; `None` for no minimum.
-    pub at_least: Option<U256>,
-}
-
-impl NewOrder {
-    /// Creates a new order from a request and its secret, without an index and without a minimum.
-    #[must_use]
-    pub const fn new(request: CreateOrder, secret: Option<Secret>) -> Self {
-        Self { request, secret, index: None, branch: 0, at_least: None }
-    }
-}
-
-/// A change of one of the driven swaps.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Change {
-    /// The order.
-    pub id: OrderId,
-    /// Its progress, or why the step failed this time.
-    pub result: Result<Progress, DriveError>,
 }
 
 impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
@@ -413,78 +294,6 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         let guard = self.store.lock(id)?;
         Ok(self.store.append(&guard, &self.entry(Event::OnChain { what }))?)
     }
-
-    /// Drives all stored orders concurrently until they end. The stream's items are their changes. Errors do not end the stream: the
-    /// failed step is tried again. Orders without progress are polled at decreasing rates, down to the slowest pace.
-    ///
-    /// # Errors
-    ///
-    /// [`DriveError::Store`] if the orders cannot be listed.
-    pub fn run(&self) -> Result<impl Stream<Item = Change> + use<'_, T, C, S, O>, DriveError> {
-        let orders = self.store.orders()?;
-        Ok(self.drive(orders))
-    }
-
-    /// Drives the given orders, like [`Driver::run`].
-    pub fn drive(&self, orders: Vec<OrderId>) -> impl Stream<Item = Change> + use<'_, T, C, S, O> {
-        let tasks: FuturesUnordered<_> = orders.into_iter().map(|id| self.next_change(Task::new(id))).collect();
-        stream::unfold(tasks, move |mut tasks| async move {
-            let (change, task) = tasks.next().await?;
-            if let Some(task) = task {
-                tasks.push(self.next_change(task));
-            }
-            Some((change, tasks))
-        })
-    }
-
-    /// Advances one order until something changes. Returns `None` in place of the task once the order has ended.
-    async fn next_change(&self, mut task: Task) -> (Change, Option<Task>) {
-        loop {
-            if !task.wait.is_zero() {
-                self.flow.client().transport().sleep(jittered(task.wait, random())).await;
-            }
-            let result = self.advance(&task.id).await;
-            let is_ended = matches!(&result, Ok(Progress { status: Status::Ended { .. }, acted: false, .. }));
-            let news = match &result {
-                Ok(progress) => {
-                    let stated = progress.stated.as_ref().map(|stated| stated.status.state);
-                    format!("{:?}{:?}{stated:?}", progress.status, progress.trouble)
-                }
-                Err(error) => format!("{error:?}"),
-            };
-            task.wait = match &result {
-                Ok(progress) if progress.acted => FLOOR,
-                Ok(progress) if progress.trouble.is_none() && !task.seen.contains(&news) => self.pace.quickest.max(FLOOR),
-                Ok(_) => self.pace.slower(task.wait).max(FLOOR),
-                Err(_) => self.pace.slowest.max(FLOOR),
-            };
-            // Only a repetition of the last report is left out. An older one that comes back is a change.
-            let is_news = task.last.as_ref() != Some(&news);
-            task.last = Some(news.clone());
-            if !task.seen.contains(&news) {
-                task.seen.truncate(REMEMBERED_REPORTS.saturating_sub(1));
-                task.seen.push_front(news);
-            }
-            if is_news || is_ended {
-                let change = Change { id: task.id.clone(), result };
-                return (change, (!is_ended).then_some(task));
-            }
-        }
-    }
-}
-
-/// The state of one driven order between two steps.
-struct Task {
-    id: OrderId,
-    wait: Duration,
-    last: Option<String>,
-    seen: VecDeque<String>,
-}
-
-impl Task {
-    const fn new(id: OrderId) -> Self {
-        Self { id, wait: Duration::ZERO, last: None, seen: VecDeque::new() }
-    }
 }
 
 /// Returns why the service's record could not be read, or why nothing can be paid now, for display.
@@ -500,7 +309,7 @@ fn trouble(observed: &Observed, is_paid: bool) -> Option<String> {
 fn waits(action: &Action, status: Status) -> Status {
     let what = match action {
         Action::Sign => return Status::Unsigned,
-        Action::Pay => OwnerTask::BroadcastFunding,
+        Action::Pay(_) => OwnerTask::BroadcastFunding,
         Action::Redeem { .. } => OwnerTask::Redeem,
         Action::Refund => OwnerTask::Refund,
         Action::End(_) | Action::HandOut(_) => return status,

@@ -145,7 +145,7 @@ fn an_order_goes_from_signature_to_redemption() {
     let mut world = World::new();
     assert_eq!(world.decide(), (Status::Unsigned, Some(Action::Sign)));
     world.wrote([signed(Purpose::Funding)]);
-    assert_eq!(world.decide(), (Status::Paying, Some(Action::Pay)));
+    assert_eq!(world.decide(), (Status::Paying, Some(Action::Pay(Sendable::Funding))));
     let world = World::paid();
     assert!(matches!(world.decide(), (Status::Waiting { code: "destination_not_funded", .. }, None)));
     let mut world = World::funded();

@@ -21,7 +21,7 @@ fn an_order_without_a_deadline_is_not_paid() {
     let mut world = World::new();
     world.wrote([signed(Purpose::Funding)]);
     world.observed.deadline = None;
-    assert_ne!(world.action(), Some(Action::Pay));
+    assert_ne!(world.action(), Some(Action::Pay(Sendable::Funding)));
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn an_approval_is_no_payment() {
     let mut world = World::new();
     let Event::Signed { purpose, transactions, .. } = signed(Purpose::Funding) else { unreachable!() };
     world.wrote([Event::Signed { purpose, transactions, gasless: Some("0x".to_owned()) }, Event::OnChain { what: Sendable::Funding }]);
-    assert_eq!(world.decide(), (Status::Paying, Some(Action::Pay)));
+    assert_eq!(world.decide(), (Status::Paying, Some(Action::Pay(Sendable::Gasless))));
     world.observed.now = DEADLINE - 1;
     assert_eq!(world.action(), Some(Action::End(Outcome::Expired)), "nothing was paid, and it is too late");
 }
@@ -77,12 +77,36 @@ fn nothing_is_signed_or_paid_on_an_old_or_refused_record() {
 fn what_was_signed_is_sent_again_and_nothing_else_is_signed() {
     let mut world = World::new();
     world.wrote([signed(Purpose::Funding), Event::sending(Sendable::Funding)]);
-    assert_eq!(world.action(), Some(Action::Pay), "the outcome is unknown: the same transaction goes again");
+    assert_eq!(world.action(), Some(Action::Pay(Sendable::Funding)), "the outcome is unknown: the same transaction goes again");
     // This holds whatever the service says it has received.
     world.observed.source = LegView::Stated(HtlcState::Absent);
-    assert_eq!(world.action(), Some(Action::Pay));
+    assert_eq!(world.action(), Some(Action::Pay(Sendable::Funding)));
     world.observed.now = DEADLINE + 1;
     assert_eq!(world.action(), None, "too late: it would lock the funds for nothing");
+}
+
+/// Endpoints may accept a payment and drop it.
+#[test]
+fn a_payment_that_its_chain_does_not_show_is_sent_again() {
+    let sent = [signed(Purpose::Funding), Event::sending(Sendable::Funding), Event::Sent { what: Sendable::Funding }];
+    let mut world = World::new();
+    world.wrote(sent.clone());
+    assert_eq!(world.action(), Some(Action::Pay(Sendable::Funding)));
+    world.observed.now = 902;
+    assert_eq!(world.action(), None, "it was sent two seconds ago");
+    // A chain that cannot be read shows nothing, and the service is not asked.
+    world.observed.now = 1_000;
+    for unseen in [LegView::Unknown("no answer".to_owned()), LegView::Stated(HtlcState::Absent)] {
+        world.observed.source = unseen;
+        assert_eq!(world.action(), None);
+    }
+    // Transactions that only approve are followed by the gasless message, which the service must not get twice.
+    let mut world = World::new();
+    let Event::Signed { purpose, transactions, .. } = signed(Purpose::Funding) else { unreachable!() };
+    world.wrote([Event::Signed { purpose, transactions, gasless: Some("0x".to_owned()) }]);
+    world.wrote(sent.map(|event| if matches!(event, Event::Signed { .. }) { Event::OnChain { what: Sendable::Funding } } else { event }));
+    world.wrote([Event::sending(Sendable::Gasless), Event::Sent { what: Sendable::Gasless }]);
+    assert_eq!(world.decide(), (Status::Paying, None));
 }
 
 #[test]

@@ -258,7 +258,7 @@ fn a_payment_in_time_is_a_second_early() {
     for (left, is_sent) in [(CONFIRMATION - 1, false), (CONFIRMATION, false), (CONFIRMATION + 1, true)] {
         let mut world = World::with(vec![signed(Purpose::Funding), sending(Sendable::Funding)]);
         world.observed.now = DEADLINE - left;
-        assert_eq!(world.action() == Some(Action::Pay), is_sent, "{left} s left");
+        assert_eq!(world.action() == Some(Action::Pay(Sendable::Funding)), is_sent, "{left} s left");
         let mut world = World::with(Vec::new());
         world.observed.now = DEADLINE - left;
         assert_eq!(world.action() == Some(Action::Sign), is_sent, "{left} s left");

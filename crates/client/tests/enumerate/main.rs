@@ -196,7 +196,7 @@ fn check(kept: &KeptOrder, observed: &Observed, means: Means, decision: &Decisio
             assert!(matches!(observed.record, RecordView::Verified(_)), "signs on an old record: {}", say());
             assert!(observed.heads.is_ok() && !facts.is_out, "signs what cannot be finished: {}", say());
         }
-        Some(Action::Pay) => {
+        Some(Action::Pay(_)) => {
             assert!(kept.signed(Purpose::Funding).is_some(), "nothing is signed: {}", say());
             check_payment(kept, observed, means, say);
         }
@@ -311,8 +311,7 @@ fn carry_out(kept: &mut KeptOrder, action: &Action, means: Means, now: u64) {
     let is_signed = |kept: &KeptOrder, purpose| kept.signed(purpose).is_some();
     let events = match action {
         Action::Sign => vec![signed(Purpose::Funding)],
-        Action::Pay if kept.is_gasless() && kept.was_sent(Sendable::Funding) => vec![sending(Sendable::Gasless)],
-        Action::Pay => vec![sending(Sendable::Funding)],
+        Action::Pay(what) => vec![sending(*what)],
         Action::HandOut(what) => vec![sending(*what)],
         Action::Redeem { path: Path::Relayer, .. } => vec![Event::SecretLeaving { path: Path::Relayer }, sending(Sendable::Secret)],
         Action::Redeem { .. } if is_signed(kept, Purpose::Redemption) => vec![sending(Sendable::Redemption)],

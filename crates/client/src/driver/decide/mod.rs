@@ -99,8 +99,8 @@ pub enum OwnerTask {
 pub enum Action {
     /// Verify once more, and ask the owner to sign the funding.
     Sign,
-    /// Send the signed funding.
-    Pay,
+    /// Send this part of the signed payment: the transactions that the owner broadcasts, or the gasless message.
+    Pay(Sendable),
     /// Record that the owner was given something to broadcast. From then on, it may be on chain.
     HandOut(Sendable),
     /// Redeem the destination. This releases the secret.

@@ -100,7 +100,9 @@ impl Order<'_> {
     /// Sends the signed payment: always the same one, never a new one.
     fn pay(&self) -> Decision {
         let Some((transactions, gasless)) = self.kept.signed(Purpose::Funding) else { return rest(Status::Paying) };
-        let broadcasts = !transactions.is_empty() && !self.kept.was_sent(Sendable::Funding);
+        // Endpoints may drop what they have accepted. Where the transactions only approve, the gasless message comes next.
+        let is_dropped = gasless.is_none() && self.is_absent(Leg::Source);
+        let broadcasts = !transactions.is_empty() && (is_dropped || !self.kept.was_sent(Sendable::Funding));
         if broadcasts && !self.means.source_connected {
             let status = Status::NeedsOwner { what: OwnerTask::BroadcastFunding };
             let is_handed_out = self.kept.may_be_sent(Sendable::Funding);
@@ -108,6 +110,6 @@ impl Order<'_> {
         }
         let next = if broadcasts { Sendable::Funding } else { Sendable::Gasless };
         let is_done = !broadcasts && (gasless.is_none() || self.kept.was_sent(Sendable::Gasless));
-        if is_done || !self.is_due(next) { rest(Status::Paying) } else { act(Status::Paying, Action::Pay) }
+        if is_done || !self.is_due(next) { rest(Status::Paying) } else { act(Status::Paying, Action::Pay(next)) }
     }
 }

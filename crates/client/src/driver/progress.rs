@@ -1,0 +1,125 @@
+//! What goes into the driver, and what comes out: new orders, progress, changes, errors.
+
+use countersign::{Code, CreateOrder, OrderRecord, Refusal, U256};
+use serde::Serialize;
+
+use super::decide::Status;
+use super::kept::StoreError;
+use super::parties::OwnerError;
+use crate::error::Error;
+use crate::request::OrderId;
+use crate::secret::Secret;
+
+/// An error of a step. The error's [`source`](std::error::Error::source) says why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DriveError {
+    /// The order was refused. Nothing was signed or sent.
+    #[error("the order was refused")]
+    Refused(
+        #[from]
+        #[source]
+        Refusal,
+    ),
+    /// The owner's signer failed or refused.
+    #[error("nothing was signed")]
+    Owner(
+        #[from]
+        #[source]
+        OwnerError,
+    ),
+    /// The store failed. The driver does nothing whose intent it could not write.
+    #[error("the stored order cannot be read or written")]
+    Store(#[source] StoreError),
+    /// The order could not be created.
+    #[error("the order was not created")]
+    Create(#[source] Error),
+}
+
+impl From<StoreError> for DriveError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::SecretUsed(_) => {
+                Self::Refused(Refusal::new(Code::RecordSecretKnown, "/request/secret_hash").with_reason(error.to_string()))
+            }
+            other => Self::Store(other),
+        }
+    }
+}
+
+impl DriveError {
+    /// Returns whether the same step may succeed later.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        match self {
+            Self::Store(_) => true,
+            Self::Create(error) => error.is_transient(),
+            Self::Refused(_) | Self::Owner(_) => false,
+        }
+    }
+}
+
+/// The result of one step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Progress {
+    /// The status of the order.
+    #[serde(flatten)]
+    pub status: Status,
+    /// Whether the step did something, so that the next one is worth taking at once.
+    #[serde(skip)]
+    pub acted: bool,
+    /// What did not work this time, for display; `None` if everything worked. The driver tries again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+    /// Whether the owner's funds are on chain, or may be.
+    pub is_paid: bool,
+    /// What the service states, for display only; `None` if its record is not available or was refused.
+    #[serde(skip)]
+    pub stated: Option<Box<Stated>>,
+}
+
+/// What the service states about an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stated {
+    /// The record, whose terms were verified.
+    pub record: OrderRecord,
+    /// The status that follows from it.
+    pub status: crate::status::Status,
+}
+
+/// An order to create, with what is stored along with its request.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "its caller constructs it")]
+pub struct NewOrder {
+    /// The request to the service.
+    pub request: CreateOrder,
+    /// The secret whose hash the request contains; `None` if the service or somebody else holds the secret. It must be recoverable
+    /// independently of this store: derived from a phrase, or stored elsewhere too.
+    pub secret: Option<Secret>,
+    /// The index with which the secret and the owner's keys are derived from the rescue phrase; `None` if they are not.
+    pub index: Option<u32>,
+    /// The branch of the rescue phrase that the index belongs to; 0 for the first one.
+    pub branch: u16,
+    /// The minimum that the order must pay, in base units of the destination asset; `None` for no minimum.
+    pub at_least: Option<U256>,
+}
+
+impl NewOrder {
+    /// Creates a new order from a request and its secret, without an index and without a minimum.
+    #[must_use]
+    pub const fn new(request: CreateOrder, secret: Option<Secret>) -> Self {
+        Self { request, secret, index: None, branch: 0, at_least: None }
+    }
+}
+
+/// A change of one of the driven swaps.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Change {
+    /// The order.
+    pub id: OrderId,
+    /// Its progress, or why the step failed this time.
+    pub result: Result<Progress, DriveError>,
+}
