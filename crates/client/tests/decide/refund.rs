@@ -65,6 +65,19 @@ fn a_source_that_cannot_be_read_is_refunded_when_its_time_is_over() {
     }
 }
 
+/// What was written down as ended stays so, and what has just ended is written down.
+#[test]
+fn an_order_that_ended_is_not_refunded() {
+    let mut world = World::paid();
+    world.observed.source = seen(world.locked(1_000_000), true);
+    assert_eq!(refund(&world).1, REFUND);
+    let complete = Action::End(Outcome::Complete);
+    world.observed.destination = seen(redeemed(true), true);
+    assert_eq!(refund(&world).1, Some(complete));
+    world.wrote([Event::Ended { outcome: Outcome::Complete }]);
+    assert_eq!(refund(&world), (Status::Ended { outcome: Outcome::Complete }, None));
+}
+
 #[test]
 fn an_unpaid_order_is_not_refunded() {
     assert_eq!(refund(&World::new()).1, None);

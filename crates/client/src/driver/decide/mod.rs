@@ -181,9 +181,8 @@ pub fn decide_refund(kept: &KeptOrder, observed: &Observed, means: Means) -> Dec
     if kept.outcome().is_some() || matches!(usual.action, Some(Action::End(_))) {
         return usual;
     }
-    // A source that the chain shows as ended cannot be refunded. What the service states does not count.
-    let has_ended = order.observed.source.is_seen() && (order.is_redeemed(Leg::Source) || order.is_refunded(Leg::Source));
-    if !has_ended && (order.source_has_run_out() || order.is_refund_overdue()) {
+    // Neither holds for a source that the chain shows as ended.
+    if order.source_has_run_out() || order.is_refund_overdue() {
         return order.refund_at_once();
     }
     Decision { action: None, ..usual }
