@@ -9,7 +9,6 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
 use countersign::Family;
-use countersign::family::KeyOf;
 use countersign::json::{self, Node};
 use countersign::{CreateOrder, Policy, Proposal, Registry, VerifiedOrder};
 use countersign_batch::JsonFamily;
@@ -91,7 +90,7 @@ pub fn steps<F: JsonFamily>(group: &mut BenchmarkGroup<'_, WallTime>, line: &str
     let context = Node::root(&context, "/wallet");
     let wallet = || F::read_wallet(context).expect("a wallet context");
     let secret = context.object().expect("object").need("secret_key").expect("a key").text().expect("text").to_owned();
-    let key: KeyOf<F> = secret.parse().expect("a key");
+    let key: F::Key = secret.parse().expect("a key");
     let verify = |proposal| -> VerifiedOrder<F> { countersign::verify_as(proposal, registry, &policy).expect("verify") };
     let proposal = || Proposal::from_parsed(request.clone(), &value, None);
     let prepare = || verify(proposal()).prepare(wallet()).expect("prepare");

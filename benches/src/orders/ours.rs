@@ -3,7 +3,6 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use countersign::family::{KeyOf, WalletOf};
 use countersign::{CreateOrder, Family, Policy, Proposal, Registry, UnsignedOrder, json};
 use countersign_batch::{Case, JsonArtefacts, JsonFamily, Outcome};
 use serde_json::Value;
@@ -110,20 +109,20 @@ impl<F: JsonFamily> Facade<F> {
         Self { orders: orders.collect(), registry: registry(), policy: Policy::default(), family: std::marker::PhantomData }
     }
 
-    fn sign(&self, order: &Order, wallet: WalletOf<F>) -> UnsignedOrder<F> {
+    fn sign(&self, order: &Order, wallet: F::Context) -> UnsignedOrder<F> {
         let mut proposal = Proposal::new(&order.request, black_box(order.response.as_bytes()));
         if let Some(record) = &order.record {
             proposal = proposal.with_record(record.as_bytes());
         }
         let verified = countersign::verify_as::<F>(proposal, &self.registry, &self.policy).expect("verify");
         let mut unsigned = verified.prepare(wallet).expect("prepare");
-        let key: KeyOf<F> = order.key.parse().expect("a key");
+        let key: F::Key = order.key.parse().expect("a key");
         unsigned.sign(&key).expect("sign");
         unsigned
     }
 }
 
-fn read_wallet<F: JsonFamily>(order: &Order) -> WalletOf<F> {
+fn read_wallet<F: JsonFamily>(order: &Order) -> F::Context {
     let value = json::parse(order.wallet.as_bytes()).expect("JSON");
     F::read_wallet(json::Node::root(&value, "/wallet")).expect("a wallet context")
 }

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use alloy_primitives::{Address, B256, Signature};
-use countersign_core::family::{Signable, Signed};
+use countersign_core::family::{Seal, Signable, Signed};
 use countersign_core::{
     Code, GaslessSubmission, Hex, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Topic, Warnings,
 };
@@ -161,7 +161,7 @@ impl<T: Transaction> Signable for Unsigned<T> {
         calls.chain(self.message.iter().filter(|message| message.signature.is_none()).map(|_| RequestId::TypedData)).collect()
     }
 
-    fn sign(&mut self, key: &Key, warnings: &mut Warnings) -> Result<(), Refusal> {
+    fn sign(&mut self, key: &Key, warnings: &mut Warnings, _: Seal<Self>) -> Result<(), Refusal> {
         key.check_controls(self.sender, T::format_address)?;
         for call in &mut self.calls {
             call.signature = Some(key.sign(&call.transaction.digest())?);
@@ -173,7 +173,7 @@ impl<T: Transaction> Signable for Unsigned<T> {
         Ok(())
     }
 
-    fn attach(&mut self, id: RequestId, signature: ExternalSignature, warnings: &mut Warnings) -> Result<(), Refusal> {
+    fn attach(&mut self, id: RequestId, signature: ExternalSignature, warnings: &mut Warnings, _: Seal<Self>) -> Result<(), Refusal> {
         if id == RequestId::TypedData {
             let digest = self.message.as_ref().ok_or_else(|| Refusal::new(Code::NothingToSign, ""))?.hashes.digest;
             let bytes = match signature {
@@ -204,7 +204,7 @@ impl<T: Transaction> Signable for Unsigned<T> {
         Ok(())
     }
 
-    fn finish(self) -> Result<SignedPayloads<T>, Self> {
+    fn finish(self, _: Seal<Self>) -> Result<SignedPayloads<T>, Self> {
         if self.missing().is_empty() { Ok(SignedPayloads(self)) } else { Err(self) }
     }
 }

@@ -1,6 +1,6 @@
 //! The interface to each family's JSON.
 
-use countersign_core::family::{ChainFamily, KeyOf, SignatureOf, UnsignedOf, WalletOf};
+use countersign_core::family::ChainFamily;
 use countersign_core::json::{Members, Node};
 use countersign_core::{Code, ParseError, Refusal, RequestId, UnsignedOrder, VerifiedOrder};
 use serde::{Serialize, Serializer};
@@ -15,14 +15,14 @@ pub trait JsonFamily: ChainFamily {
     /// # Errors
     ///
     /// A [`Refusal`] at the member that is missing or malformed.
-    fn read_wallet(wallet: Node<'_, '_>) -> Result<WalletOf<Self>, Refusal>;
+    fn read_wallet(wallet: Node<'_, '_>) -> Result<Self::Context, Refusal>;
 
     /// Reads a signature made by an external signer. In most families it is text.
     ///
     /// # Errors
     ///
     /// A [`Refusal`] of the signature, such as [`Code::SignatureMalformed`], with its location.
-    fn read_signature(signature: Node<'_, '_>) -> Result<SignatureOf<Self>, Refusal> {
+    fn read_signature(signature: Node<'_, '_>) -> Result<Self::Signature, Refusal> {
         signature.text()?.parse().map_err(|refusal: Refusal| refusal.under(&signature.at().to_string()))
     }
 
@@ -40,7 +40,7 @@ pub trait JsonFamily: ChainFamily {
     /// # Errors
     ///
     /// [`Code::NothingToSign`] at the missing member of the wallet context; the caller puts `/wallet` in front.
-    fn check_signable(unsigned: &UnsignedOf<Self>) -> Result<(), Refusal> {
+    fn check_signable(unsigned: &Self::Unsigned) -> Result<(), Refusal> {
         let _ = unsigned;
         Ok(())
     }
@@ -50,7 +50,7 @@ pub trait JsonFamily: ChainFamily {
     /// # Errors
     ///
     /// [`Code::KeyMismatch`]; the caller puts the location of the key in front.
-    fn check_signed(unsigned: &UnsignedOf<Self>) -> Result<(), Refusal> {
+    fn check_signed(unsigned: &Self::Unsigned) -> Result<(), Refusal> {
         let _ = unsigned;
         Ok(())
     }
@@ -60,7 +60,7 @@ pub trait JsonFamily: ChainFamily {
     /// # Errors
     ///
     /// Any error of the serializer.
-    fn serialize_artefacts<S: Serializer>(unsigned: &UnsignedOf<Self>, serializer: S) -> Result<S::Ok, S::Error>;
+    fn serialize_artefacts<S: Serializer>(unsigned: &Self::Unsigned, serializer: S) -> Result<S::Ok, S::Error>;
 }
 
 /// Reads the wallet context of a case (`docs/spec/batch.md#wallet-contexts`) and prepares the order with it.
@@ -86,7 +86,7 @@ pub(crate) fn read_u64(node: Node<'_, '_>) -> Result<u64, Refusal> {
 /// [`Code::KeyMalformed`] or [`Code::KeyMismatch`] at `/wallet/secret_key`; [`Code::NothingToSign`] if the wallet context leaves the
 /// key nothing to sign; [`Code::WarningRefused`] for a warning that the policy refuses. No refusal contains any part of the key.
 pub fn sign_text<F: JsonFamily>(unsigned: &mut UnsignedOrder<F>, key: &str) -> Result<(), Refusal> {
-    let key: KeyOf<F> = key.parse().map_err(|error| Refusal::new(error, KEY))?;
+    let key: F::Key = key.parse().map_err(|error| Refusal::new(error, KEY))?;
     F::check_signable(unsigned.payloads()).map_err(|refusal| refusal.under("/wallet"))?;
     unsigned.sign(&key).and_then(|()| F::check_signed(unsigned.payloads())).map_err(|refusal| refusal.under(KEY))
 }
@@ -115,7 +115,7 @@ pub fn attach_json<F: JsonFamily>(unsigned: &mut UnsignedOrder<F>, signatures: N
 }
 
 /// The artefacts of one family's order with the signatures so far, serialized as in `docs/spec/batch.md#artefacts`.
-pub struct JsonArtefacts<'a, F: JsonFamily>(pub &'a UnsignedOf<F>);
+pub struct JsonArtefacts<'a, F: JsonFamily>(pub &'a F::Unsigned);
 
 impl<F: JsonFamily> std::fmt::Debug for JsonArtefacts<'_, F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

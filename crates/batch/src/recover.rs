@@ -57,7 +57,7 @@ fn evm(
     only(members, &crate::evm::FIELDS, &["sender", "gas_limit"])?;
     let mut calls = crate::evm::read_calls(members)?;
     calls.gas_limit = members.get("gas_limit").map(|node| crate::family::read_u64(node)).transpose()?;
-    let sender = read_sender(members, recovery.to, address::read)?;
+    let sender = read_sender(members, recovery.to(), address::read)?;
     recovery.clone().with_policy(policy).prepare(sender, &calls).map_err(in_wallet)
 }
 
@@ -72,7 +72,7 @@ fn tron(
     only(members, &crate::tron::FIELDS, &["sender", "fee_limit"])?;
     let mut calls = crate::tron::read_calls(members)?;
     calls.fee_limit = members.get("fee_limit").map(|node| crate::family::read_u64(node)).transpose()?;
-    let sender = read_sender(members, recovery.to, address::read)?;
+    let sender = read_sender(members, recovery.to(), address::read)?;
     recovery.clone().with_policy(policy).prepare(sender, &calls).map_err(in_wallet)
 }
 
@@ -85,7 +85,7 @@ fn starknet(
 
     only(members, &crate::starknet::FIELDS, &["sender"])?;
     let execution = crate::starknet::read_execution(members)?;
-    let sender = read_sender(members, recovery.to, felt::read)?;
+    let sender = read_sender(members, recovery.to(), felt::read)?;
     recovery.prepare(sender, &execution).map_err(in_wallet)
 }
 
@@ -99,7 +99,7 @@ fn solana(
     let read = |node: Node<'_, '_>| address::parse(node.text()?).map_err(|error| node.refuse(error));
     only(members, &crate::solana::FIELDS, &["sender", "rent_sponsor"])?;
     let path = crate::solana::read_self_funded(members)?;
-    let sender = read_sender(members, recovery.to, read)?;
+    let sender = read_sender(members, recovery.to(), read)?;
     let recovery = match members.get("rent_sponsor") {
         Some(node) => recovery.clone().with_sponsor(read(node)?),
         None => recovery.clone(),
@@ -126,7 +126,7 @@ fn sui(
         },
     };
     let gas = <Sui as crate::JsonFamily>::read_wallet(wallet)?;
-    let sender = read_sender(members, recovery.to, address::read)?;
+    let sender = read_sender(members, recovery.to(), address::read)?;
     recovery.clone().with_names(names).prepare(sender, &gas).map_err(in_wallet)
 }
 

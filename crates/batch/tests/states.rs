@@ -9,7 +9,7 @@
     reason = "a test fails by panicking"
 )]
 
-use countersign::family::{KeyOf, TransactionOf};
+use countersign::family::ChainFamily;
 use countersign::{Refusal, Role, UnsignedOrder};
 use countersign_batch::JsonFamily;
 use countersign_testkit::lines::difference;
@@ -45,7 +45,7 @@ fn orders_are_signed_step_by_step<F: JsonFamily>() {
         if case.secret_key().is_none() {
             continue;
         }
-        let key: KeyOf<F> = key::<F>(&case);
+        let key: F::Key = key::<F>(&case);
         unsigned.sign(&key).unwrap();
         assert_eq!(difference(&case.expect()["artefacts"], &artefacts(&unsigned), ""), None, "{}", case.id);
         // A sponsor's or a service's signature may still be missing.
@@ -73,7 +73,7 @@ fn orders_are_signed_step_by_step<F: JsonFamily>() {
     assert!(whole > 20, "{}: {whole} orders are signed, {partial} partly", F::FAMILY);
 }
 
-fn own<F: JsonFamily>(order: &countersign::VerifiedOrder<F>, transaction: &TransactionOf<F>) -> Result<Role, Refusal> {
+fn own<F: JsonFamily>(order: &countersign::VerifiedOrder<F>, transaction: &F::Transaction) -> Result<Role, Refusal> {
     order.matches(transaction)
 }
 

@@ -29,6 +29,14 @@ impl ChainFamily for Bitcoin {
     const FAMILY: Family = Family::Bitcoin;
     const PAYLOAD_KEYS: &'static [&'static str] = &["to", "amount"];
     type Deposit = Deposit;
+    type Context = Wallet;
+    type Unsigned = Unsigned;
+    type Payload = Payload;
+    type Key = Key;
+    type Signature = ExternalSignature;
+    type Signed = SignedPayment;
+    type Transaction = bitcoin::Transaction;
+    type Recovered = recover::Recovered;
 }
 
 /// A verified Bitcoin or Litecoin order: every field of its payload is accounted for.

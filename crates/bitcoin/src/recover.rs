@@ -17,14 +17,14 @@ use std::sync::Arc;
 use bitcoin::{ScriptBuf, Sequence, TxOut, XOnlyPublicKey};
 pub use countersign_core::Leg;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, Policy, Refusal, Registry, Role, SecretHash, Summary, Topic, TypedValue, U256, Warnings,
+    Account, Code, Family, OrderRecord, Policy, Refusal, Registry, Role, SecretHash, Summary, Topic, TypedValue, U256, Warnings, family,
 };
 
 pub use funding::{Funding, FundingSource, FundingStatus, FundingTx};
 pub use instant::{Body, InstantRefund};
 pub use payout::{Fee, FeeCoins, Payout};
 
-use crate::UnsignedOrder;
+use crate::{Bitcoin, UnsignedOrder};
 use crate::address::{Chain, Destination};
 use crate::htlc::{self, Leaf, Tree};
 use crate::summary::format_coins;
@@ -63,6 +63,17 @@ pub struct Recovery {
     /// The HTLC to recover from.
     pub htlc: RecordedHtlc,
     secret: Option<Secret>,
+}
+
+/// The payloads of a recovery. Only this crate can make it, so nobody can have other payloads signed as a recovery.
+#[derive(Debug)]
+#[doc(hidden)]
+pub struct Recovered(pub(crate) family::Recovered<Bitcoin>);
+
+impl From<Recovered> for family::Recovered<Bitcoin> {
+    fn from(Recovered(recovered): Recovered) -> Self {
+        recovered
+    }
 }
 
 impl fmt::Debug for Recovery {
@@ -293,7 +304,7 @@ impl RecordedHtlc {
             summary.add_values(Topic::Payout, text, [swap.into(), self.chain.amount(value).into(), to.into()]);
         }
         let unsigned = Unsigned { role, deposit: None, payment: Some(payment) };
-        Ok(UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, warnings))
+        Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered { order_id: self.order_id.clone(), summary, unsigned, warnings })))
     }
 
     fn refuse(&self, code: Code, member: &str) -> Refusal {

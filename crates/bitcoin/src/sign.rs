@@ -13,7 +13,7 @@ use std::sync::Arc;
 use bitcoin::Transaction;
 use bitcoin::consensus::encode;
 use bitcoin::psbt::Psbt;
-use countersign_core::family::{Signable, Signed};
+use countersign_core::family::{Seal, Signable, Signed};
 use countersign_core::{Code, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Topic, Warnings};
 
 pub use external::ExternalSignature;
@@ -117,9 +117,12 @@ impl Payment {
 }
 
 impl Unsigned {
-    fn payment(&mut self) -> Result<&mut Payment, Refusal> {
-        let reason = "without unspent outputs there is no transaction: pay the address with any wallet";
-        self.payment.as_mut().ok_or_else(|| Refusal::new(Code::NothingToSign, "").with_reason(reason))
+    fn payment(&self) -> Result<&Payment, Refusal> {
+        self.payment.as_ref().ok_or_else(no_transaction)
+    }
+
+    fn payment_mut(&mut self) -> Result<&mut Payment, Refusal> {
+        self.payment.as_mut().ok_or_else(no_transaction)
     }
 
     /// Proves all signatures of a PSBT, finalized or not, and attaches them. A refused PSBT changes nothing.
@@ -129,8 +132,8 @@ impl Unsigned {
     /// [`Code::NothingToSign`] if another wallet pays; [`Code::PsbtMismatch`] for a PSBT of another transaction;
     /// [`Code::SignatureMissing`] for a PSBT without signatures; [`Code::SignatureMalformed`], [`Code::SignatureHighS`] or
     /// [`Code::SignatureMismatch`] for a wrong signature.
-    pub fn attach_psbt(&mut self, psbt: &Psbt) -> Result<(), Refusal> {
-        let payment = self.payment()?;
+    fn attach_psbt(&mut self, psbt: &Psbt) -> Result<(), Refusal> {
+        let payment = self.payment_mut()?;
         if psbt.unsigned_tx != payment.psbt.unsigned_tx {
             return Err(Refusal::new(Code::PsbtMismatch, ""));
         }
@@ -145,6 +148,11 @@ impl Unsigned {
         payment.keep(proofs);
         Ok(())
     }
+}
+
+fn no_transaction() -> Refusal {
+    let reason = "without unspent outputs there is no transaction: pay the address with any wallet";
+    Refusal::new(Code::NothingToSign, "").with_reason(reason)
 }
 
 impl Signable for Unsigned {
@@ -175,8 +183,8 @@ impl Signable for Unsigned {
         inputs.filter(|(_, input)| !input.is_signed()).map(|(index, _)| RequestId::Input(index)).collect()
     }
 
-    fn sign(&mut self, key: &Key, _: &mut Warnings) -> Result<(), Refusal> {
-        let payment = self.payment()?;
+    fn sign(&mut self, key: &Key, _: &mut Warnings, _: Seal<Self>) -> Result<(), Refusal> {
+        let payment = self.payment_mut()?;
         let proofs: Vec<_> = payment.inputs.iter().map(|input| key.sign(input)).collect();
         if proofs.iter().all(Option::is_none) {
             return Err(payment.key_mismatch().unwrap_or_else(|| Refusal::new(Code::KeyMismatch, "")));
@@ -186,18 +194,18 @@ impl Signable for Unsigned {
     }
 
     /// Attaches the signature of an input, or all signatures of a signed PSBT, which may be attached under the id of any input.
-    fn attach(&mut self, id: RequestId, signature: ExternalSignature, _: &mut Warnings) -> Result<(), Refusal> {
+    fn attach(&mut self, id: RequestId, signature: ExternalSignature, _: &mut Warnings, _: Seal<Self>) -> Result<(), Refusal> {
         let RequestId::Input(index) = id else { return Err(Refusal::new(Code::NothingToSign, "")) };
         if let ExternalSignature::Psbt(psbt) = &signature {
             return self.attach_psbt(psbt);
         }
-        let input = self.payment()?.inputs.get_mut(index);
+        let input = self.payment_mut()?.inputs.get_mut(index);
         let input = input.ok_or_else(|| Refusal::new(Code::NothingToSign, "").with_reason("the transaction has no such input"))?;
         input.proof = Some(proof::prove(input, &signature)?);
         Ok(())
     }
 
-    fn finish(self) -> Result<SignedPayment, Self> {
+    fn finish(self, _: Seal<Self>) -> Result<SignedPayment, Self> {
         let Some(payment) = &self.payment else { return Ok(SignedPayment { role: self.role, psbt: None, transaction: None }) };
         match payment.signed_transaction() {
             Some(transaction) => Ok(SignedPayment { role: self.role, psbt: Some(payment.signed_psbt()), transaction: Some(transaction) }),

@@ -69,10 +69,10 @@ impl Deposit {
 }
 
 impl family::Deposit for Deposit {
-    type Wallet = Wallet;
+    type Context = Wallet;
     type Unsigned = Unsigned;
 
-    fn verify(order: &OrderContext<'_>, warnings: &mut Warnings) -> Result<(Self, Option<SwapTerms>), Refusal> {
+    fn verify(order: &OrderContext<'_>, warnings: &mut Warnings, _: family::Seal<Self>) -> Result<(Self, Option<SwapTerms>), Refusal> {
         let chain = Chain::from_network(&order.source.chain.network)
             .ok_or_else(|| Refusal::new(Code::UnsupportedFamily, "/request/source/asset"))?;
         let result = order.result.object()?;
@@ -109,7 +109,7 @@ impl family::Deposit for Deposit {
         crate::summary::coverage()
     }
 
-    fn prepare(&self, wallet: &Wallet) -> Result<Unsigned, Refusal> {
+    fn prepare(&self, wallet: &Wallet, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
         transaction::prepare(self, wallet)
     }
 

@@ -1,10 +1,11 @@
 //! The interface between this crate and the family crates.
 //!
 //! **Not covered by semantic versioning.** Wallets call the states ([`VerifiedOrder`](crate::VerifiedOrder) and on), which
-//! call these traits in the only order that is safe. The traits are public because each family is a separate crate. Nothing
-//! else should implement or call them.
+//! call these traits in the only order that is safe. The traits are public because each family is a separate crate. What decodes,
+//! prepares or signs takes a [`Seal`], which only this crate can make, so nobody else can call it.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::str::FromStr;
 
 use countersign_chains::Family;
@@ -13,6 +14,28 @@ use crate::report::{ByteCoverage, Code, ParseError, Refusal, Summary, Warnings};
 use crate::state::{GaslessSubmission, RequestId, Role, SignedTransaction, SigningRequest};
 use crate::verify::{OrderContext, SwapTerms};
 
+/// Shows a method of `T` that this crate calls it. A seal of one type is of no use with another.
+///
+/// ```compile_fail
+/// use countersign_core::family::Seal;
+/// fn forge<T>() -> Seal<T> {
+///     Seal(std::marker::PhantomData)
+/// }
+/// ```
+pub struct Seal<T: ?Sized>(PhantomData<fn() -> T>);
+
+impl<T: ?Sized> Seal<T> {
+    pub(crate) const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Seal<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Seal")
+    }
+}
+
 /// A chain family: how its payloads are decoded, rebuilt, prepared and signed.
 pub trait ChainFamily: Sized + 'static {
     /// Which family this is.
@@ -20,13 +43,43 @@ pub trait ChainFamily: Sized + 'static {
     /// The members of a response's `result` that carry this family's payloads. A payload of another family is refused.
     const PAYLOAD_KEYS: &'static [&'static str];
     /// What an order locks.
-    type Deposit: Deposit;
+    type Deposit: Deposit<Context = Self::Context, Unsigned = Self::Unsigned>;
+    /// What only the wallet knows: funding path, nonce, fees, coins, blockhash.
+    type Context: fmt::Debug;
+    /// What is signed, and the signatures so far.
+    type Unsigned: Signable<Payload = Self::Payload, Key = Self::Key, Signature = Self::Signature, Signed = Self::Signed>;
+    /// What a signer receives: a transaction, typed data or a PSBT.
+    type Payload: fmt::Debug;
+    /// A key that signs locally. Wiped on drop, never printed.
+    type Key: FromStr<Err = ParseError>;
+    /// A signature made by an external signer.
+    type Signature: FromStr<Err = Refusal>;
+    /// Payloads with all their signatures.
+    type Signed: Signed<Transaction = Self::Transaction>;
+    /// The native type of a signed transaction.
+    type Transaction;
+    /// The payloads of a recovery, in a type that only the family's crate can make.
+    type Recovered: Into<Recovered<Self>>;
+}
+
+/// The payloads of a recovery, before any signature.
+#[derive(Debug)]
+#[allow(clippy::exhaustive_structs, reason = "the family crates create it")]
+pub struct Recovered<F: ChainFamily> {
+    /// The order's id; empty if the payloads belong to no order.
+    pub order_id: String,
+    /// What the owner reads before signing.
+    pub summary: Summary,
+    /// The payloads.
+    pub unsigned: F::Unsigned,
+    /// What the owner should know.
+    pub warnings: Warnings,
 }
 
 /// What an order locks, rebuilt from its terms.
 pub trait Deposit: fmt::Debug + Sized {
     /// What only the wallet knows: funding path, nonce, fees, coins, blockhash.
-    type Wallet: fmt::Debug;
+    type Context: fmt::Debug;
     /// What is signed.
     type Unsigned: Signable;
 
@@ -38,7 +91,7 @@ pub trait Deposit: fmt::Debug + Sized {
     /// # Errors
     ///
     /// A [`Refusal`] at the first member or byte that differs.
-    fn verify(order: &OrderContext<'_>, warnings: &mut Warnings) -> Result<(Self, Option<SwapTerms>), Refusal>;
+    fn verify(order: &OrderContext<'_>, warnings: &mut Warnings, seal: Seal<Self>) -> Result<(Self, Option<SwapTerms>), Refusal>;
 
     /// Adds the family's own lines on what the payload locks, after the lines that all families share.
     fn describe(&self, summary: &mut Summary);
@@ -50,8 +103,8 @@ pub trait Deposit: fmt::Debug + Sized {
     }
 
     /// Adds warnings about what the wallet contributed.
-    fn warn_about_wallet(&self, wallet: &Self::Wallet, warnings: &mut Warnings) {
-        let _ = (wallet, warnings);
+    fn warn_about_wallet(&self, context: &Self::Context, warnings: &mut Warnings) {
+        let _ = (context, warnings);
     }
 
     /// Returns the codes of warnings of the verified order that do not apply to what was prepared.
@@ -68,7 +121,7 @@ pub trait Deposit: fmt::Debug + Sized {
     /// # Errors
     ///
     /// A [`Refusal`] at the member of the wallet context that is invalid.
-    fn prepare(&self, wallet: &Self::Wallet) -> Result<Self::Unsigned, Refusal>;
+    fn prepare(&self, context: &Self::Context, seal: Seal<Self>) -> Result<Self::Unsigned, Refusal>;
 
     /// Returns the role in this order of a transaction that an external wallet has signed or broadcast.
     ///
@@ -108,7 +161,7 @@ pub trait Signable: fmt::Debug + Clone {
     /// # Errors
     ///
     /// [`Code::KeyMismatch`] if the key can sign none of the payloads.
-    fn sign(&mut self, key: &Self::Key, warnings: &mut Warnings) -> Result<(), Refusal>;
+    fn sign(&mut self, key: &Self::Key, warnings: &mut Warnings, seal: Seal<Self>) -> Result<(), Refusal>;
 
     /// Checks that a signature is the signer's over the requested payload, and attaches it. Signatures attached before are kept.
     ///
@@ -116,14 +169,20 @@ pub trait Signable: fmt::Debug + Clone {
     ///
     /// [`Code::NothingToSign`] if there is no such request; [`Code::SignatureMalformed`], [`Code::SignatureMismatch`] or another
     /// refusal of the signature, with a location inside it.
-    fn attach(&mut self, id: RequestId, signature: Self::Signature, warnings: &mut Warnings) -> Result<(), Refusal>;
+    fn attach(
+        &mut self,
+        id: RequestId,
+        signature: Self::Signature,
+        warnings: &mut Warnings,
+        seal: Seal<Self>,
+    ) -> Result<(), Refusal>;
 
     /// Combines payloads and signatures.
     ///
     /// # Errors
     ///
     /// Returns itself unchanged while a signature is missing.
-    fn finish(self) -> Result<Self::Signed, Self>;
+    fn finish(self, seal: Seal<Self>) -> Result<Self::Signed, Self>;
 }
 
 /// Payloads with all their signatures.
@@ -140,47 +199,73 @@ pub trait Signed: fmt::Debug {
     }
 }
 
+/// The payloads of an order while a signer signs them. Each signature is checked when it is attached; nothing else can be changed.
+#[derive(Debug)]
+pub struct Signing<'s, F: ChainFamily> {
+    unsigned: &'s mut F::Unsigned,
+    warnings: &'s mut Warnings,
+}
+
+impl<'s, F: ChainFamily> Signing<'s, F> {
+    pub(crate) const fn new(unsigned: &'s mut F::Unsigned, warnings: &'s mut Warnings) -> Self {
+        Self { unsigned, warnings }
+    }
+
+    /// Returns the payloads.
+    #[must_use]
+    pub const fn payloads(&self) -> &F::Unsigned {
+        self.unsigned
+    }
+
+    /// Returns the requests that have no signature yet.
+    #[must_use]
+    pub fn requests(&self) -> Vec<SigningRequest<F::Payload>> {
+        let missing = self.unsigned.missing();
+        self.unsigned.requests().into_iter().filter(|request| missing.contains(&request.id)).collect()
+    }
+
+    /// Checks that a signature is the signer's over the requested payload, and attaches it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Signable::attach`].
+    pub fn attach(&mut self, id: RequestId, signature: impl Into<F::Signature>) -> Result<(), Refusal> {
+        self.unsigned.attach(id, signature.into(), self.warnings, Seal::new())
+    }
+}
+
 /// Lets a foreign signer type `S` sign for this family.
-pub trait SignWith<S: ?Sized>: ChainFamily {
+///
+/// `Via` tells apart signers that have no type or trait in common, such as those of two major versions of an SDK. It is always inferred.
+#[diagnostic::on_unimplemented(
+    message = "`{S}` is not a signer for `{Self}`",
+    note = "turn on the feature of the family for this signer, or sign with a closure: `sign_with_fn`"
+)]
+pub trait SignWith<S: ?Sized, Via = ()>: ChainFamily {
     /// The signer's error.
-    type Error: fmt::Debug + From<Refusal>;
+    type Error: std::error::Error + From<Refusal>;
 
-    /// Has the signer sign everything that it can sign, and checks each signature.
+    /// Has the signer sign everything that it can sign.
     ///
     /// # Errors
     ///
     /// The signer's own error, or the refusal of a signature.
-    fn sign_with(unsigned: &mut UnsignedOf<Self>, signer: &S, warnings: &mut Warnings) -> Result<(), Self::Error>;
+    fn sign_with(signing: &mut Signing<'_, Self>, signer: &S) -> Result<(), Self::Error>;
 }
 
-/// Lets an asynchronous foreign signer type `S` sign for this family.
-pub trait SignWithAsync<S: ?Sized>: ChainFamily {
+/// Lets an asynchronous foreign signer type `S` sign for this family. `Via` is as for [`SignWith`].
+#[diagnostic::on_unimplemented(
+    message = "`{S}` is not an asynchronous signer for `{Self}`",
+    note = "turn on the feature of the family for this signer, or sign with a closure: `sign_with_fn`"
+)]
+pub trait SignWithAsync<S: ?Sized, Via = ()>: ChainFamily {
     /// The signer's error.
-    type Error: fmt::Debug + From<Refusal>;
+    type Error: std::error::Error + From<Refusal>;
 
-    /// Has the signer sign everything that it can sign, and checks each signature.
+    /// Has the signer sign everything that it can sign.
     ///
     /// # Errors
     ///
     /// The signer's own error, or the refusal of a signature.
-    fn sign_with_async(
-        unsigned: &mut UnsignedOf<Self>,
-        signer: &S,
-        warnings: &mut Warnings,
-    ) -> impl Future<Output = Result<(), Self::Error>>;
+    fn sign_with_async(signing: &mut Signing<'_, Self>, signer: &S) -> impl Future<Output = Result<(), Self::Error>>;
 }
-
-/// The wallet context of a family.
-pub type WalletOf<F> = <<F as ChainFamily>::Deposit as Deposit>::Wallet;
-/// The payloads of a family.
-pub type UnsignedOf<F> = <<F as ChainFamily>::Deposit as Deposit>::Unsigned;
-/// The native payload of a family's signing requests.
-pub type PayloadOf<F> = <UnsignedOf<F> as Signable>::Payload;
-/// The local key of a family.
-pub type KeyOf<F> = <UnsignedOf<F> as Signable>::Key;
-/// The external signature of a family.
-pub type SignatureOf<F> = <UnsignedOf<F> as Signable>::Signature;
-/// The signed payloads of a family.
-pub type SignedOf<F> = <UnsignedOf<F> as Signable>::Signed;
-/// The native transaction of a family.
-pub type TransactionOf<F> = <SignedOf<F> as Signed>::Transaction;

@@ -104,20 +104,20 @@ macro_rules! describe {
                 }
 
                 fn order_id(&self) -> &str {
-                    &self.order_id
+                    &self.order_id()
                 }
 
                 fn role(&self) -> Role {
-                    self.role
+                    self.role()
                 }
 
                 fn payee(&self) -> Account {
-                    let $to = self.to;
+                    let $to = self.to();
                     $account
                 }
 
                 fn amount(&self) -> U256 {
-                    self.amount
+                    self.amount()
                 }
             }
         )*

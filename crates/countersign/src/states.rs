@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use countersign_core::family::{ChainFamily, PayloadOf, TransactionOf};
+use countersign_core::family::ChainFamily;
 use countersign_core::{
     ByteCoverage, Code, Family, GaslessSubmission, OrderContext, OrderTerms, Policy, Proposal, Refusal, Registry, RequestId, Role,
     SignedOrder, SignedTransaction, SigningRequest, Summary, UnsignedOrder, VerifiedOrder, VerifiedRecord, Warnings, verify_context,
@@ -119,6 +119,9 @@ any_family! {
     #[allow(clippy::large_enum_variant, reason = "an order is moved a few times, and never stored by the thousand")]
     Signed = SignedOrder
 }
+
+type PayloadOf<F> = <F as ChainFamily>::Payload;
+type TransactionOf<F> = <F as ChainFamily>::Transaction;
 
 any_family! {
     /// What a signer is given, in the native type of its family.
@@ -354,7 +357,7 @@ impl Unsigned {
     ///
     /// A [`Refusal`] of a malformed or wrong signature, which changes nothing.
     pub fn attach(&mut self, id: RequestId, signature: &str) -> Result<(), Refusal> {
-        each_family!(self, Self => |order| order.attach(id, signature.parse()?))
+        each_family!(self, Self => |order| order.attach_text(id, signature))
     }
 
     /// Combines the payloads with their signatures.

@@ -6,10 +6,9 @@ use alloy_network::{TxSigner, TxSignerSync};
 use alloy_primitives::{Address, Signature};
 use alloy_signer::{Signer, SignerSync};
 use countersign_abi::signature::ExternalSignature;
-use countersign_core::family::{SignWith, SignWithAsync, Signable};
-use countersign_core::{Code, Refusal, RequestId, Warnings};
+use countersign_core::family::{SignWith, SignWithAsync, Signing};
+use countersign_core::{Code, Refusal, SigningRequest};
 
-use crate::transaction::Unsigned;
 use crate::{Evm, Payload};
 
 /// Why an alloy signer did not sign.
@@ -17,27 +16,26 @@ pub type SignerError = countersign_core::SignerError<alloy_signer::Error>;
 
 /// Returns the requests that are not signed yet. First checks that the signer controls the sender, so that a hardware signer
 /// never asks its owner to confirm a signature that would be refused.
-fn open_requests(unsigned: &Unsigned, signer: Address) -> Result<Vec<(RequestId, Payload)>, Refusal> {
-    if signer != unsigned.sender {
-        let expected = format!("the signer of {}", unsigned.sender);
+fn open_requests(signing: &Signing<'_, Evm>, signer: Address) -> Result<Vec<SigningRequest<Payload>>, Refusal> {
+    let sender = signing.payloads().sender;
+    if signer != sender {
+        let expected = format!("the signer of {sender}");
         return Err(Refusal::new(Code::KeyMismatch, "").with_expected(expected).with_actual(format!("the signer of {signer}")));
     }
-    let missing = unsigned.missing();
-    let open = unsigned.requests().into_iter().filter(|request| missing.contains(&request.id));
-    Ok(open.map(|request| (request.id, request.payload)).collect())
+    Ok(signing.requests())
 }
 
 impl<S: TxSignerSync<Signature> + SignerSync + ?Sized> SignWith<S> for Evm {
     type Error = SignerError;
 
-    fn sign_with(unsigned: &mut Unsigned, signer: &S, warnings: &mut Warnings) -> Result<(), SignerError> {
-        for (id, payload) in open_requests(unsigned, TxSignerSync::address(signer))? {
-            let signature = match payload {
+    fn sign_with(signing: &mut Signing<'_, Self>, signer: &S) -> Result<(), SignerError> {
+        for request in open_requests(signing, TxSignerSync::address(signer))? {
+            let signature = match request.payload {
                 Payload::Transaction(mut transaction) => signer.sign_transaction_sync(&mut transaction),
                 Payload::TypedData(typed_data) => signer.sign_dynamic_typed_data_sync(&typed_data),
             };
             let signature = signature.map_err(SignerError::Signer)?;
-            unsigned.attach(id, ExternalSignature::Ecdsa(signature), warnings)?;
+            signing.attach(request.id, ExternalSignature::Ecdsa(signature))?;
         }
         Ok(())
     }
@@ -46,14 +44,14 @@ impl<S: TxSignerSync<Signature> + SignerSync + ?Sized> SignWith<S> for Evm {
 impl<S: TxSigner<Signature> + Signer + Sync + ?Sized> SignWithAsync<S> for Evm {
     type Error = SignerError;
 
-    async fn sign_with_async(unsigned: &mut Unsigned, signer: &S, warnings: &mut Warnings) -> Result<(), SignerError> {
-        for (id, payload) in open_requests(unsigned, TxSigner::address(signer))? {
-            let signature = match payload {
+    async fn sign_with_async(signing: &mut Signing<'_, Self>, signer: &S) -> Result<(), SignerError> {
+        for request in open_requests(signing, TxSigner::address(signer))? {
+            let signature = match request.payload {
                 Payload::Transaction(mut transaction) => signer.sign_transaction(&mut transaction).await,
                 Payload::TypedData(typed_data) => signer.sign_dynamic_typed_data(&typed_data).await,
             };
             let signature = signature.map_err(SignerError::Signer)?;
-            unsigned.attach(id, ExternalSignature::Ecdsa(signature), warnings)?;
+            signing.attach(request.id, ExternalSignature::Ecdsa(signature))?;
         }
         Ok(())
     }

@@ -11,9 +11,10 @@ use alloy_sol_types::{SolCall, sol};
 use countersign_core::chains::address::{AddressError, parse_evm};
 use countersign_core::chains::{Network, digits};
 use countersign_core::wire::Earnings;
-use countersign_core::{Code, Refusal, Registry, Role, Summary, Topic, Warnings};
+use countersign_core::{Code, Refusal, Registry, Role, Summary, Topic, Warnings, family};
 
 use crate::UnsignedOrder;
+use crate::recover::Recovered;
 use crate::transaction::{Calls, EvmTransaction, Unsigned};
 use crate::verify::Call;
 
@@ -111,7 +112,8 @@ impl Claim {
         let text = format!("claim of token {} pays {}, total earnings {} base units", self.token, self.to, self.total_rewards);
         summary.add_values(Topic::Payout, text, [crate::address::to_account(self.to).into(), self.total_rewards.into()]);
         let unsigned = Unsigned::new(sender, [(Role::Claim, transaction)], None);
-        Ok(UnsignedOrder::from_recovery(String::new(), summary, unsigned, Warnings::default()))
+        let recovered = family::Recovered { order_id: String::new(), summary, unsigned, warnings: Warnings::default() };
+        Ok(UnsignedOrder::from_recovery(Recovered(recovered)))
     }
 }
 

@@ -41,6 +41,14 @@ impl ChainFamily for Evm {
     const FAMILY: Family = Family::Evm;
     const PAYLOAD_KEYS: &'static [&'static str] = CallPayloads::KEYS_WITH_LEGACY;
     type Deposit = Deposit;
+    type Context = FundingPath<Calls>;
+    type Unsigned = Unsigned;
+    type Payload = Payload;
+    type Key = Key;
+    type Signature = ExternalSignature;
+    type Signed = SignedPayloads;
+    type Transaction = alloy_consensus::TxEnvelope;
+    type Recovered = recover::Recovered;
 }
 
 /// A verified EVM order: every byte of its payload is accounted for.

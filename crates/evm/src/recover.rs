@@ -11,12 +11,12 @@ use alloy_primitives::{Address, U256, hex};
 pub use countersign_core::Leg;
 use countersign_core::chains::Network;
 use countersign_core::reader::Expense;
-use countersign_core::{Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, Summary, Topic, Warnings};
+use countersign_core::{Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, Summary, Topic, Warnings, family};
 
 use crate::reader::fees::cap;
 use crate::transaction::{Calls, EvmTransaction, Unsigned};
 use crate::verify::{Call, check_gas_limit};
-use crate::{UnsignedOrder, address, htlc};
+use crate::{Evm, UnsignedOrder, address, htlc};
 
 /// Default gas limit of these calls. It covers the contract's storage writes and one token transfer.
 pub const GAS_LIMIT: u64 = 300_000;
@@ -25,29 +25,29 @@ pub const GAS_LIMIT: u64 = 300_000;
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// The order id of the record.
-    pub order_id: String,
-    /// Whether the call redeems or refunds.
-    pub role: Role,
-    /// EIP-155 chain id.
-    pub chain_id: u64,
-    /// The call to the HTLC.
-    pub call: Call,
-    /// The id of the swap that the call ends.
-    pub swap_id: [u8; 32],
-    /// Whether the swap id was recomputed from the record's other fields and the pinned contract. It is false if the formula of the
-    /// pinned generation is not known, as for the older native contract; `swap_id` is then the record's. In that case, simulate a
-    /// refund before sending it, and do not redeem until the contract returns an order with this id: a redemption that fails still
-    /// reveals the secret.
-    pub swap_id_recomputed: bool,
-    /// The account that receives the funds.
-    pub to: Address,
-    /// Amount in base units.
-    pub amount: U256,
+    order_id: String,
+    role: Role,
+    chain_id: u64,
+    call: Call,
+    swap_id: [u8; 32],
+    swap_id_recomputed: bool,
+    to: Address,
+    amount: U256,
     /// The highest gas limit that the policy allows.
     max_gas_limit: u64,
     /// Whether the chain's own coin is paid, and not a token.
     pays_coin: bool,
+}
+
+/// The payloads of a recovery. Only this crate can make it, so nobody can have other payloads signed as a recovery.
+#[derive(Debug)]
+#[doc(hidden)]
+pub struct Recovered(pub(crate) family::Recovered<Evm>);
+
+impl From<Recovered> for family::Recovered<Evm> {
+    fn from(Recovered(recovered): Recovered) -> Self {
+        recovered
+    }
 }
 
 impl fmt::Debug for Recovery {
@@ -60,6 +60,57 @@ impl fmt::Debug for Recovery {
 }
 
 impl Recovery {
+    /// Returns the order id of the record.
+    #[must_use]
+    pub fn order_id(&self) -> &str {
+        &self.order_id
+    }
+
+    /// Returns whether the call redeems or refunds.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Returns the EIP-155 chain id.
+    #[must_use]
+    pub const fn chain_id(&self) -> u64 {
+        self.chain_id
+    }
+
+    /// Returns the call to the HTLC.
+    #[must_use]
+    pub const fn call(&self) -> &Call {
+        &self.call
+    }
+
+    /// Returns the id of the swap that the call ends.
+    #[must_use]
+    pub const fn swap_id(&self) -> [u8; 32] {
+        self.swap_id
+    }
+
+    /// Returns whether the swap id was recomputed from the record's other fields and the pinned contract. It is false if the formula of the
+    /// pinned generation is not known, as for the older native contract; `swap_id` is then the record's. In that case, simulate a
+    /// refund before sending it, and do not redeem until the contract returns an order with this id: a redemption that fails still
+    /// reveals the secret.
+    #[must_use]
+    pub const fn swap_id_recomputed(&self) -> bool {
+        self.swap_id_recomputed
+    }
+
+    /// Returns the account that receives the funds.
+    #[must_use]
+    pub const fn to(&self) -> Address {
+        self.to
+    }
+
+    /// Returns the amount in base units.
+    #[must_use]
+    pub const fn amount(&self) -> U256 {
+        self.amount
+    }
+
     /// Applies the gas limit ceiling of `policy` instead of the default policy's.
     #[must_use]
     pub const fn with_policy(mut self, policy: &Policy) -> Self {
@@ -94,7 +145,7 @@ impl Recovery {
         calls.warn(&mut warnings);
         self.expense(calls).warn(&mut warnings);
         let unsigned = Unsigned::new(sender, [(self.role, transaction)], None);
-        Ok(UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, warnings))
+        Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered { order_id: self.order_id.clone(), summary, unsigned, warnings })))
     }
 }
 

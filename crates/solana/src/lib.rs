@@ -47,6 +47,14 @@ impl ChainFamily for Solana {
     const FAMILY: Family = Family::Solana;
     const PAYLOAD_KEYS: &'static [&'static str] = &[wire::TRANSACTION, wire::GASLESS];
     type Deposit = Deposit;
+    type Context = FundingPath<SelfFunded>;
+    type Unsigned = Unsigned;
+    type Payload = solana_transaction::versioned::VersionedTransaction;
+    type Key = Key;
+    type Signature = ExternalSignature;
+    type Signed = SignedPayloads;
+    type Transaction = solana_transaction::versioned::VersionedTransaction;
+    type Recovered = recover::Recovered;
 }
 
 /// A verified Solana order: every byte of its payload is accounted for.

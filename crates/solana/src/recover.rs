@@ -16,13 +16,13 @@ use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::number::bare_hex_array;
 use countersign_core::reader::Expense;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, SecretHash, Summary, Topic, U256, Warnings,
+    Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, SecretHash, Summary, Topic, U256, Warnings, family,
 };
 use solana_hash::Hash;
 use solana_instruction::{AccountMeta, Instruction};
 use solana_message::{Message, VersionedMessage};
 
-use crate::UnsignedOrder;
+use crate::{Solana, UnsignedOrder};
 use crate::address::{self, ASSOCIATED_TOKEN_PROGRAM, Address, SYSTEM_PROGRAM};
 use crate::fees::{ComputeBudget, FeeLimits};
 use crate::htlc::{self, Htlc, HtlcAccount, SolanaGeneration, Token};
@@ -33,29 +33,30 @@ use crate::verify::token_program;
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// The order id of the record.
-    pub order_id: String,
-    /// Whether the instruction redeems or refunds.
-    pub role: Role,
-    /// The instruction to the HTLC. Only the fee payer signs.
-    pub instruction: Instruction,
-    /// The swap account, which holds the state of the swap.
-    pub swap_account: Address,
-    /// The id of the swap that the instruction ends, as recorded.
-    pub swap_id: [u8; 32],
-    /// Whether the formula gives the same swap id from the record's other fields. It can be false if the formula is not certain on
-    /// this network or not known for this generation; the prepared transaction then has the warning [`Code::SwapIdUnchecked`].
-    /// In that case, simulate the transaction before sending it: a redemption that fails still reveals the secret.
-    pub swap_id_recomputed: bool,
-    /// The account that receives the funds.
-    pub to: Address,
-    /// Amount in base units.
-    pub amount: U256,
+    order_id: String,
+    role: Role,
+    instruction: Instruction,
+    swap_account: Address,
+    swap_id: [u8; 32],
+    swap_id_recomputed: bool,
+    to: Address,
+    amount: U256,
     /// The program and its token.
     htlc: Htlc,
     /// Whether the token account that receives the funds is created first.
     creates_token_account: bool,
     fee_limits: FeeLimits,
+}
+
+/// The payloads of a recovery. Only this crate can make it, so nobody can have other payloads signed as a recovery.
+#[derive(Debug)]
+#[doc(hidden)]
+pub struct Recovered(pub(crate) family::Recovered<Solana>);
+
+impl From<Recovered> for family::Recovered<Solana> {
+    fn from(Recovered(recovered): Recovered) -> Self {
+        recovered
+    }
 }
 
 impl fmt::Debug for Recovery {
@@ -68,6 +69,56 @@ impl fmt::Debug for Recovery {
 }
 
 impl Recovery {
+    /// Returns the order id of the record.
+    #[must_use]
+    pub fn order_id(&self) -> &str {
+        &self.order_id
+    }
+
+    /// Returns whether the instruction redeems or refunds.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Returns the instruction to the HTLC. Only the fee payer signs.
+    #[must_use]
+    pub const fn instruction(&self) -> &Instruction {
+        &self.instruction
+    }
+
+    /// Returns the swap account, which holds the state of the swap.
+    #[must_use]
+    pub const fn swap_account(&self) -> Address {
+        self.swap_account
+    }
+
+    /// Returns the id of the swap that the instruction ends, as recorded.
+    #[must_use]
+    pub const fn swap_id(&self) -> [u8; 32] {
+        self.swap_id
+    }
+
+    /// Returns whether the formula gives the same swap id from the record's other fields. It can be false if the formula is not certain on
+    /// this network or not known for this generation; the prepared transaction then has the warning [`Code::SwapIdUnchecked`].
+    /// In that case, simulate the transaction before sending it: a redemption that fails still reveals the secret.
+    #[must_use]
+    pub const fn swap_id_recomputed(&self) -> bool {
+        self.swap_id_recomputed
+    }
+
+    /// Returns the account that receives the funds.
+    #[must_use]
+    pub const fn to(&self) -> Address {
+        self.to
+    }
+
+    /// Returns the amount in base units.
+    #[must_use]
+    pub const fn amount(&self) -> U256 {
+        self.amount
+    }
+
     /// Sets the account that paid the rent of the swap and gets it back. The default is the initiator. The client's native program has
     /// no sponsor, so this has no effect there.
     #[must_use]
@@ -178,7 +229,7 @@ impl Recovery {
             summary.add_values(Topic::Token, text, [account, fee_payer].map(|address| address::to_account(address).into()));
         }
         let unsigned = Unsigned::recovery(self.role, fee_payer, message, chosen);
-        UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, warnings)
+        UnsignedOrder::from_recovery(Recovered(family::Recovered { order_id: self.order_id.clone(), summary, unsigned, warnings }))
     }
 }
 

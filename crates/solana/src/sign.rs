@@ -6,7 +6,7 @@ use std::str::FromStr;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use countersign_core::chains::digits;
-use countersign_core::family::{Signable, Signed};
+use countersign_core::family::{Seal, Signable, Signed};
 use countersign_core::{
     Code, GaslessSubmission, ParseError, Refusal, RequestId, Scheme, SignedTransaction, SigningRequest, Summary, Warnings,
 };
@@ -161,7 +161,7 @@ impl Signable for Unsigned {
         self.payloads().filter(|(_, payload)| payload.signature.is_none()).map(|(id, _)| id).collect()
     }
 
-    fn sign(&mut self, key: &Key, _: &mut Warnings) -> Result<(), Refusal> {
+    fn sign(&mut self, key: &Key, _: &mut Warnings, _: Seal<Self>) -> Result<(), Refusal> {
         check_signer(self.signer, key.address())?;
         // The key was checked to be the signer's, so its signatures need no proof.
         for payload in self.transaction.iter_mut().chain(&mut self.gasless) {
@@ -170,7 +170,7 @@ impl Signable for Unsigned {
         Ok(())
     }
 
-    fn attach(&mut self, id: RequestId, signature: ExternalSignature, _: &mut Warnings) -> Result<(), Refusal> {
+    fn attach(&mut self, id: RequestId, signature: ExternalSignature, _: &mut Warnings, _: Seal<Self>) -> Result<(), Refusal> {
         let signer = self.signer;
         let payload = self.payload_mut(id).ok_or_else(|| Refusal::new(Code::NothingToSign, ""))?;
         if !is_signed_by(&signature.0, &signer, payload.message()) {
@@ -181,7 +181,7 @@ impl Signable for Unsigned {
         Ok(())
     }
 
-    fn finish(self) -> Result<SignedPayloads, Self> {
+    fn finish(self, _: Seal<Self>) -> Result<SignedPayloads, Self> {
         if self.missing().is_empty() { Ok(SignedPayloads(self)) } else { Err(self) }
     }
 }

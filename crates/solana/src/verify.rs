@@ -114,10 +114,10 @@ impl ProposedTransaction {
 }
 
 impl family::Deposit for Deposit {
-    type Wallet = FundingPath<SelfFunded>;
+    type Context = FundingPath<SelfFunded>;
     type Unsigned = Unsigned;
 
-    fn verify(order: &OrderContext<'_>, warnings: &mut Warnings) -> Result<(Self, Option<SwapTerms>), Refusal> {
+    fn verify(order: &OrderContext<'_>, warnings: &mut Warnings, _: family::Seal<Self>) -> Result<(Self, Option<SwapTerms>), Refusal> {
         order.check_no_delegate()?;
         let pins = Pins::from_order(order)?;
         let result = order.result.object()?;
@@ -160,7 +160,7 @@ impl family::Deposit for Deposit {
         crate::summary::coverage(self)
     }
 
-    fn prepare(&self, path: &FundingPath<SelfFunded>) -> Result<Unsigned, Refusal> {
+    fn prepare(&self, path: &FundingPath<SelfFunded>, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
         transaction::prepare(self, path)
     }
 

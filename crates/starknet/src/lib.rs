@@ -52,6 +52,14 @@ impl ChainFamily for Starknet {
     const FAMILY: Family = Family::Starknet;
     const PAYLOAD_KEYS: &'static [&'static str] = CallPayloads::KEYS_WITH_LEGACY;
     type Deposit = Deposit;
+    type Context = FundingPath;
+    type Unsigned = Unsigned;
+    type Payload = Payload;
+    type Key = Key;
+    type Signature = ExternalSignature;
+    type Signed = SignedPayloads;
+    type Transaction = InvokeTransaction;
+    type Recovered = recover::Recovered;
 }
 
 /// A verified Starknet order: every felt of its payload is accounted for.

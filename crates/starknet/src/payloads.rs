@@ -1,6 +1,6 @@
 //! The payloads that the owner of an order signs: one transaction with all calls, and the gasless message.
 
-use countersign_core::family::{Signable, Signed};
+use countersign_core::family::{Seal, Signable, Signed};
 use countersign_core::{Code, GaslessSubmission, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Warnings};
 use serde_json::Value as Json;
 use starknet_types_core::felt::Felt;
@@ -116,8 +116,10 @@ impl Signable for Unsigned {
         invoke.chain(self.message.iter().filter(|payload| payload.signature.is_none()).map(|_| RequestId::TypedData)).collect()
     }
 
-    fn sign(&mut self, key: &Key, warnings: &mut Warnings) -> Result<(), Refusal> {
-        check_public_key(self.public_key, || key.public_key(), warnings)?;
+    fn sign(&mut self, key: &Key, warnings: &mut Warnings, _: Seal<Self>) -> Result<(), Refusal> {
+        if !check_public_key(self.public_key, || key.public_key())? {
+            warnings.warn(Code::KeyNotChecked);
+        }
         let signatures: Vec<_> = self.slots().map(|(_, hash, _)| key.sign(&hash)).collect::<Result<_, _>>()?;
         for ((_, _, slot), signature) in self.slots().zip(signatures) {
             *slot = Some(signature.to_vec());
@@ -125,13 +127,18 @@ impl Signable for Unsigned {
         Ok(())
     }
 
-    /// Proves a signature of two felts if the public key is known. Any other signature is attached with a warning, because only the
-    /// account can verify it.
-    fn attach(&mut self, id: RequestId, signature: ExternalSignature, warnings: &mut Warnings) -> Result<(), Refusal> {
-        let public_key = self.public_key;
+    /// Proves a signature of two felts if the public key of the account or of the signer is known. Any other signature is attached with
+    /// a warning, because only the account can verify it.
+    fn attach(&mut self, id: RequestId, signature: ExternalSignature, warnings: &mut Warnings, _: Seal<Self>) -> Result<(), Refusal> {
+        let account_key = self.public_key;
+        if let Some(signer_key) = signature.public_key()
+            && !check_public_key(account_key, || signer_key)?
+        {
+            warnings.warn(Code::KeyNotChecked);
+        }
         let slot = self.slots().find(|(slot, ..)| *slot == id);
         let (_, hash, slot) = slot.ok_or_else(|| Refusal::new(Code::NothingToSign, ""))?;
-        match (signature.felts(), public_key) {
+        match (signature.felts(), account_key.or(signature.public_key())) {
             ([r, s], Some(public_key)) => signature::prove(&public_key, &hash, [r, s])?,
             _ => warnings.warn(Code::ContractSignatureUnverified),
         }
@@ -139,21 +146,18 @@ impl Signable for Unsigned {
         Ok(())
     }
 
-    fn finish(self) -> Result<SignedPayloads, Self> {
+    fn finish(self, _: Seal<Self>) -> Result<SignedPayloads, Self> {
         if self.missing().is_empty() { Ok(SignedPayloads(self)) } else { Err(self) }
     }
 }
 
-/// Requires that a signer's public key is the account's, if the wallet gave that. Otherwise adds a warning, and does not compute the
-/// signer's key.
-pub(crate) fn check_public_key(known: Option<Felt>, of_signer: impl FnOnce() -> Felt, warnings: &mut Warnings) -> Result<(), Refusal> {
-    let Some(expected) = known else {
-        warnings.warn(Code::KeyNotChecked);
-        return Ok(());
-    };
+/// Requires that a signer's public key is the account's, and returns whether it could be checked. If the wallet did not give the
+/// account's key, the signer's is not computed.
+pub(crate) fn check_public_key(known: Option<Felt>, of_signer: impl FnOnce() -> Felt) -> Result<bool, Refusal> {
+    let Some(expected) = known else { return Ok(false) };
     let actual = of_signer();
     if actual == expected {
-        return Ok(());
+        return Ok(true);
     }
     let format = |key: Felt| format!("the key with the public key {key:#x}");
     Err(Refusal::new(Code::KeyMismatch, "").with_expected(format(expected)).with_actual(format(actual)))

@@ -12,7 +12,7 @@ pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formulas};
 use countersign_core::reader::Expense;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, StarknetGeneration, Summary, Topic, U256, Warnings,
+    Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, StarknetGeneration, Summary, Topic, U256, Warnings, family,
 };
 use starknet_types_core::felt::Felt;
 
@@ -22,31 +22,33 @@ use crate::payloads::Unsigned;
 use crate::reader::STRK;
 use crate::signature::ExternalSignature;
 use crate::transaction::Call;
-use crate::{UnsignedOrder, address, felt, generation, htlc};
+use crate::{Starknet, UnsignedOrder, address, felt, generation, htlc};
 
 /// A recovery call, to which [`Recovery::prepare`] adds a sender, a nonce and fees.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// The order id of the record.
-    pub order_id: String,
-    /// Whether the call redeems or refunds.
-    pub role: Role,
-    /// Chain id of the pinned asset, as a short string.
-    pub chain_id: Felt,
-    /// The call to the HTLC.
-    pub call: Call,
-    /// The id of the swap that the call ends.
-    pub swap_id: Felt,
-    /// Whether the swap id was recomputed from the record's other fields. It is false if the formula of the contract's generation is
-    /// not known; `swap_id` is then the record's.
-    pub swap_id_recomputed: bool,
-    /// The account that receives the funds.
-    pub to: Felt,
-    /// Amount in base units.
-    pub amount: U256,
+    order_id: String,
+    role: Role,
+    chain_id: Felt,
+    call: Call,
+    swap_id: Felt,
+    swap_id_recomputed: bool,
+    to: Felt,
+    amount: U256,
     /// Whether the token is the one that pays fees.
     pays_strk: bool,
+}
+
+/// The payloads of a recovery. Only this crate can make it, so nobody can have other payloads signed as a recovery.
+#[derive(Debug)]
+#[doc(hidden)]
+pub struct Recovered(pub(crate) family::Recovered<Starknet>);
+
+impl From<Recovered> for family::Recovered<Starknet> {
+    fn from(Recovered(recovered): Recovered) -> Self {
+        recovered
+    }
 }
 
 impl fmt::Debug for Recovery {
@@ -59,6 +61,55 @@ impl fmt::Debug for Recovery {
 }
 
 impl Recovery {
+    /// Returns the order id of the record.
+    #[must_use]
+    pub fn order_id(&self) -> &str {
+        &self.order_id
+    }
+
+    /// Returns whether the call redeems or refunds.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Returns the chain id of the pinned asset, as a short string.
+    #[must_use]
+    pub const fn chain_id(&self) -> Felt {
+        self.chain_id
+    }
+
+    /// Returns the call to the HTLC.
+    #[must_use]
+    pub const fn call(&self) -> &Call {
+        &self.call
+    }
+
+    /// Returns the id of the swap that the call ends.
+    #[must_use]
+    pub const fn swap_id(&self) -> Felt {
+        self.swap_id
+    }
+
+    /// Returns whether the swap id was recomputed from the record's other fields. It is false if the formula of the contract's generation is
+    /// not known; `swap_id` is then the record's.
+    #[must_use]
+    pub const fn swap_id_recomputed(&self) -> bool {
+        self.swap_id_recomputed
+    }
+
+    /// Returns the account that receives the funds.
+    #[must_use]
+    pub const fn to(&self) -> Felt {
+        self.to
+    }
+
+    /// Returns the amount in base units.
+    #[must_use]
+    pub const fn amount(&self) -> U256 {
+        self.amount
+    }
+
     /// Prepares the transaction in which `sender` makes the call. The sender need not be a party to the swap. The approval of
     /// `execution` is not used.
     ///
@@ -79,7 +130,7 @@ impl Recovery {
             warnings.warn(Code::SwapIdUnchecked);
         }
         self.expense(execution.resource_bounds.max_fee(execution.tip)).warn(&mut warnings);
-        Ok(UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, warnings))
+        Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered { order_id: self.order_id.clone(), summary, unsigned, warnings })))
     }
 }
 

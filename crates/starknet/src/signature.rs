@@ -25,7 +25,10 @@ const MAX_FELTS: usize = 1024;
 /// # Ok::<(), countersign_core::Refusal>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExternalSignature(Vec<Felt>);
+pub struct ExternalSignature {
+    felts: Vec<Felt>,
+    public_key: Option<Felt>,
+}
 
 impl ExternalSignature {
     /// The most felts that a signature may have.
@@ -38,7 +41,7 @@ impl ExternalSignature {
     /// [`Code::SignatureMalformed`] for fewer than 2 or more than 1024 felts.
     pub fn from_felts(felts: Vec<Felt>) -> Result<Self, Refusal> {
         if (MIN_FELTS..=MAX_FELTS).contains(&felts.len()) {
-            return Ok(Self(felts));
+            return Ok(Self { felts, public_key: None });
         }
         let refusal = Refusal::new(Code::SignatureMalformed, "").with_reason("a signature is an array of felts, or r and s");
         Err(refusal.with_expected(format!("{MIN_FELTS} to {MAX_FELTS} felts")))
@@ -47,18 +50,30 @@ impl ExternalSignature {
     /// Returns the felts of the signature array.
     #[must_use]
     pub fn felts(&self) -> &[Felt] {
-        &self.0
+        &self.felts
+    }
+
+    /// Gives the public key of the signer, so that a signature of two felts is proven although the wallet does not know the account's
+    /// key. Whether the account accepts the key is then not checked.
+    #[must_use]
+    pub const fn with_public_key(mut self, public_key: Felt) -> Self {
+        self.public_key = Some(public_key);
+        self
+    }
+
+    pub(crate) const fn public_key(&self) -> Option<Felt> {
+        self.public_key
     }
 
     pub(crate) fn into_felts(self) -> Vec<Felt> {
-        self.0
+        self.felts
     }
 }
 
 impl From<[Felt; 2]> for ExternalSignature {
     /// Creates a signature from r and s.
     fn from(pair: [Felt; 2]) -> Self {
-        Self(pair.into())
+        Self { felts: pair.into(), public_key: None }
     }
 }
 

@@ -6,13 +6,14 @@
 use std::error::Error;
 use std::fmt;
 
-use countersign_core::family::SignWithAsync;
-use countersign_core::{Refusal, Warnings};
+use countersign_core::Refusal;
+use countersign_core::family::{SignWithAsync, Signing};
 use starknet_signers::Signer;
+use starknet_types_core::felt::Felt;
 
 use crate::Starknet;
-use crate::payloads::{self, Unsigned};
-use crate::signature;
+use crate::payloads;
+use crate::signature::ExternalSignature;
 
 /// Why a signer of starknet-rs did not sign. `P` is its error for the public key, `S` its error for signing.
 #[derive(Debug)]
@@ -52,18 +53,23 @@ impl<P, S> From<Refusal> for SignerError<P, S> {
     }
 }
 
-impl<S: Signer + Sync + ?Sized> SignWithAsync<S> for Starknet {
+impl<S: Signer + Sync + ?Sized> SignWithAsync<S> for Starknet
+where
+    S::GetPublicKeyError: 'static,
+    S::SignError: 'static,
+{
     type Error = SignerError<S::GetPublicKeyError, S::SignError>;
 
     /// Signs all requests that are not signed yet. Each signature is proven with the signer's own public key. If the wallet gave the
     /// account's public key, the signer must have that key.
-    async fn sign_with_async(unsigned: &mut Unsigned, signer: &S, warnings: &mut Warnings) -> Result<(), Self::Error> {
+    async fn sign_with_async(signing: &mut Signing<'_, Self>, signer: &S) -> Result<(), Self::Error> {
         let public_key = signer.get_public_key().await.map_err(SignerError::PublicKey)?.scalar();
-        payloads::check_public_key(unsigned.public_key, || public_key, warnings)?;
-        for (_, hash, slot) in unsigned.slots().filter(|(.., slot)| slot.is_none()) {
+        // Checked first, so that a hardware signer never asks its owner to confirm a signature that would be refused.
+        payloads::check_public_key(signing.payloads().public_key, || public_key)?;
+        for request in signing.requests() {
+            let hash = Felt::from_bytes_be_slice(&request.digest);
             let made = signer.sign_hash(&hash).await.map_err(SignerError::Sign)?;
-            signature::prove(&public_key, &hash, [&made.r, &made.s])?;
-            *slot = Some(vec![made.r, made.s]);
+            signing.attach(request.id, ExternalSignature::from([made.r, made.s]).with_public_key(public_key))?;
         }
         Ok(())
     }

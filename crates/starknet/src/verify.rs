@@ -94,10 +94,10 @@ impl Deposit {
 }
 
 impl family::Deposit for Deposit {
-    type Wallet = FundingPath;
+    type Context = FundingPath;
     type Unsigned = Unsigned;
 
-    fn verify(order: &OrderContext<'_>, warnings: &mut Warnings) -> Result<(Self, Option<SwapTerms>), Refusal> {
+    fn verify(order: &OrderContext<'_>, warnings: &mut Warnings, _: family::Seal<Self>) -> Result<(Self, Option<SwapTerms>), Refusal> {
         let pins = Pins::from_order(order)?;
         let payloads = CallPayloads::read(&order.result.object()?, true)?;
         let (call, destination_data, timelock) = check_initiate(order, &pins, payloads.initiate, warnings)?;
@@ -139,7 +139,7 @@ impl family::Deposit for Deposit {
         crate::summary::coverage(self)
     }
 
-    fn prepare(&self, path: &FundingPath) -> Result<Unsigned, Refusal> {
+    fn prepare(&self, path: &FundingPath, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
         let invoke = path.execution().map(|execution| execution.invoke(self.sender, self.chain_id, self.calls(execution.approval)));
         let invoke = invoke.transpose()?.map(|invoke| (Role::Initiate, invoke));
         Ok(Unsigned::new(self.sender, path.public_key(), invoke, path.message(self.typed_data.as_ref())?))

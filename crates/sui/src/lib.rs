@@ -37,6 +37,14 @@ impl ChainFamily for Sui {
     const FAMILY: Family = Family::Sui;
     const PAYLOAD_KEYS: &'static [&'static str] = &[verify::PAYLOAD_KEY];
     type Deposit = Deposit;
+    type Context = Gas;
+    type Unsigned = Unsigned;
+    type Payload = sui_sdk_types::Transaction;
+    type Key = Key;
+    type Signature = ExternalSignature;
+    type Signed = SignedPayloads;
+    type Transaction = sui_sdk_types::SignedTransaction;
+    type Recovered = recover::Recovered;
 }
 
 /// A verified Sui order: every byte of its payload is accounted for.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub use countersign_core::Leg;
 use countersign_core::chains::swap_id as formula;
 use countersign_core::reader::Expense;
-use countersign_core::{Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, Summary, Topic, U256, Warnings, number};
+use countersign_core::{Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, Summary, Topic, U256, Warnings, family, number};
 use sui_sdk_types::{
     Address, Argument, Command, Identifier, Input, MoveCall, Mutability, ProgrammableTransaction, SharedInput, TransactionKind,
 };
@@ -20,7 +20,7 @@ use crate::gas::Gas;
 use crate::htlc::{self, byte_vector};
 use crate::kind::Kind;
 use crate::transaction::Unsigned;
-use crate::{UnsignedOrder, address};
+use crate::{Sui, UnsignedOrder, address};
 
 /// The function names of the pinned package. No captured transaction shows them, so simulate the transaction before sending it. If the
 /// function does not exist, use the other names.
@@ -50,23 +50,26 @@ impl FunctionNames {
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// The order id of the record.
-    pub order_id: String,
-    /// Whether the call redeems or refunds.
-    pub role: Role,
-    /// The transaction kind: one call of the pinned package.
-    pub kind: Arc<TransactionKind>,
-    /// The id of the swap that the call ends, as recorded.
-    pub swap_id: [u8; 32],
-    /// Whether the formula gives the same swap id from the record's other fields. It can be false on main networks, where the formula
-    /// is not certain. In that case, simulate the call before sending it: see [`Recovery::rehearsal`].
-    pub swap_id_recomputed: bool,
-    /// The account that receives the funds.
-    pub to: Address,
-    /// Amount in base units.
-    pub amount: U256,
+    order_id: String,
+    role: Role,
+    kind: Arc<TransactionKind>,
+    swap_id: [u8; 32],
+    swap_id_recomputed: bool,
+    to: Address,
+    amount: U256,
     /// Whether SUI is paid, and not another coin.
     pays_sui: bool,
+}
+
+/// The payloads of a recovery. Only this crate can make it, so nobody can have other payloads signed as a recovery.
+#[derive(Debug)]
+#[doc(hidden)]
+pub struct Recovered(pub(crate) family::Recovered<Sui>);
+
+impl From<Recovered> for family::Recovered<Sui> {
+    fn from(Recovered(recovered): Recovered) -> Self {
+        recovered
+    }
 }
 
 impl fmt::Debug for Recovery {
@@ -79,6 +82,49 @@ impl fmt::Debug for Recovery {
 }
 
 impl Recovery {
+    /// Returns the order id of the record.
+    #[must_use]
+    pub fn order_id(&self) -> &str {
+        &self.order_id
+    }
+
+    /// Returns whether the call redeems or refunds.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Returns the transaction kind: one call of the pinned package.
+    #[must_use]
+    pub fn kind(&self) -> &TransactionKind {
+        &self.kind
+    }
+
+    /// Returns the id of the swap that the call ends, as recorded.
+    #[must_use]
+    pub const fn swap_id(&self) -> [u8; 32] {
+        self.swap_id
+    }
+
+    /// Returns whether the formula gives the same swap id from the record's other fields. It can be false on main networks, where the formula
+    /// is not certain. In that case, simulate the call before sending it: see [`Recovery::rehearsal`].
+    #[must_use]
+    pub const fn swap_id_recomputed(&self) -> bool {
+        self.swap_id_recomputed
+    }
+
+    /// Returns the account that receives the funds.
+    #[must_use]
+    pub const fn to(&self) -> Address {
+        self.to
+    }
+
+    /// Returns the amount in base units.
+    #[must_use]
+    pub const fn amount(&self) -> U256 {
+        self.amount
+    }
+
     /// Sets the function names of the pinned package.
     #[must_use]
     pub fn with_names(mut self, names: FunctionNames) -> Self {
@@ -129,7 +175,7 @@ impl Recovery {
             warnings.warn(Code::SwapIdUnchecked);
         }
         self.expense(gas.budget).warn(&mut warnings);
-        Ok(UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, warnings))
+        Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered { order_id: self.order_id.clone(), summary, unsigned, warnings })))
     }
 }
 

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use countersign_core::family::{Signable, Signed};
+use countersign_core::family::{Seal, Signable, Signed};
 use countersign_core::json::{self, Node};
 use countersign_core::{
     Code, Refusal, RequestId, Role, Scheme, SignedTransaction as BroadcastTransaction, SigningRequest, Summary, Warnings,
@@ -144,7 +144,7 @@ impl Signable for Unsigned {
     }
 
     /// Signs for the account that the key controls: the sender or the sponsor.
-    fn sign(&mut self, key: &Key, _: &mut Warnings) -> Result<(), Refusal> {
+    fn sign(&mut self, key: &Key, _: &mut Warnings, _: Seal<Self>) -> Result<(), Refusal> {
         let id = self.request_of(key.address()).ok_or_else(|| self.key_mismatch(key.address()))?;
         let signature = key.sign(&self.signing_digest)?;
         self.set(id, UserSignature::Simple(signature));
@@ -153,7 +153,7 @@ impl Signable for Unsigned {
 
     /// Proves that a signature is the signer's over exactly this digest. A signature that only the network can prove is accepted with a
     /// warning if its address is the signer's.
-    fn attach(&mut self, id: RequestId, ExternalSignature(signature): ExternalSignature, warnings: &mut Warnings) -> Result<(), Refusal> {
+    fn attach(&mut self, id: RequestId, ExternalSignature(signature): ExternalSignature, warnings: &mut Warnings, _: Seal<Self>) -> Result<(), Refusal> {
         let signer = self.signer_of(id)?;
         check_low_s(&signature)?;
         let is_signers = signature.derive_addresses().any(|address| address == signer);
@@ -168,7 +168,7 @@ impl Signable for Unsigned {
         Ok(())
     }
 
-    fn finish(self) -> Result<SignedPayloads, Self> {
+    fn finish(self, _: Seal<Self>) -> Result<SignedPayloads, Self> {
         let sponsored = self.sponsor().is_some();
         let signatures = match (&self.signature, &self.sponsor_signature) {
             (Some(sender), None) if !sponsored => vec![sender.clone()],

@@ -56,10 +56,10 @@ impl Deposit {
 }
 
 impl family::Deposit for Deposit {
-    type Wallet = Gas;
+    type Context = Gas;
     type Unsigned = Unsigned;
 
-    fn verify(order: &OrderContext<'_>, warnings: &mut Warnings) -> Result<(Self, Option<SwapTerms>), Refusal> {
+    fn verify(order: &OrderContext<'_>, warnings: &mut Warnings, _: family::Seal<Self>) -> Result<(Self, Option<SwapTerms>), Refusal> {
         order.check_no_delegate()?;
         let pins = Pins::from_order(order)?;
         let result = order.result.object()?;
@@ -88,7 +88,7 @@ impl family::Deposit for Deposit {
         crate::summary::coverage(self)
     }
 
-    fn prepare(&self, gas: &Gas) -> Result<Unsigned, Refusal> {
+    fn prepare(&self, gas: &Gas, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
         Unsigned::new(Role::Initiate, Arc::clone(&self.kind), &self.kind_bytes, self.sender, gas)
     }
 

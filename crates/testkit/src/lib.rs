@@ -32,7 +32,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
 use countersign_batch::{Case as JsonCase, JsonArtefacts, JsonFamily, attach_json, prepare_json, sign_text};
-use countersign_core::family::{KeyOf, WalletOf};
 use countersign_core::json::{self, Node, Value};
 use countersign_core::{Family, Generation, Policy, Refusal, Registry, UnsignedOrder, VerifiedOrder};
 use serde_json::{Value as Json, json};
@@ -255,14 +254,14 @@ pub fn verified_under<F: JsonFamily>(case: &Case, registry: &Registry, policy: &
 }
 
 /// Returns the wallet context of a case.
-pub fn wallet<F: JsonFamily>(case: &Case) -> WalletOf<F> {
+pub fn wallet<F: JsonFamily>(case: &Case) -> F::Context {
     let value = json::parse(case.input.as_bytes()).expect("an input line is JSON");
     let wallet = JsonCase::from_value(&value).and_then(|case| F::read_wallet(case.wallet()?));
     wallet.expect(&case.id)
 }
 
 /// Returns the local key of a case that has one.
-pub fn key<F: JsonFamily>(case: &Case) -> KeyOf<F> {
+pub fn key<F: JsonFamily>(case: &Case) -> F::Key {
     case.secret_key().expect("a key").parse().expect("a valid key")
 }
 

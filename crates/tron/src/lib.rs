@@ -31,6 +31,14 @@ impl ChainFamily for Tron {
     const FAMILY: Family = Family::Tron;
     const PAYLOAD_KEYS: &'static [&'static str] = CallPayloads::KEYS;
     type Deposit = Deposit;
+    type Context = FundingPath<Calls>;
+    type Unsigned = Unsigned;
+    type Payload = Payload;
+    type Key = Key;
+    type Signature = ExternalSignature;
+    type Signed = SignedPayloads;
+    type Transaction = SignedTronTransaction;
+    type Recovered = recover::Recovered;
 }
 
 /// A verified Tron order: every byte of its payload is accounted for.

@@ -16,13 +16,13 @@ use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::number::bare_hex_array;
 use countersign_core::reader::Expense;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, Summary, Topic, TypedValue, Warnings,
+    Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, Summary, Topic, TypedValue, Warnings, family,
 };
 
 use crate::address::Address;
 use crate::transaction::{Calls, TronTransaction, Unsigned};
 use crate::verify::{Call, check_fee_limit};
-use crate::{UnsignedOrder, htlc};
+use crate::{Tron, UnsignedOrder, htlc};
 
 /// Default fee limit of these calls, in sun. 100 TRX cover the contract's storage writes and one token transfer at the energy prices
 /// of recent years.
@@ -32,27 +32,29 @@ pub const FEE_LIMIT: i64 = 100_000_000;
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// The order id of the record.
-    pub order_id: String,
-    /// Whether the call redeems or refunds.
-    pub role: Role,
-    /// Chain id of the pinned asset.
-    pub chain_id: u64,
-    /// The call to the HTLC.
-    pub call: Call,
-    /// The id of the swap that the call ends, as recorded.
-    pub swap_id: [u8; 32],
-    /// Whether the EVM formula gives the same swap id from the record's other fields and the pinned contract. If it is false,
-    /// simulate the call before sending it: a redemption that fails still reveals the secret.
-    pub swap_id_recomputed: bool,
-    /// The account that receives the funds.
-    pub to: Address,
-    /// Amount in base units.
-    pub amount: U256,
+    order_id: String,
+    role: Role,
+    chain_id: u64,
+    call: Call,
+    swap_id: [u8; 32],
+    swap_id_recomputed: bool,
+    to: Address,
+    amount: U256,
     /// The highest fee limit that the policy allows, in sun.
     max_fee_limit: u64,
     /// Whether TRX is paid, and not a token.
     pays_coin: bool,
+}
+
+/// The payloads of a recovery. Only this crate can make it, so nobody can have other payloads signed as a recovery.
+#[derive(Debug)]
+#[doc(hidden)]
+pub struct Recovered(pub(crate) family::Recovered<Tron>);
+
+impl From<Recovered> for family::Recovered<Tron> {
+    fn from(Recovered(recovered): Recovered) -> Self {
+        recovered
+    }
 }
 
 impl fmt::Debug for Recovery {
@@ -65,6 +67,55 @@ impl fmt::Debug for Recovery {
 }
 
 impl Recovery {
+    /// Returns the order id of the record.
+    #[must_use]
+    pub fn order_id(&self) -> &str {
+        &self.order_id
+    }
+
+    /// Returns whether the call redeems or refunds.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Returns the chain id of the pinned asset.
+    #[must_use]
+    pub const fn chain_id(&self) -> u64 {
+        self.chain_id
+    }
+
+    /// Returns the call to the HTLC.
+    #[must_use]
+    pub const fn call(&self) -> &Call {
+        &self.call
+    }
+
+    /// Returns the id of the swap that the call ends, as recorded.
+    #[must_use]
+    pub const fn swap_id(&self) -> [u8; 32] {
+        self.swap_id
+    }
+
+    /// Returns whether the EVM formula gives the same swap id from the record's other fields and the pinned contract. If it is false,
+    /// simulate the call before sending it: a redemption that fails still reveals the secret.
+    #[must_use]
+    pub const fn swap_id_recomputed(&self) -> bool {
+        self.swap_id_recomputed
+    }
+
+    /// Returns the account that receives the funds.
+    #[must_use]
+    pub const fn to(&self) -> Address {
+        self.to
+    }
+
+    /// Returns the amount in base units.
+    #[must_use]
+    pub const fn amount(&self) -> U256 {
+        self.amount
+    }
+
     /// Applies the fee limit ceiling of `policy` instead of the default policy's.
     #[must_use]
     pub const fn with_policy(mut self, policy: &Policy) -> Self {
@@ -100,7 +151,7 @@ impl Recovery {
             warnings.warn(Code::SwapIdUnchecked);
         }
         let unsigned = Unsigned::new(sender.bytes(), [(self.role, transaction)], None);
-        Ok(UnsignedOrder::from_recovery(self.order_id.clone(), summary, unsigned, warnings))
+        Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered { order_id: self.order_id.clone(), summary, unsigned, warnings })))
     }
 }
 

@@ -73,10 +73,10 @@ impl Deposit {
 }
 
 impl family::Deposit for Deposit {
-    type Wallet = FundingPath<Calls>;
+    type Context = FundingPath<Calls>;
     type Unsigned = Unsigned;
 
-    fn verify(order: &OrderContext<'_>, warnings: &mut Warnings) -> Result<(Self, Option<SwapTerms>), Refusal> {
+    fn verify(order: &OrderContext<'_>, warnings: &mut Warnings, _: family::Seal<Self>) -> Result<(Self, Option<SwapTerms>), Refusal> {
         order.check_no_delegate()?;
         let pins = Pins::from_order(order)?;
         let payloads = CallPayloads::read(&order.result.object()?, false)?;
@@ -117,7 +117,7 @@ impl family::Deposit for Deposit {
         crate::summary::coverage(self)
     }
 
-    fn prepare(&self, path: &FundingPath<Calls>) -> Result<Unsigned, Refusal> {
+    fn prepare(&self, path: &FundingPath<Calls>, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
         transaction::prepare(self, path)
     }
 

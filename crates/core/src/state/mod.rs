@@ -15,6 +15,15 @@
 //!     VerifiedOrder { deposit }
 //! }
 //! ```
+//!
+//! ```compile_fail
+//! // Nor can payloads be signed, changed or not, except as part of an unsigned order: that takes a seal.
+//! use countersign_core::Warnings;
+//! use countersign_core::family::{ChainFamily, Signable};
+//! fn sign<F: ChainFamily>(mut payloads: F::Unsigned, key: &F::Key) {
+//!     let _ = payloads.sign(key, &mut Warnings::default());
+//! }
+//! ```
 
 mod request;
 mod signer;
@@ -29,10 +38,7 @@ pub use request::{GaslessSubmission, RequestId, Role, Scheme, SignedTransaction,
 pub use signer::SignerError;
 
 use crate::evidence::VerifiedRecord;
-use crate::family::{
-    ChainFamily, Deposit, KeyOf, PayloadOf, SignWith, SignWithAsync, Signable, SignatureOf, Signed, SignedOf, TransactionOf, UnsignedOf,
-    WalletOf,
-};
+use crate::family::{ChainFamily, Deposit, Recovered, Seal, SignWith, SignWithAsync, Signable, Signed, Signing};
 use crate::report::{ByteCoverage, Code, OrderTerms, Overview, Refusal, Summary, Topic, Warnings};
 use crate::trust::{Policy, Registry};
 use crate::verify::{OrderContext, Proposal, Purpose, SwapTerms, check_record};
@@ -88,7 +94,7 @@ fn judge<F: ChainFamily>(
     order.check_family(F::FAMILY)?;
     order.check_request(warnings);
     order.check_payload_keys(F::PAYLOAD_KEYS)?;
-    let (deposit, terms) = F::Deposit::verify(order, warnings)?;
+    let (deposit, terms) = F::Deposit::verify(order, warnings, Seal::new())?;
     check_record(order, terms.as_ref(), purpose, warnings)?;
     Ok((deposit, terms))
 }
@@ -182,12 +188,12 @@ impl<F: ChainFamily> VerifiedOrder<F> {
     ///
     /// A [`Refusal`] at the member of the wallet context that is invalid, or [`Code::NothingToSign`] if the order does not offer
     /// the funding path. [`Code::WarningRefused`] for a warning about the wallet context that the policy refuses.
-    pub fn prepare(&self, wallet: impl Into<WalletOf<F>>) -> Result<UnsignedOrder<F>, Refusal> {
-        let wallet = wallet.into();
-        let unsigned = self.0.deposit.prepare(&wallet)?;
+    pub fn prepare(&self, context: impl Into<F::Context>) -> Result<UnsignedOrder<F>, Refusal> {
+        let context = context.into();
+        let unsigned = self.0.deposit.prepare(&context, Seal::new())?;
         let mut warnings = self.0.warnings.clone();
         warnings.remove(&self.0.deposit.settled_warnings(&unsigned));
-        self.0.deposit.warn_about_wallet(&wallet, &mut warnings);
+        self.0.deposit.warn_about_wallet(&context, &mut warnings);
         warnings.check_refused(&self.0.refused)?;
         Ok(UnsignedOrder { unsigned, warnings, origin: Origin::Order(self.clone()) })
     }
@@ -200,7 +206,7 @@ impl<F: ChainFamily> VerifiedOrder<F> {
     /// # Errors
     ///
     /// [`Code::TransactionMismatch`], with the first difference, if the transaction is not part of the order.
-    pub fn matches(&self, transaction: &TransactionOf<F>) -> Result<Role, Refusal> {
+    pub fn matches(&self, transaction: &F::Transaction) -> Result<Role, Refusal> {
         self.0.deposit.matches(transaction)
     }
 }
@@ -234,7 +240,7 @@ impl<F: ChainFamily> Origin<F> {
 /// Payloads for any signer, with the signatures so far: those that fund an order, or those of its recovery.
 #[must_use = "an unsigned order must be signed before it has an effect"]
 pub struct UnsignedOrder<F: ChainFamily> {
-    unsigned: UnsignedOf<F>,
+    unsigned: F::Unsigned,
     warnings: Warnings,
     origin: Origin<F>,
 }
@@ -246,8 +252,10 @@ impl<F: ChainFamily> fmt::Debug for UnsignedOrder<F> {
 }
 
 impl<F: ChainFamily> UnsignedOrder<F> {
-    /// Creates an order from the payloads of a recovery. Only the family crates call this: see [`crate::family`].
-    pub const fn from_recovery(order_id: String, summary: Summary, unsigned: UnsignedOf<F>, warnings: Warnings) -> Self {
+    /// Creates an order from the payloads of a recovery. Wallets call the `prepare` of the family's recovery, which calls this.
+    #[doc(hidden)]
+    pub fn from_recovery(recovered: F::Recovered) -> Self {
+        let Recovered { order_id, summary, unsigned, warnings } = recovered.into();
         Self { unsigned, warnings, origin: Origin::Recovery { order_id, summary } }
     }
 
@@ -269,7 +277,7 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     }
 
     /// Returns the family's own payloads, with native types and everything that only this family has.
-    pub const fn payloads(&self) -> &UnsignedOf<F> {
+    pub const fn payloads(&self) -> &F::Unsigned {
         &self.unsigned
     }
 
@@ -291,7 +299,7 @@ impl<F: ChainFamily> UnsignedOrder<F> {
 
     /// Returns the signing requests, in the order in which payloads are sent.
     #[must_use]
-    pub fn requests(&self) -> Vec<SigningRequest<PayloadOf<F>>> {
+    pub fn requests(&self) -> Vec<SigningRequest<F::Payload>> {
         self.unsigned.requests()
     }
 
@@ -307,12 +315,12 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     ///
     /// [`Code::KeyMismatch`] if the key can sign none of the payloads; [`Code::WarningRefused`] if a warning arises that the policy
     /// refuses.
-    pub fn sign(&mut self, key: &KeyOf<F>) -> Result<(), Refusal> {
-        self.try_signing(|unsigned, warnings| unsigned.sign(key, warnings))
+    pub fn sign(&mut self, key: &F::Key) -> Result<(), Refusal> {
+        self.try_signing(|unsigned, warnings| unsigned.sign(key, warnings, Seal::new()))
     }
 
     /// Changes payloads and warnings together. If a warning arises that the policy refuses, nothing changes.
-    fn try_signing<E: From<Refusal>>(&mut self, sign: impl FnOnce(&mut UnsignedOf<F>, &mut Warnings) -> Result<(), E>) -> Result<(), E> {
+    fn try_signing<E: From<Refusal>>(&mut self, sign: impl FnOnce(&mut F::Unsigned, &mut Warnings) -> Result<(), E>) -> Result<(), E> {
         let Some((mut unsigned, mut warnings)) = self.trial() else { return sign(&mut self.unsigned, &mut self.warnings) };
         let result = sign(&mut unsigned, &mut warnings);
         self.accept(unsigned, warnings)?;
@@ -320,13 +328,13 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     }
 
     /// Returns a copy to sign if the policy refuses any warning, because a refused warning must undo the signature.
-    fn trial(&self) -> Option<(UnsignedOf<F>, Warnings)> {
+    fn trial(&self) -> Option<(F::Unsigned, Warnings)> {
         let refuses = self.verified().is_some_and(|order| !order.0.refused.is_empty());
         refuses.then(|| (self.unsigned.clone(), self.warnings.clone()))
     }
 
     /// Replaces the payloads by a signed copy, unless the policy refuses one of its warnings.
-    fn accept(&mut self, unsigned: UnsignedOf<F>, warnings: Warnings) -> Result<(), Refusal> {
+    fn accept(&mut self, unsigned: F::Unsigned, warnings: Warnings) -> Result<(), Refusal> {
         if let Some(order) = self.verified() {
             warnings.check_refused(&order.0.refused)?;
         }
@@ -340,11 +348,32 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     ///
     /// The signer's own error, the refusal of a signature, or [`Code::WarningRefused`] as for [`UnsignedOrder::sign`]. Signatures
     /// attached before are kept.
-    pub fn sign_with<S: ?Sized>(&mut self, signer: &S) -> Result<(), F::Error>
+    pub fn sign_with<S: ?Sized, Via>(&mut self, signer: &S) -> Result<(), F::Error>
     where
-        F: SignWith<S>,
+        F: SignWith<S, Via>,
     {
-        self.try_signing(|unsigned, warnings| F::sign_with(unsigned, signer, warnings))
+        self.try_signing(|unsigned, warnings| F::sign_with(&mut Signing::new(unsigned, warnings), signer))
+    }
+
+    /// Has a closure sign every request that has no signature yet: for a signer of any SDK and version, a hardware module or a remote
+    /// service. It gets the native payload, the signed bytes and the digest.
+    ///
+    /// # Errors
+    ///
+    /// [`SignerError::Signer`] with the closure's error; [`SignerError::Refused`] with the refusal of a signature, or with
+    /// [`Code::WarningRefused`] as for [`UnsignedOrder::sign`]. Signatures attached before are kept.
+    pub fn sign_with_fn<G: Into<F::Signature>, E>(
+        &mut self,
+        mut sign: impl FnMut(&SigningRequest<F::Payload>) -> Result<G, E>,
+    ) -> Result<(), SignerError<E>> {
+        self.try_signing(|unsigned, warnings| {
+            let mut signing = Signing::<F>::new(unsigned, warnings);
+            for request in signing.requests() {
+                let signature = sign(&request).map_err(SignerError::Signer)?;
+                signing.attach(request.id, signature)?;
+            }
+            Ok(())
+        })
     }
 
     /// Has an asynchronous signer of the chain's ecosystem sign everything that it can sign: see the signer features of the family's
@@ -353,14 +382,14 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     /// # Errors
     ///
     /// As for [`UnsignedOrder::sign_with`].
-    pub async fn sign_with_async<S: ?Sized>(&mut self, signer: &S) -> Result<(), F::Error>
+    pub async fn sign_with_async<S: ?Sized, Via>(&mut self, signer: &S) -> Result<(), F::Error>
     where
-        F: SignWithAsync<S>,
+        F: SignWithAsync<S, Via>,
     {
         let Some((mut unsigned, mut warnings)) = self.trial() else {
-            return F::sign_with_async(&mut self.unsigned, signer, &mut self.warnings).await;
+            return F::sign_with_async(&mut Signing::new(&mut self.unsigned, &mut self.warnings), signer).await;
         };
-        let result = F::sign_with_async(&mut unsigned, signer, &mut warnings).await;
+        let result = F::sign_with_async(&mut Signing::new(&mut unsigned, &mut warnings), signer).await;
         self.accept(unsigned, warnings)?;
         result
     }
@@ -373,8 +402,17 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     /// [`Code::NothingToSign`] if the order has no such request; [`Code::SignatureMismatch`] if the signature is not the signer's
     /// over exactly this payload; [`Code::SignatureMalformed`] or another code of the family for its form;
     /// [`Code::WarningRefused`] if a warning arises that the policy refuses.
-    pub fn attach(&mut self, id: RequestId, signature: SignatureOf<F>) -> Result<(), Refusal> {
-        self.try_signing(|unsigned, warnings| unsigned.attach(id, signature, warnings))
+    pub fn attach(&mut self, id: RequestId, signature: impl Into<F::Signature>) -> Result<(), Refusal> {
+        self.try_signing(|unsigned, warnings| Signing::<F>::new(unsigned, warnings).attach(id, signature))
+    }
+
+    /// Parses a signature in the family's usual text form, and attaches it as [`UnsignedOrder::attach`] does.
+    ///
+    /// # Errors
+    ///
+    /// As for [`UnsignedOrder::attach`].
+    pub fn attach_text(&mut self, id: RequestId, signature: &str) -> Result<(), Refusal> {
+        self.attach(id, signature.parse::<F::Signature>()?)
     }
 
     /// Returns the role in this order of a transaction: see [`VerifiedOrder::matches`].
@@ -382,7 +420,7 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     /// # Errors
     ///
     /// [`Code::TransactionMismatch`] if the transaction is not part of the order, and always for a recovery.
-    pub fn matches(&self, transaction: &TransactionOf<F>) -> Result<Role, Refusal> {
+    pub fn matches(&self, transaction: &F::Transaction) -> Result<Role, Refusal> {
         let order = self
             .verified()
             .ok_or_else(|| Refusal::new(Code::TransactionMismatch, "").with_reason("the transactions of a recovery cannot be matched"))?;
@@ -396,7 +434,7 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     /// [`Incomplete`], which holds the order, while a signature is missing.
     pub fn finish(self) -> Result<SignedOrder<F>, Incomplete<F>> {
         let Self { unsigned, warnings, origin } = self;
-        match unsigned.finish() {
+        match unsigned.finish(Seal::new()) {
             Ok(signed) => Ok(SignedOrder { signed, warnings, origin }),
             Err(unsigned) => Err(Incomplete(Box::new(Self { unsigned, warnings, origin }))),
         }
@@ -445,7 +483,7 @@ impl<F: ChainFamily> From<Incomplete<F>> for Refusal {
 /// Each signature was made with a local key, or checked when it was attached. One that only the chain can verify (of a contract
 /// or a multisig) carries a warning.
 pub struct SignedOrder<F: ChainFamily> {
-    signed: SignedOf<F>,
+    signed: F::Signed,
     warnings: Warnings,
     origin: Origin<F>,
 }
@@ -469,13 +507,13 @@ impl<F: ChainFamily> SignedOrder<F> {
     }
 
     /// Returns the family's own signed payloads.
-    pub const fn payloads(&self) -> &SignedOf<F> {
+    pub const fn payloads(&self) -> &F::Signed {
         &self.signed
     }
 
     /// Returns the transactions in the order in which they are broadcast.
     #[must_use]
-    pub fn transactions(&self) -> Vec<SignedTransaction<TransactionOf<F>>> {
+    pub fn transactions(&self) -> Vec<SignedTransaction<F::Transaction>> {
         self.signed.transactions()
     }
 

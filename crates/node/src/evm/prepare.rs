@@ -41,7 +41,7 @@ impl<T: Transport> EvmChain<'_, T> {
         policy: &Policy,
     ) -> Result<UnsignedOrder<Evm>, NodeError> {
         let sender = parse(account, "/sender")?;
-        if recovery.role == Role::Redeem {
+        if recovery.role() == Role::Redeem {
             return self.redeem(recovery, sender, speed, policy, false).await;
         }
         let calls = self.urgent_calls(sender, speed, policy).await?;
@@ -87,7 +87,7 @@ impl<T: Transport> EvmChain<'_, T> {
             // Another transaction has taken the nonce.
             return self.prepare_recovery(recovery, account, speed, policy).await;
         }
-        if mined < envelope.nonce() && recovery.role == Role::Redeem {
+        if mined < envelope.nonce() && recovery.role() == Role::Redeem {
             // It waits for another transaction of the sender.
             return self.redeem(recovery, sender, speed, policy, true).await;
         }

@@ -95,7 +95,7 @@ impl<T: Transport> SolanaChain<'_, T> {
         if found.needs_token_account {
             recovery = recovery.with_token_account();
         }
-        let mut context = self.context(&[payer, recovery.swap_account], speed).await?;
+        let mut context = self.context(&[payer, recovery.swap_account()], speed).await?;
         if context.priority_fee.map_or(0, |fee| fee.compute_unit_price) < min_price {
             context = context.with_priority_fee(PriorityFee::new(min_price));
         }

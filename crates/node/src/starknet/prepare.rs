@@ -79,8 +79,8 @@ impl<T: Transport> StarknetChain<'_, T> {
 
     /// Reads the context of a redemption or a refund. No node may see the call of a redemption.
     async fn recovery_context(&self, recovery: &Recovery, sender: Felt, speed: Speed, policy: &Policy) -> Result<Execution, NodeError> {
-        let calls = [recovery.call.clone()];
-        let shown = (recovery.role != Role::Redeem).then_some(&calls[..]);
+        let calls = [recovery.call().clone()];
+        let shown = (recovery.role() != Role::Redeem).then_some(&calls[..]);
         self.context(sender, shown, speed, policy).await.map_err(|error| explained(recovery, error))
     }
 

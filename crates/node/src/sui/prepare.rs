@@ -88,7 +88,7 @@ impl<T: Transport> SuiChain<'_, T> {
     }
 
     async fn recovered(&self, recovery: &Recovery, sender: Address, coins: &GasCoins, policy: &Policy) -> Result<UnsignedOrder, NodeError> {
-        if recovery.role != Role::Redeem {
+        if recovery.role() != Role::Redeem {
             return self.simulated(coins, 0, policy, |gas| recovery.prepare(sender, &gas)).await;
         }
         let budget = coins.price.saturating_mul(REDEEM_UNITS).saturating_add(REDEEM_STORAGE);

@@ -29,9 +29,9 @@ impl SettlementQuery {
         Self {
             network: network.clone(),
             htlc: *recovery.htlc(),
-            role: recovery.role,
-            swap_account: recovery.swap_account,
-            to: recovery.to,
+            role: recovery.role(),
+            swap_account: recovery.swap_account(),
+            to: recovery.to(),
             token_account: recovery.token_account(),
         }
     }
