@@ -37,6 +37,7 @@ mod service;
 mod show;
 mod sign;
 mod state;
+mod stated;
 mod status;
 mod swap;
 
