@@ -380,6 +380,8 @@ pub(crate) async fn release<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resu
                 return Err(Failure::NeedsUser { code: "redeem_needed", message });
             }
             Status::Ended { outcome } => return Err(order_ended("order_ended", *outcome)),
+            // Without the service's record it is not known what was paid from elsewhere.
+            _ if progress.trouble.is_some() => {}
             Status::Unsigned | Status::Expired => return Err(not_paid("nothing was paid for this order")),
             Status::Paying => return Err(not_paid("the payment for this order has not arrived yet")),
             _ => {}
