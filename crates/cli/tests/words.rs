@@ -16,13 +16,11 @@ use std::fs;
 use std::process::{Command, Output};
 
 use countersign_client::Secret;
-use home::{Home, command_after, is_forged, out, paste, said};
+use home::{Home, NOWHERE, command_after, is_forged, out, paste, said};
 use serde_json::{Value, json};
 use support::{Fixture, Reply, Server, Service, Step};
 use whole::Whole;
 
-/// Nothing listens here.
-const NOWHERE: &str = "http://127.0.0.1:9";
 /// Overrides the direction of the text after it.
 const OVERRIDE: char = '\u{202e}';
 

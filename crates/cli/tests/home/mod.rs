@@ -23,6 +23,8 @@ use countersign_client::{Secret, StoredSwap};
 use serde_json::{Value, json};
 
 pub const APP_ID: &str = "the-private-application-id";
+/// An address where nothing listens.
+pub const NOWHERE: &str = "http://127.0.0.1:9";
 
 /// A user's home directory, removed with the test.
 pub struct Home {
