@@ -330,6 +330,8 @@ fn errors_of_the_service_or_a_node_do_not_tell_the_user_to_correct_anything() {
     let home = Home::new("their-errors");
     let fixture = Fixture::load("evm-record-evm-v2");
     let registry = home.file("registry.json", &fixture.registry);
+    let words = home.file("words.txt", &format!("{}about", "abandon ".repeat(11)));
+    let restored = home.path.join("restored").to_str().unwrap().to_owned();
     for body in [
         "<html>",
         "{}",
@@ -339,7 +341,22 @@ fn errors_of_the_service_or_a_node_do_not_tell_the_user_to_correct_anything() {
     ] {
         let server = Server::start(move |_| Reply::json(200, body));
         let node = format!("base={}", server.base);
-        let commands: [&[&str]; 8] = [
+        let commands: [&[&str]; 14] = [
+            &["earnings"],
+            &["claim", "--registry", &registry],
+            &["order", "list"],
+            &["order", "watch", fixture.order_id(), "--registry", &registry],
+            &["policy", "check", "base:eth", "arbitrum:eth"],
+            &[
+                "restore",
+                "--phrase",
+                "--phrase-file",
+                &words,
+                "--from-owner",
+                "0x00000000000000000000000000000000000000aa",
+                "--state",
+                &restored,
+            ],
             &["chains"],
             &["assets"],
             &["liquidity"],
