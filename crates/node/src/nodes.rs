@@ -154,10 +154,6 @@ impl<T: Transport> Nodes<T> {
         self.chains.get(chain).map(|nodes| &nodes.endpoints)
     }
 
-    pub(crate) const fn memory(&self) -> &Memory {
-        &self.memory
-    }
-
     pub(crate) fn connection(&self, chain: &str) -> Result<Connection<'_, T>, NodeError> {
         let (name, nodes) = self.chains.get_key_value(chain).ok_or_else(|| NodeError::NotConnected(chain.to_owned()))?;
         Ok(Connection { nodes: self, transport: &self.transport, name, network: &nodes.network, endpoints: &nodes.endpoints })
