@@ -37,7 +37,8 @@ impl<T: Transport> Nodes<T> {
     /// If the order offers a gasless path, it is prepared for that path, with the approval that it still needs. Otherwise it is prepared
     /// for the owner's own transactions. (On Starknet an order that still needs an approval is one transaction of the owner.) `owner` is
     /// the address whose coins pay on a Bitcoin-like chain; other chains ignore it. Except on Bitcoin-like chains, a preflight checks
-    /// the funds and simulates what may be shown to a node.
+    /// the funds and simulates what may be shown to a node. An account that is paid in a token that has frozen it is refused: see
+    /// [`Nodes::check_receiver`].
     ///
     /// # Errors
     ///
@@ -46,6 +47,9 @@ impl<T: Transport> Nodes<T> {
     /// or too few of them agree.
     #[allow(unused_variables, reason = "not every family has a speed, or coins with an owner")]
     pub async fn prepare(&self, order: &Verified, chain: &str, owner: &str, speed: Speed, policy: &Policy) -> Result<Unsigned, NodeError> {
+        if let Some(swap) = order.terms().record.map(|record| &record.destination_swap) {
+            self.check_receiver(swap.asset.as_str(), &swap.redeemer).await?;
+        }
         match order {
             #[cfg(feature = "bitcoin")]
             Verified::Bitcoin(order) => Ok(self.bitcoin(chain)?.prepare(order, owner, speed, policy).await?.into()),

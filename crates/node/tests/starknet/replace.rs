@@ -151,5 +151,5 @@ async fn once_the_secret_is_out_the_limit_of_the_policy_is_paid_and_said() {
     let after = nodes.prepare_replacement(&redemption(), "starknet", &hex(SENDER), &submission, Speed::Fast, &policy).await.unwrap();
     let bounds = invoke(&after).resource_bounds;
     assert!(bounds.max_fee(0) <= giga * U256::from(limit));
-    assert_eq!(bounds.l2_gas.max_price_per_unit, (before.resource_bounds.l2_gas.max_price_per_unit * 11).div_ceil(10));
+    assert!(bounds.l2_gas.max_price_per_unit * 10 >= before.resource_bounds.l2_gas.max_price_per_unit * 11, "{bounds:?}");
 }
