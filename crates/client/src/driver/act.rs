@@ -221,7 +221,8 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         let leg = if purpose == Purpose::Refund { Leg::Source } else { Leg::Destination };
         let public = self.observed.public_secret.map(Secret::from_bytes);
         let secret = self.kept.own_secret().or(public.as_ref()).filter(|_| purpose == Purpose::Redemption);
-        let task = Settlement { purpose, leg, record: &record, registry: self.driver.pins(self.kept).0, secret, replaces };
+        let is_urgent = purpose == Purpose::Redemption && (self.kept.secret_has_left() || self.is_public());
+        let task = Settlement { purpose, leg, record: &record, registry: self.driver.pins(self.kept).0, secret, replaces, is_urgent };
         let signed = self.driver.owner.settle(&task).await?;
         Ok(signed.filter(|transactions| !transactions.is_empty()))
     }

@@ -45,12 +45,24 @@ impl Blocks {
             self.mined_until += BLOCK;
             assert!(self.ledger.blocks.len() < 255, "the testkit's ledger is full");
             self.ledger.mine(1);
-            let (header, _) = self.ledger.blocks.last_mut().unwrap();
-            header.time = u32::try_from(self.mined_until).unwrap();
-            while !header.target().is_met_by(header.block_hash()) {
-                header.nonce += 1;
-            }
+            self.date_head(self.mined_until);
         }
+    }
+
+    /// Sets the time of the newest block.
+    fn date_head(&mut self, time: u64) {
+        let (header, _) = self.ledger.blocks.last_mut().unwrap();
+        header.time = u32::try_from(time).unwrap();
+        while !header.target().is_met_by(header.block_hash()) {
+            header.nonce += 1;
+        }
+    }
+
+    /// Returns the same chain with a newest block that is this much later than it is, or earlier.
+    pub fn with_head_off(mut self, seconds: i64) -> Self {
+        let time = self.ledger.blocks.last().unwrap().0.time;
+        self.date_head(u64::from(time).saturating_add_signed(seconds));
+        self
     }
 
     /// Returns the time of the next block.

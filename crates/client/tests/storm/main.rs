@@ -17,6 +17,7 @@
 )]
 
 mod bitcoin;
+mod heads;
 mod kinds;
 mod leg;
 mod outside;

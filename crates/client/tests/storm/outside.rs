@@ -67,7 +67,11 @@ impl World {
     fn look(&self, state: &State, leg: Leg, requests: &[Request], bad: Option<Bad>, behind: u64) -> Vec<Answer> {
         let now = self.time();
         let is_other_chain = bad == Some(Bad::ServesAnotherChain);
-        let mut seen = if let Some(Bad::Lags(seconds)) = bad { now - seconds } else { now - behind };
+        let mut seen = match bad {
+            Some(Bad::Lags(seconds)) => now - seconds,
+            Some(Bad::HeadIsOff(seconds)) => now.saturating_add_signed(seconds),
+            _ => now - behind,
+        };
         let old = now - 86_400;
         let mut htlc = if leg == Leg::Source { state.source } else { state.destination }.at(seen);
         match bad {
@@ -82,8 +86,10 @@ impl World {
         }
         if let Some(blocks) = state.blocks.as_ref().filter(|_| leg == Leg::Source) {
             let mut shown = blocks.at(seen);
-            if matches!(bad, Some(Bad::Lies(_))) {
-                shown = blocks.at(self.epoch);
+            match bad {
+                Some(Bad::Lies(_)) => shown = blocks.at(self.epoch),
+                Some(Bad::HeadIsOff(seconds)) => shown = blocks.at(now).with_head_off(seconds),
+                _ => {}
             }
             return requests.iter().map(|request| shown.answer(request, is_other_chain)).collect();
         }
@@ -177,6 +183,16 @@ impl Chains for &World {
         let bad = self.bad(leg, endpoint);
         if bad == Some(Bad::Hangs) {
             std::future::pending::<()>().await;
+        }
+        if bad == Some(Bad::IsTooBusy) {
+            return vec![Answer::Failed(FailureKind::Status(429).into()); count];
+        }
+        if bad == Some(Bad::ShowsHtml) {
+            let page = |request: &Request| match request {
+                Request::JsonRpc { .. } => Answer::result(*b"<html>"),
+                _ => Answer::http(200, *b"<html>"),
+            };
+            return requests.iter().map(page).collect();
         }
         let fault = if bad.is_none() { self.fault(&FAULTS) } else { None };
         let failed = |kind: FailureKind| vec![Answer::Failed(kind.into()); count];

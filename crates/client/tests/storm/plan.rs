@@ -39,6 +39,12 @@ impl Dice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bad {
     Hangs,
+    /// It answers with a web page.
+    ShowsHtml,
+    /// It refuses with status 429.
+    IsTooBusy,
+    /// Its newest block is this many seconds ahead of the clock; negative if it is old.
+    HeadIsOff(i64),
     /// It follows the chain by this many seconds too late.
     Lags(u64),
     ServesAnotherChain,
