@@ -10,6 +10,9 @@ use crate::leg::{End, Htlc};
 use crate::plan::Solver;
 use crate::world::{BLOCK, Role, Signed, State, World, place_of};
 
+/// A redemption that a reorganization took back, and that no mempool has any more.
+pub const FORGOTTEN: &str = "redemption forgotten";
+
 impl World {
     /// Takes a transaction into the mempool of an honest endpoint. Returns whether the chain accepts it.
     pub fn take(&self, state: &mut State, place: usize) -> bool {
@@ -208,6 +211,7 @@ impl World {
             blocks.reorganize(1 + usize::from(plan.depth > 60) + usize::from(plan.depth > 200));
             if place == 1 && plan.forgets && !is_final {
                 blocks.forget_redemptions();
+                *state.counts.entry(FORGOTTEN).or_default() += 1;
             }
             return;
         }
@@ -220,6 +224,7 @@ impl World {
             leg.ended = (!is_forgotten).then_some((end, at + 3 * BLOCK));
             if is_forgotten && place == 1 {
                 state.is_paid_to_owner = false;
+                *state.counts.entry(FORGOTTEN).or_default() += 1;
             }
         }
         if leg.funded.is_some_and(is_new) {

@@ -34,13 +34,13 @@ impl Kind {
     /// Returns the kinds of destination that an order of this source may have: on another chain, of the same sort of network.
     pub const fn destinations(self) -> &'static [Self] {
         match self {
-            Self::Evm => &[Self::Evm, Self::Tron, Self::Starknet, Self::Spl, Self::Bitcoin, Self::Litecoin],
-            Self::Tron => &[Self::Evm, Self::Starknet, Self::Spl, Self::Bitcoin, Self::Litecoin],
-            Self::Spl => &[Self::Evm, Self::Tron, Self::Starknet, Self::Bitcoin, Self::Litecoin],
+            Self::Evm => &[Self::Evm, Self::Tron, Self::Starknet, Self::Spl],
+            Self::Tron => &[Self::Evm, Self::Starknet, Self::Spl],
+            Self::Spl => &[Self::Evm, Self::Tron, Self::Starknet],
             Self::Starknet => &[Self::Evm, Self::Solana, Self::Sui, Self::Bitcoin, Self::Litecoin],
-            Self::Solana => &[Self::Evm, Self::Starknet, Self::Sui, Self::Bitcoin, Self::Litecoin],
-            Self::Sui => &[Self::Evm, Self::Starknet, Self::Solana, Self::Bitcoin, Self::Litecoin],
-            Self::Bitcoin | Self::Litecoin => &[Self::Evm, Self::Starknet, Self::Solana, Self::Sui, Self::Litecoin],
+            Self::Solana => &[Self::Evm, Self::Sui, Self::Bitcoin, Self::Litecoin],
+            Self::Sui => &[Self::Evm, Self::Solana, Self::Bitcoin, Self::Litecoin],
+            Self::Bitcoin | Self::Litecoin => &[Self::Evm, Self::Solana, Self::Sui, Self::Litecoin],
         }
     }
 
@@ -118,15 +118,13 @@ impl Swap {
         let destination = match (pays, is_main) {
             (Kind::Evm, _) => (kind == Kind::Solana).then_some("bitcoin-p2wpkh"),
             (Kind::Tron, _) => Some("evm-record-tron"),
-            (Kind::Starknet, true) => Some("evm-record-starknet"),
-            (Kind::Starknet, false) => Some("evm-record-starknet-sepolia"),
+            (Kind::Starknet, _) => Some("starknet-to-2025-11"),
             (Kind::Solana | Kind::Spl, true) => Some("evm-record-solana"),
             (Kind::Solana | Kind::Spl, false) => Some("evm-record-solana-testnet"),
             (Kind::Sui, _) => Some("evm-record-sui-testnet"),
-            (Kind::Bitcoin, true) => Some("evm-record-bitcoin-delegate"),
-            (Kind::Bitcoin, false) => Some("evm-record-bitcoin-testnet"),
-            (Kind::Litecoin, true) => Some("evm-record-litecoin"),
-            (Kind::Litecoin, false) => Some("evm-record-litecoin-testnet"),
+            // The blocks of these networks need little work.
+            (Kind::Bitcoin, _) => Some("evm-record-bitcoin-testnet"),
+            (Kind::Litecoin, _) => Some("evm-record-litecoin-testnet"),
         };
         let number = 0xabcd_ef01_u64 + kind as u64 + 16 * pays as u64;
         let secret = Secret::parse(&format!("{number:064x}")).unwrap();

@@ -39,9 +39,10 @@ use countersign_client::driver::{DriveError, NewOrder, Outcome, Status, Store};
 use countersign_client::{Api, Client, Driver, Flow, OrderId, Pace, Retry, Secret, StreamExt};
 use countersign_store::testing::MemoryDisk;
 
-use kinds::{KINDS, registry};
+use happen::FORGOTTEN;
+use kinds::{KINDS, Kind, registry};
 use leg::End;
-use plan::{Bad, Counts, Lie, Plan, Service, Solver};
+use plan::{Bad, Counts, Lie, Plan, Reorganization, Solver};
 use world::{World, Worlds};
 
 /// The number of storms by default: a few of each kind of source.
@@ -56,6 +57,8 @@ enum Ending {
     /// The payment was signed and never arrived anywhere. The order waits for it, and the money is still the owner's.
     NeverPaid,
 }
+
+const COMPLETE: Ending = Ending::Ended("complete");
 
 type Disk = countersign_store::Store;
 type StormDriver<'w> = Driver<&'w Worlds, &'w Worlds, Arc<Disk>, &'w Worlds>;
@@ -278,10 +281,14 @@ fn a_storm_takes_nothing_from_anybody() {
     let swaps = number("STORM_SWAPS").unwrap_or(if first.is_some() { 1 } else { SWAPS });
     let seeds = first.unwrap_or_default()..first.unwrap_or_default() + swaps;
     let (mut endings, mut counts, mut failed) = (BTreeMap::<_, u64>::new(), Counts::new(), Vec::new());
+    let mut paid_on = BTreeMap::<_, u64>::new();
     for seed in seeds.clone() {
         match catch_unwind(|| run(seed, Plan::all(seed))) {
             Ok(report) => {
-                for ending in report.endings {
+                for (ending, plan) in report.endings.into_iter().zip(Plan::all(seed)) {
+                    if ending == COMPLETE {
+                        *paid_on.entry(format!("{:?}", plan.pays)).or_default() += 1;
+                    }
                     *endings.entry(ending).or_default() += 1;
                 }
                 for (kind, count) in report.counts {
@@ -294,10 +301,10 @@ fn a_storm_takes_nothing_from_anybody() {
             }
         }
     }
-    eprintln!("{endings:?}\n{counts:?}");
+    eprintln!("{endings:?}\ncomplete by destination: {paid_on:?}\n{counts:?}");
     assert!(failed.is_empty(), "storms with these seeds failed: {failed:?}");
     if seeds.end - seeds.start >= SWAPS {
-        assert!(endings.get(&Ending::Ended("complete")).is_some_and(|count| *count >= KINDS.len() as u64), "{endings:?}");
+        assert!(endings.get(&COMPLETE).is_some_and(|count| *count >= KINDS.len() as u64), "{endings:?}");
         assert!(endings.contains_key(&Ending::Ended("refunded")), "{endings:?}");
         assert!(counts.len() >= 20, "too few kinds of faults: {counts:?}");
     }
@@ -310,11 +317,62 @@ fn a_seed_always_gives_the_same_storm() {
     assert_eq!(run(seed, Plan::all(seed)), run(seed, Plan::all(seed)));
 }
 
+/// Without faults, a swap between any two kinds of chain completes.
+#[test]
+fn every_pair_of_chains_completes_without_faults() {
+    let pairs = KINDS.into_iter().flat_map(|kind| kind.destinations().iter().map(move |pays| (kind, *pays)));
+    let ending = |(kind, pays)| run(0, vec![Plan::calm(kind, pays)]).endings[0];
+    let stopped: Vec<_> = pairs.filter(|pair| ending(*pair) != COMPLETE).collect();
+    assert_eq!(stopped, []);
+}
+
+/// A chain may replace blocks that are final by the rule. The payment is in other blocks then, and the redemption is in none and in no
+/// mempool. It is sent again on the new branch.
+#[test]
+fn what_was_released_is_redeemed_again_after_a_reorganization_beyond_the_finality_rule() {
+    let pairs = [(Kind::Evm, Kind::Evm), (Kind::Evm, Kind::Tron), (Kind::Starknet, Kind::Bitcoin), (Kind::Starknet, Kind::Litecoin)];
+    for (kind, pays) in pairs {
+        let turn = Reorganization { after_end: true, seconds: 4, depth: 900, forgets: true };
+        let plan = Plan { reorganizations: [None, Some(turn)], ..Plan::calm(kind, pays) };
+        let report = run(0, vec![plan]);
+        assert_eq!((report.endings, report.counts[FORGOTTEN]), (vec![COMPLETE], 1), "{pays:?}");
+    }
+}
+
+/// A chain that stops for half an hour is not paid on meanwhile (see `World::leave`). One that stops for three hours after the payment
+/// delays the swap and nothing else.
+#[test]
+fn a_swap_goes_on_when_a_chain_that_stopped_goes_on() {
+    for (kind, pays) in [(Kind::Evm, Kind::Evm), (Kind::Tron, Kind::Starknet), (Kind::Spl, Kind::Tron), (Kind::Starknet, Kind::Solana)] {
+        for place in 0..2 {
+            for halt in [(0, 1_800), (60, 3 * 3_600), (150, 3 * 3_600)] {
+                let mut plan = Plan::calm(kind, pays);
+                plan.halts[place] = Some(halt);
+                let report = run(0, vec![plan]);
+                assert_eq!(report.endings, [COMPLETE], "{kind:?} to {pays:?}, {place}, {halt:?}");
+                assert!(report.seconds > 1_800 || place == 0, "{report:?}");
+            }
+        }
+    }
+}
+
+/// Dust at the address of a Bitcoin-like destination, some of it refundable before the payment arrives.
+#[test]
+fn dust_at_the_address_changes_nothing() {
+    for pays in [Kind::Bitcoin, Kind::Litecoin] {
+        let plan = Plan { has_dust: true, ..Plan::calm(Kind::Starknet, pays) };
+        assert_eq!(run(0, vec![plan.clone()]).endings, [COMPLETE], "{pays:?}");
+        let plan = Plan { solver: Solver::PaysLess, ..plan };
+        assert_eq!(run(0, vec![plan]).endings, [Ending::Ended("refunded")], "{pays:?}");
+    }
+}
+
 /// Two liars of three are one more than the rule allows. The storm must notice what they do: otherwise it would notice nothing.
 #[test]
 fn a_storm_notices_a_theft() {
     let lies = vec![(0, Bad::Lies(Lie::Funded)), (1, Bad::Lies(Lie::Funded))];
-    let plan = Plan { solver: Solver::Never, bad: [Vec::new(), lies], owner_redeems: true, service: Service::Honest, ..Plan::new(0) };
+    let calm = Plan::calm(Kind::Evm, Kind::Evm);
+    let plan = Plan { solver: Solver::Never, bad: [Vec::new(), lies], faults: 7_200, ..calm };
     let panic = catch_unwind(|| run(0, vec![plan])).unwrap_err();
     let words = panic.downcast_ref::<String>().unwrap();
     assert!(words.contains("the secret left before the evidence"), "{words}");

@@ -169,6 +169,30 @@ impl Plan {
         plans
     }
 
+    /// Returns a storm without any fault.
+    pub const fn calm(kind: Kind, pays: Kind) -> Self {
+        Self {
+            kind,
+            pays,
+            gasless: false,
+            faults: 0,
+            bad: [Vec::new(), Vec::new()],
+            service: Service::Honest,
+            solver: Solver::Pays(60),
+            solver_redeems: 600,
+            clock: Clock::True,
+            reorganizations: [None, None],
+            halts: [None, None],
+            has_dust: false,
+            fees: None,
+            signing: 0,
+            owner_redeems: true,
+            relayer_allowed: false,
+            deaths: 0,
+            has_rival: false,
+        }
+    }
+
     fn of(kind: Kind, seed: u64) -> Self {
         let mut dice = Dice(seed ^ 0x5702_3a11);
         let dice = &mut dice;
