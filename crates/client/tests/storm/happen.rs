@@ -185,8 +185,10 @@ impl World {
             Role::Funding => drop(state.source.funded.get_or_insert(at)),
             Role::Redemption => {
                 let Htlc { funded, ended, is_short } = state.destination;
-                if funded.is_some() && ended.is_none() {
-                    state.destination.ended = Some((End::Redeemed(signed.kept.id.parse::<B256>().ok()), at));
+                if let (Some(funded), None) = (funded, ended) {
+                    // After a reorganization the payment may still wait for its block.
+                    let mined = at.max(funded);
+                    state.destination.ended = Some((End::Redeemed(signed.kept.id.parse::<B256>().ok()), mined));
                     state.is_paid_to_owner = !is_short;
                 }
             }
@@ -242,8 +244,8 @@ impl World {
                 return redemption.is_some_and(|(_, hex)| blocks.send(&hex));
             }
             let Htlc { funded, ended, is_short } = state.destination;
-            if funded.is_some() && ended.is_none() {
-                state.destination.ended = Some((End::Redeemed(None), mined));
+            if let (Some(funded), None) = (funded, ended) {
+                state.destination.ended = Some((End::Redeemed(None), mined.max(funded)));
                 state.is_paid_to_owner = !is_short;
             }
             return funded.is_some();
