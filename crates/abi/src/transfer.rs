@@ -69,6 +69,25 @@ pub fn check_payout(by_htlc: Option<String>, by_sender: Option<String>) -> Resul
     }
 }
 
+/// Requires that a token lets the receiver of an HTLC be paid, and use what it gets: a token may have frozen it.
+///
+/// All arguments are the outcomes of a transfer of nothing: by the HTLC to itself, by the HTLC to the receiver, and by the receiver to the
+/// HTLC. If the first fails, the token refuses empty transfers, and nothing is known.
+///
+/// # Errors
+///
+/// [`Code::SimulationReverted`] at `/destination`.
+pub fn check_receiver(control: Option<String>, to: Option<String>, by: Option<String>) -> Result<(), Refusal> {
+    match (control, to.or(by)) {
+        (None, Some(why)) => {
+            let why = text::escape_untrusted(&why);
+            let reason = format!("the token does not let the receiver be paid, or use the payment, so it may be frozen ({why})");
+            Err(Refusal::new(Code::SimulationReverted, "/destination").with_reason(reason))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Requires that simulated calls transfer nothing from the sender or the HTLC, except the expected transfer once, in this `token`. Returns
 /// whether they make it.
 ///

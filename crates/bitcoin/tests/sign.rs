@@ -160,10 +160,10 @@ fn a_refused_signature_changes_nothing() {
     let case = fixture::<Bitcoin>("bitcoin-every-kind");
     let mut unsigned = prepared(&case);
     let good = external(&signed_psbt(&case));
-    unsigned.attach(RequestId::Input(0), good[0].1.parse().expect("a signature")).expect("the signature of input 0");
+    unsigned.attach_text(RequestId::Input(0), &good[0].1).expect("the signature of input 0");
     let before = artefacts::<Bitcoin>(&unsigned);
     // The signature of another input, and a PSBT with a valid signature beside an invalid one.
-    unsigned.attach(RequestId::Input(0), good[1].1.parse().expect("a signature")).expect_err("another input's");
+    unsigned.attach_text(RequestId::Input(0), &good[1].1).expect_err("another input's");
     let mut psbt = signed_psbt(&case);
     let taproot: Vec<_> = (0..5).filter(|index| psbt.inputs[*index].tap_key_sig.is_some()).collect();
     let other = psbt.inputs[taproot[0]].tap_key_sig;

@@ -75,7 +75,7 @@ pub(crate) fn claim(args: &ClaimArgs, json: bool) -> Result<u8, Failure> {
     let rows = service::run(async { Ok(client.earnings().await?) })?.value;
     let mut claims = Vec::new();
     for (index, row) in rows.iter().enumerate().filter(|(_, row)| wanted.as_ref().is_none_or(|wanted| row.asset == *wanted)) {
-        if let Some(claim) = Claim::from_earnings(row, &registry).map_err(|refusal| refusal.under(&format!("/result/{index}")))? {
+        if let Some(claim) = Claim::from_earnings(row, &registry).map_err(|refusal| refusal.under(&format!("/response/result/{index}")))? {
             claims.push((row, claim));
         }
     }

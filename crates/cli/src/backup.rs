@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     if json {
         show::json(&written)?;
     } else {
-        show::field("backup", &format!("{}, {}", args.file.display(), show::count(orders, "order")))?;
+        show::field("file", &format!("{}, {}", args.file.display(), show::count(orders, "order")))?;
         for LeftOut { path, reason } in &written.left_out {
             show::field("left out", &text::escape_untrusted(&format!("{path}: {reason}")))?;
         }
@@ -96,7 +96,7 @@ pub(crate) fn restore(file: &Path, state: &StateArgs, password: &PasswordArgs, j
     if json {
         show::json(&Restored { ok: true, state: &path, orders, branch, next_index })?;
     } else {
-        show::field("restored", &format!("{} into {}", show::count(orders, "order"), path.display()))?;
+        show::field("state", &format!("{}, with {}", path.display(), show::count(orders, "order")))?;
         show::field("branch", &format!("{branch}, in which new orders are made from now on"))?;
         show::field("note", "follow each order in one of the two state directories only, because neither sees what the other one does")?;
         show::field("next", "countersign orders")?;

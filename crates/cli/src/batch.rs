@@ -14,7 +14,7 @@ use countersign_batch::Outcome;
 use zeroize::Zeroizing;
 
 use crate::input::{Failure, TrustArgs};
-use crate::{OK, REFUSED};
+use crate::{OK, REFUSED, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign batch --registry registry.json < cases.jsonl > results.jsonl
@@ -149,6 +149,8 @@ fn work(queue: &Mutex<Receiver<Job>>, registry: &Registry, policy: &Policy) {
                 output.push(b'\n');
             }
         }
+        // JSON text is always UTF-8.
+        let output = String::from_utf8(output).map(show::safe_json).unwrap_or_default().into_bytes();
         // Best effort: the writer is gone only after an I/O error, which ends the run.
         let _ = done.send(Done { output, all_ok });
     }

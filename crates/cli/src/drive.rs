@@ -164,6 +164,7 @@ impl Terminal {
         };
         let chain = &leg.of(record).chain;
         let unsigned = match task.replaces {
+            [] if task.is_urgent => Some(self.nodes.prepare_urgent(&recovery, chain, &ending.account, Speed::Fast, &self.policy).await?),
             [] => Some(self.nodes.prepare_recovery(&recovery, chain, &ending.account, self.speed, &self.policy).await?),
             // A transaction with too low a fee is replaced by one that should be mined at once.
             [sent] => {

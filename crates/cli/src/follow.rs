@@ -2,39 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use countersign::{Leg, OrderRecord, RequestedLeg, text};
+use countersign::{Leg, RequestedLeg, text};
 use countersign_client::driver::{
     Chains as _, DriveError, Event, KeptOrder, KeptTransaction, Outcome, Owner, OwnerTask, Progress, Purpose, Sendable, Status, Store as _,
 };
 use countersign_client::status::State;
-use countersign_client::{OrderId, Secret, StreamExt};
+use countersign_client::{OrderId, StreamExt};
 
 use crate::drive::Program;
 use crate::input::{Failure, chain, usage, without_advice};
+use crate::stated::{ONLY_STATED, StatedEnd};
 use crate::status::{Alarm, StatusReport, describe, report_status};
 use crate::{NEEDS_USER, OK, command, interrupt, show};
 
 /// The message if an order's secret is missing.
 pub(crate) const SECRET_MISSING: &str =
     "the secret of this order is not in the state directory, so nothing is paid; pass --service-secret if somebody else holds the secret";
-
-/// An end of an order that only the service states.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum StatedEnd {
-    Complete,
-    Refunded,
-    Lost,
-}
-
-impl StatedEnd {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Refunded => "refunded",
-            Self::Lost => "lost",
-        }
-    }
-}
 
 /// An order that is being followed.
 struct Following<'f, O> {
@@ -151,59 +134,45 @@ impl<O: Owner> Following<'_, O> {
         Ok(None)
     }
 
-    /// Returns whether the secret has left by the owner's own hand, or is right in the record. Otherwise nobody else can have used it, and
-    /// what the service states about it is false.
-    fn is_secret_out(&self, record: &OrderRecord) -> bool {
-        let hash = record.destination_swap.secret_hash;
-        let is_right = |text: &str| Secret::parse(text.trim_start_matches("0x")).is_ok_and(|secret| secret.hash() == hash);
-        self.kept.secret_has_left() || [&record.source_swap, &record.destination_swap].iter().any(|swap| is_right(&swap.secret))
-    }
-
     /// Ends the order by what the service states, where that may count. It is not stored, so the order stays open and can be continued.
     ///
     /// A stated end counts only for a leg whose chain is not connected: the word of a connected chain decides. It never counts while a
-    /// connected destination may still be locked. A completion and a loss need the secret, and a refund that it has not left.
+    /// connected destination may still be locked, nor against what is known about the secret.
     fn stated_end(&mut self, progress: &Progress) -> Result<Option<u8>, Failure> {
         let Some(stated) = progress.stated.as_ref().filter(|_| self.is_paid) else { return Ok(None) };
-        let end = match (&progress.status, stated.status.state) {
-            (Status::Ended { .. }, _) => return Ok(None),
-            (Status::Lost, _) | (_, State::Lost) => StatedEnd::Lost,
-            _ if stated.status.complete => StatedEnd::Complete,
-            (_, State::Refunded) => StatedEnd::Refunded,
-            _ => return Ok(None),
+        let end = match &progress.status {
+            Status::Ended { .. } => return Ok(None),
+            Status::Lost => StatedEnd::Lost,
+            _ => match StatedEnd::from_status(&stated.status) {
+                // A payment that was sent from here does not expire.
+                None | Some(StatedEnd::Expired) => return Ok(None),
+                Some(end) => end,
+            },
         };
-        let is_out = self.is_secret_out(&stated.record);
         let (is_read, counts) = match end {
-            StatedEnd::Complete => (self.destination_is_seen, self.trusts && is_out),
-            StatedEnd::Refunded => (self.source_is_seen, self.trusts && !is_out && !self.destination_is_seen),
+            StatedEnd::Complete => (self.destination_is_seen, self.trusts),
+            StatedEnd::Refunded | StatedEnd::Expired => (self.source_is_seen, self.trusts && !self.destination_is_seen),
             // The driver has compared both legs, each with its chain where that is connected.
-            StatedEnd::Lost => (self.source_is_seen && self.destination_is_seen, is_out && matches!(progress.status, Status::Lost)),
+            StatedEnd::Lost => (self.source_is_seen && self.destination_is_seen, matches!(progress.status, Status::Lost)),
         };
         if is_read {
             return Ok(None);
         }
-        let again = command::resume(self.id);
-        if !counts {
+        if !counts || !end.agrees_with_secret(&stated.record, self.kept.secret_has_left()) {
             if self.told.insert(end) {
-                show::progress(&format!(
-                    "the service states that the order is {}, and this program cannot check that: look at your address. The order is followed until \
-                     a chain shows its end, or until you stop the program",
-                    end.name()
-                ));
+                show::progress(&end.doubt());
             }
             return Ok(None);
         }
+        let again = command::resume(self.id);
         match end {
             StatedEnd::Complete => {
                 show_complete(self.id, progress, self.json)?;
-                show::progress("this is only what the service states: look at your address");
+                show::progress(ONLY_STATED);
                 Ok(Some(OK))
             }
-            StatedEnd::Refunded => {
-                let message = format!(
-                    "the service states that the order is refunded, and this program cannot check that: look at your address. If it is not true, \
-                     continue with: {again}"
-                );
+            StatedEnd::Refunded | StatedEnd::Expired => {
+                let message = format!("{}. If it is not true, continue with: {again}", end.statement());
                 Err(Failure::Held { code: "swap_not_complete", message })
             }
             StatedEnd::Lost => {
@@ -221,11 +190,12 @@ impl<O: Owner> Following<'_, O> {
         by_self(self.driver, &self.kept, leg)
     }
 
-    /// Says how to redeem at once, with a transaction that is not known to be dead if there is one. The program continues to follow the
-    /// order.
+    /// Says how to redeem at once: with the signed transaction if it was signed a moment ago, and with a new one. A transaction that should
+    /// have been mined by now may have left the mempools. The program continues to follow the order.
     fn alarm(&self) {
         let command = self.by_self(Leg::Destination);
-        let transactions = newest(&self.kept, Purpose::Redemption, Sendable::Redemption);
+        let is_overdue = self.driver.is_overdue(&self.kept, Purpose::Redemption);
+        let transactions = if is_overdue { &[] } else { newest(&self.kept, Purpose::Redemption, Sendable::Redemption) };
         let message = if transactions.is_empty() {
             format!("redeem the order yourself now, in another terminal: {command}")
         } else {
@@ -410,6 +380,8 @@ pub(crate) async fn release<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resu
                 return Err(Failure::NeedsUser { code: "redeem_needed", message });
             }
             Status::Ended { outcome } => return Err(order_ended("order_ended", *outcome)),
+            // Without the service's record it is not known what was paid from elsewhere.
+            _ if progress.trouble.is_some() => {}
             Status::Unsigned | Status::Expired => return Err(not_paid("nothing was paid for this order")),
             Status::Paying => return Err(not_paid("the payment for this order has not arrived yet")),
             _ => {}

@@ -110,8 +110,8 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         show::json(&Written { ok: true, config: &path, registry_digest: digest, warnings: &warnings, next: &next })?;
         return Ok(OK);
     }
-    show::field("written", &path.display().to_string())?;
-    show::field("registry", &format!("{} assets, sha256 {digest}", registry.assets().len()))?;
+    show::field("config", &path.display().to_string())?;
+    show::field("registry digest", &format!("{digest}, of {} assets", registry.assets().len()))?;
     for warning in &warnings {
         show::field("warning", warning)?;
     }

@@ -37,6 +37,7 @@ mod service;
 mod show;
 mod sign;
 mod state;
+mod stated;
 mod status;
 mod swap;
 
@@ -239,7 +240,12 @@ fn misused(error: &clap::Error) -> ExitCode {
         return ExitCode::from(report(&input::usage(text.trim_start_matches("error: ").trim_end())));
     }
     // Best effort: a closed pipe is not an error here.
-    let _ = error.print();
+    let text = error.render().to_string();
+    let _ = if text.lines().all(|line| show::safe(line) == line) {
+        error.print()
+    } else {
+        text.lines().try_for_each(|line| writeln!(anstream::stderr(), "{}", show::safe(line)))
+    };
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
 }
 

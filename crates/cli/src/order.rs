@@ -1,13 +1,13 @@
 //! `countersign order create|show|list|watch`
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use countersign::wire::SwapRecord;
 use countersign::{CreateOrder, OrderRecord, Registry, text};
 use countersign_client::driver::{KeptOrder, NoOwner, Pins, Store as _};
-use countersign_client::{Error, Flow, Http, OrderFilter, OrderId, Pace, Progress, State, Status, Stream, StreamExt, track};
+use countersign_client::{Flow, Http, OrderFilter, OrderId, Pace, Progress, Status, StreamExt, Transport as _, track};
 use serde::Serialize;
 
 use crate::accepted::Accepted;
@@ -17,6 +17,7 @@ use crate::drive::{self, TrustFlags};
 use crate::input::{self, Failure, RegistryArgs, TrustArgs, chain, usage};
 use crate::nodes::NodeArgs;
 use crate::preflight::{self, Problems};
+use crate::stated::{ONLY_STATED, StatedEnd};
 use crate::{LOST, OK, REFUSED, command, follow, interrupt, service, show, state};
 
 #[derive(clap::Subcommand)]
@@ -28,7 +29,7 @@ pub(crate) enum Command {
     Show(OneArgs),
     /// Lists orders, page by page.
     List(ListArgs),
-    /// Follows an order until it is complete, refunded or expired. For an order that was created here, this also sends what is signed already.
+    /// Follows an order until it is complete, refunded, expired or lost. For an order that was created here, this also sends what is signed already.
     Watch(OneArgs),
 }
 
@@ -146,6 +147,9 @@ struct Order<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     ok: Option<bool>,
     order_id: &'a str,
+    /// How the order ended by what the service states; `None` if it is complete or has not ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<show::HeldError<'a>>,
     #[serde(flatten)]
     status: &'a Status,
     source: Leg<'a>,
@@ -177,7 +181,7 @@ impl<'a> Order<'a> {
             }
         }
         let (source, destination) = (leg(&record.source_swap, registry), leg(&record.destination_swap, registry));
-        Self { event: None, ok: None, order_id: &record.order_id, status, source, destination }
+        Self { event: None, ok: None, error: None, order_id: &record.order_id, status, source, destination }
     }
 }
 
@@ -358,49 +362,67 @@ fn watch(args: &OneArgs, json: bool) -> Result<u8, Failure> {
         }
         // The request is not known, so the record cannot be verified.
         interrupt::advise(format!("continue with: {}", command::watch(&id)));
-        follow_stated(Box::pin(track(flow.client(), flow.registry(), id, pace, |_| Ok(()))), flow.registry(), json).await
+        follow_stated(&flow, &id, pace, json).await
     })
 }
 
-/// Reports each change of an order that was not created here, until the service states that it is complete (0), refunded or expired (1), or
-/// lost (5).
-async fn follow_stated(
-    mut changes: Pin<Box<dyn Stream<Item = Result<Progress, Error>> + '_>>,
-    registry: &Registry,
-    json: bool,
-) -> Result<u8, Failure> {
-    while let Some(item) = changes.next().await {
-        let progress = match item {
-            Ok(progress) => progress,
-            Err(error) if error.is_transient() => {
-                show::progress(&format!("{}; retrying", chain(&error)));
-                continue;
+/// Reports each change of an order that was not created here, until the service states its end, and the secret agrees: complete (0),
+/// refunded or expired (1), or lost (5).
+async fn follow_stated(flow: &Flow<Http>, id: &OrderId, pace: Pace, json: bool) -> Result<u8, Failure> {
+    let registry = flow.registry();
+    let (mut told, mut last) = (BTreeSet::new(), None);
+    loop {
+        let mut changes = std::pin::pin!(track(flow.client(), registry, id.clone(), pace, |_| Ok(())));
+        while let Some(item) = changes.next().await {
+            let Progress { record, status, went_back, .. } = match item {
+                Ok(progress) => progress,
+                Err(error) if error.is_transient() => {
+                    show::progress(&format!("{}; retrying", chain(&error)));
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            if went_back {
+                show::progress("the service now shows less than before: the response is outdated, or a block was replaced");
             }
-            Err(error) => return Err(error.into()),
-        };
-        if progress.went_back {
-            show::progress("the service now shows less than before: the response is outdated, or a block was replaced");
+            let end = StatedEnd::from_status(&status);
+            if let Some(end) = end.filter(|end| end.agrees_with_secret(&record, false)) {
+                return stated(end, &record, &status, registry, json);
+            }
+            let is_new = last.as_ref() != Some(&(record.clone(), status.clone()));
+            if is_new && json {
+                show::event(&Order { event: Some("status"), ..Order::new(&record, &status, registry) }, "");
+            } else if is_new {
+                print(&record, &status, registry, false)?;
+            }
+            if let Some(end) = end.filter(|end| told.insert(*end)) {
+                show::progress(&end.doubt());
+            }
+            last = Some((record, status));
         }
-        let (record, status) = (&progress.record, &progress.status);
-        let end = match status.state {
-            State::Lost => Some(LOST),
-            _ if status.complete => Some(OK),
-            State::Expired => Some(REFUSED),
-            _ if status.is_final() => Some(REFUSED),
-            _ => None,
-        };
-        if let (true, None) = (json, end) {
-            show::event(&Order { event: Some("status"), ..Order::new(record, status, registry) }, "");
-            continue;
-        }
-        if let (true, Some(code)) = (json, end) {
-            show::json(&Order { ok: Some(code == OK), ..Order::new(record, status, registry) })?;
-            return Ok(code);
-        }
-        print(record, status, registry, json)?;
-        if let Some(code) = end {
-            return Ok(code);
-        }
+        // The stream ends where the service states an end. This one does not count, so the order is followed.
+        flow.client().transport().sleep(pace.slowest).await;
     }
-    Ok(REFUSED)
+}
+
+/// Reports the end of an order by what the service states.
+fn stated(end: StatedEnd, record: &OrderRecord, status: &Status, registry: &Registry, json: bool) -> Result<u8, Failure> {
+    let (code, name) = match end {
+        StatedEnd::Complete => (OK, ""),
+        StatedEnd::Refunded | StatedEnd::Expired => (REFUSED, "swap_not_complete"),
+        StatedEnd::Lost => (LOST, "lost"),
+    };
+    let message = end.statement();
+    if json {
+        let error = (code != OK).then(|| show::HeldError { code: name, message: &message, problems: &[] });
+        show::json(&Order { ok: Some(code == OK), error, ..Order::new(record, status, registry) })?;
+    } else {
+        print(record, status, registry, false)?;
+    }
+    if code != OK && !json {
+        show::field(name, &message)?
+    } else {
+        show::progress(ONLY_STATED)
+    }
+    Ok(code)
 }

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     if json {
         show::json(&Shown { ok: true, phrase: &words })?;
     } else {
-        show::field("rescue phrase", &words)?;
+        show::field("phrase", &words)?;
     }
     Ok(OK)
 }

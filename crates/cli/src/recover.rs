@@ -245,7 +245,7 @@ impl LegRecovery {
         for Transaction { id, bytes } in transactions(order) {
             show::field("id", &id)?;
             if let Some(bytes) = bytes {
-                show::field("broadcast", &bytes.to_string())?;
+                show::field("bytes", &bytes.to_string())?;
             }
         }
         Ok(OK)

@@ -148,9 +148,18 @@ fn pin(args: &PinArgs, json: bool) -> Result<u8, Failure> {
             service::run(async { Ok(client.registry().await?) }).map(listed)?
         }
         (None, Some(chains), Some(assets), Some(liquidity)) => {
-            let (chains, assets, liquidity) = (input::read(chains)?, input::read(assets)?, input::read(liquidity)?);
-            let pins = Registry::from_service(&chains, &assets, &liquidity);
-            pins.map(listed).map_err(|refusal| usage(format_args!("the lists cannot be pinned: {refusal}")))?
+            let pins = Registry::from_service(&input::read(chains)?, &input::read(assets)?, &input::read(liquidity)?);
+            pins.map(listed).map_err(|refusal| {
+                let place = |name| refusal.location().starts_with(name);
+                let path = if place("/assets") {
+                    assets
+                } else if place("/chains") {
+                    chains
+                } else {
+                    liquidity
+                };
+                input::own_file(path, &refusal)
+            })?
         }
         _ => return Err(usage("pass --chains, --assets and --liquidity, or --from, or --from-service")),
     };

@@ -33,8 +33,8 @@ secret and its keys, but not its request and response. It can be redeemed and re
 verified.
 
 Every restoration starts a branch of the rescue phrase, a random one of 65536, so that two copies of a state directory never hand out the
-same secret. With --phrase every branch is searched until all listed orders are found. That takes seconds, and minutes if the list contains
-orders with Bitcoin keys that are not of the phrase; --branch limits the search to the branches that you know.";
+same secret. With --phrase every branch is searched until all listed orders are found. That takes up to a minute, and several if the list
+contains orders with Bitcoin keys that are not of the phrase; --branch limits the search to the branches that you know.";
 
 /// The minimum number of unused indices that end the search in a branch: earlier versions skipped 1000 when they restored a backup.
 const MIN_LOOK_AHEAD: u32 = 1_200;

@@ -80,7 +80,7 @@ pub(crate) fn safe(text: &str) -> Cow<'_, str> {
 }
 
 /// Escapes the same characters in a JSON document, as JSON does. Outside of strings there are none but line breaks and tabs.
-fn safe_json(text: String) -> String {
+pub(crate) fn safe_json(text: String) -> String {
     if text.lines().all(is_plain) {
         return text;
     }

@@ -219,9 +219,9 @@ pub(crate) fn failed(error: &Error) -> Failure {
     usage(format_args!("{}; {}", input::chain(error), error.advice()))
 }
 
-/// Reads an order record, with or without its envelope.
+/// Reads an order record from the user's own file, with or without its envelope.
 pub(crate) fn read_record(path: &Path) -> Result<OrderRecord, Failure> {
-    Ok(OrderRecord::from_json(&input::read(path)?).map_err(|refusal| refusal.under("/order"))?)
+    OrderRecord::from_json(&input::read(path)?).map_err(|refusal| input::own_file(path, &refusal))
 }
 
 pub(crate) fn read_secret(path: &Path) -> Result<Secret, Failure> {

@@ -15,12 +15,10 @@ use countersign_client::driver::KeptOrder;
 use countersign_client::{Secret, StoredSwap};
 use countersign_store::Store;
 use countersign_store::rescue::{Phrase, Rescue};
-use home::{Home, out, said};
+use home::{Home, NOWHERE, out, said};
 use serde_json::Value;
 use support::{Fixture, Reply, Server};
 
-/// Nothing listens here.
-const NOWHERE: &str = "http://127.0.0.1:9";
 const PASSWORD: &str = "correct horse battery staple";
 const WORDS: &str = "legal winner thank year wave sausage worth useful legal winner thank yellow";
 

@@ -10,12 +10,9 @@ use std::path::PathBuf;
 use std::process::Output;
 
 use countersign_store::Store;
-use home::{Home, out, said};
+use home::{Home, NOWHERE, out, said};
 use serde_json::{Value, json};
 use support::{Fixture, Server, Service};
-
-/// Nothing listens here.
-const NOWHERE: &str = "http://127.0.0.1:9";
 
 struct User {
     home: Home,

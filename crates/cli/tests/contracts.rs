@@ -10,12 +10,9 @@ use std::path::Path;
 use std::process::Output;
 use std::sync::{Arc, Mutex};
 
-use home::{Home, said};
+use home::{Home, NOWHERE, said};
 use serde_json::{Value, json};
 use support::{Fixture, Reply, Seen, Server};
-
-/// Nothing listens here: no command of this file calls the service.
-const NOWHERE: &str = "http://127.0.0.1:9";
 
 /// A node of Base on which every address is a contract with this code.
 fn answer(seen: &Seen, code: &str) -> Reply {

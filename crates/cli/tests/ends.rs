@@ -36,13 +36,17 @@ fn stating(service: &Service) -> (Server, Arc<Mutex<Value>>) {
     (server, record)
 }
 
-/// Writes events to the journal of the order.
+/// Writes events of long ago to the journal of the order.
 fn journal(whole: &Whole, events: Vec<Event>) {
+    journal_at(whole, 1, events);
+}
+
+fn journal_at(whole: &Whole, at: u64, events: Vec<Event>) {
     let store = countersign_store::Store::open(whole.home.path.join(".local/share/countersign")).unwrap();
     let id = OrderId::parse(whole.service.fixture.order_id()).unwrap();
     let guard = store.lock(&id).unwrap();
     for event in events {
-        store.append(&guard, &Entry { at: 1, event }).unwrap();
+        store.append(&guard, &Entry { at, event }).unwrap();
     }
 }
 
@@ -57,6 +61,14 @@ fn registry(whole: &Whole) -> String {
 /// The record of an order whose destination the service calls redeemed, although the secret never left.
 fn with_redemption(whole: &Whole) -> Value {
     whole.service.fixture.at(Step::Redeemed)
+}
+
+/// The record of an order whose source the service calls refunded.
+fn with_refund(whole: &Whole) -> Value {
+    let mut record = whole.service.fixture.at(Step::SourceFunded);
+    record["source_swap"]["refund_tx_hash"] = json!(format!("0x{}", "cc".repeat(32)));
+    record["source_swap"]["refund_block_number"] = json!("1250");
+    record
 }
 
 /// The record of a theft: the source is redeemed, and the destination refunded.
@@ -142,17 +154,11 @@ fn complete_without_the_secret_is_only_a_statement() {
 
 #[test]
 fn refunded_is_only_a_statement_unless_the_service_is_trusted() {
-    let refunded = |whole: &Whole| {
-        let mut record = whole.service.fixture.at(Step::SourceFunded);
-        record["source_swap"]["refund_tx_hash"] = json!(format!("0x{}", "cc".repeat(32)));
-        record["source_swap"]["refund_block_number"] = json!("1250");
-        record
-    };
     let whole = Whole::new("stated-refund");
     let (server, record) = stating(&whole.service);
     whole.create(&server.base);
     journal(&whole, vec![Event::OnChain { what: Sendable::Funding }]);
-    *record.lock().unwrap() = refunded(&whole);
+    *record.lock().unwrap() = with_refund(&whole);
     let registry = registry(&whole);
     let (code, told) = whole.home.run_until(&server.base, &watch(&whole, &registry, &[]), "look at your address");
     assert!(code.is_none() && told.contains("states that the order is refunded"), "{code:?} {told}");
@@ -164,8 +170,8 @@ fn refunded_is_only_a_statement_unless_the_service_is_trusted() {
     assert!(code.is_none(), "{code:?} {told}");
 }
 
-/// A node of the destination chain, which shows the solver's payment.
-fn locked(whole: &Whole) -> Server {
+/// A node of the destination chain, which shows the solver's payment of so many blocks ago.
+fn locked(whole: &Whole, elapsed: u64) -> Server {
     let registry = Registry::from_json(whole.service.fixture.registry.as_bytes()).unwrap();
     let (request, response) = (whole.service.fixture.create(), whole.service.fixture.response.to_string());
     let record = whole.service.fixture.at(Step::DestinationFunded).to_string();
@@ -174,6 +180,8 @@ fn locked(whole: &Whole) -> Server {
     Server::start(move |seen: &Seen| {
         let mut chain = Evm::funded(&terms);
         (chain.chain_id, chain.time) = (42_161, u64::try_from(chrono::Utc::now().timestamp()).unwrap());
+        // The contract counts blocks of the chain itself.
+        (chain.latest, chain.l1_number) = (chain.initiated + elapsed, Some(1));
         let result = |call: &Value| {
             let result = chain.result(call["method"].as_str().unwrap(), &call["params"]);
             json!({"jsonrpc": "2.0", "id": call["id"], "result": result})
@@ -197,7 +205,7 @@ fn a_stated_refund_does_not_end_an_order_whose_destination_is_locked() {
     refunded["source_swap"]["refund_tx_hash"] = json!(format!("0x{}", "cc".repeat(32)));
     refunded["source_swap"]["refund_block_number"] = json!("1250");
     *record.lock().unwrap() = refunded;
-    let node = locked(&whole);
+    let node = locked(&whole, 99);
     let (registry, endpoint) = (registry(&whole), format!("arbitrum={}", node.base));
     let more = ["--trust-the-service", "--node", &endpoint];
     let (code, told) = whole.home.run_until(&server.base, &watch(&whole, &registry, &more), "look at your address");
@@ -230,6 +238,58 @@ fn a_theft_ends_with_5_if_the_secret_is_really_out() {
     let other = home::Home::new("theft-other");
     let output = other.run(&server.base, &watch(&whole, &registry, &[]));
     assert_eq!(output.status.code(), Some(5), "{}", said(&output));
+}
+
+/// An order that another machine has: completion and loss need the right secret in the record there too.
+#[test]
+fn the_stated_end_of_an_order_that_is_not_stored_needs_the_secret() {
+    for (name, code) in [("complete", 0), ("lost", 5)] {
+        let whole = Whole::new(&format!("elsewhere-{name}"));
+        let (server, record) = stating(&whole.service);
+        let stated = |secret: Option<&Secret>| {
+            let mut record = if name == "lost" { with_theft(&whole, None) } else { with_redemption(&whole) };
+            record["destination_swap"]["secret"] = json!(secret.map(|secret| secret.to_hex().to_string()).unwrap_or_default());
+            record
+        };
+        *record.lock().unwrap() = stated(None);
+        let (registry, after) = (registry(&whole), Arc::clone(&record));
+        let (wrong, right) = (stated(Some(&Secret::generate().unwrap())), stated(Some(&whole.secret)));
+        let arguments = watch(&whole, &registry, &["--json"]);
+        let (ended, told) = whole.home.watched(&server.base, &arguments, "look at your address", |child| {
+            for next in [wrong, right] {
+                std::thread::sleep(std::time::Duration::from_millis(600));
+                assert!(child.try_wait().unwrap().is_none(), "{name}: it is followed");
+                *after.lock().unwrap() = next;
+            }
+        });
+        assert_eq!(ended, Some(code), "{name}: {told}");
+        assert_eq!(
+            told.matches(&format!("order is {name}, and this program cannot check that: look at your address. The order is followed"))
+                .count(),
+            1,
+            "{told}"
+        );
+        assert!(told.contains("only what the service states"), "{name}: {told}");
+        let document: Value = serde_json::from_str(told.split("\n{\"event\"").next().unwrap()).unwrap();
+        assert_eq!(document["ok"], code == 0, "{document}");
+        assert_eq!(document["error"]["code"], if code == 0 { Value::Null } else { json!("lost") }, "{document}");
+    }
+}
+
+/// A refund ends the watching of an order that is not stored, but it is never worded as a fact.
+#[test]
+fn a_refund_of_an_order_that_is_not_stored_is_only_a_statement() {
+    let whole = Whole::new("elsewhere-refunded");
+    let (server, record) = stating(&whole.service);
+    *record.lock().unwrap() = with_refund(&whole);
+    let registry = registry(&whole);
+    for json in [&[][..], &["--json"]] {
+        let output = whole.home.run(&server.base, &watch(&whole, &registry, json));
+        let told = said(&output);
+        assert!(output.status.code() == Some(1) && told.contains("the service states that the order is refunded"), "{told}");
+        assert!(told.contains("look at your address"), "{told}");
+        assert!(json.is_empty() || serde_json::from_str::<Value>(&out(&output)).unwrap()["error"]["code"] == "swap_not_complete", "{told}");
+    }
 }
 
 /// A transaction that the chain has rejected is dead, and is not offered as the way to save the funds.
@@ -273,5 +333,45 @@ fn a_rejected_redemption_is_not_offered() {
             (&json!(false), !offered, !offered),
             "{shown}"
         );
+    }
+}
+
+/// The alarm carries a redemption only if it was signed a moment ago: an older one may have left the mempools.
+#[test]
+fn the_alarm_carries_only_a_redemption_that_was_just_signed() {
+    for (age, is_carried) in [(0, true), (3_600, false)] {
+        let whole = Whole::new(&format!("alarm-{age}"));
+        let (server, record) = stating(&whole.service);
+        whole.create(&server.base);
+        let transaction = KeptTransaction {
+            chain: "arbitrum".to_owned(),
+            role: "redeem".to_owned(),
+            id: "0x02".to_owned(),
+            payload: "0x02evicted".to_owned(),
+            inputs: Vec::new(),
+        };
+        let at = u64::try_from(chrono::Utc::now().timestamp()).unwrap() - age;
+        journal(&whole, vec![Event::OnChain { what: Sendable::Funding }]);
+        journal_at(
+            &whole,
+            at,
+            vec![
+                Event::SecretLeaving { path: Path::Own },
+                Event::Signed { purpose: Purpose::Redemption, transactions: vec![transaction], gasless: None },
+                Event::sending(Sendable::Redemption),
+                Event::Sent { what: Sendable::Redemption },
+            ],
+        );
+        *record.lock().unwrap() = whole.service.fixture.at(Step::DestinationFunded);
+        let registry = registry(&whole);
+        // Half of the timelock is over.
+        let node = locked(&whole, 300);
+        let endpoint = format!("arbitrum={}", node.base);
+        let (_, told) = whole.home.run_until(&server.base, &watch(&whole, &registry, &["--node", &endpoint, "--json"]), "\"alarm\"");
+        let alarm = told.lines().find(|line| line.contains("\"alarm\"")).unwrap();
+        let alarm: Value = serde_json::from_str(alarm).unwrap();
+        assert_eq!(alarm["transactions"][0]["payload"] == "0x02evicted", is_carried, "{alarm}");
+        let command = alarm["command"].as_str().unwrap();
+        assert!(command.contains("countersign redeem --self") && alarm["message"].as_str().unwrap().contains(command), "{alarm}");
     }
 }

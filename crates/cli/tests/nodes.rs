@@ -11,12 +11,10 @@ mod home;
 #[path = "../../client/tests/support/mod.rs"]
 mod support;
 
-use home::{Home, out, said};
+use home::{Home, NOWHERE, out, said};
 use serde_json::{Value, json};
 use support::{Fixture, Reply, Seen, Server};
 
-/// Nothing listens here: no command of this file calls the service.
-const NOWHERE: &str = "http://127.0.0.1:9";
 /// A hash that no block has: `node check` shows what it is told.
 const HASH: &str = "0x1111111111111111111111111111111111111111111111111111111111111111";
 

@@ -11,12 +11,9 @@ use std::path::PathBuf;
 use countersign_client::driver::{Entry, Event, KeptOrder, KeptTransaction, Outcome, Path, Purpose, Sendable, Store as _};
 use countersign_client::{OrderId, Secret, StoredSwap};
 use countersign_store::Store;
-use home::{Home, out, said};
+use home::{Home, NOWHERE, out, said};
 use serde_json::{Value, json};
 use support::{Fixture, Service};
-
-/// An address at which no server listens.
-const NOWHERE: &str = "http://127.0.0.1:9";
 
 struct Kept {
     home: Home,

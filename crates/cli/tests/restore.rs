@@ -24,13 +24,11 @@ use countersign::bitcoin::bitcoin::consensus::encode::deserialize_hex;
 use countersign_client::driver::{KeptOrder, StoreError};
 use countersign_client::{Secret, StoredSwap};
 use countersign_store::{KeyIndex, Store};
-use home::{Home, out, said};
+use home::{Home, NOWHERE, out, said};
 use kept::{derived, mended, wallet};
 use serde_json::{Value, json};
 use support::{Fixture, Reply, Server, Service};
 
-/// Nothing listens here.
-const NOWHERE: &str = "http://127.0.0.1:9";
 const OWNER: &str = "0x75196C3fEa443e4f086cF9f30D51CF375704f166";
 
 /// A vector of the derivation.

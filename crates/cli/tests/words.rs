@@ -13,25 +13,20 @@ mod support;
 mod whole;
 
 use std::fs;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
-use home::{Home, out, said};
+use countersign_client::Secret;
+use home::{Home, NOWHERE, command_after, is_forged, out, paste, said};
 use serde_json::{Value, json};
 use support::{Fixture, Reply, Server, Service, Step};
 use whole::Whole;
 
-/// Nothing listens here.
-const NOWHERE: &str = "http://127.0.0.1:9";
 /// Overrides the direction of the text after it.
 const OVERRIDE: char = '\u{202e}';
 
 /// Requires one document on stdout and JSON lines on stderr, and returns the document and the lines.
 fn machine(output: &Output) -> (Value, Vec<Value>) {
-    let lines = String::from_utf8(output.stderr.clone()).unwrap();
-    let lines = lines.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line:?}: {}", said(output))));
-    let lines: Vec<_> = lines.collect();
-    let document = serde_json::from_str(&out(output)).unwrap_or_else(|error| panic!("{error}: {}", said(output)));
-    (document, lines)
+    home::machine(output).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
@@ -119,17 +114,15 @@ fn every_command_with_json_writes_json_alone() {
     }
     // An order that was not created here: each change is an event, and the end is the document.
     let elsewhere = Home::new("machines-elsewhere");
+    let secret = Secret::generate().unwrap();
+    let fixture = Fixture::with_secret(&secret);
     let registry = elsewhere.file("registry.json", &fixture.registry);
-    let ended = Service::new(fixture.clone());
-    *ended.step.lock().unwrap() = Step::SourceFunded;
-    let step = std::sync::Arc::clone(&ended.step);
-    let server = Server::start(move |seen| {
-        let reply = ended.answer(seen);
-        let mut step = step.lock().unwrap();
-        if *step == Step::DestinationFunded {
-            *step = Step::Redeemed;
-        }
-        reply
+    let mut complete = fixture.at(Step::Redeemed);
+    complete["destination_swap"]["secret"] = json!(*secret.to_hex());
+    let is_late = std::sync::atomic::AtomicBool::new(false);
+    let server = Server::start(move |_| {
+        let is_late = is_late.swap(true, std::sync::atomic::Ordering::SeqCst);
+        Reply::ok(&if is_late { complete.clone() } else { fixture.at(Step::SourceFunded) })
     });
     let (document, lines) =
         machine(&elsewhere.run(&server.base, &["order", "watch", id, "--registry", &registry, "--poll", "20", "--json"]));
@@ -169,7 +162,6 @@ fn characters_that_forge_a_display_are_escaped_everywhere() {
         Value::Null => Reply::json(400, format!(r#"{{"status":"Error","error":"no {OVERRIDE} no"}}"#)),
         result => Reply::ok(result),
     });
-    let is_forged = |text: &str| text.chars().any(|it| it == OVERRIDE || (it.is_control() && it != '\n'));
     for command in [&["chains"][..], &["volume"], &["schemas"], &["health"], &["assets"], &["quote", "base:eth", "arbitrum:eth", "5"]] {
         for json in [&["--json"][..], &[]] {
             let output = home.run(&server.base, &[command, json].concat());
@@ -190,24 +182,6 @@ fn characters_that_forge_a_display_are_escaped_everywhere() {
         let output = home.run(NOWHERE, &[&["registry", "show", &registry], json].concat());
         assert!(!is_forged(&said(&output)), "{:?}", said(&output));
     }
-}
-
-/// Runs a printed command line in a shell, in another directory.
-fn paste(home: &Home, base: &str, line: &str) -> Output {
-    let program = std::path::Path::new(env!("CARGO_BIN_EXE_countersign")).parent().unwrap();
-    let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", line]).env_clear().env("HOME", &home.path).env("PATH", program).env("COUNTERSIGN_APP_ID", home::APP_ID);
-    if !base.is_empty() {
-        shell.env("COUNTERSIGN_BASE_URL", base);
-    }
-    shell.current_dir("/").stdin(Stdio::null()).output().unwrap()
-}
-
-/// Returns the command that follows some words in the output.
-fn command_after(text: &str, words: &str) -> String {
-    let at = text.find(words).unwrap_or_else(|| panic!("{words:?} in {text}"));
-    let rest = &text[at + words.len()..];
-    rest[rest.find("countersign ").unwrap()..].lines().next().unwrap().to_owned()
 }
 
 #[cfg(unix)]
@@ -300,53 +274,39 @@ fn ctrl_c_says_how_to_go_on() {
     }
 }
 
+/// The arguments of a swap from Base to Arbitrum.
+fn swap<'a>(registry: &'a str, amount: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["swap", "--registry", registry, "--from", "base:eth", "--to", "arbitrum:eth", "--amount", amount], more].concat()
+}
+
 #[test]
 fn errors_in_the_users_own_files_blame_nobody_else() {
     let whole = Whole::new("own-files");
     let server = whole.service.start();
     let registry = whole.home.path.join("registry.json").to_str().unwrap().to_owned();
     let file = |name: &str, text: &str| whole.home.file(name, text);
+    let unused = whole.home.path.join("unused.json").to_str().unwrap().to_owned();
     let broken = ["{", "{\"a\": 1, \"a\": 2}", "[]", "{\"nonce\": \"x\"}", "\u{7f}", "{\"chains\": 7}"];
     for (index, text) in broken.into_iter().enumerate() {
         let path = file(&format!("broken-{index}.json"), text);
         let id = whole.service.fixture.order_id();
-        let commands: [&[&str]; 7] = [
+        let commands: [&[&str]; 13] = [
             &["order", "show", id, "--registry", &path],
             &["order", "show", id, "--registry", &registry, "--policy", &path],
             &["node", "check", "--registry", &registry, "--nodes", &path],
             &["order", "create", "--registry", &registry, "--request", &path],
-            &[
-                "swap",
-                "--registry",
-                &registry,
-                "--from",
-                "base:eth",
-                "--to",
-                "arbitrum:eth",
-                "--amount",
-                "1",
-                "--wallet",
-                &path,
-                "--dry-run",
-            ],
-            &[
-                "swap",
-                "--registry",
-                &registry,
-                "--from",
-                "base:eth",
-                "--to",
-                "arbitrum:eth",
-                "--amount",
-                "1",
-                "--key-file",
-                &path,
-                "--nodes",
-                &path,
-            ],
+            &swap(&registry, "1", &["--wallet", &path, "--dry-run"]),
+            &swap(&registry, "1", &["--key-file", &path, "--nodes", &path]),
             &["registry", "show", &path],
+            &["registry", "diff", &registry, &path],
+            &["registry", "pin", "--from", &path, "--out", &unused],
+            &["registry", "pin", "--chains", &path, "--assets", &path, "--liquidity", &path, "--out", &unused],
+            &["recover", "--registry", &registry, "--order", &path],
+            &["refund", "--self", id, "--registry", &registry, "--order", &path],
+            &["redeem", "--self", id, "--registry", &registry, "--order", &path, "--secret-file", &path],
         ];
-        for command in commands {
+        // An empty list is a list.
+        for command in commands.into_iter().filter(|command| text != "[]" || !command.contains(&"--chains")) {
             let output = whole.home.run(&server.base, command);
             let told = said(&output).to_lowercase();
             assert_eq!(output.status.code(), Some(2), "{command:?}: {told}");
@@ -370,6 +330,8 @@ fn errors_of_the_service_or_a_node_do_not_tell_the_user_to_correct_anything() {
     let home = Home::new("their-errors");
     let fixture = Fixture::load("evm-record-evm-v2");
     let registry = home.file("registry.json", &fixture.registry);
+    let words = home.file("words.txt", &format!("{}about", "abandon ".repeat(11)));
+    let restored = home.path.join("restored").to_str().unwrap().to_owned();
     for body in [
         "<html>",
         "{}",
@@ -379,7 +341,22 @@ fn errors_of_the_service_or_a_node_do_not_tell_the_user_to_correct_anything() {
     ] {
         let server = Server::start(move |_| Reply::json(200, body));
         let node = format!("base={}", server.base);
-        let commands: [&[&str]; 8] = [
+        let commands: [&[&str]; 14] = [
+            &["earnings"],
+            &["claim", "--registry", &registry],
+            &["order", "list"],
+            &["order", "watch", fixture.order_id(), "--registry", &registry],
+            &["policy", "check", "base:eth", "arbitrum:eth"],
+            &[
+                "restore",
+                "--phrase",
+                "--phrase-file",
+                &words,
+                "--from-owner",
+                "0x00000000000000000000000000000000000000aa",
+                "--state",
+                &restored,
+            ],
             &["chains"],
             &["assets"],
             &["liquidity"],
@@ -436,22 +413,7 @@ fn amounts_are_in_whole_units_with_base_units_behind_them() {
     assert!(home.run(&server.base, &create).status.success());
     let (pay, receive) = ("1 base:eth (1000000000000000000 base units)", "0.998 arbitrum:eth (998000000000000000 base units)");
     let owner = fixture.request["source"]["owner"].as_str().unwrap();
-    let dry = [
-        "swap",
-        "--registry",
-        &registry,
-        "--from",
-        "base:eth",
-        "--to",
-        "arbitrum:eth",
-        "--amount",
-        "1 eth",
-        "--dry-run",
-        "--from-owner",
-        owner,
-        "--to-owner",
-        owner,
-    ];
+    let dry = swap(&registry, "1 eth", &["--dry-run", "--from-owner", owner, "--to-owner", owner]);
     for command in [
         &["quote", "base:eth", "arbitrum:eth", "1 eth", "--registry", &registry][..],
         &["order", "show", fixture.order_id(), "--registry", &registry],

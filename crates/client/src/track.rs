@@ -140,7 +140,7 @@ fn digest(record: &OrderRecord, status: &Status) -> u64 {
     for swap in [&record.source_swap, &record.destination_swap] {
         (&swap.initiate_tx_hash, &swap.redeem_tx_hash, &swap.refund_tx_hash).hash(&mut hasher);
         (swap.initiate_block_number, swap.redeem_block_number, swap.refund_block_number).hash(&mut hasher);
-        (swap.current_confirmations, swap.filled_amount, swap.secret.is_empty()).hash(&mut hasher);
+        (swap.current_confirmations, swap.filled_amount, &swap.secret).hash(&mut hasher);
     }
     hasher.finish()
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use countersign_client::driver::{DriveError, Driver, Event, MemoryStore, NewOrder, Outcome, Progress, Purpose, Sendable, Status, Store};
 use countersign_client::{OrderId, Pace, Secret, StreamExt};
 use countersign_store::testing::MemoryDisk;
-use support::world::{BLOCK, FINAL, Malice, SOLVER, TestDriver, World};
+use support::world::{BLOCK, FINAL, Malice, SOLVER, TestDriver, Third, World};
 
 /// The longest wait between two observations of the test's drivers, in seconds.
 const POLL: u64 = 20;
@@ -36,6 +36,7 @@ async fn drive_until(driver: &TestDriver, is_done: impl Fn(&Result<Progress, Dri
                 return;
             }
         }
+        panic!("every order ended before");
     };
     tokio::time::timeout(Duration::from_secs(4 * 86_400), all).await.unwrap();
 }
@@ -44,11 +45,10 @@ fn ended(outcome: Outcome) -> impl Fn(&Result<Progress, DriveError>) -> bool {
     move |result| matches!(result, Ok(Progress { status: Status::Ended { outcome: one }, .. }) if *one == outcome)
 }
 
-/// The service answers nothing any more once the owner has paid.
-#[tokio::test(start_paused = true)]
-async fn a_service_that_hangs_delays_a_redemption_by_a_poll_and_two_seconds() {
-    for seed in 0..20 {
-        let world = World::new(0, Malice { service_hangs: true, ..Malice::NONE });
+/// Runs swaps and requires that each is redeemed at most one poll and two seconds after the destination's chain proves the payment.
+async fn check_delay(seeds: u64, malice: Malice) {
+    for seed in 0..seeds {
+        let world = World::new(0, malice);
         world.seed(seed);
         let driver = world.driver(MemoryStore::default());
         let id = create(&driver, &world, 1).await;
@@ -57,7 +57,23 @@ async fn a_service_that_hangs_delays_a_redemption_by_a_poll_and_two_seconds() {
         let order = &orders[id.as_str()];
         let proven = order.funded_at.unwrap() + SOLVER + FINAL + BLOCK;
         let took = order.redeemed_at.unwrap().saturating_sub(proven);
-        assert!(took <= POLL + 2, "seed {seed}: {took} s");
+        assert!(took <= POLL + 2, "seed {seed}, {malice:?}: {took} s");
+    }
+}
+
+/// The service answers nothing any more once the owner has paid.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_hangs_delays_a_redemption_by_a_poll_and_two_seconds() {
+    check_delay(20, Malice { service_hangs: true, ..Malice::NONE }).await;
+}
+
+/// Two of three endpoints are well, and two must agree. The third is the first to be asked.
+#[tokio::test(start_paused = true)]
+async fn one_bad_endpoint_of_three_delays_a_redemption_by_a_poll_and_two_seconds() {
+    for third in [Third::Hangs, Third::Denies, Third::IsOld] {
+        for service_hangs in [false, true] {
+            check_delay(6, Malice { third: Some(third), service_hangs, ..Malice::NONE }).await;
+        }
     }
 }
 

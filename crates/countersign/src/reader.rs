@@ -51,10 +51,8 @@
 //! }
 //! ```
 
-mod head;
 mod send;
 
-pub use head::{HeadObservation, HeadReader, agreed_head};
 pub use send::{NotSent, SendObservation, SendReader, check_sent};
 
 pub use countersign_core::reader::{

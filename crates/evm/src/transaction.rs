@@ -2,6 +2,9 @@
 //!
 //! Specification: `docs/spec/evm.md#signing`.
 
+#[cfg(test)]
+mod published;
+
 use alloy_consensus::{SignableTransaction, Transaction as _, TxEip1559, TxEnvelope, TxLegacy, TypedTransaction};
 use alloy_dyn_abi::eip712::TypedData;
 use alloy_eips::eip2718::Encodable2718;

@@ -103,7 +103,7 @@ fn calls_alone_leave_the_message_out() -> TestResult {
     assert_eq!(ids(&unsigned), [RequestId::Approval, RequestId::Initiate]);
     let refusal = {
         let mut unsigned = verified::<Evm>(&case).prepare(calls(&case))?;
-        unsigned.attach(RequestId::TypedData, expected(&case, "typed_data", "signature").as_str().unwrap().parse()?).unwrap_err()
+        unsigned.attach_text(RequestId::TypedData, expected(&case, "typed_data", "signature").as_str().unwrap()).unwrap_err()
     };
     assert_eq!(refusal.code(), Code::NothingToSign);
     let transactions = signed(&case, unsigned);

@@ -107,10 +107,10 @@ fn recovery_follows_the_pin() -> TestResult {
         let registry = pin.map_or_else(|| pinned("ethereum:usdt", EvmGeneration::V3), |(asset, generation)| pinned(asset, generation));
         let order = record::<Evm>(id, |_| {})?;
         let refund = recover::refund(&order, Leg::Source, &registry)?;
-        assert_eq!((hex::encode(refund.swap_id), refund.role), (order.source_swap.swap_id.clone(), Role::Refund), "{id}");
-        assert_eq!(recover::swap_id(&order, Leg::Source, &registry)?, refund.swap_id);
-        assert_eq!(refund.swap_id_recomputed, is_recomputed, "{id}");
-        assert_eq!(hex::encode(&refund.call.data), format!("7249fbb6{}", order.source_swap.swap_id));
+        assert_eq!((hex::encode(refund.swap_id()), refund.role()), (order.source_swap.swap_id.clone(), Role::Refund), "{id}");
+        assert_eq!(recover::swap_id(&order, Leg::Source, &registry)?, refund.swap_id());
+        assert_eq!(refund.swap_id_recomputed(), is_recomputed, "{id}");
+        assert_eq!(hex::encode(&refund.call().data), format!("7249fbb6{}", order.source_swap.swap_id));
         let unsigned = refund.prepare(key.address(), &calls)?;
         let warnings: Vec<_> = unsigned.warnings().list().iter().map(|warning| warning.code).collect();
         assert_eq!(warnings, if is_recomputed { vec![] } else { vec![Code::SwapIdUnchecked] });
@@ -146,8 +146,8 @@ fn redeems_an_order_of_a_contract_whose_formula_is_not_known() -> TestResult {
     let recovery = recover::redeem(&order, Leg::Source, &secret, &pinned("base:eth", EvmGeneration::Old))?;
     let id = &order.source_swap.swap_id;
     let words = format!("{:064x}{:064x}{}", 0x40, 0x20, hex::encode(secret));
-    assert_eq!(hex::encode(&recovery.call.data), format!("f7ff7207{id}{words}"));
-    assert!(!recovery.swap_id_recomputed);
+    assert_eq!(hex::encode(&recovery.call().data), format!("f7ff7207{id}{words}"));
+    assert!(!recovery.swap_id_recomputed());
     let refusal = recover::redeem(&order, Leg::Source, &[1; 32], registry()).unwrap_err();
     assert_eq!(refusal.code(), Code::SecretWrong);
     Ok(())

@@ -10,14 +10,11 @@
     reason = "a test fails by panicking, and one that checks nothing says so"
 )]
 
-use countersign_core::{Code, Hex, OrderRecord, Policy, Refusal, Registry, VerifiedOrder};
-use countersign_evm::alloy_consensus::TypedTransaction;
+use countersign_core::{Code, Hex, Policy, Refusal, Registry, VerifiedOrder};
 use countersign_evm::alloy_dyn_abi::TypedData;
-use countersign_evm::alloy_primitives::{Address, B256, U256, eip191_hash_message};
+use countersign_evm::alloy_primitives::{Address, B256, eip191_hash_message};
 use countersign_evm::message::to_typed_data;
-use countersign_evm::recover::{self, Leg};
-use countersign_evm::{Calls, Evm, ExternalSignature, FundingPath, Key, Payload, UnsignedOrder};
-use countersign_testkit::recover::read_record;
+use countersign_evm::{Calls, Evm, ExternalSignature, FundingPath, Key, Payload};
 use countersign_testkit::tree::{self, Tree};
 use countersign_testkit::{Case, fixture, fixtures, registry, shared, verified, with_verified};
 use serde_json::{Value, json};
@@ -38,87 +35,8 @@ fn verify(line: &Tree, registry: &Registry) -> Result<VerifiedOrder<Evm>, Refusa
     with_verified(line.text().as_bytes(), registry, &Policy::default(), |verified, _| Ok(verified))
 }
 
-fn record(text: &str) -> OrderRecord {
-    read_record(&serde_json::from_str(text).unwrap()).unwrap()
-}
-
 fn hex(bytes: impl AsRef<[u8]>) -> String {
     Hex(bytes.as_ref().to_vec()).to_string()
-}
-
-/// Signs a transaction of an EIP in the same way as every call: as a refund with the fields of the example.
-fn example(key: &Key, chain_id: u64, to: &str, value: u64, gas_limit: u64, calls: &Calls) -> UnsignedOrder {
-    let line = fixture::<Evm>("evm-record-evm-v1").tree();
-    let mut refund = recover::refund(&record(&line.at("/order").unwrap().text()), Leg::Source, registry()).unwrap();
-    refund.chain_id = chain_id;
-    refund.call.to = to.parse().unwrap();
-    refund.call.value = U256::from(value);
-    refund.call.gas_limit = gas_limit;
-    refund.call.data = Default::default();
-    refund.prepare(key.address(), calls).unwrap()
-}
-
-fn signed(mut unsigned: UnsignedOrder, key: &Key) -> Vec<u8> {
-    unsigned.sign(key).unwrap();
-    let [transaction] = unsigned.finish().unwrap().transactions().try_into().unwrap();
-    transaction.bytes
-}
-
-/// <https://eips.ethereum.org/EIPS/eip-155>, "Example".
-#[test]
-fn the_example_of_eip_155() {
-    let key = Key::parse("0x4646464646464646464646464646464646464646464646464646464646464646").unwrap();
-    let to = "0x3535353535353535353535353535353535353535";
-    let unsigned = example(&key, 1, to, 1_000_000_000_000_000_000, 21_000, &Calls::legacy(9, 20_000_000_000));
-    let [request] = unsigned.requests().try_into().unwrap();
-    assert_eq!(hex(&request.message), "0xec098504a817c800825208943535353535353535353535353535353535353535880de0b6b3a764000080018080");
-    assert_eq!(hex(&request.digest), "0xdaf5a779ae972f972197303d7b574746c7ef83eadac0f2791ad23db92e4c8e53");
-    assert!(matches!(request.payload, Payload::Transaction(TypedTransaction::Legacy(_))));
-    assert_eq!(
-        hex(signed(unsigned, &key)),
-        "0xf86c098504a817c800825208943535353535353535353535353535353535353535880de0b6b3a76400008025a028ef61340bd939bc2195fe53756\
-         7866003e1a15d3c71ff63e1590620aa636276a067cbe9d8997f761aecb703304b3800ccf555c9f3dc64214b297fb1966a3b6d83"
-    );
-}
-
-/// ethereumjs, `packages/tx/test/json/eip1559.json` at 052242cc, first, fourth and last: an empty access list, nonces and
-/// fees of one to three bytes, both parities. (The list wraps each transaction in one more RLP string, left out here.)
-#[test]
-fn the_eip_1559_vectors_of_ethereumjs() {
-    for (nonce, value, gas_limit, priority, cap, raw) in [
-        (
-            819,
-            43_203_529,
-            35_552,
-            75_853,
-            121_212,
-            "02f870821e8e8203338301284d8301d97c828ae094000000000000000000000000000000000000aaaa8402933bc980c080a0d067f2167008c592196\
-             52f91cbf8788dbca5f771f6e91e2b7657e85b78b472e0a01d305af9fe81fdba43f0dfcd400ed24dcace0a7e30d4e85701dcaaf484cd079e",
-        ),
-        (
-            623,
-            21_649_799,
-            57_725,
-            74_140,
-            81_173,
-            "02f870821e8e82026f8301219c83013d1582e17d94000000000000000000000000000000000000aaaa84014a598780c080a0b107893e4590e177e24\
-             4493a3f2b59d63619ddd82772105d8c96b7fc85ff683da07dc9b9dc054d2f69f9cc540688f6c0da3b54dd8bd8323f06d0ca26b546a480f1",
-        ),
-        (
-            119,
-            65_456_115,
-            62_341,
-            24_721,
-            107_729,
-            "02f86d821e8e778260918301a4d182f38594000000000000000000000000000000000000aaaa8403e6c7f380c001a0e38e239770801eb995498c821\
-             e55ac9c19ae09184bb27b34be105e02fe3b7615a067c64ca6bd6d9107e85fd581ab2e70a14b637eb36505bb40861ef9d6e800cab6",
-        ),
-    ] {
-        let key = Key::parse("0x8f2a55949038a9610f50fb23b5883af3b4ecb3c3bb792cbcefbd1542c692be63").unwrap();
-        let calls = Calls::eip1559(nonce, cap, priority);
-        let unsigned = example(&key, 0x1e8e, "0x000000000000000000000000000000000000aaaa", value, gas_limit, &calls);
-        assert_eq!(hex(signed(unsigned, &key)), format!("0x{raw}"), "nonce {nonce}");
-    }
 }
 
 fn outside(text: &str) -> Result<ExternalSignature, Refusal> {
@@ -383,9 +301,9 @@ fn recovery_of_a_documented_order() {
     let redeem = recover::redeem(&record, Leg::Destination, &secret, &registry).unwrap();
     // redeem(bytes32,bytes): selector, id, offset 0x40, length 0x20, secret.
     let calldata = format!("0xf7ff7207{id}{:064x}{:064x}{}", 0x40, 0x20, record.destination_swap.secret);
-    assert_eq!(hex(&redeem.call.data), calldata);
-    assert_eq!(redeem.to, "0x004Cc75ACF4132Fc08cB6a252E767804F303F729".parse::<Address>().unwrap());
-    assert_eq!((redeem.chain_id, redeem.amount, redeem.call.value), (84_532, U256::from(498_500), U256::ZERO));
+    assert_eq!(hex(&redeem.call().data), calldata);
+    assert_eq!(redeem.to(), "0x004Cc75ACF4132Fc08cB6a252E767804F303F729".parse::<Address>().unwrap());
+    assert_eq!((redeem.chain_id(), redeem.amount(), redeem.call().value), (84_532, U256::from(498_500), U256::ZERO));
 
     let mut wrong = secret;
     wrong[31] ^= 1;
@@ -394,8 +312,8 @@ fn recovery_of_a_documented_order() {
     assert!(!refusal.to_string().contains(&hex::encode(wrong)), "a secret is never shown");
 
     let refund = recover::refund(&record, Leg::Destination, &registry).unwrap();
-    assert_eq!(hex(&refund.call.data), format!("0x7249fbb6{id}"));
-    assert_eq!(refund.to, "0x661bA32eb5f86CaB358DDbB7F264b10c5825e2dd".parse::<Address>().unwrap());
+    assert_eq!(hex(&refund.call().data), format!("0x7249fbb6{id}"));
+    assert_eq!(refund.to(), "0x661bA32eb5f86CaB358DDbB7F264b10c5825e2dd".parse::<Address>().unwrap());
 
     // An id that does not follow from the record's fields.
     let mut forged = record.clone();

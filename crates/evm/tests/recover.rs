@@ -24,13 +24,13 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     let record = record::<Evm>(CASE, |_| {})?;
     let recovery = recover::refund(&record, Leg::Source, registry())?;
     let id = case["order"]["source_swap"]["swap_id"].as_str().ok_or("no id")?;
-    assert_eq!((hex::encode(recovery.swap_id), recovery.role), (id.to_owned(), Role::Refund));
-    assert_eq!(recover::swap_id(&record, Leg::Source, registry())?, recovery.swap_id);
-    assert_eq!(recovery.to.to_string(), case["request"]["source"]["owner"]);
-    assert_eq!(recovery.amount.to_string(), case["request"]["source"]["amount"]);
+    assert_eq!((hex::encode(recovery.swap_id()), recovery.role()), (id.to_owned(), Role::Refund));
+    assert_eq!(recover::swap_id(&record, Leg::Source, registry())?, recovery.swap_id());
+    assert_eq!(recovery.to().to_string(), case["request"]["source"]["owner"]);
+    assert_eq!(recovery.amount().to_string(), case["request"]["source"]["amount"]);
     let htlc = case["response"]["result"]["initiate_transaction"]["to"].as_str().ok_or("no contract")?;
-    assert_eq!(recovery.call.to.to_string().to_lowercase(), htlc.to_lowercase());
-    assert_eq!(hex::encode(&recovery.call.data), format!("{}{id}", hex::encode(&keccak256("refund(bytes32)")[..4])));
+    assert_eq!(recovery.call().to.to_string().to_lowercase(), htlc.to_lowercase());
+    assert_eq!(hex::encode(&recovery.call().data), format!("{}{id}", hex::encode(&keccak256("refund(bytes32)")[..4])));
 
     // Anyone may send the call, which pays the owner.
     let key = Key::from_bytes(&[3; 32])?;
@@ -42,7 +42,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     assert_eq!((request.id, request.signer), (RequestId::Refund, key.address().to_string()));
     let summary = unsigned.summary();
     let payout = summary.about(Topic::Payout).next().ok_or("no payout")?;
-    for value in [recovery.to.to_string(), recovery.amount.to_string(), id.to_owned()] {
+    for value in [recovery.to().to_string(), recovery.amount().to_string(), id.to_owned()] {
         assert!(payout.text.contains(&value), "{payout}");
     }
     assert!(summary.to_string().contains(&hex::encode(&request.digest)), "{summary}");
@@ -54,11 +54,11 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     let native = &transaction.native;
     assert_eq!(
         (native.chain_id(), native.nonce(), native.gas_limit(), native.value()),
-        (Some(recovery.chain_id), 9, GAS_LIMIT, U256::ZERO)
+        (Some(recovery.chain_id()), 9, GAS_LIMIT, U256::ZERO)
     );
-    assert_eq!((native.to(), native.input()), (Some(recovery.call.to), &recovery.call.data));
+    assert_eq!((native.to(), native.input()), (Some(recovery.call().to), &recovery.call().data));
 
-    let refusal = recovery.prepare(key.address(), &calls.with_chain_id(recovery.chain_id + 1)).unwrap_err();
+    let refusal = recovery.prepare(key.address(), &calls.with_chain_id(recovery.chain_id() + 1)).unwrap_err();
     assert_eq!((refusal.code(), refusal.location()), (Code::WalletChainMismatch, "/chain_id"));
     let refusal = recovery.prepare(key.address(), &Calls::legacy(u64::MAX, 1)).unwrap_err();
     assert_eq!((refusal.code(), refusal.location()), (Code::NonceLimit, "/nonce"));
@@ -98,10 +98,10 @@ fn redeems_with_the_right_secret_only() -> TestResult {
     assert_eq!((refusal.code(), refusal.location()), (Code::RecordSwapId, "/order/source_swap/swap_id"));
     record.source_swap.swap_id = refusal.expected().ok_or("no id")?.to_string();
     let recovery = recover::redeem(&record, Leg::Source, &secret, registry())?;
-    assert_eq!(recovery.role, Role::Redeem);
-    assert_eq!(recovery.call.data[..4], keccak256("redeem(bytes32,bytes)")[..4]);
-    assert_eq!(&recovery.call.data[4 + 3 * 32..], secret);
-    assert_eq!(recovery.to.to_string(), record.source_swap.redeemer);
+    assert_eq!(recovery.role(), Role::Redeem);
+    assert_eq!(recovery.call().data[..4], keccak256("redeem(bytes32,bytes)")[..4]);
+    assert_eq!(&recovery.call().data[4 + 3 * 32..], secret);
+    assert_eq!(recovery.to().to_string(), record.source_swap.redeemer);
     let refusal = recover::redeem(&record, Leg::Source, &[1; 32], registry()).unwrap_err();
     assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
     // A redemption has its own role and request id.
@@ -125,7 +125,7 @@ fn refuses_what_is_not_of_an_evm_chain_or_not_a_swap() -> TestResult {
 fn a_fee_above_the_payout_is_said() -> TestResult {
     let warned = |case: &str, gwei: u128| -> Result<Vec<String>, Box<dyn std::error::Error>> {
         let refund = recover::refund(&record::<Evm>(case, |_| {})?, Leg::Source, registry())?;
-        let order = refund.prepare(refund.to, &Calls::eip1559(9, gwei * 1_000_000_000, 1))?;
+        let order = refund.prepare(refund.to(), &Calls::eip1559(9, gwei * 1_000_000_000, 1))?;
         let about = |code| order.warnings().list().iter().filter(move |warning| warning.code == code);
         assert_eq!(about(Code::NonceGap).count(), 0);
         Ok(about(Code::FeeAbovePayout).map(|warning| warning.detail.clone()).collect())

@@ -1,6 +1,6 @@
 //! The error of reads and writes: why a chain did not answer, or why its answer is not used.
 
-use countersign::{Code, HeadDoubt, Refusal};
+use countersign::{Code, Refusal};
 use countersign_core::reader::{Doubt, Failure, FailureKind, Fault};
 use countersign_transport::{GatherError, TransportError, TransportErrorKind};
 
@@ -67,14 +67,6 @@ pub enum NodeError {
         /// The height that it reports now.
         now: u64,
     },
-    /// The newest block of a chain is too old or in the future.
-    #[error("{chain}: {doubt}")]
-    Head {
-        /// The name of the chain.
-        chain: String,
-        /// What is wrong with the block.
-        doubt: HeadDoubt,
-    },
     /// Too few endpoints gave the same answer.
     #[error("too few endpoints agree: {agreed} of the required {needed}{detail}")]
     Disagree {
@@ -116,8 +108,6 @@ impl NodeError {
             Self::Malformed { .. } => "node_malformed",
             Self::WrongChain { .. } => "node_wrong_chain",
             Self::WentBack { .. } => "node_went_back",
-            Self::Head { doubt: HeadDoubt::Ahead { .. }, .. } => "chain_ahead",
-            Self::Head { .. } => "chain_stale",
             Self::Disagree { .. } => "node_disagree",
             Self::Endpoint(_) => "node_endpoint",
             Self::NotConnected(_) => "not_connected",
@@ -133,12 +123,7 @@ impl NodeError {
             Self::Transport { error, .. } => {
                 matches!(error.kind, TransportErrorKind::Connect | TransportErrorKind::Timeout | TransportErrorKind::Interrupted)
             }
-            Self::Status { .. }
-            | Self::Rpc { .. }
-            | Self::Disagree { .. }
-            | Self::WentBack { .. }
-            | Self::Malformed { .. }
-            | Self::Head { .. } => true,
+            Self::Status { .. } | Self::Rpc { .. } | Self::Disagree { .. } | Self::WentBack { .. } | Self::Malformed { .. } => true,
             Self::WrongChain { .. } | Self::Endpoint(_) | Self::NotConnected(_) | Self::Refused(_) | Self::Rejected { .. } => false,
         }
     }

@@ -9,7 +9,6 @@ mod endpoint;
 mod error;
 #[cfg(feature = "evm")]
 pub mod evm;
-mod head;
 mod lane;
 mod nodes;
 mod prepare;

@@ -25,6 +25,8 @@ pub struct Nodes<T> {
     transport: T,
     chains: BTreeMap<String, ChainNodes>,
     unknown: Vec<String>,
+    /// The assets of the connected chains, by id.
+    assets: BTreeMap<String, Asset>,
     memory: Memory,
 }
 
@@ -125,7 +127,9 @@ impl<T: Transport> Nodes<T> {
                 None => unknown.push(name),
             }
         }
-        Self { transport, chains, unknown, memory: Memory::default() }
+        let assets = registry.assets().into_iter().filter(|asset| chains.contains_key(asset.chain.record.chain.as_str()));
+        let assets = assets.map(|asset| (asset.record.id.as_str().to_owned(), asset.clone())).collect();
+        Self { transport, chains, unknown, assets, memory: Memory::default() }
     }
 
     /// Returns the names in the configuration that are not chains of the registry. They are not connected. A name may be misspelt, so
@@ -152,10 +156,6 @@ impl<T: Transport> Nodes<T> {
     #[must_use]
     pub fn endpoints(&self, chain: &str) -> Option<&Endpoints> {
         self.chains.get(chain).map(|nodes| &nodes.endpoints)
-    }
-
-    pub(crate) const fn memory(&self) -> &Memory {
-        &self.memory
     }
 
     pub(crate) fn connection(&self, chain: &str) -> Result<Connection<'_, T>, NodeError> {
@@ -235,6 +235,26 @@ impl<T: Transport> Nodes<T> {
         let connection = self.connection(chain)?;
         let caller = connection.callers().nth(index).ok_or_else(|| NodeError::NotConnected(chain.to_owned()))?;
         of_family!(self, chain, |connected| connected.head(caller).await)
+    }
+
+    /// Checks that a token has not frozen the account that it will be paid to, on EVM chains and Tron, if the chain is connected. A token
+    /// that has no such function passes. [`Nodes::prepare`] does it for an order that has a record.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::Refused`] with [`Code::SimulationReverted`](countersign::Code::SimulationReverted) if the account is frozen, or
+    /// with the code of an address that is not one of the chain. Returns another [`NodeError`] if too few endpoints agree.
+    #[allow(unused_variables, reason = "a build may lack the families whose tokens are checked")]
+    pub async fn check_receiver(&self, asset: &str, receiver: &str) -> Result<(), NodeError> {
+        let Some(asset) = self.assets.get(asset) else { return Ok(()) };
+        let chain = asset.chain.record.chain.as_str();
+        match asset.chain.network.family() {
+            #[cfg(feature = "evm")]
+            Family::Evm => self.evm(chain)?.check_receiver(asset, receiver).await,
+            #[cfg(feature = "tron")]
+            Family::Tron => self.tron(chain)?.check_receiver(asset, receiver).await,
+            _ => Ok(()),
+        }
     }
 
     /// Reads the balance of an address in a pinned asset, in base units. `owner` is an address in the chain's usual text form.

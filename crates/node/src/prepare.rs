@@ -12,13 +12,33 @@ use countersign_transport::Transport;
 use crate::error::NodeError;
 use crate::nodes::{Nodes, Speed};
 
+/// What a redemption or a refund may offer for a place in a block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bid<'p> {
+    #[allow(dead_code, reason = "not every family has a speed")]
+    pub(crate) speed: Speed,
+    pub(crate) policy: &'p Policy,
+    /// Whether the limit of the policy is paid where the chain asks for more: once the secret is out, a slow redemption is better than none.
+    pub(crate) pays_limit: bool,
+}
+
+impl Bid<'_> {
+    /// Returns the price to offer where the chain asks for `asked` and the policy allows `limit`. If that is less than `min`, below which no
+    /// node would take the transaction, the price is not lowered, and the policy refuses it.
+    #[allow(dead_code, reason = "a build may lack the families that call it")]
+    pub(crate) const fn offer(self, asked: u128, min: u128, limit: u128) -> u128 {
+        if self.pays_limit && asked > limit && min <= limit { limit } else { asked }
+    }
+}
+
 impl<T: Transport> Nodes<T> {
     /// Reads the wallet context from the chain and prepares a verified order for signing.
     ///
     /// If the order offers a gasless path, it is prepared for that path, with the approval that it still needs. Otherwise it is prepared
     /// for the owner's own transactions. (On Starknet an order that still needs an approval is one transaction of the owner.) `owner` is
     /// the address whose coins pay on a Bitcoin-like chain; other chains ignore it. Except on Bitcoin-like chains, a preflight checks
-    /// the funds and simulates what may be shown to a node.
+    /// the funds and simulates what may be shown to a node. An account that is paid in a token that has frozen it is refused: see
+    /// [`Nodes::check_receiver`].
     ///
     /// # Errors
     ///
@@ -27,6 +47,9 @@ impl<T: Transport> Nodes<T> {
     /// or too few of them agree.
     #[allow(unused_variables, reason = "not every family has a speed, or coins with an owner")]
     pub async fn prepare(&self, order: &Verified, chain: &str, owner: &str, speed: Speed, policy: &Policy) -> Result<Unsigned, NodeError> {
+        if let Some(swap) = order.terms().record.map(|record| &record.destination_swap) {
+            self.check_receiver(swap.asset.as_str(), &swap.redeemer).await?;
+        }
         match order {
             #[cfg(feature = "bitcoin")]
             Verified::Bitcoin(order) => Ok(self.bitcoin(chain)?.prepare(order, owner, speed, policy).await?.into()),
@@ -52,7 +75,6 @@ impl<T: Transport> Nodes<T> {
     /// # Errors
     ///
     /// Returns the same errors as [`Nodes::prepare`].
-    #[allow(unused_variables, reason = "not every family has a speed")]
     pub async fn prepare_recovery(
         &self,
         recovery: &Recovery,
@@ -61,19 +83,43 @@ impl<T: Transport> Nodes<T> {
         speed: Speed,
         policy: &Policy,
     ) -> Result<Unsigned, NodeError> {
+        self.recovery_with(recovery, chain, account, Bid { speed, policy, pays_limit: false }).await
+    }
+
+    /// Prepares a redemption as [`Nodes::prepare_recovery`] does, whose secret others may know already. Where the chain asks for more than
+    /// the policy allows, it pays the limit of the policy and has a warning, because a slow redemption is better than none.
+    ///
+    /// Do not call it for a redemption that shows the secret for the first time. While that waits, the other side could take both payments.
+    ///
+    /// # Errors
+    ///
+    /// Returns the same errors as [`Nodes::prepare`].
+    pub async fn prepare_urgent(
+        &self,
+        recovery: &Recovery,
+        chain: &str,
+        account: &str,
+        speed: Speed,
+        policy: &Policy,
+    ) -> Result<Unsigned, NodeError> {
+        self.recovery_with(recovery, chain, account, Bid { speed, policy, pays_limit: true }).await
+    }
+
+    #[allow(unused_variables, reason = "a build may lack the families that use them")]
+    async fn recovery_with(&self, recovery: &Recovery, chain: &str, account: &str, bid: Bid<'_>) -> Result<Unsigned, NodeError> {
         match recovery {
             #[cfg(feature = "bitcoin")]
-            Recovery::Bitcoin(recovery) => Ok(self.bitcoin(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
+            Recovery::Bitcoin(recovery) => Ok(self.bitcoin(chain)?.prepare_recovery(recovery, account, bid).await?.into()),
             #[cfg(feature = "evm")]
-            Recovery::Evm(recovery) => Ok(self.evm(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
+            Recovery::Evm(recovery) => Ok(self.evm(chain)?.prepare_recovery(recovery, account, bid).await?.into()),
             #[cfg(feature = "solana")]
-            Recovery::Solana(recovery) => Ok(self.solana(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
+            Recovery::Solana(recovery) => Ok(self.solana(chain)?.prepare_recovery(recovery, account, bid).await?.into()),
             #[cfg(feature = "starknet")]
-            Recovery::Starknet(recovery) => Ok(self.starknet(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
+            Recovery::Starknet(recovery) => Ok(self.starknet(chain)?.prepare_recovery(recovery, account, bid).await?.into()),
             #[cfg(feature = "sui")]
-            Recovery::Sui(recovery) => Ok(self.sui(chain)?.prepare_recovery(recovery, account, speed, policy).await?.into()),
+            Recovery::Sui(recovery) => Ok(self.sui(chain)?.prepare_recovery(recovery, account, bid).await?.into()),
             #[cfg(feature = "tron")]
-            Recovery::Tron(recovery) => Ok(self.tron(chain)?.prepare_recovery(recovery, account, policy).await?.into()),
+            Recovery::Tron(recovery) => Ok(self.tron(chain)?.prepare_recovery(recovery, account, bid).await?.into()),
             _ => Err(NodeError::NotConnected(chain.to_owned())),
         }
     }
@@ -91,7 +137,8 @@ impl<T: Transport> Nodes<T> {
     /// | Sui | pays a higher price, with other coins if the sender has any | it conflicts, or aborts |
     /// | Tron | has a new reference block | it reverts |
     ///
-    /// A transaction that reverts, fails or aborts costs its sender the fee, and nothing else.
+    /// A transaction that reverts, fails or aborts costs its sender the fee, and nothing else. Where the chain asks for more than the policy
+    /// allows, the limit of the policy is paid, as long as that is enough to take the other one's place.
     ///
     /// # Errors
     ///
@@ -109,24 +156,21 @@ impl<T: Transport> Nodes<T> {
         speed: Speed,
         policy: &Policy,
     ) -> Result<Unsigned, NodeError> {
+        let bid = Bid { speed, policy, pays_limit: true };
         match recovery {
             #[cfg(feature = "bitcoin")]
-            Recovery::Bitcoin(recovery) => {
-                Ok(self.bitcoin(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into())
-            }
+            Recovery::Bitcoin(recovery) => Ok(self.bitcoin(chain)?.prepare_replacement(recovery, account, sent, bid).await?.into()),
             #[cfg(feature = "evm")]
-            Recovery::Evm(recovery) => Ok(self.evm(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into()),
+            Recovery::Evm(recovery) => Ok(self.evm(chain)?.prepare_replacement(recovery, account, sent, bid).await?.into()),
             #[cfg(feature = "solana")]
-            Recovery::Solana(recovery) => Ok(self.solana(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into()),
+            Recovery::Solana(recovery) => Ok(self.solana(chain)?.prepare_replacement(recovery, account, sent, bid).await?.into()),
             #[cfg(feature = "starknet")]
-            Recovery::Starknet(recovery) => {
-                Ok(self.starknet(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into())
-            }
+            Recovery::Starknet(recovery) => Ok(self.starknet(chain)?.prepare_replacement(recovery, account, sent, bid).await?.into()),
             #[cfg(feature = "sui")]
-            Recovery::Sui(recovery) => Ok(self.sui(chain)?.prepare_replacement(recovery, account, sent, speed, policy).await?.into()),
+            Recovery::Sui(recovery) => Ok(self.sui(chain)?.prepare_replacement(recovery, account, sent, bid).await?.into()),
             // Every preparation has a new reference block.
             #[cfg(feature = "tron")]
-            Recovery::Tron(recovery) => Ok(self.tron(chain)?.prepare_recovery(recovery, account, policy).await?.into()),
+            Recovery::Tron(recovery) => Ok(self.tron(chain)?.prepare_recovery(recovery, account, bid).await?.into()),
             _ => Err(NodeError::NotConnected(chain.to_owned())),
         }
     }

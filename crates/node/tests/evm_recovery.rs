@@ -164,6 +164,24 @@ async fn a_redemption_does_not_queue_behind_a_stuck_transaction() {
     assert_eq!((warning.code, warning.detail.as_str()), (Code::NonceGap, "2 of them, from nonce 40 on"));
 }
 
+/// A gap in front of a redemption counts only if as many endpoints as must agree show it.
+#[tokio::test(start_paused = true)]
+async fn one_endpoint_can_neither_make_nor_hide_a_gap() {
+    let [redemption, _] = recoveries();
+    let ordinary = (42, 31 * GWEI + 1, GWEI + 1);
+    for pending in [[42, 42, 50], [50, 42, 42], [42, 0, 42]] {
+        let nodes = nodes(stuck(42, pending), 3);
+        assert_eq!(offer(&prepared(&nodes, &redemption).await.unwrap()), ordinary, "{pending:?}");
+        assert_eq!(nodes.transport().seen.lock().unwrap().iter().filter(|(_, method, _)| method == "eth_feeHistory").count(), 3, "waited");
+    }
+    for pending in [[42, 42, 40], [40, 42, 42], [42, 0, 42]] {
+        let (nonce, cap, _) = offer(&prepared(&nodes(stuck(40, pending), 3), &redemption).await.unwrap());
+        assert_eq!((nonce, cap), (40, 2 * (42 * GWEI + 1)), "{pending:?}");
+    }
+    // Of two endpoints that must agree, one shows a gap: the lowest unmined nonce, and no more than the ordinary fees.
+    assert_eq!(offer(&prepared(&nodes(stuck(42, [42, 50, 0]), 2), &redemption).await.unwrap()), ordinary);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_transaction_that_was_just_sent_is_given_the_time_to_be_mined() {
     let [redemption, _] = recoveries();
@@ -268,4 +286,38 @@ async fn a_fee_above_the_policy_is_refused_with_what_it_costs_and_pays() {
             assert!(error.to_string().contains(part), "{error}");
         }
     }
+}
+
+/// The secret is out, so a slow redemption is better than none. Its fees are those that the policy allows, and that is said.
+#[tokio::test]
+async fn once_the_secret_is_out_the_limit_of_the_policy_is_paid_and_said() {
+    let [redemption, _] = recoveries();
+    let limit = |gwei: u128| Policy::from_json(format!(r#"{{"evm_gas_price": {gwei}}}"#).as_bytes()).unwrap();
+    let warned = |unsigned: &Unsigned| {
+        let Unsigned::Evm(unsigned) = unsigned else { panic!("not of EVM") };
+        let said = unsigned.warnings().list().iter().find(|warning| warning.code == Code::GasPriceTooHigh).map(ToString::to_string);
+        said.is_some_and(|said| said.contains("the redemption may cost") && said.contains("it pays that limit"))
+    };
+    for (gwei, cap, is_lowered) in [(30, 30 * GWEI, true), (31, 31 * GWEI, true), (32, 31 * GWEI + 1, false)] {
+        let nodes = nodes(stuck(42, [42; 3]), 1);
+        let urgent = nodes.prepare_urgent(&redemption, "ethereum", &SENDER.to_string(), Speed::Normal, &limit(gwei)).await.unwrap();
+        assert_eq!((offer(&urgent), warned(&urgent)), ((42, cap, GWEI + 1), is_lowered), "{gwei}");
+    }
+    // A replacement too, but not if it would replace nothing: nodes ask for ten percent more than 30 gwei.
+    let (kept, account) = sent(42);
+    for (gwei, cap) in [(43, Some(42 * GWEI + 1)), (35, Some(35 * GWEI)), (33, Some(33 * GWEI)), (32, None)] {
+        let nodes = nodes(stuck(42, [43; 3]), 1);
+        let submission = nodes.submission("ethereum", &kept.id, &kept.payload).unwrap();
+        let replaced = nodes.prepare_replacement(&redemption, "ethereum", &account, &submission, Speed::Fast, &limit(gwei)).await;
+        match cap {
+            Some(cap) => assert_eq!(offer(&replaced.unwrap()), (42, cap, 2 * GWEI + 1), "{gwei}"),
+            None => assert_eq!(refused(&replaced.unwrap_err()), (Code::GasPriceTooHigh, "/max_fee_per_gas")),
+        }
+    }
+    // Another one that is stuck in front of it is displaced within the policy.
+    let nodes = nodes(stuck(40, [43; 3]), 1);
+    let submission = nodes.submission("ethereum", &kept.id, &kept.payload).unwrap();
+    let displacing = nodes.prepare_replacement(&redemption, "ethereum", &account, &submission, Speed::Fast, &limit(35)).await.unwrap();
+    let (nonce, cap, _) = offer(&displacing);
+    assert_eq!((nonce, cap, warned(&displacing)), (40, 35 * GWEI, true));
 }

@@ -144,3 +144,38 @@ async fn an_endpoint_that_has_pruned_the_state_is_silent_and_shows_no_absence() 
     let quorum = nodes(ended, 1).htlc(&terms().destination).await.unwrap();
     assert!(matches!(quorum.state().unwrap().0, HtlcState::Unclear(_)));
 }
+
+/// Whoever is paid at the destination may be frozen by the token that is received: as a receiver, or only as a sender, as with USDT.
+#[tokio::test]
+async fn a_token_that_has_frozen_the_receiver_is_not_paid_for() {
+    let receiver = Address::repeat_byte(0x5a);
+    let nothing = hex::encode_prefixed(read::empty_transfer_call(receiver));
+    for (blocks_receivers, blocks_senders, blocks_all) in
+        [(true, true, false), (true, false, false), (false, true, false), (false, false, false), (true, true, true)]
+    {
+        let nothing = nothing.clone();
+        let lying = move |_: &str, method: &str, params: &Value| {
+            let from = || params[0]["from"].as_str().unwrap().parse::<Address>().unwrap();
+            let is_to = || params[0]["data"].as_str() == Some(nothing.as_str());
+            (method == "eth_call").then(|| {
+                if blocks_all || blocks_receivers && is_to() || blocks_senders && from() == receiver {
+                    json!({"error": {"code": 3, "message": "execution reverted: Blacklistable: account is blacklisted"}})
+                } else {
+                    json!("0x")
+                }
+            })
+        };
+        let nodes = nodes(Chain::funded(&terms().destination).lying(lying), 3);
+        let checked = nodes.check_receiver("ethereum:usdc", &receiver.to_string()).await;
+        if (blocks_receivers || blocks_senders) && !blocks_all {
+            let error = checked.unwrap_err();
+            assert!(matches!(&error, NodeError::Refused(refusal) if refusal.location() == "/destination"), "{error}");
+            assert!(error.to_string().contains("blacklisted"), "{error}");
+        } else {
+            checked.unwrap();
+        }
+        // The chain's own coin cannot freeze anybody, and a chain that is not connected is not asked.
+        nodes.check_receiver("ethereum:eth", &receiver.to_string()).await.unwrap();
+        nodes.check_receiver("base:usdc", &receiver.to_string()).await.unwrap();
+    }
+}

@@ -208,7 +208,9 @@ impl Recovery {
     }
 
     /// Returns what a transaction may cost in lamports, without the rent of a new token account, and what it pays.
-    fn expense(&self, message: &VersionedMessage) -> Expense {
+    /// Returns what a transaction with this message costs, and what it pays.
+    #[must_use]
+    pub fn expense(&self, message: &VersionedMessage) -> Expense {
         let fee = ComputeBudget::from_message(message).priority_fee().saturating_add(u128::from(LAMPORTS_PER_SIGNATURE));
         let pays = self.htlc.token.is_none().then_some(self.amount);
         Expense { role: self.role, cost: U256::from(fee), pays, unit: ("lamports", 9) }

@@ -57,8 +57,8 @@ fn captured_answers_verify_with_their_records() -> TestResult {
         let record = read_record(&case.json()["order"]["result"])?;
         let id = recover::swap_id(&record, Leg::Source, registry)?;
         let recovery = recover::refund(&record, Leg::Source, registry)?;
-        assert!(recovery.swap_id_recomputed);
-        assert_eq!((recovery.swap_account.to_string().as_str(), recovery.swap_id), (account, id));
+        assert!(recovery.swap_id_recomputed());
+        assert_eq!((recovery.swap_account().to_string().as_str(), recovery.swap_id()), (account, id));
     }
     Ok(())
 }

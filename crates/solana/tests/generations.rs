@@ -250,15 +250,15 @@ fn the_audited_form_is_recovered_from_its_record() -> TestResult {
 
         let sponsor = Address::from([8; 32]);
         let refund = recover::refund(&record, Leg::Source, case.registry)?;
-        assert_eq!((refund.to, Some(refund.swap_account)), (owner, htlc.swap_account(&swap)));
-        assert_eq!(Some(&refund.instruction), htlc.refund(&swap, owner).as_ref(), "without a sponsor the rent is the owner's");
-        assert_eq!(Some(refund.with_sponsor(sponsor).instruction), htlc.refund(&swap, sponsor));
+        assert_eq!((refund.to(), Some(refund.swap_account())), (owner, htlc.swap_account(&swap)));
+        assert_eq!(Some(refund.instruction()), htlc.refund(&swap, owner).as_ref(), "without a sponsor the rent is the owner's");
+        assert_eq!(Some(refund.with_sponsor(sponsor).instruction()), htlc.refund(&swap, sponsor).as_ref());
         let redeem = recover::redeem(&record, Leg::Source, &secret(), case.registry)?;
-        assert_eq!(redeem.to, redeemer);
-        assert!(!redeem.swap_id_recomputed, "the formula of the id is not known");
+        assert_eq!(redeem.to(), redeemer);
+        assert!(!redeem.swap_id_recomputed(), "the formula of the id is not known");
         let warnings = redeem.prepare(sponsor, Hash::default());
         assert_eq!(warnings.warnings().list().iter().map(|warning| warning.code).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
-        assert_eq!(Some(redeem.with_sponsor(sponsor).instruction), htlc.redeem(&swap, sponsor, &secret()));
+        assert_eq!(Some(redeem.with_sponsor(sponsor).instruction()), htlc.redeem(&swap, sponsor, &secret()).as_ref());
     }
     Ok(())
 }

@@ -25,11 +25,11 @@ fn refunds_lamports_to_the_owner() -> TestResult {
     let record = record::<Solana>("solana-record-testnet", |_| {})?;
     let recovery = recover::refund(&record, Leg::Source, registry())?;
     let owner = key(&record.source_swap.initiator);
-    assert!(recovery.swap_id_recomputed);
-    assert_eq!(recovery.to, owner);
-    let accounts: Vec<_> = recovery.instruction.accounts.iter().map(|meta| (meta.pubkey, meta.is_signer, meta.is_writable)).collect();
-    assert_eq!(accounts, [(recovery.swap_account, false, true), (owner, false, true)]);
-    assert_eq!(recovery.instruction.data, htlc::REFUND);
+    assert!(recovery.swap_id_recomputed());
+    assert_eq!(recovery.to(), owner);
+    let accounts: Vec<_> = recovery.instruction().accounts.iter().map(|meta| (meta.pubkey, meta.is_signer, meta.is_writable)).collect();
+    assert_eq!(accounts, [(recovery.swap_account(), false, true), (owner, false, true)]);
+    assert_eq!(recovery.instruction().data, htlc::REFUND);
 
     assert_eq!(recovery.clone().with_sponsor(Address::from([8; 32])), recovery, "the native program has no sponsor");
 
@@ -60,17 +60,17 @@ fn redeems_tokens_to_the_redeemers_account_with_the_right_secret_only() -> TestR
     })?;
     let sponsor = Address::from([8; 32]);
     let recovery = recover::redeem(&record, Leg::Source, &secret, registry())?.with_sponsor(sponsor);
-    assert!(!recovery.swap_id_recomputed, "the id is that of another secret hash");
+    assert!(!recovery.swap_id_recomputed(), "the id is that of another secret hash");
     let unsigned = recovery.prepare(sponsor, Hash::default());
     assert_eq!(unsigned.warnings().list().iter().map(|warning| warning.code).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
     assert_eq!(unsigned.missing(), [RequestId::Redeem]);
     let redeemer = key(&record.source_swap.redeemer);
     let mint = registry().asset("solana:usdc").and_then(|asset| asset.token.as_ref()).map(|token| key(&token.text)).ok_or("no token")?;
-    let accounts = &recovery.instruction.accounts;
+    let accounts = &recovery.instruction().accounts;
     assert_eq!(Some(accounts[3].pubkey), address::associated_token_account(redeemer, mint, TOKEN_PROGRAM));
-    assert_eq!((accounts[1].pubkey, accounts[4].pubkey, accounts[5].pubkey), (recovery.swap_account, sponsor, TOKEN_PROGRAM));
+    assert_eq!((accounts[1].pubkey, accounts[4].pubkey, accounts[5].pubkey), (recovery.swap_account(), sponsor, TOKEN_PROGRAM));
     assert!(accounts.iter().all(|meta| !meta.is_signer));
-    assert_eq!(recovery.instruction.data, [htlc::REDEEM.as_slice(), &secret].concat());
+    assert_eq!(recovery.instruction().data, [htlc::REDEEM.as_slice(), &secret].concat());
     let refusal = recover::redeem(&record, Leg::Source, &[1; 32], registry()).expect_err("another secret");
     assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
     Ok(())

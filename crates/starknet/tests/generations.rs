@@ -252,7 +252,7 @@ fn swaps_are_ended_as_their_contract_takes_it() -> TestResult {
         let id = felt::parse(&format!("0x{}", known.swap_id)).map_err(|error| error.to_string())?;
         assert_eq!(recover::swap_id(&record, Leg::Source, registry)?, (id, known.generation != Client313));
         let refund = recover::refund(&record, Leg::Source, registry)?;
-        assert_eq!((refund.call.selector, &refund.call.calldata), (htlc::REFUND, &vec![id]));
+        assert_eq!((refund.call().selector, &refund.call().calldata), (htlc::REFUND, &vec![id]));
 
         let redeem = recover::redeem(&record, Leg::Source, &secret(), registry);
         let expected = match known.generation {
@@ -266,7 +266,7 @@ fn swaps_are_ended_as_their_contract_takes_it() -> TestResult {
             _ => [vec![id, Felt::from(8)], words.clone()].concat(),
         };
         let redeem = redeem?;
-        assert_eq!((redeem.call.selector, &redeem.call.calldata), (htlc::REDEEM, &expected), "{}", known.generation);
+        assert_eq!((redeem.call().selector, &redeem.call().calldata), (htlc::REDEEM, &expected), "{}", known.generation);
         let unsigned = redeem.prepare(Felt::ONE, &Execution::new(Felt::ZERO, ResourceBounds::default()))?;
         let warned = unsigned.warnings().list().iter().any(|warning| warning.code == Code::SwapIdUnchecked);
         assert_eq!(warned, known.generation == Client313);
@@ -296,9 +296,9 @@ fn an_instant_refund_is_signed_as_its_contract_hashes_it() -> TestResult {
         assert_eq!(general.message_hash(refund.redeemer)?, refund.hashes().message_hash);
 
         let recovery = refund.with_signature(&[Felt::from(7), Felt::from(8)].into());
-        assert_eq!(recovery.call.selector, htlc::INSTANT_REFUND);
-        assert_eq!(recovery.call.calldata, [id, Felt::TWO, Felt::from(7), Felt::from(8)]);
-        assert_eq!((recovery.role, format!("{:#066x}", recovery.to)), (Role::Refund, OWNER.to_owned()));
+        assert_eq!(recovery.call().selector, htlc::INSTANT_REFUND);
+        assert_eq!(recovery.call().calldata, [id, Felt::TWO, Felt::from(7), Felt::from(8)]);
+        assert_eq!((recovery.role(), format!("{:#066x}", recovery.to())), (Role::Refund, OWNER.to_owned()));
     }
     Ok(())
 }

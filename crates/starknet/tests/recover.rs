@@ -20,24 +20,24 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     let case = fixture::<Starknet>("starknet-record-evm-v2").json();
     let record = record::<Starknet>("starknet-record-evm-v2", |_| {})?;
     let recovery = recover::refund(&record, Leg::Source, registry())?;
-    assert_eq!(format!("{:x}", recovery.swap_id), case["order"]["source_swap"]["swap_id"].as_str().ok_or("no id")?);
-    assert_eq!(format!("{:#066x}", recovery.to), case["request"]["source"]["owner"]);
-    assert_eq!(format!("{:#x}", recovery.call.to), case["response"]["result"]["initiate_transaction"]["to"]);
-    assert_eq!((recovery.call.selector, &recovery.call.calldata), (htlc::REFUND, &vec![recovery.swap_id]));
+    assert_eq!(format!("{:x}", recovery.swap_id()), case["order"]["source_swap"]["swap_id"].as_str().ok_or("no id")?);
+    assert_eq!(format!("{:#066x}", recovery.to()), case["request"]["source"]["owner"]);
+    assert_eq!(format!("{:#x}", recovery.call().to), case["response"]["result"]["initiate_transaction"]["to"]);
+    assert_eq!((recovery.call().selector, &recovery.call().calldata), (htlc::REFUND, &vec![recovery.swap_id()]));
 
     let (sender, key) = (Felt::from(7), Key::parse("0x1234")?);
     let execution = Execution::new(Felt::ONE, ResourceBounds::default()).with_public_key(key.public_key());
     let mut unsigned = recovery.prepare(sender, &execution)?;
     assert_eq!((unsigned.order_id(), unsigned.verified().is_none()), (record.order_id.as_str(), true));
     let summary = unsigned.summary().to_string();
-    let payout = format!("pay-out: refund of swap {:x} pays {} base units to {:#066x}", recovery.swap_id, recovery.amount, recovery.to);
+    let payout = format!("pay-out: refund of swap {:x} pays {} base units to {:#066x}", recovery.swap_id(), recovery.amount(), recovery.to());
     assert!(summary.contains(&payout), "{summary}");
     assert_eq!(unsigned.missing(), [RequestId::Refund]);
     unsigned.sign(&key)?;
     let [sent] = unsigned.finish()?.transactions().try_into().map_err(|_| "one transaction")?;
     assert_eq!((sent.role, sent.bytes.len(), sent.native.sender_address), (Role::Refund, 0, sender));
-    assert_eq!(sent.native.calldata, [Felt::ONE, recovery.call.to, htlc::REFUND, Felt::ONE, recovery.swap_id]);
-    assert_eq!(sent.id, format!("{:#x}", sent.native.hashes(recovery.chain_id).tx_hash));
+    assert_eq!(sent.native.calldata, [Felt::ONE, recovery.call().to, htlc::REFUND, Felt::ONE, recovery.swap_id()]);
+    assert_eq!(sent.id, format!("{:#x}", sent.native.hashes(recovery.chain_id()).tx_hash));
 
     let elsewhere = execution.with_chain_id(felt::from_short_string("SN_SEPOLIA").ok_or("a chain")?);
     let refusal = recovery.prepare(sender, &elsewhere).expect_err("another chain");
@@ -62,10 +62,10 @@ fn redeems_with_the_right_secret_only() -> TestResult {
         order["source_swap"]["swap_id"] = id.clone().into();
     })?;
     let recovery = recover::redeem(&record, Leg::Source, &secret, registry())?;
-    assert_eq!((recovery.role, recovery.call.selector), (Role::Redeem, htlc::REDEEM));
+    assert_eq!((recovery.role(), recovery.call().selector), (Role::Redeem, htlc::REDEEM));
     let words = [0x102_u32, 0x5a5a_5a5a, 0x5a5a_5a5a, 0x5a5a_5a5a, 0x5a5a_5a5a, 0x5a5a_5a5a, 0x5a5a_5a5a, 0x5a5a_5a5a].map(Felt::from);
-    assert_eq!(recovery.call.calldata, [&[recovery.swap_id, Felt::from(8)][..], &words].concat());
-    assert_eq!(format!("{:#066x}", recovery.to), record.source_swap.redeemer);
+    assert_eq!(recovery.call().calldata, [&[recovery.swap_id(), Felt::from(8)][..], &words].concat());
+    assert_eq!(format!("{:#066x}", recovery.to()), record.source_swap.redeemer);
     let refusal = recover::redeem(&record, Leg::Source, &[1; 32], registry()).expect_err("another secret");
     assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
     Ok(())

@@ -114,7 +114,7 @@ fn what_is_not_signed_stays_unsigned() -> TestResult {
     assert_eq!((refusal.code(), refusal.location()), (Code::SignatureMismatch, ""));
     assert_eq!(unsigned.missing(), [RequestId::Invoke]);
     let [r_of_invoke, s_of_invoke] = expected(&case, "invoke");
-    unsigned.attach(RequestId::Invoke, format!("{r_of_invoke},{s_of_invoke}").parse()?)?;
+    unsigned.attach_text(RequestId::Invoke, &format!("{r_of_invoke},{s_of_invoke}"))?;
     assert_eq!(written(&unsigned), artefacts(&case));
     assert_eq!(serde_json::to_value(unsigned.finish()?.gasless())?, json!({ "signature": format!("{r},{s}") }));
     Ok(())

@@ -95,7 +95,7 @@ fn what_is_signed_already_stays() -> TestResult {
     execution.public_key = None;
     let mut unsigned = verified::<Starknet>(&case).prepare(FundingPath::Both(execution))?;
     // An account with guardians, whose signature only the account can verify.
-    unsigned.attach(RequestId::Invoke, "1,2,3".parse()?)?;
+    unsigned.attach_text(RequestId::Invoke, "1,2,3")?;
     block_on(unsigned.sign_with_async(&signer(&case)))?;
     let signed = unsigned.finish()?;
     assert_eq!(signed.transactions()[0].native.signature, [1_u8, 2, 3].map(Felt::from));

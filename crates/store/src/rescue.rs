@@ -54,14 +54,12 @@ use std::fmt;
 
 use bip39::{Language, Mnemonic};
 use bitcoin::NetworkKind;
-use bitcoin::bip32::Xpriv;
-use bitcoin::hashes::{Hash, HashEngine, Hmac, HmacEngine, sha512};
-use bitcoin::secp256k1::{Keypair, Scalar, Secp256k1, SecretKey, SignOnly};
+use bitcoin::bip32::{ChildNumber, Xpriv};
+use bitcoin::secp256k1::{Secp256k1, SignOnly};
 use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::error::Error;
-use crate::index::INDICES;
 
 /// The number of words of a phrase.
 pub const WORDS: usize = 12;
@@ -159,6 +157,8 @@ impl fmt::Debug for Phrase {
 /// The secrets and keys that belong to a phrase, by [branch](Self::branch). See the [module](self) for how they are derived.
 pub struct Rescue {
     purpose: Node,
+    /// The node of the branches from 1 on.
+    branched: Node,
     secp: Secp256k1<SignOnly>,
 }
 
@@ -170,11 +170,10 @@ impl Rescue {
     /// [`DeriveError`], which happens for one phrase in 2^127.
     pub fn new(phrase: &Phrase) -> Result<Self, DeriveError> {
         let seed = Zeroizing::new(phrase.0.to_seed_normalized(PASSPHRASE));
-        let mut master = Xpriv::new_master(NetworkKind::Main, seed.as_slice()).map_err(|_| DeriveError)?;
-        let node = Node { private_key: master.private_key, chain_code: Zeroizing::new(master.chain_code.to_bytes()) };
-        // Every child is hardened, so the chain code is useless without the private key.
-        master.private_key.non_secure_erase();
-        Ok(Self { purpose: node.child(PURPOSE)?, secp: Secp256k1::signing_only() })
+        let secp = Secp256k1::signing_only();
+        let master = Node(Xpriv::new_master(NetworkKind::Main, seed.as_slice()).map_err(|_| DeriveError)?);
+        let purpose = master.child(&secp, PURPOSE)?;
+        Ok(Self { branched: purpose.child(&secp, BRANCHED)?, purpose, secp })
     }
 
     /// Derives a branch. The first branch of a phrase is 0.
@@ -183,12 +182,13 @@ impl Rescue {
     ///
     /// [`DeriveError`], which happens for one branch in 2^127.
     pub fn branch(&self, number: u16) -> Result<Branch<'_>, DeriveError> {
-        let role = |node: &Node| -> Result<_, DeriveError> { Ok([node.child(0)?, node.child(1)?, node.child(2)?]) };
+        let secp = &self.secp;
+        let role = |node: &Node| Ok([node.child(secp, 0)?, node.child(secp, 1)?, node.child(secp, 2)?]);
         let [secret, refund, redeem] = match number {
             0 => role(&self.purpose)?,
-            branch => role(&self.purpose.child(BRANCHED)?.child(branch.into())?)?,
+            branch => role(&self.branched.child(secp, branch.into())?)?,
         };
-        Ok(Branch { secret, refund, redeem, secp: &self.secp })
+        Ok(Branch { secret, refund, redeem, secp })
     }
 }
 
@@ -213,8 +213,8 @@ impl Branch<'_> {
     ///
     /// [`DeriveError`] if `index` is not below [`INDICES`].
     pub fn secret(&self, index: u32) -> Result<Zeroizing<[u8; 32]>, DeriveError> {
-        let node = self.secret.child(index)?;
-        let key = Zeroizing::new(node.private_key.secret_bytes());
+        let node = self.secret.child(self.secp, index)?;
+        let key = Zeroizing::new(node.0.private_key.secret_bytes());
         let tag = Sha256::digest(SECRET_TAG);
         let mut secret = Zeroizing::new([0; 32]);
         Sha256::new().chain_update(tag).chain_update(tag).chain_update(*key).finalize_into((&mut *secret).into());
@@ -249,11 +249,11 @@ impl Branch<'_> {
     }
 
     fn key(&self, role: &Node, index: u32) -> Result<RescueKey, DeriveError> {
-        let node = role.child(index)?;
-        let mut pair = Keypair::from_secret_key(self.secp, &node.private_key);
+        let node = role.child(self.secp, index)?;
+        let mut pair = node.0.to_keypair(self.secp);
         let public_key = pair.x_only_public_key().0.serialize();
         pair.non_secure_erase();
-        Ok(RescueKey { public_key, secret_key: Zeroizing::new(node.private_key.secret_bytes()) })
+        Ok(RescueKey { public_key, secret_key: Zeroizing::new(node.0.private_key.secret_bytes()) })
     }
 }
 
@@ -263,35 +263,20 @@ impl fmt::Debug for Branch<'_> {
     }
 }
 
-/// A private key of the tree with its chain code. Both are wiped on drop.
-struct Node {
-    private_key: SecretKey,
-    chain_code: Zeroizing<[u8; 32]>,
-}
+/// A private key of the tree, which is wiped on drop. Every child is hardened, so the chain code is useless without it.
+struct Node(Xpriv);
 
 impl Node {
-    /// Derives the hardened child with a number (BIP-32, `CKDpriv`).
-    ///
-    /// `bitcoin::bip32` computes a public key for the fingerprint of every child. A search derives millions of children and needs no
-    /// fingerprint.
-    fn child(&self, number: u32) -> Result<Self, DeriveError> {
-        let hardened = number.checked_add(INDICES).ok_or(DeriveError)?;
-        let mut hmac = HmacEngine::<sha512::Hash>::new(self.chain_code.as_slice());
-        hmac.input(&[0]);
-        hmac.input(Zeroizing::new(self.private_key.secret_bytes()).as_slice());
-        hmac.input(&hardened.to_be_bytes());
-        let output = Zeroizing::new(Hmac::from_engine(hmac).to_byte_array());
-        let (left, right) = output.split_first_chunk::<32>().ok_or(DeriveError)?;
-        let tweak = Scalar::from_be_bytes(*left).map_err(|_| DeriveError)?;
-        let mut chain_code = Zeroizing::new([0; 32]);
-        chain_code.copy_from_slice(right);
-        Ok(Self { private_key: self.private_key.add_tweak(&tweak).map_err(|_| DeriveError)?, chain_code })
+    /// Derives the hardened child with a number.
+    fn child(&self, secp: &Secp256k1<SignOnly>, number: u32) -> Result<Self, DeriveError> {
+        let hardened = ChildNumber::from_hardened_idx(number).map_err(|_| DeriveError)?;
+        self.0.derive_priv(secp, &[hardened]).map(Self).map_err(|_| DeriveError)
     }
 }
 
 impl Drop for Node {
     fn drop(&mut self) {
-        self.private_key.non_secure_erase();
+        self.0.private_key.non_secure_erase();
     }
 }
 
@@ -328,8 +313,6 @@ pub struct DeriveError;
 
 #[cfg(test)]
 mod tests {
-    use bitcoin::bip32::ChildNumber;
-
     use super::*;
 
     const ABANDON: &str = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about";
@@ -377,18 +360,6 @@ mod tests {
             }
             assert_eq!(branch.secret(1 << 31).unwrap_err(), DeriveError);
             assert_eq!(branch.refund_key(u32::MAX).unwrap_err(), DeriveError);
-        }
-    }
-
-    #[test]
-    fn a_child_is_that_of_bip_32() {
-        let secp = Secp256k1::new();
-        let mut key = Xpriv::new_master(NetworkKind::Main, b"any seed of at least sixteen bytes").unwrap();
-        for number in [0, 1, 2, 44, PURPOSE, INDICES - 1] {
-            let node = Node { private_key: key.private_key, chain_code: Zeroizing::new(key.chain_code.to_bytes()) };
-            let child = node.child(number).unwrap();
-            key = key.derive_priv(&secp, &[ChildNumber::from_hardened_idx(number).unwrap()]).unwrap();
-            assert_eq!((child.private_key, *child.chain_code), (key.private_key, key.chain_code.to_bytes()));
         }
     }
 }

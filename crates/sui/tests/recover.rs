@@ -24,7 +24,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn kind(recovery: &Recovery) -> String {
-    hex(&bcs::to_bytes(recovery.kind.as_ref()).expect("encodes"))
+    hex(&bcs::to_bytes(recovery.kind().as_ref()).expect("encodes"))
 }
 
 #[test]
@@ -38,15 +38,15 @@ fn the_calls_are_those_of_the_reference_sdk() -> TestResult {
 
     let refund = recover::refund(&record, Leg::Source, registry())?;
     assert_eq!(kind(&refund), ways["refund"].as_str().ok_or("no kind")?);
-    assert_eq!(refund.to.to_string(), record.source_swap.initiator);
-    assert_eq!(hex(&refund.swap_id), record.source_swap.swap_id);
-    assert!(refund.swap_id_recomputed);
+    assert_eq!(refund.to().to_string(), record.source_swap.initiator);
+    assert_eq!(hex(&refund.swap_id()), record.source_swap.swap_id);
+    assert!(refund.swap_id_recomputed());
     let refund = recover::refund(&record, Leg::Source, registry())?.with_names(FunctionNames::Older);
     assert_eq!(kind(&refund), ways["refund_swap"].as_str().ok_or("no kind")?);
 
     let redeem = recover::redeem(&record, Leg::Source, &secret, registry())?;
     assert_eq!(kind(&redeem), ways["redeem"].as_str().ok_or("no kind")?);
-    assert_eq!(redeem.to.to_string(), record.source_swap.redeemer);
+    assert_eq!(redeem.to().to_string(), record.source_swap.redeemer);
     let refusal = recover::redeem(&record, Leg::Source, &[1; 32], registry()).expect_err("another secret");
     assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
 
@@ -78,7 +78,7 @@ fn a_call_ends_in_the_same_states_as_an_order() -> TestResult {
     assert_eq!(payload.digest(), payload.transaction().digest());
     assert_eq!(payload.bytes, bcs::to_bytes(&payload.transaction())?);
     assert_eq!((unsigned.order_id(), unsigned.missing()), (record.order_id.as_str(), vec![RequestId::Refund]));
-    let text = format!("refund of swap {} pays {} base units to {}", hex(&refund.swap_id), refund.amount, refund.to);
+    let text = format!("refund of swap {} pays {} base units to {}", hex(&refund.swap_id()), refund.amount(), refund.to());
     assert!(unsigned.summary().to_string().contains(&text), "{}", unsigned.summary());
     assert_eq!(unsigned.warnings().list(), []);
     unsigned.sign(&key)?;
@@ -117,7 +117,7 @@ fn refuses_what_is_not_suis_or_not_a_swap() -> TestResult {
 fn a_main_networks_id_may_follow_another_formula() -> TestResult {
     let record = record::<Sui>("sui-record-other-id", |_| {})?;
     let refund = recover::refund(&record, Leg::Source, registry())?;
-    assert!(!refund.swap_id_recomputed);
+    assert!(!refund.swap_id_recomputed());
     let unsigned = refund.prepare(Address::new([9; 32]), &Gas::new(1_000, 5_000_000, vec![coin()]))?;
     assert_eq!(unsigned.warnings().list().iter().map(|warning| warning.code).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
     Ok(())
@@ -145,7 +145,7 @@ fn a_budget_above_the_payout_is_said() -> TestResult {
         let order = refund.prepare(Address::new([9; 32]), &Gas::new(1_000, budget, vec![coin.clone()]))?;
         Ok(order.warnings().list().iter().map(|warning| warning.code).collect())
     };
-    let amount = u64::try_from(refund.amount)?;
+    let amount = u64::try_from(refund.amount())?;
     let is_sui = record.source_swap.asset.as_str().ends_with(":sui");
     assert!(warned(amount)?.is_empty());
     assert_eq!(warned(amount + 1)?, if is_sui { vec![Code::FeeAbovePayout] } else { Vec::new() });

@@ -135,8 +135,7 @@ impl Recovery {
     pub fn prepare(&self, sender: Address, calls: &Calls) -> Result<UnsignedOrder, Refusal> {
         calls.check(self.chain_id)?;
         let fee_limit = calls.fee_limit.map_or_else(|| U256::from(self.call.fee_limit.unsigned_abs()), U256::from);
-        let pays = self.pays_coin.then_some(self.amount);
-        let expense = Expense { role: self.role, cost: fee_limit, pays, unit: ("sun", 6) };
+        let expense = self.expense(fee_limit);
         let refuse = |code| {
             let refusal = Refusal::new(code, "/fee_limit").with_actual(fee_limit);
             if code == Code::GasLimitTooHigh { expense.explain(refusal, "tron_fee_limit") } else { refusal }
@@ -152,6 +151,12 @@ impl Recovery {
         }
         let unsigned = Unsigned::new(sender.bytes(), [(self.role, transaction)], None);
         Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered { order_id: self.order_id.clone(), summary, unsigned, warnings })))
+    }
+
+    /// Returns what the call may cost with this fee limit, in sun, and what it pays.
+    #[must_use]
+    pub fn expense(&self, fee_limit: U256) -> Expense {
+        Expense { role: self.role, cost: fee_limit, pays: self.pays_coin.then_some(self.amount), unit: ("sun", 6) }
     }
 }
 

@@ -21,12 +21,12 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     let record = record::<Tron>("tron-record-evm-v2", |_| {})?;
     let recovery = recover::refund(&record, Leg::Source, registry())?;
     let id = case["order"]["source_swap"]["swap_id"].as_str().ok_or("no id")?;
-    assert_eq!(hex::encode(recovery.swap_id), id);
-    assert!(recovery.swap_id_recomputed);
-    assert_eq!(recovery.to.to_string(), case["request"]["source"]["owner"]);
-    assert_eq!(recovery.call.to.to_string(), case["response"]["result"]["initiate_transaction"]["to"]);
+    assert_eq!(hex::encode(recovery.swap_id()), id);
+    assert!(recovery.swap_id_recomputed());
+    assert_eq!(recovery.to().to_string(), case["request"]["source"]["owner"]);
+    assert_eq!(recovery.call().to.to_string(), case["response"]["result"]["initiate_transaction"]["to"]);
     let selector = &keccak256("refund(bytes32)")[..4];
-    assert_eq!(hex::encode(&recovery.call.data), format!("{}{id}", hex::encode(selector)));
+    assert_eq!(hex::encode(&recovery.call().data), format!("{}{id}", hex::encode(selector)));
 
     let key = Key::from_bytes(&[3; 32])?;
     let sender = Address::from(key.address());
@@ -34,7 +34,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     let mut unsigned = recovery.prepare(sender, &calls)?;
     assert_eq!((unsigned.order_id(), unsigned.missing()), (record.order_id.as_str(), vec![RequestId::Refund]));
     assert_eq!(unsigned.warnings().list(), []);
-    let text = format!("refund of swap {id} pays {} base units to {}", recovery.amount, recovery.to);
+    let text = format!("refund of swap {id} pays {} base units to {}", recovery.amount(), recovery.to());
     assert!(unsigned.summary().to_string().contains(&text), "{}", unsigned.summary());
     unsigned.sign(&key)?;
     let transactions = unsigned.finish()?.transactions();
@@ -71,12 +71,12 @@ fn redeems_with_the_right_secret_only() -> TestResult {
         order["source_swap"]["secret_hash"] = SecretHash::of(&secret).to_string().into();
     })?;
     let recovery = recover::redeem(&record, Leg::Source, &secret, registry())?;
-    assert!(!recovery.swap_id_recomputed, "the id is that of another secret hash");
+    assert!(!recovery.swap_id_recomputed(), "the id is that of another secret hash");
     let unsigned = recovery.prepare(Address::from([3; 20]), &Calls::new([1, 2], [3; 8], 60_000, 0))?;
     assert_eq!(unsigned.warnings().list().iter().map(|warning| warning.code).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
-    assert_eq!(hex::encode(&recovery.call.data[..4]), "f7ff7207");
-    assert_eq!(&recovery.call.data[4 + 3 * 32..], secret);
-    assert_eq!(recovery.to.to_string(), record.source_swap.redeemer);
+    assert_eq!(hex::encode(&recovery.call().data[..4]), "f7ff7207");
+    assert_eq!(&recovery.call().data[4 + 3 * 32..], secret);
+    assert_eq!(recovery.to().to_string(), record.source_swap.redeemer);
     let refusal = recover::redeem(&record, Leg::Source, &[1; 32], registry()).expect_err("another secret");
     assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
     Ok(())

@@ -3,6 +3,7 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
     dead_code,
     missing_docs,
     unreachable_pub,
@@ -11,7 +12,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -22,6 +23,8 @@ use countersign_client::{Secret, StoredSwap};
 use serde_json::{Value, json};
 
 pub const APP_ID: &str = "the-private-application-id";
+/// An address where nothing listens.
+pub const NOWHERE: &str = "http://127.0.0.1:9";
 
 /// A user's home directory, removed with the test.
 pub struct Home {
@@ -124,4 +127,37 @@ pub fn out(output: &Output) -> String {
 
 pub fn said(output: &Output) -> String {
     format!("{}\n{}", out(output), String::from_utf8_lossy(&output.stderr))
+}
+
+/// Reads what a command with `--json` wrote: one document on stdout, and JSON lines on stderr. Anything else is an error.
+pub fn machine(output: &Output) -> Result<(Value, Vec<Value>), String> {
+    let wrong = |error: serde_json::Error| format!("{error}: {}", said(output));
+    let lines = String::from_utf8(output.stderr.clone()).unwrap();
+    let lines = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>().map_err(wrong)?;
+    Ok((serde_json::from_str(&out(output)).map_err(wrong)?, lines))
+}
+
+/// Returns whether a text contains characters that can forge a display.
+pub fn is_forged(text: &str) -> bool {
+    text.chars().any(|it| {
+        matches!(it, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') || (it.is_control() && it != '\n')
+    })
+}
+
+/// Runs a printed command line in a shell, in another directory.
+pub fn paste(home: &Home, base: &str, line: &str) -> Output {
+    let program = Path::new(env!("CARGO_BIN_EXE_countersign")).parent().unwrap();
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", line]).env_clear().env("HOME", &home.path).env("PATH", program).env("COUNTERSIGN_APP_ID", APP_ID);
+    if !base.is_empty() {
+        shell.env("COUNTERSIGN_BASE_URL", base);
+    }
+    shell.current_dir("/").stdin(Stdio::null()).output().unwrap()
+}
+
+/// Returns the command that follows some words in the output.
+pub fn command_after(text: &str, words: &str) -> String {
+    let at = text.find(words).unwrap_or_else(|| panic!("{words:?} in {text}"));
+    let rest = &text[at + words.len()..];
+    rest[rest.find("countersign ").unwrap()..].lines().next().unwrap().to_owned()
 }

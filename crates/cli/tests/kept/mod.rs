@@ -8,11 +8,9 @@ use countersign::{Code, Policy, Proposal, Registry, verify_record};
 use countersign_client::Secret;
 use serde_json::{Value, json};
 
-use crate::home::{Home, out, said};
+use crate::home::{Home, NOWHERE, out, said};
 use crate::support::Fixture;
 
-/// An address where nothing listens.
-const NOWHERE: &str = "http://127.0.0.1:9";
 /// Base58 of 32 bytes.
 pub const BLOCKHASH: &str = "SysvarC1ock11111111111111111111111111111111";
 

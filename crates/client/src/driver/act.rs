@@ -221,7 +221,8 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         let leg = if purpose == Purpose::Refund { Leg::Source } else { Leg::Destination };
         let public = self.observed.public_secret.map(Secret::from_bytes);
         let secret = self.kept.own_secret().or(public.as_ref()).filter(|_| purpose == Purpose::Redemption);
-        let task = Settlement { purpose, leg, record: &record, registry: self.driver.pins(self.kept).0, secret, replaces };
+        let is_urgent = purpose == Purpose::Redemption && (self.kept.secret_has_left() || self.is_public());
+        let task = Settlement { purpose, leg, record: &record, registry: self.driver.pins(self.kept).0, secret, replaces, is_urgent };
         let signed = self.driver.owner.settle(&task).await?;
         Ok(signed.filter(|transactions| !transactions.is_empty()))
     }
@@ -252,7 +253,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
     /// end the same HTLC and only one can take effect. A funding is never signed again.
     async fn broadcast_or_replace(&self, what: Sendable, purpose: Purpose, transactions: &[KeptTransaction]) -> Result<Done, DriveError> {
         // If the owner does not sign a replacement, the transaction that was sent remains the best one available.
-        if self.is_overdue(purpose)
+        if self.driver.is_overdue(self.kept, purpose)
             && let Ok(Some(replacement)) = self.settle(purpose, transactions).await
         {
             self.write(Event::Signed { purpose, transactions: replacement.clone(), gasless: None }).await?;
@@ -271,16 +272,6 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
             return self.broadcast(what, &transactions).await;
         }
         Ok(done)
-    }
-
-    /// Returns whether the transactions for a purpose should have been mined by now, so that they probably pay too low a fee.
-    fn is_overdue(&self, purpose: Purpose) -> bool {
-        let request = self.kept.swap.request();
-        let leg = if purpose == Purpose::Refund { &request.source } else { &request.destination };
-        let asset = self.driver.pins(self.kept).0.asset(leg.asset.as_str());
-        let blocks = asset.map_or(0, |asset| asset.chain.unit_millis.saturating_mul(OVERDUE_BLOCKS) / 1_000);
-        let wait = blocks.max(OVERDUE_SECONDS);
-        self.kept.signed_at(purpose).is_some_and(|since| self.driver.now() >= since.saturating_add(wait))
     }
 
     /// Broadcasts transactions in order, each after the previous one was accepted.
@@ -314,6 +305,20 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
                 Ok(Done::Later(error.to_string()))
             }
         }
+    }
+}
+
+impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
+    /// Returns whether the transactions for a purpose were signed so long ago that they should have been mined by now. If they are not,
+    /// they probably pay too low a fee, or have left the mempools.
+    #[must_use]
+    pub fn is_overdue(&self, kept: &KeptOrder, purpose: Purpose) -> bool {
+        let request = kept.swap.request();
+        let leg = if purpose == Purpose::Refund { &request.source } else { &request.destination };
+        let asset = self.pins(kept).0.asset(leg.asset.as_str());
+        let blocks = asset.map_or(0, |asset| asset.chain.unit_millis.saturating_mul(OVERDUE_BLOCKS) / 1_000);
+        let wait = blocks.max(OVERDUE_SECONDS);
+        kept.signed_at(purpose).is_some_and(|since| self.now() >= since.saturating_add(wait))
     }
 }
 

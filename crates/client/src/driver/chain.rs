@@ -1,7 +1,7 @@
 //! What the driver asks chains, through connections that interpret nothing.
 
 use countersign::reader::{HtlcObservation, HtlcQuorum, HtlcReader, Known, NotSent, SendObservation, SendReader, check_sent};
-use countersign::{FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, VerifiedTerms};
+use countersign::{FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, VerifiedTerms, check_head_time};
 use countersign_transport::{Chains, GatherError, MaybeSend, MaybeSync, Memory, Transport, gather};
 
 use super::journal::KeptTransaction;
@@ -55,6 +55,11 @@ impl<C: Chains, T: Transport> ChainAccess<'_, C, T> {
             _ => Err(()),
         };
         self.read(terms, is_over).await
+    }
+
+    /// Reads a leg of an order that is not paid, until enough endpoints show a newest block that fits the clock.
+    pub(super) async fn unpaid(&self, terms: &HtlcTerms) -> Result<HtlcQuorum, ChainError> {
+        self.read(terms, |one| check_head_time(terms.family, one.finding().seen.head_time, self.timer.now())).await
     }
 
     async fn read<V: Ord, E>(

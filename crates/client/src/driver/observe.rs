@@ -196,7 +196,7 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
         let Some(known) = known else { return Observed::unknown(self.now(), record) };
         let Heard { source, destination, destination_at, .. } = match heard {
             Some(heard) => heard,
-            None => self.look_at_both(&known.terms).await,
+            None => self.look_at_both(&known.terms, kept.may_be_paid()).await,
         };
         let is_current = matches!(record, RecordView::Verified(_));
         let heads = [(&known.terms.source, &source), (&known.terms.destination, &destination)];
@@ -238,10 +238,10 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
         let is_paid = kept.may_be_paid() || is_out;
         let is_connected = |terms: &HtlcTerms| self.chains.chains.has(&terms.chain);
         let is_asked = !(is_out && is_connected(&terms.source) && is_connected(&terms.destination));
-        let (source_rule, destination_rule) = (self.rule_of(&terms.source), self.rule_of(&terms.destination));
+        let destination_rule = self.rule_of(&terms.destination);
         let ask = async |what: Ask| match what {
-            Ask::Source => Arrived::Source(look(self.chains.source(&terms.source, source_rule.as_ref()).await)),
-            Ask::Destination => Arrived::Destination(look(self.chains.destination(terms, destination_rule.as_ref()).await)),
+            Ask::Source => Arrived::Source(self.look_at(Leg::Source, terms, is_paid).await),
+            Ask::Destination => Arrived::Destination(self.look_at(Leg::Destination, terms, is_paid).await),
             // Before the payment, the newest record is waited for, and a failed request is repeated.
             Ask::Record if is_paid => Arrived::Record(Box::new(self.client.order_once(kept.swap.id()).await)),
             Ask::Record => Arrived::Record(Box::new(self.client.order(kept.swap.id()).await)),
@@ -285,11 +285,19 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
         heard
     }
 
-    async fn look_at_both(&self, terms: &VerifiedTerms) -> Heard {
-        let (source, destination) = (self.rule_of(&terms.source), self.rule_of(&terms.destination));
-        let (source, destination) =
-            join(self.chains.source(&terms.source, source.as_ref()), self.chains.destination(terms, destination.as_ref())).await;
-        Heard { source: look(source), destination: look(destination), destination_at: self.now(), record: None }
+    async fn look_at_both(&self, terms: &VerifiedTerms, is_paid: bool) -> Heard {
+        let (source, destination) = join(self.look_at(Leg::Source, terms, is_paid), self.look_at(Leg::Destination, terms, is_paid)).await;
+        Heard { source, destination, destination_at: self.now(), record: None }
+    }
+
+    /// Reads the chain of a leg. A payment needs newest blocks that fit the clock. Afterwards, what is decided on matters.
+    async fn look_at(&self, leg: Leg, terms: &VerifiedTerms, is_paid: bool) -> Look {
+        let rule = self.rule_of(terms.leg(leg));
+        look(match leg {
+            _ if !is_paid => self.chains.unpaid(terms.leg(leg)).await,
+            Leg::Source => self.chains.source(&terms.source, rule.as_ref()).await,
+            _ => self.chains.destination(terms, rule.as_ref()).await,
+        })
     }
 
     fn rule_of(&self, terms: &HtlcTerms) -> Option<FinalityRule> {

@@ -92,6 +92,8 @@ pub struct Settlement<'s> {
     /// The transactions that were sent before and are still not on chain; empty the first time. A replacement should pay a higher fee
     /// and exclude them, by the same nonce or the same inputs. Where that is not possible, two do no harm: an HTLC ends once.
     pub replaces: &'s [KeptTransaction],
+    /// Whether others may know the secret of a redemption. Then a slow one is better than none.
+    pub is_urgent: bool,
 }
 
 /// An error of an [`Owner`].

@@ -11,10 +11,11 @@ use countersign_client::countersign::{
 };
 use serde_json::{Value, json};
 
+use crate::leg::SAFE;
 use crate::support::{Fixture, registry_text};
 
-/// A kind of source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A kind of source or destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     Evm,
     Tron,
@@ -23,13 +24,66 @@ pub enum Kind {
     Spl,
     Sui,
     Bitcoin,
+    Litecoin,
 }
 
+/// The kinds of source.
 pub const KINDS: [Kind; 7] = [Kind::Evm, Kind::Tron, Kind::Starknet, Kind::Solana, Kind::Spl, Kind::Sui, Kind::Bitcoin];
 
-/// An order of a kind.
+impl Kind {
+    /// Returns the kinds of destination that an order of this source may have: on another chain, of the same sort of network.
+    pub const fn destinations(self) -> &'static [Self] {
+        match self {
+            Self::Evm => &[Self::Evm, Self::Tron, Self::Spl],
+            Self::Tron => &[Self::Evm, Self::Spl],
+            Self::Spl => &[Self::Evm, Self::Tron],
+            Self::Starknet => &[Self::Evm, Self::Solana, Self::Sui, Self::Bitcoin, Self::Litecoin],
+            Self::Solana => &[Self::Evm, Self::Sui, Self::Bitcoin, Self::Litecoin],
+            Self::Sui => &[Self::Evm, Self::Solana, Self::Bitcoin, Self::Litecoin],
+            Self::Bitcoin | Self::Litecoin => &[Self::Evm, Self::Solana, Self::Sui, Self::Litecoin],
+        }
+    }
+
+    /// Returns whether the chain is a Bitcoin-like one, of which the simulation has real blocks.
+    pub const fn has_blocks(self) -> bool {
+        matches!(self, Self::Bitcoin | Self::Litecoin)
+    }
+
+    /// Returns the milliseconds of the unit in which a timelock is counted; 0 for those of the registry.
+    pub const fn unit_millis(self) -> u64 {
+        match self {
+            Self::Evm => 0,
+            Self::Starknet => 30_000,
+            Self::Tron => 3_000,
+            Self::Solana | Self::Spl => 400,
+            Self::Sui => 1,
+            Self::Bitcoin => 600_000,
+            Self::Litecoin => 150_000,
+        }
+    }
+
+    /// Returns the seconds after which the simulated chain shows a block as final by the policy, where that is not a depth.
+    pub const fn settles_after(self) -> u64 {
+        match self {
+            Self::Evm => SAFE,
+            Self::Tron => 57,
+            Self::Starknet => 7_200,
+            Self::Solana | Self::Spl | Self::Sui => 0,
+            Self::Bitcoin => 2 * 600,
+            Self::Litecoin => 6 * 150,
+        }
+    }
+
+    /// Returns how deep a payment on a Bitcoin-like chain must be.
+    pub const fn settles_at(self) -> u64 {
+        if matches!(self, Self::Litecoin) { 6 } else { 2 }
+    }
+}
+
+/// An order of a kind of source and of destination.
 pub struct Swap {
     pub kind: Kind,
+    pub pays: Kind,
     pub fixture: Fixture,
     pub terms: VerifiedTerms,
     pub secret: [u8; 32],
@@ -42,37 +96,56 @@ pub fn registry() -> &'static Registry {
 }
 
 impl Swap {
-    /// Returns the order of a kind, which is made once.
-    pub fn of(kind: Kind) -> &'static Self {
+    /// Returns the order of two kinds, which is made once.
+    pub fn of(kind: Kind, pays: Kind) -> &'static Self {
         static SWAPS: OnceLock<Vec<Swap>> = OnceLock::new();
-        let swaps = SWAPS.get_or_init(|| KINDS.map(Self::new).into());
-        swaps.iter().find(|swap| swap.kind == kind).unwrap()
+        let all = || KINDS.into_iter().flat_map(|kind| kind.destinations().iter().map(move |pays| Self::new(kind, *pays))).collect();
+        SWAPS.get_or_init(all).iter().find(|swap| (swap.kind, swap.pays) == (kind, pays)).unwrap()
     }
 
-    fn new(kind: Kind) -> Self {
-        // All destinations are on EVM chains. The native Solana order has its destination from another fixture.
-        let (id, destination) = match kind {
-            Kind::Evm => ("evm-record-evm-v1", None),
-            Kind::Tron => ("tron-record-evm-v2", None),
-            Kind::Starknet => ("starknet-2025-11-testnet", None),
-            Kind::Solana => ("solana-record-testnet", Some("bitcoin-p2wpkh")),
-            Kind::Spl => ("solana-record-token", None),
-            Kind::Sui => ("sui-record-evm", None),
-            Kind::Bitcoin => ("bitcoin-p2wpkh", None),
+    fn new(kind: Kind, pays: Kind) -> Self {
+        let id = match kind {
+            Kind::Evm => "evm-record-evm-v1",
+            Kind::Tron => "tron-record-evm-v2",
+            Kind::Starknet => "starknet-2025-11-testnet",
+            Kind::Solana => "solana-record-testnet",
+            Kind::Spl => "solana-record-token",
+            Kind::Sui => "sui-record-evm",
+            Kind::Bitcoin | Kind::Litecoin => "bitcoin-p2wpkh",
         };
-        let secret = Secret::parse(&format!("{:064x}", 0xabcd_ef01_u64 + kind as u64)).unwrap();
+        // Other destinations than those of the order's own fixture come from another one.
+        let is_main = matches!(kind, Kind::Evm | Kind::Tron | Kind::Spl);
+        let destination = match (pays, is_main) {
+            (Kind::Evm, _) => (kind == Kind::Solana).then_some("bitcoin-p2wpkh"),
+            (Kind::Tron, _) => Some("evm-record-tron"),
+            (Kind::Starknet, _) => Some("starknet-to-2025-11"),
+            (Kind::Solana | Kind::Spl, true) => Some("evm-record-solana"),
+            (Kind::Solana | Kind::Spl, false) => Some("evm-record-solana-testnet"),
+            (Kind::Sui, _) => Some("evm-record-sui-testnet"),
+            // The blocks of these networks need little work.
+            (Kind::Bitcoin, _) => Some("evm-record-bitcoin-testnet"),
+            (Kind::Litecoin, _) => Some("evm-record-litecoin-testnet"),
+        };
+        let number = 0xabcd_ef01_u64 + kind as u64 + 16 * pays as u64;
+        let secret = Secret::parse(&format!("{number:064x}")).unwrap();
         let original = Fixture::load(id);
         let mut fixture = original.clone();
         if let Some(donor) = destination.map(Fixture::load) {
             fixture.request["destination"] = donor.request["destination"].clone();
             fixture.order["destination_swap"] = donor.order["destination_swap"].clone();
-            fixture.order["version"] = donor.order["version"].clone();
+            if kind == Kind::Solana {
+                fixture.order["version"] = donor.order["version"].clone();
+            }
             let hash = fixture.order["source_swap"]["secret_hash"].clone();
             fixture.order["destination_swap"]["secret_hash"] = hash;
         }
         if kind == Kind::Bitcoin {
-            // 12 hours: the chain in memory has at most 255 blocks.
+            // 12 hours.
             fixture.order["source_swap"]["timelock"] = json!(72);
+        }
+        if pays == Kind::Starknet {
+            // The registry's own is less than what finality and the margin of the chain need.
+            fixture.order["destination_swap"]["timelock"] = json!(1_360);
         }
         let (old, new) = (hash_of(&fixture), secret.hash().to_string());
         let mut fixture = fixture.with_secret_hash(&new);
@@ -100,7 +173,7 @@ impl Swap {
         correct_ids(&mut fixture);
         let terms = record_of(&fixture).unwrap().terms;
         let verified = open(&fixture, |proposal| verify(proposal, registry(), &Policy::default())).unwrap();
-        Self { kind, fixture, terms, secret: *secret.expose(), verified }
+        Self { kind, pays, fixture, terms, secret: *secret.expose(), verified }
     }
 
     /// Signs the funding with a nonce of its own. Two of them that are both sent pay twice.
@@ -120,7 +193,7 @@ impl Swap {
                     json!(countersign_client::countersign::solana::solana_hash::Hash::new_from_array(hash).to_string());
             }
             Kind::Sui => wallet["gas_budget"] = json!((10_000_000 + nonce).to_string()),
-            Kind::Bitcoin => wallet["fee_rate"] = json!((2 + nonce % 50).to_string()),
+            Kind::Bitcoin | Kind::Litecoin => wallet["fee_rate"] = json!((2 + nonce % 50).to_string()),
         }
         let text = wallet.to_string();
         let node = json::parse(text.as_bytes()).unwrap();

@@ -53,12 +53,15 @@ pub struct View<'v> {
     pub htlc: Htlc,
     /// Whether the endpoint serves another chain of the family.
     pub is_other_chain: bool,
+    /// From when until when the chain has no blocks.
+    pub halt: Option<(u64, u64)>,
 }
 
 impl View<'_> {
     /// Returns the height of the block at a time, on a chain whose blocks take this many milliseconds.
-    const fn height(&self, base: u64, time: u64, millis: u64) -> u64 {
-        base + (time + 100_000 - self.epoch) * 1_000 / millis
+    fn height(&self, base: u64, time: u64, millis: u64) -> u64 {
+        let halted = self.halt.map_or(0, |(from, until)| time.clamp(from, until) - from);
+        base + (time + 100_000 - self.epoch - halted) * 1_000 / millis
     }
 
     /// Answers the requests of one round. Transactions that are sent are not for this function.

@@ -17,6 +17,8 @@
 )]
 
 mod bitcoin;
+mod happen;
+mod heads;
 mod kinds;
 mod leg;
 mod outside;
@@ -33,15 +35,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use countersign_client::countersign::Policy;
+use countersign_client::countersign::{Leg, Policy};
 use countersign_client::driver::{DriveError, NewOrder, Outcome, Status, Store};
-use countersign_client::{Api, Client, Driver, Flow, Pace, Retry, Secret, StreamExt};
+use countersign_client::{Api, Client, Driver, Flow, OrderId, Pace, Retry, Secret, StreamExt};
 use countersign_store::testing::MemoryDisk;
 
-use kinds::{KINDS, registry};
+use happen::FORGOTTEN;
+use kinds::{KINDS, Kind, registry};
 use leg::End;
-use plan::{Bad, Counts, Lie, Plan, Service, Solver};
-use world::World;
+use plan::{Bad, Counts, Lie, Plan, Reorganization, Solver};
+use world::{World, Worlds};
 
 /// The number of storms by default: a few of each kind of source.
 const SWAPS: u64 = 21;
@@ -56,47 +59,58 @@ enum Ending {
     NeverPaid,
 }
 
-type Disk = countersign_store::Store;
-type StormDriver<'w> = Driver<&'w World, &'w World, Arc<Disk>, &'w World>;
+const COMPLETE: Ending = Ending::Ended("complete");
 
-fn driver(world: &World, store: Arc<Disk>) -> StormDriver<'_> {
+type Disk = countersign_store::Store;
+type StormDriver<'w> = Driver<&'w Worlds, &'w Worlds, Arc<Disk>, &'w Worlds>;
+
+fn driver(worlds: &Worlds, store: Arc<Disk>) -> StormDriver<'_> {
     let client =
-        Client::new(Api::new("https://service.example", None).unwrap(), world).with_retry(Retry { attempts: 2, ..Retry::default() });
+        Client::new(Api::new("https://service.example", None).unwrap(), worlds).with_retry(Retry { attempts: 2, ..Retry::default() });
     let flow = Flow::new(client, Arc::new(registry().clone()), Policy::default());
     let pace = Pace { quickest: Duration::from_secs(4), slowest: Duration::from_secs(600) };
-    Driver::new(flow, world, store, world).with_pace(pace).with_relayer(world.plan.relayer_allowed)
+    Driver::new(flow, worlds, store, worlds).with_pace(pace).with_relayer(worlds.all[0].plan.relayer_allowed)
 }
 
-/// Runs one process until the order ends. Returns `None` if the power is off.
-async fn live(world: &World, driver: &StormDriver<'_>, is_off: impl Fn() -> bool + Copy) -> Option<Outcome> {
+/// Creates an order unless it is stored. Returns `None` if the power is off.
+async fn create(world: &World, driver: &StormDriver<'_>, is_off: impl Fn() -> bool + Copy) -> Option<()> {
     let swap = world.swap;
     let secret = || Secret::parse(&swap.secret.map(|byte| format!("{byte:02x}")).concat()).unwrap();
-    let is_empty = loop {
+    let is_stored = |orders: &[OrderId]| orders.iter().any(|id| id.as_str() == swap.fixture.order_id());
+    let is_missing = loop {
         match driver.store().orders() {
-            Ok(orders) => break orders.is_empty(),
+            Ok(orders) => break !is_stored(&orders),
             Err(_) if is_off() => return None,
             Err(_) => world.wait(1_000, 1_000).await,
         }
     };
-    if is_empty {
+    if is_missing {
         // An order that was not stored was never paid, so the caller creates it again.
         while let Err(error) = driver.create(NewOrder::new(swap.fixture.create(), Some(secret()))).await {
             if is_off() {
                 return None;
             }
-            if matches!(driver.store().orders(), Ok(orders) if !orders.is_empty()) {
+            if matches!(driver.store().orders(), Ok(orders) if is_stored(&orders)) {
                 break;
             }
             assert!(!matches!(error, DriveError::Refused(_)), "{error:?}");
             world.wait(1_000, 20_000).await;
         }
     }
+    Some(())
+}
+
+/// Runs one process until all orders have ended. Returns `None` if the power is off.
+async fn live(worlds: &Worlds, driver: &StormDriver<'_>, is_off: impl Fn() -> bool + Copy) -> Option<()> {
+    for world in &worlds.all {
+        create(world, driver, is_off).await?;
+    }
     loop {
         let changes = match driver.run() {
             Ok(changes) => changes,
             Err(_) if is_off() => return None,
             Err(_) => {
-                world.wait(1_000, 1_000).await;
+                worlds.all[0].wait(1_000, 1_000).await;
                 continue;
             }
         };
@@ -107,7 +121,10 @@ async fn live(world: &World, driver: &StormDriver<'_>, is_off: impl Fn() -> bool
                     if let Status::Ended { outcome } = progress.status
                         && !progress.acted
                     {
-                        return Some(outcome);
+                        worlds.of(change.id.as_str()).now().outcome = Some(outcome);
+                        if worlds.all.iter().all(|world| world.now().outcome.is_some()) {
+                            return Some(());
+                        }
                     }
                 }
                 Err(DriveError::Store(_)) if is_off() => return None,
@@ -126,58 +143,64 @@ fn open(disk: &MemoryDisk) -> Option<Arc<Disk>> {
 /// What a storm leaves behind. Two runs of one seed are equal.
 #[derive(Debug, PartialEq, Eq)]
 struct Report {
-    ending: Ending,
+    /// One for each order.
+    endings: Vec<Ending>,
     /// How often each fault happened.
     counts: Counts,
     /// How long it took, in virtual time.
     seconds: u64,
 }
 
-/// Runs one storm and checks how it ended.
-async fn storm(seed: u64, plan: Plan) -> Report {
-    let world = World::new(seed, plan);
+/// Runs one storm and checks how its orders ended.
+async fn storm(seed: u64, plans: Vec<Plan>) -> Report {
+    let worlds = Worlds::new(seed, plans);
+    let first = &worlds.all[0];
     let mut disk = MemoryDisk::new();
-    let report = |ending: Ending| Report { ending, counts: world.now().counts.clone(), seconds: world.time() - world.epoch };
-    loop {
-        if let Some(ending) = give_up(&world) {
-            return report(ending);
-        }
-        let cut_at = doom(&world, &disk);
+    while !is_over(&worlds) {
+        let cut_at = doom(&worlds, &disk);
         let mut has_died = false;
         if let (Some(store), Some(other)) = (open(&disk), open(&disk)) {
-            let (driver, rival) = (driver(&world, store), driver(&world, other));
+            let (driver, rival) = (driver(&worlds, store), driver(&worlds, other));
             let is_off = || cut_at.is_some_and(|at| disk.steps() >= at);
             let follow = async {
                 tokio::select! {
                     biased;
-                    outcome = live(&world, &driver, is_off) => outcome,
-                    outcome = live(&world, &rival, is_off), if world.plan.has_rival => outcome,
+                    done = live(&worlds, &driver, is_off) => done,
+                    done = live(&worlds, &rival, is_off), if first.plan.has_rival => done,
                 }
             };
             tokio::select! {
                 biased;
-                outcome = follow => if let Some(outcome) = outcome {
+                done = follow => if done.is_some() {
                     check_rest(&driver).await;
-                    return report(check(&world, outcome));
+                    break;
                 },
-                () = world.died.notified() => has_died = true,
-                () = patience(&world) => continue,
+                () = worlds.life.died.notified() => has_died = true,
+                () = patience(&worlds) => continue,
             }
         }
-        let found = world.end_life(if has_died { "death" } else { "power cut" });
+        let found = first.end_life(if has_died { "death" } else { "power cut" });
         // A process that is killed leaves what it has written. A power cut leaves what it has synced.
         if has_died {
             disk.revive();
         } else {
             disk = disk.reboot(found);
         }
-        world.wait(0, 60_000).await;
+        first.wait(0, 60_000).await;
     }
+    let mut counts = Counts::new();
+    for world in &worlds.all {
+        for (kind, count) in &world.now().counts {
+            *counts.entry(*kind).or_default() += count;
+        }
+    }
+    Report { endings: worlds.all.iter().map(check).collect(), counts, seconds: first.time() - first.epoch }
 }
 
 /// Decides how the next life of the process ends early: the power is cut, the disk is full for a moment, or the process is killed. Returns
 /// the step of the disk at which the power is cut.
-fn doom(world: &World, disk: &MemoryDisk) -> Option<u64> {
+fn doom(worlds: &Worlds, disk: &MemoryDisk) -> Option<u64> {
+    let world = &worlds.all[0];
     if !world.has_faults() || world.roll(0, 99) >= world.plan.deaths {
         return None;
     }
@@ -188,56 +211,59 @@ fn doom(world: &World, disk: &MemoryDisk) -> Option<u64> {
             return Some(disk.steps() + after);
         }
         1 => disk.fail_after(after),
-        _ => world.state.lock().unwrap().fuse = Some(after),
+        _ => *worlds.life.fuse.lock().unwrap() = Some(after),
     }
     None
 }
 
-/// Ends when the time for this swap is over.
-async fn patience(world: &World) {
-    while give_up(world).is_none() {
+/// Ends when the time for all orders is over.
+async fn patience(worlds: &Worlds) {
+    while !is_over(worlds) {
         tokio::time::sleep(Duration::from_secs(600)).await;
     }
 }
 
-/// Returns how a swap that has not ended must be judged, once its time is over.
-fn give_up(world: &World) -> Option<Ending> {
-    let state = world.now();
-    assert_eq!(state.violations, Vec::<String>::new());
-    let ends = world.source_ends(&state).unwrap_or_default().max(world.epoch + world.plan.faults);
-    if world.time() < ends + DAY {
-        return None;
-    }
-    assert!(!world.is_payment_pending(&state), "it has not ended a day after the faults: {:?} {:?}", state.source, state.destination);
-    Some(Ending::NeverPaid)
+/// Returns whether every order has ended, or its time is over.
+fn is_over(worlds: &Worlds) -> bool {
+    let is_over = |world: &World| {
+        let state = world.now();
+        assert_eq!(state.violations, Vec::<String>::new());
+        let halts = [Leg::Source, Leg::Destination].into_iter().filter_map(|leg| world.halt(leg)).map(|(_, until)| until);
+        let ends = world.source_ends(&state).unwrap_or_default().max(world.epoch + world.plan.faults);
+        state.outcome.is_some() || world.time() >= halts.fold(ends, u64::max) + DAY
+    };
+    worlds.all.iter().all(is_over)
 }
 
-/// An order that ended does nothing any more.
+/// Orders that have ended do nothing any more.
 async fn check_rest(driver: &StormDriver<'_>) {
-    let id = driver.store().orders().unwrap().remove(0);
-    let journal = driver.store().load(&id).unwrap().journal;
-    let progress = driver.advance(&id).await.unwrap();
-    assert!(!progress.acted && driver.store().load(&id).unwrap().journal == journal, "it acts after its end");
+    for id in driver.store().orders().unwrap() {
+        let journal = driver.store().load(&id).unwrap().journal;
+        let progress = driver.advance(&id).await.unwrap();
+        assert!(!progress.acted && driver.store().load(&id).unwrap().journal == journal, "it acts after its end");
+    }
 }
 
 /// Every unit of money is at its owner.
-fn check(world: &World, outcome: Outcome) -> Ending {
+fn check(world: &World) -> Ending {
     let state = world.now();
-    let told = format!("{outcome:?}, source {:?}, destination {:?}", state.source, state.destination);
+    let told = format!("{:?}, source {:?}, destination {:?}", state.outcome, state.source, state.destination);
     assert_eq!(state.violations, Vec::<String>::new(), "{told}");
     assert!(state.fundings.len() <= 1, "paid twice: {told}");
     let is_refunded = matches!(state.source.ended, Some((End::Refunded, _)));
-    match outcome {
-        Outcome::Complete => assert!(state.is_paid_to_owner, "complete, and nothing was paid: {told}"),
-        Outcome::Refunded => assert!(is_refunded, "refunded, and nothing came back: {told}"),
-        Outcome::Expired => assert!(!world.is_payment_pending(&state), "a payment is forgotten: {told}"),
+    match state.outcome {
+        None => assert!(!world.is_payment_pending(&state), "it has not ended a day after the faults: {told}"),
+        Some(Outcome::Complete) => assert!(state.is_paid_to_owner, "complete, and nothing was paid: {told}"),
+        Some(Outcome::Refunded) => assert!(is_refunded, "refunded, and nothing came back: {told}"),
+        Some(Outcome::Expired) => assert!(!world.is_payment_pending(&state), "a payment is forgotten: {told}"),
         other => panic!("{other:?}: {told}"),
     }
-    Ending::Ended(match outcome {
-        Outcome::Complete => "complete",
-        Outcome::Refunded => "refunded",
-        _ => "expired",
-    })
+    match state.outcome {
+        None => Ending::NeverPaid,
+        Some(Outcome::Complete) => Ending::Ended("complete"),
+        Some(Outcome::Refunded) => Ending::Ended("refunded"),
+        Some(_) => Ending::Ended("expired"),
+    }
 }
 
 fn number(name: &str) -> Option<u64> {
@@ -245,9 +271,9 @@ fn number(name: &str) -> Option<u64> {
 }
 
 /// Runs one storm in a runtime of its own, whose clock stands still while anything can run.
-fn run(seed: u64, plan: Plan) -> Report {
+fn run(seed: u64, plans: Vec<Plan>) -> Report {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-    runtime.block_on(storm(seed, plan))
+    runtime.block_on(storm(seed, plans))
 }
 
 #[test]
@@ -256,24 +282,30 @@ fn a_storm_takes_nothing_from_anybody() {
     let swaps = number("STORM_SWAPS").unwrap_or(if first.is_some() { 1 } else { SWAPS });
     let seeds = first.unwrap_or_default()..first.unwrap_or_default() + swaps;
     let (mut endings, mut counts, mut failed) = (BTreeMap::<_, u64>::new(), Counts::new(), Vec::new());
+    let mut paid_on = BTreeMap::<_, u64>::new();
     for seed in seeds.clone() {
-        match catch_unwind(|| run(seed, Plan::new(seed))) {
+        match catch_unwind(|| run(seed, Plan::all(seed))) {
             Ok(report) => {
-                *endings.entry(report.ending).or_default() += 1;
+                for (ending, plan) in report.endings.into_iter().zip(Plan::all(seed)) {
+                    if ending == COMPLETE {
+                        *paid_on.entry(format!("{:?}", plan.pays)).or_default() += 1;
+                    }
+                    *endings.entry(ending).or_default() += 1;
+                }
                 for (kind, count) in report.counts {
                     *counts.entry(kind).or_default() += count;
                 }
             }
             Err(_) => {
-                eprintln!("STORM_SEED={seed} cargo test -p countersign-client --test storm: {:?}", Plan::new(seed));
+                eprintln!("STORM_SEED={seed} cargo test -p countersign-client --test storm: {:?}", Plan::all(seed));
                 failed.push(seed);
             }
         }
     }
-    eprintln!("{endings:?}\n{counts:?}");
+    eprintln!("{endings:?}\ncomplete by destination: {paid_on:?}\n{counts:?}");
     assert!(failed.is_empty(), "storms with these seeds failed: {failed:?}");
     if seeds.end - seeds.start >= SWAPS {
-        assert!(endings.get(&Ending::Ended("complete")).is_some_and(|count| *count >= KINDS.len() as u64), "{endings:?}");
+        assert!(endings.get(&COMPLETE).is_some_and(|count| *count >= KINDS.len() as u64), "{endings:?}");
         assert!(endings.contains_key(&Ending::Ended("refunded")), "{endings:?}");
         assert!(counts.len() >= 20, "too few kinds of faults: {counts:?}");
     }
@@ -283,15 +315,66 @@ fn a_storm_takes_nothing_from_anybody() {
 #[test]
 fn a_seed_always_gives_the_same_storm() {
     let seed = 2;
-    assert_eq!(run(seed, Plan::new(seed)), run(seed, Plan::new(seed)));
+    assert_eq!(run(seed, Plan::all(seed)), run(seed, Plan::all(seed)));
+}
+
+/// Without faults, a swap between any two kinds of chain completes.
+#[test]
+fn every_pair_of_chains_completes_without_faults() {
+    let pairs = KINDS.into_iter().flat_map(|kind| kind.destinations().iter().map(move |pays| (kind, *pays)));
+    let ending = |(kind, pays)| run(0, vec![Plan::calm(kind, pays)]).endings[0];
+    let stopped: Vec<_> = pairs.filter(|pair| ending(*pair) != COMPLETE).collect();
+    assert_eq!(stopped, []);
+}
+
+/// A chain may replace blocks that are final by the rule. The payment is in other blocks then, and the redemption is in none and in no
+/// mempool. It is sent again on the new branch.
+#[test]
+fn what_was_released_is_redeemed_again_after_a_reorganization_beyond_the_finality_rule() {
+    let pairs = [(Kind::Evm, Kind::Evm), (Kind::Evm, Kind::Tron), (Kind::Starknet, Kind::Bitcoin), (Kind::Starknet, Kind::Litecoin)];
+    for (kind, pays) in pairs {
+        let turn = Reorganization { after_end: true, seconds: 4, depth: 900, forgets: true };
+        let plan = Plan { reorganizations: [None, Some(turn)], ..Plan::calm(kind, pays) };
+        let report = run(0, vec![plan]);
+        assert_eq!((report.endings, report.counts[FORGOTTEN]), (vec![COMPLETE], 1), "{pays:?}");
+    }
+}
+
+/// A chain that stops for half an hour is not paid on meanwhile (see `World::leave`). One that stops for three hours after the payment
+/// delays the swap and nothing else.
+#[test]
+fn a_swap_goes_on_when_a_chain_that_stopped_goes_on() {
+    for (kind, pays) in [(Kind::Evm, Kind::Evm), (Kind::Spl, Kind::Tron)] {
+        for place in 0..2 {
+            for halt in [(0, 1_800), (150, 3 * 3_600)] {
+                let mut plan = Plan::calm(kind, pays);
+                plan.halts[place] = Some(halt);
+                let report = run(0, vec![plan]);
+                assert_eq!(report.endings, [COMPLETE], "{kind:?} to {pays:?}, {place}, {halt:?}");
+                assert!(report.seconds > 1_800 || place == 0, "{report:?}");
+            }
+        }
+    }
+}
+
+/// Dust at the address of a Bitcoin-like destination, some of it refundable before the payment arrives.
+#[test]
+fn dust_at_the_address_changes_nothing() {
+    for pays in [Kind::Bitcoin, Kind::Litecoin] {
+        let plan = Plan { has_dust: true, ..Plan::calm(Kind::Starknet, pays) };
+        assert_eq!(run(0, vec![plan.clone()]).endings, [COMPLETE], "{pays:?}");
+        let plan = Plan { solver: Solver::PaysLess, ..plan };
+        assert_eq!(run(0, vec![plan]).endings, [Ending::Ended("refunded")], "{pays:?}");
+    }
 }
 
 /// Two liars of three are one more than the rule allows. The storm must notice what they do: otherwise it would notice nothing.
 #[test]
 fn a_storm_notices_a_theft() {
     let lies = vec![(0, Bad::Lies(Lie::Funded)), (1, Bad::Lies(Lie::Funded))];
-    let plan = Plan { solver: Solver::Never, bad: [Vec::new(), lies], owner_redeems: true, service: Service::Honest, ..Plan::new(0) };
-    let panic = catch_unwind(|| run(0, plan)).unwrap_err();
+    let calm = Plan::calm(Kind::Evm, Kind::Evm);
+    let plan = Plan { solver: Solver::Never, bad: [Vec::new(), lies], faults: 7_200, ..calm };
+    let panic = catch_unwind(|| run(0, vec![plan])).unwrap_err();
     let words = panic.downcast_ref::<String>().unwrap();
     assert!(words.contains("the secret left before the evidence"), "{words}");
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::kinds::Kind;
 use crate::leg::{End, Htlc, View};
 use crate::plan::{Bad, Lie};
-use crate::world::{Role, State, World};
+use crate::world::{Role, State, World, Worlds, place_of};
 
 const ENDPOINTS: [&str; 3] = ["a.example", "b.example", "c.example"];
 
@@ -53,6 +53,11 @@ fn contains(request: &Request, needle: &[u8]) -> bool {
 }
 
 impl World {
+    /// Returns whether an order has a leg on a chain.
+    pub fn has(&self, chain: &str) -> bool {
+        [Leg::Source, Leg::Destination].into_iter().any(|leg| self.terms(leg).chain == chain)
+    }
+
     fn leg_of(&self, chain: &str) -> Leg {
         if chain == self.terms(Leg::Source).chain { Leg::Source } else { Leg::Destination }
     }
@@ -67,7 +72,12 @@ impl World {
     fn look(&self, state: &State, leg: Leg, requests: &[Request], bad: Option<Bad>, behind: u64) -> Vec<Answer> {
         let now = self.time();
         let is_other_chain = bad == Some(Bad::ServesAnotherChain);
-        let mut seen = if let Some(Bad::Lags(seconds)) = bad { now - seconds } else { now - behind };
+        let head = self.head_time(leg);
+        let mut seen = match bad {
+            Some(Bad::Lags(seconds)) => head - seconds,
+            Some(Bad::HeadIsOff(seconds)) => head.saturating_add_signed(seconds),
+            _ => head - behind,
+        };
         let old = now - 86_400;
         let mut htlc = if leg == Leg::Source { state.source } else { state.destination }.at(seen);
         match bad {
@@ -80,16 +90,18 @@ impl World {
             Some(Bad::Lies(Lie::TimelockIsOver)) => seen = now + 2 * 86_400,
             _ => {}
         }
-        if let Some(blocks) = state.blocks.as_ref().filter(|_| leg == Leg::Source) {
+        if let Some(blocks) = &state.blocks[place_of(leg)] {
             let mut shown = blocks.at(seen);
-            if matches!(bad, Some(Bad::Lies(_))) {
-                shown = blocks.at(self.epoch);
+            match bad {
+                Some(Bad::Lies(_)) => shown = blocks.at(self.epoch),
+                Some(Bad::HeadIsOff(seconds)) => shown = blocks.at(now).with_head_off(seconds),
+                _ => {}
             }
             return requests.iter().map(|request| shown.answer(request, is_other_chain)).collect();
         }
         // A liar has the secret only once it is out.
         let secret = if matches!(bad, Some(Bad::Lies(_))) && state.secret_known.is_none() { &[0x55; 32] } else { &self.swap.secret };
-        let view = View { terms: self.terms(leg), secret, epoch: self.epoch, now: seen, htlc, is_other_chain };
+        let view = View { terms: self.terms(leg), secret, epoch: self.epoch, now: seen, htlc, is_other_chain, halt: self.halt(leg) };
         view.answer(requests)
     }
 
@@ -107,7 +119,7 @@ impl World {
             self.learn_secret(&mut state, "shown to a liar");
         }
         drop(state);
-        let kind = if leg == Leg::Source { self.plan.kind } else { Kind::Evm };
+        let kind = self.kind(leg);
         let result = |value: serde_json::Value| Answer::result(value.to_string().into_bytes());
         match kind {
             Kind::Evm | Kind::Solana | Kind::Spl => result(json!(id)),
@@ -118,13 +130,15 @@ impl World {
                 ledger.sent = Ok(Executed::new(id));
                 ledger.answer(request)
             }
-            Kind::Bitcoin if is_taken => Answer::http(200, id.into_bytes()),
-            Kind::Bitcoin => Answer::http(400, *b"sendrawtransaction RPC error: {\"code\":-26,\"message\":\"non-BIP68-final\"}"),
+            Kind::Bitcoin | Kind::Litecoin if is_taken => Answer::http(200, id.into_bytes()),
+            Kind::Bitcoin | Kind::Litecoin => {
+                Answer::http(400, *b"sendrawtransaction RPC error: {\"code\":-26,\"message\":\"non-BIP68-final\"}")
+            }
         }
     }
 
     fn answers(&self, leg: Leg, requests: &[Request], bad: Option<Bad>, behind: u64) -> Vec<Answer> {
-        let is_honest = !matches!(bad, Some(Bad::Lies(_)));
+        let is_honest = !matches!(bad, Some(Bad::Lies(_) | Bad::Swallows));
         let others: Vec<Request> = requests.iter().filter(|request| !is_send(request)).cloned().collect();
         let mut looked = {
             let state = self.now();
@@ -164,19 +178,38 @@ impl World {
     }
 }
 
-impl Chains for &World {
-    fn endpoints(&self, chain: &str) -> Option<ChainEndpoints> {
-        let is_ours = [Leg::Source, Leg::Destination].into_iter().any(|leg| self.terms(leg).chain == chain);
-        is_ours.then(|| ChainEndpoints::new(ENDPOINTS, 2))
+impl World {
+    /// Notes that the payment leaves, if one of the requests sends it.
+    fn note_leaving(&self, leg: Leg, requests: &[Request]) {
+        let mut state = self.now();
+        let is_funding = |request: &&Request| {
+            let signed = state.signed.iter().find(|one| contains(request, &one.needle));
+            signed.is_some_and(|one| one.role == Role::Funding)
+        };
+        if leg == Leg::Source && requests.iter().filter(|request| is_send(request)).any(|request| is_funding(&request)) {
+            self.leave(&mut state);
+        }
     }
 
-    async fn ask(&self, chain: &str, endpoint: &str, requests: &[Request]) -> Vec<Answer> {
+    /// Answers as one endpoint.
+    pub async fn ask_endpoint(&self, chain: &str, endpoint: &str, requests: &[Request]) -> Vec<Answer> {
+        self.note_leaving(self.leg_of(chain), requests);
         self.operation().await;
         self.wait(10, 300).await;
         let (leg, count) = (self.leg_of(chain), requests.len());
         let bad = self.bad(leg, endpoint);
         if bad == Some(Bad::Hangs) {
             std::future::pending::<()>().await;
+        }
+        if bad == Some(Bad::IsTooBusy) {
+            return vec![Answer::Failed(FailureKind::Status(429).into()); count];
+        }
+        if bad == Some(Bad::ShowsHtml) {
+            let page = |request: &Request| match request {
+                Request::JsonRpc { .. } => Answer::result(*b"<html>"),
+                _ => Answer::http(200, *b"<html>"),
+            };
+            return requests.iter().map(page).collect();
         }
         let fault = if bad.is_none() { self.fault(&FAULTS) } else { None };
         let failed = |kind: FailureKind| vec![Answer::Failed(kind.into()); count];
@@ -220,5 +253,15 @@ impl Chains for &World {
                 answers
             }
         }
+    }
+}
+
+impl Chains for &Worlds {
+    fn endpoints(&self, chain: &str) -> Option<ChainEndpoints> {
+        self.all.iter().any(|world| world.has(chain)).then(|| ChainEndpoints::new(ENDPOINTS, 2))
+    }
+
+    async fn ask(&self, chain: &str, endpoint: &str, requests: &[Request]) -> Vec<Answer> {
+        self.on(chain).ask_endpoint(chain, endpoint, requests).await
     }
 }

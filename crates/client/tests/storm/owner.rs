@@ -11,15 +11,15 @@ use countersign_client::countersign::sui::sui_sdk_types::bcs::ToBcs as _;
 use countersign_client::countersign::{Leg, Verified};
 use countersign_client::driver::{FundingReply, KeptTransaction, Owner, OwnerError, Purpose, Settlement, SignedFunding};
 
-use crate::kinds::{Kind, base64_of::encode as to_base64, chain_id};
-use crate::world::{Role, Signed, World};
+use crate::kinds::{Kind, Swap, base64_of::encode as to_base64, chain_id};
+use crate::world::{Role, Signed, World, Worlds, place_of};
 
 const FAULTS: [&str; 3] = ["owner: unavailable", "owner: not now", "owner: slow"];
 
 /// Returns bytes that every request contains which sends a transaction.
 fn needle(kind: Kind, kept: &KeptTransaction) -> Vec<u8> {
     match kind {
-        Kind::Evm | Kind::Tron | Kind::Bitcoin => kept.payload.trim_start_matches("0x").as_bytes().to_vec(),
+        Kind::Evm | Kind::Tron | Kind::Bitcoin | Kind::Litecoin => kept.payload.trim_start_matches("0x").as_bytes().to_vec(),
         Kind::Solana | Kind::Spl => to_base64(&hex::decode(&kept.payload).unwrap()).into_bytes(),
         Kind::Starknet => {
             let value: serde_json::Value = serde_json::from_str(&kept.payload).unwrap();
@@ -38,32 +38,49 @@ impl World {
         state.signed.push(signed);
     }
 
-    /// Returns a transaction of the destination's chain, which differs from every other one.
-    fn redemption(&self) -> KeptTransaction {
+    /// Returns a transaction of the destination's chain, which differs from every other one: a real one on a Bitcoin-like chain, elsewhere
+    /// one that the simulated chain recognizes.
+    fn redemption(&self) -> Option<KeptTransaction> {
         let terms = self.terms(Leg::Destination);
+        if self.plan.pays.has_blocks() {
+            return self.spend(Leg::Destination, Leaf::Redeem, &self.swap.secret);
+        }
+        if self.plan.pays != Kind::Evm {
+            let signed = Swap::of(if self.plan.pays == Kind::Spl { Kind::Solana } else { self.plan.pays }, Kind::Evm);
+            let mut kept = KeptTransaction::all(&signed.sign(self.roll(1_000, 1_000_000)), &terms.chain).pop()?;
+            "redeem".clone_into(&mut kept.role);
+            return Some(kept);
+        }
         let input = self.roll(0, u64::MAX - 1).to_be_bytes().to_vec();
         let transaction = TxEip1559 { chain_id: chain_id(&terms.network), input: input.into(), ..TxEip1559::default() };
         let envelope = TxEnvelope::from(transaction.into_signed(Signature::new(U256::from(1), U256::from(1), false)));
         let (id, payload) = (envelope.tx_hash().to_string(), hex::encode(envelope.encoded_2718()));
-        KeptTransaction { chain: terms.chain.clone(), role: "redeem".to_owned(), id, payload, inputs: Vec::new() }
+        Some(KeptTransaction { chain: terms.chain.clone(), role: "redeem".to_owned(), id, payload, inputs: Vec::new() })
+    }
+
+    /// Returns a real transaction that spends the payment of a leg.
+    fn spend(&self, leg: Leg, leaf: Leaf, secret: &[u8]) -> Option<KeptTransaction> {
+        let mark = self.roll(1_000, 1_000_000);
+        let (transaction, payload) = self.now().blocks[place_of(leg)].as_ref()?.spend(leaf, secret, mark)?;
+        let role = if leaf == Leaf::Redeem { "redeem" } else { "refund" }.to_owned();
+        let id = transaction.compute_txid().to_string();
+        Some(KeptTransaction { chain: self.terms(leg).chain.clone(), role, id, payload, inputs: Vec::new() })
     }
 
     /// Returns the refund: a real transaction on a Bitcoin-like chain, elsewhere an id that the simulated chain recognizes.
     fn refund(&self) -> Option<KeptTransaction> {
-        let (chain, nonce) = (self.terms(Leg::Source).chain.clone(), self.roll(1_000, 1_000_000));
-        if self.plan.kind == Kind::Bitcoin {
-            let (transaction, payload) = self.now().blocks.as_ref().unwrap().spend(Leaf::Refund, &[], nonce)?;
-            let id = transaction.compute_txid().to_string();
-            return Some(KeptTransaction { chain, role: "refund".to_owned(), id, payload, inputs: Vec::new() });
+        if self.plan.kind.has_blocks() {
+            return self.spend(Leg::Source, Leaf::Refund, &[]);
         }
-        let mut kept = KeptTransaction::all(&self.swap.sign(nonce), &chain).pop().unwrap();
+        let signed = self.swap.sign(self.roll(1_000, 1_000_000));
+        let mut kept = KeptTransaction::all(&signed, &self.terms(Leg::Source).chain).pop().unwrap();
         "refund".clone_into(&mut kept.role);
         Some(kept)
     }
 }
 
-impl Owner for &World {
-    async fn fund(&self, _: &Verified) -> Result<FundingReply, OwnerError> {
+impl World {
+    async fn sign_funding(&self) -> Result<FundingReply, OwnerError> {
         self.operation().await;
         match self.fault(&FAULTS) {
             Some("owner: unavailable") => return Err(OwnerError::Unavailable("no signer".to_owned())),
@@ -83,7 +100,7 @@ impl Owner for &World {
         Ok(FundingReply::Signed(funding))
     }
 
-    async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<KeptTransaction>>, OwnerError> {
+    async fn sign_settlement(&self, task: &Settlement<'_>) -> Result<Option<Vec<KeptTransaction>>, OwnerError> {
         self.operation().await;
         let is_redemption = task.purpose == Purpose::Redemption;
         let is_first = is_redemption && !std::mem::replace(&mut self.state.lock().unwrap().has_signed_redemption, true);
@@ -100,16 +117,30 @@ impl Owner for &World {
         if is_redemption != task.secret.is_some() {
             self.state.lock().unwrap().violations.push("a redemption without a secret, or a refund with one".to_owned());
         }
-        let kept = if is_redemption { Some(self.redemption()) } else { self.refund() };
+        let kept = if is_redemption { self.redemption() } else { self.refund() };
         let Some(kept) = kept else { return Ok(None) };
-        let (kind, role) = if is_redemption { (Kind::Evm, Role::Redemption) } else { (self.plan.kind, Role::Refund) };
+        let (kind, role) = if is_redemption { (self.plan.pays, Role::Redemption) } else { (self.plan.kind, Role::Refund) };
         self.remember(kind, &kept, role);
         Ok(Some(vec![kept]))
     }
 
-    fn can_redeem(&self, _: &str) -> bool {
+    fn may_redeem(&self) -> bool {
         // An owner who cannot redeem comes back after half an hour of the alarm.
         let is_back = self.state.lock().unwrap().secret_known.is_some_and(|at| at + 1_800 <= self.time());
         self.plan.owner_redeems || is_back || !self.has_faults()
+    }
+}
+
+impl Owner for &Worlds {
+    async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
+        self.of(order.order_id()).sign_funding().await
+    }
+
+    async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<KeptTransaction>>, OwnerError> {
+        self.of(&task.record.order_id).sign_settlement(task).await
+    }
+
+    fn can_redeem(&self, chain: &str) -> bool {
+        self.on(chain).may_redeem()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::kinds::{KINDS, Kind};
+use crate::kinds::{KINDS, Kind, Swap};
 
 /// SplitMix64, which gives the same numbers on every machine.
 #[derive(Debug, Clone)]
@@ -39,11 +39,19 @@ impl Dice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bad {
     Hangs,
+    /// It answers with a web page.
+    ShowsHtml,
+    /// It refuses with status 429.
+    IsTooBusy,
+    /// Its newest block is this many seconds ahead of the clock; negative if it is old.
+    HeadIsOff(i64),
     /// It follows the chain by this many seconds too late.
     Lags(u64),
     ServesAnotherChain,
     /// It knows only the newest block.
     IsPruned,
+    /// It shows what is so, and keeps the transactions that it accepts.
+    Swallows,
     Lies(Lie),
 }
 
@@ -111,6 +119,7 @@ pub struct Reorganization {
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub kind: Kind,
+    pub pays: Kind,
     pub gasless: bool,
     /// Seconds after which everything is well, except that a solver that does not pay still does not.
     pub faults: u64,
@@ -122,6 +131,11 @@ pub struct Plan {
     pub solver_redeems: u64,
     pub clock: Clock,
     pub reorganizations: [Option<Reorganization>; 2],
+    /// From which second until which each chain has no blocks.
+    pub halts: [Option<(u64, u64)>; 2],
+    /// Whether the solver pays dust to the address of a Bitcoin-like destination: long before its payment, and together with it. It takes
+    /// the dust back while the owner redeems.
+    pub has_dust: bool,
     /// When fees are a hundred times as high.
     pub fees: Option<(u64, u64)>,
     /// Seconds until the owner has signed a redemption for the first time.
@@ -136,13 +150,63 @@ pub struct Plan {
 
 impl Plan {
     pub fn new(seed: u64) -> Self {
+        Self::of(KINDS[(seed % 7) as usize], seed)
+    }
+
+    /// Returns what a seed decides for the orders of one storm, which have no chain in common. They have one process, clock and machine.
+    pub fn all(seed: u64) -> Vec<Self> {
+        let mut plans = vec![Self::new(seed)];
+        let mut dice = Dice(seed ^ 0x0077_1e55);
+        let more = if dice.is(25) { dice.between(1, 2) } else { 0 };
+        for _ in 0..more {
+            let (kind, seed) = (dice.pick(&KINDS), dice.next());
+            let first = plans[0].clone();
+            let Self { faults, clock, relayer_allowed, deaths, has_rival, .. } = first;
+            let plan = Self { faults, clock, relayer_allowed, deaths, has_rival, ..Self::of(kind, seed) };
+            let chains = |plan: &Self| {
+                let terms = &Swap::of(plan.kind, plan.pays).terms;
+                [terms.source.chain.clone(), terms.destination.chain.clone()]
+            };
+            let is_apart = |other: &Self| other.kind != kind && chains(other).iter().all(|chain| !chains(&plan).contains(chain));
+            if plans.iter().all(is_apart) {
+                plans.push(plan);
+            }
+        }
+        plans
+    }
+
+    /// Returns a storm without any fault.
+    pub const fn calm(kind: Kind, pays: Kind) -> Self {
+        Self {
+            kind,
+            pays,
+            gasless: false,
+            faults: 0,
+            bad: [Vec::new(), Vec::new()],
+            service: Service::Honest,
+            solver: Solver::Pays(60),
+            solver_redeems: 600,
+            clock: Clock::True,
+            reorganizations: [None, None],
+            halts: [None, None],
+            has_dust: false,
+            fees: None,
+            signing: 0,
+            owner_redeems: true,
+            relayer_allowed: false,
+            deaths: 0,
+            has_rival: false,
+        }
+    }
+
+    fn of(kind: Kind, seed: u64) -> Self {
         let mut dice = Dice(seed ^ 0x5702_3a11);
         let dice = &mut dice;
-        let kind = KINDS[(seed % 7) as usize];
+        let pays = if dice.is(30) { Kind::Evm } else { dice.pick(kind.destinations()) };
         let lies = [Lie::Funded, Lie::Absent, Lie::Redeemed, Lie::Refunded, Lie::TimelockIsOver].map(Bad::Lies);
         let mut bad = || {
             let lag = dice.between(30, 7_200);
-            let others = [Bad::Hangs, Bad::Lags(lag), Bad::ServesAnotherChain, Bad::IsPruned];
+            let others = [Bad::Hangs, Bad::Lags(lag), Bad::ServesAnotherChain, Bad::IsPruned, Bad::Swallows];
             let kind = if dice.is(50) { dice.pick(&lies) } else { dice.pick(&others) };
             let place = dice.below(3) as usize;
             dice.is(70).then_some((place, kind)).into_iter().collect()
@@ -182,8 +246,17 @@ impl Plan {
         };
         let reorganizations = [reorganization(), reorganization()];
         let rise = dice.between(0, 3_600);
+        // Sui counts time and not blocks, so that a timelock would run out while it stands still.
+        let mut halt = |kind: Kind| {
+            let (from, seconds) = (dice.between(0, 1_800), dice.between(300, 4 * 3_600));
+            (dice.is(15) && kind != Kind::Sui && !kind.has_blocks()).then_some((from, from + seconds))
+        };
+        let halts = [halt(kind), halt(pays)];
         Self {
             kind,
+            pays,
+            halts,
+            has_dust: dice.is(50),
             gasless: dice.is(50),
             faults: dice.between(1_200, 6 * 3_600),
             bad,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::leg::{End, Htlc};
 use crate::plan::Service;
 use crate::support::transaction_id;
-use crate::world::{State, World};
+use crate::world::{State, World, Worlds};
 
 const FAULTS: [&str; 14] = [
     "service: refused",
@@ -83,7 +83,7 @@ impl World {
             self.stated(&mut record, leg, htlc);
         }
         if service == Service::ChangesTerms && is_paid {
-            record["destination_swap"]["redeemer"] = json!("0x75196C3fEa443e4f086cF9f30D51CF375704f166");
+            record["destination_swap"]["amount"] = json!("1000");
         }
         record
     }
@@ -122,8 +122,12 @@ impl World {
     }
 }
 
-impl Transport for &World {
-    async fn send(&self, request: &Request) -> Result<Response, TransportError> {
+impl World {
+    /// Answers as the service.
+    async fn serve(&self, request: &Request) -> Result<Response, TransportError> {
+        if request.url.query() == Some("action=initiate") {
+            self.leave(&mut self.now());
+        }
         self.operation().await;
         self.wait(20, 300).await;
         let failed = |kind| Err(TransportError::new(kind, "scripted"));
@@ -163,15 +167,27 @@ impl Transport for &World {
             _ => Ok(reply),
         }
     }
+}
+
+impl Transport for &Worlds {
+    async fn send(&self, request: &Request) -> Result<Response, TransportError> {
+        let body = request.body.as_ref().map(|body| String::from_utf8(body.to_vec()).unwrap()).unwrap_or_default();
+        let id = request.url.path().rsplit('/').next().unwrap();
+        let hash = |world: &World| world.swap.fixture.order["source_swap"]["secret_hash"].as_str().unwrap().to_owned();
+        let is_named = |world: &&World| {
+            if request.method.name() == "POST" { body.contains(&hash(world)) } else { world.swap.fixture.order_id() == id }
+        };
+        self.all.iter().find(is_named).unwrap().serve(request).await
+    }
 
     /// Sleeps as long as the driver says. Where it adds a jitter that no seed decides, the world decides: only such a time is not in whole
     /// milliseconds.
     async fn sleep(&self, duration: Duration) {
         let is_jittered = !duration.subsec_nanos().is_multiple_of(1_000_000);
-        tokio::time::sleep(if is_jittered { self.pause() } else { duration }).await;
+        tokio::time::sleep(if is_jittered { self.all[0].pause() } else { duration }).await;
     }
 
     fn now(&self) -> u64 {
-        self.clock()
+        self.all[0].clock()
     }
 }

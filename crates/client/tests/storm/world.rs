@@ -1,21 +1,21 @@
 //! The chains, the mempools and the solver, in virtual time. What happens is worked out whenever somebody looks.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use countersign_client::countersign::bitcoin::htlc::Leaf;
-use countersign_client::countersign::evm::alloy_primitives::B256;
 use countersign_client::countersign::{HtlcTerms, Leg};
-use countersign_client::driver::KeptTransaction;
+use countersign_client::driver::{KeptTransaction, Outcome};
 
 use crate::bitcoin::Blocks;
 use crate::kinds::{Kind, Swap};
-use crate::leg::{End, Htlc, SAFE};
-use crate::plan::{Clock, Counts, Dice, Plan, Solver};
+use crate::leg::Htlc;
+use crate::plan::{Clock, Counts, Dice, Plan};
 
 /// Seconds until a transaction is in a block.
 pub const BLOCK: u64 = 12;
+/// How old a newest block may be, in seconds.
+const HEAD: u64 = 120;
 
 /// What a transaction of the owner does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,10 +43,11 @@ pub struct State {
     pub dice: Dice,
     pub source: Htlc,
     pub destination: Htlc,
-    pub blocks: Option<Blocks>,
+    /// The chains of the legs that are Bitcoin-like.
+    pub blocks: [Option<Blocks>; 2],
     pub signed: Vec<Signed>,
     /// The place of a transaction in `signed`, and when it is mined.
-    pending: Vec<(usize, u64)>,
+    pub pending: Vec<(usize, u64)>,
     /// When the solver learned the secret.
     pub secret_known: Option<u64>,
     /// Whether the solver's payment was ever final.
@@ -54,29 +55,74 @@ pub struct State {
     /// The different fundings that arrived anywhere. With more than one, the owner may have paid twice.
     pub fundings: BTreeSet<String>,
     pub is_paid_to_owner: bool,
-    reorganized: [bool; 2],
+    pub reorganized: [bool; 2],
     pub violations: Vec<String>,
     pub counts: Counts,
-    pub fuse: Option<u64>,
     pub has_signed_redemption: bool,
+    /// Whether the payment has left the process.
+    pub has_left: bool,
+    pub is_dust_taken: bool,
+    pub outcome: Option<Outcome>,
     /// When something last happened on a chain, or was signed or sent.
     pub changed: u64,
 }
 
+/// The life of the process that drives all orders of a storm.
+#[derive(Debug, Default)]
+pub struct Life {
+    /// How many operations are left until the process is killed.
+    pub fuse: Mutex<Option<u64>>,
+    pub died: tokio::sync::Notify,
+}
+
+/// The orders of one storm, which have no chain in common.
+pub struct Worlds {
+    pub all: Vec<World>,
+    pub life: Arc<Life>,
+}
+
+impl Worlds {
+    pub fn new(seed: u64, plans: Vec<Plan>) -> Self {
+        let life = Arc::new(Life::default());
+        let world = |(place, plan): (u64, Plan)| World::new(seed.wrapping_add(place << 32), plan, Arc::clone(&life));
+        Self { all: (0..).zip(plans).map(world).collect(), life }
+    }
+
+    /// Returns the world of an order.
+    pub fn of(&self, order_id: &str) -> &World {
+        self.all.iter().find(|world| world.swap.fixture.order_id() == order_id).unwrap()
+    }
+
+    /// Returns the world that has a chain.
+    pub fn on(&self, chain: &str) -> &World {
+        self.all.iter().find(|world| world.has(chain)).unwrap()
+    }
+}
+
+/// Everything outside the process that has to do with one order.
 pub struct World {
     pub plan: Plan,
     pub swap: &'static Swap,
     pub epoch: u64,
     start: tokio::time::Instant,
     pub state: Mutex<State>,
-    pub died: tokio::sync::Notify,
+    life: Arc<Life>,
+}
+
+pub const fn place_of(leg: Leg) -> usize {
+    match leg {
+        Leg::Source => 0,
+        _ => 1,
+    }
 }
 
 impl World {
-    pub fn new(seed: u64, plan: Plan) -> Self {
-        let swap = Swap::of(plan.kind);
+    fn new(seed: u64, plan: Plan, life: Arc<Life>) -> Self {
+        let swap = Swap::of(plan.kind, plan.pays);
         let epoch = swap.fixture.created() + 10;
-        let blocks = (plan.kind == Kind::Bitcoin).then(|| Blocks::new(&swap.terms.source, epoch));
+        let blocks =
+            |kind: Kind, terms, has_dust| kind.has_blocks().then(|| Blocks::new(terms, kind.unit_millis() / 1_000, epoch, has_dust));
+        let blocks = [blocks(plan.kind, &swap.terms.source, false), blocks(plan.pays, &swap.terms.destination, plan.has_dust)];
         let state = State {
             dice: Dice(seed),
             source: Htlc::default(),
@@ -91,11 +137,13 @@ impl World {
             reorganized: [false; 2],
             violations: Vec::new(),
             counts: Counts::new(),
-            fuse: None,
             has_signed_redemption: false,
+            has_left: false,
+            is_dust_taken: false,
+            outcome: None,
             changed: epoch,
         };
-        Self { plan, swap, epoch, start: tokio::time::Instant::now(), state: Mutex::new(state), died: tokio::sync::Notify::new() }
+        Self { plan, swap, epoch, start: tokio::time::Instant::now(), state: Mutex::new(state), life }
     }
 
     /// The true time.
@@ -162,8 +210,7 @@ impl World {
     /// Counts one thing that the process does outside of itself, which may be the last.
     pub async fn operation(&self) {
         let is_over = {
-            let mut state = self.state.lock().unwrap();
-            match &mut state.fuse {
+            match &mut *self.life.fuse.lock().unwrap() {
                 Some(0) => true,
                 Some(left) => {
                     *left -= 1;
@@ -173,7 +220,7 @@ impl World {
             }
         };
         if is_over {
-            self.died.notify_one();
+            self.life.died.notify_one();
             std::future::pending::<()>().await;
         }
     }
@@ -181,7 +228,7 @@ impl World {
     /// Counts the end of a process. Returns what decides the disk that the next one finds.
     pub fn end_life(&self, how: &'static str) -> u64 {
         let mut state = self.now();
-        state.fuse = None;
+        *self.life.fuse.lock().unwrap() = None;
         *state.counts.entry(how).or_default() += 1;
         state.dice.next()
     }
@@ -195,24 +242,60 @@ impl World {
         self.swap.terms.leg(leg)
     }
 
-    /// Returns how many seconds a leg's timelock takes.
-    fn timelock(&self, leg: Leg) -> u64 {
+    pub const fn kind(&self, leg: Leg) -> Kind {
+        match leg {
+            Leg::Source => self.plan.kind,
+            _ => self.plan.pays,
+        }
+    }
+
+    /// Returns when the timelock of a leg is over that was funded at a time. While a chain has no blocks, it does not count.
+    pub fn ends(&self, leg: Leg, funded: u64) -> u64 {
         let terms = self.terms(leg);
         // These chains have blocks of their own in this world: see `leg` and `bitcoin`.
-        let millis = match (leg, self.plan.kind) {
-            (Leg::Source, Kind::Starknet) => 30_000,
-            (Leg::Source, Kind::Tron) => 3_000,
-            (Leg::Source, Kind::Solana | Kind::Spl) => 400,
-            (Leg::Source, Kind::Sui) => 1,
-            (Leg::Source, Kind::Bitcoin) => 1_000 * crate::bitcoin::BLOCK,
-            _ => terms.unit_millis.max(1_000),
-        };
-        (terms.timelock + 1) * millis / 1_000 + 1
+        let millis = if self.kind(leg) == Kind::Evm { terms.unit_millis.max(1_000) } else { self.kind(leg).unit_millis() };
+        let ends = funded + (terms.timelock + 1) * millis / 1_000 + 1;
+        match self.halt(leg) {
+            Some((from, until)) if funded < until && ends > from => ends + (until - from.max(funded)),
+            _ => ends,
+        }
+    }
+
+    /// Returns from when until when a chain has no blocks.
+    pub fn halt(&self, leg: Leg) -> Option<(u64, u64)> {
+        self.plan.halts[place_of(leg)].map(|(from, until)| (self.epoch + from, self.epoch + until))
+    }
+
+    /// Returns when what would be in a block at a time is in one.
+    pub fn after_halt(&self, leg: Leg, at: u64) -> u64 {
+        self.halt(leg).filter(|(from, until)| (*from..*until).contains(&at)).map_or(at, |(_, until)| until + BLOCK)
+    }
+
+    /// Returns the time of the newest block of a chain without blocks of its own in this world.
+    pub fn head_time(&self, leg: Leg) -> u64 {
+        let now = self.time();
+        self.halt(leg).filter(|(from, until)| (*from..*until).contains(&now)).map_or(now, |(from, _)| from)
+    }
+
+    /// Notes that the payment leaves the process, which must not happen for the first time while a chain has stopped.
+    pub fn leave(&self, state: &mut State) {
+        if std::mem::replace(&mut state.has_left, true) {
+            return;
+        }
+        for leg in [Leg::Source, Leg::Destination] {
+            let age = self.clock().saturating_sub(self.head_time(leg));
+            if !self.kind(leg).has_blocks() && age > HEAD + 60 {
+                state.violations.push(format!("paid while the newest block of the {leg:?} was {age} s old"));
+            }
+            if self.head_time(leg) != self.time() {
+                *state.counts.entry("paid just after a chain stopped").or_default() += 1;
+            }
+        }
     }
 
     /// Returns when the source's timelock is over, if it is funded.
     pub fn source_ends(&self, state: &State) -> Option<u64> {
-        Some(state.source.funded? + self.timelock(Leg::Source))
+        Some(self.ends(Leg::Source, state.source.funded?))
     }
 
     /// Takes the secret to whoever may redeem with it. It must not leave before the payment was final.
@@ -223,212 +306,4 @@ impl World {
         }
         state.secret_known.get_or_insert(now);
     }
-
-    /// Takes a transaction into the mempool of an honest endpoint. Returns whether the chain accepts it.
-    pub fn take(&self, state: &mut State, place: usize) -> bool {
-        let now = self.time();
-        let signed = state.signed[place].clone();
-        match signed.role {
-            Role::Funding => drop(state.fundings.insert(signed.kept.id.clone())),
-            Role::Redemption => self.learn_secret(state, "in a redemption"),
-            Role::Approval | Role::Refund => {}
-        }
-        if self.plan.kind == Kind::Bitcoin && signed.role != Role::Redemption {
-            let blocks = state.blocks.as_mut().unwrap();
-            let is_early = signed.role == Role::Refund && blocks.depth() < self.terms(Leg::Source).timelock;
-            return !is_early && (blocks.send(&signed.kept.payload) || signed.role == Role::Funding);
-        }
-        if state.pending.iter().all(|(other, _)| *other != place) {
-            let waits_until =
-                self.plan.fees.filter(|_| self.are_fees_high() && !signed.pays_much).map_or(0, |(_, until)| self.epoch + until);
-            state.pending.push((place, now.max(waits_until) + BLOCK));
-        }
-        true
-    }
-
-    /// Works out everything that has happened until `now`, in its order.
-    fn catch_up(&self, state: &mut State, now: u64) {
-        for _ in 0..10_000 {
-            self.read_blocks(state);
-            let next = self.events(state).into_iter().filter(|(at, _)| *at <= now).min_by_key(|(at, event)| (*at, *event as u8));
-            let Some((at, event)) = next else {
-                state.was_final |= self.is_final(state, now);
-                return;
-            };
-            state.was_final |= self.is_final(state, at);
-            self.happen(state, at, event);
-        }
-        panic!("the world does not come to rest");
-    }
-
-    fn is_final(&self, state: &State, now: u64) -> bool {
-        // A block is two seconds or twelve long.
-        state.destination.funded.is_some_and(|at| at + SAFE <= now + 12) && !state.destination.is_short
-    }
-
-    fn read_blocks(&self, state: &mut State) {
-        let Some(blocks) = &state.blocks else { return };
-        let spent = blocks.spent();
-        let ended = spent.and_then(|(one, at)| Some((if Blocks::is_redemption(one) { End::Redeemed(None) } else { End::Refunded }, at?)));
-        (state.source.funded, state.source.ended) = (blocks.funded(), ended);
-    }
-
-    /// Returns what may happen next, and when.
-    fn events(&self, state: &State) -> Vec<(u64, Event)> {
-        let mut events = Vec::new();
-        let mut add = |at: Option<u64>, event: Event| events.extend(at.map(|at| (at, event)));
-        let State { source, destination, .. } = state;
-        add(state.pending.iter().map(|(_, at)| *at).min(), Event::Mined);
-        add(state.blocks.as_ref().map(Blocks::next_block), Event::Block);
-        let is_source_locked = source.funded.is_some() && source.ended.is_none();
-        if is_source_locked && destination.funded.is_none() && !self.is_reorganizing(state) {
-            let delay = match self.plan.solver {
-                Solver::Pays(delay) => Some(delay),
-                Solver::PaysLess => Some(60),
-                Solver::Never => None,
-            };
-            add(source.funded.zip(delay).map(|(at, delay)| at + delay + BLOCK), Event::SolverPays);
-        }
-        if destination.funded.is_some() && destination.ended.is_none() {
-            add(destination.funded.map(|at| at + self.timelock(Leg::Destination)), Event::SolverRefunds);
-        }
-        let is_spent = state.blocks.as_ref().is_some_and(|blocks| blocks.spent().is_some());
-        if is_source_locked && !is_spent {
-            let may = source.funded.zip(state.secret_known).map(|(funded, known)| known.max(funded) + self.plan.solver_redeems);
-            add(may, Event::SolverRedeems);
-        }
-        for (place, leg) in [source, destination].into_iter().enumerate() {
-            if let Some(plan) = self.plan.reorganizations[place].filter(|_| !state.reorganized[place]) {
-                let from = if plan.after_end { leg.ended.map(|(_, at)| at) } else { leg.funded };
-                add(from.map(|at| at + plan.seconds), if place == 0 { Event::SourceTurns } else { Event::DestinationTurns });
-            }
-        }
-        events
-    }
-
-    /// Returns whether the solver's payment was taken back by a reorganization, and comes again by itself.
-    const fn is_reorganizing(&self, state: &State) -> bool {
-        state.reorganized[1] && state.was_final
-    }
-
-    fn happen(&self, state: &mut State, at: u64, event: Event) {
-        state.changed = if event == Event::Block { state.changed } else { at };
-        match event {
-            Event::Block => state.blocks.as_mut().unwrap().mine_until(at),
-            Event::Mined => {
-                let place = state.pending.iter().position(|(_, mined)| *mined == at).unwrap();
-                let (signed, _) = state.pending.remove(place);
-                let signed = state.signed[signed].clone();
-                self.mine(state, &signed, at);
-            }
-            Event::SolverPays => {
-                state.destination = Htlc { funded: Some(at), ended: None, is_short: self.plan.solver == Solver::PaysLess };
-            }
-            Event::SolverRefunds => state.destination.ended = Some((End::Refunded, at)),
-            Event::SolverRedeems => match &mut state.blocks {
-                Some(blocks) => {
-                    let (_, hex) = blocks.spend(Leaf::Redeem, &self.swap.secret, 1).unwrap();
-                    blocks.send(&hex);
-                }
-                None => state.source.ended = Some((End::Redeemed(None), at)),
-            },
-            Event::SourceTurns => self.turn(state, 0, at),
-            Event::DestinationTurns => self.turn(state, 1, at),
-        }
-    }
-
-    fn mine(&self, state: &mut State, signed: &Signed, at: u64) {
-        match signed.role {
-            Role::Approval => {}
-            Role::Funding => drop(state.source.funded.get_or_insert(at)),
-            Role::Redemption => {
-                let Htlc { funded, ended, is_short } = state.destination;
-                if funded.is_some() && ended.is_none() {
-                    let id = signed.kept.id.parse::<B256>().unwrap();
-                    state.destination.ended = Some((End::Redeemed(Some(id)), at));
-                    state.is_paid_to_owner = !is_short;
-                }
-            }
-            Role::Refund => {
-                let is_over = self.source_ends(state).is_some_and(|ends| at >= ends);
-                if is_over && state.source.ended.is_none() {
-                    state.source.ended = Some((End::Refunded, at));
-                }
-            }
-        }
-    }
-
-    /// Replaces the newest blocks of a leg. What was in them is mined again, unless the owner's transaction is in no mempool any more.
-    fn turn(&self, state: &mut State, place: usize, at: u64) {
-        state.reorganized[place] = true;
-        let plan = self.plan.reorganizations[place].unwrap();
-        *state.counts.entry("reorganization").or_default() += 1;
-        if place == 0
-            && let Some(blocks) = &mut state.blocks
-        {
-            blocks.reorganize(1 + usize::from(plan.depth > 60));
-            return;
-        }
-        let leg = if place == 0 { &mut state.source } else { &mut state.destination };
-        let is_new = |time: u64| time + plan.depth > at;
-        if let Some((end, time)) = leg.ended.filter(|(_, time)| is_new(*time)) {
-            // What is final by the rule is mined again by itself: the owner may follow it no longer.
-            let is_owners = !matches!((place, end), (0, End::Redeemed(_)) | (1, End::Refunded));
-            let is_forgotten = plan.forgets && is_owners && time + SAFE > at;
-            leg.ended = (!is_forgotten).then_some((end, at + 3 * BLOCK));
-            if is_forgotten && place == 1 {
-                state.is_paid_to_owner = false;
-            }
-        }
-        if leg.funded.is_some_and(is_new) {
-            leg.funded = Some(at + BLOCK);
-        }
-    }
-
-    /// The service's relayer sends the redemption, or the refund.
-    pub fn relay(&self, state: &mut State, leg: Leg) -> bool {
-        let now = self.time();
-        if leg == Leg::Destination {
-            let Htlc { funded, ended, is_short } = state.destination;
-            if funded.is_some() && ended.is_none() {
-                state.destination.ended = Some((End::Redeemed(None), now + BLOCK));
-                state.is_paid_to_owner = !is_short;
-            }
-            return funded.is_some();
-        }
-        let is_over = self.source_ends(state).is_some_and(|ends| now >= ends);
-        if let Some(blocks) = &mut state.blocks {
-            let refund = blocks.spend(Leaf::Refund, &[], 2);
-            return is_over && refund.is_some_and(|(_, hex)| blocks.send(&hex));
-        }
-        if is_over && state.source.ended.is_none() {
-            state.source.ended = Some((End::Refunded, now + BLOCK));
-        }
-        is_over
-    }
-
-    /// Takes the gasless payment.
-    pub fn initiate(&self, state: &mut State, message: &str) {
-        state.fundings.insert(message.to_owned());
-        let now = self.time();
-        state.source.funded.get_or_insert(now + BLOCK);
-    }
-
-    /// Returns whether the owner's payment may still arrive.
-    pub fn is_payment_pending(&self, state: &State) -> bool {
-        let waits = state.pending.iter().any(|(place, _)| state.signed[*place].role == Role::Funding);
-        waits || state.source.funded.is_some() || state.blocks.as_ref().is_some_and(|blocks| !blocks.ledger.mempool.is_empty())
-    }
-}
-
-/// What may happen, in the order in which it happens at the same second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Event {
-    Mined,
-    Block,
-    SolverPays,
-    SolverRedeems,
-    SolverRefunds,
-    SourceTurns,
-    DestinationTurns,
 }

@@ -13,10 +13,13 @@ use countersign_client::driver::{ChainEndpoints, Chains, KeptTransaction};
 use countersign_testkit::chain::evm::{Evm, id as swap_id, log, redeemed_data};
 use serde_json::{Value, json};
 
-use super::world::{BLOCK, FINAL, Order, SOLVER, World};
+use super::world::{BLOCK, FINAL, Order, SOLVER, Third, World};
 
 /// The height of both chains when the world begins. A block takes two seconds.
 const START: u64 = 21_000_000;
+
+/// The endpoint that may be bad. See [`Third`].
+const THIRD: &str = "third.example";
 
 /// What a transaction of the world does, as its calldata says.
 pub struct Sent {
@@ -53,8 +56,8 @@ impl World {
     }
 
     /// Returns the chain of a leg with an order as it is now. `looked` says that the order itself is read.
-    fn chain(&self, leg: Leg, terms: &HtlcTerms, order: &mut Order, looked: bool) -> Evm {
-        let now = self.time();
+    fn chain(&self, leg: Leg, terms: &HtlcTerms, order: &mut Order, looked: bool, third: Option<Third>) -> Evm {
+        let now = self.time() - if third == Some(Third::IsOld) { 7_200 } else { 0 };
         let mut chain = Evm::funded(terms);
         chain.chain_id = if leg == Leg::Source { 8453 } else { 42161 };
         (chain.latest, chain.time) = (self.height(now), now.saturating_add_signed(self.malice.head_offset));
@@ -62,6 +65,7 @@ impl World {
         chain.l1_number = (leg == Leg::Destination).then(|| START / 1_000 + now.saturating_sub(self.epoch) / 12);
         (chain.safe, chain.finalized) = (Some(self.height(now - FINAL)), Some(self.height(now - 2 * FINAL)));
         let funded = match leg {
+            _ if third == Some(Third::Denies) => None,
             Leg::Source => order.funded_at.filter(|at| now >= at + BLOCK),
             _ => order.funded_at.filter(|_| self.is_destination_funded(order, now)).map(|at| at + SOLVER),
         };
@@ -106,7 +110,7 @@ impl World {
     }
 
     /// Answers the requests of one round. Those that name no order are about blocks, which are the same for all orders.
-    fn answers(&self, chain: &str, requests: &[Request]) -> Vec<Answer> {
+    fn answers(&self, chain: &str, requests: &[Request], third: Option<Third>) -> Vec<Answer> {
         let leg = if chain == "base" { Leg::Source } else { Leg::Destination };
         let text = format!("{:?}", requests.iter().map(params).collect::<Vec<_>>());
         let mut orders = self.orders.lock().unwrap();
@@ -115,12 +119,12 @@ impl World {
         let chain = match named {
             Some(order) => {
                 let terms = order.terms(leg).clone();
-                self.chain(leg, &terms, order, looked)
+                self.chain(leg, &terms, order, looked, third)
             }
             None => {
                 let order = orders.values_mut().next().unwrap();
                 let terms = order.terms(leg).clone();
-                self.chain(leg, &terms, order, false)
+                self.chain(leg, &terms, order, false, third)
             }
         };
         requests.iter().map(|request| chain.answer(request)).collect()
@@ -152,8 +156,12 @@ impl World {
                 other => panic!("{other}"),
             }
         }
-        Answer::result(json!(id).to_string().into_bytes())
+        accepted(id)
     }
+}
+
+fn accepted(id: B256) -> Answer {
+    Answer::result(json!(id).to_string().into_bytes())
 }
 
 fn params(request: &Request) -> String {
@@ -165,11 +173,19 @@ fn params(request: &Request) -> String {
 
 impl Chains for World {
     fn endpoints(&self, _: &str) -> Option<ChainEndpoints> {
-        self.connected.then(|| ChainEndpoints::new(["node.example"], 1))
+        let endpoints = match self.malice.third {
+            None => ChainEndpoints::new(["node.example"], 1),
+            Some(_) => ChainEndpoints::new([THIRD, "first.example", "second.example"], 2),
+        };
+        self.connected.then_some(endpoints)
     }
 
-    async fn ask(&self, chain: &str, _: &str, requests: &[Request]) -> Vec<Answer> {
+    async fn ask(&self, chain: &str, endpoint: &str, requests: &[Request]) -> Vec<Answer> {
         self.operation().await;
+        let third = self.malice.third.filter(|_| endpoint == THIRD);
+        if third == Some(Third::Hangs) {
+            std::future::pending::<()>().await;
+        }
         tokio::time::sleep(Duration::from_millis(10 + self.roll(90))).await;
         if self.roll(1_000) < self.faults {
             return vec![Answer::Failed(FailureKind::Status(503).into()); requests.len()];
@@ -180,11 +196,12 @@ impl Chains for World {
         if self.malice.source_hangs && self.is_paid() && chain == "base" {
             std::future::pending::<()>().await;
         }
-        let mut answers = self.answers(chain, requests);
+        let mut answers = self.answers(chain, requests, third);
         for (request, answer) in requests.iter().zip(&mut answers) {
             match request {
                 Request::JsonRpc { method: "eth_sendRawTransaction", params } => {
-                    *answer = self.take(params.trim_matches(['[', ']', '"']).trim_start_matches("0x"));
+                    let payload = params.trim_matches(['[', ']', '"']).trim_start_matches("0x");
+                    *answer = if third == Some(Third::Denies) { accepted(decode(payload).1) } else { self.take(payload) };
                     self.operation().await;
                 }
                 Request::JsonRpc { method: "eth_getTransactionByHash", .. } => *answer = Answer::result(*b"null"),

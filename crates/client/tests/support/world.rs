@@ -26,9 +26,22 @@ pub const BLOCK: u64 = 4;
 /// Seconds until that block is final.
 pub const FINAL: u64 = 12;
 
+/// What one endpoint of three does. The other two are honest, and two must agree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Third {
+    /// It accepts connections but never answers.
+    Hangs,
+    /// It shows every HTLC as not funded, and keeps the transactions that it accepts.
+    Denies,
+    /// It shows blocks of two hours ago.
+    IsOld,
+}
+
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malice {
+    /// What the third endpoint of each chain does; `None` if each chain has one endpoint, which is honest.
+    pub third: Option<Third>,
     /// The service says that the destination is funded, and nothing is on chain.
     pub only_says_funded: bool,
     /// The service takes the secret and relays nothing.
@@ -72,6 +85,7 @@ pub struct Malice {
 impl Malice {
     /// Everybody is honest.
     pub const NONE: Self = Self {
+        third: None,
         only_says_funded: false,
         keeps_the_secret: false,
         changes_the_record: false,

@@ -31,6 +31,12 @@ pub fn check_allowance(needed: U256, allowed: U256) -> Result<(), Refusal> {
     Err(Refusal::new(Code::AllowanceTooLow, "/allowance").with_expected(TypedValue::AtLeast(needed)).with_actual(allowed))
 }
 
+/// Returns the lowest price with which nodes let a transaction take the place of one that offers `price`: 10 % more, rounded up.
+#[must_use]
+pub const fn outbid(price: u128) -> u128 {
+    price.saturating_mul(11).div_ceil(10)
+}
+
 /// What a redemption or a refund may cost, and what it pays if it pays the chain's own coin: only then the two can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "the families construct it")]
@@ -63,6 +69,12 @@ impl Expense {
     #[must_use]
     pub fn explain(&self, refusal: Refusal, limit: &str) -> Refusal {
         refusal.with_reason(format!("{}: above the policy's {limit}, so wait for lower fees while the timelock allows it", self.text()))
+    }
+
+    /// Returns what to say of a transaction that pays the limit of the policy although the chain asks for more.
+    #[must_use]
+    pub fn at_limit(&self, limit: &str) -> String {
+        format!("the chain asks for more than the policy's {limit}, so it pays that limit and may wait: {}", self.text())
     }
 
     fn text(&self) -> String {

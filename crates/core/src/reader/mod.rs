@@ -36,7 +36,7 @@ pub use answer::{Answer, Failure, FailureKind, Replies, Reply, RpcError};
 pub use ask::{Ask, Equal, Judged, Question};
 pub use broadcast::{Broadcast, NotTaken, Sending};
 pub use fault::Fault;
-pub use funds::{Expense, check_allowance, check_balance};
+pub use funds::{Expense, check_allowance, check_balance, outbid};
 pub use known::Known;
 pub use quorum::{Agree, Doubt, Quorum, Verdict};
 pub use request::{Format, Request};

@@ -14,6 +14,13 @@ pub trait Agree {
     fn key(&self) -> Self::Key;
 }
 
+/// What shows nothing but that it passed.
+impl Agree for () {
+    type Key = ();
+
+    fn key(&self) {}
+}
+
 impl<M: Machine<Output: Agree>> Agree for Observation<M> {
     type Key = <M::Output as Agree>::Key;
 

@@ -259,6 +259,12 @@ impl<F: ChainFamily> UnsignedOrder<F> {
         Self { unsigned, warnings, origin: Origin::Recovery { order_id, summary } }
     }
 
+    /// Adds a warning about what was prepared.
+    pub fn with_warning(mut self, code: Code, detail: impl Into<String>) -> Self {
+        self.warnings.warn_about(code, detail);
+        self
+    }
+
     /// Returns the order's id; empty if the payloads belong to no order (a claim of earnings).
     #[must_use]
     pub fn order_id(&self) -> &str {

@@ -2,6 +2,7 @@
 
 use alloy_primitives::U256;
 use countersign_core::json::Node;
+use countersign_core::reader::outbid;
 use countersign_core::{Code, Policy, Refusal, TypedValue};
 
 use super::price;
@@ -98,8 +99,20 @@ pub fn displacing(now: Fees, policy: &Policy) -> Fees {
     }
 }
 
+/// Returns the same fees with at most this price of one unit of gas.
+#[must_use]
+pub fn at_most(fees: Fees, price: u128) -> Fees {
+    match fees {
+        Fees::Eip1559 { max_fee_per_gas, max_priority_fee_per_gas } => {
+            Fees::Eip1559 { max_fee_per_gas: max_fee_per_gas.min(price), max_priority_fee_per_gas: max_priority_fee_per_gas.min(price) }
+        }
+        Fees::Legacy { gas_price } => Fees::Legacy { gas_price: gas_price.min(price) },
+    }
+}
+
 /// Returns the maximum price of one unit of gas that the policy allows, in wei.
-fn limit(policy: &Policy) -> u128 {
+#[must_use]
+pub fn limit(policy: &Policy) -> u128 {
     u128::from(policy.evm_gas_price).saturating_mul(GWEI)
 }
 
@@ -126,14 +139,13 @@ pub fn raised(before: Fees, now: Fees) -> Fees {
         Fees::Eip1559 { max_priority_fee_per_gas, .. } => max_priority_fee_per_gas,
         Fees::Legacy { .. } => 0,
     };
-    let raise = |price: u128| tenths(price, 11);
     match before {
         Fees::Eip1559 { max_fee_per_gas, max_priority_fee_per_gas } => {
-            let max_priority_fee_per_gas = raise(max_priority_fee_per_gas).max(tip);
-            let max_fee_per_gas = raise(max_fee_per_gas).max(cap(now)).max(max_priority_fee_per_gas);
+            let max_priority_fee_per_gas = outbid(max_priority_fee_per_gas).max(tip);
+            let max_fee_per_gas = outbid(max_fee_per_gas).max(cap(now)).max(max_priority_fee_per_gas);
             Fees::Eip1559 { max_fee_per_gas, max_priority_fee_per_gas }
         }
-        Fees::Legacy { gas_price } => Fees::Legacy { gas_price: raise(gas_price).max(cap(now)) },
+        Fees::Legacy { gas_price } => Fees::Legacy { gas_price: outbid(gas_price).max(cap(now)) },
     }
 }
 

@@ -27,6 +27,7 @@ mod htlc;
 mod preflight;
 mod proof;
 mod receipt;
+mod receiver;
 
 use alloy_primitives::{Address, B256, hex};
 use countersign_core::json::Node;
@@ -44,6 +45,7 @@ pub use head::{Newest, Tip};
 pub use htlc::{Htlc, HtlcReader};
 pub use preflight::{Plan, Preflight, PreflightCheck};
 pub use receipt::{Inclusion, Receipt};
+pub use receiver::{Receiver, ReceiverCheck};
 
 /// The maximum length in bytes of what a call returns. Every call that is made here returns a few words.
 const MAX_ANSWER: usize = 4 * 1024;

@@ -266,14 +266,14 @@ impl Machine for PreflightCheck {
 }
 
 /// Creates a call in which an account transfers none of a token to another one.
-fn empty_transfer(token: Address, from: Address, to: Address) -> Request {
+pub(super) fn empty_transfer(token: Address, from: Address, to: Address) -> Request {
     let data = hex::encode_prefixed(read::empty_transfer_call(to));
     Request::json_rpc("eth_call", json!([{"from": from, "to": token, "data": data}, LATEST]))
 }
 
 /// Returns why a transfer reverts; `None` if it does not, or if the node cannot run it. What it returns does not matter: some tokens return
 /// nothing, and others `false` although they have transferred.
-fn failure(reply: &Reply<'_>) -> Result<Option<String>, Fault> {
+pub(super) fn failure(reply: &Reply<'_>) -> Result<Option<String>, Fault> {
     Ok(reply.json_or_error()?.err().and_then(revert))
 }
 

@@ -2,7 +2,7 @@
 
 use countersign::bitcoin::recover::{Fee, FundingSource, Payout, Recovery};
 use countersign::bitcoin::{Bitcoin, FeeRate};
-use countersign::{Asset, Policy, Role, UnsignedOrder, VerifiedOrder};
+use countersign::{Asset, Code, Policy, Role, UnsignedOrder, VerifiedOrder};
 use countersign_core::reader::Submission;
 use countersign_transport::Transport;
 
@@ -11,6 +11,7 @@ use super::payment::Spendable;
 use crate::contracts::Description;
 use crate::error::NodeError;
 use crate::nodes::Speed;
+use crate::prepare::Bid;
 
 impl<T: Transport> BitcoinChain<'_, T> {
     /// Prepares an order. Nothing is simulated, because the coins have just been read together with the transactions that created them.
@@ -29,21 +30,23 @@ impl<T: Transport> BitcoinChain<'_, T> {
         &self,
         recovery: &Recovery,
         account: &str,
-        speed: Speed,
-        policy: &Policy,
+        bid: Bid<'_>,
     ) -> Result<UnsignedOrder<Bitcoin>, NodeError> {
-        let rate = self.rate_of(recovery, speed, policy).await?;
+        let (rate, is_lowered) = self.rate_of(recovery, bid).await?;
         let spendable = self.spendable(recovery, rate).await?;
-        self.build(recovery, account, &spendable, rate, policy)
+        Ok(warned(self.build(recovery, account, &spendable, rate, bid.policy)?, is_lowered))
     }
 
-    /// Returns the fee rate of a recovery. A rate above the policy is refused when the transaction is built, which shows what it costs.
-    async fn rate_of(&self, recovery: &Recovery, speed: Speed, policy: &Policy) -> Result<FeeRate, NodeError> {
+    /// Returns the fee rate of a recovery, and whether it is lower than the chain asks for. A rate above the policy is refused when the transaction is built, which shows what it costs.
+    async fn rate_of(&self, recovery: &Recovery, bid: Bid<'_>) -> Result<(FeeRate, bool), NodeError> {
         let estimate = match recovery.role() {
-            Role::Redeem => self.urgent_fee_rate(speed, policy).await?,
-            _ => self.median_fee_rate(speed).await?,
+            Role::Redeem => self.urgent_fee_rate(bid.speed, bid.policy).await?,
+            _ => self.median_fee_rate(bid.speed).await?,
         };
-        Ok(estimate.rate)
+        let (asked, limit) = (estimate.rate, FeeRate::from_whole(bid.policy.bitcoin_fee_rate));
+        let offered = bid.offer(per_thousand(asked).into(), 0, per_thousand(limit).into());
+        let is_lowered = offered < per_thousand(asked).into();
+        Ok((if is_lowered { limit } else { asked }, is_lowered))
     }
 
     /// Builds the transaction at a fee rate, or at the higher one with which nodes let it replace another transaction.
@@ -78,14 +81,21 @@ impl<T: Transport> BitcoinChain<'_, T> {
         recovery: &Recovery,
         account: &str,
         sent: &Submission,
-        speed: Speed,
-        policy: &Policy,
+        bid: Bid<'_>,
     ) -> Result<UnsignedOrder<Bitcoin>, NodeError> {
-        let limit = FeeRate::from_whole(policy.bitcoin_fee_rate);
-        let rate = lower(self.rate_of(recovery, speed, policy).await?, limit);
+        let (rate, is_lowered) = self.rate_of(recovery, bid).await?;
         let spendable = self.spendable_again(recovery, sent, rate).await?;
-        self.build(recovery, account, &spendable, rate, policy)
+        Ok(warned(self.build(recovery, account, &spendable, rate, bid.policy)?, is_lowered))
     }
+}
+
+/// Says in words that a fee is lower than the chain asks for.
+fn warned(order: UnsignedOrder<Bitcoin>, is_lowered: bool) -> UnsignedOrder<Bitcoin> {
+    if !is_lowered {
+        return order;
+    }
+    let said = "the chain asks for more than the policy's bitcoin_fee_rate, so it pays that limit and may wait";
+    order.with_warning(Code::FeeRateTooHigh, said)
 }
 
 /// Returns the fee of 1,000 vB, by which rates are compared.
@@ -95,8 +105,4 @@ fn per_thousand(rate: FeeRate) -> u64 {
 
 pub(super) fn higher(one: FeeRate, other: FeeRate) -> FeeRate {
     if per_thousand(one) > per_thousand(other) { one } else { other }
-}
-
-fn lower(one: FeeRate, other: FeeRate) -> FeeRate {
-    if per_thousand(one) > per_thousand(other) { other } else { one }
 }

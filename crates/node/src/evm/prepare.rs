@@ -7,12 +7,13 @@ use countersign::evm::reader::{self, fees};
 use countersign::evm::recover::Recovery;
 use countersign::evm::{ApprovalPlan, ApprovalStep, Calls, Evm, Fees, FundingPath, address};
 use countersign::{Code, Policy, Refusal, Role, UnsignedOrder, VerifiedOrder};
-use countersign_core::reader::Submission;
+use countersign_core::reader::{Submission, outbid};
 use countersign_transport::Transport;
 
 use super::EvmChain;
 use crate::error::NodeError;
 use crate::nodes::Speed;
+use crate::prepare::Bid;
 
 impl<T: Transport> EvmChain<'_, T> {
     pub(crate) async fn prepare(&self, order: &VerifiedOrder<Evm>, speed: Speed, policy: &Policy) -> Result<UnsignedOrder<Evm>, NodeError> {
@@ -33,33 +34,20 @@ impl<T: Transport> EvmChain<'_, T> {
     ///
     /// A redemption that waits reveals the secret while the other side can still take the funds back, so it does not queue behind a stuck
     /// transaction. A refund does: it is not worth replacing another transaction of the sender.
-    pub(crate) async fn prepare_recovery(
-        &self,
-        recovery: &Recovery,
-        account: &str,
-        speed: Speed,
-        policy: &Policy,
-    ) -> Result<UnsignedOrder<Evm>, NodeError> {
+    pub(crate) async fn prepare_recovery(&self, recovery: &Recovery, account: &str, bid: Bid<'_>) -> Result<UnsignedOrder<Evm>, NodeError> {
         let sender = parse(account, "/sender")?;
         if recovery.role() == Role::Redeem {
-            return self.redeem(recovery, sender, speed, policy, false).await;
+            return self.redeem(recovery, sender, bid, false).await;
         }
-        let calls = self.urgent_calls(sender, speed, policy).await?;
-        self.checked(recovery, sender, &calls, policy).await
+        let calls = self.urgent_calls(sender, bid.speed, bid.policy).await?;
+        self.checked(recovery, sender, calls, 0, bid).await
     }
 
-    async fn redeem(
-        &self,
-        recovery: &Recovery,
-        sender: Address,
-        speed: Speed,
-        policy: &Policy,
-        is_overdue: bool,
-    ) -> Result<UnsignedOrder<Evm>, NodeError> {
-        let (calls, cheaper) = self.redemption_calls(sender, speed, policy, is_overdue).await?;
-        match (self.checked(recovery, sender, &calls, policy).await, cheaper) {
+    async fn redeem(&self, recovery: &Recovery, sender: Address, bid: Bid<'_>, is_overdue: bool) -> Result<UnsignedOrder<Evm>, NodeError> {
+        let (calls, cheaper) = self.redemption_calls(sender, bid.speed, bid.policy, is_overdue).await?;
+        match (self.checked(recovery, sender, calls, 0, bid).await, cheaper) {
             (Err(NodeError::Refused(refusal)), Some(cheaper)) if refusal.code() == Code::InsufficientFunds => {
-                self.checked(recovery, sender, &cheaper, policy).await
+                self.checked(recovery, sender, cheaper, 0, bid).await
             }
             (outcome, _) => outcome,
         }
@@ -74,39 +62,51 @@ impl<T: Transport> EvmChain<'_, T> {
         recovery: &Recovery,
         account: &str,
         sent: &Submission,
-        speed: Speed,
-        policy: &Policy,
+        bid: Bid<'_>,
     ) -> Result<UnsignedOrder<Evm>, NodeError> {
         let (sender, (envelope, _)) = (parse(account, "/sender")?, reader::decode(sent)?);
         // A nonce belongs to an account. Another account cannot replace the transaction, but only send a second one.
         if envelope.recover_signer().ok() != Some(sender) {
-            return self.prepare_recovery(recovery, account, speed, policy).await;
+            return self.prepare_recovery(recovery, account, bid).await;
         }
         let mined = self.mined_nonce(sender).await?;
         if mined > envelope.nonce() {
             // Another transaction has taken the nonce.
-            return self.prepare_recovery(recovery, account, speed, policy).await;
+            return self.prepare_recovery(recovery, account, bid).await;
         }
         if mined < envelope.nonce() && recovery.role() == Role::Redeem {
             // It waits for another transaction of the sender.
-            return self.redeem(recovery, sender, speed, policy, true).await;
+            return self.redeem(recovery, sender, bid, true).await;
         }
         let fees = match envelope.max_priority_fee_per_gas() {
             Some(tip) => Fees::Eip1559 { max_fee_per_gas: envelope.max_fee_per_gas(), max_priority_fee_per_gas: tip },
             None => Fees::Legacy { gas_price: envelope.max_fee_per_gas() },
         };
         let before = Calls::new(envelope.nonce(), fees).with_chain_id(self.chain_id);
-        let calls = self.raised(sender, &before, speed, policy).await?;
-        self.checked(recovery, sender, &calls, policy).await
+        let calls = self.raised(sender, &before, bid.speed, bid.policy).await?;
+        self.checked(recovery, sender, calls, outbid(fees::cap(fees)), bid).await
     }
 
     /// Prepares a redemption or a refund, and requires that the policy allows its fee and the sender can pay it. Also simulates a refund.
-    async fn checked(&self, recovery: &Recovery, sender: Address, calls: &Calls, policy: &Policy) -> Result<UnsignedOrder<Evm>, NodeError> {
-        if let Err(refusal) = fees::check(calls.fees, policy) {
-            return Err(recovery.expense(calls).explain(refusal, "evm_gas_price").into());
+    /// `min` is the lowest price that nodes take.
+    async fn checked(
+        &self,
+        recovery: &Recovery,
+        sender: Address,
+        mut calls: Calls,
+        min: u128,
+        bid: Bid<'_>,
+    ) -> Result<UnsignedOrder<Evm>, NodeError> {
+        let asked = calls.fees;
+        calls.fees = fees::at_most(asked, bid.offer(fees::cap(asked), min, fees::limit(bid.policy)));
+        if let Err(refusal) = fees::check(calls.fees, bid.policy) {
+            return Err(recovery.expense(&calls).explain(refusal, "evm_gas_price").into());
         }
-        let unsigned = recovery.clone().with_policy(policy).prepare(sender, calls)?;
+        let unsigned = recovery.clone().with_policy(bid.policy).prepare(sender, &calls)?;
         self.preflight(&unsigned).await?;
+        if calls.fees != asked {
+            return Ok(unsigned.with_warning(Code::GasPriceTooHigh, recovery.expense(&calls).at_limit("evm_gas_price")));
+        }
         Ok(unsigned)
     }
 }

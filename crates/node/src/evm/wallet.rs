@@ -24,9 +24,15 @@ struct Shown {
 }
 
 impl Shown {
-    /// Returns whether any endpoint has a transaction of the account that is not mined yet.
-    fn has_gap(&self) -> bool {
-        self.all.iter().any(|one| one.nonce > one.mined_nonce)
+    /// Returns whether as many endpoints as must agree have a transaction of the account that is not mined yet. What fewer of them show
+    /// must not make a redemption wait, or pay for taking the place of another transaction.
+    fn has_gap(&self, needed: usize) -> bool {
+        self.all.iter().filter(|one| one.nonce > one.mined_nonce).count() >= needed
+    }
+
+    /// Returns the nonce after the pending transactions; `None` if the endpoints show different ones.
+    fn next_nonce(&self, needed: usize) -> Option<u64> {
+        if self.has_gap(needed) { pending_nonce(&self.all, needed) } else { Some(self.mined_nonce) }
     }
 
     /// Returns the fees for a speed.
@@ -78,14 +84,14 @@ impl<T: Transport> EvmChain<'_, T> {
         let stuck_at = shown.mined_nonce;
         let mut looks = if is_overdue { 0 } else { LOOKS };
         // Transactions that were sent a moment ago, such as those of another order, are given the time to be mined.
-        while looks > 0 && shown.has_gap() && shown.mined_nonce == stuck_at {
+        while looks > 0 && shown.has_gap(self.needed()) && shown.mined_nonce == stuck_at {
             self.connection.transport.sleep(PAUSE).await;
             shown = self.shown(sender).await?;
             looks = looks.saturating_sub(1);
         }
         let ordinary = fees::highest_within(shown.fees(speed), policy);
-        match pending_nonce(&shown.all, self.needed()) {
-            Some(nonce) if !shown.has_gap() || shown.mined_nonce != stuck_at => Ok((self.with_nonce(nonce, ordinary)?, None)),
+        match shown.next_nonce(self.needed()) {
+            Some(nonce) if !shown.has_gap(self.needed()) || shown.mined_nonce != stuck_at => Ok((self.with_nonce(nonce, ordinary)?, None)),
             _ => {
                 let fees = fees::highest_within(shown.fees(Speed::Fast), policy).map(|fees| fees::displacing(fees, policy));
                 let calls = self.with_nonce(shown.mined_nonce, fees)?;

@@ -3,13 +3,14 @@
 use countersign::solana::reader::{self, PreflightCheck, PreflightQuery, Settlement, SettlementQuery};
 use countersign::solana::recover::Recovery;
 use countersign::solana::{FundingPath, Gasless, PriorityFee, Solana, UnsignedOrder};
-use countersign::{Policy, VerifiedOrder};
-use countersign_core::reader::Submission;
+use countersign::{Code, VerifiedOrder};
+use countersign_core::reader::{Submission, outbid};
 use countersign_transport::Transport;
 
 use super::{Preflight, SolanaChain, parse};
 use crate::error::NodeError;
 use crate::nodes::Speed;
+use crate::prepare::Bid;
 
 impl<T: Transport> SolanaChain<'_, T> {
     /// Checks that the signer has enough SOL for the amount, rent and fees, and enough of the token, and simulates the transaction. Call
@@ -50,14 +51,8 @@ impl<T: Transport> SolanaChain<'_, T> {
 
     /// Prepares a redemption or a refund that `account` sends and pays for. The rent goes back to the account that the swap account names.
     /// If the token account that receives the payment does not exist, the transaction creates it first.
-    pub(crate) async fn prepare_recovery(
-        &self,
-        recovery: &Recovery,
-        account: &str,
-        speed: Speed,
-        policy: &Policy,
-    ) -> Result<UnsignedOrder, NodeError> {
-        self.prepare_paying(recovery, account, 0, speed, policy).await
+    pub(crate) async fn prepare_recovery(&self, recovery: &Recovery, account: &str, bid: Bid<'_>) -> Result<UnsignedOrder, NodeError> {
+        self.prepare_paying(recovery, account, 0, bid).await
     }
 
     /// Prepares a replacement. It needs no common nonce: the first of the two transactions that is mined closes the swap account, and the
@@ -67,41 +62,41 @@ impl<T: Transport> SolanaChain<'_, T> {
         recovery: &Recovery,
         account: &str,
         sent: &Submission,
-        speed: Speed,
-        policy: &Policy,
+        bid: Bid<'_>,
     ) -> Result<UnsignedOrder, NodeError> {
         let (sent, _) = reader::decode(sent)?;
         let before = PriorityFee::from_message(&sent.message).map_or(0, |fee| fee.compute_unit_price);
-        let min_price = before.saturating_add(before.div_ceil(10));
-        self.prepare_paying(recovery, account, min_price, speed, policy).await
+        self.prepare_paying(recovery, account, outbid(before.into()), bid).await
     }
 
     /// Prepares a redemption or a refund that pays at least `min_price` for a compute unit, in micro-lamports.
-    async fn prepare_paying(
-        &self,
-        recovery: &Recovery,
-        account: &str,
-        min_price: u64,
-        speed: Speed,
-        policy: &Policy,
-    ) -> Result<UnsignedOrder, NodeError> {
+    async fn prepare_paying(&self, recovery: &Recovery, account: &str, min_price: u128, bid: Bid<'_>) -> Result<UnsignedOrder, NodeError> {
         let payer = parse(account, "/sender")?;
         let network = self.connection.network;
         let found = self.judged::<_, Settlement>(&SettlementQuery::new(network, recovery)).await?;
-        let mut recovery = recovery.clone().with_policy(policy);
+        let mut recovery = recovery.clone().with_policy(bid.policy);
         if let Some(sponsor) = found.sponsor {
             recovery = recovery.with_sponsor(sponsor);
         }
         if found.needs_token_account {
             recovery = recovery.with_token_account();
         }
-        let mut context = self.context(&[payer, recovery.swap_account()], speed).await?;
-        if context.priority_fee.map_or(0, |fee| fee.compute_unit_price) < min_price {
-            context = context.with_priority_fee(PriorityFee::new(min_price));
+        let mut context = self.context(&[payer, recovery.swap_account()], bid.speed).await?;
+        let shown = context.priority_fee.map_or(0, |fee| u128::from(fee.compute_unit_price));
+        let asked = shown.max(min_price);
+        let offered = bid.offer(asked, min_price, PriorityFee::max_price(bid.policy).into());
+        if offered != shown {
+            context = context.with_priority_fee(PriorityFee::new(u64::try_from(offered).unwrap_or(u64::MAX)));
         }
         let unsigned = recovery.prepare_self_funded(payer, &context)?;
         let query = PreflightQuery::for_recovery(network, &unsigned, found.needs_token_account)?;
         self.judged::<_, PreflightCheck>(&query).await?;
-        Ok(unsigned)
+        match unsigned.payloads().transaction.as_ref().filter(|_| offered < asked) {
+            Some(payload) => {
+                let said = recovery.expense(&payload.transaction().message).at_limit("solana_compute_unit_price");
+                Ok(unsigned.with_warning(Code::GasLimitTooHigh, said))
+            }
+            None => Ok(unsigned),
+        }
     }
 }

@@ -3,14 +3,14 @@
 use countersign::starknet::reader;
 use countersign::starknet::recover::Recovery;
 use countersign::starknet::{ApprovalStep, Execution, Felt, FundingPath, Gasless, Starknet};
-use countersign::{Policy, Role, UnsignedOrder, VerifiedOrder};
+use countersign::{Code, Policy, Role, UnsignedOrder, VerifiedOrder};
 use countersign_core::reader::Submission;
 use countersign_transport::Transport;
 
 use super::{StarknetChain, parse};
 use crate::error::NodeError;
 use crate::nodes::Speed;
-use crate::prepare::explain_fee;
+use crate::prepare::{Bid, explain_fee};
 
 impl<T: Transport> StarknetChain<'_, T> {
     /// Prepares an order. If nothing has to be approved, it uses the gasless path. Otherwise it uses one transaction of the sender, which
@@ -47,12 +47,11 @@ impl<T: Transport> StarknetChain<'_, T> {
         &self,
         recovery: &Recovery,
         account: &str,
-        speed: Speed,
-        policy: &Policy,
+        bid: Bid<'_>,
     ) -> Result<UnsignedOrder<Starknet>, NodeError> {
         let sender = parse(account, "/sender")?;
-        let execution = self.recovery_context(recovery, sender, speed, policy).await?;
-        self.checked(recovery, sender, &execution).await
+        let (execution, is_lowered) = self.recovery_context(recovery, sender, bid).await?;
+        self.checked(recovery, sender, &execution, is_lowered).await
     }
 
     /// Prepares a redemption or a refund that replaces one: with the same nonce and higher bounds, or with the current nonce if that has
@@ -65,28 +64,44 @@ impl<T: Transport> StarknetChain<'_, T> {
         recovery: &Recovery,
         account: &str,
         sent: &Submission,
-        speed: Speed,
-        policy: &Policy,
+        bid: Bid<'_>,
     ) -> Result<UnsignedOrder<Starknet>, NodeError> {
         let (sender, sent) = (parse(account, "/sender")?, reader::decode(sent)?);
-        let mut execution = self.recovery_context(recovery, sender, speed, policy).await?;
+        let (mut execution, mut is_lowered) = self.recovery_context(recovery, sender, bid).await?;
         if (sent.sender_address, sent.nonce) == (sender, execution.nonce) {
+            let mut least = execution.clone();
+            (least.resource_bounds, least.tip) = (sent.resource_bounds, sent.tip);
             execution = reader::raised(&sent, execution);
-            reader::check_fee(&execution, policy).map_err(|refusal| explained(recovery, refusal.into()))?;
+            if bid.pays_limit && reader::check_fee(&execution, bid.policy).is_err() {
+                // What nodes require at least. The price of each resource has a minimum of its own.
+                (execution, is_lowered) = (reader::raised(&sent, least), true);
+            }
+            reader::check_fee(&execution, bid.policy).map_err(|refusal| explained(recovery, refusal.into()))?;
         }
-        self.checked(recovery, sender, &execution).await
+        self.checked(recovery, sender, &execution, is_lowered).await
     }
 
-    /// Reads the context of a redemption or a refund. No node may see the call of a redemption.
-    async fn recovery_context(&self, recovery: &Recovery, sender: Felt, speed: Speed, policy: &Policy) -> Result<Execution, NodeError> {
+    /// Reads the context of a redemption or a refund, and whether it offers less than the chain asks for. No node may see the call of a
+    /// redemption.
+    async fn recovery_context(&self, recovery: &Recovery, sender: Felt, bid: Bid<'_>) -> Result<(Execution, bool), NodeError> {
         let calls = [recovery.call().clone()];
         let shown = (recovery.role() != Role::Redeem).then_some(&calls[..]);
-        self.context(sender, shown, speed, policy).await.map_err(|error| explained(recovery, error))
+        self.context(sender, shown, bid).await.map_err(|error| explained(recovery, error))
     }
 
-    async fn checked(&self, recovery: &Recovery, sender: Felt, execution: &Execution) -> Result<UnsignedOrder<Starknet>, NodeError> {
+    async fn checked(
+        &self,
+        recovery: &Recovery,
+        sender: Felt,
+        execution: &Execution,
+        is_lowered: bool,
+    ) -> Result<UnsignedOrder<Starknet>, NodeError> {
         let unsigned = recovery.prepare(sender, execution)?;
         self.preflight(&unsigned).await?;
+        if is_lowered {
+            let expense = recovery.expense(execution.resource_bounds.max_fee(execution.tip));
+            return Ok(unsigned.with_warning(Code::GasLimitTooHigh, expense.at_limit("starknet_fee")));
+        }
         Ok(unsigned)
     }
 }

@@ -2,13 +2,14 @@
 
 use countersign::starknet::reader::{self, Amount, AmountQuery, Context, Intended, Preflight, PreflightCheck, STRK, Sender};
 use countersign::starknet::{Call as ContractCall, Execution, Felt, UnsignedOrder, VerifiedOrder};
-use countersign::{Contract, Policy, U256};
+use countersign::{Code, Contract, Policy, Refusal, U256};
 use countersign_core::reader::{Judged, Observation};
 use countersign_transport::Transport;
 
 use super::{StarknetChain, parse};
 use crate::error::NodeError;
 use crate::nodes::Speed;
+use crate::prepare::Bid;
 
 impl<T: Transport> StarknetChain<'_, T> {
     /// Reads the context for signing `calls` of `sender`: the nonce after its pending transactions, and resource bounds.
@@ -22,28 +23,28 @@ impl<T: Transport> StarknetChain<'_, T> {
     /// policy, or with [`Code::SimulationReverted`](countersign::Code::SimulationReverted) if the calls fail. Returns another
     /// [`NodeError`] if no endpoint answers or too few of them agree.
     pub async fn execution(&self, sender: Felt, calls: &[ContractCall], speed: Speed, policy: &Policy) -> Result<Execution, NodeError> {
-        self.context(sender, Some(calls), speed, policy).await
+        Ok(self.context(sender, Some(calls), Bid { speed, policy, pays_limit: false }).await?.0)
     }
 
-    /// Reads the context for signing these calls, or for a redemption, whose call no node may see.
-    pub(super) async fn context(
-        &self,
-        sender: Felt,
-        calls: Option<&[ContractCall]>,
-        speed: Speed,
-        policy: &Policy,
-    ) -> Result<Execution, NodeError> {
-        let tenths = match speed {
+    /// Reads the context for signing these calls, or for a redemption, whose call no node may see. Also returns whether it offers less than
+    /// the chain asks for.
+    pub(super) async fn context(&self, sender: Felt, calls: Option<&[ContractCall]>, bid: Bid<'_>) -> Result<(Execution, bool), NodeError> {
+        let tenths = match bid.speed {
             Speed::Slow => 12,
             Speed::Normal => 15,
             Speed::Fast => 20,
         };
         let sender = Sender { chain_id: self.chain_id, address: sender, calls: calls.map(<[_]>::to_vec) };
-        let question = |one: &reader::Costs| one.bounds(tenths, policy).map(drop);
+        let question = |one: &reader::Costs| one.bounds(tenths, bid.policy).map(drop);
         let quorum = self.connection.gather_all::<Context>(&sender).await?;
-        self.verdict(quorum.ask(|one| question(one.output())))?;
-        let group: Vec<_> = quorum.largest().into_iter().map(Observation::output).collect();
-        Ok(reader::execution(&sender, &group, tenths, policy)?)
+        let group = || quorum.largest().into_iter().map(Observation::output).collect::<Vec<_>>();
+        match self.verdict(quorum.ask(|one| question(one.output()))) {
+            Err(NodeError::Refused(refusal)) if bid.pays_limit && refusal.code() == Code::GasLimitTooHigh => {
+                quorum.agreed().map_err(|doubt| self.connection.doubt::<Refusal>(doubt))?;
+                Ok((reader::execution_at_limit(&sender, &group(), tenths, bid.policy)?, true))
+            }
+            verdict => verdict.and_then(|_| Ok((reader::execution(&sender, &group(), tenths, bid.policy)?, false))),
+        }
     }
 
     /// Checks that the sender has enough STRK, tokens and allowance, and simulates the transaction: see [`PreflightCheck`]. Call it before

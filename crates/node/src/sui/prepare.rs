@@ -5,14 +5,14 @@ use countersign::sui::recover::Recovery;
 use countersign::sui::sui_sdk_types::{Address, GasPayment};
 use countersign::sui::{Gas, UnsignedOrder, VerifiedOrder};
 use countersign::{Code, Policy, Refusal, Role, TypedValue, U256};
-use countersign_core::reader::{Ask, Submission};
+use countersign_core::reader::{Ask, Submission, outbid};
 use countersign_transport::Transport;
 
 use super::wallet::GasCoins;
 use super::{SuiChain, own_address};
 use crate::error::NodeError;
 use crate::nodes::Speed;
-use crate::prepare::explain_fee;
+use crate::prepare::{Bid, explain_fee};
 
 /// The minimum budget, in units of gas. No transaction costs less.
 const MIN_UNITS: u64 = 2_000;
@@ -37,14 +37,8 @@ impl<T: Transport> SuiChain<'_, T> {
         self.with_gas_coins(deposit.sender, speed, attempt).await
     }
 
-    pub(crate) async fn prepare_recovery(
-        &self,
-        recovery: &Recovery,
-        account: &str,
-        speed: Speed,
-        policy: &Policy,
-    ) -> Result<UnsignedOrder, NodeError> {
-        self.recover_with(recovery, account, None, speed, policy).await
+    pub(crate) async fn prepare_recovery(&self, recovery: &Recovery, account: &str, bid: Bid<'_>) -> Result<UnsignedOrder, NodeError> {
+        self.recover_with(recovery, account, None, bid).await
     }
 
     /// Prepares a redemption or a refund that takes the place of one that was sent. It pays a price that is at least 10 % higher.
@@ -57,11 +51,10 @@ impl<T: Transport> SuiChain<'_, T> {
         recovery: &Recovery,
         account: &str,
         sent: &Submission,
-        speed: Speed,
-        policy: &Policy,
+        bid: Bid<'_>,
     ) -> Result<UnsignedOrder, NodeError> {
         let sent = reader::decode(sent)?.transaction.gas_payment;
-        self.recover_with(recovery, account, Some(&sent), speed, policy).await
+        self.recover_with(recovery, account, Some(&sent), bid).await
     }
 
     async fn recover_with(
@@ -69,34 +62,40 @@ impl<T: Transport> SuiChain<'_, T> {
         recovery: &Recovery,
         account: &str,
         replaces: Option<&GasPayment>,
-        speed: Speed,
-        policy: &Policy,
+        bid: Bid<'_>,
     ) -> Result<UnsignedOrder, NodeError> {
         let sender = own_address(account, "/sender")?;
         let attempt = async |coins: GasCoins| {
-            let Some(sent) = replaces else { return self.recovered(recovery, sender, &coins, policy).await };
-            let coins = coins.with_min_price(sent.price.saturating_mul(11).div_ceil(10));
-            match self.recovered(recovery, sender, &coins.without(&sent.objects), policy).await {
+            let Some(sent) = replaces else { return self.recovered(recovery, sender, &coins, bid).await };
+            let coins = coins.with_min_price(u64::try_from(outbid(sent.price.into())).unwrap_or(u64::MAX));
+            match self.recovered(recovery, sender, &coins.without(&sent.objects), bid).await {
                 Err(NodeError::Refused(refusal)) if refusal.code() == Code::InsufficientFunds => {
-                    self.recovered(recovery, sender, &coins, policy).await
+                    self.recovered(recovery, sender, &coins, bid).await
                 }
                 other => other,
             }
         };
-        let outcome = self.with_gas_coins(sender, speed, attempt).await;
+        let outcome = self.with_gas_coins(sender, bid.speed, attempt).await;
         outcome.map_err(|error| explain_fee(error, "sui_gas_budget", |cost| recovery.expense(u64::try_from(cost).unwrap_or(u64::MAX))))
     }
 
-    async fn recovered(&self, recovery: &Recovery, sender: Address, coins: &GasCoins, policy: &Policy) -> Result<UnsignedOrder, NodeError> {
+    async fn recovered(&self, recovery: &Recovery, sender: Address, coins: &GasCoins, bid: Bid<'_>) -> Result<UnsignedOrder, NodeError> {
         if recovery.role() != Role::Redeem {
-            return self.simulated(coins, 0, policy, |gas| recovery.prepare(sender, &gas)).await;
+            return self.simulated(coins, 0, bid.policy, |gas| recovery.prepare(sender, &gas)).await;
         }
-        let budget = coins.price.saturating_mul(REDEEM_UNITS).saturating_add(REDEEM_STORAGE);
-        check(budget, policy)?;
-        let gas = self.gas(coins, 0, budget).await?;
+        let limit = bid.policy.sui_gas_budget.saturating_sub(REDEEM_STORAGE) / REDEEM_UNITS;
+        let price = bid.offer(coins.price.into(), coins.min_price.into(), limit.into());
+        let offered = coins.at_price(u64::try_from(price).unwrap_or(u64::MAX));
+        let budget = offered.price.saturating_mul(REDEEM_UNITS).saturating_add(REDEEM_STORAGE);
+        check(budget, bid.policy)?;
+        let gas = self.gas(&offered, 0, budget).await?;
         let rehearsal = Rehearsal::new(&recovery.clone().rehearsal().prepare(sender, &gas)?);
         self.connection.agreed::<Ask<_>>(&self.on(rehearsal)).await?.0?;
-        Ok(recovery.prepare(sender, &gas)?)
+        let unsigned = recovery.prepare(sender, &gas)?;
+        if offered.price < coins.price {
+            return Ok(unsigned.with_warning(Code::GasLimitTooHigh, recovery.expense(budget).at_limit("sui_gas_budget")));
+        }
+        Ok(unsigned)
     }
 
     /// Simulates a transaction with as much gas as the policy and the coins allow. Then prepares it again with a budget of what that spent

@@ -16,20 +16,27 @@ use crate::nodes::Speed;
 pub(super) struct GasCoins {
     /// The price of one unit of gas, in MIST.
     pub(super) price: u64,
+    /// The lowest price with which the transaction can be executed, or takes the place of another one.
+    pub(super) min_price: u64,
     coins: Vec<Coin>,
 }
 
 impl GasCoins {
     /// Raises the price to a minimum.
     pub(super) fn with_min_price(mut self, price: u64) -> Self {
-        self.price = self.price.max(price);
+        (self.price, self.min_price) = (self.price.max(price), self.min_price.max(price));
         self
+    }
+
+    /// Returns the same coins at another price.
+    pub(super) fn at_price(&self, price: u64) -> Self {
+        Self { price, ..self.clone() }
     }
 
     /// Returns the same coins without these objects, at whatever version.
     pub(super) fn without(&self, used: &[ObjectReference]) -> Self {
         let is_used = |coin: &Coin| used.iter().any(|object| object.object_id() == coin.reference.object_id());
-        Self { price: self.price, coins: self.coins.iter().filter(|coin| !is_used(coin)).cloned().collect() }
+        Self { price: self.price, min_price: self.min_price, coins: self.coins.iter().filter(|coin| !is_used(coin)).cloned().collect() }
     }
 
     /// Returns the maximum that the coins of one transaction can hold, in MIST.
@@ -38,6 +45,16 @@ impl GasCoins {
         balances.sort_unstable_by(|one, other| other.cmp(one));
         balances.into_iter().take(MAX_GAS_COINS).fold(0, u64::saturating_add)
     }
+}
+
+/// Returns the price of one unit of gas for a speed.
+const fn at_speed(reference: u64, speed: Speed) -> u64 {
+    let tenths: u64 = match speed {
+        Speed::Slow => 10,
+        Speed::Normal => 11,
+        Speed::Fast => 20,
+    };
+    reference.saturating_mul(tenths).div_ceil(10)
 }
 
 impl<T: Transport> SuiChain<'_, T> {
@@ -50,13 +67,7 @@ impl<T: Transport> SuiChain<'_, T> {
     ///
     /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn gas_price(&self, speed: Speed) -> Result<u64, NodeError> {
-        let price = self.connection.agreed::<Ask<_>>(&self.on(ReferenceGasPrice)).await?.0;
-        let tenths: u64 = match speed {
-            Speed::Slow => 10,
-            Speed::Normal => 11,
-            Speed::Fast => 20,
-        };
-        Ok(price.saturating_mul(tenths).div_ceil(10))
+        Ok(at_speed(self.connection.agreed::<Ask<_>>(&self.on(ReferenceGasPrice)).await?.0, speed))
     }
 
     /// Reads the SUI coins of an account at their newest versions: at most 2,000 of them.
@@ -91,10 +102,11 @@ impl<T: Transport> SuiChain<'_, T> {
         speed: Speed,
         attempt: impl Fn(GasCoins) -> F,
     ) -> Result<R, NodeError> {
-        let price = self.gas_price(speed).await?;
+        let min_price = self.gas_price(Speed::Slow).await?;
+        let price = at_speed(min_price, speed);
         let mut failed = None;
         for coins in self.coin_lists(owner).await? {
-            match attempt(GasCoins { price, coins }).await {
+            match attempt(GasCoins { price, min_price, coins }).await {
                 Err(error) => failed = failed.or(Some(error)),
                 found => return found,
             }

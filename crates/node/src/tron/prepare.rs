@@ -2,11 +2,12 @@
 
 use countersign::tron::recover::Recovery;
 use countersign::tron::{Address, ApprovalPlan, ApprovalStep, FundingPath, Tron};
-use countersign::{Policy, UnsignedOrder, VerifiedOrder};
+use countersign::{Code, U256, UnsignedOrder, VerifiedOrder};
 use countersign_transport::Transport;
 
 use super::{TronChain, parse};
 use crate::error::NodeError;
+use crate::prepare::Bid;
 
 impl<T: Transport> TronChain<'_, T> {
     pub(crate) async fn prepare(&self, order: &VerifiedOrder<Tron>) -> Result<UnsignedOrder<Tron>, NodeError> {
@@ -27,12 +28,21 @@ impl<T: Transport> TronChain<'_, T> {
         &self,
         recovery: &Recovery,
         account: &str,
-        policy: &Policy,
+        bid: Bid<'_>,
     ) -> Result<UnsignedOrder<Tron>, NodeError> {
         let sender = parse(account, "/sender")?;
-        let calls = self.calls().await?;
-        let unsigned = recovery.clone().with_policy(policy).prepare(sender, &calls)?;
+        let mut calls = self.calls().await?;
+        let (asked, limit) = (recovery.call().fee_limit.unsigned_abs(), bid.policy.tron_fee_limit);
+        // The preflight checks whether the limit is enough for the energy of the call.
+        let is_lowered = bid.offer(asked.into(), 0, limit.into()) < asked.into();
+        if is_lowered {
+            calls = calls.with_fee_limit(limit);
+        }
+        let unsigned = recovery.clone().with_policy(bid.policy).prepare(sender, &calls)?;
         self.preflight(&unsigned).await?;
+        if is_lowered {
+            return Ok(unsigned.with_warning(Code::GasLimitTooHigh, recovery.expense(U256::from(limit)).at_limit("tron_fee_limit")));
+        }
         Ok(unsigned)
     }
 }

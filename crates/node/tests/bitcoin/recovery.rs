@@ -288,6 +288,12 @@ async fn a_fee_above_the_policy_is_refused_with_what_it_costs() {
         }
         assert!(prepare(&nodes, &recovery(secret, ""), &policy(1_000)).await.is_ok());
     }
+    // Once the secret is out, a slow redemption is better than none.
+    let urgent = recover::Recovery::Bitcoin(recovery(Some(&SECRET), ""));
+    let urgent = of_bitcoin(nodes.prepare_urgent(&urgent, CHAIN, &owner(), Speed::Normal, &policy(100)).await.unwrap());
+    assert!(urgent.warnings().list().iter().any(|warning| warning.code == Code::FeeRateTooHigh));
+    let at_limit = fee(&urgent);
+    assert_eq!(at_limit, 100 * signed(urgent, REDEEMER).weight().to_vbytes_ceil());
     // At a higher rate still, it costs more than it pays, and then more than there is.
     for (rate, said) in [("2500", "the fee is higher than the amount that is paid out"), ("7250", "which leaves nothing that nodes relay")]
     {

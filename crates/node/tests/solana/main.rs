@@ -14,6 +14,7 @@
 
 mod fake;
 mod history;
+mod replace;
 mod send;
 mod wallet;
 

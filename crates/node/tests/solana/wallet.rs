@@ -8,7 +8,6 @@ use countersign::solana::{Address, Key, PriorityFee};
 use countersign::wire::OrderRecord;
 use countersign::{Leg, Policy, SecretHash, Unsigned, Verified, json as tree};
 use countersign_batch::Case as JsonCase;
-use countersign_client::driver::KeptTransaction;
 use countersign_node::{NodeError, Nodes, Speed};
 use serde_json::{Value, json};
 
@@ -305,7 +304,7 @@ async fn a_gasless_order_costs_the_owner_no_sol() {
 }
 
 /// The record for a kind of program with the secret of these tests, and its recovery.
-fn recovery(form: &str, redeems: bool) -> Recovery {
+pub fn recovery(form: &str, redeems: bool) -> Recovery {
     let case = case(form);
     let mut order = case.json()["order"].take();
     order["source_swap"]["secret_hash"] = json!(SecretHash::of(&SECRET).to_string());
@@ -329,11 +328,11 @@ fn swap_id(form: &str, order: &Value) -> String {
     SecretHash(id).to_string()
 }
 
-fn stranger() -> Key {
+pub fn stranger() -> Key {
     Key::from_seed(&[9; 32])
 }
 
-async fn recover_on(chain: impl Into<Front>, form: &str, recovery: &Recovery) -> Result<(Unsigned, Nodes<Front>), NodeError> {
+pub async fn recover_on(chain: impl Into<Front>, form: &str, recovery: &Recovery) -> Result<(Unsigned, Nodes<Front>), NodeError> {
     let nodes = nodes(chain, 1, form);
     let name = terms(form).destination.chain;
     let sender = stranger().address().to_string();
@@ -342,7 +341,7 @@ async fn recover_on(chain: impl Into<Front>, form: &str, recovery: &Recovery) ->
 }
 
 /// The funded swap, and a stranger who sends the recovery.
-fn settled(form: &str, lamports: u64) -> Chain {
+pub fn settled(form: &str, lamports: u64) -> Chain {
     let mut chain = Chain::funded(&terms(form).destination);
     chain.accounts.insert(stranger().address(), system_account(lamports));
     chain.simulated = Ok(BTreeMap::from([(stranger().address(), system_account(lamports - FEE))]));
@@ -451,34 +450,4 @@ async fn a_refund_waits_for_the_slot_and_is_simulated() {
         failing.simulated = Err(json!({"InstructionError": [0, {"Custom": 6003}]}));
         assert_eq!(recover_on(failing, form, &recovery(form, false)).await.unwrap_err().code(), "simulation_reverted", "{form}");
     }
-}
-
-/// A blockhash is valid for about a minute. A transaction that was not mined is signed again, with a new one and a higher price.
-#[tokio::test]
-async fn a_recovery_that_is_not_mined_is_replaced() {
-    let form = FORMS[2];
-    let chain = |price: u64, lamports: u64| {
-        let mut chain = settled(form, lamports);
-        chain.fees = vec![price; 150];
-        chain
-    };
-    let recovery = recovery(form, true);
-    let (unsigned, _) = recover_on(chain(1_001, 1_000_000_000), form, &recovery).await.unwrap();
-    let Unsigned::Solana(mut unsigned) = unsigned else { panic!("a recovery on Solana") };
-    unsigned.sign(&stranger()).unwrap();
-    let [sent] = KeptTransaction::all(&unsigned.finish().unwrap().into(), "solana_testnet").try_into().unwrap();
-    for (price, expected) in [(0, 1_102), (1_101, 1_102), (5_000, 5_000)] {
-        let nodes = nodes(chain(price, 1_000_000_000), 1, form);
-        let sender = stranger().address().to_string();
-        let sent = nodes.submission("solana_testnet", &sent.id, &sent.payload).unwrap();
-        let replaced = nodes.prepare_replacement(&recovery, "solana_testnet", &sender, &sent, Speed::Normal, &Policy::default()).await;
-        let Unsigned::Solana(replaced) = replaced.unwrap() else { panic!("a recovery on Solana") };
-        let message = &replaced.payloads().transaction.as_ref().unwrap().transaction().message;
-        assert_eq!(PriorityFee::from_message(message).map(|fee| fee.compute_unit_price), Some(expected));
-    }
-    // Once the swap has ended there is nothing to replace.
-    let (htlc, swap) = swap_of(&terms(form).destination);
-    let mut ended = chain(0, 1_000_000_000);
-    ended.accounts.remove(&htlc.swap_account(&swap).unwrap());
-    assert_eq!(recover_on(ended, form, &recovery).await.unwrap_err().code(), "simulation_reverted");
 }

@@ -107,3 +107,49 @@ async fn a_fee_above_the_policy_is_refused_with_what_it_costs() {
     let wrong = nodes.prepare_replacement(&redemption(), "starknet", &hex(SENDER), &submission, Speed::Normal, &Policy::default()).await;
     assert!(matches!(wrong, Err(NodeError::Refused(_))));
 }
+
+/// The secret is out, so a slow redemption is better than none.
+#[tokio::test]
+async fn once_the_secret_is_out_the_limit_of_the_policy_is_paid_and_said() {
+    let (kept, before) = sent().await;
+    let giga = U256::from(1_000_000_000);
+    let fee = before.resource_bounds.max_fee(0);
+    let half = u64::try_from(fee / giga / U256::from(2)).unwrap();
+    let policy = Policy::from_json(json!({ "starknet_fee": half }).to_string().as_bytes()).unwrap();
+    let urgent = nodes(chain(), 2).prepare_urgent(&redemption(), "starknet", &hex(SENDER), Speed::Normal, &policy).await.unwrap();
+    let said = urgent.warnings().list().iter().find(|warning| warning.code == Code::GasLimitTooHigh).unwrap().to_string();
+    assert!(said.contains("starknet_fee, so it pays that limit"), "{said}");
+    let lowered = invoke(&urgent).resource_bounds;
+    let (max, limit) = (lowered.max_fee(0), giga * U256::from(half));
+    assert!(max <= limit && max > limit * U256::from(99) / U256::from(100), "{max} {limit}");
+    assert_eq!(lowered.l2_gas.max_amount, before.resource_bounds.l2_gas.max_amount);
+    // One of three shows a price that leaves nothing for the other resources.
+    let liar = chain().lying(|host, method, params| {
+        (host == "a.example" && method == "starknet_getBlockWithTxHashes" && params["block_id"] == "latest").then(|| {
+            let mut block = chain().reply("a.example", method, params);
+            block["l1_gas_price"]["price_in_fri"] = json!("0xffffffffffffffffffff");
+            block
+        })
+    });
+    let lied = nodes(liar, 3).prepare_urgent(&redemption(), "starknet", &hex(SENDER), Speed::Normal, &policy).await.unwrap();
+    assert_eq!(invoke(&lied).resource_bounds, lowered);
+    // The nonce was taken, so that nothing has to be outbid.
+    let after = replace(nonce("0x2b"), SENDER, &policy).await.unwrap();
+    assert_eq!(after.resource_bounds, lowered);
+    // The chain asks for more than the policy allows, and ten percent more than before is within it.
+    let dear = chain().lying(|_, method, params| {
+        (method == "starknet_getBlockWithTxHashes" && params["block_id"] == "latest").then(|| {
+            let mut block = chain().reply("a.example", method, params);
+            block["l2_gas_price"]["price_in_fri"] = json!("0x174876e800");
+            block
+        })
+    });
+    let limit = u64::try_from(fee / giga).unwrap() * 12 / 10;
+    let policy = Policy::from_json(json!({ "starknet_fee": limit }).to_string().as_bytes()).unwrap();
+    let nodes = nodes(dear, 2);
+    let submission = nodes.submission("starknet", &kept.id, &kept.payload).unwrap();
+    let after = nodes.prepare_replacement(&redemption(), "starknet", &hex(SENDER), &submission, Speed::Fast, &policy).await.unwrap();
+    let bounds = invoke(&after).resource_bounds;
+    assert!(bounds.max_fee(0) <= giga * U256::from(limit));
+    assert!(bounds.l2_gas.max_price_per_unit * 10 >= before.resource_bounds.l2_gas.max_price_per_unit * 11, "{bounds:?}");
+}

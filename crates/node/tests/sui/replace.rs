@@ -87,3 +87,19 @@ async fn a_budget_above_the_policy_is_refused_with_what_it_costs_and_pays() {
     let wrong = KeptTransaction { id: digest_of(1), ..kept };
     assert_eq!(refused(&replace(&nodes, &wrong, &Policy::default()).await.unwrap_err()), (Code::TransactionMismatch, "/id"));
 }
+
+#[tokio::test]
+async fn once_the_secret_is_out_the_limit_of_the_policy_is_paid_and_said() {
+    let redemption = Recovery::Sui(recovery(Role::Redeem).0);
+    let dear = node(|ledger| ledger.gas_price = 5_000);
+    let limit = |mist: u64| Policy::from_json(format!(r#"{{"sui_gas_budget": {mist}}}"#).as_bytes()).unwrap();
+    // At the price for this speed, 5,500, the budget would be 52,500,000.
+    let urgent = dear.prepare_urgent(&redemption, "sui_testnet", &account(), Speed::Normal, &limit(51_000_000)).await.unwrap();
+    let said = urgent.warnings().list().iter().find(|warning| warning.code == Code::GasLimitTooHigh).unwrap().to_string();
+    assert!(said.contains("sui_gas_budget, so it pays that limit"), "{said}");
+    let gas = native(urgent).payloads().gas_payment.clone();
+    assert_eq!((gas.price, gas.budget), (5_200, 51_000_000));
+    // A transaction below the reference price is never executed.
+    let error = dear.prepare_urgent(&redemption, "sui_testnet", &account(), Speed::Normal, &limit(49_999_999)).await.unwrap_err();
+    assert_eq!(refused(&error), (Code::GasLimitTooHigh, "/gas_budget"));
+}

@@ -374,7 +374,7 @@ async fn a_redemption_that_would_fail_for_another_reason_is_not_signed() {
 
 #[tokio::test]
 async fn a_refund_pays_out_and_takes_nothing_but_gas() {
-    let (initiator, net) = (recovery(Role::Refund).0.to.to_string(), NET);
+    let (initiator, net) = (recovery(Role::Refund).0.to().to_string(), NET);
     let with = |changes: Vec<(String, String, String)>| {
         let mut ledger = rich();
         ledger.simulated.as_mut().unwrap().changes = changes;

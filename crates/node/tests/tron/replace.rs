@@ -52,3 +52,16 @@ async fn a_fee_limit_above_the_policy_is_refused_with_what_it_costs_and_pays() {
         assert!(error.to_string().contains(part), "{error}");
     }
 }
+
+#[tokio::test]
+async fn once_the_secret_is_out_the_limit_of_the_policy_is_paid_if_it_is_enough_for_the_energy() {
+    let sender = Address::from([0xa1; 20]).to_string();
+    let nodes = nodes(tron(SOLID), 1);
+    let limit = |sun: u64| Policy::from_json(format!(r#"{{"tron_fee_limit": {sun}}}"#).as_bytes()).unwrap();
+    let urgent = nodes.prepare_urgent(&redemption(), "tron", &sender, Speed::Normal, &limit(99_999_999)).await.unwrap();
+    let said = urgent.warnings().list().iter().find(|warning| warning.code == Code::GasLimitTooHigh).unwrap().to_string();
+    assert!(said.contains("it pays that limit"), "{said}");
+    assert_eq!(transaction(urgent).raw.fee_limit, 99_999_999);
+    let error = nodes.prepare_urgent(&redemption(), "tron", &sender, Speed::Normal, &limit(1_000_000)).await.unwrap_err();
+    assert!(matches!(&error, NodeError::Refused(refusal) if refusal.code() == Code::GasLimitTooLow), "{error}");
+}

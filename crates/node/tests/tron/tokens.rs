@@ -61,3 +61,21 @@ async fn a_token_that_takes_a_fee_is_not_paid() {
         assert_eq!(code, Code::SimulationDiffers, "{text}");
     }
 }
+
+#[tokio::test]
+async fn a_token_that_has_frozen_the_receiver_is_not_paid_for() {
+    let receiver = Address::from([0x5a; 20]);
+    for is_frozen in [true, false] {
+        let fake = tron(WITHOUT_APPROVAL).lying(move |_, path, question| {
+            let by_receiver = question["owner_address"] == format!("41{}", hex(receiver.bytes()));
+            path.ends_with("constantcontract").then(|| {
+                if is_frozen && by_receiver { reverted(&[]) } else { json!({"result": {"result": true}, "constant_result": [""]}) }
+            })
+        });
+        let checked = crate::fake::nodes(fake, 1).check_receiver("tron:usdt", &receiver.to_string()).await;
+        match checked {
+            Err(NodeError::Refused(refusal)) if is_frozen => assert_eq!(refusal.location(), "/destination"),
+            other => assert!(!is_frozen && other.is_ok(), "{other:?}"),
+        }
+    }
+}

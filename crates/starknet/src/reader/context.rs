@@ -1,7 +1,7 @@
 //! What a transaction of an account needs: nonce and resource bounds.
 
 use countersign_core::json::Node;
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn, outbid};
 use countersign_core::{Code, Policy, Refusal, TypedValue, U256};
 use serde_json::json;
 use starknet_types_core::felt::Felt;
@@ -65,14 +65,19 @@ impl Costs {
     ///
     /// [`Code::SimulationReverted`] if the calls fail, and [`Code::GasLimitTooHigh`] if the maximum fee exceeds the policy.
     pub fn bounds(&self, tenths: u128, policy: &Policy) -> Result<ResourceBounds, Refusal> {
+        let bounds = self.asked(tenths)?;
+        check(&bounds, policy).map(|()| bounds)
+    }
+
+    /// Returns the resource bounds, whatever the policy allows.
+    fn asked(&self, tenths: u128) -> Result<ResourceBounds, Refusal> {
         let (amounts, prices) = (self.amounts.as_ref().map_err(Clone::clone)?, self.prices);
         let bound = |amount: u64, price: u128| ResourceBound::new(amount, price.saturating_mul(tenths).div_ceil(10));
-        let bounds = ResourceBounds::new(
+        Ok(ResourceBounds::new(
             bound(amounts.l1_gas, prices.l1_gas),
             bound(amounts.l2_gas, prices.l2_gas),
             bound(amounts.l1_data_gas, prices.l1_data_gas),
-        );
-        check(&bounds, policy).map(|()| bounds)
+        ))
     }
 }
 
@@ -94,15 +99,7 @@ pub fn execution(sender: &Sender, all: &[&Costs], tenths: u128, policy: &Policy)
     let nonce = all.first().map(|costs| costs.nonce);
     let is_redemption = sender.calls.is_none();
     let middle = if is_redemption { bounds.len().saturating_sub(1) } else { bounds.len() / 2 };
-    let pick = |bound: fn(&ResourceBounds) -> ResourceBound| {
-        let (mut amounts, mut prices): (Vec<_>, Vec<_>) =
-            bounds.iter().map(bound).map(|bound| (bound.max_amount, bound.max_price_per_unit)).unzip();
-        amounts.sort_unstable();
-        prices.sort_unstable();
-        Some(ResourceBound::new(*amounts.get(middle)?, *prices.get(middle)?))
-    };
-    let picked = (|| Some(ResourceBounds::new(pick(|all| all.l1_gas)?, pick(|all| all.l2_gas)?, pick(|all| all.l1_data_gas)?)))();
-    let (Some(nonce), Some(mut picked)) = (nonce, picked) else { return Err(refused) };
+    let (Some(nonce), Some(mut picked)) = (nonce, pick(&bounds, middle)) else { return Err(refused) };
     if let Err(refusal) = check(&picked, policy) {
         // Each endpoint's bounds are within the policy, so the highest of them are not too low for a redemption.
         let highest = bounds.into_iter().max_by_key(|bounds| bounds.max_fee(0)).filter(|_| is_redemption);
@@ -111,19 +108,50 @@ pub fn execution(sender: &Sender, all: &[&Costs], tenths: u128, policy: &Policy)
     Ok(Execution::new(nonce, picked).with_chain_id(sender.chain_id))
 }
 
+/// Returns the context of a redemption that pays the policy's limit, because endpoints show costs above it: the medians, with all prices
+/// lowered in the same proportion.
+///
+/// # Errors
+///
+/// The errors of [`Costs::bounds`] that do not depend on the policy.
+pub fn execution_at_limit(sender: &Sender, all: &[&Costs], tenths: u128, policy: &Policy) -> Result<Execution, Refusal> {
+    let bounds = all.iter().map(|costs| costs.asked(tenths)).collect::<Result<Vec<_>, _>>()?;
+    let nonce = all.first().map(|costs| costs.nonce);
+    let picked = nonce.zip(pick(&bounds, bounds.len() / 2));
+    let (nonce, asked) = picked.ok_or_else(|| Refusal::new(Code::GasLimitTooHigh, "/resource_bounds"))?;
+    let (total, limit) = (asked.max_fee(0), limit(policy));
+    let lower = |bound: ResourceBound| {
+        let price = U256::from(bound.max_price_per_unit).saturating_mul(limit).checked_div(total).unwrap_or_default();
+        ResourceBound::new(bound.max_amount, u128::try_from(price).unwrap_or(u128::MAX).min(bound.max_price_per_unit))
+    };
+    let bounds = ResourceBounds::new(lower(asked.l1_gas), lower(asked.l2_gas), lower(asked.l1_data_gas));
+    Ok(Execution::new(nonce, bounds).with_chain_id(sender.chain_id))
+}
+
+/// Returns the bounds with the amounts and the prices at a place, each counted from the lowest.
+fn pick(all: &[ResourceBounds], place: usize) -> Option<ResourceBounds> {
+    let one = |bound: fn(&ResourceBounds) -> ResourceBound| {
+        let (mut amounts, mut prices): (Vec<_>, Vec<_>) =
+            all.iter().map(bound).map(|bound| (bound.max_amount, bound.max_price_per_unit)).unzip();
+        amounts.sort_unstable();
+        prices.sort_unstable();
+        Some(ResourceBound::new(*amounts.get(place)?, *prices.get(place)?))
+    };
+    Some(ResourceBounds::new(one(|all| all.l1_gas)?, one(|all| all.l2_gas)?, one(|all| all.l1_data_gas)?))
+}
+
 /// Returns the context for a transaction that replaces `before`, which has the same sender and nonce.
 ///
 /// Nodes replace a transaction only if price and tip of L2 gas are at least 10 % higher. All three prices are raised by that, and no bound
 /// is below that of `now`.
 #[must_use]
 pub fn raised(before: &InvokeTransaction, now: Execution) -> Execution {
-    let raise = |price: u128| price.saturating_mul(11).div_ceil(10);
     let bound = |before: ResourceBound, now: ResourceBound| {
-        let price = raise(before.max_price_per_unit).max(now.max_price_per_unit);
+        let price = outbid(before.max_price_per_unit).max(now.max_price_per_unit);
         ResourceBound::new(before.max_amount.max(now.max_amount), price)
     };
     let (old, new) = (before.resource_bounds, now.resource_bounds);
-    let tip = u64::try_from(raise(before.tip.into())).unwrap_or(u64::MAX).max(now.tip);
+    let tip = u64::try_from(outbid(before.tip.into())).unwrap_or(u64::MAX).max(now.tip);
     let resource_bounds =
         ResourceBounds::new(bound(old.l1_gas, new.l1_gas), bound(old.l2_gas, new.l2_gas), bound(old.l1_data_gas, new.l1_data_gas));
     Execution { resource_bounds, tip, ..now }
@@ -142,8 +170,13 @@ fn check(bounds: &ResourceBounds, policy: &Policy) -> Result<(), Refusal> {
     check_max(bounds.max_fee(0), policy)
 }
 
+/// Returns the maximum fee that the policy allows, in FRI.
+fn limit(policy: &Policy) -> U256 {
+    U256::from(policy.starknet_fee).saturating_mul(U256::from(POLICY_UNIT))
+}
+
 fn check_max(fee: U256, policy: &Policy) -> Result<(), Refusal> {
-    let max = U256::from(policy.starknet_fee).saturating_mul(U256::from(POLICY_UNIT));
+    let max = limit(policy);
     if fee > max {
         let refusal = Refusal::new(Code::GasLimitTooHigh, "/resource_bounds").with_expected(TypedValue::AtMost(max));
         return Err(refusal.with_actual(fee));

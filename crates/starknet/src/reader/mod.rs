@@ -40,7 +40,7 @@ use starknet_types_core::felt::Felt;
 
 pub use amount::{Amount, AmountQuery};
 pub use broadcast::{Broadcast, SignedInvoke, Status, StatusShown, TransactionQuery, TransactionStatus, decode};
-pub use context::{Context, Costs, Sender, check_fee, execution, raised};
+pub use context::{Context, Costs, Sender, check_fee, execution, execution_at_limit, raised};
 pub use contract::{Contract, ContractDescription, ContractQuery};
 pub use head::{HeadQuery, NewestBlock};
 pub use htlc::{Htlc, MAX_ROUNDS};

@@ -158,8 +158,9 @@ impl Ledger {
     pub fn mine(&mut self, count: usize) {
         for _ in 0..count {
             let height = self.blocks.len();
-            let mut all = vec![pay(OutPoint::null(), &[vec![u8::try_from(height).unwrap(); 8]], &[(50, ScriptBuf::new_op_return([9]))])];
-            all[0].input[0].script_sig = ScriptBuf::from_bytes(vec![u8::try_from(height).unwrap(); 4]);
+            let mark = height.to_le_bytes().to_vec();
+            let mut all = vec![pay(OutPoint::null(), std::slice::from_ref(&mark), &[(50, ScriptBuf::new_op_return([9]))])];
+            all[0].input[0].script_sig = ScriptBuf::from_bytes(mark);
             all.append(&mut self.mempool);
             let root = merkle_tree::calculate_root(all.iter().map(|tx| tx.compute_txid().to_raw_hash())).unwrap();
             let mut header = block::Header {

@@ -29,6 +29,7 @@ mod head;
 mod htlc;
 mod preflight;
 mod receipt;
+mod receiver;
 mod reference;
 
 use alloy_primitives::{U256, hex};
@@ -44,6 +45,7 @@ pub use head::Tip;
 pub use htlc::{Htlc, HtlcReader};
 pub use preflight::{Plan, Preflight, PreflightCheck};
 pub use receipt::{Included, Inclusion, Receipt};
+pub use receiver::{Receiver, ReceiverCheck};
 pub use reference::{Reference, candidates};
 
 use crate::Address;

@@ -178,9 +178,19 @@ impl Machine for PreflightCheck {
     }
 }
 
+/// Requires that the fee limit of a call covers its energy. The limit also applies to staked energy.
+fn check_fee_limit(step: &Step, energy: u64, resources: Resources) -> Result<(), Refusal> {
+    let fee = U256::from(energy).saturating_mul(U256::from(resources.energy_price));
+    if fee > U256::from(step.fee_limit) {
+        let refusal = Refusal::new(Code::GasLimitTooLow, "/fee_limit").with_expected(TypedValue::AtLeast(fee));
+        return Err(refusal.with_actual(step.fee_limit).with_reason("the call would run out of energy"));
+    }
+    Ok(())
+}
+
 /// Returns why a transfer reverts; `None` if it does not. What it returns does not matter: some tokens return `false` although they have
 /// transferred.
-fn failure(reply: &Reply<'_>) -> Result<Option<String>, Fault> {
+pub(super) fn failure(reply: &Reply<'_>) -> Result<Option<String>, Fault> {
     Ok(match Outcome::read(reply)? {
         Outcome::Returned { .. } => None,
         Outcome::Reverted(why) => Some(why),
@@ -258,6 +268,10 @@ impl Plan {
     fn judge(&self, funds: Funds, simulated: Option<Outcome>, token: Option<AbiAddress>) -> Result<Preflight, Refusal> {
         let Funds { balance, resources } = funds;
         let step = self.steps.first();
+        // A redemption is not run, and must not run out of energy: it shows the secret for nothing.
+        if let Some(step) = step.filter(|step| step.role == Role::Redeem) {
+            check_fee_limit(step, REDEMPTION_ENERGY, resources)?;
+        }
         let energy_used = step.zip(simulated).map(|(step, outcome)| self.judge_call(step, token, outcome, resources)).transpose()?;
         let cost = self.cost(resources, energy_used);
         check_balance("/balance", "TRX", cost, balance)?;
@@ -290,12 +304,7 @@ impl Plan {
                 return Err(Refusal::new(Code::SimulationReverted, format!("/{}", step.role)).with_reason(why));
             }
         };
-        // The limit also applies to staked energy.
-        let fee = U256::from(energy).saturating_mul(U256::from(resources.energy_price));
-        if fee > U256::from(step.fee_limit) {
-            let refusal = Refusal::new(Code::GasLimitTooLow, "/fee_limit").with_expected(TypedValue::AtLeast(fee));
-            return Err(refusal.with_actual(step.fee_limit).with_reason("the call would run out of energy"));
-        }
+        check_fee_limit(step, energy, resources)?;
         let expected = self.deposit.as_ref().filter(|_| step.role == Role::Initiate);
         check_transfers(self.sender.bytes(), expected, token, &transfers, &CODEC)?;
         Ok(energy)
