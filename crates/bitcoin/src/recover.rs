@@ -24,11 +24,11 @@ pub use funding::{Funding, FundingSource, FundingStatus, FundingTx};
 pub use instant::{Body, InstantRefund};
 pub use payout::{Fee, FeeCoins, Payout};
 
-use crate::{Bitcoin, UnsignedOrder};
 use crate::address::{Chain, Destination};
 use crate::htlc::{self, Leaf, Tree};
 use crate::summary::format_coins;
 use crate::transaction::{FeeRate, Input, Kind, LeafSpend, Payment, Secret, Unsigned};
+use crate::{Bitcoin, UnsignedOrder};
 
 /// The HTLC of one leg of a record, with its recomputed address.
 #[derive(Debug, Clone)]

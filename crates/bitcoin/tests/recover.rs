@@ -108,7 +108,7 @@ fn a_recovery_ends_in_the_states_of_an_order() -> TestResult {
     let keypair = bitcoin::key::Keypair::from_seckey_str(&bitcoin::key::Secp256k1::new(), INITIATOR)?;
     let digest: [u8; 32] = request.digest.as_slice().try_into()?;
     let signature = bitcoin::key::Secp256k1::new().sign_schnorr_no_aux_rand(&bitcoin::secp256k1::Message::from_digest(digest), &keypair);
-    unsigned.attach(request.id, signature.into())?;
+    unsigned.attach(request.id, signature)?;
     let transactions = unsigned.finish()?.transactions();
     assert_eq!((transactions.len(), transactions[0].role), (1, Role::Refund));
     assert_eq!(transactions[0].id, transactions[0].native.compute_txid().to_string());

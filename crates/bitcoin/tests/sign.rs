@@ -171,7 +171,7 @@ fn a_refused_signature_changes_nothing() {
         signature.signature = bitcoin::secp256k1::schnorr::Signature::from_slice(&[7; 64]).expect("64 bytes");
         signature
     });
-    unsigned.attach(RequestId::Input(1), psbt.into()).expect_err("a bad signature in it");
+    unsigned.attach(RequestId::Input(1), psbt).expect_err("a bad signature in it");
     assert_eq!(artefacts::<Bitcoin>(&unsigned), before);
     assert_eq!(unsigned.missing(), [1, 2, 3, 4].map(RequestId::Input));
 }
@@ -180,13 +180,13 @@ fn a_refused_signature_changes_nothing() {
 fn a_psbt_is_taken_under_the_id_of_any_input() {
     let case = fixture::<Bitcoin>("bitcoin-every-kind");
     let mut unsigned = prepared(&case);
-    unsigned.attach(RequestId::Input(3), signed_psbt(&case).into()).expect("a signed PSBT");
+    unsigned.attach(RequestId::Input(3), signed_psbt(&case)).expect("a signed PSBT");
     assert_eq!(unsigned.missing(), []);
     let mut unsigned = prepared(&case);
-    let refusal = unsigned.attach(RequestId::Initiate, signed_psbt(&case).into()).expect_err("no input");
+    let refusal = unsigned.attach(RequestId::Initiate, signed_psbt(&case)).expect_err("no input");
     assert_eq!((refusal.code(), refusal.location()), (Code::NothingToSign, ""));
     let bare = unsigned.requests()[0].payload.psbt.as_ref().clone();
-    let refusal = unsigned.attach(RequestId::Input(0), bare.into()).expect_err("an unsigned PSBT");
+    let refusal = unsigned.attach(RequestId::Input(0), bare).expect_err("an unsigned PSBT");
     assert_eq!((refusal.code(), refusal.location()), (Code::SignatureMissing, ""));
 }
 

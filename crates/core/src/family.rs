@@ -169,13 +169,7 @@ pub trait Signable: fmt::Debug + Clone {
     ///
     /// [`Code::NothingToSign`] if there is no such request; [`Code::SignatureMalformed`], [`Code::SignatureMismatch`] or another
     /// refusal of the signature, with a location inside it.
-    fn attach(
-        &mut self,
-        id: RequestId,
-        signature: Self::Signature,
-        warnings: &mut Warnings,
-        seal: Seal<Self>,
-    ) -> Result<(), Refusal>;
+    fn attach(&mut self, id: RequestId, signature: Self::Signature, warnings: &mut Warnings, seal: Seal<Self>) -> Result<(), Refusal>;
 
     /// Combines payloads and signatures.
     ///

@@ -11,7 +11,9 @@ use alloy_primitives::{Address, U256, hex};
 pub use countersign_core::Leg;
 use countersign_core::chains::Network;
 use countersign_core::reader::Expense;
-use countersign_core::{Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, Summary, Topic, Warnings, family};
+use countersign_core::{
+    Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, Summary, Topic, Warnings, family,
+};
 
 use crate::reader::fees::cap;
 use crate::transaction::{Calls, EvmTransaction, Unsigned};

@@ -10,11 +10,13 @@
     reason = "a test fails by panicking, and one that checks nothing says so"
 )]
 
-use countersign_core::{Code, Hex, Policy, Refusal, Registry, VerifiedOrder};
+use countersign_core::{Code, Hex, OrderRecord, Policy, Refusal, Registry, VerifiedOrder};
 use countersign_evm::alloy_dyn_abi::TypedData;
-use countersign_evm::alloy_primitives::{Address, B256, eip191_hash_message};
+use countersign_evm::alloy_primitives::{Address, B256, U256, eip191_hash_message};
 use countersign_evm::message::to_typed_data;
+use countersign_evm::recover::{self, Leg};
 use countersign_evm::{Calls, Evm, ExternalSignature, FundingPath, Key, Payload};
+use countersign_testkit::recover::read_record;
 use countersign_testkit::tree::{self, Tree};
 use countersign_testkit::{Case, fixture, fixtures, registry, shared, verified, with_verified};
 use serde_json::{Value, json};
@@ -33,6 +35,10 @@ fn beside(name: &str) -> Option<String> {
 /// Verifies a line.
 fn verify(line: &Tree, registry: &Registry) -> Result<VerifiedOrder<Evm>, Refusal> {
     with_verified(line.text().as_bytes(), registry, &Policy::default(), |verified, _| Ok(verified))
+}
+
+fn record(text: &str) -> OrderRecord {
+    read_record(&serde_json::from_str(text).unwrap()).unwrap()
 }
 
 fn hex(bytes: impl AsRef<[u8]>) -> String {

@@ -22,12 +22,12 @@ use solana_hash::Hash;
 use solana_instruction::{AccountMeta, Instruction};
 use solana_message::{Message, VersionedMessage};
 
-use crate::{Solana, UnsignedOrder};
 use crate::address::{self, ASSOCIATED_TOKEN_PROGRAM, Address, SYSTEM_PROGRAM};
 use crate::fees::{ComputeBudget, FeeLimits};
 use crate::htlc::{self, Htlc, HtlcAccount, SolanaGeneration, Token};
 use crate::transaction::{LAMPORTS_PER_SIGNATURE, SelfFunded, Unsigned};
 use crate::verify::token_program;
+use crate::{Solana, UnsignedOrder};
 
 /// A recovery instruction, to which [`Recovery::prepare`] adds a fee payer and a blockhash.
 #[derive(Clone, PartialEq)]

@@ -30,7 +30,8 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     let mut unsigned = recovery.prepare(sender, &execution)?;
     assert_eq!((unsigned.order_id(), unsigned.verified().is_none()), (record.order_id.as_str(), true));
     let summary = unsigned.summary().to_string();
-    let payout = format!("pay-out: refund of swap {:x} pays {} base units to {:#066x}", recovery.swap_id(), recovery.amount(), recovery.to());
+    let payout =
+        format!("pay-out: refund of swap {:x} pays {} base units to {:#066x}", recovery.swap_id(), recovery.amount(), recovery.to());
     assert!(summary.contains(&payout), "{summary}");
     assert_eq!(unsigned.missing(), [RequestId::Refund]);
     unsigned.sign(&key)?;

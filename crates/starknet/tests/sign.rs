@@ -110,7 +110,7 @@ fn what_is_not_signed_stays_unsigned() -> TestResult {
     assert_eq!(incomplete.missing(), [RequestId::Invoke]);
     // Attached signatures are kept: the other one may be attached later, and a wrong one changes nothing.
     let mut unsigned = incomplete.into_unsigned();
-    let refusal = unsigned.attach(RequestId::Invoke, [Felt::ONE, Felt::TWO].into()).expect_err("another signature");
+    let refusal = unsigned.attach(RequestId::Invoke, [Felt::ONE, Felt::TWO]).expect_err("another signature");
     assert_eq!((refusal.code(), refusal.location()), (Code::SignatureMismatch, ""));
     assert_eq!(unsigned.missing(), [RequestId::Invoke]);
     let [r_of_invoke, s_of_invoke] = expected(&case, "invoke");

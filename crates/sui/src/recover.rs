@@ -11,7 +11,9 @@ use std::sync::Arc;
 pub use countersign_core::Leg;
 use countersign_core::chains::swap_id as formula;
 use countersign_core::reader::Expense;
-use countersign_core::{Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, Summary, Topic, U256, Warnings, family, number};
+use countersign_core::{
+    Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, Summary, Topic, U256, Warnings, family, number,
+};
 use sui_sdk_types::{
     Address, Argument, Command, Identifier, Input, MoveCall, Mutability, ProgrammableTransaction, SharedInput, TransactionKind,
 };

@@ -153,7 +153,13 @@ impl Signable for Unsigned {
 
     /// Proves that a signature is the signer's over exactly this digest. A signature that only the network can prove is accepted with a
     /// warning if its address is the signer's.
-    fn attach(&mut self, id: RequestId, ExternalSignature(signature): ExternalSignature, warnings: &mut Warnings, _: Seal<Self>) -> Result<(), Refusal> {
+    fn attach(
+        &mut self,
+        id: RequestId,
+        ExternalSignature(signature): ExternalSignature,
+        warnings: &mut Warnings,
+        _: Seal<Self>,
+    ) -> Result<(), Refusal> {
         let signer = self.signer_of(id)?;
         check_low_s(&signature)?;
         let is_signers = signature.derive_addresses().any(|address| address == signer);

@@ -4,8 +4,8 @@ use countersign_core::family::{SignWith, Signing};
 use sui_crypto::{SignatureError, SuiSigner};
 use sui_sdk_types::UserSignature;
 
-use crate::key::low_s;
 use crate::Sui;
+use crate::key::low_s;
 
 /// Why a Sui signer did not sign.
 pub type SignerError = countersign_core::SignerError<SignatureError>;

@@ -24,7 +24,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn kind(recovery: &Recovery) -> String {
-    hex(&bcs::to_bytes(recovery.kind().as_ref()).expect("encodes"))
+    hex(&bcs::to_bytes(recovery.kind()).expect("encodes"))
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub fn sign(mut unsigned: UnsignedOrder, seed: &Xpriv) -> Result<SignedOrder, Re
 /// A refusal of the first signature that is not right.
 pub fn attach(mut unsigned: UnsignedOrder, signer: impl Fn(&Psbt) -> Psbt) -> Result<SignedOrder, Refusal> {
     for request in unsigned.requests().into_iter().take(1) {
-        unsigned.attach(request.id, signer(&request.payload.psbt).into())?;
+        unsigned.attach(request.id, signer(&request.payload.psbt))?;
     }
     Ok(unsigned.finish()?)
 }
