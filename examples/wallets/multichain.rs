@@ -9,8 +9,8 @@ use countersign_examples::{pinned_registry, service};
 #[expect(clippy::print_stdout, reason = "an example shows what it does")]
 fn show(order: &Verified) {
     let terms = order.terms();
-    println!("pay      {} on {}", terms.pay, terms.source_chain);
-    println!("receive  {} on {}", terms.receive, terms.destination_chain);
+    println!("pay      {} on {}", terms.pay, terms.source_chain_title);
+    println!("receive  {} on {}", terms.receive, terms.destination_chain_title);
     println!("refund   after {}", terms.timelock.map_or_else(|| "an unknown time".to_owned(), |timelock| timelock.to_string()));
     println!("solver   {}", terms.solver_id.unwrap_or("not pinned"));
     if let Some(severity) = order.warnings().severity() {

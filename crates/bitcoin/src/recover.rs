@@ -52,6 +52,8 @@ pub struct RecordedHtlc {
     initiator: XOnlyPublicKey,
     redeemer: XOnlyPublicKey,
     instant_refund_tx: String,
+    /// The chain's name in asset ids.
+    chain_name: String,
     leg: Leg,
     /// The highest fee rate that the policy allows, in sat/vB.
     max_fee_rate: u64,
@@ -196,6 +198,7 @@ impl RecordedHtlc {
             initiator: key("initiator", &htlc.initiator)?,
             redeemer: key("redeemer", &htlc.redeemer)?,
             instant_refund_tx: swap.instant_refund_tx.clone(),
+            chain_name: asset.chain.record.chain.clone(),
             leg,
             max_fee_rate: Policy::default().bitcoin_fee_rate,
         })
@@ -304,7 +307,13 @@ impl RecordedHtlc {
             summary.add_values(Topic::Payout, text, [swap.into(), self.chain.amount(value).into(), to.into()]);
         }
         let unsigned = Unsigned { role, deposit: None, payment: Some(payment) };
-        Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered { order_id: self.order_id.clone(), summary, unsigned, warnings })))
+        Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered {
+            order_id: self.order_id.clone(),
+            chain: self.chain_name.clone(),
+            summary,
+            unsigned,
+            warnings,
+        })))
     }
 
     fn refuse(&self, code: Code, member: &str) -> Refusal {

@@ -112,11 +112,11 @@ impl Terminal {
     /// Shows the order, asks for confirmation, and signs.
     async fn sign(&self, order: &Verified) -> Result<FundingReply, Failure> {
         check_floor(order, self.at_least)?;
-        let chain = source_chain(order);
+        let chain = order.chain();
         let key = self.key.as_deref().or(self.configured_key.as_deref()).map(String::as_str);
-        if let Some(key) = key.filter(|_| self.wallet.is_none() && self.nodes.has(&chain)) {
-            let unsigned = self.nodes.prepare(order, &chain, &self.owner, self.speed, &self.policy).await?;
-            return self.sign_prepared(unsigned, key, &chain);
+        if let Some(key) = key.filter(|_| self.wallet.is_none() && self.nodes.has(chain)) {
+            let unsigned = self.nodes.prepare(order, chain, &self.owner, self.speed, &self.policy).await?;
+            return self.sign_prepared(unsigned, key);
         }
         let Some(text) = wallet_context(order, self.wallet.clone()) else {
             show::summary_on_stderr(&order.summary(), order.warnings())?;
@@ -137,10 +137,10 @@ impl Terminal {
             let is_deposit = order.family() == Family::Bitcoin;
             return Ok(if is_deposit { FundingReply::Elsewhere } else { FundingReply::NotNow });
         };
-        self.sign_prepared(unsigned, key, &chain)
+        self.sign_prepared(unsigned, key)
     }
 
-    fn sign_prepared(&self, mut unsigned: Unsigned, key: &str, chain: &str) -> Result<FundingReply, Failure> {
+    fn sign_prepared(&self, mut unsigned: Unsigned, key: &str) -> Result<FundingReply, Failure> {
         show::summary_on_stderr(&unsigned.summary(), unsigned.warnings())?;
         if self.yes {
             self.check_warnings(unsigned.warnings())?
@@ -148,7 +148,7 @@ impl Terminal {
             confirm("sign this?")?
         }
         countersign_batch::sign(&mut unsigned, key)?;
-        let mut funding = SignedFunding::from_signed(&unsigned.finish().map_err(usage)?, chain);
+        let mut funding = SignedFunding::from_signed(&unsigned.finish().map_err(usage)?);
         if self.approved && funding.gasless.is_some() {
             funding.transactions.clear();
         }
@@ -176,7 +176,7 @@ impl Terminal {
         };
         let Some(mut unsigned) = unsigned else { return Ok(Vec::new()) };
         unsigned.sign(&ending.key)?;
-        Ok(KeptTransaction::all(&unsigned.finish().map_err(usage)?, chain))
+        Ok(KeptTransaction::all(&unsigned.finish().map_err(usage)?))
     }
 
     /// Checks that the policy accepts every warning, because with `--yes` nobody reads them.
@@ -199,11 +199,6 @@ impl Terminal {
 /// wallet can pay.
 pub(crate) fn wallet_context(order: &Verified, given: Option<Zeroizing<Vec<u8>>>) -> Option<Zeroizing<Vec<u8>>> {
     given.or_else(|| (order.family() == Family::Bitcoin).then(|| b"{}".to_vec().into()))
-}
-
-fn source_chain(order: &Verified) -> String {
-    let terms = order.terms();
-    terms.record.map(|record| record.source_swap.chain.clone()).unwrap_or_default()
 }
 
 /// Asks for confirmation at the terminal.

@@ -68,6 +68,8 @@ pub trait ChainFamily: Sized + 'static {
 pub struct Recovered<F: ChainFamily> {
     /// The order's id; empty if the payloads belong to no order.
     pub order_id: String,
+    /// The chain's name in asset ids.
+    pub chain: String,
     /// What the owner reads before signing.
     pub summary: Summary,
     /// The payloads.

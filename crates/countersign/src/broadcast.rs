@@ -8,6 +8,8 @@ use crate::states::{Signed, Transaction};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Broadcast {
+    /// The chain's name in asset ids.
+    pub chain: String,
     /// What it does.
     pub role: Role,
     /// Its id, as explorers write it.
@@ -43,6 +45,6 @@ impl Signed {
             }
             _ => (hex::encode(bytes), Vec::new()),
         };
-        Broadcast { role, id, payload, spends }
+        Broadcast { chain: self.chain().to_owned(), role, id, payload, spends }
     }
 }

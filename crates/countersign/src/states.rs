@@ -232,6 +232,12 @@ impl Verified {
         each_family!(self, Self => |order| order.family())
     }
 
+    /// Returns the name in asset ids of the chain that the payloads are for, such as `arbitrum`.
+    #[must_use]
+    pub fn chain(&self) -> &str {
+        each_family!(self, Self => |order| order.chain())
+    }
+
     /// Returns the order's id.
     #[must_use]
     pub fn order_id(&self) -> &str {
@@ -308,6 +314,12 @@ impl Unsigned {
         each_family!(self, Self => |order| family(order))
     }
 
+    /// Returns the name in asset ids of the chain that the payloads are for, such as `arbitrum`.
+    #[must_use]
+    pub fn chain(&self) -> &str {
+        each_family!(self, Self => |order| order.chain())
+    }
+
     /// Returns the order's id.
     #[must_use]
     pub fn order_id(&self) -> &str {
@@ -373,6 +385,12 @@ impl Unsigned {
 }
 
 impl Signed {
+    /// Returns the name in asset ids of the chain that the payloads are for, such as `arbitrum`.
+    #[must_use]
+    pub fn chain(&self) -> &str {
+        each_family!(self, Self => |order| order.chain())
+    }
+
     /// Returns the order's id.
     #[must_use]
     pub fn order_id(&self) -> &str {

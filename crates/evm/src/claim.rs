@@ -51,6 +51,8 @@ pub struct Claim {
     pub token: Address,
     /// All earnings so far, in base units of the token. The contract deducts what was claimed before.
     pub total_rewards: U256,
+    /// The chain's name in asset ids.
+    chain: String,
 }
 
 impl Claim {
@@ -95,7 +97,8 @@ impl Claim {
             .ok_or_else(|| Refusal::new(Code::SignatureMalformed, "/claim_signature").with_expected("65 bytes in hex"))?;
         let data = encode(to, token, earnings.total_earnings, &signature).into();
         let call = Call { to: distributor, data, value: U256::ZERO, gas_limit: GAS_LIMIT };
-        Ok(Some(Self { chain_id, call, to, token, total_rewards: earnings.total_earnings }))
+        let chain = asset.chain.record.chain.clone();
+        Ok(Some(Self { chain_id, call, to, token, total_rewards: earnings.total_earnings, chain }))
     }
 
     /// Prepares the transaction in which `sender` makes the call. The sender need not be the affiliate. The approvals and the gas
@@ -112,7 +115,8 @@ impl Claim {
         let text = format!("claim of token {} pays {}, total earnings {} base units", self.token, self.to, self.total_rewards);
         summary.add_values(Topic::Payout, text, [crate::address::to_account(self.to).into(), self.total_rewards.into()]);
         let unsigned = Unsigned::new(sender, [(Role::Claim, transaction)], None);
-        let recovered = family::Recovered { order_id: String::new(), summary, unsigned, warnings: Warnings::default() };
+        let recovered =
+            family::Recovered { order_id: String::new(), chain: self.chain.clone(), summary, unsigned, warnings: Warnings::default() };
         Ok(UnsignedOrder::from_recovery(Recovered(recovered)))
     }
 }

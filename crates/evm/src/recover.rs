@@ -28,6 +28,7 @@ pub const GAS_LIMIT: u64 = 300_000;
 #[non_exhaustive]
 pub struct Recovery {
     order_id: String,
+    chain: String,
     role: Role,
     chain_id: u64,
     call: Call,
@@ -147,7 +148,13 @@ impl Recovery {
         calls.warn(&mut warnings);
         self.expense(calls).warn(&mut warnings);
         let unsigned = Unsigned::new(sender, [(self.role, transaction)], None);
-        Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered { order_id: self.order_id.clone(), summary, unsigned, warnings })))
+        Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered {
+            order_id: self.order_id.clone(),
+            chain: self.chain.clone(),
+            summary,
+            unsigned,
+            warnings,
+        })))
     }
 }
 
@@ -207,9 +214,9 @@ fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, data: Vec<u
     let address = |account: &Account| address::from_account(account).ok_or_else(|| leg.refuse(Code::RecordMismatch, "chain"));
     let to = address(if role == Role::Redeem { &leg.redeemer } else { &leg.initiator })?;
     let call = Call { to: address(leg.htlc()?)?, value: U256::ZERO, gas_limit: GAS_LIMIT, data: data.into() };
-    let (order_id, amount) = (record.order_id.clone(), leg.swap.amount);
+    let (order_id, chain, amount) = (record.order_id.clone(), leg.asset.chain.record.chain.clone(), leg.swap.amount);
     let max_gas_limit = Policy::default().evm_gas_limit;
     let (swap_id, swap_id_recomputed) = id;
     let (chain_id, pays_coin) = (chain_id(leg)?, leg.asset.token.is_none());
-    Ok(Recovery { order_id, role, chain_id, call, swap_id, swap_id_recomputed, to, amount, max_gas_limit, pays_coin })
+    Ok(Recovery { order_id, chain, role, chain_id, call, swap_id, swap_id_recomputed, to, amount, max_gas_limit, pays_coin })
 }

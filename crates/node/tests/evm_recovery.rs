@@ -229,7 +229,7 @@ fn sent(nonce: u64) -> (KeptTransaction, String) {
     let account = verified::<Evm>(&case).deposit().sender;
     let mut unsigned = redemption.prepare(account, &Calls::eip1559(nonce, 30 * GWEI, GWEI)).unwrap();
     unsigned.sign(&key::<Evm>(&case)).unwrap();
-    let [kept] = KeptTransaction::all(&unsigned.finish().unwrap().into(), "ethereum").try_into().unwrap();
+    let [kept] = KeptTransaction::all(&unsigned.finish().unwrap().into()).try_into().unwrap();
     (kept, account.to_string())
 }
 

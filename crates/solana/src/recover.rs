@@ -34,6 +34,7 @@ use crate::{Solana, UnsignedOrder};
 #[non_exhaustive]
 pub struct Recovery {
     order_id: String,
+    chain: String,
     role: Role,
     instruction: Instruction,
     swap_account: Address,
@@ -231,7 +232,13 @@ impl Recovery {
             summary.add_values(Topic::Token, text, [account, fee_payer].map(|address| address::to_account(address).into()));
         }
         let unsigned = Unsigned::recovery(self.role, fee_payer, message, chosen);
-        UnsignedOrder::from_recovery(Recovered(family::Recovered { order_id: self.order_id.clone(), summary, unsigned, warnings }))
+        UnsignedOrder::from_recovery(Recovered(family::Recovered {
+            order_id: self.order_id.clone(),
+            chain: self.chain.clone(),
+            summary,
+            unsigned,
+            warnings,
+        }))
     }
 }
 
@@ -309,6 +316,7 @@ fn recovery(
     };
     Ok(Recovery {
         order_id: record.order_id.clone(),
+        chain: leg.asset.chain.record.chain.clone(),
         role,
         instruction,
         swap_account,

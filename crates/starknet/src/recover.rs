@@ -29,6 +29,7 @@ use crate::{Starknet, UnsignedOrder, address, felt, generation, htlc};
 #[non_exhaustive]
 pub struct Recovery {
     order_id: String,
+    chain: String,
     role: Role,
     chain_id: Felt,
     call: Call,
@@ -130,7 +131,13 @@ impl Recovery {
             warnings.warn(Code::SwapIdUnchecked);
         }
         self.expense(execution.resource_bounds.max_fee(execution.tip)).warn(&mut warnings);
-        Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered { order_id: self.order_id.clone(), summary, unsigned, warnings })))
+        Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered {
+            order_id: self.order_id.clone(),
+            chain: self.chain.clone(),
+            summary,
+            unsigned,
+            warnings,
+        })))
     }
 }
 
@@ -272,6 +279,7 @@ fn recovery(
     let call = Call::new(address(leg.htlc()?)?, selector, calldata);
     let chain_id = felt::from_short_string(chain(leg)?).ok_or_else(mismatch)?;
     let token = leg.asset.token.as_ref().and_then(|token| token.account.as_ref()).and_then(address::from_account);
-    let (order_id, amount, pays_strk) = (record.order_id.clone(), leg.swap.amount, token == Some(STRK));
-    Ok(Recovery { order_id, role, chain_id, call, swap_id, swap_id_recomputed, to, amount, pays_strk })
+    let (order_id, chain, amount, pays_strk) =
+        (record.order_id.clone(), leg.asset.chain.record.chain.clone(), leg.swap.amount, token == Some(STRK));
+    Ok(Recovery { order_id, chain, role, chain_id, call, swap_id, swap_id_recomputed, to, amount, pays_strk })
 }

@@ -1,5 +1,8 @@
 //! The wallet's part of a transaction: gas, and the selection of the coins that pay for it.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 
 use countersign_core::{Code, Refusal};
@@ -111,27 +114,9 @@ impl Coin {
     }
 }
 
-/// Selects the coins that pay: the fewest that cover `split + budget`, largest first. Then adds dust while there is room, smallest
-/// first, because the transaction merges it into the first coin.
-///
-/// `split` is the number of MIST that the transaction splits from the gas coin: the amount of a SUI deposit, zero for any other
-/// coin. Dust is a coin that could not pay the budget alone. The result does not depend on the order of the coins. A coin that is
-/// listed twice counts once.
-///
-/// ```
-/// use countersign_sui::sui_sdk_types::{Address, Digest, ObjectReference};
-/// use countersign_sui::{Coin, choose_gas};
-///
-/// let coin = |id: u8, balance| Coin::new(ObjectReference::new(Address::new([id; 32]), 7, Digest::new([id; 32])), balance);
-/// let chosen = choose_gas(&[coin(1, 2_000_000), coin(2, 9_000_000)], 3_000_000, 5_000_000)?;
-/// assert_eq!(chosen.len(), 2, "the larger coin covers both, and the smaller one is dust");
-/// # Ok::<(), countersign_core::Refusal>(())
-/// ```
-///
-/// # Errors
-///
-/// [`Code::InsufficientFunds`] at `/gas_payment` if the [`MAX_GAS_COINS`] largest coins do not cover `split + budget`.
-pub fn choose_gas(coins: &[Coin], split: u64, budget: u64) -> Result<Vec<ObjectReference>, Refusal> {
+/// Selects the coins that pay: see [`Deposit::choose_gas`](crate::Deposit::choose_gas). `split` is the number of MIST that the transaction
+/// splits from the gas coin.
+pub(crate) fn choose_gas(coins: &[Coin], split: u64, budget: u64) -> Result<Vec<ObjectReference>, Refusal> {
     let need = u128::from(split).saturating_add(u128::from(budget));
     let mut sorted: Vec<&Coin> = coins.iter().collect();
     sorted.sort_unstable_by_key(|coin| (std::cmp::Reverse(coin.balance), coin.reference.object_id(), coin.reference.version()));

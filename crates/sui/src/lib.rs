@@ -15,7 +15,7 @@ mod summary;
 pub mod transaction;
 mod verify;
 
-pub use gas::{Coin, Gas, MAX_GAS_COINS, choose_gas};
+pub use gas::{Coin, Gas, MAX_GAS_COINS};
 pub use key::Key;
 pub use sign::{Execution, ExternalSignature, SignedPayloads};
 #[cfg(feature = "sui-signer")]

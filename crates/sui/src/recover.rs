@@ -15,10 +15,11 @@ use countersign_core::{
     Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, Summary, Topic, U256, Warnings, family, number,
 };
 use sui_sdk_types::{
-    Address, Argument, Command, Identifier, Input, MoveCall, Mutability, ProgrammableTransaction, SharedInput, TransactionKind,
+    Address, Argument, Command, Identifier, Input, MoveCall, Mutability, ObjectReference, ProgrammableTransaction, SharedInput,
+    TransactionKind,
 };
 
-use crate::gas::Gas;
+use crate::gas::{self, Coin, Gas};
 use crate::htlc::{self, byte_vector};
 use crate::kind::Kind;
 use crate::transaction::Unsigned;
@@ -53,6 +54,7 @@ impl FunctionNames {
 #[non_exhaustive]
 pub struct Recovery {
     order_id: String,
+    chain: String,
     role: Role,
     kind: Arc<TransactionKind>,
     swap_id: [u8; 32],
@@ -153,6 +155,15 @@ impl Recovery {
         self
     }
 
+    /// Selects the coins that pay for gas, as [`Deposit::choose_gas`](crate::Deposit::choose_gas) does. The budget is in MIST.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::InsufficientFunds`] at `/gas_payment` if the [`MAX_GAS_COINS`](crate::MAX_GAS_COINS) largest coins do not cover it.
+    pub fn choose_gas(&self, coins: &[Coin], budget: u64) -> Result<Vec<ObjectReference>, Refusal> {
+        gas::choose_gas(coins, 0, budget)
+    }
+
     /// Prepares the transaction in which `sender` makes the call. The sender need not be a party to the swap.
     ///
     /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed, and [`Code::FeeAbovePayout`] if the
@@ -177,7 +188,13 @@ impl Recovery {
             warnings.warn(Code::SwapIdUnchecked);
         }
         self.expense(gas.budget).warn(&mut warnings);
-        Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered { order_id: self.order_id.clone(), summary, unsigned, warnings })))
+        Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered {
+            order_id: self.order_id.clone(),
+            chain: self.chain.clone(),
+            summary,
+            unsigned,
+            warnings,
+        })))
     }
 }
 
@@ -261,6 +278,6 @@ fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, last: Input
     let inputs = vec![Input::Shared(registry), Input::Pure(byte_vector(&swap_id)), last];
     let kind = TransactionKind::ProgrammableTransaction(ProgrammableTransaction { inputs, commands: vec![Command::MoveCall(call)] });
     let to = account(if role == Role::Redeem { &leg.redeemer } else { &leg.initiator })?;
-    let (order_id, amount) = (record.order_id.clone(), leg.swap.amount);
-    Ok(Recovery { order_id, role, kind: Arc::new(kind), swap_id, swap_id_recomputed, to, amount, pays_sui })
+    let (order_id, chain, amount) = (record.order_id.clone(), leg.asset.chain.record.chain.clone(), leg.swap.amount);
+    Ok(Recovery { order_id, chain, role, kind: Arc::new(kind), swap_id, swap_id_recomputed, to, amount, pays_sui })
 }

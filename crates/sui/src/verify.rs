@@ -9,10 +9,12 @@ use std::sync::Arc;
 
 use countersign_core::json::{At, Members};
 use countersign_core::{ByteCoverage, Code, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, U256, Warnings, family};
-use sui_sdk_types::{Address, Mutability, ProgrammableTransaction, SharedInput, SignedTransaction, TransactionKind, TypeTag};
+use sui_sdk_types::{
+    Address, Mutability, ObjectReference, ProgrammableTransaction, SharedInput, SignedTransaction, TransactionKind, TypeTag,
+};
 
 use crate::address::{self, to_account};
-use crate::gas::Gas;
+use crate::gas::{self, Coin, Gas};
 use crate::htlc::{self, Initiate, InputRole, PtbLayout, Range, Ranges};
 use crate::kind::{self, Kind};
 use crate::transaction::{self, Unsigned};
@@ -44,6 +46,25 @@ impl Deposit {
     #[must_use]
     pub fn kind_bytes(&self) -> &[u8] {
         &self.kind_bytes
+    }
+
+    /// Returns the MIST that the transaction splits from the coins that pay for gas: the amount of a SUI deposit, 0 for any other coin.
+    #[must_use]
+    pub const fn split_from_gas(&self) -> u64 {
+        if self.layout.coins.is_none() { self.terms.amount } else { 0 }
+    }
+
+    /// Selects the coins that pay for gas, and for the deposit if that is in SUI: the fewest that cover both, largest first. Then adds dust
+    /// while there is room, smallest first, because the transaction merges it into the first coin. The budget is in MIST.
+    ///
+    /// Dust is a coin that could not pay the budget alone. The result does not depend on the order of the coins. A coin that is listed twice
+    /// counts once. For a sponsored transaction, list the sponsor's coins; a sponsor cannot pay a deposit in SUI.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::InsufficientFunds`] at `/gas_payment` if the [`MAX_GAS_COINS`](crate::MAX_GAS_COINS) largest coins do not cover it.
+    pub fn choose_gas(&self, coins: &[Coin], budget: u64) -> Result<Vec<ObjectReference>, Refusal> {
+        gas::choose_gas(coins, self.split_from_gas(), budget)
     }
 
     /// Returns the inputs and commands of the rebuilt kind.

@@ -33,6 +33,7 @@ pub const FEE_LIMIT: i64 = 100_000_000;
 #[non_exhaustive]
 pub struct Recovery {
     order_id: String,
+    chain: String,
     role: Role,
     chain_id: u64,
     call: Call,
@@ -150,7 +151,13 @@ impl Recovery {
             warnings.warn(Code::SwapIdUnchecked);
         }
         let unsigned = Unsigned::new(sender.bytes(), [(self.role, transaction)], None);
-        Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered { order_id: self.order_id.clone(), summary, unsigned, warnings })))
+        Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered {
+            order_id: self.order_id.clone(),
+            chain: self.chain.clone(),
+            summary,
+            unsigned,
+            warnings,
+        })))
     }
 
     /// Returns what the call may cost with this fee limit, in sun, and what it pays.
@@ -211,7 +218,7 @@ fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, data: Vec<u
     let to = address(if role == Role::Redeem { &leg.redeemer } else { &leg.initiator })?;
     let call = Call { to: address(leg.htlc()?)?, value: 0, fee_limit: FEE_LIMIT, data: data.into() };
     let (swap_id, swap_id_recomputed) = id;
-    let (order_id, amount) = (record.order_id.clone(), leg.swap.amount);
+    let (order_id, chain, amount) = (record.order_id.clone(), leg.asset.chain.record.chain.clone(), leg.swap.amount);
     let (chain_id, max_fee_limit, pays_coin) = (chain_id(leg)?, Policy::default().tron_fee_limit, leg.asset.token.is_none());
-    Ok(Recovery { order_id, role, chain_id, call, swap_id, swap_id_recomputed, to, amount, max_fee_limit, pays_coin })
+    Ok(Recovery { order_id, chain, role, chain_id, call, swap_id, swap_id_recomputed, to, amount, max_fee_limit, pays_coin })
 }

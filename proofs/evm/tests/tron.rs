@@ -245,12 +245,12 @@ fn the_secret_pays_the_redeemer() -> TestResult {
         let refusal = recover::redeem(&record, Leg::Source, &wrong, &registry).expect_err("another secret");
         assert_eq!(refusal.code(), Code::SecretWrong, "{}", case.id);
         let recovery = recover::redeem(&record, Leg::Source, SECRET, &registry)?;
-        assert_eq!((recovery.swap_id_recomputed, recovery.to.bytes(), recovery.amount), (true, redeemer, amount), "{}", case.id);
+        assert_eq!((recovery.swap_id_recomputed(), recovery.to().bytes(), recovery.amount()), (true, redeemer, amount), "{}", case.id);
         let relayer = Account::from_phrase("countersign proofs: relayer").address();
         let data = Htlc::redeemCall { orderId: id, secret: wrong.into() }.abi_encode();
         let receipt = world.call(relayer, case.htlc, data, U256::ZERO)?;
         assert_eq!(receipt.reverted_with(), Some(Htlc::WrongSecret { orderId: id }), "{}", case.id);
-        assert!(world.call(relayer, recovery.call.to.bytes(), recovery.call.data, U256::ZERO)?.is_success(), "{}", case.id);
+        assert!(world.call(relayer, recovery.call().to.bytes(), recovery.call().data.clone(), U256::ZERO)?.is_success(), "{}", case.id);
         let paid = match case.token {
             Some(token) => world.balance_of(token, redeemer)?,
             None => world.native_balance_of(redeemer),
@@ -280,12 +280,12 @@ fn the_record_alone_leads_back_to_the_funds() -> TestResult {
         let receipt = execute(&mut world, &case.initiate())?;
         let id = case.opened(&world, &receipt)?;
         let recovery = recover::refund(record, Leg::Source, &registry)?;
-        assert_eq!(recovery.swap_id == id.0, recovery.swap_id_recomputed, "{}", case.id);
-        if !recovery.swap_id_recomputed {
+        assert_eq!(recovery.swap_id() == id.0, recovery.swap_id_recomputed(), "{}", case.id);
+        if !recovery.swap_id_recomputed() {
             continue;
         }
         let relayer = Account::from_phrase("countersign proofs: relayer").address();
-        let refund = |world: &mut World| world.call(relayer, recovery.call.to.bytes(), recovery.call.data.clone(), U256::ZERO);
+        let refund = |world: &mut World| world.call(relayer, recovery.call().to.bytes(), recovery.call().data.clone(), U256::ZERO);
         world.advance_blocks(u64::try_from(case.entry.timelock)?);
         let early: Option<Htlc::NotExpired> = refund(&mut world)?.reverted_with();
         assert!(early.is_some(), "{}", case.id);

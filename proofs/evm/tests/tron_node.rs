@@ -311,7 +311,7 @@ impl Stage {
     fn recover(&self, recovery: recover::Recovery) -> KeptTransaction {
         let Unsigned::Tron(mut unsigned) = self.prepare(recovery).unwrap() else { panic!("not of Tron") };
         unsigned.sign(&sender()).unwrap();
-        let [kept] = KeptTransaction::all(&Signed::from(unsigned.finish().unwrap()), "tron").try_into().unwrap();
+        let [kept] = KeptTransaction::all(&Signed::from(unsigned.finish().unwrap())).try_into().unwrap();
         let tron = self.nodes.tron("tron").unwrap();
         ready(tron.broadcast(&kept.id, &kept.payload)).unwrap();
         // Again is the same.

@@ -319,7 +319,7 @@ impl Scene {
     async fn send(&self, unsigned: Unsigned, key: &Key) {
         let Unsigned::Solana(mut unsigned) = unsigned else { panic!("a transaction of Solana") };
         unsigned.sign(key).unwrap();
-        let [kept] = KeptTransaction::all(&unsigned.finish().unwrap().into(), self.name()).try_into().unwrap();
+        let [kept] = KeptTransaction::all(&unsigned.finish().unwrap().into()).try_into().unwrap();
         // Twice, as a driver that was interrupted would.
         self.nodes.broadcast(self.name(), &kept.id, &kept.payload).await.unwrap();
         self.nodes.broadcast(self.name(), &kept.id, &kept.payload).await.unwrap();

@@ -362,7 +362,7 @@ async fn an_order_is_prepared_signed_and_sent() {
     unsigned.sign(&key::<Sui>(&case(Family::Sui, "sui-native"))).unwrap();
     let signed = unsigned.finish().unwrap();
     let signatures: Vec<_> = signed.payloads().signatures().iter().map(|signature| signature.to_base64()).collect();
-    let [kept] = KeptTransaction::all(&Signed::from(signed), "sui_testnet").try_into().unwrap();
+    let [kept] = KeptTransaction::all(&Signed::from(signed)).try_into().unwrap();
     let sui = nodes.sui("sui_testnet").unwrap();
     sui.broadcast(&kept.id, &kept.payload).await.unwrap();
     assert_eq!(node.0.lock().unwrap().executed, [(kept.id.clone(), signatures)]);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use countersign::{Broadcast, Leg, OrderRecord, Refusal, Registry, Signed, Verified};
+use countersign::{Broadcast, Leg, OrderRecord, Refusal, Registry, Role, Signed, Verified};
 
 use super::journal::{KeptTransaction, Purpose};
 use crate::secret::Secret;
@@ -48,30 +48,27 @@ pub struct SignedFunding {
 }
 
 impl SignedFunding {
-    /// Converts a signed order on `chain`. With a gasless message, only the approvals are broadcast.
+    /// Converts a signed order. With a gasless message, only the approvals are broadcast.
     #[must_use]
-    pub fn from_signed(signed: &Signed, chain: &str) -> Self {
+    pub fn from_signed(signed: &Signed) -> Self {
         let gasless = signed.gasless().map(|submission| submission.signature);
-        let mut transactions = KeptTransaction::all(signed, chain);
-        if gasless.is_some() {
-            transactions.retain(|transaction| transaction.role.starts_with("approval"));
-        }
+        let is_sent = |role: Role| gasless.is_none() || matches!(role, Role::Approval | Role::ApprovalReset);
+        let transactions = signed.broadcasts().into_iter().filter(|broadcast| is_sent(broadcast.role)).map(Into::into).collect();
         Self { transactions, gasless }
     }
 }
 
 impl KeptTransaction {
-    /// Converts the transactions of a signed order on `chain`, in the order in which they must be broadcast.
+    /// Converts the transactions of a signed order, in the order in which they must be broadcast.
     #[must_use]
-    pub fn all(signed: &Signed, chain: &str) -> Vec<Self> {
-        let kept = |broadcast: Broadcast| Self {
-            chain: chain.to_owned(),
-            role: broadcast.role.to_string(),
-            id: broadcast.id,
-            payload: broadcast.payload,
-            inputs: broadcast.spends,
-        };
-        signed.broadcasts().into_iter().map(kept).collect()
+    pub fn all(signed: &Signed) -> Vec<Self> {
+        signed.broadcasts().into_iter().map(Into::into).collect()
+    }
+}
+
+impl From<Broadcast> for KeptTransaction {
+    fn from(Broadcast { chain, role, id, payload, spends, .. }: Broadcast) -> Self {
+        Self { chain, role: role.to_string(), id, payload, inputs: spends }
     }
 }
 

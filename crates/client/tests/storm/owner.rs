@@ -47,7 +47,7 @@ impl World {
         }
         if self.plan.pays != Kind::Evm {
             let signed = Swap::of(if self.plan.pays == Kind::Spl { Kind::Solana } else { self.plan.pays }, Kind::Evm);
-            let mut kept = KeptTransaction::all(&signed.sign(self.roll(1_000, 1_000_000)), &terms.chain).pop()?;
+            let mut kept = KeptTransaction::all(&signed.sign(self.roll(1_000, 1_000_000))).pop()?;
             "redeem".clone_into(&mut kept.role);
             return Some(kept);
         }
@@ -73,7 +73,7 @@ impl World {
             return self.spend(Leg::Source, Leaf::Refund, &[]);
         }
         let signed = self.swap.sign(self.roll(1_000, 1_000_000));
-        let mut kept = KeptTransaction::all(&signed, &self.terms(Leg::Source).chain).pop().unwrap();
+        let mut kept = KeptTransaction::all(&signed).pop().unwrap();
         "refund".clone_into(&mut kept.role);
         Some(kept)
     }
@@ -89,9 +89,9 @@ impl World {
             None => {}
         }
         let (chain, signed) = (&self.terms(Leg::Source).chain, self.swap.sign(self.roll(1_000, 1_000_000)));
-        let mut funding = SignedFunding::from_signed(&signed, chain);
+        let mut funding = SignedFunding::from_signed(&signed);
         if !self.plan.gasless || funding.gasless.is_none() {
-            funding = SignedFunding { transactions: KeptTransaction::all(&signed, chain), gasless: None };
+            funding = SignedFunding { transactions: KeptTransaction::all(&signed), gasless: None };
         }
         for kept in &funding.transactions {
             let role = if kept.role.starts_with("approval") { Role::Approval } else { Role::Funding };

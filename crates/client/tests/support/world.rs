@@ -447,7 +447,7 @@ impl Owner for World {
         let mut unsigned = countersign_batch::prepare(order, Node::root(&wallet, "/wallet"))?;
         let value: Value = serde_json::from_str(&text).unwrap();
         countersign_batch::sign(&mut unsigned, value["secret_key"].as_str().unwrap())?;
-        let mut funding = SignedFunding::from_signed(&unsigned.finish().unwrap(), "base");
+        let mut funding = SignedFunding::from_signed(&unsigned.finish().unwrap());
         // A second signature differs from the first: if both were sent, the order would be paid twice.
         funding.gasless = funding.gasless.map(|signature| format!("{signature}{:02x}", self.roll(256)));
         Ok(FundingReply::Signed(funding))

@@ -40,6 +40,10 @@ impl Overview {
         &self.order_id
     }
 
+    pub(crate) fn chain(&self) -> &str {
+        &self.source.chain.record.chain
+    }
+
     /// Requires that there is still time to pay. Without a record no deadline is known.
     pub(crate) fn check_deadline(&self, now: u64) -> Result<(), Refusal> {
         self.record.as_ref().map_or(Ok(()), |record| check_deadline(record, self.record_at, &self.source.chain, now))
@@ -51,9 +55,11 @@ impl Overview {
             order_id: &self.order_id,
             family: self.source.chain.family(),
             pay: self.source.amount(self.request.source.amount),
-            source_chain: self.source.chain.title(),
+            source: &self.request.source.asset,
+            source_chain_title: self.source.chain.title(),
             receive: self.destination.amount(self.request.destination.amount),
-            destination_chain: self.destination.chain.title(),
+            destination: &self.request.destination.asset,
+            destination_chain_title: self.destination.chain.title(),
             payout: self.request.destination.owner.as_deref(),
             initiator: terms.map(|terms| &terms.initiator),
             redeemer: terms.map(|terms| &terms.redeemer),

@@ -3,7 +3,7 @@
 use countersign_chains::{Account, Family};
 
 use super::{Amount, Timelock};
-use crate::wire::{OrderRecord, SecretHash};
+use crate::wire::{AssetId, OrderRecord, SecretHash};
 
 /// What the owner agrees to by signing, as values, for wallets with their own layout or language.
 ///
@@ -18,12 +18,16 @@ pub struct OrderTerms<'o> {
     pub family: Family,
     /// What the owner pays.
     pub pay: Amount,
-    /// Display name of the source chain.
-    pub source_chain: &'o str,
+    /// The asset that the owner pays.
+    pub source: &'o AssetId,
+    /// Display name of the source chain. Its name in asset ids is `source.chain()`.
+    pub source_chain_title: &'o str,
     /// What the owner receives, as requested. The record's amount may be lower by the allowed slippage.
     pub receive: Amount,
-    /// Display name of the destination chain.
-    pub destination_chain: &'o str,
+    /// The asset that the owner receives.
+    pub destination: &'o AssetId,
+    /// Display name of the destination chain. Its name in asset ids is `destination.chain()`.
+    pub destination_chain_title: &'o str,
     /// Where the owner is paid. On a Bitcoin-like chain whoever holds the redeem key is paid. If the request names no such key
     /// ([`crate::RequestedLeg::delegate`]), the address is only a promise.
     pub payout: Option<&'o str>,

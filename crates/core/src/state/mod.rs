@@ -136,6 +136,12 @@ impl<F: ChainFamily> VerifiedOrder<F> {
         F::FAMILY
     }
 
+    /// Returns the name of the source chain in asset ids, such as `arbitrum`.
+    #[must_use]
+    pub fn chain(&self) -> &str {
+        self.0.overview.chain()
+    }
+
     /// Returns what the order locks, rebuilt from its terms.
     #[must_use]
     pub fn deposit(&self) -> &F::Deposit {
@@ -217,6 +223,7 @@ enum Origin<F: ChainFamily> {
     /// A recovery has no response, only the record that it was rebuilt from.
     Recovery {
         order_id: String,
+        chain: String,
         summary: Summary,
     },
 }
@@ -226,6 +233,13 @@ impl<F: ChainFamily> Origin<F> {
         match self {
             Self::Order(order) => order.order_id(),
             Self::Recovery { order_id, .. } => order_id,
+        }
+    }
+
+    fn chain(&self) -> &str {
+        match self {
+            Self::Order(order) => order.chain(),
+            Self::Recovery { chain, .. } => chain,
         }
     }
 
@@ -255,8 +269,8 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     /// Creates an order from the payloads of a recovery. Wallets call the `prepare` of the family's recovery, which calls this.
     #[doc(hidden)]
     pub fn from_recovery(recovered: F::Recovered) -> Self {
-        let Recovered { order_id, summary, unsigned, warnings } = recovered.into();
-        Self { unsigned, warnings, origin: Origin::Recovery { order_id, summary } }
+        let Recovered { order_id, chain, summary, unsigned, warnings } = recovered.into();
+        Self { unsigned, warnings, origin: Origin::Recovery { order_id, chain, summary } }
     }
 
     /// Adds a warning about what was prepared.
@@ -269,6 +283,12 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     #[must_use]
     pub fn order_id(&self) -> &str {
         self.origin.order_id()
+    }
+
+    /// Returns the name in asset ids of the chain that the payloads are for, such as `arbitrum`.
+    #[must_use]
+    pub fn chain(&self) -> &str {
+        self.origin.chain()
     }
 
     /// Returns the order as it was verified; `None` for a recovery.
@@ -505,6 +525,12 @@ impl<F: ChainFamily> SignedOrder<F> {
     #[must_use]
     pub fn order_id(&self) -> &str {
         self.origin.order_id()
+    }
+
+    /// Returns the name in asset ids of the chain that the payloads are for, such as `arbitrum`.
+    #[must_use]
+    pub fn chain(&self) -> &str {
+        self.origin.chain()
     }
 
     /// Returns the order as it was verified; `None` for a recovery.

@@ -60,7 +60,7 @@
 //! |---|---|---|---|
 //! | `price` | MIST per unit of gas | chain | at least the reference gas price |
 //! | `budget` | MIST | simulation | the most that the transaction may cost |
-//! | `payment` | object references | chain | 1 to 256 distinct coins that pay; [`choose_gas`](crate::sui::choose_gas) picks them |
+//! | `payment` | object references | chain | 1 to 256 distinct coins that pay; [`Deposit::choose_gas`](crate::sui::Deposit::choose_gas) picks them |
 //! | `sponsor` | address | `None` | who owns these coins, where that is not the sender. The sponsor signs too |
 //! | `expiration_epoch` | epoch | `None` | the last epoch in which the transaction may be executed |
 //!

@@ -8,7 +8,7 @@ use countersign::{Code, Policy, Refusal, Role, TypedValue, U256};
 use countersign_core::reader::{Ask, Submission, outbid};
 use countersign_transport::Transport;
 
-use super::wallet::GasCoins;
+use super::wallet::{GasCoins, Payer};
 use super::{SuiChain, own_address};
 use crate::error::NodeError;
 use crate::nodes::Speed;
@@ -32,8 +32,7 @@ impl<T: Transport> SuiChain<'_, T> {
             let refusal = Refusal::new(Code::UnknownRegistry, "/registry").with_reason("the object was shared at another version");
             return Err(refusal.with_expected(version).with_actual(registry.version()).into());
         }
-        let split = if deposit.layout.coins.is_none() { deposit.terms.amount } else { 0 };
-        let attempt = async |coins| self.simulated(&coins, split, policy, |gas| order.prepare(gas)).await;
+        let attempt = async |coins| self.simulated(&coins, Payer::Deposit(deposit), policy, |gas| order.prepare(gas)).await;
         self.with_gas_coins(deposit.sender, speed, attempt).await
     }
 
@@ -81,14 +80,14 @@ impl<T: Transport> SuiChain<'_, T> {
 
     async fn recovered(&self, recovery: &Recovery, sender: Address, coins: &GasCoins, bid: Bid<'_>) -> Result<UnsignedOrder, NodeError> {
         if recovery.role() != Role::Redeem {
-            return self.simulated(coins, 0, bid.policy, |gas| recovery.prepare(sender, &gas)).await;
+            return self.simulated(coins, Payer::Recovery(recovery), bid.policy, |gas| recovery.prepare(sender, &gas)).await;
         }
         let limit = bid.policy.sui_gas_budget.saturating_sub(REDEEM_STORAGE) / REDEEM_UNITS;
         let price = bid.offer(coins.price.into(), coins.min_price.into(), limit.into());
         let offered = coins.at_price(u64::try_from(price).unwrap_or(u64::MAX));
         let budget = offered.price.saturating_mul(REDEEM_UNITS).saturating_add(REDEEM_STORAGE);
         check(budget, bid.policy)?;
-        let gas = self.gas(&offered, 0, budget).await?;
+        let gas = self.gas(&offered, Payer::Recovery(recovery), budget).await?;
         let rehearsal = Rehearsal::new(&recovery.clone().rehearsal().prepare(sender, &gas)?);
         self.connection.agreed::<Ask<_>>(&self.on(rehearsal)).await?.0?;
         let unsigned = recovery.prepare(sender, &gas)?;
@@ -103,19 +102,19 @@ impl<T: Transport> SuiChain<'_, T> {
     async fn simulated(
         &self,
         coins: &GasCoins,
-        split: u64,
+        payer: Payer<'_>,
         policy: &Policy,
         prepare: impl Fn(Gas) -> Result<UnsignedOrder, Refusal>,
     ) -> Result<UnsignedOrder, NodeError> {
         let min = coins.price.saturating_mul(MIN_UNITS);
         check(min, policy)?;
-        let max = policy.sui_gas_budget.min(coins.total().saturating_sub(split)).max(min);
-        let trial = prepare(self.gas(coins, split, max).await?)?;
+        let max = policy.sui_gas_budget.min(coins.total().saturating_sub(payer.split())).max(min);
+        let trial = prepare(self.gas(coins, payer, max).await?)?;
         let spent = self.preflight(&trial).await?.gas_used.unwrap_or_default();
         let spare = (spent / 5).saturating_add(coins.price.saturating_mul(SPARE_UNITS));
         let budget = spent.saturating_add(spare).max(min);
         check(budget, policy)?;
-        let unsigned = prepare(self.gas(coins, split, budget).await?)?;
+        let unsigned = prepare(self.gas(coins, payer, budget).await?)?;
         self.preflight(&unsigned).await?;
         Ok(unsigned)
     }

@@ -1,8 +1,9 @@
 //! The wallet context for signing: the gas price, coins that pay for gas, balances, and the initial shared version of an object.
 
 use countersign::sui::reader::{Balance, Check, HeldCoins, InitialSharedVersion, OwnedCoins, Preflight, ReferenceGasPrice};
+use countersign::sui::recover::Recovery;
 use countersign::sui::sui_sdk_types::{Address, ObjectReference, TypeTag};
-use countersign::sui::{Coin, Gas, MAX_GAS_COINS, UnsignedOrder, choose_gas, htlc};
+use countersign::sui::{Coin, Deposit, Gas, MAX_GAS_COINS, UnsignedOrder, htlc};
 use countersign::{Code, Contract, Refusal, U256};
 use countersign_core::reader::Ask;
 use countersign_transport::Transport;
@@ -55,6 +56,30 @@ const fn at_speed(reference: u64, speed: Speed) -> u64 {
         Speed::Fast => 20,
     };
     reference.saturating_mul(tenths).div_ceil(10)
+}
+
+/// What the gas coins pay for.
+#[derive(Clone, Copy)]
+pub(super) enum Payer<'p> {
+    Deposit(&'p Deposit),
+    Recovery(&'p Recovery),
+}
+
+impl Payer<'_> {
+    /// Returns the MIST that the transaction splits from the coins, beside their use for gas.
+    pub(super) const fn split(self) -> u64 {
+        match self {
+            Self::Deposit(deposit) => deposit.split_from_gas(),
+            Self::Recovery(_) => 0,
+        }
+    }
+
+    fn choose_gas(self, coins: &[Coin], budget: u64) -> Result<Vec<ObjectReference>, Refusal> {
+        match self {
+            Self::Deposit(deposit) => deposit.choose_gas(coins, budget),
+            Self::Recovery(recovery) => recovery.choose_gas(coins, budget),
+        }
+    }
 }
 
 impl<T: Transport> SuiChain<'_, T> {
@@ -114,12 +139,12 @@ impl<T: Transport> SuiChain<'_, T> {
         Err(failed.unwrap_or_else(|| NodeError::NotConnected(self.connection.name.to_owned())))
     }
 
-    /// Selects coins that cover `budget` and `split`, the amount that the transaction splits off from them. Both are in MIST.
+    /// Selects coins that cover what a transaction takes from them: the budget in MIST, and the amount of a deposit in SUI.
     ///
     /// Enough endpoints must show the coins at these versions. One of them alone could list coins that do not exist, and the transaction
     /// that carries the secret would never be executed. Where one endpoint is enough, it has just listed them.
-    pub(super) async fn gas(&self, from: &GasCoins, split: u64, budget: u64) -> Result<Gas, NodeError> {
-        let payment = choose_gas(&from.coins, split, budget)?;
+    pub(super) async fn gas(&self, from: &GasCoins, payer: Payer<'_>, budget: u64) -> Result<Gas, NodeError> {
+        let payment = payer.choose_gas(&from.coins, budget)?;
         if self.connection.needed() > 1 {
             let chosen: Vec<_> = from.coins.iter().filter(|coin| payment.contains(&coin.reference)).cloned().collect();
             if !self.connection.agreed::<Ask<_>>(&self.on(HeldCoins(chosen))).await?.0 {

@@ -23,7 +23,7 @@ async fn a_recovery_that_is_not_mined_is_replaced() {
     let (unsigned, _) = recover_on(chain(1_001, 1_000_000_000), form, &recovery).await.unwrap();
     let Unsigned::Solana(mut unsigned) = unsigned else { panic!("a recovery on Solana") };
     unsigned.sign(&stranger()).unwrap();
-    let [sent] = KeptTransaction::all(&unsigned.finish().unwrap().into(), "solana_testnet").try_into().unwrap();
+    let [sent] = KeptTransaction::all(&unsigned.finish().unwrap().into()).try_into().unwrap();
     for (price, expected) in [(0, 1_102), (1_101, 1_102), (5_000, 5_000)] {
         let nodes = nodes(chain(price, 1_000_000_000), 1, form);
         let sender = stranger().address().to_string();

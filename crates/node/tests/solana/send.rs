@@ -24,7 +24,7 @@ async fn kept(form: &str) -> KeptTransaction {
     let key: Key = case(form).secret_key().unwrap().parse().unwrap();
     unsigned.sign(&key).unwrap();
     let signed = unsigned.finish().unwrap();
-    let [transaction] = KeptTransaction::all(&signed.into(), &terms(form).destination.chain).try_into().unwrap();
+    let [transaction] = KeptTransaction::all(&signed.into()).try_into().unwrap();
     transaction
 }
 

@@ -33,7 +33,7 @@ async fn sent() -> (KeptTransaction, InvokeTransaction) {
     let transaction = invoke(&unsigned);
     let Unsigned::Starknet(mut unsigned) = unsigned else { panic!("not of Starknet") };
     unsigned.sign(&key::<Starknet>(&case("starknet-public-key"))).unwrap();
-    (KeptTransaction::all(&unsigned.finish().unwrap().into(), "starknet").pop().unwrap(), transaction)
+    (KeptTransaction::all(&unsigned.finish().unwrap().into()).pop().unwrap(), transaction)
 }
 
 async fn replace(chain: Chain, account: Felt, policy: &Policy) -> Result<InvokeTransaction, NodeError> {

@@ -338,7 +338,7 @@ pub fn kept() -> KeptTransaction {
     let mut unsigned = verified::<Starknet>(&case).prepare(execution).unwrap();
     unsigned.sign(&countersign_testkit::key::<Starknet>(&case)).unwrap();
     let signed = countersign::Signed::Starknet(unsigned.finish().unwrap());
-    KeptTransaction::all(&signed, "starknet").pop().unwrap()
+    KeptTransaction::all(&signed).pop().unwrap()
 }
 
 #[tokio::test]

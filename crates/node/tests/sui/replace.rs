@@ -33,7 +33,7 @@ async fn sent(nodes: &Nodes<Network>) -> (KeptTransaction, GasPayment) {
     let mut unsigned = native(prepared);
     let gas = unsigned.payloads().gas_payment.clone();
     unsigned.sign(&key::<Sui>(&case(Family::Sui, "sui-native"))).unwrap();
-    let [kept] = KeptTransaction::all(&unsigned.finish().unwrap().into(), "sui_testnet").try_into().unwrap();
+    let [kept] = KeptTransaction::all(&unsigned.finish().unwrap().into()).try_into().unwrap();
     (kept, gas)
 }
 

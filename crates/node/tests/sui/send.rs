@@ -22,7 +22,7 @@ async fn kept() -> (KeptTransaction, UnsignedOrder) {
     let again = prepared(rich()).await.unwrap();
     unsigned.sign(&key::<Sui>(&case)).unwrap();
     let signed = Signed::from(unsigned.finish().unwrap());
-    let [kept] = KeptTransaction::all(&signed, "sui_testnet").try_into().unwrap();
+    let [kept] = KeptTransaction::all(&signed).try_into().unwrap();
     (kept, again)
 }
 

@@ -350,7 +350,7 @@ fn signed() -> (KeptTransaction, B256) {
     let mut unsigned: UnsignedOrder = order(NATIVE).prepare(FundingPath::SelfFunded(calls)).unwrap();
     unsigned.sign(&countersign_testkit::key::<Family>(&case)).unwrap();
     let signed = countersign::Signed::from(unsigned.finish().unwrap());
-    let [kept] = KeptTransaction::all(&signed, "tron").try_into().unwrap();
+    let [kept] = KeptTransaction::all(&signed).try_into().unwrap();
     let bytes = hex::decode(&kept.payload).unwrap();
     assert_eq!(bare(SignedTronTransaction::from_bytes(&bytes).unwrap().tx_id()), kept.id);
     let id = kept.id.parse().unwrap();

@@ -49,22 +49,22 @@ fn read(record: &Value) -> Result<OrderRecord, Refusal> {
 
 /// Signs a recovery, requires the bytes that a signature by hand gives, and broadcasts them.
 fn send(stage: &mut Stage, recovery: &Recovery, signer: &Account) -> Result<Receipt, Box<dyn Error>> {
-    assert_eq!(recovery.chain_id, stage.world.chain_id());
+    assert_eq!(recovery.chain_id(), stage.world.chain_id());
     let transaction = TxEip1559 {
-        chain_id: recovery.chain_id,
+        chain_id: recovery.chain_id(),
         nonce: stage.world.nonce_of(signer.address()),
-        gas_limit: recovery.call.gas_limit,
+        gas_limit: recovery.call().gas_limit,
         max_fee_per_gas: 3_000_000_000,
         max_priority_fee_per_gas: 1_000_000_000,
-        to: TxKind::Call(recovery.call.to),
-        value: recovery.call.value,
-        input: recovery.call.data.clone(),
+        to: TxKind::Call(recovery.call().to),
+        value: recovery.call().value,
+        input: recovery.call().data.clone(),
         ..TxEip1559::default()
     };
     let by_hand = signer.sign_transaction(transaction);
     let signed = sign(recovery.prepare(signer.address(), &stage.calls(signer))?, signer)?;
     let [transaction] = signed.transactions().try_into().map_err(|_| "one transaction")?;
-    assert_eq!((transaction.role, &transaction.bytes), (recovery.role, &by_hand));
+    assert_eq!((transaction.role, &transaction.bytes), (recovery.role(), &by_hand));
     Ok(stage.world.send_raw(&by_hand)?)
 }
 
@@ -75,7 +75,7 @@ fn the_secret_pays_the_redeemer_of_each_side() -> TestResult {
     let [source_id, payout_id] = order.swap_ids.ok_or("both sides are paid")?;
 
     let recovery = recover::redeem(&record, Leg::Destination, SECRET, &registry)?;
-    assert_eq!((recovery.swap_id, recovery.to, recovery.amount), (payout_id.0, payout.owner.address(), U256::from(PAYOUT)));
+    assert_eq!((recovery.swap_id(), recovery.to(), recovery.amount()), (payout_id.0, payout.owner.address(), U256::from(PAYOUT)));
     let owner = payout.owner.clone();
     let receipt = send(&mut payout, &recovery, &owner)?;
     let event: Htlc::Redeemed = receipt.event(CBBTC.htlc).expect("a redemption is logged");
@@ -84,7 +84,7 @@ fn the_secret_pays_the_redeemer_of_each_side() -> TestResult {
 
     // The secret is public now, and the solver uses it. The sender gets nothing, whoever it is.
     let recovery = recover::redeem(&record, Leg::Source, SECRET, &registry)?;
-    assert_eq!((recovery.swap_id, recovery.to), (source_id.0, source.solver));
+    assert_eq!((recovery.swap_id(), recovery.to()), (source_id.0, source.solver));
     let thief = source.thief.clone();
     assert!(send(&mut source, &recovery, &thief)?.is_success());
     assert_eq!(source.holdings(WBTC)?, tokens([MINTED - AMOUNT, MINTED + AMOUNT, MINTED, 0, 0]));
@@ -101,12 +101,10 @@ fn another_secret_is_refused_here_as_it_is_there() -> TestResult {
     let refusal = recover::redeem(&record, Leg::Destination, &wrong, &registry).expect_err("another secret");
     assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/destination_swap/secret_hash"));
 
-    let mut recovery = recover::redeem(&record, Leg::Destination, SECRET, &registry)?;
-    let data = Htlc::redeemCall { orderId: recovery.swap_id.into(), secret: wrong.into() };
-    recovery.call.data = data.abi_encode().into();
-    let owner = payout.owner.clone();
-    let receipt = send(&mut payout, &recovery, &owner)?;
-    assert_eq!(receipt.reverted_with(), Some(Htlc::WrongSecret { orderId: recovery.swap_id.into() }));
+    let recovery = recover::redeem(&record, Leg::Destination, SECRET, &registry)?;
+    let call = Htlc::redeemCall { orderId: recovery.swap_id().into(), secret: wrong.into() };
+    let receipt = payout.world.call(payout.owner.address(), recovery.call().to, call.abi_encode(), U256::ZERO)?;
+    assert_eq!(receipt.reverted_with(), Some(Htlc::WrongSecret { orderId: recovery.swap_id().into() }));
     Ok(())
 }
 
@@ -114,7 +112,7 @@ fn another_secret_is_refused_here_as_it_is_there() -> TestResult {
 fn the_refund_pays_the_owner_once_the_timelock_has_run() -> TestResult {
     let paid = Paid::new(WBTC)?;
     let (recovery, mut stage) = (recover::refund(&paid.record()?, Leg::Source, &registry()?)?, paid.source);
-    assert_eq!((recovery.to, recovery.amount), (stage.owner.address(), U256::from(AMOUNT)));
+    assert_eq!((recovery.to(), recovery.amount()), (stage.owner.address(), U256::from(AMOUNT)));
     let thief = stage.thief.clone();
     for wait in [0, 1, TIMELOCK - 1] {
         stage.world.advance_blocks(wait);
@@ -123,7 +121,7 @@ fn the_refund_pays_the_owner_once_the_timelock_has_run() -> TestResult {
     }
     stage.world.advance_blocks(1);
     let receipt = send(&mut stage, &recovery, &thief)?;
-    assert_eq!(receipt.event(WBTC.htlc), Some(Htlc::Refunded { orderId: recovery.swap_id.into() }));
+    assert_eq!(receipt.event(WBTC.htlc), Some(Htlc::Refunded { orderId: recovery.swap_id().into() }));
     assert_eq!(stage.holdings(WBTC)?, tokens([MINTED, MINTED, MINTED, 0, 0]));
     assert!(send(&mut stage, &recovery, &thief)?.reverted_with::<Htlc::OrderClosed>().is_some());
     Ok(())
@@ -190,7 +188,7 @@ fn the_record_of_an_order_that_nobody_paid_opens_nothing() -> TestResult {
     let mut record = order.record();
     record["source_swap"]["timelock"] = json!(TIMELOCK + 1);
     let recovery = recover::refund(&read(&record)?, Leg::Source, &registry()?)?;
-    assert_eq!(recovery.swap_id, event.orderId.0);
+    assert_eq!(recovery.swap_id(), event.orderId.0);
     source.world.advance_blocks(TIMELOCK + 2);
     let owner = source.owner.clone();
     let receipt = send(&mut source, &recovery, &owner)?;

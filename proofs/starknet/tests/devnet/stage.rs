@@ -470,5 +470,5 @@ pub fn connect(urls: &[String], chain: &str, registry: &Registry, calls: Change,
 pub fn signed(mut order: UnsignedOrder, account: &Account) -> KeptTransaction {
     order.sign(&account.key()).unwrap();
     let signed = order.finish().unwrap();
-    KeptTransaction::all(&countersign::Signed::Starknet(signed), CHAIN).pop().unwrap()
+    KeptTransaction::all(&countersign::Signed::Starknet(signed)).pop().unwrap()
 }
