@@ -9,7 +9,6 @@
     reason = "a test fails by panicking"
 )]
 
-use countersign::family::ChainFamily;
 use countersign::{Refusal, Role, UnsignedOrder};
 use countersign_batch::JsonFamily;
 use countersign_testkit::lines::difference;

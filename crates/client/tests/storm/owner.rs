@@ -88,7 +88,7 @@ impl World {
             Some(_) => self.wait(1_000, 600_000).await,
             None => {}
         }
-        let (chain, signed) = (&self.terms(Leg::Source).chain, self.swap.sign(self.roll(1_000, 1_000_000)));
+        let signed = self.swap.sign(self.roll(1_000, 1_000_000));
         let mut funding = SignedFunding::from_signed(&signed);
         if !self.plan.gasless || funding.gasless.is_none() {
             funding = SignedFunding { transactions: KeptTransaction::all(&signed), gasless: None };
