@@ -113,6 +113,8 @@ impl Chain for Evm {
             Story::Refunded => chain = chain.refunded(terms),
         }
         chain.chain_id = countersign::evm::reader::chain_id(&terms.network).ok()?;
+        // Arbitrum's headers have the height of the chain below.
+        chain.l1_number = matches!(chain.chain_id, 42_161 | 421_614).then_some(1);
         if terms.generation == Some(Generation::Evm(EvmGeneration::Old)) && chain.order.is_some() {
             chain.order = Some(chain.older(matches!(story, Story::Redeemed | Story::Refunded)));
         }

@@ -166,7 +166,8 @@ fn is_told<C: Chain>(story: Story, state: &HtlcState, terms: &HtlcTerms) -> bool
     match (story, state) {
         (Story::Funded, HtlcState::Locked(locked)) => is_of(locked) && locked.amount == terms.amount,
         // A chain on which the id contains the amount has no such HTLC under the id.
-        (Story::Less, HtlcState::Locked(locked)) => locked.amount < terms.amount,
+        // A lie about a slot that holds only the upper half of the amount makes it greater, and then the contract cannot pay it.
+        (Story::Less, HtlcState::Locked(locked)) => locked.amount < terms.amount || !locked.covered,
         (Story::Less, HtlcState::Absent | HtlcState::Unclear(_)) => true,
         (Story::Unfunded, HtlcState::Absent) | (Story::Refunded, HtlcState::Refunded { .. }) => true,
         (Story::Redeemed, HtlcState::Redeemed { secret, .. }) => *secret == Some(C::SECRET),

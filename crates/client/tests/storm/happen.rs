@@ -185,10 +185,9 @@ impl World {
             Role::Funding => drop(state.source.funded.get_or_insert(at)),
             Role::Redemption => {
                 let Htlc { funded, ended, is_short } = state.destination;
-                if let (Some(funded), None) = (funded, ended) {
-                    // After a reorganization the payment may still wait for its block.
-                    let mined = at.max(funded);
-                    state.destination.ended = Some((End::Redeemed(signed.kept.id.parse::<B256>().ok()), mined));
+                // After a reorganization, the payment may be in a later block than this one.
+                if funded.is_some_and(|funded| funded <= at) && ended.is_none() {
+                    state.destination.ended = Some((End::Redeemed(signed.kept.id.parse::<B256>().ok()), at));
                     state.is_paid_to_owner = !is_short;
                 }
             }

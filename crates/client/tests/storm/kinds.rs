@@ -34,9 +34,9 @@ impl Kind {
     /// Returns the kinds of destination that an order of this source may have: on another chain, of the same sort of network.
     pub const fn destinations(self) -> &'static [Self] {
         match self {
-            Self::Evm => &[Self::Evm, Self::Tron, Self::Spl],
-            Self::Tron => &[Self::Evm, Self::Spl],
-            Self::Spl => &[Self::Evm, Self::Tron],
+            Self::Evm => &[Self::Evm, Self::Tron, Self::Starknet, Self::Spl],
+            Self::Tron => &[Self::Evm, Self::Starknet, Self::Spl],
+            Self::Spl => &[Self::Evm, Self::Tron, Self::Starknet],
             Self::Starknet => &[Self::Evm, Self::Solana, Self::Sui, Self::Bitcoin, Self::Litecoin],
             Self::Solana => &[Self::Evm, Self::Sui, Self::Bitcoin, Self::Litecoin],
             Self::Sui => &[Self::Evm, Self::Solana, Self::Bitcoin, Self::Litecoin],

@@ -7,7 +7,7 @@ use countersign_client::countersign::chains::Network;
 use countersign_client::countersign::evm::alloy_primitives::{B256, U256};
 use countersign_client::countersign::evm::read as evm_read;
 use countersign_client::countersign::reader::{Answer, Request};
-use countersign_client::countersign::starknet::Felt;
+use countersign_client::countersign::starknet::{Felt, felt};
 use countersign_client::countersign::{Family, HtlcTerms, sui};
 use countersign_testkit::chain::{evm, solana, starknet, sui as sui_chain, tron};
 use serde_json::{Value, json};
@@ -204,9 +204,11 @@ impl View<'_> {
             chain.order = None;
             return chain;
         };
-        chain.order.as_mut().unwrap()[3] = Felt::from(height(funded));
+        let amount = self.terms.amount - U256::from(u64::from(self.htlc.is_short));
+        let words = chain.order.as_mut().unwrap();
+        (words[3], words[5]) = (Felt::from(height(funded)), felt::halves(amount)[0]);
         if !self.terms.swap_id_recomputed {
-            let mut event = chain.initiated(self.terms.secret_hash, self.terms.amount);
+            let mut event = chain.initiated(self.terms.secret_hash, amount);
             event["block_number"] = json!(height(funded));
             event["block_hash"] = json!(starknet::hash_of(height(funded)));
             chain.events = vec![event];

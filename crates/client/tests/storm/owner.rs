@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use countersign_client::countersign::bitcoin::htlc::Leaf;
+use countersign_client::countersign::chains::Network;
 use countersign_client::countersign::evm::alloy_consensus::{SignableTransaction as _, TxEip1559, TxEnvelope};
 use countersign_client::countersign::evm::alloy_eips::eip2718::Encodable2718 as _;
 use countersign_client::countersign::evm::alloy_primitives::{Signature, U256, hex};
+use countersign_client::countersign::starknet::{InvokeTransaction, felt};
 use countersign_client::countersign::sui::Execution;
 use countersign_client::countersign::sui::sui_sdk_types::bcs::ToBcs as _;
 use countersign_client::countersign::{Leg, Verified};
@@ -49,6 +51,12 @@ impl World {
             let signed = Swap::of(if self.plan.pays == Kind::Spl { Kind::Solana } else { self.plan.pays }, Kind::Evm);
             let mut kept = KeptTransaction::all(&signed.sign(self.roll(1_000, 1_000_000))).pop()?;
             "redeem".clone_into(&mut kept.role);
+            if let Network::Starknet(network) = &terms.network {
+                // What was signed is of the test network, and the id of a transaction depends on the network.
+                let chain_id = felt::from_short_string(network).unwrap();
+                let transaction = InvokeTransaction::from_json(kept.payload.as_bytes()).unwrap();
+                kept.id = format!("{:#x}", transaction.hashes(chain_id).tx_hash);
+            }
             return Some(kept);
         }
         let input = self.roll(0, u64::MAX - 1).to_be_bytes().to_vec();

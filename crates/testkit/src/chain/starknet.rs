@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a panic in a test is a failed test")]
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use countersign_batch::Case as JsonCase;
 use countersign_core::reader::{Answer, Request, json_rpc};
@@ -73,6 +73,13 @@ pub fn halves(number: U256) -> Value {
     json!(felt::halves(number).map(hex))
 }
 
+/// Returns the interface of a generation as text, which is written once: tests that follow an order make many chains.
+fn abi_of(generation: StarknetGeneration) -> String {
+    static ABIS: [OnceLock<String>; StarknetGeneration::ALL.len()] = [const { OnceLock::new() }; StarknetGeneration::ALL.len()];
+    let place = StarknetGeneration::ALL.iter().position(|one| *one == generation).unwrap();
+    ABIS[place].get_or_init(|| cairo::abi(generation).to_string()).clone()
+}
+
 impl Chain {
     /// Creates a chain with the order of these terms, funded according to them.
     pub fn funded(terms: &HtlcTerms) -> Self {
@@ -85,7 +92,7 @@ impl Chain {
             chain_id: "SN_MAIN",
             version: "0.9.0",
             generation,
-            abi: cairo::abi(generation).to_string(),
+            abi: abi_of(generation),
             class: CLASS,
             latest: LATEST,
             time: NOW - 5,
