@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use countersign::chains::address::to_display_string;
 use countersign_batch::objects;
 use zeroize::Zeroizing;
 
@@ -48,7 +47,7 @@ impl Recovery {
 
     /// Returns who is paid; on Bitcoin-like chains the x-only key that takes the coins.
     pub fn payee(&self) -> String {
-        to_display_string(&self.0.payee())
+        self.0.payee().to_string()
     }
 
     /// Returns the amount of the leg in base units, decimal, before any fee.

@@ -274,7 +274,7 @@ impl Recovery {
 
     /// Returns who is paid.
     pub fn payee(&self) -> String {
-        countersign::chains::address::to_display_string(&self.0.payee())
+        self.0.payee().to_string()
     }
 
     /// Returns the amount in base units.

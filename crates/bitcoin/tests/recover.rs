@@ -231,7 +231,7 @@ fn outputs_from_the_chain_are_not_compared_with_the_record() {
         order["source_swap"]["initiate_tx_hash"] = json!(stated);
         let swap = read(&order).expect("a record");
         for unsigned in [swap.redeem(&SECRET, &given(&[funding(1, 0, 50_000)])), swap.refund(&given(&[funding(1, 0, 50_000)]))] {
-            let codes: Vec<_> = unsigned.expect("a recovery").warnings().list().iter().map(|warning| warning.code).collect();
+            let codes: Vec<_> = unsigned.expect("a recovery").warnings().list().iter().map(|warning| warning.code()).collect();
             assert_eq!(codes, if differs { vec![Code::FundingTxDiffers] } else { vec![] }, "{stated}");
         }
         for fundings in [vec![], vec![funding(1, 0, 1), funding(1, 0, 1)], vec![funding(1, 0, u64::MAX)]] {

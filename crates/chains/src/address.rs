@@ -10,7 +10,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let network = Network::parse("evm:1")?;
 //! let account = address::parse(&network, "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed")?;
-//! assert_eq!(address::to_display_string(&account), "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed");
+//! assert_eq!(account.to_string(), "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed");
 //! assert!(address::parse(&network, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4").is_err());
 //! # Ok(())
 //! # }
@@ -114,6 +114,19 @@ impl fmt::Debug for Account {
     }
 }
 
+/// Writes an account as its network's users write it; on Bitcoin-like chains the x-only key or the script pubkey in hex.
+impl fmt::Display for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&match self.family {
+            Family::Evm => self.array().map_or_else(String::new, checksum_evm),
+            Family::Tron => self.array().map_or_else(String::new, tron_base58),
+            Family::Solana => bs58::encode(self.bytes()).into_string(),
+            Family::Starknet | Family::Sui => format!("0x{}", hex::encode(self.bytes())),
+            Family::Bitcoin => hex::encode(self.bytes()),
+        })
+    }
+}
+
 /// Why a text is not a valid address of its network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -182,18 +195,6 @@ pub fn parse_party(network: &Network, text: &str) -> Result<Account, AddressErro
     match network {
         Network::Bitcoin(..) if is_key(text) => parse_xonly(text).map(|key| Account::from_array(Family::Bitcoin, key)),
         _ => parse(network, text),
-    }
-}
-
-/// Formats an account as its network's users write it; on Bitcoin-like chains the x-only key or the script pubkey in hex.
-#[must_use]
-pub fn to_display_string(account: &Account) -> String {
-    match account.family() {
-        Family::Evm => account.array().map_or_else(String::new, checksum_evm),
-        Family::Tron => account.array().map_or_else(String::new, tron_base58),
-        Family::Solana => bs58::encode(account.bytes()).into_string(),
-        Family::Starknet | Family::Sui => format!("0x{}", hex::encode(account.bytes())),
-        Family::Bitcoin => hex::encode(account.bytes()),
     }
 }
 

@@ -2,6 +2,7 @@
 //! registry (`docs/spec/batch.md#known-chains`).
 
 use std::fmt;
+use std::str::FromStr;
 
 /// A chain family: the chains on which funds are locked in the same way. Each family has its own crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -127,8 +128,23 @@ impl fmt::Display for NetworkError {
 
 impl std::error::Error for NetworkError {}
 
+impl FromStr for Network {
+    type Err = NetworkError;
+
+    fn from_str(id: &str) -> Result<Self, NetworkError> {
+        Self::parse(id)
+    }
+}
+
 impl Network {
-    /// Parses `<family>:<network>`, such as `evm:1`, `starknet:SN_MAIN` or `litecoin:testnet`.
+    /// Parses `<family>:<network>`, such as `evm:1`, `starknet:SN_MAIN` or `litecoin:testnet`. [`FromStr`] does the same.
+    ///
+    /// ```
+    /// use countersign_chains::Network;
+    ///
+    /// assert_eq!("evm:1".parse(), Ok(Network::Evm(1)));
+    /// assert_eq!(Network::parse("evm:1"), "evm:1".parse());
+    /// ```
     ///
     /// # Errors
     ///

@@ -182,7 +182,7 @@ impl Terminal {
     /// Checks that the policy accepts every warning, because with `--yes` nobody reads them.
     fn check_warnings(&self, warnings: &Warnings) -> Result<(), Failure> {
         let is_open = |code: Code| code.severity() > Severity::Info && !self.policy.accepted_warnings.contains(&code);
-        let open: BTreeSet<_> = warnings.list().iter().map(|warning| warning.code).filter(|code| is_open(*code)).collect();
+        let open: BTreeSet<_> = warnings.list().iter().map(|warning| warning.code()).filter(|code| is_open(*code)).collect();
         if open.is_empty() {
             return Ok(());
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use countersign::{Leg, RequestedLeg, text};
 use countersign_client::driver::{
     Chains as _, DriveError, Event, KeptOrder, KeptTransaction, Outcome, Owner, OwnerTask, Progress, Purpose, Sendable, Status, Store as _,
+    Trouble,
 };
 use countersign_client::status::State;
 use countersign_client::{OrderId, StreamExt};
@@ -85,7 +86,7 @@ impl<O: Owner> Following<'_, O> {
         };
         self.is_paid |= progress.is_paid;
         report_status(self.id, &progress);
-        if self.is_paid && !was_paid && progress.trouble.is_some() {
+        if self.is_paid && !was_paid && failed(&progress).is_some() {
             show::progress("it is not known whether the payment arrived, so it may have been paid: following the order");
         }
         if matches!(progress.status, Status::RedeemNow) && !self.is_alarmed {
@@ -104,7 +105,7 @@ impl<O: Owner> Following<'_, O> {
         match &progress.status {
             Status::Ended { outcome } => return ended(self.id, progress, *outcome, self.json).map(Some),
             Status::Expired if !self.is_paid => return ended(self.id, progress, Outcome::Expired, self.json).map(Some),
-            Status::Unsigned if progress.trouble.is_none() && !self.is_paid => {
+            Status::Unsigned if failed(progress).is_none() && !self.is_paid => {
                 let message = format!(
                     "to pay, pass --wallet and a key; or pay what was shown with another wallet and pass --paid; then continue with: {}",
                     again()
@@ -125,7 +126,7 @@ impl<O: Owner> Following<'_, O> {
         }
         // Nothing can have been paid yet, so the program ends instead of waiting for a service that is down.
         if !self.is_paid
-            && let Some(trouble) = &progress.trouble
+            && let Some(trouble) = failed(progress)
         {
             let trouble = without_advice(&text::escape_untrusted(trouble));
             let message = format!("{trouble}; this program has sent nothing that moves your funds; continue with: {}", again());
@@ -327,7 +328,7 @@ pub(crate) async fn refund<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resul
     // The source chain alone shows that it is too early, even if the service fails.
     let source_is_seen = driver.chains().has(kept()?.swap.request().source.asset.chain());
     let is_too_early = source_is_seen && matches!(progress.status, Status::Waiting { .. } | Status::AwaitingRefund { .. });
-    if let Some(trouble) = progress.trouble.as_ref().filter(|_| !is_too_early) {
+    if let Some(trouble) = failed(&progress).filter(|_| !is_too_early) {
         let message = format!("{}; try again, or refund your payment with: {by_self}", without_advice(&text::escape_untrusted(trouble)));
         return Err(Failure::Network { code: "service_unavailable", message });
     }
@@ -352,6 +353,14 @@ pub(crate) async fn refund<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resul
         Status::Paying => not_yet("the payment for this order has not arrived yet"),
         Status::Waiting { .. } | Status::AwaitingRefund { .. } => not_yet("the timelock of your payment has not expired"),
         other => not_yet(&describe(other)),
+    }
+}
+
+/// Returns what did not work in a step and is tried again. A chain that is not connected is no such failure: the status says what to do.
+fn failed(progress: &Progress) -> Option<&str> {
+    match &progress.trouble {
+        Some(Trouble::Failed(why)) => Some(why),
+        _ => None,
     }
 }
 
@@ -381,7 +390,7 @@ pub(crate) async fn release<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resu
             }
             Status::Ended { outcome } => return Err(order_ended("order_ended", *outcome)),
             // Without the service's record it is not known what was paid from elsewhere.
-            _ if progress.trouble.is_some() => {}
+            _ if failed(&progress).is_some() => {}
             Status::Unsigned | Status::Expired => return Err(not_paid("nothing was paid for this order")),
             Status::Paying => return Err(not_paid("the payment for this order has not arrived yet")),
             _ => {}
@@ -390,7 +399,7 @@ pub(crate) async fn release<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resu
         if !progress.acted {
             let may_have_left = kept.secret_left().is_some();
             let secret = if may_have_left { "the service may have the secret already" } else { "the secret was not released" };
-            let trouble = progress.trouble.as_deref().unwrap_or("nothing was sent in this run");
+            let trouble = failed(&progress).unwrap_or("nothing was sent in this run");
             let message = format!("{}; {secret}; try again", without_advice(&text::escape_untrusted(trouble)));
             return Err(Failure::Network { code: "service_unavailable", message });
         }

@@ -93,12 +93,15 @@ impl From<countersign_client::Error> for Failure {
                 Self::Held { code: hold.code(), message: format!("the secret was not released: {hold}") }
             }
             countersign_client::Error::Input(_) | countersign_client::Error::Random(_) => {
-                Self::Usage(format!("{} ({})", chain(&error), error.code()))
+                Self::Usage(format!("{error} ({})", error.code()))
             }
             // The refusal is of the service's response, so its advice to correct the input would go to the wrong person.
             countersign_client::Error::Shape(ref refusal) => Self::Network {
                 code: error.code(),
-                message: format!("{error}: {}; try again, and report the service if it happens again", described(refusal)),
+                message: format!(
+                    "the response does not have its documented shape: {}; try again, and report the service if it happens again",
+                    described(refusal)
+                ),
             },
             other => Self::Network { code: other.code(), message: chain(&other) },
         }
@@ -149,7 +152,6 @@ impl From<countersign_client::driver::DriveError> for Failure {
                     "the service repeated the id of order {id}: do not pay the new order; the stored order is unchanged, and nothing was signed"
                 ),
             },
-            DriveError::Store(error) => Self::Usage(format!("the stored order cannot be read or written: {error}")),
             other => Self::Usage(chain(&other)),
         }
     }

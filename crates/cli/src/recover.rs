@@ -7,7 +7,7 @@ use countersign::bitcoin::Key;
 use countersign::bitcoin::recover::{Funding, FundingStatus, InstantRefund, RecordedHtlc};
 use countersign::json::{self, Node};
 use countersign::recover::{self, Leg, Recovery};
-use countersign::{Amount, Asset, Code, Family, Hex, OrderRecord, Policy, Refusal, Registry, Role, U256, Unsigned, Warnings, chains};
+use countersign::{Amount, Asset, Code, Family, Hex, OrderRecord, Policy, Refusal, Registry, Role, U256, Unsigned, Warnings};
 use countersign_batch::Request;
 use countersign_client::Http;
 use countersign_node::{Nodes, Speed};
@@ -199,7 +199,7 @@ impl LegRecovery {
 
     fn print(&self, verified: Option<&Warnings>, order: Unsigned, json: bool) -> Result<u8, Failure> {
         let Self { recovery, amount, .. } = self;
-        let (role, payee) = (recovery.role(), chains::address::to_display_string(&recovery.payee()));
+        let (role, payee) = (recovery.role(), recovery.payee().to_string());
         let missing = order.missing();
         let requests = order.requests().into_iter().filter(|request| missing.contains(&request.id)).map(Request::from);
         let requests: Vec<_> = requests.collect();

@@ -147,7 +147,7 @@ const fn label(topic: Topic) -> &'static str {
 
 fn write_warnings(out: &mut impl Write, warnings: &Warnings) -> io::Result<()> {
     for warning in warnings.list() {
-        writeln!(out, "{WARNING}{:>16}{WARNING:#}  {}: {}", "warning", warning.code, safe(&warning.message()))?;
+        writeln!(out, "{WARNING}{:>16}{WARNING:#}  {}: {}", "warning", warning.code(), safe(&warning.message()))?;
     }
     Ok(())
 }

@@ -57,7 +57,7 @@ pub(crate) fn report_status(id: &OrderId, progress: &Progress) {
         text.push_str(&format!(" (the service states: {})", stated.status.state.name()));
     }
     if let Some(trouble) = &progress.trouble {
-        text.push_str(&format!("; {}", without_advice(&text::escape_untrusted(trouble))));
+        text.push_str(&format!("; {}", without_advice(&text::escape_untrusted(&trouble.to_string()))));
     }
     show::event(&report, &text);
 }

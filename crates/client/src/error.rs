@@ -7,7 +7,7 @@ use countersign_transport::{TransportError, TransportErrorKind};
 
 /// An error of a call.
 ///
-/// [`Display`](std::fmt::Display) says what failed; [`source`](std::error::Error::source) says why. Print both.
+/// The message says what failed and why. No variant has a [`source`](std::error::Error::source) that the message repeats.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -36,26 +36,38 @@ pub enum Error {
         retry_after: Option<Duration>,
     },
     /// The response does not have its documented shape. The refusal's location is a pointer into the body.
-    #[error("the response does not have its documented shape")]
-    Shape(#[source] Refusal),
+    #[error("the response does not have its documented shape: {0}")]
+    Shape(Refusal),
     /// The caller's input is invalid. Nothing was sent.
-    #[error("invalid input; nothing was sent")]
-    Input(#[source] Refusal),
+    #[error("invalid input; nothing was sent: {0}")]
+    Input(Refusal),
     /// The order was refused. The call sent neither a signature nor a secret.
-    #[error("the order was refused")]
-    Refused(#[source] Refusal),
+    #[error("the order was refused: {0}")]
+    Refused(Refusal),
     /// The secret was not released.
-    #[error("the secret was not released")]
-    Held(#[from] Hold),
+    #[error("the secret was not released: {0}")]
+    Held(Hold),
     /// The operating system returned no random numbers.
-    #[error("the operating system returned no random numbers")]
-    Random(#[from] RandomError),
+    #[error("the operating system returned no random numbers: {0}")]
+    Random(RandomError),
 }
 
 /// The operating system returned no random numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct RandomError(pub(crate) getrandom::Error);
+
+impl From<Hold> for Error {
+    fn from(hold: Hold) -> Self {
+        Self::Held(hold)
+    }
+}
+
+impl From<RandomError> for Error {
+    fn from(error: RandomError) -> Self {
+        Self::Random(error)
+    }
+}
 
 impl Error {
     /// Returns the stable code.

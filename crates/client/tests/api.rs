@@ -3,16 +3,21 @@
 
 mod support;
 
-use std::error::Error as _;
 use std::sync::Arc;
 
-use countersign_client::countersign::{AssetId, Code, Policy, Refusal, Registry};
-use countersign_client::driver::TrustTheService;
-use countersign_client::{
-    Answer, Api, AppId, BoxTransport, Client, Error, Flow, Hold, Http, MaybeSend, OrderFilter, OrderId, Pace, Progress, Release, Request,
-    Response, Secret, StoredSwap, StreamExt, Timeouts, Transport, VerifiedSwap, track,
+use countersign_client::countersign::evm::Evm;
+use countersign_client::countersign::{AssetId, Code, Gasless, Policy, Proposal, Refusal, Registry, Unsigned, UnsignedOrder, Verified};
+use countersign_client::driver::{
+    BoxChains, BoxOwner, Chains as _, DriveError, FundingReply, KeptTransaction, MemoryStore, NewOrder, NoChains, Outcome, Owner,
+    OwnerError, OwnerTask, Settlement, SignedFunding, Status, StoreError, Trouble, TrustTheService,
 };
+use countersign_client::{
+    Answer, Api, AppId, BoxTransport, Client, Driver, Error, Flow, Hold, Http, MaybeSend, OrderFilter, OrderId, Pace, Progress, Release,
+    Request, Response, Secret, StoredSwap, StreamExt, Timeouts, Transport, VerifiedSwap, track,
+};
+use support::chains::{Sent, transaction};
 use support::memory::{Memory, ok};
+use support::world::{Malice, World};
 use support::{Fixture, Service};
 
 fn crosses<T: Send + Sync>() {}
@@ -78,7 +83,8 @@ async fn a_flow_is_kept_in_a_struct_and_moved_into_a_task() {
     // The record is the one that was verified, and can be stored.
     let kept = serde_json::to_string(&verified.record).unwrap();
     assert_eq!(kept.parse(), Ok(verified.record));
-    assert_eq!(wallet.flow.client().transport().now() > 0, registry.asset("base:eth").is_some());
+    let asset: AssetId = "base:eth".parse().unwrap();
+    assert!(wallet.flow.client().transport().now() > 0 && registry.asset(&asset).is_some() && registry.asset("base:eth").is_some());
 }
 
 /// A transport without a network works too, behind a pointer or not.
@@ -101,16 +107,163 @@ async fn a_transport_works_behind_any_pointer() {
     maybe(boxed);
 }
 
-/// An error says what failed and its source says why, without repetition.
+/// An error's message says what failed and why, and printing its sources too repeats nothing.
 #[test]
-fn errors_have_sources() {
-    let refusal = || Refusal::new(Code::AmountZero, "/amount");
-    for error in [Error::Shape(refusal()), Error::Input(refusal()), Error::Refused(refusal()), Error::Held(Hold::NotFunded)] {
-        let source = error.source().unwrap().to_string();
-        assert!(!source.is_empty() && !error.to_string().contains(&source), "{error}: {source}");
+fn errors_say_why_once() {
+    fn says(error: &dyn std::error::Error, why: &str) {
+        assert!(error.to_string().contains(why) && error.to_string() != why, "{error}: {why}");
+        let mut source = error.source();
+        while let Some(cause) = source {
+            assert!(!error.to_string().contains(&cause.to_string()), "{error}: {cause}");
+            source = cause.source();
+        }
     }
-    let refused = Error::Refused(refusal());
-    assert_eq!(refused.source().unwrap().downcast_ref::<Refusal>(), Some(&refusal()));
+    let refusal = || Refusal::new(Code::AmountZero, "/amount");
+    let why = refusal().to_string();
+    for error in [Error::Shape(refusal()), Error::Input(refusal()), Error::Refused(refusal())] {
+        says(&error, &why);
+        says(&DriveError::Create(error), &why);
+    }
+    says(&Error::Held(Hold::NotFunded), &Hold::NotFunded.to_string());
+    for error in [DriveError::Refused(refusal()), DriveError::Owner(refusal().into())] {
+        says(&error, &why);
+    }
+    says(&DriveError::Store(StoreError::Busy), &StoreError::Busy.to_string());
+}
+
+/// A wallet's driver whose type names neither the HTTP stack nor the nodes nor the signer.
+type AnyDriver = Driver<BoxTransport, BoxChains, MemoryStore, BoxOwner>;
+
+/// A wallet can store a driver whose parts are chosen at run time, and move its steps into tasks.
+#[tokio::test(start_paused = true)]
+async fn a_driver_of_erased_parts_completes_an_order() {
+    crosses::<AnyDriver>();
+    let world = World::new(0, Malice::NONE);
+    let client = Client::new(Api::new("https://service.example", None).unwrap(), BoxTransport::new(Arc::clone(&world)));
+    let flow = Flow::new(client, Arc::clone(&world.registry), Policy::default());
+    let (chains, owner) = (BoxChains::new(Arc::clone(&world)), BoxOwner::new(Box::new(Arc::clone(&world))));
+    assert_eq!((chains.endpoints("base"), chains.has("base")), (world.endpoints("base"), true));
+    let driver: AnyDriver = Driver::new(flow, chains, MemoryStore::default(), owner);
+    let (fixture, secret) = world.order(1);
+    let id = driver.create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap();
+    let order = id.clone();
+    let ends = tokio::spawn(async move {
+        let mut changes = std::pin::pin!(driver.drive(vec![order]));
+        let mut last = None;
+        while let Some(change) = changes.next().await {
+            last = Some(change.result.unwrap().status);
+        }
+        last
+    });
+    assert_eq!(ends.await.unwrap(), Some(Status::Ended { outcome: Outcome::Complete }));
+    assert_eq!(world.end(&id), (1, true, false));
+}
+
+/// Signs a transaction that funds the order, and delegates the rest.
+struct Funds(Arc<World>);
+
+impl Owner for Funds {
+    async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
+        let sent = Sent { role: "initiate".to_owned(), order: order.order_id().to_owned(), signed_at: 0, is_replacement: false };
+        Ok(FundingReply::Signed(SignedFunding { transactions: vec![transaction(order.chain(), &sent)], gasless: None }))
+    }
+
+    async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<KeptTransaction>>, OwnerError> {
+        self.0.settle(task).await
+    }
+
+    fn can_redeem(&self, chain: &str) -> bool {
+        self.0.can_redeem(chain)
+    }
+}
+
+/// A wallet that forgot to connect a chain is told which one.
+#[tokio::test(start_paused = true)]
+async fn a_chain_that_is_needed_and_not_connected_is_named() {
+    let world = World::new(0, Malice::NONE);
+    let flow = world.driver(MemoryStore::default()).flow().clone();
+    let not_connected = |chain: &str| Some(Trouble::NotConnected(chain.to_owned()));
+    // The payment is a transaction on Base that the driver cannot broadcast.
+    let driver = Driver::new(flow.clone(), NoChains, MemoryStore::default(), Funds(Arc::clone(&world)));
+    let (fixture, secret) = world.order(1);
+    let id = driver.create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap();
+    let signed = driver.advance(&id).await.unwrap();
+    assert!(signed.acted && signed.trouble.is_none(), "{signed:?}");
+    for _ in 0..2 {
+        let progress = driver.advance(&id).await.unwrap();
+        assert_eq!(progress.status, Status::NeedsOwner { what: OwnerTask::BroadcastFunding });
+        assert_eq!(progress.trouble, not_connected("base"));
+        assert_eq!(serde_json::to_value(&progress).unwrap()["trouble"], "not connected to base");
+    }
+    // The service takes a gasless payment, and only the destination chain can show that the secret may be released.
+    let driver = Driver::new(flow.clone(), NoChains, MemoryStore::default(), Arc::clone(&world));
+    let (fixture, secret) = world.order(2);
+    let id = driver.create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap();
+    let waits = async |driver: &Driver<Arc<World>, NoChains, MemoryStore, Arc<World>>| loop {
+        let progress = driver.advance(&id).await.unwrap();
+        if matches!(progress.status, Status::Waiting { .. } | Status::NeedsOwner { .. }) && !progress.acted {
+            return progress;
+        }
+        tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    };
+    let progress = waits(&driver).await;
+    assert!(matches!(progress.status, Status::Waiting { code: "destination_unclear", .. }), "{progress:?}");
+    assert_eq!(progress.trouble, not_connected("arbitrum"));
+    // Whoever trusts the service needs the chain only for the redemption.
+    let driver = driver.with_trust(Some(TrustTheService));
+    world.cannot_redeem(true);
+    assert_eq!(waits(&driver).await.trouble, None);
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    let progress = waits(&driver).await;
+    assert_eq!((progress.status, progress.trouble), (Status::NeedsOwner { what: OwnerTask::Redeem }, not_connected("arbitrum")));
+}
+
+/// A result that says the same as the one before is not a change, although times that the service states may differ.
+#[tokio::test(start_paused = true)]
+async fn only_what_changed_is_reported() {
+    let world = World::new(0, Malice { never_pays: true, ..Malice::NONE });
+    let driver = world.driver(MemoryStore::default());
+    let (fixture, secret) = world.order(1);
+    driver.create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap();
+    let mut reports = Vec::new();
+    let all = async {
+        let mut changes = std::pin::pin!(driver.run().unwrap());
+        while let Some(change) = changes.next().await {
+            let progress = change.result.unwrap();
+            reports.push((progress.status, progress.trouble, progress.stated.map(|stated| stated.status.state)));
+        }
+    };
+    let _ = tokio::time::timeout(std::time::Duration::from_secs(3_600), all).await;
+    assert!((3..20).contains(&reports.len()), "{reports:?}");
+    assert!(reports.iter().zip(reports.iter().skip(1)).all(|(one, next)| one != next), "{reports:?}");
+}
+
+/// `?` on an order that still lacks a signature works in an owner, for one family and for any.
+#[test]
+fn an_owner_passes_on_that_a_signature_is_missing() {
+    fn one(order: UnsignedOrder<Evm>) -> Result<(), OwnerError> {
+        order.finish()?;
+        Ok(())
+    }
+    fn any(order: Unsigned) -> Result<(), OwnerError> {
+        order.finish()?;
+        Ok(())
+    }
+    let fixture = Fixture::load("evm-record-evm-v2");
+    let registry = Registry::from_json(fixture.registry.as_bytes()).unwrap();
+    let (request, response) = (fixture.create(), fixture.response.to_string());
+    let record = serde_json::json!({"status": "Ok", "result": fixture.order}).to_string();
+    let proposal = || Proposal::new(&request, response.as_bytes()).with_record(record.as_bytes());
+    let verify = || countersign_client::countersign::verify(proposal(), &registry, &Policy::default()).unwrap();
+    let unsigned = || {
+        let Verified::Evm(order) = verify() else { panic!("another family") };
+        order.prepare(Gasless).unwrap()
+    };
+    for error in [one(unsigned()).unwrap_err(), any(unsigned().into()).unwrap_err()] {
+        let OwnerError::Refused(refusal) = &error else { panic!("{error:?}") };
+        assert_eq!(refusal.code(), Code::SignatureMissing);
+        assert!(error.to_string().contains("typed"), "{error}");
+    }
 }
 
 #[test]

@@ -168,7 +168,7 @@ async fn a_head_that_does_not_fit_the_clock_stops_a_payment() {
         let id = create(&driver, &world, 1).await;
         for _ in 0..5 {
             let progress = driver.advance(&id).await.unwrap();
-            assert!(progress.trouble.as_ref().is_some_and(|trouble| trouble.contains(word)), "{progress:?}");
+            assert!(progress.trouble.as_ref().is_some_and(|trouble| trouble.to_string().contains(word)), "{progress:?}");
         }
         assert_eq!(world.end(&id).0, 0);
     }

@@ -443,3 +443,9 @@ impl fmt::Display for Incomplete {
 }
 
 impl std::error::Error for Incomplete {}
+
+impl From<Incomplete> for Refusal {
+    fn from(incomplete: Incomplete) -> Self {
+        Self::new(Code::SignatureMissing, "").with_reason(incomplete.to_string())
+    }
+}

@@ -6,7 +6,7 @@ use alloy_primitives::Address;
 use countersign_abi::rules::AddressCodec;
 use countersign_core::chains::address::{AddressError, parse_evm};
 use countersign_core::json::Node;
-use countersign_core::{Account, Code, Family, Refusal};
+use countersign_core::{Account, Code, Family, ParseError, Refusal};
 
 pub(crate) const CODEC: AddressCodec =
     AddressCodec { family: Family::Evm, parse: |_, node| read(node), format: |address| address.to_string() };
@@ -17,7 +17,7 @@ pub(crate) const CODEC: AddressCodec =
 ///
 /// As [`parse`], or [`Code::WrongType`] if the node is not a string.
 pub fn read(node: Node<'_, '_>) -> Result<Address, Refusal> {
-    parse(node.text()?).map_err(|code| node.refuse(code))
+    parse(node.text()?).map_err(|error| node.refuse(error))
 }
 
 /// Parses an address.
@@ -25,17 +25,17 @@ pub fn read(node: Node<'_, '_>) -> Result<Address, Refusal> {
 /// ```
 /// let address = countersign_evm::address::parse("0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed")?;
 /// assert_eq!(address.to_string(), "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed");
-/// # Ok::<(), countersign_core::Code>(())
+/// # Ok::<(), countersign_core::ParseError>(())
 /// ```
 ///
 /// # Errors
 ///
 /// [`Code::AddressChecksum`] for mixed case with a wrong checksum, [`Code::AddressMalformed`] for any other invalid text.
-pub fn parse(text: &str) -> Result<Address, Code> {
+pub fn parse(text: &str) -> Result<Address, ParseError> {
     match parse_evm(text) {
         Ok(bytes) => Ok(bytes.into()),
-        Err(AddressError::Checksum) => Err(Code::AddressChecksum),
-        Err(_) => Err(Code::AddressMalformed),
+        Err(AddressError::Checksum) => Err(Code::AddressChecksum.into()),
+        Err(_) => Err(Code::AddressMalformed.into()),
     }
 }
 

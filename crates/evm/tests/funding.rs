@@ -261,7 +261,7 @@ fn texts(unsigned: &UnsignedOrder, topic: Topic) -> Vec<String> {
 }
 
 fn warns(unsigned: &UnsignedOrder, code: Code) -> bool {
-    unsigned.warnings().list().iter().any(|warning| warning.code == code)
+    unsigned.warnings().list().iter().any(|warning| warning.code() == code)
 }
 
 /// The summary shows what will be signed on the chosen path, not what the response offered.

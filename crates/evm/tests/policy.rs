@@ -71,7 +71,7 @@ fn a_policy_file_limits_a_timelock_in_seconds() -> TestResult {
 #[test]
 fn a_refused_warning_refuses_the_order() -> TestResult {
     let id = "evm-token-approval-unlimited";
-    let codes: Vec<_> = under(id, registry(), &Policy::default())?.warnings().list().iter().map(|warning| warning.code).collect();
+    let codes: Vec<_> = under(id, registry(), &Policy::default())?.warnings().list().iter().map(|warning| warning.code()).collect();
     assert!(codes.contains(&Code::UnlimitedApproval) && codes.contains(&Code::NoOrderRecord), "{codes:?}");
     for code in codes {
         let mut policy = Policy::default();
@@ -103,7 +103,12 @@ fn registry_listing(chain: &str, timelock: u64) -> Registry {
 fn a_timelock_above_the_listed_one_is_a_warning() -> TestResult {
     let warned = |registry: &Registry| {
         let order = under(CASE, registry, &Policy::default()).unwrap();
-        order.warnings().list().iter().find(|warning| warning.code == Code::TimelockAboveListed).map(|warning| warning.detail.clone())
+        order
+            .warnings()
+            .list()
+            .iter()
+            .find(|warning| warning.code() == Code::TimelockAboveListed)
+            .and_then(|warning| warning.detail().map(str::to_owned))
     };
     assert_eq!(warned(registry()), None, "the fixtures' registry lists none that is shorter");
     assert_eq!(warned(&registry_listing("base", 43_200)), None);
@@ -128,9 +133,9 @@ fn a_flood_of_fees_is_counted() {
     tree["order"]["affiliate_fees"] = (0..50_000).map(|fee| serde_json::json!({ "fee": fee })).collect();
     let case = fixture::<Evm>("evm-record-bitcoin-v1").with_input(tree.to_string());
     let verified = verified::<Evm>(&case);
-    let fees: Vec<_> = verified.warnings().list().iter().filter(|warning| warning.code == Code::AffiliateFeesNotRequested).collect();
+    let fees: Vec<_> = verified.warnings().list().iter().filter(|warning| warning.code() == Code::AffiliateFeesNotRequested).collect();
     assert_eq!(fees.len(), 17);
-    assert_eq!(fees.last().expect("a warning").detail, "and 49984 more fees");
+    assert_eq!(fees.last().expect("a warning").detail(), Some("and 49984 more fees"));
 }
 
 /// One account may be a solver under two ids. An order is accepted if one of them is on both legs.
@@ -167,7 +172,7 @@ fn a_policy_rewrites_unlimited_approvals() -> TestResult {
     assert_eq!(approval.signed.amount.to_string(), amount);
     assert_ne!(approval.proposed.amount, approval.signed.amount);
     assert!(order.summary().to_string().contains("rewritten from every token"));
-    assert!(order.warnings().list().iter().all(|warning| warning.code != Code::UnlimitedApproval));
+    assert!(order.warnings().list().iter().all(|warning| warning.code() != Code::UnlimitedApproval));
     let strict = Policy::from_json(br#"{"approvals":"refuse_inexact"}"#)?;
     let refusal = verified_under::<Evm>(&case, case.registry, &strict).unwrap_err();
     assert_eq!((refusal.code(), refusal.location()), (Code::ApprovalNotExact, "/response/result/approval_transaction/data#36-68"));

@@ -260,7 +260,7 @@ fn the_services_documented_orders_are_accepted() {
         let (Some(Capture { line, registry }), Some(known)) = (capture(number), known_answers()) else { return };
         let verified = verify(&line, &registry).unwrap_or_else(|refusal| panic!("capture {number}: {refusal}"));
         assert_eq!(Some(verified.order_id()), line.scalar("/response/result/order_id").as_deref());
-        let codes: Vec<_> = verified.warnings().list().iter().map(|warning| warning.code).collect();
+        let codes: Vec<_> = verified.warnings().list().iter().map(|warning| warning.code()).collect();
         // The documented requests have neither a secret hash nor a redeem key. The approval of the first order is unlimited.
         let unlimited = (number == 1).then_some(Code::UnlimitedApproval);
         let expected: Vec<_> = [Code::SecretNotYours].into_iter().chain(unlimited).chain([Code::RedeemKeyNotYours]).collect();

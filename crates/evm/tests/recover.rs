@@ -126,9 +126,9 @@ fn a_fee_above_the_payout_is_said() -> TestResult {
     let warned = |case: &str, gwei: u128| -> Result<Vec<String>, Box<dyn std::error::Error>> {
         let refund = recover::refund(&record::<Evm>(case, |_| {})?, Leg::Source, registry())?;
         let order = refund.prepare(refund.to(), &Calls::eip1559(9, gwei * 1_000_000_000, 1))?;
-        let about = |code| order.warnings().list().iter().filter(move |warning| warning.code == code);
+        let about = |code| order.warnings().list().iter().filter(move |warning| warning.code() == code);
         assert_eq!(about(Code::NonceGap).count(), 0);
-        Ok(about(Code::FeeAbovePayout).map(|warning| warning.detail.clone()).collect())
+        Ok(about(Code::FeeAbovePayout).filter_map(|warning| warning.detail().map(str::to_owned)).collect())
     };
     // 0.4 ETH, and 300,000 gas.
     assert!(warned("evm-record-native", 1_333)?.is_empty());

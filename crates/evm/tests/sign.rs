@@ -27,7 +27,7 @@ fn prepared(case: &Case) -> UnsignedOrder {
 fn attach(case: &Case, signatures: &Value) -> Result<(Value, Vec<&'static str>), Refusal> {
     let mut unsigned = prepared(case);
     attach_json(&mut unsigned, signatures)?;
-    let warnings = unsigned.warnings().list().iter().map(|warning| warning.code.name()).collect();
+    let warnings = unsigned.warnings().list().iter().map(|warning| warning.code().name()).collect();
     Ok((artefacts(&unsigned), warnings))
 }
 
@@ -402,7 +402,7 @@ fn a_signature_may_be_attached_again() -> TestResult {
         unsigned.attach(id, signature)?;
     }
     let warns =
-        |unsigned: &UnsignedOrder| unsigned.warnings().list().iter().any(|warning| warning.code == Code::ContractSignatureUnverified);
+        |unsigned: &UnsignedOrder| unsigned.warnings().list().iter().any(|warning| warning.code() == Code::ContractSignatureUnverified);
     let contract = || ExternalSignature::contract(vec![0xab; 96]);
     unsigned.attach(RequestId::TypedData, contract()?)?;
     assert!(warns(&unsigned));

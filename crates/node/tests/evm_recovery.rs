@@ -161,7 +161,7 @@ async fn a_redemption_does_not_queue_behind_a_stuck_transaction() {
     let Unsigned::Evm(unsigned) = prepared(&nodes(stuck(40, [42; 3]), 3), &refund).await.unwrap() else { panic!("not of EVM") };
     assert_eq!(unsigned.payloads().calls[0].transaction.transaction.nonce(), 42);
     let [warning] = unsigned.warnings().list() else { panic!("{:?}", unsigned.warnings()) };
-    assert_eq!((warning.code, warning.detail.as_str()), (Code::NonceGap, "2 of them, from nonce 40 on"));
+    assert_eq!((warning.code(), warning.detail()), (Code::NonceGap, Some("2 of them, from nonce 40 on")));
 }
 
 /// A gap in front of a redemption counts only if as many endpoints as must agree show it.
@@ -260,7 +260,7 @@ async fn a_gap_in_front_of_a_payment_is_said() {
         let nodes = nodes(chain, 3);
         let calls = nodes.evm("ethereum").unwrap().calls(SENDER, Speed::Normal, &Policy::default()).await.unwrap();
         let order = verified::<Evm>(&case("evm-chain-id-integer")).prepare(calls.clone()).unwrap();
-        let gaps = order.warnings().list().iter().filter(|warning| warning.code == Code::NonceGap).count();
+        let gaps = order.warnings().list().iter().filter(|warning| warning.code() == Code::NonceGap).count();
         (calls.nonce, calls.unmined, gaps)
     };
     assert_eq!(warned(stuck(40, [42, 42, 41])).await, (42, 2, 1));
@@ -295,7 +295,7 @@ async fn once_the_secret_is_out_the_limit_of_the_policy_is_paid_and_said() {
     let limit = |gwei: u128| Policy::from_json(format!(r#"{{"evm_gas_price": {gwei}}}"#).as_bytes()).unwrap();
     let warned = |unsigned: &Unsigned| {
         let Unsigned::Evm(unsigned) = unsigned else { panic!("not of EVM") };
-        let said = unsigned.warnings().list().iter().find(|warning| warning.code == Code::GasPriceTooHigh).map(ToString::to_string);
+        let said = unsigned.warnings().list().iter().find(|warning| warning.code() == Code::GasPriceTooHigh).map(ToString::to_string);
         said.is_some_and(|said| said.contains("the redemption may cost") && said.contains("it pays that limit"))
     };
     for (gwei, cap, is_lowered) in [(30, 30 * GWEI, true), (31, 31 * GWEI, true), (32, 31 * GWEI + 1, false)] {

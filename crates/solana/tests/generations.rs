@@ -257,7 +257,7 @@ fn the_audited_form_is_recovered_from_its_record() -> TestResult {
         assert_eq!(redeem.to(), redeemer);
         assert!(!redeem.swap_id_recomputed(), "the formula of the id is not known");
         let warnings = redeem.prepare(sponsor, Hash::default());
-        assert_eq!(warnings.warnings().list().iter().map(|warning| warning.code).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
+        assert_eq!(warnings.warnings().list().iter().map(|warning| warning.code()).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
         assert_eq!(Some(redeem.with_sponsor(sponsor).instruction()), htlc.redeem(&swap, sponsor, &secret()).as_ref());
     }
     Ok(())

@@ -62,7 +62,7 @@ fn redeems_tokens_to_the_redeemers_account_with_the_right_secret_only() -> TestR
     let recovery = recover::redeem(&record, Leg::Source, &secret, registry())?.with_sponsor(sponsor);
     assert!(!recovery.swap_id_recomputed(), "the id is that of another secret hash");
     let unsigned = recovery.prepare(sponsor, Hash::default());
-    assert_eq!(unsigned.warnings().list().iter().map(|warning| warning.code).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
+    assert_eq!(unsigned.warnings().list().iter().map(|warning| warning.code()).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
     assert_eq!(unsigned.missing(), [RequestId::Redeem]);
     let redeemer = key(&record.source_swap.redeemer);
     let mint = registry().asset("solana:usdc").and_then(|asset| asset.token.as_ref()).map(|token| key(&token.text)).ok_or("no token")?;
@@ -98,8 +98,8 @@ fn a_fee_above_the_payout_is_said() -> TestResult {
     let warned = |amount: &'static str, price: u64| -> Result<Vec<String>, Box<dyn std::error::Error>> {
         let path = SelfFunded::new().with_blockhash(Hash::default()).with_priority_fee(PriorityFee::new(price));
         let order = refund(amount)?.prepare_self_funded(Address::from([8; 32]), &path)?;
-        let about = order.warnings().list().iter().filter(|warning| warning.code == Code::FeeAbovePayout);
-        Ok(about.map(|warning| warning.detail.clone()).collect())
+        let about = order.warnings().list().iter().filter(|warning| warning.code() == Code::FeeAbovePayout);
+        Ok(about.filter_map(|warning| warning.detail().map(str::to_owned)).collect())
     };
     // 5,000 lamports for the signature, and a micro-lamport for each of 400,000 compute units.
     assert!(warned("5001", 1)?.is_empty());

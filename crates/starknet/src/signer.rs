@@ -16,6 +16,8 @@ use crate::payloads;
 use crate::signature::ExternalSignature;
 
 /// Why a signer of starknet-rs did not sign. `P` is its error for the public key, `S` its error for signing.
+///
+/// The message contains the cause, so [`source`](Error::source) is the cause's own source.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SignerError<P, S> {
@@ -27,22 +29,22 @@ pub enum SignerError<P, S> {
     Refused(Refusal),
 }
 
-impl<P, S> fmt::Display for SignerError<P, S> {
+impl<P: fmt::Display, S: fmt::Display> fmt::Display for SignerError<P, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::PublicKey(_) => "the signer did not return its public key",
-            Self::Sign(_) => "the signer did not sign",
-            Self::Refused(_) => "the signature was refused",
-        })
+        match self {
+            Self::PublicKey(error) => write!(f, "the signer did not return its public key: {error}"),
+            Self::Sign(error) => write!(f, "the signer did not sign: {error}"),
+            Self::Refused(refusal) => write!(f, "the signature was refused: {refusal}"),
+        }
     }
 }
 
 impl<P: Error + 'static, S: Error + 'static> Error for SignerError<P, S> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::PublicKey(error) => Some(error),
-            Self::Sign(error) => Some(error),
-            Self::Refused(refusal) => Some(refusal),
+            Self::PublicKey(error) => error.source(),
+            Self::Sign(error) => error.source(),
+            Self::Refused(refusal) => refusal.source(),
         }
     }
 }

@@ -48,7 +48,7 @@ fn expected(case: &Case, name: &str) -> [U256; 2] {
 }
 
 fn codes(order: &UnsignedOrder) -> Vec<Code> {
-    order.warnings().list().iter().map(|warning| warning.code).collect()
+    order.warnings().list().iter().map(|warning| warning.code()).collect()
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn signer(case: &Case) -> LocalWallet {
 }
 
 fn codes(order: &UnsignedOrder) -> Vec<Code> {
-    order.warnings().list().iter().map(|warning| warning.code).collect()
+    order.warnings().list().iter().map(|warning| warning.code()).collect()
 }
 
 #[test]

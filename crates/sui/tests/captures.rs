@@ -68,7 +68,7 @@ fn captures_verify_with_their_records() -> TestResult {
             assert_eq!(verified.deposit().kind_bytes(), bytes, "capture {number}");
             // The documented requests have no secret hash, and no redeem key if they are paid out on Bitcoin.
             let known = [Code::SecretNotYours, Code::RedeemKeyNotYours];
-            assert!(verified.warnings().list().iter().all(|warning| known.contains(&warning.code)), "{:?}", verified.warnings());
+            assert!(verified.warnings().list().iter().all(|warning| known.contains(&warning.code())), "{:?}", verified.warnings());
             Ok(())
         })
         .map_err(|refusal| format!("capture {number}: {refusal}"))?;

@@ -154,7 +154,7 @@ fn a_version_that_is_not_pinned_is_taken_and_shown_with_a_warning() -> TestResul
     let registry = registry_with(&[(&version, Json::Null)]);
     let case = fixture::<Sui>("sui-native");
     let lines = with_verified::<Sui, _>(case.input.as_bytes(), &registry, &Policy::default(), |verified, _| {
-        assert!(verified.warnings().list().iter().any(|warning| warning.code == Code::UnpinnedRegistryVersion));
+        assert!(verified.warnings().list().iter().any(|warning| warning.code() == Code::UnpinnedRegistryVersion));
         Ok(serde_json::to_string(&verified.summary()))
     })??;
     assert!(lines.contains("shared since version 117440512"), "{lines}");

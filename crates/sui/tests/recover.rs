@@ -119,7 +119,7 @@ fn a_main_networks_id_may_follow_another_formula() -> TestResult {
     let refund = recover::refund(&record, Leg::Source, registry())?;
     assert!(!refund.swap_id_recomputed());
     let unsigned = refund.prepare(Address::new([9; 32]), &Gas::new(1_000, 5_000_000, vec![coin()]))?;
-    assert_eq!(unsigned.warnings().list().iter().map(|warning| warning.code).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
+    assert_eq!(unsigned.warnings().list().iter().map(|warning| warning.code()).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
     Ok(())
 }
 
@@ -143,7 +143,7 @@ fn a_budget_above_the_payout_is_said() -> TestResult {
     let coin = ObjectReference::new(Address::new([1; 32]), 7, Digest::new([2; 32]));
     let warned = |budget: u64| -> Result<Vec<Code>, Box<dyn std::error::Error>> {
         let order = refund.prepare(Address::new([9; 32]), &Gas::new(1_000, budget, vec![coin.clone()]))?;
-        Ok(order.warnings().list().iter().map(|warning| warning.code).collect())
+        Ok(order.warnings().list().iter().map(|warning| warning.code()).collect())
     };
     let amount = u64::try_from(refund.amount())?;
     let is_sui = record.source_swap.asset.as_str().ends_with(":sui");

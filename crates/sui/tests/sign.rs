@@ -165,8 +165,8 @@ fn signatures_that_only_the_network_proves_pass_with_a_warning() -> TestResult {
         let case = outside_case(&outside[scheme]);
         let signature = &outside[scheme]["signature"];
         let unsigned = attach(&case, &[("transaction", signature)])?;
-        let warning = unsigned.warnings().list().iter().find(|warning| warning.code == Code::SignatureUnverified).ok_or("no warning")?;
-        assert_eq!(warning.detail, scheme);
+        let warning = unsigned.warnings().list().iter().find(|warning| warning.code() == Code::SignatureUnverified).ok_or("no warning")?;
+        assert_eq!(warning.detail(), Some(scheme));
         let mut wanted = outside[scheme]["expect"].clone();
         wanted["signature"] = signature.clone();
         assert_eq!(artefacts(&unsigned)["transaction"], wanted);

@@ -1,10 +1,11 @@
 //! Connections to chains, which send what readers ask.
 
+use std::fmt;
 use std::sync::Arc;
 
 use countersign_core::reader::{Answer, Failure, FailureKind, Request};
 
-use crate::transport::{MaybeSend, MaybeSync};
+use crate::transport::{BoxFuture, MaybeSend, MaybeSync};
 
 /// Connections to chains: `countersign-node`, or the wallet's own.
 ///
@@ -147,4 +148,78 @@ macro_rules! forward {
     };
 }
 
-forward! { ['c] &'c C; [] Arc<C>; }
+forward! { ['c] &'c C; [] Box<C>; [] Arc<C>; }
+
+/// The object-safe form of connections.
+trait Erased: MaybeSend + MaybeSync {
+    fn endpoints(&self, chain: &str) -> Option<ChainEndpoints>;
+    fn has(&self, chain: &str) -> bool;
+    fn forget(&self, chain: &str, endpoint: &str);
+    fn ask<'f>(&'f self, chain: &'f str, endpoint: &'f str, requests: &'f [Request]) -> BoxFuture<'f, Vec<Answer>>;
+}
+
+impl<C: Chains> Erased for C {
+    fn endpoints(&self, chain: &str) -> Option<ChainEndpoints> {
+        C::endpoints(self, chain)
+    }
+
+    fn has(&self, chain: &str) -> bool {
+        C::has(self, chain)
+    }
+
+    fn forget(&self, chain: &str, endpoint: &str) {
+        C::forget(self, chain, endpoint);
+    }
+
+    fn ask<'f>(&'f self, chain: &'f str, endpoint: &'f str, requests: &'f [Request]) -> BoxFuture<'f, Vec<Answer>> {
+        Box::pin(C::ask(self, chain, endpoint, requests))
+    }
+}
+
+/// Connections whose type is erased, for a driver whose type does not name them. Cloning is cheap.
+///
+/// ```
+/// use countersign_transport::{BoxChains, Chains, NoChains};
+///
+/// /// A wallet, whatever it is connected through.
+/// struct Wallet {
+///     chains: BoxChains,
+/// }
+///
+/// let wallet = Wallet { chains: BoxChains::new(NoChains) };
+/// assert!(!wallet.chains.has("base"));
+/// ```
+#[derive(Clone)]
+pub struct BoxChains(Arc<dyn Erased>);
+
+impl BoxChains {
+    /// Erases the type of connections.
+    #[must_use]
+    pub fn new(chains: impl Chains + 'static) -> Self {
+        Self(Arc::new(chains))
+    }
+}
+
+impl fmt::Debug for BoxChains {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BoxChains(..)")
+    }
+}
+
+impl Chains for BoxChains {
+    fn endpoints(&self, chain: &str) -> Option<ChainEndpoints> {
+        self.0.endpoints(chain)
+    }
+
+    fn has(&self, chain: &str) -> bool {
+        self.0.has(chain)
+    }
+
+    fn forget(&self, chain: &str, endpoint: &str) {
+        self.0.forget(chain, endpoint);
+    }
+
+    async fn ask(&self, chain: &str, endpoint: &str, requests: &[Request]) -> Vec<Answer> {
+        self.0.ask(chain, endpoint, requests).await
+    }
+}

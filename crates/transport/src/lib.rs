@@ -8,11 +8,13 @@ mod http;
 mod memory;
 mod transport;
 
-pub use chains::{ChainEndpoints, Chains, Link, NoChains};
+pub use chains::{BoxChains, ChainEndpoints, Chains, Link, NoChains};
 pub use error::{TransportError, TransportErrorKind};
 pub use gather::{GatherError, gather, gather_all};
 #[cfg(feature = "http")]
 pub use http::{Http, Timeouts};
 pub use memory::Memory;
+#[doc(hidden)]
+pub use transport::BoxFuture;
 pub use transport::{BoxTransport, MAX_BODY, MaybeSend, MaybeSync, Method, Request, Response, Transport, is_safe};
 pub use url;

@@ -86,11 +86,13 @@ macro_rules! forward {
 forward! { ['t] &'t T; [] Box<T>; [] Arc<T>; }
 
 /// A boxed future, `Send` except on WebAssembly.
+#[doc(hidden)]
 #[cfg(not(target_family = "wasm"))]
-type BoxFuture<'f, O> = std::pin::Pin<Box<dyn Future<Output = O> + Send + 'f>>;
+pub type BoxFuture<'f, O> = std::pin::Pin<Box<dyn Future<Output = O> + Send + 'f>>;
 /// A boxed future, `Send` except on WebAssembly.
+#[doc(hidden)]
 #[cfg(target_family = "wasm")]
-type BoxFuture<'f, O> = std::pin::Pin<Box<dyn Future<Output = O> + 'f>>;
+pub type BoxFuture<'f, O> = std::pin::Pin<Box<dyn Future<Output = O> + 'f>>;
 
 /// The object-safe form of a transport.
 trait Erased: MaybeSend + MaybeSync {

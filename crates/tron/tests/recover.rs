@@ -73,7 +73,7 @@ fn redeems_with_the_right_secret_only() -> TestResult {
     let recovery = recover::redeem(&record, Leg::Source, &secret, registry())?;
     assert!(!recovery.swap_id_recomputed(), "the id is that of another secret hash");
     let unsigned = recovery.prepare(Address::from([3; 20]), &Calls::new([1, 2], [3; 8], 60_000, 0))?;
-    assert_eq!(unsigned.warnings().list().iter().map(|warning| warning.code).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
+    assert_eq!(unsigned.warnings().list().iter().map(|warning| warning.code()).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
     assert_eq!(hex::encode(&recovery.call().data[..4]), "f7ff7207");
     assert_eq!(&recovery.call().data[4 + 3 * 32..], secret);
     assert_eq!(recovery.to().to_string(), record.source_swap.redeemer);

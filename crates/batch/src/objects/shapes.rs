@@ -3,7 +3,7 @@
 use countersign::reader::{Fault, Miscount};
 use countersign::{
     Blame, Broadcast, ByteCoverage, Hex, Hold, HtlcState, LockedHtlc, OrderTerms, Refusal, SeenAt, SigningRequest, Summary, TypedValue,
-    Unsigned, Warnings, chains,
+    Unsigned, Warnings,
 };
 use serde::Serialize;
 
@@ -182,7 +182,7 @@ pub struct Notice {
 #[must_use]
 pub fn warnings(warnings: &Warnings) -> Vec<Notice> {
     let notice = |warning: &countersign::Warning| Notice {
-        code: warning.code.name().to_owned(),
+        code: warning.code().name().to_owned(),
         message: warning.message(),
         severity: warning.severity().to_string(),
     };
@@ -252,7 +252,7 @@ pub struct Terms {
 /// Returns the terms of a verified order.
 #[must_use]
 pub fn terms(terms: &OrderTerms<'_>) -> Terms {
-    let account = |account: Option<&countersign::Account>| account.map(chains::address::to_display_string);
+    let account = |account: Option<&countersign::Account>| account.map(ToString::to_string);
     Terms {
         order_id: terms.order_id.to_owned(),
         family: terms.family.name().to_owned(),
@@ -368,7 +368,7 @@ pub struct HtlcTerms {
 
 /// Describes the terms of an HTLC. What stores the swap is not in the terms.
 pub(super) fn htlc_terms(terms: &countersign::HtlcTerms) -> HtlcTerms {
-    let address = chains::address::to_display_string;
+    let address = countersign::Account::to_string;
     HtlcTerms {
         chain: terms.chain.clone(),
         family: terms.family.name().to_owned(),
@@ -448,8 +448,8 @@ pub(super) fn htlc(state: &HtlcState, seen: &SeenAt, is_final: bool) -> Htlc {
 
 fn locked_htlc(named: Htlc, locked: &LockedHtlc) -> Htlc {
     Htlc {
-        initiator: Some(chains::address::to_display_string(&locked.initiator)),
-        redeemer: Some(chains::address::to_display_string(&locked.redeemer)),
+        initiator: Some(locked.initiator.to_string()),
+        redeemer: Some(locked.redeemer.to_string()),
         amount: Some(locked.amount.to_string()),
         token: locked.token.clone(),
         secret_hash: locked.secret_hash.map(|hash| hash.to_string()),

@@ -324,7 +324,8 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
 
 /// Refuses an order whose destination could not be redeemed in time, unless the policy accepts that warning.
 fn check_destination(warnings: &Warnings, policy: &Policy) -> Result<(), Refusal> {
-    let is_short = |warning: &&Warning| warning.code == Code::DestinationTimelockShort && !policy.accepted_warnings.contains(&warning.code);
+    let is_short =
+        |warning: &&Warning| warning.code() == Code::DestinationTimelockShort && !policy.accepted_warnings.contains(&warning.code());
     match warnings.list().iter().find(is_short) {
         Some(warning) => Err(Refusal::new(Code::WarningRefused, "/order/destination_swap/timelock").with_reason(warning.to_string())),
         None => Ok(()),

@@ -35,15 +35,15 @@ use countersign::{Code, HtlcState, Policy, Refusal, Registry};
 
 pub use act::check_floor;
 pub use chain::ChainError;
-pub use countersign_transport::{ChainEndpoints, Chains, Link, NoChains};
+pub use countersign_transport::{BoxChains, ChainEndpoints, Chains, Link, NoChains};
 pub use decide::{Action, Decision, Means, OwnerTask, Status, decide, decide_refund, is_paid};
 pub use journal::{Entry, Event, KeptTransaction, Outcome, Path, Purpose, Sendable};
 pub use kept::{KeptOrder, Pins, Store, StoreError};
 pub use memory::{MemoryGuard, MemoryStore};
 use observe::Observer;
 pub use observe::{LegView, Observed, RecordView, Release};
-pub use parties::{FundingReply, NoOwner, Owner, OwnerError, Settlement, SignedFunding, TrustTheService};
-pub use progress::{Change, DriveError, NewOrder, Progress, Stated};
+pub use parties::{BoxOwner, FundingReply, NoOwner, Owner, OwnerError, Settlement, SignedFunding, TrustTheService};
+pub use progress::{Change, DriveError, NewOrder, Progress, Stated, Trouble};
 
 use crate::error::Error;
 use crate::flow::Flow;
@@ -229,7 +229,10 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         };
         let is_paid = is_paid(&kept, &observed);
         let mut progress = Progress { status, acted: false, trouble: trouble(&observed, is_paid), is_paid, stated };
-        let Some(action) = action else { return Ok(progress) };
+        let Some(action) = action else {
+            self.name_missing_chain(&kept, &observed, means, &mut progress);
+            return Ok(progress);
+        };
         let guard = self.lock(id).await?;
         let mut locked = self.store.load(id)?;
         if locked.journal != kept.journal {
@@ -250,11 +253,32 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         progress.is_paid |= self.store.load(id).is_ok_and(|kept| kept.may_be_paid());
         match done? {
             act::Done::Yes => progress.acted = true,
-            act::Done::Later(why) | act::Done::Rejected(why) => progress.trouble = Some(why),
+            act::Done::Later(why) | act::Done::Rejected(why) => progress.trouble = Some(Trouble::Failed(why)),
             act::Done::HandedOut => {}
             act::Done::Waits => progress.status = waits(&action, progress.status),
         }
+        if !progress.acted {
+            self.name_missing_chain(&kept, &observed, means, &mut progress);
+        }
         Ok(progress)
+    }
+
+    /// Reports that the next action needs a chain without a connection. An owner's task that needs one is due whatever else failed. What
+    /// waits for evidence may wait for the service as well, and that is reported first.
+    fn name_missing_chain(&self, kept: &KeptOrder, observed: &Observed, means: Means, progress: &mut Progress) {
+        let request = kept.swap.request();
+        let lacks_evidence = observed.release.is_err() && self.trust.is_none() && kept.own_secret().is_some();
+        let (leg, is_connected) = match &progress.status {
+            Status::NeedsOwner { what: OwnerTask::BroadcastFunding | OwnerTask::Refund } => (&request.source, means.source_connected),
+            Status::NeedsOwner { what: OwnerTask::Redeem | OwnerTask::BroadcastRedemption } => {
+                (&request.destination, means.destination_connected)
+            }
+            Status::Waiting { .. } if lacks_evidence && progress.trouble.is_none() => (&request.destination, means.destination_connected),
+            _ => return,
+        };
+        if !is_connected {
+            progress.trouble = Some(Trouble::NotConnected(leg.asset.chain().to_owned()));
+        }
     }
 
     /// Writes down that the payment is on chain, if nobody has yet: one from another wallet must not be forgotten when the chain cannot be
@@ -297,10 +321,10 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
 }
 
 /// Returns why the service's record could not be read, or why nothing can be paid now, for display.
-fn trouble(observed: &Observed, is_paid: bool) -> Option<String> {
+fn trouble(observed: &Observed, is_paid: bool) -> Option<Trouble> {
     match (&observed.record, &observed.heads) {
-        (RecordView::Unknown(why), _) => Some(why.clone()),
-        (_, Err(why)) if !is_paid => Some(why.clone()),
+        (RecordView::Unknown(why), _) => Some(Trouble::Failed(why.clone())),
+        (_, Err(why)) if !is_paid => Some(Trouble::Failed(why.clone())),
         _ => None,
     }
 }

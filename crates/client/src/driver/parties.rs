@@ -3,11 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use countersign::{Broadcast, Leg, OrderRecord, Refusal, Registry, Role, Signed, Verified};
+use countersign::family::ChainFamily;
+use countersign::{Broadcast, Incomplete, IncompleteOrder, Leg, OrderRecord, Refusal, Registry, Role, Signed, Verified};
 
 use super::journal::{KeptTransaction, Purpose};
 use crate::secret::Secret;
-use countersign_transport::{MaybeSend, MaybeSync};
+use countersign_transport::{BoxFuture, MaybeSend, MaybeSync};
 
 /// Signs for the owner: with a local key, a hardware wallet, or by asking a person.
 ///
@@ -113,6 +114,20 @@ pub enum OwnerError {
     },
 }
 
+/// An order that still lacks signatures: [`Code::SignatureMissing`](countersign::Code::SignatureMissing).
+impl From<Incomplete> for OwnerError {
+    fn from(incomplete: Incomplete) -> Self {
+        Self::Refused(incomplete.into())
+    }
+}
+
+/// An order that still lacks signatures: [`Code::SignatureMissing`](countersign::Code::SignatureMissing).
+impl<F: ChainFamily> From<IncompleteOrder<F>> for OwnerError {
+    fn from(incomplete: IncompleteOrder<F>) -> Self {
+        Self::Refused(incomplete.into())
+    }
+}
+
 /// An owner who never signs, to follow orders that were signed before.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::exhaustive_structs, reason = "it has no content")]
@@ -170,4 +185,70 @@ macro_rules! forward {
     };
 }
 
-forward! { ['p] &'p P; [] Arc<P>; }
+forward! { ['p] &'p P; [] Box<P>; [] Arc<P>; }
+
+/// The object-safe form of an owner.
+trait Erased: MaybeSend + MaybeSync {
+    fn fund<'f>(&'f self, order: &'f Verified) -> BoxFuture<'f, Result<FundingReply, OwnerError>>;
+    fn settle<'f>(&'f self, task: &'f Settlement<'f>) -> BoxFuture<'f, Result<Option<Vec<KeptTransaction>>, OwnerError>>;
+    fn can_redeem(&self, chain: &str) -> bool;
+}
+
+impl<P: Owner> Erased for P {
+    fn fund<'f>(&'f self, order: &'f Verified) -> BoxFuture<'f, Result<FundingReply, OwnerError>> {
+        Box::pin(P::fund(self, order))
+    }
+
+    fn settle<'f>(&'f self, task: &'f Settlement<'f>) -> BoxFuture<'f, Result<Option<Vec<KeptTransaction>>, OwnerError>> {
+        Box::pin(P::settle(self, task))
+    }
+
+    fn can_redeem(&self, chain: &str) -> bool {
+        P::can_redeem(self, chain)
+    }
+}
+
+/// An owner whose type is erased, for a driver whose type does not name the signer. Cloning is cheap.
+///
+/// ```
+/// use countersign_client::driver::{BoxChains, BoxOwner, MemoryStore, NoOwner};
+/// use countersign_client::{BoxTransport, Driver};
+///
+/// /// A wallet, whatever it is connected through and whoever signs.
+/// struct Wallet {
+///     driver: Driver<BoxTransport, BoxChains, MemoryStore, BoxOwner>,
+/// }
+///
+/// let owner = BoxOwner::new(NoOwner);
+/// assert_eq!(format!("{owner:?}"), "BoxOwner(..)");
+/// ```
+#[derive(Clone)]
+pub struct BoxOwner(Arc<dyn Erased>);
+
+impl BoxOwner {
+    /// Erases the type of an owner.
+    #[must_use]
+    pub fn new(owner: impl Owner + 'static) -> Self {
+        Self(Arc::new(owner))
+    }
+}
+
+impl fmt::Debug for BoxOwner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BoxOwner(..)")
+    }
+}
+
+impl Owner for BoxOwner {
+    async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
+        self.0.fund(order).await
+    }
+
+    async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<KeptTransaction>>, OwnerError> {
+        self.0.settle(task).await
+    }
+
+    fn can_redeem(&self, chain: &str) -> bool {
+        self.0.can_redeem(chain)
+    }
+}

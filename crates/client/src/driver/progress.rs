@@ -1,7 +1,7 @@
 //! What goes into the driver, and what comes out: new orders, progress, changes, errors.
 
 use countersign::{Code, CreateOrder, OrderRecord, Refusal, U256};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::decide::Status;
 use super::kept::StoreError;
@@ -10,30 +10,34 @@ use crate::error::Error;
 use crate::request::OrderId;
 use crate::secret::Secret;
 
-/// An error of a step. The error's [`source`](std::error::Error::source) says why.
+/// An error of a step. The message says what failed and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriveError {
     /// The order was refused. Nothing was signed or sent.
-    #[error("the order was refused")]
-    Refused(
-        #[from]
-        #[source]
-        Refusal,
-    ),
+    #[error("the order was refused: {0}")]
+    Refused(Refusal),
     /// The owner's signer failed or refused.
-    #[error("nothing was signed")]
-    Owner(
-        #[from]
-        #[source]
-        OwnerError,
-    ),
+    #[error("nothing was signed: {0}")]
+    Owner(OwnerError),
     /// The store failed. The driver does nothing whose intent it could not write.
-    #[error("the stored order cannot be read or written")]
-    Store(#[source] StoreError),
+    #[error("the stored order cannot be read or written: {0}")]
+    Store(StoreError),
     /// The order could not be created.
-    #[error("the order was not created")]
-    Create(#[source] Error),
+    #[error("the order was not created: {0}")]
+    Create(Error),
+}
+
+impl From<Refusal> for DriveError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<OwnerError> for DriveError {
+    fn from(error: OwnerError) -> Self {
+        Self::Owner(error)
+    }
 }
 
 impl From<StoreError> for DriveError {
@@ -69,14 +73,32 @@ pub struct Progress {
     /// Whether the step did something, so that the next one is worth taking at once.
     #[serde(skip)]
     pub acted: bool,
-    /// What did not work this time, for display; `None` if everything worked. The driver tries again.
+    /// What did not work this time, or what is missing; `None` if everything worked. Serialized as its text.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub trouble: Option<String>,
+    pub trouble: Option<Trouble>,
     /// Whether the owner's funds are on chain, or may be.
     pub is_paid: bool,
     /// What the service states, for display only; `None` if its record is not available or was refused.
     #[serde(skip)]
     pub stated: Option<Box<Stated>>,
+}
+
+/// Why an order does not proceed. The text is for display.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Trouble {
+    /// Something did not work this time. The driver tries again.
+    #[error("{0}")]
+    Failed(String),
+    /// The next action needs this chain, by its name in asset ids such as `base`, and [`Chains`](super::Chains) has no endpoints of it.
+    #[error("not connected to {0}")]
+    NotConnected(String),
+}
+
+impl Serialize for Trouble {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 /// What the service states about an order.

@@ -6,9 +6,10 @@ use std::time::Duration;
 use futures_util::stream::{self, FuturesUnordered};
 use futures_util::{Stream, StreamExt};
 
-use super::{Chains, Change, DriveError, Driver, Owner, Progress, Status, Store};
+use super::{Chains, Change, DriveError, Driver, Owner, Progress, Status, Store, Trouble};
 use crate::request::OrderId;
 use crate::retry::{jittered, random};
+use crate::status::State;
 use crate::track::FLOOR;
 use countersign_transport::Transport;
 
@@ -47,30 +48,46 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
             }
             let result = self.advance(&task.id).await;
             let is_ended = matches!(&result, Ok(Progress { status: Status::Ended { .. }, acted: false, .. }));
-            let news = match &result {
-                Ok(progress) => {
-                    let stated = progress.stated.as_ref().map(|stated| stated.status.state);
-                    format!("{:?}{:?}{stated:?}", progress.status, progress.trouble)
-                }
-                Err(error) => format!("{error:?}"),
-            };
+            let report = Report::from(&result);
             task.wait = match &result {
                 Ok(progress) if progress.acted => FLOOR,
-                Ok(progress) if progress.trouble.is_none() && !task.seen.contains(&news) => self.pace.quickest.max(FLOOR),
+                Ok(progress) if !matches!(progress.trouble, Some(Trouble::Failed(_))) && !task.seen.contains(&report) => {
+                    self.pace.quickest.max(FLOOR)
+                }
                 Ok(_) => self.pace.slower(task.wait).max(FLOOR),
                 Err(_) => self.pace.slowest.max(FLOOR),
             };
             // Only a repetition of the last report is left out. An older one that comes back is a change.
-            let is_news = task.last.as_ref() != Some(&news);
-            task.last = Some(news.clone());
-            if !task.seen.contains(&news) {
+            let is_change = task.last.as_ref() != Some(&report);
+            if !task.seen.contains(&report) {
                 task.seen.truncate(REMEMBERED_REPORTS.saturating_sub(1));
-                task.seen.push_front(news);
+                task.seen.push_front(report.clone());
             }
-            if is_news || is_ended {
+            task.last = Some(report);
+            if is_change || is_ended {
                 let change = Change { id: task.id.clone(), result };
                 return (change, (!is_ended).then_some(task));
             }
+        }
+    }
+}
+
+/// What makes the result of a step differ from another one. Times and amounts that the service states are not part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Report {
+    Progress { status: Status, trouble: Option<Trouble>, stated: Option<State> },
+    Failed(DriveError),
+}
+
+impl From<&Result<Progress, DriveError>> for Report {
+    fn from(result: &Result<Progress, DriveError>) -> Self {
+        match result {
+            Ok(Progress { status, trouble, stated, .. }) => Self::Progress {
+                status: status.clone(),
+                trouble: trouble.clone(),
+                stated: stated.as_ref().map(|stated| stated.status.state),
+            },
+            Err(error) => Self::Failed(error.clone()),
         }
     }
 }
@@ -79,8 +96,8 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
 struct Task {
     id: OrderId,
     wait: Duration,
-    last: Option<String>,
-    seen: VecDeque<String>,
+    last: Option<Report>,
+    seen: VecDeque<Report>,
 }
 
 impl Task {

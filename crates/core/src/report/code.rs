@@ -137,7 +137,7 @@ codes! {
     RecordRefunded = "record_refunded", "the swap is already refunded", "create a new order";
     RecordChanged = "record_changed", "a later order record has other terms than the one that was verified", "do not release the secret; report the service";
     RecordSecretKnown = "record_secret_known", "the secret is already public: whoever knows it can redeem", "do not fund the order; create a new one";
-    TimeMalformed = "time_malformed", "a time is neither ISO 8601 nor Unix seconds", "do not rely on this record; report the service";
+    TimeMalformed = "time_malformed", "a time is neither RFC 3339 nor Unix seconds", "do not rely on this record; report the service";
     TransactionIdMalformed = "transaction_id_malformed", "not a transaction id of this chain", "do not rely on this record; report the service";
     OrderExpired = "order_expired", "the deadline of the order has passed", "do not pay; create a new order";
     DeadlineTooClose = "deadline_too_close", "too little time is left for the payment to be confirmed before the deadline", "do not pay; create a new order";

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use countersign_chains::{Family, address};
+use countersign_chains::Family;
 
 use super::{OrderTerms, Refusal, Summary, Timelock, Topic, text};
 use crate::trust::{Asset, Chain, Solver};
@@ -95,8 +95,7 @@ impl Overview {
                 Some(solver) => format!("pinned solver {}", text::escape_untrusted(&solver.solver_id)),
                 None => "not a pinned solver".to_owned(),
             };
-            let redeemer = address::to_display_string(&terms.redeemer);
-            summary.add_values(Topic::Redeemer, format!("{redeemer}, {solver}"), [(&terms.redeemer).into()]);
+            summary.add_values(Topic::Redeemer, format!("{}, {solver}", terms.redeemer), [(&terms.redeemer).into()]);
             summary.add_value(Topic::SecretHash, terms.secret_hash);
             let timelock = self.source.chain.timelock(terms.timelock);
             let text = format!("{timelock}, then a refund is possible (nominal block times)");

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use countersign_chains::{Account, Family, address};
+use countersign_chains::{Account, Family};
 use ruint::aliases::U256;
 
 use super::text::{escape_owned, escape_untrusted};
@@ -39,7 +39,7 @@ impl fmt::Display for TypedValue {
             Self::AtLeast(bound) => write!(f, "at least {bound}"),
             Self::AtMost(bound) => write!(f, "at most {bound}"),
             Self::Amount(amount) => write!(f, "{amount}"),
-            Self::Account(account) => f.write_str(&address::to_display_string(account)),
+            Self::Account(account) => write!(f, "{account}"),
             Self::Hash(hash) => f.write_str(&hex::encode(hash)),
             Self::Timelock(timelock) => write!(f, "{timelock}"),
         }

@@ -32,15 +32,25 @@ impl fmt::Display for Severity {
 
 /// Something that could not be checked, or that the owner should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Warning {
-    /// The stable code.
-    pub code: Code,
-    /// The detail in this order; empty where the code describes the warning completely.
-    pub detail: String,
+    code: Code,
+    /// Empty where the code describes the warning completely.
+    detail: String,
 }
 
 impl Warning {
+    /// Returns the stable code.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        self.code
+    }
+
+    /// Returns the detail in this order, with untrusted text escaped; `None` where the code describes the warning completely.
+    #[must_use]
+    pub fn detail(&self) -> Option<&str> {
+        (!self.detail.is_empty()).then_some(self.detail.as_str())
+    }
+
     /// Returns how serious it is.
     #[must_use]
     pub const fn severity(&self) -> Severity {
@@ -51,7 +61,10 @@ impl Warning {
     #[must_use]
     pub fn message(&self) -> String {
         let (meaning, remedy) = (self.code.meaning(), self.code.remedy());
-        if self.detail.is_empty() { format!("{meaning}; {remedy}") } else { format!("{meaning} ({}); {remedy}", self.detail) }
+        match self.detail() {
+            None => format!("{meaning}; {remedy}"),
+            Some(detail) => format!("{meaning} ({detail}); {remedy}"),
+        }
     }
 }
 

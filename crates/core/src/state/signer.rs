@@ -6,6 +6,17 @@ use std::fmt;
 use crate::report::Refusal;
 
 /// Why a foreign signer did not sign. `E` is the signer's own error.
+///
+/// The message contains the cause, so [`source`](Error::source) is the cause's own source.
+///
+/// ```
+/// use countersign_core::{Code, Refusal, SignerError};
+///
+/// let locked = SignerError::Signer("the device is locked");
+/// assert_eq!(locked.to_string(), "the signer failed: the device is locked");
+/// let wrong = SignerError::<String>::from(Refusal::new(Code::SignatureMismatch, ""));
+/// assert!(wrong.to_string().contains("signature_mismatch"));
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SignerError<E> {
@@ -15,20 +26,20 @@ pub enum SignerError<E> {
     Refused(Refusal),
 }
 
-impl<E> fmt::Display for SignerError<E> {
+impl<E: fmt::Display> fmt::Display for SignerError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Signer(_) => "the signer failed",
-            Self::Refused(_) => "the signature was refused",
-        })
+        match self {
+            Self::Signer(error) => write!(f, "the signer failed: {error}"),
+            Self::Refused(refusal) => write!(f, "the signature was refused: {refusal}"),
+        }
     }
 }
 
 impl<E: Error + 'static> Error for SignerError<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Signer(error) => Some(error),
-            Self::Refused(refusal) => Some(refusal),
+            Self::Signer(error) => error.source(),
+            Self::Refused(refusal) => refusal.source(),
         }
     }
 }

@@ -67,10 +67,10 @@ impl Registry {
         Network::parse(known.id).map(|network| network.family()).map_err(|_| Code::UnknownChain.into())
     }
 
-    /// Returns the pinned asset with this id.
+    /// Returns the pinned asset with this id: an [`AssetId`](crate::AssetId) or its text, such as `base:usdc`.
     #[must_use]
-    pub fn asset(&self, id: &str) -> Option<&Arc<Asset>> {
-        self.assets.get(id)
+    pub fn asset(&self, id: impl AsRef<str>) -> Option<&Arc<Asset>> {
+        self.assets.get(id.as_ref())
     }
 
     /// Returns every pinned asset, sorted by id.

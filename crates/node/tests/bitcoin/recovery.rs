@@ -217,7 +217,7 @@ async fn a_false_statement_about_the_payment_is_a_warning() {
             let recovery = recovery(secret, &stated);
             let order = prepare(&nodes, &recovery, &Policy::default()).await.unwrap();
             assert_eq!(spent(&order), [of(&payment)]);
-            let codes: Vec<_> = order.warnings().list().iter().map(|warning| warning.code).collect();
+            let codes: Vec<_> = order.warnings().list().iter().map(|warning| warning.code()).collect();
             assert_eq!(codes, if is_true { vec![] } else { vec![Code::FundingTxDiffers] }, "{stated}");
             // Outputs that are given by hand must still be those of the record.
             let given = recovery.prepare(&by_hand).map(|_| ()).map_err(|refusal| (refusal.code(), refusal.location().to_owned()));
@@ -291,7 +291,7 @@ async fn a_fee_above_the_policy_is_refused_with_what_it_costs() {
     // Once the secret is out, a slow redemption is better than none.
     let urgent = recover::Recovery::Bitcoin(recovery(Some(&SECRET), ""));
     let urgent = of_bitcoin(nodes.prepare_urgent(&urgent, CHAIN, &owner(), Speed::Normal, &policy(100)).await.unwrap());
-    assert!(urgent.warnings().list().iter().any(|warning| warning.code == Code::FeeRateTooHigh));
+    assert!(urgent.warnings().list().iter().any(|warning| warning.code() == Code::FeeRateTooHigh));
     let at_limit = fee(&urgent);
     assert_eq!(at_limit, 100 * signed(urgent, REDEEMER).weight().to_vbytes_ceil());
     // At a higher rate still, it costs more than it pays, and then more than there is.

@@ -117,7 +117,7 @@ async fn once_the_secret_is_out_the_limit_of_the_policy_is_paid_and_said() {
     let half = u64::try_from(fee / giga / U256::from(2)).unwrap();
     let policy = Policy::from_json(json!({ "starknet_fee": half }).to_string().as_bytes()).unwrap();
     let urgent = nodes(chain(), 2).prepare_urgent(&redemption(), "starknet", &hex(SENDER), Speed::Normal, &policy).await.unwrap();
-    let said = urgent.warnings().list().iter().find(|warning| warning.code == Code::GasLimitTooHigh).unwrap().to_string();
+    let said = urgent.warnings().list().iter().find(|warning| warning.code() == Code::GasLimitTooHigh).unwrap().to_string();
     assert!(said.contains("starknet_fee, so it pays that limit"), "{said}");
     let lowered = invoke(&urgent).resource_bounds;
     let (max, limit) = (lowered.max_fee(0), giga * U256::from(half));

@@ -95,7 +95,7 @@ async fn once_the_secret_is_out_the_limit_of_the_policy_is_paid_and_said() {
     let limit = |mist: u64| Policy::from_json(format!(r#"{{"sui_gas_budget": {mist}}}"#).as_bytes()).unwrap();
     // At the price for this speed, 5,500, the budget would be 52,500,000.
     let urgent = dear.prepare_urgent(&redemption, "sui_testnet", &account(), Speed::Normal, &limit(51_000_000)).await.unwrap();
-    let said = urgent.warnings().list().iter().find(|warning| warning.code == Code::GasLimitTooHigh).unwrap().to_string();
+    let said = urgent.warnings().list().iter().find(|warning| warning.code() == Code::GasLimitTooHigh).unwrap().to_string();
     assert!(said.contains("sui_gas_budget, so it pays that limit"), "{said}");
     let gas = native(urgent).payloads().gas_payment.clone();
     assert_eq!((gas.price, gas.budget), (5_200, 51_000_000));

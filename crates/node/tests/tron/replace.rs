@@ -59,7 +59,7 @@ async fn once_the_secret_is_out_the_limit_of_the_policy_is_paid_if_it_is_enough_
     let nodes = nodes(tron(SOLID), 1);
     let limit = |sun: u64| Policy::from_json(format!(r#"{{"tron_fee_limit": {sun}}}"#).as_bytes()).unwrap();
     let urgent = nodes.prepare_urgent(&redemption(), "tron", &sender, Speed::Normal, &limit(99_999_999)).await.unwrap();
-    let said = urgent.warnings().list().iter().find(|warning| warning.code == Code::GasLimitTooHigh).unwrap().to_string();
+    let said = urgent.warnings().list().iter().find(|warning| warning.code() == Code::GasLimitTooHigh).unwrap().to_string();
     assert!(said.contains("it pays that limit"), "{said}");
     assert_eq!(transaction(urgent).raw.fee_limit, 99_999_999);
     let error = nodes.prepare_urgent(&redemption(), "tron", &sender, Speed::Normal, &limit(1_000_000)).await.unwrap_err();

@@ -33,7 +33,7 @@ impl Paid {
         // With the record at hand the library requires that both ids follow from it.
         order.swap_ids = Some([source_id, event.orderId]);
         let signed = source.sign(&order)?;
-        assert!(signed.warnings().list().iter().all(|warning| warning.code != Code::NoOrderRecord));
+        assert!(signed.warnings().list().iter().all(|warning| warning.code() != Code::NoOrderRecord));
         assert_eq!(source.execute(&signed, asset)?, source_id);
         Ok(Self { source, payout, order })
     }

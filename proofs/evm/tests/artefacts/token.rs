@@ -5,7 +5,7 @@ use countersign_proofs_evm::revm::context_interface::result::InvalidTransaction;
 use super::*;
 
 fn codes(signed: &SignedOrder) -> Vec<Code> {
-    signed.warnings().list().iter().map(|warning| warning.code).filter(|code| *code != Code::NoOrderRecord).collect()
+    signed.warnings().list().iter().map(|warning| warning.code()).filter(|code| *code != Code::NoOrderRecord).collect()
 }
 
 #[test]
