@@ -31,7 +31,7 @@ use countersign_core::family::ChainFamily;
 use countersign_core::{CallPayloads, Family, Policy, Proposal, Refusal, Registry};
 
 #[cfg(feature = "alloy-signer")]
-pub use alloy::SignerError;
+pub use alloy::{SignerError, ViaWallet};
 
 /// The EVM family. Its only use is as the type parameter of the states in `countersign_core`.
 #[derive(Debug, Clone, Copy)]
