@@ -1,8 +1,8 @@
-//! Signers of the alloy ecosystem: local keys, Ledger, Trezor, AWS, browser wallets.
+//! Signers of the alloy ecosystem: local keys, Ledger, Trezor, AWS, browser wallets, and the wallet of an alloy provider.
 //!
 //! They receive the transaction or the typed data, never a bare hash, which hardware signers refuse.
 
-use alloy_network::{TxSigner, TxSignerSync};
+use alloy_network::{Ethereum, NetworkWallet, TxSigner, TxSignerSync};
 use alloy_primitives::{Address, Signature};
 use alloy_signer::{Signer, SignerSync};
 use countersign_abi::signature::ExternalSignature;
@@ -52,6 +52,37 @@ impl<S: TxSigner<Signature> + Signer + Sync + ?Sized> SignWithAsync<S> for Evm {
             };
             let signature = signature.map_err(SignerError::Signer)?;
             signing.attach(request.id, ExternalSignature::Ecdsa(signature))?;
+        }
+        Ok(())
+    }
+}
+
+/// Tells wallets of alloy providers apart from alloy signers, in the parameter `Via` of [`SignWithAsync`]. It is always inferred.
+#[derive(Debug, Clone, Copy)]
+pub enum ViaWallet {}
+
+/// The wallet of an alloy provider, such as `EthereumWallet`, signs transactions with its key for the sender. It cannot sign typed data,
+/// so the gasless message stays unsigned; an order that needs nothing else is refused with [`Code::NothingToSign`].
+impl<W: NetworkWallet<Ethereum>> SignWithAsync<W, ViaWallet> for Evm {
+    type Error = SignerError;
+
+    async fn sign_with_async(signing: &mut Signing<'_, Self>, wallet: &W) -> Result<(), SignerError> {
+        let sender = signing.payloads().sender;
+        if !wallet.has_signer_for(&sender) {
+            let signers: Vec<_> = wallet.signer_addresses().map(|address| address.to_string()).collect();
+            let refusal = Refusal::new(Code::KeyMismatch, "").with_expected(format!("a wallet with the signer of {sender}"));
+            return Err(refusal.with_actual(format!("a wallet with the signers of: {}", signers.join(", "))).into());
+        }
+        let requests = signing.requests();
+        let has_only_message = !requests.is_empty() && requests.iter().all(|request| matches!(request.payload, Payload::TypedData(_)));
+        if has_only_message {
+            let reason = "this wallet signs transactions only, not messages; use an alloy signer, or prepare the self-funded path";
+            return Err(Refusal::new(Code::NothingToSign, "").with_reason(reason).into());
+        }
+        for request in requests {
+            let Payload::Transaction(transaction) = request.payload else { continue };
+            let envelope = wallet.sign_transaction_from(sender, transaction).await.map_err(SignerError::Signer)?;
+            signing.attach(request.id, ExternalSignature::Ecdsa(*envelope.signature()))?;
         }
         Ok(())
     }

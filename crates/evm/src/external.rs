@@ -1,7 +1,7 @@
 //! JSON-RPC parameters for external wallets, which choose nonce, fees and gas themselves.
 //!
-//! [`VerifiedOrder::matches`](crate::VerifiedOrder) compares the transaction that such a wallet broadcast with the order;
-//! [`received`](crate::received) reads it.
+//! [`VerifiedOrder::matches`](crate::VerifiedOrder) compares the transaction that such a wallet broadcast with the order. Calls that a
+//! wallet bundled have no transaction of their own: [`Deposit::find_payment`] finds their effect. [`received`](crate::received) reads both.
 //!
 //! Specification: `docs/spec/evm.md#signing`.
 
@@ -9,6 +9,7 @@ use alloy_primitives::{Address, Bytes, U64, U256};
 use countersign_abi::funding::ApprovalPlan;
 use countersign_core::Role;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::verify::{Call, Deposit};
 
@@ -35,6 +36,22 @@ pub struct SendTransaction {
 }
 
 /// Parameters of `wallet_sendCalls` (EIP-5792): approval and initiate in one request.
+///
+/// A wallet without smart-account features refuses a request for atomic execution (error 5760). [`SendCalls::without_atomicity`] lets it
+/// send the calls one after the other.
+///
+/// ```
+/// # fn request(order: &countersign_evm::VerifiedOrder) {
+/// use serde_json::json;
+///
+/// let calls = order.deposit().send_calls(countersign_evm::ApprovalStep::Exact).without_atomicity();
+/// let calls = calls.with_capabilities(json!({ "paymasterService": { "url": "https://paymaster.example", "optional": true } }));
+/// let params = json!([calls]);
+/// // provider.request({ method: "wallet_sendCalls", params })
+/// # }
+/// ```
+///
+/// Specification: <https://eips.ethereum.org/EIPS/eip-5792>
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -45,10 +62,37 @@ pub struct SendCalls {
     pub chain_id: U64,
     /// The account that sends and pays.
     pub from: Address,
-    /// Whether either all calls must take effect or none. Always true.
+    /// Whether either all calls must take effect or none. By default true for several calls, and false for a single call, which every
+    /// wallet can send.
     pub atomic_required: bool,
     /// The calls, in the order in which they are executed.
     pub calls: Vec<SendCall>,
+    /// What the application asks of the wallet for all calls, such as a paymaster; left out of the JSON if `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<Value>,
+}
+
+impl SendCalls {
+    /// Requires that either all calls take effect or none. A wallet that cannot promise this refuses the request.
+    #[must_use]
+    pub fn requiring_atomicity(mut self) -> Self {
+        self.atomic_required = true;
+        self
+    }
+
+    /// Lets the wallet send the calls one after the other if it cannot bundle them. If it stops after an approval, the approval remains.
+    #[must_use]
+    pub fn without_atomicity(mut self) -> Self {
+        self.atomic_required = false;
+        self
+    }
+
+    /// Adds capabilities, a JSON object with one member for each capability. They are passed on as they are and never read.
+    #[must_use]
+    pub fn with_capabilities(mut self, capabilities: Value) -> Self {
+        self.capabilities = Some(capabilities);
+        self
+    }
 }
 
 /// A call of `wallet_sendCalls`.
@@ -88,10 +132,18 @@ impl Deposit {
         calls.collect()
     }
 
-    /// Returns the parameters of one `wallet_sendCalls` with all calls of the order.
+    /// Returns the parameters of one `wallet_sendCalls` with all calls of the order. Several calls are to be executed atomically.
     #[must_use]
     pub fn send_calls(&self, approvals: impl Into<ApprovalPlan>) -> SendCalls {
         let calls = self.calls(approvals).into_iter().map(|(_, Call { to, value, data, .. })| SendCall { to, value, data });
-        SendCalls { version: "2.0.0", chain_id: U64::from(self.chain_id), from: self.sender, atomic_required: true, calls: calls.collect() }
+        let calls: Vec<_> = calls.collect();
+        SendCalls {
+            version: "2.0.0",
+            chain_id: U64::from(self.chain_id),
+            from: self.sender,
+            atomic_required: calls.len() > 1,
+            calls,
+            capabilities: None,
+        }
     }
 }

@@ -8,6 +8,7 @@ pub mod external;
 mod generation;
 pub mod htlc;
 pub mod message;
+mod payment;
 pub mod reader;
 pub mod received;
 pub mod recover;
@@ -22,6 +23,7 @@ pub use alloy_primitives;
 pub use countersign_abi::funding::ApprovalPlan;
 pub use countersign_abi::read;
 pub use countersign_abi::signature::{ExternalSignature, Key};
+pub use received::{CallReceipt, CallsStatus};
 pub use transaction::{Calls, EvmTransaction, Fees, Payload, SignedPayloads, Unsigned};
 pub use verify::{Approval, Call, Deposit};
 
@@ -31,7 +33,7 @@ use countersign_core::family::ChainFamily;
 use countersign_core::{CallPayloads, Family, Policy, Proposal, Refusal, Registry};
 
 #[cfg(feature = "alloy-signer")]
-pub use alloy::SignerError;
+pub use alloy::{SignerError, ViaWallet};
 
 /// The EVM family. Its only use is as the type parameter of the states in `countersign_core`.
 #[derive(Debug, Clone, Copy)]

@@ -1,14 +1,20 @@
-//! Signed transactions as wallets and nodes return them.
+//! Signed transactions as wallets and nodes return them, and the status of calls that a wallet bundled.
 
 use alloy_consensus::transaction::{RlpEcdsaDecodableTx, RlpEcdsaEncodableTx};
 use alloy_consensus::{SignableTransaction as _, Signed, TxEip1559, TxEip2930, TxEnvelope, TxLegacy};
 use alloy_eips::eip2930::{AccessList, AccessListItem};
-use alloy_primitives::{B256, Bytes, Signature, TxKind, U256, normalize_v};
+use alloy_primitives::{Address, B256, Bytes, Log, Signature, TxKind, U256, normalize_v};
 use countersign_core::json::{self, MAX_BYTES, Members, Node};
 use countersign_core::{Code, Refusal, TypedValue};
 
 /// Maximum number of entries of an access list, and of storage keys of an entry.
 const MAX_ACCESS: usize = 1_000;
+/// Maximum number of receipts of bundled calls.
+const MAX_RECEIPTS: usize = 64;
+/// Maximum number of logs of a receipt.
+const MAX_LOGS: usize = 64;
+/// Maximum length in bytes of a log's data.
+const MAX_LOG_DATA: usize = 16 * 1024;
 
 /// Decodes a signed transaction from its bytes (EIP-2718), as `eth_getRawTransactionByHash` returns them in hex: of type 0, 1 or 2,
 /// because orders need no other.
@@ -121,19 +127,99 @@ fn signature(members: &Members<'_, '_>) -> Result<(Signature, u64), Refusal> {
 
 fn access_list(members: &Members<'_, '_>) -> Result<AccessList, Refusal> {
     let Some(list) = members.get("accessList") else { return Ok(AccessList::default()) };
-    let bounded = |node: &Node<'_, '_>, count: usize| match count {
-        0..=MAX_ACCESS => Ok(()),
-        _ => Err(node.at().refuse(Code::WrongType).with_expected(format!("at most {MAX_ACCESS} entries")).with_actual(count)),
-    };
     let items = list.array()?;
-    bounded(&list, items.len())?;
+    at_most(MAX_ACCESS, &list, items.len())?;
     let item = |item: Node<'_, '_>| {
         let members = item.object()?;
         let keys = members.need("storageKeys")?;
         let all = keys.array()?;
-        bounded(&keys, all.len())?;
+        at_most(MAX_ACCESS, &keys, all.len())?;
         let storage_keys = all.map(|key| key.hex_array().map(B256::from)).collect::<Result<_, Refusal>>()?;
         Ok(AccessListItem { address: members.need("address")?.hex_array()?.into(), storage_keys })
     };
     items.map(item).collect::<Result<_, Refusal>>().map(AccessList)
+}
+
+fn at_most(max: usize, node: &Node<'_, '_>, count: usize) -> Result<(), Refusal> {
+    if count <= max {
+        return Ok(());
+    }
+    Err(node.at().refuse(Code::WrongType).with_expected(format!("at most {max} entries")).with_actual(count))
+}
+
+/// What `wallet_getCallsStatus` (EIP-5792) returns, as far as it says what calls did. [`Deposit::find_payment`] reads it.
+///
+/// Specification: <https://eips.ethereum.org/EIPS/eip-5792>
+///
+/// [`Deposit::find_payment`]: crate::Deposit::find_payment
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CallsStatus {
+    /// EIP-155 chain id.
+    pub chain_id: u64,
+    /// The status: 100 pending, 200 confirmed, 400 not on chain, 500 reverted, 600 partly reverted.
+    pub status: u64,
+    /// The receipts; empty while the calls are pending.
+    pub receipts: Vec<CallReceipt>,
+}
+
+/// The receipt of a transaction with one or more of the calls. It may be the transaction of another account, such as a bundler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CallReceipt {
+    /// The hash of the transaction.
+    pub transaction_hash: B256,
+    /// Whether the transaction took effect: status `0x1`.
+    pub is_success: bool,
+    /// The logs of the calls.
+    pub logs: Vec<Log>,
+}
+
+/// Parses what `wallet_getCallsStatus` returns: an object with `chainId`, `status` and, once there are any, `receipts`. Other members are
+/// ignored. There may be at most 64 receipts, each with at most 64 logs, whose data may have at most 16 KiB.
+///
+/// # Errors
+///
+/// The codes of malformed JSON; [`Code::MissingField`]; [`Code::WrongType`], also for too many entries, or for a log whose block was
+/// replaced; a `hex_` code; or [`Code::NumberTooLarge`].
+pub fn calls_status(text: &[u8]) -> Result<CallsStatus, Refusal> {
+    let value = json::parse(text)?;
+    let root = Node::root(&value, "");
+    let members = root.object()?;
+    let (chain_id, status) = (small(&members.need("chainId")?)?, members.need("status")?.integer()?);
+    let receipts = match members.get("receipts") {
+        Some(receipts) if !receipts.is_null() => {
+            let all = receipts.array()?;
+            at_most(MAX_RECEIPTS, &receipts, all.len())?;
+            all.map(|receipt| call_receipt(&receipt)).collect::<Result<_, Refusal>>()?
+        }
+        _ => Vec::new(),
+    };
+    Ok(CallsStatus { chain_id, status, receipts })
+}
+
+fn call_receipt(receipt: &Node<'_, '_>) -> Result<CallReceipt, Refusal> {
+    let members = receipt.object()?;
+    let transaction_hash = members.need("transactionHash")?.hex_array()?.into();
+    let is_success = members.need("status")?.hex_number()? == U256::ONE;
+    let logs = members.need("logs")?;
+    let all = logs.array()?;
+    at_most(MAX_LOGS, &logs, all.len())?;
+    let logs = all.map(|entry| log(&entry)).collect::<Result<_, Refusal>>()?;
+    Ok(CallReceipt { transaction_hash, is_success, logs })
+}
+
+fn log(log: &Node<'_, '_>) -> Result<Log, Refusal> {
+    let members = log.object()?;
+    if let Some(removed) = members.get("removed")
+        && removed.bool()?
+    {
+        return Err(removed.refuse(Code::WrongType).with_reason("the log's block was replaced"));
+    }
+    let address = Address::from(members.need("address")?.hex_array::<20>()?);
+    let topics = members.need("topics")?;
+    let words = topics.array()?.map(|topic| topic.hex_array().map(B256::from)).collect::<Result<Vec<_>, _>>()?;
+    let (count, data) = (words.len(), members.need("data")?.hex_bytes(MAX_LOG_DATA)?);
+    let refuse = || topics.at().refuse(Code::WrongType).with_expected("at most 4 topics").with_actual(count);
+    Log::new(address, words, data.into()).ok_or_else(refuse)
 }

@@ -17,6 +17,7 @@ use countersign_core::{
 use crate::address::{self, CODEC};
 use crate::generation;
 use crate::message::RULES;
+use crate::payment::SwapIdRule;
 use crate::transaction::{self, Calls, Unsigned};
 
 /// Gas of the cheapest possible transaction. A transaction with a lower limit is never mined.
@@ -43,6 +44,7 @@ pub struct Deposit {
     pub(crate) initiate_key: &'static str,
     /// The highest gas limit that the policy allows the wallet to set.
     pub(crate) max_gas_limit: u64,
+    pub(crate) swap_id_rule: SwapIdRule,
 }
 
 /// A call to a contract.
@@ -100,6 +102,7 @@ impl family::Deposit for Deposit {
             typed_data,
             initiate_key: payloads.initiate_key,
             max_gas_limit: order.policy.evm_gas_limit,
+            swap_id_rule: SwapIdRule::new(order, timelock),
         };
         Ok((deposit, Some(terms)))
     }

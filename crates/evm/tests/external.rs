@@ -255,6 +255,26 @@ fn send_calls_are_what_eip_5792_wallets_take() -> TestResult {
     );
     let sent = serde_json::to_value(deposit.send_calls(ApprovalPlan::new(ApprovalStep::AlreadyApproved)))?;
     assert_eq!(sent["calls"], json!([call("initiate_transaction")]));
+    // There is nothing that a single call could be atomic with, and every wallet can send it.
+    assert_eq!(sent["atomicRequired"], false);
+    Ok(())
+}
+
+/// The application decides whether calls must be atomic. What it asks of the wallet beside the calls changes none of them.
+#[test]
+fn atomicity_and_capabilities_are_the_applications_choice() -> TestResult {
+    let deposit = verified::<Evm>(&fixture::<Evm>(CASE));
+    let deposit = deposit.deposit();
+    let sent = serde_json::to_value(deposit.send_calls(ApprovalStep::Exact).without_atomicity())?;
+    assert_eq!(sent["atomicRequired"], false);
+    let sent = serde_json::to_value(deposit.send_calls(ApprovalStep::AlreadyApproved).requiring_atomicity())?;
+    assert_eq!(sent["atomicRequired"], true);
+
+    let plain = serde_json::to_value(deposit.send_calls(ApprovalStep::Exact))?;
+    let capabilities = json!({ "paymasterService": { "url": "https://paymaster.example", "optional": true }, "atomic": [1, null, "x"] });
+    let mut sent = serde_json::to_value(deposit.send_calls(ApprovalStep::Exact).with_capabilities(capabilities.clone()))?;
+    assert_eq!(sent.as_object_mut().unwrap().remove("capabilities"), Some(capabilities));
+    assert_eq!(sent, plain);
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use std::pin::pin;
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
-use alloy_network::{FullSignerSync, TxSigner, TxSignerSync};
+use alloy_network::{EthereumWallet, FullSignerSync, TxSigner, TxSignerSync};
 use alloy_signer::{Signer, SignerSync};
 use alloy_signer_local::PrivateKeySigner;
 use async_trait::async_trait;
@@ -21,7 +21,7 @@ use countersign_core::{Code, RequestId};
 use countersign_evm::alloy_consensus::SignableTransaction;
 use countersign_evm::alloy_dyn_abi::TypedData;
 use countersign_evm::alloy_primitives::{Address, B256, ChainId, Signature};
-use countersign_evm::{Calls, Evm, FundingPath, Gasless, SignerError, UnsignedOrder};
+use countersign_evm::{Calls, Evm, FundingPath, Gasless, Payload, SignerError, UnsignedOrder};
 use countersign_testkit::lines::difference;
 use countersign_testkit::{Case, TestResult, artefacts, fixture, fixtures, verified, wallet};
 
@@ -316,4 +316,75 @@ fn signing_crosses_threads() {
     assert_eq!(ready(flow).unwrap(), 2);
     const fn is_error<T: Error + Send + Sync + 'static>() {}
     is_error::<SignerError>();
+}
+
+/// For every case, the wallet of an alloy provider gives the signatures of ethers and viem, except that of the message.
+#[test]
+fn the_wallet_of_a_provider_signs_every_transaction() -> TestResult {
+    let (mut transactions, mut messages) = (0, 0);
+    for case in fixtures::<Evm>()? {
+        if case.secret_key().is_none() {
+            continue;
+        }
+        // The sender's key is one of two, and not the default one.
+        let mut wallet = EthereumWallet::new(PrivateKeySigner::from_bytes(&B256::repeat_byte(7))?);
+        wallet.register_signer(local(&case));
+        let mut unsigned = prepared(&case);
+        let has_transactions = unsigned.requests().iter().any(|request| matches!(request.payload, Payload::Transaction(_)));
+        let result = ready(unsigned.sign_with_async(&wallet));
+        if has_transactions {
+            result?;
+            transactions += 1;
+        } else {
+            assert!(result.is_err(), "{}", case.id);
+        }
+        // An alloy signer adds the message.
+        if !unsigned.missing().is_empty() {
+            assert_eq!(unsigned.missing(), [RequestId::TypedData], "{}", case.id);
+            unsigned.sign_with(&local(&case))?;
+            messages += 1;
+        }
+        assert_eq!(difference(&case.expect()["artefacts"], &artefacts(&unsigned), ""), None, "{}", case.id);
+        assert!(unsigned.finish().is_ok());
+    }
+    assert!(transactions > 60 && messages > 10, "{transactions}, {messages}");
+    Ok(())
+}
+
+#[test]
+fn the_wallet_of_a_provider_that_cannot_sign_says_so() -> TestResult {
+    let case = fixture::<Evm>(CASE);
+    let wallet = EthereumWallet::new(local(&case));
+    let mut gasless = verified::<Evm>(&case).prepare(Gasless)?;
+    let Err(SignerError::Refused(refusal)) = ready(gasless.sign_with_async(&wallet)) else { panic!("signed") };
+    assert_eq!(refusal.code(), Code::NothingToSign);
+    assert!(refusal.to_string().contains("transactions only"), "{refusal}");
+    // Once another signer has signed the message, nothing is left, and the wallet has nothing against it.
+    gasless.sign_with(&local(&case))?;
+    ready(gasless.sign_with_async(&wallet))?;
+
+    let stranger = local(&fixture::<Evm>("evm-token-approval-unlimited"));
+    let theirs = Signer::address(&stranger).to_string();
+    let hardware = Hardware::new(stranger, |_| panic!("asked"));
+    let mut unsigned = prepared(&case);
+    let Err(SignerError::Refused(refusal)) = ready(unsigned.sign_with_async(&EthereumWallet::new(hardware))) else { panic!("signed") };
+    assert_eq!(refusal.code(), Code::KeyMismatch);
+    let mine = Signer::address(&local(&case)).to_string();
+    assert!(refusal.to_string().contains(&mine) && refusal.to_string().contains(&theirs), "{refusal}");
+    assert_eq!(unsigned.missing().len(), 3);
+    Ok(())
+}
+
+/// A signature that proves nothing is refused from a provider's wallet too, and the future crosses threads.
+#[test]
+fn a_provider_whose_signer_signs_something_else_is_refused() {
+    fn crosses<T: Send>(value: T) -> T {
+        value
+    }
+    let case = fixture::<Evm>(CASE);
+    let broken = Hardware::new(local(&case), |question| if question == 2 { Owner::SignsSomethingElse } else { Owner::Agrees });
+    let (wallet, mut unsigned) = (EthereumWallet::new(broken), prepared(&case));
+    let Err(SignerError::Refused(refusal)) = ready(crosses(unsigned.sign_with_async(&wallet))) else { panic!("signed") };
+    assert_eq!(refusal.code(), Code::SignatureMismatch);
+    assert_eq!(unsigned.missing(), [RequestId::Initiate, RequestId::TypedData]);
 }
