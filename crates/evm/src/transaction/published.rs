@@ -32,10 +32,10 @@ fn the_example_of_eip_155() {
     let to = "0x3535353535353535353535353535353535353535";
     let transaction = example(1, to, 1_000_000_000_000_000_000, 21_000, &Calls::legacy(9, 20_000_000_000));
     assert_eq!(
-        hex(&transaction.signing_bytes()),
+        hex(transaction.signing_bytes()),
         "0xec098504a817c800825208943535353535353535353535353535353535353535880de0b6b3a764000080018080"
     );
-    assert_eq!(hex(&transaction.digest()), "0xdaf5a779ae972f972197303d7b574746c7ef83eadac0f2791ad23db92e4c8e53");
+    assert_eq!(hex(transaction.digest()), "0xdaf5a779ae972f972197303d7b574746c7ef83eadac0f2791ad23db92e4c8e53");
     assert!(matches!(transaction.payload(), Payload::Transaction(TypedTransaction::Legacy(_))));
     assert_eq!(
         hex(signed(&transaction, &key)),
