@@ -5,6 +5,7 @@ pub mod chain;
 mod curve;
 pub mod htlc;
 pub mod reader;
+pub mod received;
 pub mod recover;
 pub mod sign;
 mod summary;

@@ -12,6 +12,7 @@ use countersign_core::{
 
 use crate::address::{Chain, account, taproot_key};
 use crate::htlc::{self, Tree};
+use crate::received;
 use crate::transaction::{self, Unsigned, Wallet};
 use crate::uri::payment_uri;
 
@@ -111,6 +112,10 @@ impl family::Deposit for Deposit {
 
     fn prepare(&self, wallet: &Wallet, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
         transaction::prepare(self, wallet)
+    }
+
+    fn read_transaction(bytes: &[u8], _: family::Seal<Self>) -> Result<Transaction, Refusal> {
+        received::from_bytes(bytes)
     }
 
     /// Requires that exactly one output pays the deposit address, and that it pays exactly the amount. The paying wallet may choose

@@ -16,7 +16,7 @@ use bitcoin::psbt::Psbt;
 use bitcoin::{Amount, EcdsaSighashType, OutPoint, PublicKey, ScriptBuf, TapSighashType, Transaction, TxIn, TxOut, Txid};
 use countersign_bitcoin::{Bitcoin, VerifiedOrder};
 use countersign_core::{Code, Refusal, Role};
-use countersign_testkit::{Case, fixture, verified};
+use countersign_testkit::{Case, TestResult, fixture, received, verified};
 
 const CASES: [&str; 3] = ["bitcoin-p2wpkh", "bitcoin-every-kind", "bitcoin-every-kind-litecoin"];
 
@@ -120,4 +120,18 @@ fn a_psbt_of_another_wallet_is_matched_before_it_is_signed() {
     let mut less = good;
     less.unsigned_tx.output[0].value = Amount::from_sat(1);
     assert_eq!(deposit.matches_psbt(&less).expect_err("less").location(), "/output/0/value");
+}
+
+#[test]
+fn transactions_are_matched_as_bytes() -> TestResult {
+    received::bytes_are_matched::<Bitcoin>(10, encode::serialize)
+}
+
+#[test]
+fn a_psbt_is_not_a_transaction() {
+    let case = fixture::<Bitcoin>(CASES[0]);
+    let text = case.expect()["artefacts"]["deposit"]["psbt"].as_str().expect("a PSBT").to_owned();
+    let psbt = Psbt::from_str(&text).expect("a PSBT").serialize();
+    let refusal = verified::<Bitcoin>(&case).matches_bytes(&psbt).expect_err("a PSBT");
+    assert_eq!((refusal.code(), refusal.to_string().contains("a PSBT")), (Code::TransactionMismatch, true), "{refusal}");
 }

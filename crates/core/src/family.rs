@@ -125,6 +125,14 @@ pub trait Deposit: fmt::Debug + Sized {
     /// A [`Refusal`] at the member of the wallet context that is invalid.
     fn prepare(&self, context: &Self::Context, seal: Seal<Self>) -> Result<Self::Unsigned, Refusal>;
 
+    /// Decodes a signed transaction in the form in which nodes of this family return it: see
+    /// [`VerifiedOrder::matches_bytes`](crate::VerifiedOrder::matches_bytes).
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TransactionMismatch`] if the bytes are not exactly one signed transaction, or another refusal of its parts.
+    fn read_transaction(bytes: &[u8], seal: Seal<Self>) -> Result<Transaction<Self>, Refusal>;
+
     /// Returns the role in this order of a transaction that an external wallet has signed or broadcast.
     ///
     /// The external wallet may choose nonce, fees, blockhash and gas coins. Everything else must equal what was verified.

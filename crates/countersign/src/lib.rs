@@ -81,7 +81,10 @@
 //! | `sui` | `sui` | programmable transactions, also sponsored ones | `sui-sdk-types` |
 //! | `bitcoin` | `bitcoin` | PSBTs that pay a recomputed HTLC address, for Bitcoin and Litecoin | `bitcoin` |
 //! | `libsecp256k1` | | EVM and Tron sign by libsecp256k1, in C; without it `k256` makes the same signatures | |
-//! | `alloy-signer`, `solana-signer`, `starknet-signer`, `sui-signer` | | `sign_with` takes the signers of each chain's own libraries | |
+//! | `alloy-signer` | | `sign_with` and `sign_with_async` take signers of alloy | `alloy-signer` 2 |
+//! | `solana-signer-3`, `solana-signer-4` | | `sign_with` takes signers of this version of the Solana SDK; `solana-signer` is the newest | `solana-signer` 3, 4 |
+//! | `starknet-signer` | | `sign_with_async` takes signers of starknet-rs | `starknet-signers` 0.14 |
+//! | `sui-signer` | | `sign_with` takes signers of Mysten's SDK | `sui-crypto` 0.4 |
 //! | `qr` | | QR codes of Bitcoin payment URIs | |
 //!
 //! All families and `libsecp256k1` are on by default. No feature changes a verdict.

@@ -165,7 +165,7 @@ impl Recovery {
     /// Returns the order's id, as the record has it.
     #[must_use]
     pub fn order_id(&self) -> &str {
-        each_family!(self, Self => |recovery| recovery.order_id())
+        each_family!(self, Self => |recovery| Describe::order_id(recovery))
     }
 
     /// Returns whether it redeems or refunds.
@@ -183,6 +183,6 @@ impl Recovery {
     /// Returns the amount of the leg in base units, before any fee.
     #[must_use]
     pub fn amount(&self) -> U256 {
-        each_family!(self, Self => |recovery| recovery.amount())
+        each_family!(self, Self => |recovery| Describe::amount(recovery))
     }
 }

@@ -288,6 +288,17 @@ impl Verified {
         }
     }
 
+    /// Returns the role in this order of a signed transaction, given as bytes. The form of each family is listed at
+    /// [`VerifiedOrder::matches_bytes`].
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TransactionMismatch`] if the bytes are not exactly one signed transaction of the order's family, or if the transaction
+    /// is not part of the order. Other codes are those of the family's `received` module.
+    pub fn matches_bytes(&self, bytes: &[u8]) -> Result<Role, Refusal> {
+        each_family!(self, Self => |order| order.matches_bytes(bytes))
+    }
+
     /// Checks that there is still time to pay at `now`, in Unix seconds: call it again right before submitting.
     ///
     /// # Errors

@@ -220,7 +220,10 @@ mod with_evm {
         let signed = unsigned.finish().unwrap();
         assert_eq!(signed.order_id(), case.expect()["order_id"]);
         let expect = &case.expect()["artefacts"];
+        let order = Documents::from_case(&case).verify().unwrap();
+        assert_eq!(order.matches_bytes(b"").unwrap_err().code(), Code::TransactionMismatch);
         for SignedTransaction { role, id, bytes, native, .. } in signed.transactions() {
+            assert_eq!(order.matches_bytes(&bytes), Ok(role));
             let Transaction::Evm(native) = native else { panic!("the wrong family") };
             let part = &expect[role.to_string()];
             assert_eq!(

@@ -18,6 +18,7 @@ use crate::address::{self, CODEC};
 use crate::generation;
 use crate::message::RULES;
 use crate::payment::SwapIdRule;
+use crate::received;
 use crate::transaction::{self, Calls, Unsigned};
 
 /// Gas of the cheapest possible transaction. A transaction with a lower limit is never mined.
@@ -131,6 +132,10 @@ impl family::Deposit for Deposit {
 
     fn prepare(&self, path: &FundingPath<Calls>, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
         transaction::prepare(self, path)
+    }
+
+    fn read_transaction(bytes: &[u8], _: family::Seal<Self>) -> Result<TxEnvelope, Refusal> {
+        received::from_bytes(bytes)
     }
 
     fn matches(&self, transaction: &TxEnvelope) -> Result<Role, Refusal> {

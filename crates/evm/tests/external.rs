@@ -13,7 +13,7 @@ use countersign_evm::alloy_consensus::{SignableTransaction, Transaction as _, Tx
 use countersign_evm::alloy_primitives::{Address, Bytes, TxKind, U256, hex};
 use countersign_evm::htlc::Approve;
 use countersign_evm::{ApprovalPlan, ApprovalStep, Call, Calls, Evm, Gasless, Key, VerifiedOrder};
-use countersign_testkit::{TestResult, fixture, fixtures, key, verified, verified_under};
+use countersign_testkit::{TestResult, fixture, fixtures, key, received, verified, verified_under};
 use serde_json::json;
 
 const CASE: &str = "evm-token-approval-unlimited";
@@ -336,4 +336,9 @@ fn a_transaction_that_delegates_the_account_is_refused() -> TestResult {
     let harmless = TxEip7702 { authorization_list: Vec::new(), ..delegating };
     assert_eq!(order.matches(&sign(harmless, &key))?, Role::Initiate);
     Ok(())
+}
+
+#[test]
+fn transactions_are_matched_as_bytes() -> TestResult {
+    received::bytes_are_matched::<Evm>(10, countersign_evm::alloy_eips::Encodable2718::encoded_2718)
 }

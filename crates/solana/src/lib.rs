@@ -9,9 +9,10 @@ pub mod htlc;
 pub mod message;
 pub mod read;
 pub mod reader;
+pub mod received;
 pub mod recover;
 mod sign;
-#[cfg(feature = "solana-signer")]
+#[cfg(any(feature = "solana-signer-3", feature = "solana-signer-4"))]
 mod signer;
 mod summary;
 pub mod transaction;
@@ -24,13 +25,21 @@ pub use countersign_core::{FundingPath, Gasless};
 pub use fees::{MAX_COMPUTE_UNIT_LIMIT, MAX_COMPUTE_UNIT_PRICE, PriorityFee};
 pub use sign::{ExternalSignature, Key, SignedPayloads};
 #[cfg(feature = "solana-signer")]
-pub use signer::SignerError;
+pub use signer::SignerError4 as SignerError;
+#[cfg(feature = "solana-signer-3")]
+pub use signer::{Signer3, SignerError3};
+#[cfg(feature = "solana-signer-4")]
+pub use signer::{Signer4, SignerError4};
 pub use solana_hash;
 pub use solana_instruction;
 pub use solana_message;
 pub use solana_signature;
+#[cfg(feature = "solana-signer-3")]
+pub use solana_signer_3;
+#[cfg(feature = "solana-signer-4")]
+pub use solana_signer_4;
 #[cfg(feature = "solana-signer")]
-pub use solana_signer;
+pub use solana_signer_4 as solana_signer;
 pub use solana_transaction;
 pub use transaction::{SelfFunded, TransactionPayload, Unsigned};
 pub use verify::{Deposit, ProposedInstruction, ProposedTransaction};

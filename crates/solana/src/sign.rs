@@ -111,6 +111,21 @@ impl From<Signature> for ExternalSignature {
     }
 }
 
+impl From<[u8; 64]> for ExternalSignature {
+    /// Takes the 64 bytes of a signature, from a signer of any SDK and version.
+    ///
+    /// ```
+    /// # use std::convert::Infallible;
+    /// # use countersign_core::SignerError;
+    /// # fn example(unsigned: &mut countersign_solana::UnsignedOrder, device: impl Fn(&[u8]) -> [u8; 64]) -> Result<(), SignerError<Infallible>> {
+    /// unsigned.sign_with_fn(|request| Ok(device(&request.message)))
+    /// # }
+    /// ```
+    fn from(bytes: [u8; 64]) -> Self {
+        Self(bytes.into())
+    }
+}
+
 impl FromStr for ExternalSignature {
     type Err = Refusal;
 

@@ -21,6 +21,7 @@ use crate::allowed::AllowedInstruction;
 use crate::fees::FeeLimits;
 use crate::htlc::{self, Htlc, Initiate, InitiateAccounts, Token};
 use crate::message::{self, Decoded, Layout, refuse};
+use crate::received;
 use crate::transaction::{self, SelfFunded, TransactionPayload, Unsigned};
 use crate::wire::{self, Encoding, GASLESS, TRANSACTION};
 
@@ -162,6 +163,10 @@ impl family::Deposit for Deposit {
 
     fn prepare(&self, path: &FundingPath<SelfFunded>, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
         transaction::prepare(self, path)
+    }
+
+    fn read_transaction(bytes: &[u8], _: family::Seal<Self>) -> Result<VersionedTransaction, Refusal> {
+        received::from_bytes(bytes)
     }
 
     fn matches(&self, transaction: &VersionedTransaction) -> Result<Role, Refusal> {

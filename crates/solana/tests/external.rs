@@ -280,3 +280,8 @@ fn every_byte_but_the_blockhash_is_the_orders() -> TestResult {
     }
     Ok(())
 }
+
+#[test]
+fn transactions_are_matched_as_bytes() -> TestResult {
+    countersign_testkit::received::bytes_are_matched::<Solana>(10, |transaction| wincode::serialize(transaction).expect("serializes"))
+}

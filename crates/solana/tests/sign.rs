@@ -8,13 +8,18 @@
     reason = "a panic in a test is a failed test"
 )]
 
+use std::convert::Infallible;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use countersign_core::{Code, Hex, RequestId, Role, Scheme};
-use countersign_solana::{ExternalSignature, Gasless, Key, SelfFunded, SignerError, Solana, UnsignedOrder};
+use countersign_solana::solana_signature::Signature;
+use countersign_solana::{
+    Address, ExternalSignature, Gasless, Key, SelfFunded, SignerError, SignerError3, SignerError4, Solana, UnsignedOrder, solana_signer_4,
+};
 use countersign_testkit::{Case, TestResult, artefacts, attach, fixture, key, outcome, verified, wallet};
 use serde_json::{Value as Json, json};
-use solana_keypair::Keypair;
+use solana_keypair::{Keypair, Signer as _};
 
 const CASE: &str = "solana-token-sponsor-signed";
 
@@ -63,21 +68,80 @@ fn takes_signatures_in_every_spelling() -> TestResult {
 }
 
 #[test]
-fn any_solana_signer_signs() -> TestResult {
+fn signers_of_solana_signer_3_sign() -> TestResult {
     let case = fixture::<Solana>(CASE);
     let signer = Keypair::try_from_base58_string(&case.secret_key().ok_or("no key")?).map_err(|_| "no keypair")?;
     let mut unsigned = prepared(&case);
     unsigned.sign_with(&signer)?;
     assert_eq!(artefacts(&unsigned), case.expect()["artefacts"]);
-    let signer: &dyn countersign_solana::solana_signer::Signer = &signer;
+    let signer: &dyn countersign_solana::solana_signer_3::Signer = &signer;
     let mut unsigned = prepared(&case);
     unsigned.sign_with(signer)?;
     assert_eq!(artefacts(&unsigned), case.expect()["artefacts"]);
 
     let mut unsigned = prepared(&case);
-    let error = unsigned.sign_with(&Keypair::new_from_array([7; 32])).expect_err("another signer");
-    assert!(matches!(&error, SignerError::Refused(refusal) if refusal.code() == Code::KeyMismatch), "{error:?}");
+    let error: SignerError3 = unsigned.sign_with(&Keypair::new_from_array([7; 32])).expect_err("another signer");
+    assert!(matches!(&error, SignerError3::Refused(refusal) if refusal.code() == Code::KeyMismatch), "{error:?}");
     assert_eq!(unsigned.missing(), [RequestId::Transaction, RequestId::Gasless]);
+    Ok(())
+}
+
+/// A signer of solana-signer 4, which may be off.
+struct Newest {
+    keypair: Keypair,
+    is_off: bool,
+}
+
+impl solana_signer_4::Signer for Newest {
+    fn try_pubkey(&self) -> Result<Address, solana_signer_4::SignerError> {
+        Ok(self.keypair.pubkey())
+    }
+
+    fn try_sign_message(&self, message: &[u8]) -> Result<Signature, solana_signer_4::SignerError> {
+        if self.is_off { Err(solana_signer_4::SignerError::NoDeviceFound) } else { Ok(self.keypair.sign_message(message)) }
+    }
+
+    fn is_interactive(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn signers_of_solana_signer_4_sign() -> TestResult {
+    let case = fixture::<Solana>(CASE);
+    let keypair = || Keypair::try_from_base58_string(&case.secret_key().expect("a key")).expect("a keypair");
+    let signer = Newest { keypair: keypair(), is_off: false };
+    let mut unsigned = prepared(&case);
+    unsigned.sign_with(&signer)?;
+    assert_eq!(artefacts(&unsigned), case.expect()["artefacts"]);
+    let signer: &dyn solana_signer_4::Signer = &signer;
+    let mut unsigned = prepared(&case);
+    unsigned.sign_with(signer)?;
+    assert_eq!(artefacts(&unsigned), case.expect()["artefacts"]);
+
+    let mut unsigned = prepared(&case);
+    let other = Newest { keypair: Keypair::new_from_array([7; 32]), is_off: true };
+    let error: SignerError4 = unsigned.sign_with(&other).expect_err("another signer, which is not asked to sign");
+    assert!(matches!(&error, SignerError4::Refused(refusal) if refusal.code() == Code::KeyMismatch), "{error:?}");
+    let off = Newest { keypair: keypair(), is_off: true };
+    let error: SignerError = unsigned.sign_with(&off).expect_err("no device");
+    assert!(matches!(error, SignerError::Signer(solana_signer_4::SignerError::NoDeviceFound)), "{error:?}");
+    assert_eq!(unsigned.missing(), [RequestId::Transaction, RequestId::Gasless]);
+    Ok(())
+}
+
+/// A closure returns the bytes of a signature, so the signer may be of any SDK.
+#[test]
+fn a_closure_signs_with_raw_bytes() -> TestResult {
+    let case = fixture::<Solana>(CASE);
+    let keypair = Keypair::try_from_base58_string(&case.secret_key().ok_or("no key")?).map_err(|_| "no keypair")?;
+    let mut unsigned = prepared(&case);
+    unsigned.sign_with_fn(|request| Ok::<[u8; 64], Infallible>(keypair.sign_message(&request.message).into()))?;
+    assert_eq!(artefacts(&unsigned), case.expect()["artefacts"]);
+
+    let mut unsigned = prepared(&case);
+    let error = unsigned.sign_with_fn(|_| Ok::<_, Infallible>([7; 64])).expect_err("not a signature");
+    assert!(matches!(&error, countersign_core::SignerError::Refused(refusal) if refusal.code() == Code::SignatureMismatch), "{error:?}");
     Ok(())
 }
 

@@ -12,6 +12,7 @@ pub mod message;
 mod payloads;
 pub mod read;
 pub mod reader;
+pub mod received;
 pub mod recover;
 mod signature;
 #[cfg(feature = "starknet-signer")]

@@ -19,7 +19,7 @@ use crate::htlc::{
 use crate::message::{Domain, Message, MessageForm};
 use crate::payloads::Unsigned;
 use crate::transaction::{Call, ExecutionEncoding, InvokeTransaction};
-use crate::{address, felt, generation};
+use crate::{address, felt, generation, received};
 
 /// The fields of a call. Any other field is refused.
 const CALL_KEYS: [&str; 3] = ["calldata", "selector", "to"];
@@ -143,6 +143,10 @@ impl family::Deposit for Deposit {
         let invoke = path.execution().map(|execution| execution.invoke(self.sender, self.chain_id, self.calls(execution.approval)));
         let invoke = invoke.transpose()?.map(|invoke| (Role::Initiate, invoke));
         Ok(Unsigned::new(self.sender, path.public_key(), invoke, path.message(self.typed_data.as_ref())?))
+    }
+
+    fn read_transaction(bytes: &[u8], _: family::Seal<Self>) -> Result<InvokeTransaction, Refusal> {
+        received::from_json(bytes)
     }
 
     /// Compares the sender and the calls. The signature is not verified, because only the account's own code can do that. A

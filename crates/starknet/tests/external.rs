@@ -13,7 +13,7 @@ use countersign_starknet::{
     ApprovalStep, DataAvailabilityMode, Execution, ExecutionEncoding, Felt, InvokeTransaction, ResourceBound, ResourceBounds, Starknet,
     UnsignedOrder, VerifiedOrder, htlc,
 };
-use countersign_testkit::{TestResult, fixture, key, verified, wallet};
+use countersign_testkit::{TestResult, fixture, key, received, verified, wallet};
 use serde_json::json;
 
 /// Unlimited approval, then the deposit.
@@ -194,4 +194,9 @@ fn json_of_other_transactions_is_refused() -> TestResult {
     }
     assert!(InvokeTransaction::from_json(b"{").is_err());
     Ok(())
+}
+
+#[test]
+fn transactions_are_matched_as_bytes() -> TestResult {
+    received::bytes_are_matched::<Starknet>(10, |transaction| serde_json::to_vec(transaction).expect("JSON"))
 }

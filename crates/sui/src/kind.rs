@@ -28,9 +28,17 @@ enum TransactionData<T> {
 
 /// Decodes a transaction of version 1 with the first kind. BCS is canonical: no other bytes encode the same transaction.
 pub(crate) fn decode_transaction(bytes: &[u8]) -> bcs::Result<Transaction> {
-    let TransactionData::V1 { kind, sender, gas_payment, expiration } = bcs::from_bytes(bytes)?;
+    bcs::from_bytes(bytes).map(transaction)
+}
+
+/// Decodes a transaction of version 1 with the first kind, followed by the bytes of its signatures.
+pub(crate) fn decode_signed(bytes: &[u8]) -> bcs::Result<(Transaction, Vec<Vec<u8>>)> {
+    bcs::from_bytes(bytes).map(|(data, signatures)| (transaction(data), signatures))
+}
+
+fn transaction(TransactionData::V1 { kind, sender, gas_payment, expiration }: TransactionData<ProgrammableTransaction>) -> Transaction {
     let Kind::ProgrammableTransaction(transaction) = kind;
-    Ok(Transaction { kind: TransactionKind::ProgrammableTransaction(transaction), sender, gas_payment, expiration })
+    Transaction { kind: TransactionKind::ProgrammableTransaction(transaction), sender, gas_payment, expiration }
 }
 
 /// Encodes a transaction of version 1; `None` for any other kind than the first.

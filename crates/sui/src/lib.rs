@@ -7,6 +7,7 @@ mod key;
 mod kind;
 pub mod read;
 pub mod reader;
+pub mod received;
 pub mod recover;
 mod sign;
 #[cfg(feature = "sui-signer")]

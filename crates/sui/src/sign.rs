@@ -21,8 +21,10 @@ use crate::transaction::Unsigned;
 
 /// The longest text of a signature that is parsed, in bytes. Even a multisig of zkLogin signatures is much shorter.
 const MAX_SIGNATURE: usize = 64 * 1024;
+/// The same limit for the signature's bytes, of which three are four characters.
+pub(crate) const MAX_SIGNATURE_BYTES: usize = MAX_SIGNATURE / 4 * 3;
 /// The most signatures of a transaction: the sender's and the sponsor's.
-const MAX_SIGNATURES: usize = 2;
+pub(crate) const MAX_SIGNATURES: usize = 2;
 
 /// A signature of an external signer, of any of Sui's schemes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +63,7 @@ impl FromStr for ExternalSignature {
     }
 }
 
-fn check_low_s(signature: &UserSignature) -> Result<(), Refusal> {
+pub(crate) fn check_low_s(signature: &UserSignature) -> Result<(), Refusal> {
     match signature {
         UserSignature::Simple(simple) if is_high_s(simple) => Err(Refusal::new(Code::SignatureHighS, "")),
         _ => Ok(()),

@@ -17,6 +17,7 @@ use crate::address::{self, to_account};
 use crate::gas::{self, Coin, Gas};
 use crate::htlc::{self, Initiate, InputRole, PtbLayout, Range, Ranges};
 use crate::kind::{self, Kind};
+use crate::received;
 use crate::transaction::{self, Unsigned};
 
 /// The field of a result that contains this family's payload.
@@ -111,6 +112,10 @@ impl family::Deposit for Deposit {
 
     fn prepare(&self, gas: &Gas, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
         Unsigned::new(Role::Initiate, Arc::clone(&self.kind), &self.kind_bytes, self.sender, gas)
+    }
+
+    fn read_transaction(bytes: &[u8], _: family::Seal<Self>) -> Result<SignedTransaction, Refusal> {
+        received::from_bytes(bytes)
     }
 
     fn matches(&self, transaction: &SignedTransaction) -> Result<Role, Refusal> {

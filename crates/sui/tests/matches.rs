@@ -10,12 +10,14 @@
 
 mod support;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use countersign_core::{Code, Role};
 use countersign_sui::sui_sdk_types::{
     Address, Argument, Command, Digest, Input, ObjectReference, ProgrammableTransaction, SignedTransaction, TransactionKind, UserSignature,
 };
 use countersign_sui::{Gas, Key, Sui, VerifiedOrder};
-use countersign_testkit::{Case, TestResult, fixture, fixtures, key, verified, wallet};
+use countersign_testkit::{Case, TestResult, fixture, fixtures, key, received, verified, wallet};
 use support::{outside, outside_case};
 
 fn signed(case: &Case, gas: Gas, sponsor: Option<&Key>) -> SignedTransaction {
@@ -170,4 +172,36 @@ fn signatures_that_only_the_network_proves_count_by_their_address() -> TestResul
         assert_eq!(order.matches(&transaction), Ok(Role::Initiate), "{scheme}");
     }
     Ok(())
+}
+
+#[test]
+fn transactions_are_matched_as_bytes() -> TestResult {
+    received::bytes_are_matched::<Sui>(10, |signed| bcs::to_bytes(signed).expect("BCS"))?;
+    // The form of a node: in a list, with the intent.
+    received::bytes_are_matched::<Sui>(10, |signed| [vec![1, 0, 0, 0], bcs::to_bytes(signed).expect("BCS")].concat())
+}
+
+#[test]
+fn signatures_in_bytes_are_parsed_as_in_text() {
+    use countersign_sui::received::{from_bytes, from_json};
+    let case = fixture::<Sui>("sui-native");
+    let signed = own(&case);
+    let text = |signed: &SignedTransaction| {
+        let signatures: Vec<_> = signed.signatures.iter().map(UserSignature::to_base64).collect();
+        let tx_bytes = STANDARD.encode(bcs::to_bytes(&signed.transaction).expect("BCS"));
+        serde_json::json!({ "tx_bytes": tx_bytes, "signatures": signatures }).to_string()
+    };
+    assert_eq!(from_json(text(&signed).as_bytes()).as_ref(), Ok(&signed));
+    assert_eq!(from_bytes(&bcs::to_bytes(&signed).expect("BCS")).as_ref(), Ok(&signed));
+
+    let mut three = signed.clone();
+    three.signatures = vec![signed.signatures[0].clone(); 3];
+    let refusal = from_bytes(&bcs::to_bytes(&three).expect("BCS")).expect_err("three signatures");
+    assert_eq!((refusal.code(), refusal.location()), (Code::TransactionMismatch, "/signatures"));
+    // A scheme that does not exist.
+    let mut bytes = bcs::to_bytes(&signed).expect("BCS");
+    let flag = bytes.len() - 97;
+    bytes[flag] = 0xee;
+    let refusal = from_bytes(&bytes).expect_err("an unknown scheme");
+    assert_eq!((refusal.code(), refusal.location()), (Code::SignatureMalformed, "/signatures/0"));
 }

@@ -21,6 +21,7 @@ pub mod fixed;
 pub mod hostile;
 pub mod lines;
 pub mod properties;
+pub mod received;
 pub mod recover;
 pub mod telling;
 pub mod tree;

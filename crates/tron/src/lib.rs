@@ -4,6 +4,7 @@ pub mod address;
 pub mod htlc;
 pub mod message;
 pub mod reader;
+pub mod received;
 pub mod recover;
 mod summary;
 pub mod transaction;

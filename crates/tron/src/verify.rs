@@ -15,6 +15,7 @@ use countersign_core::{
 
 use crate::address::{self, Address, CODEC};
 use crate::message::RULES;
+use crate::received;
 use crate::transaction::{self, Calls, SignedTronTransaction, Unsigned};
 
 /// Mask of the bits of the chain id that TIP-712 domains contain. The chain id is derived from the genesis block.
@@ -119,6 +120,10 @@ impl family::Deposit for Deposit {
 
     fn prepare(&self, path: &FundingPath<Calls>, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
         transaction::prepare(self, path)
+    }
+
+    fn read_transaction(bytes: &[u8], _: family::Seal<Self>) -> Result<SignedTronTransaction, Refusal> {
+        received::from_bytes(bytes)
     }
 
     fn matches(&self, transaction: &SignedTronTransaction) -> Result<Role, Refusal> {

@@ -10,7 +10,7 @@
 
 use alloy_primitives::hex;
 use countersign_core::{Code, Policy, Role};
-use countersign_testkit::{Case, TestResult, fixture, key, verified, verified_under, wallet};
+use countersign_testkit::{Case, TestResult, fixture, key, received, verified, verified_under, wallet};
 use countersign_tron::prost::Message as _;
 use countersign_tron::transaction::protocol::{Raw, Transaction, TriggerSmartContract};
 use countersign_tron::{Address, ApprovalStep, Calls, FundingPath, Key, SignedTronTransaction, Tron, TronTransaction, VerifiedOrder};
@@ -184,4 +184,9 @@ fn what_is_not_one_signed_call_is_not_read() -> TestResult {
     let surplus = [&transaction.broadcast_bytes(), &[0x78, 0x01][..]].concat();
     assert_eq!(SignedTronTransaction::from_bytes(&surplus).expect_err("surplus").location(), "");
     Ok(())
+}
+
+#[test]
+fn transactions_are_matched_as_bytes() -> TestResult {
+    received::bytes_are_matched::<Tron>(10, SignedTronTransaction::broadcast_bytes)
 }

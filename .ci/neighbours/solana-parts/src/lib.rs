@@ -1,8 +1,11 @@
 //! Beside the newest parts of the Solana SDK. Of the same major version the types are the same; those of a newer one are
-//! others, and a transaction goes there as bytes.
+//! others, and a transaction goes there, and comes back, as bytes.
+
+use std::error::Error;
 
 use countersign::solana::{Gasless, SignedOrder, UnsignedOrder, VerifiedOrder};
-use countersign::{Refusal, SigningRequest};
+use countersign::{Role, SignerError, SigningRequest};
+use newest_signer::Signer as _;
 use solana_keypair::Keypair;
 use wincode::{ReadResult, WriteResult};
 
@@ -25,15 +28,40 @@ pub fn newest(signed: &SignedOrder) -> ReadResult<Vec<newest::versioned::Version
     signed.transactions().iter().map(|transaction| wincode::deserialize_exact(&transaction.bytes)).collect()
 }
 
-/// Has a signer of the SDK sign the gasless transaction.
+/// Compares a transaction of the newest major version, which an external wallet signed, with the order.
 ///
 /// # Errors
 ///
-/// A refusal, also of the signer.
-pub fn sign_gasless(order: &VerifiedOrder, signer: &Keypair) -> Result<SignedOrder, Refusal> {
+/// A refusal of any other transaction.
+pub fn role(order: &VerifiedOrder, sent: &newest::versioned::VersionedTransaction) -> Result<Role, Box<dyn Error>> {
+    Ok(order.matches_bytes(&wincode::serialize(sent)?)?)
+}
+
+/// Has signers of both major versions of the SDK sign the gasless transaction. The compiler finds which one each is of.
+///
+/// # Errors
+///
+/// A refusal, also of a signer.
+pub fn sign_gasless(order: &VerifiedOrder, signer: &Keypair, newest: &newest_keypair::Keypair) -> Result<[SignedOrder; 2], Box<dyn Error>> {
     let mut unsigned: UnsignedOrder = order.prepare(Gasless)?;
-    unsigned.sign_with(signer).map_err(|_| Refusal::new(countersign::Code::KeyMismatch, ""))?;
-    Ok(unsigned.finish()?)
+    unsigned.sign_with(signer)?;
+    let mut other: UnsignedOrder = order.prepare(Gasless)?;
+    other.sign_with(newest)?;
+    Ok([unsigned.finish()?, other.finish()?])
+}
+
+/// The same without a feature: the signer gets bytes, and returns bytes.
+///
+/// # Errors
+///
+/// A refusal, or an error of the signer.
+pub fn sign_bytes(
+    order: &VerifiedOrder,
+    signer: &newest_keypair::Keypair,
+) -> Result<UnsignedOrder, SignerError<newest_signer::SignerError>> {
+    let mut unsigned: UnsignedOrder = order.prepare(Gasless).map_err(SignerError::Refused)?;
+    unsigned.sign_with_fn(|request| signer.try_sign_message(&request.message).map(<[u8; 64]>::from))?;
+    Ok(unsigned)
 }
 
 /// The messages that an order asks a wallet to sign, in the wallet's own type.

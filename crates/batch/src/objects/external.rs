@@ -50,24 +50,14 @@ fn read(order: &Verified, text: &[u8]) -> Result<Transaction, Refusal> {
         #[cfg(feature = "starknet")]
         Verified::Starknet(_) => countersign::starknet::InvokeTransaction::from_json(text).map(Transaction::Starknet),
         #[cfg(feature = "solana")]
-        Verified::Solana(_) => {
-            let transaction = countersign::solana::read::transaction(&base64(text)?);
-            transaction.map(Transaction::Solana).ok_or_else(not_one)
-        }
+        Verified::Solana(_) => countersign::solana::received::from_bytes(&base64(text)?).map(Transaction::Solana),
         #[cfg(feature = "sui")]
         Verified::Sui(_) => countersign::sui::Execution::from_json(text).map(Transaction::Sui),
         #[cfg(feature = "bitcoin")]
-        Verified::Bitcoin(_) => {
-            let decoded = countersign::bitcoin::bitcoin::consensus::encode::deserialize(&bare_hex(text)?);
-            decoded.map(Transaction::Bitcoin).map_err(|_| not_one())
-        }
+        Verified::Bitcoin(_) => countersign::bitcoin::received::from_bytes(&bare_hex(text)?).map(Transaction::Bitcoin),
         #[allow(unreachable_patterns, reason = "every family of this build is above")]
         other => Err(Refusal::new(Code::UnsupportedFamily, "").with_actual(other.family())),
     }
-}
-
-fn not_one() -> Refusal {
-    Refusal::new(Code::TransactionMismatch, "").with_reason("the bytes are not one transaction")
 }
 
 fn plain(text: &[u8]) -> Result<&str, Refusal> {

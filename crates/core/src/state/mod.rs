@@ -25,6 +25,7 @@
 //! }
 //! ```
 
+mod received;
 mod request;
 mod signer;
 
@@ -202,18 +203,6 @@ impl<F: ChainFamily> VerifiedOrder<F> {
         self.0.deposit.warn_about_wallet(&context, &mut warnings);
         warnings.check_refused(&self.0.refused)?;
         Ok(UnsignedOrder { unsigned, warnings, origin: Origin::Order(self.clone()) })
-    }
-
-    /// Returns the role in this order of a transaction that an external wallet has signed or broadcast.
-    ///
-    /// Use this with wallets that choose nonce and fees themselves (`eth_sendTransaction`, `account.execute`). Everything that they
-    /// may not choose must equal what was verified.
-    ///
-    /// # Errors
-    ///
-    /// [`Code::TransactionMismatch`], with the first difference, if the transaction is not part of the order.
-    pub fn matches(&self, transaction: &F::Transaction) -> Result<Role, Refusal> {
-        self.0.deposit.matches(transaction)
     }
 }
 
@@ -439,18 +428,6 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     /// As for [`UnsignedOrder::attach`].
     pub fn attach_text(&mut self, id: RequestId, signature: &str) -> Result<(), Refusal> {
         self.attach(id, signature.parse::<F::Signature>()?)
-    }
-
-    /// Returns the role in this order of a transaction: see [`VerifiedOrder::matches`].
-    ///
-    /// # Errors
-    ///
-    /// [`Code::TransactionMismatch`] if the transaction is not part of the order, and always for a recovery.
-    pub fn matches(&self, transaction: &F::Transaction) -> Result<Role, Refusal> {
-        let order = self
-            .verified()
-            .ok_or_else(|| Refusal::new(Code::TransactionMismatch, "").with_reason("the transactions of a recovery cannot be matched"))?;
-        order.matches(transaction)
     }
 
     /// Combines payloads and signatures.

@@ -43,6 +43,12 @@
 //! signature goes to [`attach`](crate::UnsignedOrder::attach) with the same id. On EVM that is `evm::ExternalSignature`, parsed from the hex
 //! of r, s and v (v 0, 1, 27 or 28), or made from an alloy `Signature`.
 //!
+//! [`sign_with_fn`](crate::UnsignedOrder::sign_with_fn) does the same for each request by a closure.
+//!
+//! A wallet that chooses nonce, fees or blockhash itself returns a signed transaction instead.
+//! [`matches_bytes`](crate::VerifiedOrder::matches_bytes) says which part of the order its bytes are; they are the same for every version
+//! of a chain's SDK.
+//!
 //! A wrong signature or key changes nothing: the unsigned order is as it was. [`Unsigned::finish`](crate::Unsigned::finish) gives the
 //! order back while signatures are missing.
 //!

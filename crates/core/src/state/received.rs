@@ -1,0 +1,54 @@
+//! Comparing transactions of external wallets with an order.
+
+use crate::family::{ChainFamily, Deposit, Seal};
+use crate::report::{Code, Refusal};
+
+use super::{Role, UnsignedOrder, VerifiedOrder};
+
+impl<F: ChainFamily> VerifiedOrder<F> {
+    /// Returns the role in this order of a transaction that an external wallet has signed or broadcast.
+    ///
+    /// Use this with wallets that choose nonce and fees themselves (`eth_sendTransaction`, `account.execute`). Everything that they
+    /// may not choose must equal what was verified.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TransactionMismatch`], with the first difference, if the transaction is not part of the order.
+    pub fn matches(&self, transaction: &F::Transaction) -> Result<Role, Refusal> {
+        self.0.deposit.matches(transaction)
+    }
+
+    /// Returns the role in this order of a signed transaction, given as bytes: see [`matches`](Self::matches). Bytes are the same in
+    /// every version of a chain's SDK, so a wallet does not need the version whose types this library has.
+    ///
+    /// | family | bytes |
+    /// |---|---|
+    /// | EVM | the transaction as EIP-2718 encodes it, of type 0, 1 or 2 |
+    /// | Tron | the protobuf message `Transaction` |
+    /// | Starknet | the JSON of `starknet_getTransactionByHash` or `starknet_addInvokeTransaction` |
+    /// | Solana | a legacy or version 0 transaction as nodes take it |
+    /// | Sui | BCS of the transaction and its signatures, or the `rawTransaction` of a node |
+    /// | Bitcoin, Litecoin | the transaction in consensus encoding; not a PSBT |
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TransactionMismatch`] if the bytes are not exactly one signed transaction, or, with the first difference, if the
+    /// transaction is not part of the order. Other codes are those of the family's `received` module.
+    pub fn matches_bytes(&self, bytes: &[u8]) -> Result<Role, Refusal> {
+        self.matches(&F::Deposit::read_transaction(bytes, Seal::new())?)
+    }
+}
+
+impl<F: ChainFamily> UnsignedOrder<F> {
+    /// Returns the role in this order of a transaction: see [`VerifiedOrder::matches`].
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TransactionMismatch`] if the transaction is not part of the order, and always for a recovery.
+    pub fn matches(&self, transaction: &F::Transaction) -> Result<Role, Refusal> {
+        let order = self
+            .verified()
+            .ok_or_else(|| Refusal::new(Code::TransactionMismatch, "").with_reason("the transactions of a recovery cannot be matched"))?;
+        order.matches(transaction)
+    }
+}

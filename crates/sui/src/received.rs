@@ -1,0 +1,59 @@
+//! Signed transactions as wallets and nodes return them.
+
+use countersign_core::{Code, Refusal};
+use sui_sdk_types::{SignedTransaction, UserSignature};
+
+use crate::kind;
+use crate::sign::{Execution, MAX_SIGNATURE_BYTES, MAX_SIGNATURES, check_low_s};
+
+/// How the `rawTransaction` of a node begins: a list of one transaction, and the three bytes of the intent of a user's transaction.
+const LIST_OF_ONE: [u8; 4] = [1, 0, 0, 0];
+
+/// Decodes a signed transaction from BCS: the transaction and its signatures, as `sui-sdk-types` encodes a [`SignedTransaction`], or the
+/// same with the intent and in a list of one, as nodes return it in `rawTransaction`.
+///
+/// ```
+/// # use countersign_core::Refusal;
+/// # fn check(order: &countersign_sui::VerifiedOrder, from_node: &[u8]) -> Result<(), Refusal> {
+/// use countersign_sui::received;
+///
+/// let role = order.matches(&received::from_bytes(from_node)?)?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// [`Code::TransactionMismatch`] if the bytes are not exactly one transaction or there are more than two signatures;
+/// [`Code::SignatureMalformed`] or [`Code::SignatureHighS`].
+pub fn from_bytes(bytes: &[u8]) -> Result<SignedTransaction, Refusal> {
+    // A transaction begins with 0, the index of its version, so the first byte says which form it is.
+    let bytes = bytes.strip_prefix(&LIST_OF_ONE).unwrap_or(bytes);
+    let not_one = |_| Refusal::new(Code::TransactionMismatch, "").with_reason("the bytes are not one signed transaction");
+    let (transaction, signatures) = kind::decode_signed(bytes).map_err(not_one)?;
+    if signatures.len() > MAX_SIGNATURES {
+        let refusal = Refusal::new(Code::TransactionMismatch, "/signatures");
+        return Err(refusal.with_expected(format!("at most {MAX_SIGNATURES} signatures")).with_actual(signatures.len()));
+    }
+    let signatures = signatures.iter().enumerate().map(|(index, bytes)| {
+        let at = format!("/signatures/{index}");
+        let malformed = || Refusal::new(Code::SignatureMalformed, &at).with_expected("flag, signature and public key");
+        if bytes.len() > MAX_SIGNATURE_BYTES {
+            return Err(malformed());
+        }
+        let signature = UserSignature::from_bytes(bytes).map_err(|_| malformed())?;
+        check_low_s(&signature).map_err(|refusal| refusal.under(&at))?;
+        Ok(signature)
+    });
+    Ok(SignedTransaction { transaction, signatures: signatures.collect::<Result<_, Refusal>>()? })
+}
+
+/// Parses a signed transaction in the JSON of the method that executes it, with `tx_bytes` and `signatures` in base64: see
+/// [`Execution::from_json`].
+///
+/// # Errors
+///
+/// As [`Execution::from_json`].
+pub fn from_json(text: &[u8]) -> Result<SignedTransaction, Refusal> {
+    Execution::from_json(text)
+}

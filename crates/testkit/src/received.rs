@@ -1,0 +1,39 @@
+//! Signed transactions that an external wallet returns as bytes.
+
+use countersign_batch::JsonFamily;
+use countersign_core::{Code, Family};
+
+use crate::{TestResult, fixtures, key, verified, wallet};
+
+/// Requires that every transaction of every fixture that can be signed has its role in its own order when it is given as bytes, and that
+/// neither less nor more than these bytes is taken. At least `least` transactions must be signed.
+pub fn bytes_are_matched<F: JsonFamily>(least: usize, bytes: impl Fn(&F::Transaction) -> Vec<u8>) -> TestResult {
+    let mut matched = 0;
+    for case in fixtures::<F>()?.iter().filter(|case| case.secret_key().is_some()) {
+        let order = verified::<F>(case);
+        let mut unsigned = order.prepare(wallet::<F>(case))?;
+        if unsigned.requests().is_empty() {
+            continue;
+        }
+        unsigned.sign(&key::<F>(case))?;
+        // A sponsor's signature may be missing.
+        let Ok(signed) = unsigned.finish() else { continue };
+        for transaction in signed.transactions() {
+            let bytes = bytes(&transaction.native);
+            assert_eq!(order.matches_bytes(&bytes), Ok(transaction.role), "{}", case.id);
+            // All lengths of the first transactions, then a few.
+            let step = if matched < 4 { 1 } else { 1 + bytes.len() / 8 };
+            let shorter = (0..bytes.len()).step_by(step).map(|len| bytes[..len].to_vec());
+            let longer = [&[0][..], &[1], &bytes].map(|more| [&bytes, more].concat());
+            for other in shorter.chain(longer) {
+                let refusal = order.matches_bytes(&other).expect_err("not exactly one transaction");
+                // What is no JSON has its own codes.
+                let is_expected = F::FAMILY == Family::Starknet || refusal.code() == Code::TransactionMismatch;
+                assert!(is_expected, "{}: {} of {} bytes: {refusal}", case.id, other.len(), bytes.len());
+            }
+            matched += 1;
+        }
+    }
+    assert!(matched >= least, "{matched} transactions");
+    Ok(())
+}
