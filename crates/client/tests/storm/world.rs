@@ -268,7 +268,9 @@ impl World {
 
     /// Returns when what would be in a block at a time is in one.
     pub fn after_halt(&self, leg: Leg, at: u64) -> u64 {
-        self.halt(leg).filter(|(from, until)| (*from..*until).contains(&at)).map_or(at, |(_, until)| until + BLOCK)
+        // The first block after a halt has another height than the last one before it: Starknet's take 30 seconds.
+        let first = |until: u64| until + BLOCK.max(30);
+        self.halt(leg).filter(|(from, until)| (*from..first(*until)).contains(&at)).map_or(at, |(_, until)| first(until))
     }
 
     /// Returns the time of the newest block of a chain without blocks of its own in this world.
