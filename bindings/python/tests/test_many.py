@@ -86,7 +86,10 @@ def test_ctrl_c_ends_a_long_call(tmp_path: Path) -> None:
     (tmp_path / "registry.json").write_text(REGISTRY)
     (tmp_path / "line.json").write_text(LINES[0])
     program = (
+        "import signal\n"
         "import countersign\n"
+        # A process that was started in the background ignores the signal, and its children do too.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "registry = countersign.Registry(open('registry.json').read())\n"
         "lines = [open('line.json').read()] * 2_000_000\n"
         "print('started', flush=True)\n"

@@ -137,8 +137,10 @@ async fn a_journal_stays_short_whatever_is_tried_again() {
     assert!(longest < 90, "{longest}");
     let signatures = kept.journal.iter().filter(|entry| matches!(entry.event, Event::Signed { purpose: Purpose::Redemption, .. }));
     assert!(signatures.count() <= 6);
-    // The swap is still driven to its end: the solver never gets the secret, so the source is refunded.
-    while !matches!(driver.advance(&id).await.unwrap().status, Status::Ended { outcome: Outcome::Refunded }) {
+    // The swap is still driven on: the solver never gets the secret, so the source is refunded. The redemption is tried as long as the
+    // destination is locked.
+    while !store.load(&id).unwrap().was_sent(Sendable::Refund) {
+        driver.advance(&id).await.unwrap();
         tokio::time::sleep(Duration::from_secs(600)).await;
     }
 }

@@ -143,8 +143,8 @@ impl<T: Transport> Nodes<T> {
     /// # Errors
     ///
     /// Returns the same errors as [`Nodes::prepare`]. Also returns [`NodeError::Refused`] if `sent` is not a transaction of the chain with
-    /// the stored id: with [`Code::TransactionMalformed`](countersign::Code::TransactionMalformed) on Bitcoin-like chains, and with
-    /// [`Code::TransactionMismatch`](countersign::Code::TransactionMismatch) or a code of what cannot be decoded elsewhere. Tron does not
+    /// the stored id: with [`Code::TransactionMalformed`] on Bitcoin-like chains, and with
+    /// [`Code::TransactionMismatch`] or a code of what cannot be decoded elsewhere. Tron does not
     /// need the transaction.
     #[allow(unused_variables, reason = "not every family has a speed, or needs the transaction that was sent")]
     pub async fn prepare_replacement(

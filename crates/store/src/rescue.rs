@@ -211,7 +211,7 @@ impl Branch<'_> {
     ///
     /// # Errors
     ///
-    /// [`DeriveError`] if `index` is not below [`INDICES`].
+    /// [`DeriveError`] if `index` is not below [`INDICES`](crate::INDICES).
     pub fn secret(&self, index: u32) -> Result<Zeroizing<[u8; 32]>, DeriveError> {
         let node = self.secret.child(self.secp, index)?;
         let key = Zeroizing::new(node.0.private_key.secret_bytes());

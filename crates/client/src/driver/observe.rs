@@ -26,6 +26,8 @@ use countersign_transport::{Chains, Transport, TransportError, TransportErrorKin
 /// How long what is still missing may delay a paid order: the service once both chains are read, and everything else once the
 /// destination shows that the redemption is due.
 const BESIDE: Duration = Duration::from_secs(1);
+/// How long the service alone may delay a redemption that is due.
+const WHEN_DUE: Duration = Duration::from_millis(250);
 
 /// What is known about an order at one moment.
 #[derive(Debug, Clone)]
@@ -274,8 +276,12 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
                 let is_locked = |quorum: &HtlcQuorum| matches!(quorum.state(), Ok((HtlcState::Locked(_), _)));
                 matches!(&heard.destination, Some(Ok(quorum)) if judged(quorum) || is_out && is_locked(quorum))
             };
-            if limit.is_none() && is_paid && has_destination && (has_source || is_due()) {
-                limit = Some(Box::pin(self.client.transport().sleep(BESIDE)));
+            if limit.is_none() && is_paid && has_destination {
+                let is_due = is_due();
+                if has_source || is_due {
+                    let wait = if has_source && is_due { WHEN_DUE } else { BESIDE };
+                    limit = Some(Box::pin(self.client.transport().sleep(wait)));
+                }
             }
         }
         if is_asked && heard.record.is_none() {

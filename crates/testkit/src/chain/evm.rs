@@ -36,7 +36,7 @@ pub struct Evm {
     pub token: Address,
     pub holds: U256,
     pub logs: Vec<Value>,
-    /// The height of the chain below, where headers show one.
+    /// The height of the chain below at the newest block, where headers show one.
     pub l1_number: Option<u64>,
     /// The slots of the order, on a chain whose headers and storage can be proven.
     pub slots: Option<[B256; 6]>,
@@ -144,7 +144,8 @@ impl Evm {
                 block[key] = value;
             }
         }
-        if let Some(l1_number) = self.l1_number {
+        if let Some(newest) = self.l1_number {
+            let l1_number = newest.saturating_sub(self.latest.saturating_sub(number));
             block["l1BlockNumber"] = json!(format!("{l1_number:#x}"));
         }
         block
