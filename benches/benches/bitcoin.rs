@@ -5,7 +5,7 @@ use std::hint::black_box;
 use countersign::bitcoin::bitcoin::hashes::Hash;
 use countersign::bitcoin::bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Txid};
 use countersign::bitcoin::htlc::{Htlc, Tree};
-use countersign::bitcoin::{Bitcoin, FeeRate, Selection, Utxo, VerifiedOrder, Wallet};
+use countersign::bitcoin::{Bitcoin, FeeRate, Selection, Utxo, VerifiedOrder, TxContext};
 use countersign::chains::taproot::tweak;
 use countersign::{CreateOrder, Policy, Proposal, Registry};
 use countersign_benches::{REGISTRY, case, criterion, member, rows, steps};
@@ -46,7 +46,7 @@ fn main() {
     let many = |small: u64| (0..10_000_u64).map(move |index| small + index.wrapping_mul(2_654_435_761) % (small * 10));
     for (name, small) in [(COINS, 1_000), (NO_MATCH, 5)] {
         let utxos: Vec<_> = (0..).zip(many(small)).map(|(index, value)| coin(index, value + 90)).collect();
-        let wallet = Wallet::new(utxos, CHANGE, FeeRate::from_whole(1)).with_selection(Selection::LowestFee);
+        let wallet = TxContext::new(utxos, CHANGE, FeeRate::from_whole(1)).with_selection(Selection::LowestFee);
         group.bench_function(name, |b| {
             b.iter_batched(
                 || wallet.clone(),

@@ -7,7 +7,7 @@ use alloy_dyn_abi::eip712::TypedData;
 use alloy_primitives::{Address, Bytes, TxKind, U256};
 use countersign::evm::{Evm, ExternalSignature, Key};
 use countersign::{Policy, Registry, RequestId, UnsignedOrder, json};
-use countersign_batch::{Case, prepare_json};
+use countersign_json::{Case, prepare_json};
 use countersign_benches::{REGISTRY, case, criterion, member, rows, steps};
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ fn main() {
     let line = case(CASES, "evm-token-approval-unlimited");
     let value = json::parse(line.as_bytes()).expect("JSON");
     let case = Case::from_value(&value).expect("case");
-    let verified = countersign::verify_as::<Evm>(case.proposal().expect("request"), &registry, &policy).expect("verify");
+    let verified = countersign::verify_family::<Evm>(case.proposal().expect("request"), &registry, &policy).expect("verify");
     let prepared = || prepare_json(&verified, case.wallet().expect("wallet")).expect("prepare");
 
     let mut criterion = criterion();

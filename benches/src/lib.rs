@@ -9,9 +9,9 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
 use countersign::Family;
-use countersign::json::{self, Node};
+use countersign::json::{self, Cursor};
 use countersign::{CreateOrder, Policy, Proposal, Registry, VerifiedOrder};
-use countersign_batch::JsonFamily;
+use countersign_json::JsonFamily;
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, Criterion};
 use serde_json::Value;
@@ -87,11 +87,11 @@ pub fn steps<F: JsonFamily>(group: &mut BenchmarkGroup<'_, WallTime>, line: &str
     let request = CreateOrder::from_json(request.as_bytes()).expect("a request");
     let value = json::parse(response.as_bytes()).expect("JSON");
     let context = json::parse(wallet.as_bytes()).expect("JSON");
-    let context = Node::root(&context, "/wallet");
+    let context = Cursor::root(&context, "/wallet");
     let wallet = || F::read_wallet(context).expect("a wallet context");
     let secret = context.object().expect("object").need("secret_key").expect("a key").text().expect("text").to_owned();
     let key: F::Key = secret.parse().expect("a key");
-    let verify = |proposal| -> VerifiedOrder<F> { countersign::verify_as(proposal, registry, &policy).expect("verify") };
+    let verify = |proposal| -> VerifiedOrder<F> { countersign::verify_family(proposal, registry, &policy).expect("verify") };
     let proposal = || Proposal::from_parsed(request.clone(), &value, None);
     let prepare = || verify(proposal()).prepare(wallet()).expect("prepare");
     let [parse, verified, prepared, parsed_prepared, summary, sign] = rows::STEPS;

@@ -10,7 +10,7 @@ use countersign::bitcoin::bitcoin::transaction::Version;
 use countersign::bitcoin::bitcoin::{
     Amount, CompressedPublicKey, Network, OutPoint, Psbt, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness,
 };
-use countersign::bitcoin::{self, ExternalSignature, FeeRate, KeyOrigin, Utxo, Wallet};
+use countersign::bitcoin::{self, ExternalSignature, FeeRate, KeyOrigin, TxContext, Utxo};
 use countersign::{CreateOrder, Policy, Proposal, RequestId, RequestedLeg, U256};
 use countersign_examples::{pinned_registry, service};
 
@@ -79,7 +79,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let (coin_key, coin_script) = derive(&device.0, "m/84'/1'/0'/0/0")?;
     let (change_key, change_script) = derive(&device.0, "m/84'/1'/0'/1/0")?;
-    let wallet = Wallet::new(vec![coin(coin_script)?], change_script, FeeRate::from_whole(3)).with_origins([coin_key, change_key]);
+    let wallet = TxContext::new(vec![coin(coin_script)?], change_script, FeeRate::from_whole(3)).with_origins([coin_key, change_key]);
     let mut unsigned = order.prepare(wallet)?;
     let request = unsigned.requests().into_iter().next().ok_or("the order has no input to sign")?;
     let signed = device.sign(&request.payload.psbt.to_string())?;

@@ -6,7 +6,7 @@
 use std::error::Error;
 
 use alloy_signer_local::PrivateKeySigner;
-use countersign::evm::{self, ApprovalStep, Calls, Gasless};
+use countersign::evm::{self, ApprovalStep, Gasless, TxContext};
 use countersign::{CreateOrder, Policy, Proposal, RequestedLeg, U256};
 use countersign_examples::{pinned_registry, service};
 use futures_util::FutureExt;
@@ -32,9 +32,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 
     // The owner changes the fees. The verified order can be prepared again.
-    let slow = order.prepare(Calls::eip1559(7, 1_000_000_000, 1_000_000))?;
+    let slow = order.prepare(TxContext::eip1559(7, 1_000_000_000, 1_000_000))?;
     println!("slow: {} requests", slow.requests().len());
-    let mut fast = order.prepare(Calls::eip1559(7, 30_000_000_000, 1_000_000_000).with_approval(ApprovalStep::Exact))?;
+    let mut fast = order.prepare(TxContext::eip1559(7, 30_000_000_000, 1_000_000_000).with_approval(ApprovalStep::Exact))?;
     fast.sign_with_async(&signer).now_or_never().ok_or("a local signer must not wait")??;
     for transaction in fast.finish()?.transactions() {
         println!("broadcast {} {}, {} bytes", transaction.role, transaction.id, transaction.bytes.len());

@@ -3,7 +3,7 @@
 
 use std::error::Error;
 
-use countersign::solana::{self, Gasless, PriorityFee, SelfFunded};
+use countersign::solana::{self, Gasless, PriorityFee, TxContext};
 use countersign::{CreateOrder, Policy, Proposal, RequestedLeg, U256};
 use countersign_examples::{pinned_registry, service};
 use solana_keypair::Keypair;
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("send to the service: {}", submission.signature);
 
     // The owner sends the transaction and pays for it, with the blockhash of the response and a priority fee within the policy.
-    let mut own = order.prepare(SelfFunded::new().with_priority_fee(PriorityFee::new(50_000)))?;
+    let mut own = order.prepare(TxContext::new().with_priority_fee(PriorityFee::new(50_000)))?;
     own.sign_with(&keypair)?;
     for transaction in own.finish()?.transactions() {
         println!("broadcast {} {}, {} bytes", transaction.role, transaction.id, transaction.bytes.len());

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use countersign::sui::sui_crypto::ed25519::Ed25519PrivateKey;
 use countersign::sui::sui_sdk_types::{Digest, ObjectReference};
-use countersign::sui::{self, Gas};
+use countersign::sui::{self, TxContext};
 use countersign::{CreateOrder, Policy, Proposal, RequestedLeg, U256};
 use countersign_examples::{pinned_registry, service, sui_seed};
 
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let sponsor_address = sponsor.public_key().derive_address();
     let coin =
         ObjectReference::new("0xceb1ea315041f4e427f302e2e42b1af84394116abdfd0e5449deb05dc6a775e0".parse()?, 12, Digest::new([5; 32]));
-    let mut unsigned = order.prepare(Gas::sponsored(sponsor_address, 1_000, 10_000_000, vec![coin]))?;
+    let mut unsigned = order.prepare(TxContext::sponsored(sponsor_address, 1_000, 10_000_000, vec![coin]))?;
     unsigned.sign_with(&sender)?;
     println!("still missing: {:?}", unsigned.missing());
 

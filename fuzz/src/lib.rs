@@ -8,7 +8,7 @@ pub mod reader;
 use std::sync::LazyLock;
 
 use countersign::{CreateOrder, Family, Policy, Proposal, Registry, json};
-use countersign_batch::Case;
+use countersign_json::Case;
 
 /// The registry of the fixtures.
 pub static REGISTRY: LazyLock<Registry> =

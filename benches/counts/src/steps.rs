@@ -5,13 +5,13 @@ use std::mem;
 
 use countersign::bitcoin::Bitcoin;
 use countersign::evm::Evm;
-use countersign::json::{self, Node};
+use countersign::json::{self, Cursor};
 use countersign::solana::Solana;
 use countersign::starknet::Starknet;
 use countersign::sui::Sui;
 use countersign::tron::Tron;
 use countersign::{CreateOrder, Policy, Proposal, Registry};
-use countersign_batch::JsonFamily;
+use countersign_json::JsonFamily;
 use serde_json::Value;
 
 /// How often the steps are taken for one count.
@@ -53,11 +53,11 @@ fn take<F: JsonFamily>(lines: &str, id: &str, times: u32) {
     // Every run makes the same number of inputs, so that the difference of two runs does not include their cost. Unused inputs are
     // not dropped, because each step drops its own.
     let wallets: Vec<_> =
-        (0..=TIMES.max(times)).map(|_| F::read_wallet(Node::root(&wallet, "/wallet")).expect("a wallet context")).collect();
+        (0..=TIMES.max(times)).map(|_| F::read_wallet(Cursor::root(&wallet, "/wallet")).expect("a wallet context")).collect();
     let mut wallets = wallets.into_iter();
     for wallet in wallets.by_ref().take(times as usize + 1) {
         let proposal = Proposal::new(&request, black_box(response.as_bytes()));
-        let order = countersign::verify_as::<F>(proposal, &registry, &policy).expect("verify");
+        let order = countersign::verify_family::<F>(proposal, &registry, &policy).expect("verify");
         drop(black_box(order.prepare(wallet).expect("prepare")));
     }
     mem::forget(wallets);

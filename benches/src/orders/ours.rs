@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use countersign::{CreateOrder, Family, Policy, Proposal, Registry, UnsignedOrder, json};
-use countersign_batch::{Case, JsonArtefacts, JsonFamily, Outcome};
+use countersign_json::{Case, JsonArtefacts, JsonFamily, Outcome};
 use serde_json::Value;
 
 use super::{Artefacts, Contender, leaves};
@@ -114,7 +114,7 @@ impl<F: JsonFamily> Facade<F> {
         if let Some(record) = &order.record {
             proposal = proposal.with_record(record.as_bytes());
         }
-        let verified = countersign::verify_as::<F>(proposal, &self.registry, &self.policy).expect("verify");
+        let verified = countersign::verify_family::<F>(proposal, &self.registry, &self.policy).expect("verify");
         let mut unsigned = verified.prepare(wallet).expect("prepare");
         let key: F::Key = order.key.parse().expect("a key");
         unsigned.sign(&key).expect("sign");
@@ -124,7 +124,7 @@ impl<F: JsonFamily> Facade<F> {
 
 fn read_wallet<F: JsonFamily>(order: &Order) -> F::Context {
     let value = json::parse(order.wallet.as_bytes()).expect("JSON");
-    F::read_wallet(json::Node::root(&value, "/wallet")).expect("a wallet context")
+    F::read_wallet(json::Cursor::root(&value, "/wallet")).expect("a wallet context")
 }
 
 impl<F: JsonFamily> Contender for Facade<F> {

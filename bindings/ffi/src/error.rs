@@ -1,6 +1,6 @@
 //! The one error of the interface.
 
-use countersign_batch::objects::Failure;
+use countersign_json::objects::Failure;
 
 /// Why nothing was verified, prepared or signed.
 ///

@@ -1,7 +1,7 @@
 //! countersign for Kotlin, Swift and React Native.
 //!
 //! The objects and records here are what UniFFI makes classes of; every decision is
-//! `countersign_batch::objects`'. Documents are the bytes as they were received, never parsed objects: parsing loses
+//! `countersign_json::objects`'. Documents are the bytes as they were received, never parsed objects: parsing loses
 //! duplicate keys and the spelling of numbers.
 //!
 //! The interface's own kinds and states are strings, as in the JSON contract, because a later version may add one, and a

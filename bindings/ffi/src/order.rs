@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use countersign::{RequestId, Signed, Unsigned, Verified};
-use countersign_batch::objects::{self, Documents, Failure};
+use countersign_json::objects::{self, Documents, Failure};
 use zeroize::Zeroizing;
 
 use crate::shapes::{self, Coverage, Line, Request, Terms, Transaction, Warning};

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use countersign_batch::objects;
+use countersign_json::objects;
 
 use crate::Result;
 

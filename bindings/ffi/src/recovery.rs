@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use countersign_batch::objects;
+use countersign_json::objects;
 use zeroize::Zeroizing;
 
 use crate::{Leg, Policy, Registry, Result, UnsignedOrder};

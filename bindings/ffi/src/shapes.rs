@@ -1,6 +1,6 @@
-//! The records of the interface: the structs of `countersign_batch::objects`, as UniFFI needs them declared.
+//! The records of the interface: the structs of `countersign_json::objects`, as UniFFI needs them declared.
 
-use countersign_batch::objects;
+use countersign_json::objects;
 
 /// Converts a list of the library's structs.
 pub(crate) fn list<T, U: From<T>>(items: Vec<T>) -> Vec<U> {

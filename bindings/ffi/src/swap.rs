@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use countersign_batch::objects::{self, Documents, Failure};
+use countersign_json::objects::{self, Documents, Failure};
 
 use crate::shapes::{self, Htlc, HtlcTerms, Proof, Warning};
 use crate::{Policy, Quorum, Reader, Registry, Result};

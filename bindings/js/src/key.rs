@@ -1,7 +1,7 @@
 //! Keys and secrets as bytes: JavaScript cannot wipe a string, so wallets hand over bytes.
 
 use countersign::Family;
-use countersign_batch::objects::Failure;
+use countersign_json::objects::Failure;
 use zeroize::Zeroizing;
 
 /// Returns the text form of a key. 32 bytes are the key itself, on Solana 64 too; any other bytes are text already.

@@ -1,12 +1,12 @@
 //! The WebAssembly module behind the npm package `countersign`.
 //!
-//! The objects are those of [`countersign_batch::objects`]. Bytes of JSON go in, text goes out, and the package's JavaScript
+//! The objects are those of [`countersign_json::objects`]. Bytes of JSON go in, text goes out, and the package's JavaScript
 //! (`lib/`) turns that text into values and errors. It also checks every argument before it comes here, so that this module has
 //! nothing but the calls. What it throws is the JSON of a [`Failure`].
 
 mod key;
 
-use countersign_batch::objects::{self, Documents, Failure};
+use countersign_json::objects::{self, Documents, Failure};
 use serde::Serialize;
 use wasm_bindgen::prelude::wasm_bindgen;
 use zeroize::Zeroizing;

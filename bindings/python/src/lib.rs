@@ -1,6 +1,6 @@
 //! The Python package `countersign`.
 //!
-//! No verdict is made here: everything comes from `countersign_batch`, as in the bindings of other languages. The only `unsafe`
+//! No verdict is made here: everything comes from `countersign_json`, as in the bindings of other languages. The only `unsafe`
 //! code is what PyO3's macros expand to.
 
 mod input;

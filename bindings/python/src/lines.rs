@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use countersign::Policy as Limits;
-use countersign_batch::objects;
+use countersign_json::objects;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyIterator, PyList, PyString};

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use countersign_batch::objects::{self, Documents, Failure};
+use countersign_json::objects::{self, Documents, Failure};
 use pyo3::prelude::*;
 
 use crate::input::{Secret, Text};

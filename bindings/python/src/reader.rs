@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use countersign_batch::objects::{self, Failure};
+use countersign_json::objects::{self, Failure};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

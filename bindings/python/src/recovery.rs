@@ -1,6 +1,6 @@
 //! How an order ends without the service: recoveries, and evidence from the chains.
 
-use countersign_batch::objects::{self, Documents};
+use countersign_json::objects::{self, Documents};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

@@ -1,6 +1,6 @@
 //! The exception of everything that is refused.
 
-use countersign_batch::objects::Failure;
+use countersign_json::objects::Failure;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use countersign_batch::objects;
+use countersign_json::objects;
 use pyo3::prelude::*;
 
 use crate::input::Text;

@@ -1,7 +1,7 @@
 //! The values that the objects return: immutable, with named attributes.
 
 use countersign::Hex;
-use countersign_batch::objects;
+use countersign_json::objects;
 use pyo3::prelude::*;
 
 /// Declares a Python class with the attributes of a struct of [`objects`]. A field is moved, or converted by the closure after `=`.

@@ -128,10 +128,12 @@ pub(crate) fn from_record(asset: &Asset, chain: Chain, swap: &SwapRecord, refuse
 /// Searches for the HTLC of an output key, over the pinned solvers and every timelock that the policy allows.
 pub(crate) fn search(order: &OrderContext<'_>, output_key: &[u8; 32], initiator: [u8; 32], secret_hash: SecretHash) -> Option<Tree> {
     /// The usual timelocks of the service for source legs, which are tried first.
-    const USUAL: [u16; 2] = [144, 576];
+    const COMMON_TIMELOCKS: [u16; 2] = [144, 576];
     let internal_key = internal_key(order.source)?;
     let max = u16::try_from(order.policy.bitcoin_timelock).unwrap_or(u16::MAX);
-    let timelocks = || USUAL.into_iter().filter(|usual| *usual <= max).chain((1..=max).filter(|timelock| !USUAL.contains(timelock)));
+    let timelocks = || {
+        COMMON_TIMELOCKS.into_iter().filter(|usual| *usual <= max).chain((1..=max).filter(|timelock| !COMMON_TIMELOCKS.contains(timelock)))
+    };
     let solvers = order.registry.solvers_of(&order.source.chain.record.chain);
     let keys: Vec<[u8; 32]> = solvers.iter().filter_map(|solver| solver.account.array()).filter(|key| *key != initiator).collect();
     timelocks()

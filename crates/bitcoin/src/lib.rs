@@ -16,7 +16,7 @@ mod verify;
 pub use address::{Chain, Destination};
 pub use bitcoin;
 pub use sign::{ExternalSignature, Key, Payload, SignedPayment};
-pub use transaction::{ChangeRule, FeeRate, KeyOrigin, Payment, Selection, Spend, TxOrdering, Unsigned, Utxo, Wallet};
+pub use transaction::{ChangeRule, FeeRate, KeyOrigin, Payment, Selection, Spend, TxContext, TxOrdering, Unsigned, Utxo};
 pub use verify::Deposit;
 
 use countersign_core::family::ChainFamily;
@@ -30,7 +30,7 @@ impl ChainFamily for Bitcoin {
     const FAMILY: Family = Family::Bitcoin;
     const PAYLOAD_KEYS: &'static [&'static str] = &["to", "amount"];
     type Deposit = Deposit;
-    type Context = Wallet;
+    type Context = TxContext;
     type Unsigned = Unsigned;
     type Payload = Payload;
     type Key = Key;

@@ -8,7 +8,7 @@ use crate::transaction::Payment;
 use crate::verify::Deposit;
 
 /// The number of inputs that are shown one by one.
-const SHOWN: usize = 8;
+const MAX_LISTED: usize = 8;
 
 /// Formats an amount: `0.0005 BTC (50000 sat)`.
 pub(crate) fn format_coins(base_units: u64, chain: Chain) -> String {
@@ -26,7 +26,7 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
         let account = crate::address::account(htlc.initiator);
         summary.add_values(Topic::Owner, format!("refund key {}", hex::encode(htlc.initiator)), [account.into()]);
     }
-    if let Some(today) = &deposit.owner_today {
+    if let Some(today) = &deposit.canonical_owner {
         let text = format!("the owner's address has an old form that Bitcoin also uses; its current form is {today}");
         summary.add_values(Topic::Owner, text, [today.into()]);
     }
@@ -55,24 +55,24 @@ impl Payment {
         let changes = if self.id_is_final() { "" } else { ", which signing changes" };
         let txid = self.transaction().compute_txid().to_string();
         summary.add_values(Topic::Digest, format!("transaction {txid}{changes}"), [txid.into()]);
-        for (index, input) in self.inputs_to_sign().take(SHOWN) {
+        for (index, input) in self.inputs_to_sign().take(MAX_LISTED) {
             let text = format!("input {index}, digest {}", hex::encode(input.digest));
             summary.add_values(Topic::Digest, text, [TypedValue::Hash(input.digest)]);
         }
-        if let Some(more @ 1..) = self.inputs_to_sign().count().checked_sub(SHOWN) {
+        if let Some(more @ 1..) = self.inputs_to_sign().count().checked_sub(MAX_LISTED) {
             summary.add(Topic::Digest, format!("and {more} more digests"));
         }
     }
 
     fn describe_coins(&self, summary: &mut Summary) {
         let (transaction, chain) = (self.transaction(), self.chain);
-        for input in self.inputs.iter().take(SHOWN) {
+        for input in self.inputs.iter().take(MAX_LISTED) {
             let value = input.prevout.value.to_sat();
             let outpoint = input.outpoint.to_string();
             let text = format!("spends {} from {outpoint}", format_coins(value, chain));
             summary.add_values(Topic::Wallet, text, [chain.amount(value).into(), outpoint.into()]);
         }
-        if let Some(more @ 1..) = self.inputs.len().checked_sub(SHOWN) {
+        if let Some(more @ 1..) = self.inputs.len().checked_sub(MAX_LISTED) {
             summary.add(Topic::Wallet, format!("and {more} more outputs"));
         }
         for (index, paid) in transaction.output.iter().enumerate() {

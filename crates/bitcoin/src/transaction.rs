@@ -25,7 +25,7 @@ pub use payment::{MAX_WEIGHT, Payment};
 pub(crate) use sighash::NO_CODE_SEPARATOR;
 pub(crate) use utxo::parse_txid;
 pub use utxo::{Spend, Utxo};
-pub use wallet::{Selection, TxOrdering, Wallet};
+pub use wallet::{Selection, TxContext, TxOrdering};
 
 use crate::verify::Deposit;
 

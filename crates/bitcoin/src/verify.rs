@@ -4,7 +4,7 @@
 
 use bitcoin::psbt::{Psbt, PsbtSighashType};
 use bitcoin::{ScriptBuf, TapSighashType, Transaction, XOnlyPublicKey};
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::wire::OrderRecord;
 use countersign_core::{
     ByteCoverage, Code, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, TypedValue, U256, Warnings, family,
@@ -13,7 +13,7 @@ use countersign_core::{
 use crate::address::{Chain, account, taproot_key};
 use crate::htlc::{self, Tree};
 use crate::received;
-use crate::transaction::{self, Unsigned, Wallet};
+use crate::transaction::{self, TxContext, Unsigned};
 use crate::uri::payment_uri;
 
 /// The deposit of an order: its address and amount, and the HTLC if the address was recomputed.
@@ -31,7 +31,7 @@ pub struct Deposit {
     /// The HTLC from which the address was recomputed; `None` if the address is taken on trust.
     pub tree: Option<Tree>,
     /// The current form of the owner's address, if the request has Litecoin's old `3…` form, which Bitcoin also uses; else `None`.
-    pub owner_today: Option<String>,
+    pub canonical_owner: Option<String>,
     /// The highest fee rate that the policy allows, in sat/vB.
     pub(crate) max_fee_rate: u64,
 }
@@ -70,7 +70,7 @@ impl Deposit {
 }
 
 impl family::Deposit for Deposit {
-    type Context = Wallet;
+    type Context = TxContext;
     type Unsigned = Unsigned;
 
     fn verify(order: &OrderContext<'_>, warnings: &mut Warnings, _: family::Seal<Self>) -> Result<(Self, Option<SwapTerms>), Refusal> {
@@ -96,7 +96,7 @@ impl family::Deposit for Deposit {
             script_pubkey,
             amount,
             tree,
-            owner_today: owner_today(order, chain),
+            canonical_owner: canonical_owner(order, chain),
             max_fee_rate: order.policy.bitcoin_fee_rate,
         };
         Ok((deposit, tree.map(|tree| swap_terms(&tree))))
@@ -110,7 +110,7 @@ impl family::Deposit for Deposit {
         crate::summary::coverage()
     }
 
-    fn prepare(&self, wallet: &Wallet, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
+    fn prepare(&self, wallet: &TxContext, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
         transaction::prepare(self, wallet)
     }
 
@@ -138,7 +138,7 @@ impl family::Deposit for Deposit {
 }
 
 /// Returns the owner's address in its current form, if the request has another form of it.
-fn owner_today(order: &OrderContext<'_>, chain: Chain) -> Option<String> {
+fn canonical_owner(order: &OrderContext<'_>, chain: Chain) -> Option<String> {
     let script = ScriptBuf::from_bytes(order.owner.as_ref()?.bytes().to_vec());
     let today = chain.address(&script)?;
     let written = order.request.source.owner.as_deref()?;
@@ -181,7 +181,7 @@ fn check_delegate(order: &OrderContext<'_>) -> Result<(), Refusal> {
 }
 
 /// Requires a taproot address on the asset's chain whose output key is a point of the curve.
-fn check_taproot(chain: Chain, to: Node<'_, '_>) -> Result<(ScriptBuf, XOnlyPublicKey), Refusal> {
+fn check_taproot(chain: Chain, to: Cursor<'_, '_>) -> Result<(ScriptBuf, XOnlyPublicKey), Refusal> {
     let script = chain.script(to.text()?, &to.at().to_string())?;
     if !script.is_p2tr() {
         return Err(to.refuse(Code::NotTaproot));
@@ -200,7 +200,7 @@ fn check_taproot(chain: Chain, to: Node<'_, '_>) -> Result<(ScriptBuf, XOnlyPubl
 fn check_derivation(
     order: &OrderContext<'_>,
     chain: Chain,
-    to: Node<'_, '_>,
+    to: Cursor<'_, '_>,
     output_key: XOnlyPublicKey,
     warnings: &mut Warnings,
 ) -> Result<Option<Tree>, Refusal> {

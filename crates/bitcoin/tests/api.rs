@@ -10,8 +10,8 @@
 
 use countersign_bitcoin::recover::{Body, Fee, FeeCoins, Funding, FundingStatus, InstantRefund, Payout, RecordedHtlc};
 use countersign_bitcoin::{
-    ChangeRule, Deposit, Destination, ExternalSignature, FeeRate, Key, KeyOrigin, Payload, Payment, SignedOrder, SignedPayment, Unsigned,
-    UnsignedOrder, Utxo, VerifiedOrder, Wallet,
+    ChangeRule, Deposit, Destination, ExternalSignature, FeeRate, Key, KeyOrigin, Payload, Payment, SignedOrder, SignedPayment, TxContext,
+    Unsigned, UnsignedOrder, Utxo, VerifiedOrder,
 };
 use countersign_core::Code;
 
@@ -20,7 +20,7 @@ fn every_public_type_crosses_threads() {
     const fn crosses<T: Send + Sync>() {}
     crosses::<(VerifiedOrder, UnsignedOrder, SignedOrder)>();
     crosses::<(Deposit, Unsigned, Payment, SignedPayment, Payload)>();
-    crosses::<(Wallet, Utxo, FeeRate, KeyOrigin, ChangeRule, Destination)>();
+    crosses::<(TxContext, Utxo, FeeRate, KeyOrigin, ChangeRule, Destination)>();
     crosses::<(Key, ExternalSignature)>();
     crosses::<(RecordedHtlc, Payout, Fee, FeeCoins, Funding, FundingStatus, InstantRefund, Body)>();
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Txid};
-use countersign_bitcoin::{Bitcoin, FeeRate, Payment, Selection, TxOrdering, Utxo, Wallet};
+use countersign_bitcoin::{Bitcoin, FeeRate, Payment, Selection, TxContext, TxOrdering, Utxo};
 use countersign_core::{Code, Refusal};
 use countersign_testkit::{fixture, verified};
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ const CHANGE: &str = "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx";
 
 /// Pays the fixture's 50,000 satoshi with these coins.
 fn pay(utxos: Vec<Utxo>, rate: &str, selection: Selection, ordering: TxOrdering) -> Result<Payment, Refusal> {
-    let wallet = Wallet::new(utxos, CHANGE, FeeRate::parse(rate).expect("a rate")).with_selection(selection).with_ordering(ordering);
+    let wallet = TxContext::new(utxos, CHANGE, FeeRate::parse(rate).expect("a rate")).with_selection(selection).with_ordering(ordering);
     let unsigned = verified::<Bitcoin>(&fixture::<Bitcoin>("bitcoin-address")).prepare(wallet)?;
     Ok(unsigned.payloads().payment.clone().expect("coins"))
 }

@@ -15,7 +15,7 @@ use bitcoin::key::Secp256k1;
 use bitcoin::{
     Amount, CompressedPublicKey, Network, OutPoint, PrivateKey, PublicKey, ScriptBuf, Transaction, TxIn, TxOut, absolute, transaction,
 };
-use countersign_bitcoin::{Bitcoin, FeeRate, KeyOrigin, UnsignedOrder, Utxo, VerifiedOrder, Wallet};
+use countersign_bitcoin::{Bitcoin, FeeRate, KeyOrigin, TxContext, UnsignedOrder, Utxo, VerifiedOrder};
 use countersign_core::{Code, RequestId};
 use countersign_testkit::{TestResult, fixture, outcome, verified};
 use serde_json::{Value as Json, json};
@@ -79,11 +79,11 @@ fn order() -> VerifiedOrder {
     verified::<Bitcoin>(&fixture::<Bitcoin>("bitcoin-address"))
 }
 
-fn wallet() -> Wallet {
-    Wallet::new(coins(), p2tr(CHANGE), FeeRate::from_whole(2))
+fn wallet() -> TxContext {
+    TxContext::new(coins(), p2tr(CHANGE), FeeRate::from_whole(2))
 }
 
-fn prepared(wallet: Wallet) -> UnsignedOrder {
+fn prepared(wallet: TxContext) -> UnsignedOrder {
     order().prepare(wallet).expect("the coins are enough")
 }
 
@@ -119,7 +119,7 @@ fn key_origins_are_in_the_psbt() {
 fn a_change_address_of_any_kind_has_its_origin() {
     let key = origin(CHANGE).public_key;
     for script in [p2wpkh(CHANGE), ScriptBuf::new_p2sh(&p2wpkh(CHANGE).script_hash()), ScriptBuf::new_p2pkh(&key.pubkey_hash())] {
-        let unsigned = prepared(Wallet::new(coins(), script.clone(), FeeRate::from_whole(2)).with_origins(origins()));
+        let unsigned = prepared(TxContext::new(coins(), script.clone(), FeeRate::from_whole(2)).with_origins(origins()));
         let output = &unsigned.payloads().payment.as_ref().expect("coins").psbt.outputs[1];
         assert!(output.bip32_derivation.contains_key(&key.0));
         assert_eq!(output.redeem_script.is_some(), script.is_p2sh());
@@ -180,7 +180,7 @@ fn signers_without_the_key_or_its_origin_are_refused() -> TestResult {
     };
     refused(&mut prepared(wallet()), &master());
     refused(&mut prepared(wallet().with_origins(origins())), &Xpriv::new_master(Network::Testnet, &[7; 64])?);
-    let mut nothing = order().prepare(Wallet::address_only())?;
+    let mut nothing = order().prepare(TxContext::address_only())?;
     assert_eq!(nothing.sign_with(&master()).expect_err("nothing").code(), Code::NothingToSign);
 
     // One of several signers signs its own input. A map of keys is a signer too.
@@ -240,7 +240,7 @@ fn litecoins_change_is_made_by_its_own_dust_limit() -> TestResult {
     let output = TxOut { value: Amount::from_sat(50_000 + 153 + 1_000), script_pubkey: p2wpkh(P2WPKH) };
     let coin = Utxo::new(OutPoint::null(), output)?;
     let change = |rule| {
-        let wallet = Wallet::new(vec![coin.clone()], p2wpkh(CHANGE), FeeRate::from_whole(1)).with_change_rule(rule);
+        let wallet = TxContext::new(vec![coin.clone()], p2wpkh(CHANGE), FeeRate::from_whole(1)).with_change_rule(rule);
         order.prepare(wallet).map(|unsigned| unsigned.payloads().payment.as_ref().and_then(|payment| payment.change))
     };
     assert_eq!(change(ChangeRule::Standard)?, None);
@@ -250,7 +250,7 @@ fn litecoins_change_is_made_by_its_own_dust_limit() -> TestResult {
 
 #[test]
 fn a_payment_can_be_replaced_unless_told_otherwise() {
-    let is_replaceable = |wallet: Wallet| {
+    let is_replaceable = |wallet: TxContext| {
         let unsigned = prepared(wallet);
         unsigned.payloads().payment.as_ref().expect("coins").transaction().is_explicitly_rbf()
     };
@@ -263,15 +263,15 @@ fn a_payment_can_be_replaced_unless_told_otherwise() {
 #[test]
 fn an_address_or_script_takes_change() -> TestResult {
     let address = bitcoin::Address::from_script(&p2tr(CHANGE), Network::Testnet)?;
-    let with = |wallet: Wallet| order().prepare(wallet).map(|unsigned| unsigned.payloads().payment.clone().expect("coins").psbt);
+    let with = |wallet: TxContext| order().prepare(wallet).map(|unsigned| unsigned.payloads().payment.clone().expect("coins").psbt);
     let expected = with(wallet())?;
-    assert_eq!(with(Wallet::new(coins(), address.clone(), FeeRate::from_whole(2)))?, expected);
-    assert_eq!(with(Wallet::new(coins(), address.to_string(), FeeRate::from_whole(2)))?, expected);
+    assert_eq!(with(TxContext::new(coins(), address.clone(), FeeRate::from_whole(2)))?, expected);
+    assert_eq!(with(TxContext::new(coins(), address.to_string(), FeeRate::from_whole(2)))?, expected);
     let main = bitcoin::Address::from_script(&p2tr(CHANGE), Network::Bitcoin)?;
-    let refusal = with(Wallet::new(coins(), main, FeeRate::from_whole(2))).expect_err("another network");
+    let refusal = with(TxContext::new(coins(), main, FeeRate::from_whole(2))).expect_err("another network");
     assert_eq!((refusal.code(), refusal.location()), (Code::AddressNetwork, "/change_address"));
     let burn = ScriptBuf::new_op_return([1, 2, 3]);
-    let refusal = with(Wallet::new(coins(), burn, FeeRate::from_whole(2))).expect_err("no address");
+    let refusal = with(TxContext::new(coins(), burn, FeeRate::from_whole(2))).expect_err("no address");
     assert_eq!((refusal.code(), refusal.location()), (Code::AddressMalformed, "/change_address"));
     Ok(())
 }

@@ -15,7 +15,7 @@ use std::str::FromStr;
 use bitcoin::hashes::{Hash, sha256d};
 use bitcoin::psbt::Psbt;
 use bitcoin::{ScriptBuf, TapSighash};
-use countersign_bitcoin::{Bitcoin, ExternalSignature, Key, UnsignedOrder, Wallet};
+use countersign_bitcoin::{Bitcoin, ExternalSignature, Key, TxContext, UnsignedOrder};
 use countersign_core::{Code, Refusal, RequestId, Role, Scheme};
 use countersign_testkit::{Case, artefacts, attach as attach_json, fixture, key, verified, wallet};
 use serde_json::{Map, Value as Json};
@@ -269,7 +269,7 @@ fn a_psbt_of_another_transaction_is_refused() {
 fn without_coins_there_is_nothing_to_sign() {
     let case = fixture::<Bitcoin>("bitcoin-address");
     assert_eq!(code(&case, &[("input_0".to_owned(), "00".repeat(64))]).0, Code::NothingToSign);
-    let mut unsigned = verified::<Bitcoin>(&case).prepare(Wallet::address_only()).expect("an address");
+    let mut unsigned = verified::<Bitcoin>(&case).prepare(TxContext::address_only()).expect("an address");
     assert_eq!(unsigned.sign(&"11".repeat(32).parse().expect("a key")).expect_err("nothing").code(), Code::NothingToSign);
     assert!(unsigned.requests().is_empty());
     assert!(unsigned.finish().expect("nothing is missing").transactions().is_empty());

@@ -2,10 +2,10 @@
 
 use countersign::evm::claim::Claim;
 use countersign::evm::{Evm, Key};
-use countersign::json::{self, Node};
+use countersign::json::{self, Cursor};
 use countersign::wire::Earnings;
 use countersign::{Code, Hex, Refusal, Registry};
-use countersign_batch::JsonFamily;
+use countersign_json::JsonFamily;
 use serde::Serialize;
 
 use crate::amount;
@@ -75,7 +75,9 @@ pub(crate) fn claim(args: &ClaimArgs, json: bool) -> Result<u8, Failure> {
     let rows = service::run(async { Ok(client.earnings().await?) })?.value;
     let mut claims = Vec::new();
     for (index, row) in rows.iter().enumerate().filter(|(_, row)| wanted.as_ref().is_none_or(|wanted| row.asset == *wanted)) {
-        if let Some(claim) = Claim::from_earnings(row, &registry).map_err(|refusal| refusal.under(&format!("/response/result/{index}")))? {
+        if let Some(claim) =
+            Claim::from_earnings(row, &registry).map_err(|refusal| refusal.with_prefix(&format!("/response/result/{index}")))?
+        {
             claims.push((row, claim));
         }
     }
@@ -117,13 +119,13 @@ fn prepare(args: &ClaimArgs, row: &Earnings, claim: &Claim, registry: &Registry)
     };
     let Some(path) = &args.wallet.wallet else { return Ok(prepared) };
     let text = input::read(path)?;
-    let value = json::parse(&text).map_err(|refusal| refusal.under("/wallet"))?;
-    let path = Evm::read_wallet(Node::root(&value, "/wallet"))?;
+    let value = json::parse(&text).map_err(|refusal| refusal.with_prefix("/wallet"))?;
+    let path = Evm::read_wallet(Cursor::root(&value, "/wallet"))?;
     let calls = path.self_funded().ok_or_else(|| Refusal::new(Code::MissingField, "/wallet/nonce"))?;
     let key = args.key.read()?.map(|text| Key::parse(&text).map_err(|error| Refusal::new(error, "/wallet/secret_key"))).transpose()?;
     // Anyone may send the claim. The sender follows from the signature.
     let sender = key.as_ref().map_or(claim.to, Key::address);
-    let mut order = claim.prepare(sender, calls).map_err(|refusal| refusal.under("/wallet"))?;
+    let mut order = claim.prepare(sender, calls).map_err(|refusal| refusal.with_prefix("/wallet"))?;
     if let Some(request) = order.requests().into_iter().next() {
         prepared.signing_payload = Some(Hex(request.message));
         prepared.signing_hash = Some(Hex(request.digest));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use countersign::Unsigned;
-use countersign::json::{self, Node};
+use countersign::json::{self, Cursor};
 
 use crate::OK;
 use crate::accepted::Accepted;
@@ -48,8 +48,8 @@ impl SignatureArgs {
             Some(path) => input::read(path)?.to_vec(),
             None => by_name(&self.signature)?,
         };
-        let signatures = json::parse(&text).map_err(|refusal| refusal.under("/signatures"))?;
-        Ok(countersign_batch::attach(order, Node::root(&signatures, "/signatures"))?)
+        let signatures = json::parse(&text).map_err(|refusal| refusal.with_prefix("/signatures"))?;
+        Ok(countersign_json::attach(order, Cursor::root(&signatures, "/signatures"))?)
     }
 }
 

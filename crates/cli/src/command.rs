@@ -8,7 +8,7 @@ use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Command, CommandFactory};
 use countersign::{Family, Leg, Registry};
 use countersign_client::OrderId;
-use countersign_client::driver::KeptOrder;
+use countersign_client::driver::OrderState;
 
 /// Arguments that say where things are. They apply to every command that has them.
 const PLACES: [&str; 10] =
@@ -83,7 +83,7 @@ pub(crate) fn with_places(words: &[&str]) -> String {
 ///
 /// The key of an account on the other leg's chain would be the wrong one, so the key is that of the leg. On Bitcoin-like chains it is
 /// derived, and needs no argument.
-pub(crate) fn by_self(leg: Leg, kept: &KeptOrder, registry: &Registry) -> String {
+pub(crate) fn by_self(leg: Leg, kept: &OrderState, registry: &Registry) -> String {
     let (verb, is_source) = if leg == Leg::Source { ("refund", true) } else { ("redeem", false) };
     let request = kept.swap.request();
     let family = |requested: &countersign::RequestedLeg| registry.family(requested.asset.chain()).ok();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use countersign::json::{self, Node};
+use countersign::json::{self, Cursor};
 use countersign::{AssetId, Code, Refusal};
 use etcetera::BaseStrategy;
 use zeroize::Zeroizing;
@@ -59,7 +59,7 @@ impl Config {
 
     fn parse(bytes: &[u8], paths: &Paths<'_>) -> Result<Self, Refusal> {
         let value = json::parse(bytes)?;
-        let root = Node::root(&value, "");
+        let root = Cursor::root(&value, "");
         let members = root.object()?;
         members.only(&MEMBERS)?;
         let text = |name| members.get(name).map(|node| node.text().map(str::to_owned)).transpose();
@@ -92,7 +92,7 @@ impl Config {
     }
 }
 
-fn owners(node: &Node<'_, '_>) -> Result<BTreeMap<String, String>, Refusal> {
+fn owners(node: &Cursor<'_, '_>) -> Result<BTreeMap<String, String>, Refusal> {
     let members = node.object()?;
     let owner = |chain: &str| {
         let owner = members.need(chain)?;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use countersign::json;
 use countersign::{FAMILIES, Family, Policy, Registry, Unsigned};
-use countersign_batch::{Artefacts, Case, Outcome};
+use countersign_json::{Artefacts, Case, Outcome};
 use serde::{Serialize, Serializer};
 
 use crate::input::{Failure, usage};
@@ -16,7 +16,7 @@ const REGISTRY: &str = include_str!("../demo/registry.json");
 const CASES: &str = include_str!("../demo/cases.jsonl");
 
 /// The cases that are shown for each family, and a change that an attacker could make to each.
-const SHOWN: &[Shown] = &[
+const EXAMPLES: &[Shown] = &[
     Shown { family: Family::Evm, id: "evm-record-bitcoin-v3", tamper: |line| one_digit(line, "approval_transaction") },
     Shown { family: Family::Tron, id: "tron-record-bitcoin-v1", tamper: |line| one_digit(line, "approval_transaction") },
     Shown { family: Family::Starknet, id: "starknet-approval-unlimited", tamper: |line| one_digit(line, "approval_transaction") },
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let registry = Registry::from_json(REGISTRY.as_bytes())?;
     let policy = Policy::default();
     let mut all = Vec::new();
-    for shown in SHOWN.iter().filter(|shown| FAMILIES.contains(&shown.family) && full.is_none_or(|full| full == shown.family)) {
+    for shown in EXAMPLES.iter().filter(|shown| FAMILIES.contains(&shown.family) && full.is_none_or(|full| full == shown.family)) {
         let line = line(shown)?;
         all.push(Demonstrated {
             family: shown.family.name(),
@@ -145,12 +145,12 @@ fn measure(line: &str, registry: &Registry, policy: &Policy) -> Result<Micros, F
 
         let wallet = case.wallet()?;
         let start = Instant::now();
-        let mut order = black_box(countersign_batch::prepare(&verified, wallet)?);
+        let mut order = black_box(countersign_json::prepare(&verified, wallet)?);
         prepare.push(start.elapsed());
 
         let key = wallet.object()?.need("secret_key")?.text()?;
         let start = Instant::now();
-        countersign_batch::sign(&mut order, key)?;
+        countersign_json::sign(&mut order, key)?;
         black_box(&order);
         sign.push(start.elapsed());
     }

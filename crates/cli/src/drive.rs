@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal};
 use std::sync::Arc;
 
-use countersign::json::{self, Node};
+use countersign::json::{self, Cursor};
 use countersign::{Code, Family, Policy, Severity, U256, Unsigned, Verified, Warnings, recover};
 use countersign_client::driver::{
     Chains as _, Driver, FundingReply, KeptTransaction, Owner, OwnerError, Purpose, Settlement, SignedFunding, TrustTheService, check_floor,
@@ -122,9 +122,9 @@ impl Terminal {
             show::summary_on_stderr(&order.summary(), order.warnings())?;
             return Ok(FundingReply::NotNow);
         };
-        let wallet = json::parse(&text).map_err(|refusal| refusal.under("/wallet"))?;
-        let wallet = Node::root(&wallet, "/wallet");
-        let unsigned = countersign_batch::prepare(order, wallet)?;
+        let wallet = json::parse(&text).map_err(|refusal| refusal.with_prefix("/wallet"))?;
+        let wallet = Cursor::root(&wallet, "/wallet");
+        let unsigned = countersign_json::prepare(order, wallet)?;
         let in_wallet = wallet.object()?.get("secret_key").map(|key| key.secret()).transpose()?;
         let (named, configured) = (self.key.as_deref(), self.configured_key.as_deref());
         let Some(key) = named.map(String::as_str).or(in_wallet).or(configured.map(String::as_str)) else {
@@ -147,7 +147,7 @@ impl Terminal {
         } else {
             confirm("sign this?")?
         }
-        countersign_batch::sign(&mut unsigned, key)?;
+        countersign_json::sign(&mut unsigned, key)?;
         let mut funding = SignedFunding::from_signed(&unsigned.finish().map_err(usage)?);
         if self.approved && funding.gasless.is_some() {
             funding.transactions.clear();

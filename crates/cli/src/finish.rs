@@ -8,7 +8,7 @@ use countersign::bitcoin::Key;
 use countersign::bitcoin::recover::Funding;
 use countersign::recover::Leg;
 use countersign::{Code, Family, OrderRecord, Policy, Proposal, Refusal, Registry, Warnings, text};
-use countersign_client::driver::{Chains as _, KeptOrder};
+use countersign_client::driver::{Chains as _, OrderState};
 use countersign_client::{Action, Flow, Http, OrderId, Pace};
 use countersign_node::Nodes;
 use countersign_store::KeyIndex;
@@ -222,7 +222,7 @@ pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
 /// Returns an owner that can end an order and signs nothing else.
 #[expect(clippy::too_many_arguments, reason = "shared by two commands")]
 fn ending_owner(
-    kept: &KeptOrder,
+    kept: &OrderState,
     state: &state::State,
     registry: &Registry,
     policy: &Policy,
@@ -255,7 +255,7 @@ fn ending_owner(
 /// The stored documents of an order, and the record to recover it with. The service is not called.
 struct Kept {
     id: OrderId,
-    order: Option<KeptOrder>,
+    order: Option<OrderState>,
     /// The order as restored from the rescue phrase, if it was not created here.
     restored: Option<Restored>,
     record: OrderRecord,
@@ -303,7 +303,7 @@ impl Kept {
     /// request must contain it too. A restored order has no request; its hash was compared with its own index when it was restored.
     fn secret(&self) -> Result<Zeroizing<[u8; 32]>, Failure> {
         let restored = self.restored.as_ref().and_then(|restored| restored.secret.as_ref());
-        let secret = self.order.as_ref().and_then(KeptOrder::own_secret).or(restored);
+        let secret = self.order.as_ref().and_then(OrderState::own_secret).or(restored);
         let secret = secret.ok_or_else(|| usage("the order's secret is not in the state directory: pass --secret-file"))?;
         Ok(Zeroizing::new(*secret.expose()))
     }
@@ -391,7 +391,7 @@ pub(crate) fn instant_refund(args: &InstantRefundArgs, json: bool) -> Result<u8,
     let answer = service::run(async {
         let sign = |record: &OrderRecord, hashes: &[[u8; 32]]| {
             let refund = countersign_client::instant_refund(record, flow.registry(), &given, owner, hashes)?;
-            Ok(refund.sign(&key).map_err(|refusal| refusal.under("/wallet/secret_key"))?.signatures)
+            Ok(refund.sign(&key).map_err(|refusal| refusal.with_prefix("/wallet/secret_key"))?.signatures)
         };
         Ok(flow.instant_refund(&swap, sign).await?)
     })?;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use countersign::{Leg, RequestedLeg, text};
 use countersign_client::driver::{
-    Chains as _, DriveError, Event, KeptOrder, KeptTransaction, Outcome, Owner, OwnerTask, Progress, Purpose, Sendable, Status, Store as _,
-    Trouble,
+    Chains as _, Delivery, DriveError, Event, KeptTransaction, OrderState, Outcome, Owner, OwnerTask, Progress, Purpose, Status,
+    Store as _, Trouble,
 };
 use countersign_client::status::State;
 use countersign_client::{OrderId, StreamExt};
@@ -25,7 +25,7 @@ struct Following<'f, O> {
     driver: &'f Program<O>,
     id: &'f OrderId,
     /// The order as stored after the last step.
-    kept: KeptOrder,
+    kept: OrderState,
     trusts: bool,
     json: bool,
     source_is_seen: bool,
@@ -196,7 +196,7 @@ impl<O: Owner> Following<'_, O> {
     fn alarm(&self) {
         let command = self.by_self(Leg::Destination);
         let is_overdue = self.driver.is_overdue(&self.kept, Purpose::Redemption);
-        let transactions = if is_overdue { &[] } else { newest(&self.kept, Purpose::Redemption, Sendable::Redemption) };
+        let transactions = if is_overdue { &[] } else { newest(&self.kept, Purpose::Redemption, Delivery::Redemption) };
         let message = if transactions.is_empty() {
             format!("redeem the order yourself now, in another terminal: {command}")
         } else {
@@ -220,7 +220,7 @@ impl<O: Owner> Following<'_, O> {
                 let (what, flag) = if kept.is_gasless() { ("the approval", "--approved") } else { ("these transactions", "--paid") };
                 (Some(Purpose::Funding), "broadcast_needed", format!("broadcast {what}, then run: {} {flag}", command::resume(id)))
             }
-            OwnerTask::BroadcastRedemption if newest(kept, Purpose::Redemption, Sendable::Redemption).is_empty() => {
+            OwnerTask::BroadcastRedemption if newest(kept, Purpose::Redemption, Delivery::Redemption).is_empty() => {
                 let command = self.by_self(Leg::Destination);
                 let message = format!(
                     "the chain rejected the redemption that was signed, and the secret may be public: build a new one at once, and broadcast it: \
@@ -260,7 +260,7 @@ impl<O: Owner> Following<'_, O> {
 }
 
 /// Returns the newest signed transactions for a purpose, unless the chain rejected the last attempt to broadcast them: then they are dead.
-fn newest(kept: &KeptOrder, wanted: Purpose, what: Sendable) -> &[KeptTransaction] {
+fn newest(kept: &OrderState, wanted: Purpose, what: Delivery) -> &[KeptTransaction] {
     let is_dead = kept.journal.iter().rev().find_map(|entry| match &entry.event {
         Event::Signed { purpose, .. } if *purpose == wanted => Some(false),
         Event::Sent { what: sent } | Event::OnChain { what: sent } if *sent == what => Some(false),
@@ -273,7 +273,7 @@ fn newest(kept: &KeptOrder, wanted: Purpose, what: Sendable) -> &[KeptTransactio
     }
 }
 
-fn by_self<O: Owner>(driver: &Program<O>, kept: &KeptOrder, leg: Leg) -> String {
+fn by_self<O: Owner>(driver: &Program<O>, kept: &OrderState, leg: Leg) -> String {
     let registry = kept.pins.as_ref().map_or_else(|| driver.flow().registry(), |pins| &pins.registry);
     command::by_self(leg, kept, registry)
 }
@@ -319,7 +319,7 @@ pub(crate) async fn refund<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resul
     };
     let was_sent = || {
         let kept = kept()?;
-        Ok::<_, Failure>(kept.was_sent(Sendable::RefundRequest) || kept.was_sent(Sendable::Refund))
+        Ok::<_, Failure>(kept.was_sent(Delivery::RefundRequest) || kept.was_sent(Delivery::Refund))
     };
     // A refund that was sent is under way, whatever is stated about the order.
     if progress.acted && was_sent()? {
@@ -371,7 +371,7 @@ pub(crate) async fn release<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resu
         let progress = driver.advance(id).await?;
         report_status(id, &progress);
         let kept = driver.store().load(id).map_err(usage)?;
-        if kept.was_sent(Sendable::Secret) || kept.was_sent(Sendable::Redemption) {
+        if kept.was_sent(Delivery::Secret) || kept.was_sent(Delivery::Redemption) {
             return Ok(());
         }
         let not_redeemable =

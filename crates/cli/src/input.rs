@@ -8,9 +8,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use countersign::json::{self, Node, Value};
+use countersign::json::{self, Cursor, Value};
 use countersign::{Code, Policy, Refusal, Registry};
-use countersign_batch::Case;
+use countersign_json::Case;
 use zeroize::Zeroizing;
 
 use crate::config::Config;
@@ -311,7 +311,7 @@ impl Texts {
 
     fn parse(&self) -> Result<Values<'_>, Refusal> {
         fn value<'t>(text: Option<&'t Zeroizing<Vec<u8>>>, prefix: &str) -> Result<Option<Value<'t>>, Refusal> {
-            text.map(|text| json::parse(text).map_err(|refusal| refusal.under(prefix))).transpose()
+            text.map(|text| json::parse(text).map_err(|refusal| refusal.with_prefix(prefix))).transpose()
         }
         Ok(Values {
             case: value(self.case.as_ref(), "")?,
@@ -326,7 +326,7 @@ impl Texts {
 impl<'t> Values<'t> {
     /// Returns the id of the case; `None` if it has none.
     pub(crate) fn id(&self) -> Option<&str> {
-        Node::root(self.case.as_ref()?, "").object().ok()?.get("id")?.text().ok()
+        Cursor::root(self.case.as_ref()?, "").object().ok()?.get("id")?.text().ok()
     }
 
     /// Returns the case. A separate record or wallet context replaces that of a case file.

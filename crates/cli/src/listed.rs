@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 
 use countersign::OrderRecord;
-use countersign_client::driver::KeptOrder;
+use countersign_client::driver::OrderState;
 use countersign_client::{Client, Http, OrderFilter, OrderId, StreamExt};
 
 use crate::input::Failure;
@@ -63,7 +63,7 @@ pub(crate) async fn list(client: &Client<Http>, filters: Vec<OrderFilter>) -> Re
 /// own, so that the next order has a new secret.
 ///
 /// A service that hides orders is not noticed. It gains nothing that it could not have from the other copy.
-pub(crate) async fn check_unlisted(client: &Client<Http>, state: &State, kept: &KeptOrder) -> Result<(), Failure> {
+pub(crate) async fn check_unlisted(client: &Client<Http>, state: &State, kept: &OrderState) -> Result<(), Failure> {
     let request = kept.swap.request();
     let Some(hash) = request.secret_hash else { return Ok(()) };
     let filters = request.source.owner.iter().map(|owner| from_owner(owner));

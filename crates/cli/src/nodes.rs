@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use countersign::{Family, Leg, Refusal, Registry, RequestedLeg, check_head_time, text};
-use countersign_client::driver::KeptOrder;
+use countersign_client::driver::OrderState;
 use countersign_client::{Http, Timeouts};
 use countersign_node::{Endpoint, Endpoints, Head, NodeConfig, NodeError, Nodes, Speed};
 use serde::Serialize;
@@ -184,7 +184,7 @@ impl EndingArgs {
     /// Returns the key and account that refund the source, and those that redeem the destination, where there is a key.
     pub(crate) fn read(
         &self,
-        kept: &KeptOrder,
+        kept: &OrderState,
         state: &State,
         registry: &Registry,
         own: Option<&Zeroizing<String>>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use countersign::wire::SwapRecord;
 use countersign::{CreateOrder, OrderRecord, Registry, text};
-use countersign_client::driver::{KeptOrder, NoOwner, Pins, Store as _};
+use countersign_client::driver::{NoOwner, OrderState, SignedUnder, Store as _};
 use countersign_client::{Flow, Http, OrderFilter, OrderId, Pace, Progress, Status, StreamExt, Transport as _, track};
 use serde::Serialize;
 
@@ -275,7 +275,7 @@ fn create(args: &CreateArgs, json: bool) -> Result<u8, Failure> {
         let verified = flow.verify(&kept.swap).await.map_err(|error| Failure::from(error).with_advice(again))?;
         // Its terms and the pins apply from now on, because another wallet may pay what is shown here.
         let record = serde_json::to_vec(&verified.record).map_err(usage)?;
-        let pins = Pins { registry: flow.registry().clone(), policy: flow.policy().clone() };
+        let pins = SignedUnder { registry: flow.registry().clone(), policy: flow.policy().clone() };
         let guard = state.store.lock(&id).map_err(usage)?;
         state.store.keep_pins(&guard, &pins).map_err(usage)?;
         state.store.keep_record(&guard, &record).map_err(usage)?;
@@ -289,7 +289,7 @@ struct One {
     flow: Flow<Http>,
     id: OrderId,
     /// The stored order, if it was created here.
-    kept: Option<KeptOrder>,
+    kept: Option<OrderState>,
     state: state::State,
 }
 

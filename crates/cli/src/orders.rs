@@ -3,7 +3,7 @@
 use countersign::wire::SwapRecord;
 use countersign::{AssetId, Registry, U256, text};
 use countersign_client::OrderId;
-use countersign_client::driver::{KeptOrder, Outcome, Path, Purpose, Sendable, Store as _, StoreError};
+use countersign_client::driver::{Delivery, OrderState, Outcome, Purpose, SecretRoute, Store as _, StoreError};
 use countersign_store::{Error, OrderDir};
 use serde::Serialize;
 
@@ -68,7 +68,7 @@ struct Order {
     /// Whether the secret is stored here.
     secret_kept: bool,
     /// How the secret was released, or may have been.
-    secret_left: Option<Path>,
+    secret_left: Option<SecretRoute>,
     funding: Done,
     redemption: Done,
     refund: Done,
@@ -142,7 +142,7 @@ impl Stage {
         }
     }
 
-    fn new(kept: &KeptOrder, funding: Done, refund: Done) -> Self {
+    fn new(kept: &OrderState, funding: Done, refund: Done) -> Self {
         match kept.outcome() {
             Some(Outcome::Complete) => Self::Complete,
             Some(Outcome::Refunded) => Self::Refunded,
@@ -243,8 +243,8 @@ fn row(state: &State, order: Result<OrderDir, Error>, registry: Option<&Registry
     }
 }
 
-fn created_here(kept: &KeptOrder, registry: Option<&Registry>) -> Order {
-    let done = |purpose, sendables: &[Sendable]| {
+fn created_here(kept: &OrderState, registry: Option<&Registry>) -> Order {
+    let done = |purpose, sendables: &[Delivery]| {
         if sendables.iter().any(|what| kept.was_sent(*what)) {
             Done::Sent
         } else if sendables.iter().any(|what| kept.may_be_sent(*what)) {
@@ -256,9 +256,9 @@ fn created_here(kept: &KeptOrder, registry: Option<&Registry>) -> Order {
         }
     };
     let request = kept.swap.request();
-    let funding = done(Purpose::Funding, &[Sendable::Funding, Sendable::Gasless]);
-    let redemption = done(Purpose::Redemption, &[Sendable::Redemption, Sendable::Secret]);
-    let refund = done(Purpose::Refund, &[Sendable::Refund, Sendable::RefundRequest]);
+    let funding = done(Purpose::Funding, &[Delivery::Funding, Delivery::Gasless]);
+    let redemption = done(Purpose::Redemption, &[Delivery::Redemption, Delivery::Secret]);
+    let refund = done(Purpose::Refund, &[Delivery::Refund, Delivery::RefundRequest]);
     let (id, stage) = (kept.swap.id(), Stage::new(kept, funding, refund));
     let finished = matches!(stage, Stage::Complete | Stage::Refunded | Stage::Expired | Stage::Lost);
     let next = match stage {

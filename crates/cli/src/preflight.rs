@@ -8,12 +8,12 @@ use std::sync::Arc;
 use countersign::bitcoin::bitcoin::key::{Parity, Secp256k1};
 use countersign::bitcoin::bitcoin::{CompressedPublicKey, ScriptBuf};
 use countersign::chains::address;
-use countersign::json::{self, Node};
+use countersign::json::{self, Cursor};
 use countersign::wire::AffiliateFee;
 use countersign::{Asset, AssetId, CreateOrder, Family, Refusal, Registry, RequestedLeg, check_head_time};
-use countersign_batch::JsonFamily;
 use countersign_client::Http;
 use countersign_client::driver::Chains as _;
+use countersign_json::JsonFamily;
 use countersign_node::{NodeError, Nodes};
 use tokio::task::JoinSet;
 use zeroize::Zeroizing;
@@ -211,7 +211,7 @@ pub(crate) fn check_wallet(problems: &mut Problems, path: Option<&Path>, text: &
     let name = path.map(|path| path.display().to_string()).unwrap_or_default();
     let read = || -> Result<Option<Zeroizing<String>>, Refusal> {
         let value = json::parse(text)?;
-        let wallet = Node::root(&value, "");
+        let wallet = Cursor::root(&value, "");
         match family {
             Family::Evm => countersign::evm::Evm::read_wallet(wallet).map(drop)?,
             Family::Tron => countersign::tron::Tron::read_wallet(wallet).map(drop)?,

@@ -1,6 +1,6 @@
 //! `countersign prepare`
 
-use countersign_batch::Request;
+use countersign_json::Request;
 
 use crate::OK;
 use crate::accepted::Accepted;

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use countersign::bitcoin::Key;
 use countersign::bitcoin::recover::{Funding, FundingStatus, InstantRefund, RecordedHtlc};
-use countersign::json::{self, Node};
+use countersign::json::{self, Cursor};
 use countersign::recover::{self, Leg, Recovery};
 use countersign::{Amount, Asset, Code, Family, Hex, OrderRecord, Policy, Refusal, Registry, Role, U256, Unsigned, Warnings};
-use countersign_batch::Request;
 use countersign_client::Http;
+use countersign_json::Request;
 use countersign_node::{Nodes, Speed};
 use serde::Serialize;
 use zeroize::Zeroizing;
@@ -268,9 +268,9 @@ fn prepare(recovery: &Recovery, default_key: Option<&str>, context: &Context<'_>
         }
         None => {
             let text = args.wallet(recovery.family())?;
-            let wallet = json::parse(&text).map_err(|refusal| refusal.under("/wallet"))?;
-            let wallet = Node::root(&wallet, "/wallet");
-            let mut order = countersign_batch::prepare_recovery(recovery, wallet, policy)?;
+            let wallet = json::parse(&text).map_err(|refusal| refusal.with_prefix("/wallet"))?;
+            let wallet = Cursor::root(&wallet, "/wallet");
+            let mut order = countersign_json::prepare_recovery(recovery, wallet, policy)?;
             match (given, wallet.object()?.get("secret_key")) {
                 (Some(key), _) => sign(&mut order, key)?,
                 (None, Some(key)) => sign(&mut order, key.secret()?)?,
@@ -291,7 +291,7 @@ fn prepare(recovery: &Recovery, default_key: Option<&str>, context: &Context<'_>
 
 /// Signs what the key can sign. Coins that pay the fee can have another key.
 fn sign(order: &mut Unsigned, key: &str) -> Result<(), Refusal> {
-    order.sign(key).map_err(|refusal| refusal.under("/wallet/secret_key"))
+    order.sign(key).map_err(|refusal| refusal.with_prefix("/wallet/secret_key"))
 }
 
 /// A recovery as JSON.
@@ -387,10 +387,10 @@ fn instant_refund(args: &Args, htlc: &RecordedHtlc, asset: &Asset, json: bool) -
     let refund = InstantRefund::new(htlc, &fundings, to)?;
     if !args.hash.is_empty() {
         let texts: Vec<_> = args.hash.iter().map(String::as_str).collect();
-        refund.check_hashes(&texts).map_err(|refusal| refusal.under("/hashes"))?;
+        refund.check_hashes(&texts).map_err(|refusal| refusal.with_prefix("/hashes"))?;
     }
     match key {
-        Some(key) => show::json(&refund.sign(&key).map_err(|refusal| refusal.under("/key"))?).map(|()| OK).map_err(Failure::from),
+        Some(key) => show::json(&refund.sign(&key).map_err(|refusal| refusal.with_prefix("/key"))?).map(|()| OK).map_err(Failure::from),
         None => hashes(&refund, asset, json),
     }
 }

@@ -19,7 +19,7 @@ use crate::show;
 /// The maximum number of indices that are searched in a branch.
 pub(crate) const MAX_INDICES: u32 = 100_000;
 /// The number of branches between two reports of the progress.
-const BLOCK: usize = 4_096;
+const PROGRESS_INTERVAL: usize = 4_096;
 
 /// How far to search.
 pub(crate) struct Extent<'a> {
@@ -153,7 +153,7 @@ impl<'r> Search<'r> {
     ) -> Result<usize, Failure> {
         let branches: Vec<u16> = left.iter().copied().collect();
         let mut searched = 0_usize;
-        for block in branches.chunks(BLOCK) {
+        for block in branches.chunks(PROGRESS_INTERVAL) {
             let orders = self.orders;
             let missing = Wanted::new(orders, |id| !self.found.contains_key(id));
             if missing.hashes.is_empty() {
@@ -173,7 +173,7 @@ impl<'r> Search<'r> {
                 self.whole(rescue, number, every, extent.first, extent)?;
             }
             searched = searched.saturating_add(block.len());
-            if branches.len() > BLOCK {
+            if branches.len() > PROGRESS_INTERVAL {
                 show::progress(&format!("{searched} of {} branches of the rescue phrase searched", branches.len()));
             }
         }

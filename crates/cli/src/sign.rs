@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         let order = match args.key.read()? {
             Some(key) => {
                 let mut order = case.prepare(&registry, &policy)?;
-                countersign_batch::sign(&mut order, &key)?;
+                countersign_json::sign(&mut order, &key)?;
                 order
             }
             None => match case.run(&registry, &policy)? {
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
                 (mut order, false) => {
                     let key = configured_key()?;
                     let key = key.ok_or_else(|| usage("no key: pass --key-file, --key-env or --key-stdin"))?;
-                    countersign_batch::sign(&mut order, &key)?;
+                    countersign_json::sign(&mut order, &key)?;
                     order
                 }
             },

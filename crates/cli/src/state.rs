@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use countersign::{OrderRecord, SecretHash};
-use countersign_client::driver::{self, Entry, Event, KeptOrder, Store as _, StoreError};
+use countersign_client::driver::{self, Entry, Event, OrderState, Store as _, StoreError};
 use countersign_client::{OrderId, Secret};
 use countersign_store::rescue::Rescue;
 use countersign_store::{Error, KeyIndex, OrderDir, Store};
@@ -72,7 +72,7 @@ pub(crate) struct State {
 
 impl State {
     /// Loads an order that was created here; `None` if there is none. An order that cannot be read is an error.
-    pub(crate) fn find(&self, id: &OrderId) -> Result<Option<KeptOrder>, Failure> {
+    pub(crate) fn find(&self, id: &OrderId) -> Result<Option<OrderState>, Failure> {
         match self.store.load(id) {
             Ok(kept) => Ok(Some(kept)),
             Err(StoreError::Unknown(_)) => Ok(None),
@@ -80,7 +80,7 @@ impl State {
         }
     }
 
-    pub(crate) fn load(&self, id: &OrderId) -> Result<KeptOrder, Failure> {
+    pub(crate) fn load(&self, id: &OrderId) -> Result<OrderState, Failure> {
         if let Some(kept) = self.find(id)? {
             return Ok(kept);
         }
@@ -98,7 +98,7 @@ impl State {
     pub(crate) fn record(&self, id: &OrderId) -> Result<Option<OrderRecord>, Failure> {
         let Some(kept) = self.find(id)? else { return Ok(None) };
         let record = kept.record.map(|body| OrderRecord::from_json(&body)).transpose();
-        Ok(record.map_err(|refusal| refusal.under("/order"))?)
+        Ok(record.map_err(|refusal| refusal.with_prefix("/order"))?)
     }
 
     /// Returns an order that was restored from the rescue phrase; `None` for any other.
@@ -154,7 +154,7 @@ impl State {
     pub(crate) fn write_secret_leaving(&self, id: &OrderId) -> Result<(), Failure> {
         let guard = self.store.lock(id).map_err(usage)?;
         let at = show::now();
-        for event in [Event::SecretLeaving { path: driver::Path::Own }, Event::sending(driver::Sendable::Redemption)] {
+        for event in [Event::SecretLeaving { path: driver::SecretRoute::Own }, Event::sending(driver::Delivery::Redemption)] {
             self.store.append(&guard, &Entry { at, event }).map_err(usage)?;
         }
         Ok(())
@@ -202,7 +202,7 @@ impl From<Error> for Failure {
 }
 
 /// Returns the index of an order that was created here; `None` if nothing is derived for it.
-pub(crate) fn key_index(kept: &KeptOrder) -> Option<KeyIndex> {
+pub(crate) fn key_index(kept: &OrderState) -> Option<KeyIndex> {
     kept.index.map(|index| KeyIndex { branch: kept.branch, index })
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use countersign::json::{self, Node};
+use countersign::json::{self, Cursor};
 use countersign::wire::Quote;
 use countersign::{AssetId, Registry, U256, text};
-use countersign_client::driver::{Chains as _, Purpose, Sendable};
+use countersign_client::driver::{Chains as _, Delivery, Purpose};
 use countersign_client::{Flow, Http, OrderId, QuoteAmount, QuoteRequest};
 use countersign_node::Nodes;
 use serde::Serialize;
@@ -244,9 +244,9 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         let driver: Program<_> =
             drive::driver(flow, &nodes, &state.store, owner, args.pace.pace(), trust).with_secret_elsewhere(is_elsewhere);
         // The approval of a self-funded order is broadcast together with its payment.
-        let is_approved = mode.approved && kept.is_gasless() && !kept.was_sent(Sendable::Funding);
+        let is_approved = mode.approved && kept.is_gasless() && !kept.was_sent(Delivery::Funding);
         if mode.paid || is_approved {
-            driver.mark_on_chain(&id, Sendable::Funding)?;
+            driver.mark_on_chain(&id, Delivery::Funding)?;
         }
         follow::follow(&driver, &id, trust.is_some(), json).await
     })
@@ -332,8 +332,8 @@ async fn preview(args: &Args, flow: &Flow<Http>, wallet: Option<Zeroizing<Vec<u8
     let verified = flow.verify(&kept.swap).await.map_err(|error| Failure::from(error).with_advice("nothing was signed; try again"))?.order;
     match drive::wallet_context(&verified, wallet) {
         Some(text) => {
-            let wallet = json::parse(&text).map_err(|refusal| refusal.under("/wallet"))?;
-            let order = countersign_batch::prepare(&verified, Node::root(&wallet, "/wallet"))?;
+            let wallet = json::parse(&text).map_err(|refusal| refusal.with_prefix("/wallet"))?;
+            let order = countersign_json::prepare(&verified, Cursor::root(&wallet, "/wallet"))?;
             Accepted::prepared(&order).print(json)?;
         }
         None => Accepted::verified(&verified).print(json)?,

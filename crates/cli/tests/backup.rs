@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::{Arc, Mutex};
 
-use countersign_client::driver::KeptOrder;
-use countersign_client::{Secret, StoredSwap};
+use countersign_client::driver::OrderState;
+use countersign_client::{CreatedOrder, Secret};
 use countersign_store::Store;
 use countersign_store::rescue::{Phrase, Rescue};
 use home::{Home, NOWHERE, out, said};
@@ -38,8 +38,8 @@ impl Kept {
         let store = Store::open(kept.state()).unwrap();
         store.keep_phrase(&Phrase::parse(WORDS).unwrap()).unwrap();
         store.take_index().unwrap();
-        let swap = StoredSwap::new(fixture.create(), fixture.response.to_string()).unwrap();
-        countersign_client::driver::Store::create(&store, &KeptOrder::new(swap, Some(Secret::parse(&kept.secret.to_hex()).unwrap())))
+        let swap = CreatedOrder::new(fixture.create(), fixture.response.to_string()).unwrap();
+        countersign_client::driver::Store::create(&store, &OrderState::new(swap, Some(Secret::parse(&kept.secret.to_hex()).unwrap())))
             .unwrap();
         kept
     }

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use countersign_client::countersign::{Policy, Proposal, Registry, verify_record};
-use countersign_client::driver::{Entry, Event, KeptTransaction, Path, Purpose, Sendable, Store as _};
+use countersign_client::driver::{Delivery, Entry, Event, KeptTransaction, Purpose, SecretRoute, Store as _};
 use countersign_client::{OrderId, Secret};
 use countersign_testkit::chain::evm::Evm;
 use home::{out, said};
@@ -130,7 +130,7 @@ fn complete_without_the_secret_is_only_a_statement() {
         let whole = Whole::new(&format!("stated-complete-{}", trust.len()));
         let (server, record) = stating(&whole.service);
         whole.create(&server.base);
-        journal(&whole, vec![Event::OnChain { what: Sendable::Funding }]);
+        journal(&whole, vec![Event::OnChain { what: Delivery::Funding }]);
         *record.lock().unwrap() = with_redemption(&whole);
         let (registry, after) = (registry(&whole), Arc::clone(&record));
         let (secret, stated) = (whole.secret.to_hex().to_string(), with_redemption(&whole));
@@ -157,7 +157,7 @@ fn refunded_is_only_a_statement_unless_the_service_is_trusted() {
     let whole = Whole::new("stated-refund");
     let (server, record) = stating(&whole.service);
     whole.create(&server.base);
-    journal(&whole, vec![Event::OnChain { what: Sendable::Funding }]);
+    journal(&whole, vec![Event::OnChain { what: Delivery::Funding }]);
     *record.lock().unwrap() = with_refund(&whole);
     let registry = registry(&whole);
     let (code, told) = whole.home.run_until(&server.base, &watch(&whole, &registry, &[]), "look at your address");
@@ -165,7 +165,7 @@ fn refunded_is_only_a_statement_unless_the_service_is_trusted() {
     let trusting = whole.home.run(&server.base, &watch(&whole, &registry, &["--trust-the-service"]));
     assert!(trusting.status.code() == Some(1) && said(&trusting).contains("look at your address"), "{}", said(&trusting));
     // The secret has left: the destination must be redeemed, whatever the service says about the source.
-    journal(&whole, vec![Event::SecretLeaving { path: Path::Relayer }]);
+    journal(&whole, vec![Event::SecretLeaving { path: SecretRoute::Relayer }]);
     let (code, told) = whole.home.run_until(&server.base, &watch(&whole, &registry, &["--trust-the-service"]), "look at your address");
     assert!(code.is_none(), "{code:?} {told}");
 }
@@ -200,7 +200,7 @@ fn a_stated_refund_does_not_end_an_order_whose_destination_is_locked() {
     let whole = Whole::new("stated-locked");
     let (server, record) = stating(&whole.service);
     whole.create(&server.base);
-    journal(&whole, vec![Event::OnChain { what: Sendable::Funding }]);
+    journal(&whole, vec![Event::OnChain { what: Delivery::Funding }]);
     let mut refunded = whole.service.fixture.at(Step::DestinationFunded);
     refunded["source_swap"]["refund_tx_hash"] = json!(format!("0x{}", "cc".repeat(32)));
     refunded["source_swap"]["refund_block_number"] = json!("1250");
@@ -217,7 +217,7 @@ fn a_theft_ends_with_5_if_the_secret_is_really_out() {
     let whole = Whole::new("theft");
     let (server, record) = stating(&whole.service);
     whole.create(&server.base);
-    journal(&whole, vec![Event::OnChain { what: Sendable::Funding }]);
+    journal(&whole, vec![Event::OnChain { what: Delivery::Funding }]);
     let registry = registry(&whole);
     // Nobody has the secret: the service is not believed.
     *record.lock().unwrap() = with_theft(&whole, None);
@@ -311,12 +311,12 @@ fn a_rejected_redemption_is_not_offered() {
         journal(
             &whole,
             vec![
-                Event::OnChain { what: Sendable::Funding },
-                Event::SecretLeaving { path: Path::Own },
+                Event::OnChain { what: Delivery::Funding },
+                Event::SecretLeaving { path: SecretRoute::Own },
                 signed(transaction("0x01", "0x02superseded")),
                 signed(transaction("0x02", "0x02newest")),
-                Event::sending(Sendable::Redemption),
-                Event::NotSent { what: Sendable::Redemption, error: error.to_owned(), is_rejected: error.contains("rejected") },
+                Event::sending(Delivery::Redemption),
+                Event::NotSent { what: Delivery::Redemption, error: error.to_owned(), is_rejected: error.contains("rejected") },
             ],
         );
         *record.lock().unwrap() = whole.service.fixture.at(Step::DestinationFunded);
@@ -351,15 +351,15 @@ fn the_alarm_carries_only_a_redemption_that_was_just_signed() {
             inputs: Vec::new(),
         };
         let at = u64::try_from(chrono::Utc::now().timestamp()).unwrap() - age;
-        journal(&whole, vec![Event::OnChain { what: Sendable::Funding }]);
+        journal(&whole, vec![Event::OnChain { what: Delivery::Funding }]);
         journal_at(
             &whole,
             at,
             vec![
-                Event::SecretLeaving { path: Path::Own },
+                Event::SecretLeaving { path: SecretRoute::Own },
                 Event::Signed { purpose: Purpose::Redemption, transactions: vec![transaction], gasless: None },
-                Event::sending(Sendable::Redemption),
-                Event::Sent { what: Sendable::Redemption },
+                Event::sending(Delivery::Redemption),
+                Event::Sent { what: Delivery::Redemption },
             ],
         );
         *record.lock().unwrap() = whole.service.fixture.at(Step::DestinationFunded);

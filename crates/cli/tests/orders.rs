@@ -8,8 +8,8 @@ mod support;
 use std::fs;
 use std::path::PathBuf;
 
-use countersign_client::driver::{Entry, Event, KeptOrder, KeptTransaction, Outcome, Path, Purpose, Sendable, Store as _};
-use countersign_client::{OrderId, Secret, StoredSwap};
+use countersign_client::driver::{Delivery, Entry, Event, KeptTransaction, OrderState, Outcome, Purpose, SecretRoute, Store as _};
+use countersign_client::{CreatedOrder, OrderId, Secret};
 use countersign_store::Store;
 use home::{Home, NOWHERE, out, said};
 use serde_json::{Value, json};
@@ -34,8 +34,8 @@ impl Kept {
         let fixture = self.fixture.with_secret_hash(&secret.hash().to_string());
         let mut response = fixture.response.clone();
         response["result"]["order_id"] = json!(id);
-        let swap = StoredSwap::new(fixture.create(), response.to_string()).unwrap();
-        countersign_client::driver::Store::create(&self.store, &KeptOrder::new(swap, Some(secret))).unwrap();
+        let swap = CreatedOrder::new(fixture.create(), response.to_string()).unwrap();
+        countersign_client::driver::Store::create(&self.store, &OrderState::new(swap, Some(secret))).unwrap();
         let order = self.store.lock(&OrderId::parse(&id).unwrap()).unwrap();
         for event in events {
             countersign_client::driver::Store::append(&self.store, &order, &Entry { at: 1, event }).unwrap();
@@ -81,21 +81,26 @@ fn signed(purpose: Purpose) -> Event {
 fn every_kept_order_is_listed_with_how_far_it_is_and_what_to_do_next() {
     let kept = Kept::new("stages");
     let (sending, sent) = (Event::sending, |what| Event::Sent { what });
-    let paid = || vec![signed(Purpose::Funding), sending(Sendable::Funding), sent(Sendable::Funding)];
+    let paid = || vec![signed(Purpose::Funding), sending(Delivery::Funding), sent(Delivery::Funding)];
     let left = |path| [paid(), vec![Event::SecretLeaving { path }]].concat();
     let ended = |outcome| [paid(), vec![Event::Ended { outcome }]].concat();
     let cases = [
         ("01", vec![], "created", json!(null)),
         ("02", vec![signed(Purpose::Funding)], "signed", json!(null)),
-        ("03", vec![signed(Purpose::Funding), sending(Sendable::Funding)], "paid", json!(null)),
+        ("03", vec![signed(Purpose::Funding), sending(Delivery::Funding)], "paid", json!(null)),
         ("04", paid(), "paid", json!(null)),
-        ("05", vec![signed(Purpose::Funding), sent(Sendable::Gasless)], "paid", json!(null)),
-        ("06", left(Path::Own), "redeeming", json!("own")),
-        ("07", left(Path::Relayer), "redeeming", json!("relayer")),
+        ("05", vec![signed(Purpose::Funding), sent(Delivery::Gasless)], "paid", json!(null)),
+        ("06", left(SecretRoute::Own), "redeeming", json!("own")),
+        ("07", left(SecretRoute::Relayer), "redeeming", json!("relayer")),
         ("08", [paid(), vec![signed(Purpose::Refund)]].concat(), "refunding", json!(null)),
-        ("09", [paid(), vec![sending(Sendable::RefundRequest)]].concat(), "refunding", json!(null)),
+        ("09", [paid(), vec![sending(Delivery::RefundRequest)]].concat(), "refunding", json!(null)),
         // The secret left after the refund was signed: the order is redeeming.
-        ("0a", [paid(), vec![signed(Purpose::Refund), Event::SecretLeaving { path: Path::Own }]].concat(), "redeeming", json!("own")),
+        (
+            "0a",
+            [paid(), vec![signed(Purpose::Refund), Event::SecretLeaving { path: SecretRoute::Own }]].concat(),
+            "redeeming",
+            json!("own"),
+        ),
         ("0b", ended(Outcome::Complete), "complete", json!(null)),
         ("0c", ended(Outcome::Refunded), "refunded", json!(null)),
         ("0d", vec![Event::Ended { outcome: Outcome::Expired }], "expired", json!(null)),

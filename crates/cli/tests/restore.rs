@@ -21,8 +21,8 @@ use std::sync::{Arc, Mutex};
 
 use countersign::bitcoin::bitcoin::Transaction;
 use countersign::bitcoin::bitcoin::consensus::encode::deserialize_hex;
-use countersign_client::driver::{KeptOrder, StoreError};
-use countersign_client::{Secret, StoredSwap};
+use countersign_client::driver::{OrderState, StoreError};
+use countersign_client::{CreatedOrder, Secret};
 use countersign_store::{KeyIndex, Store};
 use home::{Home, NOWHERE, out, said};
 use kept::{derived, mended, wallet};
@@ -300,8 +300,8 @@ fn a_restored_secret_and_id_begin_no_other_order() {
     let fixture = Fixture::with_secret(&Vector::at(1).secret());
     let mut response = fixture.response.clone();
     response["result"]["order_id"] = json!(id);
-    let swap = StoredSwap::new(fixture.create(), response.to_string()).unwrap();
-    let created = countersign_client::driver::Store::create(&Store::open(&state).unwrap(), &KeptOrder::new(swap, None));
+    let swap = CreatedOrder::new(fixture.create(), response.to_string()).unwrap();
+    let created = countersign_client::driver::Store::create(&Store::open(&state).unwrap(), &OrderState::new(swap, None));
     assert_eq!(created, Err(StoreError::Exists(id)));
 }
 
@@ -377,8 +377,8 @@ fn an_order_whose_hash_the_service_lists_for_another_one_is_not_signed() {
     });
     let state = home.path.join("state");
     let store = Store::open(&state).unwrap();
-    let swap = StoredSwap::new(fixture.create(), fixture.response.to_string()).unwrap();
-    let mut kept = KeptOrder::new(swap, Some(vector.secret()));
+    let swap = CreatedOrder::new(fixture.create(), fixture.response.to_string()).unwrap();
+    let mut kept = OrderState::new(swap, Some(vector.secret()));
     kept.index = Some(2);
     countersign_client::driver::Store::create(&store, &kept).unwrap();
     let mut wallet = fixture.wallet.clone();

@@ -3,7 +3,7 @@
 //! A method builds its request with [`Api`], sends it through the [`Transport`], retries where [`Retry`] allows it, and parses the
 //! response with [`response`](crate::response).
 
-use countersign::json::{Node, Value};
+use countersign::json::{Cursor, Value};
 use countersign::wire::{AssetRecord, ChainRecord, Earnings, Fees, Page, Quote, Read, SchemaRecord, SolverBalances};
 use countersign::{Code, CreateOrder, OrderRecord, Refusal, Registry, ServicePins, number};
 use futures_util::{Stream, StreamExt, stream};
@@ -144,7 +144,7 @@ impl<T: Transport> Client<T> {
     }
 
     async fn order_with(&self, id: &OrderId, retry: &Retry) -> Result<Answer<OrderRecord>, Error> {
-        let reader = |node: Node<'_, '_>| {
+        let reader = |node: Cursor<'_, '_>| {
             let record = OrderRecord::read(node)?;
             if record.order_id.eq_ignore_ascii_case(id.as_str()) {
                 return Ok(record);
@@ -276,7 +276,7 @@ impl<T: Transport> Client<T> {
     ///
     /// Any [`Error`].
     pub async fn volume(&self, extra: ExtraParameters<'_>) -> Result<Answer<String>, Error> {
-        let reader = |node: Node<'_, '_>| match node.value() {
+        let reader = |node: Cursor<'_, '_>| match node.value() {
             Value::Number(text) => Ok((*text).to_owned()),
             _ => node.text().map(str::to_owned),
         };
@@ -336,8 +336,8 @@ impl<T: Transport> Client<T> {
 }
 
 /// Parses one hash or an array of hashes, each 64 hex digits with or without `0x`.
-fn hashes(node: Node<'_, '_>) -> Result<Vec<[u8; 32]>, Refusal> {
-    let hash = |node: Node<'_, '_>| {
+fn hashes(node: Cursor<'_, '_>) -> Result<Vec<[u8; 32]>, Refusal> {
+    let hash = |node: Cursor<'_, '_>| {
         let text = node.text()?;
         number::bare_hex_array(text.strip_prefix("0x").unwrap_or(text)).map_err(|error| node.refuse(error))
     };

@@ -1,5 +1,5 @@
 //! The order lifecycle: create, verify, sign, submit, follow, redeem or refund (`docs/spec/service.md#creating-an-order`). Each step
-//! is a separate call that needs only the [`StoredSwap`], so a caller can stop after any step and continue later.
+//! is a separate call that needs only the [`CreatedOrder`], so a caller can stop after any step and continue later.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::release;
 use crate::request::{Action, OrderId};
 use crate::response::Answer;
 use crate::secret::Secret;
-use crate::stored::StoredSwap;
+use crate::stored::CreatedOrder;
 use crate::track::{Pace, Progress, track};
 use countersign_transport::Transport;
 
@@ -23,9 +23,9 @@ use countersign_transport::Transport;
 ///
 /// ```no_run
 /// use countersign_client::countersign::{Policy, Registry};
-/// use countersign_client::{Client, Error, Flow, Http, StoredSwap};
+/// use countersign_client::{Client, Error, Flow, Http, CreatedOrder};
 ///
-/// fn verify_in_background(client: Client<Http>, registry: Registry, swap: StoredSwap) -> tokio::task::JoinHandle<Result<(), Error>> {
+/// fn verify_in_background(client: Client<Http>, registry: Registry, swap: CreatedOrder) -> tokio::task::JoinHandle<Result<(), Error>> {
 ///     let flow = Flow::new(client, registry, Policy::default());
 ///     tokio::spawn(async move {
 ///         let verified = flow.verify(&swap).await?;
@@ -91,14 +91,14 @@ impl<T: Transport> Flow<T> {
     ///
     /// [`Error::Input`] with [`Code::UnknownAsset`] if an asset is not pinned, or any other [`Error`]. If [`Error::may_have_acted`] is
     /// true, an order may exist that nobody will fund. Creating another one costs nothing.
-    pub async fn create(&self, request: CreateOrder) -> Result<StoredSwap, Error> {
+    pub async fn create(&self, request: CreateOrder) -> Result<CreatedOrder, Error> {
         for (leg, at) in [(&request.source, "/source/asset"), (&request.destination, "/destination/asset")] {
             if self.registry.asset(leg.asset.as_str()).is_none() {
                 return Err(Error::Input(Refusal::new(Code::UnknownAsset, at).with_actual(&leg.asset)));
             }
         }
         let Answer { value: id, body } = self.client.create_order(&request).await?;
-        Ok(StoredSwap::from_answer(id, request, body))
+        Ok(CreatedOrder::from_answer(id, request, body))
     }
 
     /// Fetches the record and verifies request, response and record together. Nothing can be signed without this step.
@@ -106,14 +106,14 @@ impl<T: Transport> Flow<T> {
     /// # Errors
     ///
     /// [`Error::Refused`] at the first field or byte that differs, or any other [`Error`].
-    pub async fn verify(&self, swap: &StoredSwap) -> Result<VerifiedSwap, Error> {
+    pub async fn verify(&self, swap: &CreatedOrder) -> Result<VerifiedSwap, Error> {
         let Answer { value: record, body } = self.client.order(swap.id()).await?;
         let order = countersign::verify(swap.proposal(&body), &self.registry, &self.policy).map_err(Error::Refused)?;
         Ok(VerifiedSwap { order, record })
     }
 
     /// Fetches the record, verifies everything including the deadline, and returns the order with the body of the record.
-    pub(crate) async fn verify_with_body(&self, swap: &StoredSwap) -> Result<(Verified, Vec<u8>), Error> {
+    pub(crate) async fn verify_with_body(&self, swap: &CreatedOrder) -> Result<(Verified, Vec<u8>), Error> {
         let Answer { body, .. } = self.client.order(swap.id()).await?;
         let proposal = swap.proposal(&body).at_time(self.client.transport().now());
         let order = countersign::verify(proposal, &self.registry, &self.policy).map_err(Error::Refused)?;
@@ -121,7 +121,7 @@ impl<T: Transport> Flow<T> {
     }
 
     /// Verifies the body of a record against the stored request and response.
-    pub(crate) fn verify_kept(&self, swap: &StoredSwap, body: &[u8]) -> Result<VerifiedRecord, Refusal> {
+    pub(crate) fn verify_kept(&self, swap: &CreatedOrder, body: &[u8]) -> Result<VerifiedRecord, Refusal> {
         countersign::verify_record(swap.proposal(body), &self.registry, &self.policy)
     }
 
@@ -131,7 +131,7 @@ impl<T: Transport> Flow<T> {
     ///
     /// [`Error::Refused`] with [`Code::NothingToSign`] if the wallet did not choose the gasless path or the order has none, or with
     /// [`Code::RecordMismatch`] if the signatures belong to another order; or any other [`Error`].
-    pub async fn submit(&self, swap: &StoredSwap, signed: &Signed) -> Result<Answer<Option<String>>, Error> {
+    pub async fn submit(&self, swap: &CreatedOrder, signed: &Signed) -> Result<Answer<Option<String>>, Error> {
         if !signed.order_id().eq_ignore_ascii_case(swap.id().as_str()) {
             let refusal = Refusal::new(Code::RecordMismatch, "/order_id").with_expected(swap.id().as_str()).with_actual(signed.order_id());
             return Err(Error::Refused(refusal));
@@ -148,14 +148,14 @@ impl<T: Transport> Flow<T> {
     /// # Errors
     ///
     /// [`Error::Refused`] if the record contradicts the request or the response, or any other [`Error`].
-    pub async fn follow(&self, swap: &StoredSwap) -> Result<VerifiedRecord, Error> {
+    pub async fn follow(&self, swap: &CreatedOrder) -> Result<VerifiedRecord, Error> {
         let record = self.client.order(swap.id()).await?;
         self.verify_kept(swap, &record.body).map_err(Error::Refused)
     }
 
     /// Follows the order until it ends. Every record is verified again before it becomes an item; a refusal is the last item. The
     /// stream owns what it needs.
-    pub fn watch(&self, swap: &StoredSwap, pace: Pace) -> impl Stream<Item = Result<Progress, Error>> + use<T> {
+    pub fn watch(&self, swap: &CreatedOrder, pace: Pace) -> impl Stream<Item = Result<Progress, Error>> + use<T> {
         let (flow, swap) = (self.clone(), swap.clone());
         let (client, registry, id) = (Arc::clone(&self.client), Arc::clone(&self.registry), swap.id().clone());
         track(client, registry, id, pace, move |record| flow.verify_kept(&swap, &record.body).map(drop).map_err(Error::Refused))
@@ -170,7 +170,7 @@ impl<T: Transport> Flow<T> {
     /// contain the hash of this secret, with [`Code::RecordMismatch`] if the proof belongs to another order or if the request names the
     /// owner's own redeem key, which the service does not have, or with another code if the record contradicts the request or the
     /// response. Or any other [`Error`].
-    pub async fn redeem(&self, swap: &StoredSwap, secret: &Secret, release: &Release) -> Result<Answer<Option<String>>, Error> {
+    pub async fn redeem(&self, swap: &CreatedOrder, secret: &Secret, release: &Release) -> Result<Answer<Option<String>>, Error> {
         let hash = secret.hash();
         if swap.request().secret_hash != Some(hash) {
             let refusal = Refusal::new(Code::SecretHashMismatch, "/request/secret_hash").with_actual(hash);
@@ -219,7 +219,7 @@ impl<T: Transport> Flow<T> {
     /// [`Code::SignatureMalformed`] for one of another form: nothing was sent then. Or any other [`Error`].
     pub async fn instant_refund(
         &self,
-        swap: &StoredSwap,
+        swap: &CreatedOrder,
         sign: impl FnOnce(&OrderRecord, &[[u8; 32]]) -> Result<Vec<String>, Refusal>,
     ) -> Result<Answer<Option<String>>, Error> {
         let record = self.follow(swap).await?.record;

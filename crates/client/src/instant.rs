@@ -29,7 +29,7 @@ pub fn instant_refund(
     let texts: Vec<_> = texts.iter().map(String::as_str).collect();
     let check = |fundings: &[Funding]| {
         let refund = InstantRefund::new(&htlc, fundings, owner)?;
-        refund.check_hashes(&texts).map_err(|refusal| refusal.under("/hashes"))?;
+        refund.check_hashes(&texts).map_err(|refusal| refusal.with_prefix("/hashes"))?;
         Ok(refund)
     };
     let ([], [only]) = (fundings, htlc.funding.as_slice()) else { return check(fundings) };

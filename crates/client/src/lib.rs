@@ -36,5 +36,5 @@ pub use response::Answer;
 pub use retry::Retry;
 pub use secret::{AppId, Secret};
 pub use status::{State, Status};
-pub use stored::StoredSwap;
+pub use stored::CreatedOrder;
 pub use track::{Pace, Progress, track};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use countersign::json::Node;
+use countersign::json::Cursor;
 use countersign::{AssetId, Code, CreateOrder, GaslessSubmission, Refusal, U256};
 use serde::{Serialize, Serializer};
 use serde_json::json;
@@ -36,7 +36,7 @@ impl OrderId {
     }
 
     /// Reads the `order_id` of a result.
-    pub(crate) fn from_result(result: Node<'_, '_>) -> Result<Self, Refusal> {
+    pub(crate) fn from_result(result: Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = result.object()?;
         let id = members.need("order_id")?;
         Self::parse(id.text()?).map_err(|_| id.refuse(Code::OrderIdMalformed))

@@ -1,6 +1,6 @@
 //! Parses the responses of the interface, independently of any HTTP stack (`docs/spec/service.md#envelopes`).
 
-use countersign::json::{self, Node};
+use countersign::json::{self, Cursor};
 use countersign::wire::{self, Read};
 use countersign::{Code, Refusal, text};
 
@@ -33,14 +33,14 @@ pub fn read<T: Read>(response: Response) -> Result<Answer<T>, Error> {
 /// # Errors
 ///
 /// As [`read`].
-pub fn read_with<T>(response: Response, reader: impl FnOnce(Node<'_, '_>) -> Result<T, Refusal>) -> Result<Answer<T>, Error> {
+pub fn read_with<T>(response: Response, reader: impl FnOnce(Cursor<'_, '_>) -> Result<T, Refusal>) -> Result<Answer<T>, Error> {
     let body = ok(response)?;
     let value = open(&body, |envelope| wire::with_result(envelope, reader))?;
     Ok(Answer { value, body })
 }
 
 /// Like [`read_with`], for responses that the documentation also shows as `{"success":true,"result":..}`.
-pub(crate) fn read_lenient<T>(response: Response, reader: impl FnOnce(Node<'_, '_>) -> Result<T, Refusal>) -> Result<Answer<T>, Error> {
+pub(crate) fn read_lenient<T>(response: Response, reader: impl FnOnce(Cursor<'_, '_>) -> Result<T, Refusal>) -> Result<Answer<T>, Error> {
     let body = ok(response)?;
     let value = open(&body, |envelope| {
         let members = envelope.object()?;
@@ -83,13 +83,13 @@ fn ok(response: Response) -> Result<Vec<u8>, Error> {
 /// Returns the text of an error envelope.
 fn service_error(body: &[u8]) -> Option<String> {
     let value = json::parse(body).ok()?;
-    let error = Node::root(&value, "").object().ok()?.get("error")?.text().ok()?;
+    let error = Cursor::root(&value, "").object().ok()?.get("error")?.text().ok()?;
     Some(text::escape_untrusted(error))
 }
 
-fn open<T>(body: &[u8], reader: impl FnOnce(Node<'_, '_>) -> Result<T, Refusal>) -> Result<T, Error> {
+fn open<T>(body: &[u8], reader: impl FnOnce(Cursor<'_, '_>) -> Result<T, Refusal>) -> Result<T, Error> {
     let value = json::parse(body).map_err(Error::Shape)?;
-    reader(Node::root(&value, "")).map_err(|refusal| match refusal.code() {
+    reader(Cursor::root(&value, "")).map_err(|refusal| match refusal.code() {
         Code::ServiceError => {
             Error::Service { status: 200, error: refusal.actual().map(ToString::to_string).unwrap_or_default(), retry_after: None }
         }

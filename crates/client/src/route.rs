@@ -22,7 +22,7 @@
 
 use std::fmt;
 
-use countersign::json::Node;
+use countersign::json::Cursor;
 use countersign::wire::Read;
 use countersign::{AssetId, Code, Refusal};
 use serde::Serialize;
@@ -209,7 +209,7 @@ impl Pattern {
 }
 
 impl Read for Routes {
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         let default = members.need("default")?;
         let open = match default.text()? {
@@ -228,7 +228,7 @@ impl Read for Routes {
 }
 
 impl Read for Rule {
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         Self::parse(node.text()?).ok_or_else(|| node.refuse(Code::WrongType).with_expected("A -> B or A <-> B"))
     }
 }

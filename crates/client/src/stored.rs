@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use countersign::json::{self, Node};
+use countersign::json::{self, Cursor};
 use countersign::wire::{self, Read};
 use countersign::{Code, CreateOrder, Proposal, Refusal};
 use serde::ser::{Error as _, SerializeStruct};
@@ -19,7 +19,7 @@ use crate::request::OrderId;
 /// `countersign explain --case` can read it. Serialize it with `serde_json`: other formats cannot embed the response.
 ///
 /// ```
-/// use countersign_client::StoredSwap;
+/// use countersign_client::CreatedOrder;
 /// use countersign_client::countersign::{CreateOrder, RequestedLeg, U256};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -28,22 +28,22 @@ use crate::request::OrderId;
 ///     RequestedLeg::new("bitcoin:btc".parse()?, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", U256::from(4_900)),
 /// );
 /// let response = br#"{"status":"Ok","result":{"order_id":"4784d9c7706413956fcfe6b9148adddc60eb6cfe3765f95b0f50600d874d3c26"}}"#;
-/// let swap = StoredSwap::new(request, *response)?;
+/// let swap = CreatedOrder::new(request, *response)?;
 /// let kept = serde_json::to_vec(&swap)?;
-/// assert_eq!(StoredSwap::from_json(&kept)?, swap);
+/// assert_eq!(CreatedOrder::from_json(&kept)?, swap);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, PartialEq, Eq)]
-pub struct StoredSwap {
+pub struct CreatedOrder {
     id: OrderId,
     request: CreateOrder,
     response: Vec<u8>,
 }
 
-impl fmt::Debug for StoredSwap {
+impl fmt::Debug for CreatedOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoredSwap").field("id", &self.id).field("request", &self.request).finish_non_exhaustive()
+        f.debug_struct("CreatedOrder").field("id", &self.id).field("request", &self.request).finish_non_exhaustive()
     }
 }
 
@@ -54,7 +54,7 @@ struct Kept<'t> {
     response: &'t RawValue,
 }
 
-impl StoredSwap {
+impl CreatedOrder {
     /// Creates a swap from the request and the body of the response, including its envelope. The id is taken from the response.
     ///
     /// # Errors
@@ -115,18 +115,18 @@ impl StoredSwap {
 /// Reads the id and the request of a stored swap.
 fn members(text: &[u8]) -> Result<(String, CreateOrder), Refusal> {
     let value = json::parse(text)?;
-    let root = Node::root(&value, "");
+    let root = Cursor::root(&value, "");
     let members = root.object()?;
     Ok((members.need("id")?.text()?.to_owned(), CreateOrder::read(members.need("request")?)?))
 }
 
 /// Reads the order id that a response contains.
 fn order_id(response: &[u8]) -> Result<OrderId, Refusal> {
-    let value = json::parse(response).map_err(|refusal| refusal.under("/response"))?;
-    wire::with_result(Node::root(&value, "/response"), OrderId::from_result)
+    let value = json::parse(response).map_err(|refusal| refusal.with_prefix("/response"))?;
+    wire::with_result(Cursor::root(&value, "/response"), OrderId::from_result)
 }
 
-impl FromStr for StoredSwap {
+impl FromStr for CreatedOrder {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
@@ -134,7 +134,7 @@ impl FromStr for StoredSwap {
     }
 }
 
-impl TryFrom<&[u8]> for StoredSwap {
+impl TryFrom<&[u8]> for CreatedOrder {
     type Error = Error;
 
     fn try_from(text: &[u8]) -> Result<Self, Error> {
@@ -142,10 +142,10 @@ impl TryFrom<&[u8]> for StoredSwap {
     }
 }
 
-impl Serialize for StoredSwap {
+impl Serialize for CreatedOrder {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let response: &RawValue = serde_json::from_slice(&self.response).map_err(S::Error::custom)?;
-        let mut map = serializer.serialize_struct("StoredSwap", 3)?;
+        let mut map = serializer.serialize_struct("CreatedOrder", 3)?;
         map.serialize_field("id", &self.id)?;
         map.serialize_field("request", &self.request)?;
         map.serialize_field("response", response)?;

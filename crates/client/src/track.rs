@@ -18,7 +18,7 @@ use crate::status::Status;
 use countersign_transport::Transport;
 
 /// The smallest wait between two requests for an order, whatever the [`Pace`] is. Jitter can halve it.
-pub(crate) const FLOOR: Duration = Duration::from_millis(50);
+pub(crate) const MIN_POLL: Duration = Duration::from_millis(50);
 
 /// How often the record of an order is fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +106,7 @@ where
         }
         loop {
             if std::mem::replace(&mut self.memory.started, true) {
-                self.client.transport().sleep(jittered(self.memory.wait.max(FLOOR), random())).await;
+                self.client.transport().sleep(jittered(self.memory.wait.max(MIN_POLL), random())).await;
             }
             let answer = self.client.order(&self.id).await;
             let record = match answer.and_then(|answer| (self.verify)(&answer).map(|()| answer.value)) {

@@ -12,8 +12,8 @@ use countersign_client::driver::{
     OwnerError, OwnerTask, Settlement, SignedFunding, Status, StoreError, Trouble, TrustTheService,
 };
 use countersign_client::{
-    Answer, Api, AppId, BoxTransport, Client, Driver, Error, Flow, Hold, Http, MaybeSend, OrderFilter, OrderId, Pace, Progress, Release,
-    Request, Response, Secret, StoredSwap, StreamExt, Timeouts, Transport, VerifiedSwap, track,
+    Answer, Api, AppId, BoxTransport, Client, CreatedOrder, Driver, Error, Flow, Hold, Http, MaybeSend, OrderFilter, OrderId, Pace,
+    Progress, Release, Request, Response, Secret, StreamExt, Timeouts, Transport, VerifiedSwap, track,
 };
 use support::chains::{Sent, transaction};
 use support::memory::{Memory, ok};
@@ -25,13 +25,13 @@ fn moves<T: Send>(_: &T) {}
 
 #[test]
 fn values_cross_threads() {
-    crosses::<(Client<Http>, Client<BoxTransport>, Api, AppId, Secret, StoredSwap, OrderId)>();
+    crosses::<(Client<Http>, Client<BoxTransport>, Api, AppId, Secret, CreatedOrder, OrderId)>();
     crosses::<(Request, Response, Answer<AssetId>, Progress, Error, VerifiedSwap)>();
     crosses::<(Flow<Http>, Flow<BoxTransport>)>();
 }
 
 /// Every call and stream is `Send`, whatever the transport is, so a multi-threaded runtime can drive them.
-fn calls_and_streams_move<T: Transport>(client: &Client<T>, flow: &Flow<T>, swap: &StoredSwap, secret: &Secret) {
+fn calls_and_streams_move<T: Transport>(client: &Client<T>, flow: &Flow<T>, swap: &CreatedOrder, secret: &Secret) {
     let (registry, id) = (Registry::default(), swap.id());
     moves(&client.order(id));
     moves(&client.orders(OrderFilter::default()));
@@ -47,8 +47,8 @@ fn calls_and_streams_move<T: Transport>(client: &Client<T>, flow: &Flow<T>, swap
     moves(&track(client, &registry, id.clone(), Pace::default(), |_| Ok(())));
 }
 
-fn stored(fixture: &Fixture) -> StoredSwap {
-    StoredSwap::new(fixture.create(), fixture.response.to_string()).unwrap()
+fn stored(fixture: &Fixture) -> CreatedOrder {
+    CreatedOrder::new(fixture.create(), fixture.response.to_string()).unwrap()
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use countersign_client::driver::{DriveError, Driver, Event, MemoryStore, NewOrder, Outcome, Progress, Purpose, Sendable, Status, Store};
+use countersign_client::driver::{Delivery, DriveError, Driver, Event, MemoryStore, NewOrder, Outcome, Progress, Purpose, Status, Store};
 use countersign_client::{OrderId, Pace, Secret, StreamExt};
 use countersign_store::testing::MemoryDisk;
 use support::world::{BLOCK, FINAL, Malice, SOLVER, TestDriver, Third, World};
@@ -82,7 +82,7 @@ async fn the_service_is_not_asked_while_the_secret_is_out() {
     let world = World::new(0, Malice::NONE);
     let driver = world.driver(MemoryStore::default());
     let id = create(&driver, &world, 1).await;
-    drive_until(&driver, |_| driver.store().load(&id).unwrap().may_be_sent(Sendable::Redemption)).await;
+    drive_until(&driver, |_| driver.store().load(&id).unwrap().may_be_sent(Delivery::Redemption)).await;
     let asked = world.requests();
     drive_until(&driver, ended(Outcome::Complete)).await;
     assert_eq!(world.requests(), asked);
@@ -132,14 +132,14 @@ async fn a_journal_stays_short_whatever_is_tried_again() {
         tokio::time::sleep(Duration::from_secs(60)).await;
     }
     let kept = store.load(&id).unwrap();
-    let (attempts, _) = kept.attempts(Sendable::Redemption);
+    let (attempts, _) = kept.attempts(Delivery::Redemption);
     assert!(attempts > 300, "{attempts}");
     assert!(longest < 90, "{longest}");
     let signatures = kept.journal.iter().filter(|entry| matches!(entry.event, Event::Signed { purpose: Purpose::Redemption, .. }));
     assert!(signatures.count() <= 6);
     // The swap is still driven on: the solver never gets the secret, so the source is refunded. The redemption is tried as long as the
     // destination is locked.
-    while !store.load(&id).unwrap().was_sent(Sendable::Refund) {
+    while !store.load(&id).unwrap().was_sent(Delivery::Refund) {
         driver.advance(&id).await.unwrap();
         tokio::time::sleep(Duration::from_secs(600)).await;
     }

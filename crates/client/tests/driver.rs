@@ -16,9 +16,9 @@ use std::time::Duration;
 
 use countersign_client::countersign::{Code, Finality, FinalityRule, Policy, Registry, U256};
 use countersign_client::driver::{
-    DriveError, Entry, Event, KeptOrder, MemoryStore, NewOrder, Outcome, OwnerTask, Purpose, Status, Store, StoreError, TrustTheService,
+    DriveError, Entry, Event, MemoryStore, NewOrder, OrderState, Outcome, OwnerTask, Purpose, Status, Store, StoreError, TrustTheService,
 };
-use countersign_client::{Driver, OrderId, Pace, Secret, StoredSwap, StreamExt};
+use countersign_client::{CreatedOrder, Driver, OrderId, Pace, Secret, StreamExt};
 use countersign_store::testing::MemoryDisk;
 use support::Fixture;
 use support::world::{Malice, TestDriver, World};
@@ -401,8 +401,8 @@ fn two_processes_cannot_use_one_secret() {
     let order = |byte: &str| {
         let fixture = Fixture::with_secret(&secret);
         let response = fixture.response.to_string().replace(fixture.order_id(), &byte.repeat(32));
-        let swap = StoredSwap::new(fixture.create(), response).unwrap();
-        let mut order = KeptOrder::new(swap, Some(Secret::parse(&secret.to_hex()).unwrap()));
+        let swap = CreatedOrder::new(fixture.create(), response).unwrap();
+        let mut order = OrderState::new(swap, Some(Secret::parse(&secret.to_hex()).unwrap()));
         (order.index, order.branch, order.at_least) = (Some(7), 4711, Some(U256::from(9)));
         order
     };

@@ -15,14 +15,14 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use countersign_batch::Artefacts;
-use countersign_client::countersign::json::{self, Node};
+use countersign_client::countersign::json::{self, Cursor};
 use countersign_client::countersign::{Code, CreateOrder, OrderRecord, Policy, Refusal, Registry, Unsigned, Verified};
 use countersign_client::driver::TrustTheService;
 use countersign_client::{
-    Api, AppId, Client, Error, Flow, Http, Pace, Release, Request, Response, Retry, Secret, State, StoredSwap, StreamExt, Timeouts,
+    Api, AppId, Client, CreatedOrder, Error, Flow, Http, Pace, Release, Request, Response, Retry, Secret, State, StreamExt, Timeouts,
     Transport, TransportErrorKind, VerifiedSwap,
 };
+use countersign_json::Artefacts;
 use serde_json::{Value, json};
 use support::memory::{Memory, ok};
 use support::{Fixture, Reply, Server, Service, Step};
@@ -32,8 +32,8 @@ fn create(value: &Value) -> CreateOrder {
 }
 
 /// The stored swap of a fixture's order.
-fn stored(fixture: &Fixture) -> StoredSwap {
-    StoredSwap::new(fixture.create(), fixture.response.to_string()).unwrap()
+fn stored(fixture: &Fixture) -> CreatedOrder {
+    CreatedOrder::new(fixture.create(), fixture.response.to_string()).unwrap()
 }
 
 fn http(server: &Server) -> Client<Http> {
@@ -57,13 +57,13 @@ fn key(fixture: &Fixture) -> Option<&str> {
 fn prepare(verified: &Verified, fixture: &Fixture) -> Unsigned {
     let text = fixture.wallet.to_string();
     let wallet = json::parse(text.as_bytes()).unwrap();
-    countersign_batch::prepare(verified, Node::root(&wallet, "/wallet")).unwrap()
+    countersign_json::prepare(verified, Cursor::root(&wallet, "/wallet")).unwrap()
 }
 
 /// Prepares with the fixture's wallet, and signs.
 fn sign(verified: &Verified, fixture: &Fixture) -> Unsigned {
     let mut unsigned = prepare(verified, fixture);
-    countersign_batch::sign(&mut unsigned, key(fixture).unwrap()).unwrap();
+    countersign_json::sign(&mut unsigned, key(fixture).unwrap()).unwrap();
     unsigned
 }
 
@@ -80,7 +80,7 @@ async fn every_kind_of_source_reaches_its_end_in_separate_steps() {
             serde_json::to_vec(&swap).unwrap()
         };
         let signed = {
-            let swap = StoredSwap::from_json(&saved).unwrap();
+            let swap = CreatedOrder::from_json(&saved).unwrap();
             assert_eq!(swap.id().as_str(), fixture.order_id());
             let verified = flow(http(&server), &fixture).verify(&swap).await.unwrap_or_else(|error| panic!("{}: {error:?}", fixture.id));
             let VerifiedSwap { order: verified, record, .. } = verified;
@@ -101,7 +101,7 @@ async fn every_kind_of_source_reaches_its_end_in_separate_steps() {
             for (name, expected) in fixture.expect.as_object().unwrap() {
                 assert_eq!(&artefacts[name], expected, "{}: {name}", fixture.id);
             }
-            let swap = StoredSwap::from_json(&saved).unwrap();
+            let swap = CreatedOrder::from_json(&saved).unwrap();
             let submitted = flow(http(&server), &fixture).submit(&swap, &signed.finish().unwrap()).await;
             match fixture.gasless() {
                 Some(signature) => {
@@ -118,7 +118,7 @@ async fn every_kind_of_source_reaches_its_end_in_separate_steps() {
         }
         let service = Service { step: Arc::new(Mutex::new(Step::SourceSeen)), ..Service::new(fixture.clone()) };
         let server = service.start();
-        let (flow, swap) = (flow(http(&server), &fixture), StoredSwap::from_json(&saved).unwrap());
+        let (flow, swap) = (flow(http(&server), &fixture), CreatedOrder::from_json(&saved).unwrap());
         let pace = Pace { quickest: Duration::from_millis(1), slowest: Duration::from_millis(2) };
         let mut states = Vec::new();
         let mut watch = std::pin::pin!(flow.watch(&swap, pace));
@@ -369,23 +369,23 @@ fn what_is_kept_is_a_case_and_must_be_whole() {
     let fixture = Fixture::load("evm-record-evm-v2");
     // Byte for byte as received, including spaces and unknown members.
     let response = fixture.response.to_string().replacen('{', " {\n\"unknown\" :1e400 ,", 1);
-    let swap = StoredSwap::new(fixture.create(), response.clone()).unwrap();
+    let swap = CreatedOrder::new(fixture.create(), response.clone()).unwrap();
     let text = serde_json::to_string(&swap).unwrap();
-    let again: StoredSwap = text.parse().unwrap();
+    let again: CreatedOrder = text.parse().unwrap();
     assert_eq!((again.id().as_str(), again.request()), (fixture.order_id(), &create(&fixture.request)));
     assert_eq!(again.response(), response.trim().as_bytes());
     let value = json::parse(text.as_bytes()).unwrap();
-    let case = countersign_batch::Case::from_value(&value).unwrap();
+    let case = countersign_json::Case::from_value(&value).unwrap();
     assert!(case.verify(&pinned(&fixture), &Policy::default()).is_ok());
 
     let id = fixture.order_id();
     for text in ["", "{}", r#"{"id":"x","request":{},"response":{}}"#, &format!(r#"{{"id":"{id}","request":{{}}}}"#)] {
-        assert!(matches!(StoredSwap::from_json(text.as_bytes()), Err(Error::Input(_))), "{text}");
+        assert!(matches!(CreatedOrder::from_json(text.as_bytes()), Err(Error::Input(_))), "{text}");
     }
     let inserted = text.replacen('{', &format!(r#"{{"id":"{id}","#), 1);
-    assert_eq!(StoredSwap::from_json(inserted.as_bytes()).unwrap_err().code(), "json_duplicate_key");
+    assert_eq!(CreatedOrder::from_json(inserted.as_bytes()).unwrap_err().code(), "json_duplicate_key");
     for response in ["", "{}", "{}, \"wallet\": {}", r#"{"status":"Error","error":"no"}"#] {
-        assert!(matches!(StoredSwap::new(fixture.create(), response), Err(Error::Input(_))), "{response}");
+        assert!(matches!(CreatedOrder::new(fixture.create(), response), Err(Error::Input(_))), "{response}");
     }
 }
 
@@ -396,7 +396,7 @@ fn what_is_kept_names_its_own_order() {
     let (id, other) = (fixture.order_id(), "f".repeat(64));
     let text = serde_json::to_string(&stored(&fixture)).unwrap();
     let named = text.replacen(id, &other, 1);
-    let Err(Error::Input(refusal)) = StoredSwap::from_json(named.as_bytes()) else { panic!() };
+    let Err(Error::Input(refusal)) = CreatedOrder::from_json(named.as_bytes()) else { panic!() };
     assert_eq!((refusal.code(), refusal.location()), (Code::RecordMismatch, "/id"));
 }
 

@@ -21,8 +21,8 @@ pub mod wire;
 pub use countersign_chains as chains;
 pub use countersign_chains::{Account, Family, Network};
 pub use evidence::{
-    Difference, Finding, HeadDoubt, Hold, HtlcEvent, HtlcState, HtlcTerms, Judgement, LockedHtlc, SeenAt, VerifiedRecord, VerifiedTerms,
-    check_head_time, combine, max_head_age, max_head_ahead,
+    Difference, Finding, HeadDoubt, Hold, HtlcEvent, HtlcState, HtlcTerms, Judgement, LockedHtlc, ObservedAt, VerifiedRecord,
+    VerifiedTerms, check_head_time, combine, max_head_age, max_head_ahead,
 };
 pub use funding::{ApprovalStep, FundingPath, Gasless};
 pub use json::number::{self, Hex};

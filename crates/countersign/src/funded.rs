@@ -1,7 +1,7 @@
 //! The proof that lets the secret go.
 
 use countersign_core::reader::Verdict;
-use countersign_core::{FinalityRule, Hold, Judgement, SeenAt, VerifiedTerms};
+use countersign_core::{FinalityRule, Hold, Judgement, ObservedAt, VerifiedTerms};
 
 use crate::reader::HtlcQuorum;
 
@@ -25,7 +25,7 @@ impl Funded {
     ///
     /// # Errors
     ///
-    /// A [`Hold`] with the reason why the secret must not be released. [`Hold::may_end`] returns whether waiting may help.
+    /// A [`Hold`] with the reason why the secret must not be released. [`Hold::is_transient`] returns whether waiting may help.
     pub fn judge(terms: &VerifiedTerms, quorum: &HtlcQuorum, rule: &FinalityRule, now: u64) -> Result<Self, Hold> {
         match quorum.quorum().ask(|one| one.judge(terms, rule, now)) {
             Verdict::Stands(_, worst) => worst.judgement(terms, rule, now).map(Self),
@@ -57,7 +57,7 @@ impl Funded {
 
     /// Returns where the state was read, and how certain it is: the worst of the best endpoints that were needed.
     #[must_use]
-    pub const fn seen(&self) -> &SeenAt {
+    pub const fn seen(&self) -> &ObservedAt {
         self.0.seen()
     }
 }

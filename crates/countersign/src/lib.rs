@@ -19,7 +19,7 @@
 //!
 #![cfg_attr(feature = "evm", doc = "```")]
 #![cfg_attr(not(feature = "evm"), doc = "```ignore")]
-//! use countersign::evm::{self, ApprovalStep, Calls};
+//! use countersign::evm::{self, ApprovalStep, TxContext};
 //! use countersign::{Blame, CreateOrder, Policy, Proposal, Registry};
 //!
 //! let registry: Registry = include_str!("../doc/registry.json").parse()?; // pinned by the wallet
@@ -38,7 +38,7 @@
 //! }
 //!
 //! // The wallet adds its nonce and fees, again whenever they change.
-//! let calls = Calls::eip1559(891, 30_000_000_000, 1_000_000_000).with_approval(ApprovalStep::Exact);
+//! let calls = TxContext::eip1559(891, 30_000_000_000, 1_000_000_000).with_approval(ApprovalStep::Exact);
 //! let mut unsigned = order.prepare(calls)?;
 //!
 //! // A local key signs here. For other signers: `requests()` out and `attach()` back, or `sign_with(&alloy_signer)`.
@@ -110,7 +110,7 @@
 //! # More
 //!
 //! The [`guide`] lists every field of request, registry, policy and wallet contexts, and what to do with refusals. Other crates:
-//! `countersign-client` talks to the service, `countersign-node` to the chains, and `countersign-batch` has the JSON contract that
+//! `countersign-client` talks to the service, `countersign-node` to the chains, and `countersign-json` has the JSON contract that
 //! other languages use.
 
 mod broadcast;
@@ -143,8 +143,8 @@ pub use broadcast::Broadcast;
 pub use countersign_core::{
     Account, Amount, ApprovalPolicy, ApprovalStep, Asset, AssetId, Blame, ByteCoverage, Chain, Change, Code, Contract, CreateOrder,
     EvmGeneration, Family, Finality, FinalityRule, FundingPath, Gasless, GaslessSubmission, Generation, HeadDoubt, Hex, Hold, HtlcEvent,
-    HtlcState, HtlcTerms, Incomplete as IncompleteOrder, Leg, Line, LockedHtlc, Network, Notice, OrderRecord, OrderTerms, ParseError,
-    Policy, Proposal, Refusal, Registry, RequestId, RequestedLeg, Role, Scheme, SecretHash, SeenAt, ServicePins, Severity, SignedOrder,
+    HtlcState, HtlcTerms, Incomplete as IncompleteOrder, Leg, Line, LockedHtlc, Network, Notice, ObservedAt, OrderRecord, OrderTerms,
+    ParseError, Policy, Proposal, Refusal, Registry, RequestId, RequestedLeg, Role, Scheme, SecretHash, ServicePins, Severity, SignedOrder,
     SignedTransaction, SignerError, SigningRequest, SolanaGeneration, Solver, Sponsor, StarknetGeneration, Summary, Timelock, Topic,
     TypedValue, U256, UnsignedOrder, VerifiedOrder, VerifiedRecord, VerifiedTerms, Warning, Warnings, chains, check_head_time, family,
     json, max_head_age, max_head_ahead, number, text, wire,
@@ -152,4 +152,4 @@ pub use countersign_core::{
 pub use funded::Funded;
 pub use states::{FAMILIES, Incomplete, Payload, Signed, Transaction, Unsigned, Verified, verify, verify_record};
 
-pub use countersign_core::verify as verify_as;
+pub use countersign_core::verify as verify_family;

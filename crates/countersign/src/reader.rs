@@ -57,11 +57,11 @@ pub use send::{NotSent, SendObservation, SendReader, check_sent};
 
 pub use countersign_core::reader::{
     Agree, Answer, Doubt, Drive, Failure, FailureKind, Fault, Format, Head, Identity, Known, MAX_REQUESTS, MAX_TOTAL, Machine, Miscount,
-    Next, Observation, Observed, Quorum, Reader, Replies, Reply, Request, RpcError, Sent, Submission, Turn, Verdict, json_rpc,
+    Next, Observation, Quorum, Reader, Remembered, Replies, Reply, Request, RpcError, Sent, Submission, Turn, Verdict, json_rpc,
 };
 pub use countersign_core::{Finding, Judgement, combine};
 
-use countersign_core::{Code, Family, FinalityRule, Hold, HtlcState, HtlcTerms, Refusal, SecretHash, SeenAt, VerifiedTerms};
+use countersign_core::{Code, Family, FinalityRule, Hold, HtlcState, HtlcTerms, ObservedAt, Refusal, SecretHash, VerifiedTerms};
 
 use crate::states::{any_family, each_family};
 
@@ -255,7 +255,7 @@ impl Agree for HtlcObservation {
     }
 }
 
-impl Observed for HtlcObservation {
+impl Remembered for HtlcObservation {
     fn known(&self) -> &Known {
         &self.known
     }
@@ -302,7 +302,7 @@ impl HtlcQuorum {
     /// # Errors
     ///
     /// [`Doubt`] if too few endpoints agree.
-    pub fn state(&self) -> Result<(HtlcState, SeenAt), Doubt<Hold>> {
+    pub fn state(&self) -> Result<(HtlcState, ObservedAt), Doubt<Hold>> {
         let group: Vec<_> = self.0.agreed()?.into_iter().map(HtlcObservation::finding).collect();
         combine(&group, self.0.needed()).ok_or_else(|| Doubt::Held(Hold::Unclear("no endpoint was asked".to_owned())))
     }

@@ -206,21 +206,21 @@ pub fn verify(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> R
 /// As [`verify`]; [`Code::MissingField`] without a record; [`Code::SecretWrong`] if the record shows a secret that does not
 /// match its hash.
 pub fn verify_record(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> Result<VerifiedRecord, Refusal> {
-    use countersign_core::verify_record as verify_as;
+    use countersign_core::verify_record as verify_record_of;
 
     proposal.open(registry, policy, |order: OrderContext<'_>| match order.family() {
         #[cfg(feature = "evm")]
-        Family::Evm => verify_as::<Evm>(order),
+        Family::Evm => verify_record_of::<Evm>(order),
         #[cfg(feature = "tron")]
-        Family::Tron => verify_as::<Tron>(order),
+        Family::Tron => verify_record_of::<Tron>(order),
         #[cfg(feature = "starknet")]
-        Family::Starknet => verify_as::<Starknet>(order),
+        Family::Starknet => verify_record_of::<Starknet>(order),
         #[cfg(feature = "solana")]
-        Family::Solana => verify_as::<Solana>(order),
+        Family::Solana => verify_record_of::<Solana>(order),
         #[cfg(feature = "sui")]
-        Family::Sui => verify_as::<Sui>(order),
+        Family::Sui => verify_record_of::<Sui>(order),
         #[cfg(feature = "bitcoin")]
-        Family::Bitcoin => verify_as::<Bitcoin>(order),
+        Family::Bitcoin => verify_record_of::<Bitcoin>(order),
         family => Err(unsupported(family)),
     })
 }

@@ -185,20 +185,20 @@ fn what_is_not_pinned_is_refused_by_name() {
 mod with_evm {
     //! The whole flow through the facade, and that a family's own states are its states.
 
-    use countersign::evm::{self, Calls, FundingPath};
+    use countersign::evm::{self, FundingPath, TxContext};
     use countersign::{Role, SignedTransaction};
 
     use super::*;
 
     const CASE: &str = "evm-token-approval-exact";
 
-    fn prepared(case: &Case, path: impl Into<FundingPath<Calls>>) -> Unsigned {
+    fn prepared(case: &Case, path: impl Into<FundingPath<TxContext>>) -> Unsigned {
         let Verified::Evm(order) = Documents::from_case(case).verify().unwrap() else { panic!("the wrong family") };
         order.prepare(path).unwrap().into()
     }
 
-    fn calls() -> Calls {
-        Calls::eip1559(22, 30_000_000_000, 1_000_000_000)
+    fn calls() -> TxContext {
+        TxContext::eip1559(22, 30_000_000_000, 1_000_000_000)
     }
 
     #[test]

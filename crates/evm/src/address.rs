@@ -3,10 +3,10 @@
 //! Specification: `docs/spec/evm.md#chains-and-addresses`.
 
 use alloy_primitives::Address;
-use countersign_abi::rules::AddressCodec;
 use countersign_core::chains::address::{AddressError, parse_evm};
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::{Account, Code, Family, ParseError, Refusal};
+use countersign_evm_core::rules::AddressCodec;
 
 pub(crate) const CODEC: AddressCodec =
     AddressCodec { family: Family::Evm, parse: |_, node| read(node), format: |address| address.to_string() };
@@ -16,7 +16,7 @@ pub(crate) const CODEC: AddressCodec =
 /// # Errors
 ///
 /// As [`parse`], or [`Code::WrongType`] if the node is not a string.
-pub fn read(node: Node<'_, '_>) -> Result<Address, Refusal> {
+pub fn read(node: Cursor<'_, '_>) -> Result<Address, Refusal> {
     parse(node.text()?).map_err(|error| node.refuse(error))
 }
 

@@ -5,9 +5,9 @@
 use alloy_network::{Ethereum, NetworkWallet, TxSigner, TxSignerSync};
 use alloy_primitives::{Address, Signature};
 use alloy_signer::{Signer, SignerSync};
-use countersign_abi::signature::ExternalSignature;
 use countersign_core::family::{SignWith, SignWithAsync, Signing};
 use countersign_core::{Code, Refusal, SigningRequest};
+use countersign_evm_core::signature::ExternalSignature;
 
 use crate::{Evm, Payload};
 

@@ -15,7 +15,7 @@ use countersign_core::{Code, Refusal, Registry, Role, Summary, Topic, Warnings, 
 
 use crate::UnsignedOrder;
 use crate::recover::Recovered;
-use crate::transaction::{Calls, EvmTransaction, Unsigned};
+use crate::transaction::{EvmTransaction, TxContext, Unsigned};
 use crate::verify::Call;
 
 sol! {
@@ -108,7 +108,7 @@ impl Claim {
     ///
     /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, [`Code::PriorityFeeAboveCap`], or
     /// [`Code::NonceLimit`].
-    pub fn prepare(&self, sender: Address, calls: &Calls) -> Result<UnsignedOrder, Refusal> {
+    pub fn prepare(&self, sender: Address, calls: &TxContext) -> Result<UnsignedOrder, Refusal> {
         calls.check(self.chain_id)?;
         let transaction = EvmTransaction::new(self.chain_id, calls.nonce, calls.fees, &self.call);
         let mut summary = Summary::default();

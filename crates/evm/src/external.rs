@@ -6,8 +6,8 @@
 //! Specification: `docs/spec/evm.md#signing`.
 
 use alloy_primitives::{Address, Bytes, U64, U256};
-use countersign_abi::funding::ApprovalPlan;
 use countersign_core::Role;
+use countersign_evm_core::funding::ApprovalPlan;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -13,10 +13,10 @@
 //!
 //! Specification: `docs/spec/evm.md#generations`.
 
-use countersign_abi::call::Initiate;
-use countersign_abi::typed_data::Message;
-use countersign_core::json::{At, Node};
+use countersign_core::json::{At, Cursor};
 use countersign_core::{Code, EvmGeneration, Generation, OrderContext, Refusal};
+use countersign_evm_core::call::Initiate;
+use countersign_evm_core::typed_data::Message;
 
 /// The domain version of contracts of the generation `v3`.
 const V3_DOMAIN: &str = "3";
@@ -46,7 +46,7 @@ pub(crate) fn check_call(order: &OrderContext<'_>, call: &Initiate, at: &At<'_>)
 
 /// Requires that contracts of the pinned generation have the gasless path, and that the message is the one that they hash. If the
 /// registry also pins the version of the domain, that version takes precedence.
-pub(crate) fn check_message(order: &OrderContext<'_>, node: &Node<'_, '_>, message: &Message) -> Result<(), Refusal> {
+pub(crate) fn check_message(order: &OrderContext<'_>, node: &Cursor<'_, '_>, message: &Message) -> Result<(), Refusal> {
     let Some(generation) = pinned(order) else { return Ok(()) };
     if order.is_native() {
         return Err(node.at().refuse(Code::GaslessNative));

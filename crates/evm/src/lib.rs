@@ -20,11 +20,11 @@ pub use alloy_consensus;
 pub use alloy_dyn_abi;
 pub use alloy_eips;
 pub use alloy_primitives;
-pub use countersign_abi::funding::ApprovalPlan;
-pub use countersign_abi::read;
-pub use countersign_abi::signature::{ExternalSignature, Key};
+pub use countersign_evm_core::funding::ApprovalPlan;
+pub use countersign_evm_core::read;
+pub use countersign_evm_core::signature::{ExternalSignature, Key};
 pub use received::{CallReceipt, CallsStatus};
-pub use transaction::{Calls, EvmTransaction, Fees, Payload, SignedPayloads, Unsigned};
+pub use transaction::{EvmTransaction, Fees, Payload, SignedPayloads, TxContext, Unsigned};
 pub use verify::{Approval, Call, Deposit};
 
 pub use countersign_core::{ApprovalStep, FundingPath, Gasless};
@@ -43,7 +43,7 @@ impl ChainFamily for Evm {
     const FAMILY: Family = Family::Evm;
     const PAYLOAD_KEYS: &'static [&'static str] = CallPayloads::KEYS_WITH_LEGACY;
     type Deposit = Deposit;
-    type Context = FundingPath<Calls>;
+    type Context = FundingPath<TxContext>;
     type Unsigned = Unsigned;
     type Payload = Payload;
     type Key = Key;

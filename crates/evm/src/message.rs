@@ -6,8 +6,8 @@
 //! Specification: `docs/spec/evm.md#typed-data`.
 
 use alloy_dyn_abi::eip712::TypedData;
-pub use countersign_abi::typed_data::{DOMAIN_NAME, Hashes, Message};
-use countersign_abi::typed_data::{MessageRules, Struct};
+pub use countersign_evm_core::typed_data::{DOMAIN_NAME, Hashes, Message};
+use countersign_evm_core::typed_data::{MessageRules, Struct};
 
 use crate::address::CODEC;
 

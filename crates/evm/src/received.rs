@@ -4,7 +4,7 @@ use alloy_consensus::transaction::{RlpEcdsaDecodableTx, RlpEcdsaEncodableTx};
 use alloy_consensus::{SignableTransaction as _, Signed, TxEip1559, TxEip2930, TxEnvelope, TxLegacy};
 use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Address, B256, Bytes, Log, Signature, TxKind, U256, normalize_v};
-use countersign_core::json::{self, MAX_BYTES, Members, Node};
+use countersign_core::json::{self, Cursor, MAX_BYTES, Members};
 use countersign_core::{Code, Refusal, TypedValue};
 
 /// Maximum number of entries of an access list, and of storage keys of an entry.
@@ -62,7 +62,7 @@ fn decode<T: RlpEcdsaDecodableTx + RlpEcdsaEncodableTx>(bytes: &[u8]) -> Option<
 /// [`Code::WrongType`]; a `hex_` code; or [`Code::NumberTooLarge`].
 pub fn from_json(text: &[u8]) -> Result<TxEnvelope, Refusal> {
     let value = json::parse(text)?;
-    let root = Node::root(&value, "");
+    let root = Cursor::root(&value, "");
     let members = root.object()?;
     let (signature, v) = signature(&members)?;
     let number = |key| small(&members.need(key)?);
@@ -108,7 +108,7 @@ fn at<'p>(members: &Members<'p, '_>, key: &'p str) -> json::At<'p> {
     members.at().key(key)
 }
 
-fn small(node: &Node<'_, '_>) -> Result<u64, Refusal> {
+fn small(node: &Cursor<'_, '_>) -> Result<u64, Refusal> {
     u64::try_from(node.hex_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
 }
 
@@ -129,7 +129,7 @@ fn access_list(members: &Members<'_, '_>) -> Result<AccessList, Refusal> {
     let Some(list) = members.get("accessList") else { return Ok(AccessList::default()) };
     let items = list.array()?;
     at_most(MAX_ACCESS, &list, items.len())?;
-    let item = |item: Node<'_, '_>| {
+    let item = |item: Cursor<'_, '_>| {
         let members = item.object()?;
         let keys = members.need("storageKeys")?;
         let all = keys.array()?;
@@ -140,7 +140,7 @@ fn access_list(members: &Members<'_, '_>) -> Result<AccessList, Refusal> {
     items.map(item).collect::<Result<_, Refusal>>().map(AccessList)
 }
 
-fn at_most(max: usize, node: &Node<'_, '_>, count: usize) -> Result<(), Refusal> {
+fn at_most(max: usize, node: &Cursor<'_, '_>, count: usize) -> Result<(), Refusal> {
     if count <= max {
         return Ok(());
     }
@@ -184,7 +184,7 @@ pub struct CallReceipt {
 /// replaced; a `hex_` code; or [`Code::NumberTooLarge`].
 pub fn calls_status(text: &[u8]) -> Result<CallsStatus, Refusal> {
     let value = json::parse(text)?;
-    let root = Node::root(&value, "");
+    let root = Cursor::root(&value, "");
     let members = root.object()?;
     let (chain_id, status) = (small(&members.need("chainId")?)?, members.need("status")?.integer()?);
     let receipts = match members.get("receipts") {
@@ -198,7 +198,7 @@ pub fn calls_status(text: &[u8]) -> Result<CallsStatus, Refusal> {
     Ok(CallsStatus { chain_id, status, receipts })
 }
 
-fn call_receipt(receipt: &Node<'_, '_>) -> Result<CallReceipt, Refusal> {
+fn call_receipt(receipt: &Cursor<'_, '_>) -> Result<CallReceipt, Refusal> {
     let members = receipt.object()?;
     let transaction_hash = members.need("transactionHash")?.hex_array()?.into();
     let is_success = members.need("status")?.hex_number()? == U256::ONE;
@@ -209,7 +209,7 @@ fn call_receipt(receipt: &Node<'_, '_>) -> Result<CallReceipt, Refusal> {
     Ok(CallReceipt { transaction_hash, is_success, logs })
 }
 
-fn log(log: &Node<'_, '_>) -> Result<Log, Refusal> {
+fn log(log: &Cursor<'_, '_>) -> Result<Log, Refusal> {
     let members = log.object()?;
     if let Some(removed) = members.get("removed")
         && removed.bool()?

@@ -16,7 +16,7 @@ use countersign_core::{
 };
 
 use crate::reader::fees::cap;
-use crate::transaction::{Calls, EvmTransaction, Unsigned};
+use crate::transaction::{EvmTransaction, TxContext, Unsigned};
 use crate::verify::{Call, check_gas_limit};
 use crate::{Evm, UnsignedOrder, address, htlc};
 
@@ -131,7 +131,7 @@ impl Recovery {
     ///
     /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, [`Code::GasLimitTooHigh`], [`Code::GasLimitTooLow`],
     /// [`Code::PriorityFeeAboveCap`], or [`Code::NonceLimit`].
-    pub fn prepare(&self, sender: Address, calls: &Calls) -> Result<UnsignedOrder, Refusal> {
+    pub fn prepare(&self, sender: Address, calls: &TxContext) -> Result<UnsignedOrder, Refusal> {
         calls.check(self.chain_id)?;
         let gas_limit = U256::from(calls.gas_limit.unwrap_or(self.call.gas_limit));
         let refuse = |code| Refusal::new(code, "/gas_limit").with_actual(gas_limit);
@@ -162,7 +162,7 @@ impl Recovery {
     /// Returns what the call may cost at these fees, in wei, and what it pays. On a rollup, the fee for the underlying chain is not
     /// included.
     #[must_use]
-    pub fn expense(&self, calls: &Calls) -> Expense {
+    pub fn expense(&self, calls: &TxContext) -> Expense {
         let gas = U256::from(calls.gas_limit.unwrap_or(self.call.gas_limit));
         let cost = gas.saturating_mul(U256::from(cap(calls.fees)));
         Expense { role: self.role, cost, pays: self.pays_coin.then_some(self.amount), unit: ("wei", 18) }

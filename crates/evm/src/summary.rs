@@ -1,8 +1,8 @@
 //! The summary lines of a deposit and its payloads, and the bytes that each line covers.
 
 use alloy_consensus::Transaction as _;
-use countersign_abi::summary::{self as shared, Parts, Words};
 use countersign_core::{ByteCoverage, Summary, Topic, number, text};
+use countersign_evm_core::summary::{self as shared, Parts, SummaryWording};
 
 use crate::address::to_account;
 use crate::transaction::Unsigned;
@@ -48,6 +48,6 @@ fn describe_parts(deposit: &Deposit, parts: Parts<'_, u64>, summary: &mut Summar
 }
 
 pub(crate) fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
-    let words = Words { initiate_key: deposit.initiate_key, coins: "coins", gas: "gas limit", message_data: "destination data" };
+    let words = SummaryWording { initiate_key: deposit.initiate_key, coins: "coins", gas: "gas limit", message_data: "destination data" };
     shared::coverage(deposit.approval.is_some(), &deposit.terms, deposit.typed_data.as_ref(), words)
 }

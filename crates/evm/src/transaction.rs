@@ -10,10 +10,10 @@ use alloy_dyn_abi::eip712::TypedData;
 use alloy_eips::eip2718::Encodable2718;
 use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{Address, B256, Signature, TxKind, U256, keccak256};
-use countersign_abi::funding::ApprovalPlan;
-use countersign_abi::payloads;
-use countersign_abi::typed_data::Message;
 use countersign_core::{ApprovalStep, Code, FundingPath, Refusal, Role, Scheme, Summary, Topic, TypedValue, Warnings, number};
+use countersign_evm_core::funding::ApprovalPlan;
+use countersign_evm_core::payloads;
+use countersign_evm_core::typed_data::Message;
 
 use crate::message::to_typed_data;
 use crate::verify::{Call, Deposit, check_gas_limit};
@@ -26,14 +26,14 @@ const GWEI: u8 = 9;
 /// The wallet's part of an order's transactions: nonce, fees, and the choice of approvals.
 ///
 /// ```
-/// use countersign_evm::{ApprovalStep, Calls};
+/// use countersign_evm::{ApprovalStep, TxContext};
 ///
-/// let calls = Calls::eip1559(7, 30_000_000_000, 1_000_000_000).with_approval(ApprovalStep::Exact);
+/// let calls = TxContext::eip1559(7, 30_000_000_000, 1_000_000_000).with_approval(ApprovalStep::Exact);
 /// assert_eq!(calls.nonce, 7);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Calls {
+pub struct TxContext {
     /// Nonce of the first transaction. Each further transaction has the next one.
     pub nonce: u64,
     /// The number of the sender's earlier transactions that are not mined yet. The order's transactions wait for them. 0 if unknown.
@@ -66,7 +66,7 @@ pub enum Fees {
     },
 }
 
-impl Calls {
+impl TxContext {
     /// Creates the context for EIP-1559 transactions. Fees are in wei per gas.
     #[must_use]
     pub const fn eip1559(nonce: u64, max_fee_per_gas: u128, max_priority_fee_per_gas: u128) -> Self {
@@ -151,8 +151,8 @@ impl Calls {
     }
 }
 
-impl From<Calls> for FundingPath<Calls> {
-    fn from(calls: Calls) -> Self {
+impl From<TxContext> for FundingPath<TxContext> {
+    fn from(calls: TxContext) -> Self {
         Self::SelfFunded(calls)
     }
 }
@@ -188,7 +188,7 @@ fn nonce_limit(nonce: u64) -> Refusal {
     Refusal::new(Code::NonceLimit, "/nonce").with_expected(format!("at most {MAX_NONCE} for the last transaction")).with_actual(nonce)
 }
 
-pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath<Calls>) -> Result<Unsigned, Refusal> {
+pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath<TxContext>) -> Result<Unsigned, Refusal> {
     let mut transactions = Vec::new();
     if let Some(calls) = path.self_funded() {
         calls.check(deposit.chain_id)?;

@@ -4,22 +4,22 @@
 
 use alloy_consensus::TxEnvelope;
 use alloy_primitives::{Address, Bytes, U256};
-use countersign_abi::call::{self, Approve, Initiate, InitiateAbi, MAX_CALLDATA};
-use countersign_abi::funding::ApprovalPlan;
-use countersign_abi::rules;
-use countersign_abi::typed_data::Message;
 use countersign_core::chains::Network;
-use countersign_core::json::{Members, Node};
+use countersign_core::json::{Cursor, Members};
 use countersign_core::{
     ByteCoverage, CallPayloads, Code, FundingPath, OrderContext, Refusal, RefuseAt, Role, SecretHash, Summary, SwapTerms, Warnings, family,
 };
+use countersign_evm_core::call::{self, Approve, Initiate, InitiateAbi, MAX_CALLDATA};
+use countersign_evm_core::funding::ApprovalPlan;
+use countersign_evm_core::rules;
+use countersign_evm_core::typed_data::Message;
 
 use crate::address::{self, CODEC};
 use crate::generation;
 use crate::message::RULES;
 use crate::payment::SwapIdRule;
 use crate::received;
-use crate::transaction::{self, Calls, Unsigned};
+use crate::transaction::{self, TxContext, Unsigned};
 
 /// Gas of the cheapest possible transaction. A transaction with a lower limit is never mined.
 const MIN_GAS: u64 = 21_000;
@@ -79,11 +79,11 @@ impl Deposit {
 }
 
 impl family::Deposit for Deposit {
-    type Context = FundingPath<Calls>;
+    type Context = FundingPath<TxContext>;
     type Unsigned = Unsigned;
 
     fn verify(order: &OrderContext<'_>, warnings: &mut Warnings, _: family::Seal<Self>) -> Result<(Self, Option<SwapTerms>), Refusal> {
-        let pins = Pins::from_order(order)?;
+        let pins = Expected::from_order(order)?;
         let payloads = CallPayloads::read(&order.result.object()?, true)?;
         let (initiate, call, timelock) = check_initiate(order, &pins, payloads.initiate, warnings)?;
         let approval = check_approval(order, &pins, payloads.approval, warnings)?;
@@ -116,21 +116,21 @@ impl family::Deposit for Deposit {
         crate::summary::describe_prepared(self, unsigned, summary);
     }
 
-    fn warn_about_wallet(&self, path: &FundingPath<Calls>, warnings: &mut Warnings) {
+    fn warn_about_wallet(&self, path: &FundingPath<TxContext>, warnings: &mut Warnings) {
         if let Some(calls) = path.self_funded() {
             calls.warn(warnings);
         }
     }
 
     fn settled_warnings(&self, unsigned: &Unsigned) -> Vec<Code> {
-        countersign_abi::summary::settled_warnings(unsigned, self.terms.amount)
+        countersign_evm_core::summary::settled_warnings(unsigned, self.terms.amount)
     }
 
     fn coverage(&self) -> Vec<ByteCoverage> {
         crate::summary::coverage(self)
     }
 
-    fn prepare(&self, path: &FundingPath<Calls>, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
+    fn prepare(&self, path: &FundingPath<TxContext>, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
         transaction::prepare(self, path)
     }
 
@@ -144,7 +144,7 @@ impl family::Deposit for Deposit {
 }
 
 /// The values of the registry and the request that the payload must equal.
-struct Pins {
+struct Expected {
     chain_id: u64,
     htlc: Address,
     token: Option<Address>,
@@ -153,7 +153,7 @@ struct Pins {
     on_behalf: bool,
 }
 
-impl Pins {
+impl Expected {
     fn from_order(order: &OrderContext<'_>) -> Result<Self, Refusal> {
         let Network::Evm(chain_id) = order.source.chain.network else {
             return Err(Refusal::new(Code::UnsupportedFamily, "/request/source/asset"));
@@ -168,8 +168,8 @@ impl Pins {
 /// Checks the chain, contract, gas limit and value of a transaction object. Returns the call, whose data is not checked yet.
 fn check_transaction(
     order: &OrderContext<'_>,
-    pins: &Pins,
-    node: &Node<'_, '_>,
+    pins: &Expected,
+    node: &Cursor<'_, '_>,
     to: (Address, Code),
     value: U256,
 ) -> Result<Call, Refusal> {
@@ -203,8 +203,8 @@ pub(crate) fn check_gas_limit(max: u64, limit: U256, refuse: RefuseAt<'_>) -> Re
 
 fn check_initiate(
     order: &OrderContext<'_>,
-    pins: &Pins,
-    node: Node<'_, '_>,
+    pins: &Expected,
+    node: Cursor<'_, '_>,
     warnings: &mut Warnings,
 ) -> Result<(Call, Initiate, u64), Refusal> {
     let value = if order.is_native() { order.request.source.amount } else { U256::ZERO };
@@ -218,8 +218,8 @@ fn check_initiate(
 
 fn check_approval(
     order: &OrderContext<'_>,
-    pins: &Pins,
-    node: Option<Node<'_, '_>>,
+    pins: &Expected,
+    node: Option<Cursor<'_, '_>>,
     warnings: &mut Warnings,
 ) -> Result<Option<Approval>, Refusal> {
     let Some(node) = node else { return Ok(None) };
@@ -236,8 +236,8 @@ fn check_approval(
 
 fn check_typed_data(
     order: &OrderContext<'_>,
-    pins: &Pins,
-    node: Option<Node<'_, '_>>,
+    pins: &Expected,
+    node: Option<Cursor<'_, '_>>,
     call: &Initiate,
     warnings: &mut Warnings,
 ) -> Result<Option<Message>, Refusal> {

@@ -8,13 +8,13 @@
     reason = "a test fails by panicking"
 )]
 
-use countersign_batch::Outcome;
-use countersign_core::json::{self, Node};
+use countersign_core::json::{self, Cursor};
 use countersign_core::{Code, CreateOrder, Policy, Proposal, RequestedLeg, U256};
 use countersign_evm::{
-    ApprovalPlan, ApprovalStep, Call, Calls, Deposit, Evm, ExternalSignature, Fees, FundingPath, Gasless, Key, Payload, SignedOrder,
-    SignedPayloads, Unsigned, UnsignedOrder, VerifiedOrder, claim, external, message, recover,
+    ApprovalPlan, ApprovalStep, Call, Deposit, Evm, ExternalSignature, Fees, FundingPath, Gasless, Key, Payload, SignedOrder,
+    SignedPayloads, TxContext, Unsigned, UnsignedOrder, VerifiedOrder, claim, external, message, recover,
 };
+use countersign_json::Outcome;
 use countersign_testkit::{Tree, fixture, fixtures, key, registry, verified, wallet};
 
 const CASE: &str = "evm-token-approval-exact";
@@ -27,7 +27,7 @@ fn every_public_type_crosses_threads() {
     crosses::<SignedOrder>();
     crosses::<(Deposit, Unsigned, SignedPayloads, Payload)>();
     crosses::<(Key, ExternalSignature)>();
-    crosses::<(Calls, Fees, FundingPath<Calls>, Gasless, ApprovalPlan, ApprovalStep, Call)>();
+    crosses::<(TxContext, Fees, FundingPath<TxContext>, Gasless, ApprovalPlan, ApprovalStep, Call)>();
     crosses::<(external::SendTransaction, external::SendCalls, message::Message)>();
     crosses::<(recover::Recovery, claim::Claim)>();
 }
@@ -49,7 +49,7 @@ fn debug_shows_no_secret() {
         let digits = text.trim_start_matches("0x").to_lowercase();
         let number = hex::decode(&digits).unwrap();
         let value = json::parse(case.input.as_bytes()).unwrap();
-        let json_case = countersign_batch::Case::from_value(&value).unwrap();
+        let json_case = countersign_json::Case::from_value(&value).unwrap();
         let proposal = json_case.proposal().unwrap();
         let mut shown = vec![format!("{value:?} {value:#?} {json_case:?} {json_case:#?} {proposal:?}")];
         let node = json_case.wallet().unwrap();
@@ -166,10 +166,10 @@ fn terms_are_the_requests_and_the_payloads() {
 
 #[test]
 fn a_node_of_the_wallet_is_read_by_the_adapter_alone() {
-    // A `Calls` value and the JSON of the batch give the same wallet context.
+    // A `TxContext` value and the JSON of the batch give the same wallet context.
     let case = fixture::<Evm>(CASE);
     let value = json::parse(br#"{"nonce":22,"max_fee_per_gas":"30000000000","max_priority_fee_per_gas":"1000000000"}"#).unwrap();
-    let read = <Evm as countersign_batch::JsonFamily>::read_wallet(Node::root(&value, "/wallet")).unwrap();
-    assert_eq!(read, FundingPath::Both(Calls::eip1559(22, 30_000_000_000, 1_000_000_000)));
+    let read = <Evm as countersign_json::JsonFamily>::read_wallet(Cursor::root(&value, "/wallet")).unwrap();
+    assert_eq!(read, FundingPath::Both(TxContext::eip1559(22, 30_000_000_000, 1_000_000_000)));
     assert_eq!(read, wallet::<Evm>(&case));
 }

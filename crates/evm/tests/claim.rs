@@ -1,13 +1,13 @@
 //! The claim of affiliate earnings, compared with its documented layout and a general encoder.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
 
-use countersign_core::json::{self, Node};
+use countersign_core::json::{self, Cursor};
 use countersign_core::wire::{Earnings, Read};
 use countersign_core::{Code, Refusal, RequestId, Role};
 use countersign_evm::alloy_dyn_abi::DynSolValue;
 use countersign_evm::alloy_primitives::{Address, U256, hex, keccak256};
 use countersign_evm::claim::{Claim, encode};
-use countersign_evm::{Calls, Key};
+use countersign_evm::{Key, TxContext};
 use countersign_testkit::registry;
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn row() -> Value {
 fn claim(row: &Value) -> Result<Option<Claim>, Refusal> {
     let text = row.to_string();
     let value = json::parse(text.as_bytes()).unwrap();
-    Claim::from_earnings(&Earnings::read(Node::root(&value, ""))?, registry())
+    Claim::from_earnings(&Earnings::read(Cursor::root(&value, ""))?, registry())
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_claim_is_signed_on_the_chain_where_it_was_earned() {
     let claim = claim(&row()).unwrap().unwrap();
     // Anyone may send the call, which pays the affiliate.
     let key = Key::from_bytes(&[0x41; 32]).unwrap();
-    let calls = Calls::eip1559(3, 30_000_000_000, 1_000_000_000);
+    let calls = TxContext::eip1559(3, 30_000_000_000, 1_000_000_000);
     let mut unsigned = claim.prepare(key.address(), &calls).unwrap();
     let [request] = unsigned.requests().try_into().unwrap();
     assert_eq!(keccak256(&request.message).as_slice(), request.digest);

@@ -12,7 +12,7 @@ use countersign_core::{Code, Policy, Role};
 use countersign_evm::alloy_consensus::{SignableTransaction, Transaction as _, TxEip1559, TxEip2930, TxEnvelope, TxLegacy};
 use countersign_evm::alloy_primitives::{Address, Bytes, TxKind, U256, hex};
 use countersign_evm::htlc::Approve;
-use countersign_evm::{ApprovalPlan, ApprovalStep, Call, Calls, Evm, Gasless, Key, VerifiedOrder};
+use countersign_evm::{ApprovalPlan, ApprovalStep, Call, Evm, Gasless, Key, TxContext, VerifiedOrder};
 use countersign_testkit::{TestResult, fixture, fixtures, key, received, verified, verified_under};
 use serde_json::json;
 
@@ -183,7 +183,7 @@ fn a_recovery_matches_nothing() -> TestResult {
     let case = fixture::<Evm>("evm-record-evm-v1");
     let record = countersign_testkit::recover::record::<Evm>(&case.id, |_| {})?;
     let key = key::<Evm>(&case);
-    let mut unsigned = refund(&record, Leg::Source, case.registry)?.prepare(key.address(), &Calls::eip1559(1, 2, 1))?;
+    let mut unsigned = refund(&record, Leg::Source, case.registry)?.prepare(key.address(), &TxContext::eip1559(1, 2, 1))?;
     unsigned.sign(&key)?;
     let honest = {
         let order = verified::<Evm>(&case);

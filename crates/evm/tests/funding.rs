@@ -12,7 +12,7 @@ use countersign_core::{Code, Policy, RequestId, Role, Topic};
 use countersign_evm::alloy_consensus::{Transaction as _, TxEnvelope};
 use countersign_evm::alloy_primitives::{U256, hex};
 use countersign_evm::htlc::Approve;
-use countersign_evm::{ApprovalPlan, ApprovalStep, Calls, Evm, ExternalSignature, FundingPath, Gasless, UnsignedOrder, VerifiedOrder};
+use countersign_evm::{ApprovalPlan, ApprovalStep, Evm, ExternalSignature, FundingPath, Gasless, TxContext, UnsignedOrder, VerifiedOrder};
 use countersign_testkit::{Case, TestResult, artefacts, fixture, fixtures, key, verified, verified_under, wallet};
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ const CASE: &str = "evm-token-approval-exact";
 const UNLIMITED: &str = "evm-token-approval-unlimited";
 
 /// Nonce and fees of a case.
-fn calls(case: &Case) -> Calls {
+fn calls(case: &Case) -> TxContext {
     let FundingPath::Both(calls) = wallet::<Evm>(case) else { panic!("the batch prepares both paths") };
     calls
 }
@@ -146,7 +146,7 @@ fn approvals_are_sent_as_planned() -> TestResult {
         assert_eq!((initiate.nonce(), initiate.value()), (first + u64::try_from(expected.len())?, U256::ZERO));
     }
     // The builder gives the same result as the plan.
-    let built = Calls::eip1559(1, 2, 2).with_approval(ApprovalStep::Exact).with_allowance_reset();
+    let built = TxContext::eip1559(1, 2, 2).with_approval(ApprovalStep::Exact).with_allowance_reset();
     assert_eq!(built.approvals, plan(ApprovalStep::Exact).with_reset());
     Ok(())
 }
@@ -184,9 +184,9 @@ fn one_verified_order_is_prepared_as_often_as_fees_change() -> TestResult {
     let first = order.prepare(calls(&case))?;
     let mut dearer = calls(&case);
     dearer.nonce += 3;
-    dearer.fees = Calls::eip1559(0, 99_000_000_000, 2_000_000_000).fees;
+    dearer.fees = TxContext::eip1559(0, 99_000_000_000, 2_000_000_000).fees;
     let second = order.clone().prepare(dearer)?;
-    let (again, legacy) = (order.prepare(calls(&case))?, order.prepare(Calls::legacy(22, 1))?);
+    let (again, legacy) = (order.prepare(calls(&case))?, order.prepare(TxContext::legacy(22, 1))?);
     assert_eq!(artefacts(&first), artefacts(&again));
     let digests = |unsigned: &UnsignedOrder| -> Vec<_> { unsigned.requests().into_iter().map(|request| request.digest).collect() };
     for other in [&second, &legacy] {
@@ -235,10 +235,10 @@ fn nonce_fees_and_chain_are_checked_where_they_are_given() -> TestResult {
     let case = fixture::<Evm>(CASE);
     let order = verified::<Evm>(&case);
     let good = calls(&case);
-    let with_nonce = |nonce| Calls::new(nonce, good.fees);
+    let with_nonce = |nonce| TxContext::new(nonce, good.fees);
     for (wallet, code, at) in [
         (good.clone().with_chain_id(1), Code::WalletChainMismatch, "/chain_id"),
-        (Calls::eip1559(22, 10, 11), Code::PriorityFeeAboveCap, "/max_priority_fee_per_gas"),
+        (TxContext::eip1559(22, 10, 11), Code::PriorityFeeAboveCap, "/max_priority_fee_per_gas"),
         (with_nonce(u64::MAX), Code::NonceLimit, "/nonce"),
         // The highest nonce is valid for the last transaction, but no transaction can follow it.
         (with_nonce(u64::MAX - 1), Code::NonceLimit, "/nonce"),
@@ -250,7 +250,7 @@ fn nonce_fees_and_chain_are_checked_where_they_are_given() -> TestResult {
         }
     }
     assert!(order.prepare(good.clone().with_chain_id(8453)).is_ok());
-    assert!(order.prepare(Calls::eip1559(22, 10, 10)).is_ok());
+    assert!(order.prepare(TxContext::eip1559(22, 10, 10)).is_ok());
     assert!(order.prepare(with_nonce(u64::MAX - 2)).is_ok());
     assert!(order.prepare(with_nonce(u64::MAX - 1).with_approval(ApprovalStep::AlreadyApproved)).is_ok());
     Ok(())

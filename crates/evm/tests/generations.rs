@@ -11,7 +11,7 @@
 use countersign_core::{Code, EvmGeneration, Policy, Registry, Role, SecretHash};
 use countersign_evm::alloy_primitives::hex;
 use countersign_evm::recover::{self, Leg};
-use countersign_evm::{Calls, Evm, Key};
+use countersign_evm::{Evm, Key, TxContext};
 use countersign_testkit::fixed::FIXED;
 use countersign_testkit::recover::record;
 use countersign_testkit::{Case, TestResult, asset_index, fixtures, outcome_under, registry, registry_json, registry_with};
@@ -93,7 +93,7 @@ fn fixture(id: &str) -> Case {
 
 #[test]
 fn recovery_follows_the_pin() -> TestResult {
-    let calls = Calls::legacy(0, 1);
+    let calls = TxContext::legacy(0, 1);
     let key = Key::from_bytes(&[3; 32])?;
     for (id, pin, is_recomputed) in [
         ("evm-v3", None, true),

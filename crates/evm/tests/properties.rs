@@ -11,13 +11,13 @@
 
 use std::collections::BTreeMap;
 
-use countersign_batch::Outcome;
 use countersign_core::{Policy, Role, U256};
 use countersign_evm::alloy_consensus::{TxEnvelope, TypedTransaction};
 use countersign_evm::alloy_dyn_abi::TypedData;
 use countersign_evm::alloy_primitives::{Address, B256, Bytes, hex};
 use countersign_evm::htlc::{Approve, Initiate};
-use countersign_evm::{Calls, Evm, ExternalSignature, FundingPath, Key};
+use countersign_evm::{Evm, ExternalSignature, FundingPath, Key, TxContext};
+use countersign_json::Outcome;
 use countersign_testkit::properties::{
     Payloads, account_for, every_member_is_needed_or_without_effect, every_scalar_is_accounted_for, is_refused_at_the_wallet, spans_cover,
     wallet_values,
@@ -241,7 +241,7 @@ proptest! {
         let (case, _) = honest(&terms);
         let order = verified::<Evm>(&case);
         let key: Key = case.secret_key().expect("a key").parse().expect("a key");
-        let mut unsigned = order.prepare(FundingPath::SelfFunded(Calls::eip1559(5, 30, 20))).expect("prepared");
+        let mut unsigned = order.prepare(FundingPath::SelfFunded(TxContext::eip1559(5, 30, 20))).expect("prepared");
         unsigned.sign(&key).expect("signed");
         for transaction in unsigned.finish().expect("signed").transactions() {
             prop_assert_eq!(order.matches(&transaction.native), Ok(transaction.role));

@@ -15,7 +15,7 @@ use countersign_evm::alloy_dyn_abi::TypedData;
 use countersign_evm::alloy_primitives::{Address, B256, U256, eip191_hash_message};
 use countersign_evm::message::to_typed_data;
 use countersign_evm::recover::{self, Leg};
-use countersign_evm::{Calls, Evm, ExternalSignature, FundingPath, Key, Payload};
+use countersign_evm::{Evm, ExternalSignature, FundingPath, Key, Payload, TxContext};
 use countersign_testkit::recover::read_record;
 use countersign_testkit::tree::{self, Tree};
 use countersign_testkit::{Case, fixture, fixtures, registry, shared, verified, with_verified};
@@ -168,7 +168,7 @@ fn a_general_hasher_agrees_on_every_fixture() {
         assert_eq!(hex(general), expect["artefacts"]["typed_data"]["digest"], "{id}");
         // The payload for wallets that sign typed data has the same hash.
         check_forms(&case, &verified, general);
-        let unsigned = verified.prepare(FundingPath::Both(Calls::eip1559(0, 0, 0))).unwrap();
+        let unsigned = verified.prepare(FundingPath::Both(TxContext::eip1559(0, 0, 0))).unwrap();
         let message = unsigned.payloads().message.as_ref().unwrap();
         let request = unsigned.requests().pop().unwrap();
         let Payload::TypedData(typed_data) = &request.payload else { panic!("{id}: the message comes last") };

@@ -12,7 +12,7 @@ use countersign_core::{Code, Policy, RequestId, Role, SecretHash, Topic};
 use countersign_evm::alloy_consensus::Transaction as _;
 use countersign_evm::alloy_primitives::{U256, hex, keccak256};
 use countersign_evm::recover::{self, GAS_LIMIT, Leg};
-use countersign_evm::{Calls, Evm, Key};
+use countersign_evm::{Evm, Key, TxContext};
 use countersign_testkit::recover::{record, refuses_other_records};
 use countersign_testkit::{TestResult, fixture, registry};
 
@@ -34,7 +34,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
 
     // Anyone may send the call, which pays the owner.
     let key = Key::from_bytes(&[3; 32])?;
-    let calls = Calls::eip1559(9, 30_000_000_000, 1_000_000_000);
+    let calls = TxContext::eip1559(9, 30_000_000_000, 1_000_000_000);
     let mut unsigned = recovery.prepare(key.address(), &calls)?;
     assert_eq!(unsigned.order_id(), case["order"]["order_id"]);
     assert!(unsigned.verified().is_none());
@@ -60,7 +60,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
 
     let refusal = recovery.prepare(key.address(), &calls.with_chain_id(recovery.chain_id() + 1)).unwrap_err();
     assert_eq!((refusal.code(), refusal.location()), (Code::WalletChainMismatch, "/chain_id"));
-    let refusal = recovery.prepare(key.address(), &Calls::legacy(u64::MAX, 1)).unwrap_err();
+    let refusal = recovery.prepare(key.address(), &TxContext::legacy(u64::MAX, 1)).unwrap_err();
     assert_eq!((refusal.code(), refusal.location()), (Code::NonceLimit, "/nonce"));
     Ok(())
 }
@@ -69,7 +69,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
 #[test]
 fn the_gas_limit_is_within_the_policy() -> TestResult {
     let recovery = recover::refund(&record::<Evm>(CASE, |_| {})?, Leg::Source, registry())?;
-    let (key, calls) = (Key::from_bytes(&[3; 32])?, Calls::eip1559(9, 2, 1));
+    let (key, calls) = (Key::from_bytes(&[3; 32])?, TxContext::eip1559(9, 2, 1));
     let mut unsigned = recovery.prepare(key.address(), &calls.clone().with_gas_limit(30_000_000))?;
     unsigned.sign(&key)?;
     assert_eq!(unsigned.finish()?.transactions()[0].native.gas_limit(), 30_000_000);
@@ -106,7 +106,7 @@ fn redeems_with_the_right_secret_only() -> TestResult {
     assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
     // A redemption has its own role and request id.
     let key = Key::from_bytes(&[3; 32])?;
-    let [request] = recovery.prepare(key.address(), &Calls::legacy(0, 1))?.requests().try_into().unwrap();
+    let [request] = recovery.prepare(key.address(), &TxContext::legacy(0, 1))?.requests().try_into().unwrap();
     assert_eq!(request.id, RequestId::Redeem);
     Ok(())
 }
@@ -125,7 +125,7 @@ fn refuses_what_is_not_of_an_evm_chain_or_not_a_swap() -> TestResult {
 fn a_fee_above_the_payout_is_said() -> TestResult {
     let warned = |case: &str, gwei: u128| -> Result<Vec<String>, Box<dyn std::error::Error>> {
         let refund = recover::refund(&record::<Evm>(case, |_| {})?, Leg::Source, registry())?;
-        let order = refund.prepare(refund.to(), &Calls::eip1559(9, gwei * 1_000_000_000, 1))?;
+        let order = refund.prepare(refund.to(), &TxContext::eip1559(9, gwei * 1_000_000_000, 1))?;
         let about = |code| order.warnings().list().iter().filter(move |warning| warning.code() == code);
         assert_eq!(about(Code::NonceGap).count(), 0);
         Ok(about(Code::FeeAbovePayout).filter_map(|warning| warning.detail().map(str::to_owned)).collect())

@@ -21,7 +21,7 @@ use countersign_core::{Code, RequestId};
 use countersign_evm::alloy_consensus::SignableTransaction;
 use countersign_evm::alloy_dyn_abi::TypedData;
 use countersign_evm::alloy_primitives::{Address, B256, ChainId, Signature};
-use countersign_evm::{Calls, Evm, FundingPath, Gasless, Payload, SignerError, UnsignedOrder};
+use countersign_evm::{Evm, FundingPath, Gasless, Payload, SignerError, TxContext, UnsignedOrder};
 use countersign_testkit::lines::difference;
 use countersign_testkit::{Case, TestResult, artefacts, fixture, fixtures, verified, wallet};
 
@@ -309,7 +309,7 @@ fn signing_crosses_threads() {
     let signer = local(&case);
     let order = verified::<Evm>(&case);
     let flow = crosses(async move {
-        let mut unsigned = order.prepare(FundingPath::Both(Calls::eip1559(1, 2, 1)))?;
+        let mut unsigned = order.prepare(FundingPath::Both(TxContext::eip1559(1, 2, 1)))?;
         unsigned.sign_with_async(&signer).await?;
         Ok::<_, Box<dyn Error + Send + Sync>>(unsigned.finish().map_err(|incomplete| incomplete.to_string())?.transactions().len())
     });

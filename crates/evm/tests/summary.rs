@@ -13,9 +13,9 @@
 
 use std::fmt::Write;
 
-use countersign_batch::Outcome;
 use countersign_core::Policy;
-use countersign_evm::{Calls, Evm};
+use countersign_evm::{Evm, TxContext};
+use countersign_json::Outcome;
 use countersign_testkit::lines::run;
 use countersign_testkit::{Tree, fixture, registry, verified};
 use serde_json::Value;
@@ -104,7 +104,7 @@ fn refusals_in_words() {
 
 #[test]
 fn a_reset_of_the_allowance_reads_like_this() {
-    let calls = Calls::eip1559(7, 30_000_000_000, 1_000_000_000).with_allowance_reset();
+    let calls = TxContext::eip1559(7, 30_000_000_000, 1_000_000_000).with_allowance_reset();
     let unsigned = verified::<Evm>(&fixture::<Evm>("evm-token-approval-exact")).prepare(calls).unwrap();
     insta::assert_snapshot!(unsigned.summary().to_string());
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use countersign::json::{self, Node};
+use countersign::json::{self, Cursor};
 use countersign::{Code, Refusal};
 
 use crate::endpoint::Endpoint;
@@ -113,7 +113,7 @@ impl NodeConfig {
     /// codes of the JSON parser. It never contains an endpoint's URL.
     pub fn from_json(bytes: &[u8]) -> Result<Self, Refusal> {
         let value = json::parse(bytes)?;
-        let root = Node::root(&value, "");
+        let root = Cursor::root(&value, "");
         let members = root.object()?;
         let mut config = Self::default();
         for chain in members.keys() {
@@ -129,7 +129,7 @@ impl NodeConfig {
     }
 }
 
-fn read(node: &Node<'_, '_>) -> Result<Endpoints, Refusal> {
+fn read(node: &Cursor<'_, '_>) -> Result<Endpoints, Refusal> {
     let Ok(members) = node.object() else { return read_all(node) };
     members.only(&["endpoints", "quorum"])?;
     let endpoints = read_all(&members.need("endpoints")?)?;
@@ -141,13 +141,13 @@ fn read(node: &Node<'_, '_>) -> Result<Endpoints, Refusal> {
     }
 }
 
-fn read_all(node: &Node<'_, '_>) -> Result<Endpoints, Refusal> {
-    let read = |url: Node<'_, '_>| Endpoint::parse(url.secret()?).map_err(|error| refuse(&url, &error));
+fn read_all(node: &Cursor<'_, '_>) -> Result<Endpoints, Refusal> {
+    let read = |url: Cursor<'_, '_>| Endpoint::parse(url.secret()?).map_err(|error| refuse(&url, &error));
     let all = node.array()?.map(read).collect::<Result<Vec<_>, _>>()?;
     Endpoints::new(all).map_err(|error| refuse(node, &error))
 }
 
 /// Creates a refusal without the value, which may contain an API key.
-fn refuse(node: &Node<'_, '_>, error: &NodeError) -> Refusal {
+fn refuse(node: &Cursor<'_, '_>, error: &NodeError) -> Refusal {
     node.at().refuse(Code::WrongType).with_reason(error.to_string())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use countersign::json::{self, Node};
+use countersign::json::{self, Cursor};
 use countersign::{Asset, Code, Generation, Refusal, text};
 use serde::Serialize;
 
@@ -98,7 +98,7 @@ impl Contracts {
     /// with the codes of the JSON parser.
     pub fn from_json(bytes: &[u8]) -> Result<Self, Refusal> {
         let value = json::parse(bytes)?;
-        let root = Node::root(&value, "");
+        let root = Cursor::root(&value, "");
         let members = root.object()?;
         let mut contracts = Self::default();
         for name in members.keys() {

@@ -14,12 +14,12 @@ use futures_util::future::join_all;
 use zeroize::Zeroizing;
 
 use crate::error::NodeError;
-use crate::lane::{Admission, Batch, Lane};
+use crate::queue::{Admission, Batch, RequestQueue};
 
 /// The error of a Bitcoin-like node that is busy: it runs only one scan of its outputs at a time.
 const SCANNING: (i64, &str) = (-8, "Scan already in progress");
 /// The number of retries of a scan, and the pause between them: together less than the time limit of a round.
-const SCAN_AGAIN: (u32, Duration) = (16, Duration::from_millis(500));
+const SCAN_RETRY: (u32, Duration) = (16, Duration::from_millis(500));
 
 /// An endpoint that the user has chosen.
 ///
@@ -33,7 +33,7 @@ pub struct Endpoint {
     /// Whether this is a node's own RPC, where an index server is the default.
     pub(crate) is_rpc: bool,
     /// Limits the concurrent requests to the endpoint.
-    lane: Lane,
+    queue: RequestQueue,
     /// The request for the chain's identity, and its answer: an endpoint with a fixed address serves one chain.
     identity: Mutex<Option<(ReadRequest, Answer)>>,
 }
@@ -77,7 +77,7 @@ impl Endpoint {
             (Some(host), Some(port)) => format!("{host}:{port}"),
             (host, _) => host.unwrap_or_default().to_owned(),
         };
-        Ok(Self { url, authorization, name: host.clone(), host, is_rpc, lane: Lane::default(), identity: Mutex::default() })
+        Ok(Self { url, authorization, name: host.clone(), host, is_rpc, queue: RequestQueue::default(), identity: Mutex::default() })
     }
 
     /// Returns the name, by which the endpoint is told from the other endpoints of its chain: the host, with a number if several
@@ -144,12 +144,12 @@ impl<T: Transport> Caller<'_, T> {
     /// Sends requests, and again while a Bitcoin-like node is busy with another scan of its outputs.
     async fn exchange_idle(&self, requests: &[ReadRequest]) -> Vec<Answer> {
         let is_busy = |answer: &Answer| matches!(answer, Answer::Error(error) if (error.code, error.message.contains(SCANNING.1)) == (SCANNING.0, true));
-        for _ in 0..SCAN_AGAIN.0 {
+        for _ in 0..SCAN_RETRY.0 {
             let answers = self.exchange_all(requests).await;
             if !answers.iter().any(is_busy) {
                 return answers;
             }
-            self.transport.sleep(SCAN_AGAIN.1).await;
+            self.transport.sleep(SCAN_RETRY.1).await;
         }
         self.exchange_all(requests).await
     }
@@ -163,7 +163,7 @@ impl<T: Transport> Caller<'_, T> {
             if open.is_empty() {
                 return answers.into_iter().flatten().collect();
             }
-            let size = if are_calls { self.endpoint.lane.max_batch() } else { 1 };
+            let size = if are_calls { self.endpoint.queue.max_batch() } else { 1 };
             let parts: Vec<(&[usize], Vec<ReadRequest>)> =
                 open.chunks(size).map(|part| (part, part.iter().filter_map(|place| requests.get(*place).cloned()).collect())).collect();
             for ((part, _), shared) in parts.iter().zip(join_all(parts.iter().map(|(_, part)| self.share(part))).await) {
@@ -179,7 +179,7 @@ impl<T: Transport> Caller<'_, T> {
     /// Sends requests and returns their answers. If the endpoint is busy, they are sent together with those of other callers, and equal
     /// ones once. `None` if the endpoint refused so many calls at once.
     async fn share(&self, requests: &[ReadRequest]) -> Option<Vec<Answer>> {
-        let (permit, others) = match self.endpoint.lane.enter(requests).await {
+        let (permit, others) = match self.endpoint.queue.enter(requests).await {
             Admission::Send(permit, others) => (permit, others),
             Admission::Answered(answers) => return Some(answers),
             Admission::Refused => return None,
@@ -194,7 +194,7 @@ impl<T: Transport> Caller<'_, T> {
                 let response = self.exchange(&request.with_body(body.into_bytes())).await;
                 drop(permit);
                 if all > 1 && is_too_much(&response) {
-                    self.endpoint.lane.batch_less(all);
+                    self.endpoint.queue.batch_less(all);
                     others.into_iter().for_each(|(_, waiter)| waiter.refuse());
                     return None;
                 }

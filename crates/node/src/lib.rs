@@ -9,9 +9,9 @@ mod endpoint;
 mod error;
 #[cfg(feature = "evm")]
 pub mod evm;
-mod lane;
 mod nodes;
 mod prepare;
+mod queue;
 #[cfg(feature = "solana")]
 pub mod solana;
 #[cfg(feature = "starknet")]

@@ -7,7 +7,7 @@ use std::fs;
 use std::time::Duration;
 
 use countersign::{Funded, Policy, Registry};
-use countersign_batch::objects::{self, Documents, Record};
+use countersign_json::objects::{self, Documents, Record};
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes};
 use countersign_testkit::project;
 use countersign_transport::{Request, Response, Transport, TransportError, TransportErrorKind};

@@ -13,7 +13,7 @@ mod support;
 
 use countersign::evm::alloy_primitives::{Address, U256, hex};
 use countersign::evm::read;
-use countersign::evm::{ApprovalStep, Calls, Evm, UnsignedOrder};
+use countersign::evm::{ApprovalStep, Evm, TxContext, UnsignedOrder};
 use countersign::{Code, HtlcState};
 use countersign_node::NodeError;
 use countersign_testkit::verified;
@@ -24,7 +24,7 @@ const GWEI: u128 = 1_000_000_000;
 const COLLECTOR: Address = Address::repeat_byte(0x66);
 
 fn order() -> UnsignedOrder {
-    let calls = Calls::eip1559(1, 30 * GWEI, GWEI).with_approval(ApprovalStep::AlreadyApproved);
+    let calls = TxContext::eip1559(1, 30 * GWEI, GWEI).with_approval(ApprovalStep::AlreadyApproved);
     verified::<Evm>(&case("evm-chain-id-integer")).prepare(calls).unwrap()
 }
 

@@ -13,7 +13,7 @@ mod support;
 
 use countersign::evm::alloy_primitives::{Address, B256, U256, hex, keccak256};
 use countersign::evm::read::{self, Layout};
-use countersign::evm::{Calls, Evm, Fees, UnsignedOrder};
+use countersign::evm::{Evm, Fees, TxContext, UnsignedOrder};
 use countersign::{Code, EvmGeneration, Policy};
 use countersign_client::driver::KeptTransaction;
 use countersign_node::evm::Preflight;
@@ -38,7 +38,7 @@ fn refused(error: &NodeError) -> (Code, String) {
 
 // ---- nonce and fees
 
-async fn calls(chain: Chain, count: usize, speed: Speed, policy: &Policy) -> Result<Calls, NodeError> {
+async fn calls(chain: Chain, count: usize, speed: Speed, policy: &Policy) -> Result<TxContext, NodeError> {
     nodes(chain, count).evm("ethereum").unwrap().calls(SENDER, speed, policy).await
 }
 
@@ -130,11 +130,11 @@ async fn a_replacement_pays_ten_percent_more_of_both() {
         (eip1559(GWEI, 1), eip1559(24 * GWEI + 2, 2)),
         (Fees::Legacy { gas_price: 100 * GWEI }, Fees::Legacy { gas_price: 110 * GWEI }),
     ] {
-        let calls = Calls::new(7, before).with_gas_limit(123_456);
+        let calls = TxContext::new(7, before).with_gas_limit(123_456);
         let replacement = ethereum.replacement(SENDER, &calls, Speed::Slow, &policy).await.unwrap();
         assert_eq!((replacement.nonce, replacement.fees, replacement.gas_limit), (7, after, Some(123_456)));
     }
-    let calls = Calls::eip1559(7, 950 * GWEI, GWEI);
+    let calls = TxContext::eip1559(7, 950 * GWEI, GWEI);
     let error = ethereum.replacement(SENDER, &calls, Speed::Slow, &policy).await.unwrap_err();
     assert_eq!(refused(&error).0, Code::GasPriceTooHigh);
 }
@@ -159,7 +159,7 @@ async fn balances_and_allowances_are_agreed_upon() {
 // ---- preflight
 
 fn unsigned(id: &str) -> UnsignedOrder {
-    verified::<Evm>(&case(id)).prepare(Calls::eip1559(1, 30 * GWEI, GWEI)).unwrap()
+    verified::<Evm>(&case(id)).prepare(TxContext::eip1559(1, 30 * GWEI, GWEI)).unwrap()
 }
 
 /// A sender with enough of everything, and a node that simulates what was verified.

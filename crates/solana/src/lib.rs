@@ -41,7 +41,7 @@ pub use solana_signer_4;
 #[cfg(feature = "solana-signer")]
 pub use solana_signer_4 as solana_signer;
 pub use solana_transaction;
-pub use transaction::{SelfFunded, TransactionPayload, Unsigned};
+pub use transaction::{TransactionPayload, TxContext, Unsigned};
 pub use verify::{Deposit, ProposedInstruction, ProposedTransaction};
 pub use wire::Encoding;
 
@@ -56,7 +56,7 @@ impl ChainFamily for Solana {
     const FAMILY: Family = Family::Solana;
     const PAYLOAD_KEYS: &'static [&'static str] = &[wire::TRANSACTION, wire::GASLESS];
     type Deposit = Deposit;
-    type Context = FundingPath<SelfFunded>;
+    type Context = FundingPath<TxContext>;
     type Unsigned = Unsigned;
     type Payload = solana_transaction::versioned::VersionedTransaction;
     type Key = Key;

@@ -118,7 +118,7 @@ impl SwapLocation {
     /// Returns whether a swap account has the parties, hash and token of the terms, and at least their amount. The mint is passed
     /// separately, because accounts of the client generation do not store it.
     #[must_use]
-    pub fn is_of_terms(&self, stored: &StoredSwap, mint: Option<Address>) -> bool {
+    pub fn is_of_terms(&self, stored: &SwapAccount, mint: Option<Address>) -> bool {
         let swap = &self.swap;
         (stored.initiator, stored.redeemer, stored.secret_hash, mint)
             == (swap.initiator, swap.redeemer, swap.secret_hash, self.htlc.token.map(|token| token.mint))
@@ -129,7 +129,7 @@ impl SwapLocation {
 /// A swap as stored in its account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct StoredSwap {
+pub struct SwapAccount {
     /// The generation of the program.
     pub generation: SolanaGeneration,
     /// Whether the swap locks tokens rather than lamports.
@@ -228,12 +228,12 @@ impl Layout {
 /// # Errors
 ///
 /// [`Unclear`] if the data does not have a known form, or contradicts itself.
-pub fn swap_account(data: &[u8]) -> Result<StoredSwap, Unclear> {
+pub fn swap_account(data: &[u8]) -> Result<SwapAccount, Unclear> {
     let unknown = Unclear("the swap account has an unknown layout");
     let layout = Layout::new(data.len()).filter(|_| data.starts_with(&SWAP_ACCOUNT)).ok_or(unknown)?;
     let number = |range| part(data, range).map(u64::from_le_bytes).ok_or(unknown);
     let key = |range| part::<32>(data, range).map(Address::from).ok_or(unknown);
-    let stored = StoredSwap {
+    let stored = SwapAccount {
         generation: layout.generation,
         is_token: layout.is_token,
         initiator: key(layout.initiator)?,

@@ -25,7 +25,7 @@ use solana_message::{Message, VersionedMessage};
 use crate::address::{self, ASSOCIATED_TOKEN_PROGRAM, Address, SYSTEM_PROGRAM};
 use crate::fees::{ComputeBudget, FeeLimits};
 use crate::htlc::{self, Htlc, HtlcAccount, SolanaGeneration, Token};
-use crate::transaction::{LAMPORTS_PER_SIGNATURE, SelfFunded, Unsigned};
+use crate::transaction::{LAMPORTS_PER_SIGNATURE, TxContext, Unsigned};
 use crate::verify::token_program;
 use crate::{Solana, UnsignedOrder};
 
@@ -183,7 +183,7 @@ impl Recovery {
     /// transaction may cost more than it pays.
     pub fn prepare(&self, fee_payer: Address, recent_blockhash: Hash) -> UnsignedOrder {
         let message = Message::new_with_blockhash(&self.instructions(fee_payer), Some(&fee_payer), &recent_blockhash);
-        self.unsigned(fee_payer, VersionedMessage::Legacy(message), SelfFunded::new().with_blockhash(recent_blockhash))
+        self.unsigned(fee_payer, VersionedMessage::Legacy(message), TxContext::new().with_blockhash(recent_blockhash))
     }
 
     /// Prepares the transaction as [`Recovery::prepare`] does, with the blockhash and the priority fee of the context that is also used
@@ -193,7 +193,7 @@ impl Recovery {
     ///
     /// [`Code::MissingField`] without a blockhash, [`Code::BlockhashExpired`], [`Code::GasLimitTooHigh`] for a fee above the
     /// policy's, or [`Code::TransactionTooLarge`].
-    pub fn prepare_self_funded(&self, fee_payer: Address, path: &SelfFunded) -> Result<UnsignedOrder, Refusal> {
+    pub fn prepare_self_funded(&self, fee_payer: Address, path: &TxContext) -> Result<UnsignedOrder, Refusal> {
         path.check()?;
         let blockhash = path.recent_blockhash.ok_or_else(|| Refusal::new(Code::MissingField, "/recent_blockhash"))?;
         let message = Message::new_with_blockhash(&self.instructions(fee_payer), Some(&fee_payer), &blockhash);
@@ -217,7 +217,7 @@ impl Recovery {
         Expense { role: self.role, cost: U256::from(fee), pays, unit: ("lamports", 9) }
     }
 
-    fn unsigned(&self, fee_payer: Address, message: VersionedMessage, chosen: SelfFunded) -> UnsignedOrder {
+    fn unsigned(&self, fee_payer: Address, message: VersionedMessage, chosen: TxContext) -> UnsignedOrder {
         let swap_id = SecretHash(self.swap_id).to_string();
         let mut warnings = Warnings::default();
         if !self.swap_id_recomputed {

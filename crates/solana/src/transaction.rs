@@ -25,15 +25,15 @@ pub(crate) const LAMPORTS_PER_SIGNATURE: u64 = 5_000;
 /// If the service's transaction already has the owner's valid signature, it is not changed, and neither takes effect.
 ///
 /// ```
-/// use countersign_solana::{PriorityFee, SelfFunded};
+/// use countersign_solana::{PriorityFee, TxContext};
 /// use countersign_solana::solana_hash::Hash;
 ///
-/// let path = SelfFunded::new().with_blockhash(Hash::new_from_array([7; 32])).with_priority_fee(PriorityFee::new(50_000));
+/// let path = TxContext::new().with_blockhash(Hash::new_from_array([7; 32])).with_priority_fee(PriorityFee::new(50_000));
 /// assert!(path.recent_blockhash.is_some());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct SelfFunded {
+pub struct TxContext {
     /// A recent blockhash. `None` keeps the one that the service proposed.
     pub recent_blockhash: Option<Hash>,
     /// A priority fee, within the policy. `None` keeps the one that the service proposed.
@@ -44,7 +44,7 @@ pub struct SelfFunded {
     pub block_height: Option<u64>,
 }
 
-impl SelfFunded {
+impl TxContext {
     /// Creates a context that keeps the transaction as verified.
     #[must_use]
     pub const fn new() -> Self {
@@ -86,8 +86,8 @@ impl SelfFunded {
     }
 }
 
-impl From<SelfFunded> for FundingPath<SelfFunded> {
-    fn from(path: SelfFunded) -> Self {
+impl From<TxContext> for FundingPath<TxContext> {
+    fn from(path: TxContext) -> Self {
         Self::SelfFunded(path)
     }
 }
@@ -194,14 +194,14 @@ pub struct Unsigned {
     /// The transaction that the service sends; `None` if it is not signed.
     pub gasless: Option<TransactionPayload>,
     /// The wallet's choices for `transaction`.
-    pub(crate) chosen: SelfFunded,
+    pub(crate) chosen: TxContext,
     /// Whether the service's transaction had the owner's signature, so that it was not changed.
     pub(crate) is_fixed: bool,
 }
 
 impl Unsigned {
     /// Creates the payload of a transaction that recovers funds, with the wallet's choices for it.
-    pub(crate) fn recovery(role: Role, signer: Address, message: solana_message::VersionedMessage, chosen: SelfFunded) -> Self {
+    pub(crate) fn recovery(role: Role, signer: Address, message: solana_message::VersionedMessage, chosen: TxContext) -> Self {
         let signatures = vec![Signature::default(); usize::from(message.header().num_required_signatures)];
         let decoded = Decoded { message: message.serialize(), transaction: VersionedTransaction { signatures, message } };
         // The fee payer is the first key, and nobody else signs.
@@ -234,7 +234,7 @@ impl Unsigned {
     }
 }
 
-pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath<SelfFunded>) -> Result<Unsigned, Refusal> {
+pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath<TxContext>) -> Result<Unsigned, Refusal> {
     let chosen = path.self_funded();
     let gasless = path.gasless(deposit.gasless.as_ref().map(ProposedTransaction::payload).as_ref())?;
     let transaction = chosen.map(|chosen| own_transaction(deposit, chosen)).transpose()?;
@@ -244,7 +244,7 @@ pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath<SelfFunded>) -> Resu
 }
 
 /// Returns the transaction that the owner sends, with the wallet's choices applied.
-fn own_transaction(deposit: &Deposit, chosen: &SelfFunded) -> Result<TransactionPayload, Refusal> {
+fn own_transaction(deposit: &Deposit, chosen: &TxContext) -> Result<TransactionPayload, Refusal> {
     chosen.check()?;
     let proposed = &deposit.transaction;
     if let Some(fee) = chosen.priority_fee {

@@ -9,7 +9,7 @@ mod signers;
 use std::ops::Range;
 use std::sync::Arc;
 
-use countersign_core::json::{At, Node};
+use countersign_core::json::{At, Cursor};
 use countersign_core::{
     Asset, ByteCoverage, Code, FundingPath, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, Warnings, family,
 };
@@ -22,7 +22,7 @@ use crate::fees::FeeLimits;
 use crate::htlc::{self, Htlc, Initiate, InitiateAccounts, Token};
 use crate::message::{self, Decoded, Layout, refuse};
 use crate::received;
-use crate::transaction::{self, SelfFunded, TransactionPayload, Unsigned};
+use crate::transaction::{self, TransactionPayload, TxContext, Unsigned};
 use crate::wire::{self, Encoding, GASLESS, TRANSACTION};
 
 /// The deposit of an order: its verified transactions, and the terms that they lock.
@@ -115,18 +115,18 @@ impl ProposedTransaction {
 }
 
 impl family::Deposit for Deposit {
-    type Context = FundingPath<SelfFunded>;
+    type Context = FundingPath<TxContext>;
     type Unsigned = Unsigned;
 
     fn verify(order: &OrderContext<'_>, warnings: &mut Warnings, _: family::Seal<Self>) -> Result<(Self, Option<SwapTerms>), Refusal> {
         order.check_no_delegate()?;
-        let pins = Pins::from_order(order)?;
+        let pins = Expected::from_order(order)?;
         let result = order.result.object()?;
         let (node, gasless) = (result.need(TRANSACTION)?, result.get(GASLESS));
-        let own = check_transaction(order, &pins, &node, Path::SelfFunded, warnings)?;
+        let own = check_transaction(order, &pins, &node, FundingKind::SelfFunded, warnings)?;
         let gasless = match gasless {
             Some(node) if !pins.htlc.has_sponsor() => return Err(node.at().refuse(Code::GaslessNative)),
-            Some(node) => Some(check_transaction(order, &pins, &node, Path::Gasless { own: &own }, warnings)?.0),
+            Some(node) => Some(check_transaction(order, &pins, &node, FundingKind::Gasless { own: &own }, warnings)?.0),
             None => None,
         };
         let (transaction, terms) = own;
@@ -161,7 +161,7 @@ impl family::Deposit for Deposit {
         crate::summary::coverage(self)
     }
 
-    fn prepare(&self, path: &FundingPath<SelfFunded>, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
+    fn prepare(&self, path: &FundingPath<TxContext>, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
         transaction::prepare(self, path)
     }
 
@@ -175,12 +175,12 @@ impl family::Deposit for Deposit {
 }
 
 /// The values of the registry and the request that the payload must equal.
-struct Pins {
+struct Expected {
     htlc: Htlc,
     owner: Address,
 }
 
-impl Pins {
+impl Expected {
     fn from_order(order: &OrderContext<'_>) -> Result<Self, Refusal> {
         let convert = address::from_account;
         let program = order.pinned_htlc(convert)?;
@@ -193,14 +193,14 @@ impl Pins {
 
 /// The funding path of a transaction.
 #[derive(Clone, Copy)]
-enum Path<'t> {
+enum FundingKind<'t> {
     /// The owner pays and is the only signer.
     SelfFunded,
     /// The sponsor pays and signs first; everything else is as in the transaction that the owner sends.
     Gasless { own: &'t (ProposedTransaction, Initiate) },
 }
 
-impl Path<'_> {
+impl FundingKind<'_> {
     const fn signers(self) -> usize {
         match self {
             Self::SelfFunded => 1,
@@ -215,16 +215,16 @@ impl Path<'_> {
 }
 
 /// A transaction under verification, with everything that it is compared with.
-struct Subject<'c> {
+struct TransactionCheck<'c> {
     order: &'c OrderContext<'c>,
-    pins: &'c Pins,
-    path: Path<'c>,
+    pins: &'c Expected,
+    path: FundingKind<'c>,
     decoded: &'c Decoded,
     layout: &'c Layout,
     at: &'c At<'c>,
 }
 
-impl Subject<'_> {
+impl TransactionCheck<'_> {
     fn keys(&self) -> &[Address] {
         self.decoded.transaction.message.static_account_keys()
     }
@@ -236,15 +236,15 @@ impl Subject<'_> {
 
 fn check_transaction(
     order: &OrderContext<'_>,
-    pins: &Pins,
-    node: &Node<'_, '_>,
-    path: Path<'_>,
+    pins: &Expected,
+    node: &Cursor<'_, '_>,
+    path: FundingKind<'_>,
     warnings: &mut Warnings,
 ) -> Result<(ProposedTransaction, Initiate), Refusal> {
     let at = node.at();
     let (bytes, encoding) = wire::transaction(node)?;
     let (decoded, layout) = message::decode(bytes, at)?;
-    let subject = Subject { order, pins, path, decoded: &decoded, layout: &layout, at };
+    let subject = TransactionCheck { order, pins, path, decoded: &decoded, layout: &layout, at };
     subject.check_lookup_tables()?;
     let (initiate, instructions) = subject.check_instructions()?;
     subject.check_signers()?;

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use countersign_core::chains::digits;
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::{Code, Refusal};
 
 /// The transaction that the owner sends.
@@ -26,7 +26,7 @@ pub(crate) const MAX_BYTES: usize = 1232;
 
 /// Reads the bytes of a transaction. The two forms cannot be confused: a transaction with one or two signers begins with the
 /// byte 1 or 2, which is `AQ` or `Ag` in base64, and neither `Q` nor `g` is a hex digit.
-pub(crate) fn transaction(node: &Node<'_, '_>) -> Result<(Vec<u8>, Encoding), Refusal> {
+pub(crate) fn transaction(node: &Cursor<'_, '_>) -> Result<(Vec<u8>, Encoding), Refusal> {
     let text = node.text()?;
     // Hex is the longer form.
     if text.len() > MAX_BYTES.saturating_mul(2) {
@@ -61,10 +61,10 @@ mod tests {
 
     #[test]
     fn only_canonical_base64_is_read() {
-        let read = |text: &str| transaction(&Node::root(&Value::String(text.into()), "")).map(|(bytes, _)| bytes);
+        let read = |text: &str| transaction(&Cursor::root(&Value::String(text.into()), "")).map(|(bytes, _)| bytes);
         assert_eq!(read("AQI=").unwrap(), [1, 2]);
         for text in ["AQ", "AQ=", "AR==", "AQ==\n", " AQ==", "A Q==", "AQ==AQ==", "_Q=="] {
-            let refusal = transaction(&Node::root(&Value::String(text.into()), "")).unwrap_err();
+            let refusal = transaction(&Cursor::root(&Value::String(text.into()), "")).unwrap_err();
             assert_eq!(refusal.code(), Code::TransactionEncoding, "{text}");
         }
     }

@@ -1,7 +1,7 @@
 //! The public API: thread safety, and the re-exported native types.
 
 use countersign_solana::{
-    Address, ExternalSignature, FundingPath, Gasless, Key, PriorityFee, SelfFunded, SignedOrder, SignedPayloads, TransactionPayload,
+    Address, ExternalSignature, FundingPath, Gasless, Key, PriorityFee, SignedOrder, SignedPayloads, TransactionPayload, TxContext,
     Unsigned, UnsignedOrder, VerifiedOrder,
 };
 
@@ -11,7 +11,7 @@ const fn crosses_threads<T: Send + Sync>() {}
 fn states_and_keys_cross_threads() {
     crosses_threads::<(VerifiedOrder, UnsignedOrder, SignedOrder)>();
     crosses_threads::<(Unsigned, SignedPayloads, TransactionPayload)>();
-    crosses_threads::<(Address, Key, ExternalSignature, FundingPath<SelfFunded>, SelfFunded, Gasless, PriorityFee)>();
+    crosses_threads::<(Address, Key, ExternalSignature, FundingPath<TxContext>, TxContext, Gasless, PriorityFee)>();
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn a_wallet_may_choose_blockhash_fee_and_order_of_keys() -> TestResult {
             let transaction = compiled(&case, &transaction.message, &instructions, [3; 32]);
             assert_eq!(order.matches(&transaction)?, Role::Initiate, "{id}");
         }
-        assert_eq!(order.prepare(countersign_solana::SelfFunded::new())?.matches(&transaction)?, Role::Initiate);
+        assert_eq!(order.prepare(countersign_solana::TxContext::new())?.matches(&transaction)?, Role::Initiate);
     }
     Ok(())
 }

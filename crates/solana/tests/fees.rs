@@ -16,7 +16,7 @@ use countersign_solana::solana_hash::Hash;
 use countersign_solana::solana_message::VersionedMessage;
 use countersign_solana::solana_transaction::versioned::VersionedTransaction;
 use countersign_solana::{
-    FundingPath, MAX_COMPUTE_UNIT_LIMIT, MAX_COMPUTE_UNIT_PRICE, PriorityFee, SelfFunded, Solana, UnsignedOrder, VerifiedOrder,
+    FundingPath, MAX_COMPUTE_UNIT_LIMIT, MAX_COMPUTE_UNIT_PRICE, PriorityFee, Solana, TxContext, UnsignedOrder, VerifiedOrder,
 };
 use countersign_testkit::{Case, TestResult, artefacts, fixture, key, verified, verified_under};
 use serde_json::{Value as Json, json};
@@ -67,9 +67,9 @@ fn a_fee_of_the_wallets_own_comes_before_what_was_verified() -> TestResult {
     for id in ["solana-native-legacy", "solana-native-v0", "solana-token-legacy", "solana-token-v0", "solana-native-keys-reordered"] {
         let case = fixture::<Solana>(id);
         let order = verified::<Solana>(&case);
-        let plain = signed(&case, order.prepare(SelfFunded::new())?);
+        let plain = signed(&case, order.prepare(TxContext::new())?);
         let fee = PriorityFee::new(50_000).with_limit(180_000);
-        let prepared = order.prepare(SelfFunded::new().with_priority_fee(fee).with_blockhash(Hash::new_from_array([7; 32])))?;
+        let prepared = order.prepare(TxContext::new().with_priority_fee(fee).with_blockhash(Hash::new_from_array([7; 32])))?;
         let shown = prepared.summary().to_string();
         assert!(shown.contains("50000 micro-lamports for each of 180000 compute units, at most 9000 lamports"), "{shown}");
         assert!(shown.contains("(the wallet's own)"), "{shown}");
@@ -79,7 +79,7 @@ fn a_fee_of_the_wallets_own_comes_before_what_was_verified() -> TestResult {
         let program = (COMPUTE_BUDGET_PROGRAM.to_string(), false, false);
         assert_eq!(permissions(&paid), [permissions(&plain), vec![program]].concat(), "{id}");
 
-        let priced = signed(&case, order.prepare(SelfFunded::new().with_priority_fee(PriorityFee::new(1)))?);
+        let priced = signed(&case, order.prepare(TxContext::new().with_priority_fee(PriorityFee::new(1)))?);
         assert_eq!(instructions(&priced), [&[set(3, &1_u64.to_le_bytes())], instructions(&plain).as_slice()].concat(), "{id}");
     }
     Ok(())
@@ -89,7 +89,7 @@ fn a_fee_of_the_wallets_own_comes_before_what_was_verified() -> TestResult {
 fn the_gasless_transaction_stays_as_it_came() -> TestResult {
     let case = fixture::<Solana>("solana-token-sponsor-signed");
     let order = verified::<Solana>(&case);
-    let chosen = SelfFunded::new().with_blockhash(Hash::new_from_array([7; 32])).with_priority_fee(PriorityFee::new(9));
+    let chosen = TxContext::new().with_blockhash(Hash::new_from_array([7; 32])).with_priority_fee(PriorityFee::new(9));
     let mut unsigned = order.prepare(FundingPath::Both(chosen))?;
     assert_eq!(unsigned.requests().len(), 2);
     unsigned.sign(&key::<Solana>(&case))?;
@@ -113,7 +113,7 @@ fn policy(text: &Json) -> Policy {
 #[test]
 fn a_fee_of_the_services_is_replaced_in_place() -> TestResult {
     let base = fixture::<Solana>("solana-native-legacy");
-    let proposed = SelfFunded::new().with_priority_fee(PriorityFee::new(50).with_limit(60_000));
+    let proposed = TxContext::new().with_priority_fee(PriorityFee::new(50).with_limit(60_000));
     let case = with_transaction(&base, &signed(&base, verified::<Solana>(&base).prepare(proposed)?));
     let policy = policy(&json!({ "solana_compute_unit_price": 100, "solana_compute_unit_limit": 70_000 }));
     // The transaction above has the owner's signature in its slot, so empty it.
@@ -126,13 +126,13 @@ fn a_fee_of_the_services_is_replaced_in_place() -> TestResult {
 
     let mut expected = proposed.clone();
     expected[1] = set(3, &100_u64.to_le_bytes());
-    assert_eq!(instructions(&signed(&case, order.prepare(SelfFunded::new().with_priority_fee(PriorityFee::new(100)))?)), expected);
+    assert_eq!(instructions(&signed(&case, order.prepare(TxContext::new().with_priority_fee(PriorityFee::new(100)))?)), expected);
     expected[0] = set(2, &70_000_u32.to_le_bytes());
     let fee = PriorityFee::new(100).with_limit(70_000);
-    assert_eq!(instructions(&signed(&case, order.prepare(SelfFunded::new().with_priority_fee(fee))?)), expected);
+    assert_eq!(instructions(&signed(&case, order.prepare(TxContext::new().with_priority_fee(fee))?)), expected);
 
     for (fee, at) in [(PriorityFee::new(101), "price"), (PriorityFee::new(1).with_limit(70_001), "limit")] {
-        let refusal = order.prepare(SelfFunded::new().with_priority_fee(fee)).expect_err("above the policy");
+        let refusal = order.prepare(TxContext::new().with_priority_fee(fee)).expect_err("above the policy");
         assert_eq!((refusal.code(), refusal.location()), (Code::GasLimitTooHigh, format!("/priority_fee/compute_unit_{at}").as_str()));
     }
     Ok(())
@@ -143,7 +143,7 @@ fn without_a_policy_the_fee_has_a_bound_of_its_own() -> TestResult {
     let case = fixture::<Solana>("solana-native-legacy");
     let order = verified::<Solana>(&case);
     let max_limit = u32::try_from(MAX_COMPUTE_UNIT_LIMIT)?;
-    let prepare = |fee| order.prepare(SelfFunded::new().with_priority_fee(fee)).map(|_| ()).map_err(|refusal| refusal.code());
+    let prepare = |fee| order.prepare(TxContext::new().with_priority_fee(fee)).map(|_| ()).map_err(|refusal| refusal.code());
     assert_eq!(prepare(PriorityFee::new(MAX_COMPUTE_UNIT_PRICE).with_limit(max_limit)), Ok(()));
     assert_eq!(prepare(PriorityFee::new(MAX_COMPUTE_UNIT_PRICE + 1)), Err(Code::GasLimitTooHigh));
     assert_eq!(prepare(PriorityFee::new(1).with_limit(max_limit + 1)), Err(Code::GasLimitTooHigh));
@@ -153,10 +153,10 @@ fn without_a_policy_the_fee_has_a_bound_of_its_own() -> TestResult {
 #[test]
 fn a_message_that_the_owner_has_signed_stays_as_it_is() -> TestResult {
     let base = fixture::<Solana>("solana-native-legacy");
-    let bytes = signed(&base, verified::<Solana>(&base).prepare(SelfFunded::new())?);
+    let bytes = signed(&base, verified::<Solana>(&base).prepare(TxContext::new())?);
     let case = with_transaction(&base, &bytes);
     let order = verified::<Solana>(&case);
-    let chosen = SelfFunded::new().with_blockhash(Hash::new_from_array([7; 32])).with_priority_fee(PriorityFee::new(9));
+    let chosen = TxContext::new().with_blockhash(Hash::new_from_array([7; 32])).with_priority_fee(PriorityFee::new(9));
     let unsigned = order.prepare(chosen)?;
     let shown = unsigned.summary().to_string();
     assert!(shown.contains("(the service's)") && shown.contains("the priority fee is not changed"), "{shown}");
@@ -182,8 +182,8 @@ fn a_transaction_without_room_for_the_fee_is_refused() -> TestResult {
     let bytes = wincode::serialize(&transaction)?;
     assert_eq!(bytes.len(), 1_212);
     let order = verified::<Solana>(&with_transaction(&base, &bytes));
-    assert_eq!(order.prepare(SelfFunded::new())?.missing(), [RequestId::Transaction]);
-    let refusal = order.prepare(SelfFunded::new().with_priority_fee(PriorityFee::new(1))).expect_err("no room");
+    assert_eq!(order.prepare(TxContext::new())?.missing(), [RequestId::Transaction]);
+    let refusal = order.prepare(TxContext::new().with_priority_fee(PriorityFee::new(1))).expect_err("no room");
     assert_eq!((refusal.code(), refusal.location()), (Code::TransactionTooLarge, "/priority_fee"));
     Ok(())
 }
@@ -191,8 +191,8 @@ fn a_transaction_without_room_for_the_fee_is_refused() -> TestResult {
 #[test]
 fn an_expired_blockhash_is_refused() -> TestResult {
     let order = verified::<Solana>(&fixture::<Solana>("solana-native-legacy"));
-    assert!(order.prepare(SelfFunded::new().with_block_heights(100, 100)).is_ok());
-    let refusal = order.prepare(SelfFunded::new().with_block_heights(101, 100)).expect_err("expired");
+    assert!(order.prepare(TxContext::new().with_block_heights(100, 100)).is_ok());
+    let refusal = order.prepare(TxContext::new().with_block_heights(101, 100)).expect_err("expired");
     assert_eq!((refusal.code(), refusal.location()), (Code::BlockhashExpired, "/last_valid_block_height"));
     assert_eq!(refusal.expected().map(ToString::to_string).as_deref(), Some("at least 101"));
     Ok(())

@@ -14,7 +14,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use countersign_core::SecretHash;
 use countersign_solana::address::{SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
-use countersign_solana::read::{self, ChainInstruction, StoredSwap, SwapEvent, SwapLocation, SwapStep, TransactionRecord};
+use countersign_solana::read::{self, ChainInstruction, SwapAccount, SwapEvent, SwapLocation, SwapStep, TransactionRecord};
 use countersign_solana::solana_instruction::Instruction;
 use countersign_solana::{Address, Solana, address};
 use countersign_testkit::{TestResult, fixture, with_verified};
@@ -25,7 +25,7 @@ use proptest::prelude::*;
 fn each_layout_is_told_by_its_length() {
     for form in FORMS {
         let stored = read::swap_account(&bytes(form.account)).expect(form.program);
-        let StoredSwap { generation, is_token, initiator, redeemer, secret_hash, amount, expiry, timelock, mint, sponsor, .. } = stored;
+        let SwapAccount { generation, is_token, initiator, redeemer, secret_hash, amount, expiry, timelock, mint, sponsor, .. } = stored;
         assert_eq!((generation, is_token), (form.generation, form.own.is_some()), "{}", form.program);
         assert_eq!((initiator, redeemer, SecretHash(secret_hash).to_string()), (key(OWNER), key(REDEEMER), forms::SECRET_HASH.to_owned()));
         assert_eq!((amount, expiry), (AMOUNT, EXPIRY));

@@ -12,7 +12,7 @@ use countersign_core::{Code, Policy, RequestId, Role, SecretHash};
 use countersign_solana::address::{self, TOKEN_PROGRAM};
 use countersign_solana::recover::{self, Leg};
 use countersign_solana::solana_hash::Hash;
-use countersign_solana::{Address, Key, PriorityFee, SelfFunded, Solana, htlc};
+use countersign_solana::{Address, Key, PriorityFee, Solana, TxContext, htlc};
 use countersign_testkit::recover::{record, refuses_other_records};
 use countersign_testkit::{TestResult, registry};
 
@@ -96,7 +96,7 @@ fn a_fee_above_the_payout_is_said() -> TestResult {
         Ok::<_, Box<dyn std::error::Error>>(recover::refund(&record, Leg::Source, registry())?)
     };
     let warned = |amount: &'static str, price: u64| -> Result<Vec<String>, Box<dyn std::error::Error>> {
-        let path = SelfFunded::new().with_blockhash(Hash::default()).with_priority_fee(PriorityFee::new(price));
+        let path = TxContext::new().with_blockhash(Hash::default()).with_priority_fee(PriorityFee::new(price));
         let order = refund(amount)?.prepare_self_funded(Address::from([8; 32]), &path)?;
         let about = order.warnings().list().iter().filter(|warning| warning.code() == Code::FeeAbovePayout);
         Ok(about.filter_map(|warning| warning.detail().map(str::to_owned)).collect())
@@ -107,7 +107,7 @@ fn a_fee_above_the_payout_is_said() -> TestResult {
     assert!(detail.contains("(5001 lamports)") && detail.contains("pays only 0.000005 "), "{detail}");
 
     let low = Policy::from_json(br#"{"solana_compute_unit_price": 6}"#)?;
-    let path = SelfFunded::new().with_blockhash(Hash::default()).with_priority_fee(PriorityFee::new(7));
+    let path = TxContext::new().with_blockhash(Hash::default()).with_priority_fee(PriorityFee::new(7));
     let refusal = refund("5000")?.with_policy(&low).prepare_self_funded(Address::from([8; 32]), &path).expect_err("above the policy");
     assert_eq!((refusal.code(), refusal.location()), (Code::GasLimitTooHigh, "/priority_fee/compute_unit_price"));
     for part in ["the refund may cost up to", "(5003 lamports)", "pays only", "solana_compute_unit_price", "raise the limit"] {

@@ -15,7 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 use countersign_core::{Code, Hex, RequestId, Role, Scheme};
 use countersign_solana::solana_signature::Signature;
 use countersign_solana::{
-    Address, ExternalSignature, Gasless, Key, SelfFunded, SignerError, SignerError3, SignerError4, Solana, UnsignedOrder, solana_signer_4,
+    Address, ExternalSignature, Gasless, Key, SignerError, SignerError3, SignerError4, Solana, TxContext, UnsignedOrder, solana_signer_4,
 };
 use countersign_testkit::{Case, TestResult, artefacts, attach, fixture, key, outcome, verified, wallet};
 use serde_json::{Value as Json, json};
@@ -180,7 +180,7 @@ fn the_chosen_funding_path_is_all_that_is_signed() -> TestResult {
     assert_eq!(STANDARD.decode(submission)?[..65], received[..65]);
     assert_ne!(received[1..65], [0; 64]);
 
-    let mut unsigned = order.prepare(SelfFunded::new())?;
+    let mut unsigned = order.prepare(TxContext::new())?;
     assert_eq!(unsigned.missing(), [RequestId::Transaction]);
     unsigned.sign(&key::<Solana>(&case))?;
     let signed = unsigned.finish()?;

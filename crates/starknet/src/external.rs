@@ -5,7 +5,7 @@
 //!
 //! Specification: `docs/spec/starknet.md#signing`.
 
-use countersign_core::json::{self, Members, Node};
+use countersign_core::json::{self, Cursor, Members};
 use countersign_core::{ApprovalStep, Code, Refusal};
 use serde::Serialize;
 use serde::ser::Serializer;
@@ -102,7 +102,7 @@ impl InvokeTransaction {
     /// [`Code::WrongType`]; or the errors of [`felt::parse`].
     pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
         let value = json::parse(text)?;
-        let root = Node::root(&value, "");
+        let root = Cursor::root(&value, "");
         let members = root.object()?;
         for (key, expected) in [("type", "INVOKE"), ("version", "0x3")] {
             let node = members.need(key)?;
@@ -136,7 +136,7 @@ fn read_felts(members: &Members<'_, '_>, key: &str) -> Result<Vec<Felt>, Refusal
     node.array()?.map(|felt| felt::read(felt)).collect()
 }
 
-fn read_u64(node: Node<'_, '_>) -> Result<u64, Refusal> {
+fn read_u64(node: Cursor<'_, '_>) -> Result<u64, Refusal> {
     u64::try_from(felt::read_u128(node)?).map_err(|_| node.refuse(Code::NumberTooLarge))
 }
 

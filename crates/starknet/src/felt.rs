@@ -7,7 +7,7 @@
 
 use countersign_core::chains::address::STARK_PRIME;
 use countersign_core::chains::digits;
-use countersign_core::json::{Node, Value};
+use countersign_core::json::{Cursor, Value};
 use countersign_core::{Code, ParseError, Refusal, U256, number};
 use serde::{Serialize, Serializer};
 use starknet_types_core::felt::Felt;
@@ -64,7 +64,7 @@ pub(crate) fn parse_any(text: &str) -> Result<Felt, ParseError> {
 /// # Errors
 ///
 /// [`Code::WrongType`] if the node is not a string, or the errors of [`parse`].
-pub fn read(node: Node<'_, '_>) -> Result<Felt, Refusal> {
+pub fn read(node: Cursor<'_, '_>) -> Result<Felt, Refusal> {
     parse(node.text()?).map_err(|error| node.refuse(error))
 }
 
@@ -73,7 +73,7 @@ pub fn read(node: Node<'_, '_>) -> Result<Felt, Refusal> {
 /// # Errors
 ///
 /// [`Code::NumberTooLarge`] if it is wider, or the errors of [`read`].
-pub fn read_u128(node: Node<'_, '_>) -> Result<u128, Refusal> {
+pub fn read_u128(node: Cursor<'_, '_>) -> Result<u128, Refusal> {
     let bytes = parse_bytes(node.text()?).map_err(|error| node.refuse(error))?;
     u128::try_from(U256::from_be_bytes(bytes)).map_err(|_| node.refuse(Code::NumberTooLarge))
 }
@@ -84,7 +84,7 @@ pub fn read_u128(node: Node<'_, '_>) -> Result<u128, Refusal> {
 ///
 /// [`Code::WrongType`], [`Code::IntegerNotExact`], a `decimal_` or `hex_` code, [`Code::NumberTooLarge`], or
 /// [`Code::FeltOutOfRange`].
-pub fn read_any(node: Node<'_, '_>) -> Result<Felt, Refusal> {
+pub fn read_any(node: Cursor<'_, '_>) -> Result<Felt, Refusal> {
     from_number(node.any_number()?).ok_or_else(|| node.refuse(Code::FeltOutOfRange))
 }
 
@@ -94,7 +94,7 @@ pub fn read_any(node: Node<'_, '_>) -> Result<Felt, Refusal> {
 /// # Errors
 ///
 /// [`Code::TextNotPlain`] for text that is not a short string, or the errors of [`read_any`].
-pub fn read_short_string(node: Node<'_, '_>) -> Result<Felt, Refusal> {
+pub fn read_short_string(node: Cursor<'_, '_>) -> Result<Felt, Refusal> {
     match node.value() {
         Value::String(text) => parse_short_string(text).map_err(|error| node.refuse(error)),
         _ => read_any(node),

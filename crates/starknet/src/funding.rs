@@ -9,19 +9,19 @@ use crate::transaction::{Call, DataAvailabilityMode, ExecutionEncoding, Invoke, 
 /// The wallet's part of the account's transaction: nonce, fees, and the choice of the approval.
 ///
 /// ```
-/// use countersign_starknet::{ApprovalStep, Execution, Felt, ResourceBound, ResourceBounds};
+/// use countersign_starknet::{ApprovalStep, TxContext, Felt, ResourceBound, ResourceBounds};
 ///
 /// let bounds = ResourceBounds::new(
 ///     ResourceBound::new(0, 1_000_000_000),
 ///     ResourceBound::new(2_000_000, 3_000_000_000),
 ///     ResourceBound::new(512, 1_000_000_000),
 /// );
-/// let execution = Execution::new(Felt::from(7), bounds).with_approval(ApprovalStep::Exact);
+/// let execution = TxContext::new(Felt::from(7), bounds).with_approval(ApprovalStep::Exact);
 /// assert_eq!(execution.tip, 0);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Execution {
+pub struct TxContext {
     /// Nonce of the sender's next transaction.
     pub nonce: Felt,
     /// The most that the sender pays for each resource.
@@ -47,7 +47,7 @@ pub struct Execution {
     pub fee_data_availability_mode: DataAvailabilityMode,
 }
 
-impl Execution {
+impl TxContext {
     /// Creates a context that sends the approval as verified to a Cairo 1 account, without a tip, paymaster or deployment.
     #[must_use]
     pub const fn new(nonce: Felt, resource_bounds: ResourceBounds) -> Self {
@@ -175,13 +175,13 @@ impl Gasless {
 pub enum FundingPath {
     /// The owner signs only the gasless message.
     Gasless {
-        /// The account's public key; `None` if the wallet does not know it: see [`Execution::public_key`].
+        /// The account's public key; `None` if the wallet does not know it: see [`TxContext::public_key`].
         public_key: Option<Felt>,
     },
     /// The sender signs and broadcasts the transaction.
-    SelfFunded(Execution),
+    SelfFunded(TxContext),
     /// The transaction is prepared, and the gasless message too if the order has one. Submit only one of them.
-    Both(Execution),
+    Both(TxContext),
 }
 
 impl From<Gasless> for FundingPath {
@@ -190,8 +190,8 @@ impl From<Gasless> for FundingPath {
     }
 }
 
-impl From<Execution> for FundingPath {
-    fn from(execution: Execution) -> Self {
+impl From<TxContext> for FundingPath {
+    fn from(execution: TxContext) -> Self {
         Self::SelfFunded(execution)
     }
 }
@@ -199,7 +199,7 @@ impl From<Execution> for FundingPath {
 impl FundingPath {
     /// Returns the wallet's part of the transaction; `None` if none is prepared.
     #[must_use]
-    pub const fn execution(&self) -> Option<&Execution> {
+    pub const fn execution(&self) -> Option<&TxContext> {
         match self {
             Self::Gasless { .. } => None,
             Self::SelfFunded(execution) | Self::Both(execution) => Some(execution),

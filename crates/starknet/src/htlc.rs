@@ -4,7 +4,7 @@
 //!
 //! Specification: `docs/spec/starknet.md#functions`.
 
-use countersign_core::json::{At, Node};
+use countersign_core::json::{At, Cursor};
 use countersign_core::{ByteCoverage, Code, Refusal, SecretHash, StarknetGeneration, Topic, U256};
 use starknet_types_core::felt::Felt;
 
@@ -246,7 +246,7 @@ fn coverage(
 /// Calldata that has not been decoded yet.
 pub(crate) struct Arguments<'n, 'v> {
     pub(crate) at: &'n At<'n>,
-    pub(crate) nodes: Vec<Node<'n, 'v>>,
+    pub(crate) nodes: Vec<Cursor<'n, 'v>>,
 }
 
 impl<'n, 'v> Arguments<'n, 'v> {
@@ -255,7 +255,7 @@ impl<'n, 'v> Arguments<'n, 'v> {
     /// # Errors
     ///
     /// [`Code::CalldataLength`] if there are more or fewer than `count`.
-    pub(crate) fn read(node: &'n Node<'n, 'v>, count: usize) -> Result<Self, Refusal> {
+    pub(crate) fn read(node: &'n Cursor<'n, 'v>, count: usize) -> Result<Self, Refusal> {
         let nodes: Vec<_> = node.array()?.collect();
         let arguments = Self { at: node.at(), nodes };
         if arguments.nodes.len() == count { Ok(arguments) } else { Err(arguments.wrong_length(count)) }
@@ -267,7 +267,7 @@ impl<'n, 'v> Arguments<'n, 'v> {
     ///
     /// [`Code::GenerationMismatch`] if a contract of another generation takes this number of felts, or the errors of
     /// [`Arguments::read`].
-    pub(crate) fn of_initiate(node: &'n Node<'n, 'v>, generation: StarknetGeneration, on_behalf: bool) -> Result<Self, Refusal> {
+    pub(crate) fn of_initiate(node: &'n Cursor<'n, 'v>, generation: StarknetGeneration, on_behalf: bool) -> Result<Self, Refusal> {
         let (actual, expected) = (node.array()?.len(), argument_count(generation, on_behalf));
         if actual != expected {
             let takes = |other| argument_count(other, on_behalf) == actual;
@@ -283,7 +283,11 @@ impl<'n, 'v> Arguments<'n, 'v> {
     /// # Errors
     ///
     /// [`Code::DestinationDataTooLong`], or the errors of [`Arguments::of_initiate`].
-    pub(crate) fn with_data(node: &'n Node<'n, 'v>, generation: StarknetGeneration, on_behalf: bool) -> Result<(Self, Vec<Felt>), Refusal> {
+    pub(crate) fn with_data(
+        node: &'n Cursor<'n, 'v>,
+        generation: StarknetGeneration,
+        on_behalf: bool,
+    ) -> Result<(Self, Vec<Felt>), Refusal> {
         let mut arguments = Self { at: node.at(), nodes: node.array()?.collect() };
         let count = argument_count(generation, on_behalf);
         let has_form = |other| {

@@ -24,7 +24,7 @@ pub mod transaction;
 mod verify;
 
 pub use countersign_core::{ApprovalStep, StarknetGeneration};
-pub use funding::{Execution, FundingPath, Gasless};
+pub use funding::{FundingPath, Gasless, TxContext};
 pub use key::Key;
 pub use payloads::{InvokePayload, MessagePayload, Payload, SignedPayloads, Unsigned};
 pub use signature::ExternalSignature;

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use countersign_core::json::{At, Node};
+use countersign_core::json::{At, Cursor};
 use countersign_core::{Asset, Code, Refusal, StarknetGeneration, check_declared_type};
 use serde_json::{Value as Json, json};
 use starknet_types_core::felt::Felt;
@@ -224,7 +224,7 @@ impl Message {
     /// [`Code::TypedDataPrimaryType`], [`Code::TypedDataRevision`], [`Code::TypedDataTypes`], [`Code::TypedDataDomain`],
     /// [`Code::GenerationMismatch`], [`Code::ChainMismatch`], [`Code::UnknownContract`], [`Code::PayloadsDisagree`], or the code of
     /// a malformed value.
-    pub(crate) fn read(asset: &Asset, node: Node<'_, '_>, form: &MessageForm, htlc: Felt, call: &Initiate) -> Result<Self, Refusal> {
+    pub(crate) fn read(asset: &Asset, node: Cursor<'_, '_>, form: &MessageForm, htlc: Felt, call: &Initiate) -> Result<Self, Refusal> {
         let domain = form.domain;
         let members = node.object()?;
         let primary = members.need("primaryType")?;
@@ -301,7 +301,7 @@ pub(crate) struct MessageForm {
 }
 
 /// Requires that the domain is the contract's. The revision is checked first, because it decides what the other members mean.
-fn check_domain(node: Node<'_, '_>, form: &MessageForm, generation: StarknetGeneration) -> Result<(), Refusal> {
+fn check_domain(node: Cursor<'_, '_>, form: &MessageForm, generation: StarknetGeneration) -> Result<(), Refusal> {
     let domain = form.domain;
     let members = node.object()?;
     let revision = members.get("revision").ok_or_else(|| {
@@ -344,7 +344,7 @@ const CONTRACT_MEMBER: (&str, &str) = ("verifyingContract", "ContractAddress");
 
 /// Requires that the declared types are exactly those that the contract hashes. Returns whether the message contains the address of
 /// the contract.
-fn check_types(node: Node<'_, '_>, form: &MessageForm, generation: StarknetGeneration) -> Result<bool, Refusal> {
+fn check_types(node: Cursor<'_, '_>, form: &MessageForm, generation: StarknetGeneration) -> Result<bool, Refusal> {
     let members = node.object()?;
     if let Some(older) = members.get("StarkNetDomain") {
         return Err(older.at().refuse(Code::TypedDataRevision).with_reason("StarkNetDomain is the domain type of revision 0"));
@@ -376,7 +376,7 @@ fn is_only_text(text: &str) -> bool {
 }
 
 /// Requires that the message and the call have the same terms, felt by felt.
-fn check_message(node: Node<'_, '_>, call: &Initiate, contract: Option<Felt>) -> Result<(), Refusal> {
+fn check_message(node: Cursor<'_, '_>, call: &Initiate, contract: Option<Felt>) -> Result<(), Refusal> {
     let members = node.object()?;
     let keys = ["redeemer", "amount", "timelock", "secretHash", CONTRACT_MEMBER.0];
     members.only(if contract.is_some() { &keys } else { keys.get(..4).unwrap_or_default() })?;
@@ -399,7 +399,7 @@ fn check_message(node: Node<'_, '_>, call: &Initiate, contract: Option<Felt>) ->
     }
 }
 
-fn check_words(node: Node<'_, '_>, call: &Initiate) -> Result<(), Refusal> {
+fn check_words(node: Cursor<'_, '_>, call: &Initiate) -> Result<(), Refusal> {
     let words = node.array()?;
     let count = generation::hash_words(call.generation);
     if words.len() != count {
@@ -408,7 +408,7 @@ fn check_words(node: Node<'_, '_>, call: &Initiate) -> Result<(), Refusal> {
     words.zip(call.hash_words()).try_for_each(|(word, expected)| check_equal(word, expected))
 }
 
-fn check_equal(node: Node<'_, '_>, expected: Felt) -> Result<(), Refusal> {
+fn check_equal(node: Cursor<'_, '_>, expected: Felt) -> Result<(), Refusal> {
     let found = felt::read_any(node)?;
     if found == expected { Ok(()) } else { Err(differs(node.at(), &format!("{expected:#x}")).with_actual(format!("{found:#x}"))) }
 }

@@ -24,7 +24,7 @@ mod class;
 
 use std::fmt;
 
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::{Code, Refusal, SecretHash, StarknetGeneration, U256};
 use starknet_types_core::felt::Felt;
 use starknet_types_core::hash::{Pedersen, StarkHash as _};
@@ -260,7 +260,7 @@ pub fn event(generation: StarknetGeneration, keys: &[Felt], data: &[Felt]) -> Re
 /// # Errors
 ///
 /// [`Refusal`] at the member that is missing or malformed, or that belongs to another contract.
-pub fn emitted_event(node: &Node<'_, '_>, generation: StarknetGeneration, htlc: Felt) -> Result<Option<HtlcEvent>, Refusal> {
+pub fn emitted_event(node: &Cursor<'_, '_>, generation: StarknetGeneration, htlc: Felt) -> Result<Option<HtlcEvent>, Refusal> {
     let members = node.object()?;
     if felt::read(members.need("from_address")?)? != htlc {
         return Err(members.at().key("from_address").refuse(Code::WrongType).with_reason("the event is of another contract"));

@@ -16,7 +16,7 @@ use countersign_core::{
 };
 use starknet_types_core::felt::Felt;
 
-use crate::funding::Execution;
+use crate::funding::TxContext;
 use crate::message::{Domain, Hashes, InstantRefundMessage};
 use crate::payloads::Unsigned;
 use crate::reader::STRK;
@@ -120,7 +120,7 @@ impl Recovery {
     /// # Errors
     ///
     /// [`Code::WalletChainMismatch`] if the wallet is set to another chain.
-    pub fn prepare(&self, sender: Felt, execution: &Execution) -> Result<UnsignedOrder, Refusal> {
+    pub fn prepare(&self, sender: Felt, execution: &TxContext) -> Result<UnsignedOrder, Refusal> {
         let invoke = execution.invoke(sender, self.chain_id, vec![self.call.clone()])?;
         let mut summary = Summary::default();
         let text = format!("{} of swap {:x} pays {} base units to {:#066x}", self.role, self.swap_id, self.amount, self.to);

@@ -3,7 +3,7 @@
 //! Specification: `docs/spec/starknet.md#payload`.
 
 use countersign_core::chains::Network;
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::report::settled_by_approval;
 use countersign_core::{
     ApprovalStep, ByteCoverage, CallPayloads, Code, OrderContext, Refusal, Role, StarknetGeneration, Summary, SwapTerms, U256, Warnings,
@@ -98,7 +98,7 @@ impl family::Deposit for Deposit {
     type Unsigned = Unsigned;
 
     fn verify(order: &OrderContext<'_>, warnings: &mut Warnings, _: family::Seal<Self>) -> Result<(Self, Option<SwapTerms>), Refusal> {
-        let pins = Pins::from_order(order)?;
+        let pins = Expected::from_order(order)?;
         let payloads = CallPayloads::read(&order.result.object()?, true)?;
         let (call, destination_data, timelock) = check_initiate(order, &pins, payloads.initiate, warnings)?;
         let approval = check_approval(order, &pins, payloads.approval, warnings)?;
@@ -183,7 +183,7 @@ impl family::Deposit for Deposit {
 }
 
 /// The values of the registry and the request that the payload must equal.
-struct Pins {
+struct Expected {
     chain_id: Felt,
     generation: StarknetGeneration,
     htlc: Felt,
@@ -193,7 +193,7 @@ struct Pins {
     on_behalf: bool,
 }
 
-impl Pins {
+impl Expected {
     fn from_order(order: &OrderContext<'_>) -> Result<Self, Refusal> {
         let chain_id = match &order.source.chain.network {
             Network::Starknet(chain) => felt::from_short_string(chain),
@@ -209,7 +209,7 @@ impl Pins {
 }
 
 /// Checks the contract and the function of a call. Returns the selector of the function.
-fn check_target(node: &Node<'_, '_>, to: (Felt, Code), selectors: &[Felt]) -> Result<Felt, Refusal> {
+fn check_target(node: &Cursor<'_, '_>, to: (Felt, Code), selectors: &[Felt]) -> Result<Felt, Refusal> {
     let members = node.object()?;
     members.only(&CALL_KEYS)?;
     let contract = members.need("to")?;
@@ -229,8 +229,8 @@ fn check_target(node: &Node<'_, '_>, to: (Felt, Code), selectors: &[Felt]) -> Re
 /// Checks the call that locks the funds. Returns its terms, the destination data, and the timelock in blocks.
 fn check_initiate(
     order: &OrderContext<'_>,
-    pins: &Pins,
-    node: Node<'_, '_>,
+    pins: &Expected,
+    node: Cursor<'_, '_>,
     warnings: &mut Warnings,
 ) -> Result<(Initiate, Option<Vec<Felt>>, u64), Refusal> {
     let (plain, with_data) = match pins.on_behalf {
@@ -278,8 +278,8 @@ fn first_difference<T: PartialEq, const N: usize>(a: [T; N], b: [T; N]) -> usize
 
 fn check_approval(
     order: &OrderContext<'_>,
-    pins: &Pins,
-    node: Option<Node<'_, '_>>,
+    pins: &Expected,
+    node: Option<Cursor<'_, '_>>,
     warnings: &mut Warnings,
 ) -> Result<Option<Approval>, Refusal> {
     let Some(node) = node else { return Ok(None) };
@@ -301,8 +301,8 @@ fn check_approval(
 
 fn check_typed_data(
     order: &OrderContext<'_>,
-    pins: &Pins,
-    node: Option<Node<'_, '_>>,
+    pins: &Expected,
+    node: Option<Cursor<'_, '_>>,
     terms: &Initiate,
     destination_data: Option<&[Felt]>,
 ) -> Result<Option<Message>, Refusal> {

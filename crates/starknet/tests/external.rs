@@ -10,7 +10,7 @@
 
 use countersign_core::{Code, Role, TypedValue, U256};
 use countersign_starknet::{
-    ApprovalStep, DataAvailabilityMode, Execution, ExecutionEncoding, Felt, InvokeTransaction, ResourceBound, ResourceBounds, Starknet,
+    ApprovalStep, DataAvailabilityMode, ExecutionEncoding, Felt, InvokeTransaction, ResourceBound, ResourceBounds, Starknet, TxContext,
     UnsignedOrder, VerifiedOrder, htlc,
 };
 use countersign_testkit::{TestResult, fixture, key, received, verified, wallet};
@@ -60,7 +60,7 @@ fn the_approval_is_as_verified_exact_or_left_out() -> TestResult {
     assert_eq!(amounts[1], (2, vec![Felt::from(1_250_000), Felt::ZERO]));
     assert_eq!(amounts[2].0, 1);
     for step in STEPS {
-        let execution = Execution::new(Felt::ONE, ResourceBounds::default()).with_approval(step);
+        let execution = TxContext::new(Felt::ONE, ResourceBounds::default()).with_approval(step);
         let unsigned: UnsignedOrder = order.prepare(execution)?;
         let invoke = &unsigned.payloads().invoke.as_ref().ok_or("no transaction")?.invoke;
         assert_eq!(invoke.calls, deposit.calls(step));

@@ -11,7 +11,7 @@
 use StarknetGeneration::{Client313, February2025, July2025, November2025};
 use countersign_core::{Code, OrderRecord, Policy, Refusal, Registry, Role, StarknetGeneration};
 use countersign_starknet::recover::{self, Leg};
-use countersign_starknet::{Execution, Felt, Gasless, ResourceBounds, Starknet, felt, htlc};
+use countersign_starknet::{Felt, Gasless, ResourceBounds, Starknet, TxContext, felt, htlc};
 use countersign_testkit::recover::{read_record, record};
 use countersign_testkit::{Case, TestResult, asset_index, fixture, outcome, outcome_under, registry_with, verified_under};
 use serde_json::{Value as Json, json};
@@ -267,7 +267,7 @@ fn swaps_are_ended_as_their_contract_takes_it() -> TestResult {
         };
         let redeem = redeem?;
         assert_eq!((redeem.call().selector, &redeem.call().calldata), (htlc::REDEEM, &expected), "{}", known.generation);
-        let unsigned = redeem.prepare(Felt::ONE, &Execution::new(Felt::ZERO, ResourceBounds::default()))?;
+        let unsigned = redeem.prepare(Felt::ONE, &TxContext::new(Felt::ZERO, ResourceBounds::default()))?;
         let warned = unsigned.warnings().list().iter().any(|warning| warning.code() == Code::SwapIdUnchecked);
         assert_eq!(warned, known.generation == Client313);
     }

@@ -10,7 +10,7 @@
 
 use countersign_core::{Code, RequestId, Role, SecretHash};
 use countersign_starknet::recover::{self, Leg};
-use countersign_starknet::{Execution, Felt, Key, ResourceBounds, Starknet, felt, htlc};
+use countersign_starknet::{Felt, Key, ResourceBounds, Starknet, TxContext, felt, htlc};
 use countersign_testkit::recover::{record, refuses_other_records};
 use countersign_testkit::{TestResult, fixture, registry};
 use serde_json::Value as Json;
@@ -26,7 +26,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     assert_eq!((recovery.call().selector, &recovery.call().calldata), (htlc::REFUND, &vec![recovery.swap_id()]));
 
     let (sender, key) = (Felt::from(7), Key::parse("0x1234")?);
-    let execution = Execution::new(Felt::ONE, ResourceBounds::default()).with_public_key(key.public_key());
+    let execution = TxContext::new(Felt::ONE, ResourceBounds::default()).with_public_key(key.public_key());
     let mut unsigned = recovery.prepare(sender, &execution)?;
     assert_eq!((unsigned.order_id(), unsigned.verified().is_none()), (record.order_id.as_str(), true));
     let summary = unsigned.summary().to_string();

@@ -24,7 +24,7 @@ pub(crate) const CONTRACTS_FILE: &str = "contracts.json";
 pub(crate) const ORDERS: &str = "orders";
 
 /// How long to wait for the store's own lock, which is held only for short operations.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A directory with everything about the swaps of a user.
 ///
@@ -115,7 +115,7 @@ impl Store {
     fn prepare_new(&self) -> Result<LockGuard, Error> {
         create_all(&self.root)?;
         self.only_unfinished()?;
-        self.root.lock(PATIENCE)
+        self.root.lock(LOCK_TIMEOUT)
     }
 
     /// Checks that the directory contains nothing but what an interrupted [`initialize`](Self::initialize) leaves behind.
@@ -200,7 +200,7 @@ impl Store {
     /// [`Error::IndicesExhausted`]; [`Error::Busy`] if the store stays locked for ten seconds; [`Error::Random`]; the errors of
     /// [`next_index`](Self::next_index).
     pub fn take_index(&self) -> Result<KeyIndex, Error> {
-        let _guard = self.root.lock(PATIENCE)?;
+        let _guard = self.root.lock(LOCK_TIMEOUT)?;
         let kept = NextIndex::read(&self.root)?;
         let taken = match kept.is_in_place(&self.root)? {
             true => kept.next,
@@ -218,7 +218,7 @@ impl Store {
     ///
     /// [`Error::Busy`] if the store stays locked for ten seconds; [`Error::Random`]; the errors of [`next_index`](Self::next_index).
     pub fn start_branch(&self) -> Result<u16, Error> {
-        let _guard = self.root.lock(PATIENCE)?;
+        let _guard = self.root.lock(LOCK_TIMEOUT)?;
         let branch = other_branch(self.next_index()?.branch)?;
         NextIndex::write(&self.root, KeyIndex { branch, index: 0 })?;
         Ok(branch)
@@ -231,7 +231,7 @@ impl Store {
     ///
     /// [`Error::Busy`] if the store stays locked for ten seconds; [`Error::WrongKind`] or [`Error::Disk`].
     pub fn lock_store(&self) -> Result<LockedStore, Error> {
-        Ok(LockedStore { _guard: self.root.lock(PATIENCE)?, store: self.clone() })
+        Ok(LockedStore { _guard: self.root.lock(LOCK_TIMEOUT)?, store: self.clone() })
     }
 
     /// Reads what the caller stored about contracts with [`update_contracts`](Self::update_contracts); `None` if there is nothing.
@@ -250,7 +250,7 @@ impl Store {
     ///
     /// [`Error::Busy`] if the store stays locked for ten seconds; the errors of [`contracts`](Self::contracts).
     pub fn update_contracts(&self, change: impl FnOnce(Option<&[u8]>) -> Option<Vec<u8>>) -> Result<(), Error> {
-        let _guard = self.root.lock(PATIENCE)?;
+        let _guard = self.root.lock(LOCK_TIMEOUT)?;
         match change(self.contracts()?.as_deref().map(Vec::as_slice)) {
             Some(bytes) => self.root.replace(CONTRACTS_FILE, &bytes),
             None => Ok(()),
@@ -277,7 +277,7 @@ impl Store {
     ///
     /// [`Error::Random`]; [`Error::Busy`] if the store stays locked for ten seconds; the errors of [`phrase`](Self::phrase).
     pub fn first_phrase(&self) -> Result<(Phrase, bool), Error> {
-        let _guard = self.root.lock(PATIENCE)?;
+        let _guard = self.root.lock(LOCK_TIMEOUT)?;
         if let Some(kept) = self.phrase()? {
             return Ok((kept, false));
         }
@@ -295,7 +295,7 @@ impl Store {
     /// [`Error::Exists`] if a phrase is stored already, even the same one; [`Error::Busy`] if the store stays locked for ten seconds;
     /// [`Error::Disk`].
     pub fn keep_phrase(&self, phrase: &Phrase) -> Result<(), Error> {
-        let _guard = self.root.lock(PATIENCE)?;
+        let _guard = self.root.lock(LOCK_TIMEOUT)?;
         self.write_phrase(phrase)
     }
 

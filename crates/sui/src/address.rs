@@ -3,7 +3,7 @@
 //! Specification: `docs/spec/sui.md#chains-and-addresses`.
 
 use countersign_core::chains::address::parse_sui;
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::{Account, Code, Family, Refusal};
 use sui_sdk_types::Address;
 
@@ -12,7 +12,7 @@ use sui_sdk_types::Address;
 /// # Errors
 ///
 /// [`Code::AddressMalformed`] for any other text, or [`Code::WrongType`] if the node is not a string.
-pub fn read(node: Node<'_, '_>) -> Result<Address, Refusal> {
+pub fn read(node: Cursor<'_, '_>) -> Result<Address, Refusal> {
     parse_sui(node.text()?).map(Address::new).map_err(|error| node.refuse(Code::AddressMalformed).with_reason(error.to_string()))
 }
 

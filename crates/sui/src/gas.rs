@@ -14,16 +14,16 @@ pub const MAX_GAS_COINS: usize = 256;
 /// The wallet's part of a transaction: gas price, budget and coins, the sponsor and the expiration.
 ///
 /// ```
-/// use countersign_sui::Gas;
+/// use countersign_sui::TxContext;
 /// use countersign_sui::sui_sdk_types::{Address, Digest, ObjectReference};
 ///
 /// let coin = ObjectReference::new(Address::new([1; 32]), 7, Digest::new([2; 32]));
-/// let gas = Gas::new(1_000, 5_000_000, vec![coin]).with_expiration_epoch(812);
+/// let gas = TxContext::new(1_000, 5_000_000, vec![coin]).with_expiration_epoch(812);
 /// assert_eq!(gas.sponsor, None, "the sender pays");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Gas {
+pub struct TxContext {
     /// Price in MIST per unit of gas, at least the network's reference price.
     pub price: u64,
     /// The most MIST that the transaction may cost.
@@ -37,7 +37,7 @@ pub struct Gas {
     pub expiration_epoch: Option<u64>,
 }
 
-impl Gas {
+impl TxContext {
     /// Creates a context in which the sender pays and the transaction does not expire. Price and budget are in MIST.
     #[must_use]
     pub const fn new(price: u64, budget: u64, payment: Vec<ObjectReference>) -> Self {

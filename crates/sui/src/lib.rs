@@ -16,7 +16,7 @@ mod summary;
 pub mod transaction;
 mod verify;
 
-pub use gas::{Coin, Gas, MAX_GAS_COINS};
+pub use gas::{Coin, MAX_GAS_COINS, TxContext};
 pub use key::Key;
 pub use sign::{Execution, ExternalSignature, SignedPayloads};
 #[cfg(feature = "sui-signer")]
@@ -38,7 +38,7 @@ impl ChainFamily for Sui {
     const FAMILY: Family = Family::Sui;
     const PAYLOAD_KEYS: &'static [&'static str] = &[verify::PAYLOAD_KEY];
     type Deposit = Deposit;
-    type Context = Gas;
+    type Context = TxContext;
     type Unsigned = Unsigned;
     type Payload = sui_sdk_types::Transaction;
     type Key = Key;

@@ -42,7 +42,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<SignedTransaction, Refusal> {
             return Err(malformed());
         }
         let signature = UserSignature::from_bytes(bytes).map_err(|_| malformed())?;
-        check_low_s(&signature).map_err(|refusal| refusal.under(&at))?;
+        check_low_s(&signature).map_err(|refusal| refusal.with_prefix(&at))?;
         Ok(signature)
     });
     Ok(SignedTransaction { transaction, signatures: signatures.collect::<Result<_, Refusal>>()? })

@@ -19,7 +19,7 @@ use sui_sdk_types::{
     TransactionKind,
 };
 
-use crate::gas::{self, Coin, Gas};
+use crate::gas::{self, Coin, TxContext};
 use crate::htlc::{self, byte_vector};
 use crate::kind::Kind;
 use crate::transaction::Unsigned;
@@ -173,7 +173,7 @@ impl Recovery {
     ///
     /// [`Code::GasCoinCount`], [`Code::GasCoinTwice`] or [`Code::GasCoinIsInput`]; [`Code::KindMalformed`] or
     /// [`Code::KindNotProgrammable`] if `kind` was changed to a value that cannot be encoded, or to another kind.
-    pub fn prepare(&self, sender: Address, gas: &Gas) -> Result<UnsignedOrder, Refusal> {
+    pub fn prepare(&self, sender: Address, gas: &TxContext) -> Result<UnsignedOrder, Refusal> {
         let TransactionKind::ProgrammableTransaction(transaction) = self.kind.as_ref() else {
             return Err(Refusal::new(Code::KindNotProgrammable, ""));
         };

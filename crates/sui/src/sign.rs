@@ -5,7 +5,7 @@ use std::str::FromStr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign_core::family::{Seal, Signable, Signed};
-use countersign_core::json::{self, Node};
+use countersign_core::json::{self, Cursor};
 use countersign_core::{
     Code, Refusal, RequestId, Role, Scheme, SignedTransaction as BroadcastTransaction, SigningRequest, Summary, Warnings,
 };
@@ -213,7 +213,7 @@ impl Execution {
     /// exactly one transaction or there are more than two signatures; [`Code::SignatureMalformed`] or [`Code::SignatureHighS`].
     pub fn from_json(text: &[u8]) -> Result<SignedTransaction, Refusal> {
         let value = json::parse(text)?;
-        let root = Node::root(&value, "");
+        let root = Cursor::root(&value, "");
         let members = root.object()?;
         let bytes = members.need("tx_bytes")?;
         let decoded =
@@ -226,8 +226,11 @@ impl Execution {
             let refusal = signatures.at().refuse(Code::TransactionMismatch);
             return Err(refusal.with_expected(format!("at most {MAX_SIGNATURES} signatures")).with_actual(all.len()));
         }
-        let signature = |node: Node<'_, '_>| {
-            node.text()?.parse().map(|ExternalSignature(signature)| signature).map_err(|refusal| refusal.under(&node.at().to_string()))
+        let signature = |node: Cursor<'_, '_>| {
+            node.text()?
+                .parse()
+                .map(|ExternalSignature(signature)| signature)
+                .map_err(|refusal| refusal.with_prefix(&node.at().to_string()))
         };
         Ok(SignedTransaction { transaction, signatures: all.map(signature).collect::<Result<_, Refusal>>()? })
     }

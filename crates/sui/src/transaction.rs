@@ -12,7 +12,7 @@ use sui_sdk_types::{
     Address, Argument, Command, Digest, GasPayment, SignedTransaction, Transaction, TransactionExpiration, TransactionKind, UserSignature,
 };
 
-use crate::gas::Gas;
+use crate::gas::TxContext;
 use crate::htlc::{byte_vector, push_length};
 use crate::kind;
 use crate::sign;
@@ -49,7 +49,13 @@ pub struct Unsigned {
 
 impl Unsigned {
     /// Creates a transaction. `kind_bytes` are the BCS bytes of the kind, which the transaction contains unchanged.
-    pub(crate) fn new(role: Role, kind: Arc<TransactionKind>, kind_bytes: &[u8], sender: Address, gas: &Gas) -> Result<Self, Refusal> {
+    pub(crate) fn new(
+        role: Role,
+        kind: Arc<TransactionKind>,
+        kind_bytes: &[u8],
+        sender: Address,
+        gas: &TxContext,
+    ) -> Result<Self, Refusal> {
         gas.check(&kind)?;
         let gas_payment =
             GasPayment { objects: gas.payment.clone(), owner: gas.sponsor.unwrap_or(sender), price: gas.price, budget: gas.budget };
@@ -194,7 +200,7 @@ mod tests {
         let coin = |id: u8| ObjectReference::new(Address::new([id; 32]), u64::from(id) << 40, Digest::new([!id; 32]));
         let sender = Address::new([9; 32]);
         for coins in [1, 2, 127, 128, 255] {
-            let gas = Gas::new(1_000, u64::MAX, (0..coins).map(coin).collect());
+            let gas = TxContext::new(1_000, u64::MAX, (0..coins).map(coin).collect());
             for gas in [gas.clone(), gas.clone().with_sponsor(Address::new([8; 32])), gas.with_expiration_epoch(812)] {
                 let unsigned = Unsigned::new(Role::Initiate, Arc::clone(&kind), &kind_bytes, sender, &gas).unwrap();
                 let transaction = unsigned.transaction();

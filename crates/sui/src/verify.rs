@@ -14,7 +14,7 @@ use sui_sdk_types::{
 };
 
 use crate::address::{self, to_account};
-use crate::gas::{self, Coin, Gas};
+use crate::gas::{self, Coin, TxContext};
 use crate::htlc::{self, Initiate, InputRole, PtbLayout, Range, Ranges};
 use crate::kind::{self, Kind};
 use crate::received;
@@ -78,12 +78,12 @@ impl Deposit {
 }
 
 impl family::Deposit for Deposit {
-    type Context = Gas;
+    type Context = TxContext;
     type Unsigned = Unsigned;
 
     fn verify(order: &OrderContext<'_>, warnings: &mut Warnings, _: family::Seal<Self>) -> Result<(Self, Option<SwapTerms>), Refusal> {
         order.check_no_delegate()?;
-        let pins = Pins::from_order(order)?;
+        let pins = Expected::from_order(order)?;
         let result = order.result.object()?;
         let bytes = read_kind_bytes(&result)?;
         let at = result.at().key(PAYLOAD_KEY);
@@ -110,7 +110,7 @@ impl family::Deposit for Deposit {
         crate::summary::coverage(self)
     }
 
-    fn prepare(&self, gas: &Gas, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
+    fn prepare(&self, gas: &TxContext, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
         Unsigned::new(Role::Initiate, Arc::clone(&self.kind), &self.kind_bytes, self.sender, gas)
     }
 
@@ -134,7 +134,7 @@ fn read_kind_bytes<'v>(result: &Members<'_, 'v>) -> Result<Cow<'v, [u8]>, Refusa
 }
 
 /// The values of the registry and the request that the payload must equal.
-struct Pins {
+struct Expected {
     package: Address,
     registry: Address,
     registry_version: Option<u64>,
@@ -142,7 +142,7 @@ struct Pins {
     owner: Address,
 }
 
-impl Pins {
+impl Expected {
     fn from_order(order: &OrderContext<'_>) -> Result<Self, Refusal> {
         const ASSET: &str = "/request/source/asset";
         let (asset, convert) = (order.source, address::from_account);
@@ -178,7 +178,7 @@ fn malformed(bytes: &[u8], error: &bcs::Error, at: &At<'_>) -> Refusal {
 /// Rebuilds the kind from the terms in the layout of the response, and requires that its bytes are exactly those of the response.
 fn rebuild(terms: &Initiate, layout: &PtbLayout, bytes: &[u8], at: &At<'_>) -> Result<TransactionKind, Refusal> {
     let transaction = terms.encode(layout);
-    let mut same = Same { rest: bytes };
+    let mut same = MatchWriter { rest: bytes };
     match bcs::serialize_into(&mut same, &Kind::ProgrammableTransaction(&transaction)) {
         Ok(()) if same.rest.is_empty() => Ok(TransactionKind::ProgrammableTransaction(transaction)),
         _ => {
@@ -189,11 +189,11 @@ fn rebuild(terms: &Initiate, layout: &PtbLayout, bytes: &[u8], at: &At<'_>) -> R
 }
 
 /// A writer that accepts only the expected bytes. Writing anything else fails, and `rest` then begins at the first byte that differs.
-struct Same<'b> {
+struct MatchWriter<'b> {
     rest: &'b [u8],
 }
 
-impl Write for Same<'_> {
+impl Write for MatchWriter<'_> {
     fn write(&mut self, ours: &[u8]) -> io::Result<usize> {
         match self.rest.strip_prefix(ours) {
             Some(rest) => self.rest = rest,
@@ -213,7 +213,7 @@ impl Write for Same<'_> {
 
 struct Rules<'c, 'd> {
     order: &'c OrderContext<'d>,
-    pins: &'c Pins,
+    pins: &'c Expected,
     ranges: Ranges<'c>,
     layout: &'c PtbLayout,
     at: &'c At<'c>,

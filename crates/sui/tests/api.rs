@@ -1,6 +1,6 @@
 //! The public API: thread safety, and the re-exported native types.
 
-use countersign_sui::{Coin, ExternalSignature, Gas, Key, SignedOrder, SignedPayloads, Unsigned, UnsignedOrder, VerifiedOrder};
+use countersign_sui::{Coin, ExternalSignature, Key, SignedOrder, SignedPayloads, TxContext, Unsigned, UnsignedOrder, VerifiedOrder};
 
 const fn crosses_threads<T: Send + Sync>() {}
 
@@ -9,7 +9,7 @@ fn states_and_keys_cross_threads() {
     crosses_threads::<VerifiedOrder>();
     crosses_threads::<UnsignedOrder>();
     crosses_threads::<SignedOrder>();
-    crosses_threads::<(Key, Gas, Coin, Unsigned, SignedPayloads, ExternalSignature)>();
+    crosses_threads::<(Key, TxContext, Coin, Unsigned, SignedPayloads, ExternalSignature)>();
 }
 
 #[test]

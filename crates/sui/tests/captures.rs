@@ -8,7 +8,7 @@
     reason = "a panic in a test is a failed test"
 )]
 
-use countersign_core::json::{self, Node};
+use countersign_core::json::{self, Cursor};
 use countersign_core::wire::{OrderRecord, Read};
 use countersign_core::{Code, Policy, Registry};
 use countersign_sui::Sui;
@@ -74,7 +74,7 @@ fn captures_verify_with_their_records() -> TestResult {
         .map_err(|refusal| format!("capture {number}: {refusal}"))?;
 
         let order = order["result"].to_string();
-        let record = OrderRecord::read(Node::root(&json::parse(order.as_bytes())?, "/order"))?;
+        let record = OrderRecord::read(Cursor::root(&json::parse(order.as_bytes())?, "/order"))?;
         let (id, recomputed) = recover::swap_id(&record, Leg::Source, &registry)?;
         assert!(recomputed);
         swap_ids.push(id.iter().map(|byte| format!("{byte:02x}")).collect::<String>());

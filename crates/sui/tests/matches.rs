@@ -16,11 +16,11 @@ use countersign_core::{Code, Role};
 use countersign_sui::sui_sdk_types::{
     Address, Argument, Command, Digest, Input, ObjectReference, ProgrammableTransaction, SignedTransaction, TransactionKind, UserSignature,
 };
-use countersign_sui::{Gas, Key, Sui, VerifiedOrder};
+use countersign_sui::{Key, Sui, TxContext, VerifiedOrder};
 use countersign_testkit::{Case, TestResult, fixture, fixtures, key, received, verified, wallet};
 use support::{outside, outside_case};
 
-fn signed(case: &Case, gas: Gas, sponsor: Option<&Key>) -> SignedTransaction {
+fn signed(case: &Case, gas: TxContext, sponsor: Option<&Key>) -> SignedTransaction {
     let mut unsigned = verified::<Sui>(case).prepare(gas).expect("prepares");
     unsigned.sign(&key::<Sui>(case)).expect("signs");
     if let Some(sponsor) = sponsor {
@@ -59,7 +59,7 @@ fn gas_is_free() -> TestResult {
     let order = verified::<Sui>(&case);
     let coin = |id: u8| ObjectReference::new(Address::new([id; 32]), 3, Digest::new([id; 32]));
     let sponsor = Key::from_ed25519_seed(&[7; 32]);
-    let gas = Gas::new(999, 77_000_000, vec![coin(1), coin(2)]).with_expiration_epoch(9);
+    let gas = TxContext::new(999, 77_000_000, vec![coin(1), coin(2)]).with_expiration_epoch(9);
     assert_eq!(order.matches(&signed(&case, gas.clone(), None)), Ok(Role::Initiate));
     let mut sponsored = signed(&case, gas.with_sponsor(sponsor.address()), Some(&sponsor));
     assert_eq!(order.matches(&sponsored), Ok(Role::Initiate));

@@ -7,7 +7,7 @@ use countersign_sui::sui_crypto::secp256k1::Secp256k1PrivateKey;
 use countersign_sui::sui_crypto::secp256r1::Secp256r1PrivateKey;
 use countersign_sui::sui_crypto::{SignatureError, SuiSigner};
 use countersign_sui::sui_sdk_types::{Address, PersonalMessage, Transaction, UserSignature};
-use countersign_sui::{Gas, Key, SignerError, Sui, UnsignedOrder};
+use countersign_sui::{Key, SignerError, Sui, TxContext, UnsignedOrder};
 use countersign_testkit::{Case, TestResult, artefacts, fixture, fixtures, key, verified, wallet};
 
 fn prepared(case: &Case) -> UnsignedOrder {
@@ -50,8 +50,8 @@ fn a_signature_goes_to_the_request_of_its_account() -> TestResult {
     let case = fixture::<Sui>("sui-native");
     let (_, seed) = secret(&case);
     let (owner, sponsor) = (Ed25519PrivateKey::new(seed), Ed25519PrivateKey::new([7; 32]));
-    let Gas { price, budget, payment, .. } = wallet::<Sui>(&case);
-    let gas = Gas::sponsored(sponsor.public_key().derive_address(), price, budget, payment);
+    let TxContext { price, budget, payment, .. } = wallet::<Sui>(&case);
+    let gas = TxContext::sponsored(sponsor.public_key().derive_address(), price, budget, payment);
     let mut unsigned = verified::<Sui>(&case).prepare(gas)?;
     unsigned.sign_with(&sponsor)?;
     assert_eq!(unsigned.missing(), [RequestId::Transaction]);

@@ -2,7 +2,7 @@
 
 use crate::fixed::FIXED;
 use crate::{Beside, Case, TestResult, beside, fixtures, generation_fixtures, outcome, skipped};
-use countersign_batch::JsonFamily;
+use countersign_json::JsonFamily;
 use serde_json::Value as Json;
 
 /// Requires that every case of a file gives its expected artefacts.

@@ -1,8 +1,8 @@
 //! Published cases with one change that a wallet must refuse.
 
 use crate::{Beside, TestResult, beside, outcome, skipped};
-use countersign_batch::JsonFamily;
 use countersign_core::Code;
+use countersign_json::JsonFamily;
 
 /// Requires that the published cases of the family are exactly these mutations, and that each is refused with its code.
 pub fn published_cases_are_refused<F: JsonFamily>(published: &[(&str, Code)]) -> TestResult {

@@ -1,7 +1,7 @@
 //! Fixtures, mutations and the test suites that every family shares. Not published.
 //!
 //! A family's tests call each suite with the family's type: `accept::fixtures_give_their_artefacts::<Evm>(103)`. Cases go through
-//! the JSON contract of `countersign-batch`, because their expected values have that form.
+//! the JSON contract of `countersign-json`, because their expected values have that form.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -32,9 +32,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
-use countersign_batch::{Case as JsonCase, JsonArtefacts, JsonFamily, attach_json, prepare_json, sign_text};
-use countersign_core::json::{self, Node, Value};
+use countersign_core::json::{self, Cursor, Value};
 use countersign_core::{Family, Generation, Policy, Refusal, Registry, UnsignedOrder, VerifiedOrder};
+use countersign_json::{Case as JsonCase, JsonArtefacts, JsonFamily, attach_json, prepare_json, sign_text};
 use serde_json::{Value as Json, json};
 pub use tree::Tree;
 
@@ -274,7 +274,7 @@ pub fn artefacts<F: JsonFamily>(order: &UnsignedOrder<F>) -> Json {
 /// Attaches signatures: an object from request name to signature.
 pub fn attach<F: JsonFamily>(order: &mut UnsignedOrder<F>, signatures: &Json) -> Result<(), Refusal> {
     let text = signatures.to_string();
-    attach_json(order, Node::root(&json::parse(text.as_bytes())?, "/signatures"))
+    attach_json(order, Cursor::root(&json::parse(text.as_bytes())?, "/signatures"))
 }
 
 /// Verifies and prepares a case, and calls `then` with the unsigned order and the key of its wallet context.
@@ -293,11 +293,11 @@ fn with_prepared<F: JsonFamily, T>(
     then: impl FnOnce(UnsignedOrder<F>, Option<&str>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
     with_verified::<F, T>(input, registry, policy, |verified, wallet| {
-        let wallet = Node::root(wallet.unwrap_or(&Value::Null), "/wallet");
+        let wallet = Cursor::root(wallet.unwrap_or(&Value::Null), "/wallet");
         let unsigned = prepare_json(&verified, wallet)?;
         let members = wallet.object()?;
         let key = members.get("secret_key");
-        let key = key.as_ref().map(Node::secret).transpose()?;
+        let key = key.as_ref().map(Cursor::secret).transpose()?;
         then(unsigned, key)
     })
 }

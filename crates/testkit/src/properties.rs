@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use countersign_batch::JsonFamily;
 use countersign_core::Code;
+use countersign_json::JsonFamily;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 

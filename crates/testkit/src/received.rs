@@ -1,7 +1,7 @@
 //! Signed transactions that an external wallet returns as bytes.
 
-use countersign_batch::JsonFamily;
 use countersign_core::{Code, Family};
+use countersign_json::JsonFamily;
 
 use crate::{TestResult, fixtures, key, verified, wallet};
 

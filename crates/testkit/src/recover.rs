@@ -1,9 +1,9 @@
 //! Recovery from an order record alone.
 
-use countersign_batch::JsonFamily;
-use countersign_core::json::{self, Node};
+use countersign_core::json::{self, Cursor};
 use countersign_core::wire::{OrderRecord, Read};
 use countersign_core::{Code, Leg, Refusal};
+use countersign_json::JsonFamily;
 use serde_json::Value as Json;
 
 use crate::{TestResult, fixture};
@@ -13,7 +13,7 @@ type Change = fn(&mut Json);
 /// Reads an order record from its JSON.
 pub fn read_record(order: &Json) -> Result<OrderRecord, Refusal> {
     let text = order.to_string();
-    OrderRecord::read(Node::root(&json::parse(text.as_bytes())?, "/order"))
+    OrderRecord::read(Cursor::root(&json::parse(text.as_bytes())?, "/order"))
 }
 
 /// Returns the record of a fixture with a change.

@@ -18,7 +18,7 @@ use std::rc::Rc;
 
 use countersign::reader::{Answer, FailureKind, HtlcReader, Known, Request, RpcError};
 use countersign::{HtlcTerms, Policy};
-use countersign_batch::objects::{self, Ask, Documents, Record};
+use countersign_json::objects::{self, Ask, Documents, Record};
 use countersign_testkit::chain::{bitcoin, evm, solana, starknet, sui, tron};
 use countersign_testkit::project;
 use serde_json::value::RawValue;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::pin::{Pin, pin};
 use std::time::Duration;
 
-use countersign_core::reader::{Agree, Drive, FailureKind, Fault, Known, Observed, Quorum, Verdict};
+use countersign_core::reader::{Agree, Drive, FailureKind, Fault, Known, Quorum, Remembered, Verdict};
 use countersign_core::{Code, Refusal};
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
@@ -15,13 +15,13 @@ use crate::memory::Memory;
 use crate::transport::{MaybeSend, MaybeSync, Transport};
 
 /// The time limit for one round of one endpoint.
-const ROUND: Duration = Duration::from_secs(10);
+const ROUND_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time limit for one endpoint.
-const READING: Duration = Duration::from_secs(20);
+const READING_TIMEOUT: Duration = Duration::from_secs(20);
 /// Both limits for the RPC of a Bitcoin-like node, which may have to scan all its outputs.
-const SCAN: Duration = Duration::from_secs(30);
+const SCAN_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the other endpoints are waited for when enough agree, but the question does not stand.
-const GRACE: Duration = Duration::from_secs(2);
+const STRAGGLER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why nothing was read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -96,7 +96,7 @@ async fn gather_until<R: Drive<Observation: Agree>>(
         let reader = start(&memory.known(chain, &link.name).with_rpc(link.is_rpc))?;
         running.push(async move {
             let reading = pin!(read(chains, timer, memory, chain, link, reader));
-            let outcome = within(timer, if link.is_rpc { SCAN } else { READING }, reading)
+            let outcome = within(timer, if link.is_rpc { SCAN_TIMEOUT } else { READING_TIMEOUT }, reading)
                 .await
                 .unwrap_or_else(|| Err(Fault::Unanswered(FailureKind::Timeout.into())));
             (link.name.as_str(), outcome)
@@ -105,7 +105,7 @@ async fn gather_until<R: Drive<Observation: Agree>>(
     let mut grace = None;
     while !quorum.is_complete() && !is_answered(&quorum) {
         let heard = if quorum.agreed::<()>().is_ok() {
-            let grace: &mut Pin<Box<_>> = grace.get_or_insert_with(|| Box::pin(timer.sleep(GRACE)));
+            let grace: &mut Pin<Box<_>> = grace.get_or_insert_with(|| Box::pin(timer.sleep(STRAGGLER_TIMEOUT)));
             match select(running.next(), grace).await {
                 Either::Left((heard, _)) => heard,
                 Either::Right(_) => break,
@@ -140,7 +140,7 @@ async fn read<R: Drive>(
         }
         let answers = {
             let asking = pin!(chains.ask(chain, &link.name, reader.requests()));
-            within(timer, if link.is_rpc { SCAN } else { ROUND }, asking).await
+            within(timer, if link.is_rpc { SCAN_TIMEOUT } else { ROUND_TIMEOUT }, asking).await
         };
         match answers {
             Some(answers) => reader.answer(&answers).map_err(|miscount| {
@@ -164,7 +164,7 @@ async fn within<F: Future + Unpin>(timer: &impl Transport, limit: Duration, futu
 
 /// Remembers what the endpoints that agree have shown. Of the heights, at most the one that as many endpoints as must agree have reached: an
 /// absurd height that a single endpoint shows is forgotten.
-fn remember<O: Agree + Observed>(memory: &Memory, chain: &str, quorum: &Quorum<O>) {
+fn remember<O: Agree + Remembered>(memory: &Memory, chain: &str, quorum: &Quorum<O>) {
     let Ok(group) = quorum.agreed::<()>() else { return };
     let mut heights: Vec<_> = group.iter().map(|one| one.known().height()).collect();
     heights.sort_unstable_by(|one, other| other.cmp(one));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use countersign_core::reader::{Known, Observed};
+use countersign_core::reader::{Known, Remembered};
 
 /// The maximum number of observations that are kept for one endpoint. They are dropped when there are more.
 const MAX_OBSERVATIONS: usize = 4_096;
@@ -46,13 +46,13 @@ impl Memory {
         self.lock().entry(key(chain, endpoint)).or_default().known.learn(known);
     }
 
-    pub(crate) fn observation<O: Observed>(&self, chain: &str, endpoint: &str, stamp: &[u8]) -> Option<O> {
+    pub(crate) fn observation<O: Remembered>(&self, chain: &str, endpoint: &str, stamp: &[u8]) -> Option<O> {
         let endpoints = self.lock();
         let observations = &endpoints.get(&key(chain, endpoint))?.observations;
         observations.get(&(TypeId::of::<O>(), stamp.to_vec()))?.downcast_ref::<O>().cloned()
     }
 
-    pub(crate) fn keep<O: Observed>(&self, chain: &str, endpoint: &str, observation: &O) {
+    pub(crate) fn keep<O: Remembered>(&self, chain: &str, endpoint: &str, observation: &O) {
         let Some(stamp) = observation.stamp() else { return };
         let mut endpoints = self.lock();
         let observations = &mut endpoints.entry(key(chain, endpoint)).or_default().observations;

@@ -6,11 +6,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use countersign_abi::rules::AddressCodec;
 use countersign_core::chains::address::{AddressError, TRON_PREFIX, parse_evm, parse_tron_base58, tron_base58};
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::number::bare_hex_array;
 use countersign_core::{Account, Code, Family, OrderContext, ParseError, Refusal, TypedValue};
+use countersign_evm_core::rules::AddressCodec;
 
 /// Typed data has addresses in several forms: see [`Address::parse_any`].
 pub(crate) const CODEC: AddressCodec = AddressCodec {
@@ -152,7 +152,7 @@ impl fmt::Debug for Address {
 /// # Errors
 ///
 /// As [`Address::parse`], or [`Code::WrongType`] if the node is not a string.
-pub fn read(node: Node<'_, '_>) -> Result<Address, Refusal> {
+pub fn read(node: Cursor<'_, '_>) -> Result<Address, Refusal> {
     Address::parse(node.text()?).map_err(|error| node.refuse(error))
 }
 
@@ -161,7 +161,7 @@ pub fn read(node: Node<'_, '_>) -> Result<Address, Refusal> {
 /// # Errors
 ///
 /// As [`Address::parse_any`], or [`Code::WrongType`] if the node is not a string.
-pub fn read_any(node: Node<'_, '_>) -> Result<Address, Refusal> {
+pub fn read_any(node: Cursor<'_, '_>) -> Result<Address, Refusal> {
     Address::parse_any(node.text()?).map_err(|error| node.refuse(error))
 }
 
@@ -169,8 +169,8 @@ pub fn read_any(node: Node<'_, '_>) -> Result<Address, Refusal> {
 /// two hashes of base58check.
 pub(crate) fn read_pinned(
     order: &OrderContext<'_>,
-    node: Node<'_, '_>,
-    read: fn(Node<'_, '_>) -> Result<Address, Refusal>,
+    node: Cursor<'_, '_>,
+    read: fn(Cursor<'_, '_>) -> Result<Address, Refusal>,
 ) -> Result<Address, Refusal> {
     match order.pinned_as(node.text()?).and_then(Address::from_account) {
         Some(address) => Ok(address),

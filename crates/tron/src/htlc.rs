@@ -4,4 +4,4 @@
 //!
 //! Specification: `docs/spec/tron.md#functions`.
 
-pub use countersign_abi::call::{Approve, Initiate, MAX_CALLDATA, MAX_DESTINATION_DATA, redeem, refund};
+pub use countersign_evm_core::call::{Approve, Initiate, MAX_CALLDATA, MAX_DESTINATION_DATA, redeem, refund};

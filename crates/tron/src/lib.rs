@@ -12,11 +12,11 @@ mod verify;
 
 pub use address::Address;
 pub use alloy_primitives;
-pub use countersign_abi::funding::ApprovalPlan;
-pub use countersign_abi::read;
-pub use countersign_abi::signature::{ExternalSignature, Key};
+pub use countersign_evm_core::funding::ApprovalPlan;
+pub use countersign_evm_core::read;
+pub use countersign_evm_core::signature::{ExternalSignature, Key};
 pub use prost;
-pub use transaction::{Calls, Payload, SignedPayloads, SignedTronTransaction, TronTransaction, Unsigned};
+pub use transaction::{Payload, SignedPayloads, SignedTronTransaction, TronTransaction, TxContext, Unsigned};
 pub use verify::{Approval, Call, Deposit};
 
 pub use countersign_core::{ApprovalStep, FundingPath, Gasless};
@@ -32,7 +32,7 @@ impl ChainFamily for Tron {
     const FAMILY: Family = Family::Tron;
     const PAYLOAD_KEYS: &'static [&'static str] = CallPayloads::KEYS;
     type Deposit = Deposit;
-    type Context = FundingPath<Calls>;
+    type Context = FundingPath<TxContext>;
     type Unsigned = Unsigned;
     type Payload = Payload;
     type Key = Key;

@@ -6,8 +6,8 @@
 //!
 //! Specification: `docs/spec/tron.md#typed-data`.
 
-use countersign_abi::typed_data::MessageRules;
-pub use countersign_abi::typed_data::{Hashes, Message};
+use countersign_evm_core::typed_data::MessageRules;
+pub use countersign_evm_core::typed_data::{Hashes, Message};
 use serde_json::Value;
 
 use crate::address::{Address, CODEC};

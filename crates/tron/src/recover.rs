@@ -20,7 +20,7 @@ use countersign_core::{
 };
 
 use crate::address::Address;
-use crate::transaction::{Calls, TronTransaction, Unsigned};
+use crate::transaction::{TronTransaction, TxContext, Unsigned};
 use crate::verify::{Call, check_fee_limit};
 use crate::{Tron, UnsignedOrder, htlc};
 
@@ -133,7 +133,7 @@ impl Recovery {
     ///
     /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, [`Code::GasLimitTooHigh`] or
     /// [`Code::GasLimitTooLow`] at `/fee_limit`, or [`Code::ExpirationPassed`].
-    pub fn prepare(&self, sender: Address, calls: &Calls) -> Result<UnsignedOrder, Refusal> {
+    pub fn prepare(&self, sender: Address, calls: &TxContext) -> Result<UnsignedOrder, Refusal> {
         calls.check(self.chain_id)?;
         let fee_limit = calls.fee_limit.map_or_else(|| U256::from(self.call.fee_limit.unsigned_abs()), U256::from);
         let expense = self.expense(fee_limit);

@@ -1,8 +1,8 @@
 //! The summary lines of a deposit and its payloads, and the bytes that each line covers.
 
 use alloy_primitives::U256;
-use countersign_abi::summary::{self as shared, Parts, Words};
 use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, number, text};
+use countersign_evm_core::summary::{self as shared, Parts, SummaryWording};
 
 use crate::address::Address;
 use crate::transaction::Unsigned;
@@ -56,7 +56,11 @@ fn describe_parts(deposit: &Deposit, parts: Parts<'_, i64>, summary: &mut Summar
 }
 
 pub(crate) fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
-    let words =
-        Words { initiate_key: "initiate_transaction", coins: "sun", gas: "fee limit", message_data: "destination data, not signed" };
+    let words = SummaryWording {
+        initiate_key: "initiate_transaction",
+        coins: "sun",
+        gas: "fee limit",
+        message_data: "destination data, not signed",
+    };
     shared::coverage(deposit.approval.is_some(), &deposit.terms, deposit.typed_data.as_ref(), words)
 }

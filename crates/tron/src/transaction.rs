@@ -3,11 +3,11 @@
 //! Specification: `docs/spec/tron.md#signing`.
 
 use alloy_primitives::{Address as AbiAddress, B256, Signature, U256, hex};
-use countersign_abi::funding::ApprovalPlan;
-use countersign_abi::payloads;
-use countersign_abi::typed_data::Message;
 use countersign_core::report::amount;
 use countersign_core::{ApprovalStep, Code, FundingPath, Refusal, Scheme, Summary, Topic};
+use countersign_evm_core::funding::ApprovalPlan;
+use countersign_evm_core::payloads;
+use countersign_evm_core::typed_data::Message;
 use prost::Message as _;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -27,15 +27,15 @@ pub(crate) use signed::matches;
 /// The wallet's part of an order's transactions: reference block, lifetime, fee limit, and the choice of approvals.
 ///
 /// ```
-/// use countersign_tron::{ApprovalStep, Calls};
+/// use countersign_tron::{ApprovalStep, TxContext};
 ///
 /// let (now, lifetime) = (1_772_601_001_001, 60_000);
-/// let calls = Calls::new([0x7f, 0x87], [0; 8], now + lifetime, now).with_approval(ApprovalStep::Exact);
+/// let calls = TxContext::new([0x7f, 0x87], [0; 8], now + lifetime, now).with_approval(ApprovalStep::Exact);
 /// assert_eq!(calls.expiration - calls.timestamp, lifetime);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Calls {
+pub struct TxContext {
     /// Bytes 6 and 7 of the reference block's number.
     pub ref_block_bytes: [u8; 2],
     /// Bytes 8 to 15 of the reference block's id.
@@ -52,7 +52,7 @@ pub struct Calls {
     pub fee_limit: Option<u64>,
 }
 
-impl Calls {
+impl TxContext {
     /// Creates a context from the reference block, and the expiration and timestamp in Unix milliseconds. It sends the approval as
     /// verified, keeps the proposed fee limit, and names no chain.
     #[must_use]
@@ -106,8 +106,8 @@ impl Calls {
     }
 }
 
-impl From<Calls> for FundingPath<Calls> {
-    fn from(calls: Calls) -> Self {
+impl From<TxContext> for FundingPath<TxContext> {
+    fn from(calls: TxContext) -> Self {
         Self::SelfFunded(calls)
     }
 }
@@ -152,7 +152,7 @@ pub type Unsigned = payloads::Unsigned<TronTransaction>;
 /// The payloads with all their signatures.
 pub type SignedPayloads = payloads::SignedPayloads<TronTransaction>;
 
-pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath<Calls>) -> Result<Unsigned, Refusal> {
+pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath<TxContext>) -> Result<Unsigned, Refusal> {
     let mut transactions = Vec::new();
     if let Some(calls) = path.self_funded() {
         calls.check(deposit.chain_id)?;
@@ -167,7 +167,7 @@ pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath<Calls>) -> Result<Un
 }
 
 impl TronTransaction {
-    pub(crate) fn new(sender: Address, wallet: &Calls, call: &Call) -> Self {
+    pub(crate) fn new(sender: Address, wallet: &TxContext, call: &Call) -> Self {
         let trigger = TriggerSmartContract {
             owner_address: sender.prefixed().to_vec(),
             contract_address: call.to.prefixed().to_vec(),
@@ -290,7 +290,7 @@ mod tests {
 
     fn transaction() -> TronTransaction {
         let call = Call { to: [2; 20].into(), value: 25, fee_limit: 1_000, data: vec![0x4e, 0xde].into() };
-        TronTransaction::new([1; 20].into(), &Calls::new([0, 0], [0; 8], 2, 1), &call)
+        TronTransaction::new([1; 20].into(), &TxContext::new([0, 0], [0; 8], 2, 1), &call)
     }
 
     #[test]
@@ -323,7 +323,8 @@ mod tests {
 
     #[test]
     fn a_transaction_lives_for_some_time() {
-        let calls = |expiration, timestamp| Calls::new([0; 2], [0; 8], expiration, timestamp).check(1).map_err(|refusal| refusal.code());
+        let calls =
+            |expiration, timestamp| TxContext::new([0; 2], [0; 8], expiration, timestamp).check(1).map_err(|refusal| refusal.code());
         assert_eq!(calls(2, 1), Ok(()));
         for (expiration, timestamp) in [(1, 1), (0, 1), (i64::MIN, i64::MAX)] {
             assert_eq!(calls(expiration, timestamp), Err(Code::ExpirationPassed), "{expiration} {timestamp}");
@@ -332,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_wallet_of_another_chain_is_refused() {
-        let calls = Calls::new([0; 2], [0; 8], 2, 1).with_chain_id(2);
+        let calls = TxContext::new([0; 2], [0; 8], 2, 1).with_chain_id(2);
         let refusal = calls.check(1).unwrap_err();
         assert_eq!((refusal.code(), refusal.location()), (Code::WalletChainMismatch, "/chain_id"));
         assert!(calls.check(2).is_ok());

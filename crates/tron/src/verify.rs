@@ -3,20 +3,20 @@
 //! Specification: `docs/spec/tron.md#payload`.
 
 use alloy_primitives::{Bytes, U256};
-use countersign_abi::call::{self, Approve, Initiate, InitiateAbi, MAX_CALLDATA};
-use countersign_abi::funding::ApprovalPlan;
-use countersign_abi::rules;
-use countersign_abi::typed_data::Message;
 use countersign_core::chains::Network;
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::{
     ByteCoverage, CallPayloads, Code, FundingPath, OrderContext, Refusal, RefuseAt, Role, SecretHash, Summary, SwapTerms, Warnings, family,
 };
+use countersign_evm_core::call::{self, Approve, Initiate, InitiateAbi, MAX_CALLDATA};
+use countersign_evm_core::funding::ApprovalPlan;
+use countersign_evm_core::rules;
+use countersign_evm_core::typed_data::Message;
 
 use crate::address::{self, Address, CODEC};
 use crate::message::RULES;
 use crate::received;
-use crate::transaction::{self, Calls, SignedTronTransaction, Unsigned};
+use crate::transaction::{self, SignedTronTransaction, TxContext, Unsigned};
 
 /// Mask of the bits of the chain id that TIP-712 domains contain. The chain id is derived from the genesis block.
 const DOMAIN_CHAIN_ID: u64 = 0xffff_ffff;
@@ -74,12 +74,12 @@ impl Deposit {
 }
 
 impl family::Deposit for Deposit {
-    type Context = FundingPath<Calls>;
+    type Context = FundingPath<TxContext>;
     type Unsigned = Unsigned;
 
     fn verify(order: &OrderContext<'_>, warnings: &mut Warnings, _: family::Seal<Self>) -> Result<(Self, Option<SwapTerms>), Refusal> {
         order.check_no_delegate()?;
-        let pins = Pins::from_order(order)?;
+        let pins = Expected::from_order(order)?;
         let payloads = CallPayloads::read(&order.result.object()?, false)?;
         let (initiate, call, timelock) = check_initiate(order, &pins, payloads.initiate, warnings)?;
         let approval = check_approval(order, &pins, payloads.approval, warnings)?;
@@ -111,14 +111,14 @@ impl family::Deposit for Deposit {
     }
 
     fn settled_warnings(&self, unsigned: &Unsigned) -> Vec<Code> {
-        countersign_abi::summary::settled_warnings(unsigned, self.terms.amount)
+        countersign_evm_core::summary::settled_warnings(unsigned, self.terms.amount)
     }
 
     fn coverage(&self) -> Vec<ByteCoverage> {
         crate::summary::coverage(self)
     }
 
-    fn prepare(&self, path: &FundingPath<Calls>, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
+    fn prepare(&self, path: &FundingPath<TxContext>, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
         transaction::prepare(self, path)
     }
 
@@ -132,7 +132,7 @@ impl family::Deposit for Deposit {
 }
 
 /// The values of the registry and the request that the payload must equal.
-struct Pins {
+struct Expected {
     chain_id: u64,
     htlc: Address,
     token: Option<Address>,
@@ -141,7 +141,7 @@ struct Pins {
     value: i64,
 }
 
-impl Pins {
+impl Expected {
     fn from_order(order: &OrderContext<'_>) -> Result<Self, Refusal> {
         let Network::Tron(chain_id) = order.source.chain.network else {
             return Err(Refusal::new(Code::UnsupportedFamily, "/request/source/asset"));
@@ -165,7 +165,13 @@ fn check_native_amount(order: &OrderContext<'_>) -> Result<i64, Refusal> {
 }
 
 /// Checks the chain, contract, fee limit and value of a transaction object. Returns the call, whose data is not checked yet.
-fn check_transaction(order: &OrderContext<'_>, pins: &Pins, node: &Node<'_, '_>, to: (Address, Code), value: i64) -> Result<Call, Refusal> {
+fn check_transaction(
+    order: &OrderContext<'_>,
+    pins: &Expected,
+    node: &Cursor<'_, '_>,
+    to: (Address, Code),
+    value: i64,
+) -> Result<Call, Refusal> {
     let members = node.object()?;
     members.only(&TRANSACTION_KEYS)?;
     let chain = members.need("chain_id")?;
@@ -198,8 +204,8 @@ pub(crate) fn check_fee_limit(max: u64, limit: U256, refuse: RefuseAt<'_>) -> Re
 
 fn check_initiate(
     order: &OrderContext<'_>,
-    pins: &Pins,
-    node: Node<'_, '_>,
+    pins: &Expected,
+    node: Cursor<'_, '_>,
     warnings: &mut Warnings,
 ) -> Result<(Call, Initiate, u64), Refusal> {
     let call = check_transaction(order, pins, &node, (pins.htlc, Code::UnknownContract), pins.value)?;
@@ -211,8 +217,8 @@ fn check_initiate(
 
 fn check_approval(
     order: &OrderContext<'_>,
-    pins: &Pins,
-    node: Option<Node<'_, '_>>,
+    pins: &Expected,
+    node: Option<Cursor<'_, '_>>,
     warnings: &mut Warnings,
 ) -> Result<Option<Approval>, Refusal> {
     let Some(node) = node else { return Ok(None) };
@@ -229,8 +235,8 @@ fn check_approval(
 
 fn check_typed_data(
     order: &OrderContext<'_>,
-    pins: &Pins,
-    node: Option<Node<'_, '_>>,
+    pins: &Expected,
+    node: Option<Cursor<'_, '_>>,
     call: &Initiate,
 ) -> Result<Option<Message>, Refusal> {
     let Some(node) = node else { return Ok(None) };

@@ -1,7 +1,7 @@
 //! The public API: thread safety, and the re-exported native types.
 
 use countersign_tron::{
-    Address, Calls, ExternalSignature, FundingPath, Key, Payload, SignedOrder, SignedTronTransaction, TronTransaction, UnsignedOrder,
+    Address, ExternalSignature, FundingPath, Key, Payload, SignedOrder, SignedTronTransaction, TronTransaction, TxContext, UnsignedOrder,
     VerifiedOrder,
 };
 
@@ -12,7 +12,7 @@ fn states_and_keys_cross_threads() {
     crosses_threads::<VerifiedOrder>();
     crosses_threads::<UnsignedOrder>();
     crosses_threads::<SignedOrder>();
-    crosses_threads::<(Address, Key, ExternalSignature, Payload, FundingPath<Calls>)>();
+    crosses_threads::<(Address, Key, ExternalSignature, Payload, FundingPath<TxContext>)>();
     crosses_threads::<(TronTransaction, SignedTronTransaction)>();
 }
 

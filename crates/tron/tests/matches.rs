@@ -13,7 +13,7 @@ use countersign_core::{Code, Policy, Role};
 use countersign_testkit::{Case, TestResult, fixture, key, received, verified, verified_under, wallet};
 use countersign_tron::prost::Message as _;
 use countersign_tron::transaction::protocol::{Raw, Transaction, TriggerSmartContract};
-use countersign_tron::{Address, ApprovalStep, Calls, FundingPath, Key, SignedTronTransaction, Tron, TronTransaction, VerifiedOrder};
+use countersign_tron::{Address, ApprovalStep, FundingPath, Key, SignedTronTransaction, Tron, TronTransaction, TxContext, VerifiedOrder};
 use serde_json::{Value as Json, json};
 
 const CASE: &str = "tron-token-approval-unlimited";
@@ -23,13 +23,13 @@ fn case() -> Case {
     fixture::<Tron>(CASE)
 }
 
-fn calls(case: &Case) -> Calls {
+fn calls(case: &Case) -> TxContext {
     let FundingPath::Both(calls) = wallet::<Tron>(case) else { panic!("the contract prepares both") };
     calls
 }
 
 /// The transactions that the owner's key signs for this wallet context.
-fn signed(case: &Case, calls: Calls) -> Vec<SignedTronTransaction> {
+fn signed(case: &Case, calls: TxContext) -> Vec<SignedTronTransaction> {
     let mut unsigned = verified::<Tron>(case).prepare(calls).expect("prepares");
     unsigned.sign(&key::<Tron>(case)).expect("signs");
     unsigned.finish().expect("complete").transactions().into_iter().map(|transaction| transaction.native).collect()
@@ -57,7 +57,7 @@ fn refused(order: &VerifiedOrder, transaction: &SignedTronTransaction) -> String
 fn what_a_wallet_may_choose_is_free() {
     let case = case();
     let order = verified::<Tron>(&case);
-    let other = Calls::new([1, 2], [3; 8], 99_000, 9_000).with_allowance_reset().with_fee_limit(1);
+    let other = TxContext::new([1, 2], [3; 8], 99_000, 9_000).with_allowance_reset().with_fee_limit(1);
     for step in [ApprovalStep::AsVerified, ApprovalStep::Exact] {
         let roles: Vec<_> = signed(&case, other.clone().with_approval(step)).iter().map(|one| order.matches(one)).collect();
         assert_eq!(roles, [Ok(Role::ApprovalReset), Ok(Role::Approval), Ok(Role::Initiate)], "{step:?}");

@@ -10,7 +10,7 @@
 )]
 
 use alloy_primitives::{B256, Bytes, U256, hex};
-use countersign_core::json::{self, Node};
+use countersign_core::json::{self, Cursor};
 use countersign_core::{Policy, Role};
 use countersign_testkit::properties::{
     Payloads, account_for, every_member_is_needed_or_without_effect, every_scalar_is_accounted_for, is_refused_at_the_wallet, spans_cover,
@@ -177,7 +177,7 @@ proptest! {
         let typed_data = json!({ "types": { "M": [{ "name": "x", "type": kind }] }, "domain": {}, "primaryType": "M", "message": { "x": value } });
         let text = typed_data.to_string();
         let value = json::parse(text.as_bytes()).expect("JSON");
-        let _ = message::hash(Node::root(&value, ""));
+        let _ = message::hash(Cursor::root(&value, ""));
     }
 
     #[test]

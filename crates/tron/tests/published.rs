@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use alloy_dyn_abi::eip712::TypedData;
 use alloy_primitives::{B256, keccak256};
-use countersign_core::json::{self, Node, Value};
+use countersign_core::json::{self, Cursor, Value};
 use countersign_core::{Policy, Refusal};
 use countersign_testkit::{Beside, Case, TestResult, beside, fixtures, shared, skipped, with_unsigned};
 use countersign_tron::Tron;
@@ -23,7 +23,7 @@ use serde_json::{Value as Json, json};
 const REFUSED: [(&str, &str); 0] = [];
 
 fn hash(text: &str) -> Result<Hashes, Refusal> {
-    message::hash(Node::root(&json::parse(text.as_bytes())?, ""))
+    message::hash(Cursor::root(&json::parse(text.as_bytes())?, ""))
 }
 
 fn digest(of: &Json) -> Result<B256, Box<dyn std::error::Error>> {
@@ -100,13 +100,13 @@ fn check_own(cases: &[Case]) -> TestResult {
             assert_eq!(address.as_str().map(|text| (text.len(), text.starts_with('T'))), Some((34, true)), "{}", case.id);
         }
         let value = json::parse(case.input.as_bytes())?;
-        let root = Node::root(&value, "");
+        let root = Cursor::root(&value, "");
         let root = root.object()?;
         let response = root.need("response")?;
         let response = response.object()?;
         let result = response.need("result")?;
         let typed_data = signed_part(result.object()?.need("typed_data")?.value());
-        assert_eq!(message::hash(Node::root(&typed_data, ""))?, wanted, "{}", case.id);
+        assert_eq!(message::hash(Cursor::root(&typed_data, ""))?, wanted, "{}", case.id);
         hashed += 1;
     }
     assert!(hashed > 5, "{hashed}");

@@ -13,7 +13,7 @@ use countersign_core::{Code, Policy, RequestId, Role, SecretHash};
 use countersign_testkit::recover::{record, refuses_other_records};
 use countersign_testkit::{TestResult, fixture, registry};
 use countersign_tron::recover::{self, Leg};
-use countersign_tron::{Address, Calls, Key, Tron};
+use countersign_tron::{Address, Key, Tron, TxContext};
 
 #[test]
 fn refunds_the_source_to_the_owner() -> TestResult {
@@ -30,7 +30,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
 
     let key = Key::from_bytes(&[3; 32])?;
     let sender = Address::from(key.address());
-    let calls = Calls::new([1, 2], [3; 8], 60_000, 0);
+    let calls = TxContext::new([1, 2], [3; 8], 60_000, 0);
     let mut unsigned = recovery.prepare(sender, &calls)?;
     assert_eq!((unsigned.order_id(), unsigned.missing()), (record.order_id.as_str(), vec![RequestId::Refund]));
     assert_eq!(unsigned.warnings().list(), []);
@@ -50,7 +50,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
 #[test]
 fn the_fee_limit_is_within_the_policy() -> TestResult {
     let recovery = recover::refund(&record::<Tron>("tron-record-evm-v2", |_| {})?, Leg::Source, registry())?;
-    let (sender, calls) = (Address::from([3; 20]), Calls::new([1, 2], [3; 8], 60_000, 0));
+    let (sender, calls) = (Address::from([3; 20]), TxContext::new([1, 2], [3; 8], 60_000, 0));
     let low = recovery.clone().with_policy(&Policy::from_json(br#"{"tron_fee_limit":99999999}"#)?);
     assert!(low.prepare(sender, &calls.clone().with_fee_limit(99_999_999)).is_ok());
     for (recovery, calls, code) in [
@@ -72,7 +72,7 @@ fn redeems_with_the_right_secret_only() -> TestResult {
     })?;
     let recovery = recover::redeem(&record, Leg::Source, &secret, registry())?;
     assert!(!recovery.swap_id_recomputed(), "the id is that of another secret hash");
-    let unsigned = recovery.prepare(Address::from([3; 20]), &Calls::new([1, 2], [3; 8], 60_000, 0))?;
+    let unsigned = recovery.prepare(Address::from([3; 20]), &TxContext::new([1, 2], [3; 8], 60_000, 0))?;
     assert_eq!(unsigned.warnings().list().iter().map(|warning| warning.code()).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
     assert_eq!(hex::encode(&recovery.call().data[..4]), "f7ff7207");
     assert_eq!(&recovery.call().data[4 + 3 * 32..], secret);

@@ -14,7 +14,7 @@ use countersign_testkit::{
     Case, TestResult, artefacts, attach as attach_json, fixture, key, outcome_under, verified, verified_under, wallet,
 };
 use countersign_tron::transaction::protocol::Transaction;
-use countersign_tron::{ApprovalStep, Calls, FundingPath, Gasless, Key, Payload, SignedOrder, Tron, UnsignedOrder};
+use countersign_tron::{ApprovalStep, FundingPath, Gasless, Key, Payload, SignedOrder, Tron, TxContext, UnsignedOrder};
 use k256_free::{flip_s, with_v};
 use serde_json::{Value as Json, json};
 
@@ -46,7 +46,7 @@ fn prepared(case: &Case) -> UnsignedOrder {
 }
 
 /// Returns the context of the case's wallet.
-fn calls(case: &Case) -> Calls {
+fn calls(case: &Case) -> TxContext {
     let FundingPath::Both(calls) = wallet::<Tron>(case) else { panic!("the contract prepares both") };
     calls
 }

@@ -22,12 +22,12 @@ use countersign_bitcoin::{FeeRate, Wallet};
 use countersign_client::{Http, Timeouts};
 use countersign_core::chains::Network;
 use countersign_core::{
-    Account, CreateOrder, Family, Finality, FinalityRule, HtlcState, Policy, Proposal, Registry, SecretHash, SeenAt, U256, VerifiedTerms,
+    Account, CreateOrder, Family, Finality, FinalityRule, HtlcState, Policy, Proposal, Registry, SecretHash, ObservedAt, U256, VerifiedTerms,
 };
 use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes, Speed};
 use serde_json::json;
 use support::esplora::Esplora;
-use support::litecoind::{Done, Node};
+use support::litecoind::{Done, Cursor};
 use support::{INITIATOR, REDEEMER, SECRET, Scene, WALLET, signed};
 
 const CHAIN: &str = "litecoin_regtest";
@@ -121,7 +121,7 @@ impl<'n> Swap<'n> {
         self.chain().broadcast(&transaction.compute_txid().to_string(), &serialize_hex(transaction)).await
     }
 
-    async fn locked(&self, depth: u64) -> Done<SeenAt> {
+    async fn locked(&self, depth: u64) -> Done<ObservedAt> {
         let (state, seen) = self.read().await?.state().unwrap();
         let HtlcState::Locked(locked) = &state else { return Err(format!("{state:?}").into()) };
         assert_eq!((locked.elapsed, seen.depth, locked.amount), (depth, depth, U256::from(AMOUNT)));
@@ -134,8 +134,8 @@ impl<'n> Swap<'n> {
     }
 }
 
-fn started() -> Done<Option<Node>> {
-    match Node::start()? {
+fn started() -> Done<Option<Cursor>> {
+    match Cursor::start()? {
         Ok(node) => Ok(Some(node)),
         Err(reason) => {
             skip(&reason);

@@ -11,7 +11,7 @@ use alloy::providers::{PendingTransactionBuilder, Provider};
 use alloy::signers::Signer;
 use alloy::signers::local::PrivateKeySigner;
 use alloy::transports::TransportResult;
-use countersign::evm::{Calls, Evm, FundingPath, Payload, SignedOrder, UnsignedOrder, VerifiedOrder};
+use countersign::evm::{TxContext, Evm, FundingPath, Payload, SignedOrder, UnsignedOrder, VerifiedOrder};
 use countersign::family::SignWithAsync;
 use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry, Role};
 
@@ -26,7 +26,7 @@ pub fn prepare(
     fees: Eip1559Estimation,
 ) -> Result<UnsignedOrder, Refusal> {
     let order = countersign::evm::verify(Proposal::new(request, response), registry, &Policy::default())?;
-    order.prepare(Calls::eip1559(nonce, fees.max_fee_per_gas, fees.max_priority_fee_per_gas))
+    order.prepare(TxContext::eip1559(nonce, fees.max_fee_per_gas, fees.max_priority_fee_per_gas))
 }
 
 /// Prepares the gasless message only, and signs it with a key of alloy's.

@@ -25,7 +25,7 @@ pub fn prepare(
     let order = countersign::bitcoin::verify(proposal, registry, &Policy::default())?;
     let coins: Vec<_> = wallet.list_unspent().map(|coin| Utxo::new(coin.outpoint, coin.txout)).collect::<Result<_, _>>()?;
     let change = wallet.reveal_next_address(KeychainKind::Internal).address;
-    order.prepare(countersign::bitcoin::Wallet::new(coins, change, fee_rate).with_selection(Selection::LowestFee))
+    order.prepare(countersign::bitcoin::TxContext::new(coins, change, fee_rate).with_selection(Selection::LowestFee))
 }
 
 /// Signs with the wallet's seed.

@@ -4,7 +4,7 @@
 use std::error::Error;
 
 use beside::versioned::VersionedTransaction;
-use countersign::solana::{SelfFunded, SignedOrder, VerifiedOrder, solana_signature};
+use countersign::solana::{TxContext, SignedOrder, VerifiedOrder, solana_signature};
 use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry};
 use solana_client::client_error::Result as ClientResult;
 use solana_client::rpc_client::RpcClient;
@@ -25,7 +25,7 @@ pub fn verify(request: &CreateOrder, response: &[u8], registry: &Registry) -> Re
 ///
 /// What the node or the signer fails with, or a refusal.
 pub fn sign(client: &RpcClient, order: &VerifiedOrder, signer: &Keypair) -> Result<SignedOrder, Box<dyn Error>> {
-    let mut unsigned = order.prepare(SelfFunded::new().with_blockhash(client.get_latest_blockhash()?))?;
+    let mut unsigned = order.prepare(TxContext::new().with_blockhash(client.get_latest_blockhash()?))?;
     unsigned.sign_with(signer)?;
     Ok(unsigned.finish()?)
 }

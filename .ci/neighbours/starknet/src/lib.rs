@@ -2,7 +2,7 @@
 //! to its accounts.
 
 use countersign::family::SignWithAsync;
-use countersign::starknet::{ApprovalStep, Execution, SignedOrder, Starknet, UnsignedOrder, VerifiedOrder};
+use countersign::starknet::{ApprovalStep, TxContext, SignedOrder, Starknet, UnsignedOrder, VerifiedOrder};
 use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry};
 use starknet::accounts::{ConnectedAccount, ExecutionV3};
 use starknet::core::types::{BroadcastedInvokeTransactionV3, Call, Felt, ResourceBoundsMapping};
@@ -21,7 +21,7 @@ pub fn prepare(
     key: &SigningKey,
 ) -> Result<UnsignedOrder, Refusal> {
     let order = countersign::starknet::verify(Proposal::new(request, response), registry, &Policy::default())?;
-    order.prepare(Execution::new(nonce, bounds.into()).with_public_key(key.verifying_key().scalar()))
+    order.prepare(TxContext::new(nonce, bounds.into()).with_public_key(key.verifying_key().scalar()))
 }
 
 /// Has a wallet of starknet-rs sign.

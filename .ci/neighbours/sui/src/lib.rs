@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use beside::{Address, ObjectReference, SignedTransaction, UserSignature};
-use countersign::sui::{ExternalSignature, Gas, SignedOrder, UnsignedOrder, VerifiedOrder};
+use countersign::sui::{ExternalSignature, TxContext, SignedOrder, UnsignedOrder, VerifiedOrder};
 use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry, RequestId};
 use sui_crypto::SuiSigner;
 use sui_crypto::ed25519::Ed25519PrivateKey;
@@ -23,7 +23,7 @@ pub fn verify(request: &CreateOrder, response: &[u8], registry: &Registry) -> Re
 ///
 /// What the key fails with, or a refusal.
 pub fn sign(order: &VerifiedOrder, coins: Vec<ObjectReference>, key: &Ed25519PrivateKey) -> Result<Vec<SignedTransaction>, Box<dyn Error>> {
-    let mut unsigned = order.prepare(Gas::new(1_000, 10_000_000, coins))?;
+    let mut unsigned = order.prepare(TxContext::new(1_000, 10_000_000, coins))?;
     unsigned.sign_with(key)?;
     let signed: SignedOrder = unsigned.finish()?;
     Ok(signed.transactions().into_iter().map(|transaction| transaction.native).collect())

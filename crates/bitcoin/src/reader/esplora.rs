@@ -5,7 +5,7 @@
 use bitcoin::hashes::Hash;
 use bitcoin::pow::CompactTarget;
 use bitcoin::{BlockHash, OutPoint, Script, Transaction, TxMerkleNode, Txid, block};
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Format, Head, Reply, Request};
 use countersign_core::{Code, Refusal};
 
@@ -78,13 +78,13 @@ pub(super) fn send(hex: &str) -> Request {
     Request::post("/tx", hex.as_bytes(), Format::Text)
 }
 
-fn list<'s, 'v>(node: &'s Node<'_, 'v>, max: usize) -> Result<impl Iterator<Item = Node<'s, 'v>>, Refusal> {
+fn list<'s, 'v>(node: &'s Cursor<'_, 'v>, max: usize) -> Result<impl Iterator<Item = Cursor<'s, 'v>>, Refusal> {
     let items = node.array()?;
     if items.len() > max { Err(node.at().refuse(Code::JsonTooLarge)) } else { Ok(items) }
 }
 
 /// Reads the newest block, and checks its hash and work against the fields of its header.
-pub(super) fn read_newest(node: Node<'_, '_>, chain: Chain) -> Result<Head, Refusal> {
+pub(super) fn read_newest(node: Cursor<'_, '_>, chain: Chain) -> Result<Head, Refusal> {
     let first = list(&node, MAX_LIST)?.next().ok_or_else(|| node.at().refuse(Code::MissingField))?;
     let members = first.object()?;
     let hash = parse::block_hash(&members.need("id")?)?;
@@ -103,7 +103,7 @@ pub(super) fn read_newest(node: Node<'_, '_>, chain: Chain) -> Result<Head, Refu
 }
 
 /// Reads the member `status` of a transaction.
-fn read_block(node: &Node<'_, '_>) -> Result<Option<Block>, Refusal> {
+fn read_block(node: &Cursor<'_, '_>) -> Result<Option<Block>, Refusal> {
     let members = node.object()?;
     if !members.need("confirmed")?.bool()? {
         return Ok(None);
@@ -117,7 +117,7 @@ pub(super) fn read_unspent(reply: &Reply<'_>) -> Result<Option<Vec<Claim>>, Faul
     if matches!(reply, Reply::Status { status, .. } if REFUSED.contains(status)) {
         return Ok(None);
     }
-    let claim = |node: Node<'_, '_>| {
+    let claim = |node: Cursor<'_, '_>| {
         let members = node.object()?;
         let block = read_block(&members.need("status")?)?;
         let outpoint = OutPoint { txid: parse::txid(&members.need("txid")?)?, vout: parse::word(&members.need("vout")?)? };
@@ -137,7 +137,7 @@ pub(super) struct History {
 }
 
 /// Reads a page of the transactions that pay or spend a script.
-pub(super) fn read_history(node: Node<'_, '_>, script: &Script) -> Result<History, Refusal> {
+pub(super) fn read_history(node: Cursor<'_, '_>, script: &Script) -> Result<History, Refusal> {
     let wanted = hex::encode(script.as_bytes());
     let mut history = History { claims: Vec::new(), last: None, mined: 0 };
     for transaction in list(&node, MAX_LIST)? {
@@ -164,7 +164,7 @@ pub(super) fn read_transaction(reply: &Reply<'_>, txid: Txid) -> Result<Transact
 }
 
 /// Reads the transaction that spends an output, mined or in the mempool; `None` if the output is unspent.
-pub(super) fn read_outspend(node: Node<'_, '_>) -> Result<Option<(Txid, Option<Block>)>, Refusal> {
+pub(super) fn read_outspend(node: Cursor<'_, '_>) -> Result<Option<(Txid, Option<Block>)>, Refusal> {
     let members = node.object()?;
     if !members.need("spent")?.bool()? {
         return Ok(None);
@@ -208,7 +208,7 @@ pub(super) fn check_block<'r>(
 }
 
 /// Reads the fee rate for confirmation within a number of blocks, in sat/vB; `None` if the server has none.
-pub(super) fn read_estimate(node: Node<'_, '_>, blocks: u16) -> Result<Option<FeeRate>, Refusal> {
+pub(super) fn read_estimate(node: Cursor<'_, '_>, blocks: u16) -> Result<Option<FeeRate>, Refusal> {
     let members = node.object()?;
     let mut best: Option<(u16, FeeRate)> = None;
     for key in members.keys().take(MAX_LIST) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bitcoin::{BlockHash, OutPoint, Transaction, Txid};
 use countersign_core::chains::Coin;
 use countersign_core::reader::{Fault, Head};
-use countersign_core::{Code, Finding, HtlcState, HtlcTerms, LockedHtlc, Refusal, SeenAt, U256};
+use countersign_core::{Code, Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, U256};
 
 use crate::address::Chain;
 use crate::chain::{self, HtlcSpend};
@@ -87,7 +87,7 @@ pub(super) fn choose<'c>(claims: impl IntoIterator<Item = &'c Claim>, amount: U2
 
 /// Returns the finding for what an endpoint shows.
 pub(super) fn judge(look: Look, head: &Head, terms: &HtlcTerms, coin: Coin) -> Result<Finding, Fault> {
-    let at_head = |state, depth| Finding::new(state, SeenAt::new(head.height, head.hash.clone(), head.time, depth));
+    let at_head = |state, depth| Finding::new(state, ObservedAt::new(head.height, head.hash.clone(), head.time, depth));
     let output = match look {
         Look::Nothing => return Ok(at_head(HtlcState::Absent, 0)),
         Look::Unclear(why) => return Ok(at_head(HtlcState::Unclear(why.to_owned()), 0)),
@@ -113,7 +113,7 @@ pub(super) fn judge(look: Look, head: &Head, terms: &HtlcTerms, coin: Coin) -> R
     };
     let depth = self::depth(block, head)?;
     let finding = match block {
-        Some(block) => Finding::new(state, SeenAt::new(block.height, block.hash.to_string(), head.time, depth)),
+        Some(block) => Finding::new(state, ObservedAt::new(block.height, block.hash.to_string(), head.time, depth)),
         None => at_head(state, depth),
     };
     let mut origin = bitcoin::consensus::serialize(&output.funding.outpoint);

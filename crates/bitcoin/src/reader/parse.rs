@@ -1,7 +1,7 @@
 //! Parsers for the parts of an answer that both protocols share: ids, heights, raw bytes and amounts, each with a limit.
 
 use bitcoin::{BlockHash, Txid};
-use countersign_core::json::{Node, Value};
+use countersign_core::json::{Cursor, Value};
 use countersign_core::{Code, Refusal};
 
 use crate::chain::MAX_TRANSACTION;
@@ -9,20 +9,20 @@ use crate::chain::MAX_TRANSACTION;
 /// The maximum height that is accepted. At one block per second, a chain would need 136 years to reach it.
 const MAX_HEIGHT: u64 = 0xffff_ffff;
 
-pub(super) fn txid(node: &Node<'_, '_>) -> Result<Txid, Refusal> {
+pub(super) fn txid(node: &Cursor<'_, '_>) -> Result<Txid, Refusal> {
     node.text()?.parse().map_err(|_| node.at().refuse(Code::TransactionIdMalformed))
 }
 
 /// Requires that an answer is about the transaction that was asked for.
-pub(super) fn check_txid(node: &Node<'_, '_>, expected: Txid) -> Result<(), Refusal> {
+pub(super) fn check_txid(node: &Cursor<'_, '_>, expected: Txid) -> Result<(), Refusal> {
     if txid(node)? == expected { Ok(()) } else { Err(node.refuse(Code::UtxoMismatch).with_expected(expected.to_string())) }
 }
 
-pub(super) fn block_hash(node: &Node<'_, '_>) -> Result<BlockHash, Refusal> {
+pub(super) fn block_hash(node: &Cursor<'_, '_>) -> Result<BlockHash, Refusal> {
     node.text()?.parse().map_err(|_| node.at().refuse(Code::HexLength).with_expected("a block hash"))
 }
 
-pub(super) fn height(node: &Node<'_, '_>) -> Result<u64, Refusal> {
+pub(super) fn height(node: &Cursor<'_, '_>) -> Result<u64, Refusal> {
     let height = node.integer()?;
     if height > MAX_HEIGHT {
         return Err(node.refuse(Code::NumberTooLarge));
@@ -31,12 +31,12 @@ pub(super) fn height(node: &Node<'_, '_>) -> Result<u64, Refusal> {
 }
 
 /// Reads a 32-bit number.
-pub(super) fn word(node: &Node<'_, '_>) -> Result<u32, Refusal> {
+pub(super) fn word(node: &Cursor<'_, '_>) -> Result<u32, Refusal> {
     u32::try_from(node.integer()?).map_err(|_| node.refuse(Code::NumberTooLarge))
 }
 
 /// Reads bytes in hex without `0x`.
-pub(super) fn bytes(node: &Node<'_, '_>) -> Result<Vec<u8>, Refusal> {
+pub(super) fn bytes(node: &Cursor<'_, '_>) -> Result<Vec<u8>, Refusal> {
     let text = node.text()?;
     if text.len() > MAX_TRANSACTION.saturating_mul(2) {
         return Err(node.at().refuse(Code::HexLength));
@@ -57,7 +57,7 @@ pub(super) fn hash_text(text: &[u8]) -> Result<BlockHash, Refusal> {
 }
 
 /// Returns the text of a number.
-pub(super) fn number<'v>(node: &Node<'_, 'v>) -> Result<&'v str, Refusal> {
+pub(super) fn number<'v>(node: &Cursor<'_, 'v>) -> Result<&'v str, Refusal> {
     match node.value() {
         Value::Number(text) => Ok(text),
         _ => Err(node.at().refuse(Code::WrongType).with_expected("a number")),
@@ -67,7 +67,7 @@ pub(super) fn number<'v>(node: &Node<'_, 'v>) -> Result<&'v str, Refusal> {
 /// Reads an amount in whole coins, a decimal with at most eight digits after the point. Returns it in base units.
 ///
 /// Nodes write plain decimals. A host that parses and writes the answer again writes small ones with an exponent.
-pub(super) fn coins(node: &Node<'_, '_>) -> Result<u64, Refusal> {
+pub(super) fn coins(node: &Cursor<'_, '_>) -> Result<u64, Refusal> {
     let text = number(node)?;
     let refuse = || node.refuse(Code::DecimalDigit);
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn coins_are_exact() {
-        let read = |text| coins(&Node::root(&Value::Number(text), ""));
+        let read = |text| coins(&Cursor::root(&Value::Number(text), ""));
         for (text, units) in
             [("0.00500000", 500_000), ("0.1", 10_000_000), ("3", 300_000_000), ("0.00000001", 1), ("3.3e-6", 330), ("1E+1", 1_000_000_000)]
         {

@@ -5,7 +5,7 @@
 
 use bitcoin::consensus::encode::deserialize_partial;
 use bitcoin::{BlockHash, OutPoint, Script, Transaction, Txid, VarInt, block};
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Head, Reply, Request, RpcError};
 use countersign_core::{Code, Refusal, U256, number};
 
@@ -91,20 +91,20 @@ pub(super) fn send(hex: &str) -> Request {
 }
 
 /// Reads the height and the hash of the newest block.
-pub(super) fn read_tip(node: Node<'_, '_>) -> Result<(u64, BlockHash), Refusal> {
+pub(super) fn read_tip(node: Cursor<'_, '_>) -> Result<(u64, BlockHash), Refusal> {
     let members = node.object()?;
     Ok((parse::height(&members.need("blocks")?)?, parse::block_hash(&members.need("bestblockhash")?)?))
 }
 
 /// Reads the newest block from its header.
-pub(super) fn read_head(node: Node<'_, '_>, (height, hash): (u64, BlockHash), chain: Chain) -> Result<Head, Refusal> {
+pub(super) fn read_head(node: Cursor<'_, '_>, (height, hash): (u64, BlockHash), chain: Chain) -> Result<Head, Refusal> {
     let header = chain::check_header(&parse::bytes(&node)?, hash, chain)?;
     Ok(Head::new(height, hash.to_string(), u64::from(header.time)))
 }
 
 /// Reads a scan: the newest block, and the unspent outputs.
-pub(super) fn read_scan(node: Node<'_, '_>) -> Result<((u64, BlockHash), Vec<Claim>), Refusal> {
-    let claim = |node: Node<'_, '_>| {
+pub(super) fn read_scan(node: Cursor<'_, '_>) -> Result<((u64, BlockHash), Vec<Claim>), Refusal> {
+    let claim = |node: Cursor<'_, '_>| {
         let members = node.object()?;
         let outpoint = OutPoint { txid: parse::txid(&members.need("txid")?)?, vout: parse::word(&members.need("vout")?)? };
         let funding = Funding::new(outpoint, parse::coins(&members.need("amount")?)?);
@@ -125,7 +125,7 @@ pub(super) fn read_scan(node: Node<'_, '_>) -> Result<((u64, BlockHash), Vec<Cla
 }
 
 /// Reads the value of an unspent output; `None` if the output does not exist or is spent.
-pub(super) fn read_value(node: Node<'_, '_>) -> Result<Option<u64>, Refusal> {
+pub(super) fn read_value(node: Cursor<'_, '_>) -> Result<Option<u64>, Refusal> {
     if node.is_null() { Ok(None) } else { parse::coins(&node.object()?.need("value")?).map(Some) }
 }
 
@@ -199,12 +199,12 @@ pub(super) fn read_found(reply: &Reply<'_>, txid: Txid) -> Result<Option<Option<
 }
 
 /// Reads the height of a block.
-pub(super) fn read_height(node: Node<'_, '_>) -> Result<u64, Refusal> {
+pub(super) fn read_height(node: Cursor<'_, '_>) -> Result<u64, Refusal> {
     parse::height(&node.object()?.need("height")?)
 }
 
 /// Reads the fee rate; `None` if the node has none, as on a new network.
-pub(super) fn read_estimate(node: Node<'_, '_>) -> Result<Option<FeeRate>, Refusal> {
+pub(super) fn read_estimate(node: Cursor<'_, '_>) -> Result<Option<FeeRate>, Refusal> {
     let Some(rate) = node.object()?.get("feerate") else { return Ok(None) };
     // Nodes write whole coins per 1,000 vB.
     let text = number::in_whole_units(U256::from(parse::coins(&rate)?), 3);
@@ -212,7 +212,7 @@ pub(super) fn read_estimate(node: Node<'_, '_>) -> Result<Option<FeeRate>, Refus
 }
 
 /// Reads why the node would not accept a transaction; `None` if it would.
-pub(super) fn read_test(node: Node<'_, '_>) -> Result<Option<String>, Refusal> {
+pub(super) fn read_test(node: Cursor<'_, '_>) -> Result<Option<String>, Refusal> {
     let first = node.array()?.next().ok_or_else(|| node.at().refuse(Code::MissingField))?;
     let members = first.object()?;
     if members.need("allowed")?.bool()? {

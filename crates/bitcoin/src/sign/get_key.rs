@@ -8,7 +8,7 @@ use crate::Bitcoin;
 use crate::curve::SECP;
 
 /// Any [`GetKey`] signs the inputs whose key it has. It looks keys up by the key origins of the wallet's context
-/// ([`Wallet::with_origins`](crate::Wallet::with_origins)), so without them it finds no key.
+/// ([`TxContext::with_origins`](crate::TxContext::with_origins)), so without them it finds no key.
 impl<K: GetKey> SignWith<K> for Bitcoin {
     type Error = Refusal;
 

@@ -6,7 +6,7 @@ use bdk_coin_select::{Candidate, ChangePolicy, CoinSelector, DrainWeights, FeeRa
 use super::{FeeRate, Spend, Utxo};
 
 /// The most steps of branch and bound in total, which keeps the search within some ten milliseconds.
-const EFFORT: usize = 300_000;
+const MAX_SELECTION_STEPS: usize = 300_000;
 /// With fewer rounds than this, branch and bound would find nothing, so it is skipped.
 const MIN_ROUNDS: usize = 10;
 /// The most rounds of branch and bound.
@@ -58,7 +58,7 @@ pub(crate) fn choose<'u>(utxos: &'u [Utxo], target: &SelectionTarget, is_enough:
     let largest = largest_first(&selector, target.amount, |indices| is_enough(&picked(indices)))?;
     // Each round visits every candidate, and sums up to `needed` coins up to `needed` times.
     let needed = largest.len();
-    let rounds = EFFORT.checked_div(needed.saturating_mul(needed).saturating_add(candidates.len()))?.min(MAX_ROUNDS);
+    let rounds = MAX_SELECTION_STEPS.checked_div(needed.saturating_mul(needed).saturating_add(candidates.len()))?.min(MAX_ROUNDS);
     let drain = DrainWeights { output_weight: target.change_weight, spend_weight: SPEND_CHANGE, n_outputs: 1 };
     let metric = LowestFee {
         target: Target { fee: TargetFee::from_feerate(rate), outputs },

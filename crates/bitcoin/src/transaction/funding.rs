@@ -9,12 +9,12 @@ use countersign_core::{Code, Refusal, Role, TypedValue, U256};
 
 use super::change::output_weight;
 use super::coins::{self, SelectionTarget};
-use super::{ChangePlan, Draft, Input, Origins, Payment, PaymentPlan, Selection, TxOrdering, Unsigned, Utxo, Wallet};
+use super::{ChangePlan, Draft, Input, Origins, Payment, PaymentPlan, Selection, TxContext, TxOrdering, Unsigned, Utxo};
 use crate::address::Chain;
 use crate::verify::Deposit;
 
 /// Prepares the payment of a deposit with the wallet's context.
-pub(crate) fn prepare(deposit: &Deposit, wallet: &Wallet) -> Result<Unsigned, Refusal> {
+pub(crate) fn prepare(deposit: &Deposit, wallet: &TxContext) -> Result<Unsigned, Refusal> {
     if let Some(fee_rate) = wallet.fee_rate {
         fee_rate.check(deposit.max_fee_rate, "/fee_rate")?;
     }
@@ -55,7 +55,7 @@ pub(crate) fn check_coins(utxos: &[Utxo], chain: Chain) -> Result<u64, Refusal> 
     Ok(total)
 }
 
-fn pay(deposit: &Deposit, wallet: &Wallet, utxos: &[Utxo], plan: ChangePlan<'_>) -> Result<Payment, Refusal> {
+fn pay(deposit: &Deposit, wallet: &TxContext, utxos: &[Utxo], plan: ChangePlan<'_>) -> Result<Payment, Refusal> {
     let paid = TxOut { value: Amount::from_sat(deposit.amount), script_pubkey: deposit.script_pubkey.clone() };
     let draft = |coins: &[&Utxo]| Draft::new(coins.iter().map(|utxo| (utxo.output().value, utxo.spend().weight())), [&paid]);
     let all = || utxos.iter().collect::<Vec<_>>();

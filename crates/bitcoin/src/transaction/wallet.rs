@@ -6,21 +6,21 @@ use crate::address::Destination;
 /// The wallet's part of a payment: its coins, its change address, its fee rate and its choices.
 ///
 /// ```
-/// use countersign_bitcoin::{FeeRate, Selection, Wallet};
+/// use countersign_bitcoin::{FeeRate, Selection, TxContext};
 ///
 /// // Any wallet can pay the address, so there is nothing to sign here.
-/// let wallet = Wallet::address_only();
+/// let wallet = TxContext::address_only();
 /// assert!(wallet.utxos.is_none());
 ///
 /// // This library selects coins and creates the PSBT.
 /// let coins = Vec::new();
-/// let wallet = Wallet::new(coins, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", FeeRate::from_whole(3))
+/// let wallet = TxContext::new(coins, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", FeeRate::from_whole(3))
 ///     .with_selection(Selection::LowestFee);
 /// assert!(wallet.replaceable);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Wallet {
+pub struct TxContext {
     /// The unspent outputs that the wallet may spend, each listed once; `None` if another wallet pays. With outputs, the change address
     /// and the fee rate are required too. Without, they are optional but still checked.
     pub utxos: Option<Vec<Utxo>>,
@@ -64,7 +64,7 @@ pub enum TxOrdering {
     Shuffled([u8; 32]),
 }
 
-impl Wallet {
+impl TxContext {
     /// Creates the context of a wallet that only shows the address, which another wallet pays.
     #[must_use]
     pub const fn address_only() -> Self {
@@ -80,7 +80,7 @@ impl Wallet {
         }
     }
 
-    /// Creates the context of a wallet that pays with these outputs. It spends all of them, unless [`Wallet::with_selection`] sets
+    /// Creates the context of a wallet that pays with these outputs. It spends all of them, unless [`TxContext::with_selection`] sets
     /// another selection.
     #[must_use]
     pub fn new(utxos: Vec<Utxo>, change_address: impl Into<Destination>, fee_rate: FeeRate) -> Self {
@@ -124,7 +124,7 @@ impl Wallet {
     }
 }
 
-impl Default for Wallet {
+impl Default for TxContext {
     fn default() -> Self {
         Self::address_only()
     }

@@ -18,8 +18,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use countersign_client::driver::{self, KeptOrder};
-use countersign_client::{Secret, StoredSwap};
+use countersign_client::driver::{self, OrderState};
+use countersign_client::{CreatedOrder, Secret};
 use serde_json::{Value, json};
 
 pub const APP_ID: &str = "the-private-application-id";
@@ -57,7 +57,10 @@ impl Home {
         let case = json!({ "id": id, "request": request, "response": response }).to_string();
         driver::Store::create(
             &store,
-            &KeptOrder::new(StoredSwap::from_json(case.as_bytes()).unwrap(), secret.map(|secret| Secret::parse(&secret.to_hex()).unwrap())),
+            &OrderState::new(
+                CreatedOrder::from_json(case.as_bytes()).unwrap(),
+                secret.map(|secret| Secret::parse(&secret.to_hex()).unwrap()),
+            ),
         )
         .unwrap();
     }

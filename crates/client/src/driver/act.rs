@@ -5,9 +5,9 @@ use countersign::{Code, Family, GaslessSubmission, Leg, Policy, Refusal, U256, V
 
 use super::chain::{ChainError, judge, rule_of};
 use super::decide::Action;
-use super::journal::{Event, KeptTransaction, Outcome, Path, Purpose, Sendable};
-use super::kept::{KeptOrder, Pins, Store};
-use super::observe::{Observed, RecordView, Release};
+use super::journal::{Delivery, Event, KeptTransaction, Outcome, Purpose, SecretRoute};
+use super::kept::{OrderState, SignedUnder, Store};
+use super::observe::{OrderObservation, RecordObservation, Release};
 use super::parties::{FundingReply, Owner, OwnerError, Settlement};
 use super::{DriveError, Driver};
 use crate::error::Error;
@@ -22,17 +22,17 @@ const OVERDUE_SECONDS: u64 = 60;
 
 /// The outcome of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Done {
+pub(super) enum StepOutcome {
     /// It was done, so it is worth observing the order again soon.
-    Yes,
+    Acted,
     /// It was not done, and will be tried again.
-    Later(String),
+    Retry(String),
     /// The owner has been given something to broadcast.
     HandedOut,
     /// The chain rejects the transaction.
     Rejected(String),
     /// The owner has to do something first.
-    Waits,
+    NeedsOwner,
 }
 
 /// The context of one step of one order.
@@ -40,29 +40,29 @@ pub(super) struct Step<'s, T, C, S: Store, O> {
     pub(super) driver: &'s Driver<T, C, S, O>,
     /// The lock on the order; `None` if the act need not exclude others, and each line of the journal is written under a lock of its own.
     pub(super) guard: Option<&'s S::Guard>,
-    pub(super) kept: &'s KeptOrder,
-    pub(super) observed: &'s Observed,
+    pub(super) kept: &'s OrderState,
+    pub(super) observed: &'s OrderObservation,
 }
 
 impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
     /// Carries out one action.
-    pub(super) async fn act(&self, action: &Action) -> Result<Done, DriveError> {
+    pub(super) async fn act(&self, action: &Action) -> Result<StepOutcome, DriveError> {
         match self.carry_out(action).await {
-            Err(DriveError::Owner(OwnerError::Unavailable(why))) => Ok(Done::Later(why)),
+            Err(DriveError::Owner(OwnerError::Unavailable(why))) => Ok(StepOutcome::Retry(why)),
             done => done,
         }
     }
 
-    async fn carry_out(&self, action: &Action) -> Result<Done, DriveError> {
+    async fn carry_out(&self, action: &Action) -> Result<StepOutcome, DriveError> {
         match action {
             Action::Sign => self.sign().await,
             Action::Pay(what) => self.pay(*what).await,
             Action::HandOut(what) => {
                 self.write(Event::sending(*what)).await?;
-                Ok(Done::HandedOut)
+                Ok(StepOutcome::HandedOut)
             }
-            Action::Redeem { path: Path::Own, is_urgent } => self.redeem(*is_urgent).await,
-            Action::Redeem { path: Path::Relayer, is_urgent } => self.give_secret(*is_urgent).await,
+            Action::Redeem { path: SecretRoute::Own, is_urgent } => self.redeem(*is_urgent).await,
+            Action::Redeem { path: SecretRoute::Relayer, is_urgent } => self.give_secret(*is_urgent).await,
             Action::Refund => self.refund().await,
             Action::End(outcome) => self.end(*outcome).await,
         }
@@ -84,13 +84,13 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         countersign::verify_record(self.kept.swap.proposal(body), registry, policy)
     }
 
-    async fn end(&self, outcome: Outcome) -> Result<Done, DriveError> {
+    async fn end(&self, outcome: Outcome) -> Result<StepOutcome, DriveError> {
         self.write(Event::Ended { outcome }).await?;
-        Ok(Done::Yes)
+        Ok(StepOutcome::Acted)
     }
 
     /// Verifies the order once more, against the newest record, and asks the owner to sign.
-    async fn sign(&self) -> Result<Done, DriveError> {
+    async fn sign(&self) -> Result<StepOutcome, DriveError> {
         let (order, body) = match self.driver.flow.verify_with_body(&self.kept.swap).await {
             Ok(verified) => verified,
             Err(error) => return later(&error),
@@ -107,63 +107,63 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         };
         match &self.kept.record {
             None => {
-                let pins = Pins { registry: self.driver.flow.registry().clone(), policy: self.driver.flow.policy().clone() };
+                let pins = SignedUnder { registry: self.driver.flow.registry().clone(), policy: self.driver.flow.policy().clone() };
                 self.driver.store.keep_pins(guard, &pins)?;
                 self.driver.store.keep_record(guard, &body)?;
             }
             Some(first) => self.verify(first)?.terms.check_unchanged(&self.verify(&body)?.terms)?,
         }
         match self.driver.owner.fund(&order).await? {
-            FundingReply::NotNow => Ok(Done::Waits),
+            FundingReply::NotNow => Ok(StepOutcome::NeedsOwner),
             FundingReply::Elsewhere => {
-                self.write(Event::sending(Sendable::Funding)).await?;
-                Ok(Done::Yes)
+                self.write(Event::sending(Delivery::Funding)).await?;
+                Ok(StepOutcome::Acted)
             }
             FundingReply::Signed(funding) => {
                 self.write(Event::Signed { purpose: Purpose::Funding, transactions: funding.transactions, gasless: funding.gasless })
                     .await?;
-                Ok(Done::Yes)
+                Ok(StepOutcome::Acted)
             }
         }
     }
 
     /// Sends a part of the signed payment.
-    async fn pay(&self, what: Sendable) -> Result<Done, DriveError> {
-        let Some((transactions, gasless)) = self.kept.signed(Purpose::Funding) else { return Ok(Done::Waits) };
-        if what == Sendable::Funding {
-            return self.broadcast(Sendable::Funding, transactions).await;
+    async fn pay(&self, what: Delivery) -> Result<StepOutcome, DriveError> {
+        let Some((transactions, gasless)) = self.kept.signed(Purpose::Funding) else { return Ok(StepOutcome::NeedsOwner) };
+        if what == Delivery::Funding {
+            return self.broadcast(Delivery::Funding, transactions).await;
         }
-        let Some(signature) = gasless else { return Ok(Done::Waits) };
+        let Some(signature) = gasless else { return Ok(StepOutcome::NeedsOwner) };
         let submission = GaslessSubmission::new(signature.to_owned());
-        self.call(Sendable::Gasless, &Call::Initiate(&submission)).await
+        self.call(Delivery::Gasless, &Call::Initiate(&submission)).await
     }
 
     /// Redeems with the owner's own transaction. The evidence is read again right before the secret is released.
-    async fn redeem(&self, is_urgent: bool) -> Result<Done, DriveError> {
+    async fn redeem(&self, is_urgent: bool) -> Result<StepOutcome, DriveError> {
         if !is_urgent && let Err(why) = self.confirm_release().await {
-            return Ok(Done::Later(why));
+            return Ok(StepOutcome::Retry(why));
         }
         if let Some((transactions, _)) = self.kept.signed(Purpose::Redemption) {
-            return self.broadcast_or_replace(Sendable::Redemption, Purpose::Redemption, transactions).await;
+            return self.broadcast_or_replace(Delivery::Redemption, Purpose::Redemption, transactions).await;
         }
         let transactions = match self.settle(Purpose::Redemption, &[]).await {
             Ok(Some(transactions)) => transactions,
             // The secret is public, so the relayer learns nothing from it, and it may redeem sooner than an absent owner.
             _ if self.is_public() && self.kept.swap.request().destination.delegate.is_none() => return self.give_secret(true).await,
-            Ok(None) => return Ok(Done::Waits),
+            Ok(None) => return Ok(StepOutcome::NeedsOwner),
             Err(error) => return Err(error),
         };
         // Signing may have taken hours.
         if !is_urgent && let Err(why) = self.confirm_release().await {
-            return Ok(Done::Later(why));
+            return Ok(StepOutcome::Retry(why));
         }
-        self.write(Event::SecretLeaving { path: Path::Own }).await?;
+        self.write(Event::SecretLeaving { path: SecretRoute::Own }).await?;
         self.write(Event::Signed { purpose: Purpose::Redemption, transactions: transactions.clone(), gasless: None }).await?;
         if !self.driver.chains.has(self.kept.swap.request().destination.asset.chain()) {
-            self.write(Event::sending(Sendable::Redemption)).await?;
-            return Ok(Done::HandedOut);
+            self.write(Event::sending(Delivery::Redemption)).await?;
+            return Ok(StepOutcome::HandedOut);
         }
-        self.broadcast(Sendable::Redemption, &transactions).await
+        self.broadcast(Delivery::Redemption, &transactions).await
     }
 
     fn is_public(&self) -> bool {
@@ -171,43 +171,43 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
     }
 
     /// Sends the secret to the service's relayer.
-    async fn give_secret(&self, is_urgent: bool) -> Result<Done, DriveError> {
+    async fn give_secret(&self, is_urgent: bool) -> Result<StepOutcome, DriveError> {
         let secret = match (self.kept.own_secret(), &self.observed.public_secret) {
             (Some(secret), _) => Secret::from_bytes(*secret.expose()),
             (None, Some(public)) => Secret::from_bytes(*public),
-            (None, None) => return Ok(Done::Waits),
+            (None, None) => return Ok(StepOutcome::NeedsOwner),
         };
         if !is_urgent && let Err(why) = self.confirm_release().await {
-            return Ok(Done::Later(why));
+            return Ok(StepOutcome::Retry(why));
         }
-        if self.kept.secret_left() != Some(Path::Relayer) {
-            self.write(Event::SecretLeaving { path: Path::Relayer }).await?;
+        if self.kept.secret_left() != Some(SecretRoute::Relayer) {
+            self.write(Event::SecretLeaving { path: SecretRoute::Relayer }).await?;
         }
-        self.call(Sendable::Secret, &Call::Redeem { secret: &secret }).await
+        self.call(Delivery::Secret, &Call::Redeem { secret: &secret }).await
     }
 
     /// Refunds the source: with the owner's own transaction, otherwise through the service's relayer, which can only pay the owner.
-    async fn refund(&self) -> Result<Done, DriveError> {
+    async fn refund(&self) -> Result<StepOutcome, DriveError> {
         if !self.driver.chains.has(self.kept.swap.request().source.asset.chain()) {
-            return self.call(Sendable::RefundRequest, &Call::Refund).await;
+            return self.call(Delivery::RefundRequest, &Call::Refund).await;
         }
         if let Some((transactions, _)) = self.kept.signed(Purpose::Refund) {
-            return self.broadcast_or_replace(Sendable::Refund, Purpose::Refund, transactions).await;
+            return self.broadcast_or_replace(Delivery::Refund, Purpose::Refund, transactions).await;
         }
         let transactions = match self.settle(Purpose::Refund, &[]).await {
             Ok(Some(transactions)) => transactions,
-            Ok(None) => return self.call(Sendable::RefundRequest, &Call::Refund).await,
+            Ok(None) => return self.call(Delivery::RefundRequest, &Call::Refund).await,
             // The owner may have no coin for the fee, or no endpoint that answers. The relayer can only pay the owner, so it is asked too.
             Err(error @ DriveError::Owner(_)) if !self.only_owner_refunds() => {
-                return match self.call(Sendable::RefundRequest, &Call::Refund).await? {
-                    Done::Yes => Ok(Done::Yes),
+                return match self.call(Delivery::RefundRequest, &Call::Refund).await? {
+                    StepOutcome::Acted => Ok(StepOutcome::Acted),
                     _ => Err(error),
                 };
             }
             Err(error) => return Err(error),
         };
         self.write(Event::Signed { purpose: Purpose::Refund, transactions: transactions.clone(), gasless: None }).await?;
-        self.broadcast(Sendable::Refund, &transactions).await
+        self.broadcast(Delivery::Refund, &transactions).await
     }
 
     /// Returns whether the source can be refunded only with the owner's own key.
@@ -232,7 +232,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
     fn verified(&self) -> Option<VerifiedRecord> {
         let kept = self.kept.record.as_deref().and_then(|body| self.verify(body).ok());
         kept.or_else(|| match &self.observed.record {
-            RecordView::Verified(record) => Some(record.as_ref().clone()),
+            RecordObservation::Verified(record) => Some(record.as_ref().clone()),
             _ => None,
         })
     }
@@ -251,22 +251,27 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
 
     /// Broadcasts a redemption or a refund. If the chain rejects it, it is signed again with current fees. That is safe, because both
     /// end the same HTLC and only one can take effect. A funding is never signed again.
-    async fn broadcast_or_replace(&self, what: Sendable, purpose: Purpose, transactions: &[KeptTransaction]) -> Result<Done, DriveError> {
+    async fn broadcast_or_replace(
+        &self,
+        what: Delivery,
+        purpose: Purpose,
+        transactions: &[KeptTransaction],
+    ) -> Result<StepOutcome, DriveError> {
         // If the owner does not sign a replacement, the transaction that was sent remains the best one available.
         if self.driver.is_overdue(self.kept, purpose)
             && let Ok(Some(replacement)) = self.settle(purpose, transactions).await
         {
             self.write(Event::Signed { purpose, transactions: replacement.clone(), gasless: None }).await?;
             let done = self.broadcast(what, &replacement).await?;
-            if !matches!(done, Done::Rejected(_)) {
+            if !matches!(done, StepOutcome::Rejected(_)) {
                 return Ok(done);
             }
             // The replacement was rejected, so the first transaction is the one to send again.
             self.write(Event::Signed { purpose, transactions: transactions.to_vec(), gasless: None }).await?;
         }
         let done = self.broadcast(what, transactions).await?;
-        if let Done::Rejected(why) = done {
-            let Some(transactions) = self.settle(purpose, &[]).await? else { return Ok(Done::Later(why)) };
+        if let StepOutcome::Rejected(why) = done {
+            let Some(transactions) = self.settle(purpose, &[]).await? else { return Ok(StepOutcome::Retry(why)) };
             self.write(Event::Signed { purpose, transactions: transactions.clone(), gasless: None }).await?;
             // Sent at once, because a transaction that is valid for a minute would have expired by the next attempt.
             return self.broadcast(what, &transactions).await;
@@ -275,34 +280,34 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
     }
 
     /// Broadcasts transactions in order, each after the previous one was accepted.
-    async fn broadcast(&self, what: Sendable, transactions: &[KeptTransaction]) -> Result<Done, DriveError> {
+    async fn broadcast(&self, what: Delivery, transactions: &[KeptTransaction]) -> Result<StepOutcome, DriveError> {
         self.write(Event::sending(what)).await?;
         for transaction in transactions {
             if let Err(error) = self.driver.chain_access().send(transaction, self.driver.pins(self.kept).0).await {
                 let is_rejected = matches!(error, ChainError::Rejected(_));
                 self.write(Event::NotSent { what, error: error.to_string(), is_rejected }).await?;
                 return Ok(match error {
-                    ChainError::NotConnected(_) => Done::Waits,
-                    ChainError::Rejected(_) => Done::Rejected(error.to_string()),
-                    ChainError::Unavailable(_) => Done::Later(error.to_string()),
+                    ChainError::NotConnected(_) => StepOutcome::NeedsOwner,
+                    ChainError::Rejected(_) => StepOutcome::Rejected(error.to_string()),
+                    ChainError::Unavailable(_) => StepOutcome::Retry(error.to_string()),
                 });
             }
         }
         self.write(Event::Sent { what }).await?;
-        Ok(Done::Yes)
+        Ok(StepOutcome::Acted)
     }
 
     /// Sends one action to the service, once, and writes the outcome to the journal.
-    async fn call(&self, what: Sendable, call: &Call<'_>) -> Result<Done, DriveError> {
+    async fn call(&self, what: Delivery, call: &Call<'_>) -> Result<StepOutcome, DriveError> {
         self.write(Event::sending(what)).await?;
         match self.driver.flow.client().act(self.kept.swap.id(), call).await {
             Ok(_) => {
                 self.write(Event::Sent { what }).await?;
-                Ok(Done::Yes)
+                Ok(StepOutcome::Acted)
             }
             Err(error) => {
                 self.write(Event::NotSent { what, error: error.to_string(), is_rejected: false }).await?;
-                Ok(Done::Later(error.to_string()))
+                Ok(StepOutcome::Retry(error.to_string()))
             }
         }
     }
@@ -312,7 +317,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
     /// Returns whether the transactions for a purpose were signed so long ago that they should have been mined by now. If they are not,
     /// they probably pay too low a fee, or have left the mempools.
     #[must_use]
-    pub fn is_overdue(&self, kept: &KeptOrder, purpose: Purpose) -> bool {
+    pub fn is_overdue(&self, kept: &OrderState, purpose: Purpose) -> bool {
         let request = kept.swap.request();
         let leg = if purpose == Purpose::Refund { &request.source } else { &request.destination };
         let asset = self.pins(kept).0.asset(leg.asset.as_str());
@@ -350,9 +355,9 @@ pub fn check_floor(order: &Verified, at_least: Option<U256>) -> Result<(), Refus
 }
 
 /// Turns a refusal into an error, and every other error into an outcome that is tried again.
-fn later(error: &Error) -> Result<Done, DriveError> {
+fn later(error: &Error) -> Result<StepOutcome, DriveError> {
     match error {
         Error::Refused(refusal) => Err(DriveError::Refused(refusal.clone())),
-        other => Ok(Done::Later(other.to_string())),
+        other => Ok(StepOutcome::Retry(other.to_string())),
     }
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `order.json` | request and response, as a case of the batch contract (`docs/spec/batch.md#case`) |
 //! | `record.json` | the record that the order was verified with when it was signed |
-//! | `pins.json` | the registry and the policy of that time ([`Pins`]) |
+//! | `pins.json` | the registry and the policy of that time ([`SignedUnder`]) |
 //! | `secret` | the secret, 64 hex digits |
 //! | `index` | the index with which secret and keys are derived from the rescue phrase, in decimal |
 //! | `branch` | the branch of the rescue phrase that the index belongs to, in decimal; absent for branch 0 |
@@ -16,10 +16,10 @@ use std::str;
 use countersign_store::{Error, LockedOrder, OrderDir};
 
 use super::journal::Entry;
-use super::kept::{KeptOrder, Pins, Store, StoreError};
+use super::kept::{OrderState, SignedUnder, Store, StoreError};
 use crate::request::OrderId;
 use crate::secret::Secret;
-use crate::stored::StoredSwap;
+use crate::stored::CreatedOrder;
 
 /// Names of the documents.
 const ORDER: &str = "order.json";
@@ -28,7 +28,7 @@ const PINS: &str = "pins.json";
 const SECRET: &str = "secret";
 const INDEX: &str = "index";
 const BRANCH: &str = "branch";
-const FLOOR: &str = "floor";
+const FLOOR_FILE: &str = "floor";
 const JOURNAL: &str = "journal";
 
 impl From<Error> for StoreError {
@@ -56,7 +56,7 @@ fn damaged(order: &OrderDir, document: &str, what: impl std::fmt::Display) -> St
 impl Store for countersign_store::Store {
     type Guard = LockedOrder;
 
-    fn create(&self, new: &KeptOrder) -> Result<(), StoreError> {
+    fn create(&self, new: &OrderState) -> Result<(), StoreError> {
         // Two processes must not both store an order with the same secret.
         let guard = self.lock_store()?;
         if let Some(hash) = &new.swap.request().secret_hash
@@ -77,7 +77,7 @@ impl Store for countersign_store::Store {
             (SECRET, secret.as_ref().map(|digits| digits.as_bytes())),
             (INDEX, index.as_deref()),
             (BRANCH, branch.as_deref()),
-            (FLOOR, floor.as_deref()),
+            (FLOOR_FILE, floor.as_deref()),
         ];
         let documents: Vec<_> = documents.into_iter().filter_map(|(name, bytes)| Some((name, bytes?))).collect();
         guard.create_order(new.swap.id().as_str(), &documents)?;
@@ -88,17 +88,17 @@ impl Store for countersign_store::Store {
         Ok(self.open_order(id.as_str())?.lock()?)
     }
 
-    fn load(&self, id: &OrderId) -> Result<KeptOrder, StoreError> {
+    fn load(&self, id: &OrderId) -> Result<OrderState, StoreError> {
         let order = self.open_order(id.as_str())?;
         let bytes = order.read(ORDER)?.ok_or_else(|| StoreError::Unknown(order.id().to_owned()))?;
-        let swap = StoredSwap::from_json(&bytes).map_err(|error| damaged(&order, ORDER, with_cause(&error)))?;
+        let swap = CreatedOrder::from_json(&bytes).map_err(|error| damaged(&order, ORDER, with_cause(&error)))?;
         if !swap.id().as_str().eq_ignore_ascii_case(id.as_str()) {
             return Err(damaged(&order, ORDER, "it belongs to another order"));
         }
-        let mut kept = KeptOrder::new(swap, read_secret(&order)?);
+        let mut kept = OrderState::new(swap, read_secret(&order)?);
         kept.index = read_number(&order, INDEX)?;
         kept.branch = read_number(&order, BRANCH)?.unwrap_or_default();
-        kept.at_least = read_number(&order, FLOOR)?;
+        kept.at_least = read_number(&order, FLOOR_FILE)?;
         kept.record = order.read(RECORD)?.map(|bytes| bytes.to_vec());
         let pins = order.read(PINS)?.map(|bytes| serde_json::from_slice(&bytes)).transpose();
         kept.pins = pins.map_err(|error| damaged(&order, PINS, error))?;
@@ -113,7 +113,7 @@ impl Store for countersign_store::Store {
         keep(guard, RECORD, body)
     }
 
-    fn keep_pins(&self, guard: &LockedOrder, pins: &Pins) -> Result<(), StoreError> {
+    fn keep_pins(&self, guard: &LockedOrder, pins: &SignedUnder) -> Result<(), StoreError> {
         if guard.exists(PINS)? {
             return Ok(());
         }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::kept::KeptOrder;
+use super::kept::OrderState;
 
 /// The number of lines from which a journal is folded before more is written to it. A step writes a few.
 const MAX_LINES: usize = 64;
@@ -41,7 +41,7 @@ pub enum Event {
     /// Something is about to be sent.
     Sending {
         /// What is sent.
-        what: Sendable,
+        what: Delivery,
         /// The number of attempts that this line counts: 1, or more if older lines were merged into it.
         #[serde(default = "once", skip_serializing_if = "is_once")]
         times: u32,
@@ -49,12 +49,12 @@ pub enum Event {
     /// It was sent, and accepted.
     Sent {
         /// What is sent.
-        what: Sendable,
+        what: Delivery,
     },
     /// It was refused, or it is unknown whether it arrived.
     NotSent {
         /// What is sent.
-        what: Sendable,
+        what: Delivery,
         /// Why, for display.
         error: String,
         /// Whether the chain rejected it as invalid. It is dead then, unless it was accepted before.
@@ -64,12 +64,12 @@ pub enum Event {
     /// The owner reports that a transaction is on chain already.
     OnChain {
         /// What is sent.
-        what: Sendable,
+        what: Delivery,
     },
     /// The secret is about to be released. From then on the redemption is urgent.
     SecretLeaving {
         /// How it is released.
-        path: Path,
+        path: SecretRoute,
     },
     /// The swap ended.
     Ended {
@@ -95,7 +95,7 @@ pub enum Purpose {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Sendable {
+pub enum Delivery {
     /// The gasless funding, sent to the service.
     Gasless,
     /// The funding transactions that the owner broadcasts; with a gasless funding, only its approvals.
@@ -114,7 +114,7 @@ pub enum Sendable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Path {
+pub enum SecretRoute {
     /// In a redemption that the owner broadcasts. Nobody learns the secret before the transaction is broadcast.
     Own,
     /// By sending it to the service's relayer, which redeems for the owner.
@@ -148,7 +148,7 @@ const fn is_once(times: &u32) -> bool {
 impl Event {
     /// Creates the intent to send something.
     #[must_use]
-    pub const fn sending(what: Sendable) -> Self {
+    pub const fn sending(what: Delivery) -> Self {
         Self::Sending { what, times: 1 }
     }
 }
@@ -177,7 +177,7 @@ impl fmt::Debug for KeptTransaction {
     }
 }
 
-impl KeptOrder {
+impl OrderState {
     /// Returns the most recently signed transactions for a purpose, with the gasless funding if there is one; `None` if nothing was
     /// signed. A funding is signed once. A redemption or a refund is signed again if the chain rejected it, or to raise its fee.
     #[must_use]
@@ -215,24 +215,24 @@ impl KeptOrder {
     /// Returns whether the payment may have been sent. An approval for a gasless payment does not count.
     #[must_use]
     pub fn may_be_paid(&self) -> bool {
-        self.may_be_sent(Sendable::Gasless) || (!self.is_gasless() && self.may_be_sent(Sendable::Funding))
+        self.may_be_sent(Delivery::Gasless) || (!self.is_gasless() && self.may_be_sent(Delivery::Funding))
     }
 
     /// Returns whether something was sent and accepted, or is on chain.
     #[must_use]
-    pub fn was_sent(&self, wanted: Sendable) -> bool {
+    pub fn was_sent(&self, wanted: Delivery) -> bool {
         self.has(|event| matches!(event, Event::Sent { what } | Event::OnChain { what } if *what == wanted))
     }
 
     /// Returns whether something may have been sent: its intent was written, whatever the outcome.
     #[must_use]
-    pub fn may_be_sent(&self, wanted: Sendable) -> bool {
+    pub fn may_be_sent(&self, wanted: Delivery) -> bool {
         self.was_sent(wanted) || self.has(|event| matches!(event, Event::Sending { what, .. } if *what == wanted))
     }
 
     /// Returns how the secret was released, or may have been; `None` if it was not.
     #[must_use]
-    pub fn secret_left(&self) -> Option<Path> {
+    pub fn secret_left(&self) -> Option<SecretRoute> {
         self.journal.iter().rev().find_map(|entry| match entry.event {
             Event::SecretLeaving { path } => Some(path),
             _ => None,
@@ -244,8 +244,8 @@ impl KeptOrder {
     pub fn secret_has_left(&self) -> bool {
         match self.secret_left() {
             // A signed redemption that was neither sent nor handed out exists only on this machine.
-            Some(Path::Own) => self.may_be_sent(Sendable::Redemption),
-            Some(Path::Relayer) => true,
+            Some(SecretRoute::Own) => self.may_be_sent(Delivery::Redemption),
+            Some(SecretRoute::Relayer) => true,
             None => false,
         }
     }
@@ -261,7 +261,7 @@ impl KeptOrder {
 
     /// Returns the number of attempts to send something, and the time of the last one in Unix seconds (0 without an attempt).
     #[must_use]
-    pub fn attempts(&self, wanted: Sendable) -> (u32, u64) {
+    pub fn attempts(&self, wanted: Delivery) -> (u32, u64) {
         self.journal.iter().fold((0, 0), |(count, last), entry| match entry.event {
             Event::Sending { what, times } if what == wanted => (u32::saturating_add(count, times), entry.at),
             _ => (count, last),
@@ -286,7 +286,7 @@ pub(super) fn folded(journal: &[Entry]) -> Option<Vec<Entry>> {
     if !is_long {
         return None;
     }
-    let mut attempts: HashMap<Sendable, u32> = HashMap::new();
+    let mut attempts: HashMap<Delivery, u32> = HashMap::new();
     for entry in journal {
         if let Event::Sending { what, times } = entry.event {
             let count = attempts.entry(what).or_default();
@@ -318,11 +318,11 @@ pub(super) fn folded(journal: &[Entry]) -> Option<Vec<Entry>> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
     Signed(Purpose),
-    Sending(Sendable),
-    Sent(Sendable),
-    NotSent(Sendable),
-    OnChain(Sendable),
-    SecretLeaving(Path),
+    Sending(Delivery),
+    Sent(Delivery),
+    NotSent(Delivery),
+    OnChain(Delivery),
+    SecretLeaving(SecretRoute),
     Ended,
 }
 
@@ -345,17 +345,17 @@ mod tests {
     use countersign::{CreateOrder, RequestedLeg, U256};
 
     use super::*;
-    use crate::stored::StoredSwap;
+    use crate::stored::CreatedOrder;
 
-    const WHATS: [Sendable; 6] =
-        [Sendable::Gasless, Sendable::Funding, Sendable::Redemption, Sendable::Secret, Sendable::Refund, Sendable::RefundRequest];
+    const WHATS: [Delivery; 6] =
+        [Delivery::Gasless, Delivery::Funding, Delivery::Redemption, Delivery::Secret, Delivery::Refund, Delivery::RefundRequest];
     const PURPOSES: [Purpose; 3] = [Purpose::Funding, Purpose::Redemption, Purpose::Refund];
 
-    fn kept(journal: Vec<Entry>) -> KeptOrder {
+    fn kept(journal: Vec<Entry>) -> OrderState {
         let leg = |asset: &str| RequestedLeg::new(asset.parse().unwrap(), "0x70997970c51812dc3a010c7d01b50e0d17dc79c8", U256::from(5));
         let request = CreateOrder::new(leg("ethereum:usdc"), leg("base:usdc"));
         let response = format!(r#"{{"status":"Ok","result":{{"order_id":"{}"}}}}"#, "ab".repeat(32));
-        KeptOrder { journal, ..KeptOrder::new(StoredSwap::new(request, response).unwrap(), None) }
+        OrderState { journal, ..OrderState::new(CreatedOrder::new(request, response).unwrap(), None) }
     }
 
     fn signed(purpose: Purpose, at: u64) -> Event {
@@ -370,7 +370,7 @@ mod tests {
     }
 
     /// Everything that is asked of a journal.
-    fn answers(kept: &KeptOrder) -> String {
+    fn answers(kept: &OrderState) -> String {
         let whats = WHATS.map(|what| (kept.was_sent(what), kept.may_be_sent(what), kept.attempts(what)));
         let signed = PURPOSES.map(|purpose| (format!("{:?}", kept.signed(purpose)), kept.signed_at(purpose)));
         format!("{whats:?} {signed:?} {:?} {:?} {} {}", kept.secret_left(), kept.outcome(), kept.is_gasless(), kept.may_be_paid())
@@ -390,7 +390,7 @@ mod tests {
                 3 => Event::NotSent { what, error: "busy".to_owned(), is_rejected: false },
                 4 => Event::Sent { what },
                 5 if roll % 3 == 0 => Event::OnChain { what },
-                6 => Event::SecretLeaving { path: if roll % 3 == 0 { Path::Own } else { Path::Relayer } },
+                6 => Event::SecretLeaving { path: if roll % 3 == 0 { SecretRoute::Own } else { SecretRoute::Relayer } },
                 7 if at > 4_990 => Event::Ended { outcome: Outcome::Refunded },
                 _ => signed(*PURPOSES.get(roll / 8 % 3).unwrap(), at),
             };
@@ -411,10 +411,10 @@ mod tests {
 
     #[test]
     fn a_line_of_several_attempts_is_read_back() {
-        let entry = Entry { at: 9, event: Event::Sending { what: Sendable::Refund, times: 3 } };
+        let entry = Entry { at: 9, event: Event::Sending { what: Delivery::Refund, times: 3 } };
         let text = serde_json::to_string(&entry).unwrap();
         assert_eq!(serde_json::from_str::<Entry>(&text).unwrap(), entry);
-        let once = serde_json::to_string(&Entry { at: 9, event: Event::sending(Sendable::Refund) }).unwrap();
+        let once = serde_json::to_string(&Entry { at: 9, event: Event::sending(Delivery::Refund) }).unwrap();
         assert_eq!(once, r#"{"at":9,"event":"sending","what":"refund"}"#, "as before");
     }
 }

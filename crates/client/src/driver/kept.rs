@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 use super::journal::Entry;
 use crate::request::OrderId;
 use crate::secret::Secret;
-use crate::stored::StoredSwap;
+use crate::stored::CreatedOrder;
 use countersign_transport::{MaybeSend, MaybeSync};
 
 /// A stored order.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct KeptOrder {
+pub struct OrderState {
     /// The request and the response to it.
-    pub swap: StoredSwap,
+    pub swap: CreatedOrder,
     /// The body of the record that the order was verified with when it was signed; `None` before. Its terms apply until the order ends.
     pub record: Option<Vec<u8>>,
     /// The wallet's pins and policy of that time; `None` before. They apply until the order ends, because a pin that is removed later
     /// must not prevent a paid order from being redeemed or refunded.
-    pub pins: Option<Pins>,
+    pub pins: Option<SignedUnder>,
     /// The secret; `None` if the service or somebody else holds it.
     pub secret: Option<Secret>,
     /// The index with which the secret and the owner's keys are derived from the rescue phrase; `None` if they are not.
@@ -38,17 +38,17 @@ pub struct KeptOrder {
 /// The registry and the policy that an order was verified with.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[expect(clippy::exhaustive_structs, reason = "a file whose form is documented")]
-pub struct Pins {
+pub struct SignedUnder {
     /// The pinned registry at that time.
     pub registry: Registry,
     /// The policy at that time.
     pub policy: Policy,
 }
 
-impl KeptOrder {
+impl OrderState {
     /// Creates a stored order from its request, response and secret; everything else is empty.
     #[must_use]
-    pub const fn new(swap: StoredSwap, secret: Option<Secret>) -> Self {
+    pub const fn new(swap: CreatedOrder, secret: Option<Secret>) -> Self {
         Self { swap, record: None, pins: None, secret, index: None, branch: 0, at_least: None, journal: Vec::new() }
     }
 
@@ -93,7 +93,7 @@ pub trait Store: MaybeSend + MaybeSync {
     ///
     /// [`StoreError::Exists`] if the order is stored already, [`StoreError::SecretUsed`] if another order has the same secret hash, or
     /// [`StoreError::Failed`].
-    fn create(&self, order: &KeptOrder) -> Result<(), StoreError>;
+    fn create(&self, order: &OrderState) -> Result<(), StoreError>;
 
     /// Locks an order for one step, without waiting.
     ///
@@ -107,7 +107,7 @@ pub trait Store: MaybeSend + MaybeSync {
     /// # Errors
     ///
     /// [`StoreError::Unknown`] if it is not stored, or [`StoreError::Failed`] if it cannot be read.
-    fn load(&self, id: &OrderId) -> Result<KeptOrder, StoreError>;
+    fn load(&self, id: &OrderId) -> Result<OrderState, StoreError>;
 
     /// Stores the body of the record that the order was verified with. It is stored once. Storing the same bytes again succeeds.
     ///
@@ -121,7 +121,7 @@ pub trait Store: MaybeSend + MaybeSync {
     /// # Errors
     ///
     /// [`StoreError::Failed`].
-    fn keep_pins(&self, guard: &Self::Guard, pins: &Pins) -> Result<(), StoreError>;
+    fn keep_pins(&self, guard: &Self::Guard, pins: &SignedUnder) -> Result<(), StoreError>;
 
     /// Appends a line to the journal.
     ///
@@ -162,7 +162,7 @@ pub trait Store: MaybeSend + MaybeSync {
 impl<S: Store> Store for Arc<S> {
     type Guard = S::Guard;
 
-    fn create(&self, order: &KeptOrder) -> Result<(), StoreError> {
+    fn create(&self, order: &OrderState) -> Result<(), StoreError> {
         S::create(self, order)
     }
 
@@ -170,7 +170,7 @@ impl<S: Store> Store for Arc<S> {
         S::lock(self, id)
     }
 
-    fn load(&self, id: &OrderId) -> Result<KeptOrder, StoreError> {
+    fn load(&self, id: &OrderId) -> Result<OrderState, StoreError> {
         S::load(self, id)
     }
 
@@ -178,7 +178,7 @@ impl<S: Store> Store for Arc<S> {
         S::keep_record(self, guard, body)
     }
 
-    fn keep_pins(&self, guard: &Self::Guard, pins: &Pins) -> Result<(), StoreError> {
+    fn keep_pins(&self, guard: &Self::Guard, pins: &SignedUnder) -> Result<(), StoreError> {
         S::keep_pins(self, guard, pins)
     }
 

@@ -7,10 +7,10 @@ use countersign::U256;
 use zeroize::Zeroizing;
 
 use super::journal::Entry;
-use super::kept::{KeptOrder, Pins, Store, StoreError};
+use super::kept::{OrderState, SignedUnder, Store, StoreError};
 use crate::request::OrderId;
 use crate::secret::Secret;
-use crate::stored::StoredSwap;
+use crate::stored::CreatedOrder;
 
 /// A store in memory: for tests, and for swaps that need not survive the process.
 #[derive(Debug, Clone, Default)]
@@ -18,9 +18,9 @@ pub struct MemoryStore(Arc<Mutex<BTreeMap<String, Kept>>>);
 
 #[derive(Debug)]
 struct Kept {
-    swap: StoredSwap,
+    swap: CreatedOrder,
     record: Option<Vec<u8>>,
-    pins: Option<Pins>,
+    pins: Option<SignedUnder>,
     secret: Option<Zeroizing<String>>,
     index: Option<u32>,
     branch: u16,
@@ -57,7 +57,7 @@ fn key(id: &OrderId) -> String {
 impl Store for MemoryStore {
     type Guard = MemoryGuard;
 
-    fn create(&self, order: &KeptOrder) -> Result<(), StoreError> {
+    fn create(&self, order: &OrderState) -> Result<(), StoreError> {
         let mut orders = self.kept();
         let (id, hash) = (key(order.swap.id()), order.swap.request().secret_hash);
         if orders.contains_key(&id) {
@@ -93,7 +93,7 @@ impl Store for MemoryStore {
         }
     }
 
-    fn load(&self, id: &OrderId) -> Result<KeptOrder, StoreError> {
+    fn load(&self, id: &OrderId) -> Result<OrderState, StoreError> {
         let id = key(id);
         let orders = self.kept();
         let kept = orders.get(&id).ok_or(StoreError::Unknown(id))?;
@@ -101,7 +101,7 @@ impl Store for MemoryStore {
         let secret = secret.map_err(|error| StoreError::Failed(error.to_string()))?;
         let (record, pins, journal) = (kept.record.clone(), kept.pins.clone(), kept.journal.clone());
         let (index, branch, at_least) = (kept.index, kept.branch, kept.at_least);
-        Ok(KeptOrder { swap: kept.swap.clone(), record, pins, secret, index, branch, at_least, journal })
+        Ok(OrderState { swap: kept.swap.clone(), record, pins, secret, index, branch, at_least, journal })
     }
 
     fn keep_record(&self, guard: &MemoryGuard, body: &[u8]) -> Result<(), StoreError> {
@@ -116,7 +116,7 @@ impl Store for MemoryStore {
         }
     }
 
-    fn keep_pins(&self, guard: &MemoryGuard, pins: &Pins) -> Result<(), StoreError> {
+    fn keep_pins(&self, guard: &MemoryGuard, pins: &SignedUnder) -> Result<(), StoreError> {
         let mut orders = self.kept();
         let kept = orders.get_mut(&guard.id).ok_or_else(|| StoreError::Unknown(guard.id.clone()))?;
         kept.pins.get_or_insert_with(|| pins.clone());

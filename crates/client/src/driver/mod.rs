@@ -36,24 +36,24 @@ use countersign::{Code, HtlcState, Policy, Refusal, Registry};
 pub use act::check_floor;
 pub use chain::ChainError;
 pub use countersign_transport::{BoxChains, ChainEndpoints, Chains, Link, NoChains};
-pub use decide::{Action, Decision, Means, OwnerTask, Status, decide, decide_refund, is_paid};
-pub use journal::{Entry, Event, KeptTransaction, Outcome, Path, Purpose, Sendable};
-pub use kept::{KeptOrder, Pins, Store, StoreError};
+pub use decide::{Action, Capabilities, Decision, OwnerTask, Status, decide, decide_refund, is_paid};
+pub use journal::{Delivery, Entry, Event, KeptTransaction, Outcome, Purpose, SecretRoute};
+pub use kept::{OrderState, SignedUnder, Store, StoreError};
 pub use memory::{MemoryGuard, MemoryStore};
 use observe::Observer;
-pub use observe::{LegView, Observed, RecordView, Release};
+pub use observe::{LegObservation, OrderObservation, RecordObservation, Release};
 pub use parties::{BoxOwner, FundingReply, NoOwner, Owner, OwnerError, Settlement, SignedFunding, TrustTheService};
-pub use progress::{Change, DriveError, NewOrder, Progress, Stated, Trouble};
+pub use progress::{Change, DriveError, NewOrder, Progress, ServiceStatement, Trouble};
 
 use crate::error::Error;
 use crate::flow::Flow;
 use crate::request::OrderId;
-use crate::track::{FLOOR, Pace};
+use crate::track::{MIN_POLL, Pace};
 use chain::ChainAccess;
 use countersign_transport::{Memory, Transport};
 
 /// How long to wait for another process that works on the same order.
-const LOCK_PATIENCE: Duration = Duration::from_secs(5);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs swaps until they are complete or refunded.
 #[derive(Debug)]
@@ -133,7 +133,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
     }
 
     /// Returns the registry and policy that apply to an order: those of the time of signing, otherwise the current ones.
-    fn pins<'p>(&'p self, kept: &'p KeptOrder) -> (&'p Registry, &'p Policy) {
+    fn pins<'p>(&'p self, kept: &'p OrderState) -> (&'p Registry, &'p Policy) {
         kept.pins.as_ref().map_or_else(|| (self.flow.registry(), self.flow.policy()), |pins| (&pins.registry, &pins.policy))
     }
 
@@ -174,7 +174,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
             other => DriveError::Create(other),
         })?;
         let id = swap.id().clone();
-        self.store.create(&KeptOrder { index, branch, at_least, ..KeptOrder::new(swap, secret) })?;
+        self.store.create(&OrderState { index, branch, at_least, ..OrderState::new(swap, secret) })?;
         Ok(id)
     }
 
@@ -201,7 +201,11 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
     ///
     /// The order is locked only for acts that must exclude each other, and for each line of the journal. A redemption or a refund in
     /// another process must not wait for this one's network, and two of them do each other no harm.
-    async fn step(&self, id: &OrderId, decide: fn(&KeptOrder, &Observed, Means) -> Decision) -> Result<Progress, DriveError> {
+    async fn step(
+        &self,
+        id: &OrderId,
+        decide: fn(&OrderState, &OrderObservation, Capabilities) -> Decision,
+    ) -> Result<Progress, DriveError> {
         let kept = self.store.load(id)?;
         if let Some(outcome) = kept.outcome() {
             let status = Status::Ended { outcome };
@@ -214,23 +218,23 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         };
         let kept = self.note_payment(kept, &observed).await?;
         let (registry, _) = self.pins(&kept);
-        let means = Means {
+        let capabilities = Capabilities {
             relayer_allowed: self.relayer_allowed,
             secret_is_elsewhere: self.secret_is_elsewhere,
-            ..Means::new(&kept, &self.owner, &self.chains)
+            ..Capabilities::new(&kept, &self.owner, &self.chains)
         };
-        let Decision { status, action } = decide(&kept, &observed, means);
+        let Decision { status, action } = decide(&kept, &observed, capabilities);
         let stated = match &observed.record {
-            RecordView::Verified(record) => {
+            RecordObservation::Verified(record) => {
                 let status = crate::status::Status::from_record(&record.record, registry, observed.now);
-                Some(Box::new(Stated { record: record.record.clone(), status }))
+                Some(Box::new(ServiceStatement { record: record.record.clone(), status }))
             }
             _ => None,
         };
         let is_paid = is_paid(&kept, &observed);
         let mut progress = Progress { status, acted: false, trouble: trouble(&observed, is_paid), is_paid, stated };
         let Some(action) = action else {
-            self.name_missing_chain(&kept, &observed, means, &mut progress);
+            self.name_missing_chain(&kept, &observed, capabilities, &mut progress);
             return Ok(progress);
         };
         let guard = self.lock(id).await?;
@@ -252,28 +256,32 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         // Whether something may have been sent is known only now, also if the act failed.
         progress.is_paid |= self.store.load(id).is_ok_and(|kept| kept.may_be_paid());
         match done? {
-            act::Done::Yes => progress.acted = true,
-            act::Done::Later(why) | act::Done::Rejected(why) => progress.trouble = Some(Trouble::Failed(why)),
-            act::Done::HandedOut => {}
-            act::Done::Waits => progress.status = waits(&action, progress.status),
+            act::StepOutcome::Acted => progress.acted = true,
+            act::StepOutcome::Retry(why) | act::StepOutcome::Rejected(why) => progress.trouble = Some(Trouble::Failed(why)),
+            act::StepOutcome::HandedOut => {}
+            act::StepOutcome::NeedsOwner => progress.status = waits(&action, progress.status),
         }
         if !progress.acted {
-            self.name_missing_chain(&kept, &observed, means, &mut progress);
+            self.name_missing_chain(&kept, &observed, capabilities, &mut progress);
         }
         Ok(progress)
     }
 
     /// Reports that the next action needs a chain without a connection. An owner's task that needs one is due whatever else failed. What
     /// waits for evidence may wait for the service as well, and that is reported first.
-    fn name_missing_chain(&self, kept: &KeptOrder, observed: &Observed, means: Means, progress: &mut Progress) {
+    fn name_missing_chain(&self, kept: &OrderState, observed: &OrderObservation, capabilities: Capabilities, progress: &mut Progress) {
         let request = kept.swap.request();
         let lacks_evidence = observed.release.is_err() && self.trust.is_none() && kept.own_secret().is_some();
         let (leg, is_connected) = match &progress.status {
-            Status::NeedsOwner { what: OwnerTask::BroadcastFunding | OwnerTask::Refund } => (&request.source, means.source_connected),
-            Status::NeedsOwner { what: OwnerTask::Redeem | OwnerTask::BroadcastRedemption } => {
-                (&request.destination, means.destination_connected)
+            Status::NeedsOwner { what: OwnerTask::BroadcastFunding | OwnerTask::Refund } => {
+                (&request.source, capabilities.source_connected)
             }
-            Status::Waiting { .. } if lacks_evidence && progress.trouble.is_none() => (&request.destination, means.destination_connected),
+            Status::NeedsOwner { what: OwnerTask::Redeem | OwnerTask::BroadcastRedemption } => {
+                (&request.destination, capabilities.destination_connected)
+            }
+            Status::Waiting { .. } if lacks_evidence && progress.trouble.is_none() => {
+                (&request.destination, capabilities.destination_connected)
+            }
             _ => return,
         };
         if !is_connected {
@@ -283,13 +291,13 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
 
     /// Writes down that the payment is on chain, if nobody has yet: one from another wallet must not be forgotten when the chain cannot be
     /// read later.
-    async fn note_payment(&self, kept: KeptOrder, observed: &Observed) -> Result<KeptOrder, DriveError> {
+    async fn note_payment(&self, kept: OrderState, observed: &OrderObservation) -> Result<OrderState, DriveError> {
         let is_there = observed.source.is_seen()
             && matches!(observed.source.state(), Some(HtlcState::Locked(_) | HtlcState::Redeemed { .. } | HtlcState::Refunded { .. }));
         if kept.may_be_paid() || !is_there {
             return Ok(kept);
         }
-        let what = if kept.is_gasless() { Sendable::Gasless } else { Sendable::Funding };
+        let what = if kept.is_gasless() { Delivery::Gasless } else { Delivery::Funding };
         let id = kept.swap.id().clone();
         self.store.append(&self.lock(&id).await?, &self.entry(Event::OnChain { what }))?;
         Ok(self.store.load(&id)?)
@@ -301,10 +309,10 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         let mut waited = Duration::ZERO;
         loop {
             match self.store.lock(id) {
-                Err(StoreError::Busy) if waited < LOCK_PATIENCE => transport.sleep(FLOOR).await,
+                Err(StoreError::Busy) if waited < LOCK_TIMEOUT => transport.sleep(MIN_POLL).await,
                 outcome => return outcome,
             }
-            waited = waited.saturating_add(FLOOR);
+            waited = waited.saturating_add(MIN_POLL);
         }
     }
 
@@ -314,16 +322,16 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
     /// # Errors
     ///
     /// [`DriveError::Store`] if the store fails.
-    pub fn mark_on_chain(&self, id: &OrderId, what: Sendable) -> Result<(), DriveError> {
+    pub fn mark_on_chain(&self, id: &OrderId, what: Delivery) -> Result<(), DriveError> {
         let guard = self.store.lock(id)?;
         Ok(self.store.append(&guard, &self.entry(Event::OnChain { what }))?)
     }
 }
 
 /// Returns why the service's record could not be read, or why nothing can be paid now, for display.
-fn trouble(observed: &Observed, is_paid: bool) -> Option<Trouble> {
+fn trouble(observed: &OrderObservation, is_paid: bool) -> Option<Trouble> {
     match (&observed.record, &observed.heads) {
-        (RecordView::Unknown(why), _) => Some(Trouble::Failed(why.clone())),
+        (RecordObservation::Unknown(why), _) => Some(Trouble::Failed(why.clone())),
         (_, Err(why)) if !is_paid => Some(Trouble::Failed(why.clone())),
         _ => None,
     }

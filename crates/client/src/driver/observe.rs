@@ -13,8 +13,8 @@ use futures_util::future::{Either, join, select};
 use futures_util::stream::FuturesUnordered;
 
 use super::chain::{ChainAccess, ChainError, judge, rule_of};
-use super::journal::Sendable;
-use super::kept::KeptOrder;
+use super::journal::Delivery;
+use super::kept::OrderState;
 use super::parties::TrustTheService;
 use crate::client::Client;
 use crate::error::Error;
@@ -25,23 +25,23 @@ use countersign_transport::{Chains, Transport, TransportError, TransportErrorKin
 
 /// How long what is still missing may delay a paid order: the service once both chains are read, and everything else once the
 /// destination shows that the redemption is due.
-const BESIDE: Duration = Duration::from_secs(1);
+const MAX_SERVICE_DELAY: Duration = Duration::from_secs(1);
 /// How long the service alone may delay a redemption that is due.
 const WHEN_DUE: Duration = Duration::from_millis(250);
 
 /// What is known about an order at one moment.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Observed {
+pub struct OrderObservation {
     /// The time of the observation, in Unix seconds: the caller's clock, or the time of the newest block that enough endpoints show if that
     /// is later.
     pub now: u64,
     /// The service's record.
-    pub record: RecordView,
+    pub record: RecordObservation,
     /// The source leg, where the owner pays.
-    pub source: LegView,
+    pub source: LegObservation,
     /// The destination leg, where the owner is paid.
-    pub destination: LegView,
+    pub destination: LegObservation,
     /// The family of the source chain; `None` if no record could be verified.
     pub source_family: Option<Family>,
     /// The proof that the secret may be released, or why it may not.
@@ -62,7 +62,7 @@ pub struct Observed {
 /// What is known about the service's record.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum RecordView {
+pub enum RecordObservation {
     /// It could not be fetched. The text says why, for display.
     Unknown(String),
     /// The service was not asked, because the secret is out and the chains decide.
@@ -76,7 +76,7 @@ pub enum RecordView {
 /// What is known about one leg.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum LegView {
+pub enum LegObservation {
     /// Nothing is known. The text says why, for display.
     Unknown(String),
     /// The service states it; the chain was not read.
@@ -102,7 +102,7 @@ pub enum Release {
     Trust(TrustTheService),
 }
 
-impl LegView {
+impl LegObservation {
     /// Returns the state, whether stated or read from the chain; `None` if it is unknown.
     #[must_use]
     pub const fn state(&self) -> Option<&HtlcState> {
@@ -164,12 +164,12 @@ enum Arrived {
 impl<T: Transport, C: Chains> Observer<'_, T, C> {
     /// Reads the service, the source chain and the destination chain concurrently, because a service that is slow or down must not delay
     /// a redemption.
-    pub(super) async fn observe(&self, kept: &KeptOrder) -> Observed {
+    pub(super) async fn observe(&self, kept: &OrderState) -> OrderObservation {
         let verify = |body: &[u8]| countersign::verify_record(kept.swap.proposal(body), self.registry, self.policy);
         let first = match kept.record.as_deref().map(verify).transpose() {
             Ok(first) => first,
             // The stored record was changed, or the pins of that time are missing, so nothing can be compared with it.
-            Err(refusal) => return Observed::unknown(self.now(), RecordView::Refused(refusal)),
+            Err(refusal) => return OrderObservation::unknown(self.now(), RecordObservation::Refused(refusal)),
         };
         let (heard, answer) = match &first {
             Some(first) => {
@@ -180,33 +180,33 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
             None => (None, Some(self.client.order(kept.swap.id()).await)),
         };
         let record = match answer {
-            None => RecordView::NotAsked,
-            Some(Err(error)) => RecordView::Unknown(error.to_string()),
+            None => RecordObservation::NotAsked,
+            Some(Err(error)) => RecordObservation::Unknown(error.to_string()),
             Some(Ok(answer)) => match verify(&answer.body) {
                 Ok(record) => match first.as_ref().map_or(Ok(()), |first| first.terms.check_unchanged(&record.terms)) {
-                    Ok(()) => RecordView::Verified(Box::new(record)),
-                    Err(refusal) => RecordView::Refused(refusal),
+                    Ok(()) => RecordObservation::Verified(Box::new(record)),
+                    Err(refusal) => RecordObservation::Refused(refusal),
                 },
-                Err(refusal) => RecordView::Refused(refusal),
+                Err(refusal) => RecordObservation::Refused(refusal),
             },
         };
         // Without a usable record of the service, the stored one is used: its terms are those that were signed.
         let known = match &record {
-            RecordView::Verified(record) => Some(record.as_ref()),
+            RecordObservation::Verified(record) => Some(record.as_ref()),
             _ => first.as_ref(),
         };
-        let Some(known) = known else { return Observed::unknown(self.now(), record) };
+        let Some(known) = known else { return OrderObservation::unknown(self.now(), record) };
         let Heard { source, destination, destination_at, .. } = match heard {
             Some(heard) => heard,
             None => self.look_at_both(&known.terms, kept.may_be_paid()).await,
         };
-        let is_current = matches!(record, RecordView::Verified(_));
+        let is_current = matches!(record, RecordObservation::Verified(_));
         let heads = [(&known.terms.source, &source), (&known.terms.destination, &destination)];
         let release = self.release(known, &destination, is_current, later(destination_at, [(&known.terms.destination, &destination)]));
         let (clock, now) = (self.now(), later(self.now(), heads));
         let (source_view, destination_view) =
             (self.view(known, Leg::Source, &source, is_current, now), self.view(known, Leg::Destination, &destination, is_current, now));
-        let observed = Observed {
+        let observed = OrderObservation {
             // A later record can only make the deadline earlier.
             deadline: [Some(known), first.as_ref()]
                 .into_iter()
@@ -215,7 +215,7 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
                 .min(),
             confirmation_time: status::confirmation_time(&known.record, self.registry),
             refund_from: {
-                let sent_at = kept.attempts(Sendable::Funding).1.max(kept.attempts(Sendable::Gasless).1);
+                let sent_at = kept.attempts(Delivery::Funding).1.max(kept.attempts(Delivery::Gasless).1);
                 status::refund_overdue_from(&first.as_ref().unwrap_or(known).record, sent_at, self.registry, self.policy)
             },
             heads: heads.into_iter().try_for_each(|(terms, look)| check_head(terms, look, clock)),
@@ -224,9 +224,9 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
             source: source_view,
             destination: destination_view,
             release,
-            ..Observed::unknown(now, RecordView::NotAsked)
+            ..OrderObservation::unknown(now, RecordObservation::NotAsked)
         };
-        Observed { record, ..observed }
+        OrderObservation { record, ..observed }
     }
 
     fn now(&self) -> u64 {
@@ -235,7 +235,7 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
 
     /// Hears the chains and the service about an order whose terms are stored. The service has the time that the chains need, and a moment
     /// more. It is not asked at all once the secret is out and both chains are connected.
-    async fn hear(&self, kept: &KeptOrder, terms: &VerifiedTerms) -> Heard {
+    async fn hear(&self, kept: &OrderState, terms: &VerifiedTerms) -> Heard {
         let is_out = kept.secret_has_left();
         let is_paid = kept.may_be_paid() || is_out;
         let is_connected = |terms: &HtlcTerms| self.chains.chains.has(&terms.chain);
@@ -279,7 +279,7 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
             if limit.is_none() && is_paid && has_destination {
                 let is_due = is_due();
                 if has_source || is_due {
-                    let wait = if has_source && is_due { WHEN_DUE } else { BESIDE };
+                    let wait = if has_source && is_due { WHEN_DUE } else { MAX_SERVICE_DELAY };
                     limit = Some(Box::pin(self.client.transport().sleep(wait)));
                 }
             }
@@ -327,36 +327,36 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
     }
 
     /// Returns what is known about one leg: what its chain shows, or without a connection what the service states.
-    fn view(&self, known: &VerifiedRecord, leg: Leg, look: &Look, is_current: bool, now: u64) -> LegView {
+    fn view(&self, known: &VerifiedRecord, leg: Leg, look: &Look, is_current: bool, now: u64) -> LegObservation {
         match look {
             Some(Ok(quorum)) => match quorum.state() {
                 Ok((state, seen)) => {
                     let is_final = self.rule_of(known.terms.leg(leg)).is_some_and(|rule| quorum.is_final(&rule));
-                    LegView::Seen { state, is_final, head_time: seen.head_time }
+                    LegObservation::Seen { state, is_final, head_time: seen.head_time }
                 }
-                Err(doubt) => LegView::Unknown(doubt.to_string()),
+                Err(doubt) => LegObservation::Unknown(doubt.to_string()),
             },
-            Some(Err(why)) => LegView::Unknown(why.clone()),
-            None if is_current => LegView::Stated(stated(known, leg, self.registry, now)),
-            None => LegView::Unknown("the service did not answer, and the chain is not connected".to_owned()),
+            Some(Err(why)) => LegObservation::Unknown(why.clone()),
+            None if is_current => LegObservation::Stated(stated(known, leg, self.registry, now)),
+            None => LegObservation::Unknown("the service did not answer, and the chain is not connected".to_owned()),
         }
     }
 }
 
-impl Observed {
+impl OrderObservation {
     /// Creates an observation in which nothing is known except the time and the record.
     #[must_use]
-    pub fn unknown(now: u64, record: RecordView) -> Self {
+    pub fn unknown(now: u64, record: RecordObservation) -> Self {
         let why = match &record {
-            RecordView::Unknown(why) => why.clone(),
-            RecordView::Refused(refusal) => refusal.to_string(),
-            RecordView::Verified(_) | RecordView::NotAsked => String::new(),
+            RecordObservation::Unknown(why) => why.clone(),
+            RecordObservation::Refused(refusal) => refusal.to_string(),
+            RecordObservation::Verified(_) | RecordObservation::NotAsked => String::new(),
         };
         Self {
             now,
             record,
-            source: LegView::Unknown(why.clone()),
-            destination: LegView::Unknown(why.clone()),
+            source: LegObservation::Unknown(why.clone()),
+            destination: LegObservation::Unknown(why.clone()),
             release: Err(Hold::Unclear(why)),
             source_family: None,
             public_secret: None,

@@ -80,7 +80,7 @@ pub struct Progress {
     pub is_paid: bool,
     /// What the service states, for display only; `None` if its record is not available or was refused.
     #[serde(skip)]
-    pub stated: Option<Box<Stated>>,
+    pub stated: Option<Box<ServiceStatement>>,
 }
 
 /// Why an order does not proceed. The text is for display.
@@ -104,7 +104,7 @@ impl Serialize for Trouble {
 /// What the service states about an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Stated {
+pub struct ServiceStatement {
     /// The record, whose terms were verified.
     pub record: OrderRecord,
     /// The status that follows from it.

@@ -10,7 +10,7 @@ use super::{Chains, Change, DriveError, Driver, Owner, Progress, Status, Store, 
 use crate::request::OrderId;
 use crate::retry::{jittered, random};
 use crate::status::State;
-use crate::track::FLOOR;
+use crate::track::MIN_POLL;
 use countersign_transport::Transport;
 
 /// The number of reports of an order that are remembered, to notice one that comes back.
@@ -50,12 +50,12 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
             let is_ended = matches!(&result, Ok(Progress { status: Status::Ended { .. }, acted: false, .. }));
             let report = Report::from(&result);
             task.wait = match &result {
-                Ok(progress) if progress.acted => FLOOR,
+                Ok(progress) if progress.acted => MIN_POLL,
                 Ok(progress) if !matches!(progress.trouble, Some(Trouble::Failed(_))) && !task.seen.contains(&report) => {
-                    self.pace.quickest.max(FLOOR)
+                    self.pace.quickest.max(MIN_POLL)
                 }
-                Ok(_) => self.pace.slower(task.wait).max(FLOOR),
-                Err(_) => self.pace.slowest.max(FLOOR),
+                Ok(_) => self.pace.slower(task.wait).max(MIN_POLL),
+                Err(_) => self.pace.slowest.max(MIN_POLL),
             };
             // Only a repetition of the last report is left out. An older one that comes back is a change.
             let is_change = task.last.as_ref() != Some(&report);

@@ -18,10 +18,10 @@ use countersign_client::countersign::{
     self, Code, Finality, FinalityRule, Funded, Hold, HtlcState, LockedHtlc, Policy, Proposal, Refusal, Registry, VerifiedRecord,
 };
 use countersign_client::driver::{
-    Action, Entry, Event, KeptOrder, KeptTransaction, LegView, Means, Observed, Outcome, OwnerTask, Path, Purpose, RecordView, Release,
-    Sendable, Status, TrustTheService, decide,
+    Action, Capabilities, Delivery, Entry, Event, KeptTransaction, LegObservation, OrderObservation, OrderState, Outcome, OwnerTask,
+    Purpose, RecordObservation, Release, SecretRoute, Status, TrustTheService, decide,
 };
-use countersign_client::{Secret, StoredSwap};
+use countersign_client::{CreatedOrder, Secret};
 use countersign_testkit::chain::evm::Evm;
 use serde_json::json;
 use support::{Fixture, Step};
@@ -31,9 +31,9 @@ const DEADLINE: u64 = 10_000;
 
 /// An order at some moment: paid, nothing seen yet, and everything connected.
 struct World {
-    kept: KeptOrder,
-    observed: Observed,
-    means: Means,
+    kept: OrderState,
+    observed: OrderObservation,
+    capabilities: Capabilities,
     record: VerifiedRecord,
 }
 
@@ -43,25 +43,25 @@ impl World {
         let secret = Secret::parse(SECRET).unwrap();
         let fixture = Fixture::with_secret(&secret);
         let registry = Registry::from_json(fixture.registry.as_bytes()).unwrap();
-        let swap = StoredSwap::new(fixture.create(), fixture.response.to_string()).unwrap();
+        let swap = CreatedOrder::new(fixture.create(), fixture.response.to_string()).unwrap();
         let (request, body) = (fixture.create(), fixture.at(Step::Created).to_string());
         let proposal = Proposal::new(&request, swap.response()).with_record(body.as_bytes());
         let record = countersign::verify_record(proposal, &registry, &Policy::default()).unwrap();
-        let mut observed = Observed::unknown(1_000, RecordView::Verified(Box::new(record.clone())));
+        let mut observed = OrderObservation::unknown(1_000, RecordObservation::Verified(Box::new(record.clone())));
         observed.deadline = Some(DEADLINE);
         observed.confirmation_time = 60;
         observed.source = seen(HtlcState::Absent, false);
         observed.destination = seen(HtlcState::Absent, false);
         observed.release = Err(Hold::NotFunded);
-        let mut means = Means::default();
-        (means.owner_redeems, means.source_connected, means.destination_connected) = (true, true, true);
-        Self { kept: KeptOrder::new(swap, Some(secret)), observed, means, record }
+        let mut capabilities = Capabilities::default();
+        (capabilities.owner_redeems, capabilities.source_connected, capabilities.destination_connected) = (true, true, true);
+        Self { kept: OrderState::new(swap, Some(secret)), observed, capabilities, record }
     }
 
     /// Paid and seen on the source chain.
     fn paid() -> Self {
         let mut world = Self::new();
-        world.wrote([signed(Purpose::Funding), Event::sending(Sendable::Funding), Event::Sent { what: Sendable::Funding }]);
+        world.wrote([signed(Purpose::Funding), Event::sending(Delivery::Funding), Event::Sent { what: Delivery::Funding }]);
         world.observed.source = seen(world.locked(5), true);
         world
     }
@@ -105,7 +105,7 @@ impl World {
     }
 
     fn decide(&self) -> (Status, Option<Action>) {
-        let decision = decide(&self.kept, &self.observed, self.means);
+        let decision = decide(&self.kept, &self.observed, self.capabilities);
         (decision.status, decision.action)
     }
 
@@ -118,8 +118,8 @@ impl World {
     }
 }
 
-fn seen(state: HtlcState, is_final: bool) -> LegView {
-    LegView::Seen { state, is_final, head_time: 1_000 }
+fn seen(state: HtlcState, is_final: bool) -> LegObservation {
+    LegObservation::Seen { state, is_final, head_time: 1_000 }
 }
 
 fn redeemed(secret: bool) -> HtlcState {
@@ -137,20 +137,20 @@ fn signed(purpose: Purpose) -> Event {
     Event::Signed { purpose, transactions: vec![transaction], gasless: None }
 }
 
-const OWN: Option<Action> = Some(Action::Redeem { path: Path::Own, is_urgent: false });
-const OWN_URGENT: Option<Action> = Some(Action::Redeem { path: Path::Own, is_urgent: true });
+const OWN: Option<Action> = Some(Action::Redeem { path: SecretRoute::Own, is_urgent: false });
+const OWN_URGENT: Option<Action> = Some(Action::Redeem { path: SecretRoute::Own, is_urgent: true });
 
 #[test]
 fn an_order_goes_from_signature_to_redemption() {
     let mut world = World::new();
     assert_eq!(world.decide(), (Status::Unsigned, Some(Action::Sign)));
     world.wrote([signed(Purpose::Funding)]);
-    assert_eq!(world.decide(), (Status::Paying, Some(Action::Pay(Sendable::Funding))));
+    assert_eq!(world.decide(), (Status::Paying, Some(Action::Pay(Delivery::Funding))));
     let world = World::paid();
     assert!(matches!(world.decide(), (Status::Waiting { code: "destination_not_funded", .. }, None)));
     let mut world = World::funded();
     assert_eq!(world.decide(), (Status::Redeeming, OWN));
-    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption), Event::sending(Sendable::Redemption)]);
+    world.wrote([Event::SecretLeaving { path: SecretRoute::Own }, signed(Purpose::Redemption), Event::sending(Delivery::Redemption)]);
     world.observed.destination = seen(redeemed(true), false);
     assert_eq!(world.decide(), (Status::Redeeming, None), "in a block, and not final");
     world.observed.destination = seen(redeemed(true), true);
@@ -162,10 +162,10 @@ fn an_order_goes_from_signature_to_redemption() {
 #[test]
 fn the_services_word_releases_nothing() {
     let mut world = World::paid();
-    world.observed.destination = LegView::Stated(world.locked(3));
+    world.observed.destination = LegObservation::Stated(world.locked(3));
     world.observed.release = Err(Hold::Unclear("no connection".to_owned()));
     for relayer in [false, true] {
-        world.means.relayer_allowed = relayer;
+        world.capabilities.relayer_allowed = relayer;
         assert_eq!(world.action(), None);
     }
     // The caller's explicit choice does.
@@ -176,8 +176,8 @@ fn the_services_word_releases_nothing() {
 #[test]
 fn a_stated_redemption_of_the_source_does_not_make_the_secret_public() {
     let mut world = World::paid();
-    world.means.relayer_allowed = true;
-    world.observed.source = LegView::Stated(redeemed(false));
+    world.capabilities.relayer_allowed = true;
+    world.observed.source = LegObservation::Stated(redeemed(false));
     assert_eq!(world.action(), None);
 }
 
@@ -186,26 +186,26 @@ fn with_a_key_of_the_owner_the_service_never_gets_the_secret() {
     let mut world = World::funded();
     let mut request = world.kept.swap.request().clone();
     request.destination.delegate = Some("aa".repeat(32));
-    world.kept = KeptOrder::new(StoredSwap::new(request, world.kept.swap.response()).unwrap(), Some(Secret::parse(SECRET).unwrap()));
-    world.wrote([Event::sending(Sendable::Funding)]);
-    world.means.owner_redeems = false;
-    world.means.relayer_allowed = true;
+    world.kept = OrderState::new(CreatedOrder::new(request, world.kept.swap.response()).unwrap(), Some(Secret::parse(SECRET).unwrap()));
+    world.wrote([Event::sending(Delivery::Funding)]);
+    world.capabilities.owner_redeems = false;
+    world.capabilities.relayer_allowed = true;
     for public in [None, Some(*Secret::parse(SECRET).unwrap().expose())] {
         world.observed.public_secret = public;
         assert_eq!(world.decide(), (Status::NeedsOwner { what: OwnerTask::Redeem }, None));
     }
-    world.means.owner_redeems = true;
+    world.capabilities.owner_redeems = true;
     assert_eq!(world.action(), OWN_URGENT);
 }
 
 #[test]
 fn the_relayer_is_asked_only_where_the_owner_allows_it() {
     let mut world = World::funded();
-    world.means.owner_redeems = false;
+    world.capabilities.owner_redeems = false;
     assert_eq!(world.decide(), (Status::NeedsOwner { what: OwnerTask::Redeem }, None));
-    world.means.relayer_allowed = true;
-    assert_eq!(world.action(), Some(Action::Redeem { path: Path::Relayer, is_urgent: false }));
-    world.means.owner_redeems = true;
+    world.capabilities.relayer_allowed = true;
+    assert_eq!(world.action(), Some(Action::Redeem { path: SecretRoute::Relayer, is_urgent: false }));
+    world.capabilities.owner_redeems = true;
     assert_eq!(world.action(), OWN, "the owner first");
 }
 
@@ -219,7 +219,7 @@ fn a_secret_of_another_order_is_never_used() {
 #[test]
 fn once_the_secret_has_left_nothing_delays_the_redemption() {
     let mut world = World::paid();
-    world.wrote([Event::SecretLeaving { path: Path::Relayer }]);
+    world.wrote([Event::SecretLeaving { path: SecretRoute::Relayer }]);
     let refusal = Refusal::new(Code::RecordChanged, "/order");
     let holds = [
         (Hold::NoTime { left: 1, needed: 6, unit: "blocks" }, Status::RedeemNow),
@@ -228,25 +228,25 @@ fn once_the_secret_has_left_nothing_delays_the_redemption() {
     ];
     for (hold, status) in holds {
         world.observed.release = Err(hold);
-        for record in [RecordView::Refused(refusal.clone()), RecordView::Unknown("503".to_owned())] {
+        for record in [RecordObservation::Refused(refusal.clone()), RecordObservation::Unknown("503".to_owned())] {
             world.observed.record = record;
             assert_eq!(world.decide(), (status.clone(), OWN_URGENT));
         }
     }
     // The relayer has it already: it is asked again where the owner cannot redeem.
-    world.means.owner_redeems = false;
-    assert_eq!(world.action(), Some(Action::Redeem { path: Path::Relayer, is_urgent: true }));
+    world.capabilities.owner_redeems = false;
+    assert_eq!(world.action(), Some(Action::Redeem { path: SecretRoute::Relayer, is_urgent: true }));
 }
 
 /// The relayer has the secret and nothing happens: the owner is warned while there is time to redeem without it.
 #[test]
 fn a_secret_that_has_left_raises_the_alarm_when_half_the_time_is_over() {
     let mut world = World::funded();
-    world.means = Means::default();
-    world.wrote([Event::SecretLeaving { path: Path::Relayer }, Event::sending(Sendable::Secret)]);
+    world.capabilities = Capabilities::default();
+    world.wrote([Event::SecretLeaving { path: SecretRoute::Relayer }, Event::sending(Delivery::Secret)]);
     let timelock = world.record.terms.destination.timelock;
     for (elapsed, status) in [(timelock / 2 - 1, Status::Redeeming), (timelock / 2, Status::RedeemNow), (timelock, Status::RedeemNow)] {
-        for view in [seen(world.locked(elapsed), true), LegView::Stated(world.locked(elapsed))] {
+        for view in [seen(world.locked(elapsed), true), LegObservation::Stated(world.locked(elapsed))] {
             world.observed.destination = view;
             assert_eq!(world.status(), status, "{elapsed} of {timelock}");
         }
@@ -256,11 +256,11 @@ fn a_secret_that_has_left_raises_the_alarm_when_half_the_time_is_over() {
 #[test]
 fn a_redemption_is_sent_again_more_and_more_slowly() {
     let mut world = World::funded();
-    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption)]);
+    world.wrote([Event::SecretLeaving { path: SecretRoute::Own }, signed(Purpose::Redemption)]);
     for (tries, wait) in [(1, 5), (2, 10), (3, 20), (12, 20), (80, 20)] {
-        world.kept.journal.retain(|entry| !matches!(entry.event, Event::Sending { what: Sendable::Redemption, .. }));
+        world.kept.journal.retain(|entry| !matches!(entry.event, Event::Sending { what: Delivery::Redemption, .. }));
         for _ in 0..tries {
-            world.wrote([Event::sending(Sendable::Redemption)]);
+            world.wrote([Event::sending(Delivery::Redemption)]);
         }
         world.observed.now = 900 + wait - 1;
         assert_eq!(world.action(), None, "{tries}");
@@ -293,11 +293,11 @@ fn a_theft_is_called_lost() {
     world.observed.destination = seen(HtlcState::Absent, true);
     assert_eq!(world.decide(), (Status::Lost, None), "an absent payment may still come");
     // What only the service states is no theft while the secret is still here.
-    world.observed.source = LegView::Stated(redeemed(false));
-    world.observed.destination = LegView::Stated(refunded());
+    world.observed.source = LegObservation::Stated(redeemed(false));
+    world.observed.destination = LegObservation::Stated(refunded());
     assert!(matches!(world.decide(), (Status::AwaitingRefund { .. }, None)));
     // Afterwards it raises the alarm, and ends nothing.
-    world.wrote([Event::SecretLeaving { path: Path::Relayer }]);
+    world.wrote([Event::SecretLeaving { path: SecretRoute::Relayer }]);
     assert_eq!(world.status(), Status::Lost);
     assert_ne!(world.action(), Some(Action::End(Outcome::Lost)));
 }
@@ -306,15 +306,15 @@ fn a_theft_is_called_lost() {
 fn complete_needs_proof() {
     let secret = *Secret::parse(SECRET).unwrap().expose();
     let mut world = World::paid();
-    world.observed.destination = LegView::Stated(redeemed(false));
+    world.observed.destination = LegObservation::Stated(redeemed(false));
     assert_ne!(world.action(), Some(Action::End(Outcome::Complete)), "0xdead proves nothing");
     // The right secret proves nothing if the service was given it.
     world.observed.public_secret = Some(secret);
-    world.wrote([Event::SecretLeaving { path: Path::Relayer }]);
+    world.wrote([Event::SecretLeaving { path: SecretRoute::Relayer }]);
     assert_ne!(world.action(), Some(Action::End(Outcome::Complete)));
     let mut world = World::paid();
-    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption), Event::sending(Sendable::Redemption)]);
-    world.observed.destination = LegView::Stated(redeemed(false));
+    world.wrote([Event::SecretLeaving { path: SecretRoute::Own }, signed(Purpose::Redemption), Event::sending(Delivery::Redemption)]);
+    world.observed.destination = LegObservation::Stated(redeemed(false));
     assert_ne!(world.action(), Some(Action::End(Outcome::Complete)));
     world.observed.public_secret = Some(secret);
     assert_ne!(world.action(), Some(Action::End(Outcome::Complete)), "it may be public and not redeemed");
@@ -332,8 +332,8 @@ fn a_chain_that_stops_for_hours_holds_the_secret_and_delays_no_redemption() {
     world.observed.release = Err(Hold::Stale { seconds: 4 * 3_600 });
     assert!(matches!(world.decide(), (Status::Waiting { code: "chain_stale", .. }, None)));
     world.observed.release = evidence;
-    assert_eq!(world.action(), Some(Action::Redeem { path: Path::Own, is_urgent: false }));
-    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption), Event::sending(Sendable::Redemption)]);
+    assert_eq!(world.action(), Some(Action::Redeem { path: SecretRoute::Own, is_urgent: false }));
+    world.wrote([Event::SecretLeaving { path: SecretRoute::Own }, signed(Purpose::Redemption), Event::sending(Delivery::Redemption)]);
     world.observed.release = Err(Hold::Stale { seconds: 4 * 3_600 });
     assert_eq!(world.action(), OWN_URGENT);
 }
@@ -342,8 +342,8 @@ fn a_chain_that_stops_for_hours_holds_the_secret_and_delays_no_redemption() {
 #[test]
 fn a_redemption_that_is_reorganized_away_is_sent_again() {
     let mut world = World::funded();
-    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption), Event::sending(Sendable::Redemption)]);
-    world.wrote([Event::Sent { what: Sendable::Redemption }]);
+    world.wrote([Event::SecretLeaving { path: SecretRoute::Own }, signed(Purpose::Redemption), Event::sending(Delivery::Redemption)]);
+    world.wrote([Event::Sent { what: Delivery::Redemption }]);
     world.observed.destination = seen(redeemed(true), false);
     assert_eq!(world.decide(), (Status::Redeeming, None));
     world.observed.destination = seen(world.locked(3), true);
@@ -356,15 +356,15 @@ fn a_redemption_that_is_reorganized_away_is_sent_again() {
 /// A lie about either side must not stop an owner whose secret is out.
 #[test]
 fn nothing_that_is_only_stated_or_not_final_stops_an_urgent_redemption() {
-    let out = [Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption), Event::sending(Sendable::Redemption)];
-    for source in [LegView::Stated(refunded()), seen(refunded(), false), LegView::Stated(redeemed(false))] {
+    let out = [Event::SecretLeaving { path: SecretRoute::Own }, signed(Purpose::Redemption), Event::sending(Delivery::Redemption)];
+    for source in [LegObservation::Stated(refunded()), seen(refunded(), false), LegObservation::Stated(redeemed(false))] {
         let mut world = World::paid();
         world.wrote(out.clone());
         world.observed.now = 10_000_000;
         world.observed.source = source;
         world.observed.destination = seen(world.locked(3), true);
         assert_eq!(world.action(), OWN_URGENT);
-        world.observed.destination = LegView::Stated(refunded());
+        world.observed.destination = LegObservation::Stated(refunded());
         assert_eq!(world.action(), OWN_URGENT);
     }
     // Where the destination can no longer be redeemed, the source is refunded.
@@ -378,20 +378,20 @@ fn nothing_that_is_only_stated_or_not_final_stops_an_urgent_redemption() {
 #[test]
 fn what_was_only_written_down_is_not_out() {
     let mut world = World::paid();
-    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption)]);
+    world.wrote([Event::SecretLeaving { path: SecretRoute::Own }, signed(Purpose::Redemption)]);
     assert_eq!(world.action(), None, "nothing was sent: the destination is not funded");
     // Once handed to the owner, it may be public. The relayer still gets the secret only for evidence.
-    world.wrote([Event::sending(Sendable::Redemption)]);
+    world.wrote([Event::sending(Delivery::Redemption)]);
     world.kept.journal.retain(|entry| !matches!(entry.event, Event::Signed { purpose: Purpose::Redemption, .. }));
-    world.means.owner_redeems = false;
-    world.means.relayer_allowed = true;
+    world.capabilities.owner_redeems = false;
+    world.capabilities.relayer_allowed = true;
     assert_eq!(world.decide(), (Status::NeedsOwner { what: OwnerTask::Redeem }, None));
 }
 
 #[test]
 fn a_record_that_changes_keeps_the_secret_in() {
     let mut world = World::funded();
-    world.observed.record = RecordView::Refused(Refusal::new(Code::RecordChanged, "/order/destination_swap/amount"));
+    world.observed.record = RecordObservation::Refused(Refusal::new(Code::RecordChanged, "/order/destination_swap/amount"));
     assert!(matches!(world.decide(), (Status::Refused { .. }, None)));
     // The refund is possible nevertheless.
     world.observed.source = seen(world.locked(1_000_000), true);
@@ -401,7 +401,7 @@ fn a_record_that_changes_keeps_the_secret_in() {
 #[test]
 fn a_service_that_is_down_does_not_keep_the_owner_from_redeeming() {
     let mut world = World::funded();
-    world.observed.record = RecordView::Unknown("no connection".to_owned());
+    world.observed.record = RecordObservation::Unknown("no connection".to_owned());
     assert_eq!(world.action(), OWN);
 }
 
@@ -428,7 +428,7 @@ fn funds_come_back_once_the_chain_has_counted_the_timelock() {
     world.observed.source = seen(refunded(), true);
     assert_eq!(world.action(), Some(Action::End(Outcome::Refunded)));
     // A refund that only the service states ends nothing.
-    world.observed.source = LegView::Stated(refunded());
+    world.observed.source = LegObservation::Stated(refunded());
     assert_eq!(world.decide(), (Status::Refunding, None));
 }
 
@@ -440,8 +440,8 @@ fn one_endpoint_with_an_invented_height_refunds_nothing_early() {
     let timelock = world.record.terms.destination.timelock;
     world.observed.source = seen(world.locked_by_several(5, u64::MAX), true);
     assert_eq!(world.action(), OWN);
-    world.wrote([Event::SecretLeaving { path: Path::Relayer }, Event::sending(Sendable::Secret)]);
-    world.means = Means::default();
+    world.wrote([Event::SecretLeaving { path: SecretRoute::Relayer }, Event::sending(Delivery::Secret)]);
+    world.capabilities = Capabilities::default();
     for (least, most, status) in [(3, timelock / 2 - 1, Status::Redeeming), (3, timelock / 2, Status::RedeemNow)] {
         world.observed.destination = seen(world.locked_by_several(least, most), true);
         assert_eq!(world.status(), status, "{least} {most}");

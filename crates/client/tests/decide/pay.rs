@@ -11,7 +11,7 @@ fn without_its_secret_an_order_is_not_paid() {
         }
         world.kept.secret = None;
         assert_eq!(world.decide(), (Status::NeedsOwner { what: OwnerTask::Secret }, None));
-        world.means.secret_is_elsewhere = true;
+        world.capabilities.secret_is_elsewhere = true;
         assert!(world.action().is_some());
     }
 }
@@ -21,15 +21,15 @@ fn an_order_without_a_deadline_is_not_paid() {
     let mut world = World::new();
     world.wrote([signed(Purpose::Funding)]);
     world.observed.deadline = None;
-    assert_ne!(world.action(), Some(Action::Pay(Sendable::Funding)));
+    assert_ne!(world.action(), Some(Action::Pay(Delivery::Funding)));
 }
 
 #[test]
 fn an_approval_is_no_payment() {
     let mut world = World::new();
     let Event::Signed { purpose, transactions, .. } = signed(Purpose::Funding) else { unreachable!() };
-    world.wrote([Event::Signed { purpose, transactions, gasless: Some("0x".to_owned()) }, Event::OnChain { what: Sendable::Funding }]);
-    assert_eq!(world.decide(), (Status::Paying, Some(Action::Pay(Sendable::Gasless))));
+    world.wrote([Event::Signed { purpose, transactions, gasless: Some("0x".to_owned()) }, Event::OnChain { what: Delivery::Funding }]);
+    assert_eq!(world.decide(), (Status::Paying, Some(Action::Pay(Delivery::Gasless))));
     world.observed.now = DEADLINE - 1;
     assert_eq!(world.action(), Some(Action::End(Outcome::Expired)), "nothing was paid, and it is too late");
 }
@@ -48,11 +48,11 @@ fn an_order_past_its_deadline_is_not_paid() {
     world.observed.now = DEADLINE - 30;
     assert_eq!(world.action(), Some(Action::End(Outcome::Expired)));
     // What the owner was handed to broadcast may be on its way, whatever is connected later.
-    world.wrote([Event::sending(Sendable::Funding)]);
+    world.wrote([Event::sending(Delivery::Funding)]);
     assert_eq!(world.decide(), (Status::Paying, None));
     // That the service has received nothing does not prove that nothing was paid.
     let mut world = World::new();
-    world.observed.source = LegView::Stated(HtlcState::Absent);
+    world.observed.source = LegObservation::Stated(HtlcState::Absent);
     world.observed.now = DEADLINE;
     assert_eq!(world.decide(), (Status::Expired, None));
     world.observed.now = DEADLINE + 24 * 3_600 + 1;
@@ -66,9 +66,9 @@ fn nothing_is_signed_or_paid_on_an_old_or_refused_record() {
         if is_signed {
             world.wrote([signed(Purpose::Funding)]);
         }
-        world.observed.record = RecordView::Unknown("502".to_owned());
+        world.observed.record = RecordObservation::Unknown("502".to_owned());
         assert_eq!(world.action(), None);
-        world.observed.record = RecordView::Refused(Refusal::new(Code::RecordChanged, "/order/destination_swap/timelock"));
+        world.observed.record = RecordObservation::Refused(Refusal::new(Code::RecordChanged, "/order/destination_swap/timelock"));
         assert!(matches!(world.decide(), (Status::Refused { .. }, None)));
     }
 }
@@ -76,11 +76,11 @@ fn nothing_is_signed_or_paid_on_an_old_or_refused_record() {
 #[test]
 fn what_was_signed_is_sent_again_and_nothing_else_is_signed() {
     let mut world = World::new();
-    world.wrote([signed(Purpose::Funding), Event::sending(Sendable::Funding)]);
-    assert_eq!(world.action(), Some(Action::Pay(Sendable::Funding)), "the outcome is unknown: the same transaction goes again");
+    world.wrote([signed(Purpose::Funding), Event::sending(Delivery::Funding)]);
+    assert_eq!(world.action(), Some(Action::Pay(Delivery::Funding)), "the outcome is unknown: the same transaction goes again");
     // This holds whatever the service says it has received.
-    world.observed.source = LegView::Stated(HtlcState::Absent);
-    assert_eq!(world.action(), Some(Action::Pay(Sendable::Funding)));
+    world.observed.source = LegObservation::Stated(HtlcState::Absent);
+    assert_eq!(world.action(), Some(Action::Pay(Delivery::Funding)));
     world.observed.now = DEADLINE + 1;
     assert_eq!(world.action(), None, "too late: it would lock the funds for nothing");
 }
@@ -88,15 +88,15 @@ fn what_was_signed_is_sent_again_and_nothing_else_is_signed() {
 /// Endpoints may accept a payment and drop it.
 #[test]
 fn a_payment_that_its_chain_does_not_show_is_sent_again() {
-    let sent = [signed(Purpose::Funding), Event::sending(Sendable::Funding), Event::Sent { what: Sendable::Funding }];
+    let sent = [signed(Purpose::Funding), Event::sending(Delivery::Funding), Event::Sent { what: Delivery::Funding }];
     let mut world = World::new();
     world.wrote(sent.clone());
-    assert_eq!(world.action(), Some(Action::Pay(Sendable::Funding)));
+    assert_eq!(world.action(), Some(Action::Pay(Delivery::Funding)));
     world.observed.now = 902;
     assert_eq!(world.action(), None, "it was sent two seconds ago");
     // A chain that cannot be read shows nothing, and the service is not asked.
     world.observed.now = 1_000;
-    for unseen in [LegView::Unknown("no answer".to_owned()), LegView::Stated(HtlcState::Absent)] {
+    for unseen in [LegObservation::Unknown("no answer".to_owned()), LegObservation::Stated(HtlcState::Absent)] {
         world.observed.source = unseen;
         assert_eq!(world.action(), None);
     }
@@ -104,20 +104,20 @@ fn a_payment_that_its_chain_does_not_show_is_sent_again() {
     let mut world = World::new();
     let Event::Signed { purpose, transactions, .. } = signed(Purpose::Funding) else { unreachable!() };
     world.wrote([Event::Signed { purpose, transactions, gasless: Some("0x".to_owned()) }]);
-    world.wrote(sent.map(|event| if matches!(event, Event::Signed { .. }) { Event::OnChain { what: Sendable::Funding } } else { event }));
-    world.wrote([Event::sending(Sendable::Gasless), Event::Sent { what: Sendable::Gasless }]);
+    world.wrote(sent.map(|event| if matches!(event, Event::Signed { .. }) { Event::OnChain { what: Delivery::Funding } } else { event }));
+    world.wrote([Event::sending(Delivery::Gasless), Event::Sent { what: Delivery::Gasless }]);
     assert_eq!(world.decide(), (Status::Paying, None));
 }
 
 #[test]
 fn a_payment_from_elsewhere_is_looked_for_and_given_up_at_last() {
     let mut world = World::new();
-    world.wrote([Event::sending(Sendable::Funding)]);
+    world.wrote([Event::sending(Delivery::Funding)]);
     assert_eq!(world.decide(), (Status::Paying, None));
     world.observed.now = DEADLINE + 24 * 3_600 + 1;
     assert_eq!(world.action(), Some(Action::End(Outcome::Expired)));
     // Without reading the chain, never.
-    world.observed.source = LegView::Stated(HtlcState::Absent);
+    world.observed.source = LegObservation::Stated(HtlcState::Absent);
     assert_eq!(world.decide(), (Status::Paying, None));
 }
 
@@ -125,14 +125,14 @@ fn a_payment_from_elsewhere_is_looked_for_and_given_up_at_last() {
 fn what_the_driver_cannot_broadcast_is_handed_to_the_owner() {
     let mut world = World::new();
     world.wrote([signed(Purpose::Funding)]);
-    world.means.source_connected = false;
+    world.capabilities.source_connected = false;
     let handed = Status::NeedsOwner { what: OwnerTask::BroadcastFunding };
-    assert_eq!(world.decide(), (handed.clone(), Some(Action::HandOut(Sendable::Funding))), "written down before it is handed out");
-    world.wrote([Event::sending(Sendable::Funding)]);
+    assert_eq!(world.decide(), (handed.clone(), Some(Action::HandOut(Delivery::Funding))), "written down before it is handed out");
+    world.wrote([Event::sending(Delivery::Funding)]);
     assert_eq!(world.decide(), (handed, None));
     let mut world = World::funded();
-    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption)]);
-    world.means.destination_connected = false;
+    world.wrote([Event::SecretLeaving { path: SecretRoute::Own }, signed(Purpose::Redemption)]);
+    world.capabilities.destination_connected = false;
     assert_eq!(world.decide(), (Status::NeedsOwner { what: OwnerTask::BroadcastRedemption }, None));
     assert_eq!(json!(world.status()), json!({"status": "needs_owner", "what": "broadcast_redemption"}));
 }
@@ -175,7 +175,7 @@ fn an_unpaid_order_whose_secret_is_public_is_refused_and_nobody_is_called() {
     assert_eq!(action, None);
     // What the solver has locked nevertheless is the owner's.
     world.observed.destination = seen(world.locked(3), true);
-    assert_eq!(world.action(), Some(Action::Redeem { path: Path::Own, is_urgent: true }));
+    assert_eq!(world.action(), Some(Action::Redeem { path: SecretRoute::Own, is_urgent: true }));
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn an_order_does_not_end_unpaid_while_its_source_cannot_be_read() {
         for event in events {
             world.wrote([event]);
         }
-        world.observed.source = LegView::Unknown("no answer".to_owned());
+        world.observed.source = LegObservation::Unknown("no answer".to_owned());
         world.observed.now = DEADLINE + 48 * 3_600;
         assert_eq!(world.action(), None);
     }

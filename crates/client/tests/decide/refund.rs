@@ -7,7 +7,7 @@ use super::*;
 const REFUND: Option<Action> = Some(Action::Refund);
 
 fn refund(world: &World) -> (Status, Option<Action>) {
-    let decision = decide_refund(&world.kept, &world.observed, world.means);
+    let decision = decide_refund(&world.kept, &world.observed, world.capabilities);
     (decision.status, decision.action)
 }
 
@@ -17,9 +17,9 @@ fn the_refund_command_refunds_once_the_timelock_is_over() {
     let mut world = World::funded();
     assert_eq!(refund(&world).1, None, "the timelock is not over, and the command releases no secret");
     world.observed.source = seen(world.locked(1_000_000), true);
-    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption), Event::sending(Sendable::Redemption)]);
+    world.wrote([Event::SecretLeaving { path: SecretRoute::Own }, signed(Purpose::Redemption), Event::sending(Delivery::Redemption)]);
     assert_eq!(refund(&world), (Status::Refunding, REFUND));
-    world.kept.journal.push(Entry { at: world.observed.now, event: Event::sending(Sendable::Refund) });
+    world.kept.journal.push(Entry { at: world.observed.now, event: Event::sending(Delivery::Refund) });
     assert_eq!(refund(&world), (Status::Refunding, REFUND));
 }
 
@@ -34,14 +34,14 @@ fn what_the_chain_shows_as_ended_is_not_refunded() {
     // The service's word that it has ended does not stop a refund that the chain would accept.
     let mut world = World::paid();
     world.observed.source = seen(world.locked(1_000_000), true);
-    world.observed.destination = LegView::Stated(refunded());
+    world.observed.destination = LegObservation::Stated(refunded());
     assert_eq!(refund(&world).1, REFUND);
 }
 
 /// A source that cannot be read is refunded by time: only the owner can gain from that.
 #[test]
 fn a_source_that_cannot_be_read_is_refunded_when_its_time_is_over() {
-    let unreadable = [LegView::Unknown(String::new()), seen(HtlcState::Unclear("pruned".to_owned()), false)];
+    let unreadable = [LegObservation::Unknown(String::new()), seen(HtlcState::Unclear("pruned".to_owned()), false)];
     for source in unreadable {
         let mut world = World::paid();
         world.observed.source = source;
@@ -53,14 +53,14 @@ fn a_source_that_cannot_be_read_is_refunded_when_its_time_is_over() {
         }
         // It is tried again, but not at every step; the owner's command is.
         world.observed.refund_from = Some(0);
-        world.kept.journal.push(Entry { at: 5_000, event: Event::sending(Sendable::Refund) });
+        world.kept.journal.push(Entry { at: 5_000, event: Event::sending(Delivery::Refund) });
         assert_eq!((world.action(), refund(&world).1), (None, REFUND));
         // A redemption that is due comes first.
         world.observed.destination = seen(world.locked(3), true);
         world.observed.release = Ok(Release::Evidence(world.evidence()));
-        assert_eq!(world.action(), Some(Action::Redeem { path: Path::Own, is_urgent: false }));
+        assert_eq!(world.action(), Some(Action::Redeem { path: SecretRoute::Own, is_urgent: false }));
         // Without a connection there is nothing to try it with.
-        world.means.source_connected = false;
+        world.capabilities.source_connected = false;
         assert_ne!(refund(&world).1, REFUND);
     }
 }
@@ -87,16 +87,16 @@ fn an_unpaid_order_is_not_refunded() {
 #[test]
 fn a_refund_and_a_redemption_take_turns() {
     let mut world = World::funded();
-    world.wrote([Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption), Event::sending(Sendable::Redemption)]);
+    world.wrote([Event::SecretLeaving { path: SecretRoute::Own }, signed(Purpose::Redemption), Event::sending(Delivery::Redemption)]);
     world.observed.source = seen(world.locked(1_000_000), true);
     let mut actions = Vec::new();
     for step in 1..=6 {
         world.observed.now = 1_000 + step * 600;
         let action = world.action().unwrap();
-        let what = if action == Action::Refund { Sendable::Refund } else { Sendable::Redemption };
+        let what = if action == Action::Refund { Delivery::Refund } else { Delivery::Redemption };
         world.kept.journal.push(Entry { at: world.observed.now, event: Event::sending(what) });
         actions.push(action);
     }
-    let redeem = Action::Redeem { path: Path::Own, is_urgent: true };
+    let redeem = Action::Redeem { path: SecretRoute::Own, is_urgent: true };
     assert_eq!(actions, [Action::Refund, redeem.clone(), Action::Refund, redeem.clone(), Action::Refund, redeem]);
 }

@@ -3,16 +3,16 @@
 use super::subject::*;
 use countersign_client::countersign::{Family, Hold, HtlcState};
 use countersign_client::driver::{
-    Action, Entry, Event, KeptOrder, LegView, Means, Observed, Outcome, OwnerTask, Path, Purpose, Release, Sendable, Status,
-    TrustTheService, decide,
+    Action, Capabilities, Delivery, Entry, Event, LegObservation, OrderObservation, OrderState, Outcome, OwnerTask, Purpose, Release,
+    SecretRoute, Status, TrustTheService, decide,
 };
 
 /// An order with its observation and its means, all of which a test changes.
 struct World {
     subject: Subject,
-    kept: KeptOrder,
-    observed: Observed,
-    means: Means,
+    kept: OrderState,
+    observed: OrderObservation,
+    capabilities: Capabilities,
 }
 
 impl World {
@@ -21,7 +21,7 @@ impl World {
         let subject = Subject::new();
         let (mut kept, observed) = (subject.kept(true, false), subject.observed(subject.verified()));
         kept.journal = journal(events);
-        Self { kept, observed, means: means(0b111), subject }
+        Self { kept, observed, capabilities: capabilities(0b111), subject }
     }
 
     /// A paid order whose source's timelock is over, and that the solver did not pay.
@@ -37,7 +37,7 @@ impl World {
     }
 
     fn decide(&self) -> (Status, Option<Action>) {
-        let decision = decide(&self.kept, &self.observed, self.means);
+        let decision = decide(&self.kept, &self.observed, self.capabilities);
         (decision.status, decision.action)
     }
 
@@ -63,7 +63,7 @@ fn a_refund_waits_for_the_unit_after_the_timelock() {
     // Without reading the chain, it is over once nothing is left by the service's word.
     let timelock = world.subject.timelock();
     for (elapsed, refunds) in [(timelock - 1, false), (timelock, true), (timelock + 1, true)] {
-        world.observed.source = LegView::Stated(world.subject.locked(elapsed, elapsed));
+        world.observed.source = LegObservation::Stated(world.subject.locked(elapsed, elapsed));
         assert_eq!(world.action() == Some(Action::Refund), refunds, "{elapsed}");
     }
 }
@@ -78,7 +78,7 @@ fn who_sends_a_refund() {
         if is_signed {
             world.kept.journal.extend(journal([signed(Purpose::Refund)]));
         }
-        world.means.source_connected = is_connected;
+        world.capabilities.source_connected = is_connected;
         assert_eq!(world.decide(), expected, "signed {is_signed}, connected {is_connected}");
     }
 }
@@ -97,12 +97,12 @@ fn where_the_relayer_cannot_refund_the_owner_must() {
         let mut world = World::refundable();
         let mut request = world.kept.swap.request().clone();
         request.source.delegate = names_key.then(|| "aa".repeat(32));
-        let swap = countersign_client::StoredSwap::new(request, world.kept.swap.response()).unwrap();
+        let swap = countersign_client::CreatedOrder::new(request, world.kept.swap.response()).unwrap();
         let written = std::mem::take(&mut world.kept.journal);
-        world.kept = KeptOrder::new(swap, world.kept.secret.take());
+        world.kept = OrderState::new(swap, world.kept.secret.take());
         world.kept.journal = written;
         world.observed.source_family = family;
-        world.means.source_connected = is_connected;
+        world.capabilities.source_connected = is_connected;
         assert_eq!(world.decide(), expected, "{family:?} key {names_key} connected {is_connected}");
     }
 }
@@ -110,7 +110,7 @@ fn where_the_relayer_cannot_refund_the_owner_must() {
 /// A refund is due when neither the owner's transaction nor the request to the relayer was sent too recently.
 #[test]
 fn a_refund_waits_after_either_attempt() {
-    for what in [Sendable::Refund, Sendable::RefundRequest] {
+    for what in [Delivery::Refund, Delivery::RefundRequest] {
         let mut world = World::refundable();
         world.kept.journal.extend(journal([sending(what)]));
         for (now, expected) in [(WRITTEN + 4, (Status::Refunding, None)), (WRITTEN + 5, REFUNDS)] {
@@ -124,30 +124,30 @@ fn a_refund_waits_after_either_attempt() {
 #[test]
 fn what_is_sent_again_waits_longer_and_longer() {
     let waits = |longest: u64| [0, 5, 10, 20, 40, 80, 160, 300, 300].map(|wait: u64| wait.min(longest));
-    let redemption = [payment(), vec![Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption)]].concat();
-    let relayer = [payment(), vec![Event::SecretLeaving { path: Path::Relayer }]].concat();
+    let redemption = [payment(), vec![Event::SecretLeaving { path: SecretRoute::Own }, signed(Purpose::Redemption)]].concat();
+    let relayer = [payment(), vec![Event::SecretLeaving { path: SecretRoute::Relayer }]].concat();
     let cases = [
-        (Sendable::Funding, vec![signed(Purpose::Funding)], 300),
-        (Sendable::Gasless, vec![signed_gasless(), Event::Sent { what: Sendable::Funding }], 300),
-        (Sendable::Redemption, redemption, 20),
-        (Sendable::Secret, relayer, 300),
-        (Sendable::Refund, payment(), 300),
-        (Sendable::RefundRequest, payment(), 300),
+        (Delivery::Funding, vec![signed(Purpose::Funding)], 300),
+        (Delivery::Gasless, vec![signed_gasless(), Event::Sent { what: Delivery::Funding }], 300),
+        (Delivery::Redemption, redemption, 20),
+        (Delivery::Secret, relayer, 300),
+        (Delivery::Refund, payment(), 300),
+        (Delivery::RefundRequest, payment(), 300),
     ];
     for (what, before, longest) in cases {
         for (attempts, wait) in waits(longest).into_iter().enumerate().chain([(40, longest), (64, longest), (65, longest), (66, longest)]) {
             let mut world = World::with(before.clone());
             match what {
-                Sendable::Redemption => {
-                    (world.observed.destination, world.means.source_connected) = (seen(world.subject.locked(3, 3), true), false)
+                Delivery::Redemption => {
+                    (world.observed.destination, world.capabilities.source_connected) = (seen(world.subject.locked(3, 3), true), false)
                 }
-                Sendable::Secret => {
-                    (world.observed.destination, world.means.owner_redeems) = (seen(world.subject.locked(3, 3), true), false);
+                Delivery::Secret => {
+                    (world.observed.destination, world.capabilities.owner_redeems) = (seen(world.subject.locked(3, 3), true), false);
                 }
-                Sendable::Refund | Sendable::RefundRequest => world.has_run_out(true),
+                Delivery::Refund | Delivery::RefundRequest => world.has_run_out(true),
                 _ => {}
             }
-            if what == Sendable::Redemption {
+            if what == Delivery::Redemption {
                 world.observed.release = Ok(world.subject.evidence());
             }
             world.kept.journal.extend(journal(std::iter::repeat_n(sending(what), attempts)));
@@ -170,8 +170,8 @@ fn what_is_sent_again_waits_longer_and_longer() {
 #[test]
 fn a_wait_is_counted_from_the_last_attempt_of_the_same_kind() {
     let mut world = World::refundable();
-    world.kept.journal.extend(journal([sending(Sendable::Secret), sending(Sendable::Gasless), sending(Sendable::Refund)]));
-    world.kept.journal.push(Entry { at: WRITTEN + 100, event: sending(Sendable::Refund) });
+    world.kept.journal.extend(journal([sending(Delivery::Secret), sending(Delivery::Gasless), sending(Delivery::Refund)]));
+    world.kept.journal.push(Entry { at: WRITTEN + 100, event: sending(Delivery::Refund) });
     for (now, refunds) in [(WRITTEN + 109, false), (WRITTEN + 110, true)] {
         world.observed.now = now;
         assert_eq!(world.action().is_some(), refunds, "{now}");
@@ -183,14 +183,14 @@ fn a_wait_is_counted_from_the_last_attempt_of_the_same_kind() {
 #[test]
 fn only_a_final_redemption_that_was_seen_completes() {
     let complete = Some(Action::End(Outcome::Complete));
-    let written = [payment(), vec![Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption)]].concat();
-    for events in [payment(), written, release(Path::Own), release(Path::Relayer)] {
+    let written = [payment(), vec![Event::SecretLeaving { path: SecretRoute::Own }, signed(Purpose::Redemption)]].concat();
+    for events in [payment(), written, release(SecretRoute::Own), release(SecretRoute::Relayer)] {
         for public in [None, Some(secret_bytes())] {
             let mut world = World::with(events.clone());
             world.observed.public_secret = public;
             world.observed.destination = seen(redeemed(), true);
             assert_eq!(world.action(), complete, "the chain is proof: {events:?}");
-            for view in [LegView::Stated(redeemed()), LegView::Unknown(String::new()), seen(redeemed(), false)] {
+            for view in [LegObservation::Stated(redeemed()), LegObservation::Unknown(String::new()), seen(redeemed(), false)] {
                 world.observed.destination = view.clone();
                 assert_ne!(world.action(), complete, "{view:?} {events:?}");
             }
@@ -202,7 +202,7 @@ fn only_a_final_redemption_that_was_seen_completes() {
 /// is nothing better to do.
 #[test]
 fn a_source_that_cannot_be_read_is_refunded_by_time() {
-    for view in [LegView::Unknown(String::new()), seen(HtlcState::Unclear(String::new()), false)] {
+    for view in [LegObservation::Unknown(String::new()), seen(HtlcState::Unclear(String::new()), false)] {
         for (late, refunds) in [(-1, false), (0, true), (1, true)] {
             let mut world = World::with(payment());
             world.observed.source = view.clone();
@@ -211,7 +211,7 @@ fn a_source_that_cannot_be_read_is_refunded_by_time() {
             world.observed.refund_from = None;
             assert_ne!(world.action(), Some(Action::Refund), "the time is not known");
             world.observed.refund_from = Some(world.observed.now);
-            world.means.source_connected = false;
+            world.capabilities.source_connected = false;
             assert_ne!(world.action(), Some(Action::Refund), "not connected");
         }
         let mut world = World::with(payment());
@@ -233,16 +233,16 @@ fn a_payment_is_given_up_a_day_after_the_deadline() {
     // Nothing was signed here, and the chain is not read.
     for (late, ends) in [(GIVEN_UP - 1, false), (GIVEN_UP, false), (GIVEN_UP + 1, true)] {
         let mut world = World::with(Vec::new());
-        world.observed.source = LegView::Stated(HtlcState::Absent);
+        world.observed.source = LegObservation::Stated(HtlcState::Absent);
         world.observed.now = DEADLINE + late;
         assert_eq!(world.action() == expired, ends, "unsigned, {late} s late");
         world.observed.deadline = None;
         assert_ne!(world.action(), expired, "without a deadline nothing is late");
         // Handed to another wallet: only the chain itself proves that nothing came.
-        let mut world = World::with(vec![sending(Sendable::Funding)]);
+        let mut world = World::with(vec![sending(Delivery::Funding)]);
         world.observed.now = DEADLINE + late;
         assert_eq!(world.action() == expired, ends, "elsewhere, {late} s late");
-        world.observed.source = LegView::Unknown(String::new());
+        world.observed.source = LegObservation::Unknown(String::new());
         assert_ne!(world.action(), expired, "unread");
         // What was signed here is never forgotten.
         let mut world = World::with(payment());
@@ -256,9 +256,9 @@ fn a_payment_is_given_up_a_day_after_the_deadline() {
 #[test]
 fn a_payment_in_time_is_a_second_early() {
     for (left, is_sent) in [(CONFIRMATION - 1, false), (CONFIRMATION, false), (CONFIRMATION + 1, true)] {
-        let mut world = World::with(vec![signed(Purpose::Funding), sending(Sendable::Funding)]);
+        let mut world = World::with(vec![signed(Purpose::Funding), sending(Delivery::Funding)]);
         world.observed.now = DEADLINE - left;
-        assert_eq!(world.action() == Some(Action::Pay(Sendable::Funding)), is_sent, "{left} s left");
+        assert_eq!(world.action() == Some(Action::Pay(Delivery::Funding)), is_sent, "{left} s left");
         let mut world = World::with(Vec::new());
         world.observed.now = DEADLINE - left;
         assert_eq!(world.action() == Some(Action::Sign), is_sent, "{left} s left");
@@ -279,13 +279,13 @@ fn each_reason_is_waited_for_or_not() {
         Hold::Redeemed,
     ];
     let gives_up = [Hold::differs("amount", "1", "2"), Hold::NoTime { left: 6, needed: 6, unit: "blocks" }, Hold::Refunded];
-    for (hold, may_end) in waits.into_iter().map(|hold| (hold, true)).chain(gives_up.map(|hold| (hold, false))) {
-        assert_eq!(hold.may_end() || hold == Hold::Redeemed, may_end, "{hold:?}");
+    for (hold, is_transient) in waits.into_iter().map(|hold| (hold, true)).chain(gives_up.map(|hold| (hold, false))) {
+        assert_eq!(hold.is_transient() || hold == Hold::Redeemed, is_transient, "{hold:?}");
         let mut world = World::with(payment());
         world.observed.source = seen(world.subject.locked(3, 3), true);
         world.observed.release = Err(hold.clone());
         let (status, action) = world.decide();
-        let expected = if may_end {
+        let expected = if is_transient {
             Status::Waiting { reason: hold.to_string(), code: hold.code() }
         } else {
             Status::AwaitingRefund { reason: hold.to_string() }
@@ -297,7 +297,7 @@ fn each_reason_is_waited_for_or_not() {
 /// Half of the destination's timelock is the limit of the alarm, with an odd timelock as well.
 #[test]
 fn the_alarm_rises_when_half_the_time_is_over() {
-    let mut world = World::with(release(Path::Relayer));
+    let mut world = World::with(release(SecretRoute::Relayer));
     world.observed.release = Err(Hold::NotFunded);
     let timelock = world.subject.timelock();
     for (left, is_short) in [(timelock / 2 + 1, false), (timelock / 2, true), (timelock / 2 - 1, true), (0, true)] {
@@ -305,7 +305,7 @@ fn the_alarm_rises_when_half_the_time_is_over() {
         assert_eq!(world.decide().0 == Status::RedeemNow, is_short, "{left} left");
     }
     // A margin that is not kept raises it as well, whatever the destination shows.
-    world.observed.destination = LegView::Unknown(String::new());
+    world.observed.destination = LegObservation::Unknown(String::new());
     assert_eq!(world.decide().0, Status::Redeeming);
     world.observed.release = Err(Hold::NoTime { left: 6, needed: 6, unit: "blocks" });
     assert_eq!(world.decide().0, Status::RedeemNow);
@@ -315,7 +315,7 @@ fn the_alarm_rises_when_half_the_time_is_over() {
 #[test]
 fn what_makes_a_redemption_urgent() {
     let urgent = |world: &World| matches!(world.action(), Some(Action::Redeem { is_urgent: true, .. }));
-    let written = [payment(), vec![Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption)]].concat();
+    let written = [payment(), vec![Event::SecretLeaving { path: SecretRoute::Own }, signed(Purpose::Redemption)]].concat();
     let base = |events: Vec<Event>| {
         let mut world = World::with(events);
         world.observed.source = seen(world.subject.locked(3, 3), true);
@@ -324,22 +324,22 @@ fn what_makes_a_redemption_urgent() {
     };
     assert!(!urgent(&base(payment())), "paid");
     assert!(!urgent(&base(written.clone())), "signed, not sent");
-    assert!(urgent(&base([written.clone(), vec![sending(Sendable::Redemption)]].concat())), "sent");
-    assert!(urgent(&base([written, vec![Event::OnChain { what: Sendable::Redemption }]].concat())), "broadcast by the owner");
-    assert!(urgent(&base([payment(), vec![Event::SecretLeaving { path: Path::Relayer }]].concat())), "given to the relayer");
+    assert!(urgent(&base([written.clone(), vec![sending(Delivery::Redemption)]].concat())), "sent");
+    assert!(urgent(&base([written, vec![Event::OnChain { what: Delivery::Redemption }]].concat())), "broadcast by the owner");
+    assert!(urgent(&base([payment(), vec![Event::SecretLeaving { path: SecretRoute::Relayer }]].concat())), "given to the relayer");
     let mut world = base(payment());
     world.observed.public_secret = Some(secret_bytes());
     assert!(urgent(&world), "public");
     let mut world = base(payment());
     world.observed.source = seen(redeemed(), false);
     assert!(urgent(&world), "the solver has used it");
-    world.observed.source = LegView::Stated(redeemed());
+    world.observed.source = LegObservation::Stated(redeemed());
     assert!(!urgent(&world), "the service says that the solver has used it");
     // An evidence or the caller's trust is enough for a release that is not urgent.
     for release in [Release::Trust(TrustTheService), World::with(Vec::new()).subject.evidence()] {
         let mut world = base(payment());
         world.observed.release = Ok(release);
-        assert_eq!(world.action(), Some(Action::Redeem { path: Path::Own, is_urgent: false }));
+        assert_eq!(world.action(), Some(Action::Redeem { path: SecretRoute::Own, is_urgent: false }));
     }
 }
 
@@ -347,7 +347,7 @@ fn what_makes_a_redemption_urgent() {
 #[test]
 fn lost_needs_both_chains() {
     for (is_source_final, is_destination_final) in [(true, true), (true, false), (false, true), (false, false)] {
-        let mut world = World::with(release(Path::Relayer));
+        let mut world = World::with(release(SecretRoute::Relayer));
         world.observed.source = seen(redeemed(), is_source_final);
         world.observed.destination = seen(refunded(), is_destination_final);
         let ends = world.action() == Some(Action::End(Outcome::Lost));
@@ -362,9 +362,9 @@ fn lost_needs_both_chains() {
 fn a_payment_that_is_still_here_is_given_up() {
     let cases = [
         (vec![signed(Purpose::Funding)], true),
-        (vec![signed(Purpose::Funding), sending(Sendable::Funding)], false),
-        (vec![signed_gasless(), sending(Sendable::Funding)], true),
-        (vec![signed_gasless(), sending(Sendable::Gasless)], false),
+        (vec![signed(Purpose::Funding), sending(Delivery::Funding)], false),
+        (vec![signed_gasless(), sending(Delivery::Funding)], true),
+        (vec![signed_gasless(), sending(Delivery::Gasless)], false),
     ];
     for (events, ends) in cases {
         let mut world = World::with(events.clone());
@@ -376,13 +376,13 @@ fn a_payment_that_is_still_here_is_given_up() {
 /// A payment, or a secret that has left, is each enough to redeem a destination that cannot be read.
 #[test]
 fn what_is_at_stake_is_redeemed() {
-    let left = vec![Event::SecretLeaving { path: Path::Relayer }];
+    let left = vec![Event::SecretLeaving { path: SecretRoute::Relayer }];
     for (events, is_public, redeems) in [(left, false, true), (payment(), true, true), (payment(), false, false), (Vec::new(), true, false)]
     {
         let mut world = World::with(events.clone());
         world.observed.public_secret = is_public.then(secret_bytes);
-        world.observed.destination = LegView::Unknown(String::new());
-        world.observed.source = LegView::Unknown(String::new());
+        world.observed.destination = LegObservation::Unknown(String::new());
+        world.observed.source = LegObservation::Unknown(String::new());
         assert_eq!(matches!(world.action(), Some(Action::Redeem { .. })), redeems, "{events:?} {is_public}");
     }
 }
@@ -391,10 +391,10 @@ fn what_is_at_stake_is_redeemed() {
 #[test]
 fn a_refund_and_a_redemption_take_turns() {
     for (refund_at, refunds) in [(WRITTEN - 1, true), (WRITTEN, true), (WRITTEN + 1, false)] {
-        let mut world = World::with(release(Path::Own));
+        let mut world = World::with(release(SecretRoute::Own));
         world.has_run_out(true);
         world.observed.destination = seen(world.subject.locked(3, 3), true);
-        world.kept.journal.push(Entry { at: refund_at, event: sending(Sendable::Refund) });
+        world.kept.journal.push(Entry { at: refund_at, event: sending(Delivery::Refund) });
         assert_eq!(world.action() == Some(Action::Refund), refunds, "{refund_at}");
         assert!(refunds || matches!(world.action(), Some(Action::Redeem { .. })), "{refund_at}");
     }

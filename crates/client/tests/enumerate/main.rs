@@ -20,11 +20,11 @@ mod support;
 
 use countersign_client::countersign::{Hold, HtlcState};
 use countersign_client::driver::{
-    Action, Decision, Entry, Event, KeptOrder, LegView, Means, Observed, Outcome, OwnerTask, Path, Purpose, RecordView, Release, Sendable,
-    Status, TrustTheService, decide, decide_refund,
+    Action, Capabilities, Decision, Delivery, Entry, Event, LegObservation, OrderObservation, OrderState, Outcome, OwnerTask, Purpose,
+    RecordObservation, Release, SecretRoute, Status, TrustTheService, decide, decide_refund,
 };
 use subject::{
-    DEADLINE, GIVEN_UP, Subject, changed, journal, means, payment, redeemed, refunded, release, secret_bytes, seen, sending, signed,
+    DEADLINE, GIVEN_UP, Subject, capabilities, changed, journal, payment, redeemed, refunded, release, secret_bytes, seen, sending, signed,
     signed_gasless, unreachable,
 };
 
@@ -50,35 +50,35 @@ fn stages() -> Vec<Vec<Event>> {
     let signed_funding = signed(Purpose::Funding);
     let leaving = |path| Event::SecretLeaving { path };
     let with = |events: Vec<Event>, more: Vec<Event>| [events, more].concat();
-    let on_chain = Event::OnChain { what: Sendable::Funding };
+    let on_chain = Event::OnChain { what: Delivery::Funding };
     let mut stages = vec![
         vec![],
         vec![signed_funding.clone()],
-        vec![signed_funding.clone(), sending(Sendable::Funding)],
+        vec![signed_funding.clone(), sending(Delivery::Funding)],
         vec![
             signed_funding.clone(),
-            sending(Sendable::Funding),
-            Event::NotSent { what: Sendable::Funding, error: "503".to_owned(), is_rejected: false },
+            sending(Delivery::Funding),
+            Event::NotSent { what: Delivery::Funding, error: "503".to_owned(), is_rejected: false },
         ],
         payment(),
         vec![signed_funding, on_chain.clone()],
         // Paid with another wallet.
-        vec![sending(Sendable::Funding)],
+        vec![sending(Delivery::Funding)],
         vec![signed_gasless()],
-        vec![signed_gasless(), sending(Sendable::Funding), Event::Sent { what: Sendable::Funding }],
-        vec![signed_gasless(), on_chain, sending(Sendable::Gasless)],
-        vec![signed_gasless(), sending(Sendable::Gasless), Event::Sent { what: Sendable::Gasless }],
+        vec![signed_gasless(), sending(Delivery::Funding), Event::Sent { what: Delivery::Funding }],
+        vec![signed_gasless(), on_chain, sending(Delivery::Gasless)],
+        vec![signed_gasless(), sending(Delivery::Gasless), Event::Sent { what: Delivery::Gasless }],
         // The secret was written down, and has not left.
-        with(payment(), vec![leaving(Path::Own)]),
-        with(payment(), vec![leaving(Path::Own), signed(Purpose::Redemption)]),
-        release(Path::Own),
-        with(release(Path::Own), vec![Event::Sent { what: Sendable::Redemption }]),
-        release(Path::Relayer),
-        with(release(Path::Relayer), vec![leaving(Path::Own), signed(Purpose::Redemption), sending(Sendable::Redemption)]),
+        with(payment(), vec![leaving(SecretRoute::Own)]),
+        with(payment(), vec![leaving(SecretRoute::Own), signed(Purpose::Redemption)]),
+        release(SecretRoute::Own),
+        with(release(SecretRoute::Own), vec![Event::Sent { what: Delivery::Redemption }]),
+        release(SecretRoute::Relayer),
+        with(release(SecretRoute::Relayer), vec![leaving(SecretRoute::Own), signed(Purpose::Redemption), sending(Delivery::Redemption)]),
         with(payment(), vec![signed(Purpose::Refund)]),
-        with(payment(), vec![signed(Purpose::Refund), sending(Sendable::Refund)]),
-        with(payment(), vec![sending(Sendable::RefundRequest)]),
-        with(release(Path::Own), vec![signed(Purpose::Refund), sending(Sendable::Refund)]),
+        with(payment(), vec![signed(Purpose::Refund), sending(Delivery::Refund)]),
+        with(payment(), vec![sending(Delivery::RefundRequest)]),
+        with(release(SecretRoute::Own), vec![signed(Purpose::Refund), sending(Delivery::Refund)]),
     ];
     for outcome in [Outcome::Complete, Outcome::Refunded, Outcome::Expired, Outcome::Lost] {
         stages.push(with(payment(), vec![Event::Ended { outcome }]));
@@ -87,15 +87,15 @@ fn stages() -> Vec<Vec<Event>> {
 }
 
 /// Every view of a leg: unknown, or a state that the service states, or that the chain shows in a block that is final or not.
-fn views(subject: &Subject) -> Vec<LegView> {
+fn views(subject: &Subject) -> Vec<LegObservation> {
     let timelock = subject.timelock();
     let mut states = vec![HtlcState::Absent, redeemed(), refunded(), HtlcState::Unclear("version".to_owned())];
     for (least, most) in [(3, 3), (3, timelock / 2), (3, timelock + 1), (timelock, timelock), (timelock + 1, timelock + 1)] {
         states.push(subject.locked(least, most));
     }
-    let mut views = vec![LegView::Unknown("503".to_owned())];
+    let mut views = vec![LegObservation::Unknown("503".to_owned())];
     for state in states {
-        views.push(LegView::Stated(state.clone()));
+        views.push(LegObservation::Stated(state.clone()));
         views.extend([false, true].map(|is_final| seen(state.clone(), is_final)));
     }
     views
@@ -114,7 +114,7 @@ fn releases(subject: &Subject) -> Vec<Result<Release, Hold>> {
     ]
 }
 
-fn state_is(view: &LegView, is: fn(&HtlcState) -> bool) -> bool {
+fn state_is(view: &LegObservation, is: fn(&HtlcState) -> bool) -> bool {
     view.state().is_some_and(is)
 }
 
@@ -150,21 +150,21 @@ struct Facts {
 }
 
 impl Facts {
-    fn new(kept: &KeptOrder, observed: &Observed) -> Self {
-        let Observed { source, destination, public_secret, .. } = observed;
+    fn new(kept: &OrderState, observed: &OrderObservation) -> Self {
+        let OrderObservation { source, destination, public_secret, .. } = observed;
         let wrote = |is: &dyn Fn(&Event) -> bool| kept.journal.iter().any(|entry| is(&entry.event));
-        let sent = |wanted: Sendable| {
+        let sent = |wanted: Delivery| {
             wrote(&|event| matches!(event, Event::Sending { what, .. } | Event::Sent { what } | Event::OnChain { what } if *what == wanted))
         };
         let is_gasless = wrote(&|event| matches!(event, Event::Signed { gasless: Some(_), .. }));
         let is_used = source.is_seen() && state_is(source, is_redeemed);
-        let has_left = wrote(&|event| matches!(event, Event::SecretLeaving { path: Path::Relayer })) || sent(Sendable::Redemption);
+        let has_left = wrote(&|event| matches!(event, Event::SecretLeaving { path: SecretRoute::Relayer })) || sent(Delivery::Redemption);
         let has_run_out = matches!(source.state(), Some(HtlcState::Locked(locked)) if locked.least_elapsed > locked.timelock);
         let is_unread = source.state().is_none_or(|state| matches!(state, HtlcState::Unclear(_)));
         Self {
             has_ended: wrote(&|event| matches!(event, Event::Ended { .. })),
-            is_paid: sent(Sendable::Gasless)
-                || !is_gasless && sent(Sendable::Funding)
+            is_paid: sent(Delivery::Gasless)
+                || !is_gasless && sent(Delivery::Funding)
                 || [is_locked, is_redeemed, is_refunded].into_iter().any(|is| state_is(source, is)),
             is_out: has_left || public_secret.is_some() || is_used,
             is_known: kept.own_secret().is_some() || public_secret.is_some(),
@@ -177,7 +177,7 @@ impl Facts {
 }
 
 /// Asserts what must hold for every decision.
-fn check(kept: &KeptOrder, observed: &Observed, means: Means, decision: &Decision, say: &dyn Fn() -> String) {
+fn check(kept: &OrderState, observed: &OrderObservation, capabilities: Capabilities, decision: &Decision, say: &dyn Fn() -> String) {
     let facts = Facts::new(kept, observed);
     if facts.has_ended {
         assert!(
@@ -188,17 +188,17 @@ fn check(kept: &KeptOrder, observed: &Observed, means: Means, decision: &Decisio
         return;
     }
     match &decision.action {
-        Some(Action::Redeem { path, is_urgent }) => check_release(kept, observed, means, &facts, (*path, *is_urgent), say),
+        Some(Action::Redeem { path, is_urgent }) => check_release(kept, observed, capabilities, &facts, (*path, *is_urgent), say),
         Some(Action::Sign) => {
             let is_signed = kept.journal.iter().any(|entry| matches!(entry.event, Event::Signed { purpose: Purpose::Funding, .. }));
             assert!(!is_signed && !facts.is_paid, "signed or paid twice: {}", say());
-            check_payment(kept, observed, means, say);
-            assert!(matches!(observed.record, RecordView::Verified(_)), "signs on an old record: {}", say());
+            check_payment(kept, observed, capabilities, say);
+            assert!(matches!(observed.record, RecordObservation::Verified(_)), "signs on an old record: {}", say());
             assert!(observed.heads.is_ok() && !facts.is_out, "signs what cannot be finished: {}", say());
         }
         Some(Action::Pay(_)) => {
             assert!(kept.signed(Purpose::Funding).is_some(), "nothing is signed: {}", say());
-            check_payment(kept, observed, means, say);
+            check_payment(kept, observed, capabilities, say);
         }
         Some(Action::Refund) => {
             let is_early = matches!(observed.source.state(), Some(HtlcState::Locked(locked))
@@ -209,44 +209,44 @@ fn check(kept: &KeptOrder, observed: &Observed, means: Means, decision: &Decisio
         Some(Action::End(outcome)) => check_end(kept, observed, &facts, *outcome, say),
         _ => {}
     }
-    check_money(observed, means, &facts, decision, say);
+    check_money(observed, capabilities, &facts, decision, say);
 }
 
 /// No secret leaves without evidence, the caller's explicit trust, or because it is out already.
 fn check_release(
-    kept: &KeptOrder,
-    observed: &Observed,
-    means: Means,
+    kept: &OrderState,
+    observed: &OrderObservation,
+    capabilities: Capabilities,
     facts: &Facts,
-    (path, is_urgent): (Path, bool),
+    (path, is_urgent): (SecretRoute, bool),
     say: &dyn Fn() -> String,
 ) {
     assert!(observed.release.is_ok() || facts.is_out, "a release without evidence: {}", say());
     assert!(is_urgent == facts.is_out || !is_urgent && observed.release.is_ok(), "urgent while the secret is in: {}", say());
     assert!(facts.is_known || kept.signed(Purpose::Redemption).is_some(), "there is no secret: {}", say());
-    if path == Path::Relayer {
+    if path == SecretRoute::Relayer {
         assert!(kept.swap.request().destination.delegate.is_none(), "the relayer cannot redeem, and learns the secret: {}", say());
         let knows = observed.public_secret.is_some()
             || observed.source.is_seen() && state_is(&observed.source, is_redeemed)
-            || kept.secret_left() == Some(Path::Relayer);
-        assert!(knows || means.relayer_allowed && observed.release.is_ok(), "the relayer is not allowed: {}", say());
+            || kept.secret_left() == Some(SecretRoute::Relayer);
+        assert!(knows || capabilities.relayer_allowed && observed.release.is_ok(), "the relayer is not allowed: {}", say());
     }
     assert!(facts.is_paid || facts.is_there, "nothing was paid and nothing can be had: {}", say());
 }
 
 /// Nothing is paid too late, or without the secret with which to redeem.
-fn check_payment(kept: &KeptOrder, observed: &Observed, means: Means, say: &dyn Fn() -> String) {
+fn check_payment(kept: &OrderState, observed: &OrderObservation, capabilities: Capabilities, say: &dyn Fn() -> String) {
     let left = DEADLINE.saturating_sub(observed.now);
     assert!(left > observed.confirmation_time, "pays too late: {}", say());
-    assert!(!matches!(observed.record, RecordView::Refused(_)), "pays on a refused record: {}", say());
+    assert!(!matches!(observed.record, RecordObservation::Refused(_)), "pays on a refused record: {}", say());
     let is_first = !kept.may_be_paid();
-    assert!(!is_first || kept.own_secret().is_some() || means.secret_is_elsewhere, "pays without a secret: {}", say());
+    assert!(!is_first || kept.own_secret().is_some() || capabilities.secret_is_elsewhere, "pays without a secret: {}", say());
     assert!(!is_first || observed.heads.is_ok(), "pays while a chain cannot be used: {}", say());
 }
 
 /// What the service states never ends an order.
-fn check_end(kept: &KeptOrder, observed: &Observed, facts: &Facts, outcome: Outcome, say: &dyn Fn() -> String) {
-    let Observed { source, destination, .. } = observed;
+fn check_end(kept: &OrderState, observed: &OrderObservation, facts: &Facts, outcome: Outcome, say: &dyn Fn() -> String) {
+    let OrderObservation { source, destination, .. } = observed;
     match outcome {
         Outcome::Complete => {
             assert!(state_is(destination, is_redeemed) && destination.is_final(), "complete without proof: {}", say());
@@ -269,7 +269,7 @@ fn check_end(kept: &KeptOrder, observed: &Observed, facts: &Facts, outcome: Outc
 }
 
 /// Money that can be had is taken, or the owner is told what to do. All waits are over in these cases.
-fn check_money(observed: &Observed, means: Means, facts: &Facts, decision: &Decision, say: &dyn Fn() -> String) {
+fn check_money(observed: &OrderObservation, capabilities: Capabilities, facts: &Facts, decision: &Decision, say: &dyn Fn() -> String) {
     let acts = |is: fn(&Action) -> bool| decision.action.as_ref().is_some_and(is);
     let redeems = acts(|action| matches!(action, Action::Redeem { .. }));
     let refunds = acts(|action| matches!(action, Action::Refund));
@@ -280,7 +280,7 @@ fn check_money(observed: &Observed, means: Means, facts: &Facts, decision: &Deci
         assert!(redeems || is_told || refunds && (facts.may_have_run_out || facts.is_overdue), "a payment that is not redeemed: {}", say());
     }
     // The evidence is complete, and nothing is out yet.
-    let may_release = observed.release.is_ok() && !matches!(observed.record, RecordView::Refused(_));
+    let may_release = observed.release.is_ok() && !matches!(observed.record, RecordObservation::Refused(_));
     let source_waits = !facts.has_run_out && !state_is(&observed.source, is_refunded) && !stated_out(&observed.source);
     if facts.is_there && facts.is_paid && may_release && source_waits && !facts.is_out && !is_refunded_by_solver && !is_told {
         let is_ours = !matches!(decision.status, Status::Waiting { code: "no_secret", .. });
@@ -296,31 +296,33 @@ fn check_money(observed: &Observed, means: Means, facts: &Facts, decision: &Deci
         assert!(refunds || redeems || is_told, "neither a refund nor a redemption: {}", say());
     }
     // The source cannot be read, and the timelock is over by time.
-    if facts.is_overdue && facts.is_paid && means.source_connected && !may_redeem && !has_ended {
+    if facts.is_overdue && facts.is_paid && capabilities.source_connected && !may_redeem && !has_ended {
         let acts = decision.action.is_some() || is_told;
         assert!(acts, "waits for a chain that cannot be read: {}", say());
     }
 }
 
-fn stated_out(view: &LegView) -> bool {
+fn stated_out(view: &LegObservation) -> bool {
     !view.is_seen() && matches!(view.state(), Some(HtlcState::Locked(locked)) if locked.left() == 0)
 }
 
 /// Appends what carrying out an action writes, with an outcome that is not known.
-fn carry_out(kept: &mut KeptOrder, action: &Action, means: Means, now: u64) {
-    let is_signed = |kept: &KeptOrder, purpose| kept.signed(purpose).is_some();
+fn carry_out(kept: &mut OrderState, action: &Action, capabilities: Capabilities, now: u64) {
+    let is_signed = |kept: &OrderState, purpose| kept.signed(purpose).is_some();
     let events = match action {
         Action::Sign => vec![signed(Purpose::Funding)],
         Action::Pay(what) => vec![sending(*what)],
         Action::HandOut(what) => vec![sending(*what)],
-        Action::Redeem { path: Path::Relayer, .. } => vec![Event::SecretLeaving { path: Path::Relayer }, sending(Sendable::Secret)],
-        Action::Redeem { .. } if is_signed(kept, Purpose::Redemption) => vec![sending(Sendable::Redemption)],
-        Action::Redeem { .. } => {
-            vec![Event::SecretLeaving { path: Path::Own }, signed(Purpose::Redemption), sending(Sendable::Redemption)]
+        Action::Redeem { path: SecretRoute::Relayer, .. } => {
+            vec![Event::SecretLeaving { path: SecretRoute::Relayer }, sending(Delivery::Secret)]
         }
-        Action::Refund if !means.source_connected => vec![sending(Sendable::RefundRequest)],
-        Action::Refund if is_signed(kept, Purpose::Refund) => vec![sending(Sendable::Refund)],
-        Action::Refund => vec![signed(Purpose::Refund), sending(Sendable::Refund)],
+        Action::Redeem { .. } if is_signed(kept, Purpose::Redemption) => vec![sending(Delivery::Redemption)],
+        Action::Redeem { .. } => {
+            vec![Event::SecretLeaving { path: SecretRoute::Own }, signed(Purpose::Redemption), sending(Delivery::Redemption)]
+        }
+        Action::Refund if !capabilities.source_connected => vec![sending(Delivery::RefundRequest)],
+        Action::Refund if is_signed(kept, Purpose::Refund) => vec![sending(Delivery::Refund)],
+        Action::Refund => vec![signed(Purpose::Refund), sending(Delivery::Refund)],
         Action::End(outcome) => vec![Event::Ended { outcome: *outcome }],
         other => panic!("{other:?}"),
     };
@@ -328,18 +330,18 @@ fn carry_out(kept: &mut KeptOrder, action: &Action, means: Means, now: u64) {
 }
 
 /// Decides again and again while nothing outside changes and no time passes: the order must come to rest.
-fn check_rest(kept: &mut KeptOrder, observed: &Observed, means: Means, say: &dyn Fn() -> String) {
+fn check_rest(kept: &mut OrderState, observed: &OrderObservation, capabilities: Capabilities, say: &dyn Fn() -> String) {
     for _ in 0..6 {
-        let Some(action) = decide(kept, observed, means).action else { return };
-        carry_out(kept, &action, means, observed.now);
+        let Some(action) = decide(kept, observed, capabilities).action else { return };
+        carry_out(kept, &action, capabilities, observed.now);
     }
     panic!("acts without end: {}", say());
 }
 
 /// The owner who asks for a refund gets one as soon as the chain allows it, and nothing else is ever done.
-fn check_asked_refund(kept: &KeptOrder, observed: &Observed, means: Means, say: &dyn Fn() -> String) {
+fn check_asked_refund(kept: &OrderState, observed: &OrderObservation, capabilities: Capabilities, say: &dyn Fn() -> String) {
     let facts = Facts::new(kept, observed);
-    let decision = decide_refund(kept, observed, means);
+    let decision = decide_refund(kept, observed, capabilities);
     let say = || format!("{}\nasked for a refund: {decision:?}", say());
     match &decision.action {
         None | Some(Action::Refund) => {}
@@ -357,9 +359,9 @@ fn every_decision_keeps_the_rules() {
     // Every wait of the journal is over at each of these times.
     let times = [5_000, DEADLINE - 61, DEADLINE - 60, DEADLINE + 1, DEADLINE + GIVEN_UP, DEADLINE + GIVEN_UP + 1];
     // A record is large, so each observation keeps its own.
-    let records = [subject.verified(), changed(), unreachable(), RecordView::NotAsked];
+    let records = [subject.verified(), changed(), unreachable(), RecordObservation::NotAsked];
     let mut observations = records.map(|record| subject.observed(record));
-    let mut orders: Vec<KeptOrder> = (0..4).map(|bits| subject.kept(bits != 0, bits == 3)).collect();
+    let mut orders: Vec<OrderState> = (0..4).map(|bits| subject.kept(bits != 0, bits == 3)).collect();
     let mut dice = Dice(28);
     let mut decisions = 0_u64;
     for events in &stages {
@@ -375,18 +377,18 @@ fn every_decision_keeps_the_rules() {
                         observed.heads = dice.pick(&[Ok(()), Err("stale".to_owned())]).clone();
                         (observed.source, observed.destination) = (source.clone(), destination.clone());
                         (observed.release, observed.public_secret) = (release.clone(), public_secret);
-                        let means = means(dice.next());
+                        let capabilities = capabilities(dice.next());
                         let number = (dice.next() % 4) as usize;
                         let kept = &mut orders[number];
                         kept.journal.clone_from(&written);
-                        let decision = decide(kept, observed, means);
-                        let say = || format!("{events:?}\nmeans {means:?}, order {number}\n{observed:?}\n{decision:?}");
-                        check(kept, observed, means, &decision, &say);
+                        let decision = decide(kept, observed, capabilities);
+                        let say = || format!("{events:?}\nmeans {capabilities:?}, order {number}\n{observed:?}\n{decision:?}");
+                        check(kept, observed, capabilities, &decision, &say);
                         if decision.action.is_some() {
-                            check_rest(kept, observed, means, &say);
+                            check_rest(kept, observed, capabilities, &say);
                         }
                         kept.journal.clone_from(&written);
-                        check_asked_refund(kept, observed, means, &say);
+                        check_asked_refund(kept, observed, capabilities, &say);
                         decisions += 1;
                     }
                 }
@@ -404,21 +406,25 @@ fn whoever_must_act_is_told_what_to_do() {
     let mut kept = subject.kept(true, false);
     let mut observed = subject.observed(subject.verified());
     for bits in 0..32 {
-        let means = means(bits);
+        let capabilities = capabilities(bits);
         kept.journal = journal(payment());
         (observed.source, observed.destination) = (seen(subject.locked(3, 3), true), seen(subject.locked(3, 3), true));
         observed.release = Ok(subject.evidence());
-        let told = |kept: &KeptOrder, observed: &Observed| match decide(kept, observed, means).status {
+        let told = |kept: &OrderState, observed: &OrderObservation| match decide(kept, observed, capabilities).status {
             Status::NeedsOwner { what } => Some(what),
             _ => None,
         };
-        let nobody = !means.owner_redeems && !means.relayer_allowed;
-        assert_eq!(told(&kept, &observed), nobody.then_some(OwnerTask::Redeem), "{means:?}");
-        kept.journal = journal(release(Path::Own));
-        assert_eq!(told(&kept, &observed), (!means.destination_connected).then_some(OwnerTask::BroadcastRedemption), "{means:?}");
+        let nobody = !capabilities.owner_redeems && !capabilities.relayer_allowed;
+        assert_eq!(told(&kept, &observed), nobody.then_some(OwnerTask::Redeem), "{capabilities:?}");
+        kept.journal = journal(release(SecretRoute::Own));
+        assert_eq!(
+            told(&kept, &observed),
+            (!capabilities.destination_connected).then_some(OwnerTask::BroadcastRedemption),
+            "{capabilities:?}"
+        );
         kept.journal = journal([payment(), vec![signed(Purpose::Refund)]].concat());
         observed.source = seen(subject.locked(timelock + 1, timelock + 1), true);
         observed.destination = seen(HtlcState::Absent, true);
-        assert_eq!(told(&kept, &observed), (!means.source_connected).then_some(OwnerTask::Refund), "{means:?}");
+        assert_eq!(told(&kept, &observed), (!capabilities.source_connected).then_some(OwnerTask::Refund), "{capabilities:?}");
     }
 }

@@ -5,9 +5,10 @@ use countersign_client::countersign::{
     self, Code, Finality, FinalityRule, Funded, Hold, HtlcState, LockedHtlc, Policy, Proposal, Refusal, Registry, VerifiedRecord,
 };
 use countersign_client::driver::{
-    Entry, Event, KeptOrder, KeptTransaction, LegView, Means, Observed, Path, Purpose, RecordView, Release, Sendable,
+    Capabilities, Delivery, Entry, Event, KeptTransaction, LegObservation, OrderObservation, OrderState, Purpose, RecordObservation,
+    Release, SecretRoute,
 };
-use countersign_client::{Secret, StoredSwap};
+use countersign_client::{CreatedOrder, Secret};
 use countersign_testkit::chain::evm::Evm;
 
 use crate::support::{Fixture, Step};
@@ -39,18 +40,18 @@ impl Subject {
     }
 
     /// Returns the stored order with an empty journal. `names_own_key` says that only the owner's key can redeem.
-    pub fn kept(&self, has_secret: bool, names_own_key: bool) -> KeptOrder {
+    pub fn kept(&self, has_secret: bool, names_own_key: bool) -> OrderState {
         let mut request = self.fixture.create();
         if names_own_key {
             request.destination.delegate = Some("aa".repeat(32));
         }
-        let swap = StoredSwap::new(request, self.fixture.response.to_string()).unwrap();
-        KeptOrder::new(swap, has_secret.then(|| Secret::parse(SECRET).unwrap()))
+        let swap = CreatedOrder::new(request, self.fixture.response.to_string()).unwrap();
+        OrderState::new(swap, has_secret.then(|| Secret::parse(SECRET).unwrap()))
     }
 
     /// Returns an observation in which the chains show nothing yet, long before the deadline and after every wait.
-    pub fn observed(&self, record: RecordView) -> Observed {
-        let mut observed = Observed::unknown(WRITTEN + 1_000, record);
+    pub fn observed(&self, record: RecordObservation) -> OrderObservation {
+        let mut observed = OrderObservation::unknown(WRITTEN + 1_000, record);
         observed.deadline = Some(DEADLINE);
         observed.confirmation_time = CONFIRMATION;
         observed.source = seen(HtlcState::Absent, false);
@@ -59,8 +60,8 @@ impl Subject {
         observed
     }
 
-    pub fn verified(&self) -> RecordView {
-        RecordView::Verified(Box::new(self.record.clone()))
+    pub fn verified(&self) -> RecordObservation {
+        RecordObservation::Verified(Box::new(self.record.clone()))
     }
 
     pub const fn timelock(&self) -> u64 {
@@ -91,8 +92,8 @@ impl Subject {
 }
 
 /// Returns a leg as its chain shows it.
-pub fn seen(state: HtlcState, is_final: bool) -> LegView {
-    LegView::Seen { state, is_final, head_time: 1_000 }
+pub fn seen(state: HtlcState, is_final: bool) -> LegObservation {
+    LegObservation::Seen { state, is_final, head_time: 1_000 }
 }
 
 pub const fn redeemed() -> HtlcState {
@@ -107,15 +108,15 @@ pub fn secret_bytes() -> [u8; 32] {
     *Secret::parse(SECRET).unwrap().expose()
 }
 
-pub fn changed() -> RecordView {
-    RecordView::Refused(Refusal::new(Code::RecordChanged, "/order"))
+pub fn changed() -> RecordObservation {
+    RecordObservation::Refused(Refusal::new(Code::RecordChanged, "/order"))
 }
 
-pub fn unreachable() -> RecordView {
-    RecordView::Unknown("503".to_owned())
+pub fn unreachable() -> RecordObservation {
+    RecordObservation::Unknown("503".to_owned())
 }
 
-pub const fn sending(what: Sendable) -> Event {
+pub const fn sending(what: Delivery) -> Event {
     Event::sending(what)
 }
 
@@ -139,23 +140,23 @@ pub fn journal(events: impl IntoIterator<Item = Event>) -> Vec<Entry> {
 
 /// Returns the events of an order that the owner has paid with a transaction of its own.
 pub fn payment() -> Vec<Event> {
-    vec![signed(Purpose::Funding), sending(Sendable::Funding), Event::Sent { what: Sendable::Funding }]
+    vec![signed(Purpose::Funding), sending(Delivery::Funding), Event::Sent { what: Delivery::Funding }]
 }
 
 /// Returns the events of an order whose redemption was sent.
-pub fn release(path: Path) -> Vec<Event> {
+pub fn release(path: SecretRoute) -> Vec<Event> {
     let sent = match path {
-        Path::Own => vec![signed(Purpose::Redemption), sending(Sendable::Redemption)],
-        _ => vec![sending(Sendable::Secret)],
+        SecretRoute::Own => vec![signed(Purpose::Redemption), sending(Delivery::Redemption)],
+        _ => vec![sending(Delivery::Secret)],
     };
     [payment(), vec![Event::SecretLeaving { path }], sent].concat()
 }
 
 /// The five means by the bits of a number: the owner redeems, source connected, destination connected, relayer allowed, secret elsewhere.
-pub fn means(bits: u64) -> Means {
+pub fn capabilities(bits: u64) -> Capabilities {
     let has = |place: u32| bits >> place & 1 == 1;
-    let mut means = Means::default();
-    (means.owner_redeems, means.source_connected, means.destination_connected) = (has(0), has(1), has(2));
-    (means.relayer_allowed, means.secret_is_elsewhere) = (has(3), has(4));
-    means
+    let mut capabilities = Capabilities::default();
+    (capabilities.owner_redeems, capabilities.source_connected, capabilities.destination_connected) = (has(0), has(1), has(2));
+    (capabilities.relayer_allowed, capabilities.secret_is_elsewhere) = (has(3), has(4));
+    capabilities
 }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use base64_of::{decode, encode as to_base64};
 use countersign_client::Secret;
-use countersign_client::countersign::json::{self, Node};
+use countersign_client::countersign::json::{self, Cursor};
 use countersign_client::countersign::solana::Address;
 use countersign_client::countersign::{
     Code, Network, Policy, Proposal, Registry, Signed, TypedValue, Verified, VerifiedRecord, VerifiedTerms, verify, verify_record,
@@ -197,8 +197,8 @@ impl Swap {
         }
         let text = wallet.to_string();
         let node = json::parse(text.as_bytes()).unwrap();
-        let mut unsigned = countersign_batch::prepare(&self.verified, Node::root(&node, "/wallet")).unwrap();
-        countersign_batch::sign(&mut unsigned, wallet["secret_key"].as_str().unwrap()).unwrap();
+        let mut unsigned = countersign_json::prepare(&self.verified, Cursor::root(&node, "/wallet")).unwrap();
+        countersign_json::sign(&mut unsigned, wallet["secret_key"].as_str().unwrap()).unwrap();
         unsigned.finish().unwrap()
     }
 }

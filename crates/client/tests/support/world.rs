@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use countersign_client::countersign::evm::alloy_primitives::B256;
-use countersign_client::countersign::json::{self, Node};
+use countersign_client::countersign::json::{self, Cursor};
 use countersign_client::countersign::{Code, HtlcTerms, Leg, Policy, Proposal, Refusal, Registry, Verified, VerifiedTerms, verify_record};
 use countersign_client::driver::{
     Driver, FundingReply, KeptTransaction, MemoryStore, Owner, OwnerError, Purpose, Settlement, SignedFunding, Store,
@@ -444,9 +444,9 @@ impl Owner for World {
         let wallet = self.orders.lock().unwrap()[order.order_id()].fixture.wallet.clone();
         let text = wallet.to_string();
         let wallet = json::parse(text.as_bytes()).unwrap();
-        let mut unsigned = countersign_batch::prepare(order, Node::root(&wallet, "/wallet"))?;
+        let mut unsigned = countersign_json::prepare(order, Cursor::root(&wallet, "/wallet"))?;
         let value: Value = serde_json::from_str(&text).unwrap();
-        countersign_batch::sign(&mut unsigned, value["secret_key"].as_str().unwrap())?;
+        countersign_json::sign(&mut unsigned, value["secret_key"].as_str().unwrap())?;
         let mut funding = SignedFunding::from_signed(&unsigned.finish().unwrap());
         // A second signature differs from the first: if both were sent, the order would be paid twice.
         funding.gasless = funding.gasless.map(|signature| format!("{signature}{:02x}", self.roll(256)));

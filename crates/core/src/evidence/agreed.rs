@@ -1,6 +1,6 @@
 //! What endpoints at different heights show together, for display.
 
-use super::{Finding, HtlcState, SeenAt};
+use super::{Finding, HtlcState, ObservedAt};
 
 /// Combines the findings of endpoints that agree into one state and its place, of which each number is the worst of the best `needed`
 /// ones. Returns `None` if there are fewer.
@@ -9,7 +9,7 @@ use super::{Finding, HtlcState, SeenAt};
 /// wait until then. A decision on more than one number belongs to a question, which each finding answers alone
 /// ([`Quorum::ask`](crate::reader::Quorum::ask)).
 #[must_use]
-pub fn combine(findings: &[&Finding], needed: usize) -> Option<(HtlcState, SeenAt)> {
+pub fn combine(findings: &[&Finding], needed: usize) -> Option<(HtlcState, ObservedAt)> {
     let place = needed.checked_sub(1)?;
     // Of numbers of which the greater is the better, the place-th is the worst of the best `needed` ones.
     let greatest = |number: fn(&Finding) -> u64| {
@@ -34,6 +34,6 @@ pub fn combine(findings: &[&Finding], needed: usize) -> Option<(HtlcState, SeenA
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let (head_time, depth) = (greatest(|finding| finding.seen.head_time)?, greatest(|finding| finding.seen.depth)?);
     let marks = (greatest(|finding| u64::from(finding.seen.is_safe))? == 1, greatest(|finding| u64::from(finding.seen.is_finalized))? == 1);
-    let seen = SeenAt::new(height, shown.seen.hash.clone(), head_time, depth).with_marks(marks.0, marks.1);
+    let seen = ObservedAt::new(height, shown.seen.hash.clone(), head_time, depth).with_marks(marks.0, marks.1);
     Some((state, seen.with_agreement(count(findings.len()), count(needed))))
 }

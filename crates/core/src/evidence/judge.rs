@@ -2,7 +2,7 @@
 
 use countersign_chains::{Family, network};
 
-use super::{Finding, HtlcState, HtlcTerms, LockedHtlc, SeenAt, VerifiedTerms};
+use super::{Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, VerifiedTerms};
 use crate::reader::Doubt;
 use crate::report::{TypedValue, text};
 use crate::trust::{Finality, FinalityRule};
@@ -16,7 +16,7 @@ use crate::trust::{Finality, FinalityRule};
 pub struct Judgement {
     order_id: String,
     left: u64,
-    seen: SeenAt,
+    seen: ObservedAt,
     family: Family,
     unit_millis: u64,
     margin: u64,
@@ -106,7 +106,7 @@ impl Hold {
 
     /// Returns whether waiting may help.
     #[must_use]
-    pub const fn may_end(&self) -> bool {
+    pub const fn is_transient(&self) -> bool {
         matches!(
             self,
             Self::NotFunded | Self::NotFinal { .. } | Self::NotCovered | Self::Stale { .. } | Self::Disagree { .. } | Self::Unclear(_)
@@ -154,7 +154,7 @@ impl Judgement {
     ///
     /// # Errors
     ///
-    /// A [`Hold`] with the reason why the secret must not be released. [`Hold::may_end`] returns whether waiting may help.
+    /// A [`Hold`] with the reason why the secret must not be released. [`Hold::is_transient`] returns whether waiting may help.
     pub fn new(terms: &VerifiedTerms, finding: &Finding, rule: &FinalityRule, now: u64) -> Result<Self, Hold> {
         let destination = &terms.destination;
         let Finding { state, seen, .. } = finding;
@@ -222,7 +222,7 @@ impl Judgement {
 
     /// Returns where the state was read, and how certain it is.
     #[must_use]
-    pub const fn seen(&self) -> &SeenAt {
+    pub const fn seen(&self) -> &ObservedAt {
         &self.seen
     }
 }
@@ -253,7 +253,7 @@ fn check_terms(terms: &HtlcTerms, locked: &LockedHtlc) -> Result<(), Hold> {
     }
 }
 
-fn check_finality(terms: &HtlcTerms, seen: &SeenAt, rule: &FinalityRule) -> Result<(), Hold> {
+fn check_finality(terms: &HtlcTerms, seen: &ObservedAt, rule: &FinalityRule) -> Result<(), Hold> {
     if rule.is_reached(terms.family, seen) {
         return Ok(());
     }

@@ -107,7 +107,7 @@ impl LockedHtlc {
 /// Where a state was read, and how certain it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct SeenAt {
+pub struct ObservedAt {
     /// Height of the block at which the state was read.
     pub height: u64,
     /// Hash of that block, in hex.
@@ -126,7 +126,7 @@ pub struct SeenAt {
     pub needed: u32,
 }
 
-impl SeenAt {
+impl ObservedAt {
     /// Creates the place of a state that a single endpoint reported, without the chain's marks.
     #[must_use]
     pub fn new(height: u64, hash: impl Into<String>, head_time: u64, depth: u64) -> Self {
@@ -161,13 +161,13 @@ pub struct Finding {
     /// heights must agree on it. Empty if there is none.
     pub origin: Vec<u8>,
     /// Where the state was read.
-    pub seen: SeenAt,
+    pub seen: ObservedAt,
 }
 
 impl Finding {
     /// Creates a finding without an origin.
     #[must_use]
-    pub const fn new(state: HtlcState, seen: SeenAt) -> Self {
+    pub const fn new(state: HtlcState, seen: ObservedAt) -> Self {
         Self { state, origin: Vec::new(), seen }
     }
 

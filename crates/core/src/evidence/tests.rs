@@ -5,7 +5,7 @@ use countersign_chains::address;
 use countersign_chains::{Family, Network};
 use ruint::aliases::U256;
 
-use super::{Finding, Hold, HtlcState, HtlcTerms, Judgement, LockedHtlc, SeenAt, VerifiedTerms, combine};
+use super::{Finding, Hold, HtlcState, HtlcTerms, Judgement, LockedHtlc, ObservedAt, VerifiedTerms, combine};
 use crate::reader::Agree;
 use crate::report::Code;
 use crate::trust::{Finality, FinalityRule};
@@ -48,15 +48,15 @@ fn locked() -> LockedHtlc {
     LockedHtlc::new(account('1'), account('2'), U256::from(1_000), 100, 10).with_token(Some("0xtoken".to_owned()))
 }
 
-fn seen() -> SeenAt {
-    SeenAt::new(50, "ee", NOW, 2)
+fn seen() -> ObservedAt {
+    ObservedAt::new(50, "ee", NOW, 2)
 }
 
-fn judged(terms: &VerifiedTerms, state: &HtlcState, seen: &SeenAt, rule: &FinalityRule, now: u64) -> Result<Judgement, Hold> {
+fn judged(terms: &VerifiedTerms, state: &HtlcState, seen: &ObservedAt, rule: &FinalityRule, now: u64) -> Result<Judgement, Hold> {
     Judgement::new(terms, &Finding::new(state.clone(), seen.clone()), rule, now)
 }
 
-fn judge(locked: LockedHtlc, seen: &SeenAt, rule: FinalityRule) -> Result<Judgement, Hold> {
+fn judge(locked: LockedHtlc, seen: &ObservedAt, rule: FinalityRule) -> Result<Judgement, Hold> {
     judged(&terms(), &HtlcState::Locked(locked), seen, &rule, NOW)
 }
 
@@ -81,7 +81,7 @@ fn every_term_on_chain_is_the_verified_one() {
     ];
     for (what, locked) in other {
         let hold = judge(locked, &seen(), RULE).unwrap_err();
-        assert!(matches!(&hold, Hold::Differs(difference) if difference.what == what) && !hold.may_end(), "{what}: {hold}");
+        assert!(matches!(&hold, Hold::Differs(difference) if difference.what == what) && !hold.is_transient(), "{what}: {hold}");
     }
     assert_eq!(judge(locked().with_covered(false), &seen(), RULE), Err(Hold::NotCovered));
 }
@@ -97,7 +97,7 @@ fn a_hash_that_nothing_shows_cannot_be_judged() {
 
 #[test]
 fn finality_is_what_the_rule_says() {
-    let marked = |depth, safe, finalized| SeenAt::new(50, "ee", NOW, depth).with_marks(safe, finalized);
+    let marked = |depth, safe, finalized| ObservedAt::new(50, "ee", NOW, depth).with_marks(safe, finalized);
     let rule = |finality| FinalityRule::new(finality, 2, 6);
     for (finality, seen, is_final) in [
         (Finality::Depth(2), marked(0, false, false), false),
@@ -120,8 +120,8 @@ fn a_starknet_payment_must_have_settled() {
     let mut terms = terms();
     terms.destination.family = Family::Starknet;
     let rule = FinalityRule::new(Finality::Safe, 30, 6);
-    let seen = |depth| SeenAt::new(50, "ee", NOW, depth);
-    let judge = |elapsed, seen: SeenAt| judged(&terms, &HtlcState::Locked(LockedHtlc { elapsed, ..locked() }), &seen, &rule, NOW);
+    let seen = |depth| ObservedAt::new(50, "ee", NOW, depth);
+    let judge = |elapsed, seen: ObservedAt| judged(&terms, &HtlcState::Locked(LockedHtlc { elapsed, ..locked() }), &seen, &rule, NOW);
     // The depth counts, not the elapsed timelock: a greater height that an endpoint reports makes nothing older.
     assert!(matches!(judge(90, seen(30).with_marks(true, false)), Err(Hold::NotFinal { .. })));
     assert!(judge(30, seen(31).with_marks(true, false)).is_ok());
@@ -139,7 +139,7 @@ fn the_margin_is_counted_in_the_chains_own_unit() {
             Ok(funded) => assert_eq!((funded.left(), left > 6), (left, true)),
             Err(hold) => {
                 assert_eq!(hold, Hold::NoTime { left, needed: 6, unit: "blocks" });
-                assert!(left <= 6 && !hold.may_end());
+                assert!(left <= 6 && !hold.is_transient());
             }
         }
     }
@@ -192,13 +192,13 @@ fn an_old_answer_leaves_less_time() {
 
 #[test]
 fn nothing_unclear_releases_a_secret() {
-    let judge = |state: &HtlcState, seen: &SeenAt, now| judged(&terms(), state, seen, &RULE, now).unwrap_err();
+    let judge = |state: &HtlcState, seen: &ObservedAt, now| judged(&terms(), state, seen, &RULE, now).unwrap_err();
     let locked = HtlcState::Locked(locked());
     assert_eq!(judge(&HtlcState::Absent, &seen(), NOW), Hold::NotFunded);
     assert_eq!(judge(&HtlcState::Redeemed { secret: None, transaction: None }, &seen(), NOW), Hold::Redeemed);
     assert_eq!(judge(&HtlcState::Refunded { transaction: None }, &seen(), NOW), Hold::Refunded);
     let unclear = judge(&HtlcState::Unclear("a\u{202e}b".to_owned()), &seen(), NOW);
-    assert!(!unclear.to_string().contains('\u{202e}') && unclear.may_end());
+    assert!(!unclear.to_string().contains('\u{202e}') && unclear.is_transient());
     // The caller's clock can make an answer too old, but never adds time.
     assert_eq!(judge(&locked, &seen(), NOW + 121), Hold::Stale { seconds: 121 });
     assert!(judged(&terms(), &locked, &seen(), &RULE, 0).is_ok());
@@ -239,7 +239,7 @@ fn finding(elapsed: u64, height: u64, is_safe: bool) -> Finding {
     let locked = locked().with_elapsed(elapsed, elapsed);
     Finding::new(
         HtlcState::Locked(locked),
-        SeenAt::new(height, height.to_string(), NOW.saturating_add(height), height).with_marks(is_safe, false),
+        ObservedAt::new(height, height.to_string(), NOW.saturating_add(height), height).with_marks(is_safe, false),
     )
 }
 

@@ -6,11 +6,11 @@
 //!
 //! ```
 //! use countersign_core::U256;
-//! use countersign_core::json::{self, Node};
+//! use countersign_core::json::{self, Cursor};
 //!
 //! # fn main() -> Result<(), countersign_core::Refusal> {
 //! let value = json::parse(br#"{"amount": "5000"}"#)?;
-//! let root = Node::root(&value, "");
+//! let root = Cursor::root(&value, "");
 //! let members = root.object()?;
 //! assert_eq!(members.need("amount")?.decimal()?, U256::from(5_000));
 //! assert_eq!(members.need("owner").unwrap_err().location(), "/owner");
@@ -26,11 +26,11 @@ use jiter::{Jiter, JiterError, Peek};
 
 use crate::report::{Code, Refusal};
 
-mod node;
+mod cursor;
 pub mod number;
 mod salvage;
 
-pub use node::{At, Members, Node};
+pub use cursor::{At, Cursor, Members};
 pub use salvage::salvage_id;
 
 /// Maximum length of a text, in bytes.
@@ -396,7 +396,7 @@ mod tests {
         for (text, bytes) in [("[0]", &[0][..]), ("[ 0 , 7\n,255\t]", &[0, 7, 255]), ("[10,99,100,200]", &[10, 99, 100, 200])] {
             let value = parse(text.as_bytes()).unwrap();
             assert_eq!(value, Value::Bytes(bytes.into()), "{text}");
-            let node = Node::root(&value, "");
+            let node = Cursor::root(&value, "");
             assert_eq!(node.byte_array().unwrap(), bytes);
             let items: Vec<_> = node.array().unwrap().map(|item| item.integer().unwrap()).collect();
             assert_eq!(items, bytes.iter().map(|byte| u64::from(*byte)).collect::<Vec<_>>());
@@ -418,7 +418,7 @@ mod tests {
         assert_eq!(members.iter().map(|(key, _)| key.as_ref()).collect::<Vec<_>>(), ["a", "b", "c"]);
         assert_eq!(parse(br#"{"a":[1,2,3],"b" 1}"#).unwrap_err().location(), "#17-18");
         assert_eq!(parse(br#"{"a":[1,2,3],"a":1}"#).unwrap_err().code(), Code::JsonDuplicateKey);
-        let refusal = Node::root(&parse(b"[7,256]").unwrap(), "/x").byte_array().unwrap_err();
+        let refusal = Cursor::root(&parse(b"[7,256]").unwrap(), "/x").byte_array().unwrap_err();
         assert_eq!((refusal.code(), refusal.location()), (Code::NumberTooLarge, "/x/1"));
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Fault;
-use crate::json::Node;
+use crate::json::Cursor;
 use crate::report::{Code, Refusal, text};
 
 /// The answer to one [`Request`](super::Request). Its content is untrusted.
@@ -161,7 +161,7 @@ impl fmt::Display for Failure {
 #[non_exhaustive]
 pub enum Reply<'a> {
     /// A JSON-RPC result, or the body of a response in JSON with the status 200. Its location is `/result` or `""`.
-    Json(Node<'a, 'a>),
+    Json(Cursor<'a, 'a>),
     /// The body of a response in another format with the status 200.
     Bytes(&'a [u8]),
     /// The response of a gRPC-web service, with any status.
@@ -192,7 +192,7 @@ impl<'a> Reply<'a> {
     /// # Errors
     ///
     /// The [`Fault`] of any other reply.
-    pub fn json(&self) -> Result<Node<'a, 'a>, Fault> {
+    pub fn json(&self) -> Result<Cursor<'a, 'a>, Fault> {
         match self {
             Self::Json(node) => Ok(*node),
             other => Err(other.fault()),
@@ -204,7 +204,7 @@ impl<'a> Reply<'a> {
     /// # Errors
     ///
     /// The [`Fault`] of any other reply.
-    pub fn json_or_error(&self) -> Result<Result<Node<'a, 'a>, &'a RpcError>, Fault> {
+    pub fn json_or_error(&self) -> Result<Result<Cursor<'a, 'a>, &'a RpcError>, Fault> {
         match self {
             Self::Json(node) => Ok(Ok(*node)),
             Self::Error(error) => Ok(Err(error)),
@@ -263,7 +263,7 @@ impl<'a> Replies<'a> {
     /// # Errors
     ///
     /// The [`Fault`] of any other reply.
-    pub fn json(&self, index: usize) -> Result<Node<'a, 'a>, Fault> {
+    pub fn json(&self, index: usize) -> Result<Cursor<'a, 'a>, Fault> {
         self.get(index)?.json()
     }
 

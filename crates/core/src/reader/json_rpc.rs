@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{Answer, Failure, FailureKind, Request, RpcError};
-use crate::json::{self, Node, Value};
+use crate::json::{self, Cursor, Value};
 use crate::report::{Code, Refusal};
 
 /// The maximum length in bytes of revert data that is kept.
@@ -147,7 +147,7 @@ fn present(value: Option<&RawValue>) -> Option<&RawValue> {
 }
 
 fn read_error(text: &str) -> Result<RpcError, Refusal> {
-    let value = json::parse(text.as_bytes()).map_err(|refusal| refusal.under("/error"))?;
+    let value = json::parse(text.as_bytes()).map_err(|refusal| refusal.with_prefix("/error"))?;
     let code = member(&value, "code").and_then(|code| if let Value::Number(text) = code { text.parse().ok() } else { None });
     let message = match (member(&value, "message"), &value) {
         (Some(Value::String(text)), _) | (None, Value::String(text)) => text.as_ref(),
@@ -160,7 +160,7 @@ fn read_error(text: &str) -> Result<RpcError, Refusal> {
         Some(reason) => format!("{message}: {reason}"),
         None => message.to_owned(),
     };
-    let data = data.and_then(|data| Node::root(data, "").hex_bytes(MAX_REVERT).ok());
+    let data = data.and_then(|data| Cursor::root(data, "").hex_bytes(MAX_REVERT).ok());
     Ok(RpcError::new(code.unwrap_or_default(), &message, data))
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Fault;
-use crate::json::{self, Node};
+use crate::json::{self, Cursor};
 use crate::report::Refusal;
 
 /// The maximum number of facts, and of hints, that are kept for one endpoint. They are cleared when there are more.
@@ -81,7 +81,7 @@ impl Known {
     /// A [`Refusal`] at the member that is malformed or unknown.
     pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
         let value = json::parse(text)?;
-        let root = Node::root(&value, "");
+        let root = Cursor::root(&value, "");
         let members = root.object()?;
         members.only(&["height", "is_rpc", "facts", "hints"])?;
         let mut known = Self::default().with_height(members.need("height")?.integer()?).with_rpc(members.need("is_rpc")?.bool()?);
@@ -124,7 +124,7 @@ impl Known {
     }
 }
 
-fn read_named(node: &Node<'_, '_>) -> Result<BTreeMap<String, Vec<u8>>, Refusal> {
+fn read_named(node: &Cursor<'_, '_>) -> Result<BTreeMap<String, Vec<u8>>, Refusal> {
     let members = node.object()?;
     members.keys().take(MAX_FACTS).map(|name| Ok((name.to_owned(), members.need(name)?.hex_bytes(MAX_FACT)?))).collect()
 }

@@ -42,7 +42,7 @@ pub use quorum::{Agree, Doubt, Quorum, Verdict};
 pub use request::{Format, Request};
 pub use shown::{Head, Sent, Submission};
 
-use crate::json::{self, Node, Value};
+use crate::json::{self, Cursor, Value};
 use crate::report::Refusal;
 
 /// The maximum number of requests in one round.
@@ -148,7 +148,7 @@ pub enum Next<'r, M: Machine> {
 /// A reader of any kind, as a transport drives it: [`Reader`], and the facade's reader of any family.
 pub trait Drive: Send + Sync {
     /// What the reader ends in.
-    type Observation: Observed;
+    type Observation: Remembered;
 
     /// Returns the requests to send now; none once the reading has ended.
     fn requests(&self) -> &[Request];
@@ -179,7 +179,7 @@ pub trait Drive: Send + Sync {
 }
 
 /// An observation, as a transport remembers it.
-pub trait Observed: Clone + Send + Sync + 'static {
+pub trait Remembered: Clone + Send + Sync + 'static {
     /// Returns what the reading adds to what is known about the endpoint.
     fn known(&self) -> &Known;
 
@@ -187,7 +187,7 @@ pub trait Observed: Clone + Send + Sync + 'static {
     fn stamp(&self) -> Option<&[u8]>;
 }
 
-impl<M: Machine> Observed for Observation<M> {
+impl<M: Machine> Remembered for Observation<M> {
     fn known(&self) -> &Known {
         &self.known
     }
@@ -449,7 +449,7 @@ const fn is_json(request: &Request, answer: &Answer) -> bool {
 /// Parses an answer in JSON; `None` for any other.
 fn parse<'a>(request: &Request, answer: &'a Answer) -> Result<Option<Value<'a>>, Refusal> {
     match (request, answer) {
-        (Request::JsonRpc { .. }, Answer::Result(text)) => json::parse(text).map(Some).map_err(|refusal| refusal.under("/result")),
+        (Request::JsonRpc { .. }, Answer::Result(text)) => json::parse(text).map(Some).map_err(|refusal| refusal.with_prefix("/result")),
         (
             Request::Get { format: Format::Json, .. } | Request::Post { format: Format::Json, .. },
             Answer::Http { status: 200, body, .. },
@@ -464,7 +464,7 @@ fn reply<'a>(request: &Request, answer: &'a Answer, value: Option<&'a Value<'a>>
         Request::Get { format, .. } | Request::Post { format, .. } => Some(*format),
     };
     match (answer, value) {
-        (_, Some(value)) => Reply::Json(Node::root(value, if format.is_none() { "/result" } else { "" })),
+        (_, Some(value)) => Reply::Json(Cursor::root(value, if format.is_none() { "/result" } else { "" })),
         (Answer::Http { status, body, grpc_status }, None) => match format {
             Some(Format::GrpcWeb) => Reply::Grpc { status: *status, body, grpc_status: grpc_status.as_deref() },
             Some(_) if *status == 200 => Reply::Bytes(body),

@@ -85,7 +85,7 @@ impl Refusal {
 
     /// Puts a prefix in front of the location: where the document is located inside a larger one.
     #[must_use]
-    pub fn under(mut self, prefix: &str) -> Self {
+    pub fn with_prefix(mut self, prefix: &str) -> Self {
         self.0.location.insert_str(0, prefix);
         self
     }

@@ -42,7 +42,7 @@ use crate::evidence::VerifiedRecord;
 use crate::family::{ChainFamily, Deposit, Recovered, Seal, SignWith, SignWithAsync, Signable, Signed, Signing};
 use crate::report::{ByteCoverage, Code, OrderTerms, Overview, Refusal, Summary, Topic, Warnings};
 use crate::trust::{Policy, Registry};
-use crate::verify::{OrderContext, Proposal, Purpose, SwapTerms, check_record};
+use crate::verify::{OrderContext, Proposal, RecordCheck, SwapTerms, check_record};
 
 /// Verifies an order of one family. It decodes the payload, rebuilds it from the order's terms, and requires that both are the
 /// same. Then it requires that the order record agrees, where there is one. The checks have the order of
@@ -63,7 +63,7 @@ pub fn verify<F: ChainFamily>(proposal: Proposal<'_>, registry: &Registry, polic
 /// As [`verify`].
 pub fn verify_context<F: ChainFamily>(order: OrderContext<'_>) -> Result<VerifiedOrder<F>, Refusal> {
     let mut warnings = Warnings::default();
-    let (deposit, terms) = judge::<F>(&order, Purpose::Signing, &mut warnings)?;
+    let (deposit, terms) = judge::<F>(&order, RecordCheck::Signing, &mut warnings)?;
     let refused = order.policy.refused_warnings.clone();
     warnings.check_refused(&refused)?;
     Ok(VerifiedOrder(Arc::new(Verified { overview: Overview::new(order, terms), deposit, warnings, refused })))
@@ -81,7 +81,7 @@ pub fn verify_context<F: ChainFamily>(order: OrderContext<'_>) -> Result<Verifie
 pub fn verify_record<F: ChainFamily>(order: OrderContext<'_>) -> Result<VerifiedRecord, Refusal> {
     let mut order = order;
     let mut warnings = Warnings::default();
-    judge::<F>(&order, Purpose::Tracking, &mut warnings)?;
+    judge::<F>(&order, RecordCheck::Tracking, &mut warnings)?;
     let record = *order.record.take().ok_or_else(|| Refusal::new(Code::MissingField, "/order"))?;
     let terms = crate::evidence::collect(&order, &record)?;
     Ok(VerifiedRecord { record, terms, warnings })
@@ -89,7 +89,7 @@ pub fn verify_record<F: ChainFamily>(order: OrderContext<'_>) -> Result<Verified
 
 fn judge<F: ChainFamily>(
     order: &OrderContext<'_>,
-    purpose: Purpose,
+    purpose: RecordCheck,
     warnings: &mut Warnings,
 ) -> Result<(F::Deposit, Option<SwapTerms>), Refusal> {
     order.check_family(F::FAMILY)?;

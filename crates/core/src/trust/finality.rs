@@ -9,8 +9,8 @@ use countersign_chains::network::Coin;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::Chain;
-use crate::evidence::SeenAt;
-use crate::json::Node;
+use crate::evidence::ObservedAt;
+use crate::json::Cursor;
 use crate::report::{Code, Refusal};
 
 /// What makes a block final.
@@ -88,7 +88,7 @@ impl FinalityRule {
     /// Returns whether a state on a chain of this family is final by this rule. On Starknet a block that is only accepted on L2 can
     /// still be replaced, so a safe state must also have more than [`settle`](Self::settle) blocks of depth.
     #[must_use]
-    pub fn is_reached(&self, family: Family, seen: &SeenAt) -> bool {
+    pub fn is_reached(&self, family: Family, seen: &ObservedAt) -> bool {
         let has_settled = family != Family::Starknet || seen.is_finalized || seen.depth > self.settle;
         seen.depth > 0
             && match self.finality {
@@ -99,7 +99,7 @@ impl FinalityRule {
     }
 
     /// Reads `{"finality": "safe" | "finalized" | <blocks>, "settle": .., "margin": ..}`.
-    pub(super) fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    pub(super) fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         let fields = ["finality", "settle", "margin"];
         members.check_spelling(&fields)?;

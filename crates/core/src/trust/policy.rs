@@ -7,7 +7,7 @@ use countersign_chains::Family;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::{Chain, FinalityRule};
-use crate::json::{self, Members, Node};
+use crate::json::{self, Cursor, Members};
 use crate::report::{Code, Refusal};
 use crate::wire::strict_json;
 
@@ -150,7 +150,7 @@ impl Policy {
     /// a misspelt limit would silently have no effect.
     pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
         let value = json::parse(text)?;
-        let node = Node::root(&value, "");
+        let node = Cursor::root(&value, "");
         let members = node.object()?;
         let mut policy = Self::default();
         members.check_spelling(&FIELDS)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use countersign_chains::{Account, Family, address};
 
-use crate::json::{self, Node, Value};
+use crate::json::{self, Cursor, Value};
 use crate::report::{Code, Refusal, Warnings};
 use crate::trust::{Asset, Policy, Registry};
 use crate::wire::{self, CreateOrder, OrderRecord, RequestedLeg, SecretHash};
@@ -114,14 +114,14 @@ impl<'d> Proposal<'d> {
         let response = match response {
             Document::Parsed(value) => value,
             Document::Text(text) => {
-                parsed_response = json::parse(text).map_err(|refusal| refusal.under("/response"))?;
+                parsed_response = json::parse(text).map_err(|refusal| refusal.with_prefix("/response"))?;
                 &parsed_response
             }
         };
         let record = match record {
             Some(Document::Parsed(value)) => Some(value),
             Some(Document::Text(text)) => {
-                parsed_record = json::parse(text).map_err(|refusal| refusal.under("/order"))?;
+                parsed_record = json::parse(text).map_err(|refusal| refusal.with_prefix("/order"))?;
                 Some(&parsed_record)
             }
             None => None,
@@ -141,7 +141,7 @@ pub struct OrderContext<'d> {
     /// The order id: 64 hex digits, in the letter case of the response.
     pub order_id: &'d str,
     /// The `result` of the response, not yet decoded.
-    pub result: Node<'d, 'd>,
+    pub result: Cursor<'d, 'd>,
     /// The order record, if one was given.
     pub record: Option<Box<OrderRecord>>,
     /// Pointer of the record: `/order`, or `/order/result` if it came in its envelope. Empty without a record.
@@ -207,7 +207,7 @@ impl<'d> OrderContext<'d> {
             None => None,
         };
 
-        let response = Node::root(response, "/response");
+        let response = Cursor::root(response, "/response");
         let order_id = wire::with_result(response, |result| {
             let members = result.object()?;
             let order_id = members.need("order_id")?;
@@ -224,7 +224,7 @@ impl<'d> OrderContext<'d> {
             Some(record) => read_record(record).map(|(record, at)| (Some(Box::new(record)), at))?,
             None => (None, ""),
         };
-        let result = Node::root(result, RESULT);
+        let result = Cursor::root(result, RESULT);
         Ok(Self { request, order_id, result, record, record_at, source, destination, owner, delegate, payout, now: None, registry, policy })
     }
 
@@ -279,7 +279,7 @@ impl<'d> OrderContext<'d> {
             warnings.warn(Code::NoOrderRecord);
         }
         for (asset, leg) in [(self.source, &self.request.source), (self.destination, &self.request.destination)] {
-            if !asset.takes(leg.amount) {
+            if !asset.is_within_limits(leg.amount) {
                 warnings.warn_about(Code::AmountOutsideLimits, format!("{} base units of {}", leg.amount, asset.record.id));
             }
         }
@@ -369,6 +369,6 @@ fn check_payout(registry: &Registry, destination: &Asset, payout: &Account) -> R
 
 /// Reads the record, and returns it with its location.
 fn read_record(record: &Value<'_>) -> Result<(OrderRecord, &'static str), Refusal> {
-    let (record, is_enveloped) = OrderRecord::read_enveloped(Node::root(record, "/order"))?;
+    let (record, is_enveloped) = OrderRecord::read_enveloped(Cursor::root(record, "/order"))?;
     Ok((record, if is_enveloped { "/order/result" } else { "/order" }))
 }

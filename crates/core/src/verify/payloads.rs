@@ -1,6 +1,6 @@
 //! The members that results of EVM, Tron and Starknet share: calls, and typed data with the same terms.
 
-use crate::json::{Members, Node};
+use crate::json::{Cursor, Members};
 use crate::report::{Code, Refusal};
 
 /// The members of a result that carry calls and typed data.
@@ -8,13 +8,13 @@ use crate::report::{Code, Refusal};
 #[non_exhaustive]
 pub struct CallPayloads<'p, 'v> {
     /// The token approval, where there is one.
-    pub approval: Option<Node<'p, 'v>>,
+    pub approval: Option<Cursor<'p, 'v>>,
     /// The call that locks the funds.
-    pub initiate: Node<'p, 'v>,
+    pub initiate: Cursor<'p, 'v>,
     /// Name of the member that holds this call.
     pub initiate_key: &'static str,
     /// The gasless message, where there is one.
-    pub typed_data: Option<Node<'p, 'v>>,
+    pub typed_data: Option<Cursor<'p, 'v>>,
 }
 
 /// The member that holds the call that locks the funds.
@@ -49,7 +49,7 @@ impl<'p, 'v> CallPayloads<'p, 'v> {
 /// # Errors
 ///
 /// [`Code::TypedDataTypes`] if the members differ; [`Code::WrongType`] or [`Code::MissingField`] if the declaration is malformed.
-pub fn check_declared_type(node: Node<'_, '_>, members: &[(&str, &str)]) -> Result<(), Refusal> {
+pub fn check_declared_type(node: Cursor<'_, '_>, members: &[(&str, &str)]) -> Result<(), Refusal> {
     let declared = node.array()?;
     if declared.len() != members.len() {
         let refusal = node.at().refuse(Code::TypedDataTypes).with_expected(format!("{} members", members.len()));

@@ -36,7 +36,7 @@ const SHOWN_FEES: usize = 16;
 
 /// What a record is checked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum RecordCheck {
     /// Something will be signed: nothing may have happened yet.
     Signing,
     /// The order is under way: it may be funded, redeemed or refunded, and its secret may be known.
@@ -50,19 +50,24 @@ pub(crate) enum Purpose {
 /// A [`Refusal`] at the member that contradicts: one of the `record_` codes, [`Code::GenerationMismatch`], [`Code::PayoutInvalid`],
 /// [`Code::TimelockZero`], [`Code::MissingField`]; for signing those of the deadline, for tracking [`Code::SecretWrong`],
 /// [`Code::TimeMalformed`] or [`Code::TransactionIdMalformed`].
-pub(crate) fn check(order: &OrderContext<'_>, terms: Option<&SwapTerms>, purpose: Purpose, warnings: &mut Warnings) -> Result<(), Refusal> {
+pub(crate) fn check(
+    order: &OrderContext<'_>,
+    terms: Option<&SwapTerms>,
+    purpose: RecordCheck,
+    warnings: &mut Warnings,
+) -> Result<(), Refusal> {
     let Some(record) = &order.record else { return Ok(()) };
     let check = Check { order, record };
     check.order_id()?;
     check.assets()?;
     match purpose {
-        Purpose::Signing => {
+        RecordCheck::Signing => {
             check.still_open()?;
             if let Some(now) = order.now {
                 deadline::check(record, order.record_at, &order.source.chain, now)?;
             }
         }
-        Purpose::Tracking => {
+        RecordCheck::Tracking => {
             check.known_secrets()?;
             check.times()?;
             check.transaction_ids()?;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::from_str;
-use crate::json::Node;
+use crate::json::Cursor;
 use crate::report::Refusal;
 use crate::report::{Code, ParseError};
 
@@ -44,7 +44,7 @@ impl AssetId {
         }
     }
 
-    pub(crate) fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    pub(crate) fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         Self::parse(node.text()?).map_err(|error| node.refuse(error))
     }
 

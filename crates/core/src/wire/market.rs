@@ -8,7 +8,7 @@ use ruint::aliases::U256;
 use serde::{Serialize, Serializer};
 
 use super::{AssetId, Read, text, text_or_empty};
-use crate::json::{Node, Value, number};
+use crate::json::{Cursor, Value, number};
 use crate::report::{Code, Refusal};
 
 /// An offer of one solver.
@@ -46,7 +46,7 @@ pub struct QuotedLeg {
 }
 
 impl Read for Quote {
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         Ok(Self {
             source: QuotedLeg::read(members.need("source")?)?,
@@ -61,7 +61,7 @@ impl Read for Quote {
 }
 
 impl Read for QuotedLeg {
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         Ok(Self {
             asset: AssetId::read(members.need("asset")?)?,
@@ -165,7 +165,7 @@ pub struct LiquidityRecord {
 }
 
 impl Read for ChainRecord {
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         Ok(Self {
             chain: members.need("chain")?.text()?.to_owned(),
@@ -180,7 +180,7 @@ impl Read for ChainRecord {
 }
 
 impl Read for ContractRecord {
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         let domain = members.get("domain").map(|node| {
             let members = node.object()?;
@@ -202,7 +202,7 @@ impl Read for ContractRecord {
 }
 
 impl Read for AssetRecord {
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         let decimals = members.need("decimals")?;
         Ok(Self {
@@ -224,7 +224,7 @@ impl Read for AssetRecord {
 }
 
 impl Read for LiquidityRecord {
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         let assets = match members.get("assets").or_else(|| members.get("liquidity")) {
             Some(list) => list.array()?.map(|entry| AssetId::read(entry.object()?.need("asset")?)).collect::<Result<_, _>>()?,
@@ -252,7 +252,7 @@ impl Seconds {
         self.millis
     }
 
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         let text = spelled(node)?;
         let (whole, fraction) = text.split_once('.').unwrap_or((&text, "0"));
         let whole = number::decimal(whole).ok().and_then(|seconds| u64::try_from(seconds).ok());
@@ -281,12 +281,12 @@ impl Serialize for Seconds {
 }
 
 /// Reads the units of a timelock, which the service writes as a string.
-fn units(node: Node<'_, '_>) -> Result<u64, Refusal> {
+fn units(node: Cursor<'_, '_>) -> Result<u64, Refusal> {
     u64::try_from(node.any_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
 }
 
 /// Reads a number or a string, as its text.
-fn spelled(node: Node<'_, '_>) -> Result<String, Refusal> {
+fn spelled(node: Cursor<'_, '_>) -> Result<String, Refusal> {
     match node.value() {
         Value::Number(text) => Ok((*text).to_owned()),
         _ => node.text().map(str::to_owned),

@@ -27,7 +27,7 @@ pub use service::{Balance, Earnings, Fees, Page, SchemaRecord, SolverBalances};
 pub use swap::{OrderRecord, RecordFee, SwapRecord};
 pub use time::parse_time;
 
-use crate::json::{Members, Node};
+use crate::json::{Cursor, Members};
 use crate::report::{Code, Refusal};
 
 /// A type that is read from a JSON value.
@@ -37,17 +37,17 @@ pub trait Read: Sized {
     /// # Errors
     ///
     /// A [`Refusal`] at the first member that does not have its shape.
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal>;
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal>;
 }
 
 impl<T: Read> Read for Vec<T> {
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         node.array()?.map(|item| T::read(item)).collect()
     }
 }
 
 impl Read for String {
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         node.text().map(str::to_owned)
     }
 }
@@ -59,7 +59,7 @@ impl Read for String {
 ///
 /// [`Code::ServiceError`] with the service's text, [`Code::StatusNotOk`], [`Code::ErrorBesideOk`], [`Code::MissingField`] or
 /// [`Code::WrongType`], or the refusal of `read`.
-pub fn with_result<'v, T>(envelope: Node<'_, 'v>, read: impl FnOnce(Node<'_, 'v>) -> Result<T, Refusal>) -> Result<T, Refusal> {
+pub fn with_result<'v, T>(envelope: Cursor<'_, 'v>, read: impl FnOnce(Cursor<'_, 'v>) -> Result<T, Refusal>) -> Result<T, Refusal> {
     let members = envelope.object()?;
     let status = members.need("status")?;
     match status.text()? {

@@ -4,7 +4,7 @@ use ruint::aliases::U256;
 use serde::{Deserialize, Serialize};
 
 use super::{AssetId, Quote, Read, SecretHash, decimal, strict_json};
-use crate::json::{self, Node};
+use crate::json::{self, Cursor};
 use crate::report::{Code, Refusal};
 
 /// What the wallet requests. The request is trusted: the response and the record are compared with it.
@@ -157,7 +157,7 @@ impl CreateOrder {
     ///
     /// A [`Refusal`] with a pointer into the text.
     pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
-        Self::read(Node::root(&json::parse(text)?, ""))
+        Self::read(Cursor::root(&json::parse(text)?, ""))
     }
 
     /// Requires that no amount is zero. Parsing checks this too, but a request can also be built from its fields.
@@ -208,7 +208,7 @@ impl RequestedLeg {
 }
 
 impl Read for CreateOrder {
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         members.check_spelling(&["source", "destination", "secret_hash", "solver_id", "slippage", "nonce", "affiliate_fees"])?;
         let secret_hash = members.get("secret_hash").map(|node| SecretHash::parse(node.text()?).map_err(|error| node.refuse(error)));
@@ -225,7 +225,7 @@ impl Read for CreateOrder {
 }
 
 impl Read for RequestedLeg {
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         members.check_spelling(&["asset", "owner", "amount", "delegate"])?;
         let amount = members.need("amount")?;
@@ -243,7 +243,7 @@ impl Read for RequestedLeg {
 }
 
 impl Read for AffiliateFee {
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         members.check_spelling(&["asset", "address", "fee"])?;
         Ok(Self {
@@ -256,7 +256,7 @@ impl Read for AffiliateFee {
 
 const AT_MOST_ALL: &str = "at most 10000 basis points";
 
-fn basis_points(node: Node<'_, '_>) -> Result<u64, Refusal> {
+fn basis_points(node: Cursor<'_, '_>) -> Result<u64, Refusal> {
     let points = node.any_number()?;
     match u64::try_from(points) {
         Ok(points) if points <= WHOLE => Ok(points),

@@ -3,7 +3,7 @@
 use ruint::aliases::U256;
 
 use super::{AssetId, Read, text, text_or_empty};
-use crate::json::{Node, Value};
+use crate::json::{Cursor, Value};
 use crate::report::Refusal;
 
 /// One page of a list.
@@ -93,7 +93,7 @@ pub enum Fees {
 }
 
 impl<T: Read> Read for Page<T> {
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         let number = |key| members.need(key).and_then(|node| node.integer());
         Ok(Self {
@@ -107,7 +107,7 @@ impl<T: Read> Read for Page<T> {
 }
 
 impl Read for Earnings {
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         Ok(Self {
             total_earnings: members.need("total_earnings")?.decimal()?,
@@ -124,7 +124,7 @@ impl Read for Earnings {
 }
 
 impl Read for SolverBalances {
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         Ok(Self {
             solver_id: text_or_empty(&members, "solver_id")?,
@@ -135,7 +135,7 @@ impl Read for SolverBalances {
 }
 
 impl Read for Balance {
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         Ok(Self {
             asset: AssetId::read(members.need("asset")?)?,
@@ -148,13 +148,13 @@ impl Read for Balance {
 }
 
 impl Read for SchemaRecord {
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         Ok(Self { name: node.object()?.need("name")?.text()?.to_owned() })
     }
 }
 
 impl Read for Fees {
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         match node.value() {
             Value::Array(_) => Read::read(node).map(Self::Earned),
             Value::Number(text) => Ok(Self::Total((*text).to_owned())),

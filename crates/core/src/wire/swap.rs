@@ -4,7 +4,7 @@ use ruint::aliases::U256;
 use serde::Serialize;
 
 use super::{AssetId, Read, SecretHash, decimal, strict_json, text, text_or_empty, with_result};
-use crate::json::{self, Members, Node};
+use crate::json::{self, Cursor, Members};
 use crate::report::{Code, Refusal};
 
 /// The order record: the service's second statement about an order.
@@ -115,7 +115,7 @@ impl OrderRecord {
     ///
     /// A [`Refusal`] with a pointer into the text.
     pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
-        Self::read_enveloped(Node::root(&json::parse(text)?, "")).map(|(record, _)| record)
+        Self::read_enveloped(Cursor::root(&json::parse(text)?, "")).map(|(record, _)| record)
     }
 
     /// Reads a record, bare or in its envelope, and returns whether it came in its envelope.
@@ -123,7 +123,7 @@ impl OrderRecord {
     /// # Errors
     ///
     /// A [`Refusal`] at the first member that does not have its shape.
-    pub fn read_enveloped(node: Node<'_, '_>) -> Result<(Self, bool), Refusal> {
+    pub fn read_enveloped(node: Cursor<'_, '_>) -> Result<(Self, bool), Refusal> {
         let members = node.object()?;
         if members.get("source_swap").is_none() && members.get("result").is_some() {
             return with_result(node, Self::read).map(|record| (record, true));
@@ -183,7 +183,7 @@ fn number(number: u64) -> Option<String> {
 }
 
 impl Read for OrderRecord {
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         Ok(Self {
             order_id: members.need("order_id")?.text()?.to_owned(),
@@ -202,21 +202,21 @@ impl Read for OrderRecord {
 
 impl RecordFee {
     /// Reads the fees, whatever shape the member has. They are shown, but never relied on.
-    fn list(node: Node<'_, '_>) -> Vec<Self> {
+    fn list(node: Cursor<'_, '_>) -> Vec<Self> {
         match node.array() {
             Ok(entries) => entries.map(Self::of).collect(),
             Err(_) => vec![Self::of(node)],
         }
     }
 
-    fn of(node: Node<'_, '_>) -> Self {
+    fn of(node: Cursor<'_, '_>) -> Self {
         let member = |key| node.object().ok().and_then(|members| scalar(members.get(key)?).ok());
         Self { asset: member("asset"), address: member("address"), fee: member("fee") }
     }
 }
 
 impl Read for SwapRecord {
-    fn read(node: Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         let need = |key| members.need(key).and_then(|node| node.text().map(str::to_owned));
         let secret_hash = members.need("secret_hash")?;
@@ -255,6 +255,6 @@ fn count(members: &Members<'_, '_>, key: &str) -> Result<u64, Refusal> {
 }
 
 /// Reads a number or a string, as text.
-fn scalar(node: Node<'_, '_>) -> Result<String, Refusal> {
+fn scalar(node: Cursor<'_, '_>) -> Result<String, Refusal> {
     node.integer().map(|number| number.to_string()).or_else(|_| node.text().map(str::to_owned))
 }

@@ -53,7 +53,7 @@
 //!
 //!     let rule = policy.finality_of(&asset.chain); // the policy's rule, or the chain's default
 //!     let judged = Funded::judge(&verified.terms, &quorum, &rule, now);
-//!     // On a `Hold`: wait and read again where `may_end()`, else stop. Before the secret leaves: `check_time` with a new `now`.
+//!     // On a `Hold`: wait and read again where `is_transient()`, else stop. Before the secret leaves: `check_time` with a new `now`.
 //!     Ok(judged)
 //! }
 //! # let _ = |proposal, registry: &Registry, policy: &Policy| may_release(proposal, registry, policy, |_, _| Answer::result(*b"null"), 0);

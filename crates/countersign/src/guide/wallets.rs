@@ -8,7 +8,7 @@
 //! In the tables *chain* means: from a node, for the account that sends. JSON names and number formats are those of
 //! `docs/spec/batch.md#wallet-contexts`.
 //!
-//! # EVM: `evm::Calls`
+//! # EVM: `evm::TxContext`
 //!
 //! | field | type, unit | default | meaning |
 //! |---|---|---|---|
@@ -18,7 +18,7 @@
 //! | `approvals` | `ApprovalPlan` | as verified | which approvals precede the call: as verified, exact, none, and whether the allowance is reset first |
 //! | `gas_limit` | gas | the service's | gas limit of the call that locks the funds, within the policy |
 //!
-//! # Tron: `tron::Calls`
+//! # Tron: `tron::TxContext`
 //!
 //! | field | type, unit | default | meaning |
 //! |---|---|---|---|
@@ -30,7 +30,7 @@
 //! | `approvals` | `ApprovalPlan` | as verified | as on EVM |
 //! | `fee_limit` | sun | the service's | fee limit of the call that locks the funds, within the policy |
 //!
-//! # Starknet: `starknet::Execution`
+//! # Starknet: `starknet::TxContext`
 //!
 //! | field | type, unit | default | meaning |
 //! |---|---|---|---|
@@ -45,7 +45,7 @@
 //! | `account_deployment_data` | felts | empty | for a transaction that deploys the account |
 //! | `nonce_data_availability_mode`, `fee_data_availability_mode` | L1 or L2 | L1 | only L1 works today |
 //!
-//! # Solana: `solana::SelfFunded`
+//! # Solana: `solana::TxContext`
 //!
 //! | field | type, unit | default | meaning |
 //! |---|---|---|---|
@@ -54,7 +54,7 @@
 //! | `last_valid_block_height` | block height | `None` | the last height at which the blockhash is valid |
 //! | `block_height` | block height | `None` | the height now; with both an expired blockhash is refused |
 //!
-//! # Sui: `sui::Gas`
+//! # Sui: `sui::TxContext`
 //!
 //! | field | type, unit | default | meaning |
 //! |---|---|---|---|
@@ -64,9 +64,9 @@
 //! | `sponsor` | address | `None` | who owns these coins, where that is not the sender. The sponsor signs too |
 //! | `expiration_epoch` | epoch | `None` | the last epoch in which the transaction may be executed |
 //!
-//! # Bitcoin and Litecoin: `bitcoin::Wallet`
+//! # Bitcoin and Litecoin: `bitcoin::TxContext`
 //!
-//! [`Wallet::address_only`](crate::bitcoin::Wallet::address_only) leaves the payment to another wallet. Otherwise:
+//! [`TxContext::address_only`](crate::bitcoin::TxContext::address_only) leaves the payment to another wallet. Otherwise:
 //!
 //! | field | type, unit | default | meaning |
 //! |---|---|---|---|
@@ -81,10 +81,10 @@
 //!
 //! ```
 //! # #[cfg(feature = "evm")] {
-//! use countersign::evm::{ApprovalStep, Calls};
+//! use countersign::evm::{ApprovalStep, TxContext};
 //!
 //! // Nonce 7, at most 30 gwei per gas, 1 gwei of it for the proposer, and an approval of exactly the amount.
-//! let context = Calls::eip1559(7, 30_000_000_000, 1_000_000_000).with_approval(ApprovalStep::Exact);
+//! let context = TxContext::eip1559(7, 30_000_000_000, 1_000_000_000).with_approval(ApprovalStep::Exact);
 //! assert_eq!(context.nonce, 7);
 //! # }
 //! ```

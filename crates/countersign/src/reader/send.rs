@@ -1,7 +1,7 @@
 //! Sends a signed transaction to one endpoint.
 
 use countersign_core::reader::{
-    Agree, Answer, Doubt, Drive, Failure, Fault, Known, Machine, Miscount, Observation, Observed, Quorum, Reader, Request, Sent,
+    Agree, Answer, Doubt, Drive, Failure, Fault, Known, Machine, Miscount, Observation, Quorum, Reader, Remembered, Request, Sent,
     Submission, Verdict,
 };
 use countersign_core::{Code, Family, Network, Refusal};
@@ -151,7 +151,7 @@ impl Agree for SendObservation {
     }
 }
 
-impl Observed for SendObservation {
+impl Remembered for SendObservation {
     fn known(&self) -> &Known {
         &self.known
     }

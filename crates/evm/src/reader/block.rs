@@ -2,7 +2,7 @@
 
 use alloy_consensus::Header;
 use alloy_primitives::{Address, B256};
-use countersign_core::json::{Members, Node};
+use countersign_core::json::{Cursor, Members};
 use countersign_core::reader::{Fault, Known, Replies, Request};
 use countersign_core::{Code, Refusal};
 use serde_json::json;
@@ -61,7 +61,7 @@ pub(super) fn learned(newest: Option<&Block>) -> Known {
 
 impl Block {
     /// Reads a block; `None` if the chain does not have it.
-    pub(super) fn read(node: &Node<'_, '_>) -> Result<Option<Self>, Refusal> {
+    pub(super) fn read(node: &Cursor<'_, '_>) -> Result<Option<Self>, Refusal> {
         if node.is_null() {
             return Ok(None);
         }

@@ -68,7 +68,7 @@ impl Sending for Sender {
 pub fn decode(submission: &Submission) -> Result<(TxEnvelope, B256), Refusal> {
     let refuse = |at, reason| Refusal::new(Code::TransactionMismatch, at).with_reason(reason);
     let bytes = hex::decode(submission.payload.as_str()).map_err(|_| refuse("/payload", "the transaction is not in hex"))?;
-    let envelope = received::from_bytes(&bytes).map_err(|refusal| refusal.under("/payload"))?;
+    let envelope = received::from_bytes(&bytes).map_err(|refusal| refusal.with_prefix("/payload"))?;
     if envelope.chain_id() != Some(chain_id(&submission.network)?) {
         return Err(refuse("/payload", "the transaction belongs to another chain"));
     }

@@ -1,7 +1,7 @@
 //! What a transaction should pay: pure functions of what endpoints show.
 
 use alloy_primitives::U256;
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::reader::outbid;
 use countersign_core::{Code, Policy, Refusal, TypedValue};
 
@@ -42,7 +42,7 @@ impl FeeLevels {
     }
 
     /// Reads the result of `eth_feeHistory`.
-    pub(super) fn from_history(history: &Node<'_, '_>) -> Result<Self, Refusal> {
+    pub(super) fn from_history(history: &Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = history.object()?;
         let base = members.need("baseFeePerGas")?;
         let base = base.array()?.take(BLOCKS.saturating_add(1)).last();

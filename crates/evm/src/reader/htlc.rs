@@ -3,9 +3,11 @@
 use std::ops::RangeInclusive;
 
 use alloy_primitives::{Address, B256, Keccak256, U256, hex};
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Identity, Known, Machine, Reader, Replies, Reply, Request, Turn};
-use countersign_core::{Code, EvmGeneration, Finding, Generation, HtlcState, HtlcTerms, LockedHtlc, Refusal, SecretHash, SeenAt, number};
+use countersign_core::{
+    Code, EvmGeneration, Finding, Generation, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, SecretHash, number,
+};
 use serde_json::json;
 
 use super::block::{self, Block};
@@ -59,7 +61,7 @@ struct Query {
     secret_hash: SecretHash,
     generation: Option<EvmGeneration>,
     /// Whether the id is known to commit to the secret hash. If not, the funding event must contain the hash.
-    binds_hash: bool,
+    id_commits_to_hash: bool,
 }
 
 /// What the last requests asked for.
@@ -143,7 +145,7 @@ impl Machine for Htlc {
         stamp.update(query.token.unwrap_or(NATIVE));
         stamp.update(query.id);
         stamp.update(query.secret_hash.0);
-        stamp.update([u8::from(query.binds_hash)]);
+        stamp.update([u8::from(query.id_commits_to_hash)]);
         stamp.update(query.generation.map_or("", EvmGeneration::name));
         stamp.update([blocks.latest.hash, mark(blocks.safe), mark(blocks.finalized)].concat());
         Some(stamp.finalize().to_vec())
@@ -184,8 +186,8 @@ impl Blocks {
         Finding::new(state, self.seen_at(0))
     }
 
-    fn seen_at(&self, depth: u64) -> SeenAt {
-        SeenAt::new(self.latest.number, self.latest.hash.to_string(), self.latest.time, depth)
+    fn seen_at(&self, depth: u64) -> ObservedAt {
+        ObservedAt::new(self.latest.number, self.latest.hash.to_string(), self.latest.time, depth)
     }
 
     /// Returns the finding for a state that the block with this number and hash led to.
@@ -209,8 +211,8 @@ impl Query {
             Some(Generation::Evm(generation)) => Some(generation),
             _ => None,
         };
-        let (secret_hash, binds_hash, token_text) = (terms.secret_hash, terms.swap_id_recomputed, terms.token.clone());
-        Ok(Self { chain_id: chain_id(&terms.network)?, htlc, token, token_text, id, secret_hash, generation, binds_hash })
+        let (secret_hash, id_commits_to_hash, token_text) = (terms.secret_hash, terms.swap_id_recomputed, terms.token.clone());
+        Ok(Self { chain_id: chain_id(&terms.network)?, htlc, token, token_text, id, secret_hash, generation, id_commits_to_hash })
     }
 
     /// Returns the requests of the second round.
@@ -283,7 +285,7 @@ impl Query {
         // A contract on Arbitrum counts that chain's blocks or Ethereum's. A number that both have passed could be either, and only the
         // event in the block with that number shows that it is Arbitrum's.
         let is_ambiguous = blocks.latest.l1_number.is_some_and(|number| order.initiated_at <= number);
-        let needs_event = !self.binds_hash || is_ambiguous;
+        let needs_event = !self.id_commits_to_hash || is_ambiguous;
         Ok(Ok(Stored { is_covered: holds >= order.amount, order, is_safe, is_finalized, needs_event }))
     }
 
@@ -352,12 +354,12 @@ impl Query {
         );
         if stored.needs_event {
             match self.funding_hash(&replies.json(1)?, order, &block)? {
-                Some(hash) if !self.binds_hash => locked = locked.with_secret_hash(hash),
+                Some(hash) if !self.id_commits_to_hash => locked = locked.with_secret_hash(hash),
                 // The id commits to the hash, so the event shows only where it is.
                 Some(hash) if hash != self.secret_hash => {
                     return Err(contradiction("the event of the funding has another secret hash than the order's id"));
                 }
-                None if self.binds_hash => {
+                None if self.id_commits_to_hash => {
                     let why = "the contract may count the blocks of another chain: its event is not in the block that the order names";
                     return Ok(blocks.finding(HtlcState::Unclear(why.to_owned())));
                 }
@@ -369,7 +371,7 @@ impl Query {
     }
 
     /// Returns the secret hash in the funding event of an order; `None` unless there is exactly one such event.
-    fn funding_hash(&self, list: &Node<'_, '_>, order: &StoredOrder, block: &Block) -> Result<Option<SecretHash>, Refusal> {
+    fn funding_hash(&self, list: &Cursor<'_, '_>, order: &StoredOrder, block: &Block) -> Result<Option<SecretHash>, Refusal> {
         let mut hashes = Vec::new();
         for log in list.array()?.take(MAX_LOGS) {
             let (event, _, hash) = self.read_event(&log, &(block.number..=block.number))?;
@@ -405,7 +407,7 @@ impl Query {
         }
     }
 
-    fn end(&self, log: &Node<'_, '_>, range: &RangeInclusive<u64>) -> Result<(HtlcState, u64, B256), Refusal> {
+    fn end(&self, log: &Cursor<'_, '_>, range: &RangeInclusive<u64>) -> Result<(HtlcState, u64, B256), Refusal> {
         let (event, number, block) = self.read_event(log, range)?;
         let transaction = Some(hash(&log.object()?.need("transactionHash")?)?.to_string());
         let state = event.filter(|event| event.order_id().0 == self.id).map(|event| event.end(self.secret_hash, transaction));
@@ -416,7 +418,7 @@ impl Query {
     }
 
     /// Reads an event of the HTLC, with the number and hash of its block.
-    fn read_event(&self, log: &Node<'_, '_>, range: &RangeInclusive<u64>) -> Result<(Option<HtlcEvent>, u64, B256), Refusal> {
+    fn read_event(&self, log: &Cursor<'_, '_>, range: &RangeInclusive<u64>) -> Result<(Option<HtlcEvent>, u64, B256), Refusal> {
         let members = log.object()?;
         let number = members.need("blockNumber")?;
         let height = quantity(&number)?;

@@ -30,7 +30,7 @@ mod receipt;
 mod receiver;
 
 use alloy_primitives::{Address, B256, hex};
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Identity, Reply, Request, RpcError};
 use countersign_core::{Code, Network, Refusal};
 use serde_json::{Value, json};
@@ -108,21 +108,21 @@ fn at(hash: B256) -> Value {
 }
 
 /// Reads a number of at most 64 bits.
-fn quantity(node: &Node<'_, '_>) -> Result<u64, Refusal> {
+fn quantity(node: &Cursor<'_, '_>) -> Result<u64, Refusal> {
     u64::try_from(node.hex_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
 }
 
 /// Reads a price of at most 128 bits, in wei.
-fn price(node: &Node<'_, '_>) -> Result<u128, Refusal> {
+fn price(node: &Cursor<'_, '_>) -> Result<u128, Refusal> {
     u128::try_from(node.hex_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
 }
 
-fn hash(node: &Node<'_, '_>) -> Result<B256, Refusal> {
+fn hash(node: &Cursor<'_, '_>) -> Result<B256, Refusal> {
     node.hex_array().map(B256::from)
 }
 
 /// Decodes what a call returned as one number or address. A contract that returns anything else cannot be used.
-fn answer<R>(node: &Node<'_, '_>, read: impl FnOnce(&[u8]) -> Result<R, Unclear>) -> Result<R, Refusal> {
+fn answer<R>(node: &Cursor<'_, '_>, read: impl FnOnce(&[u8]) -> Result<R, Unclear>) -> Result<R, Refusal> {
     read(&node.hex_bytes(MAX_ANSWER)?).map_err(|unclear| node.at().refuse(Code::WrongType).with_reason(unclear.to_string()))
 }
 

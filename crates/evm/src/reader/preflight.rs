@@ -4,10 +4,10 @@ use std::fmt;
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
-use countersign_abi::transfer::{Expected, check_payout, check_transfers};
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::reader::{Agree, Fault, Identity, Judged, Known, Machine, Replies, Reply, Request, Turn, check_balance};
 use countersign_core::{Code, Refusal, Role};
+use countersign_evm_core::transfer::{Expected, check_payout, check_transfers};
 use serde_json::{Value, json};
 
 use super::block::LATEST;
@@ -278,7 +278,7 @@ pub(super) fn failure(reply: &Reply<'_>) -> Result<Option<String>, Fault> {
 }
 
 /// Reads the simulation of a number of calls.
-fn read_outcomes(blocks: &Node<'_, '_>, count: usize) -> Result<Vec<Outcome>, Refusal> {
+fn read_outcomes(blocks: &Cursor<'_, '_>, count: usize) -> Result<Vec<Outcome>, Refusal> {
     let block = blocks.array()?.next().ok_or_else(|| blocks.refuse(Code::MissingField))?;
     let block = block.object()?;
     let calls = block.need("calls")?;
@@ -289,7 +289,7 @@ fn read_outcomes(blocks: &Node<'_, '_>, count: usize) -> Result<Vec<Outcome>, Re
     all.map(|call| read_outcome(&call)).collect()
 }
 
-fn read_outcome(call: &Node<'_, '_>) -> Result<Outcome, Refusal> {
+fn read_outcome(call: &Cursor<'_, '_>) -> Result<Outcome, Refusal> {
     let members = call.object()?;
     let gas_used = quantity(&members.need("gasUsed")?)?;
     if quantity(&members.need("status")?)? != 1 {

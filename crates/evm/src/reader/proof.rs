@@ -5,7 +5,7 @@ use alloy_rlp::{EMPTY_STRING_CODE, Header, encode};
 use alloy_trie::proof::verify_proof;
 use alloy_trie::{Nibbles, TrieAccount};
 use countersign_core::Refusal;
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 
 use super::{hash, quantity};
 
@@ -18,11 +18,11 @@ const KEY_NIBBLES: usize = 64;
 
 /// Returns the proven values of these storage slots; `None` if the answer proves nothing. A missing proof is not a contradiction, because
 /// some chains keep their state in another kind of tree.
-pub(super) fn read(node: &Node<'_, '_>, state_root: B256, address: Address, slots: &[B256]) -> Option<Vec<U256>> {
+pub(super) fn read(node: &Cursor<'_, '_>, state_root: B256, address: Address, slots: &[B256]) -> Option<Vec<U256>> {
     prove(node, state_root, address, slots).ok().flatten()
 }
 
-fn prove(node: &Node<'_, '_>, state_root: B256, address: Address, slots: &[B256]) -> Result<Option<Vec<U256>>, Refusal> {
+fn prove(node: &Cursor<'_, '_>, state_root: B256, address: Address, slots: &[B256]) -> Result<Option<Vec<U256>>, Refusal> {
     let members = node.object()?;
     #[allow(clippy::needless_update, reason = "a feature that another crate may turn on adds a member")]
     let account = TrieAccount {
@@ -56,7 +56,7 @@ fn prove(node: &Node<'_, '_>, state_root: B256, address: Address, slots: &[B256]
     Ok(Some(values))
 }
 
-fn is_proven(node: &Node<'_, '_>, root: B256, key: B256, value: Option<Vec<u8>>) -> Result<bool, Refusal> {
+fn is_proven(node: &Cursor<'_, '_>, root: B256, key: B256, value: Option<Vec<u8>>) -> Result<bool, Refusal> {
     let nodes: Vec<Bytes> =
         node.array()?.take(MAX_NODES).map(|node| node.hex_bytes(MAX_NODE).map(Bytes::from)).collect::<Result<_, _>>()?;
     // The verifier adds up the paths of the nodes before it compares them, and panics above the length of a key.
@@ -101,7 +101,7 @@ fn path_length(mut node: &[u8], level: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use alloy_primitives::U256;
-    use countersign_core::json::{self, Node as JsonNode};
+    use countersign_core::json::{self, Cursor as JsonNode};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! The receipt of a transaction.
 
 use alloy_primitives::B256;
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::reader::{Ask, Equal, Fault, Identity, Known, Question, Replies, Request};
 use countersign_core::{Code, Refusal};
 use serde_json::json;
@@ -39,7 +39,7 @@ impl Question for OnChain<B256> {
     }
 }
 
-fn read(node: &Node<'_, '_>, id: B256) -> Result<Option<Receipt>, Refusal> {
+fn read(node: &Cursor<'_, '_>, id: B256) -> Result<Option<Receipt>, Refusal> {
     if node.is_null() {
         return Ok(None);
     }

@@ -1,9 +1,9 @@
 //! Whether a token lets the receiver of an HTLC be paid.
 
 use alloy_primitives::Address;
-use countersign_abi::transfer::check_receiver;
 use countersign_core::Refusal;
 use countersign_core::reader::{Ask, Fault, Identity, Judged, Known, Question, Replies, Request};
+use countersign_evm_core::transfer::check_receiver;
 
 use super::OnChain;
 use super::preflight::{empty_transfer, failure};

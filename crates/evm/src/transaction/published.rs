@@ -3,10 +3,10 @@
 
 use alloy_consensus::TypedTransaction;
 use alloy_primitives::{U256, hex};
-use countersign_abi::payloads::Transaction as _;
-use countersign_abi::signature::Key;
+use countersign_evm_core::payloads::Transaction as _;
+use countersign_evm_core::signature::Key;
 
-use super::{Calls, EvmTransaction, Payload};
+use super::{EvmTransaction, Payload, TxContext};
 use crate::verify::Call;
 
 fn hex(bytes: impl AsRef<[u8]>) -> String {
@@ -14,7 +14,7 @@ fn hex(bytes: impl AsRef<[u8]>) -> String {
 }
 
 /// Creates a transaction in the same way as every call of an order.
-fn example(chain_id: u64, to: &str, value: u64, gas_limit: u64, calls: &Calls) -> EvmTransaction {
+fn example(chain_id: u64, to: &str, value: u64, gas_limit: u64, calls: &TxContext) -> EvmTransaction {
     let call = Call { to: to.parse().unwrap(), value: U256::from(value), gas_limit, data: Default::default() };
     EvmTransaction::new(chain_id, calls.nonce, calls.fees, &call)
 }
@@ -30,7 +30,7 @@ fn signed(transaction: &EvmTransaction, key: &Key) -> Vec<u8> {
 fn the_example_of_eip_155() {
     let key = Key::parse("0x4646464646464646464646464646464646464646464646464646464646464646").unwrap();
     let to = "0x3535353535353535353535353535353535353535";
-    let transaction = example(1, to, 1_000_000_000_000_000_000, 21_000, &Calls::legacy(9, 20_000_000_000));
+    let transaction = example(1, to, 1_000_000_000_000_000_000, 21_000, &TxContext::legacy(9, 20_000_000_000));
     assert_eq!(
         hex(transaction.signing_bytes()),
         "0xec098504a817c800825208943535353535353535353535353535353535353535880de0b6b3a764000080018080"
@@ -78,7 +78,7 @@ fn the_eip_1559_vectors_of_ethereumjs() {
         ),
     ] {
         let key = Key::parse("0x8f2a55949038a9610f50fb23b5883af3b4ecb3c3bb792cbcefbd1542c692be63").unwrap();
-        let calls = Calls::eip1559(nonce, cap, priority);
+        let calls = TxContext::eip1559(nonce, cap, priority);
         let transaction = example(0x1e8e, "0x000000000000000000000000000000000000aaaa", value, gas_limit, &calls);
         assert_eq!(hex(signed(&transaction, &key)), format!("0x{raw}"), "nonce {nonce}");
     }

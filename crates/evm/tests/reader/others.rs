@@ -4,7 +4,7 @@ use countersign_core::reader::{Known, Observation, Reader, Request, Sent, Submis
 use countersign_core::{Network, Policy};
 use countersign_evm::alloy_primitives::hex;
 use countersign_evm::reader::{Broadcast, fees};
-use countersign_evm::{Calls, Evm, Fees};
+use countersign_evm::{Evm, Fees, TxContext};
 use countersign_testkit::chain::evm::{answer_with, hash_of};
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use super::drive;
 
 fn submission() -> Submission {
     let case = countersign_testkit::fixture::<Evm>("evm-chain-id-integer");
-    let mut order = countersign_testkit::verified::<Evm>(&case).prepare(Calls::eip1559(1, 30_000_000_000, 1)).unwrap();
+    let mut order = countersign_testkit::verified::<Evm>(&case).prepare(TxContext::eip1559(1, 30_000_000_000, 1)).unwrap();
     order.sign(&countersign_testkit::key::<Evm>(&case)).unwrap();
     let signed = order.finish().unwrap();
     let transaction = signed.transactions().pop().unwrap();

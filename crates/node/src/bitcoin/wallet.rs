@@ -6,7 +6,7 @@ use countersign::bitcoin::htlc::Tree;
 use countersign::bitcoin::reader::fees::{self, FeeQuote};
 use countersign::bitcoin::reader::{Coins, FeeEstimation, Outputs, Unspent};
 use countersign::bitcoin::recover::Funding;
-use countersign::bitcoin::{FeeRate, Selection, Utxo, Wallet};
+use countersign::bitcoin::{FeeRate, Selection, TxContext, Utxo};
 use countersign::chains::Coin;
 use countersign::{Code, Contract, Policy, Refusal, U256};
 use countersign_core::reader::{Observation, Verdict};
@@ -156,9 +156,9 @@ impl<T: Transport> BitcoinChain<'_, T> {
     /// # Errors
     ///
     /// Returns the same errors as [`BitcoinChain::coins`] and [`BitcoinChain::fee_rate`].
-    pub async fn wallet(&self, owner: &str, speed: Speed, policy: &Policy) -> Result<Wallet, NodeError> {
+    pub async fn wallet(&self, owner: &str, speed: Speed, policy: &Policy) -> Result<TxContext, NodeError> {
         let coins = self.coins(owner).await?;
         let estimate = self.fee_rate(speed, policy).await?;
-        Ok(Wallet::new(coins, owner, estimate.rate).with_selection(Selection::LowestFee))
+        Ok(TxContext::new(coins, owner, estimate.rate).with_selection(Selection::LowestFee))
     }
 }

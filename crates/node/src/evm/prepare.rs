@@ -5,7 +5,7 @@ use countersign::evm::alloy_consensus::transaction::SignerRecoverable as _;
 use countersign::evm::alloy_primitives::Address;
 use countersign::evm::reader::{self, fees};
 use countersign::evm::recover::Recovery;
-use countersign::evm::{ApprovalPlan, ApprovalStep, Calls, Evm, Fees, FundingPath, address};
+use countersign::evm::{ApprovalPlan, ApprovalStep, Evm, Fees, FundingPath, TxContext, address};
 use countersign::{Code, Policy, Refusal, Role, UnsignedOrder, VerifiedOrder};
 use countersign_core::reader::{Submission, outbid};
 use countersign_transport::Transport;
@@ -82,7 +82,7 @@ impl<T: Transport> EvmChain<'_, T> {
             Some(tip) => Fees::Eip1559 { max_fee_per_gas: envelope.max_fee_per_gas(), max_priority_fee_per_gas: tip },
             None => Fees::Legacy { gas_price: envelope.max_fee_per_gas() },
         };
-        let before = Calls::new(envelope.nonce(), fees).with_chain_id(self.chain_id);
+        let before = TxContext::new(envelope.nonce(), fees).with_chain_id(self.chain_id);
         let calls = self.raised(sender, &before, bid.speed, bid.policy).await?;
         self.checked(recovery, sender, calls, outbid(fees::cap(fees)), bid).await
     }
@@ -93,7 +93,7 @@ impl<T: Transport> EvmChain<'_, T> {
         &self,
         recovery: &Recovery,
         sender: Address,
-        mut calls: Calls,
+        mut calls: TxContext,
         min: u128,
         bid: Bid<'_>,
     ) -> Result<UnsignedOrder<Evm>, NodeError> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use countersign::evm::alloy_primitives::{Address, U256};
 use countersign::evm::reader::{Amount, AmountOf, Context, FeeLevels, NonceAndFees, fees, pending_nonce};
-use countersign::evm::{Calls, Fees};
+use countersign::evm::{Fees, TxContext};
 use countersign::{Contract, Policy};
 use countersign_transport::Transport;
 
@@ -14,8 +14,8 @@ use crate::error::NodeError;
 use crate::nodes::Speed;
 
 /// How often the nonces are read again before the lowest unmined one is taken to be stuck, and how far apart: a block of Ethereum.
-const LOOKS: usize = 3;
-const PAUSE: Duration = Duration::from_secs(4);
+const MAX_FEE_READS: usize = 3;
+const FEE_READ_PAUSE: Duration = Duration::from_secs(4);
 
 /// What the endpoints that agree show.
 struct Shown {
@@ -50,13 +50,13 @@ impl<T: Transport> EvmChain<'_, T> {
     /// Reads the context for signing the next calls of `sender`: the nonce after its pending transactions, and the
     /// [fees](FeeLevels). The endpoints must agree on the nonce. Of their fees, the median is used.
     ///
-    /// [`Calls::unmined`] is the number of the sender's transactions that are not mined yet. The calls wait for them.
+    /// [`TxContext::unmined`] is the number of the sender's transactions that are not mined yet. The calls wait for them.
     ///
     /// # Errors
     ///
     /// Returns [`NodeError::Refused`] with [`Code::GasPriceTooHigh`](countersign::Code::GasPriceTooHigh) if the fees exceed the policy,
     /// and another [`NodeError`] if no endpoint answers or too few of them agree on the nonce.
-    pub async fn calls(&self, sender: Address, speed: Speed, policy: &Policy) -> Result<Calls, NodeError> {
+    pub async fn calls(&self, sender: Address, speed: Speed, policy: &Policy) -> Result<TxContext, NodeError> {
         let calls = self.next_calls(sender, speed, fees::median).await?;
         fees::check(calls.fees, policy)?;
         Ok(calls)
@@ -64,7 +64,7 @@ impl<T: Transport> EvmChain<'_, T> {
 
     /// Reads the context for a transaction that should not wait: of the fees that the endpoints show, the highest within the policy. Its
     /// nonce is the one after the pending transactions.
-    pub(super) async fn urgent_calls(&self, sender: Address, speed: Speed, policy: &Policy) -> Result<Calls, NodeError> {
+    pub(super) async fn urgent_calls(&self, sender: Address, speed: Speed, policy: &Policy) -> Result<TxContext, NodeError> {
         self.next_calls(sender, speed, |fees| fees::highest_within(fees, policy)).await
     }
 
@@ -79,13 +79,13 @@ impl<T: Transport> EvmChain<'_, T> {
         speed: Speed,
         policy: &Policy,
         is_overdue: bool,
-    ) -> Result<(Calls, Option<Calls>), NodeError> {
+    ) -> Result<(TxContext, Option<TxContext>), NodeError> {
         let mut shown = self.shown(sender).await?;
         let stuck_at = shown.mined_nonce;
-        let mut looks = if is_overdue { 0 } else { LOOKS };
+        let mut looks = if is_overdue { 0 } else { MAX_FEE_READS };
         // Transactions that were sent a moment ago, such as those of another order, are given the time to be mined.
         while looks > 0 && shown.has_gap(self.needed()) && shown.mined_nonce == stuck_at {
-            self.connection.transport.sleep(PAUSE).await;
+            self.connection.transport.sleep(FEE_READ_PAUSE).await;
             shown = self.shown(sender).await?;
             looks = looks.saturating_sub(1);
         }
@@ -113,7 +113,7 @@ impl<T: Transport> EvmChain<'_, T> {
     /// # Errors
     ///
     /// Returns the same errors as [`EvmChain::calls`].
-    pub async fn replacement(&self, sender: Address, calls: &Calls, speed: Speed, policy: &Policy) -> Result<Calls, NodeError> {
+    pub async fn replacement(&self, sender: Address, calls: &TxContext, speed: Speed, policy: &Policy) -> Result<TxContext, NodeError> {
         let mut replacement = self.raised(sender, calls, speed, policy).await?;
         fees::check(replacement.fees, policy)?;
         replacement.unmined = 0;
@@ -149,7 +149,7 @@ impl<T: Transport> EvmChain<'_, T> {
     }
 
     /// Returns the same calls with fees that replace them, without a look at the policy's limit.
-    pub(super) async fn raised(&self, sender: Address, calls: &Calls, speed: Speed, policy: &Policy) -> Result<Calls, NodeError> {
+    pub(super) async fn raised(&self, sender: Address, calls: &TxContext, speed: Speed, policy: &Policy) -> Result<TxContext, NodeError> {
         let now = fees::highest_within(self.shown(sender).await?.fees(speed), policy);
         let fees = now.map(|now| fees::raised(calls.fees, now));
         let mut replacement = calls.clone();
@@ -158,7 +158,12 @@ impl<T: Transport> EvmChain<'_, T> {
     }
 
     /// Reads the context for calls that wait for the pending transactions of the sender. The limit of the policy is not checked.
-    async fn next_calls(&self, sender: Address, speed: Speed, choice: impl FnOnce(Vec<Fees>) -> Option<Fees>) -> Result<Calls, NodeError> {
+    async fn next_calls(
+        &self,
+        sender: Address,
+        speed: Speed,
+        choice: impl FnOnce(Vec<Fees>) -> Option<Fees>,
+    ) -> Result<TxContext, NodeError> {
         let shown = self.shown(sender).await?;
         let Some(nonce) = pending_nonce(&shown.all, self.needed()) else {
             let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
@@ -169,8 +174,8 @@ impl<T: Transport> EvmChain<'_, T> {
         Ok(calls.with_unmined(nonce.saturating_sub(shown.mined_nonce)))
     }
 
-    fn with_nonce(&self, nonce: u64, fees: Option<Fees>) -> Result<Calls, NodeError> {
-        Ok(Calls::new(nonce, fees.ok_or_else(|| self.not_connected())?).with_chain_id(self.chain_id))
+    fn with_nonce(&self, nonce: u64, fees: Option<Fees>) -> Result<TxContext, NodeError> {
+        Ok(TxContext::new(nonce, fees.ok_or_else(|| self.not_connected())?).with_chain_id(self.chain_id))
     }
 
     async fn shown(&self, sender: Address) -> Result<Shown, NodeError> {

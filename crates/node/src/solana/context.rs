@@ -1,7 +1,7 @@
 //! The wallet context for signing.
 
 use countersign::solana::reader::{self, BlockhashQuery, ContextQuery, wallet_context};
-use countersign::solana::{Address, SelfFunded};
+use countersign::solana::{Address, TxContext};
 use countersign_transport::Transport;
 
 use super::SolanaChain;
@@ -22,7 +22,7 @@ impl<T: Transport> SolanaChain<'_, T> {
     /// # Errors
     ///
     /// Returns [`NodeError`] if too few endpoints answer, or if they know none of the offered blockhashes.
-    pub async fn context(&self, written: &[Address], speed: Speed) -> Result<SelfFunded, NodeError> {
+    pub async fn context(&self, written: &[Address], speed: Speed) -> Result<TxContext, NodeError> {
         let percentile = match speed {
             Speed::Slow => 25,
             Speed::Normal => 50,

@@ -2,7 +2,7 @@
 
 use countersign::starknet::reader;
 use countersign::starknet::recover::Recovery;
-use countersign::starknet::{ApprovalStep, Execution, Felt, FundingPath, Gasless, Starknet};
+use countersign::starknet::{ApprovalStep, Felt, FundingPath, Gasless, Starknet, TxContext};
 use countersign::{Code, Policy, Role, UnsignedOrder, VerifiedOrder};
 use countersign_core::reader::Submission;
 use countersign_transport::Transport;
@@ -83,7 +83,7 @@ impl<T: Transport> StarknetChain<'_, T> {
 
     /// Reads the context of a redemption or a refund, and whether it offers less than the chain asks for. No node may see the call of a
     /// redemption.
-    async fn recovery_context(&self, recovery: &Recovery, sender: Felt, bid: Bid<'_>) -> Result<(Execution, bool), NodeError> {
+    async fn recovery_context(&self, recovery: &Recovery, sender: Felt, bid: Bid<'_>) -> Result<(TxContext, bool), NodeError> {
         let calls = [recovery.call().clone()];
         let shown = (recovery.role() != Role::Redeem).then_some(&calls[..]);
         self.context(sender, shown, bid).await.map_err(|error| explained(recovery, error))
@@ -93,7 +93,7 @@ impl<T: Transport> StarknetChain<'_, T> {
         &self,
         recovery: &Recovery,
         sender: Felt,
-        execution: &Execution,
+        execution: &TxContext,
         is_lowered: bool,
     ) -> Result<UnsignedOrder<Starknet>, NodeError> {
         let unsigned = recovery.prepare(sender, execution)?;

@@ -1,7 +1,7 @@
 //! The wallet context for signing: nonce, resource bounds, balances, allowances, and the preflight.
 
 use countersign::starknet::reader::{self, Amount, AmountQuery, Context, Intended, Preflight, PreflightCheck, STRK, Sender};
-use countersign::starknet::{Call as ContractCall, Execution, Felt, UnsignedOrder, VerifiedOrder};
+use countersign::starknet::{Call as ContractCall, Felt, TxContext, UnsignedOrder, VerifiedOrder};
 use countersign::{Code, Contract, Policy, Refusal, U256};
 use countersign_core::reader::{Judged, Observation};
 use countersign_transport::Transport;
@@ -22,13 +22,13 @@ impl<T: Transport> StarknetChain<'_, T> {
     /// Returns [`NodeError::Refused`] with [`Code::GasLimitTooHigh`] if the maximum fee exceeds the
     /// policy, or with [`Code::SimulationReverted`] if the calls fail. Returns another
     /// [`NodeError`] if no endpoint answers or too few of them agree.
-    pub async fn execution(&self, sender: Felt, calls: &[ContractCall], speed: Speed, policy: &Policy) -> Result<Execution, NodeError> {
+    pub async fn execution(&self, sender: Felt, calls: &[ContractCall], speed: Speed, policy: &Policy) -> Result<TxContext, NodeError> {
         Ok(self.context(sender, Some(calls), Bid { speed, policy, pays_limit: false }).await?.0)
     }
 
     /// Reads the context for signing these calls, or for a redemption, whose call no node may see. Also returns whether it offers less than
     /// the chain asks for.
-    pub(super) async fn context(&self, sender: Felt, calls: Option<&[ContractCall]>, bid: Bid<'_>) -> Result<(Execution, bool), NodeError> {
+    pub(super) async fn context(&self, sender: Felt, calls: Option<&[ContractCall]>, bid: Bid<'_>) -> Result<(TxContext, bool), NodeError> {
         let tenths = match bid.speed {
             Speed::Slow => 12,
             Speed::Normal => 15,

@@ -3,7 +3,7 @@
 use countersign::sui::reader::{self, Rehearsal};
 use countersign::sui::recover::Recovery;
 use countersign::sui::sui_sdk_types::{Address, GasPayment};
-use countersign::sui::{Gas, UnsignedOrder, VerifiedOrder};
+use countersign::sui::{TxContext, UnsignedOrder, VerifiedOrder};
 use countersign::{Code, Policy, Refusal, Role, TypedValue, U256};
 use countersign_core::reader::{Ask, Submission, outbid};
 use countersign_transport::Transport;
@@ -104,7 +104,7 @@ impl<T: Transport> SuiChain<'_, T> {
         coins: &GasCoins,
         payer: Payer<'_>,
         policy: &Policy,
-        prepare: impl Fn(Gas) -> Result<UnsignedOrder, Refusal>,
+        prepare: impl Fn(TxContext) -> Result<UnsignedOrder, Refusal>,
     ) -> Result<UnsignedOrder, NodeError> {
         let min = coins.price.saturating_mul(MIN_UNITS);
         check(min, policy)?;

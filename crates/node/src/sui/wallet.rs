@@ -3,7 +3,7 @@
 use countersign::sui::reader::{Balance, Check, HeldCoins, InitialSharedVersion, OwnedCoins, Preflight, ReferenceGasPrice};
 use countersign::sui::recover::Recovery;
 use countersign::sui::sui_sdk_types::{Address, ObjectReference, TypeTag};
-use countersign::sui::{Coin, Deposit, Gas, MAX_GAS_COINS, UnsignedOrder, htlc};
+use countersign::sui::{Coin, Deposit, MAX_GAS_COINS, TxContext, UnsignedOrder, htlc};
 use countersign::{Code, Contract, Refusal, U256};
 use countersign_core::reader::Ask;
 use countersign_transport::Transport;
@@ -143,7 +143,7 @@ impl<T: Transport> SuiChain<'_, T> {
     ///
     /// Enough endpoints must show the coins at these versions. One of them alone could list coins that do not exist, and the transaction
     /// that carries the secret would never be executed. Where one endpoint is enough, it has just listed them.
-    pub(super) async fn gas(&self, from: &GasCoins, payer: Payer<'_>, budget: u64) -> Result<Gas, NodeError> {
+    pub(super) async fn gas(&self, from: &GasCoins, payer: Payer<'_>, budget: u64) -> Result<TxContext, NodeError> {
         let payment = payer.choose_gas(&from.coins, budget)?;
         if self.connection.needed() > 1 {
             let chosen: Vec<_> = from.coins.iter().filter(|coin| payment.contains(&coin.reference)).cloned().collect();
@@ -152,7 +152,7 @@ impl<T: Transport> SuiChain<'_, T> {
                 return Err(refusal.with_reason("the coins that an endpoint lists have been spent or do not exist").into());
             }
         }
-        Ok(Gas::new(from.price, budget, payment))
+        Ok(TxContext::new(from.price, budget, payment))
     }
 
     /// Reads the balance of an account in base units of a coin. The endpoints must agree.

@@ -3,7 +3,7 @@
 use countersign::Contract;
 use countersign::tron::alloy_primitives::U256;
 use countersign::tron::reader::{Balance, BalanceOf, Reference, Tip, View, candidates};
-use countersign::tron::{Address, Calls};
+use countersign::tron::{Address, TxContext};
 use countersign_transport::Transport;
 
 use super::{TronChain, parse};
@@ -18,7 +18,7 @@ impl<T: Transport> TronChain<'_, T> {
     /// # Errors
     ///
     /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
-    pub async fn calls(&self) -> Result<Calls, NodeError> {
+    pub async fn calls(&self) -> Result<TxContext, NodeError> {
         let irreversible = self.on_chain(View::Irreversible);
         let tips = self.connection.gather::<Tip, _, _>(&irreversible, |tip| Ok::<_, NodeError>(tip.output().height)).await?;
         tips.agreed().map_err(|doubt| self.connection.doubt::<NodeError>(doubt))?;

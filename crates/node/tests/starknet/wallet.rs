@@ -151,7 +151,7 @@ async fn money_and_allowance_are_counted() {
     // Without an approval, the allowance must exist already.
     let case = case("starknet-2025-11-testnet");
     let verified = verified::<Starknet>(&case);
-    let fees = countersign::starknet::Execution::new(Felt::ONE, Default::default());
+    let fees = countersign::starknet::TxContext::new(Felt::ONE, Default::default());
     let unsigned = verified.prepare(fees).unwrap();
     let testnet = Chain { chain_id: "SN_SEPOLIA", order: None, ..Chain::funded(&crate::fake::terms("starknet-2025-11-testnet").source) };
     let config = countersign_node::NodeConfig::from_json(br#"{"starknet_sepolia": ["https://a.example"]}"#).unwrap();
@@ -334,7 +334,7 @@ async fn a_sender_that_cannot_pay_the_fee_signs_no_redemption_and_no_refund() {
 /// A signed transaction, as it is stored.
 pub fn kept() -> KeptTransaction {
     let case = case("starknet-public-key");
-    let execution = countersign::starknet::Execution::new(Felt::ONE, Default::default());
+    let execution = countersign::starknet::TxContext::new(Felt::ONE, Default::default());
     let mut unsigned = verified::<Starknet>(&case).prepare(execution).unwrap();
     unsigned.sign(&countersign_testkit::key::<Starknet>(&case)).unwrap();
     let signed = countersign::Signed::Starknet(unsigned.finish().unwrap());

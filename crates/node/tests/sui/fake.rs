@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use countersign::{Family, Policy, VerifiedTerms, json, verify_record};
-use countersign_batch::Case as JsonCase;
 use countersign_client::{Request, Response, Transport, TransportError, TransportErrorKind};
+use countersign_json::Case as JsonCase;
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes};
 pub(crate) use countersign_testkit::chain::sui::*;
 use countersign_testkit::{Case, registry};

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use countersign::{Policy, SecretHash, VerifiedTerms, json, verify_record};
-use countersign_batch::Case as JsonCase;
 use countersign_client::{Request, Response, Transport, TransportError, TransportErrorKind};
+use countersign_json::Case as JsonCase;
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes};
 pub(crate) use countersign_testkit::chain::tron::{
     INITIATED, LATEST, NOW, SECRET, SOLID, Tron, bare, id, id_of, info, log, redeemed, returned, reverted,

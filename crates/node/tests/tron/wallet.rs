@@ -4,7 +4,7 @@
 use countersign::recover::Recovery;
 use countersign::tron::alloy_primitives::{Address as AbiAddress, B256, U256, hex};
 use countersign::tron::recover::{self, Leg};
-use countersign::tron::{Address, Calls, FundingPath, SignedTronTransaction, Tron as Family, UnsignedOrder, read};
+use countersign::tron::{Address, FundingPath, SignedTronTransaction, Tron as Family, TxContext, UnsignedOrder, read};
 use countersign::{ApprovalStep, Code, Policy, Role, SecretHash, Unsigned, Verified};
 use countersign_client::driver::KeptTransaction;
 use countersign_node::tron::{Preflight, Receipt};
@@ -35,7 +35,7 @@ pub(crate) fn tron(id: &str) -> Tron {
     Tron { token, coins, holds: deposit.terms.amount, allowance: deposit.terms.amount, ..Tron::funded(&terms().destination) }
 }
 
-async fn calls(tron: Tron) -> Calls {
+async fn calls(tron: Tron) -> TxContext {
     nodes(tron, 1).tron("tron").unwrap().calls().await.unwrap()
 }
 
@@ -346,7 +346,7 @@ async fn a_refund_is_prepared_for_whoever_sends_it() {
 
 fn signed() -> (KeptTransaction, B256) {
     let case = case(countersign::Family::Tron, NATIVE);
-    let calls = Calls::new([1, 2], [3; 8], 1_800_003_600_000, 1_800_000_000_000).with_approval(ApprovalStep::AsVerified);
+    let calls = TxContext::new([1, 2], [3; 8], 1_800_003_600_000, 1_800_000_000_000).with_approval(ApprovalStep::AsVerified);
     let mut unsigned: UnsignedOrder = order(NATIVE).prepare(FundingPath::SelfFunded(calls)).unwrap();
     unsigned.sign(&countersign_testkit::key::<Family>(&case)).unwrap();
     let signed = countersign::Signed::from(unsigned.finish().unwrap());

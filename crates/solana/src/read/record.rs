@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::{Code, Refusal};
 
 use super::transaction::{ChainInstruction, TransactionRecord, instruction_data};
@@ -33,7 +33,7 @@ impl ChainTransaction {
     /// # Errors
     ///
     /// [`Refusal`] at the member that is missing or malformed, or that says that the transaction failed.
-    pub fn read(node: &Node<'_, '_>) -> Result<Self, Refusal> {
+    pub fn read(node: &Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         let slot = members.need("slot")?.integer()?;
         let (payload, meta) = (members.need("transaction")?, members.need("meta")?);
@@ -52,7 +52,7 @@ impl ChainTransaction {
             let loaded = loaded.object()?;
             for list in ["writable", "readonly"] {
                 let list = loaded.need(list)?;
-                let key = |node: Node<'_, '_>| address::parse(node.text()?).map_err(|error| node.refuse(error));
+                let key = |node: Cursor<'_, '_>| address::parse(node.text()?).map_err(|error| node.refuse(error));
                 keys.extend(list.array()?.take(MAX_KEYS).map(key).collect::<Result<Vec<_>, _>>()?);
             }
         }
@@ -68,7 +68,7 @@ impl ChainTransaction {
 }
 
 /// Decodes the bytes of a transaction from base64.
-fn bytes(node: &Node<'_, '_>) -> Result<Vec<u8>, Refusal> {
+fn bytes(node: &Cursor<'_, '_>) -> Result<Vec<u8>, Refusal> {
     let text = node.text()?;
     if text.len() > MAX_TRANSACTION.saturating_mul(2) {
         return Err(node.at().refuse(Code::WrongType).with_expected(format!("at most {MAX_TRANSACTION} bytes")));
@@ -79,16 +79,16 @@ fn bytes(node: &Node<'_, '_>) -> Result<Vec<u8>, Refusal> {
 type Called = Vec<(usize, Vec<ChainInstruction>)>;
 
 /// Reads the inner instructions, each group with the index of its outer instruction.
-fn inner(node: Option<&Node<'_, '_>>, keys: &[Address]) -> Result<Called, Refusal> {
+fn inner(node: Option<&Cursor<'_, '_>>, keys: &[Address]) -> Result<Called, Refusal> {
     let Some(node) = node else { return Ok(Vec::new()) };
     let mut count = 0_usize;
-    let mut read_one = |node: &Node<'_, '_>| {
+    let mut read_one = |node: &Cursor<'_, '_>| {
         count = count.saturating_add(1);
         if count > MAX_INSTRUCTIONS {
             return Err(node.at().refuse(Code::WrongType).with_expected(format!("at most {MAX_INSTRUCTIONS} instructions")));
         }
         let members = node.object()?;
-        let index = |node: &Node<'_, '_>| u8::try_from(node.integer()?).map_err(|_| node.refuse(Code::NumberTooLarge));
+        let index = |node: &Cursor<'_, '_>| u8::try_from(node.integer()?).map_err(|_| node.refuse(Code::NumberTooLarge));
         let accounts = members.need("accounts")?;
         let accounts = accounts.array()?.take(MAX_KEYS).map(|node| index(&node)).collect::<Result<Vec<_>, _>>()?;
         let data = members.need("data")?;

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use countersign_core::json::{Members, Node};
+use countersign_core::json::{Cursor, Members};
 use countersign_core::reader::Request;
 use countersign_core::{Code, Refusal};
 
@@ -45,7 +45,7 @@ pub(super) fn addresses(keys: &[Address]) -> String {
 
 impl Account {
     /// Reads an account; `None` if it does not exist.
-    pub(super) fn read(node: &Node<'_, '_>) -> Result<Option<Self>, Refusal> {
+    pub(super) fn read(node: &Cursor<'_, '_>) -> Result<Option<Self>, Refusal> {
         if node.is_null() {
             return Ok(None);
         }
@@ -75,7 +75,7 @@ impl Account {
 
 impl Accounts {
     /// Reads the answer to a request for `count` accounts.
-    pub(super) fn read(node: &Node<'_, '_>, count: usize) -> Result<Self, Refusal> {
+    pub(super) fn read(node: &Cursor<'_, '_>, count: usize) -> Result<Self, Refusal> {
         let members = node.object()?;
         let slot = slot(&members)?;
         Ok(Self { slot, all: list(&members.need("value")?, count)? })
@@ -112,7 +112,7 @@ pub(super) fn slot(answer: &Members<'_, '_>) -> Result<u64, Refusal> {
 }
 
 /// Reads a list of `count` accounts; `None` for one that does not exist.
-pub(super) fn list(node: &Node<'_, '_>, count: usize) -> Result<Vec<Option<Account>>, Refusal> {
+pub(super) fn list(node: &Cursor<'_, '_>, count: usize) -> Result<Vec<Option<Account>>, Refusal> {
     let all = node.array()?;
     if all.len() != count {
         return Err(node.at().refuse(Code::WrongType).with_expected(format!("{count} accounts")).with_actual(all.len()));
@@ -121,7 +121,7 @@ pub(super) fn list(node: &Node<'_, '_>, count: usize) -> Result<Vec<Option<Accou
 }
 
 /// Reads base64 of at most `max` bytes.
-fn bytes(node: &Node<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
+fn bytes(node: &Cursor<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
     let text = node.text()?;
     // Base64 has four characters for three bytes, rounded up.
     if text.len() / 4 > max.div_ceil(3) {

@@ -5,7 +5,7 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign_core::chains::Network;
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::reader::{
     Agree, Ask, Fault, Identity, Known, NotTaken, Question, Replies, Reply, Request, Sending, Sent, Submission,
 };
@@ -179,7 +179,7 @@ fn statuses(id: &str) -> Request {
 }
 
 /// Reads the status of one transaction; `None` if the endpoint does not know it.
-fn read_status(node: &Node<'_, '_>) -> Result<Option<TransactionStatus>, Refusal> {
+fn read_status(node: &Cursor<'_, '_>) -> Result<Option<TransactionStatus>, Refusal> {
     let members = node.object()?;
     let value = members.need("value")?;
     let mut all = value.array()?;

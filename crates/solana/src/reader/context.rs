@@ -5,7 +5,7 @@
 //! nothing. [`wallet_context`] combines what was read.
 
 use countersign_core::chains::Network;
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::reader::{Agree, Ask, Equal, Fault, Identity, Known, Question, Replies, Request};
 use countersign_core::{Code, Refusal};
 use solana_hash::Hash;
@@ -13,7 +13,7 @@ use solana_hash::Hash;
 use super::{CONFIRMED, account, identity};
 use crate::address::Address;
 use crate::fees::PriorityFee;
-use crate::transaction::SelfFunded;
+use crate::transaction::TxContext;
 
 /// The number of blocks for which a blockhash is valid.
 const MAX_AGE: u64 = 150;
@@ -51,7 +51,7 @@ impl LatestBlockhash {
         Request::json_rpc("getLatestBlockhash", format!(r#"[{{"commitment":"{CONFIRMED}"}}]"#))
     }
 
-    pub(super) fn read(node: &Node<'_, '_>) -> Result<Self, Refusal> {
+    pub(super) fn read(node: &Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         let value = members.need("value")?;
         let value = value.object()?;
@@ -111,7 +111,7 @@ impl Question for ContextQuery {
 }
 
 /// Returns the price of a compute unit in recent slots, in micro-lamports.
-fn price(node: &Node<'_, '_>, percentile: usize) -> Result<u64, Refusal> {
+fn price(node: &Cursor<'_, '_>, percentile: usize) -> Result<u64, Refusal> {
     let fees = node.array()?.take(MAX_SLOTS).map(|slot| slot.object()?.need("prioritizationFee")?.integer());
     let mut fees = fees.collect::<Result<Vec<_>, _>>()?;
     fees.sort_unstable();
@@ -122,12 +122,12 @@ fn price(node: &Node<'_, '_>, percentile: usize) -> Result<u64, Refusal> {
 /// Returns the wallet context with the blockhash of `chosen`, which enough endpoints must know, and the medians of the block heights and
 /// the prices of `offers`. If the price is 0, no fee is set.
 #[must_use]
-pub fn wallet_context(chosen: &Offer, offers: &[Offer]) -> SelfFunded {
+pub fn wallet_context(chosen: &Offer, offers: &[Offer]) -> TxContext {
     let block_height = median(offers.iter().map(|offer| offer.block_height));
     // Nobody else vouches for the height up to which the blockhash is valid. With too great a height, a transaction that has expired would
     // be waited for.
     let last_valid = chosen.latest.last_valid_block_height.min(block_height.saturating_add(MAX_AGE));
-    let context = SelfFunded::new().with_blockhash(chosen.latest.blockhash).with_block_heights(block_height, last_valid);
+    let context = TxContext::new().with_blockhash(chosen.latest.blockhash).with_block_heights(block_height, last_valid);
     match median(offers.iter().map(|offer| offer.price)) {
         0 => context,
         price => context.with_priority_fee(PriorityFee::new(price)),

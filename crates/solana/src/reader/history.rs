@@ -4,7 +4,7 @@ use countersign_core::{Code, HtlcState, Refusal, SecretHash};
 
 use crate::address::Address;
 use crate::htlc::{Initiate, SolanaGeneration};
-use crate::read::{ChainTransaction, StoredSwap, SwapLocation, SwapStep};
+use crate::read::{ChainTransaction, SwapAccount, SwapLocation, SwapStep};
 
 /// The course of the swap of the terms. The first end after its initiation decides, because anything later at the same account concerns
 /// another swap.
@@ -85,7 +85,7 @@ impl SwapHistory {
 impl ChainTransaction {
     /// Returns the timelock and the mint with which this transaction initiated the swap in an account; `None` if it did not.
     #[must_use]
-    pub fn initiation(&self, location: &SwapLocation, stored: &StoredSwap) -> Option<(u64, Option<Address>)> {
+    pub fn initiation(&self, location: &SwapLocation, stored: &SwapAccount) -> Option<(u64, Option<Address>)> {
         self.record.steps(location).into_iter().rev().find_map(|step| match step {
             SwapStep::Initiated { call, mint }
                 if (call.amount, call.redeemer, call.secret_hash) == (stored.amount, stored.redeemer, stored.secret_hash)

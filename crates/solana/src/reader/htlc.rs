@@ -1,14 +1,14 @@
 //! The state of one swap, according to one endpoint.
 
 use countersign_core::reader::{Fault, Identity, Known, Machine, Replies, Request, Turn};
-use countersign_core::{Code, Finding, HtlcState, HtlcTerms, LockedHtlc, Refusal, SecretHash, SeenAt, U256};
+use countersign_core::{Code, Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, SecretHash, U256};
 
 use super::account::{self, Account, Accounts};
 use super::history::SwapHistory;
 use super::transactions::{self, FIRST, MAX_PAGES, Signature, Signatures, Transactions};
 use super::{CONFIRMED, FINALIZED, MAX_STEP_BACK, identity};
 use crate::address::{Address, to_account};
-use crate::read::{self, CLOCK, Clock, StoredSwap, SwapLocation};
+use crate::read::{self, CLOCK, Clock, SwapAccount, SwapLocation};
 
 /// The maximum number of slots by which the newest confirmed slot may be ahead of the finalized bank: 4 minutes, where half a minute is
 /// usual. With more, the bank would be too old to be evidence anyway. Without a limit, one absurd slot would end every timelock.
@@ -26,7 +26,7 @@ const MAX_AHEAD: u64 = 600;
 /// 256 in all. If none of them shows how the swap ended, a swap whose account is gone is [`HtlcState::Unclear`]. A redemption that may
 /// have ended another swap at the same account is not marked as final.
 ///
-/// [`SeenAt::height`] is the finalized slot. [`SeenAt::hash`] is the SHA-256 hash of the swap account's address and contents at that
+/// [`ObservedAt::height`] is the finalized slot. [`ObservedAt::hash`] is the SHA-256 hash of the swap account's address and contents at that
 /// slot. It is used instead of a blockhash, because endpoints are at different slots and looking up a block takes another round
 /// trip, while the contents of a finalized account are the same for all of them. [`Finding::origin`] is the slot of the transaction that
 /// led to the state, if it is known, and this hash.
@@ -196,7 +196,8 @@ impl Reading {
             other => other,
         };
         let depth = since(self.clock.slot.saturating_add(1));
-        let seen = SeenAt::new(self.clock.slot, hex::encode(digest), self.clock.time, depth).with_marks(origin.is_some(), origin.is_some());
+        let seen =
+            ObservedAt::new(self.clock.slot, hex::encode(digest), self.clock.time, depth).with_marks(origin.is_some(), origin.is_some());
         let origin = origin.map(u64::to_be_bytes).unwrap_or_default();
         Finding::new(state, seen).with_origin([origin.as_slice(), &digest].concat())
     }
@@ -270,7 +271,7 @@ impl Htlc {
     }
 
     /// Returns the timelock and mint of the transaction that initiated a swap. Its arguments must match the contents of the swap account.
-    fn initiation(&self, stored: &StoredSwap, reading: &Reading) -> Result<Option<(u64, Option<Address>)>, Pause> {
+    fn initiation(&self, stored: &SwapAccount, reading: &Reading) -> Result<Option<(u64, Option<Address>)>, Pause> {
         // With the timelock of the terms, the slot follows from the expiry. With another one, a recent transaction must show it.
         let slot = stored.expiry.checked_sub(self.location.swap.timelock);
         let wanted = reading.signatures(&self.location, slot.unwrap_or(u64::MAX))?.of_slot(slot);
@@ -304,7 +305,7 @@ impl Htlc {
                 None => return Err(Pause::Transactions(reading.transactions.missing(all.iter().copied()))),
                 Some(Ok(Some(transaction))) => {
                     if let Err(refusal) = history.swap.follow(&self.location, transaction) {
-                        history.fail(refusal.under("/result").into());
+                        history.fail(refusal.with_prefix("/result").into());
                     }
                 }
                 Some(Ok(None)) => history.swap.is_incomplete = true,
@@ -319,7 +320,7 @@ impl Htlc {
 }
 
 /// Returns whether the swap account or the vault holds the amount.
-fn is_covered(location: &SwapLocation, stored: &StoredSwap, account: &Account, vault: Option<&Account>) -> bool {
+fn is_covered(location: &SwapLocation, stored: &SwapAccount, account: &Account, vault: Option<&Account>) -> bool {
     let Some(token) = location.htlc.token else { return account.lamports >= stored.amount };
     vault.and_then(Account::token).is_some_and(|vault| {
         vault.mint == token.mint && Some(vault.owner) == location.identity && !vault.is_frozen && vault.amount >= stored.amount

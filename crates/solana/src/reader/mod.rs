@@ -31,7 +31,7 @@ mod settlement;
 mod transactions;
 
 use countersign_core::chains::Network;
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Identity, Reader, Reply, Request};
 use countersign_core::{Code, Refusal};
 
@@ -94,6 +94,6 @@ fn local_genesis(reply: &Reply<'_>) -> Result<String, Fault> {
 }
 
 /// Reads an address, or a hash, which is written in the same way.
-fn key(node: &Node<'_, '_>) -> Result<Address, Refusal> {
+fn key(node: &Cursor<'_, '_>) -> Result<Address, Refusal> {
     address::parse(node.text()?).map_err(|error| node.refuse(error))
 }

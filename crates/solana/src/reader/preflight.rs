@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign_core::chains::Network;
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::reader::{Agree, Ask, Fault, Identity, Judged, Known, Question, Replies, Request, check_balance};
 use countersign_core::report::text::escape_untrusted;
 use countersign_core::{Code, Refusal, Role, TypedValue, U256};
@@ -303,7 +303,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn read(node: &Node<'_, '_>, count: usize) -> Result<Self, Refusal> {
+    fn read(node: &Cursor<'_, '_>, count: usize) -> Result<Self, Refusal> {
         let members = node.object()?;
         let slot = account::slot(&members)?;
         let value = members.need("value")?;
@@ -318,7 +318,7 @@ impl Outcome {
 }
 
 /// Returns why a simulation failed: the name of the error, or the log line that describes it.
-fn failure(error: &Node<'_, '_>, logs: Option<Node<'_, '_>>) -> Result<String, Refusal> {
+fn failure(error: &Cursor<'_, '_>, logs: Option<Cursor<'_, '_>>) -> Result<String, Refusal> {
     if let Ok(name) = error.text() {
         return Ok(match name {
             "BlockhashNotFound" => "the blockhash is unknown or no longer valid".to_owned(),

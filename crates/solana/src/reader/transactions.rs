@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Replies, Reply, Request};
 use countersign_core::{Code, Refusal};
 
@@ -28,7 +28,7 @@ pub(super) struct Signature {
 }
 
 impl Signature {
-    fn read(node: &Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: &Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         let name = members.need("signature")?;
         let text = name.text()?;
@@ -63,7 +63,7 @@ pub(super) fn get(signature: &Signature) -> Request {
 
 impl Signatures {
     /// Reads the first page. `newest` is the newest slot of the endpoint.
-    pub(super) fn read(node: &Node<'_, '_>, newest: u64) -> Result<Self, Refusal> {
+    pub(super) fn read(node: &Cursor<'_, '_>, newest: u64) -> Result<Self, Refusal> {
         let mut signatures = Self { all: Vec::new(), is_cut: true, pages: 0 };
         // The node that lists the signatures may be slightly ahead of the one that reports the slot.
         signatures.add(node, newest.saturating_add(MAX_STEP_BACK))?;
@@ -71,12 +71,12 @@ impl Signatures {
     }
 
     /// Adds a page, which must begin at or before the oldest transaction so far.
-    pub(super) fn add_page(&mut self, node: &Node<'_, '_>) -> Result<(), Refusal> {
+    pub(super) fn add_page(&mut self, node: &Cursor<'_, '_>) -> Result<(), Refusal> {
         let oldest = self.all.last().map_or(u64::MAX, |oldest| oldest.slot);
         self.add(node, oldest)
     }
 
-    fn add(&mut self, node: &Node<'_, '_>, max_slot: u64) -> Result<(), Refusal> {
+    fn add(&mut self, node: &Cursor<'_, '_>, max_slot: u64) -> Result<(), Refusal> {
         let wrong = |expected: &str| node.at().refuse(Code::WrongType).with_expected(expected.to_owned());
         let page = node.array()?;
         let count = page.len();

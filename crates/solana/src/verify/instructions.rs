@@ -3,32 +3,32 @@
 use countersign_core::{Code, Refusal, SecretHash, U256, Warnings};
 use solana_message::compiled_instruction::CompiledInstruction;
 
-use super::{Path, ProposedInstruction, Subject};
+use super::{FundingKind, ProposedInstruction, TransactionCheck};
 use crate::address::{self, Address};
 use crate::allowed::AllowedInstruction;
 use crate::htlc::{AccountRole, Fields, Initiate, InitiateAccounts};
 use crate::message::{InstructionLayout, describe_instruction, refuse};
 
 /// An instruction and its byte ranges.
-pub(super) struct Located<'i> {
+pub(super) struct InstructionAt<'i> {
     instruction: &'i CompiledInstruction,
     place: &'i InstructionLayout,
 }
 
-impl<'c> Subject<'c> {
-    fn instructions(&self) -> impl Iterator<Item = Located<'c>> + use<'c> {
+impl<'c> TransactionCheck<'c> {
+    fn instructions(&self) -> impl Iterator<Item = InstructionAt<'c>> + use<'c> {
         let instructions = self.decoded.transaction.message.instructions().iter().zip(&self.layout.instructions);
-        instructions.map(|(instruction, place)| Located { instruction, place })
+        instructions.map(|(instruction, place)| InstructionAt { instruction, place })
     }
 
     /// Requires exactly one instruction of the HTLC. All others, before or after it, must be allowed by the policy. Returns the HTLC's
     /// instruction, and the kind of each instruction.
-    pub(super) fn check_instructions(&self) -> Result<(Located<'c>, Vec<ProposedInstruction>), Refusal> {
+    pub(super) fn check_instructions(&self) -> Result<(InstructionAt<'c>, Vec<ProposedInstruction>), Refusal> {
         let htlc = &self.pins.htlc;
         let (mut initiate, mut kinds) = (None, Vec::new());
         let is_single = self.layout.instructions.len() == 1;
         for located in self.instructions() {
-            let Located { instruction, place } = located;
+            let InstructionAt { instruction, place } = located;
             let program = self
                 .keys()
                 .get(usize::from(instruction.program_id_index))
@@ -69,12 +69,12 @@ impl<'c> Subject<'c> {
     /// Requires that the HTLC's instruction has the order's terms and accounts, and that the two transactions agree.
     pub(super) fn check_initiate(
         &self,
-        initiate: &Located<'_>,
+        initiate: &InstructionAt<'_>,
         fee_payer: Address,
         warnings: &mut Warnings,
     ) -> Result<(Initiate, InitiateAccounts), Refusal> {
         let (terms, accounts) = match self.path {
-            Path::SelfFunded => {
+            FundingKind::SelfFunded => {
                 let terms = self.check_arguments(initiate, warnings)?;
                 let accounts = self.derive_accounts(&terms, fee_payer);
                 let underivable = || self.at.refuse(Code::Internal).with_reason("no program-derived address for the terms");
@@ -82,11 +82,11 @@ impl<'c> Subject<'c> {
             }
             // Equal data was checked with the first transaction and has the same accounts. They are reused, because deriving them
             // costs more than everything else.
-            Path::Gasless { own: (own, terms) } if own.initiate().is_some_and(|own| own.data == initiate.instruction.data) => {
+            FundingKind::Gasless { own: (own, terms) } if own.initiate().is_some_and(|own| own.data == initiate.instruction.data) => {
                 (terms.clone(), own.accounts.with_sponsor(fee_payer))
             }
             // If the data breaks a rule, the refusal of that rule is more helpful than one about the difference.
-            Path::Gasless { .. } => {
+            FundingKind::Gasless { .. } => {
                 self.check_arguments(initiate, warnings)?;
                 return Err(self.refuse(Code::PayloadsDisagree, &initiate.place.data));
             }
@@ -104,9 +104,9 @@ impl<'c> Subject<'c> {
     }
 
     /// Requires that the arguments of the HTLC's instruction are the order's terms.
-    fn check_arguments(&self, initiate: &Located<'_>, warnings: &mut Warnings) -> Result<Initiate, Refusal> {
+    fn check_arguments(&self, initiate: &InstructionAt<'_>, warnings: &mut Warnings) -> Result<Initiate, Refusal> {
         let (order, htlc, at) = (self.order, &self.pins.htlc, self.at);
-        let Located { instruction, place } = initiate;
+        let InstructionAt { instruction, place } = initiate;
         let call = Initiate::decode(&instruction.data, htlc, at, place.data.start)?;
         let fields = Fields::new(htlc);
         let [amount, redeemer, timelock, secret_hash] =
@@ -150,8 +150,8 @@ impl<'c> Subject<'c> {
     }
 
     /// Requires that the accounts of an instruction are exactly those of the roles, in the same order.
-    fn check_accounts(&self, located: &Located<'_>, roles: &[AccountRole]) -> Result<(), Refusal> {
-        let Located { instruction, place } = located;
+    fn check_accounts(&self, located: &InstructionAt<'_>, roles: &[AccountRole]) -> Result<(), Refusal> {
+        let InstructionAt { instruction, place } = located;
         if instruction.accounts.len() != roles.len() {
             return Err(self
                 .refuse(Code::AccountMismatch, &place.accounts)

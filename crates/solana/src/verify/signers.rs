@@ -4,14 +4,14 @@ use countersign_core::{Code, Refusal, Warnings};
 use solana_address::address_eq;
 use solana_signature::Signature;
 
-use super::{Path, ProposedInstruction, Subject};
+use super::{FundingKind, ProposedInstruction, TransactionCheck};
 use crate::address::{self, Address};
 use crate::allowed::AllowedInstruction;
 use crate::htlc::{AccountRole, SPONSOR};
 use crate::message::{self, Layout};
 use crate::sign::is_signed_by;
 
-impl Subject<'_> {
+impl TransactionCheck<'_> {
     /// Refuses address lookup tables, which cannot be checked offline.
     pub(super) fn check_lookup_tables(&self) -> Result<(), Refusal> {
         match self.decoded.transaction.message.address_table_lookups() {
@@ -55,11 +55,13 @@ impl Subject<'_> {
         };
         let mismatch = || self.refuse(Code::FeePayerMismatch, &self.layout.key(0)).with_actual(address::to_account(*payer));
         match (self.path, rest) {
-            (Path::SelfFunded, _) if *payer == owner => Ok(*payer),
-            (Path::SelfFunded, _) => Err(mismatch().with_expected(address::to_account(owner))),
-            (Path::Gasless { .. }, _) if *payer == owner => Err(mismatch().with_reason("the owner would pay for the gasless transaction")),
-            (Path::Gasless { .. }, [second, ..]) if *second == owner => Ok(*payer),
-            (Path::Gasless { .. }, rest) => {
+            (FundingKind::SelfFunded, _) if *payer == owner => Ok(*payer),
+            (FundingKind::SelfFunded, _) => Err(mismatch().with_expected(address::to_account(owner))),
+            (FundingKind::Gasless { .. }, _) if *payer == owner => {
+                Err(mismatch().with_reason("the owner would pay for the gasless transaction"))
+            }
+            (FundingKind::Gasless { .. }, [second, ..]) if *second == owner => Ok(*payer),
+            (FundingKind::Gasless { .. }, rest) => {
                 let refusal = self.refuse(Code::UnexpectedSigner, &self.layout.key(1)).with_expected(address::to_account(owner));
                 Err(match rest.first() {
                     Some(second) => refusal.with_actual(address::to_account(*second)),
@@ -71,7 +73,7 @@ impl Subject<'_> {
 
     /// Requires that the sponsor has no other role, and that it is pinned if the registry pins any sponsor for the chain.
     pub(super) fn check_sponsor(&self, sponsor: Address, roles: &[AccountRole]) -> Result<(), Refusal> {
-        if matches!(self.path, Path::SelfFunded) {
+        if matches!(self.path, FundingKind::SelfFunded) {
             return Ok(());
         }
         let refuse = |code| self.refuse(code, &self.layout.key(0)).with_actual(address::to_account(sponsor));

@@ -8,7 +8,7 @@ use countersign_solana::reader::{
     PreflightQuery, Program as Described, ProgramQuery, Settlement, SettlementQuery, Status, StatusQuery, TransactionStatus,
     wallet_context,
 };
-use countersign_solana::{SelfFunded, Solana, read, recover};
+use countersign_solana::{Solana, TxContext, read, recover};
 use countersign_testkit::chain::solana::{Account, blockhash, case};
 use countersign_testkit::verified;
 
@@ -196,7 +196,7 @@ fn an_answer_that_is_something_else_is_a_fault_of_every_reader() {
         assert_lies_are_faults::<Balance>(&BalanceQuery::new(network, address, htlc.token.map(|token| token.mint)), &chain, &[]);
         assert_lies_are_faults::<Status>(&StatusQuery::new(network, Signature::from([3; 64]), 0), &chain, &["getBlockHeight"]);
         assert_lies_are_faults::<Described>(&ProgramQuery::new(network, htlc.program, Some(address)), &chain, &[]);
-        let order = verified::<Solana>(&case(form)).prepare(SelfFunded::new()).unwrap();
+        let order = verified::<Solana>(&case(form)).prepare(TxContext::new()).unwrap();
         let query = PreflightQuery::new(network, &order).unwrap();
         assert_lies_are_faults::<PreflightCheck>(&query, &chain, &["getMinimumBalanceForRentExemption"]);
         let record = OrderRecord::from_json(case(form).json()["order"].to_string().as_bytes()).unwrap();

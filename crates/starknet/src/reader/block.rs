@@ -1,6 +1,6 @@
 //! Blocks as `starknet_getBlockWithTxHashes` returns them.
 
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Known, Request};
 use countersign_core::{Code, Refusal};
 use serde_json::{Value, json};
@@ -64,14 +64,14 @@ impl Block {
     }
 
     /// Reads the newest block, which must not have gone back.
-    pub(super) fn read_newest(node: &Node<'_, '_>, known: &Known) -> Result<Self, Fault> {
+    pub(super) fn read_newest(node: &Cursor<'_, '_>, known: &Known) -> Result<Self, Fault> {
         let block = Self::read(node)?;
         known.check_height(block.number, MAX_STEP_BACK)?;
         Ok(block)
     }
 
     /// Reads a block that L2 or L1 has accepted.
-    pub(super) fn read(node: &Node<'_, '_>) -> Result<Self, Refusal> {
+    pub(super) fn read(node: &Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         let status = members.need("status")?;
         let is_on_l1 = match status.text()? {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::reader::{
     Agree, Ask, Fault, Identity, Known, NotTaken, Question, Replies, Reply, Request, Sending, Sent, Submission,
 };
@@ -45,7 +45,7 @@ pub fn decode(submission: &Submission) -> Result<InvokeTransaction, Refusal> {
 impl SignedInvoke {
     fn new(submission: &Submission) -> Result<Self, Refusal> {
         let chain_id = chain_id(&submission.network).ok_or_else(|| Refusal::new(Code::UnsupportedFamily, "/network"))?;
-        let transaction = InvokeTransaction::from_json(submission.payload.as_bytes()).map_err(|refusal| refusal.under("/payload"))?;
+        let transaction = InvokeTransaction::from_json(submission.payload.as_bytes()).map_err(|refusal| refusal.with_prefix("/payload"))?;
         let id = transaction.hashes(chain_id).tx_hash;
         if felt::parse(&submission.id) != Ok(id) {
             let refusal = Refusal::new(Code::TransactionMismatch, "/id").with_reason("the transaction has another id on this chain");
@@ -193,7 +193,7 @@ impl TransactionStatus {
         }
     }
 
-    fn read_node(node: &Node<'_, '_>) -> Result<Option<Self>, Refusal> {
+    fn read_node(node: &Cursor<'_, '_>) -> Result<Option<Self>, Refusal> {
         let members = node.object()?;
         let finality = members.need("finality_status")?;
         let success = || {

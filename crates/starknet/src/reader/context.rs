@@ -1,6 +1,6 @@
 //! What a transaction of an account needs: nonce and resource bounds.
 
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn, outbid};
 use countersign_core::{Code, Policy, Refusal, TypedValue, U256};
 use serde_json::json;
@@ -8,7 +8,7 @@ use starknet_types_core::felt::Felt;
 
 use super::block::{self, LATEST, PENDING, Prices};
 use super::{Endpoint, check_version, hex, is_reverted, spec_version};
-use crate::{Call, Execution, ExecutionEncoding, InvokeTransaction, ResourceBound, ResourceBounds, felt};
+use crate::{Call, ExecutionEncoding, InvokeTransaction, ResourceBound, ResourceBounds, TxContext, felt};
 
 /// FRI per unit of the policy's `starknet_fee`.
 const POLICY_UNIT: u64 = 1_000_000_000;
@@ -87,7 +87,7 @@ impl Costs {
 /// # Errors
 ///
 /// The errors of [`Costs::bounds`] if no endpoint passes, and [`Code::GasLimitTooHigh`] if the medians together exceed the policy.
-pub fn execution(sender: &Sender, all: &[&Costs], tenths: u128, policy: &Policy) -> Result<Execution, Refusal> {
+pub fn execution(sender: &Sender, all: &[&Costs], tenths: u128, policy: &Policy) -> Result<TxContext, Refusal> {
     let mut bounds = Vec::new();
     let mut refused = Refusal::new(Code::GasLimitTooHigh, "/resource_bounds");
     for costs in all {
@@ -105,7 +105,7 @@ pub fn execution(sender: &Sender, all: &[&Costs], tenths: u128, policy: &Policy)
         let highest = bounds.into_iter().max_by_key(|bounds| bounds.max_fee(0)).filter(|_| is_redemption);
         picked = highest.ok_or(refusal)?;
     }
-    Ok(Execution::new(nonce, picked).with_chain_id(sender.chain_id))
+    Ok(TxContext::new(nonce, picked).with_chain_id(sender.chain_id))
 }
 
 /// Returns the context of a redemption that pays the policy's limit, because endpoints show costs above it: the medians, with all prices
@@ -114,7 +114,7 @@ pub fn execution(sender: &Sender, all: &[&Costs], tenths: u128, policy: &Policy)
 /// # Errors
 ///
 /// The errors of [`Costs::bounds`] that do not depend on the policy.
-pub fn execution_at_limit(sender: &Sender, all: &[&Costs], tenths: u128, policy: &Policy) -> Result<Execution, Refusal> {
+pub fn execution_at_limit(sender: &Sender, all: &[&Costs], tenths: u128, policy: &Policy) -> Result<TxContext, Refusal> {
     let bounds = all.iter().map(|costs| costs.asked(tenths)).collect::<Result<Vec<_>, _>>()?;
     let nonce = all.first().map(|costs| costs.nonce);
     let picked = nonce.zip(pick(&bounds, bounds.len() / 2));
@@ -125,7 +125,7 @@ pub fn execution_at_limit(sender: &Sender, all: &[&Costs], tenths: u128, policy:
         ResourceBound::new(bound.max_amount, u128::try_from(price).unwrap_or(u128::MAX).min(bound.max_price_per_unit))
     };
     let bounds = ResourceBounds::new(lower(asked.l1_gas), lower(asked.l2_gas), lower(asked.l1_data_gas));
-    Ok(Execution::new(nonce, bounds).with_chain_id(sender.chain_id))
+    Ok(TxContext::new(nonce, bounds).with_chain_id(sender.chain_id))
 }
 
 /// Returns the bounds with the amounts and the prices at a place, each counted from the lowest.
@@ -145,7 +145,7 @@ fn pick(all: &[ResourceBounds], place: usize) -> Option<ResourceBounds> {
 /// Nodes replace a transaction only if price and tip of L2 gas are at least 10 % higher. All three prices are raised by that, and no bound
 /// is below that of `now`.
 #[must_use]
-pub fn raised(before: &InvokeTransaction, now: Execution) -> Execution {
+pub fn raised(before: &InvokeTransaction, now: TxContext) -> TxContext {
     let bound = |before: ResourceBound, now: ResourceBound| {
         let price = outbid(before.max_price_per_unit).max(now.max_price_per_unit);
         ResourceBound::new(before.max_amount.max(now.max_amount), price)
@@ -154,7 +154,7 @@ pub fn raised(before: &InvokeTransaction, now: Execution) -> Execution {
     let tip = u64::try_from(outbid(before.tip.into())).unwrap_or(u64::MAX).max(now.tip);
     let resource_bounds =
         ResourceBounds::new(bound(old.l1_gas, new.l1_gas), bound(old.l2_gas, new.l2_gas), bound(old.l1_data_gas, new.l1_data_gas));
-    Execution { resource_bounds, tip, ..now }
+    TxContext { resource_bounds, tip, ..now }
 }
 
 /// Requires that the maximum fee of a transaction, tip included, is within the policy.
@@ -162,7 +162,7 @@ pub fn raised(before: &InvokeTransaction, now: Execution) -> Execution {
 /// # Errors
 ///
 /// [`Code::GasLimitTooHigh`] at `/resource_bounds`.
-pub fn check_fee(execution: &Execution, policy: &Policy) -> Result<(), Refusal> {
+pub fn check_fee(execution: &TxContext, policy: &Policy) -> Result<(), Refusal> {
     check_max(execution.resource_bounds.max_fee(execution.tip), policy)
 }
 
@@ -245,7 +245,7 @@ fn estimate(sender: Felt, nonce: Felt, calls: &[Call]) -> Request {
 
 impl Amounts {
     /// Reads 1.5 times the estimate.
-    fn read(list: &Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(list: &Cursor<'_, '_>) -> Result<Self, Refusal> {
         let only = list.array()?.next().ok_or_else(|| list.refuse(Code::MissingField))?;
         let members = only.object()?;
         let amount = |key: &'static str| {

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::reader::Request;
 use countersign_core::{Code, Refusal, SecretHash};
 use serde_json::json;
@@ -72,7 +72,7 @@ impl Events {
     }
 
     /// Reads a page.
-    pub(super) fn read(&mut self, node: &Node<'_, '_>, query: &OrderQuery, latest: &Block) -> Result<(), Refusal> {
+    pub(super) fn read(&mut self, node: &Cursor<'_, '_>, query: &OrderQuery, latest: &Block) -> Result<(), Refusal> {
         let members = node.object()?;
         let list = members.need("events")?;
         let events = list.array()?;
@@ -93,7 +93,7 @@ impl Events {
         Ok(())
     }
 
-    fn read_event(&self, node: &Node<'_, '_>, query: &OrderQuery, latest: &Block) -> Result<Event, Refusal> {
+    fn read_event(&self, node: &Cursor<'_, '_>, query: &OrderQuery, latest: &Block) -> Result<Event, Refusal> {
         let members = node.object()?;
         let foreign = |key: &'static str| {
             members.at().key(key).refuse(Code::WrongType).with_reason("the node returned an event that does not match the request")

@@ -32,7 +32,7 @@ mod htlc;
 mod preflight;
 
 use countersign_core::chains::Network;
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Identity, Known, Reader, Reply, Request, RpcError};
 use countersign_core::{Code, Refusal};
 use serde_json::{Value, json};
@@ -100,7 +100,7 @@ impl Endpoint {
     }
 
     /// Reads the newest block, which must not have gone back.
-    fn newest(&mut self, node: &Node<'_, '_>) -> Result<Block, Fault> {
+    fn newest(&mut self, node: &Cursor<'_, '_>) -> Result<Block, Fault> {
         let block = Block::read_newest(node, &self.known)?;
         self.learned = Known::default().with_height(block.number);
         Ok(block)
@@ -141,7 +141,7 @@ fn balance_of(token: Felt, owner: Felt, block: &Value) -> Request {
 }
 
 /// Reads an array of at most `max` felts.
-fn felts(node: &Node<'_, '_>, max: usize) -> Result<Vec<Felt>, Refusal> {
+fn felts(node: &Cursor<'_, '_>, max: usize) -> Result<Vec<Felt>, Refusal> {
     let all = node.array()?;
     if all.len() > max {
         return Err(node.at().refuse(Code::WrongType).with_expected(format!("at most {max} felts")).with_actual(all.len()));
@@ -150,13 +150,13 @@ fn felts(node: &Node<'_, '_>, max: usize) -> Result<Vec<Felt>, Refusal> {
 }
 
 /// Decodes what a call returned as one value. A contract that returns anything else cannot be used.
-fn answer<R>(node: &Node<'_, '_>, read: impl FnOnce(&[Felt]) -> Result<R, Unclear>) -> Result<R, Refusal> {
+fn answer<R>(node: &Cursor<'_, '_>, read: impl FnOnce(&[Felt]) -> Result<R, Unclear>) -> Result<R, Refusal> {
     read(&felts(node, MAX_ANSWER)?).map_err(|unclear| node.at().refuse(Code::WrongType).with_reason(unclear.to_string()))
 }
 
 /// Returns the result of a call; `None` if the call failed because of the contract: it does not exist, does not have the function, or
 /// panics. Any other error says nothing about the contract.
-fn unless_of_contract<'a>(reply: &Reply<'a>) -> Result<Option<Node<'a, 'a>>, Fault> {
+fn unless_of_contract<'a>(reply: &Reply<'a>) -> Result<Option<Cursor<'a, 'a>>, Fault> {
     match reply.json_or_error()? {
         Ok(node) => Ok(Some(node)),
         // CONTRACT_NOT_FOUND, ENTRYPOINT_NOT_FOUND and CONTRACT_ERROR.

@@ -1,6 +1,6 @@
 //! The preflight: checks funds and allowance, and simulates the transaction, before anything is signed.
 
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::reader::json_rpc::end_of_trace;
 use countersign_core::reader::{
     Agree, Fault, Identity, Judged, Known, Machine, Replies, Reply, Request, Turn, check_allowance, check_balance,
@@ -228,15 +228,15 @@ fn read_simulation(role: Role, reply: &Reply<'_>) -> Result<Result<Vec<(Felt, Tr
 }
 
 /// Collects the token transfers of a call and of all calls below it.
-fn transfers(run: Node<'_, '_>) -> Result<Vec<(Felt, Transfer)>, Refusal> {
+fn transfers(run: Cursor<'_, '_>) -> Result<Vec<(Felt, Transfer)>, Refusal> {
     let (mut found, mut budget) = (Vec::new(), MAX_CALLS);
     collect(run, &mut found, &mut budget)?;
     Ok(found)
 }
 
 /// Adds the token transfers of a call to `found`. The depth of the recursion is limited by the maximum depth of JSON.
-fn collect(run: Node<'_, '_>, found: &mut Vec<(Felt, Transfer)>, budget: &mut usize) -> Result<(), Refusal> {
-    let too_many = |node: &Node<'_, '_>| node.at().refuse(Code::WrongType).with_reason("more calls or events than an order makes");
+fn collect(run: Cursor<'_, '_>, found: &mut Vec<(Felt, Transfer)>, budget: &mut usize) -> Result<(), Refusal> {
+    let too_many = |node: &Cursor<'_, '_>| node.at().refuse(Code::WrongType).with_reason("more calls or events than an order makes");
     *budget = budget.checked_sub(1).ok_or_else(|| too_many(&run))?;
     let members = run.object()?;
     // A call that reverted has no effects, even if its caller went on.

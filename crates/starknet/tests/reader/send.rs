@@ -5,7 +5,7 @@ use countersign_core::{Code, Network, U256};
 use countersign_starknet::reader::{
     Broadcast, Contract, ContractQuery, Intended, PreflightCheck, Status, StatusShown, TransactionQuery, TransactionStatus, chain_id,
 };
-use countersign_starknet::{Execution, Felt, Starknet, UnsignedOrder, felt, read};
+use countersign_starknet::{Felt, Starknet, TxContext, UnsignedOrder, felt, read};
 use countersign_testkit::chain::starknet::{CLASS, Chain, case, halves, hex, terms};
 use countersign_testkit::{key, verified};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ fn lies() -> Vec<Answer> {
 
 fn signed() -> Submission {
     let case = case("starknet-public-key");
-    let mut unsigned = verified::<Starknet>(&case).prepare(Execution::new(Felt::ONE, Default::default())).unwrap();
+    let mut unsigned = verified::<Starknet>(&case).prepare(TxContext::new(Felt::ONE, Default::default())).unwrap();
     unsigned.sign(&key::<Starknet>(&case)).unwrap();
     let signed = unsigned.finish().unwrap().transactions().remove(0);
     Submission::new(&network(), &signed.id, &serde_json::to_string(&signed.native).unwrap())
@@ -128,7 +128,7 @@ fn a_status_is_what_the_chain_says() {
 }
 
 fn prepared() -> UnsignedOrder {
-    verified::<Starknet>(&case(ID)).prepare(Execution::new(Felt::ONE, Default::default())).unwrap()
+    verified::<Starknet>(&case(ID)).prepare(TxContext::new(Felt::ONE, Default::default())).unwrap()
 }
 
 /// The result of a simulation that pays the HTLC.

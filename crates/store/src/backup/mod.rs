@@ -38,7 +38,7 @@ use crate::folder::{LOCK, MAX_JOURNAL, is_document_name, is_scratch};
 use crate::index::{KeyIndex, NextIndex, other_branch};
 use crate::order::OrderDir;
 use crate::rescue::Phrase;
-use crate::store::{CONTRACTS_FILE, PATIENCE, RESCUE_FILE, Store, create_all, is_order_name, root};
+use crate::store::{CONTRACTS_FILE, LOCK_TIMEOUT, RESCUE_FILE, Store, create_all, is_order_name, root};
 
 use archive::Place;
 pub use container::{Cost, MAX_BACKUP, MIN_PASSWORD};
@@ -159,7 +159,7 @@ fn add_order(
     entries: &mut BTreeMap<String, Zeroizing<Vec<u8>>>,
     left_out: &mut Vec<(String, Option<Error>)>,
 ) -> Result<(), Error> {
-    let locked = order.lock_within(PATIENCE)?;
+    let locked = order.lock_within(LOCK_TIMEOUT)?;
     entries.insert(locked.folder.label.clone(), Zeroizing::default());
     for name in locked.folder.list()? {
         let path = locked.folder.label(&name);
@@ -221,7 +221,7 @@ pub fn restore_on(disk: Arc<dyn Disk>, bytes: &[u8], password: &str, path: &Path
     create_all(&store.root)?;
     // Checked before the lock file is created, and again under the lock in case another restore came first.
     check_empty(&store)?;
-    let _guard = store.root.lock(PATIENCE)?;
+    let _guard = store.root.lock(LOCK_TIMEOUT)?;
     check_empty(&store)?;
     store.orders_folder().create()?;
     for (place, bytes) in &entries {

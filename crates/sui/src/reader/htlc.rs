@@ -1,7 +1,7 @@
 //! Reads the state of one HTLC.
 
 use countersign_core::reader::{Fault, Identity, Known, Machine, Reader, Replies, Request, RpcError, Turn};
-use countersign_core::{Code, Finding, HtlcState, HtlcTerms, LockedHtlc, Refusal, SecretHash, SeenAt, U256, number};
+use countersign_core::{Code, Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, SecretHash, U256, number};
 use sui_sdk_types::{Address, Digest, TypeTag};
 
 use super::fields::{event, events, object, package, transaction, type_origin};
@@ -90,7 +90,7 @@ struct OrderQuery {
     /// The objects that are requested: `field`, those of the other ids that follow from the terms, and the package.
     objects: Vec<Address>,
     /// Whether the record's id follows from the terms, so that an order under it has the expected secret hash.
-    is_id_proven: bool,
+    id_commits_to_hash: bool,
     secret_hash: SecretHash,
 }
 
@@ -113,17 +113,17 @@ impl OrderQuery {
         let id = number::bare_hex_array(terms.swap_id.strip_prefix("0x").unwrap_or(&terms.swap_id));
         let id = id.map_err(|error| Refusal::new(error, "/swap_id"))?;
         let field = read::field_id(registry, &id);
-        let (mut objects, mut is_id_proven) = (vec![field], false);
+        let (mut objects, mut id_commits_to_hash) = (vec![field], false);
         for candidate in read::order_ids(terms, registry) {
             if candidate == id {
-                is_id_proven = true;
+                id_commits_to_hash = true;
             } else {
                 objects.push(read::field_id(registry, &candidate));
             }
         }
         objects.push(package);
         let (token_text, secret_hash) = (terms.token.clone(), terms.secret_hash);
-        Ok(Self { package, coin_type, token_text, id, field, objects, is_id_proven, secret_hash })
+        Ok(Self { package, coin_type, token_text, id, field, objects, id_commits_to_hash, secret_hash })
     }
 }
 
@@ -228,7 +228,7 @@ impl Found {
             other => other,
         };
         let (head, is_final) = (newest.head(), depth > 0);
-        let seen = SeenAt::new(head.height, head.hash, head.time, depth).with_marks(is_final, is_final);
+        let seen = ObservedAt::new(head.height, head.hash, head.time, depth).with_marks(is_final, is_final);
         Ok(Finding::new(state, seen).with_origin(self.origin))
     }
 }
@@ -312,7 +312,7 @@ fn locked(query: &OrderQuery, order: &StoredOrder, events: &[HtlcEvent]) -> Resu
         [HtlcEvent::Initiated { secret_hash, amount, .. }] if *amount == U256::from(order.amount) => Some(*secret_hash),
         _ => return Err("the events contradict the order"),
     };
-    let proven = query.is_id_proven.then_some(query.secret_hash);
+    let proven = query.id_commits_to_hash.then_some(query.secret_hash);
     if announced.is_some_and(|hash| proven.is_some_and(|proven| proven != hash)) {
         return Err("the events contradict the order");
     }

@@ -95,7 +95,7 @@ impl fmt::Debug for Sender {
 ///
 /// [`Code::TransactionMismatch`] at `/id`, and another [`Refusal`] below `/payload` if it cannot be decoded.
 pub fn decode(submission: &Submission) -> Result<SignedTransaction, Refusal> {
-    let signed = Execution::from_json(submission.payload.as_bytes()).map_err(|refusal| refusal.under("/payload"))?;
+    let signed = Execution::from_json(submission.payload.as_bytes()).map_err(|refusal| refusal.with_prefix("/payload"))?;
     let id = signed.transaction.digest().to_base58();
     if submission.id != id {
         let refusal = Refusal::new(Code::TransactionMismatch, "/id").with_reason("the transaction has another id");

@@ -5,7 +5,7 @@ use countersign_core::chains::Network;
 use countersign_core::reader::{Agree, Answer, Ask, FailureKind, Fault, Known, Machine, Reader, Request, Sent, Submission};
 use countersign_sui::reader::{Balance, Broadcast, HeldCoins, NewestCheckpoint, On, OwnedCoins, Package};
 use countersign_sui::sui_sdk_types::{Address, Digest, ObjectReference};
-use countersign_sui::{Coin, Gas, Sui};
+use countersign_sui::{Coin, Sui, TxContext};
 use countersign_testkit::chain::sui::{Executed, HEAD, Ledger, MAINNET, Object, SUI, digest_of};
 use countersign_testkit::{fixture, key, verified};
 
@@ -19,7 +19,7 @@ fn network() -> Network {
 fn submission() -> Submission {
     let case = fixture::<Sui>("sui-native");
     let coin = ObjectReference::new(Address::new([0x21; 32]), 7, Digest::new([2; 32]));
-    let mut unsigned = verified::<Sui>(&case).prepare(Gas::new(1_000, 5_000_000, vec![coin])).unwrap();
+    let mut unsigned = verified::<Sui>(&case).prepare(TxContext::new(1_000, 5_000_000, vec![coin])).unwrap();
     unsigned.sign(&key::<Sui>(&case)).unwrap();
     let signed = unsigned.finish().unwrap();
     let id = signed.payloads().payloads().digest().to_base58();

@@ -2,12 +2,12 @@
 
 use alloy_trie::proof::ProofRetainer;
 use alloy_trie::{HashBuilder, KECCAK_EMPTY, Nibbles, TrieAccount};
-use countersign_batch::Case as JsonCase;
 use countersign_core::reader::{Answer, Request, RpcError};
 use countersign_core::{HtlcTerms, Policy, SecretHash, VerifiedTerms, json, verify_record};
 use countersign_evm::alloy_consensus::Header;
 use countersign_evm::alloy_primitives::{Address, B256, Bloom, Bytes, U256, hex, keccak256};
 use countersign_evm::{Evm as Family, address, read};
+use countersign_json::Case as JsonCase;
 use serde_json::{Value, json};
 
 use crate::{fixture, registry};

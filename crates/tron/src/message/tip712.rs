@@ -15,10 +15,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use alloy_primitives::{B256, U256, keccak256};
-use countersign_abi::alloy_sol_types::Eip712Domain;
-use countersign_abi::typed_data::Hashes;
-use countersign_core::json::{MAX_BYTES, Node, Value};
+use countersign_core::json::{Cursor, MAX_BYTES, Value};
 use countersign_core::{Code, Refusal, number};
+use countersign_evm_core::alloy_sol_types::Eip712Domain;
+use countersign_evm_core::typed_data::Hashes;
 
 use crate::address;
 
@@ -41,7 +41,7 @@ const DOMAIN_TYPE: &str = "EIP712Domain";
 /// decimal strings or `0x` hex strings; negative numbers cannot be in hex.
 ///
 /// ```
-/// use countersign_core::json::{self, Node};
+/// use countersign_core::json::{self, Cursor};
 ///
 /// let typed_data = json::parse(
 ///     br#"{
@@ -51,7 +51,7 @@ const DOMAIN_TYPE: &str = "EIP712Domain";
 ///         "message": { "to": "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", "token": 1002000 }
 ///     }"#,
 /// )?;
-/// let hashes = countersign_tron::message::hash(Node::root(&typed_data, ""))?;
+/// let hashes = countersign_tron::message::hash(Cursor::root(&typed_data, ""))?;
 /// println!("sign {}", hashes.digest);
 /// # Ok::<(), countersign_core::Refusal>(())
 /// ```
@@ -62,7 +62,7 @@ const DOMAIN_TYPE: &str = "EIP712Domain";
 /// [`Code::TypedDataPrimaryType`]; [`Code::TypedDataDomain`] for an unknown member of the domain; [`Code::UnexpectedField`] or
 /// [`Code::MissingField`] if message and types have different members; [`Code::NumberTooLarge`] for a number outside its type's
 /// range; or the code of a malformed value.
-pub fn hash(typed_data: Node<'_, '_>) -> Result<Hashes, Refusal> {
+pub fn hash(typed_data: Cursor<'_, '_>) -> Result<Hashes, Refusal> {
     let members = typed_data.object()?;
     members.only(&["domain", "message", "primaryType", "types"])?;
     let types_node = members.need("types")?;
@@ -87,7 +87,7 @@ pub fn hash(typed_data: Node<'_, '_>) -> Result<Hashes, Refusal> {
 type DomainMember = (&'static str, &'static str);
 
 /// Reads the domain. Also returns the members that it has.
-fn read_domain(node: Node<'_, '_>) -> Result<(Eip712Domain, Vec<DomainMember>), Refusal> {
+fn read_domain(node: Cursor<'_, '_>) -> Result<(Eip712Domain, Vec<DomainMember>), Refusal> {
     let members = node.object()?;
     members
         .only(&DOMAIN.map(|(name, _)| name))
@@ -136,7 +136,7 @@ impl Leaf {
     }
 
     /// Returns the 32 bytes that encode a value in its struct.
-    fn word(self, node: &Node<'_, '_>) -> Result<B256, Refusal> {
+    fn word(self, node: &Cursor<'_, '_>) -> Result<B256, Refusal> {
         let right_aligned = |number: U256| B256::from(number.to_be_bytes());
         Ok(match self {
             Self::Address => address::read_any(*node)?.bytes().into_word(),
@@ -168,7 +168,7 @@ impl Leaf {
 }
 
 /// Reads whether a number is negative, and its absolute value.
-fn signed(node: &Node<'_, '_>) -> Result<(bool, U256), Refusal> {
+fn signed(node: &Cursor<'_, '_>) -> Result<(bool, U256), Refusal> {
     let read = match node.value() {
         Value::Number(text) => text.strip_prefix('-').map(number::integer),
         Value::String(text) => text.strip_prefix('-').map(number::decimal),
@@ -236,7 +236,7 @@ struct Types<'t> {
 }
 
 impl<'t> Types<'t> {
-    fn read(node: &Node<'_, 't>) -> Result<Self, Refusal> {
+    fn read(node: &Cursor<'_, 't>) -> Result<Self, Refusal> {
         let members = node.object()?;
         let mut structs = BTreeMap::new();
         for (name, fields) in members.keys().zip(members.iter()) {
@@ -263,7 +263,7 @@ impl<'t> Types<'t> {
     }
 
     /// Requires that the domain's type, if it is declared, lists exactly the members of the domain.
-    fn check_domain(&self, present: &[DomainMember], node: &Node<'_, '_>) -> Result<(), Refusal> {
+    fn check_domain(&self, present: &[DomainMember], node: &Cursor<'_, '_>) -> Result<(), Refusal> {
         let Some(declared) = self.structs.get(DOMAIN_TYPE) else { return Ok(()) };
         if declared.iter().map(|member| (member.name, member.written)).eq(present.iter().copied()) {
             return Ok(());
@@ -307,13 +307,13 @@ impl<'t> Types<'t> {
     }
 }
 
-fn read_members<'t>(fields: &Node<'_, 't>) -> Result<Vec<Member<'t>>, Refusal> {
+fn read_members<'t>(fields: &Cursor<'_, 't>) -> Result<Vec<Member<'t>>, Refusal> {
     let mut seen = BTreeSet::new();
-    let member = |node: Node<'_, 't>| {
+    let member = |node: Cursor<'_, 't>| {
         let members = node.object()?;
         members.only(&["name", "type"]).map_err(|refusal| Refusal::new(Code::TypedDataTypes, refusal.location()))?;
         let (name, kind) = (members.need("name")?, members.need("type")?);
-        let (written, refuse) = (kind.text()?, |node: &Node<'_, '_>| node.refuse(Code::TypedDataTypes));
+        let (written, refuse) = (kind.text()?, |node: &Cursor<'_, '_>| node.refuse(Code::TypedDataTypes));
         if name.text()?.len() > MAX_NAME || !is_name(name.text()?) || !seen.insert(name.text()?) {
             return Err(refuse(&name).with_reason("not a valid name for a member, or a name used twice"));
         }
@@ -330,7 +330,7 @@ struct Hasher<'h, 't> {
 }
 
 impl<'t> Hasher<'_, 't> {
-    fn structure(&self, name: &'t str, node: &Node<'_, '_>) -> Result<B256, Refusal> {
+    fn structure(&self, name: &'t str, node: &Cursor<'_, '_>) -> Result<B256, Refusal> {
         let members = node.object()?;
         let fields = self.types.structs.get(name).map(Vec::as_slice).unwrap_or_default();
         members.only(&fields.iter().map(|field| field.name).collect::<Vec<_>>())?;
@@ -342,7 +342,7 @@ impl<'t> Hasher<'_, 't> {
     }
 
     /// Returns the 32 bytes that encode a value in its struct.
-    fn word(&self, kind: &Kind<'t>, node: &Node<'_, '_>) -> Result<B256, Refusal> {
+    fn word(&self, kind: &Kind<'t>, node: &Cursor<'_, '_>) -> Result<B256, Refusal> {
         match kind {
             Kind::Leaf(leaf) => leaf.word(node),
             Kind::Struct(name) => self.structure(name, node),
@@ -373,7 +373,7 @@ mod tests {
 
     fn hashed(text: &str) -> Result<Hashes, (Code, String)> {
         let value = json::parse(text.as_bytes()).unwrap();
-        hash(Node::root(&value, "")).map_err(|refusal| (refusal.code(), refusal.location().to_owned()))
+        hash(Cursor::root(&value, "")).map_err(|refusal| (refusal.code(), refusal.location().to_owned()))
     }
 
     fn message(types: &str, message: &str) -> String {

@@ -1,9 +1,9 @@
 //! Reads balances and allowances.
 
 use alloy_primitives::U256;
-use countersign_abi::read;
 use countersign_core::Refusal;
 use countersign_core::reader::{Ask, Equal, Fault, Identity, Known, Question, Replies, Request};
+use countersign_evm_core::read;
 
 use super::call::{self, Call};
 use super::{OnChain, View, coins, coins_request};

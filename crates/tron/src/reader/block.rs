@@ -1,7 +1,7 @@
 //! Blocks, read from the headers that nodes return.
 
 use countersign_core::Refusal;
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Reply, Request};
 use serde_json::json;
 
@@ -19,7 +19,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    fn read(node: &Node<'_, '_>) -> Result<Self, Refusal> {
+    fn read(node: &Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = node.object()?;
         let id = hash(&members.need("blockID")?)?;
         let header = members.need("block_header")?;

@@ -86,7 +86,7 @@ impl Sending for EncodedTransaction {
 fn check(transaction: &Submission) -> Result<B256, Refusal> {
     let refuse = |at, reason| Refusal::new(Code::TransactionMismatch, at).with_reason(reason);
     let bytes = hex::decode(transaction.payload.as_str()).map_err(|_| refuse("/payload", "the transaction is not in hex"))?;
-    let id = SignedTronTransaction::from_bytes(&bytes).map_err(|refusal| refusal.under("/payload"))?.tx_id();
+    let id = SignedTronTransaction::from_bytes(&bytes).map_err(|refusal| refusal.with_prefix("/payload"))?.tx_id();
     if !hex::encode(id).eq_ignore_ascii_case(&transaction.id) {
         let refusal = refuse("/id", "the transaction has another id");
         return Err(refusal.with_expected(hex::encode(id)).with_actual(&transaction.id));

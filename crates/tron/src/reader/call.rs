@@ -1,10 +1,10 @@
 //! Read-only calls of contracts, and the logs of transactions.
 
 use alloy_primitives::{Address as AbiAddress, B256, hex};
-use countersign_abi::read::{self, Transfer, Unclear};
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Reply, Request};
 use countersign_core::{Code, Refusal};
+use countersign_evm_core::read::{self, Transfer, Unclear};
 use serde_json::json;
 
 use super::{View, bytes, count, failed, hash, post, value, words, written};
@@ -107,7 +107,7 @@ pub(super) fn returned<R>(reply: &Reply<'_>, read: impl FnOnce(&[u8]) -> Result<
 }
 
 /// Returns whether the transaction in an answer is marked as failed.
-fn has_failed(transaction: Option<Node<'_, '_>>) -> Result<bool, Refusal> {
+fn has_failed(transaction: Option<Cursor<'_, '_>>) -> Result<bool, Refusal> {
     let Some(transaction) = transaction else { return Ok(false) };
     let Some(results) = transaction.object()?.get("ret") else { return Ok(false) };
     let Some(result) = results.array()?.next() else { return Ok(false) };
@@ -126,7 +126,7 @@ pub(super) struct Log {
 
 /// Reads the logs of the contracts that `contract` accepts. Other logs are skipped without parsing, because anybody can put anything into
 /// a block.
-pub(super) fn read_logs_of(contract: impl Fn(AbiAddress) -> bool, logs: &Node<'_, '_>) -> Result<Vec<Log>, Refusal> {
+pub(super) fn read_logs_of(contract: impl Fn(AbiAddress) -> bool, logs: &Cursor<'_, '_>) -> Result<Vec<Log>, Refusal> {
     let mut own = Vec::new();
     for log in logs.array()? {
         let members = log.object()?;
@@ -154,7 +154,7 @@ pub(super) fn read_logs_of(contract: impl Fn(AbiAddress) -> bool, logs: &Node<'_
 }
 
 /// Reads the address of a contract in a log: its 20 bytes, or 21 bytes with the prefix `41`.
-fn read_contract(node: &Node<'_, '_>) -> Result<AbiAddress, Refusal> {
+fn read_contract(node: &Cursor<'_, '_>) -> Result<AbiAddress, Refusal> {
     let all = bytes(node, 21)?;
     let address = match all.as_slice() {
         [0x41, rest @ ..] if all.len() == 21 => AbiAddress::try_from(rest),

@@ -1,9 +1,9 @@
 //! Describes a deployed contract, for pinning.
 
 use alloy_primitives::{B256, keccak256};
-use countersign_abi::read;
 use countersign_core::Refusal;
 use countersign_core::reader::{Ask, Equal, Fault, Identity, Known, Question, Replies, Request};
+use countersign_evm_core::read;
 use serde_json::json;
 
 use super::call::{Call, Outcome};

@@ -1,9 +1,9 @@
 //! Reads the state of one HTLC.
 
 use alloy_primitives::{Address as AbiAddress, B256, hex};
-use countersign_abi::read::{self, HtlcEvent, Layout, NATIVE, Progress, StoredOrder};
 use countersign_core::reader::{Fault, Identity, Known, Machine, Reader, Replies, Reply, Request, Turn};
-use countersign_core::{Code, Finding, HtlcState, HtlcTerms, LockedHtlc, Refusal, SecretHash, SeenAt, number};
+use countersign_core::{Code, Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, SecretHash, number};
+use countersign_evm_core::read::{self, HtlcEvent, Layout, NATIVE, Progress, StoredOrder};
 use serde_json::json;
 
 use super::call::{Call, Log, Outcome, read_logs_of};
@@ -23,7 +23,7 @@ pub type HtlcReader = Reader<Htlc>;
 /// from the event in the block of its end. If the node does not have these events, an ended order is [`HtlcState::Unclear`], and a locked
 /// one has no secret hash. A contract with another token, or with orders in another layout than that of version 3, is unclear too.
 ///
-/// The origin is the id of the block with the transaction that led to the state. [`SeenAt::is_finalized`] is set if that block is
+/// The origin is the id of the block with the transaction that led to the state. [`ObservedAt::is_finalized`] is set if that block is
 /// irreversible and the order is the same at the newest irreversible (solidified) block.
 #[derive(Debug)]
 pub struct Htlc {
@@ -270,6 +270,6 @@ fn unclear(why: &str) -> HtlcState {
     HtlcState::Unclear(why.to_owned())
 }
 
-fn seen(head: Block, depth: u64) -> SeenAt {
-    SeenAt::new(head.number, hex::encode(head.id), head.millis / 1_000, depth)
+fn seen(head: Block, depth: u64) -> ObservedAt {
+    ObservedAt::new(head.number, hex::encode(head.id), head.millis / 1_000, depth)
 }

@@ -33,7 +33,7 @@ mod receiver;
 mod reference;
 
 use alloy_primitives::{U256, hex};
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Format, Identity, Reply, Request, RpcError};
 use countersign_core::{Code, Network, Refusal, number, text};
 use serde_json::{Value, json};
@@ -108,7 +108,7 @@ fn post(view: View, method: &str, query: &Value) -> Request {
 }
 
 /// Returns the JSON of a reply.
-fn value<'a>(reply: &Reply<'a>) -> Result<Node<'a, 'a>, Fault> {
+fn value<'a>(reply: &Reply<'a>) -> Result<Cursor<'a, 'a>, Fault> {
     let node = reply.json()?;
     // A node reports its failures with HTTP status 200.
     if let Ok(members) = node.object()
@@ -145,7 +145,7 @@ fn coins(reply: &Reply<'_>) -> Result<U256, Fault> {
 }
 
 /// Reads bytes in hex without `0x`.
-fn bytes(node: &Node<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
+fn bytes(node: &Cursor<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
     let digits = node.text()?;
     if digits.is_empty() {
         return Ok(Vec::new());
@@ -154,17 +154,17 @@ fn bytes(node: &Node<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
 }
 
 /// Reads a hash in hex without `0x`.
-fn hash(node: &Node<'_, '_>) -> Result<[u8; 32], Refusal> {
+fn hash(node: &Cursor<'_, '_>) -> Result<[u8; 32], Refusal> {
     number::bare_hex_array(node.text()?).map_err(|error| node.refuse(error))
 }
 
 /// Reads a number. Nodes omit numbers that are 0.
-fn count(node: Option<Node<'_, '_>>) -> Result<u64, Refusal> {
+fn count(node: Option<Cursor<'_, '_>>) -> Result<u64, Refusal> {
     node.map_or(Ok(0), |node| node.integer())
 }
 
 /// Returns a node's message, which most methods encode in hex.
-fn words(node: &Node<'_, '_>) -> String {
+fn words(node: &Cursor<'_, '_>) -> String {
     let plain = node.text().unwrap_or_default();
     let decoded = hex::decode(plain).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     text::escape_untrusted(decoded.as_deref().unwrap_or(plain))

@@ -1,10 +1,10 @@
 //! The preflight: checks funds, allowance and fees, and runs the first call, before anything is signed.
 
 use alloy_primitives::{Address as AbiAddress, U256};
-use countersign_abi::read;
-use countersign_abi::transfer::{Expected, check_payout, check_transfers};
 use countersign_core::reader::{Agree, Fault, Identity, Judged, Known, Machine, Replies, Reply, Request, Turn, check_balance};
 use countersign_core::{Code, Refusal, Role, TypedValue};
+use countersign_evm_core::read;
+use countersign_evm_core::transfer::{Expected, check_payout, check_transfers};
 use serde_json::json;
 
 use super::call::{self, Call, Outcome};

@@ -1,9 +1,9 @@
 //! Whether a token lets the receiver of an HTLC be paid.
 
-use countersign_abi::read;
-use countersign_abi::transfer::check_receiver;
 use countersign_core::Refusal;
 use countersign_core::reader::{Ask, Fault, Identity, Judged, Known, Question, Replies, Request};
+use countersign_evm_core::read;
+use countersign_evm_core::transfer::check_receiver;
 
 use super::call::Call;
 use super::preflight::failure;

@@ -8,7 +8,7 @@ use countersign_core::reader::{Ask, Equal, Fault, Identity, Known, Question, Rep
 use countersign_core::{Code, Refusal};
 
 use super::{Block, MAX_STEP_BACK, OnChain, View};
-use crate::Calls;
+use crate::TxContext;
 
 /// The lifetime of a transaction in milliseconds: enough for a user with a hardware wallet. Nodes accept at most one day.
 const LIFETIME: u64 = 3_600_000;
@@ -18,7 +18,7 @@ const LIFETIME: u64 = 3_600_000;
 pub type Reference = Ask<OnChain<u64>>;
 
 impl Question for OnChain<u64> {
-    type Output = Equal<Calls>;
+    type Output = Equal<TxContext>;
 
     fn identity(&self) -> Result<Identity, Refusal> {
         Ok(super::identity(self.chain_id))
@@ -28,14 +28,14 @@ impl Question for OnChain<u64> {
         vec![Block::request(View::Irreversible, self.subject)]
     }
 
-    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Equal<Calls>, Fault> {
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Equal<TxContext>, Fault> {
         let block = Block::read_at(self.subject, &replies.get(0)?)?;
         let [.., high, low] = block.number.to_be_bytes();
         let hash = block.id.get(8..16).and_then(|part| part.try_into().ok()).unwrap_or_default();
         let too_large = |_| Refusal::new(Code::NumberTooLarge, "/block_header/raw_data/timestamp");
         let time = |millis: u64| i64::try_from(millis).map_err(too_large);
         let (made, expires) = (time(block.millis)?, time(block.millis.saturating_add(LIFETIME))?);
-        Ok(Equal(Calls::new([high, low], hash, expires, made).with_chain_id(self.chain_id)))
+        Ok(Equal(TxContext::new([high, low], hash, expires, made).with_chain_id(self.chain_id)))
     }
 }
 

@@ -1,17 +1,17 @@
 //! Signed transactions, of this crate or of an external wallet that chose its own reference block and fee limit.
 
 use alloy_primitives::{B256, Signature, U256, hex};
-use countersign_abi::funding::ApprovalPlan;
-use countersign_abi::signature::{self, ExternalSignature};
 use countersign_core::ApprovalStep;
-use countersign_core::json::{self, MAX_BYTES, Node};
+use countersign_core::json::{self, Cursor, MAX_BYTES};
 use countersign_core::{Code, Refusal, Role, TypedValue, number};
+use countersign_evm_core::funding::ApprovalPlan;
+use countersign_evm_core::signature::{self, ExternalSignature};
 use prost::Message as _;
 use serde_json::Value;
 
 use super::json as node_json;
 use super::protocol::Transaction;
-use super::{Calls, TronTransaction};
+use super::{TronTransaction, TxContext};
 use crate::address::Address;
 use crate::verify::{Call, Deposit, check_fee_limit};
 
@@ -52,7 +52,7 @@ impl SignedTronTransaction {
         }
         let Transaction { raw_data: Some(raw), signature } = decoded else { return Err(malformed()) };
         let [signature] = signature.as_slice() else { return Err(one_signature(signature.len())) };
-        let signature = parse_signature(&hex::encode(signature)).map_err(|refusal| refusal.under("/signature/0"))?;
+        let signature = parse_signature(&hex::encode(signature)).map_err(|refusal| refusal.with_prefix("/signature/0"))?;
         Ok(TronTransaction::decode(&raw.encode_to_vec())?.with_signature(signature))
     }
 
@@ -67,7 +67,7 @@ impl SignedTronTransaction {
     /// `hex_` code.
     pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
         let value = json::parse(text)?;
-        let root = Node::root(&value, "");
+        let root = Cursor::root(&value, "");
         let members = root.object()?;
         let raw_data = members.need("raw_data_hex")?;
         let bytes = number::hex_bytes(&format!("0x{}", raw_data.text()?), MAX_BYTES).map_err(|error| raw_data.refuse(error))?;
@@ -81,7 +81,7 @@ impl SignedTronTransaction {
         let mut items = signatures.array()?;
         let count = items.len();
         let Some(item) = items.next().filter(|_| count == 1) else { return Err(one_signature(count)) };
-        let signature = parse_signature(item.text()?).map_err(|refusal| refusal.under(&item.at().to_string()))?;
+        let signature = parse_signature(item.text()?).map_err(|refusal| refusal.with_prefix(&item.at().to_string()))?;
         Ok(transaction.with_signature(signature))
     }
 
@@ -186,7 +186,7 @@ pub(crate) fn matches(deposit: &Deposit, signed: &SignedTronTransaction) -> Resu
 
     let reference = raw.ref_block_bytes.as_slice().try_into().ok().zip(raw.ref_block_hash.as_slice().try_into().ok());
     let (bytes, hash) = reference.ok_or_else(|| differs("/raw_data/ref_block_hash"))?;
-    let wallet = Calls::new(bytes, hash, raw.expiration, raw.timestamp);
+    let wallet = TxContext::new(bytes, hash, raw.expiration, raw.timestamp);
     let rebuilt = TronTransaction::new(deposit.sender, &wallet, &Call { fee_limit, ..call.clone() });
     if rebuilt.raw_data != *raw_data {
         let reason = "the transaction carries a memo, tokens or a permission that the order does not need";

@@ -25,9 +25,9 @@ use std::error::Error;
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, Bytes, U256, address, b256, hex};
 use alloy_sol_types::{SolCall, sol};
-use countersign::evm::{Calls, Evm, FundingPath, Key, SignedOrder, UnsignedOrder};
+use countersign::evm::{TxContext, Evm, FundingPath, Key, SignedOrder, UnsignedOrder};
 use countersign::{Code, Policy, Refusal, Role};
-use countersign_batch::JsonArtefacts;
+use countersign_json::JsonArtefacts;
 use countersign_proofs_evm::abi::{Erc20, Htlc, Order as Entry};
 use countersign_proofs_evm::{Account, Contract, Receipt, World};
 use serde_json::{Value, json};
@@ -135,13 +135,13 @@ impl Stage {
     }
 
     /// Both funding paths, with nonce and fees for the sender's next transactions.
-    fn wallet(&self, sender: &Account) -> FundingPath<Calls> {
+    fn wallet(&self, sender: &Account) -> FundingPath<TxContext> {
         FundingPath::Both(self.calls(sender))
     }
 
     /// Nonce and fees for the sender's next transactions.
-    fn calls(&self, sender: &Account) -> Calls {
-        Calls::eip1559(self.world.nonce_of(sender.address()), 3_000_000_000, 1_000_000_000)
+    fn calls(&self, sender: &Account) -> TxContext {
+        TxContext::eip1559(self.world.nonce_of(sender.address()), 3_000_000_000, 1_000_000_000)
     }
 
     /// Takes the owner's order through every check and signs it.

@@ -3,7 +3,7 @@
 
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use alloy_sol_types::SolCall;
-use countersign::evm::{Calls, FundingPath, UnsignedOrder};
+use countersign::evm::{TxContext, FundingPath, UnsignedOrder};
 use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry, RequestedLeg, SecretHash, Verified};
 use countersign_proofs_evm::abi::{Erc20, Htlc};
 use serde_json::{Value, json};
@@ -135,12 +135,12 @@ impl Order {
     }
 
     /// Takes the honest answer through every check and prepares it.
-    pub(crate) fn unsigned(&self, path: FundingPath<Calls>, policy: &Policy) -> Result<UnsignedOrder, Refusal> {
+    pub(crate) fn unsigned(&self, path: FundingPath<TxContext>, policy: &Policy) -> Result<UnsignedOrder, Refusal> {
         self.answered(&self.result(), path, policy)
     }
 
     /// As [`Order::unsigned`], with another result.
-    pub(crate) fn answered(&self, result: &Value, path: FundingPath<Calls>, policy: &Policy) -> Result<UnsignedOrder, Refusal> {
+    pub(crate) fn answered(&self, result: &Value, path: FundingPath<TxContext>, policy: &Policy) -> Result<UnsignedOrder, Refusal> {
         let (registry, request) = (registry()?, self.request()?);
         let response = json!({ "status": "Ok", "result": result }).to_string();
         let record = self.swap_ids.map(|_| self.record().to_string());

@@ -111,7 +111,7 @@ fn destination_data_arrives_and_changes_nothing_else() -> TestResult {
 #[test]
 fn legacy_transactions_execute_at_their_gas_price() -> TestResult {
     let mut stage = Stage::new()?;
-    let wallet = FundingPath::Both(Calls::legacy(0, 2_000_000_000));
+    let wallet = FundingPath::Both(TxContext::legacy(0, 2_000_000_000));
     let signed = sign(stage.order(WBTC).unsigned(wallet, &Policy::default())?, &stage.owner)?;
     // A transaction of another type begins with its type, which is below 0x80; a legacy one with the head of a list.
     assert!(transactions(&signed)?.iter().all(|raw| raw[0] >= 0xc0));

@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use countersign::starknet::{Felt, InvokeTransaction, Key, ResourceBound, ResourceBounds, UnsignedOrder, VerifiedOrder};
 use countersign::{
-    FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, SecretHash, SeenAt, U256, VerifiedRecord, json as strict,
+    FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, SecretHash, ObservedAt, U256, VerifiedRecord, json as strict,
     verify_record,
 };
-use countersign_batch::Case as JsonCase;
+use countersign_json::Case as JsonCase;
 use countersign_client::driver::KeptTransaction;
 use countersign_client::url::Url;
 use countersign_client::{Http, Method, Request, Response, Timeouts, Transport, TransportError};
@@ -321,7 +321,7 @@ impl Stage {
         self.execute(&self.solver, &calls).await
     }
 
-    pub async fn read(&self, terms: &HtlcTerms) -> (HtlcState, SeenAt) {
+    pub async fn read(&self, terms: &HtlcTerms) -> (HtlcState, ObservedAt) {
         self.chain().htlc(terms).await.unwrap().state().unwrap()
     }
 

@@ -1,6 +1,6 @@
 //! What a wallet asks before it signs, and what becomes of a transaction.
 
-use countersign::starknet::{Execution, Felt, ResourceBound, ResourceBounds, UnsignedOrder};
+use countersign::starknet::{TxContext, Felt, ResourceBound, ResourceBounds, UnsignedOrder};
 use countersign::{ApprovalStep, Code, HtlcState, Policy, U256, Unsigned, Verified};
 use countersign_client::driver::KeptTransaction;
 use countersign_node::starknet::TransactionStatus;
@@ -87,9 +87,9 @@ async fn balances_and_allowances_are_those_of_the_tokens() {
 }
 
 /// Bounds that suffice for everything here.
-fn generous(nonce: Felt) -> Execution {
+fn generous(nonce: Felt) -> TxContext {
     let bound = |amount| ResourceBound::new(amount, 1_000_000_000_000);
-    Execution::new(nonce, ResourceBounds::new(bound(100_000), bound(200_000_000), bound(100_000)))
+    TxContext::new(nonce, ResourceBounds::new(bound(100_000), bound(200_000_000), bound(100_000)))
 }
 
 #[tokio::test]
@@ -116,7 +116,7 @@ async fn what_is_missing_is_said_before_signing() {
     assert_eq!(refused(error), (Code::SimulationReverted, "/estimate".to_owned()));
     // Too little for the fee.
     let poor = ResourceBounds::new(ResourceBound::new(u64::MAX, u128::from(u64::MAX)), ResourceBound::default(), ResourceBound::default());
-    let unsigned = stage.order(&swap(U256::from(5))).verified.prepare(Execution::new(Felt::ZERO, poor)).unwrap();
+    let unsigned = stage.order(&swap(U256::from(5))).verified.prepare(TxContext::new(Felt::ZERO, poor)).unwrap();
     assert_eq!(refused(chain.preflight(&unsigned).await.unwrap_err()), (Code::InsufficientFunds, "/balance".to_owned()));
     // STRK pays the amount and the fee.
     let strk = chain.balance(user, felt(STRK)).await.unwrap();
@@ -191,9 +191,9 @@ async fn a_transaction_is_sent_once_and_followed_to_l1() {
 
     // Refusals of the node: a used nonce, a strange key, bounds that the account cannot pay, too little gas.
     let swap = || stage.order(&Swap { secret: OTHER_SECRET, ..Swap::default() }).verified;
-    let sign = |execution: Execution, account: &Account| signed(swap().prepare(execution).unwrap(), account);
+    let sign = |execution: TxContext, account: &Account| signed(swap().prepare(execution).unwrap(), account);
     let with = |nonce: Felt, amount: u64, price: u128| {
-        Execution::new(
+        TxContext::new(
             nonce,
             ResourceBounds::new(ResourceBound::new(0, price), ResourceBound::new(amount, price), ResourceBound::new(amount, price)),
         )

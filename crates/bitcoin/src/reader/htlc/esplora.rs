@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bitcoin::{OutPoint, Transaction, Txid};
-use countersign_core::json::Node;
+use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Head, Replies, Reply, Request};
 use countersign_core::{Code, Refusal, U256};
 
@@ -177,7 +177,7 @@ fn kept_output(context: &Context, kept: Kept, replies: &Replies<'_>) -> Result<S
 
 /// Chooses the output from what is listed so far, and follows the pages of the history unless it is in a block and unspent: then nothing
 /// on another page could come before it.
-fn history(context: &Context, head: Head, mut listed: Listed, pages: usize, page: Node<'_, '_>) -> Result<Step<State>, Fault> {
+fn history(context: &Context, head: Head, mut listed: Listed, pages: usize, page: Cursor<'_, '_>) -> Result<Step<State>, Fault> {
     let script = context.script();
     let History { claims, last, mined } = esplora::read_history(page, &script)?;
     listed.add(claims, context.amount);

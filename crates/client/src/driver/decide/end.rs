@@ -2,8 +2,8 @@
 
 use countersign::{Hold, HtlcState, Leg};
 
-use super::super::journal::{Outcome, Path, Purpose, Sendable};
-use super::super::observe::RecordView;
+use super::super::journal::{Delivery, Outcome, Purpose, SecretRoute};
+use super::super::observe::RecordObservation;
 use super::{Action, Decision, Order, OwnerTask, Status, act, rest};
 
 impl Order<'_> {
@@ -65,7 +65,7 @@ impl Order<'_> {
             return rest(Status::Redeeming);
         }
         // A secret that is public, or that the relayer has already, may be sent to the relayer freely.
-        let is_known = self.is_public() || self.kept.secret_left() == Some(Path::Relayer);
+        let is_known = self.is_public() || self.kept.secret_left() == Some(SecretRoute::Relayer);
         let decision = self.redeem_by(status, true, is_known);
         // Once the source's timelock is over, either may succeed and neither may wait for the other, so they take turns.
         if self.source_has_run_out() && (decision.action.is_none() || self.is_refunds_turn()) {
@@ -88,22 +88,22 @@ impl Order<'_> {
     fn redeem_by(&self, status: Status, is_urgent: bool, is_known: bool) -> Decision {
         let names_own_key = self.kept.swap.request().destination.delegate.is_some();
         let is_signed = self.kept.signed(Purpose::Redemption).is_some();
-        if self.means.owner_redeems || is_signed {
-            if is_signed && !self.means.destination_connected {
+        if self.capabilities.owner_redeems || is_signed {
+            if is_signed && !self.capabilities.destination_connected {
                 return rest(Status::NeedsOwner { what: OwnerTask::BroadcastRedemption });
             }
-            if !self.is_due(Sendable::Redemption) {
+            if !self.is_due(Delivery::Redemption) {
                 return rest(status);
             }
-            return act(status, Action::Redeem { path: Path::Own, is_urgent });
+            return act(status, Action::Redeem { path: SecretRoute::Own, is_urgent });
         }
         // If the request names the owner's own redeem key, the relayer cannot redeem and would only learn the secret.
-        if (is_known || (self.means.relayer_allowed && self.observed.release.is_ok())) && !names_own_key {
-            if !self.is_due(Sendable::Secret) {
+        if (is_known || (self.capabilities.relayer_allowed && self.observed.release.is_ok())) && !names_own_key {
+            if !self.is_due(Delivery::Secret) {
                 return rest(status);
             }
             // The chain is checked again before the secret is sent, unless the relayer can know it already.
-            return act(status, Action::Redeem { path: Path::Relayer, is_urgent: is_known });
+            return act(status, Action::Redeem { path: SecretRoute::Relayer, is_urgent: is_known });
         }
         rest(Status::NeedsOwner { what: OwnerTask::Redeem })
     }
@@ -114,7 +114,7 @@ impl Order<'_> {
     }
 
     fn paid_in_time(&self) -> Decision {
-        if let RecordView::Refused(refusal) = &self.observed.record {
+        if let RecordObservation::Refused(refusal) = &self.observed.record {
             if self.source_has_run_out() {
                 return self.refund(&refusal.to_string());
             }
@@ -143,7 +143,9 @@ impl Order<'_> {
         }
         match &self.observed.release {
             Ok(_) => self.redeem_by(Status::Redeeming, false, false),
-            Err(hold) if hold.may_end() || *hold == Hold::Redeemed => rest(Status::Waiting { reason: hold.to_string(), code: hold.code() }),
+            Err(hold) if hold.is_transient() || *hold == Hold::Redeemed => {
+                rest(Status::Waiting { reason: hold.to_string(), code: hold.code() })
+            }
             Err(hold) => rest(Status::AwaitingRefund { reason: hold.to_string() }),
         }
     }

@@ -12,9 +12,9 @@ use countersign::{HtlcState, Leg, Refusal};
 use countersign_transport::Chains;
 use serde::Serialize;
 
-use super::journal::{Outcome, Path, Sendable};
-use super::kept::KeptOrder;
-use super::observe::{LegView, Observed};
+use super::journal::{Delivery, Outcome, SecretRoute};
+use super::kept::OrderState;
+use super::observe::{LegObservation, OrderObservation};
 use super::parties::Owner;
 
 /// What the driver does next, and the status that it reports.
@@ -100,13 +100,13 @@ pub enum Action {
     /// Verify once more, and ask the owner to sign the funding.
     Sign,
     /// Send this part of the signed payment: the transactions that the owner broadcasts, or the gasless message.
-    Pay(Sendable),
+    Pay(Delivery),
     /// Record that the owner was given something to broadcast. From then on, it may be on chain.
-    HandOut(Sendable),
+    HandOut(Delivery),
     /// Redeem the destination. This releases the secret.
     Redeem {
         /// How the secret is released.
-        path: Path,
+        path: SecretRoute,
         /// Whether the secret is out already, so that nothing may delay the redemption.
         is_urgent: bool,
     },
@@ -119,7 +119,7 @@ pub enum Action {
 /// What the driver can do for an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Means {
+pub struct Capabilities {
     /// Whether the owner can redeem on the destination chain.
     pub owner_redeems: bool,
     /// Whether transactions can be broadcast on the source chain.
@@ -132,9 +132,9 @@ pub struct Means {
     pub secret_is_elsewhere: bool,
 }
 
-impl Means {
+impl Capabilities {
     /// Returns what a connected owner can do. What the caller allows is added to it.
-    pub(super) fn new(kept: &KeptOrder, owner: &impl Owner, chains: &impl Chains) -> Self {
+    pub(super) fn new(kept: &OrderState, owner: &impl Owner, chains: &impl Chains) -> Self {
         let request = kept.swap.request();
         let (source, destination) = (request.source.asset.chain(), request.destination.asset.chain());
         Self {
@@ -147,14 +147,14 @@ impl Means {
 }
 
 /// The shortest and the longest wait before something is sent again.
-const AGAIN: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
+const RETRY_DELAY: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
 /// The longest wait before the owner's redemption is sent again: margins are minutes, and some transactions expire in one.
-const REDEEM_AGAIN: Duration = Duration::from_secs(20);
+const MAX_REDEEM_RETRY_DELAY: Duration = Duration::from_secs(20);
 
 /// Decides what to do next with an order. A pure function: the same input always gives the same decision.
 #[must_use]
-pub fn decide(kept: &KeptOrder, observed: &Observed, means: Means) -> Decision {
-    let order = Order { kept, observed, means };
+pub fn decide(kept: &OrderState, observed: &OrderObservation, capabilities: Capabilities) -> Decision {
+    let order = Order { kept, observed, capabilities };
     if let Some(outcome) = kept.outcome() {
         return rest(Status::Ended { outcome });
     }
@@ -175,9 +175,9 @@ pub fn decide(kept: &KeptOrder, observed: &Observed, means: Means) -> Decision {
 
 /// Decides whether to refund an order now, because the owner asked for it. It never pays and never releases the secret.
 #[must_use]
-pub fn decide_refund(kept: &KeptOrder, observed: &Observed, means: Means) -> Decision {
-    let order = Order { kept, observed, means };
-    let usual = decide(kept, observed, means);
+pub fn decide_refund(kept: &OrderState, observed: &OrderObservation, capabilities: Capabilities) -> Decision {
+    let order = Order { kept, observed, capabilities };
+    let usual = decide(kept, observed, capabilities);
     if kept.outcome().is_some() || matches!(usual.action, Some(Action::End(_))) {
         return usual;
     }
@@ -191,7 +191,7 @@ pub fn decide_refund(kept: &KeptOrder, observed: &Observed, means: Means) -> Dec
 /// Returns whether the owner's funds are on chain, or may be. A payment that was about to be sent may have arrived, even if the service
 /// states that it has not.
 #[must_use]
-pub fn is_paid(kept: &KeptOrder, observed: &Observed) -> bool {
+pub fn is_paid(kept: &OrderState, observed: &OrderObservation) -> bool {
     let is_there = matches!(observed.source.state(), Some(HtlcState::Locked(_) | HtlcState::Redeemed { .. } | HtlcState::Refunded { .. }));
     kept.may_be_paid() || is_there
 }
@@ -205,13 +205,13 @@ const fn act(status: Status, action: Action) -> Decision {
 }
 
 struct Order<'o> {
-    kept: &'o KeptOrder,
-    observed: &'o Observed,
-    means: Means,
+    kept: &'o OrderState,
+    observed: &'o OrderObservation,
+    capabilities: Capabilities,
 }
 
 impl Order<'_> {
-    const fn leg(&self, leg: Leg) -> &LegView {
+    const fn leg(&self, leg: Leg) -> &LegObservation {
         match leg {
             Leg::Source => &self.observed.source,
             _ => &self.observed.destination,
@@ -232,7 +232,7 @@ impl Order<'_> {
 
     /// Returns whether the chain itself shows that an HTLC is not funded.
     fn is_absent(&self, leg: Leg) -> bool {
-        matches!(self.leg(leg), LegView::Seen { state: HtlcState::Absent, .. })
+        matches!(self.leg(leg), LegObservation::Seen { state: HtlcState::Absent, .. })
     }
 
     /// Returns whether the state of a leg is in a final block, read from the chain itself. A statement of the service never ends an
@@ -254,11 +254,11 @@ impl Order<'_> {
     }
 
     /// Returns whether something may be sent (again). Each attempt waits longer than the previous one.
-    fn is_due(&self, what: Sendable) -> bool {
+    fn is_due(&self, what: Delivery) -> bool {
         let (attempts, last) = self.kept.attempts(what);
         let Some(again) = attempts.checked_sub(1) else { return true };
-        let most = if what == Sendable::Redemption { REDEEM_AGAIN } else { AGAIN.1 };
-        let wait = AGAIN.0.as_secs().saturating_mul(1_u64.checked_shl(again).unwrap_or(u64::MAX)).min(most.as_secs());
+        let most = if what == Delivery::Redemption { MAX_REDEEM_RETRY_DELAY } else { RETRY_DELAY.1 };
+        let wait = RETRY_DELAY.0.as_secs().saturating_mul(1_u64.checked_shl(again).unwrap_or(u64::MAX)).min(most.as_secs());
         // A clock that was set back must not stop a redemption.
         self.observed.now < last || self.observed.now >= last.saturating_add(wait)
     }

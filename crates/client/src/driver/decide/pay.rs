@@ -2,8 +2,8 @@
 
 use countersign::{Code, Hold, HtlcState, Leg, Refusal};
 
-use super::super::journal::{Outcome, Purpose, Sendable};
-use super::super::observe::{LegView, RecordView};
+use super::super::journal::{Delivery, Outcome, Purpose};
+use super::super::observe::{LegObservation, RecordObservation};
 use super::{Action, Decision, Order, OwnerTask, Status, act, rest};
 
 /// How long after the deadline a payment from another wallet is still expected, in seconds.
@@ -15,16 +15,16 @@ impl Order<'_> {
         let is_signed = self.kept.signed(Purpose::Funding).is_some();
         let waits = || rest(if is_signed { Status::Paying } else { Status::Unsigned });
         match &self.observed.record {
-            RecordView::Refused(refusal) => return rest(Status::Refused { refusal: refusal.clone() }),
+            RecordObservation::Refused(refusal) => return rest(Status::Refused { refusal: refusal.clone() }),
             // An old record is not enough to pay.
-            RecordView::Unknown(_) | RecordView::NotAsked => return waits(),
-            RecordView::Verified(_) => {}
+            RecordObservation::Unknown(_) | RecordObservation::NotAsked => return waits(),
+            RecordObservation::Verified(_) => {}
         }
         if self.is_too_late() {
             return self.expired(is_signed);
         }
         let request = self.kept.swap.request();
-        if request.secret_hash.is_some() && self.kept.own_secret().is_none() && !self.means.secret_is_elsewhere {
+        if request.secret_hash.is_some() && self.kept.own_secret().is_none() && !self.capabilities.secret_is_elsewhere {
             return rest(Status::NeedsOwner { what: OwnerTask::Secret });
         }
         if let Err(refusal) = self.check_destination() {
@@ -47,7 +47,7 @@ impl Order<'_> {
         if self.is_public() || self.is_redeemed(Leg::Destination) {
             return refuse(Code::RecordSecretKnown, "the secret was already used on chain");
         }
-        let LegView::Seen { state, .. } = &self.observed.destination else { return Ok(()) };
+        let LegObservation::Seen { state, .. } = &self.observed.destination else { return Ok(()) };
         match (state, &self.observed.release) {
             (HtlcState::Refunded { .. }, _) => refuse(Code::RecordRefunded, "the solver has already taken its payment back"),
             (HtlcState::Locked(_), Err(hold @ (Hold::NoTime { .. } | Hold::Differs(_)))) => {
@@ -61,10 +61,10 @@ impl Order<'_> {
     /// received nothing is not enough.
     fn expired(&self, is_signed: bool) -> Decision {
         // A signed payment that was neither sent nor handed out exists only on this machine.
-        let payment = if self.kept.is_gasless() { Sendable::Gasless } else { Sendable::Funding };
+        let payment = if self.kept.is_gasless() { Delivery::Gasless } else { Delivery::Funding };
         let is_held = is_signed && !self.kept.may_be_sent(payment);
         // A payment from another wallet, or from a copy of this store, may be on its way, or hidden by endpoints that fail.
-        let is_known = !matches!(self.observed.source, LegView::Unknown(_));
+        let is_known = !matches!(self.observed.source, LegObservation::Unknown(_));
         if is_known && (is_held || !is_signed && self.is_late_by(GIVEN_UP_AFTER)) {
             let outcome = Outcome::Expired;
             return act(Status::Ended { outcome }, Action::End(outcome));
@@ -102,14 +102,14 @@ impl Order<'_> {
         let Some((transactions, gasless)) = self.kept.signed(Purpose::Funding) else { return rest(Status::Paying) };
         // Endpoints may drop what they have accepted. Where the transactions only approve, the gasless message comes next.
         let is_dropped = gasless.is_none() && self.is_absent(Leg::Source);
-        let broadcasts = !transactions.is_empty() && (is_dropped || !self.kept.was_sent(Sendable::Funding));
-        if broadcasts && !self.means.source_connected {
+        let broadcasts = !transactions.is_empty() && (is_dropped || !self.kept.was_sent(Delivery::Funding));
+        if broadcasts && !self.capabilities.source_connected {
             let status = Status::NeedsOwner { what: OwnerTask::BroadcastFunding };
-            let is_handed_out = self.kept.may_be_sent(Sendable::Funding);
-            return if is_handed_out { rest(status) } else { act(status, Action::HandOut(Sendable::Funding)) };
+            let is_handed_out = self.kept.may_be_sent(Delivery::Funding);
+            return if is_handed_out { rest(status) } else { act(status, Action::HandOut(Delivery::Funding)) };
         }
-        let next = if broadcasts { Sendable::Funding } else { Sendable::Gasless };
-        let is_done = !broadcasts && (gasless.is_none() || self.kept.was_sent(Sendable::Gasless));
+        let next = if broadcasts { Delivery::Funding } else { Delivery::Gasless };
+        let is_done = !broadcasts && (gasless.is_none() || self.kept.was_sent(Delivery::Gasless));
         if is_done || !self.is_due(next) { rest(Status::Paying) } else { act(Status::Paying, Action::Pay(next)) }
     }
 }

@@ -2,7 +2,7 @@
 
 use countersign::{Family, HtlcState, Leg};
 
-use super::super::journal::{Purpose, Sendable};
+use super::super::journal::{Delivery, Purpose};
 use super::{Action, Decision, Order, OwnerTask, Status, act, rest};
 
 impl Order<'_> {
@@ -19,7 +19,7 @@ impl Order<'_> {
     /// the owner, and a chain refuses one that is too early, so it is tried.
     pub(super) fn is_refund_overdue(&self) -> bool {
         let is_unreadable =
-            self.means.source_connected && self.observed.source.state().is_none_or(|state| matches!(state, HtlcState::Unclear(_)));
+            self.capabilities.source_connected && self.observed.source.state().is_none_or(|state| matches!(state, HtlcState::Unclear(_)));
         is_unreadable && self.observed.refund_from.is_some_and(|from| self.observed.now >= from)
     }
 
@@ -43,11 +43,11 @@ impl Order<'_> {
     /// Returns whether the refund was tried less recently than the redemption.
     pub(super) fn is_refunds_turn(&self) -> bool {
         let last = |what| self.kept.attempts(what).1;
-        last(Sendable::Refund).max(last(Sendable::RefundRequest)) <= last(Sendable::Redemption).max(last(Sendable::Secret))
+        last(Delivery::Refund).max(last(Delivery::RefundRequest)) <= last(Delivery::Redemption).max(last(Delivery::Secret))
     }
 
     fn refund_when_due(&self) -> Decision {
-        if self.is_due(Sendable::Refund) && self.is_due(Sendable::RefundRequest) { self.refund_at_once() } else { rest(self.refunding()) }
+        if self.is_due(Delivery::Refund) && self.is_due(Delivery::RefundRequest) { self.refund_at_once() } else { rest(self.refunding()) }
     }
 
     /// Refunds the source, whenever it was last tried.
@@ -63,7 +63,7 @@ impl Order<'_> {
         let is_signed = self.kept.signed(Purpose::Refund).is_some();
         // On Bitcoin-like chains the relayer cannot refund what only the owner's key can spend.
         let is_owners = self.kept.swap.request().source.delegate.is_some() && self.observed.source_family == Some(Family::Bitcoin);
-        if !self.means.source_connected && (is_signed || is_owners) {
+        if !self.capabilities.source_connected && (is_signed || is_owners) {
             return Status::NeedsOwner { what: OwnerTask::Refund };
         }
         Status::Refunding

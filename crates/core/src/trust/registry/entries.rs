@@ -80,7 +80,7 @@ pub struct Solver {
 impl Asset {
     /// Returns whether an amount in base units is within the limits that the asset had when it was pinned.
     #[must_use]
-    pub fn takes(&self, amount: U256) -> bool {
+    pub fn is_within_limits(&self, amount: U256) -> bool {
         self.min_amount.is_none_or(|min| amount >= min) && self.max_amount.is_none_or(|max| amount <= max)
     }
 

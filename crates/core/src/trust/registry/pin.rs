@@ -8,7 +8,7 @@ use countersign_chains::{Account, Family, Network, NetworkError, address, networ
 
 use super::rules::{self, Clash};
 use super::{Asset, Chain, Contract, Generation, Notice, Registry, ServicePins, Solver};
-use crate::json::{self, Node, Value, number};
+use crate::json::{self, Cursor, Value, number};
 use crate::report::text::escape_untrusted;
 use crate::report::{Code, Refusal};
 use crate::wire::{self, AssetId, AssetRecord, ChainRecord, ContractRecord, LiquidityRecord, Read};
@@ -25,7 +25,7 @@ impl Registry {
     /// malformed member.
     pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
         let value = json::parse(text)?;
-        let node = Node::root(&value, "");
+        let node = Cursor::root(&value, "");
         let members = node.object()?;
         let mut registry = Self::pin(
             Read::read(members.need("chains")?)?,
@@ -51,9 +51,9 @@ impl Registry {
     /// `/chains`, `/assets` or `/liquidity`.
     pub fn from_service(chains: &[u8], assets: &[u8], liquidity: &[u8]) -> Result<ServicePins, Refusal> {
         fn list<T: Read>(text: &[u8], prefix: &'static str) -> Result<Listed<T>, Refusal> {
-            let read = |node: Node<'_, '_>| Ok(node.array()?.map(|item| (item.at().to_string(), T::read(item))).collect());
-            let value = json::parse(text).map_err(|refusal| refusal.under(prefix))?;
-            let node = Node::root(&value, prefix);
+            let read = |node: Cursor<'_, '_>| Ok(node.array()?.map(|item| (item.at().to_string(), T::read(item))).collect());
+            let value = json::parse(text).map_err(|refusal| refusal.with_prefix(prefix))?;
+            let node = Cursor::root(&value, prefix);
             match value {
                 Value::Object(_) => wire::with_result(node, read),
                 _ => read(node),

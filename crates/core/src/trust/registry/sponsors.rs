@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Registry;
 use super::rules::fault;
-use crate::json::Node;
+use crate::json::Cursor;
 use crate::report::Code;
 use crate::report::Refusal;
 use crate::wire::Read;
@@ -26,7 +26,7 @@ pub struct Sponsor {
 
 impl Registry {
     /// Pins the sponsors of a registry file. One on a chain that is not listed would silently have no effect, so it is refused.
-    pub(super) fn add_sponsors(&mut self, list: Node<'_, '_>) -> Result<(), Refusal> {
+    pub(super) fn add_sponsors(&mut self, list: Cursor<'_, '_>) -> Result<(), Refusal> {
         for node in list.array()? {
             let members = node.object()?;
             let (chain, address) = (String::read(members.need("chain")?)?, String::read(members.need("address")?)?);

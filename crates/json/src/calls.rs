@@ -1,0 +1,83 @@
+//! The JSON that EVM and Tron share.
+
+use countersign_core::json::{Cursor, Members};
+use countersign_core::{Refusal, Role};
+use countersign_evm_core::funding::ApprovalPlan;
+use countersign_evm_core::payloads::{CallPayload, MessagePayload, Unsigned};
+use countersign_evm_core::signature::ExternalSignature;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::family::read_u64;
+
+/// Maximum length of a contract wallet's signature, in bytes.
+const MAX_CONTRACT_SIGNATURE: usize = 64 * 1024;
+
+/// Bytes that serialize as `0x` and lower-case hex.
+pub(crate) struct Hex<'a>(pub(crate) &'a [u8]);
+
+impl Serialize for Hex<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("0x{}", hex::encode(self.0)))
+    }
+}
+
+/// Reads the chain id that the wallet is set to, if it is given.
+pub(crate) fn read_chain_id(members: &Members<'_, '_>) -> Result<Option<u64>, Refusal> {
+    members.get("chain_id").map(|node| read_u64(node)).transpose()
+}
+
+/// Reads whether the allowance is set to zero first.
+pub(crate) fn read_approvals(members: &Members<'_, '_>) -> Result<ApprovalPlan, Refusal> {
+    let resets = members.get("reset_approval").map(|node| node.bool()).transpose()?.unwrap_or_default();
+    Ok(if resets { ApprovalPlan::default().with_reset() } else { ApprovalPlan::default() })
+}
+
+/// Reads a signature as hex text, or that of a contract wallet as an object `{"contract": "0x.."}`.
+pub(crate) fn read_signature(signature: Cursor<'_, '_>) -> Result<ExternalSignature, Refusal> {
+    let at = || signature.at().to_string();
+    if let Ok(members) = signature.object() {
+        members.only(&["contract"])?;
+        let bytes = members.need("contract")?.hex_bytes(MAX_CONTRACT_SIGNATURE)?;
+        return ExternalSignature::contract(bytes).map_err(|refusal| refusal.with_prefix(&at()));
+    }
+    signature.text()?.parse().map_err(|refusal: Refusal| refusal.with_prefix(&at()))
+}
+
+/// One call. Each family has its own `Serialize` implementation for it.
+pub(crate) struct Call<'a, T>(pub(crate) &'a CallPayload<T>);
+
+struct Message<'a>(&'a MessagePayload);
+
+impl Serialize for Message<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        let hashes = &self.0.hashes;
+        map.serialize_entry("domain_separator", &Hex(hashes.domain_separator.as_slice()))?;
+        map.serialize_entry("struct_hash", &Hex(hashes.struct_hash.as_slice()))?;
+        map.serialize_entry("digest", &Hex(hashes.digest.as_slice()))?;
+        if let Some(signature) = &self.0.signature {
+            map.serialize_entry("signature", &Hex(signature))?;
+        }
+        map.end()
+    }
+}
+
+/// Writes the steps of an order: calls by their names, then the gasless message. A recovery has one step.
+pub(crate) fn serialize_steps<'a, T, S: Serializer>(unsigned: &'a Unsigned<T>, serializer: S) -> Result<S::Ok, S::Error>
+where
+    Call<'a, T>: Serialize,
+{
+    let call = |role| unsigned.call(role).map(Call);
+    let mut map = serializer.serialize_map(None)?;
+    if let Some((role, call)) = [Role::Redeem, Role::Refund].into_iter().find_map(|role| Some((role, call(role)?))) {
+        map.serialize_entry(&role.to_string(), &call)?;
+        return map.end();
+    }
+    if let Some(reset) = call(Role::ApprovalReset) {
+        map.serialize_entry("approval_reset", &reset)?;
+    }
+    map.serialize_entry("approval", &call(Role::Approval))?;
+    map.serialize_entry("initiate", &call(Role::Initiate))?;
+    map.serialize_entry("typed_data", &unsigned.message.as_ref().map(Message))?;
+    map.end()
+}

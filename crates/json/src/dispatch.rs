@@ -1,0 +1,74 @@
+//! Reads and writes the JSON of the family that an order has.
+
+use std::convert::identity;
+
+use countersign::{Code, Refusal, Unsigned, UnsignedOrder, Verified};
+use countersign_core::json::Cursor;
+use serde::ser::{Error, Serialize, Serializer};
+
+use crate::family::{JsonFamily, attach_json, prepare_json, sign_text};
+
+/// Evaluates an expression for the family of an order. If this build has no JSON of the family, `$error` turns a refusal into the
+/// error.
+macro_rules! each_family {
+    ($state:expr, $from:ident => |$order:ident| $body:expr, $error:expr) => {
+        match $state {
+            #[cfg(feature = "evm")]
+            $from::Evm($order) => $body,
+            #[cfg(feature = "tron")]
+            $from::Tron($order) => $body,
+            #[cfg(feature = "starknet")]
+            $from::Starknet($order) => $body,
+            #[cfg(feature = "solana")]
+            $from::Solana($order) => $body,
+            #[cfg(feature = "sui")]
+            $from::Sui($order) => $body,
+            #[cfg(feature = "bitcoin")]
+            $from::Bitcoin($order) => $body,
+            other => Err($error(Refusal::new(Code::UnsupportedFamily, "").with_actual(other.family()))),
+        }
+    };
+}
+
+/// Reads the wallet context of a case (`docs/spec/batch.md#wallet-contexts`) and prepares the order with it.
+///
+/// # Errors
+///
+/// A [`Refusal`] at the member of `/wallet` that is missing, malformed or invalid.
+pub fn prepare(order: &Verified, wallet: Cursor<'_, '_>) -> Result<Unsigned, Refusal> {
+    each_family!(order, Verified => |order| prepare_json(order, wallet).map(Unsigned::from), identity)
+}
+
+/// Signs with the local key of a case (`docs/spec/batch.md#keys`).
+///
+/// # Errors
+///
+/// [`Code::KeyMalformed`] or [`Code::KeyMismatch`] at `/wallet/secret_key`; [`Code::NothingToSign`] if the wallet context leaves the
+/// key nothing to sign; [`Code::WarningRefused`] for a warning that the policy refuses. No refusal contains any part of the key.
+pub fn sign(order: &mut Unsigned, key: &str) -> Result<(), Refusal> {
+    each_family!(order, Unsigned => |order| sign_text(order, key), identity)
+}
+
+/// Checks and attaches signatures of external signers: an object from request name to signature
+/// (`docs/spec/batch.md#external-signatures`).
+///
+/// # Errors
+///
+/// A [`Refusal`] at the signature; [`Code::NothingToSign`] for an unknown name; [`Code::SignatureCount`] if the object is empty.
+pub fn attach(order: &mut Unsigned, signatures: Cursor<'_, '_>) -> Result<(), Refusal> {
+    each_family!(order, Unsigned => |order| attach_json(order, signatures), identity)
+}
+
+/// The artefacts of an order with the signatures so far, serialized as in `docs/spec/batch.md#artefacts`.
+#[derive(Debug, Clone, Copy)]
+pub struct Artefacts<'a>(pub &'a Unsigned);
+
+impl Serialize for Artefacts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        each_family!(self.0, Unsigned => |order| serialize(order, serializer), S::Error::custom)
+    }
+}
+
+fn serialize<F: JsonFamily, S: Serializer>(order: &UnsignedOrder<F>, serializer: S) -> Result<S::Ok, S::Error> {
+    F::serialize_artefacts(order.payloads(), serializer)
+}

@@ -1,0 +1,130 @@
+//! The interface to each family's JSON.
+
+use countersign_core::family::ChainFamily;
+use countersign_core::json::{Cursor, Members};
+use countersign_core::{Code, ParseError, Refusal, RequestId, UnsignedOrder, VerifiedOrder};
+use serde::{Serialize, Serializer};
+
+/// Location of the local key in a case.
+const KEY: &str = "/wallet/secret_key";
+
+/// The JSON forms of one family.
+pub trait JsonFamily: ChainFamily {
+    /// Reads a wallet context. The locations of refusals begin with that of the node, `/wallet`.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] at the member that is missing or malformed.
+    fn read_wallet(wallet: Cursor<'_, '_>) -> Result<Self::Context, Refusal>;
+
+    /// Reads a signature made by an external signer. In most families it is text.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] of the signature, such as [`Code::SignatureMalformed`], with its location.
+    fn read_signature(signature: Cursor<'_, '_>) -> Result<Self::Signature, Refusal> {
+        signature.text()?.parse().map_err(|refusal: Refusal| refusal.with_prefix(&signature.at().to_string()))
+    }
+
+    /// Parses the name under which a signature is attached: the request's own name, and in some families others.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::NothingToSign`] for any other text.
+    fn read_request(name: &str) -> Result<RequestId, ParseError> {
+        name.parse()
+    }
+
+    /// Checks that the key of a case has something to sign.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::NothingToSign`] at the missing member of the wallet context; the caller puts `/wallet` in front.
+    fn check_signable(unsigned: &Self::Unsigned) -> Result<(), Refusal> {
+        let _ = unsigned;
+        Ok(())
+    }
+
+    /// Checks that the key of a case has signed everything that it must sign.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::KeyMismatch`]; the caller puts the location of the key in front.
+    fn check_signed(unsigned: &Self::Unsigned) -> Result<(), Refusal> {
+        let _ = unsigned;
+        Ok(())
+    }
+
+    /// Serializes the artefacts with the signatures so far.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the serializer.
+    fn serialize_artefacts<S: Serializer>(unsigned: &Self::Unsigned, serializer: S) -> Result<S::Ok, S::Error>;
+}
+
+/// Reads the wallet context of a case (`docs/spec/batch.md#wallet-contexts`) and prepares the order with it.
+///
+/// # Errors
+///
+/// A [`Refusal`] at the member of `/wallet` that is missing, malformed or invalid.
+pub fn prepare_json<F: JsonFamily>(order: &VerifiedOrder<F>, wallet: Cursor<'_, '_>) -> Result<UnsignedOrder<F>, Refusal> {
+    let context = F::read_wallet(wallet)?;
+    order.prepare(context).map_err(|refusal| refusal.with_prefix("/wallet"))
+}
+
+/// Reads a number of at most 64 bits, in any of the forms that [`Cursor::any_number`] reads.
+#[cfg(any(feature = "evm", feature = "starknet", feature = "sui", feature = "tron"))]
+pub(crate) fn read_u64(node: Cursor<'_, '_>) -> Result<u64, Refusal> {
+    u64::try_from(node.any_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
+}
+
+/// Signs with the local key of a case (`docs/spec/batch.md#keys`).
+///
+/// # Errors
+///
+/// [`Code::KeyMalformed`] or [`Code::KeyMismatch`] at `/wallet/secret_key`; [`Code::NothingToSign`] if the wallet context leaves the
+/// key nothing to sign; [`Code::WarningRefused`] for a warning that the policy refuses. No refusal contains any part of the key.
+pub fn sign_text<F: JsonFamily>(unsigned: &mut UnsignedOrder<F>, key: &str) -> Result<(), Refusal> {
+    let key: F::Key = key.parse().map_err(|error| Refusal::new(error, KEY))?;
+    F::check_signable(unsigned.payloads()).map_err(|refusal| refusal.with_prefix("/wallet"))?;
+    unsigned.sign(&key).and_then(|()| F::check_signed(unsigned.payloads())).map_err(|refusal| refusal.with_prefix(KEY))
+}
+
+/// Checks and attaches signatures of external signers: an object from request name to signature
+/// (`docs/spec/batch.md#external-signatures`).
+///
+/// # Errors
+///
+/// A [`Refusal`] at the signature; [`Code::NothingToSign`] for an unknown name; [`Code::SignatureCount`] if the object is empty.
+pub fn attach_json<F: JsonFamily>(unsigned: &mut UnsignedOrder<F>, signatures: Cursor<'_, '_>) -> Result<(), Refusal> {
+    let members: Members<'_, '_> = signatures.object()?;
+    if members.keys().next().is_none() {
+        return Err(signatures.refuse(Code::SignatureCount));
+    }
+    let read: Vec<_> = members
+        .keys()
+        .zip(members.iter())
+        .map(|(name, node)| Ok((name, node, F::read_signature(node)?)))
+        .collect::<Result<_, Refusal>>()?;
+    for (name, node, signature) in read {
+        let id = F::read_request(name).map_err(|error| node.at().refuse(error))?;
+        unsigned.attach(id, signature).map_err(|refusal| refusal.with_prefix(&node.at().to_string()))?;
+    }
+    Ok(())
+}
+
+/// The artefacts of one family's order with the signatures so far, serialized as in `docs/spec/batch.md#artefacts`.
+pub struct JsonArtefacts<'a, F: JsonFamily>(pub &'a F::Unsigned);
+
+impl<F: JsonFamily> std::fmt::Debug for JsonArtefacts<'_, F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "JsonArtefacts({:?})", self.0)
+    }
+}
+
+impl<F: JsonFamily> Serialize for JsonArtefacts<'_, F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        F::serialize_artefacts(self.0, serializer)
+    }
+}

@@ -1,0 +1,115 @@
+//! A verified record, and the readers of its two HTLCs.
+
+#[cfg(any(feature = "solana", feature = "sui"))]
+use countersign::Family;
+use countersign::reader::{HtlcReader, Known};
+use countersign::{Code, FinalityRule, Funded, Leg, Policy, Refusal, Registry, VerifiedRecord};
+
+use super::reader::{Quorum, Reader};
+use super::{Documents, Failure, Htlc, read_leg, shapes};
+
+/// A verified record, with what is needed to judge what its chains show.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Record {
+    /// The record and its terms.
+    pub verified: VerifiedRecord,
+    /// The policy's rules for source and destination.
+    rules: [FinalityRule; 2],
+}
+
+/// The proof that a destination is funded.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct Proof {
+    /// Id of the order that the proof is for.
+    pub order_id: String,
+    /// What is left of the destination's timelock, in `unit`.
+    pub left: u64,
+    /// `blocks`, `slots` or `ms`.
+    pub unit: String,
+}
+
+/// Verifies the record of an order that is under way: see [`countersign::verify_record`].
+///
+/// # Errors
+///
+/// [`Failure`] as for [`verify`](super::verify), and with the code `missing_field` without a record.
+pub fn verify_record(documents: &Documents<'_>, registry: &Registry, policy: &Policy) -> Result<Record, Failure> {
+    let verified = documents.open(|proposal| countersign::verify_record(proposal, registry, policy))?;
+    let rule_of = |leg| {
+        let asset = registry.asset(verified.terms.leg(leg).asset.as_str());
+        asset.map(|asset| policy.finality_of(&asset.chain)).ok_or_else(|| Refusal::new(Code::UnknownAsset, "/order"))
+    };
+    let rules = [rule_of(Leg::Source)?, rule_of(Leg::Destination)?];
+    Ok(Record { verified, rules })
+}
+
+/// Returns what the HTLC of a leg, `source` or `destination`, must hold, and where it is.
+///
+/// # Errors
+///
+/// [`Failure`] with the code `usage` at `/leg`, or of the terms if they give no address.
+pub fn htlc_terms(record: &Record, leg: &str) -> Result<shapes::HtlcTerms, Failure> {
+    let terms = record.verified.terms.leg(read_leg(leg)?);
+    #[allow(unused_mut, reason = "only Solana and Sui add to it")]
+    let mut shape = shapes::htlc_terms(terms);
+    match terms.family {
+        #[cfg(feature = "solana")]
+        Family::Solana => {
+            let location = countersign::solana::read::SwapLocation::new(terms)?;
+            shape.account = Some(location.swap_account.to_string());
+            shape.vault = location.vault.map(|vault| vault.to_string());
+        }
+        #[cfg(feature = "sui")]
+        Family::Sui => shape.account = Some(countersign::sui::reader::field_of(terms)?.to_string()),
+        _ => {}
+    }
+    Ok(shape)
+}
+
+impl Record {
+    /// Creates the reader of the HTLC of a leg, `source` or `destination`, for one endpoint. `endpoint` is its name in the quorum.
+    /// `known` is what [`Reader::known`] returned for this endpoint before; empty the first time. `is_rpc` says that the endpoint of a
+    /// Bitcoin-like chain is a node's own RPC and not an Esplora server.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] with the code `usage` at `/leg`, at a member of `/known` that is malformed, or of the terms if they name no HTLC.
+    pub fn reader(&self, leg: &str, endpoint: &str, known: &[u8], is_rpc: bool) -> Result<Reader, Failure> {
+        let terms = self.verified.terms.leg(read_leg(leg)?);
+        let known =
+            if known.is_empty() { Known::default() } else { Known::from_json(known).map_err(|refusal| refusal.with_prefix("/known"))? };
+        let known = known.with_rpc(is_rpc);
+        Ok(Reader::new(endpoint, HtlcReader::new(terms, &known)?, known))
+    }
+
+    /// Compares what the endpoints show of the destination with the verified terms: see [`Funded::judge`]. `now` is the caller's clock in
+    /// Unix seconds.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] with the code of a [`countersign::Hold`] while the secret must not be released.
+    pub fn judge(&self, quorum: &Quorum, now: u64) -> Result<Proof, Failure> {
+        let [_, rule] = &self.rules;
+        let funded = Funded::judge(&self.verified.terms, &quorum.0, rule, now)?;
+        let unit = self.verified.terms.destination.family.timelock_unit().to_owned();
+        Ok(Proof { order_id: funded.order_id().to_owned(), left: funded.left(), unit })
+    }
+
+    /// Returns the state of the HTLC of a leg, on which enough endpoints agree.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] with the code `usage` at `/leg`, or with the blame `chain` if too few endpoints agree.
+    pub fn state(&self, leg: &str, quorum: &Quorum) -> Result<Htlc, Failure> {
+        let [source, destination] = &self.rules;
+        let side = read_leg(leg)?;
+        if !quorum.0.is_of(self.verified.terms.leg(side)) {
+            return Err(Failure::usage("/quorum", format!("readers of the leg {leg}")));
+        }
+        let rule = if side == Leg::Source { source } else { destination };
+        let (state, seen) = quorum.0.state().map_err(|doubt| Failure::from(countersign::Hold::from(doubt)))?;
+        Ok(shapes::htlc(&state, &seen, quorum.0.is_final(rule)))
+    }
+}

@@ -1,0 +1,461 @@
+//! What the objects return: small serializable structs with the member names of the JSON contract.
+
+use countersign::reader::{Fault, Miscount};
+use countersign::{
+    Blame, Broadcast, ByteCoverage, Hex, Hold, HtlcState, LockedHtlc, ObservedAt, OrderTerms, Refusal, SigningRequest, Summary, TypedValue,
+    Unsigned, Warnings,
+};
+use serde::Serialize;
+
+use super::native;
+
+const CALLER: &str = "caller";
+
+/// Why something was refused. A binding turns it into its language's own error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Failure {
+    /// The stable code: of a [`countersign::Code`], of a [`Hold`], or `used_up`, `usage` or `signature_missing`.
+    pub code: &'static str,
+    /// What is wrong, and what to do.
+    pub message: String,
+    /// The location: a JSON pointer, with a byte range behind `#` where bytes of a payload are meant. Empty where the whole argument is
+    /// meant.
+    pub at: Box<str>,
+    /// What would have been accepted, where that can be stated.
+    pub expected: Option<String>,
+    /// What came, where it can be shown.
+    pub actual: Option<String>,
+    /// Who has to act: `service`, `caller`, `unsupported` or `bug`; `chain` where only waiting or the other party can help.
+    pub blame: &'static str,
+}
+
+impl Failure {
+    fn new(code: &'static str, message: impl Into<String>, blame: &'static str) -> Self {
+        Self { code, message: message.into(), at: Box::default(), expected: None, actual: None, blame }
+    }
+
+    /// Creates the failure of an object that an earlier call has consumed, with the code `used_up`.
+    #[must_use]
+    pub fn used_up() -> Self {
+        Self::new("used_up", "the order is already finished; prepare the verified order again", CALLER)
+    }
+
+    /// Creates the failure of an invalid argument, with the code `usage`.
+    #[must_use]
+    pub fn usage(at: impl Into<Box<str>>, expected: impl Into<String>) -> Self {
+        let failure = Self::new("usage", "the argument is invalid; correct it", CALLER);
+        Self { at: at.into(), expected: Some(expected.into()), ..failure }
+    }
+
+    pub(super) fn signature_missing(message: String) -> Self {
+        Self::new("signature_missing", format!("{message}; attach them first"), CALLER)
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { code, message, at, expected, actual, .. } = self;
+        let at = if at.is_empty() { String::new() } else { format!(" at {at}") };
+        write!(f, "{code}{at}: {message}")?;
+        for (name, value) in [("expected", expected), ("got", actual)] {
+            if let Some(value) = value {
+                write!(f, "; {name} {value}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        let blame = match refusal.blame() {
+            Blame::Service => "service",
+            Blame::Caller => CALLER,
+            Blame::Unsupported => "unsupported",
+            _ => "bug",
+        };
+        Self {
+            at: refusal.location().into(),
+            expected: refusal.expected().map(ToString::to_string),
+            actual: refusal.actual().map(ToString::to_string),
+            ..Self::new(refusal.code().name(), refusal.message(), blame)
+        }
+    }
+}
+
+impl From<Hold> for Failure {
+    fn from(hold: Hold) -> Self {
+        let advice = if hold.is_transient() { "do not reveal the secret; check again later" } else { "do not reveal the secret" };
+        Self::new(hold.code(), format!("{hold}; {advice}"), "chain")
+    }
+}
+
+impl From<&Fault> for Failure {
+    fn from(fault: &Fault) -> Self {
+        Self::new(fault.code(), format!("{fault}; the endpoint counts as silent"), "chain")
+    }
+}
+
+impl From<Miscount> for Failure {
+    fn from(miscount: Miscount) -> Self {
+        let Miscount { expected, actual, .. } = miscount;
+        Self { actual: Some(actual.to_string()), ..Self::usage("/answers", format!("{expected}, one for each request")) }
+    }
+}
+
+/// One value, as text for people and in its parts for programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Value {
+    /// `text`, `number`, `at_least`, `at_most`, `amount`, `account`, `hash` or `timelock`.
+    pub kind: String,
+    /// The value as a person reads it; untrusted text in it is escaped.
+    pub text: String,
+    /// Of numbers, bounds, amounts and timelocks: the decimal number, for amounts in base units, for timelocks in `unit`.
+    pub number: Option<String>,
+    /// Of amounts: the asset's symbol. Of timelocks: `blocks`, `slots` or `ms`.
+    pub unit: Option<String>,
+    /// Of amounts: decimal places of one whole unit.
+    pub decimals: Option<u8>,
+}
+
+impl From<&TypedValue> for Value {
+    fn from(value: &TypedValue) -> Self {
+        let (kind, number, unit, decimals) = match value {
+            TypedValue::Number(number) => ("number", Some(number.to_string()), None, None),
+            TypedValue::AtLeast(bound) => ("at_least", Some(bound.to_string()), None, None),
+            TypedValue::AtMost(bound) => ("at_most", Some(bound.to_string()), None, None),
+            TypedValue::Amount(amount) => {
+                ("amount", Some(amount.base_units.to_string()), Some(amount.symbol.clone()), Some(amount.decimals))
+            }
+            TypedValue::Timelock(timelock) => ("timelock", Some(timelock.units.to_string()), Some(timelock.unit().to_owned()), None),
+            TypedValue::Account(_) => ("account", None, None, None),
+            TypedValue::Hash(_) => ("hash", None, None, None),
+            _ => ("text", None, None, None),
+        };
+        Self { kind: kind.to_owned(), text: value.to_string(), number, unit, decimals }
+    }
+}
+
+/// One line of a summary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Line {
+    /// What the line is about, such as `secret hash`.
+    pub topic: String,
+    /// The text; untrusted text in it is escaped.
+    pub text: String,
+    /// `info`, `caution` or `danger`.
+    pub severity: String,
+    /// The values in the text.
+    pub values: Vec<Value>,
+}
+
+/// Returns the lines of a summary.
+#[must_use]
+pub fn summary(summary: &Summary) -> Vec<Line> {
+    let line = |line: &countersign::Line| Line {
+        topic: line.topic.title().to_owned(),
+        text: line.text.clone(),
+        severity: line.severity.to_string(),
+        values: line.values.iter().map(Value::from).collect(),
+    };
+    summary.lines().iter().map(line).collect()
+}
+
+/// A warning: something that the owner should know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Notice {
+    /// The stable code.
+    pub code: String,
+    /// The text that a person reads.
+    pub message: String,
+    /// `info`, `caution` or `danger`.
+    pub severity: String,
+}
+
+/// Returns the warnings.
+#[must_use]
+pub fn warnings(warnings: &Warnings) -> Vec<Notice> {
+    let notice = |warning: &countersign::Warning| Notice {
+        code: warning.code().name().to_owned(),
+        message: warning.message(),
+        severity: warning.severity().to_string(),
+    };
+    warnings.list().iter().map(notice).collect()
+}
+
+/// Bytes of the response that the lines of one topic describe.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Coverage {
+    /// The topic of the lines.
+    pub topic: String,
+    /// JSON pointer of the payload.
+    pub at: String,
+    /// The first byte in the decoded payload; `None` for the whole member.
+    pub start: Option<u64>,
+    /// The byte after the last; `None` for the whole member.
+    pub end: Option<u64>,
+    /// What these bytes are.
+    pub what: String,
+}
+
+/// Returns which bytes of the response each line of the summary describes.
+#[must_use]
+pub fn coverage(coverage: Vec<ByteCoverage>) -> Vec<Coverage> {
+    let wide = |position: usize| u64::try_from(position).unwrap_or(u64::MAX);
+    let covered = |covered: ByteCoverage| Coverage {
+        topic: covered.topic.title().to_owned(),
+        at: covered.at,
+        start: covered.bytes.map(|(start, _)| wide(start)),
+        end: covered.bytes.map(|(_, end)| wide(end)),
+        what: covered.what.to_owned(),
+    };
+    coverage.into_iter().map(covered).collect()
+}
+
+/// The terms that the owner agrees to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Terms {
+    /// The order's id.
+    pub order_id: String,
+    /// The family that signs.
+    pub family: String,
+    /// What the owner pays.
+    pub pay: Value,
+    /// Display name of the source chain.
+    pub source_chain: String,
+    /// What the owner receives, as requested.
+    pub receive: Value,
+    /// Display name of the destination chain.
+    pub destination_chain: String,
+    /// The address at which the owner is paid.
+    pub payout: Option<String>,
+    /// Who receives a refund; on Bitcoin-like chains the x-only key. `None` where the payload does not state it.
+    pub initiator: Option<String>,
+    /// Who may redeem with the secret. `None` where the payload does not state it.
+    pub redeemer: Option<String>,
+    /// The id of the pinned solver that the redeemer belongs to; `None` if it is not pinned.
+    pub solver_id: Option<String>,
+    /// How long until a refund is possible. `None` where the payload does not state it.
+    pub timelock: Option<Value>,
+    /// SHA-256 of the secret, 64 hex digits without `0x`.
+    pub secret_hash: Option<String>,
+}
+
+/// Returns the terms of a verified order.
+#[must_use]
+pub fn terms(terms: &OrderTerms<'_>) -> Terms {
+    let account = |account: Option<&countersign::Account>| account.map(ToString::to_string);
+    Terms {
+        order_id: terms.order_id.to_owned(),
+        family: terms.family.name().to_owned(),
+        pay: Value::from(&terms.pay.clone().into()),
+        source_chain: terms.source_chain_title.to_owned(),
+        receive: Value::from(&terms.receive.clone().into()),
+        destination_chain: terms.destination_chain_title.to_owned(),
+        payout: terms.payout.map(str::to_owned),
+        initiator: account(terms.initiator),
+        redeemer: account(terms.redeemer),
+        solver_id: terms.solver_id.map(str::to_owned),
+        timelock: terms.timelock.map(|timelock| Value::from(&timelock.into())),
+        secret_hash: terms.secret_hash.map(|hash| hash.to_string()),
+    }
+}
+
+/// Something to sign.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Request {
+    /// The name under which the signature is attached.
+    pub name: String,
+    /// The account whose signature is needed.
+    pub signer: String,
+    /// The signature scheme.
+    pub scheme: String,
+    /// The bytes that the digest is computed from; in JSON as `0x` hex.
+    pub payload: Hex,
+    /// What is signed; in JSON as `0x` hex. Ed25519 signs the payload itself, so then this is the payload too.
+    pub digest: Hex,
+    /// The payload in the form that the chain's own wallets accept.
+    pub native: Native,
+}
+
+/// A payload in the form that wallets accept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Native {
+    /// `evm_transaction`, `tron_transaction`, `starknet_invoke`, `typed_data`, `solana_transaction`, `sui_transaction` or `psbt`.
+    pub kind: String,
+    /// JSON (`evm_transaction`, `tron_transaction`, `starknet_invoke`, `typed_data`) or base64 (the others).
+    pub value: String,
+}
+
+impl Request {
+    pub(super) fn new(request: SigningRequest<countersign::Payload>, order: &Unsigned) -> Self {
+        let native = native::payload(&request, order);
+        let SigningRequest { id, signer, scheme, message, digest, .. } = request;
+        Self { name: id.to_string(), signer, scheme: scheme.name().to_owned(), payload: Hex(message), digest: Hex(digest), native }
+    }
+}
+
+/// A signed transaction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Transaction {
+    /// What it does, such as `approval` or `initiate`.
+    pub role: String,
+    /// Its id, as explorers write it.
+    pub id: String,
+    /// What nodes accept: the bytes in hex, on EVM chains with `0x`; on Starknet and Sui the JSON that their nodes accept.
+    pub payload: String,
+    /// The outputs that it spends, on Bitcoin-like chains.
+    pub spends: Vec<String>,
+}
+
+impl From<Broadcast> for Transaction {
+    fn from(broadcast: Broadcast) -> Self {
+        let Broadcast { role, id, payload, spends, .. } = broadcast;
+        Self { role: role.to_string(), id, payload, spends }
+    }
+}
+
+/// What one HTLC of a swap must hold, and where it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct HtlcTerms {
+    /// The chain's name in asset ids.
+    pub chain: String,
+    /// The chain's family.
+    pub family: String,
+    /// The asset's id.
+    pub asset: String,
+    /// The pinned contract, program or package; on Bitcoin-like chains the internal key.
+    pub htlc: Option<String>,
+    /// The registry object of the pinned package, on Sui.
+    pub htlc_registry: Option<String>,
+    /// The pinned token, as the registry writes it; `None` for the chain's own coin.
+    pub token: Option<String>,
+    /// The pinned generation of the contract, as the registry writes it.
+    pub generation: Option<String>,
+    /// The swap's id in the record; on Bitcoin-like chains the HTLC's address.
+    pub swap_id: String,
+    /// What stores the swap: the swap account on Solana, the order's dynamic field on Sui. `None` where it is read by its id.
+    pub account: Option<String>,
+    /// The account that holds the tokens of all swaps, for tokens on Solana.
+    pub vault: Option<String>,
+    /// Who pays and gets a refund; on Bitcoin-like chains the x-only key.
+    pub initiator: String,
+    /// Who redeems with the secret; on Bitcoin-like chains the x-only key.
+    pub redeemer: String,
+    /// The amount in base units, decimal.
+    pub amount: String,
+    /// The timelock, in `unit`.
+    pub timelock: u64,
+    /// `blocks`, `slots` or `ms`.
+    pub unit: String,
+    /// Nominal milliseconds of one unit.
+    pub unit_millis: u64,
+    /// SHA-256 of the secret, 64 hex digits without `0x`.
+    pub secret_hash: String,
+}
+
+/// Describes the terms of an HTLC. What stores the swap is not in the terms.
+pub(super) fn htlc_terms(terms: &countersign::HtlcTerms) -> HtlcTerms {
+    let address = countersign::Account::to_string;
+    HtlcTerms {
+        chain: terms.chain.clone(),
+        family: terms.family.name().to_owned(),
+        asset: terms.asset.to_string(),
+        htlc: terms.htlc.as_ref().map(address),
+        htlc_registry: terms.htlc_registry.as_ref().map(address),
+        token: terms.token.clone(),
+        generation: terms.generation.map(|generation| generation.name().to_owned()),
+        swap_id: terms.swap_id.clone(),
+        account: None,
+        vault: None,
+        initiator: address(&terms.initiator),
+        redeemer: address(&terms.redeemer),
+        amount: terms.amount.to_string(),
+        timelock: terms.timelock,
+        unit: terms.family.timelock_unit().to_owned(),
+        unit_millis: terms.unit_millis,
+        secret_hash: terms.secret_hash.to_string(),
+    }
+}
+
+/// The state of one HTLC.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Htlc {
+    /// `absent`, `locked`, `redeemed`, `refunded` or `unclear`.
+    pub state: String,
+    /// If `locked`: who gets a refund.
+    pub initiator: Option<String>,
+    /// If `locked`: who redeems.
+    pub redeemer: Option<String>,
+    /// If `locked`: the amount in base units, decimal.
+    pub amount: Option<String>,
+    /// If `locked`: the token, as the registry writes it; `None` for the chain's own coin.
+    pub token: Option<String>,
+    /// If `locked`: the secret hash, where the chain shows it.
+    pub secret_hash: Option<String>,
+    /// If `locked`: the timelock in the chain's own unit.
+    pub timelock: Option<u64>,
+    /// If `locked`: how much of the timelock has passed, in the same unit.
+    pub elapsed: Option<u64>,
+    /// If `locked`: whether the balance of the HTLC covers the amount.
+    pub covered: Option<bool>,
+    /// If `redeemed`: the secret in hex, where the transaction shows it. It is then public.
+    pub secret: Option<String>,
+    /// If `redeemed` or `refunded`: the id of the transaction, where it is known.
+    pub transaction: Option<String>,
+    /// If `unclear`: why.
+    pub reason: Option<String>,
+    /// Height of the block at which the state was read.
+    pub height: u64,
+    /// Number of blocks from the one that created the state to the newest, both included; 0 while it is in no block.
+    pub depth: u64,
+    /// Whether the state is in a final block, by the policy's rule for the chain.
+    pub is_final: bool,
+    /// How many endpoints show this state.
+    pub agreed: u32,
+    /// How many endpoints must show it.
+    pub needed: u32,
+}
+
+/// Describes the state of an HTLC that enough endpoints agree on.
+pub(super) fn htlc(state: &HtlcState, seen: &ObservedAt, is_final: bool) -> Htlc {
+    let ObservedAt { height, depth, agreed, needed, .. } = *seen;
+    let named = |state: &str| Htlc { state: state.to_owned(), height, depth, is_final, agreed, needed, ..Htlc::default() };
+    match state {
+        HtlcState::Absent => named("absent"),
+        HtlcState::Locked(locked) => locked_htlc(named("locked"), locked),
+        HtlcState::Redeemed { secret, transaction } => {
+            Htlc { secret: secret.map(hex::encode), transaction: transaction.clone(), ..named("redeemed") }
+        }
+        HtlcState::Refunded { transaction } => Htlc { transaction: transaction.clone(), ..named("refunded") },
+        HtlcState::Unclear(why) => Htlc { reason: Some(why.clone()), ..named("unclear") },
+        _ => named("unclear"),
+    }
+}
+
+fn locked_htlc(named: Htlc, locked: &LockedHtlc) -> Htlc {
+    Htlc {
+        initiator: Some(locked.initiator.to_string()),
+        redeemer: Some(locked.redeemer.to_string()),
+        amount: Some(locked.amount.to_string()),
+        token: locked.token.clone(),
+        secret_hash: locked.secret_hash.map(|hash| hash.to_string()),
+        timelock: Some(locked.timelock),
+        elapsed: Some(locked.elapsed),
+        covered: Some(locked.covered),
+        ..named
+    }
+}

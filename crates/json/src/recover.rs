@@ -1,0 +1,163 @@
+//! Prepares recoveries with a wallet context in JSON (`docs/spec/batch.md#recovery-contexts`).
+//!
+//! The context has the members of the family's wallet context, and `sender`: the account that sends and pays for the transaction, by
+//! default the one that is paid. The name is the same on every account chain; on Solana it is the fee payer.
+//!
+//! | family | members |
+//! |---|---|
+//! | EVM | `nonce`, `max_fee_per_gas` and `max_priority_fee_per_gas` or `gas_price`, `chain_id`, `gas_limit`; `reset_approval` has no effect |
+//! | Tron | `ref_block_bytes`, `ref_block_hash`, `expiration`, `timestamp`, `chain_id`, `fee_limit` in sun; `reset_approval` has no effect |
+//! | Starknet | `nonce`, `resource_bounds`, `chain_id`, `tip`, `public_key`, `cairo_version`, `paymaster_data`, and the other members of the wallet context |
+//! | Solana | `recent_blockhash`, `last_valid_block_height`, `block_height`, `rent_sponsor`: who paid the rent of an SPL swap and gets it back |
+//! | Sui | `gas_price`, `gas_budget`, `gas_payment`, `sponsor`, `expiration_epoch`, `function_names`: `current` or `older` |
+//! | Bitcoin | `funding`: outputs of the HTLC as `<txid>:<index>:<base units>`; `to`; `fee_rate` in sat/vB; optionally `utxos` and `change_address` of coins that pay the fee, and `origins` |
+//!
+//! Each may also have `secret_key`, which is not read here. A member with another name is refused, because a misspelt limit or
+//! destination would silently be ignored.
+
+use countersign::recover::Recovery;
+use countersign::{Code, Policy, Refusal, Unsigned, UnsignedOrder};
+use countersign_core::json::{Cursor, Members};
+
+/// Reads a wallet context (`docs/spec/batch.md#recovery-contexts`) and prepares a recovery with it, within the limits of the policy.
+///
+/// # Errors
+///
+/// A [`Refusal`] at the member of `/wallet` that is missing, unknown, malformed or invalid; [`Code::FundingMismatch`] at
+/// `/order` if the record names other funding transactions; [`Code::WarningRefused`] for a warning that the policy refuses.
+pub fn prepare_recovery(recovery: &Recovery, wallet: Cursor<'_, '_>, policy: &Policy) -> Result<Unsigned, Refusal> {
+    let members = wallet.object()?;
+    let order = match recovery {
+        #[cfg(feature = "evm")]
+        Recovery::Evm(recovery) => evm(recovery, &members, policy).map(Unsigned::from),
+        #[cfg(feature = "tron")]
+        Recovery::Tron(recovery) => tron(recovery, &members, policy).map(Unsigned::from),
+        #[cfg(feature = "starknet")]
+        Recovery::Starknet(recovery) => starknet(recovery, &members).map(Unsigned::from),
+        #[cfg(feature = "solana")]
+        Recovery::Solana(recovery) => solana(recovery, &members).map(Unsigned::from),
+        #[cfg(feature = "sui")]
+        Recovery::Sui(recovery) => sui(recovery, wallet, &members).map(Unsigned::from),
+        #[cfg(feature = "bitcoin")]
+        Recovery::Bitcoin(recovery) => bitcoin(recovery, &members, policy).map(Unsigned::from),
+        other => Err(Refusal::new(Code::UnsupportedFamily, "").with_actual(other.family())),
+    }?;
+    order.warnings().check_refused(&policy.refused_warnings)?;
+    Ok(order)
+}
+
+#[cfg(feature = "evm")]
+fn evm(
+    recovery: &countersign::evm::recover::Recovery,
+    members: &Members<'_, '_>,
+    policy: &Policy,
+) -> Result<UnsignedOrder<countersign::evm::Evm>, Refusal> {
+    use countersign::evm::address;
+
+    only(members, &crate::evm::FIELDS, &["sender", "gas_limit"])?;
+    let mut calls = crate::evm::read_calls(members)?;
+    calls.gas_limit = members.get("gas_limit").map(|node| crate::family::read_u64(node)).transpose()?;
+    let sender = read_sender(members, recovery.to(), address::read)?;
+    recovery.clone().with_policy(policy).prepare(sender, &calls).map_err(in_wallet)
+}
+
+#[cfg(feature = "tron")]
+fn tron(
+    recovery: &countersign::tron::recover::Recovery,
+    members: &Members<'_, '_>,
+    policy: &Policy,
+) -> Result<UnsignedOrder<countersign::tron::Tron>, Refusal> {
+    use countersign::tron::address;
+
+    only(members, &crate::tron::FIELDS, &["sender", "fee_limit"])?;
+    let mut calls = crate::tron::read_calls(members)?;
+    calls.fee_limit = members.get("fee_limit").map(|node| crate::family::read_u64(node)).transpose()?;
+    let sender = read_sender(members, recovery.to(), address::read)?;
+    recovery.clone().with_policy(policy).prepare(sender, &calls).map_err(in_wallet)
+}
+
+#[cfg(feature = "starknet")]
+fn starknet(
+    recovery: &countersign::starknet::recover::Recovery,
+    members: &Members<'_, '_>,
+) -> Result<UnsignedOrder<countersign::starknet::Starknet>, Refusal> {
+    use countersign::starknet::felt;
+
+    only(members, &crate::starknet::FIELDS, &["sender"])?;
+    let execution = crate::starknet::read_execution(members)?;
+    let sender = read_sender(members, recovery.to(), felt::read)?;
+    recovery.prepare(sender, &execution).map_err(in_wallet)
+}
+
+#[cfg(feature = "solana")]
+fn solana(
+    recovery: &countersign::solana::recover::Recovery,
+    members: &Members<'_, '_>,
+) -> Result<UnsignedOrder<countersign::solana::Solana>, Refusal> {
+    use countersign::solana::address;
+
+    let read = |node: Cursor<'_, '_>| address::parse(node.text()?).map_err(|error| node.refuse(error));
+    only(members, &crate::solana::FIELDS, &["sender", "rent_sponsor"])?;
+    let path = crate::solana::read_self_funded(members)?;
+    let sender = read_sender(members, recovery.to(), read)?;
+    let recovery = match members.get("rent_sponsor") {
+        Some(node) => recovery.clone().with_sponsor(read(node)?),
+        None => recovery.clone(),
+    };
+    recovery.prepare_self_funded(sender, &path).map_err(in_wallet)
+}
+
+#[cfg(feature = "sui")]
+fn sui(
+    recovery: &countersign::sui::recover::Recovery,
+    wallet: Cursor<'_, '_>,
+    members: &Members<'_, '_>,
+) -> Result<UnsignedOrder<countersign::sui::Sui>, Refusal> {
+    use countersign::sui::recover::FunctionNames;
+    use countersign::sui::{Sui, address};
+
+    only(members, &crate::sui::FIELDS, &["sender", "function_names"])?;
+    let names = match members.get("function_names") {
+        None => FunctionNames::default(),
+        Some(node) => match node.text()? {
+            "current" => FunctionNames::Current,
+            "older" => FunctionNames::Older,
+            _ => return Err(node.refuse(Code::WrongType).with_expected("current or older")),
+        },
+    };
+    let gas = <Sui as crate::JsonFamily>::read_wallet(wallet)?;
+    let sender = read_sender(members, recovery.to(), address::read)?;
+    recovery.clone().with_names(names).prepare(sender, &gas).map_err(in_wallet)
+}
+
+#[cfg(feature = "bitcoin")]
+fn bitcoin(
+    recovery: &countersign::bitcoin::recover::Recovery,
+    members: &Members<'_, '_>,
+    policy: &Policy,
+) -> Result<UnsignedOrder<countersign::bitcoin::Bitcoin>, Refusal> {
+    // The outputs of the context are compared with the record's.
+    recovery.htlc.check_funding_txs()?;
+    // Only the holder of the HTLC's key can take the coins, so the context has no `sender`.
+    only(members, &["secret_key", "funding", "to", "fee_rate", "utxos", "change_address", "origins"], &[])?;
+    let payout = crate::bitcoin::read_payout(members, policy)?;
+    recovery.clone().with_policy(policy).prepare(&payout).map_err(in_wallet)
+}
+
+/// Refuses every member except those of the family's wallet context (`funding`) and those that only a recovery has.
+fn only(members: &Members<'_, '_>, funding: &[&str], recovery: &[&str]) -> Result<(), Refusal> {
+    members
+        .only(&[funding, recovery].concat())
+        .map_err(|refusal| refusal.with_reason("the wallet context of a recovery has no such member"))
+}
+
+/// Reads the account that sends the transaction. By default it is the one that is paid.
+#[cfg(any(feature = "evm", feature = "solana", feature = "starknet", feature = "sui", feature = "tron"))]
+fn read_sender<A>(members: &Members<'_, '_>, payee: A, read: impl FnOnce(Cursor<'_, '_>) -> Result<A, Refusal>) -> Result<A, Refusal> {
+    members.get("sender").map_or(Ok(payee), read)
+}
+
+/// Puts `/wallet` in front of a refusal's location, unless it is located in the record.
+fn in_wallet(refusal: Refusal) -> Refusal {
+    if refusal.location().starts_with("/order/") { refusal } else { refusal.with_prefix("/wallet") }
+}

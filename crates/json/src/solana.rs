@@ -1,0 +1,83 @@
+//! Solana: `{"recent_blockhash", "last_valid_block_height", "block_height"}`, each of them optional: base58 of 32 bytes, and JSON
+//! integers (`docs/spec/batch.md#solana-wallet`).
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use countersign::solana::solana_hash::Hash;
+use countersign::solana::{FundingPath, Solana, TransactionPayload, TxContext, Unsigned};
+use countersign_core::chains::address::parse_solana;
+use countersign_core::json::{Cursor, Members};
+use countersign_core::{Code, Refusal, Role};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::family::JsonFamily;
+
+/// The members of a wallet context.
+pub(crate) const FIELDS: [&str; 4] = ["recent_blockhash", "last_valid_block_height", "block_height", "secret_key"];
+
+impl JsonFamily for Solana {
+    fn read_wallet(wallet: Cursor<'_, '_>) -> Result<FundingPath<TxContext>, Refusal> {
+        let members = wallet.object()?;
+        members.check_spelling(&FIELDS)?;
+        read_self_funded(&members).map(FundingPath::Both)
+    }
+
+    fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {
+        let own = unsigned.transaction.as_ref().map(Own);
+        let mut map = serializer.serialize_map(None)?;
+        if unsigned.role == Role::Initiate {
+            map.serialize_entry("transaction", &own)?;
+            map.serialize_entry("gasless", &unsigned.gasless.as_ref().map(Gasless))?;
+        } else {
+            map.serialize_entry(&unsigned.role.to_string(), &own)?;
+        }
+        map.end()
+    }
+}
+
+/// Reads the blockhash, and the block heights that show whether it has expired.
+pub(crate) fn read_self_funded(members: &Members<'_, '_>) -> Result<TxContext, Refusal> {
+    let blockhash =
+        |node: Cursor<'_, '_>| parse_solana(node.text()?).map(Hash::new_from_array).map_err(|_| node.refuse(Code::BlockhashMalformed));
+    let height = |key| members.get(key).map(|node| node.integer()).transpose();
+    let mut path = TxContext::new();
+    path.recent_blockhash = members.get("recent_blockhash").map(blockhash).transpose()?;
+    path.last_valid_block_height = height("last_valid_block_height")?;
+    path.block_height = height("block_height")?;
+    Ok(path)
+}
+
+/// The transaction that the owner sends.
+struct Own<'a>(&'a TransactionPayload);
+
+impl Serialize for Own<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        serialize_message(&mut map, self.0)?;
+        if let (Some(signed), Some(id)) = (self.0.signed_bytes(), self.0.id()) {
+            map.serialize_entry("signed", &STANDARD.encode(signed))?;
+            map.serialize_entry("signature", &id.to_string())?;
+        }
+        map.end()
+    }
+}
+
+/// The transaction that the service sends.
+struct Gasless<'a>(&'a TransactionPayload);
+
+impl Serialize for Gasless<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        serialize_message(&mut map, self.0)?;
+        if let Some(signed) = self.0.signed_bytes() {
+            map.serialize_entry("submission", &STANDARD.encode(signed))?;
+        }
+        map.end()
+    }
+}
+
+fn serialize_message<M: SerializeMap>(map: &mut M, payload: &TransactionPayload) -> Result<(), M::Error> {
+    map.serialize_entry("message", &STANDARD.encode(payload.message()))?;
+    let signers: Vec<_> = payload.signers().iter().map(ToString::to_string).collect();
+    map.serialize_entry("signers", &signers)
+}

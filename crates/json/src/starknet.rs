@@ -1,0 +1,171 @@
+//! Starknet: `{"nonce", "resource_bounds"}`, and what an account may need in addition: `chain_id`, `tip`, `public_key`,
+//! `cairo_version`, `paymaster_data`, `account_deployment_data` and the two data availability modes
+//! (`docs/spec/batch.md#starknet-wallet`).
+
+use countersign::starknet::{
+    DataAvailabilityMode, ExecutionEncoding, ExternalSignature, Felt, FundingPath, ResourceBound, ResourceBounds, Starknet, TxContext,
+    Unsigned, felt,
+};
+use countersign_core::json::{Cursor, Members, Value};
+use countersign_core::{Code, Refusal, Role};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::family::{JsonFamily, read_u64};
+
+/// Maximum length of paymaster or deployment data, in felts. A transaction with more is too large for a node.
+const MAX_DATA: usize = 4096;
+
+/// The members of a wallet context.
+pub(crate) const FIELDS: [&str; 11] = [
+    "nonce",
+    "resource_bounds",
+    "chain_id",
+    "tip",
+    "public_key",
+    "cairo_version",
+    "paymaster_data",
+    "account_deployment_data",
+    "nonce_data_availability_mode",
+    "fee_data_availability_mode",
+    "secret_key",
+];
+
+impl JsonFamily for Starknet {
+    fn read_wallet(wallet: Cursor<'_, '_>) -> Result<FundingPath, Refusal> {
+        let members = wallet.object()?;
+        members.check_spelling(&FIELDS)?;
+        read_execution(&members).map(FundingPath::Both)
+    }
+
+    /// Reads an array of felts, an object `{"r", "s"}`, or text with felts joined by commas. Each felt is a JSON integer, a decimal
+    /// string or `0x` hex.
+    fn read_signature(signature: Cursor<'_, '_>) -> Result<ExternalSignature, Refusal> {
+        let at = |refusal: Refusal| refusal.with_prefix(&signature.at().to_string());
+        let felts = match signature.value() {
+            Value::String(text) => return text.parse().map_err(at),
+            Value::Array(_) | Value::Bytes(_) => {
+                let felts = signature.array()?.take(ExternalSignature::MAX_FELTS.saturating_add(1));
+                felts.map(|felt| felt::read_any(felt)).collect::<Result<_, _>>()?
+            }
+            Value::Object(_) => {
+                let members = signature.object()?;
+                members.only(&["r", "s"])?;
+                vec![felt::read_any(members.need("r")?)?, felt::read_any(members.need("s")?)?]
+            }
+            _ => Vec::new(),
+        };
+        ExternalSignature::from_felts(felts).map_err(at)
+    }
+
+    fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {
+        let invoke = unsigned.invoke.as_ref().map(|payload| Artefact {
+            calldata: Some(&payload.invoke.transaction.calldata),
+            hash: ("tx_hash", &payload.invoke.hashes.tx_hash),
+            signature: payload.signature.as_deref(),
+        });
+        let message = unsigned.message.as_ref().map(|payload| Artefact {
+            calldata: None,
+            hash: ("message_hash", &payload.hashes.message_hash),
+            signature: payload.signature.as_deref(),
+        });
+        let mut map = serializer.serialize_map(None)?;
+        match &unsigned.invoke {
+            Some(payload) if payload.role != Role::Initiate => map.serialize_entry(&payload.role.to_string(), &invoke)?,
+            _ => {
+                map.serialize_entry("invoke", &invoke)?;
+                map.serialize_entry("typed_data", &message)?;
+            }
+        }
+        map.end()
+    }
+}
+
+/// Reads nonce, resource bounds and what the account needs in addition.
+pub(crate) fn read_execution(members: &Members<'_, '_>) -> Result<TxContext, Refusal> {
+    let bounds = members.need("resource_bounds")?;
+    let resources = bounds.object()?;
+    resources.check_spelling(&["l1_gas", "l2_gas", "l1_data_gas"])?;
+    let bounds =
+        ResourceBounds::new(read_bound(&resources, "l1_gas")?, read_bound(&resources, "l2_gas")?, read_bound(&resources, "l1_data_gas")?);
+    let mut execution = TxContext::new(felt::read_any(members.need("nonce")?)?, bounds);
+    execution.chain_id = members.get("chain_id").map(|node| felt::read_short_string(node)).transpose()?;
+    execution.tip = members.get("tip").map(|node| read_u64(node)).transpose()?.unwrap_or_default();
+    execution.nonce_data_availability_mode = read_mode(members, "nonce_data_availability_mode")?;
+    execution.fee_data_availability_mode = read_mode(members, "fee_data_availability_mode")?;
+    execution.paymaster_data = read_felts(members, "paymaster_data")?;
+    execution.account_deployment_data = read_felts(members, "account_deployment_data")?;
+    execution.encoding = members.get("cairo_version").map(|node| read_encoding(node)).transpose()?.unwrap_or_default();
+    execution.public_key = members.get("public_key").map(|node| felt::read(node)).transpose()?;
+    Ok(execution)
+}
+
+fn read_bound(members: &Members<'_, '_>, key: &str) -> Result<ResourceBound, Refusal> {
+    let node = members.need(key)?;
+    let members = node.object()?;
+    members.check_spelling(&["max_amount", "max_price_per_unit"])?;
+    let price = members.need("max_price_per_unit")?;
+    let max_amount = read_u64(members.need("max_amount")?)?;
+    let max_price_per_unit = u128::try_from(price.any_number()?).map_err(|_| price.refuse(Code::NumberTooLarge))?;
+    Ok(ResourceBound::new(max_amount, max_price_per_unit))
+}
+
+fn read_mode(members: &Members<'_, '_>, key: &str) -> Result<DataAvailabilityMode, Refusal> {
+    let Some(node) = members.get(key) else { return Ok(DataAvailabilityMode::default()) };
+    DataAvailabilityMode::from_name(node.text()?).ok_or_else(|| node.refuse(Code::WrongType).with_expected("L1 or L2"))
+}
+
+/// Reads the Cairo version of the account, 0 or 1.
+fn read_encoding(node: Cursor<'_, '_>) -> Result<ExecutionEncoding, Refusal> {
+    match u8::try_from(node.any_number()?) {
+        Ok(0) => Ok(ExecutionEncoding::Legacy),
+        Ok(1) => Ok(ExecutionEncoding::New),
+        _ => Err(node.refuse(Code::WrongType).with_expected("0 or 1")),
+    }
+}
+
+fn read_felts(members: &Members<'_, '_>, key: &str) -> Result<Vec<Felt>, Refusal> {
+    let Some(node) = members.get(key) else { return Ok(Vec::new()) };
+    let felts = node.array()?;
+    if felts.len() > MAX_DATA {
+        return Err(node.at().refuse(Code::NumberTooLarge).with_reason("more felts than a transaction can have"));
+    }
+    felts.map(|felt| felt::read_any(felt)).collect()
+}
+
+/// A transaction or message with its hash, and its signature if it is signed.
+struct Artefact<'a> {
+    calldata: Option<&'a [Felt]>,
+    hash: (&'static str, &'a Felt),
+    signature: Option<&'a [Felt]>,
+}
+
+impl Serialize for Artefact<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(calldata) = self.calldata {
+            map.serialize_entry("calldata", &HexFelts(calldata))?;
+        }
+        map.serialize_entry(self.hash.0, &HexFelt(self.hash.1))?;
+        if let Some(signature) = self.signature {
+            map.serialize_entry("signature", &HexFelts(signature))?;
+        }
+        map.end()
+    }
+}
+
+/// A felt as `0x` and hex digits without leading zeros.
+struct HexFelt<'a>(&'a Felt);
+
+impl Serialize for HexFelt<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{:#x}", self.0))
+    }
+}
+
+struct HexFelts<'a>(&'a [Felt]);
+
+impl Serialize for HexFelts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(HexFelt))
+    }
+}

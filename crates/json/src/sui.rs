@@ -1,0 +1,89 @@
+//! Sui: `{"gas_price", "gas_budget", "gas_payment"}`, and optionally `sponsor` and `expiration_epoch`. Price and budget are decimal
+//! strings in MIST (`docs/spec/batch.md#sui-wallet`).
+
+use countersign::sui::sui_sdk_types::{Digest, ObjectReference};
+use countersign::sui::{MAX_GAS_COINS, Sui, TxContext, Unsigned, address};
+use countersign_core::chains::address::parse_solana;
+use countersign_core::json::Cursor;
+use countersign_core::{Code, Refusal, Role};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::family::{JsonFamily, read_u64};
+
+/// The members of a wallet context.
+pub(crate) const FIELDS: [&str; 6] = ["gas_price", "gas_budget", "gas_payment", "sponsor", "expiration_epoch", "secret_key"];
+
+impl JsonFamily for Sui {
+    fn read_wallet(wallet: Cursor<'_, '_>) -> Result<TxContext, Refusal> {
+        let members = wallet.object()?;
+        members.check_spelling(&FIELDS)?;
+        let mist = |node: Cursor<'_, '_>| u64::try_from(node.decimal()?).map_err(|_| node.refuse(Code::NumberTooLarge));
+        let payment = members.need("gas_payment")?;
+        let coins = payment.array()?;
+        // The length is checked before the coins are read, because the list may be as long as the line.
+        if !(1..=MAX_GAS_COINS).contains(&coins.len()) {
+            let refusal = payment.at().refuse(Code::GasCoinCount).with_expected(format!("1 to {MAX_GAS_COINS} coins"));
+            return Err(refusal.with_actual(coins.len()));
+        }
+        let (price, budget) = (mist(members.need("gas_price")?)?, mist(members.need("gas_budget")?)?);
+        let mut gas = TxContext::new(price, budget, coins.map(|coin| read_reference(&coin)).collect::<Result<_, _>>()?);
+        gas.sponsor = members.get("sponsor").map(address::read).transpose()?;
+        gas.expiration_epoch = members.get("expiration_epoch").map(|node| read_u64(node)).transpose()?;
+        Ok(gas)
+    }
+
+    /// Requires that the key of a case is the sender's. A key that signs only for the sponsor is refused like any other.
+    fn check_signed(unsigned: &Unsigned) -> Result<(), Refusal> {
+        if unsigned.signature.is_some() {
+            return Ok(());
+        }
+        let refusal = Refusal::new(Code::KeyMismatch, "").with_expected(format!("the key of {}", unsigned.sender));
+        Err(match unsigned.sponsor() {
+            Some(sponsor) => refusal.with_actual(format!("the key of {sponsor}")),
+            None => refusal,
+        })
+    }
+
+    fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(1))?;
+        match unsigned.role {
+            Role::Initiate => map.serialize_entry("transaction", &Transaction(unsigned))?,
+            role => map.serialize_entry(&role.to_string(), &Transaction(unsigned))?,
+        }
+        map.end()
+    }
+}
+
+/// Reads the id, version and digest of a coin.
+fn read_reference(node: &Cursor<'_, '_>) -> Result<ObjectReference, Refusal> {
+    let members = node.object()?;
+    members.check_spelling(&["object_id", "version", "digest"])?;
+    let version = members.need("version")?;
+    let digest = members.need("digest")?;
+    Ok(ObjectReference::new(address::read(members.need("object_id")?)?, read_u64(version)?, read_digest(&digest)?))
+}
+
+/// Reads base58 of exactly 32 bytes, the form of a Solana address. The SDK's own parser also accepts shorter texts.
+fn read_digest(node: &Cursor<'_, '_>) -> Result<Digest, Refusal> {
+    let bytes = parse_solana(node.text()?);
+    bytes.map(Digest::new).map_err(|_| node.refuse(Code::ObjectDigestMalformed).with_expected("base58 of 32 bytes"))
+}
+
+struct Transaction<'a>(&'a Unsigned);
+
+impl Serialize for Transaction<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let unsigned = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("transaction_data", &unsigned.base64())?;
+        map.serialize_entry("signing_digest", &hex::encode(unsigned.signing_digest))?;
+        map.serialize_entry("tx_digest", &unsigned.digest().to_base58())?;
+        if let Some(signature) = &unsigned.signature {
+            map.serialize_entry("signature", &signature.to_base64())?;
+        }
+        if let Some(signature) = &unsigned.sponsor_signature {
+            map.serialize_entry("sponsor_signature", &signature.to_base64())?;
+        }
+        map.end()
+    }
+}

@@ -1,0 +1,124 @@
+//! The functions that the language bindings call: the same artefacts as the batch, and typed failures.
+#![cfg(all(feature = "evm", feature = "tron", feature = "starknet", feature = "bitcoin"))]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod documents;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use countersign::{FAMILIES, Policy, Verified};
+use countersign_json::objects::{self, Documents, Failure};
+use countersign_testkit::lines::difference;
+use serde_json::{Value, json};
+
+use documents::{fixtures, registry};
+
+#[test]
+fn orders_are_signed_step_by_step_as_by_the_batch() {
+    let (registry, policy) = (registry(), objects::policy(b"{}").unwrap());
+    let mut signed = 0;
+    for family in FAMILIES {
+        for case in fixtures(family.name()) {
+            let (id, wallet) = (case.value("id"), case.value("wallet"));
+            let order = objects::verify(&case.documents(), &registry, &policy).unwrap();
+            assert_eq!(objects::terms(&order.terms()).order_id, order.order_id(), "{id}");
+            assert!(!objects::summary(&order.summary()).is_empty() && !objects::coverage(order.coverage()).is_empty(), "{id}");
+            let mut unsigned = objects::prepare(&order, case.text("wallet")).unwrap();
+            for request in objects::requests(&unsigned) {
+                assert!(!request.native.kind.is_empty() && !request.native.value.is_empty(), "{id}: {}", request.name);
+            }
+            if let Some(key) = wallet["secret_key"].as_str() {
+                objects::sign(&mut unsigned, key).unwrap();
+                signed += 1;
+            }
+            let artefacts: Value = serde_json::from_str(&objects::artefacts(&unsigned)).unwrap();
+            assert_eq!(difference(&case.value("expect")["artefacts"], &artefacts, ""), None, "{id}");
+            match objects::finish(unsigned) {
+                Ok(order) => assert!(objects::transactions(&order).iter().all(|transaction| !transaction.payload.is_empty()), "{id}"),
+                Err(refused) => {
+                    let (order, failure) = *refused;
+                    assert_eq!(failure.code, "signature_missing", "{id}");
+                    assert!(!order.missing().is_empty(), "{id}");
+                }
+            }
+        }
+    }
+    assert!(signed > 100, "{signed} orders were signed");
+}
+
+#[test]
+fn external_signatures_are_proven() {
+    let (registry, policy) = (registry(), Policy::default());
+    let case = fixtures("evm").into_iter().find(|case| case.value("wallet")["secret_key"].is_string()).unwrap();
+    let order = objects::verify(&case.documents(), &registry, &policy).unwrap();
+    let prepare = || objects::prepare(&order, case.text("wallet")).unwrap();
+    let mut unsigned = prepare();
+    let request = objects::requests(&unsigned).swap_remove(0);
+    let transaction: Value = serde_json::from_str(&request.native.value).unwrap();
+    let nonce = case.value("wallet")["nonce"].as_u64().unwrap();
+    assert_eq!((request.native.kind.as_str(), &transaction["nonce"]), ("evm_transaction", &json!(format!("{nonce:#x}"))));
+
+    let code = |result: Result<(), Failure>| result.unwrap_err().code;
+    assert_eq!(code(objects::attach(&mut unsigned, &request.name, "0x00")), "signature_malformed");
+    assert_eq!(code(objects::attach(&mut unsigned, "no such request", &format!("0x{}1b", "11".repeat(64)))), "nothing_to_sign");
+    assert_eq!(code(objects::attach(&mut unsigned, &request.name, &format!("0x{}1b", "11".repeat(64)))), "signature_mismatch");
+    assert_eq!(code(objects::attach(&mut unsigned, &request.name, "{\"contract\": 1}")), "wrong_type");
+    assert_eq!(code(objects::attach(&mut unsigned, &request.name, "{\"contract\"")), "json_syntax");
+    assert_eq!(objects::artefacts(&unsigned), objects::artefacts(&prepare()), "a refused signature changes nothing");
+}
+
+/// Returns a signed transaction in the form in which wallets of the family return it.
+fn as_returned(family: &str, payload: &str) -> String {
+    match family {
+        "solana" => STANDARD.encode(hex::decode(payload).unwrap()),
+        _ => payload.to_owned(),
+    }
+}
+
+#[test]
+fn what_an_external_wallet_sent_is_compared_with_the_order() {
+    let (registry, policy) = (registry(), Policy::default());
+    let (mut compared, mut families) = (0, Vec::new());
+    for family in FAMILIES {
+        let mut last: Option<(Verified, String)> = None;
+        for case in fixtures(family.name()) {
+            let (id, wallet) = (case.value("id"), case.value("wallet"));
+            let Some(key) = wallet["secret_key"].as_str() else { continue };
+            let order = objects::verify(&case.documents(), &registry, &policy).unwrap();
+            let mut unsigned = objects::prepare(&order, case.text("wallet")).unwrap();
+            objects::sign(&mut unsigned, key).unwrap();
+            let Ok(signed) = objects::finish(unsigned) else { continue };
+            for transaction in objects::transactions(&signed) {
+                let sent = as_returned(family.name(), &transaction.payload);
+                assert_eq!(objects::matches(&order, sent.as_bytes()).unwrap(), transaction.role, "{id}");
+                last = Some((objects::verify(&case.documents(), &registry, &policy).unwrap(), sent));
+                compared += 1;
+            }
+        }
+        let (order, sent) = last.unwrap_or_else(|| panic!("no order of {family} was signed"));
+        for malformed in [&sent[..sent.len() / 2], "", "{", "{}", "0x", "\u{e9}"] {
+            let failure = objects::matches(&order, malformed.as_bytes()).unwrap_err();
+            assert!(failure.at.starts_with("/transaction"), "{family} {malformed}: {failure}");
+        }
+        families.push(family.name());
+    }
+    assert!(compared > 100 && families.len() == 6, "{compared} transactions of {families:?}");
+}
+
+#[test]
+fn failures_say_what_is_wrong_where_and_who_has_to_act() {
+    let (registry, policy) = (registry(), Policy::default());
+    let case = fixtures("evm").swap_remove(0);
+    let fail = |request: &[u8], response: &[u8]| objects::verify(&Documents::new(request, response), &registry, &policy).unwrap_err();
+    let failure = fail(b"{", case.text("response"));
+    assert_eq!((&*failure.at, failure.blame), ("/request#1-2", "caller"), "{failure}");
+    let failure = fail(case.text("request"), b"\xff");
+    assert_eq!((failure.code, failure.blame), ("json_not_utf8", "service"), "{failure}");
+    let order = objects::verify(&case.documents(), &registry, &policy).unwrap();
+    let failure = objects::prepare(&order, b"{\"nonce\": \"x\"}").unwrap_err();
+    assert!(failure.at.starts_with("/wallet"), "{failure}");
+    let failure = objects::refund(b"{}", "elsewhere", &registry).unwrap_err();
+    assert_eq!((failure.code, failure.expected.as_deref()), ("usage", Some("source or destination")));
+    let failure = objects::redeem(b"{}", "source", "0xsecret", &registry).unwrap_err();
+    assert!(!failure.to_string().contains("secret\""), "{failure}");
+}

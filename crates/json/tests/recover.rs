@@ -1,0 +1,103 @@
+//! Recoveries with a wallet context in JSON: any context is either prepared, or refused at a location in it or in the record.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+use countersign::recover::{self, Leg, Recovery};
+use countersign::{FAMILIES, OrderRecord, Policy, Refusal, Unsigned};
+use countersign_core::json::{self, Cursor};
+use countersign_json::prepare_recovery;
+use countersign_testkit::lines::accepted_case;
+use countersign_testkit::registry;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// Returns a recovery of each built family, and a wallet context that prepares it.
+fn recoveries() -> Vec<(Recovery, Value)> {
+    let cases = [
+        ("evm-record-evm-v1", json!({ "gas_limit": 300_000, "chain_id": 1 })),
+        ("tron-record-evm-v2", json!({ "fee_limit": 100_000_000 })),
+        ("starknet-record-evm-v2", json!({})),
+        (
+            "solana-record-token",
+            json!({ "recent_blockhash": "11111111111111111111111111111111", "rent_sponsor": "11111111111111111111111111111111" }),
+        ),
+        ("sui-record-evm", json!({ "function_names": "older" })),
+        (
+            "bitcoin-delegate",
+            json!({ "funding": [format!("{}:0:50000", "ab".repeat(32))], "fee_rate": "2", "to": "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx" }),
+        ),
+    ];
+    let built = cases.into_iter().filter(|(id, _)| FAMILIES.iter().any(|family| id.starts_with(family.name())));
+    let prepared = built.map(|(id, more)| {
+        let case = accepted_case(id).json();
+        let record = OrderRecord::from_json(case["order"].to_string().as_bytes()).unwrap();
+        let mut wallet = if id.starts_with("bitcoin") { json!({}) } else { case["wallet"].clone() };
+        for (name, value) in more.as_object().unwrap() {
+            wallet[name] = value.clone();
+        }
+        let recovery = recover::refund(&record, Leg::Source, registry()).unwrap();
+        if !id.starts_with("bitcoin") {
+            wallet["sender"] = case["request"]["source"]["owner"].clone();
+        }
+        (recovery, wallet)
+    });
+    prepared.collect()
+}
+
+fn prepare(recovery: &Recovery, wallet: &str) -> Result<Unsigned, Refusal> {
+    let value = json::parse(wallet.as_bytes()).map_err(|refusal| refusal.with_prefix("/wallet"))?;
+    prepare_recovery(recovery, Cursor::root(&value, "/wallet"), &Policy::default())
+}
+
+/// Generates values that some member accepts, and some that none does.
+fn any_value() -> impl Strategy<Value = Value> {
+    let text = prop_oneof!["[0-9]{0,80}", "0x[0-9a-f]{0,70}", "[1-9A-HJ-NP-Za-km-z]{0,50}", "\\PC{0,12}"];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        text.prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec(("[a-z_]{1,9}", inner), 0..4).prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+#[test]
+fn each_context_prepares_its_recovery_and_an_unknown_member_is_refused() {
+    let recoveries = recoveries();
+    assert_eq!(recoveries.len(), FAMILIES.len());
+    for (recovery, mut wallet) in recoveries {
+        let order = prepare(&recovery, &wallet.to_string()).unwrap_or_else(|refusal| panic!("{}: {refusal}", recovery.family()));
+        assert_eq!((order.family(), order.order_id()), (recovery.family(), recovery.order_id()));
+        wallet["Sender"] = json!("somebody");
+        let refusal = prepare(&recovery, &wallet.to_string()).unwrap_err();
+        assert_eq!((refusal.code().name(), refusal.location()), ("unexpected_field", "/wallet/Sender"));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_value_of_any_member_is_prepared_or_refused_at_its_location(
+        index in any::<prop::sample::Index>(),
+        member in any::<prop::sample::Index>(),
+        value in any_value(),
+    ) {
+        let recoveries = recoveries();
+        let (recovery, wallet) = index.get(&recoveries);
+        let mut wallet = wallet.clone();
+        let name = member.get(&wallet.as_object().unwrap().keys().cloned().collect::<Vec<_>>()).clone();
+        wallet[name] = value.clone();
+        for wallet in [wallet.to_string(), value.to_string()] {
+            if let Err(refusal) = prepare(recovery, &wallet) {
+                let at = refusal.location();
+                prop_assert!(at.starts_with("/wallet") || at.starts_with("/order/source_swap"), "{at}: {refusal}");
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Rules that no line of the batch reaches: orders verified at a given time, and the records of orders under way.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test fails by panicking"
+)]
+
+use countersign::{Code, CreateOrder, Policy, Proposal, Refusal, Verified, json, verify, verify_record, wire::Read};
+use countersign_testkit::lines::accepted_case;
+use countersign_testkit::{registry, set};
+use serde_json::{Value, json};
+
+/// 2026-03-04T05:06:07Z, when the records of the fixtures were created, by `date -u -d 2026-03-04T05:06:07Z +%s`.
+const CREATED: u64 = 1_772_600_767;
+/// The deadline of the fixtures' records.
+const DEADLINE: u64 = 1_772_604_367;
+
+/// Verifies a case with changes to its record, at a given time.
+fn verified(id: &str, now: Option<u64>, changes: &[(&str, Value)]) -> Result<Verified, Refusal> {
+    with_proposal(id, changes, |proposal| {
+        let proposal = match now {
+            Some(now) => proposal.at_time(now),
+            None => proposal,
+        };
+        verify(proposal, registry(), &Policy::default())
+    })
+}
+
+fn tracked(id: &str, changes: &[(&str, Value)]) -> Result<(), Refusal> {
+    with_proposal(id, changes, |proposal| verify_record(proposal, registry(), &Policy::default()).map(drop))
+}
+
+fn with_proposal<T>(id: &str, changes: &[(&str, Value)], then: impl FnOnce(Proposal<'_>) -> T) -> T {
+    let mut line = accepted_case(id).json();
+    for (at, value) in changes {
+        set(&mut line, &format!("/order{at}"), value.clone());
+    }
+    let text = |member: &str| line[member].to_string();
+    let (request, response, record) = (text("request"), text("response"), text("order"));
+    let request = CreateOrder::read(json::Cursor::root(&json::parse(request.as_bytes()).unwrap(), "/request")).unwrap();
+    then(Proposal::new(&request, response.as_bytes()).with_record(record.as_bytes()))
+}
+
+fn code<T>(result: Result<T, Refusal>) -> Option<(Code, String)> {
+    result.err().map(|refusal| (refusal.code(), refusal.location().to_owned()))
+}
+
+const EVM: &str = "evm-record-bitcoin-v1";
+const BITCOIN: &str = "bitcoin-record-litecoin";
+
+#[test]
+fn an_order_is_not_paid_after_its_deadline_or_too_close_to_it() {
+    let at = |now| code(verified(EVM, Some(now), &[]));
+    let deadline = || "/order/deadline".to_owned();
+    assert_eq!(at(CREATED), None);
+    assert_eq!(at(DEADLINE - 60), None);
+    assert_eq!(at(DEADLINE - 59), Some((Code::DeadlineTooClose, deadline())));
+    assert_eq!(at(DEADLINE), Some((Code::OrderExpired, deadline())));
+    assert_eq!(at(DEADLINE + 3 * 86_400), Some((Code::OrderExpired, deadline())));
+    assert_eq!(at(u64::MAX), Some((Code::OrderExpired, deadline())));
+    // Without a time the deadline is not checked.
+    assert_eq!(code(verified(EVM, None, &[("/deadline", json!(1))])), None);
+    // Ethereum's nominal block time is 12 s: 10 confirmations and one more block.
+    let slow = [("/source_swap/required_confirmations", json!(10))];
+    assert_eq!(code(verified(EVM, Some(DEADLINE - 132), &slow)), None);
+    assert_eq!(code(verified(EVM, Some(DEADLINE - 131), &slow)), Some((Code::DeadlineTooClose, deadline())));
+}
+
+#[test]
+fn without_a_deadline_an_order_holds_for_a_time_after_its_creation() {
+    let none = [("/deadline", Value::Null)];
+    let created = || "/order/created_at".to_owned();
+    assert_eq!(code(verified(EVM, Some(CREATED + 3_600 - 60), &none)), None);
+    assert_eq!(code(verified(EVM, Some(CREATED + 3_600), &none)), Some((Code::OrderExpired, created())));
+    // A Bitcoin deposit has six hours, of which the time of two blocks is needed.
+    assert_eq!(code(verified(BITCOIN, Some(CREATED + 6 * 3_600 - 1_200), &none)), None);
+    assert_eq!(code(verified(BITCOIN, Some(CREATED + 6 * 3_600 - 1_199), &none)), Some((Code::DeadlineTooClose, created())));
+    let nothing = [("/deadline", Value::Null), ("/created_at", json!(""))];
+    assert_eq!(code(verified(EVM, Some(CREATED), &nothing)), Some((Code::MissingField, created())));
+}
+
+#[test]
+fn an_order_from_the_future_or_of_no_time_is_refused() {
+    assert_eq!(code(verified(EVM, Some(CREATED - 600), &[])), None);
+    assert_eq!(code(verified(EVM, Some(CREATED - 601), &[])), Some((Code::CreatedInFuture, "/order/created_at".to_owned())));
+    for (member, value) in [("/deadline", json!("soon")), ("/deadline", json!(1_772_604_367_000_u64)), ("/created_at", json!("yesterday"))]
+    {
+        let refused = code(verified(EVM, Some(CREATED), &[(member, value.clone())]));
+        assert_eq!(refused, Some((Code::TimeMalformed, format!("/order{member}"))), "{value}");
+    }
+}
+
+#[test]
+fn the_deadline_is_looked_at_again_before_submitting() {
+    let order = verified(EVM, None, &[]).unwrap();
+    assert_eq!(order.check_deadline(DEADLINE - 60), Ok(()));
+    assert_eq!(code(order.check_deadline(DEADLINE - 1)).unwrap().0, Code::DeadlineTooClose);
+    assert_eq!(code(order.check_deadline(DEADLINE + 1)).unwrap().0, Code::OrderExpired);
+}
+
+#[test]
+fn times_of_an_order_under_way_can_be_read() {
+    assert_eq!(code(tracked(EVM, &[])), None);
+    for good in [json!("2026-03-04T06:06:07Z"), json!("1772604367"), Value::Null] {
+        assert_eq!(code(tracked(EVM, &[("/source_swap/initiate_timestamp", good)])), None);
+    }
+    for member in [
+        "/created_at",
+        "/deadline",
+        "/source_swap/initiate_timestamp",
+        "/destination_swap/redeem_timestamp",
+        "/source_swap/refund_timestamp",
+    ] {
+        let refused = code(tracked(EVM, &[(member, json!("later"))]));
+        assert_eq!(refused, Some((Code::TimeMalformed, format!("/order{member}"))), "{member}");
+    }
+}
+
+#[test]
+fn transactions_of_an_order_under_way_have_the_form_of_their_chain() {
+    // Two transactions of a captured order of the live service: one on Bitcoin's test network, one on Ethereum's.
+    let bitcoin = json!("66e11d4099b9351f2b4981b921c2822af5665406968a4896d5b7a2083d56183a:90249");
+    let evm = json!("0x7b3d81b0caddadbb35a9cf717b5f23b2ceddfa7a1a5251b2dbee723247cffdd6");
+    let funded = |id: &Value| [("/source_swap/initiate_tx_hash", id.clone())];
+    let paid = |id: &Value| [("/destination_swap/initiate_tx_hash", id.clone())];
+    assert_eq!(code(tracked(EVM, &funded(&evm))), None);
+    assert_eq!(code(tracked(EVM, &paid(&bitcoin))), None);
+    assert_eq!(code(tracked(BITCOIN, &funded(&bitcoin))), None);
+    for (id, changes) in [(EVM, funded(&bitcoin)), (EVM, paid(&evm)), (EVM, funded(&json!("x"))), (BITCOIN, funded(&json!("0xdead")))] {
+        assert_eq!(code(tracked(id, &changes)), Some((Code::TransactionIdMalformed, format!("/order{}", changes[0].0))), "{changes:?}");
+    }
+    for member in ["redeem_tx_hash", "refund_tx_hash"] {
+        let at = format!("/destination_swap/{member}");
+        assert_eq!(code(tracked(EVM, &[(&at, json!("0xdead"))])), Some((Code::TransactionIdMalformed, format!("/order{at}"))));
+    }
+}
