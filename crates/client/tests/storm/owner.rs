@@ -51,6 +51,8 @@ impl World {
             let signed = Swap::of(if self.plan.pays == Kind::Spl { Kind::Solana } else { self.plan.pays }, Kind::Evm);
             let mut kept = KeptTransaction::all(&signed.sign(self.roll(1_000, 1_000_000))).pop()?;
             "redeem".clone_into(&mut kept.role);
+            // What was signed is of another network of the family.
+            kept.chain.clone_from(&terms.chain);
             if let Network::Starknet(network) = &terms.network {
                 // What was signed is of the test network, and the id of a transaction depends on the network.
                 let chain_id = felt::from_short_string(network).unwrap();
