@@ -85,11 +85,11 @@ pub fn check_approval(
 /// # Errors
 ///
 /// [`Code::TypedDataDomain`] if it has another version.
-pub fn check_pinned_version(order: &OrderContext<'_>, node: &Cursor<'_, '_>, message: &Message) -> Result<(), Refusal> {
+pub fn check_pinned_version(order: &OrderContext<'_>, cursor: &Cursor<'_, '_>, message: &Message) -> Result<(), Refusal> {
     let pinned = order.source.record.htlc.as_ref().and_then(|htlc| htlc.domain.as_ref()).and_then(|domain| domain.get("version"));
     match pinned {
         Some(version) if *version != message.version => {
-            Err(node.at().key("domain").key("version").refuse(Code::TypedDataDomain).with_expected(version).with_actual(&message.version))
+            Err(cursor.at().key("domain").key("version").refuse(Code::TypedDataDomain).with_expected(version).with_actual(&message.version))
         }
         _ => Ok(()),
     }

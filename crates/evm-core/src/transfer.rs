@@ -131,8 +131,11 @@ mod tests {
         Expected { htlc: HTLC, amount: U256::from(5), is_native: false, approved: Some(TOKEN), approves: false }
     }
 
-    const CODEC: AddressCodec =
-        AddressCodec { family: Family::Evm, parse: |_, node| node.hex_array().map(Address::from), format: |address| address.to_string() };
+    const CODEC: AddressCodec = AddressCodec {
+        family: Family::Evm,
+        parse: |_, cursor| cursor.hex_array().map(Address::from),
+        format: |address| address.to_string(),
+    };
 
     fn transfer(asset: Address, from: Address, to: Address, amount: u64) -> (Address, Transfer) {
         (asset, Transfer { from, to, amount: U256::from(amount) })

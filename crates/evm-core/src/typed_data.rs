@@ -181,13 +181,13 @@ impl Message {
     /// [`Code::TextNotPlain`] or the code of a malformed number, address or hex string.
     pub fn read(
         order: &OrderContext<'_>,
-        node: Cursor<'_, '_>,
+        cursor: Cursor<'_, '_>,
         chain_id: u64,
         htlc: Address,
         call: &Initiate,
         rules: MessageRules,
     ) -> Result<Self, Refusal> {
-        let members = node.object()?;
+        let members = cursor.object()?;
         let primary = members.need("primaryType")?;
         if primary.text()? != "Initiate" {
             return Err(primary.refuse(Code::TypedDataPrimaryType).with_expected("Initiate"));
@@ -231,12 +231,12 @@ pub fn preimage(domain_separator: B256, struct_hash: B256) -> [u8; 66] {
 /// Requires that the domain is that of the pinned contract, and returns its version.
 fn read_domain(
     order: &OrderContext<'_>,
-    node: Cursor<'_, '_>,
+    cursor: Cursor<'_, '_>,
     chain_id: u64,
     htlc: Address,
     rules: MessageRules,
 ) -> Result<String, Refusal> {
-    let members = node.object()?;
+    let members = cursor.object()?;
     members.only(&["name", "version", "chainId", "verifyingContract"]).map_err(|refusal| at_code(refusal, Code::TypedDataDomain))?;
     let name = members.need("name")?;
     if name.text()? != DOMAIN_NAME {
@@ -270,8 +270,8 @@ const INITIATE_TYPE: [(&str, &str); 5] =
     [("redeemer", "address"), ("timelock", "uint256"), ("amount", "uint256"), ("secretHash", "bytes32"), ("destinationData", "bytes")];
 
 /// Requires that the declared types are exactly those that the contract hashes, and returns whether destination data is among them.
-fn check_types(node: Cursor<'_, '_>) -> Result<bool, Refusal> {
-    let members = node.object()?;
+fn check_types(cursor: Cursor<'_, '_>) -> Result<bool, Refusal> {
+    let members = cursor.object()?;
     members.only(&["EIP712Domain", "Initiate"]).map_err(|refusal| {
         Refusal::new(Code::TypedDataTypes, refusal.location()).with_reason("the typed data declares a type that is not used")
     })?;
@@ -285,8 +285,8 @@ fn check_types(node: Cursor<'_, '_>) -> Result<bool, Refusal> {
     Ok(carries_data)
 }
 
-fn read_message(order: &OrderContext<'_>, node: Cursor<'_, '_>, carries_data: bool, rules: MessageRules) -> Result<Initiate, Refusal> {
-    let members = node.object()?;
+fn read_message(order: &OrderContext<'_>, cursor: Cursor<'_, '_>, carries_data: bool, rules: MessageRules) -> Result<Initiate, Refusal> {
+    let members = cursor.object()?;
     let keys: Vec<_> = INITIATE_TYPE.iter().map(|(name, _)| *name).collect();
     members.only(if carries_data { &keys } else { keys.get(..4).unwrap_or_default() })?;
     let destination_data = |members: &Members<'_, '_>| members.need("destinationData")?.hex_bytes(MAX_DESTINATION_DATA).map(Bytes::from);

@@ -9,15 +9,15 @@ use countersign_core::{Account, Code, Family, ParseError, Refusal};
 use countersign_evm_core::rules::AddressCodec;
 
 pub(crate) const CODEC: AddressCodec =
-    AddressCodec { family: Family::Evm, parse: |_, node| read(node), format: |address| address.to_string() };
+    AddressCodec { family: Family::Evm, parse: |_, cursor| read(cursor), format: |address| address.to_string() };
 
 /// Parses the address in a JSON node.
 ///
 /// # Errors
 ///
 /// As [`parse`], or [`Code::WrongType`] if the node is not a string.
-pub fn read(node: Cursor<'_, '_>) -> Result<Address, Refusal> {
-    parse(node.text()?).map_err(|error| node.refuse(error))
+pub fn read(cursor: Cursor<'_, '_>) -> Result<Address, Refusal> {
+    parse(cursor.text()?).map_err(|error| cursor.refuse(error))
 }
 
 /// Parses an address.

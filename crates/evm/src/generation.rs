@@ -46,20 +46,20 @@ pub(crate) fn check_call(order: &OrderContext<'_>, call: &Initiate, at: &At<'_>)
 
 /// Requires that contracts of the pinned generation have the gasless path, and that the message is the one that they hash. If the
 /// registry also pins the version of the domain, that version takes precedence.
-pub(crate) fn check_message(order: &OrderContext<'_>, node: &Cursor<'_, '_>, message: &Message) -> Result<(), Refusal> {
+pub(crate) fn check_message(order: &OrderContext<'_>, cursor: &Cursor<'_, '_>, message: &Message) -> Result<(), Refusal> {
     let Some(generation) = pinned(order) else { return Ok(()) };
     if order.is_native() {
-        return Err(node.at().refuse(Code::GaslessNative));
+        return Err(cursor.at().refuse(Code::GaslessNative));
     }
     if message.terms.destination_data.is_some() {
-        let refusal = node.at().key("types").key("Initiate").refuse(Code::TypedDataTypes);
+        let refusal = cursor.at().key("types").key("Initiate").refuse(Code::TypedDataTypes);
         return Err(refusal.with_expected("four members").with_reason("the contract does not hash destination data"));
     }
     let actual = if message.version == V3_DOMAIN { EvmGeneration::V3 } else { EvmGeneration::Old };
     let is_pinned_apart =
         order.source.record.htlc.as_ref().and_then(|htlc| htlc.domain.as_ref()).is_some_and(|domain| domain.get("version").is_some());
     if actual != generation && !is_pinned_apart {
-        let refusal = node.at().key("domain").key("version").refuse(Code::GenerationMismatch);
+        let refusal = cursor.at().key("domain").key("version").refuse(Code::GenerationMismatch);
         return Err(mismatch(refusal, generation, actual).with_reason("the domain has the version of another generation"));
     }
     Ok(())

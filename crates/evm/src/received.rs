@@ -73,7 +73,7 @@ pub fn from_json(text: &[u8]) -> Result<TxEnvelope, Refusal> {
     };
     let (nonce, gas_limit, value) = (number("nonce")?, number("gas")?, members.need("value")?.hex_number()?);
     let input = Bytes::from(members.need("input")?.hex_bytes(MAX_BYTES)?);
-    let envelope: TxEnvelope = match members.get("type").map_or(Ok(0), |node| small(&node))? {
+    let envelope: TxEnvelope = match members.get("type").map_or(Ok(0), |cursor| small(&cursor))? {
         0 => {
             // EIP-155: v is 35 or 36 more than twice the chain id. Without a chain id it is 27 or 28.
             let chain_id = v.checked_sub(35).map(|v| v >> 1);
@@ -108,18 +108,18 @@ fn at<'p>(members: &Members<'p, '_>, key: &'p str) -> json::At<'p> {
     members.at().key(key)
 }
 
-fn small(node: &Cursor<'_, '_>) -> Result<u64, Refusal> {
-    u64::try_from(node.hex_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
+fn small(cursor: &Cursor<'_, '_>) -> Result<u64, Refusal> {
+    u64::try_from(cursor.hex_number()?).map_err(|_| cursor.refuse(Code::NumberTooLarge))
 }
 
 /// Reads the signature, and `v` as it is written. Nodes write the parity as `v` or as `yParity`, or as both.
 fn signature(members: &Members<'_, '_>) -> Result<(Signature, u64), Refusal> {
-    let node = match members.get("v") {
+    let cursor = match members.get("v") {
         Some(v) => v,
         None => members.need("yParity")?,
     };
-    let v = small(&node)?;
-    let parity = normalize_v(v).ok_or_else(|| node.refuse(Code::SignatureMalformed))?;
+    let v = small(&cursor)?;
+    let parity = normalize_v(v).ok_or_else(|| cursor.refuse(Code::SignatureMalformed))?;
     let word = |key| members.need(key)?.hex_number();
     let (r, s): (U256, U256) = (word("r")?, word("s")?);
     Ok((Signature::new(r, s, parity), v))
@@ -140,11 +140,11 @@ fn access_list(members: &Members<'_, '_>) -> Result<AccessList, Refusal> {
     items.map(item).collect::<Result<_, Refusal>>().map(AccessList)
 }
 
-fn at_most(max: usize, node: &Cursor<'_, '_>, count: usize) -> Result<(), Refusal> {
+fn at_most(max: usize, cursor: &Cursor<'_, '_>, count: usize) -> Result<(), Refusal> {
     if count <= max {
         return Ok(());
     }
-    Err(node.at().refuse(Code::WrongType).with_expected(format!("at most {max} entries")).with_actual(count))
+    Err(cursor.at().refuse(Code::WrongType).with_expected(format!("at most {max} entries")).with_actual(count))
 }
 
 /// What `wallet_getCallsStatus` (EIP-5792) returns, as far as it says what calls did. [`Deposit::find_payment`] reads it.

@@ -169,11 +169,11 @@ impl Expected {
 fn check_transaction(
     order: &OrderContext<'_>,
     pins: &Expected,
-    node: &Cursor<'_, '_>,
+    cursor: &Cursor<'_, '_>,
     to: (Address, Code),
     value: U256,
 ) -> Result<Call, Refusal> {
-    let members: Members<'_, '_> = node.object()?;
+    let members: Members<'_, '_> = cursor.object()?;
     members.only(&TRANSACTION_KEYS)?;
     let chain = members.need("chain_id")?;
     if chain.integer()? != pins.chain_id {
@@ -204,12 +204,12 @@ pub(crate) fn check_gas_limit(max: u64, limit: U256, refuse: RefuseAt<'_>) -> Re
 fn check_initiate(
     order: &OrderContext<'_>,
     pins: &Expected,
-    node: Cursor<'_, '_>,
+    cursor: Cursor<'_, '_>,
     warnings: &mut Warnings,
 ) -> Result<(Call, Initiate, u64), Refusal> {
     let value = if order.is_native() { order.request.source.amount } else { U256::ZERO };
-    let call = check_transaction(order, pins, &node, (pins.htlc, Code::UnknownContract), value)?;
-    let at = node.at().key("data");
+    let call = check_transaction(order, pins, &cursor, (pins.htlc, Code::UnknownContract), value)?;
+    let at = cursor.at().key("data");
     let terms = Initiate::decode(&call.data, pins.on_behalf, InitiateAbi::All, &at)?;
     generation::check_call(order, &terms, &at)?;
     let timelock = rules::check_arguments(order, &terms, CODEC, &at, warnings)?;
@@ -219,13 +219,13 @@ fn check_initiate(
 fn check_approval(
     order: &OrderContext<'_>,
     pins: &Expected,
-    node: Option<Cursor<'_, '_>>,
+    cursor: Option<Cursor<'_, '_>>,
     warnings: &mut Warnings,
 ) -> Result<Option<Approval>, Refusal> {
-    let Some(node) = node else { return Ok(None) };
-    let Some(token) = pins.token else { return Err(node.at().refuse(Code::UnexpectedApproval)) };
-    let mut call = check_transaction(order, pins, &node, (token, Code::UnknownToken), U256::ZERO)?;
-    let at = node.at().key("data");
+    let Some(cursor) = cursor else { return Ok(None) };
+    let Some(token) = pins.token else { return Err(cursor.at().refuse(Code::UnexpectedApproval)) };
+    let mut call = check_transaction(order, pins, &cursor, (token, Code::UnknownToken), U256::ZERO)?;
+    let at = cursor.at().key("data");
     let proposed = Approve::decode(&call.data, &at)?;
     let signed = rules::check_approval(order, proposed, pins.htlc, CODEC, &at, warnings)?;
     if signed != proposed {
@@ -237,17 +237,17 @@ fn check_approval(
 fn check_typed_data(
     order: &OrderContext<'_>,
     pins: &Expected,
-    node: Option<Cursor<'_, '_>>,
+    cursor: Option<Cursor<'_, '_>>,
     call: &Initiate,
     warnings: &mut Warnings,
 ) -> Result<Option<Message>, Refusal> {
-    let Some(node) = node else { return Ok(None) };
+    let Some(cursor) = cursor else { return Ok(None) };
     if pins.on_behalf {
-        return Err(node.at().refuse(Code::TypedDataWithDelegate));
+        return Err(cursor.at().refuse(Code::TypedDataWithDelegate));
     }
-    let message = Message::read(order, node, pins.chain_id, pins.htlc, call, RULES)?;
-    rules::check_pinned_version(order, &node, &message)?;
-    generation::check_message(order, &node, &message)?;
+    let message = Message::read(order, cursor, pins.chain_id, pins.htlc, call, RULES)?;
+    rules::check_pinned_version(order, &cursor, &message)?;
+    generation::check_message(order, &cursor, &message)?;
     if message.terms.destination_data.is_some() {
         warnings.warn(Code::GaslessFormUnproven);
     }

@@ -44,7 +44,7 @@ impl JsonFamily for Bitcoin {
         }
         context.fee_rate = members.get("fee_rate").as_ref().map(read_fee_rate).transpose()?;
         context.origins = read_origins(&members)?;
-        context.replaceable = members.get("rbf").map(|node| node.bool()).transpose()?.unwrap_or(true);
+        context.replaceable = members.get("rbf").map(|cursor| cursor.bool()).transpose()?.unwrap_or(true);
         Ok(context)
     }
 
@@ -91,9 +91,9 @@ impl JsonFamily for Bitcoin {
 
 /// Reads the context of a recovery: the outputs of the HTLC, where they are sent, and who pays the fee.
 pub(crate) fn read_payout(members: &Members<'_, '_>, policy: &Policy) -> Result<Payout, Refusal> {
-    let funding = |node: Cursor<'_, '_>| {
-        let text = node.text()?;
-        text.parse::<Funding>().map_err(|error| node.refuse(error).with_expected("<txid>:<index>:<base units>"))
+    let funding = |cursor: Cursor<'_, '_>| {
+        let text = cursor.text()?;
+        text.parse::<Funding>().map_err(|error| cursor.refuse(error).with_expected("<txid>:<index>:<base units>"))
     };
     let fundings = members.need("funding")?.array()?.map(funding).collect::<Result<Vec<_>, _>>()?;
     let (to, rate) = (members.need("to")?, members.need("fee_rate")?);
@@ -106,8 +106,8 @@ pub(crate) fn read_payout(members: &Members<'_, '_>, policy: &Policy) -> Result<
             Fee::Paid(FeeCoins::new(read_utxos(&utxos)?, change.text()?, fee_rate).with_origins(origins.clone()))
         }
         None => match members.get("change_address") {
-            Some(node) => {
-                return Err(node
+            Some(cursor) => {
+                return Err(cursor
                     .refuse(Code::UnexpectedField)
                     .with_reason("change comes only from coins of the wallet: give utxos, or leave change_address out"));
             }
@@ -117,26 +117,26 @@ pub(crate) fn read_payout(members: &Members<'_, '_>, policy: &Policy) -> Result<
     Ok(Payout::new(fundings, to.text()?, fee).with_origins(origins))
 }
 
-fn read_fee_rate(node: &Cursor<'_, '_>) -> Result<FeeRate, Refusal> {
-    FeeRate::parse(node.text()?).map_err(|error| node.refuse(error))
+fn read_fee_rate(cursor: &Cursor<'_, '_>) -> Result<FeeRate, Refusal> {
+    FeeRate::parse(cursor.text()?).map_err(|error| cursor.refuse(error))
 }
 
 fn read_origins(members: &Members<'_, '_>) -> Result<Vec<KeyOrigin>, Refusal> {
     let Some(origins) = members.get("origins") else { return Ok(Vec::new()) };
-    let read = |node: Cursor<'_, '_>| node.text()?.parse::<KeyOrigin>().map_err(|error| node.refuse(error));
+    let read = |cursor: Cursor<'_, '_>| cursor.text()?.parse::<KeyOrigin>().map_err(|error| cursor.refuse(error));
     origins.array()?.map(read).collect()
 }
 
-fn read_utxos(node: &Cursor<'_, '_>) -> Result<Vec<Utxo>, Refusal> {
-    node.array()?.map(|utxo| read_utxo(&utxo)).collect()
+fn read_utxos(cursor: &Cursor<'_, '_>) -> Result<Vec<Utxo>, Refusal> {
+    cursor.array()?.map(|utxo| read_utxo(&utxo)).collect()
 }
 
 /// Returns the index of the choice that a member names; 0 if the member is missing.
 fn choice(members: &Members<'_, '_>, key: &str, choices: &[&str]) -> Result<usize, Refusal> {
-    let Some(node) = members.get(key) else { return Ok(0) };
-    let text = node.text()?;
+    let Some(cursor) = members.get(key) else { return Ok(0) };
+    let text = cursor.text()?;
     let found = choices.iter().position(|choice| *choice == text);
-    found.ok_or_else(|| node.refuse(Code::WrongType).with_expected(choices.join(" or ")))
+    found.ok_or_else(|| cursor.refuse(Code::WrongType).with_expected(choices.join(" or ")))
 }
 
 fn read_ordering(members: &Members<'_, '_>) -> Result<TxOrdering, Refusal> {
@@ -155,43 +155,43 @@ fn read_ordering(members: &Members<'_, '_>) -> Result<TxOrdering, Refusal> {
     }
 }
 
-fn read_utxo(node: &Cursor<'_, '_>) -> Result<Utxo, Refusal> {
-    let members = node.object()?;
+fn read_utxo(cursor: &Cursor<'_, '_>) -> Result<Utxo, Refusal> {
+    let members = cursor.object()?;
     members.check_spelling(&["txid", "vout", "value", "script_pubkey", "redeem_script", "previous_tx"])?;
     let (txid, vout, value) = (members.need("txid")?, members.need("vout")?, members.need("value")?);
     let vout = u32::try_from(vout.integer()?).map_err(|_| vout.refuse(Code::NumberTooLarge))?;
     let wide = value.decimal().or_else(|refusal| value.integer().map(U256::from).map_err(|_| refusal))?;
     let value = u64::try_from(wide).map_err(|_| value.refuse(Code::NumberTooLarge))?;
     let script_pubkey = read_script(&members.need("script_pubkey")?)?;
-    let redeem_script = members.get("redeem_script").map(|node| read_script(&node)).transpose()?;
-    let previous = members.get("previous_tx").map(|node| read_transaction(&node)).transpose()?;
+    let redeem_script = members.get("redeem_script").map(|cursor| read_script(&cursor)).transpose()?;
+    let previous = members.get("previous_tx").map(|cursor| read_transaction(&cursor)).transpose()?;
     let outpoint = OutPoint { txid: read_txid(&txid)?, vout };
     let output = TxOut { value: Amount::from_sat(value), script_pubkey };
-    Utxo::from_parts(outpoint, output, redeem_script, previous).map_err(|refusal| refusal.with_prefix(&node.at().to_string()))
+    Utxo::from_parts(outpoint, output, redeem_script, previous).map_err(|refusal| refusal.with_prefix(&cursor.at().to_string()))
 }
 
 /// Reads a transaction id as it is displayed: the bytes of the hash in reverse order.
-pub(crate) fn read_txid(node: &Cursor<'_, '_>) -> Result<Txid, Refusal> {
-    let mut bytes = number::bare_hex_array::<32>(node.text()?).map_err(|error| node.refuse(error))?;
+pub(crate) fn read_txid(cursor: &Cursor<'_, '_>) -> Result<Txid, Refusal> {
+    let mut bytes = number::bare_hex_array::<32>(cursor.text()?).map_err(|error| cursor.refuse(error))?;
     bytes.reverse();
     Ok(Txid::from_byte_array(bytes))
 }
 
-pub(crate) fn read_bytes(node: &Cursor<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
-    let text = node.text()?;
+pub(crate) fn read_bytes(cursor: &Cursor<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
+    let text = cursor.text()?;
     if text.len() / 2 > max {
-        return Err(node.at().refuse(Code::HexLength).with_expected(format!("at most {max} bytes")));
+        return Err(cursor.at().refuse(Code::HexLength).with_expected(format!("at most {max} bytes")));
     }
-    digits::bytes(text).map_err(|_| node.refuse(if text.len() % 2 == 0 { Code::HexDigit } else { Code::HexOddLength }))
+    digits::bytes(text).map_err(|_| cursor.refuse(if text.len() % 2 == 0 { Code::HexDigit } else { Code::HexOddLength }))
 }
 
-fn read_script(node: &Cursor<'_, '_>) -> Result<ScriptBuf, Refusal> {
-    read_bytes(node, MAX_SCRIPT).map(ScriptBuf::from_bytes)
+fn read_script(cursor: &Cursor<'_, '_>) -> Result<ScriptBuf, Refusal> {
+    read_bytes(cursor, MAX_SCRIPT).map(ScriptBuf::from_bytes)
 }
 
-pub(crate) fn read_transaction(node: &Cursor<'_, '_>) -> Result<Transaction, Refusal> {
-    encode::deserialize(&read_bytes(node, MAX_TRANSACTION)?)
-        .map_err(|_| node.at().refuse(Code::UtxoMismatch).with_reason("the bytes are not a transaction"))
+pub(crate) fn read_transaction(cursor: &Cursor<'_, '_>) -> Result<Transaction, Refusal> {
+    encode::deserialize(&read_bytes(cursor, MAX_TRANSACTION)?)
+        .map_err(|_| cursor.at().refuse(Code::UtxoMismatch).with_reason("the bytes are not a transaction"))
 }
 
 /// The artefact of a deposit, with its payment and the signatures so far.

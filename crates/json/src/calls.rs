@@ -23,12 +23,12 @@ impl Serialize for Hex<'_> {
 
 /// Reads the chain id that the wallet is set to, if it is given.
 pub(crate) fn read_chain_id(members: &Members<'_, '_>) -> Result<Option<u64>, Refusal> {
-    members.get("chain_id").map(|node| read_u64(node)).transpose()
+    members.get("chain_id").map(|cursor| read_u64(cursor)).transpose()
 }
 
 /// Reads whether the allowance is set to zero first.
 pub(crate) fn read_approvals(members: &Members<'_, '_>) -> Result<ApprovalPlan, Refusal> {
-    let resets = members.get("reset_approval").map(|node| node.bool()).transpose()?.unwrap_or_default();
+    let resets = members.get("reset_approval").map(|cursor| cursor.bool()).transpose()?.unwrap_or_default();
     Ok(if resets { ApprovalPlan::default().with_reset() } else { ApprovalPlan::default() })
 }
 

@@ -41,8 +41,8 @@ impl<'v> Case<'v> {
         Ok(Self {
             request: members.need("request")?.value(),
             response: members.need("response")?.value(),
-            order: members.get("order").map(|node| node.value()),
-            wallet: members.get("wallet").map(|node| node.value()),
+            order: members.get("order").map(|cursor| cursor.value()),
+            wallet: members.get("wallet").map(|cursor| cursor.value()),
         })
     }
 

@@ -34,7 +34,7 @@ impl JsonFamily for Evm {
 
 /// Reads nonce and fees, and the chain id that the wallet is set to.
 pub(crate) fn read_calls(members: &Members<'_, '_>) -> Result<TxContext, Refusal> {
-    let wei = |node: Cursor<'_, '_>| u128::try_from(node.decimal()?).map_err(|_| node.refuse(Code::NumberTooLarge));
+    let wei = |cursor: Cursor<'_, '_>| u128::try_from(cursor.decimal()?).map_err(|_| cursor.refuse(Code::NumberTooLarge));
     let fees = match members.get("gas_price") {
         Some(price) if members.get("max_fee_per_gas").is_none() => Fees::Legacy { gas_price: wei(price)? },
         _ => Fees::Eip1559 {

@@ -75,8 +75,8 @@ pub fn prepare_json<F: JsonFamily>(order: &VerifiedOrder<F>, wallet: Cursor<'_, 
 
 /// Reads a number of at most 64 bits, in any of the forms that [`Cursor::any_number`] reads.
 #[cfg(any(feature = "evm", feature = "starknet", feature = "sui", feature = "tron"))]
-pub(crate) fn read_u64(node: Cursor<'_, '_>) -> Result<u64, Refusal> {
-    u64::try_from(node.any_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
+pub(crate) fn read_u64(cursor: Cursor<'_, '_>) -> Result<u64, Refusal> {
+    u64::try_from(cursor.any_number()?).map_err(|_| cursor.refuse(Code::NumberTooLarge))
 }
 
 /// Signs with the local key of a case (`docs/spec/batch.md#keys`).
@@ -105,11 +105,11 @@ pub fn attach_json<F: JsonFamily>(unsigned: &mut UnsignedOrder<F>, signatures: C
     let read: Vec<_> = members
         .keys()
         .zip(members.iter())
-        .map(|(name, node)| Ok((name, node, F::read_signature(node)?)))
+        .map(|(name, cursor)| Ok((name, cursor, F::read_signature(cursor)?)))
         .collect::<Result<_, Refusal>>()?;
-    for (name, node, signature) in read {
-        let id = F::read_request(name).map_err(|error| node.at().refuse(error))?;
-        unsigned.attach(id, signature).map_err(|refusal| refusal.with_prefix(&node.at().to_string()))?;
+    for (name, cursor, signature) in read {
+        let id = F::read_request(name).map_err(|error| cursor.at().refuse(error))?;
+        unsigned.attach(id, signature).map_err(|refusal| refusal.with_prefix(&cursor.at().to_string()))?;
     }
     Ok(())
 }

@@ -56,7 +56,7 @@ fn evm(
 
     only(members, &crate::evm::FIELDS, &["sender", "gas_limit"])?;
     let mut calls = crate::evm::read_calls(members)?;
-    calls.gas_limit = members.get("gas_limit").map(|node| crate::family::read_u64(node)).transpose()?;
+    calls.gas_limit = members.get("gas_limit").map(|cursor| crate::family::read_u64(cursor)).transpose()?;
     let sender = read_sender(members, recovery.to(), address::read)?;
     recovery.clone().with_policy(policy).prepare(sender, &calls).map_err(in_wallet)
 }
@@ -71,7 +71,7 @@ fn tron(
 
     only(members, &crate::tron::FIELDS, &["sender", "fee_limit"])?;
     let mut calls = crate::tron::read_calls(members)?;
-    calls.fee_limit = members.get("fee_limit").map(|node| crate::family::read_u64(node)).transpose()?;
+    calls.fee_limit = members.get("fee_limit").map(|cursor| crate::family::read_u64(cursor)).transpose()?;
     let sender = read_sender(members, recovery.to(), address::read)?;
     recovery.clone().with_policy(policy).prepare(sender, &calls).map_err(in_wallet)
 }
@@ -96,12 +96,12 @@ fn solana(
 ) -> Result<UnsignedOrder<countersign::solana::Solana>, Refusal> {
     use countersign::solana::address;
 
-    let read = |node: Cursor<'_, '_>| address::parse(node.text()?).map_err(|error| node.refuse(error));
+    let read = |cursor: Cursor<'_, '_>| address::parse(cursor.text()?).map_err(|error| cursor.refuse(error));
     only(members, &crate::solana::FIELDS, &["sender", "rent_sponsor"])?;
     let path = crate::solana::read_self_funded(members)?;
     let sender = read_sender(members, recovery.to(), read)?;
     let recovery = match members.get("rent_sponsor") {
-        Some(node) => recovery.clone().with_sponsor(read(node)?),
+        Some(cursor) => recovery.clone().with_sponsor(read(cursor)?),
         None => recovery.clone(),
     };
     recovery.prepare_self_funded(sender, &path).map_err(in_wallet)
@@ -119,10 +119,10 @@ fn sui(
     only(members, &crate::sui::FIELDS, &["sender", "function_names"])?;
     let names = match members.get("function_names") {
         None => FunctionNames::default(),
-        Some(node) => match node.text()? {
+        Some(cursor) => match cursor.text()? {
             "current" => FunctionNames::Current,
             "older" => FunctionNames::Older,
-            _ => return Err(node.refuse(Code::WrongType).with_expected("current or older")),
+            _ => return Err(cursor.refuse(Code::WrongType).with_expected("current or older")),
         },
     };
     let gas = <Sui as crate::JsonFamily>::read_wallet(wallet)?;

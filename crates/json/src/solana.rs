@@ -37,9 +37,10 @@ impl JsonFamily for Solana {
 
 /// Reads the blockhash, and the block heights that show whether it has expired.
 pub(crate) fn read_self_funded(members: &Members<'_, '_>) -> Result<TxContext, Refusal> {
-    let blockhash =
-        |node: Cursor<'_, '_>| parse_solana(node.text()?).map(Hash::new_from_array).map_err(|_| node.refuse(Code::BlockhashMalformed));
-    let height = |key| members.get(key).map(|node| node.integer()).transpose();
+    let blockhash = |cursor: Cursor<'_, '_>| {
+        parse_solana(cursor.text()?).map(Hash::new_from_array).map_err(|_| cursor.refuse(Code::BlockhashMalformed))
+    };
+    let height = |key| members.get(key).map(|cursor| cursor.integer()).transpose();
     let mut path = TxContext::new();
     path.recent_blockhash = members.get("recent_blockhash").map(blockhash).transpose()?;
     path.last_valid_block_height = height("last_valid_block_height")?;

@@ -88,20 +88,20 @@ pub(crate) fn read_execution(members: &Members<'_, '_>) -> Result<TxContext, Ref
     let bounds =
         ResourceBounds::new(read_bound(&resources, "l1_gas")?, read_bound(&resources, "l2_gas")?, read_bound(&resources, "l1_data_gas")?);
     let mut execution = TxContext::new(felt::read_any(members.need("nonce")?)?, bounds);
-    execution.chain_id = members.get("chain_id").map(|node| felt::read_short_string(node)).transpose()?;
-    execution.tip = members.get("tip").map(|node| read_u64(node)).transpose()?.unwrap_or_default();
+    execution.chain_id = members.get("chain_id").map(|cursor| felt::read_short_string(cursor)).transpose()?;
+    execution.tip = members.get("tip").map(|cursor| read_u64(cursor)).transpose()?.unwrap_or_default();
     execution.nonce_data_availability_mode = read_mode(members, "nonce_data_availability_mode")?;
     execution.fee_data_availability_mode = read_mode(members, "fee_data_availability_mode")?;
     execution.paymaster_data = read_felts(members, "paymaster_data")?;
     execution.account_deployment_data = read_felts(members, "account_deployment_data")?;
-    execution.encoding = members.get("cairo_version").map(|node| read_encoding(node)).transpose()?.unwrap_or_default();
-    execution.public_key = members.get("public_key").map(|node| felt::read(node)).transpose()?;
+    execution.encoding = members.get("cairo_version").map(|cursor| read_encoding(cursor)).transpose()?.unwrap_or_default();
+    execution.public_key = members.get("public_key").map(|cursor| felt::read(cursor)).transpose()?;
     Ok(execution)
 }
 
 fn read_bound(members: &Members<'_, '_>, key: &str) -> Result<ResourceBound, Refusal> {
-    let node = members.need(key)?;
-    let members = node.object()?;
+    let cursor = members.need(key)?;
+    let members = cursor.object()?;
     members.check_spelling(&["max_amount", "max_price_per_unit"])?;
     let price = members.need("max_price_per_unit")?;
     let max_amount = read_u64(members.need("max_amount")?)?;
@@ -110,24 +110,24 @@ fn read_bound(members: &Members<'_, '_>, key: &str) -> Result<ResourceBound, Ref
 }
 
 fn read_mode(members: &Members<'_, '_>, key: &str) -> Result<DataAvailabilityMode, Refusal> {
-    let Some(node) = members.get(key) else { return Ok(DataAvailabilityMode::default()) };
-    DataAvailabilityMode::from_name(node.text()?).ok_or_else(|| node.refuse(Code::WrongType).with_expected("L1 or L2"))
+    let Some(cursor) = members.get(key) else { return Ok(DataAvailabilityMode::default()) };
+    DataAvailabilityMode::from_name(cursor.text()?).ok_or_else(|| cursor.refuse(Code::WrongType).with_expected("L1 or L2"))
 }
 
 /// Reads the Cairo version of the account, 0 or 1.
-fn read_encoding(node: Cursor<'_, '_>) -> Result<ExecutionEncoding, Refusal> {
-    match u8::try_from(node.any_number()?) {
+fn read_encoding(cursor: Cursor<'_, '_>) -> Result<ExecutionEncoding, Refusal> {
+    match u8::try_from(cursor.any_number()?) {
         Ok(0) => Ok(ExecutionEncoding::Legacy),
         Ok(1) => Ok(ExecutionEncoding::New),
-        _ => Err(node.refuse(Code::WrongType).with_expected("0 or 1")),
+        _ => Err(cursor.refuse(Code::WrongType).with_expected("0 or 1")),
     }
 }
 
 fn read_felts(members: &Members<'_, '_>, key: &str) -> Result<Vec<Felt>, Refusal> {
-    let Some(node) = members.get(key) else { return Ok(Vec::new()) };
-    let felts = node.array()?;
+    let Some(cursor) = members.get(key) else { return Ok(Vec::new()) };
+    let felts = cursor.array()?;
     if felts.len() > MAX_DATA {
-        return Err(node.at().refuse(Code::NumberTooLarge).with_reason("more felts than a transaction can have"));
+        return Err(cursor.at().refuse(Code::NumberTooLarge).with_reason("more felts than a transaction can have"));
     }
     felts.map(|felt| felt::read_any(felt)).collect()
 }

@@ -17,7 +17,7 @@ impl JsonFamily for Sui {
     fn read_wallet(wallet: Cursor<'_, '_>) -> Result<TxContext, Refusal> {
         let members = wallet.object()?;
         members.check_spelling(&FIELDS)?;
-        let mist = |node: Cursor<'_, '_>| u64::try_from(node.decimal()?).map_err(|_| node.refuse(Code::NumberTooLarge));
+        let mist = |cursor: Cursor<'_, '_>| u64::try_from(cursor.decimal()?).map_err(|_| cursor.refuse(Code::NumberTooLarge));
         let payment = members.need("gas_payment")?;
         let coins = payment.array()?;
         // The length is checked before the coins are read, because the list may be as long as the line.
@@ -28,7 +28,7 @@ impl JsonFamily for Sui {
         let (price, budget) = (mist(members.need("gas_price")?)?, mist(members.need("gas_budget")?)?);
         let mut gas = TxContext::new(price, budget, coins.map(|coin| read_reference(&coin)).collect::<Result<_, _>>()?);
         gas.sponsor = members.get("sponsor").map(address::read).transpose()?;
-        gas.expiration_epoch = members.get("expiration_epoch").map(|node| read_u64(node)).transpose()?;
+        gas.expiration_epoch = members.get("expiration_epoch").map(|cursor| read_u64(cursor)).transpose()?;
         Ok(gas)
     }
 
@@ -55,8 +55,8 @@ impl JsonFamily for Sui {
 }
 
 /// Reads the id, version and digest of a coin.
-fn read_reference(node: &Cursor<'_, '_>) -> Result<ObjectReference, Refusal> {
-    let members = node.object()?;
+fn read_reference(cursor: &Cursor<'_, '_>) -> Result<ObjectReference, Refusal> {
+    let members = cursor.object()?;
     members.check_spelling(&["object_id", "version", "digest"])?;
     let version = members.need("version")?;
     let digest = members.need("digest")?;
@@ -64,9 +64,9 @@ fn read_reference(node: &Cursor<'_, '_>) -> Result<ObjectReference, Refusal> {
 }
 
 /// Reads base58 of exactly 32 bytes, the form of a Solana address. The SDK's own parser also accepts shorter texts.
-fn read_digest(node: &Cursor<'_, '_>) -> Result<Digest, Refusal> {
-    let bytes = parse_solana(node.text()?);
-    bytes.map(Digest::new).map_err(|_| node.refuse(Code::ObjectDigestMalformed).with_expected("base58 of 32 bytes"))
+fn read_digest(cursor: &Cursor<'_, '_>) -> Result<Digest, Refusal> {
+    let bytes = parse_solana(cursor.text()?);
+    bytes.map(Digest::new).map_err(|_| cursor.refuse(Code::ObjectDigestMalformed).with_expected("base58 of 32 bytes"))
 }
 
 struct Transaction<'a>(&'a Unsigned);

@@ -33,10 +33,10 @@ impl JsonFamily for Tron {
 
 /// Reads the reference block and the lifetime, and the chain id that the wallet is set to.
 pub(crate) fn read_calls(members: &Members<'_, '_>) -> Result<TxContext, Refusal> {
-    fn bytes<const N: usize>(node: Cursor<'_, '_>) -> Result<[u8; N], Refusal> {
-        number::bare_hex_array(node.text()?).map_err(|error| node.refuse(error))
+    fn bytes<const N: usize>(cursor: Cursor<'_, '_>) -> Result<[u8; N], Refusal> {
+        number::bare_hex_array(cursor.text()?).map_err(|error| cursor.refuse(error))
     }
-    let millis = |node: Cursor<'_, '_>| i64::try_from(node.integer()?).map_err(|_| node.refuse(Code::NumberTooLarge));
+    let millis = |cursor: Cursor<'_, '_>| i64::try_from(cursor.integer()?).map_err(|_| cursor.refuse(Code::NumberTooLarge));
     let (block_bytes, block_hash) = (bytes(members.need("ref_block_bytes")?)?, bytes(members.need("ref_block_hash")?)?);
     let (expiration, timestamp) = (millis(members.need("expiration")?)?, millis(members.need("timestamp")?)?);
     let mut calls = TxContext::new(block_bytes, block_hash, expiration, timestamp);

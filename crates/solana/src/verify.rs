@@ -122,11 +122,11 @@ impl family::Deposit for Deposit {
         order.check_no_delegate()?;
         let pins = Expected::from_order(order)?;
         let result = order.result.object()?;
-        let (node, gasless) = (result.need(TRANSACTION)?, result.get(GASLESS));
-        let own = check_transaction(order, &pins, &node, FundingKind::SelfFunded, warnings)?;
+        let (cursor, gasless) = (result.need(TRANSACTION)?, result.get(GASLESS));
+        let own = check_transaction(order, &pins, &cursor, FundingKind::SelfFunded, warnings)?;
         let gasless = match gasless {
-            Some(node) if !pins.htlc.has_sponsor() => return Err(node.at().refuse(Code::GaslessNative)),
-            Some(node) => Some(check_transaction(order, &pins, &node, FundingKind::Gasless { own: &own }, warnings)?.0),
+            Some(cursor) if !pins.htlc.has_sponsor() => return Err(cursor.at().refuse(Code::GaslessNative)),
+            Some(cursor) => Some(check_transaction(order, &pins, &cursor, FundingKind::Gasless { own: &own }, warnings)?.0),
             None => None,
         };
         let (transaction, terms) = own;
@@ -237,12 +237,12 @@ impl TransactionCheck<'_> {
 fn check_transaction(
     order: &OrderContext<'_>,
     pins: &Expected,
-    node: &Cursor<'_, '_>,
+    cursor: &Cursor<'_, '_>,
     path: FundingKind<'_>,
     warnings: &mut Warnings,
 ) -> Result<(ProposedTransaction, Initiate), Refusal> {
-    let at = node.at();
-    let (bytes, encoding) = wire::transaction(node)?;
+    let at = cursor.at();
+    let (bytes, encoding) = wire::transaction(cursor)?;
     let (decoded, layout) = message::decode(bytes, at)?;
     let subject = TransactionCheck { order, pins, path, decoded: &decoded, layout: &layout, at };
     subject.check_lookup_tables()?;

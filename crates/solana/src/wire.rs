@@ -26,11 +26,11 @@ pub(crate) const MAX_BYTES: usize = 1232;
 
 /// Reads the bytes of a transaction. The two forms cannot be confused: a transaction with one or two signers begins with the
 /// byte 1 or 2, which is `AQ` or `Ag` in base64, and neither `Q` nor `g` is a hex digit.
-pub(crate) fn transaction(node: &Cursor<'_, '_>) -> Result<(Vec<u8>, Encoding), Refusal> {
-    let text = node.text()?;
+pub(crate) fn transaction(cursor: &Cursor<'_, '_>) -> Result<(Vec<u8>, Encoding), Refusal> {
+    let text = cursor.text()?;
     // Hex is the longer form.
     if text.len() > MAX_BYTES.saturating_mul(2) {
-        return Err(node.at().refuse(Code::TransactionTooLarge).with_expected(format!("at most {MAX_BYTES} bytes")));
+        return Err(cursor.at().refuse(Code::TransactionTooLarge).with_expected(format!("at most {MAX_BYTES} bytes")));
     }
     let encoding = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit()) { Encoding::Hex } else { Encoding::Base64 };
     let bytes = match encoding {
@@ -42,9 +42,9 @@ pub(crate) fn transaction(node: &Cursor<'_, '_>) -> Result<(Vec<u8>, Encoding), 
             STANDARD.decode_vec(text, &mut bytes).ok().map(|()| bytes)
         }
     };
-    let bytes = bytes.ok_or_else(|| node.refuse(Code::TransactionEncoding))?;
+    let bytes = bytes.ok_or_else(|| cursor.refuse(Code::TransactionEncoding))?;
     if bytes.len() > MAX_BYTES {
-        return Err(node
+        return Err(cursor
             .at()
             .refuse(Code::TransactionTooLarge)
             .with_expected(format!("at most {MAX_BYTES} bytes"))

@@ -105,9 +105,9 @@ impl InvokeTransaction {
         let root = Cursor::root(&value, "");
         let members = root.object()?;
         for (key, expected) in [("type", "INVOKE"), ("version", "0x3")] {
-            let node = members.need(key)?;
-            if node.text()? != expected {
-                return Err(node.refuse(Code::TransactionMismatch).with_expected(expected));
+            let cursor = members.need(key)?;
+            if cursor.text()? != expected {
+                return Err(cursor.refuse(Code::TransactionMismatch).with_expected(expected));
             }
         }
         let bounds = members.need("resource_bounds")?;
@@ -132,22 +132,22 @@ impl InvokeTransaction {
 }
 
 fn read_felts(members: &Members<'_, '_>, key: &str) -> Result<Vec<Felt>, Refusal> {
-    let node = members.need(key)?;
-    node.array()?.map(|felt| felt::read(felt)).collect()
+    let cursor = members.need(key)?;
+    cursor.array()?.map(|felt| felt::read(felt)).collect()
 }
 
-fn read_u64(node: Cursor<'_, '_>) -> Result<u64, Refusal> {
-    u64::try_from(felt::read_u128(node)?).map_err(|_| node.refuse(Code::NumberTooLarge))
+fn read_u64(cursor: Cursor<'_, '_>) -> Result<u64, Refusal> {
+    u64::try_from(felt::read_u128(cursor)?).map_err(|_| cursor.refuse(Code::NumberTooLarge))
 }
 
 fn read_bound(members: &Members<'_, '_>, key: &str) -> Result<ResourceBound, Refusal> {
-    let node = members.need(key)?;
-    let members = node.object()?;
+    let cursor = members.need(key)?;
+    let members = cursor.object()?;
     let (amount, price) = (members.need("max_amount")?, members.need("max_price_per_unit")?);
     Ok(ResourceBound::new(read_u64(amount)?, felt::read_u128(price)?))
 }
 
 fn read_mode(members: &Members<'_, '_>, key: &str) -> Result<DataAvailabilityMode, Refusal> {
-    let node = members.need(key)?;
-    DataAvailabilityMode::from_name(node.text()?).ok_or_else(|| node.refuse(Code::WrongType).with_expected("L1 or L2"))
+    let cursor = members.need(key)?;
+    DataAvailabilityMode::from_name(cursor.text()?).ok_or_else(|| cursor.refuse(Code::WrongType).with_expected("L1 or L2"))
 }

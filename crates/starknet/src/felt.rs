@@ -64,8 +64,8 @@ pub(crate) fn parse_any(text: &str) -> Result<Felt, ParseError> {
 /// # Errors
 ///
 /// [`Code::WrongType`] if the node is not a string, or the errors of [`parse`].
-pub fn read(node: Cursor<'_, '_>) -> Result<Felt, Refusal> {
-    parse(node.text()?).map_err(|error| node.refuse(error))
+pub fn read(cursor: Cursor<'_, '_>) -> Result<Felt, Refusal> {
+    parse(cursor.text()?).map_err(|error| cursor.refuse(error))
 }
 
 /// Parses the hex felt in a JSON node as an integer of at most 128 bits.
@@ -73,9 +73,9 @@ pub fn read(node: Cursor<'_, '_>) -> Result<Felt, Refusal> {
 /// # Errors
 ///
 /// [`Code::NumberTooLarge`] if it is wider, or the errors of [`read`].
-pub fn read_u128(node: Cursor<'_, '_>) -> Result<u128, Refusal> {
-    let bytes = parse_bytes(node.text()?).map_err(|error| node.refuse(error))?;
-    u128::try_from(U256::from_be_bytes(bytes)).map_err(|_| node.refuse(Code::NumberTooLarge))
+pub fn read_u128(cursor: Cursor<'_, '_>) -> Result<u128, Refusal> {
+    let bytes = parse_bytes(cursor.text()?).map_err(|error| cursor.refuse(error))?;
+    u128::try_from(U256::from_be_bytes(bytes)).map_err(|_| cursor.refuse(Code::NumberTooLarge))
 }
 
 /// Parses a felt in any form that typed data allows: a JSON integer, a decimal string, or a `0x` hex string.
@@ -84,8 +84,8 @@ pub fn read_u128(node: Cursor<'_, '_>) -> Result<u128, Refusal> {
 ///
 /// [`Code::WrongType`], [`Code::IntegerNotExact`], a `decimal_` or `hex_` code, [`Code::NumberTooLarge`], or
 /// [`Code::FeltOutOfRange`].
-pub fn read_any(node: Cursor<'_, '_>) -> Result<Felt, Refusal> {
-    from_number(node.any_number()?).ok_or_else(|| node.refuse(Code::FeltOutOfRange))
+pub fn read_any(cursor: Cursor<'_, '_>) -> Result<Felt, Refusal> {
+    from_number(cursor.any_number()?).ok_or_else(|| cursor.refuse(Code::FeltOutOfRange))
 }
 
 /// Parses a short string as typed data writes it. Text that looks like a number is that number; any other text is its ASCII
@@ -94,10 +94,10 @@ pub fn read_any(node: Cursor<'_, '_>) -> Result<Felt, Refusal> {
 /// # Errors
 ///
 /// [`Code::TextNotPlain`] for text that is not a short string, or the errors of [`read_any`].
-pub fn read_short_string(node: Cursor<'_, '_>) -> Result<Felt, Refusal> {
-    match node.value() {
-        Value::String(text) => parse_short_string(text).map_err(|error| node.refuse(error)),
-        _ => read_any(node),
+pub fn read_short_string(cursor: Cursor<'_, '_>) -> Result<Felt, Refusal> {
+    match cursor.value() {
+        Value::String(text) => parse_short_string(text).map_err(|error| cursor.refuse(error)),
+        _ => read_any(cursor),
     }
 }
 

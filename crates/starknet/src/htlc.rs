@@ -255,9 +255,9 @@ impl<'n, 'v> Arguments<'n, 'v> {
     /// # Errors
     ///
     /// [`Code::CalldataLength`] if there are more or fewer than `count`.
-    pub(crate) fn read(node: &'n Cursor<'n, 'v>, count: usize) -> Result<Self, Refusal> {
-        let nodes: Vec<_> = node.array()?.collect();
-        let arguments = Self { at: node.at(), nodes };
+    pub(crate) fn read(cursor: &'n Cursor<'n, 'v>, count: usize) -> Result<Self, Refusal> {
+        let nodes: Vec<_> = cursor.array()?.collect();
+        let arguments = Self { at: cursor.at(), nodes };
         if arguments.nodes.len() == count { Ok(arguments) } else { Err(arguments.wrong_length(count)) }
     }
 
@@ -267,15 +267,15 @@ impl<'n, 'v> Arguments<'n, 'v> {
     ///
     /// [`Code::GenerationMismatch`] if a contract of another generation takes this number of felts, or the errors of
     /// [`Arguments::read`].
-    pub(crate) fn of_initiate(node: &'n Cursor<'n, 'v>, generation: StarknetGeneration, on_behalf: bool) -> Result<Self, Refusal> {
-        let (actual, expected) = (node.array()?.len(), argument_count(generation, on_behalf));
+    pub(crate) fn of_initiate(cursor: &'n Cursor<'n, 'v>, generation: StarknetGeneration, on_behalf: bool) -> Result<Self, Refusal> {
+        let (actual, expected) = (cursor.array()?.len(), argument_count(generation, on_behalf));
         if actual != expected {
             let takes = |other| argument_count(other, on_behalf) == actual;
-            if let Some(refusal) = generation::mismatch(generation, takes, |code| node.at().refuse(code)) {
+            if let Some(refusal) = generation::mismatch(generation, takes, |code| cursor.at().refuse(code)) {
                 return Err(refusal);
             }
         }
-        Self::read(node, expected)
+        Self::read(cursor, expected)
     }
 
     /// Reads the felts of a function with destination data. Returns the data apart from the other arguments.
@@ -284,11 +284,11 @@ impl<'n, 'v> Arguments<'n, 'v> {
     ///
     /// [`Code::DestinationDataTooLong`], or the errors of [`Arguments::of_initiate`].
     pub(crate) fn with_data(
-        node: &'n Cursor<'n, 'v>,
+        cursor: &'n Cursor<'n, 'v>,
         generation: StarknetGeneration,
         on_behalf: bool,
     ) -> Result<(Self, Vec<Felt>), Refusal> {
-        let mut arguments = Self { at: node.at(), nodes: node.array()?.collect() };
+        let mut arguments = Self { at: cursor.at(), nodes: cursor.array()?.collect() };
         let count = argument_count(generation, on_behalf);
         let has_form = |other| {
             let mut rest = arguments.nodes.iter().skip(argument_count(other, on_behalf));
@@ -296,7 +296,7 @@ impl<'n, 'v> Arguments<'n, 'v> {
             generation::takes_destination_data(other) && length == Some(rest.len())
         };
         if !has_form(generation)
-            && let Some(refusal) = generation::mismatch(generation, has_form, |code| node.at().refuse(code))
+            && let Some(refusal) = generation::mismatch(generation, has_form, |code| cursor.at().refuse(code))
         {
             return Err(refusal);
         }
@@ -319,7 +319,7 @@ impl<'n, 'v> Arguments<'n, 'v> {
 
     /// Returns a refusal located at one argument.
     pub(crate) fn refuse(&self, index: usize, code: Code) -> Refusal {
-        self.nodes.get(index).map_or_else(|| self.at.refuse(code), |node| node.at().refuse(code))
+        self.nodes.get(index).map_or_else(|| self.at.refuse(code), |cursor| cursor.at().refuse(code))
     }
 }
 

@@ -224,9 +224,9 @@ impl Message {
     /// [`Code::TypedDataPrimaryType`], [`Code::TypedDataRevision`], [`Code::TypedDataTypes`], [`Code::TypedDataDomain`],
     /// [`Code::GenerationMismatch`], [`Code::ChainMismatch`], [`Code::UnknownContract`], [`Code::PayloadsDisagree`], or the code of
     /// a malformed value.
-    pub(crate) fn read(asset: &Asset, node: Cursor<'_, '_>, form: &MessageForm, htlc: Felt, call: &Initiate) -> Result<Self, Refusal> {
+    pub(crate) fn read(asset: &Asset, cursor: Cursor<'_, '_>, form: &MessageForm, htlc: Felt, call: &Initiate) -> Result<Self, Refusal> {
         let domain = form.domain;
-        let members = node.object()?;
+        let members = cursor.object()?;
         let primary = members.need("primaryType")?;
         if primary.text()? != "Initiate" {
             return Err(primary.refuse(Code::TypedDataPrimaryType).with_expected("Initiate"));
@@ -301,11 +301,11 @@ pub(crate) struct MessageForm {
 }
 
 /// Requires that the domain is the contract's. The revision is checked first, because it decides what the other members mean.
-fn check_domain(node: Cursor<'_, '_>, form: &MessageForm, generation: StarknetGeneration) -> Result<(), Refusal> {
+fn check_domain(cursor: Cursor<'_, '_>, form: &MessageForm, generation: StarknetGeneration) -> Result<(), Refusal> {
     let domain = form.domain;
-    let members = node.object()?;
+    let members = cursor.object()?;
     let revision = members.get("revision").ok_or_else(|| {
-        let missing = node.at().key("revision").refuse(Code::TypedDataRevision);
+        let missing = cursor.at().key("revision").refuse(Code::TypedDataRevision);
         missing.with_reason("typed data without a revision has revision 0, which the contract does not hash").with_expected(1_u64)
     })?;
     if felt::read_short_string(revision)? != Felt::ONE {
@@ -344,8 +344,8 @@ const CONTRACT_MEMBER: (&str, &str) = ("verifyingContract", "ContractAddress");
 
 /// Requires that the declared types are exactly those that the contract hashes. Returns whether the message contains the address of
 /// the contract.
-fn check_types(node: Cursor<'_, '_>, form: &MessageForm, generation: StarknetGeneration) -> Result<bool, Refusal> {
-    let members = node.object()?;
+fn check_types(cursor: Cursor<'_, '_>, form: &MessageForm, generation: StarknetGeneration) -> Result<bool, Refusal> {
+    let members = cursor.object()?;
     if let Some(older) = members.get("StarkNetDomain") {
         return Err(older.at().refuse(Code::TypedDataRevision).with_reason("StarkNetDomain is the domain type of revision 0"));
     }
@@ -376,8 +376,8 @@ fn is_only_text(text: &str) -> bool {
 }
 
 /// Requires that the message and the call have the same terms, felt by felt.
-fn check_message(node: Cursor<'_, '_>, call: &Initiate, contract: Option<Felt>) -> Result<(), Refusal> {
-    let members = node.object()?;
+fn check_message(cursor: Cursor<'_, '_>, call: &Initiate, contract: Option<Felt>) -> Result<(), Refusal> {
+    let members = cursor.object()?;
     let keys = ["redeemer", "amount", "timelock", "secretHash", CONTRACT_MEMBER.0];
     members.only(if contract.is_some() { &keys } else { keys.get(..4).unwrap_or_default() })?;
     check_equal(members.need("redeemer")?, call.redeemer)?;
@@ -399,18 +399,18 @@ fn check_message(node: Cursor<'_, '_>, call: &Initiate, contract: Option<Felt>) 
     }
 }
 
-fn check_words(node: Cursor<'_, '_>, call: &Initiate) -> Result<(), Refusal> {
-    let words = node.array()?;
+fn check_words(cursor: Cursor<'_, '_>, call: &Initiate) -> Result<(), Refusal> {
+    let words = cursor.array()?;
     let count = generation::hash_words(call.generation);
     if words.len() != count {
-        return Err(differs(node.at(), &format!("{count} words")).with_actual(format!("{} words", words.len())));
+        return Err(differs(cursor.at(), &format!("{count} words")).with_actual(format!("{} words", words.len())));
     }
     words.zip(call.hash_words()).try_for_each(|(word, expected)| check_equal(word, expected))
 }
 
-fn check_equal(node: Cursor<'_, '_>, expected: Felt) -> Result<(), Refusal> {
-    let found = felt::read_any(node)?;
-    if found == expected { Ok(()) } else { Err(differs(node.at(), &format!("{expected:#x}")).with_actual(format!("{found:#x}"))) }
+fn check_equal(cursor: Cursor<'_, '_>, expected: Felt) -> Result<(), Refusal> {
+    let found = felt::read_any(cursor)?;
+    if found == expected { Ok(()) } else { Err(differs(cursor.at(), &format!("{expected:#x}")).with_actual(format!("{found:#x}"))) }
 }
 
 fn differs(at: &At<'_>, expected: &str) -> Refusal {

@@ -260,16 +260,16 @@ pub fn event(generation: StarknetGeneration, keys: &[Felt], data: &[Felt]) -> Re
 /// # Errors
 ///
 /// [`Refusal`] at the member that is missing or malformed, or that belongs to another contract.
-pub fn emitted_event(node: &Cursor<'_, '_>, generation: StarknetGeneration, htlc: Felt) -> Result<Option<HtlcEvent>, Refusal> {
-    let members = node.object()?;
+pub fn emitted_event(cursor: &Cursor<'_, '_>, generation: StarknetGeneration, htlc: Felt) -> Result<Option<HtlcEvent>, Refusal> {
+    let members = cursor.object()?;
     if felt::read(members.need("from_address")?)? != htlc {
         return Err(members.at().key("from_address").refuse(Code::WrongType).with_reason("the event is of another contract"));
     }
     let felts = |key, max: usize| {
-        let node = members.need(key)?;
-        let all = node.array()?;
+        let cursor = members.need(key)?;
+        let all = cursor.array()?;
         if all.len() > max {
-            return Err(node.at().refuse(Code::WrongType).with_expected(format!("at most {max} felts")).with_actual(all.len()));
+            return Err(cursor.at().refuse(Code::WrongType).with_expected(format!("at most {max} felts")).with_actual(all.len()));
         }
         all.map(felt::read).collect::<Result<Vec<_>, _>>()
     };

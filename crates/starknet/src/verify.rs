@@ -209,8 +209,8 @@ impl Expected {
 }
 
 /// Checks the contract and the function of a call. Returns the selector of the function.
-fn check_target(node: &Cursor<'_, '_>, to: (Felt, Code), selectors: &[Felt]) -> Result<Felt, Refusal> {
-    let members = node.object()?;
+fn check_target(cursor: &Cursor<'_, '_>, to: (Felt, Code), selectors: &[Felt]) -> Result<Felt, Refusal> {
+    let members = cursor.object()?;
     members.only(&CALL_KEYS)?;
     let contract = members.need("to")?;
     if felt::read(contract)? != to.0 {
@@ -230,7 +230,7 @@ fn check_target(node: &Cursor<'_, '_>, to: (Felt, Code), selectors: &[Felt]) -> 
 fn check_initiate(
     order: &OrderContext<'_>,
     pins: &Expected,
-    node: Cursor<'_, '_>,
+    cursor: Cursor<'_, '_>,
     warnings: &mut Warnings,
 ) -> Result<(Initiate, Option<Vec<Felt>>, u64), Refusal> {
     let (plain, with_data) = match pins.on_behalf {
@@ -239,8 +239,8 @@ fn check_initiate(
     };
     let selectors = [plain, with_data];
     let selectors = if generation::takes_destination_data(pins.generation) { &selectors[..] } else { &selectors[..1] };
-    let selector = check_target(&node, (pins.htlc, Code::UnknownContract), selectors)?;
-    let members = node.object()?;
+    let selector = check_target(&cursor, (pins.htlc, Code::UnknownContract), selectors)?;
+    let members = cursor.object()?;
     let calldata = members.need("calldata")?;
     let (arguments, destination_data) = if selector == with_data {
         let (arguments, data) = Arguments::with_data(&calldata, pins.generation, pins.on_behalf)?;
@@ -279,13 +279,13 @@ fn first_difference<T: PartialEq, const N: usize>(a: [T; N], b: [T; N]) -> usize
 fn check_approval(
     order: &OrderContext<'_>,
     pins: &Expected,
-    node: Option<Cursor<'_, '_>>,
+    cursor: Option<Cursor<'_, '_>>,
     warnings: &mut Warnings,
 ) -> Result<Option<Approval>, Refusal> {
-    let Some(node) = node else { return Ok(None) };
-    let Some(token) = pins.token else { return Err(node.at().refuse(Code::UnexpectedApproval)) };
-    check_target(&node, (token, Code::UnknownToken), &[APPROVE])?;
-    let members = node.object()?;
+    let Some(cursor) = cursor else { return Ok(None) };
+    let Some(token) = pins.token else { return Err(cursor.at().refuse(Code::UnexpectedApproval)) };
+    check_target(&cursor, (token, Code::UnknownToken), &[APPROVE])?;
+    let members = cursor.object()?;
     let calldata = members.need("calldata")?;
     let arguments = Arguments::read(&calldata, Approve::ARGUMENTS)?;
     let proposed = Approve::decode(&arguments)?;
@@ -302,20 +302,20 @@ fn check_approval(
 fn check_typed_data(
     order: &OrderContext<'_>,
     pins: &Expected,
-    node: Option<Cursor<'_, '_>>,
+    cursor: Option<Cursor<'_, '_>>,
     terms: &Initiate,
     destination_data: Option<&[Felt]>,
 ) -> Result<Option<Message>, Refusal> {
-    let Some(node) = node else { return Ok(None) };
+    let Some(cursor) = cursor else { return Ok(None) };
     if pins.on_behalf {
-        return Err(node.at().refuse(Code::TypedDataWithDelegate));
+        return Err(cursor.at().refuse(Code::TypedDataWithDelegate));
     }
     // The message cannot contain destination data, so an order that is funded with the message would lose them.
     if destination_data.is_some_and(|data| !data.is_empty()) {
-        return Err(node.at().refuse(Code::PayloadsDisagree).with_reason("the typed data lacks the destination data of the call"));
+        return Err(cursor.at().refuse(Code::PayloadsDisagree).with_reason("the typed data lacks the destination data of the call"));
     }
     let domain = Domain::of_asset(order.source, pins.chain_id, |code| Refusal::new(code, "/request/source/asset"))?;
     let is_domain_pinned = order.source.record.htlc.as_ref().is_some_and(|htlc| htlc.domain.is_some());
     let form = MessageForm { domain, is_domain_pinned, is_generation_pinned: order.source.generation.is_some() };
-    Message::read(order.source, node, &form, pins.htlc, terms).map(Some)
+    Message::read(order.source, cursor, &form, pins.htlc, terms).map(Some)
 }

@@ -12,8 +12,8 @@ use sui_sdk_types::Address;
 /// # Errors
 ///
 /// [`Code::AddressMalformed`] for any other text, or [`Code::WrongType`] if the node is not a string.
-pub fn read(node: Cursor<'_, '_>) -> Result<Address, Refusal> {
-    parse_sui(node.text()?).map(Address::new).map_err(|error| node.refuse(Code::AddressMalformed).with_reason(error.to_string()))
+pub fn read(cursor: Cursor<'_, '_>) -> Result<Address, Refusal> {
+    parse_sui(cursor.text()?).map(Address::new).map_err(|error| cursor.refuse(Code::AddressMalformed).with_reason(error.to_string()))
 }
 
 /// Returns the address of an account; `None` for an account of another family.

@@ -226,11 +226,12 @@ impl Execution {
             let refusal = signatures.at().refuse(Code::TransactionMismatch);
             return Err(refusal.with_expected(format!("at most {MAX_SIGNATURES} signatures")).with_actual(all.len()));
         }
-        let signature = |node: Cursor<'_, '_>| {
-            node.text()?
+        let signature = |cursor: Cursor<'_, '_>| {
+            cursor
+                .text()?
                 .parse()
                 .map(|ExternalSignature(signature)| signature)
-                .map_err(|refusal| refusal.with_prefix(&node.at().to_string()))
+                .map_err(|refusal| refusal.with_prefix(&cursor.at().to_string()))
         };
         Ok(SignedTransaction { transaction, signatures: all.map(signature).collect::<Result<_, Refusal>>()? })
     }

@@ -125,10 +125,10 @@ impl family::Deposit for Deposit {
 
 /// Reads the bytes of the transaction kind: an array of integers.
 fn read_kind_bytes<'v>(result: &Members<'_, 'v>) -> Result<Cow<'v, [u8]>, Refusal> {
-    let node = result.need(PAYLOAD_KEY)?;
-    let bytes = node.byte_array()?;
+    let cursor = result.need(PAYLOAD_KEY)?;
+    let bytes = cursor.byte_array()?;
     if bytes.len() > MAX_KIND {
-        return Err(node.at().refuse(Code::KindMalformed).with_expected(format!("at most {MAX_KIND} bytes")).with_actual(bytes.len()));
+        return Err(cursor.at().refuse(Code::KindMalformed).with_expected(format!("at most {MAX_KIND} bytes")).with_actual(bytes.len()));
     }
     Ok(bytes)
 }

@@ -15,7 +15,7 @@ use countersign_evm_core::rules::AddressCodec;
 /// Typed data has addresses in several forms: see [`Address::parse_any`].
 pub(crate) const CODEC: AddressCodec = AddressCodec {
     family: Family::Tron,
-    parse: |order, node| read_pinned(order, node, read_any).map(Address::bytes),
+    parse: |order, cursor| read_pinned(order, cursor, read_any).map(Address::bytes),
     format: |address| Address::from(address).to_string(),
 };
 
@@ -152,8 +152,8 @@ impl fmt::Debug for Address {
 /// # Errors
 ///
 /// As [`Address::parse`], or [`Code::WrongType`] if the node is not a string.
-pub fn read(node: Cursor<'_, '_>) -> Result<Address, Refusal> {
-    Address::parse(node.text()?).map_err(|error| node.refuse(error))
+pub fn read(cursor: Cursor<'_, '_>) -> Result<Address, Refusal> {
+    Address::parse(cursor.text()?).map_err(|error| cursor.refuse(error))
 }
 
 /// Parses the address in a JSON node, in any form that typed data uses.
@@ -161,20 +161,20 @@ pub fn read(node: Cursor<'_, '_>) -> Result<Address, Refusal> {
 /// # Errors
 ///
 /// As [`Address::parse_any`], or [`Code::WrongType`] if the node is not a string.
-pub fn read_any(node: Cursor<'_, '_>) -> Result<Address, Refusal> {
-    Address::parse_any(node.text()?).map_err(|error| node.refuse(error))
+pub fn read_any(cursor: Cursor<'_, '_>) -> Result<Address, Refusal> {
+    Address::parse_any(cursor.text()?).map_err(|error| cursor.refuse(error))
 }
 
 /// Parses an address of a response. A text that is pinned was parsed when it was pinned, so it is looked up instead. That saves the
 /// two hashes of base58check.
 pub(crate) fn read_pinned(
     order: &OrderContext<'_>,
-    node: Cursor<'_, '_>,
+    cursor: Cursor<'_, '_>,
     read: fn(Cursor<'_, '_>) -> Result<Address, Refusal>,
 ) -> Result<Address, Refusal> {
-    match order.pinned_as(node.text()?).and_then(Address::from_account) {
+    match order.pinned_as(cursor.text()?).and_then(Address::from_account) {
         Some(address) => Ok(address),
-        None => read(node),
+        None => read(cursor),
     }
 }
 

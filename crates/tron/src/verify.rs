@@ -168,11 +168,11 @@ fn check_native_amount(order: &OrderContext<'_>) -> Result<i64, Refusal> {
 fn check_transaction(
     order: &OrderContext<'_>,
     pins: &Expected,
-    node: &Cursor<'_, '_>,
+    cursor: &Cursor<'_, '_>,
     to: (Address, Code),
     value: i64,
 ) -> Result<Call, Refusal> {
-    let members = node.object()?;
+    let members = cursor.object()?;
     members.only(&TRANSACTION_KEYS)?;
     let chain = members.need("chain_id")?;
     if chain.integer()? != pins.chain_id {
@@ -205,11 +205,11 @@ pub(crate) fn check_fee_limit(max: u64, limit: U256, refuse: RefuseAt<'_>) -> Re
 fn check_initiate(
     order: &OrderContext<'_>,
     pins: &Expected,
-    node: Cursor<'_, '_>,
+    cursor: Cursor<'_, '_>,
     warnings: &mut Warnings,
 ) -> Result<(Call, Initiate, u64), Refusal> {
-    let call = check_transaction(order, pins, &node, (pins.htlc, Code::UnknownContract), pins.value)?;
-    let at = node.at().key("data");
+    let call = check_transaction(order, pins, &cursor, (pins.htlc, Code::UnknownContract), pins.value)?;
+    let at = cursor.at().key("data");
     let terms = Initiate::decode(&call.data, false, InitiateAbi::WithData, &at)?;
     let timelock = rules::check_arguments(order, &terms, CODEC, &at, warnings)?;
     Ok((call, terms, timelock))
@@ -218,13 +218,13 @@ fn check_initiate(
 fn check_approval(
     order: &OrderContext<'_>,
     pins: &Expected,
-    node: Option<Cursor<'_, '_>>,
+    cursor: Option<Cursor<'_, '_>>,
     warnings: &mut Warnings,
 ) -> Result<Option<Approval>, Refusal> {
-    let Some(node) = node else { return Ok(None) };
-    let Some(token) = pins.token else { return Err(node.at().refuse(Code::UnexpectedApproval)) };
-    let mut call = check_transaction(order, pins, &node, (token, Code::UnknownToken), 0)?;
-    let at = node.at().key("data");
+    let Some(cursor) = cursor else { return Ok(None) };
+    let Some(token) = pins.token else { return Err(cursor.at().refuse(Code::UnexpectedApproval)) };
+    let mut call = check_transaction(order, pins, &cursor, (token, Code::UnknownToken), 0)?;
+    let at = cursor.at().key("data");
     let proposed = Approve::decode(&call.data, &at)?;
     let signed = rules::check_approval(order, proposed, pins.htlc.bytes(), CODEC, &at, warnings)?;
     if signed != proposed {
@@ -236,11 +236,11 @@ fn check_approval(
 fn check_typed_data(
     order: &OrderContext<'_>,
     pins: &Expected,
-    node: Option<Cursor<'_, '_>>,
+    cursor: Option<Cursor<'_, '_>>,
     call: &Initiate,
 ) -> Result<Option<Message>, Refusal> {
-    let Some(node) = node else { return Ok(None) };
-    let message = Message::read(order, node, pins.chain_id & DOMAIN_CHAIN_ID, pins.htlc.bytes(), call, RULES)?;
-    rules::check_pinned_version(order, &node, &message)?;
+    let Some(cursor) = cursor else { return Ok(None) };
+    let message = Message::read(order, cursor, pins.chain_id & DOMAIN_CHAIN_ID, pins.htlc.bytes(), call, RULES)?;
+    rules::check_pinned_version(order, &cursor, &message)?;
     Ok(Some(message))
 }

@@ -52,8 +52,8 @@ impl Sending for Sender {
                 return Ok(Ok(Sent::Accepted));
             }
             other => match other.json_or_error()? {
-                Ok(node) => {
-                    self.check(Some(parse::txid(&node)?))?;
+                Ok(cursor) => {
+                    self.check(Some(parse::txid(&cursor)?))?;
                     return Ok(Ok(Sent::Accepted));
                 }
                 Err(error) => error.clone(),

@@ -78,21 +78,21 @@ pub(super) fn send(hex: &str) -> Request {
     Request::post("/tx", hex.as_bytes(), Format::Text)
 }
 
-fn list<'s, 'v>(node: &'s Cursor<'_, 'v>, max: usize) -> Result<impl Iterator<Item = Cursor<'s, 'v>>, Refusal> {
-    let items = node.array()?;
-    if items.len() > max { Err(node.at().refuse(Code::JsonTooLarge)) } else { Ok(items) }
+fn list<'s, 'v>(cursor: &'s Cursor<'_, 'v>, max: usize) -> Result<impl Iterator<Item = Cursor<'s, 'v>>, Refusal> {
+    let items = cursor.array()?;
+    if items.len() > max { Err(cursor.at().refuse(Code::JsonTooLarge)) } else { Ok(items) }
 }
 
 /// Reads the newest block, and checks its hash and work against the fields of its header.
-pub(super) fn read_newest(node: Cursor<'_, '_>, chain: Chain) -> Result<Head, Refusal> {
-    let first = list(&node, MAX_LIST)?.next().ok_or_else(|| node.at().refuse(Code::MissingField))?;
+pub(super) fn read_newest(cursor: Cursor<'_, '_>, chain: Chain) -> Result<Head, Refusal> {
+    let first = list(&cursor, MAX_LIST)?.next().ok_or_else(|| cursor.at().refuse(Code::MissingField))?;
     let members = first.object()?;
     let hash = parse::block_hash(&members.need("id")?)?;
     let word = |name| parse::word(&members.need(name)?);
     let root = parse::txid(&members.need("merkle_root")?)?;
     let header = block::Header {
         version: block::Version::from_consensus(i32::from_be_bytes(word("version")?.to_be_bytes())),
-        prev_blockhash: members.get("previousblockhash").map_or_else(|| Ok(BlockHash::all_zeros()), |node| parse::block_hash(&node))?,
+        prev_blockhash: members.get("previousblockhash").map_or_else(|| Ok(BlockHash::all_zeros()), |cursor| parse::block_hash(&cursor))?,
         merkle_root: TxMerkleNode::from_raw_hash(root.to_raw_hash()),
         time: word("timestamp")?,
         bits: CompactTarget::from_consensus(word("bits")?),
@@ -103,8 +103,8 @@ pub(super) fn read_newest(node: Cursor<'_, '_>, chain: Chain) -> Result<Head, Re
 }
 
 /// Reads the member `status` of a transaction.
-fn read_block(node: &Cursor<'_, '_>) -> Result<Option<Block>, Refusal> {
-    let members = node.object()?;
+fn read_block(cursor: &Cursor<'_, '_>) -> Result<Option<Block>, Refusal> {
+    let members = cursor.object()?;
     if !members.need("confirmed")?.bool()? {
         return Ok(None);
     }
@@ -117,8 +117,8 @@ pub(super) fn read_unspent(reply: &Reply<'_>) -> Result<Option<Vec<Claim>>, Faul
     if matches!(reply, Reply::Status { status, .. } if REFUSED.contains(status)) {
         return Ok(None);
     }
-    let claim = |node: Cursor<'_, '_>| {
-        let members = node.object()?;
+    let claim = |cursor: Cursor<'_, '_>| {
+        let members = cursor.object()?;
         let block = read_block(&members.need("status")?)?;
         let outpoint = OutPoint { txid: parse::txid(&members.need("txid")?)?, vout: parse::word(&members.need("vout")?)? };
         let funding = Funding::new(outpoint, members.need("value")?.integer()?);
@@ -137,10 +137,10 @@ pub(super) struct History {
 }
 
 /// Reads a page of the transactions that pay or spend a script.
-pub(super) fn read_history(node: Cursor<'_, '_>, script: &Script) -> Result<History, Refusal> {
+pub(super) fn read_history(cursor: Cursor<'_, '_>, script: &Script) -> Result<History, Refusal> {
     let wanted = hex::encode(script.as_bytes());
     let mut history = History { claims: Vec::new(), last: None, mined: 0 };
-    for transaction in list(&node, MAX_LIST)? {
+    for transaction in list(&cursor, MAX_LIST)? {
         let members = transaction.object()?;
         let (txid, block) = (parse::txid(&members.need("txid")?)?, read_block(&members.need("status")?)?);
         if block.is_some() {
@@ -164,12 +164,12 @@ pub(super) fn read_transaction(reply: &Reply<'_>, txid: Txid) -> Result<Transact
 }
 
 /// Reads the transaction that spends an output, mined or in the mempool; `None` if the output is unspent.
-pub(super) fn read_outspend(node: Cursor<'_, '_>) -> Result<Option<(Txid, Option<Block>)>, Refusal> {
-    let members = node.object()?;
+pub(super) fn read_outspend(cursor: Cursor<'_, '_>) -> Result<Option<(Txid, Option<Block>)>, Refusal> {
+    let members = cursor.object()?;
     if !members.need("spent")?.bool()? {
         return Ok(None);
     }
-    let block = members.get("status").map_or(Ok(None), |node| read_block(&node))?;
+    let block = members.get("status").map_or(Ok(None), |cursor| read_block(&cursor))?;
     Ok(Some((parse::txid(&members.need("txid")?)?, block)))
 }
 
@@ -178,8 +178,8 @@ pub(super) fn read_status(reply: &Reply<'_>, txid: Txid) -> Result<Option<Option
     if let Reply::Status { status: 404, .. } = reply {
         return Ok(None);
     }
-    let node = reply.json()?;
-    let members = node.object()?;
+    let cursor = reply.json()?;
+    let members = cursor.object()?;
     parse::check_txid(&members.need("txid")?, txid)?;
     Ok(Some(read_block(&members.need("status")?)?))
 }
@@ -208,15 +208,15 @@ pub(super) fn check_block<'r>(
 }
 
 /// Reads the fee rate for confirmation within a number of blocks, in sat/vB; `None` if the server has none.
-pub(super) fn read_estimate(node: Cursor<'_, '_>, blocks: u16) -> Result<Option<FeeRate>, Refusal> {
-    let members = node.object()?;
+pub(super) fn read_estimate(cursor: Cursor<'_, '_>, blocks: u16) -> Result<Option<FeeRate>, Refusal> {
+    let members = cursor.object()?;
     let mut best: Option<(u16, FeeRate)> = None;
     for key in members.keys().take(MAX_LIST) {
-        let node = members.need(key)?;
-        let target: u16 = key.parse().map_err(|_| node.at().refuse(Code::DecimalDigit))?;
+        let cursor = members.need(key)?;
+        let target: u16 = key.parse().map_err(|_| cursor.at().refuse(Code::DecimalDigit))?;
         // Without an estimate for this number of blocks, the one for the next smaller number is used, which is never too slow.
         if target <= blocks && best.is_none_or(|(other, _)| other < target) {
-            best = Some((target, FeeRate::parse(parse::number(&node)?).map_err(|error| node.refuse(error.code()))?));
+            best = Some((target, FeeRate::parse(parse::number(&cursor)?).map_err(|error| cursor.refuse(error.code()))?));
         }
     }
     Ok(best.map(|(_, rate)| rate))

@@ -70,8 +70,8 @@ impl Machine for FeeEstimation {
     }
 
     fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<FeeQuote>, Fault> {
-        let node = replies.json(0)?;
-        let rate = if self.is_rpc { rpc::read_estimate(node) } else { esplora::read_estimate(node, self.subject.subject) };
+        let cursor = replies.json(0)?;
+        let rate = if self.is_rpc { rpc::read_estimate(cursor) } else { esplora::read_estimate(cursor, self.subject.subject) };
         Ok(Turn::Done(FeeQuote(rate?)))
     }
 }

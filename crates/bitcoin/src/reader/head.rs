@@ -36,15 +36,15 @@ impl Machine for NewestBlock {
     }
 
     fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Head>, Fault> {
-        let node = replies.json(0)?;
+        let cursor = replies.json(0)?;
         let head = match self.state {
-            State::Esplora => esplora::read_newest(node, self.chain.chain)?,
+            State::Esplora => esplora::read_newest(cursor, self.chain.chain)?,
             State::RpcTip => {
-                let tip = rpc::read_tip(node)?;
+                let tip = rpc::read_tip(cursor)?;
                 self.state = State::RpcHeader(tip);
                 return Ok(Turn::Ask(vec![rpc::header(tip.1)]));
             }
-            State::RpcHeader(tip) => rpc::read_head(node, tip, self.chain.chain)?,
+            State::RpcHeader(tip) => rpc::read_head(cursor, tip, self.chain.chain)?,
         };
         self.chain.check_height(&self.known, head.height)?;
         self.height = head.height;

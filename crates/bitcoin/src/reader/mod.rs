@@ -140,7 +140,7 @@ impl<S> OnChain<S> {
 /// Reads the hash of block 0 in the form of either protocol.
 fn genesis(reply: &Reply<'_>) -> Result<String, Fault> {
     let hash = match reply {
-        Reply::Json(node) => parse::block_hash(node)?,
+        Reply::Json(cursor) => parse::block_hash(cursor)?,
         other => parse::hash_text(other.bytes()?)?,
     };
     Ok(hash.to_string())

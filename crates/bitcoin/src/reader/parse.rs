@@ -9,39 +9,39 @@ use crate::chain::MAX_TRANSACTION;
 /// The maximum height that is accepted. At one block per second, a chain would need 136 years to reach it.
 const MAX_HEIGHT: u64 = 0xffff_ffff;
 
-pub(super) fn txid(node: &Cursor<'_, '_>) -> Result<Txid, Refusal> {
-    node.text()?.parse().map_err(|_| node.at().refuse(Code::TransactionIdMalformed))
+pub(super) fn txid(cursor: &Cursor<'_, '_>) -> Result<Txid, Refusal> {
+    cursor.text()?.parse().map_err(|_| cursor.at().refuse(Code::TransactionIdMalformed))
 }
 
 /// Requires that an answer is about the transaction that was asked for.
-pub(super) fn check_txid(node: &Cursor<'_, '_>, expected: Txid) -> Result<(), Refusal> {
-    if txid(node)? == expected { Ok(()) } else { Err(node.refuse(Code::UtxoMismatch).with_expected(expected.to_string())) }
+pub(super) fn check_txid(cursor: &Cursor<'_, '_>, expected: Txid) -> Result<(), Refusal> {
+    if txid(cursor)? == expected { Ok(()) } else { Err(cursor.refuse(Code::UtxoMismatch).with_expected(expected.to_string())) }
 }
 
-pub(super) fn block_hash(node: &Cursor<'_, '_>) -> Result<BlockHash, Refusal> {
-    node.text()?.parse().map_err(|_| node.at().refuse(Code::HexLength).with_expected("a block hash"))
+pub(super) fn block_hash(cursor: &Cursor<'_, '_>) -> Result<BlockHash, Refusal> {
+    cursor.text()?.parse().map_err(|_| cursor.at().refuse(Code::HexLength).with_expected("a block hash"))
 }
 
-pub(super) fn height(node: &Cursor<'_, '_>) -> Result<u64, Refusal> {
-    let height = node.integer()?;
+pub(super) fn height(cursor: &Cursor<'_, '_>) -> Result<u64, Refusal> {
+    let height = cursor.integer()?;
     if height > MAX_HEIGHT {
-        return Err(node.refuse(Code::NumberTooLarge));
+        return Err(cursor.refuse(Code::NumberTooLarge));
     }
     Ok(height)
 }
 
 /// Reads a 32-bit number.
-pub(super) fn word(node: &Cursor<'_, '_>) -> Result<u32, Refusal> {
-    u32::try_from(node.integer()?).map_err(|_| node.refuse(Code::NumberTooLarge))
+pub(super) fn word(cursor: &Cursor<'_, '_>) -> Result<u32, Refusal> {
+    u32::try_from(cursor.integer()?).map_err(|_| cursor.refuse(Code::NumberTooLarge))
 }
 
 /// Reads bytes in hex without `0x`.
-pub(super) fn bytes(node: &Cursor<'_, '_>) -> Result<Vec<u8>, Refusal> {
-    let text = node.text()?;
+pub(super) fn bytes(cursor: &Cursor<'_, '_>) -> Result<Vec<u8>, Refusal> {
+    let text = cursor.text()?;
     if text.len() > MAX_TRANSACTION.saturating_mul(2) {
-        return Err(node.at().refuse(Code::HexLength));
+        return Err(cursor.at().refuse(Code::HexLength));
     }
-    hex::decode(text).map_err(|_| node.at().refuse(Code::HexDigit))
+    hex::decode(text).map_err(|_| cursor.at().refuse(Code::HexDigit))
 }
 
 /// Reads bytes in hex that a server returns as plain text.
@@ -57,19 +57,19 @@ pub(super) fn hash_text(text: &[u8]) -> Result<BlockHash, Refusal> {
 }
 
 /// Returns the text of a number.
-pub(super) fn number<'v>(node: &Cursor<'_, 'v>) -> Result<&'v str, Refusal> {
-    match node.value() {
+pub(super) fn number<'v>(cursor: &Cursor<'_, 'v>) -> Result<&'v str, Refusal> {
+    match cursor.value() {
         Value::Number(text) => Ok(text),
-        _ => Err(node.at().refuse(Code::WrongType).with_expected("a number")),
+        _ => Err(cursor.at().refuse(Code::WrongType).with_expected("a number")),
     }
 }
 
 /// Reads an amount in whole coins, a decimal with at most eight digits after the point. Returns it in base units.
 ///
 /// Nodes write plain decimals. A host that parses and writes the answer again writes small ones with an exponent.
-pub(super) fn coins(node: &Cursor<'_, '_>) -> Result<u64, Refusal> {
-    let text = number(node)?;
-    let refuse = || node.refuse(Code::DecimalDigit);
+pub(super) fn coins(cursor: &Cursor<'_, '_>) -> Result<u64, Refusal> {
+    let text = number(cursor)?;
+    let refuse = || cursor.refuse(Code::DecimalDigit);
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let exponent: i32 = exponent.parse().map_err(|_| refuse())?;
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -79,7 +79,7 @@ pub(super) fn coins(node: &Cursor<'_, '_>) -> Result<u64, Refusal> {
     let zeros = zeros.and_then(|zeros| usize::try_from(zeros).ok()).filter(|zeros| *zeros <= 20);
     match zeros {
         Some(zeros) if is_decimal && !whole.is_empty() => {
-            format!("{whole}{fraction}{}", "0".repeat(zeros)).parse().map_err(|_| node.refuse(Code::NumberTooLarge))
+            format!("{whole}{fraction}{}", "0".repeat(zeros)).parse().map_err(|_| cursor.refuse(Code::NumberTooLarge))
         }
         _ => Err(refuse()),
     }

@@ -91,26 +91,26 @@ pub(super) fn send(hex: &str) -> Request {
 }
 
 /// Reads the height and the hash of the newest block.
-pub(super) fn read_tip(node: Cursor<'_, '_>) -> Result<(u64, BlockHash), Refusal> {
-    let members = node.object()?;
+pub(super) fn read_tip(cursor: Cursor<'_, '_>) -> Result<(u64, BlockHash), Refusal> {
+    let members = cursor.object()?;
     Ok((parse::height(&members.need("blocks")?)?, parse::block_hash(&members.need("bestblockhash")?)?))
 }
 
 /// Reads the newest block from its header.
-pub(super) fn read_head(node: Cursor<'_, '_>, (height, hash): (u64, BlockHash), chain: Chain) -> Result<Head, Refusal> {
-    let header = chain::check_header(&parse::bytes(&node)?, hash, chain)?;
+pub(super) fn read_head(cursor: Cursor<'_, '_>, (height, hash): (u64, BlockHash), chain: Chain) -> Result<Head, Refusal> {
+    let header = chain::check_header(&parse::bytes(&cursor)?, hash, chain)?;
     Ok(Head::new(height, hash.to_string(), u64::from(header.time)))
 }
 
 /// Reads a scan: the newest block, and the unspent outputs.
-pub(super) fn read_scan(node: Cursor<'_, '_>) -> Result<((u64, BlockHash), Vec<Claim>), Refusal> {
-    let claim = |node: Cursor<'_, '_>| {
-        let members = node.object()?;
+pub(super) fn read_scan(cursor: Cursor<'_, '_>) -> Result<((u64, BlockHash), Vec<Claim>), Refusal> {
+    let claim = |cursor: Cursor<'_, '_>| {
+        let members = cursor.object()?;
         let outpoint = OutPoint { txid: parse::txid(&members.need("txid")?)?, vout: parse::word(&members.need("vout")?)? };
         let funding = Funding::new(outpoint, parse::coins(&members.need("amount")?)?);
         Ok(Claim { funding, height: Some(parse::height(&members.need("height")?)?), hash: None, is_unspent: true })
     };
-    let members = node.object()?;
+    let members = cursor.object()?;
     let success = members.need("success")?;
     if !success.bool()? {
         return Err(success.refuse(Code::WrongType).with_expected("a complete scan"));
@@ -125,8 +125,8 @@ pub(super) fn read_scan(node: Cursor<'_, '_>) -> Result<((u64, BlockHash), Vec<C
 }
 
 /// Reads the value of an unspent output; `None` if the output does not exist or is spent.
-pub(super) fn read_value(node: Cursor<'_, '_>) -> Result<Option<u64>, Refusal> {
-    if node.is_null() { Ok(None) } else { parse::coins(&node.object()?.need("value")?).map(Some) }
+pub(super) fn read_value(cursor: Cursor<'_, '_>) -> Result<Option<u64>, Refusal> {
+    if cursor.is_null() { Ok(None) } else { parse::coins(&cursor.object()?.need("value")?).map(Some) }
 }
 
 /// Requires that an unspent output has the value that its transaction shows.
@@ -145,7 +145,7 @@ pub(super) fn read_transaction(reply: &Reply<'_>, txid: Txid) -> Result<Transact
 /// Reads the bytes of a transaction; `None` if the node does not know it.
 pub(super) fn read_raw(reply: &Reply<'_>) -> Result<Option<Vec<u8>>, Fault> {
     match reply.json_or_error()? {
-        Ok(node) => Ok(Some(parse::bytes(&node)?)),
+        Ok(cursor) => Ok(Some(parse::bytes(&cursor)?)),
         Err(RpcError { code: UNKNOWN, .. }) => Ok(None),
         Err(error) => Err(Fault::Rpc(error.clone())),
     }
@@ -186,37 +186,37 @@ pub(super) fn search_block<R>(
 
 /// Reads the block of a transaction, which is `None` in the mempool; `None` if the node does not know the transaction.
 pub(super) fn read_found(reply: &Reply<'_>, txid: Txid) -> Result<Option<Option<BlockHash>>, Fault> {
-    let node = match reply.json_or_error()? {
-        Ok(node) => node,
+    let cursor = match reply.json_or_error()? {
+        Ok(cursor) => cursor,
         Err(RpcError { code: UNKNOWN, message, .. }) if !NO_INDEX.iter().any(|part| message.contains(part)) => return Ok(None),
         Err(error) => return Err(Fault::Rpc(error.clone())),
     };
-    let members = node.object()?;
+    let members = cursor.object()?;
     parse::check_txid(&members.need("txid")?, txid)?;
     // In an abandoned block, the number of confirmations is 0 or negative.
-    let is_mined = members.get("confirmations").is_some_and(|node| node.integer().is_ok_and(|confirmations| confirmations > 0));
-    Ok(Some(members.get("blockhash").filter(|_| is_mined).map(|node| parse::block_hash(&node)).transpose()?))
+    let is_mined = members.get("confirmations").is_some_and(|cursor| cursor.integer().is_ok_and(|confirmations| confirmations > 0));
+    Ok(Some(members.get("blockhash").filter(|_| is_mined).map(|cursor| parse::block_hash(&cursor)).transpose()?))
 }
 
 /// Reads the height of a block.
-pub(super) fn read_height(node: Cursor<'_, '_>) -> Result<u64, Refusal> {
-    parse::height(&node.object()?.need("height")?)
+pub(super) fn read_height(cursor: Cursor<'_, '_>) -> Result<u64, Refusal> {
+    parse::height(&cursor.object()?.need("height")?)
 }
 
 /// Reads the fee rate; `None` if the node has none, as on a new network.
-pub(super) fn read_estimate(node: Cursor<'_, '_>) -> Result<Option<FeeRate>, Refusal> {
-    let Some(rate) = node.object()?.get("feerate") else { return Ok(None) };
+pub(super) fn read_estimate(cursor: Cursor<'_, '_>) -> Result<Option<FeeRate>, Refusal> {
+    let Some(rate) = cursor.object()?.get("feerate") else { return Ok(None) };
     // Nodes write whole coins per 1,000 vB.
     let text = number::in_whole_units(U256::from(parse::coins(&rate)?), 3);
     FeeRate::parse(&text).map(Some).map_err(|error| rate.refuse(error.code()))
 }
 
 /// Reads why the node would not accept a transaction; `None` if it would.
-pub(super) fn read_test(node: Cursor<'_, '_>) -> Result<Option<String>, Refusal> {
-    let first = node.array()?.next().ok_or_else(|| node.at().refuse(Code::MissingField))?;
+pub(super) fn read_test(cursor: Cursor<'_, '_>) -> Result<Option<String>, Refusal> {
+    let first = cursor.array()?.next().ok_or_else(|| cursor.at().refuse(Code::MissingField))?;
     let members = first.object()?;
     if members.need("allowed")?.bool()? {
         return Ok(None);
     }
-    Ok(Some(members.get("reject-reason").map_or(Ok("no reason given"), |node| node.text())?.to_owned()))
+    Ok(Some(members.get("reject-reason").map_or(Ok("no reason given"), |cursor| cursor.text())?.to_owned()))
 }

@@ -396,9 +396,9 @@ mod tests {
         for (text, bytes) in [("[0]", &[0][..]), ("[ 0 , 7\n,255\t]", &[0, 7, 255]), ("[10,99,100,200]", &[10, 99, 100, 200])] {
             let value = parse(text.as_bytes()).unwrap();
             assert_eq!(value, Value::Bytes(bytes.into()), "{text}");
-            let node = Cursor::root(&value, "");
-            assert_eq!(node.byte_array().unwrap(), bytes);
-            let items: Vec<_> = node.array().unwrap().map(|item| item.integer().unwrap()).collect();
+            let cursor = Cursor::root(&value, "");
+            assert_eq!(cursor.byte_array().unwrap(), bytes);
+            let items: Vec<_> = cursor.array().unwrap().map(|item| item.integer().unwrap()).collect();
             assert_eq!(items, bytes.iter().map(|byte| u64::from(*byte)).collect::<Vec<_>>());
         }
         for number in 0..=1_300_u64 {

@@ -194,7 +194,7 @@ impl<'a> Reply<'a> {
     /// The [`Fault`] of any other reply.
     pub fn json(&self) -> Result<Cursor<'a, 'a>, Fault> {
         match self {
-            Self::Json(node) => Ok(*node),
+            Self::Json(cursor) => Ok(*cursor),
             other => Err(other.fault()),
         }
     }
@@ -206,7 +206,7 @@ impl<'a> Reply<'a> {
     /// The [`Fault`] of any other reply.
     pub fn json_or_error(&self) -> Result<Result<Cursor<'a, 'a>, &'a RpcError>, Fault> {
         match self {
-            Self::Json(node) => Ok(Ok(*node)),
+            Self::Json(cursor) => Ok(Ok(*cursor)),
             Self::Error(error) => Ok(Err(error)),
             other => Err(other.fault()),
         }

@@ -124,7 +124,7 @@ impl Known {
     }
 }
 
-fn read_named(node: &Cursor<'_, '_>) -> Result<BTreeMap<String, Vec<u8>>, Refusal> {
-    let members = node.object()?;
+fn read_named(cursor: &Cursor<'_, '_>) -> Result<BTreeMap<String, Vec<u8>>, Refusal> {
+    let members = cursor.object()?;
     members.keys().take(MAX_FACTS).map(|name| Ok((name.to_owned(), members.need(name)?.hex_bytes(MAX_FACT)?))).collect()
 }

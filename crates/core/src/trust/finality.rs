@@ -99,8 +99,8 @@ impl FinalityRule {
     }
 
     /// Reads `{"finality": "safe" | "finalized" | <blocks>, "settle": .., "margin": ..}`.
-    pub(super) fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
+    pub(super) fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
         let fields = ["finality", "settle", "margin"];
         members.check_spelling(&fields)?;
         members.only(&fields)?;

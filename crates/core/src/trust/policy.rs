@@ -150,13 +150,13 @@ impl Policy {
     /// a misspelt limit would silently have no effect.
     pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
         let value = json::parse(text)?;
-        let node = Cursor::root(&value, "");
-        let members = node.object()?;
+        let cursor = Cursor::root(&value, "");
+        let members = cursor.object()?;
         let mut policy = Self::default();
         members.check_spelling(&FIELDS)?;
         members.only(&FIELDS)?;
         let number = |members: &Members<'_, '_>, key: &str, limit: &mut u64| {
-            members.get(key).map_or(Ok(()), |node| node.integer().map(|value| *limit = value))
+            members.get(key).map_or(Ok(()), |cursor| cursor.integer().map(|value| *limit = value))
         };
         number(&members, "evm_timelock", &mut policy.evm_timelock)?;
         number(&members, "tron_timelock", &mut policy.tron_timelock)?;
@@ -170,39 +170,39 @@ impl Policy {
         number(&members, "sui_gas_budget", &mut policy.sui_gas_budget)?;
         number(&members, "starknet_fee", &mut policy.starknet_fee)?;
         number(&members, "bitcoin_fee_rate", &mut policy.bitcoin_fee_rate)?;
-        let allowed = |key| members.get(key).map(|node| node.integer()).transpose();
+        let allowed = |key| members.get(key).map(|cursor| cursor.integer()).transpose();
         policy.solana_compute_unit_price = allowed("solana_compute_unit_price")?;
         policy.solana_compute_unit_limit = allowed("solana_compute_unit_limit")?;
         policy.solana_memo = allowed("solana_memo")?;
-        if let Some(node) = members.get("solana_create_associated_account") {
-            policy.solana_create_associated_account = node.bool()?;
+        if let Some(cursor) = members.get("solana_create_associated_account") {
+            policy.solana_create_associated_account = cursor.bool()?;
         }
-        if let Some(node) = members.get("approvals") {
-            policy.approvals = match node.text()? {
+        if let Some(cursor) = members.get("approvals") {
+            policy.approvals = match cursor.text()? {
                 "as_proposed" => ApprovalPolicy::AsProposed,
                 "exact" => ApprovalPolicy::Exact,
                 "refuse_inexact" => ApprovalPolicy::RefuseInexact,
-                _ => return Err(node.refuse(Code::WrongType).with_expected("as_proposed, exact or refuse_inexact")),
+                _ => return Err(cursor.refuse(Code::WrongType).with_expected("as_proposed, exact or refuse_inexact")),
             };
         }
-        if let Some(node) = members.get("max_timelock_seconds") {
-            let chains = node.object()?;
-            for (chain, node) in chains.keys().zip(chains.iter()) {
-                policy.max_timelock.insert(chain.to_owned(), Duration::from_secs(node.integer()?));
+        if let Some(cursor) = members.get("max_timelock_seconds") {
+            let chains = cursor.object()?;
+            for (chain, cursor) in chains.keys().zip(chains.iter()) {
+                policy.max_timelock.insert(chain.to_owned(), Duration::from_secs(cursor.integer()?));
             }
         }
-        if let Some(node) = members.get("finality") {
-            let chains = node.object()?;
-            for (chain, node) in chains.keys().zip(chains.iter()) {
-                policy.finality.insert(chain.to_owned(), FinalityRule::read(node)?);
+        if let Some(cursor) = members.get("finality") {
+            let chains = cursor.object()?;
+            for (chain, cursor) in chains.keys().zip(chains.iter()) {
+                policy.finality.insert(chain.to_owned(), FinalityRule::read(cursor)?);
             }
         }
         let warnings = |key: &str, codes: &mut BTreeSet<Code>| {
             let Some(list) = members.get(key) else { return Ok(()) };
-            for node in list.array()? {
-                let name = node.text()?;
+            for cursor in list.array()? {
+                let name = cursor.text()?;
                 let code = Code::ALL.iter().find(|code| code.name() == name);
-                codes.insert(*code.ok_or_else(|| node.refuse(Code::WrongType).with_expected("the code of a warning"))?);
+                codes.insert(*code.ok_or_else(|| cursor.refuse(Code::WrongType).with_expected("the code of a warning"))?);
             }
             Ok::<_, Refusal>(())
         };

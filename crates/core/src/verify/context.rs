@@ -263,8 +263,8 @@ impl<'d> OrderContext<'d> {
     pub(crate) fn check_payload_keys(&self, own: &[&str]) -> Result<(), Refusal> {
         let members = self.result.object()?;
         for key in PAYLOAD_KEYS.iter().filter(|key| !own.contains(key)) {
-            if let Some(node) = members.get(key) {
-                return Err(node.at().refuse(Code::MixedFamilies).with_expected(own.join(", ")).with_actual(*key));
+            if let Some(cursor) = members.get(key) {
+                return Err(cursor.at().refuse(Code::MixedFamilies).with_expected(own.join(", ")).with_actual(*key));
             }
         }
         Ok(())

@@ -49,19 +49,19 @@ impl<'p, 'v> CallPayloads<'p, 'v> {
 /// # Errors
 ///
 /// [`Code::TypedDataTypes`] if the members differ; [`Code::WrongType`] or [`Code::MissingField`] if the declaration is malformed.
-pub fn check_declared_type(node: Cursor<'_, '_>, members: &[(&str, &str)]) -> Result<(), Refusal> {
-    let declared = node.array()?;
+pub fn check_declared_type(cursor: Cursor<'_, '_>, members: &[(&str, &str)]) -> Result<(), Refusal> {
+    let declared = cursor.array()?;
     if declared.len() != members.len() {
-        let refusal = node.at().refuse(Code::TypedDataTypes).with_expected(format!("{} members", members.len()));
+        let refusal = cursor.at().refuse(Code::TypedDataTypes).with_expected(format!("{} members", members.len()));
         return Err(refusal.with_actual(format!("{} members", declared.len())));
     }
     for (declared, (name, kind)) in declared.zip(members) {
         let member = declared.object()?;
         member.only(&["name", "type"]).map_err(|refusal| Refusal::new(Code::TypedDataTypes, refusal.location()))?;
         for (key, expected) in [("name", *name), ("type", *kind)] {
-            let node = member.need(key)?;
-            if node.text()? != expected {
-                return Err(node.refuse(Code::TypedDataTypes).with_expected(expected));
+            let cursor = member.need(key)?;
+            if cursor.text()? != expected {
+                return Err(cursor.refuse(Code::TypedDataTypes).with_expected(expected));
             }
         }
     }

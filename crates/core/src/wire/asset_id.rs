@@ -44,8 +44,8 @@ impl AssetId {
         }
     }
 
-    pub(crate) fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
-        Self::parse(node.text()?).map_err(|error| node.refuse(error))
+    pub(crate) fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        Self::parse(cursor.text()?).map_err(|error| cursor.refuse(error))
     }
 
     /// Returns the name of the chain.

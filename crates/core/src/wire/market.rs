@@ -46,23 +46,23 @@ pub struct QuotedLeg {
 }
 
 impl Read for Quote {
-    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
+    fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
         Ok(Self {
             source: QuotedLeg::read(members.need("source")?)?,
             destination: QuotedLeg::read(members.need("destination")?)?,
             solver_id: members.need("solver_id")?.text()?.to_owned(),
-            estimated_time: members.get("estimated_time").map(|node| node.integer()).transpose()?,
-            slippage: members.get("slippage").map(|node| node.integer()).transpose()?,
-            fee: members.get("fee").map(|node| node.integer()).transpose()?,
+            estimated_time: members.get("estimated_time").map(|cursor| cursor.integer()).transpose()?,
+            slippage: members.get("slippage").map(|cursor| cursor.integer()).transpose()?,
+            fee: members.get("fee").map(|cursor| cursor.integer()).transpose()?,
             fixed_fee: text(&members, "fixed_fee")?,
         })
     }
 }
 
 impl Read for QuotedLeg {
-    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
+    fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
         Ok(Self {
             asset: AssetId::read(members.need("asset")?)?,
             amount: members.need("amount")?.decimal()?,
@@ -165,8 +165,8 @@ pub struct LiquidityRecord {
 }
 
 impl Read for ChainRecord {
-    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
+    fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
         Ok(Self {
             chain: members.need("chain")?.text()?.to_owned(),
             id: members.need("id")?.text()?.to_owned(),
@@ -180,10 +180,10 @@ impl Read for ChainRecord {
 }
 
 impl Read for ContractRecord {
-    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
-        let domain = members.get("domain").map(|node| {
-            let members = node.object()?;
+    fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
+        let domain = members.get("domain").map(|cursor| {
+            let members = cursor.object()?;
             let mut domain = BTreeMap::new();
             for (key, value) in members.keys().zip(members.iter()) {
                 domain.insert(key.to_owned(), spelled(value)?);
@@ -202,8 +202,8 @@ impl Read for ContractRecord {
 }
 
 impl Read for AssetRecord {
-    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
+    fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
         let decimals = members.need("decimals")?;
         Ok(Self {
             id: AssetId::read(members.need("id")?)?,
@@ -224,8 +224,8 @@ impl Read for AssetRecord {
 }
 
 impl Read for LiquidityRecord {
-    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
+    fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
         let assets = match members.get("assets").or_else(|| members.get("liquidity")) {
             Some(list) => list.array()?.map(|entry| AssetId::read(entry.object()?.need("asset")?)).collect::<Result<_, _>>()?,
             None => Vec::new(),
@@ -252,15 +252,15 @@ impl Seconds {
         self.millis
     }
 
-    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let text = spelled(node)?;
+    fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let text = spelled(cursor)?;
         let (whole, fraction) = text.split_once('.').unwrap_or((&text, "0"));
         let whole = number::decimal(whole).ok().and_then(|seconds| u64::try_from(seconds).ok());
         let digits = (1..=9).contains(&fraction.len()) && fraction.bytes().all(|byte| byte.is_ascii_digit());
         let millis = format!("{fraction:0<3}").get(..3).and_then(|digits| digits.parse::<u64>().ok()).filter(|_| digits);
         match (whole.and_then(|seconds| seconds.checked_mul(1_000)), millis) {
             (Some(whole), Some(millis)) => Ok(Self { millis: whole.saturating_add(millis) }),
-            _ => Err(node.refuse(Code::WrongType).with_expected("seconds as a decimal number")),
+            _ => Err(cursor.refuse(Code::WrongType).with_expected("seconds as a decimal number")),
         }
     }
 }
@@ -281,14 +281,14 @@ impl Serialize for Seconds {
 }
 
 /// Reads the units of a timelock, which the service writes as a string.
-fn units(node: Cursor<'_, '_>) -> Result<u64, Refusal> {
-    u64::try_from(node.any_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
+fn units(cursor: Cursor<'_, '_>) -> Result<u64, Refusal> {
+    u64::try_from(cursor.any_number()?).map_err(|_| cursor.refuse(Code::NumberTooLarge))
 }
 
 /// Reads a number or a string, as its text.
-fn spelled(node: Cursor<'_, '_>) -> Result<String, Refusal> {
-    match node.value() {
+fn spelled(cursor: Cursor<'_, '_>) -> Result<String, Refusal> {
+    match cursor.value() {
         Value::Number(text) => Ok((*text).to_owned()),
-        _ => node.text().map(str::to_owned),
+        _ => cursor.text().map(str::to_owned),
     }
 }

@@ -37,18 +37,18 @@ pub trait Read: Sized {
     /// # Errors
     ///
     /// A [`Refusal`] at the first member that does not have its shape.
-    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal>;
+    fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal>;
 }
 
 impl<T: Read> Read for Vec<T> {
-    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
-        node.array()?.map(|item| T::read(item)).collect()
+    fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        cursor.array()?.map(|item| T::read(item)).collect()
     }
 }
 
 impl Read for String {
-    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
-        node.text().map(str::to_owned)
+    fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        cursor.text().map(str::to_owned)
     }
 }
 
@@ -125,7 +125,7 @@ fn from_str<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: D
 
 /// Reads an optional text member.
 fn text(members: &Members<'_, '_>, key: &str) -> Result<Option<String>, Refusal> {
-    members.get(key).map(|node| node.text().map(str::to_owned)).transpose()
+    members.get(key).map(|cursor| cursor.text().map(str::to_owned)).transpose()
 }
 
 /// Reads a text member that is empty until it is known. Missing, null and empty mean the same.

@@ -208,25 +208,25 @@ impl RequestedLeg {
 }
 
 impl Read for CreateOrder {
-    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
+    fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
         members.check_spelling(&["source", "destination", "secret_hash", "solver_id", "slippage", "nonce", "affiliate_fees"])?;
-        let secret_hash = members.get("secret_hash").map(|node| SecretHash::parse(node.text()?).map_err(|error| node.refuse(error)));
+        let secret_hash = members.get("secret_hash").map(|cursor| SecretHash::parse(cursor.text()?).map_err(|error| cursor.refuse(error)));
         Ok(Self {
             source: RequestedLeg::read(members.need("source")?)?,
             destination: RequestedLeg::read(members.need("destination")?)?,
             secret_hash: secret_hash.transpose()?,
             solver_id: super::text(&members, "solver_id")?,
             slippage: members.get("slippage").map(basis_points).transpose()?,
-            nonce: members.get("nonce").map(|node| node.any_number().map(|nonce| nonce.to_string())).transpose()?,
+            nonce: members.get("nonce").map(|cursor| cursor.any_number().map(|nonce| nonce.to_string())).transpose()?,
             affiliate_fees: members.get("affiliate_fees").map(Read::read).transpose()?.unwrap_or_default(),
         })
     }
 }
 
 impl Read for RequestedLeg {
-    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
+    fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
         members.check_spelling(&["asset", "owner", "amount", "delegate"])?;
         let amount = members.need("amount")?;
         let units = amount.decimal()?;
@@ -243,8 +243,8 @@ impl Read for RequestedLeg {
 }
 
 impl Read for AffiliateFee {
-    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
+    fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
         members.check_spelling(&["asset", "address", "fee"])?;
         Ok(Self {
             asset: AssetId::read(members.need("asset")?)?,
@@ -256,11 +256,11 @@ impl Read for AffiliateFee {
 
 const AT_MOST_ALL: &str = "at most 10000 basis points";
 
-fn basis_points(node: Cursor<'_, '_>) -> Result<u64, Refusal> {
-    let points = node.any_number()?;
+fn basis_points(cursor: Cursor<'_, '_>) -> Result<u64, Refusal> {
+    let points = cursor.any_number()?;
     match u64::try_from(points) {
         Ok(points) if points <= WHOLE => Ok(points),
-        _ => Err(node.refuse(Code::NumberTooLarge).with_expected(AT_MOST_ALL)),
+        _ => Err(cursor.refuse(Code::NumberTooLarge).with_expected(AT_MOST_ALL)),
     }
 }
 

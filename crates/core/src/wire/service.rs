@@ -93,9 +93,9 @@ pub enum Fees {
 }
 
 impl<T: Read> Read for Page<T> {
-    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
-        let number = |key| members.need(key).and_then(|node| node.integer());
+    fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
+        let number = |key| members.need(key).and_then(|cursor| cursor.integer());
         Ok(Self {
             data: Read::read(members.need("data")?)?,
             page: number("page")?,
@@ -107,15 +107,15 @@ impl<T: Read> Read for Page<T> {
 }
 
 impl Read for Earnings {
-    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
+    fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
         Ok(Self {
             total_earnings: members.need("total_earnings")?.decimal()?,
             total_earnings_usd: text_or_empty(&members, "total_earnings_usd")?,
             affiliate: members.need("affiliate")?.text()?.to_owned(),
             asset: AssetId::read(members.need("asset")?)?,
             token_address: text(&members, "token_address")?,
-            claim_amount: members.get("claim_amount").map(|node| node.decimal()).transpose()?,
+            claim_amount: members.get("claim_amount").map(|cursor| cursor.decimal()).transpose()?,
             claim_amount_usd: text(&members, "claim_amount_usd")?,
             claim_signature: text(&members, "claim_signature")?,
             claim_contract: text(&members, "claim_contract")?,
@@ -124,8 +124,8 @@ impl Read for Earnings {
 }
 
 impl Read for SolverBalances {
-    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
+    fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
         Ok(Self {
             solver_id: text_or_empty(&members, "solver_id")?,
             address: text_or_empty(&members, "address")?,
@@ -135,8 +135,8 @@ impl Read for SolverBalances {
 }
 
 impl Read for Balance {
-    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
+    fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
         Ok(Self {
             asset: AssetId::read(members.need("asset")?)?,
             balance: text_or_empty(&members, "balance")?,
@@ -148,17 +148,17 @@ impl Read for Balance {
 }
 
 impl Read for SchemaRecord {
-    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
-        Ok(Self { name: node.object()?.need("name")?.text()?.to_owned() })
+    fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        Ok(Self { name: cursor.object()?.need("name")?.text()?.to_owned() })
     }
 }
 
 impl Read for Fees {
-    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
-        match node.value() {
-            Value::Array(_) => Read::read(node).map(Self::Earned),
+    fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        match cursor.value() {
+            Value::Array(_) => Read::read(cursor).map(Self::Earned),
             Value::Number(text) => Ok(Self::Total((*text).to_owned())),
-            _ => node.text().map(|total| Self::Total(total.to_owned())),
+            _ => cursor.text().map(|total| Self::Total(total.to_owned())),
         }
     }
 }

@@ -123,12 +123,12 @@ impl OrderRecord {
     /// # Errors
     ///
     /// A [`Refusal`] at the first member that does not have its shape.
-    pub fn read_enveloped(node: Cursor<'_, '_>) -> Result<(Self, bool), Refusal> {
-        let members = node.object()?;
+    pub fn read_enveloped(cursor: Cursor<'_, '_>) -> Result<(Self, bool), Refusal> {
+        let members = cursor.object()?;
         if members.get("source_swap").is_none() && members.get("result").is_some() {
-            return with_result(node, Self::read).map(|record| (record, true));
+            return with_result(cursor, Self::read).map(|record| (record, true));
         }
-        Self::read(node).map(|record| (record, false))
+        Self::read(cursor).map(|record| (record, false))
     }
 }
 
@@ -183,14 +183,14 @@ fn number(number: u64) -> Option<String> {
 }
 
 impl Read for OrderRecord {
-    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
+    fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
         Ok(Self {
             order_id: members.need("order_id")?.text()?.to_owned(),
             source_swap: SwapRecord::read(members.need("source_swap")?)?,
             destination_swap: SwapRecord::read(members.need("destination_swap")?)?,
             created_at: text_or_empty(&members, "created_at")?,
-            nonce: members.get("nonce").map(|node| node.any_number().map(|nonce| nonce.to_string())).transpose()?,
+            nonce: members.get("nonce").map(|cursor| cursor.any_number().map(|nonce| nonce.to_string())).transpose()?,
             version: members.need("version")?.text()?.to_owned(),
             solver_id: text(&members, "solver_id")?,
             integrator: text(&members, "integrator")?,
@@ -202,23 +202,23 @@ impl Read for OrderRecord {
 
 impl RecordFee {
     /// Reads the fees, whatever shape the member has. They are shown, but never relied on.
-    fn list(node: Cursor<'_, '_>) -> Vec<Self> {
-        match node.array() {
+    fn list(cursor: Cursor<'_, '_>) -> Vec<Self> {
+        match cursor.array() {
             Ok(entries) => entries.map(Self::of).collect(),
-            Err(_) => vec![Self::of(node)],
+            Err(_) => vec![Self::of(cursor)],
         }
     }
 
-    fn of(node: Cursor<'_, '_>) -> Self {
-        let member = |key| node.object().ok().and_then(|members| scalar(members.get(key)?).ok());
+    fn of(cursor: Cursor<'_, '_>) -> Self {
+        let member = |key| cursor.object().ok().and_then(|members| scalar(members.get(key)?).ok());
         Self { asset: member("asset"), address: member("address"), fee: member("fee") }
     }
 }
 
 impl Read for SwapRecord {
-    fn read(node: Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
-        let need = |key| members.need(key).and_then(|node| node.text().map(str::to_owned));
+    fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
+        let need = |key| members.need(key).and_then(|cursor| cursor.text().map(str::to_owned));
         let secret_hash = members.need("secret_hash")?;
         Ok(Self {
             swap_id: need("swap_id")?,
@@ -229,7 +229,7 @@ impl Read for SwapRecord {
             delegate: text(&members, "delegate")?,
             timelock: members.need("timelock")?.integer()?,
             amount: members.need("amount")?.decimal()?,
-            filled_amount: members.get("filled_amount").map(|node| node.decimal()).transpose()?.unwrap_or_default(),
+            filled_amount: members.get("filled_amount").map(|cursor| cursor.decimal()).transpose()?.unwrap_or_default(),
             secret_hash: SecretHash::parse(secret_hash.text()?).map_err(|error| secret_hash.refuse(error))?,
             secret: text_or_empty(&members, "secret")?,
             instant_refund_tx: text_or_empty(&members, "instant_refund_tx")?,
@@ -250,11 +250,11 @@ impl Read for SwapRecord {
 
 /// Reads a count, written as a number or a string; 0 if it is missing.
 fn count(members: &Members<'_, '_>, key: &str) -> Result<u64, Refusal> {
-    let Some(node) = members.get(key) else { return Ok(0) };
-    u64::try_from(node.any_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
+    let Some(cursor) = members.get(key) else { return Ok(0) };
+    u64::try_from(cursor.any_number()?).map_err(|_| cursor.refuse(Code::NumberTooLarge))
 }
 
 /// Reads a number or a string, as text.
-fn scalar(node: Cursor<'_, '_>) -> Result<String, Refusal> {
-    node.integer().map(|number| number.to_string()).or_else(|_| node.text().map(str::to_owned))
+fn scalar(cursor: Cursor<'_, '_>) -> Result<String, Refusal> {
+    cursor.integer().map(|number| number.to_string()).or_else(|_| cursor.text().map(str::to_owned))
 }

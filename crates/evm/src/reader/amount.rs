@@ -50,8 +50,8 @@ impl Question for OnChain<AmountOf> {
     }
 
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Equal<U256>, Fault> {
-        let node = replies.json(0)?;
+        let cursor = replies.json(0)?;
         let is_coin = matches!(self.subject, AmountOf::Balance { token: None, .. });
-        Ok(Equal(if is_coin { node.hex_number()? } else { super::answer(&node, read::number)? }))
+        Ok(Equal(if is_coin { cursor.hex_number()? } else { super::answer(&cursor, read::number)? }))
     }
 }

@@ -48,8 +48,8 @@ pub(super) fn by_number(number: u64) -> Request {
 
 /// Reads the newest block from the reply at `index`. It must not have gone back.
 pub(super) fn latest(replies: &Replies<'_>, index: usize, known: &Known) -> Result<Block, Fault> {
-    let node = replies.json(index)?;
-    let block = Block::read(&node)?.ok_or_else(|| node.at().refuse(Code::MissingField).with_expected("a block"))?;
+    let cursor = replies.json(index)?;
+    let block = Block::read(&cursor)?.ok_or_else(|| cursor.at().refuse(Code::MissingField).with_expected("a block"))?;
     known.check_height(block.number, MAX_STEP_BACK)?;
     Ok(block)
 }
@@ -61,11 +61,11 @@ pub(super) fn learned(newest: Option<&Block>) -> Known {
 
 impl Block {
     /// Reads a block; `None` if the chain does not have it.
-    pub(super) fn read(node: &Cursor<'_, '_>) -> Result<Option<Self>, Refusal> {
-        if node.is_null() {
+    pub(super) fn read(cursor: &Cursor<'_, '_>) -> Result<Option<Self>, Refusal> {
+        if cursor.is_null() {
             return Ok(None);
         }
-        let members = node.object()?;
+        let members = cursor.object()?;
         let hash = hash(&members.need("hash")?)?;
         // A chain whose headers have other fields than Ethereum's is read without proofs.
         let proven = header(&members).ok().filter(|header| header.hash_slow() == hash);
@@ -84,8 +84,8 @@ impl Block {
 fn header(members: &Members<'_, '_>) -> Result<Header, Refusal> {
     let word = |key: &'static str| hash(&members.need(key)?);
     let number = |key: &'static str| quantity(&members.need(key)?);
-    let optional_word = |key: &'static str| members.get(key).map(|node| hash(&node)).transpose();
-    let optional_number = |key: &'static str| members.get(key).map(|node| quantity(&node)).transpose();
+    let optional_word = |key: &'static str| members.get(key).map(|cursor| hash(&cursor)).transpose();
+    let optional_number = |key: &'static str| members.get(key).map(|cursor| quantity(&cursor)).transpose();
     if members.get("blockAccessListHash").is_some() || members.get("slotNumber").is_some() {
         return Err(members.at().refuse(Code::UnexpectedField));
     }

@@ -40,8 +40,8 @@ impl Sending for Sender {
 
     fn read_sent(&self, reply: &Reply<'_>) -> Result<Result<Sent, NotTaken>, Fault> {
         match reply.json_or_error()? {
-            Ok(node) if hash(&node)? == self.id => Ok(Ok(Sent::Accepted)),
-            Ok(node) => Err(node.refuse(Code::TransactionMismatch).with_expected(self.id.to_string()).into()),
+            Ok(cursor) if hash(&cursor)? == self.id => Ok(Ok(Sent::Accepted)),
+            Ok(cursor) => Err(cursor.refuse(Code::TransactionMismatch).with_expected(self.id.to_string()).into()),
             // The codes that concern the transaction itself, in this order: Geth, EIP-1474, OpenEthereum and its successors, and an
             // execution that reverts. Others concern the node: its limits and its faults.
             Err(error) if matches!(error.code, -32_000 | -32_003 | -32_010 | 3) => Ok(Err(NotTaken::Invalid(error.message.clone()))),
@@ -54,8 +54,8 @@ impl Sending for Sender {
     }
 
     fn read_found(&self, reply: &Reply<'_>) -> Result<Option<Sent>, Fault> {
-        let node = reply.json()?;
-        let is_known = !node.is_null() && hash(&node.object()?.need("hash")?)? == self.id;
+        let cursor = reply.json()?;
+        let is_known = !cursor.is_null() && hash(&cursor.object()?.need("hash")?)? == self.id;
         Ok(is_known.then_some(Sent::Accepted))
     }
 }

@@ -167,7 +167,7 @@ impl Blocks {
         // Not every chain has the marks. A mark above the newest block comes from another node behind the same address that is ahead.
         let is_below = |block: &Block| if block.number == latest.number { block.hash == latest.hash } else { block.number < latest.number };
         let marked = |index| match replies.get(index)?.json_or_error()? {
-            Ok(node) => Ok::<_, Fault>(Block::read(&node)?.filter(is_below)),
+            Ok(cursor) => Ok::<_, Fault>(Block::read(&cursor)?.filter(is_below)),
             Err(_) => Ok(None),
         };
         Ok(Self { latest, safe: marked(1)?, finalized: marked(2)? })
@@ -273,7 +273,7 @@ impl Query {
         let holds = if self.token.is_some() { answer(&holds, read::number)? } else { holds.hex_number()? };
         // The order is marked if it is already the same at the marked block. If the node does not have that state, it is not marked.
         let is_marked = |block: Option<Block>, index| {
-            let answer = replies.json(index).ok().and_then(|node| node.hex_bytes(MAX_ANSWER).ok());
+            let answer = replies.json(index).ok().and_then(|cursor| cursor.hex_bytes(MAX_ANSWER).ok());
             let there = answer.and_then(|answer| read::order(&answer).ok().flatten());
             block.is_some_and(|block| block.number >= order.initiated_at) && there.as_ref() == Some(&order)
         };

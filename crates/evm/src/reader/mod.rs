@@ -108,28 +108,28 @@ fn at(hash: B256) -> Value {
 }
 
 /// Reads a number of at most 64 bits.
-fn quantity(node: &Cursor<'_, '_>) -> Result<u64, Refusal> {
-    u64::try_from(node.hex_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
+fn quantity(cursor: &Cursor<'_, '_>) -> Result<u64, Refusal> {
+    u64::try_from(cursor.hex_number()?).map_err(|_| cursor.refuse(Code::NumberTooLarge))
 }
 
 /// Reads a price of at most 128 bits, in wei.
-fn price(node: &Cursor<'_, '_>) -> Result<u128, Refusal> {
-    u128::try_from(node.hex_number()?).map_err(|_| node.refuse(Code::NumberTooLarge))
+fn price(cursor: &Cursor<'_, '_>) -> Result<u128, Refusal> {
+    u128::try_from(cursor.hex_number()?).map_err(|_| cursor.refuse(Code::NumberTooLarge))
 }
 
-fn hash(node: &Cursor<'_, '_>) -> Result<B256, Refusal> {
-    node.hex_array().map(B256::from)
+fn hash(cursor: &Cursor<'_, '_>) -> Result<B256, Refusal> {
+    cursor.hex_array().map(B256::from)
 }
 
 /// Decodes what a call returned as one number or address. A contract that returns anything else cannot be used.
-fn answer<R>(node: &Cursor<'_, '_>, read: impl FnOnce(&[u8]) -> Result<R, Unclear>) -> Result<R, Refusal> {
-    read(&node.hex_bytes(MAX_ANSWER)?).map_err(|unclear| node.at().refuse(Code::WrongType).with_reason(unclear.to_string()))
+fn answer<R>(cursor: &Cursor<'_, '_>, read: impl FnOnce(&[u8]) -> Result<R, Unclear>) -> Result<R, Refusal> {
+    read(&cursor.hex_bytes(MAX_ANSWER)?).map_err(|unclear| cursor.at().refuse(Code::WrongType).with_reason(unclear.to_string()))
 }
 
 /// Returns what a call returned; `None` if the contract reverted. A failure of the node means nothing.
 fn returned(reply: &Reply<'_>, max: usize) -> Result<Option<Vec<u8>>, Fault> {
     match reply.json_or_error()? {
-        Ok(node) => Ok(Some(node.hex_bytes(max)?)),
+        Ok(cursor) => Ok(Some(cursor.hex_bytes(max)?)),
         Err(error) if revert(error).is_some() => Ok(None),
         Err(_) => Err(reply.fault()),
     }

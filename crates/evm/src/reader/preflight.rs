@@ -253,7 +253,7 @@ impl Machine for PreflightCheck {
                 }
             }
             Stage::FirstCall(preflight) => match replies.get(0)?.json_or_error()? {
-                Ok(node) => node.hex_bytes(MAX_DATA).map(|_| Ok(preflight))?,
+                Ok(cursor) => cursor.hex_bytes(MAX_DATA).map(|_| Ok(preflight))?,
                 Err(error) => match (revert(error), plan.steps.first()) {
                     (Some(reason), Some(step)) => Err(reverted(step.role, &reason)),
                     _ => return Err(Fault::Rpc(error.clone())),

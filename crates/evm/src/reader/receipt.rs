@@ -39,11 +39,11 @@ impl Question for OnChain<B256> {
     }
 }
 
-fn read(node: &Cursor<'_, '_>, id: B256) -> Result<Option<Receipt>, Refusal> {
-    if node.is_null() {
+fn read(cursor: &Cursor<'_, '_>, id: B256) -> Result<Option<Receipt>, Refusal> {
+    if cursor.is_null() {
         return Ok(None);
     }
-    let members = node.object()?;
+    let members = cursor.object()?;
     let of = members.need("transactionHash")?;
     if hash(&of)? != id {
         return Err(of.refuse(Code::TransactionMismatch).with_expected(id.to_string()));

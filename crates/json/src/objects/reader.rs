@@ -117,11 +117,11 @@ fn failure_kind(word: &str) -> FailureKind {
 ///
 /// [`Failure`] at the member of `/answers` that is malformed or unknown.
 pub fn answers(text: &[u8]) -> Result<Vec<Answer>, Failure> {
-    with_json(text, "/answers", |root| root.array()?.map(|node| read_answer(&node)).collect())
+    with_json(text, "/answers", |root| root.array()?.map(|cursor| read_answer(&cursor)).collect())
 }
 
-fn read_answer(node: &Cursor<'_, '_>) -> Result<Answer, countersign::Refusal> {
-    let members = node.object()?;
+fn read_answer(cursor: &Cursor<'_, '_>) -> Result<Answer, countersign::Refusal> {
+    let members = cursor.object()?;
     if let Some(result) = members.get("result") {
         members.only(&["result"])?;
         return Ok(Answer::Result(result.text()?.as_bytes().to_vec()));

@@ -33,8 +33,8 @@ impl ChainTransaction {
     /// # Errors
     ///
     /// [`Refusal`] at the member that is missing or malformed, or that says that the transaction failed.
-    pub fn read(node: &Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
+    pub fn read(cursor: &Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
         let slot = members.need("slot")?.integer()?;
         let (payload, meta) = (members.need("transaction")?, members.need("meta")?);
         let part = payload.array()?.next().ok_or_else(|| payload.refuse(Code::MissingField))?;
@@ -52,7 +52,7 @@ impl ChainTransaction {
             let loaded = loaded.object()?;
             for list in ["writable", "readonly"] {
                 let list = loaded.need(list)?;
-                let key = |node: Cursor<'_, '_>| address::parse(node.text()?).map_err(|error| node.refuse(error));
+                let key = |cursor: Cursor<'_, '_>| address::parse(cursor.text()?).map_err(|error| cursor.refuse(error));
                 keys.extend(list.array()?.take(MAX_KEYS).map(key).collect::<Result<Vec<_>, _>>()?);
             }
         }
@@ -68,41 +68,41 @@ impl ChainTransaction {
 }
 
 /// Decodes the bytes of a transaction from base64.
-fn bytes(node: &Cursor<'_, '_>) -> Result<Vec<u8>, Refusal> {
-    let text = node.text()?;
+fn bytes(cursor: &Cursor<'_, '_>) -> Result<Vec<u8>, Refusal> {
+    let text = cursor.text()?;
     if text.len() > MAX_TRANSACTION.saturating_mul(2) {
-        return Err(node.at().refuse(Code::WrongType).with_expected(format!("at most {MAX_TRANSACTION} bytes")));
+        return Err(cursor.at().refuse(Code::WrongType).with_expected(format!("at most {MAX_TRANSACTION} bytes")));
     }
-    STANDARD.decode(text).map_err(|_| node.refuse(Code::WrongType).with_expected("base64"))
+    STANDARD.decode(text).map_err(|_| cursor.refuse(Code::WrongType).with_expected("base64"))
 }
 
 type Called = Vec<(usize, Vec<ChainInstruction>)>;
 
 /// Reads the inner instructions, each group with the index of its outer instruction.
-fn inner(node: Option<&Cursor<'_, '_>>, keys: &[Address]) -> Result<Called, Refusal> {
-    let Some(node) = node else { return Ok(Vec::new()) };
+fn inner(cursor: Option<&Cursor<'_, '_>>, keys: &[Address]) -> Result<Called, Refusal> {
+    let Some(cursor) = cursor else { return Ok(Vec::new()) };
     let mut count = 0_usize;
-    let mut read_one = |node: &Cursor<'_, '_>| {
+    let mut read_one = |cursor: &Cursor<'_, '_>| {
         count = count.saturating_add(1);
         if count > MAX_INSTRUCTIONS {
-            return Err(node.at().refuse(Code::WrongType).with_expected(format!("at most {MAX_INSTRUCTIONS} instructions")));
+            return Err(cursor.at().refuse(Code::WrongType).with_expected(format!("at most {MAX_INSTRUCTIONS} instructions")));
         }
-        let members = node.object()?;
-        let index = |node: &Cursor<'_, '_>| u8::try_from(node.integer()?).map_err(|_| node.refuse(Code::NumberTooLarge));
+        let members = cursor.object()?;
+        let index = |cursor: &Cursor<'_, '_>| u8::try_from(cursor.integer()?).map_err(|_| cursor.refuse(Code::NumberTooLarge));
         let accounts = members.need("accounts")?;
-        let accounts = accounts.array()?.take(MAX_KEYS).map(|node| index(&node)).collect::<Result<Vec<_>, _>>()?;
+        let accounts = accounts.array()?.take(MAX_KEYS).map(|cursor| index(&cursor)).collect::<Result<Vec<_>, _>>()?;
         let data = members.need("data")?;
         // Data that is too long for an instruction of the HTLC is read as empty data, which is not an instruction of the HTLC either.
         let data = instruction_data(data.text()?).unwrap_or_default();
         ChainInstruction::resolve(keys, index(&members.need("programIdIndex")?)?, &accounts, data)
-            .ok_or_else(|| node.at().refuse(Code::TransactionMalformed))
+            .ok_or_else(|| cursor.at().refuse(Code::TransactionMalformed))
     };
     let mut called = Vec::new();
-    for group in node.array()?.take(MAX_KEYS) {
+    for group in cursor.array()?.take(MAX_KEYS) {
         let members = group.object()?;
         let index = usize::try_from(members.need("index")?.integer()?).unwrap_or(usize::MAX);
         let list = members.need("instructions")?;
-        called.push((index, list.array()?.map(|node| read_one(&node)).collect::<Result<Vec<_>, _>>()?));
+        called.push((index, list.array()?.map(|cursor| read_one(&cursor)).collect::<Result<Vec<_>, _>>()?));
     }
     Ok(called)
 }

@@ -45,11 +45,11 @@ pub(super) fn addresses(keys: &[Address]) -> String {
 
 impl Account {
     /// Reads an account; `None` if it does not exist.
-    pub(super) fn read(node: &Cursor<'_, '_>) -> Result<Option<Self>, Refusal> {
-        if node.is_null() {
+    pub(super) fn read(cursor: &Cursor<'_, '_>) -> Result<Option<Self>, Refusal> {
+        if cursor.is_null() {
             return Ok(None);
         }
-        let members = node.object()?;
+        let members = cursor.object()?;
         let data = members.need("data")?;
         let mut parts = data.array()?;
         let (Some(text), Some(encoding), None) = (parts.next(), parts.next(), parts.next()) else {
@@ -75,8 +75,8 @@ impl Account {
 
 impl Accounts {
     /// Reads the answer to a request for `count` accounts.
-    pub(super) fn read(node: &Cursor<'_, '_>, count: usize) -> Result<Self, Refusal> {
-        let members = node.object()?;
+    pub(super) fn read(cursor: &Cursor<'_, '_>, count: usize) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
         let slot = slot(&members)?;
         Ok(Self { slot, all: list(&members.need("value")?, count)? })
     }
@@ -112,20 +112,20 @@ pub(super) fn slot(answer: &Members<'_, '_>) -> Result<u64, Refusal> {
 }
 
 /// Reads a list of `count` accounts; `None` for one that does not exist.
-pub(super) fn list(node: &Cursor<'_, '_>, count: usize) -> Result<Vec<Option<Account>>, Refusal> {
-    let all = node.array()?;
+pub(super) fn list(cursor: &Cursor<'_, '_>, count: usize) -> Result<Vec<Option<Account>>, Refusal> {
+    let all = cursor.array()?;
     if all.len() != count {
-        return Err(node.at().refuse(Code::WrongType).with_expected(format!("{count} accounts")).with_actual(all.len()));
+        return Err(cursor.at().refuse(Code::WrongType).with_expected(format!("{count} accounts")).with_actual(all.len()));
     }
     all.map(|account| Account::read(&account)).collect()
 }
 
 /// Reads base64 of at most `max` bytes.
-fn bytes(node: &Cursor<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
-    let text = node.text()?;
+fn bytes(cursor: &Cursor<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
+    let text = cursor.text()?;
     // Base64 has four characters for three bytes, rounded up.
     if text.len() / 4 > max.div_ceil(3) {
-        return Err(node.at().refuse(Code::WrongType).with_expected(format!("at most {max} bytes")));
+        return Err(cursor.at().refuse(Code::WrongType).with_expected(format!("at most {max} bytes")));
     }
-    STANDARD.decode(text).map_err(|_| node.refuse(Code::WrongType).with_expected("base64"))
+    STANDARD.decode(text).map_err(|_| cursor.refuse(Code::WrongType).with_expected("base64"))
 }

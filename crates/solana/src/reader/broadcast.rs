@@ -71,8 +71,8 @@ impl Sending for Sender {
 
     fn read_sent(&self, reply: &Reply<'_>) -> Result<Result<Sent, NotTaken>, Fault> {
         match reply.json_or_error()? {
-            Ok(node) if node.text()? == self.id => Ok(Ok(Sent::Accepted)),
-            Ok(node) => Err(node.refuse(Code::TransactionMismatch).with_expected(self.id.as_str()).into()),
+            Ok(cursor) if cursor.text()? == self.id => Ok(Ok(Sent::Accepted)),
+            Ok(cursor) => Err(cursor.refuse(Code::TransactionMismatch).with_expected(self.id.as_str()).into()),
             Err(error) if is_refusal(error.code) => Ok(Err(NotTaken::Invalid(error.message.clone()))),
             Err(error) => Ok(Err(NotTaken::Failed(Fault::Rpc(error.clone())))),
         }
@@ -179,8 +179,8 @@ fn statuses(id: &str) -> Request {
 }
 
 /// Reads the status of one transaction; `None` if the endpoint does not know it.
-fn read_status(node: &Cursor<'_, '_>) -> Result<Option<TransactionStatus>, Refusal> {
-    let members = node.object()?;
+fn read_status(cursor: &Cursor<'_, '_>) -> Result<Option<TransactionStatus>, Refusal> {
+    let members = cursor.object()?;
     let value = members.need("value")?;
     let mut all = value.array()?;
     let (Some(status), None) = (all.next(), all.next()) else { return Err(value.at().refuse(Code::WrongType).with_expected("one status")) };

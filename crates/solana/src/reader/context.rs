@@ -51,8 +51,8 @@ impl LatestBlockhash {
         Request::json_rpc("getLatestBlockhash", format!(r#"[{{"commitment":"{CONFIRMED}"}}]"#))
     }
 
-    pub(super) fn read(node: &Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
+    pub(super) fn read(cursor: &Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
         let value = members.need("value")?;
         let value = value.object()?;
         let hash = value.need("blockhash")?;
@@ -111,8 +111,8 @@ impl Question for ContextQuery {
 }
 
 /// Returns the price of a compute unit in recent slots, in micro-lamports.
-fn price(node: &Cursor<'_, '_>, percentile: usize) -> Result<u64, Refusal> {
-    let fees = node.array()?.take(MAX_SLOTS).map(|slot| slot.object()?.need("prioritizationFee")?.integer());
+fn price(cursor: &Cursor<'_, '_>, percentile: usize) -> Result<u64, Refusal> {
+    let fees = cursor.array()?.take(MAX_SLOTS).map(|slot| slot.object()?.need("prioritizationFee")?.integer());
     let mut fees = fees.collect::<Result<Vec<_>, _>>()?;
     fees.sort_unstable();
     let index = fees.len().saturating_mul(percentile) / 100;

@@ -168,7 +168,7 @@ impl Reading {
             return Err(refusal.with_expected(format!("at most {MAX_AHEAD} after {}", clock.slot)).into());
         }
         let newest = newest.max(clock.slot);
-        let signatures = replies.json(2).and_then(|node| Ok(Signatures::read(&node, newest)?));
+        let signatures = replies.json(2).and_then(|cursor| Ok(Signatures::read(&cursor, newest)?));
         let (swap, vault) = (accounts.get(1).cloned(), accounts.get(2).cloned());
         Ok(Self { clock, newest, swap, vault, signatures, transactions: Transactions::default() })
     }

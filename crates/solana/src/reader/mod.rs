@@ -94,6 +94,6 @@ fn local_genesis(reply: &Reply<'_>) -> Result<String, Fault> {
 }
 
 /// Reads an address, or a hash, which is written in the same way.
-fn key(node: &Cursor<'_, '_>) -> Result<Address, Refusal> {
-    address::parse(node.text()?).map_err(|error| node.refuse(error))
+fn key(cursor: &Cursor<'_, '_>) -> Result<Address, Refusal> {
+    address::parse(cursor.text()?).map_err(|error| cursor.refuse(error))
 }

@@ -303,8 +303,8 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn read(node: &Cursor<'_, '_>, count: usize) -> Result<Self, Refusal> {
-        let members = node.object()?;
+    fn read(cursor: &Cursor<'_, '_>, count: usize) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
         let slot = account::slot(&members)?;
         let value = members.need("value")?;
         let value = value.object()?;

@@ -75,19 +75,19 @@ impl Machine for Program {
     }
 
     fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<ProgramDescription>, Fault> {
-        let node = replies.json(0)?;
+        let cursor = replies.json(0)?;
         if let Some(mut description) = self.found.take() {
-            let accounts = Accounts::read(&node, 1)?;
+            let accounts = Accounts::read(&cursor, 1)?;
             if let Some(account) = accounts.get(0) {
                 let data = read::program_data(account.owner, &account.data);
-                let data = data.map_err(|why| node.at().refuse(Code::WrongType).with_reason(why.to_string()))?;
+                let data = data.map_err(|why| cursor.at().refuse(Code::WrongType).with_reason(why.to_string()))?;
                 description.code_hash = Some(data.code_hash);
                 description.deploy_slot = Some(data.slot);
                 description.upgrade_authority = data.authority;
             }
             return Ok(Turn::Done(description));
         }
-        let accounts = Accounts::read(&node, self.keys().len())?;
+        let accounts = Accounts::read(&cursor, self.keys().len())?;
         let swap = accounts.get(1).filter(|swap| swap.owner == self.query.program);
         let stored = swap.and_then(|swap| read::swap_account(&swap.data).ok());
         let generation = stored.map(|stored| stored.generation);

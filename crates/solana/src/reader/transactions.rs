@@ -28,8 +28,8 @@ pub(super) struct Signature {
 }
 
 impl Signature {
-    fn read(node: &Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
+    fn read(cursor: &Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
         let name = members.need("signature")?;
         let text = name.text()?;
         if text.parse::<solana_signature::Signature>().is_err() {
@@ -63,22 +63,22 @@ pub(super) fn get(signature: &Signature) -> Request {
 
 impl Signatures {
     /// Reads the first page. `newest` is the newest slot of the endpoint.
-    pub(super) fn read(node: &Cursor<'_, '_>, newest: u64) -> Result<Self, Refusal> {
+    pub(super) fn read(cursor: &Cursor<'_, '_>, newest: u64) -> Result<Self, Refusal> {
         let mut signatures = Self { all: Vec::new(), is_cut: true, pages: 0 };
         // The node that lists the signatures may be slightly ahead of the one that reports the slot.
-        signatures.add(node, newest.saturating_add(MAX_STEP_BACK))?;
+        signatures.add(cursor, newest.saturating_add(MAX_STEP_BACK))?;
         Ok(signatures)
     }
 
     /// Adds a page, which must begin at or before the oldest transaction so far.
-    pub(super) fn add_page(&mut self, node: &Cursor<'_, '_>) -> Result<(), Refusal> {
+    pub(super) fn add_page(&mut self, cursor: &Cursor<'_, '_>) -> Result<(), Refusal> {
         let oldest = self.all.last().map_or(u64::MAX, |oldest| oldest.slot);
-        self.add(node, oldest)
+        self.add(cursor, oldest)
     }
 
-    fn add(&mut self, node: &Cursor<'_, '_>, max_slot: u64) -> Result<(), Refusal> {
-        let wrong = |expected: &str| node.at().refuse(Code::WrongType).with_expected(expected.to_owned());
-        let page = node.array()?;
+    fn add(&mut self, cursor: &Cursor<'_, '_>, max_slot: u64) -> Result<(), Refusal> {
+        let wrong = |expected: &str| cursor.at().refuse(Code::WrongType).with_expected(expected.to_owned());
+        let page = cursor.array()?;
         let count = page.len();
         if count > MAX_SIGNATURES {
             return Err(wrong("at most 1000 signatures").with_actual(count));
@@ -165,12 +165,12 @@ impl Transactions {
 
 /// Reads a transaction, which must be the requested one.
 fn transaction(reply: &Reply<'_>, signature: &Signature) -> Found {
-    let node = reply.json()?;
-    if node.is_null() {
+    let cursor = reply.json()?;
+    if cursor.is_null() {
         return Ok(None);
     }
-    let transaction = ChainTransaction::read(&node)?;
-    let refuse = |member: &'static str| node.at().key(member).refuse(Code::TransactionMismatch);
+    let transaction = ChainTransaction::read(&cursor)?;
+    let refuse = |member: &'static str| cursor.at().key(member).refuse(Code::TransactionMismatch);
     if transaction.slot != signature.slot {
         return Err(refuse("slot").with_expected(signature.slot).into());
     }

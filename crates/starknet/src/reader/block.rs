@@ -64,15 +64,15 @@ impl Block {
     }
 
     /// Reads the newest block, which must not have gone back.
-    pub(super) fn read_newest(node: &Cursor<'_, '_>, known: &Known) -> Result<Self, Fault> {
-        let block = Self::read(node)?;
+    pub(super) fn read_newest(cursor: &Cursor<'_, '_>, known: &Known) -> Result<Self, Fault> {
+        let block = Self::read(cursor)?;
         known.check_height(block.number, MAX_STEP_BACK)?;
         Ok(block)
     }
 
     /// Reads a block that L2 or L1 has accepted.
-    pub(super) fn read(node: &Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
+    pub(super) fn read(cursor: &Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
         let status = members.need("status")?;
         let is_on_l1 = match status.text()? {
             "ACCEPTED_ON_L1" => true,

@@ -77,12 +77,12 @@ impl Sending for SignedInvoke {
     }
 
     fn read_sent(&self, reply: &Reply<'_>) -> Result<Result<Sent, NotTaken>, Fault> {
-        let node = match reply.json_or_error()? {
-            Ok(node) => node,
+        let cursor = match reply.json_or_error()? {
+            Ok(cursor) => cursor,
             Err(error) if is_refusal(error.code) => return Ok(Err(NotTaken::Invalid(error.message.clone()))),
             Err(error) => return Ok(Err(NotTaken::Failed(Fault::Rpc(error.clone())))),
         };
-        let members = node.object()?;
+        let members = cursor.object()?;
         let hash = members.need("transaction_hash")?;
         if felt::read(hash)? != self.id {
             return Err(hash.refuse(Code::TransactionMismatch).with_expected(hex(self.id)).into());
@@ -186,15 +186,15 @@ impl TransactionStatus {
     /// Reads a status; `None` if the endpoint does not know the transaction.
     fn read(reply: &Reply<'_>) -> Result<Option<Self>, Fault> {
         match reply.json_or_error()? {
-            Ok(node) => Ok(Self::read_node(&node)?),
+            Ok(cursor) => Ok(Self::read_node(&cursor)?),
             // TXN_HASH_NOT_FOUND.
             Err(error) if error.code == 29 => Ok(None),
             Err(error) => Err(Fault::Rpc(error.clone())),
         }
     }
 
-    fn read_node(node: &Cursor<'_, '_>) -> Result<Option<Self>, Refusal> {
-        let members = node.object()?;
+    fn read_node(cursor: &Cursor<'_, '_>) -> Result<Option<Self>, Refusal> {
+        let members = cursor.object()?;
         let finality = members.need("finality_status")?;
         let success = || {
             let execution = members.need("execution_status")?;

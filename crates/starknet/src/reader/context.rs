@@ -211,7 +211,7 @@ impl Machine for Context {
     fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Costs>, Fault> {
         if let Some((nonce, prices)) = self.first {
             let amounts = match replies.get(0)?.json_or_error()? {
-                Ok(node) => Ok(Amounts::read(&node)?),
+                Ok(cursor) => Ok(Amounts::read(&cursor)?),
                 Err(error) if is_reverted(error) => {
                     Err(Refusal::new(Code::SimulationReverted, "/estimate").with_reason(error.message.clone()))
                 }
@@ -249,8 +249,8 @@ impl Amounts {
         let only = list.array()?.next().ok_or_else(|| list.refuse(Code::MissingField))?;
         let members = only.object()?;
         let amount = |key: &'static str| {
-            let node = members.need(key)?;
-            let amount = u64::try_from(felt::read_u128(node)?).map_err(|_| node.refuse(Code::NumberTooLarge))?;
+            let cursor = members.need(key)?;
+            let amount = u64::try_from(felt::read_u128(cursor)?).map_err(|_| cursor.refuse(Code::NumberTooLarge))?;
             Ok::<_, Refusal>(amount.saturating_add(amount.div_ceil(2)))
         };
         Ok(Self { l1_gas: amount("l1_gas_consumed")?, l2_gas: amount("l2_gas_consumed")?, l1_data_gas: amount("l1_data_gas_consumed")? })

@@ -99,7 +99,7 @@ pub(super) fn class_hash(reply: &Reply<'_>) -> Result<Option<Felt>, Fault> {
 
 /// Reads what a contract's `token()` returns; `None` if the contract does not have it.
 pub(super) fn token(reply: &Reply<'_>) -> Result<Option<Felt>, Fault> {
-    let felts = unless_of_contract(reply)?.map(|node| felts(&node, MAX_ANSWER)).transpose()?;
+    let felts = unless_of_contract(reply)?.map(|cursor| felts(&cursor, MAX_ANSWER)).transpose()?;
     Ok(felts.and_then(|felts| read::address(&felts).ok()))
 }
 

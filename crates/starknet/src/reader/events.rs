@@ -72,8 +72,8 @@ impl Events {
     }
 
     /// Reads a page.
-    pub(super) fn read(&mut self, node: &Cursor<'_, '_>, query: &OrderQuery, latest: &Block) -> Result<(), Refusal> {
-        let members = node.object()?;
+    pub(super) fn read(&mut self, cursor: &Cursor<'_, '_>, query: &OrderQuery, latest: &Block) -> Result<(), Refusal> {
+        let members = cursor.object()?;
         let list = members.need("events")?;
         let events = list.array()?;
         let count = self.all.len().saturating_add(events.len());
@@ -93,8 +93,8 @@ impl Events {
         Ok(())
     }
 
-    fn read_event(&self, node: &Cursor<'_, '_>, query: &OrderQuery, latest: &Block) -> Result<Event, Refusal> {
-        let members = node.object()?;
+    fn read_event(&self, cursor: &Cursor<'_, '_>, query: &OrderQuery, latest: &Block) -> Result<Event, Refusal> {
+        let members = cursor.object()?;
         let foreign = |key: &'static str| {
             members.at().key(key).refuse(Code::WrongType).with_reason("the node returned an event that does not match the request")
         };
@@ -108,7 +108,7 @@ impl Events {
         }
         // The hash in the event is that of its secret, but may not be that of the terms.
         let is_other = |secret: &[u8; 32]| SecretHash::of(secret) != query.secret_hash;
-        let event = match read::emitted_event(node, query.generation, query.htlc)? {
+        let event = match read::emitted_event(cursor, query.generation, query.htlc)? {
             Some(event) if *event.order_id() != query.id => return Err(foreign("keys")),
             Some(HtlcEvent::Redeemed { secret, .. }) if is_other(&secret) => return Err(foreign("keys")),
             Some(event) => event,

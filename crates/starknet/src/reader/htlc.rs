@@ -159,7 +159,7 @@ impl Htlc {
         let latest = self.endpoint.newest(&replies.json(1)?)?;
         // A mark above the newest block comes from another node behind the same address that is ahead. Without a mark, nothing is final.
         let on_l1 = match replies.get(2)?.json_or_error()? {
-            Ok(node) => Some(Block::read(&node)?)
+            Ok(cursor) => Some(Block::read(&cursor)?)
                 .filter(|block| block.is_on_l1 && block.number <= latest.number && latest.agrees_with(block.number, block.hash)),
             Err(_) => None,
         };
@@ -258,9 +258,9 @@ impl Htlc {
     }
 
     fn funding(&mut self, stored: Box<Stored>, events: Option<Events>, replies: &Replies<'_>) -> Result<Turn<Finding>, Fault> {
-        let (node, latest) = (replies.json(0)?, &stored.latest);
-        let block = Block::read(&node)?;
-        let foreign = |key: &'static str, why| node.at().key(key).refuse(Code::WrongType).with_reason(why);
+        let (cursor, latest) = (replies.json(0)?, &stored.latest);
+        let block = Block::read(&cursor)?;
+        let foreign = |key: &'static str, why| cursor.at().key(key).refuse(Code::WrongType).with_reason(why);
         if block.number != stored.order.initiated_at || !latest.agrees_with(block.number, block.hash) {
             return Err(foreign("block_number", "the node returned another block than the requested one").into());
         }
@@ -332,7 +332,7 @@ impl Htlc {
 /// Reads the felts of an order; `None` if the contract does not support the calls.
 fn order_felts(access: Access, replies: &[Reply<'_>]) -> Result<Option<Vec<Felt>>, Fault> {
     match (access, replies) {
-        (Access::Getter, [reply]) => Ok(unless_of_contract(reply)?.map(|node| felts(&node, MAX_ANSWER)).transpose()?),
+        (Access::Getter, [reply]) => Ok(unless_of_contract(reply)?.map(|cursor| felts(&cursor, MAX_ANSWER)).transpose()?),
         (Access::Storage, replies) => replies.iter().map(|reply| Ok(unless_of_contract(reply)?.map(felt::read).transpose()?)).collect(),
         _ => Err(Refusal::new(Code::MissingField, "/result").into()),
     }

@@ -100,8 +100,8 @@ impl Endpoint {
     }
 
     /// Reads the newest block, which must not have gone back.
-    fn newest(&mut self, node: &Cursor<'_, '_>) -> Result<Block, Fault> {
-        let block = Block::read_newest(node, &self.known)?;
+    fn newest(&mut self, cursor: &Cursor<'_, '_>) -> Result<Block, Fault> {
+        let block = Block::read_newest(cursor, &self.known)?;
         self.learned = Known::default().with_height(block.number);
         Ok(block)
     }
@@ -119,12 +119,12 @@ fn spec_version() -> Request {
 
 /// Requires a version of the interface that this module knows.
 fn check_version(reply: &Reply<'_>) -> Result<(), Fault> {
-    let node = reply.json()?;
-    let version = node.text()?;
+    let cursor = reply.json()?;
+    let version = cursor.text()?;
     if VERSIONS.iter().any(|known| version.starts_with(known)) {
         return Ok(());
     }
-    let refusal = node.refuse(Code::WrongType).with_reason("the endpoint serves an unsupported version of the JSON-RPC interface");
+    let refusal = cursor.refuse(Code::WrongType).with_reason("the endpoint serves an unsupported version of the JSON-RPC interface");
     Err(refusal.with_expected("0.9 or 0.10").with_actual(version).into())
 }
 
@@ -141,24 +141,24 @@ fn balance_of(token: Felt, owner: Felt, block: &Value) -> Request {
 }
 
 /// Reads an array of at most `max` felts.
-fn felts(node: &Cursor<'_, '_>, max: usize) -> Result<Vec<Felt>, Refusal> {
-    let all = node.array()?;
+fn felts(cursor: &Cursor<'_, '_>, max: usize) -> Result<Vec<Felt>, Refusal> {
+    let all = cursor.array()?;
     if all.len() > max {
-        return Err(node.at().refuse(Code::WrongType).with_expected(format!("at most {max} felts")).with_actual(all.len()));
+        return Err(cursor.at().refuse(Code::WrongType).with_expected(format!("at most {max} felts")).with_actual(all.len()));
     }
     all.map(felt::read).collect()
 }
 
 /// Decodes what a call returned as one value. A contract that returns anything else cannot be used.
-fn answer<R>(node: &Cursor<'_, '_>, read: impl FnOnce(&[Felt]) -> Result<R, Unclear>) -> Result<R, Refusal> {
-    read(&felts(node, MAX_ANSWER)?).map_err(|unclear| node.at().refuse(Code::WrongType).with_reason(unclear.to_string()))
+fn answer<R>(cursor: &Cursor<'_, '_>, read: impl FnOnce(&[Felt]) -> Result<R, Unclear>) -> Result<R, Refusal> {
+    read(&felts(cursor, MAX_ANSWER)?).map_err(|unclear| cursor.at().refuse(Code::WrongType).with_reason(unclear.to_string()))
 }
 
 /// Returns the result of a call; `None` if the call failed because of the contract: it does not exist, does not have the function, or
 /// panics. Any other error says nothing about the contract.
 fn unless_of_contract<'a>(reply: &Reply<'a>) -> Result<Option<Cursor<'a, 'a>>, Fault> {
     match reply.json_or_error()? {
-        Ok(node) => Ok(Some(node)),
+        Ok(cursor) => Ok(Some(cursor)),
         // CONTRACT_NOT_FOUND, ENTRYPOINT_NOT_FOUND and CONTRACT_ERROR.
         Err(error) if matches!(error.code, 20 | 21 | 40) => Ok(None),
         Err(error) => Err(Fault::Rpc(error.clone())),

@@ -236,11 +236,11 @@ fn transfers(run: Cursor<'_, '_>) -> Result<Vec<(Felt, Transfer)>, Refusal> {
 
 /// Adds the token transfers of a call to `found`. The depth of the recursion is limited by the maximum depth of JSON.
 fn collect(run: Cursor<'_, '_>, found: &mut Vec<(Felt, Transfer)>, budget: &mut usize) -> Result<(), Refusal> {
-    let too_many = |node: &Cursor<'_, '_>| node.at().refuse(Code::WrongType).with_reason("more calls or events than an order makes");
+    let too_many = |cursor: &Cursor<'_, '_>| cursor.at().refuse(Code::WrongType).with_reason("more calls or events than an order makes");
     *budget = budget.checked_sub(1).ok_or_else(|| too_many(&run))?;
     let members = run.object()?;
     // A call that reverted has no effects, even if its caller went on.
-    if members.get("is_reverted").map(|node| node.bool()).transpose()? == Some(true) {
+    if members.get("is_reverted").map(|cursor| cursor.bool()).transpose()? == Some(true) {
         return Ok(());
     }
     let contract = felt::read(members.need("contract_address")?)?;

@@ -87,15 +87,15 @@ pub fn hash(typed_data: Cursor<'_, '_>) -> Result<Hashes, Refusal> {
 type DomainMember = (&'static str, &'static str);
 
 /// Reads the domain. Also returns the members that it has.
-fn read_domain(node: Cursor<'_, '_>) -> Result<(Eip712Domain, Vec<DomainMember>), Refusal> {
-    let members = node.object()?;
+fn read_domain(cursor: Cursor<'_, '_>) -> Result<(Eip712Domain, Vec<DomainMember>), Refusal> {
+    let members = cursor.object()?;
     members
         .only(&DOMAIN.map(|(name, _)| name))
         .map_err(|refusal| Refusal::new(Code::TypedDataDomain, refusal.location()).with_reason("not a member of any domain"))?;
-    let text = |key: &'static str| members.get(key).map(|node| node.text().map(|text| Cow::Owned(text.to_owned()))).transpose();
-    let chain_id = members.get("chainId").map(|node| node.any_number().map(|id| id & U256::from(CHAIN_ID_BITS)));
-    let contract = members.get("verifyingContract").map(|node| address::read_any(node).map(address::Address::bytes));
-    let salt = members.get("salt").map(|node| node.hex_array::<32>().map(B256::from));
+    let text = |key: &'static str| members.get(key).map(|cursor| cursor.text().map(|text| Cow::Owned(text.to_owned()))).transpose();
+    let chain_id = members.get("chainId").map(|cursor| cursor.any_number().map(|id| id & U256::from(CHAIN_ID_BITS)));
+    let contract = members.get("verifyingContract").map(|cursor| address::read_any(cursor).map(address::Address::bytes));
+    let salt = members.get("salt").map(|cursor| cursor.hex_array::<32>().map(B256::from));
     let domain = Eip712Domain::new(text("name")?, text("version")?, chain_id.transpose()?, contract.transpose()?, salt.transpose()?);
     Ok((domain, DOMAIN.into_iter().filter(|(name, _)| members.get(name).is_some()).collect()))
 }
@@ -136,30 +136,30 @@ impl Leaf {
     }
 
     /// Returns the 32 bytes that encode a value in its struct.
-    fn word(self, node: &Cursor<'_, '_>) -> Result<B256, Refusal> {
+    fn word(self, cursor: &Cursor<'_, '_>) -> Result<B256, Refusal> {
         let right_aligned = |number: U256| B256::from(number.to_be_bytes());
         Ok(match self {
-            Self::Address => address::read_any(*node)?.bytes().into_word(),
-            Self::Bool => right_aligned(U256::from(node.bool()?)),
-            Self::Text => keccak256(node.text()?),
-            Self::Bytes => keccak256(node.hex_bytes(MAX_BYTES)?),
+            Self::Address => address::read_any(*cursor)?.bytes().into_word(),
+            Self::Bool => right_aligned(U256::from(cursor.bool()?)),
+            Self::Text => keccak256(cursor.text()?),
+            Self::Bytes => keccak256(cursor.hex_bytes(MAX_BYTES)?),
             Self::Fixed(len) => {
-                let bytes = node.hex_bytes(len)?;
+                let bytes = cursor.hex_bytes(len)?;
                 if bytes.len() != len {
-                    return Err(node.refuse(Code::HexLength).with_expected(format!("{len} bytes")));
+                    return Err(cursor.refuse(Code::HexLength).with_expected(format!("{len} bytes")));
                 }
                 B256::right_padding_from(&bytes)
             }
             Self::Unsigned(bits) => {
-                let number = node.any_number()?;
-                right_aligned(if number.bit_len() <= bits { number } else { return Err(node.refuse(Code::NumberTooLarge)) })
+                let number = cursor.any_number()?;
+                right_aligned(if number.bit_len() <= bits { number } else { return Err(cursor.refuse(Code::NumberTooLarge)) })
             }
             Self::Signed(bits) => {
-                let (negative, size) = signed(node)?;
+                let (negative, size) = signed(cursor)?;
                 // Two's complement: the lowest number is one further from zero than the highest.
                 let reach = if negative { size.saturating_sub(U256::ONE) } else { size };
                 if reach.bit_len() >= bits {
-                    return Err(node.refuse(Code::NumberTooLarge));
+                    return Err(cursor.refuse(Code::NumberTooLarge));
                 }
                 right_aligned(if negative { size.wrapping_neg() } else { size })
             }
@@ -168,17 +168,17 @@ impl Leaf {
 }
 
 /// Reads whether a number is negative, and its absolute value.
-fn signed(node: &Cursor<'_, '_>) -> Result<(bool, U256), Refusal> {
-    let read = match node.value() {
+fn signed(cursor: &Cursor<'_, '_>) -> Result<(bool, U256), Refusal> {
+    let read = match cursor.value() {
         Value::Number(text) => text.strip_prefix('-').map(number::integer),
         Value::String(text) => text.strip_prefix('-').map(number::decimal),
         _ => None,
     };
     match read {
-        Some(Ok(size)) if size.is_zero() => Err(node.refuse(Code::IntegerNotExact)),
+        Some(Ok(size)) if size.is_zero() => Err(cursor.refuse(Code::IntegerNotExact)),
         Some(Ok(size)) => Ok((true, size)),
-        Some(Err(error)) => Err(node.refuse(error)),
-        None => node.any_number().map(|size| (false, size)),
+        Some(Err(error)) => Err(cursor.refuse(error)),
+        None => cursor.any_number().map(|size| (false, size)),
     }
 }
 
@@ -236,8 +236,8 @@ struct Types<'t> {
 }
 
 impl<'t> Types<'t> {
-    fn read(node: &Cursor<'_, 't>) -> Result<Self, Refusal> {
-        let members = node.object()?;
+    fn read(cursor: &Cursor<'_, 't>) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
         let mut structs = BTreeMap::new();
         for (name, fields) in members.keys().zip(members.iter()) {
             let refuse = |detail: &'static str| fields.at().refuse(Code::TypedDataTypes).with_reason(detail);
@@ -251,7 +251,7 @@ impl<'t> Types<'t> {
         }
         for (name, fields) in &structs {
             if let Some(unknown) = fields.iter().filter_map(|field| field.kind.structure()).find(|kind| !structs.contains_key(kind)) {
-                return Err(node
+                return Err(cursor
                     .at()
                     .key(name)
                     .refuse(Code::TypedDataTypes)
@@ -263,13 +263,13 @@ impl<'t> Types<'t> {
     }
 
     /// Requires that the domain's type, if it is declared, lists exactly the members of the domain.
-    fn check_domain(&self, present: &[DomainMember], node: &Cursor<'_, '_>) -> Result<(), Refusal> {
+    fn check_domain(&self, present: &[DomainMember], cursor: &Cursor<'_, '_>) -> Result<(), Refusal> {
         let Some(declared) = self.structs.get(DOMAIN_TYPE) else { return Ok(()) };
         if declared.iter().map(|member| (member.name, member.written)).eq(present.iter().copied()) {
             return Ok(());
         }
         let refusal =
-            node.at().key(DOMAIN_TYPE).refuse(Code::TypedDataTypes).with_reason("the declared members are not those of the domain");
+            cursor.at().key(DOMAIN_TYPE).refuse(Code::TypedDataTypes).with_reason("the declared members are not those of the domain");
         Err(refusal.with_expected(present.iter().map(|(name, kind)| format!("{kind} {name}")).collect::<Vec<_>>().join(",")))
     }
 
@@ -309,11 +309,11 @@ impl<'t> Types<'t> {
 
 fn read_members<'t>(fields: &Cursor<'_, 't>) -> Result<Vec<Member<'t>>, Refusal> {
     let mut seen = BTreeSet::new();
-    let member = |node: Cursor<'_, 't>| {
-        let members = node.object()?;
+    let member = |cursor: Cursor<'_, 't>| {
+        let members = cursor.object()?;
         members.only(&["name", "type"]).map_err(|refusal| Refusal::new(Code::TypedDataTypes, refusal.location()))?;
         let (name, kind) = (members.need("name")?, members.need("type")?);
-        let (written, refuse) = (kind.text()?, |node: &Cursor<'_, '_>| node.refuse(Code::TypedDataTypes));
+        let (written, refuse) = (kind.text()?, |cursor: &Cursor<'_, '_>| cursor.refuse(Code::TypedDataTypes));
         if name.text()?.len() > MAX_NAME || !is_name(name.text()?) || !seen.insert(name.text()?) {
             return Err(refuse(&name).with_reason("not a valid name for a member, or a name used twice"));
         }
@@ -330,8 +330,8 @@ struct Hasher<'h, 't> {
 }
 
 impl<'t> Hasher<'_, 't> {
-    fn structure(&self, name: &'t str, node: &Cursor<'_, '_>) -> Result<B256, Refusal> {
-        let members = node.object()?;
+    fn structure(&self, name: &'t str, cursor: &Cursor<'_, '_>) -> Result<B256, Refusal> {
+        let members = cursor.object()?;
         let fields = self.types.structs.get(name).map(Vec::as_slice).unwrap_or_default();
         members.only(&fields.iter().map(|field| field.name).collect::<Vec<_>>())?;
         let mut words = self.hashes.get(name).copied().unwrap_or_default().to_vec();
@@ -342,15 +342,15 @@ impl<'t> Hasher<'_, 't> {
     }
 
     /// Returns the 32 bytes that encode a value in its struct.
-    fn word(&self, kind: &Kind<'t>, node: &Cursor<'_, '_>) -> Result<B256, Refusal> {
+    fn word(&self, kind: &Kind<'t>, cursor: &Cursor<'_, '_>) -> Result<B256, Refusal> {
         match kind {
-            Kind::Leaf(leaf) => leaf.word(node),
-            Kind::Struct(name) => self.structure(name, node),
+            Kind::Leaf(leaf) => leaf.word(cursor),
+            Kind::Struct(name) => self.structure(name, cursor),
             Kind::List(kind, len) => {
-                let items = node.array()?;
+                let items = cursor.array()?;
                 if len.is_some_and(|len| len != items.len()) {
                     let got = items.len();
-                    return Err(node
+                    return Err(cursor
                         .at()
                         .refuse(Code::WrongType)
                         .with_expected(format!("{} items", len.unwrap_or_default()))

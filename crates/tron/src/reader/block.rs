@@ -19,8 +19,8 @@ pub(super) struct Block {
 }
 
 impl Block {
-    fn read(node: &Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = node.object()?;
+    fn read(cursor: &Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let members = cursor.object()?;
         let id = hash(&members.need("blockID")?)?;
         let header = members.need("block_header")?;
         let header = header.object()?;

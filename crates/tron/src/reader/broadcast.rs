@@ -44,8 +44,8 @@ impl Sending for EncodedTransaction {
     }
 
     fn read_sent(&self, reply: &Reply<'_>) -> Result<Result<Sent, NotTaken>, Fault> {
-        let node = value(reply)?;
-        let members = node.object()?;
+        let cursor = value(reply)?;
+        let members = cursor.object()?;
         if let Some(named) = members.get("txid")
             && hash(&named)? != self.id.0
         {
@@ -76,8 +76,8 @@ impl Sending for EncodedTransaction {
     }
 
     fn read_found(&self, reply: &Reply<'_>) -> Result<Option<Sent>, Fault> {
-        let node = value(reply)?;
-        let found = node.object()?.get("txID").map(|found| hash(&found)).transpose()?;
+        let cursor = value(reply)?;
+        let found = cursor.object()?.get("txID").map(|found| hash(&found)).transpose()?;
         Ok((found == Some(self.id.0)).then_some(Sent::Accepted))
     }
 }

@@ -65,8 +65,8 @@ pub(super) enum Outcome {
 impl Outcome {
     /// Reads how a call ended. A node that could not run the call is at fault.
     pub(super) fn read(reply: &Reply<'_>) -> Result<Self, Fault> {
-        let node = value(reply)?;
-        let members = node.object()?;
+        let cursor = value(reply)?;
+        let members = cursor.object()?;
         let result = members.need("result")?;
         let result = result.object()?;
         let message = result.get("message").map(|message| words(&message)).unwrap_or_default();
@@ -154,11 +154,11 @@ pub(super) fn read_logs_of(contract: impl Fn(AbiAddress) -> bool, logs: &Cursor<
 }
 
 /// Reads the address of a contract in a log: its 20 bytes, or 21 bytes with the prefix `41`.
-fn read_contract(node: &Cursor<'_, '_>) -> Result<AbiAddress, Refusal> {
-    let all = bytes(node, 21)?;
+fn read_contract(cursor: &Cursor<'_, '_>) -> Result<AbiAddress, Refusal> {
+    let all = bytes(cursor, 21)?;
     let address = match all.as_slice() {
         [0x41, rest @ ..] if all.len() == 21 => AbiAddress::try_from(rest),
         all => AbiAddress::try_from(all),
     };
-    address.map_err(|_| node.refuse(Code::AddressMalformed))
+    address.map_err(|_| cursor.refuse(Code::AddressMalformed))
 }

@@ -44,8 +44,8 @@ impl Question for OnChain<Address> {
     }
 
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Equal<ContractDescription>, Fault> {
-        let node = value(&replies.get(0)?)?;
-        let code = node.object()?.get("runtimecode").map(|code| bytes(&code, MAX_CODE)).transpose()?;
+        let cursor = value(&replies.get(0)?)?;
+        let code = cursor.object()?.get("runtimecode").map(|code| bytes(&code, MAX_CODE)).transpose()?;
         let (version, token) = (Outcome::read(&replies.get(1)?)?.returned(), Outcome::read(&replies.get(2)?)?.returned());
         Ok(Equal(ContractDescription {
             code_hash: code.filter(|code| !code.is_empty()).map(keccak256),

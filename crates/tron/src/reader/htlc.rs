@@ -207,10 +207,10 @@ impl Query {
 
     /// Reads the events of the order in one block.
     fn events(&self, reply: &Reply<'_>, number: u64) -> Result<Vec<Event>, Fault> {
-        let node = value(reply)?;
-        let Ok(all) = node.array() else {
+        let cursor = value(reply)?;
+        let Ok(all) = cursor.array() else {
             // A node without the block's history returns an empty object.
-            let is_empty = node.object()?.keys().next().is_none();
+            let is_empty = cursor.object()?.keys().next().is_none();
             return if is_empty { Ok(Vec::new()) } else { Err(contradiction("", "the node did not return a list of transactions").into()) };
         };
         let mut events = Vec::new();

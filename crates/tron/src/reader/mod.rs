@@ -109,14 +109,14 @@ fn post(view: View, method: &str, query: &Value) -> Request {
 
 /// Returns the JSON of a reply.
 fn value<'a>(reply: &Reply<'a>) -> Result<Cursor<'a, 'a>, Fault> {
-    let node = reply.json()?;
+    let cursor = reply.json()?;
     // A node reports its failures with HTTP status 200.
-    if let Ok(members) = node.object()
+    if let Ok(members) = cursor.object()
         && let Some(error) = members.get("Error")
     {
         return Err(failed(error.text().unwrap_or("an error without a message")));
     }
-    Ok(node)
+    Ok(cursor)
 }
 
 /// Creates the fault of a node that could not do what was asked.
@@ -145,27 +145,27 @@ fn coins(reply: &Reply<'_>) -> Result<U256, Fault> {
 }
 
 /// Reads bytes in hex without `0x`.
-fn bytes(node: &Cursor<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
-    let digits = node.text()?;
+fn bytes(cursor: &Cursor<'_, '_>, max: usize) -> Result<Vec<u8>, Refusal> {
+    let digits = cursor.text()?;
     if digits.is_empty() {
         return Ok(Vec::new());
     }
-    number::hex_bytes(&format!("0x{digits}"), max).map_err(|error| node.refuse(error))
+    number::hex_bytes(&format!("0x{digits}"), max).map_err(|error| cursor.refuse(error))
 }
 
 /// Reads a hash in hex without `0x`.
-fn hash(node: &Cursor<'_, '_>) -> Result<[u8; 32], Refusal> {
-    number::bare_hex_array(node.text()?).map_err(|error| node.refuse(error))
+fn hash(cursor: &Cursor<'_, '_>) -> Result<[u8; 32], Refusal> {
+    number::bare_hex_array(cursor.text()?).map_err(|error| cursor.refuse(error))
 }
 
 /// Reads a number. Nodes omit numbers that are 0.
-fn count(node: Option<Cursor<'_, '_>>) -> Result<u64, Refusal> {
-    node.map_or(Ok(0), |node| node.integer())
+fn count(cursor: Option<Cursor<'_, '_>>) -> Result<u64, Refusal> {
+    cursor.map_or(Ok(0), |cursor| cursor.integer())
 }
 
 /// Returns a node's message, which most methods encode in hex.
-fn words(node: &Cursor<'_, '_>) -> String {
-    let plain = node.text().unwrap_or_default();
+fn words(cursor: &Cursor<'_, '_>) -> String {
+    let plain = cursor.text().unwrap_or_default();
     let decoded = hex::decode(plain).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     text::escape_untrusted(decoded.as_deref().unwrap_or(plain))
 }

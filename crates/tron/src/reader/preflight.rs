@@ -199,15 +199,15 @@ pub(super) fn failure(reply: &Reply<'_>) -> Result<Option<String>, Fault> {
 
 impl Resources {
     fn read(own: &Reply<'_>, prices: &Reply<'_>) -> Result<Self, Fault> {
-        let node = value(own)?;
-        let members = node.object()?;
+        let cursor = value(own)?;
+        let members = cursor.object()?;
         let left = |limit: &'static str, used: &'static str| {
             Ok::<_, Refusal>(count(members.get(limit))?.saturating_sub(count(members.get(used))?))
         };
         let bandwidth = left("freeNetLimit", "freeNetUsed")?.max(left("NetLimit", "NetUsed")?);
         let energy = left("EnergyLimit", "EnergyUsed")?;
-        let node = value(prices)?;
-        let list = node.object()?.need("chainParameter")?;
+        let cursor = value(prices)?;
+        let list = cursor.object()?.need("chainParameter")?;
         let (mut energy_price, mut bandwidth_price) = (None, None);
         for parameter in list.array()?.take(MAX_PARAMETERS) {
             let members = parameter.object()?;

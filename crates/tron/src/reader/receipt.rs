@@ -59,8 +59,8 @@ impl Question for OnChain<B256> {
 
 /// Reads the receipt in one view; `None` if the node does not have it.
 fn read_receipt(reply: &Reply<'_>, id: B256, is_final: bool) -> Result<Option<Receipt>, Fault> {
-    let node = value(reply)?;
-    let members = node.object()?;
+    let cursor = value(reply)?;
+    let members = cursor.object()?;
     let Some(named) = members.get("id") else { return Ok(None) };
     if hash(&named)? != id.0 {
         return Err(named.refuse(Code::TransactionMismatch).with_expected(hex::encode(id)).into());

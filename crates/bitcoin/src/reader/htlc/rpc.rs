@@ -360,7 +360,7 @@ fn spender(found: Found, replies: &Replies<'_>) -> Result<Step<State>, Fault> {
     let txid = match replies.get(0)?.json_or_error()? {
         Ok(list) => {
             let first = list.array()?.next().ok_or_else(|| list.at().refuse(Code::MissingField))?;
-            first.object()?.get("spendingtxid").map(|node| parse::txid(&node)).transpose()?
+            first.object()?.get("spendingtxid").map(|cursor| parse::txid(&cursor)).transpose()?
         }
         Err(RpcError { .. }) => None,
     };
@@ -393,9 +393,9 @@ fn search(
 ) -> Result<Option<(Arc<Transaction>, HtlcSpend)>, Fault> {
     for (txid, reply) in txids.iter().zip(replies.all()) {
         // The transaction may have left the mempool since it was listed.
-        let Ok(node) = reply.json_or_error()? else { continue };
+        let Ok(cursor) = reply.json_or_error()? else { continue };
         // HTLCs are spent by ordinary transactions, so one that cannot be decoded spends something else.
-        let Ok(transaction) = parse::bytes(&node).and_then(|raw| chain::parse_transaction(&raw, *txid)) else { continue };
+        let Ok(transaction) = parse::bytes(&cursor).and_then(|raw| chain::parse_transaction(&raw, *txid)) else { continue };
         if transaction.input.iter().any(|input| input.previous_output == outpoint) {
             let how = chain::read_spend(&context.tree, outpoint, &transaction)?;
             return Ok(Some((Arc::new(transaction), how)));

@@ -25,8 +25,8 @@ impl Registry {
     /// malformed member.
     pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
         let value = json::parse(text)?;
-        let node = Cursor::root(&value, "");
-        let members = node.object()?;
+        let cursor = Cursor::root(&value, "");
+        let members = cursor.object()?;
         let mut registry = Self::pin(
             Read::read(members.need("chains")?)?,
             Read::read(members.need("assets")?)?,
@@ -51,12 +51,12 @@ impl Registry {
     /// `/chains`, `/assets` or `/liquidity`.
     pub fn from_service(chains: &[u8], assets: &[u8], liquidity: &[u8]) -> Result<ServicePins, Refusal> {
         fn list<T: Read>(text: &[u8], prefix: &'static str) -> Result<Listed<T>, Refusal> {
-            let read = |node: Cursor<'_, '_>| Ok(node.array()?.map(|item| (item.at().to_string(), T::read(item))).collect());
+            let read = |cursor: Cursor<'_, '_>| Ok(cursor.array()?.map(|item| (item.at().to_string(), T::read(item))).collect());
             let value = json::parse(text).map_err(|refusal| refusal.with_prefix(prefix))?;
-            let node = Cursor::root(&value, prefix);
+            let cursor = Cursor::root(&value, prefix);
             match value {
-                Value::Object(_) => wire::with_result(node, read),
-                _ => read(node),
+                Value::Object(_) => wire::with_result(cursor, read),
+                _ => read(cursor),
             }
         }
         let mut notices = Vec::new();

@@ -27,10 +27,10 @@ pub struct Sponsor {
 impl Registry {
     /// Pins the sponsors of a registry file. One on a chain that is not listed would silently have no effect, so it is refused.
     pub(super) fn add_sponsors(&mut self, list: Cursor<'_, '_>) -> Result<(), Refusal> {
-        for node in list.array()? {
-            let members = node.object()?;
+        for cursor in list.array()? {
+            let members = cursor.object()?;
             let (chain, address) = (String::read(members.need("chain")?)?, String::read(members.need("address")?)?);
-            let malformed = |detail: String| node.refuse(Code::RegistryMalformed).with_reason(detail);
+            let malformed = |detail: String| cursor.refuse(Code::RegistryMalformed).with_reason(detail);
             let pinned = self.chains.get(&chain).ok_or_else(|| malformed("the chain of a sponsor is not listed".to_owned()))?;
             let account = address::parse(&pinned.network, &address).map_err(|error| malformed(format!("sponsor: {error}")))?;
             if let Some(fault) = fault(&account) {
