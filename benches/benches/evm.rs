@@ -7,7 +7,9 @@ use alloy_dyn_abi::eip712::TypedData;
 use alloy_primitives::{Address, Bytes, TxKind, U256};
 use countersign::evm::{Evm, ExternalSignature, Key};
 use countersign::{Policy, Registry, RequestId, UnsignedOrder, json};
-use countersign_json::{Case, prepare_json};
+use countersign_json::prepare_json;
+
+use countersign_json::line::Case;
 use countersign_benches::{REGISTRY, case, criterion, member, rows, steps};
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 #![no_main]
 
 use countersign::Policy;
-use countersign_json::Outcome;
+use countersign_json::line::Outcome;
 use countersign_fuzz::REGISTRY;
 use libfuzzer_sys::fuzz_target;
 

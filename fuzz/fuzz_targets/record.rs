@@ -2,7 +2,7 @@
 #![no_main]
 
 use countersign::{Family, OrderRecord, Policy, Proposal, json};
-use countersign_json::Case;
+use countersign_json::line::Case;
 use countersign_fuzz::{REGISTRY, first_case};
 use libfuzzer_sys::fuzz_target;
 

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use countersign::reader::{Answer, Request};
 use countersign::{EvmGeneration, Family, Generation, HtlcTerms, Policy, SecretHash, U256, VerifiedTerms, json, verify_record};
-use countersign_json::Case;
+use countersign_json::line::Case;
 use countersign_testkit::{all_fixtures, chain};
 
 use crate::reader::{Chain, Orders, Story, read};

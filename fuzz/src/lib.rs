@@ -8,7 +8,7 @@ pub mod reader;
 use std::sync::LazyLock;
 
 use countersign::{CreateOrder, Family, Policy, Proposal, Registry, json};
-use countersign_json::Case;
+use countersign_json::line::Case;
 
 /// The registry of the fixtures.
 pub static REGISTRY: LazyLock<Registry> =

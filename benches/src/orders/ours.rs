@@ -4,7 +4,9 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use countersign::{CreateOrder, Family, Policy, Proposal, Registry, UnsignedOrder, json};
-use countersign_json::{Case, JsonArtefacts, JsonFamily, Outcome};
+use countersign_json::{JsonArtefacts, JsonFamily};
+
+use countersign_json::line::{Case, Outcome};
 use serde_json::Value;
 
 use super::{Artefacts, Contender, leaves};

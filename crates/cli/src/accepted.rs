@@ -1,7 +1,9 @@
 //! Prints an accepted order: JSON for programs, text for people.
 
 use countersign::{ByteCoverage, Family, Summary, Unsigned, Verified, Warnings};
-use countersign_json::{Artefacts, Request};
+use countersign_json::Artefacts;
+
+use countersign_json::line::Request;
 use serde::Serialize;
 
 use crate::input::{Failure, usage};

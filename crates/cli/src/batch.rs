@@ -10,7 +10,7 @@ use std::thread;
 
 use countersign::json::MAX_BYTES;
 use countersign::{Code, Policy, Refusal, Registry, json};
-use countersign_json::Outcome;
+use countersign_json::line::Outcome;
 use zeroize::Zeroizing;
 
 use crate::input::{Failure, TrustArgs};

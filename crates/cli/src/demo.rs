@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use countersign::json;
 use countersign::{FAMILIES, Family, Policy, Registry, Unsigned};
-use countersign_json::{Artefacts, Case, Outcome};
+use countersign_json::Artefacts;
+
+use countersign_json::line::{Case, Outcome};
 use serde::{Serialize, Serializer};
 
 use crate::input::{Failure, usage};

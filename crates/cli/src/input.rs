@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use countersign::json::{self, Cursor, Value};
 use countersign::{Code, Policy, Refusal, Registry};
-use countersign_json::Case;
+use countersign_json::line::Case;
 use zeroize::Zeroizing;
 
 use crate::config::Config;

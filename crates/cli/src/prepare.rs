@@ -1,6 +1,6 @@
 //! `countersign prepare`
 
-use countersign_json::Request;
+use countersign_json::line::Request;
 
 use crate::OK;
 use crate::accepted::Accepted;

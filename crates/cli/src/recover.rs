@@ -9,7 +9,7 @@ use countersign::json::{self, Cursor};
 use countersign::recover::{self, Leg, Recovery};
 use countersign::{Amount, Asset, Code, Family, Hex, OrderRecord, Policy, Refusal, Registry, Role, U256, Unsigned, Warnings};
 use countersign_client::Http;
-use countersign_json::Request;
+use countersign_json::line::Request;
 use countersign_node::{Nodes, Speed};
 use serde::Serialize;
 use zeroize::Zeroizing;

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use anstyle::{AnsiColor, Style};
 use countersign::{ByteCoverage, Line, Refusal, Summary, Topic, Warnings, text};
-use countersign_json::Request;
+use countersign_json::line::Request;
 use serde::Serialize;
 
 use crate::command;

@@ -375,7 +375,7 @@ fn what_is_kept_is_a_case_and_must_be_whole() {
     assert_eq!((again.id().as_str(), again.request()), (fixture.order_id(), &create(&fixture.request)));
     assert_eq!(again.response(), response.trim().as_bytes());
     let value = json::parse(text.as_bytes()).unwrap();
-    let case = countersign_json::Case::from_value(&value).unwrap();
+    let case = countersign_json::line::Case::from_value(&value).unwrap();
     assert!(case.verify(&pinned(&fixture), &Policy::default()).is_ok());
 
     let id = fixture.order_id();

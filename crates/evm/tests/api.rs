@@ -14,7 +14,7 @@ use countersign_evm::{
     ApprovalPlan, ApprovalStep, Call, Deposit, Evm, ExternalSignature, Fees, FundingPath, Gasless, Key, Payload, SignedOrder,
     SignedPayloads, TxContext, Unsigned, UnsignedOrder, VerifiedOrder, claim, external, message, recover,
 };
-use countersign_json::Outcome;
+use countersign_json::line::Outcome;
 use countersign_testkit::{Tree, fixture, fixtures, key, registry, verified, wallet};
 
 const CASE: &str = "evm-token-approval-exact";
@@ -49,7 +49,7 @@ fn debug_shows_no_secret() {
         let digits = text.trim_start_matches("0x").to_lowercase();
         let number = hex::decode(&digits).unwrap();
         let value = json::parse(case.input.as_bytes()).unwrap();
-        let json_case = countersign_json::Case::from_value(&value).unwrap();
+        let json_case = countersign_json::line::Case::from_value(&value).unwrap();
         let proposal = json_case.proposal().unwrap();
         let mut shown = vec![format!("{value:?} {value:#?} {json_case:?} {json_case:#?} {proposal:?}")];
         let node = json_case.wallet().unwrap();

@@ -17,7 +17,7 @@ use countersign_evm::alloy_dyn_abi::TypedData;
 use countersign_evm::alloy_primitives::{Address, B256, Bytes, hex};
 use countersign_evm::htlc::{Approve, Initiate};
 use countersign_evm::{Evm, ExternalSignature, FundingPath, Key, TxContext};
-use countersign_json::Outcome;
+use countersign_json::line::Outcome;
 use countersign_testkit::properties::{
     Payloads, account_for, every_member_is_needed_or_without_effect, every_scalar_is_accounted_for, is_refused_at_the_wallet, spans_cover,
     wallet_values,

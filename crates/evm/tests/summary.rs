@@ -15,7 +15,7 @@ use std::fmt::Write;
 
 use countersign_core::Policy;
 use countersign_evm::{Evm, TxContext};
-use countersign_json::Outcome;
+use countersign_json::line::Outcome;
 use countersign_testkit::lines::run;
 use countersign_testkit::{Tree, fixture, registry, verified};
 use serde_json::Value;

@@ -54,8 +54,8 @@ fn evm(
 ) -> Result<UnsignedOrder<countersign::evm::Evm>, Refusal> {
     use countersign::evm::address;
 
-    only(members, &crate::evm::FIELDS, &["sender", "gas_limit"])?;
-    let mut calls = crate::evm::read_calls(members)?;
+    only(members, &crate::family::evm::FIELDS, &["sender", "gas_limit"])?;
+    let mut calls = crate::family::evm::read_calls(members)?;
     calls.gas_limit = members.get("gas_limit").map(|cursor| crate::family::read_u64(cursor)).transpose()?;
     let sender = read_sender(members, recovery.to(), address::read)?;
     recovery.clone().with_policy(policy).prepare(sender, &calls).map_err(in_wallet)
@@ -69,8 +69,8 @@ fn tron(
 ) -> Result<UnsignedOrder<countersign::tron::Tron>, Refusal> {
     use countersign::tron::address;
 
-    only(members, &crate::tron::FIELDS, &["sender", "fee_limit"])?;
-    let mut calls = crate::tron::read_calls(members)?;
+    only(members, &crate::family::tron::FIELDS, &["sender", "fee_limit"])?;
+    let mut calls = crate::family::tron::read_calls(members)?;
     calls.fee_limit = members.get("fee_limit").map(|cursor| crate::family::read_u64(cursor)).transpose()?;
     let sender = read_sender(members, recovery.to(), address::read)?;
     recovery.clone().with_policy(policy).prepare(sender, &calls).map_err(in_wallet)
@@ -83,8 +83,8 @@ fn starknet(
 ) -> Result<UnsignedOrder<countersign::starknet::Starknet>, Refusal> {
     use countersign::starknet::felt;
 
-    only(members, &crate::starknet::FIELDS, &["sender"])?;
-    let execution = crate::starknet::read_execution(members)?;
+    only(members, &crate::family::starknet::FIELDS, &["sender"])?;
+    let execution = crate::family::starknet::read_execution(members)?;
     let sender = read_sender(members, recovery.to(), felt::read)?;
     recovery.prepare(sender, &execution).map_err(in_wallet)
 }
@@ -97,8 +97,8 @@ fn solana(
     use countersign::solana::address;
 
     let read = |cursor: Cursor<'_, '_>| address::parse(cursor.text()?).map_err(|error| cursor.refuse(error));
-    only(members, &crate::solana::FIELDS, &["sender", "rent_sponsor"])?;
-    let path = crate::solana::read_self_funded(members)?;
+    only(members, &crate::family::solana::FIELDS, &["sender", "rent_sponsor"])?;
+    let path = crate::family::solana::read_self_funded(members)?;
     let sender = read_sender(members, recovery.to(), read)?;
     let recovery = match members.get("rent_sponsor") {
         Some(cursor) => recovery.clone().with_sponsor(read(cursor)?),
@@ -116,7 +116,7 @@ fn sui(
     use countersign::sui::recover::FunctionNames;
     use countersign::sui::{Sui, address};
 
-    only(members, &crate::sui::FIELDS, &["sender", "function_names"])?;
+    only(members, &crate::family::sui::FIELDS, &["sender", "function_names"])?;
     let names = match members.get("function_names") {
         None => FunctionNames::default(),
         Some(cursor) => match cursor.text()? {
@@ -140,7 +140,7 @@ fn bitcoin(
     recovery.htlc.check_funding_txs()?;
     // Only the holder of the HTLC's key can take the coins, so the context has no `sender`.
     only(members, &["secret_key", "funding", "to", "fee_rate", "utxos", "change_address", "origins"], &[])?;
-    let payout = crate::bitcoin::read_payout(members, policy)?;
+    let payout = crate::family::bitcoin::read_payout(members, policy)?;
     recovery.clone().with_policy(policy).prepare(&payout).map_err(in_wallet)
 }
 

@@ -14,7 +14,7 @@
 )]
 
 use countersign::{FAMILIES, Family, Policy};
-use countersign_json::Outcome;
+use countersign_json::line::Outcome;
 use countersign_testkit::lines::{accepted, output, run, warning_codes, with_fixtures};
 use countersign_testkit::telling::{TELLING, TELLING_RECORDS};
 use countersign_testkit::tree::{escaped, quoted, unquoted};

@@ -34,7 +34,9 @@ use std::sync::{Mutex, OnceLock};
 
 use countersign_core::json::{self, Cursor, Value};
 use countersign_core::{Family, Generation, Policy, Refusal, Registry, UnsignedOrder, VerifiedOrder};
-use countersign_json::{Case as JsonCase, JsonArtefacts, JsonFamily, attach_json, prepare_json, sign_text};
+use countersign_json::{JsonArtefacts, JsonFamily, attach_json, prepare_json, sign_text};
+
+use countersign_json::line::Case as JsonCase;
 use serde_json::{Value as Json, json};
 pub use tree::Tree;
 

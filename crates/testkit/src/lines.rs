@@ -1,7 +1,7 @@
 //! Runs input lines of any family through the entry point of the batch.
 
 use countersign_core::{Family, Policy, Registry};
-use countersign_json::Outcome;
+use countersign_json::line::Outcome;
 use serde_json::Value as Json;
 
 use crate::{Case, fixtures_of, project, registry};

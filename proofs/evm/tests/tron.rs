@@ -61,7 +61,7 @@ impl Case {
         let input = format!("{}}}", line.split_once(",\"note\":").ok_or("a line without a note")?.0);
         let value = json::parse(input.as_bytes())?;
         let id = serde_json::from_str::<serde_json::Value>(&input)?["id"].as_str().ok_or("no id")?.to_owned();
-        let case = countersign_json::Case::from_value(&value)?;
+        let case = countersign_json::line::Case::from_value(&value)?;
         let wallet = case.wallet()?;
         let Some(key) = wallet.object()?.get("secret_key").map(|key| key.secret()).transpose()? else { return Ok(None) };
         let key: Key = key.parse()?;

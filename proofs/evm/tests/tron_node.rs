@@ -242,7 +242,7 @@ fn fixture(name: &str, id: &str) -> String {
 
 fn verified(input: &str, registry: &Registry) -> VerifiedRecord {
     let value = json::parse(input.as_bytes()).unwrap();
-    verify_record(countersign_json::Case::from_value(&value).unwrap().proposal().unwrap(), registry, &Policy::default()).unwrap()
+    verify_record(countersign_json::line::Case::from_value(&value).unwrap().proposal().unwrap(), registry, &Policy::default()).unwrap()
 }
 
 impl Stage {
@@ -343,7 +343,7 @@ fn initiate(terms: &HtlcTerms) -> Vec<u8> {
 /// Replaces the swap id of a side whose formula is certain: the refusal names the right one.
 fn recomputed(input: &str, terms: &HtlcTerms, registry: &Registry) -> String {
     let value = json::parse(input.as_bytes()).unwrap();
-    let proposal = countersign_json::Case::from_value(&value).unwrap().proposal().unwrap();
+    let proposal = countersign_json::line::Case::from_value(&value).unwrap().proposal().unwrap();
     let refusal = verify_record(proposal, registry, &Policy::default()).unwrap_err();
     input.replace(&terms.swap_id, &refusal.expected().expect("an id").to_string())
 }

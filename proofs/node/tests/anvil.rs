@@ -22,7 +22,7 @@ use countersign::recover::Recovery;
 use countersign::{
     Code, FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, SecretHash, Unsigned, VerifiedRecord, json, verify_record,
 };
-use countersign_json::Case as JsonCase;
+use countersign_json::line::Case as JsonCase;
 use countersign_client::driver::KeptTransaction;
 use countersign_client::url::Url;
 use countersign_client::{Http, Method, Request, Response, Timeouts, Transport, TransportError};

@@ -21,7 +21,7 @@ use countersign::solana::recover::{self, Recovery};
 use countersign::solana::solana_transaction::versioned::VersionedTransaction;
 use countersign::solana::{Address, SignedOrder};
 use countersign::{Code, Leg, OrderRecord, Policy, Refusal, Registry, Role, Unsigned};
-use countersign_json::Case;
+use countersign_json::line::Case;
 use countersign_proofs_solana::rent;
 use litesvm::LiteSVM;
 use serde_json::{Value, json};

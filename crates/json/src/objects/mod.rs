@@ -32,7 +32,7 @@ use countersign::{CreateOrder, OrderRecord, Policy, Proposal, Refusal, Registry,
 use countersign_core::json::{self, Cursor};
 
 use crate::dispatch::{self, Artefacts};
-use crate::outcome::Outcome;
+use crate::line::Outcome;
 
 pub use external::matches;
 pub use native::wallet_calls;

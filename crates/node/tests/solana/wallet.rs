@@ -7,7 +7,7 @@ use countersign::solana::address::{TOKEN_PROGRAM, associated_token_account};
 use countersign::solana::{Address, Key, PriorityFee};
 use countersign::wire::OrderRecord;
 use countersign::{Leg, Policy, SecretHash, Unsigned, Verified, json as tree};
-use countersign_json::Case as JsonCase;
+use countersign_json::line::Case as JsonCase;
 use countersign_node::{NodeError, Nodes, Speed};
 use serde_json::{Value, json};
 

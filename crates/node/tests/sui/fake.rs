@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use countersign::{Family, Policy, VerifiedTerms, json, verify_record};
 use countersign_client::{Request, Response, Transport, TransportError, TransportErrorKind};
-use countersign_json::Case as JsonCase;
+use countersign_json::line::Case as JsonCase;
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes};
 pub(crate) use countersign_testkit::chain::sui::*;
 use countersign_testkit::{Case, registry};

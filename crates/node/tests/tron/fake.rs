@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use countersign::{Policy, SecretHash, VerifiedTerms, json, verify_record};
 use countersign_client::{Request, Response, Transport, TransportError, TransportErrorKind};
-use countersign_json::Case as JsonCase;
+use countersign_json::line::Case as JsonCase;
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes};
 pub(crate) use countersign_testkit::chain::tron::{
     INITIATED, LATEST, NOW, SECRET, SOLID, Tron, bare, id, id_of, info, log, redeemed, returned, reverted,

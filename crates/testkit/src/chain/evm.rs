@@ -7,7 +7,7 @@ use countersign_core::{HtlcTerms, Policy, SecretHash, VerifiedTerms, json, verif
 use countersign_evm::alloy_consensus::Header;
 use countersign_evm::alloy_primitives::{Address, B256, Bloom, Bytes, U256, hex, keccak256};
 use countersign_evm::{Evm as Family, address, read};
-use countersign_json::Case as JsonCase;
+use countersign_json::line::Case as JsonCase;
 use serde_json::{Value, json};
 
 use crate::{fixture, registry};

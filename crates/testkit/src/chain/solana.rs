@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign_core::reader::{Answer, Request, RpcError};
 use countersign_core::{Generation, HtlcTerms, Policy, SecretHash, VerifiedTerms, json, verify_record};
-use countersign_json::Case as JsonCase;
+use countersign_json::line::Case as JsonCase;
 use countersign_solana::address::{self, SYSTEM_PROGRAM, TOKEN_PROGRAM};
 use countersign_solana::htlc::{Htlc, HtlcAccount, Initiate, SolanaGeneration, Token};
 use countersign_solana::read::{self, CLOCK};

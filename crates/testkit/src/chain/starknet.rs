@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock};
 
 use countersign_core::reader::{Answer, Request, json_rpc};
 use countersign_core::{Family, HtlcTerms, Policy, SecretHash, U256, VerifiedTerms, json, verify_record};
-use countersign_json::Case as JsonCase;
+use countersign_json::line::Case as JsonCase;
 use countersign_starknet::read::{self, Access};
 use countersign_starknet::{Felt, Starknet, StarknetGeneration, address, felt};
 use serde_json::{Value, json};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use countersign_core::reader::{Answer, Format, Request};
 use countersign_core::{Account, Family, HtlcTerms, Policy, SecretHash, U256, json, verify_record};
-use countersign_json::Case as JsonCase;
+use countersign_json::line::Case as JsonCase;
 use countersign_sui::Sui;
 use countersign_sui::sui_sdk_types::{Address, Digest};
 use serde_json::Value;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use countersign_core::reader::{Answer, Request};
 use countersign_core::{HtlcTerms, Policy, SecretHash, json, verify_record};
-use countersign_json::Case as JsonCase;
+use countersign_json::line::Case as JsonCase;
 use countersign_tron::alloy_primitives::{Address as AbiAddress, B256, U256, hex, keccak256};
 use countersign_tron::{Address, Tron as Family, read};
 use serde_json::{Value, json};

@@ -8,7 +8,7 @@ use countersign::{
     FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, SecretHash, ObservedAt, U256, VerifiedRecord, json as strict,
     verify_record,
 };
-use countersign_json::Case as JsonCase;
+use countersign_json::line::Case as JsonCase;
 use countersign_client::driver::KeptTransaction;
 use countersign_client::url::Url;
 use countersign_client::{Http, Method, Request, Response, Timeouts, Transport, TransportError};

@@ -8,7 +8,7 @@ use countersign_core::json::Cursor;
 use countersign_core::{Code, Refusal, Role};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::family::{JsonFamily, read_u64};
+use super::{JsonFamily, read_u64};
 
 /// The members of a wallet context.
 pub(crate) const FIELDS: [&str; 6] = ["gas_price", "gas_budget", "gas_payment", "sponsor", "expiration_epoch", "secret_key"];

@@ -6,8 +6,8 @@ use countersign_core::json::{Cursor, Members};
 use countersign_core::{Code, Refusal, number};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::calls::{Call, read_approvals, read_chain_id, read_signature, serialize_steps};
-use crate::family::JsonFamily;
+use super::JsonFamily;
+use super::calls::{Call, read_approvals, read_chain_id, read_signature, serialize_steps};
 
 /// The members of a wallet context.
 pub(crate) const FIELDS: [&str; 7] =

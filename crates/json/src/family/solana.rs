@@ -10,7 +10,7 @@ use countersign_core::json::{Cursor, Members};
 use countersign_core::{Code, Refusal, Role};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::family::JsonFamily;
+use super::JsonFamily;
 
 /// The members of a wallet context.
 pub(crate) const FIELDS: [&str; 4] = ["recent_blockhash", "last_valid_block_height", "block_height", "secret_key"];

@@ -1,4 +1,19 @@
-//! The interface to each family's JSON.
+//! The JSON of each family: wallet contexts, keys, signatures and artefacts.
+
+#[cfg(feature = "bitcoin")]
+pub(crate) mod bitcoin;
+#[cfg(any(feature = "evm", feature = "tron"))]
+mod calls;
+#[cfg(feature = "evm")]
+pub(crate) mod evm;
+#[cfg(feature = "solana")]
+pub(crate) mod solana;
+#[cfg(feature = "starknet")]
+pub(crate) mod starknet;
+#[cfg(feature = "sui")]
+pub(crate) mod sui;
+#[cfg(feature = "tron")]
+pub(crate) mod tron;
 
 use countersign_core::family::ChainFamily;
 use countersign_core::json::{Cursor, Members};
@@ -10,7 +25,7 @@ const KEY: &str = "/wallet/secret_key";
 
 /// The JSON forms of one family.
 pub trait JsonFamily: ChainFamily {
-    /// Reads a wallet context. The locations of refusals begin with that of the node, `/wallet`.
+    /// Reads a wallet context. The locations of refusals begin with that of the context, `/wallet`.
     ///
     /// # Errors
     ///

@@ -7,7 +7,7 @@ use countersign_evm_core::payloads::{CallPayload, MessagePayload, Unsigned};
 use countersign_evm_core::signature::ExternalSignature;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::family::read_u64;
+use super::read_u64;
 
 /// Maximum length of a contract wallet's signature, in bytes.
 const MAX_CONTRACT_SIGNATURE: usize = 64 * 1024;

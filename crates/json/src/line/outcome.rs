@@ -4,7 +4,7 @@ use countersign::{Hex, Policy, Refusal, Registry, RequestId, SigningRequest, Uns
 use countersign_core::json::{self, Cursor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::case::Case;
+use super::Case;
 use crate::dispatch::Artefacts;
 
 /// The result of one line of the batch. It serializes as one line of output.

@@ -10,7 +10,7 @@ use countersign_core::json::{Cursor, Members, Value};
 use countersign_core::{Code, Refusal, Role};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::family::{JsonFamily, read_u64};
+use super::{JsonFamily, read_u64};
 
 /// Maximum length of paymaster or deployment data, in felts. A transaction with more is too large for a node.
 const MAX_DATA: usize = 4096;

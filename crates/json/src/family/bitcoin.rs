@@ -16,7 +16,7 @@ use countersign_core::json::{Cursor, Members, Value};
 use countersign_core::{Code, ParseError, Policy, Refusal, RequestId, U256, number};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::family::JsonFamily;
+use super::JsonFamily;
 
 /// Maximum length of a script, in bytes. Consensus rules execute no longer one.
 const MAX_SCRIPT: usize = 10_000;
