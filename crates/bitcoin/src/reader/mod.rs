@@ -47,7 +47,7 @@ pub use head::NewestBlock;
 pub use htlc::{Htlc, HtlcReader};
 pub use payment::{Deposit, FoundPayment, PaymentOutput, PaymentSearch, PaymentSpend};
 pub use preflight::{Plan, Preflight, PreflightCheck};
-pub use status::{Included, Inclusion, TransactionStatus};
+pub use status::{Included, Status, TransactionStatus};
 pub use unspent::{Coins, ConfirmedOutput, Outputs, Unspent};
 
 use crate::address::Chain;

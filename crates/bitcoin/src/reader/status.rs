@@ -33,7 +33,7 @@ impl Agree for Included {
 /// Reads how far a transaction is confirmed. A node's own RPC finds mined transactions only if it has a transaction index
 /// (`-txindex=1`). Without one, it cannot prove that it does not know a transaction, and its error is a [`Fault`].
 #[derive(Debug)]
-pub struct Inclusion {
+pub struct Status {
     subject: OnChain<Txid>,
     known: Known,
     state: State,
@@ -47,7 +47,7 @@ enum State {
     RpcBlock { tip: (u64, BlockHash), found: Option<Option<BlockHash>> },
 }
 
-impl Machine for Inclusion {
+impl Machine for Status {
     type Subject = OnChain<Txid>;
     type Output = Included;
     const MAX_ROUNDS: usize = 2;
@@ -94,7 +94,7 @@ impl Machine for Inclusion {
     }
 }
 
-impl Inclusion {
+impl Status {
     fn finish(&mut self, head: &Head, found: Option<Option<Block>>) -> Result<Turn<Included>, Fault> {
         self.subject.chain.check_height(&self.known, head.height)?;
         self.height = head.height;

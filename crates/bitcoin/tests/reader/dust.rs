@@ -3,7 +3,7 @@
 use countersign_bitcoin::Chain;
 use countersign_bitcoin::bitcoin::{OutPoint, ScriptBuf, Transaction};
 use countersign_bitcoin::htlc::Leaf;
-use countersign_bitcoin::reader::{Deposit, FoundPayment, Htlc, Inclusion, NamedChain, OnChain, PaymentSearch, Unspent};
+use countersign_bitcoin::reader::{Deposit, FoundPayment, Htlc, NamedChain, OnChain, PaymentSearch, Status, Unspent};
 use countersign_core::HtlcState;
 use countersign_core::reader::{Agree, Fault, Machine};
 use countersign_testkit::chain::bitcoin::{AMOUNT, Ledger, SECRET, chain, funding, outpoint, pay, spend, terms, tree};
@@ -146,7 +146,7 @@ fn a_node_without_the_block_cannot_be_used() {
     // Without a transaction index, a node that does not find a transaction has searched the mempool alone.
     let find = |ledger: &Ledger, transaction: &Transaction| {
         let subject = OnChain::new(named(), transaction.compute_txid());
-        drive::<Inclusion>(&subject, &protocol(true), |_, _, request| ledger.answer(request)).0.map(|found| found.into_output().0)
+        drive::<Status>(&subject, &protocol(true), |_, _, request| ledger.answer(request)).0.map(|found| found.into_output().0)
     };
     let unknown = pay(outpoint(8), &[vec![1]], &[(600, ScriptBuf::new())]);
     for wanted in [&transaction, &unknown] {

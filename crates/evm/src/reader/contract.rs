@@ -52,13 +52,13 @@ impl ContractDescription {
 
 /// Reads the description of a contract at the newest block.
 #[derive(Debug)]
-pub struct Describe {
+pub struct Contract {
     subject: OnChain<Address>,
     known: Known,
     newest: Option<Block>,
 }
 
-impl Machine for Describe {
+impl Machine for Contract {
     type Subject = OnChain<Address>;
     type Output = Equal<ContractDescription>;
     const MAX_ROUNDS: usize = 2;

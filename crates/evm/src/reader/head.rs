@@ -5,13 +5,13 @@ use countersign_core::reader::{Ask, Fault, Head, Identity, Known, Question, Repl
 
 use super::{OnChain, block};
 
-/// The newest block of a chain, as the subject of [`Tip`].
+/// The newest block of a chain, as the subject of [`NewestBlock`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "it has no members")]
 pub struct Newest;
 
 /// Reads the newest block.
-pub type Tip = Ask<OnChain<Newest>>;
+pub type NewestBlock = Ask<OnChain<Newest>>;
 
 impl Question for OnChain<Newest> {
     type Output = Head;

@@ -3,13 +3,13 @@
 //! | machine | rounds | what it shows | what endpoints must agree on |
 //! |---|---|---|---|
 //! | [`Htlc`] | 3 | the state of one HTLC | state, and the hash of the block that led to it |
-//! | [`Tip`] | 1 | the newest block | nothing |
+//! | [`NewestBlock`] | 1 | the newest block | nothing |
 //! | [`Context`] | 1 | nonces and fees | the nonce after the mined transactions |
 //! | [`Amount`] | 1 | a balance or an allowance | the amount |
 //! | [`PreflightCheck`] | 3 | whether the sender can pay, and what the calls would do | that it passes, or the code of the refusal |
 //! | [`Broadcast`] | 3 | whether the endpoint takes a transaction | that it does |
-//! | [`Inclusion`] | 1 | the receipt of a transaction | the receipt |
-//! | [`Describe`] | 2 | the description of a contract | the description |
+//! | [`Status`] | 1 | the receipt of a transaction | the receipt |
+//! | [`Contract`] | 2 | the description of a contract | the description |
 //!
 //! Every round also asks for the chain id, which must be the pinned one. All parts of an order are read at one block, which is named by
 //! its hash. An endpoint's newest block may go back 16 blocks.
@@ -39,12 +39,12 @@ use crate::read::{self, Unclear};
 pub use amount::{Amount, AmountOf};
 pub use broadcast::{Broadcast, Sender, decode};
 pub use context::{Context, NonceAndFees, pending_nonce};
-pub use contract::{ContractDescription, Describe, Domain};
+pub use contract::{Contract, ContractDescription, Domain};
 pub use fees::FeeLevels;
-pub use head::{Newest, Tip};
+pub use head::{Newest, NewestBlock};
 pub use htlc::{Htlc, HtlcReader};
 pub use preflight::{Plan, Preflight, PreflightCheck};
-pub use receipt::{Inclusion, Receipt};
+pub use receipt::{Receipt, Status};
 pub use receiver::{Receiver, ReceiverCheck};
 
 /// The maximum length in bytes of what a call returns. Every call that is made here returns a few words.

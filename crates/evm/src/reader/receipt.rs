@@ -21,7 +21,7 @@ pub struct Receipt {
 }
 
 /// Reads the receipt of the transaction with this id; `None` while it is not in a block.
-pub type Inclusion = Ask<OnChain<B256>>;
+pub type Status = Ask<OnChain<B256>>;
 
 impl Question for OnChain<B256> {
     type Output = Equal<Option<Receipt>>;

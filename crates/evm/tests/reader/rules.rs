@@ -3,7 +3,7 @@
 use countersign_core::reader::{Agree, Answer, Fault, Known, Request};
 use countersign_core::{EvmGeneration, Finding, Generation, HtlcState, HtlcTerms, SecretHash, U256};
 use countersign_evm::alloy_primitives::{Address, B256};
-use countersign_evm::reader::{Htlc, Newest, OnChain, Tip};
+use countersign_evm::reader::{Htlc, Newest, NewestBlock, OnChain};
 use countersign_testkit::chain::evm::{Evm as EvmChain, INITIATED, LATEST, SECRET, hash_of, id, log, redeemed_data};
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn a_chain_must_not_become_shorter() {
     assert!(read(LATEST + 16).is_ok());
     assert_eq!(read(LATEST + 17).unwrap_err(), Fault::WentBack { before: LATEST + 17, now: LATEST });
     let tip = OnChain { chain_id: 1, subject: Newest };
-    let tip = |height| drive::<Tip>(&tip, &Known::default().with_height(height), |_, _, request| chain().answer(request)).0;
+    let tip = |height| drive::<NewestBlock>(&tip, &Known::default().with_height(height), |_, _, request| chain().answer(request)).0;
     assert_eq!(tip(LATEST).unwrap().output().height, LATEST);
     assert_eq!(tip(u64::MAX).unwrap_err().code(), "node_went_back");
 }

@@ -1,7 +1,7 @@
 //! Checks transactions before they are sent, broadcasts them, and reads their confirmations.
 
 use countersign::bitcoin::bitcoin::{Transaction, Txid};
-use countersign::bitcoin::reader::{Inclusion, Plan, Preflight, PreflightCheck};
+use countersign::bitcoin::reader::{Plan, Preflight, PreflightCheck, Status};
 use countersign::{Code, Policy, Refusal};
 use countersign_core::reader::{Doubt, Observation, Verdict};
 use countersign_transport::Transport;
@@ -59,8 +59,8 @@ impl<T: Transport> BitcoinChain<'_, T> {
         let txid: Txid = txid.parse().map_err(|_| Refusal::new(Code::TransactionIdMalformed, "/txid").with_actual(txid))?;
         // Enough endpoints must show at least as many confirmations as are returned.
         let confirmations =
-            |one: &Observation<Inclusion>| Ok::<_, NodeError>(one.output().0.as_ref().map_or(0, |status| status.confirmations));
-        let quorum = self.connection.gather::<Inclusion, _, _>(&self.on_chain(txid), confirmations).await?;
+            |one: &Observation<Status>| Ok::<_, NodeError>(one.output().0.as_ref().map_or(0, |status| status.confirmations));
+        let quorum = self.connection.gather::<Status, _, _>(&self.on_chain(txid), confirmations).await?;
         match quorum.ask(confirmations) {
             Verdict::Stands(_, one) => Ok(one.output().0.clone()),
             Verdict::Open(doubt) | Verdict::Falls(doubt) => Err(self.connection.doubt(doubt)),

@@ -9,7 +9,7 @@ use countersign::chains::Network;
 use countersign::evm::UnsignedOrder;
 use countersign::evm::address::from_account;
 use countersign::evm::alloy_primitives::{Address, B256};
-use countersign::evm::reader::{Describe, Inclusion, Newest, OnChain, Plan, PreflightCheck, Receiver, ReceiverCheck, Tip};
+use countersign::evm::reader::{Contract, Newest, NewestBlock, OnChain, Plan, PreflightCheck, Receiver, ReceiverCheck, Status};
 use countersign::{Asset, Generation};
 use countersign_transport::Transport;
 
@@ -48,7 +48,7 @@ impl<'n, T: Transport> EvmChain<'n, T> {
     }
 
     pub(crate) async fn head(&self, caller: Caller<'n, T>) -> Result<Head, NodeError> {
-        self.connection.read_one::<Tip>(caller, &self.on_chain(Newest)).await
+        self.connection.read_one::<NewestBlock>(caller, &self.on_chain(Newest)).await
     }
 
     /// Checks that the sender has enough of the coin, the token and the allowance, and simulates the calls: see [`PreflightCheck`]. Call
@@ -77,7 +77,7 @@ impl<'n, T: Transport> EvmChain<'n, T> {
     ///
     /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn receipt(&self, id: B256) -> Result<Option<Receipt>, NodeError> {
-        Ok(self.connection.agreed::<Inclusion>(&self.on_chain(id)).await?.0)
+        Ok(self.connection.agreed::<Status>(&self.on_chain(id)).await?.0)
     }
 
     pub(crate) async fn describe(&self, asset: &Asset) -> Result<Description, NodeError> {
@@ -99,6 +99,6 @@ impl<'n, T: Transport> EvmChain<'n, T> {
     ///
     /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn describe_contract(&self, contract: Address) -> Result<ContractDescription, NodeError> {
-        Ok(self.connection.agreed::<Describe>(&self.on_chain(contract)).await?.0)
+        Ok(self.connection.agreed::<Contract>(&self.on_chain(contract)).await?.0)
     }
 }

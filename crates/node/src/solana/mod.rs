@@ -44,7 +44,7 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
 
     /// Returns the newest confirmed slot of an endpoint, with the newest blockhash and the time of its clock.
     pub(crate) async fn head(&self, caller: Caller<'n, T>) -> Result<Head, NodeError> {
-        self.connection.read_one::<reader::Head>(caller, &HeadQuery::new(self.connection.network)).await
+        self.connection.read_one::<reader::NewestBlock>(caller, &HeadQuery::new(self.connection.network)).await
     }
 
     /// Reads the balance of an account in base units of a token, or in lamports of SOL if `mint` is `None`.

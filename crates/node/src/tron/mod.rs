@@ -50,7 +50,7 @@ impl<'n, T: Transport> TronChain<'n, T> {
     }
 
     pub(crate) async fn head(&self, caller: Caller<'n, T>) -> Result<Head, NodeError> {
-        self.connection.read_one::<reader::Tip>(caller, &self.on_chain(View::Newest)).await
+        self.connection.read_one::<reader::NewestBlock>(caller, &self.on_chain(View::Newest)).await
     }
 
     /// Checks that the sender has enough TRX, tokens and allowance, and runs the first call. Call it before signing. What is checked is
@@ -81,11 +81,11 @@ impl<'n, T: Transport> TronChain<'n, T> {
     ///
     /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn receipt(&self, id: B256) -> Result<Option<Receipt>, NodeError> {
-        let is_final = |one: &Observation<reader::Inclusion>| {
+        let is_final = |one: &Observation<reader::Status>| {
             let Included(receipt) = one.output();
             Ok::<_, Refusal>(receipt.is_some_and(|receipt| receipt.is_final))
         };
-        let quorum = self.connection.gather::<reader::Inclusion, _, _>(&self.on_chain(id), is_final).await?;
+        let quorum = self.connection.gather::<reader::Status, _, _>(&self.on_chain(id), is_final).await?;
         match quorum.ask(is_final) {
             Verdict::Stands(_, worst) => Ok(worst.output().0),
             Verdict::Open(doubt) | Verdict::Falls(doubt) => Err(self.connection.doubt(doubt)),
@@ -98,7 +98,7 @@ impl<'n, T: Transport> TronChain<'n, T> {
     ///
     /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn describe_contract(&self, contract: Address) -> Result<ContractDescription, NodeError> {
-        Ok(self.connection.agreed::<reader::Describe>(&self.on_chain(contract)).await?.0)
+        Ok(self.connection.agreed::<reader::Contract>(&self.on_chain(contract)).await?.0)
     }
 
     pub(crate) async fn describe(&self, asset: &Asset) -> Result<Description, NodeError> {

@@ -2,7 +2,7 @@
 
 use countersign::Contract;
 use countersign::tron::alloy_primitives::U256;
-use countersign::tron::reader::{Balance, BalanceOf, Reference, Tip, View, candidates};
+use countersign::tron::reader::{Balance, BalanceOf, Context, NewestBlock, View, candidates};
 use countersign::tron::{Address, TxContext};
 use countersign_transport::Transport;
 
@@ -20,11 +20,11 @@ impl<T: Transport> TronChain<'_, T> {
     /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
     pub async fn calls(&self) -> Result<TxContext, NodeError> {
         let irreversible = self.on_chain(View::Irreversible);
-        let tips = self.connection.gather::<Tip, _, _>(&irreversible, |tip| Ok::<_, NodeError>(tip.output().height)).await?;
+        let tips = self.connection.gather::<NewestBlock, _, _>(&irreversible, |tip| Ok::<_, NodeError>(tip.output().height)).await?;
         tips.agreed().map_err(|doubt| self.connection.doubt::<NodeError>(doubt))?;
         let mut failed = None;
         for height in candidates(tips.heard().filter_map(|(_, word)| Some(word.ok()?.output().height))) {
-            match self.connection.agreed::<Reference>(&self.on_chain(height)).await {
+            match self.connection.agreed::<Context>(&self.on_chain(height)).await {
                 Ok(calls) => return Ok(calls.0),
                 Err(error) => failed = failed.or(Some(error)),
             }

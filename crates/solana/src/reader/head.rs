@@ -2,7 +2,7 @@
 
 use countersign_core::Refusal;
 use countersign_core::chains::Network;
-use countersign_core::reader::{Ask, Fault, Head as NewestBlock, Identity, Known, Question, Replies, Request};
+use countersign_core::reader::{Ask, Fault, Head, Identity, Known, Question, Replies, Request};
 
 use super::account::{self, Accounts};
 use super::context::LatestBlockhash;
@@ -24,10 +24,10 @@ impl HeadQuery {
 }
 
 /// Reads the newest confirmed slot of an endpoint, with the newest blockhash and the time of its clock.
-pub type Head = Ask<HeadQuery>;
+pub type NewestBlock = Ask<HeadQuery>;
 
 impl Question for HeadQuery {
-    type Output = NewestBlock;
+    type Output = Head;
 
     fn identity(&self) -> Result<Identity, Refusal> {
         identity(&self.network)
@@ -37,14 +37,14 @@ impl Question for HeadQuery {
         vec![account::get(&[CLOCK], CONFIRMED, 0), LatestBlockhash::request()]
     }
 
-    fn read(&self, replies: &Replies<'_>, known: &Known) -> Result<NewestBlock, Fault> {
+    fn read(&self, replies: &Replies<'_>, known: &Known) -> Result<Head, Fault> {
         let clock = Accounts::read(&replies.json(0)?, 1)?.clock()?;
         let latest = LatestBlockhash::read(&replies.json(1)?)?;
         known.check_height(clock.slot, MAX_STEP_BACK)?;
-        Ok(NewestBlock::new(clock.slot, latest.blockhash.to_string(), clock.time))
+        Ok(Head::new(clock.slot, latest.blockhash.to_string(), clock.time))
     }
 
-    fn height(head: &NewestBlock) -> u64 {
+    fn height(head: &Head) -> u64 {
         head.height
     }
 }

@@ -3,7 +3,7 @@
 //! | machine | asks | rounds |
 //! |---|---|---|
 //! | [`Htlc`] | `getMultipleAccounts`, `getSlot`, `getSignaturesForAddress`, `getTransaction` | 1 or 2 while the swap is open, at most 7 |
-//! | [`Head`] | `getMultipleAccounts` of the clock, `getLatestBlockhash` | 1 |
+//! | [`NewestBlock`] | `getMultipleAccounts` of the clock, `getLatestBlockhash` | 1 |
 //! | [`Context`] | `getLatestBlockhash`, `getBlockHeight`, `getRecentPrioritizationFees` | 1 |
 //! | [`Blockhash`] | `isBlockhashValid` | 1 |
 //! | [`Balance`] | `getMultipleAccounts` | 1 |
@@ -39,7 +39,7 @@ use crate::address::{self, Address};
 pub use balance::{Balance, BalanceQuery};
 pub use broadcast::{Broadcast, Sender, Status, StatusQuery, TransactionStatus, decode};
 pub use context::{Blockhash, BlockhashQuery, Context, ContextQuery, Offer, wallet_context};
-pub use head::{Head, HeadQuery};
+pub use head::{HeadQuery, NewestBlock};
 pub use history::SwapHistory;
 pub use htlc::Htlc;
 pub use preflight::{Preflight, PreflightCheck, PreflightQuery};

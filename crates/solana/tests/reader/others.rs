@@ -4,7 +4,7 @@ use countersign_core::chains::Network;
 use countersign_core::reader::{Failure, FailureKind, RpcError, Sent, Submission};
 use countersign_core::{Code, Leg, OrderRecord};
 use countersign_solana::reader::{
-    Balance, BalanceQuery, Blockhash, BlockhashQuery, Broadcast, Context, ContextQuery, Head, HeadQuery, Offer, PreflightCheck,
+    Balance, BalanceQuery, Blockhash, BlockhashQuery, Broadcast, Context, ContextQuery, HeadQuery, NewestBlock, Offer, PreflightCheck,
     PreflightQuery, Program as Described, ProgramQuery, Settlement, SettlementQuery, Status, StatusQuery, TransactionStatus,
     wallet_context,
 };
@@ -138,10 +138,11 @@ fn a_blockhash_is_vouched_for_or_refused() {
 
 #[test]
 fn heads_and_balances_are_read_from_one_bank() {
-    let head = drive_on::<Head>(&HeadQuery::new(&devnet()), &empty()).outcome.unwrap();
+    let head = drive_on::<NewestBlock>(&HeadQuery::new(&devnet()), &empty()).outcome.unwrap();
     assert_eq!((head.output().height, head.output().time, head.known().height()), (FINALIZED, NOW - 20, FINALIZED));
-    let behind =
-        drive::<Head>(&HeadQuery::new(&devnet()), &Known::default().with_height(FINALIZED + 151), |_, _, request| empty().answer(request));
+    let behind = drive::<NewestBlock>(&HeadQuery::new(&devnet()), &Known::default().with_height(FINALIZED + 151), |_, _, request| {
+        empty().answer(request)
+    });
     assert!(matches!(behind.outcome, Err(Fault::WentBack { .. })));
     let owner = Address::from([0x21; 32]);
     let mut chain = empty();
@@ -190,7 +191,7 @@ fn an_answer_that_is_something_else_is_a_fault_of_every_reader() {
         let of_loader = |data: Vec<u8>| Account { lamports: 1, owner: loader, data };
         chain.accounts.insert(htlc.program, of_loader([&[2, 0, 0, 0], code.as_ref()].concat()));
         chain.accounts.insert(code, of_loader([&[3, 0, 0, 0], 77_u64.to_le_bytes().as_slice(), &[0; 33], b"code"].concat()));
-        assert_lies_are_faults::<Head>(&HeadQuery::new(network), &chain, &[]);
+        assert_lies_are_faults::<NewestBlock>(&HeadQuery::new(network), &chain, &[]);
         assert_lies_are_faults::<Context>(&ContextQuery::new(network, &[address], 50), &chain, &["getBlockHeight"]);
         assert_lies_are_faults::<Blockhash>(&BlockhashQuery::new(network, blockhash()), &chain, &[]);
         assert_lies_are_faults::<Balance>(&BalanceQuery::new(network, address, htlc.token.map(|token| token.mint)), &chain, &[]);

@@ -28,7 +28,7 @@ pub struct ContractDescription {
 }
 
 /// Reads the description of the contract at an address.
-pub type Describe = Ask<OnChain<Address>>;
+pub type Contract = Ask<OnChain<Address>>;
 
 impl Question for OnChain<Address> {
     type Output = Equal<ContractDescription>;

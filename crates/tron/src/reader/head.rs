@@ -7,7 +7,7 @@ use countersign_core::reader::{Ask, Fault, Head, Identity, Known, Question, Repl
 use super::{Block, MAX_STEP_BACK, OnChain, View};
 
 /// Reads the newest block of a view.
-pub type Tip = Ask<OnChain<View>>;
+pub type NewestBlock = Ask<OnChain<View>>;
 
 impl Question for OnChain<View> {
     type Output = Head;

@@ -8,13 +8,13 @@
 //! | machine | rounds | requests, without those for the identity | what it reads | what endpoints must agree on |
 //! |---|---|---|---|---|
 //! | [`Htlc`] | 3 | 9 | the state of one order | state, and the id of the block that led to it |
-//! | [`Tip`] | 1 | 1 | the newest block, or the newest irreversible one | nothing |
-//! | [`Reference`] | 1 | 1 | the context for signing calls: an irreversible block by its height | the context |
+//! | [`NewestBlock`] | 1 | 1 | the newest block, or the newest irreversible one | nothing |
+//! | [`Context`] | 1 | 1 | the context for signing calls: an irreversible block by its height | the context |
 //! | [`Balance`] | 1 | 1 | a balance or an allowance | the amount |
 //! | [`PreflightCheck`] | at most 2 | at most 9 | whether an order can be funded | that it can, or the code of the refusal |
 //! | [`Broadcast`] | at most 3 | at most 2 | whether the endpoint accepts a transaction | whether it does |
-//! | [`Inclusion`] | 1 | 2 | the receipt of a transaction | block and success |
-//! | [`Describe`] | 1 | 3 | the description of a contract | the description |
+//! | [`Status`] | 1 | 2 | the receipt of a transaction | block and success |
+//! | [`Contract`] | 1 | 3 | the description of a contract | the description |
 //!
 //! A transaction that a node has built is never signed, and no method that takes a private key is called.
 //!
@@ -40,13 +40,13 @@ use serde_json::{Value, json};
 
 pub use balance::{Balance, BalanceOf};
 pub use broadcast::{Broadcast, EncodedTransaction};
-pub use contract::{ContractDescription, Describe};
-pub use head::Tip;
+pub use contract::{Contract, ContractDescription};
+pub use head::NewestBlock;
 pub use htlc::{Htlc, HtlcReader};
 pub use preflight::{Plan, Preflight, PreflightCheck};
-pub use receipt::{Included, Inclusion, Receipt};
+pub use receipt::{Included, Receipt, Status};
 pub use receiver::{Receiver, ReceiverCheck};
-pub use reference::{Reference, candidates};
+pub use reference::{Context, candidates};
 
 use crate::Address;
 use block::Block;

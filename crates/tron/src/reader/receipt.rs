@@ -33,7 +33,7 @@ impl Agree for Included {
 }
 
 /// Reads the receipt of the transaction with this id.
-pub type Inclusion = Ask<OnChain<B256>>;
+pub type Status = Ask<OnChain<B256>>;
 
 impl Question for OnChain<B256> {
     type Output = Included;

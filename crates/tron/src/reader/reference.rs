@@ -1,7 +1,7 @@
 //! The block that transactions refer to.
 //!
 //! A transaction with a reference that its chain does not have is never mined, and a redemption shows the secret all the same. So the
-//! reference is read twice: [`Tip`](super::Tip) shows the irreversible height of each endpoint, and [`Reference`] reads the block
+//! reference is read twice: [`NewestBlock`](super::NewestBlock) shows the irreversible height of each endpoint, and [`Context`] reads the block
 //! at one of those [`candidates`], on which enough endpoints must agree.
 
 use countersign_core::reader::{Ask, Equal, Fault, Identity, Known, Question, Replies, Request};
@@ -15,7 +15,7 @@ const LIFETIME: u64 = 3_600_000;
 
 /// Reads the irreversible block at a height, as the context for signing the next calls: the reference, and a lifetime of one hour after
 /// the time of the block. Endpoints must agree on all of it.
-pub type Reference = Ask<OnChain<u64>>;
+pub type Context = Ask<OnChain<u64>>;
 
 impl Question for OnChain<u64> {
     type Output = Equal<TxContext>;

@@ -5,7 +5,7 @@ use countersign_core::reader::{Answer, Fault, Known, Next, Observation, Reader, 
 use countersign_testkit::chain::tron::{LATEST, NOW, SOLID, Tron, bare};
 use countersign_tron::Address;
 use countersign_tron::alloy_primitives::B256;
-use countersign_tron::reader::{self, Broadcast, Inclusion, OnChain, Tip, View};
+use countersign_tron::reader::{self, Broadcast, NewestBlock, OnChain, Status, View};
 use serde_json::{Value, json};
 
 use super::{NATIVE, drive, tron};
@@ -67,7 +67,7 @@ fn receipts_of_both_views_must_not_contradict_each_other() {
     let id = B256::repeat_byte(0x42);
     let receipt = |block: u64, result: &str| json!({"id": bare(id), "blockNumber": block, "receipt": {"result": result}});
     let read = |solid: Value, newest: Value| {
-        let reader = Reader::<Inclusion>::new(&OnChain { chain_id: 728_126_428, subject: id }, &Known::default()).unwrap();
+        let reader = Reader::<Status>::new(&OnChain { chain_id: 728_126_428, subject: id }, &Known::default()).unwrap();
         let answer = |_: usize, place: usize, request: &Request| match place {
             0 => tron().answer(request),
             1 => Answer::http(200, solid.to_string().into_bytes()),
@@ -89,7 +89,7 @@ fn the_greatest_height_is_the_first_candidate_for_a_reference() {
     assert_eq!(reader::candidates([100, 7, 100]), [100, 80, 7, 0]);
     assert_eq!(reader::candidates([]), [0_u64; 0]);
     let tip = |view, known: &Known| {
-        let reader = Reader::<Tip>::new(&OnChain { chain_id: 728_126_428, subject: view }, known).unwrap();
+        let reader = Reader::<NewestBlock>::new(&OnChain { chain_id: 728_126_428, subject: view }, known).unwrap();
         let tip = drive(reader, |_, _, request| tron().answer(request))?;
         let mut known = known.clone();
         known.learn(tip.known());
