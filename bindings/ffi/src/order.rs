@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use countersign::{RequestId, Signed, Unsigned, Verified};
+use countersign::{RequestId, Signed, UnixTime, Unsigned, Verified};
 use countersign_json::objects::{self, Documents, Failure};
 use zeroize::Zeroizing;
 
@@ -60,7 +60,7 @@ impl Order {
 
     /// Checks that there is still time to pay, at `now` in Unix seconds. Call it again right before submitting.
     pub fn check_deadline(&self, now: u64) -> Result<()> {
-        Ok(self.0.check_deadline(now).map_err(Failure::from)?)
+        Ok(self.0.check_deadline(UnixTime::from_secs(now)).map_err(Failure::from)?)
     }
 
     /// Prepares the order with the wallet context of its family, as JSON: `docs/spec/batch.md`. The order can be prepared

@@ -89,7 +89,7 @@ impl Order {
     /// Raises:
     ///     Refusal: When it is too late.
     fn check_deadline(&self, now: u64) -> PyResult<()> {
-        self.0.check_deadline(now).map_err(|refusal| raise(refusal.into()))
+        self.0.check_deadline(countersign::UnixTime::from_secs(now)).map_err(|refusal| raise(refusal.into()))
     }
 
     /// Returns what wallets take that choose nonce and fees themselves, as JSON texts.

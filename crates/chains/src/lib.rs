@@ -12,7 +12,9 @@ pub mod digits;
 pub mod network;
 pub mod swap_id;
 pub mod taproot;
+pub mod time;
 pub mod transaction_id;
 
 pub use address::{Account, AddressError};
 pub use network::{BitcoinNet, Coin, Family, Network, NetworkError};
+pub use time::UnixTime;

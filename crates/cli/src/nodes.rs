@@ -314,14 +314,14 @@ impl Checked {
         match answer {
             Ok(head) => {
                 let now = show::now();
-                let ahead = Some(head.time.saturating_sub(now)).filter(|ahead| *ahead > 0);
+                let ahead = Some(head.time.saturating_duration_since(now).as_secs()).filter(|ahead| *ahead > 0);
                 Self {
                     chain,
                     endpoint,
                     ok: true,
                     height: Some(head.height),
                     hash: Some(head.hash),
-                    head_age: Some(now.saturating_sub(head.time)),
+                    head_age: Some(now.saturating_duration_since(head.time).as_secs()),
                     head_ahead: ahead,
                     milliseconds,
                     error: None,

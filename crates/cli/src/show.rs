@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use anstyle::{AnsiColor, Style};
-use countersign::{ByteCoverage, Line, Refusal, Summary, Topic, Warnings, text};
+use countersign::{ByteCoverage, Line, Refusal, Summary, Topic, UnixTime, Warnings, text};
 use countersign_json::line::Request;
 use serde::Serialize;
 
@@ -245,14 +245,14 @@ pub(crate) fn question(text: &str) -> io::Result<()> {
     write!(io::stderr(), "{} ", safe(text))
 }
 
-/// Returns the current time in Unix seconds.
-pub(crate) fn now() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+/// Returns the current time.
+pub(crate) fn now() -> UnixTime {
+    SystemTime::now().into()
 }
 
-/// Formats a time in Unix seconds for display, in UTC.
-pub(crate) fn time(seconds: u64) -> String {
-    countersign_client::status::format_time(seconds)
+/// Formats a time for display, in UTC.
+pub(crate) fn time(time: UnixTime) -> String {
+    countersign_client::status::format_time(time)
 }
 
 /// Prints the body of a response. Only characters that can forge a display are written in another way, which means the same.

@@ -12,6 +12,7 @@ mod home;
 mod support;
 mod whole;
 
+use countersign_client::countersign::UnixTime;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -46,7 +47,7 @@ fn journal_at(whole: &Whole, at: u64, events: Vec<Event>) {
     let id = OrderId::parse(whole.service.fixture.order_id()).unwrap();
     let guard = store.lock(&id).unwrap();
     for event in events {
-        store.append(&guard, &Entry { at, event }).unwrap();
+        store.append(&guard, &Entry { at: UnixTime::from_secs(at), event }).unwrap();
     }
 }
 

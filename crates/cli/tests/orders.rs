@@ -5,6 +5,7 @@ mod home;
 #[path = "../../client/tests/support/mod.rs"]
 mod support;
 
+use countersign_client::countersign::UnixTime;
 use std::fs;
 use std::path::PathBuf;
 
@@ -38,7 +39,7 @@ impl Kept {
         countersign_client::driver::Store::create(&self.store, &OrderState::new(swap, Some(secret))).unwrap();
         let order = self.store.lock(&OrderId::parse(&id).unwrap()).unwrap();
         for event in events {
-            countersign_client::driver::Store::append(&self.store, &order, &Entry { at: 1, event }).unwrap();
+            countersign_client::driver::Store::append(&self.store, &order, &Entry { at: UnixTime::from_secs(1), event }).unwrap();
         }
         id
     }

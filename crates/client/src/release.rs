@@ -1,7 +1,7 @@
 //! Decides from the service's record alone whether the secret may be released. **A record is not evidence**, so this is used only
 //! where the caller has chosen [`TrustTheService`](crate::driver::TrustTheService).
 
-use countersign::{Hold, Leg, OrderRecord, Policy, Registry};
+use countersign::{Hold, Leg, OrderRecord, Policy, Registry, UnixTime};
 
 use crate::status::{is_complete, refund_possible_from, timelock};
 
@@ -13,7 +13,7 @@ use crate::status::{is_complete, refund_possible_from, timelock};
 /// # Errors
 ///
 /// The [`Hold`] that says why the secret may not be released.
-pub(crate) fn check(record: &OrderRecord, registry: &Registry, policy: &Policy, now: u64) -> Result<(), Hold> {
+pub(crate) fn check(record: &OrderRecord, registry: &Registry, policy: &Policy, now: UnixTime) -> Result<(), Hold> {
     let swap = &record.destination_swap;
     if is_complete(record) || swap.is_redeemed() {
         return Err(Hold::Redeemed);
@@ -37,7 +37,7 @@ pub(crate) fn check(record: &OrderRecord, registry: &Registry, policy: &Policy, 
     let ends = refund_possible_from(record, Leg::Destination, registry).ok_or_else(unknown)?;
     // A funding time in the future must not make the remaining time longer than the timelock itself.
     let most = timelock(record, Leg::Destination, registry).ok_or_else(unknown)?;
-    let left = ends.saturating_sub(now).min(most);
+    let left = ends.saturating_duration_since(now).min(most).as_secs();
     let margin = asset.chain.nominal_millis(policy.finality_of(&asset.chain).margin) / 1_000;
     let needed = u64::try_from(margin).unwrap_or(u64::MAX).max(30 * 60);
     if left < needed {

@@ -4,10 +4,12 @@
 //! not contain that.
 
 use chrono::{DateTime, Datelike, SecondsFormat};
+use std::time::Duration;
+
 use countersign::chains::network::Coin;
 use countersign::wire::SwapRecord;
 pub use countersign::wire::parse_time;
-use countersign::{Leg, Network, OrderRecord, Policy, Registry};
+use countersign::{Leg, Network, OrderRecord, Policy, Registry, UnixTime};
 use serde::Serialize;
 
 /// The state of an order, as the service's record states it.
@@ -40,10 +42,10 @@ pub enum State {
 }
 
 impl State {
-    /// Returns the state of a record at `now` in Unix seconds. The first row of the table in `docs/spec/service.md#status` that matches
+    /// Returns the state of a record at `now`. The first row of the table in `docs/spec/service.md#status` that matches
     /// wins. Clocks differ, so the states that depend on `now` are for display, not for decisions.
     #[must_use]
-    pub fn from_record(record: &OrderRecord, registry: &Registry, now: u64) -> Self {
+    pub fn from_record(record: &OrderRecord, registry: &Registry, now: UnixTime) -> Self {
         let (source, destination) = (&record.source_swap, &record.destination_swap);
         let pays_bitcoin = is_bitcoin(destination, registry);
         if !destination.redeem_tx_hash.is_empty() {
@@ -95,7 +97,7 @@ impl State {
 
 /// The state of an order, and its deadlines.
 ///
-/// Times are Unix seconds. Those that depend on a timelock are nominal, because most chains count blocks, not seconds.
+/// Times that depend on a timelock are nominal, because most chains count blocks, not seconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Status {
@@ -104,18 +106,18 @@ pub struct Status {
     /// Whether the swap is complete by the service's own rule: `destination_swap.redeem_tx_hash` is set.
     pub complete: bool,
     /// When the owner's payment must be confirmed; `None` if the record contains neither this time nor its time of creation.
-    pub deadline: Option<u64>,
+    pub deadline: Option<UnixTime>,
     /// When the owner can refund the payment; `None` if the source is not funded, or if the time is unknown.
-    pub refund_possible_from: Option<u64>,
+    pub refund_possible_from: Option<UnixTime>,
     /// When the solver can refund its payment; `None` if the destination is not funded, or if the time is unknown. The secret must be
     /// used well before.
-    pub solver_refund_possible_from: Option<u64>,
+    pub solver_refund_possible_from: Option<UnixTime>,
 }
 
 impl Status {
-    /// Returns the status of a record at `now` in Unix seconds.
+    /// Returns the status of a record at `now`.
     #[must_use]
-    pub fn from_record(record: &OrderRecord, registry: &Registry, now: u64) -> Self {
+    pub fn from_record(record: &OrderRecord, registry: &Registry, now: UnixTime) -> Self {
         Self {
             state: State::from_record(record, registry, now),
             complete: is_complete(record),
@@ -138,12 +140,12 @@ pub fn is_complete(record: &OrderRecord) -> bool {
     !record.destination_swap.redeem_tx_hash.is_empty()
 }
 
-/// Returns when the party that funded a leg can refund it, in nominal Unix seconds; `None` if the leg is not funded, or if the time is
+/// Returns when the party that funded a leg can refund it, in nominal time; `None` if the leg is not funded, or if the time is
 /// unknown.
 ///
 /// If the record does not contain the time of the funding, the order's time of creation is used instead: no funding is earlier.
 #[must_use]
-pub fn refund_possible_from(record: &OrderRecord, leg: Leg, registry: &Registry) -> Option<u64> {
+pub fn refund_possible_from(record: &OrderRecord, leg: Leg, registry: &Registry) -> Option<UnixTime> {
     let swap = swap(record, leg);
     if !swap.is_funded() {
         return None;
@@ -153,21 +155,25 @@ pub fn refund_possible_from(record: &OrderRecord, leg: Leg, registry: &Registry)
 }
 
 /// Returns when the source's timelock is over by time, even if its blocks are slower than usual: the nominal time, and the margin of the
-/// chain's finality rule. `None` if that is unknown. `sent_at` is when the payment was last sent from here; 0 if it was not. What the
+/// chain's finality rule. `None` if that is unknown. `sent_at` is when the payment was last sent from here; [`UnixTime::EPOCH`] if it was not. What the
 /// service states about the payment does not count, because it could put the refund off for ever.
-pub(crate) fn refund_overdue_from(record: &OrderRecord, sent_at: u64, registry: &Registry, policy: &Policy) -> Option<u64> {
+pub(crate) fn refund_overdue_from(record: &OrderRecord, sent_at: UnixTime, registry: &Registry, policy: &Policy) -> Option<UnixTime> {
     let swap = &record.source_swap;
     let chain = &registry.asset(swap.asset.as_str())?.chain;
     let funded = parse_time(&record.created_at)?.max(sent_at);
-    let margin = u64::try_from(chain.nominal_millis(policy.finality_of(chain).margin) / 1_000).unwrap_or(u64::MAX);
+    let margin = seconds(chain.nominal_millis(policy.finality_of(chain).margin));
     Some(funded.saturating_add(timelock(record, Leg::Source, registry)?).saturating_add(margin))
 }
 
-/// Returns a leg's timelock in nominal seconds; `None` if its asset is not pinned.
-pub(crate) fn timelock(record: &OrderRecord, leg: Leg, registry: &Registry) -> Option<u64> {
+/// Returns a leg's timelock as a nominal duration; `None` if its asset is not pinned.
+pub(crate) fn timelock(record: &OrderRecord, leg: Leg, registry: &Registry) -> Option<Duration> {
     let swap = swap(record, leg);
     let millis = registry.asset(swap.asset.as_str())?.chain.nominal_millis(swap.timelock);
-    Some(u64::try_from(millis / 1_000).unwrap_or(u64::MAX))
+    Some(seconds(millis))
+}
+
+fn seconds(millis: u128) -> Duration {
+    Duration::from_secs(u64::try_from(millis / 1_000).unwrap_or(u64::MAX))
 }
 
 const fn swap(record: &OrderRecord, leg: Leg) -> &SwapRecord {
@@ -177,34 +183,35 @@ const fn swap(record: &OrderRecord, leg: Leg) -> &SwapRecord {
     }
 }
 
-/// Returns when the owner's payment must be confirmed, in Unix seconds: the record's deadline, otherwise the time of creation plus the
+/// Returns when the owner's payment must be confirmed: the record's deadline, otherwise the time of creation plus the
 /// service's payment window; `None` if both are unknown.
 #[must_use]
-pub fn deadline(record: &OrderRecord, registry: &Registry) -> Option<u64> {
+pub fn deadline(record: &OrderRecord, registry: &Registry) -> Option<UnixTime> {
     record.deadline.as_deref().and_then(parse_time).or_else(|| nominal_deadline(record, registry))
 }
 
-/// Returns how long the source chain needs for the confirmations that the service requires, in nominal seconds; [`u64::MAX`] if the
+/// Returns how long the source chain needs for the confirmations that the service requires, in nominal time; [`Duration::MAX`] if the
 /// source asset is not pinned.
 #[must_use]
-pub fn confirmation_time(record: &OrderRecord, registry: &Registry) -> u64 {
+pub fn confirmation_time(record: &OrderRecord, registry: &Registry) -> Duration {
     let swap = &record.source_swap;
     let asset = registry.asset(swap.asset.as_str());
-    asset.map_or(u64::MAX, |asset| asset.chain.confirmation_time(swap.required_confirmations))
+    asset.map_or(Duration::MAX, |asset| Duration::from_secs(asset.chain.confirmation_time(swap.required_confirmations)))
 }
 
-fn nominal_deadline(record: &OrderRecord, registry: &Registry) -> Option<u64> {
+fn nominal_deadline(record: &OrderRecord, registry: &Registry) -> Option<UnixTime> {
     let asset = registry.asset(record.source_swap.asset.as_str())?;
-    Some(parse_time(&record.created_at)?.saturating_add(asset.chain.payment_window()))
+    Some(parse_time(&record.created_at)?.saturating_add(Duration::from_secs(asset.chain.payment_window())))
 }
 
 fn is_bitcoin(swap: &SwapRecord, registry: &Registry) -> bool {
     registry.asset(swap.asset.as_str()).is_some_and(|asset| matches!(asset.chain.network, Network::Bitcoin(Coin::Bitcoin, _)))
 }
 
-/// Formats a time in Unix seconds for display: ISO 8601 in UTC, or the plain number if it is too large for a date.
+/// Formats a time for display: ISO 8601 in UTC, or the plain number of seconds if it is too large for a date.
 #[must_use]
-pub fn format_time(seconds: u64) -> String {
+pub fn format_time(time: UnixTime) -> String {
+    let seconds = time.as_secs();
     let time = i64::try_from(seconds).ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0)).filter(|time| time.year() <= 9999);
     time.map_or_else(|| seconds.to_string(), |time| time.to_rfc3339_opts(SecondsFormat::Secs, true))
 }

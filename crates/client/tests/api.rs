@@ -3,6 +3,7 @@
 
 mod support;
 
+use countersign_client::countersign::UnixTime;
 use std::sync::Arc;
 
 use countersign_client::countersign::evm::Evm;
@@ -84,7 +85,7 @@ async fn a_flow_is_kept_in_a_struct_and_moved_into_a_task() {
     let kept = serde_json::to_string(&verified.record).unwrap();
     assert_eq!(kept.parse(), Ok(verified.record));
     let asset: AssetId = "base:eth".parse().unwrap();
-    assert!(wallet.flow.client().transport().now() > 0 && registry.asset(&asset).is_some() && registry.asset("base:eth").is_some());
+    assert!(wallet.flow.client().transport().now() > UnixTime::from_secs(0) && registry.asset(&asset).is_some() && registry.asset("base:eth").is_some());
 }
 
 /// A transport without a network works too, behind a pointer or not.
@@ -100,9 +101,9 @@ async fn a_transport_works_behind_any_pointer() {
     assert_eq!(volume(Box::new(memory())).await, "5");
     assert_eq!(volume(Arc::new(memory())).await, "5");
     let boxed = BoxTransport::new(memory());
-    assert_eq!((volume(boxed.clone()).await, boxed.now()), ("5".to_owned(), 7));
+    assert_eq!((volume(boxed.clone()).await, boxed.now().as_secs()), ("5".to_owned(), 7));
     boxed.sleep(std::time::Duration::from_secs(3)).await;
-    assert_eq!(boxed.now(), 10);
+    assert_eq!(boxed.now(), UnixTime::from_secs(10));
     fn maybe<T: MaybeSend>(_: T) {}
     maybe(boxed);
 }

@@ -336,7 +336,7 @@ async fn what_pays_too_little_is_replaced() {
         let kept = driver.store().load(&id).unwrap();
         let purpose = if outcome == Outcome::Complete { Purpose::Redemption } else { Purpose::Refund };
         let is_signed = |entry: &&Entry| matches!(&entry.event, Event::Signed { purpose: signed, .. } if *signed == purpose);
-        let signed: Vec<u64> = kept.journal.iter().filter(is_signed).map(|entry| entry.at).collect();
+        let signed: Vec<u64> = kept.journal.iter().filter(is_signed).map(|entry| entry.at.as_secs()).collect();
         assert!(signed.len() == 2 && signed[1] - signed[0] >= 60, "{signed:?}");
     }
 }

@@ -10,6 +10,7 @@
 
 mod support;
 
+use countersign_client::countersign::UnixTime;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -74,7 +75,7 @@ fn states_are_those_of_the_published_client() {
         for (at, value) in &set {
             *order.pointer_mut(at).unwrap() = value.clone();
         }
-        assert_eq!(State::from_record(&record(&order), &registry, fixture.created() + age), state, "{set:?} after {age} s");
+        assert_eq!(State::from_record(&record(&order), &registry, UnixTime::from_secs(fixture.created() + age)), state, "{set:?} after {age} s");
     }
 }
 
@@ -85,35 +86,35 @@ fn a_bitcoin_source_has_six_hours() {
     let mut order = serde_json::from_str::<Value>(&text).unwrap()["result"].clone();
     // The capture is a finished swap: created 2025-07-09T04:38:18Z (coreutils: date -d .. +%s gives 1752035898).
     let created = 1_752_035_898;
-    let finished = Status::from_record(&record(&order), &pinned, created);
+    let finished = Status::from_record(&record(&order), &pinned, UnixTime::from_secs(created));
     assert!(finished.complete && finished.is_final() && finished.state == State::Redeemed);
     for leg in ["source_swap", "destination_swap"] {
         for name in ["initiate_tx_hash", "redeem_tx_hash"] {
             order[leg][name] = json!("");
         }
     }
-    let at = |age| Status::from_record(&record(&order), &pinned, created + age);
+    let at = |age| Status::from_record(&record(&order), &pinned, UnixTime::from_secs(created + age));
     assert_eq!((at(6 * HOUR).state, at(6 * HOUR + 1).state), (State::Created, State::Expired));
-    assert_eq!(at(0).deadline, Some(created + 6 * HOUR));
+    assert_eq!(at(0).deadline, Some(UnixTime::from_secs(created + 6 * HOUR)));
 }
 
 #[test]
 fn a_wrong_clock_changes_no_transaction() {
     let (registry, fixture) = (registry(), Fixture::load("evm-record-evm-v3"));
     for now in [0, 1, fixture.created(), u64::MAX] {
-        assert_eq!(State::from_record(&record(&fixture.at(Step::DestinationFunded)), &registry, now), State::AwaitingRedeem);
-        assert_eq!(State::from_record(&record(&fixture.at(Step::Redeemed)), &registry, now), State::Redeemed);
+        assert_eq!(State::from_record(&record(&fixture.at(Step::DestinationFunded)), &registry, UnixTime::from_secs(now)), State::AwaitingRedeem);
+        assert_eq!(State::from_record(&record(&fixture.at(Step::Redeemed)), &registry, UnixTime::from_secs(now)), State::Redeemed);
     }
     let mut order = fixture.order;
     order["created_at"] = json!("not a time");
-    assert_eq!(State::from_record(&record(&order), &registry, u64::MAX), State::Created);
+    assert_eq!(State::from_record(&record(&order), &registry, UnixTime::from_secs(u64::MAX)), State::Created);
 }
 
 #[test]
 fn times_are_read_in_every_form_that_was_seen() {
     // coreutils: date -u -d 2025-07-09T04:38:18Z +%s
     for text in ["2025-07-09T04:38:18Z", "2025-07-09T04:38:18.632122Z", "2025-07-09T04:38:18.632122999Z", "1752035898"] {
-        assert_eq!(parse_time(text), Some(1_752_035_898), "{text}");
+        assert_eq!(parse_time(text), Some(UnixTime::from_secs(1_752_035_898)), "{text}");
     }
     for text in ["", "now", "2025-07-09", "1969-12-31T23:59:59Z", "-5", "2025-13-09T04:38:18Z"] {
         assert_eq!(parse_time(text), None, "{text}");
@@ -125,25 +126,25 @@ fn says_from_when_on_refunds_are_possible() {
     let (registry, fixture) = (registry(), Fixture::load("evm-record-evm-v2"));
     // base 43200 blocks of 2 s and arbitrum 600 blocks of 12 s; funded 600 s after creation.
     let funded = fixture.created() + 600;
-    let status = Status::from_record(&record(&fixture.at(Step::DestinationFunded)), &registry, 0);
-    assert_eq!(status.refund_possible_from, Some(funded + 86_400));
-    assert_eq!(status.solver_refund_possible_from, Some(funded + 7_200));
-    let status = Status::from_record(&record(&fixture.at(Step::Created)), &registry, 0);
+    let status = Status::from_record(&record(&fixture.at(Step::DestinationFunded)), &registry, UnixTime::from_secs(0));
+    assert_eq!(status.refund_possible_from, Some(UnixTime::from_secs(funded + 86_400)));
+    assert_eq!(status.solver_refund_possible_from, Some(UnixTime::from_secs(funded + 7_200)));
+    let status = Status::from_record(&record(&fixture.at(Step::Created)), &registry, UnixTime::from_secs(0));
     assert_eq!((status.refund_possible_from, status.solver_refund_possible_from), (None, None));
     // Without a time of funding, the time of creation is used, which is earlier and so errs on the safe side.
     let mut order = fixture.at(Step::SourceFunded);
     order["source_swap"]["initiate_timestamp"] = Value::Null;
-    assert_eq!(Status::from_record(&record(&order), &registry, 0).refund_possible_from, Some(fixture.created() + 86_400));
+    assert_eq!(Status::from_record(&record(&order), &registry, UnixTime::from_secs(0)).refund_possible_from, Some(UnixTime::from_secs(fixture.created() + 86_400)));
 }
 
 #[test]
 fn the_deadline_of_the_record_goes_first() {
     let (registry, fixture) = (registry(), Fixture::load("evm-record-evm-v2"));
     let mut order = fixture.order.clone();
-    assert_eq!(Status::from_record(&record(&order), &registry, 0).deadline, Some(fixture.created() + HOUR));
+    assert_eq!(Status::from_record(&record(&order), &registry, UnixTime::from_secs(0)).deadline, Some(UnixTime::from_secs(fixture.created() + HOUR)));
     for deadline in [json!(1_752_035_898), json!("2025-07-09T04:38:18Z"), json!("1752035898")] {
         order["deadline"] = deadline;
-        assert_eq!(Status::from_record(&record(&order), &registry, 0).deadline, Some(1_752_035_898));
+        assert_eq!(Status::from_record(&record(&order), &registry, UnixTime::from_secs(0)).deadline, Some(UnixTime::from_secs(1_752_035_898)));
     }
 }
 

@@ -19,7 +19,7 @@ mod verify;
 pub mod wire;
 
 pub use countersign_chains as chains;
-pub use countersign_chains::{Account, Family, Network};
+pub use countersign_chains::{Account, Family, Network, UnixTime};
 pub use evidence::{
     Difference, Finding, HeadDoubt, Hold, HtlcEvent, HtlcState, HtlcTerms, Judgement, LockedHtlc, ObservedAt, VerifiedRecord,
     VerifiedTerms, check_head_time, combine, max_head_age, max_head_ahead,

@@ -1,7 +1,7 @@
 //! The proof that lets the secret go.
 
 use countersign_core::reader::Verdict;
-use countersign_core::{FinalityRule, Hold, Judgement, ObservedAt, VerifiedTerms};
+use countersign_core::{FinalityRule, Hold, Judgement, ObservedAt, UnixTime, VerifiedTerms};
 
 use crate::reader::HtlcQuorum;
 
@@ -20,26 +20,26 @@ pub struct Funded(Judgement);
 
 impl Funded {
     /// Compares what the endpoints show of the destination's HTLC with the verified terms. Each endpoint's observation is judged alone,
-    /// and enough of them must pass. `now` is the caller's clock in Unix seconds. A wrong clock can make an observation too old, but it
+    /// and enough of them must pass. `now` is the caller's clock. A wrong clock can make an observation too old, but it
     /// never adds time to redeem.
     ///
     /// # Errors
     ///
     /// A [`Hold`] with the reason why the secret must not be released. [`Hold::is_transient`] returns whether waiting may help.
-    pub fn judge(terms: &VerifiedTerms, quorum: &HtlcQuorum, rule: &FinalityRule, now: u64) -> Result<Self, Hold> {
+    pub fn judge(terms: &VerifiedTerms, quorum: &HtlcQuorum, rule: &FinalityRule, now: UnixTime) -> Result<Self, Hold> {
         match quorum.quorum().ask(|one| one.judge(terms, rule, now)) {
             Verdict::Stands(_, worst) => worst.judgement(terms, rule, now).map(Self),
             Verdict::Open(doubt) | Verdict::Falls(doubt) => Err(doubt.into()),
         }
     }
 
-    /// Requires that the proof is still valid at `now`, the caller's clock in Unix seconds. Call it again right before the secret is
+    /// Requires that the proof is still valid at `now`, the caller's clock. Call it again right before the secret is
     /// released.
     ///
     /// # Errors
     ///
     /// [`Hold::Stale`] if the chain was read too long ago, and [`Hold::NoTime`] if too little of the timelock is left.
-    pub fn check_time(&self, now: u64) -> Result<(), Hold> {
+    pub fn check_time(&self, now: UnixTime) -> Result<(), Hold> {
         self.0.check_time(now)
     }
 

@@ -146,8 +146,8 @@ pub use countersign_core::{
     HtlcState, HtlcTerms, Incomplete as IncompleteOrder, Leg, Line, LockedHtlc, Network, Notice, ObservedAt, OrderRecord, OrderTerms,
     ParseError, Policy, Proposal, Refusal, Registry, RequestId, RequestedLeg, Role, Scheme, SecretHash, ServicePins, Severity, SignedOrder,
     SignedTransaction, SignerError, SigningRequest, SolanaGeneration, Solver, Sponsor, StarknetGeneration, Summary, Timelock, Topic,
-    TypedValue, U256, UnsignedOrder, VerifiedOrder, VerifiedRecord, VerifiedTerms, Warning, Warnings, chains, check_head_time, family,
-    json, max_head_age, max_head_ahead, number, text, wire,
+    TypedValue, U256, UnixTime, UnsignedOrder, VerifiedOrder, VerifiedRecord, VerifiedTerms, Warning, Warnings, chains, check_head_time,
+    family, json, max_head_age, max_head_ahead, number, text, wire,
 };
 pub use funded::Funded;
 pub use states::{FAMILIES, Incomplete, Payload, Signed, Transaction, Unsigned, Verified, verify, verify_record};

@@ -14,7 +14,7 @@
 //!     terms: &VerifiedTerms,
 //!     send: impl Fn(&str, &Request) -> Answer,
 //!     rule: &FinalityRule,
-//!     now: u64,
+//!     now: UnixTime,
 //! ) -> Result<Result<Funded, Hold>, Refusal> {
 //!     let mut quorum = HtlcQuorum::new(["one", "another"], 2)?;
 //!     for endpoint in ["one", "another"] {
@@ -61,7 +61,7 @@ pub use countersign_core::reader::{
 };
 pub use countersign_core::{Finding, Judgement, combine};
 
-use countersign_core::{Code, Family, FinalityRule, Hold, HtlcState, HtlcTerms, ObservedAt, Refusal, SecretHash, VerifiedTerms};
+use countersign_core::{Code, Family, FinalityRule, Hold, HtlcState, HtlcTerms, ObservedAt, Refusal, SecretHash, UnixTime, VerifiedTerms};
 
 use crate::states::{any_family, each_family};
 
@@ -229,11 +229,11 @@ impl HtlcObservation {
     /// # Errors
     ///
     /// A [`Hold`] with the reason why the secret must not be released.
-    pub fn judge(&self, terms: &VerifiedTerms, rule: &FinalityRule, now: u64) -> Result<u64, Hold> {
+    pub fn judge(&self, terms: &VerifiedTerms, rule: &FinalityRule, now: UnixTime) -> Result<u64, Hold> {
         self.judgement(terms, rule, now).map(|judgement| judgement.left_at(now))
     }
 
-    pub(crate) fn judgement(&self, terms: &VerifiedTerms, rule: &FinalityRule, now: u64) -> Result<Judgement, Hold> {
+    pub(crate) fn judgement(&self, terms: &VerifiedTerms, rule: &FinalityRule, now: UnixTime) -> Result<Judgement, Hold> {
         if self.terms != terms.destination {
             return Err(Hold::Unclear("the chain was read for other terms".to_owned()));
         }

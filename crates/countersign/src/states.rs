@@ -7,7 +7,8 @@ use std::fmt;
 use countersign_core::family::ChainFamily;
 use countersign_core::{
     ByteCoverage, Code, Family, GaslessSubmission, OrderContext, OrderTerms, Policy, Proposal, Refusal, Registry, RequestId, Role,
-    SignedOrder, SignedTransaction, SigningRequest, Summary, UnsignedOrder, VerifiedOrder, VerifiedRecord, Warnings, verify_context,
+    SignedOrder, SignedTransaction, SigningRequest, Summary, UnixTime, UnsignedOrder, VerifiedOrder, VerifiedRecord, Warnings,
+    verify_context,
 };
 
 #[cfg(feature = "bitcoin")]
@@ -299,12 +300,12 @@ impl Verified {
         each_family!(self, Self => |order| order.matches_bytes(bytes))
     }
 
-    /// Checks that there is still time to pay at `now`, in Unix seconds: call it again right before submitting.
+    /// Checks that there is still time to pay at `now`,: call it again right before submitting.
     ///
     /// # Errors
     ///
     /// As [`VerifiedOrder::check_deadline`].
-    pub fn check_deadline(&self, now: u64) -> Result<(), Refusal> {
+    pub fn check_deadline(&self, now: UnixTime) -> Result<(), Refusal> {
         each_family!(self, Self => |order| order.check_deadline(now))
     }
 

@@ -8,6 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
+use countersign::UnixTime;
 use countersign::{Code, CreateOrder, Policy, Proposal, Refusal, Verified, json, verify, verify_record, wire::Read};
 use countersign_testkit::lines::accepted_case;
 use countersign_testkit::{registry, set};
@@ -22,7 +23,7 @@ const DEADLINE: u64 = 1_772_604_367;
 fn verified(id: &str, now: Option<u64>, changes: &[(&str, Value)]) -> Result<Verified, Refusal> {
     with_proposal(id, changes, |proposal| {
         let proposal = match now {
-            Some(now) => proposal.at_time(now),
+            Some(now) => proposal.at_time(UnixTime::from_secs(now)),
             None => proposal,
         };
         verify(proposal, registry(), &Policy::default())
@@ -96,9 +97,9 @@ fn an_order_from_the_future_or_of_no_time_is_refused() {
 #[test]
 fn the_deadline_is_looked_at_again_before_submitting() {
     let order = verified(EVM, None, &[]).unwrap();
-    assert_eq!(order.check_deadline(DEADLINE - 60), Ok(()));
-    assert_eq!(code(order.check_deadline(DEADLINE - 1)).unwrap().0, Code::DeadlineTooClose);
-    assert_eq!(code(order.check_deadline(DEADLINE + 1)).unwrap().0, Code::OrderExpired);
+    assert_eq!(order.check_deadline(UnixTime::from_secs(DEADLINE - 60)), Ok(()));
+    assert_eq!(code(order.check_deadline(UnixTime::from_secs(DEADLINE - 1))).unwrap().0, Code::DeadlineTooClose);
+    assert_eq!(code(order.check_deadline(UnixTime::from_secs(DEADLINE + 1))).unwrap().0, Code::OrderExpired);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! bindings give.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+use countersign::UnixTime;
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
@@ -71,8 +72,8 @@ impl Transport for Recorded {
         tokio::time::sleep(duration).await;
     }
 
-    fn now(&self) -> u64 {
-        self.now
+    fn now(&self) -> UnixTime {
+        UnixTime::from_secs(self.now)
     }
 }
 
@@ -106,7 +107,7 @@ async fn every_conversation_has_the_verdict_of_the_bindings() {
             let expected = &line["outcome"];
             match nodes.htlc(&terms.destination).await {
                 Ok(quorum) => {
-                    let verdict = match Funded::judge(terms, &quorum, &rule, line["now"].as_u64().unwrap()) {
+                    let verdict = match Funded::judge(terms, &quorum, &rule, UnixTime::from_secs(line["now"].as_u64().unwrap())) {
                         Ok(funded) => json!({"left": funded.left(), "unit": terms.destination.family.timelock_unit()}),
                         Err(hold) => json!({ "code": hold.code() }),
                     };

@@ -11,6 +11,7 @@
 
 mod support;
 
+use countersign::UnixTime;
 use std::sync::atomic::Ordering;
 
 use countersign::evm::alloy_primitives::{Address, B256, U256, hex};
@@ -38,7 +39,7 @@ async fn read_with(chain: Chain, count: usize, terms: &VerifiedTerms) -> Result<
 async fn judge(chain: Chain, count: usize) -> Result<Funded, String> {
     let terms = terms();
     let quorum = read_with(chain, count, &terms).await.map_err(|error| error.code().to_owned())?;
-    Funded::judge(&terms, &quorum, &RULE, NOW).map_err(|hold| hold.code().to_owned())
+    Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().to_owned())
 }
 
 fn chain() -> Chain {
@@ -56,10 +57,10 @@ async fn a_funded_order_is_evidence() {
         assert_eq!((locked.amount, locked.timelock, locked.elapsed), (terms.destination.amount, terms.destination.timelock, 99));
         assert_eq!((&locked.token, locked.secret_hash, locked.covered), (&terms.destination.token, None, true));
         assert_eq!((seen.height, &seen.hash, seen.depth), (LATEST, &hash_of(LATEST).to_string(), 100));
-        assert_eq!((seen.is_safe, seen.is_finalized, seen.head_time), (true, true, NOW - 5));
+        assert_eq!((seen.is_safe, seen.is_finalized, seen.head_time.as_secs()), (true, true, NOW - 5));
         // The third endpoint is not waited for.
         assert_eq!(u32::try_from(count).unwrap().min(2), seen.agreed);
-        assert!(Funded::judge(&terms, &quorum, &RULE, NOW).is_ok());
+        assert!(Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).is_ok());
     }
 }
 
@@ -238,7 +239,7 @@ async fn the_event_of_the_funding_shows_the_hash_that_the_id_does_not() {
     let (htlc, id, amount) = (chain().htlc, id(&destination), B256::from(destination.amount));
     let judge = async |logs: Vec<Value>| {
         let quorum = read_with(chain().with(|evm| evm.logs = logs), 1, &terms).await.map_err(|error| error.code().to_owned())?;
-        Funded::judge(&terms, &quorum, &RULE, NOW).map(|_| ()).map_err(|hold| hold.code().to_owned())
+        Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map(|_| ()).map_err(|hold| hold.code().to_owned())
     };
     let hash = B256::from(destination.secret_hash.0);
     let good = log(htlc, &[read::INITIATED, id, hash, amount], &[], INITIATED);
@@ -472,7 +473,7 @@ async fn the_worst_of_the_agreeing_endpoints_counts() {
     });
     let (state, seen) = read_with(behind.with(|evm| evm.safe = Some(LATEST - 32)), 2, &terms()).await.unwrap().state().unwrap();
     let HtlcState::Locked(locked) = state else { panic!("{state:?}") };
-    assert_eq!((locked.elapsed, seen.depth, seen.height, seen.head_time), (99, 80, LATEST - 20, NOW - 5 - 20 * 12));
+    assert_eq!((locked.elapsed, seen.depth, seen.height, seen.head_time.as_secs()), (99, 80, LATEST - 20, NOW - 5 - 20 * 12));
 }
 
 #[tokio::test]

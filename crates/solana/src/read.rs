@@ -32,7 +32,7 @@ mod transaction;
 use std::fmt;
 use std::ops::Range;
 
-use countersign_core::{Code, HtlcTerms, Refusal};
+use countersign_core::{Code, HtlcTerms, Refusal, UnixTime};
 use sha2::{Digest, Sha256};
 
 use crate::address::{self, Address, TOKEN_PROGRAM};
@@ -268,8 +268,8 @@ fn part<const N: usize>(data: &[u8], range: Range<usize>) -> Option<[u8; N]> {
 pub struct Clock {
     /// The current slot.
     pub slot: u64,
-    /// The time in Unix seconds, as estimated by the validators.
-    pub time: u64,
+    /// The time, as estimated by the validators.
+    pub time: UnixTime,
 }
 
 /// Decodes the data of the account [`CLOCK`]: slot, start of the epoch, epoch, epoch of the leader schedule, and time, 8 bytes each.
@@ -281,7 +281,7 @@ pub fn clock(data: &[u8]) -> Result<Clock, Unclear> {
     let unknown = Unclear("the clock has an unknown layout");
     let (slot, time) = (part(data, 0..8).map(u64::from_le_bytes), part(data, 32..40).map(i64::from_le_bytes));
     match (data.len(), slot, time.and_then(|time| u64::try_from(time).ok())) {
-        (40, Some(slot), Some(time)) => Ok(Clock { slot, time }),
+        (40, Some(slot), Some(time)) => Ok(Clock { slot, time: UnixTime::from_secs(time) }),
         _ => Err(unknown),
     }
 }

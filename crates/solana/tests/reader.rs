@@ -266,7 +266,7 @@ fn the_slot_of_the_end_decides_whether_it_is_final() {
 fn depth_and_elapsed_time_have_their_own_slots() {
     let terms = of(FORMS[3]);
     let near = finding(&Chain::funded(&terms), &terms);
-    assert_eq!((near.seen.height, near.seen.depth, near.seen.head_time), (FINALIZED, 100, NOW - 20));
+    assert_eq!((near.seen.height, near.seen.depth, near.seen.head_time.as_secs()), (FINALIZED, 100, NOW - 20));
     let far = finding(&lying(Chain::funded(&terms), "getSlot", json!(NEWEST + 70)), &terms);
     for (finding, newest) in [(&near, NEWEST), (&far, NEWEST + 70)] {
         let locked = locked(&finding.state);

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use countersign_core::UnixTime;
 use reqwest::header::{CONTENT_ENCODING, HeaderValue};
 use zeroize::Zeroizing;
 
@@ -125,8 +126,8 @@ impl Transport for Http {
         tokio::time::sleep(duration).await;
     }
 
-    fn now(&self) -> u64 {
-        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    fn now(&self) -> UnixTime {
+        SystemTime::now().into()
     }
 }
 

@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use countersign_core::UnixTime;
 use url::{Host, Url};
 use zeroize::Zeroizing;
 
@@ -57,11 +58,11 @@ pub trait Transport: MaybeSend + MaybeSync {
     /// Completes after `duration` has elapsed.
     fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + MaybeSend;
 
-    /// Returns the current time in Unix seconds.
+    /// Returns the current time.
     ///
     /// Used for display and polling. It also decides whether an order may still be paid and whether a secret may still be released, so
     /// the clock must not run behind.
-    fn now(&self) -> u64;
+    fn now(&self) -> UnixTime;
 }
 
 /// Implements [`Transport`] for pointers to a transport.
@@ -76,7 +77,7 @@ macro_rules! forward {
                 T::sleep(self, duration)
             }
 
-            fn now(&self) -> u64 {
+            fn now(&self) -> UnixTime {
                 T::now(self)
             }
         })*
@@ -98,7 +99,7 @@ pub type BoxFuture<'f, O> = std::pin::Pin<Box<dyn Future<Output = O> + 'f>>;
 trait Erased: MaybeSend + MaybeSync {
     fn send<'f>(&'f self, request: &'f Request) -> BoxFuture<'f, Result<Response, TransportError>>;
     fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()>;
-    fn now(&self) -> u64;
+    fn now(&self) -> UnixTime;
 }
 
 impl<T: Transport> Erased for T {
@@ -110,7 +111,7 @@ impl<T: Transport> Erased for T {
         Box::pin(T::sleep(self, duration))
     }
 
-    fn now(&self) -> u64 {
+    fn now(&self) -> UnixTime {
         T::now(self)
     }
 }
@@ -142,7 +143,7 @@ impl Transport for BoxTransport {
         self.0.sleep(duration).await;
     }
 
-    fn now(&self) -> u64 {
+    fn now(&self) -> UnixTime {
         self.0.now()
     }
 }

@@ -7,6 +7,7 @@
     reason = "a test ends by panicking"
 )]
 
+use countersign_core::UnixTime;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -157,8 +158,8 @@ impl Transport for Clock {
         sleep(duration).await;
     }
 
-    fn now(&self) -> u64 {
-        0
+    fn now(&self) -> UnixTime {
+        UnixTime::from_secs(0)
     }
 }
 

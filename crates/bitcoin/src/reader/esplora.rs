@@ -7,7 +7,7 @@ use bitcoin::pow::CompactTarget;
 use bitcoin::{BlockHash, OutPoint, Script, Transaction, TxMerkleNode, Txid, block};
 use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Format, Head, Reply, Request};
-use countersign_core::{Code, Refusal};
+use countersign_core::{Code, Refusal, UnixTime};
 
 use super::look::{Block, Claim};
 use super::parse;
@@ -99,7 +99,7 @@ pub(super) fn read_newest(cursor: Cursor<'_, '_>, chain: Chain) -> Result<Head, 
         nonce: word("nonce")?,
     };
     chain::check_work(&header, hash, chain)?;
-    Ok(Head::new(parse::height(&members.need("height")?)?, hash.to_string(), u64::from(header.time)))
+    Ok(Head::new(parse::height(&members.need("height")?)?, hash.to_string(), UnixTime::from_secs(header.time.into())))
 }
 
 /// Reads the member `status` of a transaction.

@@ -7,7 +7,7 @@ use bitcoin::consensus::encode::deserialize_partial;
 use bitcoin::{BlockHash, OutPoint, Script, Transaction, Txid, VarInt, block};
 use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Head, Reply, Request, RpcError};
-use countersign_core::{Code, Refusal, U256, number};
+use countersign_core::{Code, Refusal, U256, UnixTime, number};
 
 use super::look::Claim;
 use super::parse;
@@ -99,7 +99,7 @@ pub(super) fn read_tip(cursor: Cursor<'_, '_>) -> Result<(u64, BlockHash), Refus
 /// Reads the newest block from its header.
 pub(super) fn read_head(cursor: Cursor<'_, '_>, (height, hash): (u64, BlockHash), chain: Chain) -> Result<Head, Refusal> {
     let header = chain::check_header(&parse::bytes(&cursor)?, hash, chain)?;
-    Ok(Head::new(height, hash.to_string(), u64::from(header.time)))
+    Ok(Head::new(height, hash.to_string(), UnixTime::from_secs(header.time.into())))
 }
 
 /// Reads a scan: the newest block, and the unspent outputs.

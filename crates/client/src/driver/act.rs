@@ -1,6 +1,8 @@
 //! Carries out a decision. An intent that moves money or a secret is written to the journal before it is carried out, and its outcome
 //! after.
 
+use std::time::Duration;
+
 use countersign::{Code, Family, GaslessSubmission, Leg, Policy, Refusal, U256, Verified, VerifiedRecord, Warning, Warnings};
 
 use super::chain::{ChainError, judge, rule_of};
@@ -323,7 +325,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         let asset = self.pins(kept).0.asset(leg.asset.as_str());
         let blocks = asset.map_or(0, |asset| asset.chain.unit_millis.saturating_mul(OVERDUE_BLOCKS) / 1_000);
         let wait = blocks.max(OVERDUE_SECONDS);
-        kept.signed_at(purpose).is_some_and(|since| self.now() >= since.saturating_add(wait))
+        kept.signed_at(purpose).is_some_and(|since| self.now() >= since.saturating_add(Duration::from_secs(wait)))
     }
 }
 

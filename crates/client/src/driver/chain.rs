@@ -1,7 +1,7 @@
 //! What the driver asks chains, through connections that interpret nothing.
 
 use countersign::reader::{HtlcObservation, HtlcQuorum, HtlcReader, Known, NotSent, SendObservation, SendReader, check_sent};
-use countersign::{FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, VerifiedTerms, check_head_time};
+use countersign::{FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, UnixTime, VerifiedTerms, check_head_time};
 use countersign_transport::{Chains, GatherError, MaybeSend, MaybeSync, Memory, Transport, gather};
 
 use super::journal::KeptTransaction;
@@ -91,7 +91,7 @@ pub(super) fn rule_of(terms: &HtlcTerms, registry: &Registry, policy: &Policy) -
 }
 
 /// Compares what the destination chain shows with the verified terms.
-pub(super) fn judge(terms: &VerifiedTerms, quorum: &HtlcQuorum, rule: Option<&FinalityRule>, now: u64) -> Result<Funded, Hold> {
+pub(super) fn judge(terms: &VerifiedTerms, quorum: &HtlcQuorum, rule: Option<&FinalityRule>, now: UnixTime) -> Result<Funded, Hold> {
     let rule = rule.ok_or_else(|| Hold::Unclear("the asset is not pinned".to_owned()))?;
     Funded::judge(terms, quorum, rule, now)
 }

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use countersign::UnixTime;
+
 use serde::{Deserialize, Serialize};
 
 use super::kept::OrderState;
@@ -17,7 +19,7 @@ const KEPT_SIGNATURES: usize = 2;
 #[expect(clippy::exhaustive_structs, reason = "a line of a file whose form is documented")]
 pub struct Entry {
     /// The time of writing, in Unix seconds by the caller's clock.
-    pub at: u64,
+    pub at: UnixTime,
     /// What happened.
     #[serde(flatten)]
     pub event: Event,
@@ -188,9 +190,9 @@ impl OrderState {
         })
     }
 
-    /// Returns when the transactions for a purpose were last signed, in Unix seconds; `None` if never.
+    /// Returns when the transactions for a purpose were last signed; `None` if never.
     #[must_use]
-    pub fn signed_at(&self, wanted: Purpose) -> Option<u64> {
+    pub fn signed_at(&self, wanted: Purpose) -> Option<UnixTime> {
         let is_signed = |entry: &&Entry| matches!(&entry.event, Event::Signed { purpose, .. } if *purpose == wanted);
         self.journal.iter().rev().find(is_signed).map(|entry| entry.at)
     }
@@ -259,10 +261,10 @@ impl OrderState {
         })
     }
 
-    /// Returns the number of attempts to send something, and the time of the last one in Unix seconds (0 without an attempt).
+    /// Returns the number of attempts to send something, and the time of the last one ([`UnixTime::EPOCH`] without an attempt).
     #[must_use]
-    pub fn attempts(&self, wanted: Delivery) -> (u32, u64) {
-        self.journal.iter().fold((0, 0), |(count, last), entry| match entry.event {
+    pub fn attempts(&self, wanted: Delivery) -> (u32, UnixTime) {
+        self.journal.iter().fold((0, UnixTime::EPOCH), |(count, last), entry| match entry.event {
             Event::Sending { what, times } if what == wanted => (u32::saturating_add(count, times), entry.at),
             _ => (count, last),
         })
@@ -394,7 +396,7 @@ mod tests {
                 7 if at > 4_990 => Event::Ended { outcome: Outcome::Refunded },
                 _ => signed(*PURPOSES.get(roll / 8 % 3).unwrap(), at),
             };
-            let entry = Entry { at, event };
+            let entry = Entry { at: UnixTime::from_secs(at), event };
             long.push(entry.clone());
             short.push(entry);
             if let Some(folded) = folded(&short) {
@@ -411,10 +413,10 @@ mod tests {
 
     #[test]
     fn a_line_of_several_attempts_is_read_back() {
-        let entry = Entry { at: 9, event: Event::Sending { what: Delivery::Refund, times: 3 } };
+        let entry = Entry { at: UnixTime::from_secs(9), event: Event::Sending { what: Delivery::Refund, times: 3 } };
         let text = serde_json::to_string(&entry).unwrap();
         assert_eq!(serde_json::from_str::<Entry>(&text).unwrap(), entry);
-        let once = serde_json::to_string(&Entry { at: 9, event: Event::sending(Delivery::Refund) }).unwrap();
+        let once = serde_json::to_string(&Entry { at: UnixTime::from_secs(9), event: Event::sending(Delivery::Refund) }).unwrap();
         assert_eq!(once, r#"{"at":9,"event":"sending","what":"refund"}"#, "as before");
     }
 }

@@ -31,7 +31,7 @@ mod run;
 
 use std::time::Duration;
 
-use countersign::{Code, HtlcState, Policy, Refusal, Registry};
+use countersign::{Code, HtlcState, Policy, Refusal, Registry, UnixTime};
 
 pub use act::check_floor;
 pub use chain::ChainError;
@@ -141,7 +141,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         ChainAccess { chains: &self.chains, timer: self.flow.client().transport(), memory: &self.memory }
     }
 
-    fn now(&self) -> u64 {
+    fn now(&self) -> UnixTime {
         self.flow.client().transport().now()
     }
 

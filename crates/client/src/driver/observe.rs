@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use countersign::reader::HtlcQuorum;
 use countersign::{
-    Family, FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Leg, LockedHtlc, OrderRecord, Policy, Refusal, Registry, VerifiedRecord,
-    VerifiedTerms, check_head_time, max_head_ahead,
+    Family, FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Leg, LockedHtlc, OrderRecord, Policy, Refusal, Registry, UnixTime,
+    VerifiedRecord, VerifiedTerms, check_head_time, max_head_ahead,
 };
 use futures_util::StreamExt;
 use futures_util::future::{Either, join, select};
@@ -35,7 +35,7 @@ const WHEN_DUE: Duration = Duration::from_millis(250);
 pub struct OrderObservation {
     /// The time of the observation, in Unix seconds: the caller's clock, or the time of the newest block that enough endpoints show if that
     /// is later.
-    pub now: u64,
+    pub now: UnixTime,
     /// The service's record.
     pub record: RecordObservation,
     /// The source leg, where the owner pays.
@@ -49,11 +49,11 @@ pub struct OrderObservation {
     /// A published secret that matches the order's hash; `None` if none was seen.
     pub public_secret: Option<[u8; 32]>,
     /// When the owner's payment must be confirmed, in Unix seconds; `None` if that is unknown.
-    pub deadline: Option<u64>,
+    pub deadline: Option<UnixTime>,
     /// How long the source chain needs to confirm a payment, in nominal seconds.
-    pub confirmation_time: u64,
+    pub confirmation_time: Duration,
     /// When the source's timelock is over by time, with the margin of its chain, in Unix seconds; `None` if that is unknown.
-    pub refund_from: Option<u64>,
+    pub refund_from: Option<UnixTime>,
     /// Whether every connected chain was read, at a newest block that fits the caller's clock. Otherwise why not, for display: nothing is
     /// paid then.
     pub heads: Result<(), String>,
@@ -88,7 +88,7 @@ pub enum LegObservation {
         /// Whether the state is in a final block, by the policy's finality rule.
         is_final: bool,
         /// The time of the newest block, in Unix seconds.
-        head_time: u64,
+        head_time: UnixTime,
     },
 }
 
@@ -142,7 +142,7 @@ struct Heard {
     source: Look,
     destination: Look,
     /// When the destination was read, by the caller's clock.
-    destination_at: u64,
+    destination_at: UnixTime,
     /// The service's answer; `None` if it was not asked.
     record: Option<Result<Answer<OrderRecord>, Error>>,
 }
@@ -229,7 +229,7 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
         OrderObservation { record, ..observed }
     }
 
-    fn now(&self) -> u64 {
+    fn now(&self) -> UnixTime {
         self.client.transport().now()
     }
 
@@ -311,7 +311,7 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
     }
 
     /// Decides whether the secret may be released.
-    fn release(&self, known: &VerifiedRecord, look: &Look, is_current: bool, now: u64) -> Result<Release, Hold> {
+    fn release(&self, known: &VerifiedRecord, look: &Look, is_current: bool, now: UnixTime) -> Result<Release, Hold> {
         match look {
             Some(Ok(quorum)) => {
                 let rule = self.rule_of(&known.terms.destination);
@@ -327,7 +327,7 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
     }
 
     /// Returns what is known about one leg: what its chain shows, or without a connection what the service states.
-    fn view(&self, known: &VerifiedRecord, leg: Leg, look: &Look, is_current: bool, now: u64) -> LegObservation {
+    fn view(&self, known: &VerifiedRecord, leg: Leg, look: &Look, is_current: bool, now: UnixTime) -> LegObservation {
         match look {
             Some(Ok(quorum)) => match quorum.state() {
                 Ok((state, seen)) => {
@@ -346,7 +346,7 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
 impl OrderObservation {
     /// Creates an observation in which nothing is known except the time and the record.
     #[must_use]
-    pub fn unknown(now: u64, record: RecordObservation) -> Self {
+    pub fn unknown(now: UnixTime, record: RecordObservation) -> Self {
         let why = match &record {
             RecordObservation::Unknown(why) => why.clone(),
             RecordObservation::Refused(refusal) => refusal.to_string(),
@@ -361,7 +361,7 @@ impl OrderObservation {
             source_family: None,
             public_secret: None,
             deadline: None,
-            confirmation_time: 0,
+            confirmation_time: Duration::ZERO,
             refund_from: None,
             heads: Ok(()),
         }
@@ -379,17 +379,17 @@ fn look(outcome: Result<HtlcQuorum, ChainError>) -> Look {
 
 /// Returns the later of a clock and the newest blocks that enough endpoints show. A clock that is behind must not hide that time has
 /// passed.
-fn later<const N: usize>(clock: u64, heads: [(&HtlcTerms, &Look); N]) -> u64 {
+fn later<const N: usize>(clock: UnixTime, heads: [(&HtlcTerms, &Look); N]) -> UnixTime {
     let least = |(terms, look): (&HtlcTerms, &Look)| {
         let time = look.as_ref()?.as_ref().ok()?.state().ok()?.1.head_time;
         // A header of a Bitcoin-like chain may be ahead of the true time by consensus.
-        Some(if terms.family == Family::Bitcoin { time.saturating_sub(max_head_ahead(terms.family)) } else { time })
+        Some(if terms.family == Family::Bitcoin { time.saturating_sub(Duration::from_secs(max_head_ahead(terms.family))) } else { time })
     };
-    heads.into_iter().filter_map(least).fold(clock, u64::max)
+    heads.into_iter().filter_map(least).fold(clock, UnixTime::max)
 }
 
 /// Requires that a connected chain was read, and that its newest block fits the caller's clock.
-fn check_head(terms: &HtlcTerms, look: &Look, clock: u64) -> Result<(), String> {
+fn check_head(terms: &HtlcTerms, look: &Look, clock: UnixTime) -> Result<(), String> {
     let chain = &terms.chain;
     let seen = match look {
         None => return Ok(()),
@@ -400,7 +400,7 @@ fn check_head(terms: &HtlcTerms, look: &Look, clock: u64) -> Result<(), String> 
 }
 
 /// Converts what the service states about one leg into the form that a chain's answer has.
-fn stated(known: &VerifiedRecord, leg: Leg, registry: &Registry, now: u64) -> HtlcState {
+fn stated(known: &VerifiedRecord, leg: Leg, registry: &Registry, now: UnixTime) -> HtlcState {
     let (swap, terms) = (leg.of(&known.record), known.terms.leg(leg));
     let transaction = |id: &String| Some(id.clone()).filter(|id| !id.is_empty());
     if swap.is_redeemed() {
@@ -412,9 +412,9 @@ fn stated(known: &VerifiedRecord, leg: Leg, registry: &Registry, now: u64) -> Ht
     if !swap.is_funded() {
         return HtlcState::Absent;
     }
-    let ends = refund_possible_from(&known.record, leg, registry).unwrap_or(u64::MAX);
+    let ends = refund_possible_from(&known.record, leg, registry).unwrap_or(UnixTime::MAX);
     let unit = registry.asset(terms.asset.as_str()).map_or(1, |asset| asset.chain.unit_millis.max(1));
-    let left = ends.saturating_sub(now).saturating_mul(1_000).checked_div(unit).unwrap_or_default();
+    let left = ends.saturating_duration_since(now).as_secs().saturating_mul(1_000).checked_div(unit).unwrap_or_default();
     let elapsed = terms.timelock.saturating_sub(left.min(terms.timelock));
     HtlcState::Locked(
         LockedHtlc::new(terms.initiator.clone(), terms.redeemer.clone(), swap.filled_amount, terms.timelock, elapsed)

@@ -13,6 +13,8 @@ mod refund;
 #[path = "../support/mod.rs"]
 mod support;
 
+use std::time::Duration;
+use countersign_client::countersign::UnixTime;
 use countersign_client::countersign::reader::{HtlcQuorum, HtlcReader, Known};
 use countersign_client::countersign::{
     self, Code, Finality, FinalityRule, Funded, Hold, HtlcState, LockedHtlc, Policy, Proposal, Refusal, Registry, VerifiedRecord,
@@ -47,9 +49,9 @@ impl World {
         let (request, body) = (fixture.create(), fixture.at(Step::Created).to_string());
         let proposal = Proposal::new(&request, swap.response()).with_record(body.as_bytes());
         let record = countersign::verify_record(proposal, &registry, &Policy::default()).unwrap();
-        let mut observed = OrderObservation::unknown(1_000, RecordObservation::Verified(Box::new(record.clone())));
-        observed.deadline = Some(DEADLINE);
-        observed.confirmation_time = 60;
+        let mut observed = OrderObservation::unknown(UnixTime::from_secs(1_000), RecordObservation::Verified(Box::new(record.clone())));
+        observed.deadline = Some(UnixTime::from_secs(DEADLINE));
+        observed.confirmation_time = Duration::from_secs(60);
         observed.source = seen(HtlcState::Absent, false);
         observed.destination = seen(HtlcState::Absent, false);
         observed.release = Err(Hold::NotFunded);
@@ -75,7 +77,7 @@ impl World {
     }
 
     fn wrote<const N: usize>(&mut self, events: [Event; N]) {
-        self.kept.journal.extend(events.into_iter().map(|event| Entry { at: 900, event }));
+        self.kept.journal.extend(events.into_iter().map(|event| Entry { at: UnixTime::from_secs(900), event }));
     }
 
     fn locked(&self, elapsed: u64) -> HtlcState {
@@ -101,7 +103,7 @@ impl World {
         }
         let mut quorum = HtlcQuorum::new(["node.example"], 1).unwrap();
         quorum.hear("node.example", reader.finish());
-        Funded::judge(terms, &quorum, &rule, 1_000).unwrap()
+        Funded::judge(terms, &quorum, &rule, UnixTime::from_secs(1_000)).unwrap()
     }
 
     fn decide(&self) -> (Status, Option<Action>) {
@@ -119,7 +121,7 @@ impl World {
 }
 
 fn seen(state: HtlcState, is_final: bool) -> LegObservation {
-    LegObservation::Seen { state, is_final, head_time: 1_000 }
+    LegObservation::Seen { state, is_final, head_time: UnixTime::from_secs(1_000) }
 }
 
 fn redeemed(secret: bool) -> HtlcState {
@@ -262,11 +264,11 @@ fn a_redemption_is_sent_again_more_and_more_slowly() {
         for _ in 0..tries {
             world.wrote([Event::sending(Delivery::Redemption)]);
         }
-        world.observed.now = 900 + wait - 1;
+        world.observed.now = UnixTime::from_secs(900 + wait - 1);
         assert_eq!(world.action(), None, "{tries}");
-        world.observed.now = 900 + wait;
+        world.observed.now = UnixTime::from_secs(900 + wait);
         assert_eq!(world.action(), OWN_URGENT, "{tries}");
-        world.observed.now = 10;
+        world.observed.now = UnixTime::from_secs(10);
         assert_eq!(world.action(), OWN_URGENT, "a clock that was set back");
     }
 }
@@ -360,7 +362,7 @@ fn nothing_that_is_only_stated_or_not_final_stops_an_urgent_redemption() {
     for source in [LegObservation::Stated(refunded()), seen(refunded(), false), LegObservation::Stated(redeemed(false))] {
         let mut world = World::paid();
         world.wrote(out.clone());
-        world.observed.now = 10_000_000;
+        world.observed.now = UnixTime::from_secs(10_000_000);
         world.observed.source = source;
         world.observed.destination = seen(world.locked(3), true);
         assert_eq!(world.action(), OWN_URGENT);

@@ -1,5 +1,6 @@
 //! When an order is signed and paid, and when it is not.
 
+use countersign_client::countersign::UnixTime;
 use super::*;
 
 #[test]
@@ -30,7 +31,7 @@ fn an_approval_is_no_payment() {
     let Event::Signed { purpose, transactions, .. } = signed(Purpose::Funding) else { unreachable!() };
     world.wrote([Event::Signed { purpose, transactions, gasless: Some("0x".to_owned()) }, Event::OnChain { what: Delivery::Funding }]);
     assert_eq!(world.decide(), (Status::Paying, Some(Action::Pay(Delivery::Gasless))));
-    world.observed.now = DEADLINE - 1;
+    world.observed.now = UnixTime::from_secs(DEADLINE - 1);
     assert_eq!(world.action(), Some(Action::End(Outcome::Expired)), "nothing was paid, and it is too late");
 }
 
@@ -38,14 +39,14 @@ fn an_approval_is_no_payment() {
 fn an_order_past_its_deadline_is_not_paid() {
     for (left, action) in [(0, None), (60, None), (61, Some(Action::Sign))] {
         let mut world = World::new();
-        world.observed.now = DEADLINE - left;
+        world.observed.now = UnixTime::from_secs(DEADLINE - left);
         assert_eq!(world.action(), action, "{left} s left");
         assert_eq!(world.status() == Status::Expired, action.is_none(), "{left} s left");
     }
     // A payment that was signed in time is not sent too late either.
     let mut world = World::new();
     world.wrote([signed(Purpose::Funding)]);
-    world.observed.now = DEADLINE - 30;
+    world.observed.now = UnixTime::from_secs(DEADLINE - 30);
     assert_eq!(world.action(), Some(Action::End(Outcome::Expired)));
     // What the owner was handed to broadcast may be on its way, whatever is connected later.
     world.wrote([Event::sending(Delivery::Funding)]);
@@ -53,9 +54,9 @@ fn an_order_past_its_deadline_is_not_paid() {
     // That the service has received nothing does not prove that nothing was paid.
     let mut world = World::new();
     world.observed.source = LegObservation::Stated(HtlcState::Absent);
-    world.observed.now = DEADLINE;
+    world.observed.now = UnixTime::from_secs(DEADLINE);
     assert_eq!(world.decide(), (Status::Expired, None));
-    world.observed.now = DEADLINE + 24 * 3_600 + 1;
+    world.observed.now = UnixTime::from_secs(DEADLINE + 24 * 3_600 + 1);
     assert_eq!(world.action(), Some(Action::End(Outcome::Expired)));
 }
 
@@ -81,7 +82,7 @@ fn what_was_signed_is_sent_again_and_nothing_else_is_signed() {
     // This holds whatever the service says it has received.
     world.observed.source = LegObservation::Stated(HtlcState::Absent);
     assert_eq!(world.action(), Some(Action::Pay(Delivery::Funding)));
-    world.observed.now = DEADLINE + 1;
+    world.observed.now = UnixTime::from_secs(DEADLINE + 1);
     assert_eq!(world.action(), None, "too late: it would lock the funds for nothing");
 }
 
@@ -92,10 +93,10 @@ fn a_payment_that_its_chain_does_not_show_is_sent_again() {
     let mut world = World::new();
     world.wrote(sent.clone());
     assert_eq!(world.action(), Some(Action::Pay(Delivery::Funding)));
-    world.observed.now = 902;
+    world.observed.now = UnixTime::from_secs(902);
     assert_eq!(world.action(), None, "it was sent two seconds ago");
     // A chain that cannot be read shows nothing, and the service is not asked.
-    world.observed.now = 1_000;
+    world.observed.now = UnixTime::from_secs(1_000);
     for unseen in [LegObservation::Unknown("no answer".to_owned()), LegObservation::Stated(HtlcState::Absent)] {
         world.observed.source = unseen;
         assert_eq!(world.action(), None);
@@ -114,7 +115,7 @@ fn a_payment_from_elsewhere_is_looked_for_and_given_up_at_last() {
     let mut world = World::new();
     world.wrote([Event::sending(Delivery::Funding)]);
     assert_eq!(world.decide(), (Status::Paying, None));
-    world.observed.now = DEADLINE + 24 * 3_600 + 1;
+    world.observed.now = UnixTime::from_secs(DEADLINE + 24 * 3_600 + 1);
     assert_eq!(world.action(), Some(Action::End(Outcome::Expired)));
     // Without reading the chain, never.
     world.observed.source = LegObservation::Stated(HtlcState::Absent);
@@ -200,7 +201,7 @@ fn an_order_does_not_end_unpaid_while_its_source_cannot_be_read() {
             world.wrote([event]);
         }
         world.observed.source = LegObservation::Unknown("no answer".to_owned());
-        world.observed.now = DEADLINE + 48 * 3_600;
+        world.observed.now = UnixTime::from_secs(DEADLINE + 48 * 3_600);
         assert_eq!(world.action(), None);
     }
 }

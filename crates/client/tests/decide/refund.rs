@@ -1,5 +1,6 @@
 //! The refund: by itself when nothing else is left, and at once when the owner asks for it.
 
+use countersign_client::countersign::UnixTime;
 use countersign_client::driver::decide_refund;
 
 use super::*;
@@ -27,7 +28,7 @@ fn the_refund_command_refunds_once_the_timelock_is_over() {
 fn what_the_chain_shows_as_ended_is_not_refunded() {
     for state in [redeemed(true), refunded()] {
         let mut world = World::paid();
-        world.observed.refund_from = Some(0);
+        world.observed.refund_from = Some(UnixTime::from_secs(0));
         world.observed.source = seen(state, false);
         assert_eq!(refund(&world).1, None);
     }
@@ -45,15 +46,15 @@ fn a_source_that_cannot_be_read_is_refunded_when_its_time_is_over() {
     for source in unreadable {
         let mut world = World::paid();
         world.observed.source = source;
-        world.observed.now = 5_000;
+        world.observed.now = UnixTime::from_secs(5_000);
         for (from, is_over) in [(Some(5_001), false), (Some(5_000), true), (None, false)] {
-            world.observed.refund_from = from;
+            world.observed.refund_from = from.map(UnixTime::from_secs);
             assert_eq!(world.action() == REFUND, is_over, "{from:?}");
             assert_eq!(refund(&world).1 == REFUND, is_over, "{from:?}");
         }
         // It is tried again, but not at every step; the owner's command is.
-        world.observed.refund_from = Some(0);
-        world.kept.journal.push(Entry { at: 5_000, event: Event::sending(Delivery::Refund) });
+        world.observed.refund_from = Some(UnixTime::from_secs(0));
+        world.kept.journal.push(Entry { at: UnixTime::from_secs(5_000), event: Event::sending(Delivery::Refund) });
         assert_eq!((world.action(), refund(&world).1), (None, REFUND));
         // A redemption that is due comes first.
         world.observed.destination = seen(world.locked(3), true);
@@ -91,7 +92,7 @@ fn a_refund_and_a_redemption_take_turns() {
     world.observed.source = seen(world.locked(1_000_000), true);
     let mut actions = Vec::new();
     for step in 1..=6 {
-        world.observed.now = 1_000 + step * 600;
+        world.observed.now = UnixTime::from_secs(1_000 + step * 600);
         let action = world.action().unwrap();
         let what = if action == Action::Refund { Delivery::Refund } else { Delivery::Redemption };
         world.kept.journal.push(Entry { at: world.observed.now, event: Event::sending(what) });

@@ -1,5 +1,6 @@
 //! `decide` on each of its limits: one before, exactly at, one after.
 
+use countersign_client::countersign::UnixTime;
 use super::subject::*;
 use countersign_client::countersign::{Family, Hold, HtlcState};
 use countersign_client::driver::{
@@ -114,7 +115,7 @@ fn a_refund_waits_after_either_attempt() {
         let mut world = World::refundable();
         world.kept.journal.extend(journal([sending(what)]));
         for (now, expected) in [(WRITTEN + 4, (Status::Refunding, None)), (WRITTEN + 5, REFUNDS)] {
-            world.observed.now = now;
+            world.observed.now = UnixTime::from_secs(now);
             assert_eq!(world.decide(), expected, "{what:?} at {now}");
         }
     }
@@ -152,7 +153,7 @@ fn what_is_sent_again_waits_longer_and_longer() {
             }
             world.kept.journal.extend(journal(std::iter::repeat_n(sending(what), attempts)));
             let mut acts_at = |now: u64| {
-                world.observed.now = now;
+                world.observed.now = UnixTime::from_secs(now);
                 world.action().is_some()
             };
             assert!(acts_at(WRITTEN + wait), "{what:?} after {attempts} attempts: {wait} s are enough");
@@ -171,9 +172,9 @@ fn what_is_sent_again_waits_longer_and_longer() {
 fn a_wait_is_counted_from_the_last_attempt_of_the_same_kind() {
     let mut world = World::refundable();
     world.kept.journal.extend(journal([sending(Delivery::Secret), sending(Delivery::Gasless), sending(Delivery::Refund)]));
-    world.kept.journal.push(Entry { at: WRITTEN + 100, event: sending(Delivery::Refund) });
+    world.kept.journal.push(Entry { at: UnixTime::from_secs(WRITTEN + 100), event: sending(Delivery::Refund) });
     for (now, refunds) in [(WRITTEN + 109, false), (WRITTEN + 110, true)] {
-        world.observed.now = now;
+        world.observed.now = UnixTime::from_secs(now);
         assert_eq!(world.action().is_some(), refunds, "{now}");
     }
 }
@@ -206,7 +207,7 @@ fn a_source_that_cannot_be_read_is_refunded_by_time() {
         for (late, refunds) in [(-1, false), (0, true), (1, true)] {
             let mut world = World::with(payment());
             world.observed.source = view.clone();
-            world.observed.refund_from = world.observed.now.checked_add_signed(-late);
+            world.observed.refund_from = world.observed.now.as_secs().checked_add_signed(-late).map(UnixTime::from_secs);
             assert_eq!(world.action() == Some(Action::Refund), refunds, "{late} s late, {view:?}");
             world.observed.refund_from = None;
             assert_ne!(world.action(), Some(Action::Refund), "the time is not known");
@@ -215,14 +216,14 @@ fn a_source_that_cannot_be_read_is_refunded_by_time() {
             assert_ne!(world.action(), Some(Action::Refund), "not connected");
         }
         let mut world = World::with(payment());
-        (world.observed.source, world.observed.refund_from) = (view.clone(), Some(0));
+        (world.observed.source, world.observed.refund_from) = (view.clone(), Some(UnixTime::EPOCH));
         (world.observed.destination, world.observed.release) = (seen(world.subject.locked(3, 3), true), Ok(world.subject.evidence()));
         assert!(matches!(world.action(), Some(Action::Redeem { .. })), "a redemption comes first");
     }
     // A source that can be read is refunded by its own count alone.
     let mut world = World::with(payment());
     world.has_run_out(false);
-    world.observed.refund_from = Some(0);
+    world.observed.refund_from = Some(UnixTime::from_secs(0));
     assert_ne!(world.action(), Some(Action::Refund));
 }
 
@@ -234,19 +235,19 @@ fn a_payment_is_given_up_a_day_after_the_deadline() {
     for (late, ends) in [(GIVEN_UP - 1, false), (GIVEN_UP, false), (GIVEN_UP + 1, true)] {
         let mut world = World::with(Vec::new());
         world.observed.source = LegObservation::Stated(HtlcState::Absent);
-        world.observed.now = DEADLINE + late;
+        world.observed.now = UnixTime::from_secs(DEADLINE + late);
         assert_eq!(world.action() == expired, ends, "unsigned, {late} s late");
         world.observed.deadline = None;
         assert_ne!(world.action(), expired, "without a deadline nothing is late");
         // Handed to another wallet: only the chain itself proves that nothing came.
         let mut world = World::with(vec![sending(Delivery::Funding)]);
-        world.observed.now = DEADLINE + late;
+        world.observed.now = UnixTime::from_secs(DEADLINE + late);
         assert_eq!(world.action() == expired, ends, "elsewhere, {late} s late");
         world.observed.source = LegObservation::Unknown(String::new());
         assert_ne!(world.action(), expired, "unread");
         // What was signed here is never forgotten.
         let mut world = World::with(payment());
-        world.observed.now = DEADLINE + late;
+        world.observed.now = UnixTime::from_secs(DEADLINE + late);
         assert_ne!(world.action(), expired, "signed, {late} s late");
     }
     assert_eq!(GIVEN_UP, 86_400);
@@ -257,10 +258,10 @@ fn a_payment_is_given_up_a_day_after_the_deadline() {
 fn a_payment_in_time_is_a_second_early() {
     for (left, is_sent) in [(CONFIRMATION - 1, false), (CONFIRMATION, false), (CONFIRMATION + 1, true)] {
         let mut world = World::with(vec![signed(Purpose::Funding), sending(Delivery::Funding)]);
-        world.observed.now = DEADLINE - left;
+        world.observed.now = UnixTime::from_secs(DEADLINE - left);
         assert_eq!(world.action() == Some(Action::Pay(Delivery::Funding)), is_sent, "{left} s left");
         let mut world = World::with(Vec::new());
-        world.observed.now = DEADLINE - left;
+        world.observed.now = UnixTime::from_secs(DEADLINE - left);
         assert_eq!(world.action() == Some(Action::Sign), is_sent, "{left} s left");
     }
 }
@@ -368,7 +369,7 @@ fn a_payment_that_is_still_here_is_given_up() {
     ];
     for (events, ends) in cases {
         let mut world = World::with(events.clone());
-        world.observed.now = DEADLINE;
+        world.observed.now = UnixTime::from_secs(DEADLINE);
         assert_eq!(world.action() == Some(Action::End(Outcome::Expired)), ends, "{events:?}");
     }
 }
@@ -394,7 +395,7 @@ fn a_refund_and_a_redemption_take_turns() {
         let mut world = World::with(release(SecretRoute::Own));
         world.has_run_out(true);
         world.observed.destination = seen(world.subject.locked(3, 3), true);
-        world.kept.journal.push(Entry { at: refund_at, event: sending(Delivery::Refund) });
+        world.kept.journal.push(Entry { at: UnixTime::from_secs(refund_at), event: sending(Delivery::Refund) });
         assert_eq!(world.action() == Some(Action::Refund), refunds, "{refund_at}");
         assert!(refunds || matches!(world.action(), Some(Action::Redeem { .. })), "{refund_at}");
     }

@@ -18,6 +18,8 @@ mod subject;
 #[path = "../support/mod.rs"]
 mod support;
 
+use countersign_client::countersign::UnixTime;
+use std::time::Duration;
 use countersign_client::countersign::{Hold, HtlcState};
 use countersign_client::driver::{
     Action, Capabilities, Decision, Delivery, Entry, Event, LegObservation, OrderObservation, OrderState, Outcome, OwnerTask, Purpose,
@@ -236,7 +238,7 @@ fn check_release(
 
 /// Nothing is paid too late, or without the secret with which to redeem.
 fn check_payment(kept: &OrderState, observed: &OrderObservation, capabilities: Capabilities, say: &dyn Fn() -> String) {
-    let left = DEADLINE.saturating_sub(observed.now);
+    let left = UnixTime::from_secs(DEADLINE).saturating_duration_since(observed.now);
     assert!(left > observed.confirmation_time, "pays too late: {}", say());
     assert!(!matches!(observed.record, RecordObservation::Refused(_)), "pays on a refused record: {}", say());
     let is_first = !kept.may_be_paid();
@@ -261,7 +263,7 @@ fn check_end(kept: &OrderState, observed: &OrderObservation, facts: &Facts, outc
         }
         Outcome::Expired => {
             let is_absent = source.is_seen() && source.state() == Some(&HtlcState::Absent);
-            let is_given_up = is_absent && observed.now > DEADLINE + GIVEN_UP && kept.signed(Purpose::Funding).is_none();
+            let is_given_up = is_absent && observed.now > UnixTime::from_secs(DEADLINE + GIVEN_UP) && kept.signed(Purpose::Funding).is_none();
             assert!(!facts.is_paid || is_given_up, "forgets a payment: {}", say());
         }
         other => panic!("{other:?}: {}", say()),
@@ -326,14 +328,14 @@ fn carry_out(kept: &mut OrderState, action: &Action, capabilities: Capabilities,
         Action::End(outcome) => vec![Event::Ended { outcome: *outcome }],
         other => panic!("{other:?}"),
     };
-    kept.journal.extend(events.into_iter().map(|event| Entry { at: now, event }));
+    kept.journal.extend(events.into_iter().map(|event| Entry { at: UnixTime::from_secs(now), event }));
 }
 
 /// Decides again and again while nothing outside changes and no time passes: the order must come to rest.
 fn check_rest(kept: &mut OrderState, observed: &OrderObservation, capabilities: Capabilities, say: &dyn Fn() -> String) {
     for _ in 0..6 {
         let Some(action) = decide(kept, observed, capabilities).action else { return };
-        carry_out(kept, &action, capabilities, observed.now);
+        carry_out(kept, &action, capabilities, observed.now.as_secs());
     }
     panic!("acts without end: {}", say());
 }
@@ -372,8 +374,8 @@ fn every_decision_keeps_the_rules() {
                     for public_secret in [None, Some(secret_bytes())] {
                         let place = (dice.next() % 6).saturating_sub(2) as usize;
                         let observed = &mut observations[place];
-                        observed.now = *dice.pick(&times);
-                        observed.refund_from = *dice.pick(&[None, Some(observed.now + 1), Some(observed.now)]);
+                        observed.now = UnixTime::from_secs(*dice.pick(&times));
+                        observed.refund_from = *dice.pick(&[None, Some(observed.now.saturating_add(Duration::from_secs(1))), Some(observed.now)]);
                         observed.heads = dice.pick(&[Ok(()), Err("stale".to_owned())]).clone();
                         (observed.source, observed.destination) = (source.clone(), destination.clone());
                         (observed.release, observed.public_secret) = (release.clone(), public_secret);

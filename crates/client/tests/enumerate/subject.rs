@@ -1,5 +1,7 @@
 //! Builds what `decide` reads: stored orders, views of legs and of the record, evidence. Each shape is built in one place.
 
+use std::time::Duration;
+use countersign_client::countersign::UnixTime;
 use countersign_client::countersign::reader::{HtlcQuorum, HtlcReader, Known};
 use countersign_client::countersign::{
     self, Code, Finality, FinalityRule, Funded, Hold, HtlcState, LockedHtlc, Policy, Proposal, Refusal, Registry, VerifiedRecord,
@@ -51,9 +53,9 @@ impl Subject {
 
     /// Returns an observation in which the chains show nothing yet, long before the deadline and after every wait.
     pub fn observed(&self, record: RecordObservation) -> OrderObservation {
-        let mut observed = OrderObservation::unknown(WRITTEN + 1_000, record);
-        observed.deadline = Some(DEADLINE);
-        observed.confirmation_time = CONFIRMATION;
+        let mut observed = OrderObservation::unknown(UnixTime::from_secs(WRITTEN + 1_000), record);
+        observed.deadline = Some(UnixTime::from_secs(DEADLINE));
+        observed.confirmation_time = Duration::from_secs(CONFIRMATION);
         observed.source = seen(HtlcState::Absent, false);
         observed.destination = seen(HtlcState::Absent, false);
         observed.release = Err(Hold::NotFunded);
@@ -87,13 +89,13 @@ impl Subject {
         }
         let mut quorum = HtlcQuorum::new(["node.example"], 1).unwrap();
         quorum.hear("node.example", reader.finish());
-        Release::Evidence(Funded::judge(terms, &quorum, &FinalityRule::new(Finality::Depth(2), 2, 6), 1_000).unwrap())
+        Release::Evidence(Funded::judge(terms, &quorum, &FinalityRule::new(Finality::Depth(2), 2, 6), UnixTime::from_secs(1_000)).unwrap())
     }
 }
 
 /// Returns a leg as its chain shows it.
 pub fn seen(state: HtlcState, is_final: bool) -> LegObservation {
-    LegObservation::Seen { state, is_final, head_time: 1_000 }
+    LegObservation::Seen { state, is_final, head_time: UnixTime::from_secs(1_000) }
 }
 
 pub const fn redeemed() -> HtlcState {
@@ -135,7 +137,7 @@ fn transaction() -> KeptTransaction {
 
 /// Returns a journal of entries that were all written at [`WRITTEN`].
 pub fn journal(events: impl IntoIterator<Item = Event>) -> Vec<Entry> {
-    events.into_iter().map(|event| Entry { at: WRITTEN, event }).collect()
+    events.into_iter().map(|event| Entry { at: UnixTime::from_secs(WRITTEN), event }).collect()
 }
 
 /// Returns the events of an order that the owner has paid with a transaction of its own.

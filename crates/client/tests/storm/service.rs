@@ -1,5 +1,6 @@
 //! The service: honest or hostile, behind a network with faults.
 
+use countersign_client::countersign::UnixTime;
 use std::time::Duration;
 
 use countersign_client::countersign::{HtlcTerms, Leg};
@@ -42,7 +43,7 @@ impl World {
         let Some(funded) = htlc.funded else { return };
         set(
             json!({"initiate_tx_hash": transaction_id(asset, 0xaa), "initiate_block_number": "1234", "filled_amount": terms.amount.to_string(),
-                   "initiate_timestamp": format_time(funded), "current_confirmations": 1}),
+                   "initiate_timestamp": format_time(UnixTime::from_secs(funded)), "current_confirmations": 1}),
         );
         match htlc.ended {
             Some((End::Redeemed(_), _)) => {
@@ -187,7 +188,7 @@ impl Transport for &Worlds {
         tokio::time::sleep(if is_jittered { self.all[0].pause() } else { duration }).await;
     }
 
-    fn now(&self) -> u64 {
-        self.all[0].clock()
+    fn now(&self) -> UnixTime {
+        UnixTime::from_secs(self.all[0].clock())
     }
 }

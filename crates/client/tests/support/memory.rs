@@ -1,5 +1,6 @@
 //! A transport without a network: responses come from a function, and time passes only in `sleep`.
 
+use countersign_client::countersign::UnixTime;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -33,8 +34,8 @@ impl<F: Fn(&Request) -> Result<Response, TransportErrorKind> + Send + Sync> Tran
         self.now.fetch_add(duration.as_secs(), Ordering::SeqCst);
     }
 
-    fn now(&self) -> u64 {
-        self.now.load(Ordering::SeqCst)
+    fn now(&self) -> UnixTime {
+        UnixTime::from_secs(self.now.load(Ordering::SeqCst))
     }
 }
 

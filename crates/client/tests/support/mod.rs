@@ -18,6 +18,7 @@ pub mod chains;
 pub mod memory;
 pub mod world;
 
+use countersign_client::countersign::UnixTime;
 use std::collections::HashMap;
 use std::fs;
 use std::io::{Read, Write};
@@ -314,7 +315,7 @@ impl Fixture {
             }
         };
         let id = |leg: &str, byte: u8| transaction_id(self.order[leg]["asset"].as_str().unwrap(), byte);
-        let created = format_time(self.created() + 600);
+        let created = format_time(UnixTime::from_secs(self.created() + 600));
         let funded = |leg: &str| {
             vec![
                 ("initiate_tx_hash", id(leg, 0xaa)),
@@ -341,7 +342,7 @@ impl Fixture {
 
     /// Unix seconds of the record's creation.
     pub fn created(&self) -> u64 {
-        parse_time(self.order["created_at"].as_str().unwrap()).unwrap()
+        parse_time(self.order["created_at"].as_str().unwrap()).unwrap().as_secs()
     }
 }
 

@@ -1,5 +1,6 @@
 //! A simulated service, two chains, a solver and an owner in virtual time: honest, faulty or malicious.
 
+use countersign_client::countersign::UnixTime;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -307,7 +308,7 @@ impl World {
             }
         };
         let funded = |leg: &str, at: u64| {
-            let time = countersign_client::status::format_time(at);
+            let time = countersign_client::status::format_time(UnixTime::from_secs(at));
             json!({"initiate_tx_hash": format!("0x{}", "aa".repeat(32)), "initiate_block_number": "1234", "initiate_timestamp": time,
                    "filled_amount": order.fixture.order[leg]["amount"], "current_confirmations": 1})
         };
@@ -432,8 +433,8 @@ impl Transport for World {
         tokio::time::sleep(duration).await;
     }
 
-    fn now(&self) -> u64 {
-        self.time()
+    fn now(&self) -> UnixTime {
+        UnixTime::from_secs(self.time())
     }
 }
 

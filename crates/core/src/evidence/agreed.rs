@@ -1,5 +1,7 @@
 //! What endpoints at different heights show together, for display.
 
+use countersign_chains::UnixTime;
+
 use super::{Finding, HtlcState, ObservedAt};
 
 /// Combines the findings of endpoints that agree into one state and its place, of which each number is the worst of the best `needed`
@@ -32,7 +34,8 @@ pub fn combine(findings: &[&Finding], needed: usize) -> Option<(HtlcState, Obser
         other => other.clone(),
     };
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    let (head_time, depth) = (greatest(|finding| finding.seen.head_time)?, greatest(|finding| finding.seen.depth)?);
+    let (head_time, depth) =
+        (greatest(|finding| finding.seen.head_time.as_secs()).map(UnixTime::from_secs)?, greatest(|finding| finding.seen.depth)?);
     let marks = (greatest(|finding| u64::from(finding.seen.is_safe))? == 1, greatest(|finding| u64::from(finding.seen.is_finalized))? == 1);
     let seen = ObservedAt::new(height, shown.seen.hash.clone(), head_time, depth).with_marks(marks.0, marks.1);
     Some((state, seen.with_agreement(count(findings.len()), count(needed))))

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use countersign_chains::Family;
+use countersign_chains::{Family, UnixTime};
 
 use super::judge::{max_head_age, max_head_ahead};
 
@@ -42,13 +42,14 @@ impl fmt::Display for HeadDoubt {
 impl std::error::Error for HeadDoubt {}
 
 /// Requires that the newest block of a chain is neither too old nor in the future. `time` is that of the block and `now` the caller's
-/// clock, both in Unix seconds.
+/// clock.
 ///
 /// # Errors
 ///
 /// [`HeadDoubt`].
-pub const fn check_head_time(family: Family, time: u64, now: u64) -> Result<(), HeadDoubt> {
-    let (age, ahead, limit) = (now.saturating_sub(time), time.saturating_sub(now), max_head_age(family));
+pub const fn check_head_time(family: Family, time: UnixTime, now: UnixTime) -> Result<(), HeadDoubt> {
+    let (age, ahead) = (now.saturating_duration_since(time).as_secs(), time.saturating_duration_since(now).as_secs());
+    let limit = max_head_age(family);
     if ahead > max_head_ahead(family) {
         return Err(HeadDoubt::Ahead { seconds: ahead });
     }
@@ -62,6 +63,7 @@ mod tests {
     #[test]
     fn the_newest_block_is_neither_old_nor_in_the_future() {
         const NOW: u64 = 1_800_000_000;
+        let check_head_time = |family, time, now| check_head_time(family, UnixTime::from_secs(time), UnixTime::from_secs(now));
         for (family, limit, most) in [(Family::Evm, 120, 60), (Family::Solana, 120, 60), (Family::Bitcoin, 10_800, 7_200)] {
             assert_eq!(check_head_time(family, NOW - limit, NOW), Ok(()));
             assert_eq!(check_head_time(family, NOW - limit - 1, NOW), Err(HeadDoubt::Old { seconds: limit + 1, limit }));

@@ -1,6 +1,6 @@
 //! Compares the state of an HTLC with the verified terms.
 
-use countersign_chains::{Family, network};
+use countersign_chains::{Family, UnixTime, network};
 
 use super::{Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, VerifiedTerms};
 use crate::reader::Doubt;
@@ -149,13 +149,13 @@ impl From<Doubt<Self>> for Hold {
 }
 
 impl Judgement {
-    /// Compares what one endpoint shows of the destination's HTLC with the verified terms. `now` is the caller's clock in Unix seconds. A
+    /// Compares what one endpoint shows of the destination's HTLC with the verified terms. `now` is the caller's clock. A
     /// wrong clock can make a finding too old, but it never adds time to redeem.
     ///
     /// # Errors
     ///
     /// A [`Hold`] with the reason why the secret must not be released. [`Hold::is_transient`] returns whether waiting may help.
-    pub fn new(terms: &VerifiedTerms, finding: &Finding, rule: &FinalityRule, now: u64) -> Result<Self, Hold> {
+    pub fn new(terms: &VerifiedTerms, finding: &Finding, rule: &FinalityRule, now: UnixTime) -> Result<Self, Hold> {
         let destination = &terms.destination;
         let Finding { state, seen, .. } = finding;
         let locked = match state {
@@ -181,13 +181,13 @@ impl Judgement {
         judgement.check_time(now).map(|()| judgement)
     }
 
-    /// Requires that the judgement is still valid at `now`, the caller's clock in Unix seconds.
+    /// Requires that the judgement is still valid at `now`, the caller's clock.
     ///
     /// # Errors
     ///
     /// [`Hold::Stale`] if the chain was read too long ago, and [`Hold::NoTime`] if too little of the timelock is left.
-    pub fn check_time(&self, now: u64) -> Result<(), Hold> {
-        let seconds = now.saturating_sub(self.seen.head_time);
+    pub fn check_time(&self, now: UnixTime) -> Result<(), Hold> {
+        let seconds = now.saturating_duration_since(self.seen.head_time).as_secs();
         if seconds > max_head_age(self.family) {
             return Err(Hold::Stale { seconds });
         }
@@ -202,8 +202,8 @@ impl Judgement {
     /// Returns the remaining timelock of the destination at `now`, in the chain's unit. Subtracts the blocks, slots or milliseconds that the
     /// chain may have counted since the newest block that was seen, at its fastest pace.
     #[must_use]
-    pub fn left_at(&self, now: u64) -> u64 {
-        let seconds = now.saturating_sub(self.seen.head_time);
+    pub fn left_at(&self, now: UnixTime) -> u64 {
+        let seconds = now.saturating_duration_since(self.seen.head_time).as_secs();
         let missed = seconds.saturating_mul(1_000).checked_div(self.unit_millis).unwrap_or_default();
         self.left.saturating_sub(missed)
     }

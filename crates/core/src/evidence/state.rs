@@ -1,6 +1,6 @@
 //! The state of one HTLC on its chain.
 
-use countersign_chains::Account;
+use countersign_chains::{Account, UnixTime};
 use ruint::aliases::U256;
 
 use crate::reader::Agree;
@@ -112,8 +112,8 @@ pub struct ObservedAt {
     pub height: u64,
     /// Hash of that block, in hex.
     pub hash: String,
-    /// Time of the chain's newest block, in Unix seconds.
-    pub head_time: u64,
+    /// Time of the chain's newest block.
+    pub head_time: UnixTime,
     /// Number of blocks from the one that created the state to the newest, both included; 0 while it is in no block.
     pub depth: u64,
     /// Whether the chain marks the block that created the state as safe.
@@ -129,7 +129,7 @@ pub struct ObservedAt {
 impl ObservedAt {
     /// Creates the place of a state that a single endpoint reported, without the chain's marks.
     #[must_use]
-    pub fn new(height: u64, hash: impl Into<String>, head_time: u64, depth: u64) -> Self {
+    pub fn new(height: u64, hash: impl Into<String>, head_time: UnixTime, depth: u64) -> Self {
         Self { height, hash: hash.into(), head_time, depth, is_safe: false, is_finalized: false, agreed: 1, needed: 1 }
     }
 

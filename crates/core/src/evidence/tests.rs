@@ -1,8 +1,8 @@
 //! Each way in which the state on a chain can fall short of the verified terms.
 
-use countersign_chains::Account;
-use countersign_chains::address;
-use countersign_chains::{Family, Network};
+use std::time::Duration;
+
+use countersign_chains::{Account, Family, Network, UnixTime, address};
 use ruint::aliases::U256;
 
 use super::{Finding, Hold, HtlcState, HtlcTerms, Judgement, LockedHtlc, ObservedAt, VerifiedTerms, combine};
@@ -11,7 +11,11 @@ use crate::report::Code;
 use crate::trust::{Finality, FinalityRule};
 use crate::wire::{AssetId, SecretHash};
 
-const NOW: u64 = 1_700_000_000;
+const NOW: UnixTime = UnixTime::from_secs(1_700_000_000);
+
+const fn after(seconds: u64) -> UnixTime {
+    NOW.saturating_add(Duration::from_secs(seconds))
+}
 const RULE: FinalityRule = FinalityRule::new(Finality::Depth(2), 2, 6);
 
 fn account(digit: char) -> Account {
@@ -52,7 +56,7 @@ fn seen() -> ObservedAt {
     ObservedAt::new(50, "ee", NOW, 2)
 }
 
-fn judged(terms: &VerifiedTerms, state: &HtlcState, seen: &ObservedAt, rule: &FinalityRule, now: u64) -> Result<Judgement, Hold> {
+fn judged(terms: &VerifiedTerms, state: &HtlcState, seen: &ObservedAt, rule: &FinalityRule, now: UnixTime) -> Result<Judgement, Hold> {
     Judgement::new(terms, &Finding::new(state.clone(), seen.clone()), rule, now)
 }
 
@@ -168,24 +172,24 @@ fn a_redemption_counts_the_most_time_and_a_refund_the_least() {
 fn an_old_answer_leaves_less_time() {
     let judge = |elapsed, age| {
         let locked = HtlcState::Locked(LockedHtlc { elapsed, ..locked() });
-        judged(&terms(), &locked, &seen(), &RULE, NOW + age)
+        judged(&terms(), &locked, &seen(), &RULE, after(age))
     };
     let funded = judge(90, 36).unwrap();
-    assert_eq!((funded.left(), funded.check_time(NOW + 36)), (10, Ok(())));
-    assert!(matches!(funded.check_time(NOW + 48), Err(Hold::NoTime { left: 6, .. })), "a proof that was kept for a while");
+    assert_eq!((funded.left(), funded.check_time(after(36))), (10, Ok(())));
+    assert!(matches!(funded.check_time(after(48)), Err(Hold::NoTime { left: 6, .. })), "a proof that was kept for a while");
     assert_eq!(judge(90, 48), Err(Hold::NoTime { left: 6, needed: 6, unit: "blocks" }));
     let mut terms = terms();
     // Contracts on Arbitrum may count its own blocks: one second is four of them.
     terms.destination.chain = "arbitrum_sepolia".to_owned();
     let on_arbitrum = |age| {
         let locked = HtlcState::Locked(LockedHtlc { elapsed: 50, ..locked() });
-        judged(&terms, &locked, &seen(), &RULE, NOW + age).map(|_| ())
+        judged(&terms, &locked, &seen(), &RULE, after(age)).map(|_| ())
     };
     assert_eq!((on_arbitrum(10), on_arbitrum(11)), (Ok(()), Err(Hold::NoTime { left: 6, needed: 6, unit: "blocks" })));
     terms.destination.chain = "bitcoin".to_owned();
     (terms.destination.family, terms.destination.unit_millis) = (Family::Bitcoin, 600_000);
     let locked = HtlcState::Locked(LockedHtlc { elapsed: 92, ..locked() });
-    let judge = |age| judged(&terms, &locked, &seen(), &RULE, NOW + age).map(|_| ());
+    let judge = |age| judged(&terms, &locked, &seen(), &RULE, after(age)).map(|_| ());
     assert_eq!(judge(599), Ok(()));
     assert_eq!(judge(3 * 3_600), Err(Hold::NoTime { left: 0, needed: 6, unit: "blocks" }), "a node that is hours behind");
 }
@@ -200,8 +204,8 @@ fn nothing_unclear_releases_a_secret() {
     let unclear = judge(&HtlcState::Unclear("a\u{202e}b".to_owned()), &seen(), NOW);
     assert!(!unclear.to_string().contains('\u{202e}') && unclear.is_transient());
     // The caller's clock can make an answer too old, but never adds time.
-    assert_eq!(judge(&locked, &seen(), NOW + 121), Hold::Stale { seconds: 121 });
-    assert!(judged(&terms(), &locked, &seen(), &RULE, 0).is_ok());
+    assert_eq!(judge(&locked, &seen(), after(121)), Hold::Stale { seconds: 121 });
+    assert!(judged(&terms(), &locked, &seen(), &RULE, UnixTime::from_secs(0)).is_ok());
 }
 
 #[test]
@@ -237,10 +241,7 @@ fn terms_never_change() {
 
 fn finding(elapsed: u64, height: u64, is_safe: bool) -> Finding {
     let locked = locked().with_elapsed(elapsed, elapsed);
-    Finding::new(
-        HtlcState::Locked(locked),
-        ObservedAt::new(height, height.to_string(), NOW.saturating_add(height), height).with_marks(is_safe, false),
-    )
+    Finding::new(HtlcState::Locked(locked), ObservedAt::new(height, height.to_string(), after(height), height).with_marks(is_safe, false))
 }
 
 /// Each number is the worst of the best that are needed: a laggard, or an endpoint without marks, spoils nothing.
@@ -251,7 +252,7 @@ fn endpoints_at_different_heights_show_one_state() {
     let (state, seen) = combined(&three, 2).unwrap();
     let HtlcState::Locked(locked) = state else { panic!("{state:?}") };
     assert_eq!((locked.least_elapsed, locked.elapsed), (12, 12));
-    assert_eq!((seen.height, seen.hash.as_str(), seen.depth, seen.head_time), (50, "50", 50, NOW + 50));
+    assert_eq!((seen.height, seen.hash.as_str(), seen.depth, seen.head_time), (50, "50", 50, after(50)));
     assert_eq!((seen.is_safe, seen.is_finalized, seen.agreed, seen.needed), (true, false, 3, 2));
     let (state, seen) = combined(&three, 3).unwrap();
     let HtlcState::Locked(locked) = state else { panic!("{state:?}") };

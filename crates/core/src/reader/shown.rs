@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use countersign_chains::Network;
+use countersign_chains::{Network, UnixTime};
 use zeroize::Zeroizing;
 
 use super::{Agree, Reply, RpcError};
@@ -16,14 +16,14 @@ pub struct Head {
     pub height: u64,
     /// The hash in hex, with `0x` on EVM chains and Starknet and without it elsewhere. On Solana, the newest blockhash in base58.
     pub hash: String,
-    /// The time of the block, in Unix seconds.
-    pub time: u64,
+    /// The time of the block.
+    pub time: UnixTime,
 }
 
 impl Head {
     /// Creates the newest block.
     #[must_use]
-    pub fn new(height: u64, hash: impl Into<String>, time: u64) -> Self {
+    pub fn new(height: u64, hash: impl Into<String>, time: UnixTime) -> Self {
         Self { height, hash: hash.into(), time }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use countersign_chains::Family;
+use countersign_chains::{Family, UnixTime};
 
 use super::{OrderTerms, Refusal, Summary, Timelock, Topic, text};
 use crate::trust::{Asset, Chain, Solver};
@@ -45,7 +45,7 @@ impl Overview {
     }
 
     /// Requires that there is still time to pay. Without a record no deadline is known.
-    pub(crate) fn check_deadline(&self, now: u64) -> Result<(), Refusal> {
+    pub(crate) fn check_deadline(&self, now: UnixTime) -> Result<(), Refusal> {
         self.record.as_ref().map_or(Ok(()), |record| check_deadline(record, self.record_at, &self.source.chain, now))
     }
 

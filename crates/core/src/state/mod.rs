@@ -33,7 +33,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use countersign_chains::Family;
+use countersign_chains::{Family, UnixTime};
 
 pub use request::{GaslessSubmission, RequestId, Role, Scheme, SignedTransaction, SigningRequest};
 pub use signer::SignerError;
@@ -161,14 +161,14 @@ impl<F: ChainFamily> VerifiedOrder<F> {
         &self.0.warnings
     }
 
-    /// Requires that there is still time to pay at `now`, in Unix seconds. Call it again right before submitting. An order without
+    /// Requires that there is still time to pay at `now`. Call it again right before submitting. An order without
     /// a record passes, because its deadline is not known.
     ///
     /// # Errors
     ///
     /// [`Code::OrderExpired`] or [`Code::DeadlineTooClose`]; [`Code::CreatedInFuture`], [`Code::TimeMalformed`] or
     /// [`Code::MissingField`] if no deadline follows from the record's times.
-    pub fn check_deadline(&self, now: u64) -> Result<(), Refusal> {
+    pub fn check_deadline(&self, now: UnixTime) -> Result<(), Refusal> {
         self.0.overview.check_deadline(now)
     }
 

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use countersign_chains::{Account, Family, address};
+use countersign_chains::{Account, Family, UnixTime, address};
 
 use crate::json::{self, Cursor, Value};
 use crate::report::{Code, Refusal, Warnings};
@@ -52,7 +52,7 @@ pub struct Proposal<'d> {
     request: Cow<'d, CreateOrder>,
     response: Document<'d>,
     record: Option<Document<'d>>,
-    now: Option<u64>,
+    now: Option<UnixTime>,
 }
 
 /// A document as the caller has it.
@@ -82,12 +82,12 @@ impl<'d> Proposal<'d> {
         Self { request: Cow::Owned(request), response: Document::Parsed(response), record: record.map(Document::Parsed), now: None }
     }
 
-    /// Sets the current time, in Unix seconds. An order whose record leaves no time to pay is then refused. Without the time, the
+    /// Sets the current time. An order whose record leaves no time to pay is then refused. Without the time, the
     /// deadline is only shown.
     ///
     /// The time must be right: a clock that is behind accepts an order that has expired.
     #[must_use]
-    pub const fn at_time(mut self, now: u64) -> Self {
+    pub const fn at_time(mut self, now: UnixTime) -> Self {
         self.now = Some(now);
         self
     }
@@ -156,8 +156,8 @@ pub struct OrderContext<'d> {
     pub delegate: Option<Account>,
     /// The account that the destination pays.
     pub(crate) payout: Account,
-    /// The current time in Unix seconds, if the caller gave it.
-    pub(crate) now: Option<u64>,
+    /// The current time, if the caller gave it.
+    pub(crate) now: Option<UnixTime>,
     /// The wallet's registry.
     pub registry: &'d Registry,
     /// The wallet's policy.

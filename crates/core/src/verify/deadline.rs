@@ -1,20 +1,24 @@
 //! Checks that there is still time to pay: compares the record's deadline with a time that the caller gives.
 
+use std::time::Duration;
+
+use countersign_chains::UnixTime;
+
 use crate::report::{Code, Refusal};
 use crate::trust::Chain;
 use crate::wire::{OrderRecord, parse_time};
 
-/// How many seconds two clocks may differ by.
-const CLOCK_SKEW: u64 = 600;
+/// By how much two clocks may differ.
+const CLOCK_SKEW: Duration = Duration::from_secs(600);
 
-/// Requires that a payment made at `now`, in Unix seconds, can be confirmed before the order's deadline. That is the record's
+/// Requires that a payment made at `now` can be confirmed before the order's deadline. That is the record's
 /// own deadline, else six hours after creation for a Bitcoin source and one hour for any other. `at` is the location of the record.
 ///
 /// # Errors
 ///
 /// [`Code::OrderExpired`], [`Code::DeadlineTooClose`], [`Code::CreatedInFuture`], [`Code::TimeMalformed`], or
 /// [`Code::MissingField`] if the record has neither a deadline nor a time of creation.
-pub(crate) fn check(record: &OrderRecord, at: &str, source: &Chain, now: u64) -> Result<(), Refusal> {
+pub(crate) fn check(record: &OrderRecord, at: &str, source: &Chain, now: UnixTime) -> Result<(), Refusal> {
     let refuse = |code, member: &str| Refusal::new(code, format!("{at}/{member}"));
     let time = |member, text: &str| parse_time(text).ok_or_else(|| refuse(Code::TimeMalformed, member).with_actual(text));
     let created = match record.created_at.as_str() {
@@ -22,17 +26,17 @@ pub(crate) fn check(record: &OrderRecord, at: &str, source: &Chain, now: u64) ->
         text => Some(time("created_at", text)?),
     };
     if let Some(created) = created.filter(|created| *created > now.saturating_add(CLOCK_SKEW)) {
-        return Err(refuse(Code::CreatedInFuture, "created_at").with_expected(format!("not after {now}")).with_actual(created));
+        return Err(refuse(Code::CreatedInFuture, "created_at").with_expected(format!("not after {now}")).with_actual(created.as_secs()));
     }
     let (deadline, member) = match (&record.deadline, created) {
         (Some(text), _) => (time("deadline", text)?, "deadline"),
-        (None, Some(created)) => (created.saturating_add(source.payment_window()), "created_at"),
+        (None, Some(created)) => (created.saturating_add(Duration::from_secs(source.payment_window())), "created_at"),
         (None, None) => return Err(refuse(Code::MissingField, "created_at")),
     };
-    let left = match deadline.checked_sub(now) {
-        Some(left @ 1..) => left,
-        _ => return Err(refuse(Code::OrderExpired, member).with_expected(format!("before {deadline}")).with_actual(now)),
-    };
+    let left = deadline.saturating_duration_since(now).as_secs();
+    if left == 0 {
+        return Err(refuse(Code::OrderExpired, member).with_expected(format!("before {deadline}")).with_actual(now.as_secs()));
+    }
     let needed = source.confirmation_time(record.source_swap.required_confirmations);
     if left < needed {
         return Err(refuse(Code::DeadlineTooClose, member)

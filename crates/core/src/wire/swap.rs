@@ -17,7 +17,7 @@ pub struct OrderRecord {
     pub source_swap: SwapRecord,
     /// The leg on which the owner is paid.
     pub destination_swap: SwapRecord,
-    /// Time of creation in ISO 8601 or Unix seconds; empty if it is missing.
+    /// Time of creation in RFC 3339 or Unix seconds; empty if it is missing.
     pub created_at: String,
     /// The order's nonce, a decimal number, often beyond 53 bits.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,7 +30,7 @@ pub struct OrderRecord {
     /// The application that embeds the wallet, if the record names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub integrator: Option<String>,
-    /// Until when the payment must be confirmed, in ISO 8601 or Unix seconds (`docs/spec/service.md#times`).
+    /// Until when the payment must be confirmed, in RFC 3339 or Unix seconds (`docs/spec/service.md#times`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<String>,
     /// Affiliate fees; the shape of their entries is not documented.
@@ -96,7 +96,7 @@ pub struct SwapRecord {
     pub required_confirmations: u64,
     /// Number of confirmations so far.
     pub current_confirmations: u64,
-    /// Time of the funding in ISO 8601 or Unix seconds. It can be missing although the swap is confirmed, so no state follows from a
+    /// Time of the funding in RFC 3339 or Unix seconds. It can be missing although the swap is confirmed, so no state follows from a
     /// missing time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initiate_timestamp: Option<String>,

@@ -1,22 +1,23 @@
 //! Times, which the service writes in two forms.
 
 use chrono::DateTime;
+use countersign_chains::UnixTime;
 
 /// The last second of the year 9999.
 const LATEST: i64 = 253_402_300_799;
 
-/// Parses a time in RFC 3339, which is a form of ISO 8601, or in Unix seconds, and returns Unix seconds (`docs/spec/service.md#times`).
+/// Parses a time in RFC 3339, which is a form of ISO 8601, or in Unix seconds (`docs/spec/service.md#times`).
 ///
 /// Returns `None` for anything else, for times before 1970, and for seconds beyond the year 9999, which would be milliseconds or a
 /// mistake.
 #[must_use]
-pub fn parse_time(text: &str) -> Option<u64> {
+pub fn parse_time(text: &str) -> Option<UnixTime> {
     let seconds = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         text.parse().ok().filter(|seconds| *seconds <= LATEST)?
     } else {
         DateTime::parse_from_rfc3339(text).ok()?.timestamp()
     };
-    u64::try_from(seconds).ok()
+    u64::try_from(seconds).ok().map(UnixTime::from_secs)
 }
 
 #[cfg(test)]
@@ -33,7 +34,7 @@ mod tests {
             "2025-07-09T04:38:18.753375757Z",
             "2025-07-09T06:38:18+02:00",
         ] {
-            assert_eq!(parse_time(text), Some(1_752_035_898), "{text}");
+            assert_eq!(parse_time(text), Some(UnixTime::from_secs(1_752_035_898)), "{text}");
         }
         for text in
             ["", "x", "+1752035898", "-1", "1752035898.5", "1752035898000", "1960-01-01T00:00:00Z", "2025-07-09", "99999999999999999999"]

@@ -6,7 +6,7 @@ use alloy_primitives::{Address, B256, Keccak256, U256, hex};
 use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Identity, Known, Machine, Reader, Replies, Reply, Request, Turn};
 use countersign_core::{
-    Code, EvmGeneration, Finding, Generation, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, SecretHash, number,
+    Code, EvmGeneration, Finding, Generation, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, SecretHash, UnixTime, number,
 };
 use serde_json::json;
 
@@ -187,7 +187,7 @@ impl Blocks {
     }
 
     fn seen_at(&self, depth: u64) -> ObservedAt {
-        ObservedAt::new(self.latest.number, self.latest.hash.to_string(), self.latest.time, depth)
+        ObservedAt::new(self.latest.number, self.latest.hash.to_string(), UnixTime::from_secs(self.latest.time), depth)
     }
 
     /// Returns the finding for a state that the block with this number and hash led to.

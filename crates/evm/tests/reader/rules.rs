@@ -1,5 +1,6 @@
 //! The rules about orders, each with the lies that it finds.
 
+use countersign_core::UnixTime;
 use countersign_core::reader::{Agree, Answer, Fault, Known, Request};
 use countersign_core::{EvmGeneration, Finding, Generation, HtlcState, HtlcTerms, SecretHash, U256};
 use countersign_evm::alloy_primitives::{Address, B256};
@@ -293,7 +294,7 @@ fn counters_that_stand_still_or_contradict_each_other_are_unclear() {
     let mut stalled = EvmChain { latest: INITIATED, safe: None, finalized: None, ..told.clone() };
     stalled.time = told.time - 86_400;
     let found = super::read(&stalled, &leg()).unwrap();
-    assert_eq!(found.seen.head_time, told.time - 86_400, "its age is for the judgement, which refuses an old head");
+    assert_eq!(found.seen.head_time, UnixTime::from_secs(told.time - 86_400), "its age is for the judgement, which refuses an old head");
 }
 
 #[test]

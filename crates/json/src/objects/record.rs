@@ -3,7 +3,7 @@
 #[cfg(any(feature = "solana", feature = "sui"))]
 use countersign::Family;
 use countersign::reader::{HtlcReader, Known};
-use countersign::{Code, FinalityRule, Funded, Leg, Policy, Refusal, Registry, VerifiedRecord};
+use countersign::{Code, FinalityRule, Funded, Leg, Policy, Refusal, Registry, UnixTime, VerifiedRecord};
 
 use super::reader::{Quorum, Reader};
 use super::{Documents, Failure, Htlc, read_leg, shapes};
@@ -92,7 +92,7 @@ impl Record {
     /// [`Failure`] with the code of a [`countersign::Hold`] while the secret must not be released.
     pub fn judge(&self, quorum: &Quorum, now: u64) -> Result<Proof, Failure> {
         let [_, rule] = &self.rules;
-        let funded = Funded::judge(&self.verified.terms, &quorum.0, rule, now)?;
+        let funded = Funded::judge(&self.verified.terms, &quorum.0, rule, UnixTime::from_secs(now))?;
         let unit = self.verified.terms.destination.family.timelock_unit().to_owned();
         Ok(Proof { order_id: funded.order_id().to_owned(), left: funded.left(), unit })
     }

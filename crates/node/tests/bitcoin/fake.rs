@@ -1,5 +1,6 @@
 //! HTTP in front of the Esplora servers of chains in memory: honest, or with some answers replaced.
 
+use countersign::UnixTime;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -128,7 +129,7 @@ impl Transport for Servers {
         tokio::time::sleep(duration).await;
     }
 
-    fn now(&self) -> u64 {
-        NOW
+    fn now(&self) -> UnixTime {
+        UnixTime::from_secs(NOW)
     }
 }

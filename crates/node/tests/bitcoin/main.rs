@@ -13,6 +13,7 @@ mod fake;
 mod recovery;
 mod rpc;
 
+use countersign::UnixTime;
 use std::sync::{Arc, Mutex};
 
 use countersign::bitcoin::FeeRate;
@@ -44,7 +45,7 @@ fn funded(depth: usize) -> (Shared, Transaction) {
 async fn judge(servers: &Servers, quorum: u32) -> Result<Funded, &'static str> {
     let (nodes, terms) = (servers.connect(quorum), terms());
     let quorum = nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms.destination).await.map_err(|error| error.code())?;
-    Funded::judge(&terms, &quorum, &RULE, NOW).map_err(|hold| hold.code())
+    Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code())
 }
 
 fn edited(answer: Answer, edit: impl FnOnce(&mut Value)) -> Answer {
@@ -434,7 +435,7 @@ async fn an_old_head_is_stale() {
     let servers = Servers::default().with("a.example", &funded(3).0);
     let (nodes, terms) = (servers.connect(1), terms());
     let quorum = nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms.destination).await.unwrap();
-    let hold = Funded::judge(&terms, &quorum, &RULE, NOW + 4 * 3_600).unwrap_err();
+    let hold = Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW + 4 * 3_600)).unwrap_err();
     assert!(matches!(hold, Hold::Stale { .. }), "{hold}");
 }
 

@@ -1,5 +1,6 @@
 //! A node's own RPC that lies.
 
+use countersign::UnixTime;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -58,8 +59,8 @@ impl Transport for Rpc {
         tokio::time::sleep(duration).await;
     }
 
-    fn now(&self) -> u64 {
-        NOW
+    fn now(&self) -> UnixTime {
+        UnixTime::from_secs(NOW)
     }
 }
 
@@ -84,7 +85,7 @@ async fn judge_when(lie: Lie, busy: u32) -> Result<Funded, String> {
         assert!(!error.to_string().contains("password"), "{error}");
         error.code().to_owned()
     })?;
-    Funded::judge(&terms, &quorum, &RULE, NOW).map_err(|hold| hold.code().to_owned())
+    Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().to_owned())
 }
 
 #[tokio::test]

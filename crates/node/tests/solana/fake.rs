@@ -1,5 +1,6 @@
 //! The in-memory cluster behind an HTTP front.
 
+use countersign::UnixTime;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Mutex;
@@ -73,8 +74,8 @@ impl Transport for Front {
         tokio::time::sleep(duration).await;
     }
 
-    fn now(&self) -> u64 {
-        NOW
+    fn now(&self) -> UnixTime {
+        UnixTime::from_secs(NOW)
     }
 }
 

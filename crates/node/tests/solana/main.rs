@@ -18,6 +18,7 @@ mod replace;
 mod send;
 mod wallet;
 
+use countersign::UnixTime;
 use countersign::reader::HtlcQuorum;
 use countersign::solana::Address;
 use countersign::solana::htlc::HtlcAccount;
@@ -49,7 +50,7 @@ async fn state(chain: impl Into<Front>, form: &str) -> HtlcState {
 async fn judge(chain: impl Into<Front>, count: usize, form: &str) -> Result<Funded, String> {
     let terms = terms(form);
     let quorum = read_with(chain, count, form, &terms).await.map_err(|error| error.code().to_owned())?;
-    Funded::judge(&terms, &quorum, &RULE, NOW).map_err(|hold| hold.code().to_owned())
+    Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().to_owned())
 }
 
 fn chain(form: &str) -> Chain {
@@ -78,10 +79,10 @@ async fn a_funded_swap_is_evidence_in_every_form() {
             assert_eq!((locked.amount, locked.timelock, locked.elapsed), (destination.amount, destination.timelock, NEWEST - INITIATED));
             assert_eq!((&locked.token, locked.secret_hash), (&destination.token, Some(destination.secret_hash)));
             assert!(locked.covered);
-            assert_eq!((seen.height, seen.depth, seen.head_time), (FINALIZED, 100, NOW - 20));
+            assert_eq!((seen.height, seen.depth, seen.head_time.as_secs()), (FINALIZED, 100, NOW - 20));
             assert_eq!((seen.is_safe, seen.is_finalized, seen.hash.len()), (true, true, 64));
             assert_eq!((seen.agreed, seen.needed), (agreed, agreed));
-            assert!(Funded::judge(&terms, &quorum, &RULE, NOW).is_ok(), "{form}");
+            assert!(Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).is_ok(), "{form}");
         }
     }
 }

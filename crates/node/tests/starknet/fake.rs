@@ -1,5 +1,6 @@
 //! The HTTP front of a chain in memory.
 
+use countersign::UnixTime;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Mutex;
@@ -76,8 +77,8 @@ impl Transport for Front {
         tokio::time::sleep(duration).await;
     }
 
-    fn now(&self) -> u64 {
-        NOW
+    fn now(&self) -> UnixTime {
+        UnixTime::from_secs(NOW)
     }
 }
 

@@ -18,6 +18,7 @@ mod replace;
 mod shapes;
 mod wallet;
 
+use countersign::UnixTime;
 use countersign::reader::HtlcQuorum;
 use countersign::starknet::{Felt, StarknetGeneration, felt, read};
 use countersign::{Finality, FinalityRule, Funded, HtlcState, SecretHash, U256, VerifiedTerms};
@@ -43,7 +44,7 @@ async fn read_with(chain: impl Into<Front>, count: usize, terms: &VerifiedTerms)
 async fn judge_of(id: &str, chain: impl Into<Front>, count: usize) -> Result<Funded, String> {
     let terms = terms(id);
     let quorum = read_with(chain, count, &terms).await.map_err(|error| error.code().to_owned())?;
-    Funded::judge(&terms, &quorum, &RULE, NOW).map_err(|hold| hold.code().to_owned())
+    Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().to_owned())
 }
 
 async fn judge(chain: impl Into<Front>, count: usize) -> Result<Funded, String> {
@@ -67,9 +68,9 @@ async fn a_funded_order_is_evidence() {
             let hash = (!terms.destination.swap_id_recomputed).then_some(SecretHash::of(&SECRET));
             assert_eq!((&locked.token, locked.secret_hash, locked.covered), (&terms.destination.token, hash, true));
             assert_eq!((seen.height, &seen.hash, seen.depth), (LATEST, &hash_of(LATEST), 100));
-            assert_eq!((seen.is_safe, seen.is_finalized, seen.head_time), (true, true, NOW - 5));
+            assert_eq!((seen.is_safe, seen.is_finalized, seen.head_time.as_secs()), (true, true, NOW - 5));
             assert_eq!(u32::try_from(count / 2 + 1).unwrap(), seen.agreed, "as many as must agree");
-            assert!(Funded::judge(&terms, &quorum, &RULE, NOW).is_ok(), "{id}");
+            assert!(Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).is_ok(), "{id}");
         }
     }
 }
@@ -87,7 +88,7 @@ async fn an_order_that_cannot_be_read_is_unclear_and_never_locked() {
         let (state, _) = quorum.state().unwrap();
         let HtlcState::Unclear(why) = &state else { panic!("{id}: {state:?}") };
         assert!(why.contains("not known"), "{why}");
-        assert_eq!(Funded::judge(&terms, &quorum, &RULE, NOW).unwrap_err().code(), "destination_unclear");
+        assert_eq!(Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).unwrap_err().code(), "destination_unclear");
     }
 }
 
@@ -463,7 +464,7 @@ async fn the_worst_of_the_agreeing_endpoints_counts() {
     });
     let (state, seen) = read_with(behind, 2, &terms(USUAL)).await.unwrap().state().unwrap();
     let HtlcState::Locked(locked) = state else { panic!("{state:?}") };
-    assert_eq!((locked.elapsed, seen.depth, seen.height, seen.head_time), (99, 80, LATEST - 20, NOW - 5 - 20 * 4));
+    assert_eq!((locked.elapsed, seen.depth, seen.height, seen.head_time.as_secs()), (99, 80, LATEST - 20, NOW - 5 - 20 * 4));
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Endpoints that serve another chain, lag, disagree or return something else, and the description of a package.
 
+use countersign::UnixTime;
 use std::collections::BTreeMap;
 
 use countersign::sui::sui_sdk_types::{Address, Digest};
@@ -56,7 +57,7 @@ async fn an_error_is_not_kept_as_the_identity_of_a_chain() {
 async fn each_endpoint_shows_its_newest_checkpoint() {
     let nodes = funded().connect();
     let head = nodes.head("sui_testnet", 0).await.unwrap();
-    assert_eq!((head.height, head.hash.as_str(), head.time), (HEAD, hex::encode([9; 32]).as_str(), NOW - 3));
+    assert_eq!((head.height, head.hash.as_str(), head.time.as_secs()), (HEAD, hex::encode([9; 32]).as_str(), NOW - 3));
     assert!(nodes.has("sui_testnet") && nodes.sui("sui").is_err());
 }
 
@@ -88,7 +89,7 @@ async fn the_worst_of_the_agreeing_endpoints_counts() {
     let (state, seen) = read(Network::new(&[Ledger::funded(), behind])).await.unwrap().state().unwrap();
     let HtlcState::Locked(locked) = state else { panic!("{state:?}") };
     assert_eq!(locked.elapsed, 62_682, "the most that has passed");
-    assert_eq!((seen.height, seen.depth, seen.head_time), (FUNDED + 4, 5, NOW - 50));
+    assert_eq!((seen.height, seen.depth, seen.head_time.as_secs()), (FUNDED + 4, 5, NOW - 50));
     assert_eq!(seen.hash, hex::encode([6; 32]));
 }
 
@@ -98,7 +99,7 @@ async fn an_old_head_is_stale() {
     // Older than the order itself, which no node can know.
     assert_eq!(judge(old).await.unwrap_err(), "node_malformed");
     let quorum = read(funded()).await.unwrap();
-    let held = Funded::judge(&terms(), &quorum, &RULE, NOW + 200).unwrap_err();
+    let held = Funded::judge(&terms(), &quorum, &RULE, UnixTime::from_secs(NOW + 200)).unwrap_err();
     assert!(matches!(held, Hold::Stale { .. }), "{held}");
 }
 
@@ -288,7 +289,7 @@ async fn terms_without_a_registry_or_with_a_malformed_id_are_refused() {
     let mut terms = terms();
     terms.destination.amount = U256::MAX;
     let quorum = read_with(funded(), &terms).await.unwrap();
-    assert!(Funded::judge(&terms, &quorum, &RULE, NOW).is_err());
+    assert!(Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).is_err());
 }
 
 // ---- packages

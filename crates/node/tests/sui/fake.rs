@@ -1,5 +1,6 @@
 //! Sui nodes in memory, behind HTTP.
 
+use countersign::UnixTime;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -73,8 +74,8 @@ impl Transport for Network {
         tokio::time::sleep(duration).await;
     }
 
-    fn now(&self) -> u64 {
-        NOW
+    fn now(&self) -> UnixTime {
+        UnixTime::from_secs(NOW)
     }
 }
 

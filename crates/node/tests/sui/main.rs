@@ -15,6 +15,7 @@ mod replace;
 mod send;
 mod wallet;
 
+use countersign::UnixTime;
 use std::collections::BTreeSet;
 
 use countersign::reader::HtlcQuorum;
@@ -53,7 +54,7 @@ async fn read(network: Network) -> Result<HtlcQuorum, NodeError> {
 
 async fn judge(network: Network) -> Result<Funded, String> {
     let quorum = read(network).await.map_err(|error| error.code().to_owned())?;
-    Funded::judge(&terms(), &quorum, &RULE, NOW).map_err(|hold| hold.code().to_owned())
+    Funded::judge(&terms(), &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().to_owned())
 }
 
 async fn unclear(network: Network) -> String {
@@ -75,9 +76,9 @@ async fn a_funded_order_is_evidence() {
         assert_eq!((locked.amount, locked.timelock, locked.elapsed), (terms.destination.amount, 7_200_000, 62_682));
         assert_eq!((&locked.token, locked.secret_hash, locked.covered), (&None, Some(terms.destination.secret_hash), true));
         assert_eq!((seen.height, seen.hash.as_str(), seen.depth), (HEAD, hex::encode([9; 32]).as_str(), 62));
-        assert_eq!((seen.is_safe, seen.is_finalized, seen.head_time), (true, true, NOW - 3));
+        assert_eq!((seen.is_safe, seen.is_finalized, seen.head_time.as_secs()), (true, true, NOW - 3));
         assert_eq!((seen.agreed, seen.needed), (needed, needed), "as soon as enough agree");
-        assert!(Funded::judge(&terms, &quorum, &RULE, NOW).is_ok());
+        assert!(Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).is_ok());
     }
 }
 
@@ -113,7 +114,7 @@ async fn what_the_reference_sdk_encodes_is_evidence() {
     assert_eq!((locked.amount, locked.elapsed), (terms.destination.amount, 62_682));
     assert_eq!((seen.height, seen.depth, seen.is_finalized), (HEAD, 62, true));
     assert_eq!(seen.hash, made["digests"]["head"].as_str().unwrap());
-    assert!(Funded::judge(&terms, &quorum, &RULE, NOW).is_ok());
+    assert!(Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).is_ok());
     let redeemed = HtlcState::Redeemed { secret: Some(word(&made["order"]["secret"])), transaction: Some(transaction.clone()) };
     assert_eq!(read(recorded("Redeemed")).await.unwrap().state().unwrap().0, redeemed);
     assert_eq!(read(recorded("Refunded")).await.unwrap().state().unwrap().0, HtlcState::Refunded { transaction: Some(transaction) });
@@ -224,7 +225,7 @@ async fn an_id_that_does_not_follow_from_the_terms_needs_the_event() {
     other_id(&mut ledger, &mut terms);
     let judged = async |ledger: &Ledger, terms: &VerifiedTerms| {
         let quorum = read_with(Network::new(std::slice::from_ref(ledger)), terms).await.unwrap();
-        Funded::judge(terms, &quorum, &RULE, NOW).map_err(|hold| hold.code())
+        Funded::judge(terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code())
     };
     assert!(judged(&ledger, &terms).await.is_ok(), "the event shows the secret hash");
     let mut without = ledger.clone();
@@ -247,7 +248,7 @@ async fn the_other_chain_word_proves_the_secret_hash_too() {
     object.contents[33..65].copy_from_slice(&word(&order["ids"][1]));
     ledger.transactions[0].events.clear();
     let quorum = read_with(Network::new(&[ledger]), &terms).await.unwrap();
-    assert!(Funded::judge(&terms, &quorum, &RULE, NOW).is_ok());
+    assert!(Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).is_ok());
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@
     reason = "a test ends by panicking, and uses the parts it needs"
 )]
 
+use countersign::UnixTime;
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::Mutex;
@@ -157,8 +158,8 @@ impl Transport for Chain {
         tokio::time::sleep(duration).await;
     }
 
-    fn now(&self) -> u64 {
-        NOW + self.clock.load(Ordering::SeqCst)
+    fn now(&self) -> UnixTime {
+        UnixTime::from_secs(NOW + self.clock.load(Ordering::SeqCst))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The HTTP front of Tron nodes in memory, honest or lying on request. No time passes.
 
+use countersign::UnixTime;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -62,8 +63,8 @@ impl Transport for Fake {
         tokio::time::sleep(duration).await;
     }
 
-    fn now(&self) -> u64 {
-        NOW
+    fn now(&self) -> UnixTime {
+        UnixTime::from_secs(NOW)
     }
 }
 

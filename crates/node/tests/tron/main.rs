@@ -14,6 +14,7 @@ mod replace;
 mod tokens;
 mod wallet;
 
+use countersign::UnixTime;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use countersign::reader::HtlcQuorum;
@@ -47,7 +48,7 @@ async fn judge(tron: impl Into<Fake>, count: usize) -> Result<Funded, String> {
 
 async fn judge_terms(tron: impl Into<Fake>, count: usize, terms: &VerifiedTerms) -> Result<Funded, String> {
     let quorum = read_with(tron, count, terms).await.map_err(|error| error.code().to_owned())?;
-    Funded::judge(terms, &quorum, &RULE, NOW).map_err(|hold| hold.code().to_owned())
+    Funded::judge(terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().to_owned())
 }
 
 fn tron() -> Tron {
@@ -67,10 +68,10 @@ async fn a_funded_order_is_evidence() {
         assert!(!terms.destination.swap_id_recomputed);
         assert_eq!((&locked.token, locked.secret_hash, locked.covered), (&terms.destination.token, Some(SecretHash::of(&SECRET)), true));
         assert_eq!((seen.height, &seen.hash, seen.depth), (LATEST, &bare(id_of(LATEST)), 100));
-        assert_eq!((seen.is_safe, seen.is_finalized, seen.head_time), (true, true, NOW - 3));
+        assert_eq!((seen.is_safe, seen.is_finalized, seen.head_time.as_secs()), (true, true, NOW - 3));
         // The reading ends as soon as enough endpoints agree.
         assert_eq!((seen.agreed, seen.needed), (count.min(2), count.min(2)));
-        assert!(Funded::judge(&terms, &quorum, &RULE, NOW).is_ok());
+        assert!(Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).is_ok());
     }
 }
 
@@ -390,7 +391,7 @@ async fn of_the_blocks_before_and_after_the_one_that_leaves_less_counts() {
     });
     let (state, seen) = read_with(growing, 1, &terms()).await.unwrap().state().unwrap();
     let HtlcState::Locked(locked) = state else { panic!("{state:?}") };
-    assert_eq!((locked.elapsed, seen.depth, seen.height, seen.head_time), (106, 100, LATEST, NOW - 3));
+    assert_eq!((locked.elapsed, seen.depth, seen.height, seen.head_time.as_secs()), (106, 100, LATEST, NOW - 3));
 }
 
 #[tokio::test]
@@ -434,7 +435,7 @@ async fn enough_endpoints_must_agree() {
     let behind = tron().lying(|host, path, _| (host == "b.example" && path == "/wallet/getnowblock").then(|| tron().block(LATEST - 20)));
     let (state, seen) = read_with(behind, 2, &terms()).await.unwrap().state().unwrap();
     let HtlcState::Locked(locked) = state else { panic!("{state:?}") };
-    assert_eq!((locked.elapsed, seen.depth, seen.height, seen.head_time), (99, 80, LATEST - 20, NOW - 3 - 60));
+    assert_eq!((locked.elapsed, seen.depth, seen.height, seen.head_time.as_secs()), (99, 80, LATEST - 20, NOW - 3 - 60));
 }
 
 #[tokio::test]
@@ -446,6 +447,6 @@ async fn the_driver_sees_an_unknown_and_no_path() {
     let nodes = fake::nodes(tron(), 1);
     assert!(matches!(nodes.htlc(&terms().destination).await, Ok(quorum) if matches!(quorum.state(), Ok((HtlcState::Locked(_), _)))));
     let head = nodes.head("tron", 0).await.unwrap();
-    assert_eq!((head.height, head.hash, head.time), (LATEST, bare(id_of(LATEST)), NOW - 3));
+    assert_eq!((head.height, head.hash, head.time.as_secs()), (LATEST, bare(id_of(LATEST)), NOW - 3));
     assert_eq!(SOLID, LATEST - 19);
 }

@@ -1,6 +1,7 @@
 //! The newest block.
 
 use countersign_core::Refusal;
+use countersign_core::UnixTime;
 use countersign_core::reader::{Ask, Fault, Head, Identity, Known, Question, Replies, Request};
 use starknet_types_core::felt::Felt;
 
@@ -32,7 +33,7 @@ impl Question for HeadQuery {
     fn read(&self, replies: &Replies<'_>, known: &Known) -> Result<Head, Fault> {
         check_version(&replies.get(0)?)?;
         let block = Block::read_newest(&replies.json(1)?, known)?;
-        Ok(Head::new(block.number, hex(block.hash), block.time))
+        Ok(Head::new(block.number, hex(block.hash), UnixTime::from_secs(block.time)))
     }
 
     fn height(head: &Head) -> u64 {

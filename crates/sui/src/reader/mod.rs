@@ -23,7 +23,7 @@ mod wallet;
 
 use countersign_core::chains::Network;
 use countersign_core::reader::{Fault, Head, Identity, Known, Reply, Request};
-use countersign_core::{Account, Code, Refusal};
+use countersign_core::{Account, Code, Refusal, UnixTime};
 use sui_sdk_types::{Address, Digest};
 
 pub use grpc::is_message;
@@ -107,7 +107,7 @@ impl Checkpoint {
     }
 
     fn head(&self) -> Head {
-        Head::new(self.height, hex::encode(self.digest.as_bytes()), self.time / 1_000)
+        Head::new(self.height, hex::encode(self.digest.as_bytes()), UnixTime::from_millis(self.time))
     }
 }
 

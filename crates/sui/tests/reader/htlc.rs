@@ -245,7 +245,7 @@ fn e2_a_height_that_goes_back_is_a_fault() {
 #[test]
 fn g1_and_g2_time_and_height_are_those_of_this_endpoint() {
     let behind = changed(|ledger| (ledger.height, ledger.time, ledger.digest) = (FUNDED + 4, (NOW - 50, 0), digest_of(6))).unwrap();
-    assert_eq!((behind.seen.height, behind.seen.head_time, behind.seen.depth), (FUNDED + 4, NOW - 50, 5));
+    assert_eq!((behind.seen.height, behind.seen.head_time.as_secs(), behind.seen.depth), (FUNDED + 4, NOW - 50, 5));
     assert_eq!(behind.seen.hash, hex::encode([6; 32]));
     let LockedHtlc { elapsed, least_elapsed, .. } = locked(behind.state.clone());
     assert_eq!((elapsed, least_elapsed), (62_682 - 47_250, 62_682 - 47_250));

@@ -2,6 +2,7 @@
 
 use alloy_primitives::hex;
 use countersign_core::Refusal;
+use countersign_core::UnixTime;
 use countersign_core::reader::{Ask, Fault, Head, Identity, Known, Question, Replies, Request};
 
 use super::{Block, MAX_STEP_BACK, OnChain, View};
@@ -25,7 +26,7 @@ impl Question for OnChain<View> {
         if self.subject == View::Newest {
             known.check_height(block.number, MAX_STEP_BACK)?;
         }
-        Ok(Head::new(block.number, hex::encode(block.id), block.millis / 1_000))
+        Ok(Head::new(block.number, hex::encode(block.id), UnixTime::from_millis(block.millis)))
     }
 
     fn height(head: &Head) -> u64 {

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address as AbiAddress, B256, hex};
 use countersign_core::reader::{Fault, Identity, Known, Machine, Reader, Replies, Reply, Request, Turn};
-use countersign_core::{Code, Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, SecretHash, number};
+use countersign_core::{Code, Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, SecretHash, UnixTime, number};
 use countersign_evm_core::read::{self, HtlcEvent, Layout, NATIVE, Progress, StoredOrder};
 use serde_json::json;
 
@@ -271,5 +271,5 @@ fn unclear(why: &str) -> HtlcState {
 }
 
 fn seen(head: Block, depth: u64) -> ObservedAt {
-    ObservedAt::new(head.number, hex::encode(head.id), head.millis / 1_000, depth)
+    ObservedAt::new(head.number, hex::encode(head.id), UnixTime::from_millis(head.millis), depth)
 }

@@ -139,7 +139,7 @@ fn an_order_is_read_as_the_chain_stores_it() {
             drive(reader, |_, _, request| chain.answer(request)).unwrap().into_output()
         };
         let finding = read(&funded(&terms));
-        assert_eq!((finding.seen.height, finding.seen.head_time, finding.seen.depth), (LATEST, NOW - 3, 100));
+        assert_eq!((finding.seen.height, finding.seen.head_time.as_secs(), finding.seen.depth), (LATEST, NOW - 3, 100));
         assert_eq!((finding.seen.hash.clone(), finding.seen.is_finalized), (bare(id_of(LATEST)), true));
         assert_eq!(finding.origin, id_of(INITIATED).to_vec());
         let locked = locked(finding);
@@ -373,7 +373,7 @@ fn e11_an_order_of_the_future_is_a_fault() {
 fn t2_g1_g2_of_the_blocks_before_and_after_the_contract_the_cautious_one_counts() {
     let later = Tron { latest: LATEST + 7, time: NOW - 3 + 21, ..tron() };
     let finding = read_lie(&tron(), (2, 1), |_| later.block(LATEST + 7)).unwrap();
-    assert_eq!((finding.seen.height, finding.seen.head_time, finding.seen.depth), (LATEST, NOW - 3, 100));
+    assert_eq!((finding.seen.height, finding.seen.head_time.as_secs(), finding.seen.depth), (LATEST, NOW - 3, 100));
     let locked = locked(finding);
     assert_eq!((locked.least_elapsed, locked.elapsed), (99, 106));
     // Initiated between the two.

@@ -1,5 +1,6 @@
 //! What is read besides HTLCs.
 
+use countersign_core::UnixTime;
 use countersign_core::Network;
 use countersign_core::reader::{Answer, Fault, Known, Next, Observation, Reader, Request, Sent, Submission};
 use countersign_testkit::chain::tron::{LATEST, NOW, SOLID, Tron, bare};
@@ -96,7 +97,7 @@ fn the_greatest_height_is_the_first_candidate_for_a_reference() {
         Ok((tip.output().height, tip.output().time, known.height()))
     };
     let known = Known::default().with_height(LATEST + 1);
-    assert_eq!(tip(View::Newest, &known), Ok((LATEST, NOW - 3, LATEST + 1)));
-    assert_eq!(tip(View::Irreversible, &known), Ok((SOLID, NOW - 60, LATEST + 1)));
+    assert_eq!(tip(View::Newest, &known), Ok((LATEST, UnixTime::from_secs(NOW - 3), LATEST + 1)));
+    assert_eq!(tip(View::Irreversible, &known), Ok((SOLID, UnixTime::from_secs(NOW - 60), LATEST + 1)));
     assert!(matches!(tip(View::Newest, &Known::default().with_height(LATEST + 21)), Err(Fault::WentBack { .. })));
 }

@@ -260,6 +260,6 @@ impl Order<'_> {
         let most = if what == Delivery::Redemption { MAX_REDEEM_RETRY_DELAY } else { RETRY_DELAY.1 };
         let wait = RETRY_DELAY.0.as_secs().saturating_mul(1_u64.checked_shl(again).unwrap_or(u64::MAX)).min(most.as_secs());
         // A clock that was set back must not stop a redemption.
-        self.observed.now < last || self.observed.now >= last.saturating_add(wait)
+        self.observed.now < last || self.observed.now >= last.saturating_add(Duration::from_secs(wait))
     }
 }

@@ -1,13 +1,15 @@
 //! The payment: whether the order may still be paid, and sending what was signed.
 
+use std::time::Duration;
+
 use countersign::{Code, Hold, HtlcState, Leg, Refusal};
 
 use super::super::journal::{Delivery, Outcome, Purpose};
 use super::super::observe::{LegObservation, RecordObservation};
 use super::{Action, Decision, Order, OwnerTask, Status, act, rest};
 
-/// How long after the deadline a payment from another wallet is still expected, in seconds.
-const GIVEN_UP_AFTER: u64 = 24 * 3_600;
+/// How long after the deadline a payment from another wallet is still expected.
+const GIVEN_UP_AFTER: Duration = Duration::from_secs(24 * 3_600);
 
 impl Order<'_> {
     /// Decides for an order that is not paid.
@@ -89,12 +91,12 @@ impl Order<'_> {
 
     /// Returns whether a payment would not be confirmed before the deadline. Without a known deadline it is always too late.
     fn is_too_late(&self) -> bool {
-        let left = self.observed.deadline.map_or(0, |deadline| deadline.saturating_sub(self.observed.now));
+        let left = self.observed.deadline.map_or(Duration::ZERO, |deadline| deadline.saturating_duration_since(self.observed.now));
         left <= self.observed.confirmation_time
     }
 
-    fn is_late_by(&self, seconds: u64) -> bool {
-        self.observed.deadline.is_some_and(|deadline| self.observed.now > deadline.saturating_add(seconds))
+    fn is_late_by(&self, delay: Duration) -> bool {
+        self.observed.deadline.is_some_and(|deadline| self.observed.now > deadline.saturating_add(delay))
     }
 
     /// Sends the signed payment: always the same one, never a new one.
