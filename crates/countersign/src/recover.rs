@@ -15,7 +15,7 @@
 //! fn refund(record: &OrderRecord, registry: &Registry) -> Result<Option<Vec<u8>>, Refusal> {
 //!     match recover::refund(record, Leg::Source, registry)? {
 //!         # #[cfg(feature = "evm")]
-//!         Recovery::Evm(recovery) => Ok(Some(recovery.call.data.to_vec())),
+//!         Recovery::Evm(recovery) => Ok(Some(recovery.call().data.to_vec())),
 //!         _ => Ok(None),
 //!     }
 //! }
