@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
-use countersign::{AssetId, CreateOrder, GaslessSubmission, Policy, Registry};
+use countersign::{AssetId, CreateOrder, GaslessSubmission, Policy, Registry, UnixTime};
 use countersign_benches::{REGISTRY, case, criterion, member};
 use countersign_client::{
     Action, Api, AppId, Client, Flow, OrderId, Pace, QuoteAmount, QuoteRequest, Request, Response, StreamExt, Transport, TransportError,
@@ -55,8 +55,8 @@ impl Transport for Memory {
         tokio::time::sleep(duration)
     }
 
-    fn now(&self) -> u64 {
-        1_772_600_000
+    fn now(&self) -> UnixTime {
+        UnixTime::from_secs(1_772_600_000)
     }
 }
 

@@ -4,6 +4,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
+use countersign::UnixTime;
 use countersign::bitcoin::bitcoin::consensus::encode::serialize;
 use countersign::bitcoin::bitcoin::{Amount, OutPoint, Sequence, Transaction, TxIn, TxOut, absolute, transaction};
 use countersign::bitcoin::chain;
@@ -17,9 +18,9 @@ use countersign::sui::read as sui;
 use countersign::{
     Finality, FinalityRule, Funded, Policy, Registry, SecretHash, StarknetGeneration, U256, VerifiedTerms, json, verify_record,
 };
-use countersign_json::line::Case;
 use countersign_benches::{REGISTRY, case, criterion};
 use countersign_client::{Request, Response, Transport, TransportError};
+use countersign_json::line::Case;
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes};
 use criterion::Criterion;
 use futures_util::FutureExt;
@@ -99,8 +100,8 @@ impl Transport for Node {
 
     async fn sleep(&self, _: Duration) {}
 
-    fn now(&self) -> u64 {
-        NOW
+    fn now(&self) -> UnixTime {
+        UnixTime::from_secs(NOW)
     }
 }
 
@@ -141,7 +142,9 @@ fn evidence(c: &mut Criterion) {
     let nodes = Nodes::new(node, config, &registry);
     let look = || nodes.htlc(leg).now_or_never().expect("at once").expect("read");
     let quorum = look();
-    group.bench_function("judged", |b| b.iter(|| Funded::judge(black_box(&terms), &quorum, &RULE, NOW).expect("funded")));
+    group.bench_function("judged", |b| {
+        b.iter(|| Funded::judge(black_box(&terms), &quorum, &RULE, UnixTime::from_secs(NOW)).expect("funded"))
+    });
 
     group.bench_function("EVM order decoded", |b| b.iter(|| evm::order(black_box(&words)).expect("an order")));
     let secret = [0x7e; 32];

@@ -18,7 +18,7 @@ use std::sync::{LazyLock, Mutex, Once};
 use crate::bytes::Bytes;
 use crate::lie;
 use countersign::reader::{Answer, FailureKind, Fault, HtlcReader, Judgement, Known, MAX_REQUESTS, Request, RpcError};
-use countersign::{Family, Finality, FinalityRule, HtlcState, HtlcTerms, LockedHtlc, SecretHash, VerifiedTerms};
+use countersign::{Family, Finality, FinalityRule, HtlcState, HtlcTerms, LockedHtlc, SecretHash, UnixTime, VerifiedTerms};
 
 /// No reading has more rounds.
 const MAX_ROUNDS: usize = 24;
@@ -131,7 +131,7 @@ pub fn read<C: Chain>(orders: &'static LazyLock<Orders<C>>, input: &[u8]) {
         assert!(is_unclear || is_told::<C>(*story, &finding.state, &terms.destination), "{story:?} is read as {:?}", finding.state);
     }
     let rule = FinalityRule::new(Finality::Depth(1), 0, 0);
-    let judgement = Judgement::new(terms, finding, &rule, C::NOW);
+    let judgement = Judgement::new(terms, finding, &rule, UnixTime::from_secs(C::NOW));
     match story {
         Story::Funded => assert!(judgement.is_ok() || is_unclear || lies + silences > 0, "an honest funding does not count: {judgement:?}"),
         Story::Unfunded | Story::Less if C::proves(&terms.destination) => {

@@ -10,7 +10,7 @@
 
 mod support;
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use bitcoin::consensus::encode::serialize_hex;
 use bitcoin::{OutPoint, Transaction};
@@ -18,16 +18,17 @@ use countersign::reader::HtlcQuorum;
 use countersign::recover::Recovery;
 use countersign::{Funded, Unsigned};
 use countersign_bitcoin::recover::{Fee, Funding, Payout};
-use countersign_bitcoin::{FeeRate, Wallet};
+use countersign_bitcoin::{FeeRate, TxContext};
 use countersign_client::{Http, Timeouts};
 use countersign_core::chains::Network;
 use countersign_core::{
-    Account, CreateOrder, Family, Finality, FinalityRule, HtlcState, Policy, Proposal, Registry, SecretHash, ObservedAt, U256, VerifiedTerms,
+    Account, CreateOrder, Family, Finality, FinalityRule, HtlcState, ObservedAt, Policy, Proposal, Registry, SecretHash, U256,
+    VerifiedTerms,
 };
 use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes, Speed};
 use serde_json::json;
 use support::esplora::Esplora;
-use support::litecoind::{Done, Cursor};
+use support::litecoind::{Done, Node};
 use support::{INITIATOR, REDEEMER, SECRET, Scene, WALLET, signed};
 
 const CHAIN: &str = "litecoin_regtest";
@@ -95,7 +96,7 @@ impl<'n> Swap<'n> {
 
     async fn judge(&self) -> Done<Result<Funded, &'static str>> {
         let quorum = self.read().await?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+        let now = SystemTime::now().into();
         Ok(Funded::judge(&self.terms, &quorum, &RULE, now).map_err(|hold| hold.code()))
     }
 
@@ -109,7 +110,7 @@ impl<'n> Swap<'n> {
         self.send(wallet).await
     }
 
-    async fn send(&self, wallet: Wallet) -> Done<Transaction> {
+    async fn send(&self, wallet: TxContext) -> Done<Transaction> {
         let transaction = signed(self.scene.unsigned(wallet), WALLET)?;
         self.chain().preflight(&transaction, &Policy::default()).await?;
         self.broadcast(&transaction).await?;
@@ -134,8 +135,8 @@ impl<'n> Swap<'n> {
     }
 }
 
-fn started() -> Done<Option<Cursor>> {
-    match Cursor::start()? {
+fn started() -> Done<Option<Node>> {
+    match Node::start()? {
         Ok(node) => Ok(Some(node)),
         Err(reason) => {
             skip(&reason);
@@ -244,7 +245,7 @@ async fn replaced_and_reorganised_fundings_start_again() -> Done<()> {
     let (previous, outpoint) = node.pay(&owner, "0.02")?;
     let output = previous.output[usize::try_from(outpoint.vout)?].clone();
     let wallet = |rate| {
-        Ok::<_, Box<dyn std::error::Error>>(Wallet::new(vec![support::coin(outpoint, output.clone(), &previous)], owner.as_str(), rate))
+        Ok::<_, Box<dyn std::error::Error>>(TxContext::new(vec![support::coin(outpoint, output.clone(), &previous)], owner.as_str(), rate))
     };
 
     // Replaced while it waits: by the lowest rate that is taken, and by no lower one.

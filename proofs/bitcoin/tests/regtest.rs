@@ -12,9 +12,9 @@ mod support;
 
 use bitcoin::ScriptBuf;
 use countersign_bitcoin::recover::{Fee, FeeCoins, Funding, InstantRefund, Payout};
-use countersign_bitcoin::{FeeRate, Utxo, Wallet};
+use countersign_bitcoin::{FeeRate, TxContext, Utxo};
 use serde_json::Value;
-use support::litecoind::{Done, Cursor};
+use support::litecoind::{Done, Node};
 use support::{INITIATOR, REDEEMER, SECRET, Scene, WALLET, coin, key, scripts, signed};
 
 /// Short, so that the test is: the longest push of a timelock is `tests/consensus.rs`'s.
@@ -27,11 +27,11 @@ fn payout<const N: usize>(fundings: [Funding; N], to: &str) -> Payout {
 }
 
 /// Pays an HTLC from one coin of this script through the library.
-fn deposit(node: &Cursor, scene: &Scene, script: &ScriptBuf) -> Done<Funding> {
+fn deposit(node: &Node, scene: &Scene, script: &ScriptBuf) -> Done<Funding> {
     let address = scene.chain.address(script).ok_or("an address")?;
     let (previous, outpoint) = node.pay(&address, "0.01")?;
     let output = previous.output[usize::try_from(outpoint.vout)?].clone();
-    let wallet = Wallet::new(vec![coin(outpoint, output, &previous)], scene.owner(), FeeRate::parse("2.5")?);
+    let wallet = TxContext::new(vec![coin(outpoint, output, &previous)], scene.owner(), FeeRate::parse("2.5")?);
     let transaction = signed(scene.unsigned(wallet), WALLET)?;
     assert_eq!(node.send(&transaction)?, transaction.compute_txid().to_string());
     node.mine(1)?;
@@ -42,7 +42,7 @@ fn deposit(node: &Cursor, scene: &Scene, script: &ScriptBuf) -> Done<Funding> {
 #[test]
 #[expect(clippy::print_stderr, reason = "a test that was left out says so")]
 fn deposits_from_every_kind_of_coin_and_every_recovery() -> Done<()> {
-    let node = match Cursor::start()? {
+    let node = match Node::start()? {
         Ok(node) => node,
         Err(reason) => {
             eprintln!("skipped: {reason}");

@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use alloy_primitives::{Address, B256, Bytes, U256, hex, keccak256};
 use alloy_sol_types::SolCall;
+use countersign::UnixTime;
 use countersign::recover::Recovery;
 use countersign::tron::recover::{self, Leg};
 use countersign::tron::{Address as TronAddress, Key, SignedTronTransaction};
@@ -206,8 +207,8 @@ impl Transport for Node {
 
     async fn sleep(&self, _: Duration) {}
 
-    fn now(&self) -> u64 {
-        NOW
+    fn now(&self) -> UnixTime {
+        UnixTime::from_secs(NOW)
     }
 }
 

@@ -10,9 +10,10 @@
     reason = "a panic in a test is a failed test, and one that checks nothing says so"
 )]
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use alloy_sol_types::SolValue;
+use countersign::UnixTime;
 use countersign::chains::swap_id::{SwapIdInput, Version, evm as swap_id};
 use countersign::evm::alloy_primitives::{Address, U256, hex, keccak256};
 use countersign::evm::htlc::{Approve, Initiate};
@@ -22,10 +23,10 @@ use countersign::recover::Recovery;
 use countersign::{
     Code, FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, SecretHash, Unsigned, VerifiedRecord, json, verify_record,
 };
-use countersign_json::line::Case as JsonCase;
 use countersign_client::driver::KeptTransaction;
 use countersign_client::url::Url;
 use countersign_client::{Http, Method, Request, Response, Timeouts, Transport, TransportError};
+use countersign_json::line::Case as JsonCase;
 use countersign_node::evm::EvmChain;
 use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes, Speed};
 use countersign_proofs_node::Anvil;
@@ -60,7 +61,7 @@ impl Transport for Liar {
         self.0.sleep(duration).await;
     }
 
-    fn now(&self) -> u64 {
+    fn now(&self) -> UnixTime {
         self.0.now()
     }
 }
@@ -183,7 +184,7 @@ impl Stage {
 
     async fn judge(&self, record: &VerifiedRecord) -> Result<Funded, Hold> {
         let quorum = self.chain().htlc(&record.terms.destination).await.unwrap();
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let now = SystemTime::now().into();
         let rule = FinalityRule::of(registry().chains().find(|chain| chain.record.chain == "ethereum").unwrap());
         Funded::judge(&record.terms, &quorum, &rule, now)
     }

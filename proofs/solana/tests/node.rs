@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use countersign::UnixTime;
 use countersign::solana::address::{TOKEN_PROGRAM, associated_token_account, to_account};
 use countersign::solana::htlc::{Htlc, HtlcAccount};
 use countersign::solana::read::{self, SwapLocation};
@@ -29,9 +30,9 @@ use countersign::{
     Family, FinalityRule, Funded, Generation, HtlcState, HtlcTerms, Leg, OrderRecord, Policy, SecretHash, U256, Unsigned, Verified,
     VerifiedTerms, json as tree, recover,
 };
-use countersign_json::line::Case as JsonCase;
 use countersign_client::driver::KeptTransaction;
 use countersign_client::{Request, Response, Transport, TransportError};
+use countersign_json::line::Case as JsonCase;
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes, Speed};
 use countersign_proofs_solana::{audited_machine, machine, rent};
 use countersign_testkit::{Case, fixture};
@@ -199,8 +200,8 @@ impl Transport for Front {
 
     async fn sleep(&self, _: Duration) {}
 
-    fn now(&self) -> u64 {
-        NOW
+    fn now(&self) -> UnixTime {
+        UnixTime::from_secs(NOW)
     }
 }
 
@@ -370,7 +371,7 @@ async fn an_order_is_funded_proven_and_redeemed() {
         let (state, seen) = quorum.state().unwrap();
         let HtlcState::Locked(locked) = &state else { panic!("{form}: {state:?}") };
         assert_eq!((locked.elapsed, seen.depth, seen.is_finalized), (90, 91, true), "{form}");
-        assert!(Funded::judge(&scene.terms, &quorum, &scene.rule(), NOW).is_ok(), "{form}");
+        assert!(Funded::judge(&scene.terms, &quorum, &scene.rule(), UnixTime::from_secs(NOW)).is_ok(), "{form}");
 
         let before = scene.has(scene.swap.redeemer);
         scene.recover(true).await.unwrap();
@@ -446,7 +447,7 @@ async fn accounts_of_every_layout_are_read_and_judged() {
         nodes.transport().warp(forms::EXPIRY - swap.timelock + 99);
         let rule = FinalityRule::of(case.registry.chains().find(|chain| chain.record.chain == terms.source.chain).unwrap());
         let quorum = nodes.htlc(&terms.destination).await.unwrap();
-        let judged = Funded::judge(&terms, &quorum, &rule, NOW).map_err(|hold| hold.code());
+        let judged = Funded::judge(&terms, &quorum, &rule, UnixTime::from_secs(NOW)).map_err(|hold| hold.code());
         if form.is_audited() || form.own.is_none() {
             assert_eq!(judged.unwrap().left(), swap.timelock - 99, "{}", form.program);
             // One unit less in the account, and it is not what was verified.
@@ -455,7 +456,7 @@ async fn accounts_of_every_layout_are_read_and_judged() {
             data[place] -= 1;
             nodes.transport().with(|svm| put(svm, forms::key(form.swap_account), program, lamports, &data));
             let quorum = nodes.htlc(&terms.destination).await.unwrap();
-            assert_eq!(Funded::judge(&terms, &quorum, &rule, NOW).unwrap_err().code(), "destination_differs");
+            assert_eq!(Funded::judge(&terms, &quorum, &rule, UnixTime::from_secs(NOW)).unwrap_err().code(), "destination_differs");
         } else {
             assert_eq!(judged.unwrap_err(), "destination_unclear", "{}", form.program);
         }

@@ -11,13 +11,14 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use countersign::UnixTime;
 use countersign::sui::{Sui, VerifiedOrder, sui_sdk_types};
 use countersign::{
     Account, Family, FinalityRule, Funded, HtlcState, Policy, SecretHash, Signed, Unsigned, Verified, VerifiedTerms, json, verify_record,
 };
-use countersign_json::line::Case as JsonCase;
 use countersign_client::driver::KeptTransaction;
 use countersign_client::{Http, Timeouts};
+use countersign_json::line::Case as JsonCase;
 use countersign_node::sui::Receipt;
 use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes, Speed};
 use countersign_testkit::{Case, fixtures_of, key, registry, verified};
@@ -298,9 +299,9 @@ async fn an_order_is_evidence() {
     let (state, seen) = quorum.state().unwrap();
     assert!(matches!(&state, HtlcState::Locked(locked) if locked.elapsed == 62_682), "{state:?}");
     assert_eq!((seen.height, seen.depth, seen.is_finalized), (HEAD, 62, true));
-    assert!(Funded::judge(&terms, &quorum, &RULE, NOW).is_ok());
+    assert!(Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).is_ok());
     let head = nodes.head("sui_testnet", 0).await.unwrap();
-    assert_eq!((head.height, head.time), (HEAD, NOW - 3));
+    assert_eq!((head.height, head.time), (HEAD, UnixTime::from_secs(NOW - 3)));
 }
 
 #[tokio::test]

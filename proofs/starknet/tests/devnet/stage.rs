@@ -1,17 +1,18 @@
 //! A chain with accounts, tokens and HTLCs, the connection to it, and orders that fit them.
 
 use std::sync::Mutex;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
+use countersign::UnixTime;
 use countersign::starknet::{Felt, InvokeTransaction, Key, ResourceBound, ResourceBounds, UnsignedOrder, VerifiedOrder};
 use countersign::{
-    FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, SecretHash, ObservedAt, U256, VerifiedRecord, json as strict,
+    FinalityRule, Funded, Hold, HtlcState, HtlcTerms, ObservedAt, Policy, Registry, SecretHash, U256, VerifiedRecord, json as strict,
     verify_record,
 };
-use countersign_json::line::Case as JsonCase;
 use countersign_client::driver::KeptTransaction;
 use countersign_client::url::Url;
 use countersign_client::{Http, Method, Request, Response, Timeouts, Transport, TransportError};
+use countersign_json::line::Case as JsonCase;
 use countersign_node::starknet::{StarknetChain, TransactionStatus};
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes};
 use countersign_proofs_starknet::{Devnet, contracts};
@@ -93,7 +94,7 @@ impl Transport for Wire {
         self.http.sleep(duration).await;
     }
 
-    fn now(&self) -> u64 {
+    fn now(&self) -> UnixTime {
         self.http.now()
     }
 }
@@ -327,7 +328,7 @@ impl Stage {
 
     pub async fn judge(&self, record: &VerifiedRecord) -> Result<Funded, Hold> {
         let quorum = self.chain().htlc(&record.terms.destination).await.unwrap();
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let now = SystemTime::now().into();
         let rule = FinalityRule::of(self.registry.chains().find(|chain| chain.record.chain == CHAIN).unwrap());
         Funded::judge(&record.terms, &quorum, &rule, now)
     }
