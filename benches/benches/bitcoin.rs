@@ -5,7 +5,7 @@ use std::hint::black_box;
 use countersign::bitcoin::bitcoin::hashes::Hash;
 use countersign::bitcoin::bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Txid};
 use countersign::bitcoin::htlc::{Htlc, Tree};
-use countersign::bitcoin::{Bitcoin, FeeRate, Selection, Utxo, VerifiedOrder, TxContext};
+use countersign::bitcoin::{Bitcoin, FeeRate, Selection, TxContext, Utxo, VerifiedOrder};
 use countersign::chains::taproot::tweak;
 use countersign::{CreateOrder, Policy, Proposal, Registry};
 use countersign_benches::{REGISTRY, case, criterion, member, rows, steps};

@@ -17,9 +17,9 @@ use countersign::sui::read as sui;
 use countersign::{
     Finality, FinalityRule, Funded, Policy, Registry, SecretHash, StarknetGeneration, U256, VerifiedTerms, json, verify_record,
 };
-use countersign_json::line::Case;
 use countersign_benches::{REGISTRY, case, criterion};
 use countersign_client::{Request, Response, Transport, TransportError};
+use countersign_json::line::Case;
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes};
 use criterion::Criterion;
 use futures_util::FutureExt;

@@ -9,8 +9,8 @@ use countersign::evm::{Evm, ExternalSignature, Key};
 use countersign::{Policy, Registry, RequestId, UnsignedOrder, json};
 use countersign_json::prepare_json;
 
-use countersign_json::line::Case;
 use countersign_benches::{REGISTRY, case, criterion, member, rows, steps};
+use countersign_json::line::Case;
 use serde_json::Value;
 
 const CASES: &str = include_str!("../../fixtures/accept/evm.jsonl");

@@ -2,8 +2,8 @@
 #![no_main]
 
 use countersign::Policy;
-use countersign_json::line::Outcome;
 use countersign_fuzz::REGISTRY;
+use countersign_json::line::Outcome;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|line: &[u8]| {

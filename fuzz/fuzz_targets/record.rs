@@ -2,8 +2,8 @@
 #![no_main]
 
 use countersign::{Family, OrderRecord, Policy, Proposal, json};
-use countersign_json::line::Case;
 use countersign_fuzz::{REGISTRY, first_case};
+use countersign_json::line::Case;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|record: &[u8]| {

@@ -22,12 +22,13 @@ use countersign_bitcoin::{FeeRate, Wallet};
 use countersign_client::{Http, Timeouts};
 use countersign_core::chains::Network;
 use countersign_core::{
-    Account, CreateOrder, Family, Finality, FinalityRule, HtlcState, Policy, Proposal, Registry, SecretHash, ObservedAt, U256, VerifiedTerms,
+    Account, CreateOrder, Family, Finality, FinalityRule, HtlcState, ObservedAt, Policy, Proposal, Registry, SecretHash, U256,
+    VerifiedTerms,
 };
 use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes, Speed};
 use serde_json::json;
 use support::esplora::Esplora;
-use support::litecoind::{Done, Cursor};
+use support::litecoind::{Cursor, Done};
 use support::{INITIATOR, REDEEMER, SECRET, Scene, WALLET, signed};
 
 const CHAIN: &str = "litecoin_regtest";

@@ -14,7 +14,7 @@ use bitcoin::ScriptBuf;
 use countersign_bitcoin::recover::{Fee, FeeCoins, Funding, InstantRefund, Payout};
 use countersign_bitcoin::{FeeRate, Utxo, Wallet};
 use serde_json::Value;
-use support::litecoind::{Done, Cursor};
+use support::litecoind::{Cursor, Done};
 use support::{INITIATOR, REDEEMER, SECRET, Scene, WALLET, coin, key, scripts, signed};
 
 /// Short, so that the test is: the longest push of a timelock is `tests/consensus.rs`'s.

@@ -22,10 +22,10 @@ use countersign::recover::Recovery;
 use countersign::{
     Code, FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, SecretHash, Unsigned, VerifiedRecord, json, verify_record,
 };
-use countersign_json::line::Case as JsonCase;
 use countersign_client::driver::KeptTransaction;
 use countersign_client::url::Url;
 use countersign_client::{Http, Method, Request, Response, Timeouts, Transport, TransportError};
+use countersign_json::line::Case as JsonCase;
 use countersign_node::evm::EvmChain;
 use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes, Speed};
 use countersign_proofs_node::Anvil;

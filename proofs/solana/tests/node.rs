@@ -29,9 +29,9 @@ use countersign::{
     Family, FinalityRule, Funded, Generation, HtlcState, HtlcTerms, Leg, OrderRecord, Policy, SecretHash, U256, Unsigned, Verified,
     VerifiedTerms, json as tree, recover,
 };
-use countersign_json::line::Case as JsonCase;
 use countersign_client::driver::KeptTransaction;
 use countersign_client::{Request, Response, Transport, TransportError};
+use countersign_json::line::Case as JsonCase;
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes, Speed};
 use countersign_proofs_solana::{audited_machine, machine, rent};
 use countersign_testkit::{Case, fixture};

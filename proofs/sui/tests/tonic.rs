@@ -15,9 +15,9 @@ use countersign::sui::{Sui, VerifiedOrder, sui_sdk_types};
 use countersign::{
     Account, Family, FinalityRule, Funded, HtlcState, Policy, SecretHash, Signed, Unsigned, Verified, VerifiedTerms, json, verify_record,
 };
-use countersign_json::line::Case as JsonCase;
 use countersign_client::driver::KeptTransaction;
 use countersign_client::{Http, Timeouts};
+use countersign_json::line::Case as JsonCase;
 use countersign_node::sui::Receipt;
 use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes, Speed};
 use countersign_testkit::{Case, fixtures_of, key, registry, verified};

@@ -11,7 +11,7 @@ use alloy::providers::{PendingTransactionBuilder, Provider};
 use alloy::signers::Signer;
 use alloy::signers::local::PrivateKeySigner;
 use alloy::transports::TransportResult;
-use countersign::evm::{TxContext, Evm, FundingPath, Payload, SignedOrder, UnsignedOrder, VerifiedOrder};
+use countersign::evm::{Evm, FundingPath, Payload, SignedOrder, TxContext, UnsignedOrder, VerifiedOrder};
 use countersign::family::SignWithAsync;
 use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry, Role};
 

@@ -4,7 +4,7 @@
 use std::error::Error;
 
 use beside::versioned::VersionedTransaction;
-use countersign::solana::{TxContext, SignedOrder, VerifiedOrder, solana_signature};
+use countersign::solana::{SignedOrder, TxContext, VerifiedOrder, solana_signature};
 use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry};
 use solana_client::client_error::Result as ClientResult;
 use solana_client::rpc_client::RpcClient;

@@ -2,7 +2,7 @@
 //! to its accounts.
 
 use countersign::family::SignWithAsync;
-use countersign::starknet::{ApprovalStep, TxContext, SignedOrder, Starknet, UnsignedOrder, VerifiedOrder};
+use countersign::starknet::{ApprovalStep, SignedOrder, Starknet, TxContext, UnsignedOrder, VerifiedOrder};
 use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry};
 use starknet::accounts::{ConnectedAccount, ExecutionV3};
 use starknet::core::types::{BroadcastedInvokeTransactionV3, Call, Felt, ResourceBoundsMapping};

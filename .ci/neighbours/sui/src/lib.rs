@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use beside::{Address, ObjectReference, SignedTransaction, UserSignature};
-use countersign::sui::{ExternalSignature, TxContext, SignedOrder, UnsignedOrder, VerifiedOrder};
+use countersign::sui::{ExternalSignature, SignedOrder, TxContext, UnsignedOrder, VerifiedOrder};
 use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry, RequestId};
 use sui_crypto::SuiSigner;
 use sui_crypto::ed25519::Ed25519PrivateKey;

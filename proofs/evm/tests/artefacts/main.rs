@@ -25,7 +25,7 @@ use std::error::Error;
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, Bytes, U256, address, b256, hex};
 use alloy_sol_types::{SolCall, sol};
-use countersign::evm::{TxContext, Evm, FundingPath, Key, SignedOrder, UnsignedOrder};
+use countersign::evm::{Evm, FundingPath, Key, SignedOrder, TxContext, UnsignedOrder};
 use countersign::{Code, Policy, Refusal, Role};
 use countersign_json::JsonArtefacts;
 use countersign_proofs_evm::abi::{Erc20, Htlc, Order as Entry};

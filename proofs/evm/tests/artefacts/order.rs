@@ -3,7 +3,7 @@
 
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use alloy_sol_types::SolCall;
-use countersign::evm::{TxContext, FundingPath, UnsignedOrder};
+use countersign::evm::{FundingPath, TxContext, UnsignedOrder};
 use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry, RequestedLeg, SecretHash, Verified};
 use countersign_proofs_evm::abi::{Erc20, Htlc};
 use serde_json::{Value, json};

@@ -5,13 +5,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use countersign::starknet::{Felt, InvokeTransaction, Key, ResourceBound, ResourceBounds, UnsignedOrder, VerifiedOrder};
 use countersign::{
-    FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, SecretHash, ObservedAt, U256, VerifiedRecord, json as strict,
+    FinalityRule, Funded, Hold, HtlcState, HtlcTerms, ObservedAt, Policy, Registry, SecretHash, U256, VerifiedRecord, json as strict,
     verify_record,
 };
-use countersign_json::line::Case as JsonCase;
 use countersign_client::driver::KeptTransaction;
 use countersign_client::url::Url;
 use countersign_client::{Http, Method, Request, Response, Timeouts, Transport, TransportError};
+use countersign_json::line::Case as JsonCase;
 use countersign_node::starknet::{StarknetChain, TransactionStatus};
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes};
 use countersign_proofs_starknet::{Devnet, contracts};

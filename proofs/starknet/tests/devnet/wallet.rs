@@ -1,6 +1,6 @@
 //! What a wallet asks before it signs, and what becomes of a transaction.
 
-use countersign::starknet::{TxContext, Felt, ResourceBound, ResourceBounds, UnsignedOrder};
+use countersign::starknet::{Felt, ResourceBound, ResourceBounds, TxContext, UnsignedOrder};
 use countersign::{ApprovalStep, Code, HtlcState, Policy, U256, Unsigned, Verified};
 use countersign_client::driver::KeptTransaction;
 use countersign_node::starknet::TransactionStatus;
