@@ -4,7 +4,8 @@ use countersign::{ByteCoverage, Family, Summary, Unsigned, Verified, Warnings};
 use countersign_json::{Artefacts, Request};
 use serde::Serialize;
 
-use crate::input::{Failure, usage};
+use crate::failure::{Failure, usage};
+use crate::session::Session;
 use crate::show;
 
 /// An accepted order, with the members that a command prints.
@@ -86,8 +87,8 @@ impl<'a> Accepted<'a> {
     }
 
     /// Reports the order as an event on stderr, for a command whose result follows later.
-    pub(crate) fn report(&self) {
-        show::event(&Prepared { event: "prepared", accepted: self }, "");
+    pub(crate) fn report(&self, session: &Session) {
+        session.event(&Prepared { event: "prepared", accepted: self }, "");
     }
 
     /// Prints the order.

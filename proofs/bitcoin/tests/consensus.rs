@@ -12,7 +12,7 @@ mod support;
 
 use bitcoin::{Amount, OutPoint, Sequence, Transaction, TxOut};
 use countersign_bitcoin::recover::{Fee, FeeCoins, Funding, InstantRefund, Payout};
-use countersign_bitcoin::{FeeRate, Utxo, Wallet};
+use countersign_bitcoin::{FeeRate, Utxo, TxContext};
 use countersign_proofs_bitcoin::verify;
 use support::{INITIATOR, REDEEMER, SECRET, Scene, WALLET, coin, key, outpoint, scripts, signed};
 
@@ -172,7 +172,7 @@ fn a_deposit_from_every_kind_of_coin_is_valid() {
         let made_by_previous = OutPoint { txid: previous.compute_txid(), vout: 0 };
         let outpoints = [outpoint(1), outpoint(2), outpoint(3), made_by_previous];
         let utxos = outpoints.into_iter().zip(&prevouts).map(|(outpoint, output)| coin(outpoint, output.clone(), &previous));
-        let wallet = Wallet::new(utxos.collect(), scene.owner(), FeeRate::parse("2.5").expect("a rate"));
+        let wallet = TxContext::new(utxos.collect(), scene.owner(), FeeRate::parse("2.5").expect("a rate"));
         let transaction = signed(scene.unsigned(wallet), WALLET).expect("the key");
         assert_eq!(verify(&transaction, &prevouts), Ok(()), "{network}");
         assert_eq!(transaction.output[0], scene.prevout(50_000));

@@ -18,7 +18,7 @@ use countersign::reader::HtlcQuorum;
 use countersign::recover::Recovery;
 use countersign::{Funded, Unsigned};
 use countersign_bitcoin::recover::{Fee, Funding, Payout};
-use countersign_bitcoin::{FeeRate, Wallet};
+use countersign_bitcoin::{FeeRate, TxContext};
 use countersign_client::{Http, Timeouts};
 use countersign_core::chains::Network;
 use countersign_core::{
@@ -109,7 +109,7 @@ impl<'n> Swap<'n> {
         self.send(wallet).await
     }
 
-    async fn send(&self, wallet: Wallet) -> Done<Transaction> {
+    async fn send(&self, wallet: TxContext) -> Done<Transaction> {
         let transaction = signed(self.scene.unsigned(wallet), WALLET)?;
         self.chain().preflight(&transaction, &Policy::default()).await?;
         self.broadcast(&transaction).await?;
@@ -244,7 +244,7 @@ async fn replaced_and_reorganised_fundings_start_again() -> Done<()> {
     let (previous, outpoint) = node.pay(&owner, "0.02")?;
     let output = previous.output[usize::try_from(outpoint.vout)?].clone();
     let wallet = |rate| {
-        Ok::<_, Box<dyn std::error::Error>>(Wallet::new(vec![support::coin(outpoint, output.clone(), &previous)], owner.as_str(), rate))
+        Ok::<_, Box<dyn std::error::Error>>(TxContext::new(vec![support::coin(outpoint, output.clone(), &previous)], owner.as_str(), rate))
     };
 
     // Replaced while it waits: by the lowest rate that is taken, and by no lower one.

@@ -12,7 +12,7 @@ mod support;
 
 use bitcoin::ScriptBuf;
 use countersign_bitcoin::recover::{Fee, FeeCoins, Funding, InstantRefund, Payout};
-use countersign_bitcoin::{FeeRate, Utxo, Wallet};
+use countersign_bitcoin::{FeeRate, Utxo, TxContext};
 use serde_json::Value;
 use support::litecoind::{Done, Cursor};
 use support::{INITIATOR, REDEEMER, SECRET, Scene, WALLET, coin, key, scripts, signed};
@@ -31,7 +31,7 @@ fn deposit(node: &Cursor, scene: &Scene, script: &ScriptBuf) -> Done<Funding> {
     let address = scene.chain.address(script).ok_or("an address")?;
     let (previous, outpoint) = node.pay(&address, "0.01")?;
     let output = previous.output[usize::try_from(outpoint.vout)?].clone();
-    let wallet = Wallet::new(vec![coin(outpoint, output, &previous)], scene.owner(), FeeRate::parse("2.5")?);
+    let wallet = TxContext::new(vec![coin(outpoint, output, &previous)], scene.owner(), FeeRate::parse("2.5")?);
     let transaction = signed(scene.unsigned(wallet), WALLET)?;
     assert_eq!(node.send(&transaction)?, transaction.compute_txid().to_string());
     node.mine(1)?;

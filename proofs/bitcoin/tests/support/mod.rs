@@ -8,7 +8,7 @@ use bitcoin::hashes::{Hash, sha256};
 use bitcoin::{Amount, OutPoint, ScriptBuf, Transaction, TxOut, Txid};
 use countersign_bitcoin::htlc::{Htlc, Tree};
 use countersign_bitcoin::recover::{Leg, RecordedHtlc, Recovery};
-use countersign_bitcoin::{Chain, Key, UnsignedOrder, Utxo, Wallet};
+use countersign_bitcoin::{Chain, Key, UnsignedOrder, Utxo, TxContext};
 use countersign_core::{CreateOrder, OrderRecord, Policy, Proposal, Refusal, Registry};
 use serde_json::{Value, json};
 
@@ -140,7 +140,7 @@ impl Scene {
     }
 
     /// The deposit through every check: no record, so the address is found under the pinned solver.
-    pub(crate) fn unsigned(&self, wallet: Wallet) -> UnsignedOrder {
+    pub(crate) fn unsigned(&self, wallet: TxContext) -> UnsignedOrder {
         let request = CreateOrder::from_json(self.request().to_string().as_bytes()).expect("a request");
         let response = json!({ "status": "Ok", "result": {
             "order_id": "ab".repeat(32), "to": self.tree.address(self.chain), "amount": self.amount.to_string(),
