@@ -6,7 +6,8 @@ use countersign_json::Artefacts;
 use countersign_json::line::Request;
 use serde::Serialize;
 
-use crate::input::{Failure, usage};
+use crate::failure::{Failure, usage};
+use crate::session::Session;
 use crate::show;
 
 /// An accepted order, with the members that a command prints.
@@ -88,8 +89,8 @@ impl<'a> Accepted<'a> {
     }
 
     /// Reports the order as an event on stderr, for a command whose result follows later.
-    pub(crate) fn report(&self) {
-        show::event(&Prepared { event: "prepared", accepted: self }, "");
+    pub(crate) fn report(&self, session: &Session) {
+        session.event(&Prepared { event: "prepared", accepted: self }, "");
     }
 
     /// Prints the order.

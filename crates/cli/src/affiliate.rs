@@ -9,9 +9,13 @@ use countersign_json::JsonFamily;
 use serde::Serialize;
 
 use crate::amount;
-use crate::input::{self, Failure, KeyArgs, RegistryArgs, TrustArgs, WalletArgs, usage};
+use crate::exit::OK;
+use crate::failure::{Failure, usage};
+use crate::files;
+use crate::input::{KeyArgs, RegistryArgs, TrustArgs, WalletArgs};
 use crate::quote::asset;
-use crate::{OK, lists, service, show};
+use crate::session::Session;
+use crate::{lists, service, show};
 
 #[derive(clap::Args)]
 pub(crate) struct ClaimArgs {
@@ -37,10 +41,10 @@ pub(crate) struct EarningsArgs {
     registry: RegistryArgs,
 }
 
-pub(crate) fn earnings(args: &EarningsArgs, json: bool) -> Result<u8, Failure> {
+pub(crate) fn earnings(args: &EarningsArgs, session: &Session) -> Result<u8, Failure> {
     let (client, registry) = (args.service.client()?, args.registry.read()?);
     let answer = service::run(async { Ok(client.earnings().await?) })?;
-    if json {
+    if session.json {
         show::answer(&answer.body)?;
         return Ok(OK);
     }
@@ -68,7 +72,7 @@ struct Prepared {
     signed: Option<Hex>,
 }
 
-pub(crate) fn claim(args: &ClaimArgs, json: bool) -> Result<u8, Failure> {
+pub(crate) fn claim(args: &ClaimArgs, session: &Session) -> Result<u8, Failure> {
     let (registry, _) = args.trust.read()?;
     let wanted = args.asset.as_deref().map(asset).transpose()?;
     let client = args.service.client()?;
@@ -88,7 +92,7 @@ pub(crate) fn claim(args: &ClaimArgs, json: bool) -> Result<u8, Failure> {
         )));
     }
     let claims = claims.iter().map(|(row, claim)| prepare(args, row, claim, &registry)).collect::<Result<Vec<_>, Failure>>()?;
-    if json {
+    if session.json {
         show::json(&claims)?;
         return Ok(OK);
     }
@@ -118,7 +122,7 @@ fn prepare(args: &ClaimArgs, row: &Earnings, claim: &Claim, registry: &Registry)
         signed: None,
     };
     let Some(path) = &args.wallet.wallet else { return Ok(prepared) };
-    let text = input::read(path)?;
+    let text = files::read(path)?;
     let value = json::parse(&text).map_err(|refusal| refusal.with_prefix("/wallet"))?;
     let path = Evm::read_wallet(Cursor::root(&value, "/wallet"))?;
     let calls = path.self_funded().ok_or_else(|| Refusal::new(Code::MissingField, "/wallet/nonce"))?;

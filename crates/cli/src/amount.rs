@@ -2,7 +2,7 @@
 
 use countersign::{AssetId, Registry, U256, number};
 
-use crate::input::{Failure, usage};
+use crate::failure::{Failure, usage};
 
 /// Returns whether an amount is in base units, so that parsing it does not need the registry.
 fn is_in_base_units(text: &str) -> bool {

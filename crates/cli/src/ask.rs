@@ -10,14 +10,15 @@ use countersign_store::KeyIndex;
 
 use crate::amount::units;
 use crate::config::Config;
-use crate::input::{Failure, usage};
+use crate::failure::{Failure, usage};
 use crate::preflight::{self, Problems};
 use crate::quote::asset;
-use crate::{drive, interrupt, nodes, state};
+use crate::session::Session;
+use crate::{drive, nodes, state};
 
 /// The request.
 #[derive(clap::Args)]
-pub(crate) struct AskArgs {
+pub(crate) struct RequestArgs {
     /// Source asset, `<chain>:<symbol>`.
     #[arg(long, value_name = "ASSET")]
     pub(crate) from: Option<String>,
@@ -61,7 +62,7 @@ pub(crate) struct SecretArgs {
 }
 
 /// The parts of a new order that only the owner knows.
-pub(crate) struct Owned {
+pub(crate) struct NewOrderSecret {
     secret: Option<Secret>,
     /// The index with which keys and secret are derived, if any are.
     index: Option<KeyIndex>,
@@ -75,16 +76,22 @@ impl SecretArgs {
 
     /// Adds the hash of the secret to a request, and the owner's keys on Bitcoin-like chains. Their index is marked as used before anything
     /// derived from it is sent.
-    pub(crate) fn take(&self, state: &state::State, registry: &Registry, order: &mut CreateOrder) -> Result<Owned, Failure> {
+    pub(crate) fn take(
+        &self,
+        state: &state::State,
+        registry: &Registry,
+        order: &mut CreateOrder,
+        session: &Session,
+    ) -> Result<NewOrderSecret, Failure> {
         let given = self.given(Some(state))?;
         let derives_secret = given.is_none() && !self.service_secret && order.secret_hash.is_none();
         let is_bitcoin = |leg: &RequestedLeg| registry.family(leg.asset.chain()).is_ok_and(|family| family == Family::Bitcoin);
         let refund_key = is_bitcoin(&order.source) && order.source.delegate.is_none();
         let redeem_key = is_bitcoin(&order.destination) && order.destination.delegate.is_none() && !self.service_secret;
-        let mut owned = Owned { secret: given, index: None };
+        let mut owned = NewOrderSecret { secret: given, index: None };
         // An index is used up by what is derived from it, so none is taken for nothing.
         if derives_secret || refund_key || redeem_key {
-            let (rescue, taken) = (state.rescue()?, state.take_index()?);
+            let (rescue, taken) = (state.rescue(session)?, state.take_index()?);
             let (branch, index) = (rescue.branch(taken.branch).map_err(usage)?, taken.index);
             owned.index = Some(taken);
             if derives_secret {
@@ -115,7 +122,7 @@ impl SecretArgs {
     }
 }
 
-impl Owned {
+impl NewOrderSecret {
     /// Returns the value for a complete request, for which nothing is derived.
     pub(crate) const fn nothing() -> Self {
         Self { secret: None, index: None }
@@ -128,9 +135,10 @@ impl Owned {
         state: &state::State,
         request: CreateOrder,
         at_least: Option<U256>,
+        session: &Session,
     ) -> Result<OrderId, Failure> {
-        interrupt::advise("the order may exist, but nothing was paid: create a new one; an unpaid order costs nothing");
-        let driver = drive::driver(flow.clone(), &nodes::none(flow.registry())?, &state.store, NoOwner, Pace::default(), None);
+        session.advise("the order may exist, but nothing was paid: create a new one; an unpaid order costs nothing");
+        let driver = drive::driver(flow.clone(), &nodes::none(flow.registry(), session)?, &state.store, NoOwner, Pace::default(), None);
         let (index, branch) = (self.index.map(|taken| taken.index), self.index.map_or(0, |taken| taken.branch));
         driver.create(NewOrder { request, secret: self.secret, index, branch, at_least }).await.map_err(|error| {
             Failure::from(error).with_advice("the order may exist, but nothing was paid: create a new one; an unpaid order costs nothing")
@@ -138,7 +146,7 @@ impl Owned {
     }
 }
 
-impl AskArgs {
+impl RequestArgs {
     /// Returns the destination asset.
     pub(crate) fn destination(&self) -> Result<AssetId, Failure> {
         asset(need(&self.to, "--to")?)

@@ -5,9 +5,12 @@ use std::path::PathBuf;
 use countersign::Unsigned;
 use countersign::json::{self, Cursor};
 
-use crate::OK;
 use crate::accepted::Accepted;
-use crate::input::{self, CaseArgs, Failure, TrustArgs, WalletArgs, usage};
+use crate::exit::OK;
+use crate::failure::{Failure, usage};
+use crate::files;
+use crate::input::{CaseArgs, TrustArgs, WalletArgs};
+use crate::session::Session;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign attach --registry registry.json --case case.json --signature initiate=0x... --signature approval=0x...
@@ -45,7 +48,7 @@ impl SignatureArgs {
     /// Verifies the signatures and attaches them.
     pub(crate) fn attach(&self, order: &mut Unsigned) -> Result<(), Failure> {
         let text = match &self.signatures {
-            Some(path) => input::read(path)?.to_vec(),
+            Some(path) => files::read(path)?.to_vec(),
             None => by_name(&self.signature)?,
         };
         let signatures = json::parse(&text).map_err(|refusal| refusal.with_prefix("/signatures"))?;
@@ -53,7 +56,7 @@ impl SignatureArgs {
     }
 }
 
-pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     if args.signatures.is_empty() {
         return Err(usage("no signature: pass --signature or --signatures"));
     }
@@ -62,7 +65,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     texts.open(|values| {
         let mut order = values.case()?.prepare(&registry, &policy)?;
         args.signatures.attach(&mut order)?;
-        Accepted::prepared(&order).with_id(values.id()).print(json)?;
+        Accepted::prepared(&order).with_id(values.id()).print(session.json)?;
         Ok(OK)
     })
 }

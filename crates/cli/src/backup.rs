@@ -8,10 +8,12 @@ use countersign_store::KeyIndex;
 use countersign_store::backup::{self, BackupError, MAX_BACKUP, MIN_PASSWORD};
 use serde::Serialize;
 
-use crate::input::{self, Failure, usage};
+use crate::exit::{OK, USAGE};
+use crate::failure::{Failure, chain, usage};
 use crate::prompt::PasswordArgs;
-use crate::state::{self, StateArgs};
-use crate::{OK, USAGE, files, show};
+use crate::session::Session;
+use crate::state::StateArgs;
+use crate::{files, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign backup swaps.backup                                  # asks for a password
@@ -45,7 +47,7 @@ struct LeftOut {
     reason: String,
 }
 
-pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let path = args.state.path()?;
     let Some(state) = args.state.open_existing()? else {
         return Err(usage(format_args!("the state directory {} does not exist: pass the right one with --state", path.display())));
@@ -60,12 +62,12 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     let orders = state.store.orders()?.len();
     let ok = kept.left_out.iter().all(|(_, error)| error.is_none());
     let reason = |error: Option<countersign_store::Error>| match error {
-        Some(error) => format!("{}; {}", input::chain(&error), error.advice()),
+        Some(error) => format!("{}; {}", chain(&error), error.advice()),
         None => "not a file of this program".to_owned(),
     };
     let left_out = kept.left_out.into_iter().map(|(path, error)| LeftOut { path, reason: reason(error) }).collect();
     let written = Written { ok, file: &args.file, orders, left_out };
-    if json {
+    if session.json {
         show::json(&written)?;
     } else {
         show::field("file", &format!("{}, {}", args.file.display(), show::count(orders, "order")))?;
@@ -87,13 +89,13 @@ struct Restored<'a> {
 }
 
 /// Restores a backup into a new or empty state directory.
-pub(crate) fn restore(file: &Path, state: &StateArgs, password: &PasswordArgs, json: bool) -> Result<u8, Failure> {
+pub(crate) fn restore(file: &Path, state: &StateArgs, password: &PasswordArgs, session: &Session) -> Result<u8, Failure> {
     let path = state.path()?;
     let bytes = read(file)?;
     let store = backup::restore(&bytes, &password.read(false)?, &path).map_err(|error| failed(&error))?;
     let orders = store.orders()?.len();
     let KeyIndex { branch, index: next_index } = store.next_index()?;
-    if json {
+    if session.json {
         show::json(&Restored { ok: true, state: &path, orders, branch, next_index })?;
     } else {
         show::field("state", &format!("{}, with {}", path.display(), show::count(orders, "order")))?;
@@ -115,12 +117,12 @@ fn read(file: &Path) -> Result<Vec<u8>, Failure> {
 
 fn failed(error: &BackupError) -> Failure {
     let advice = match error {
-        BackupError::Store(error) => return state::failed(error),
+        BackupError::Store(error) => return error.into(),
         BackupError::PasswordTooShort => format!("choose a password of at least {MIN_PASSWORD} bytes"),
         BackupError::WrongPasswordOrDamaged => "try the password again, or use another copy of the file".to_owned(),
         BackupError::NotEmpty { .. } => "pass a new directory with --state".to_owned(),
         BackupError::NewerVersion { .. } => "update this program".to_owned(),
         _ => "nothing was written".to_owned(),
     };
-    usage(format_args!("{}; {advice}", input::chain(error)))
+    usage(format_args!("{}; {advice}", chain(error)))
 }

@@ -13,8 +13,10 @@ use countersign::{Code, Policy, Refusal, Registry, json};
 use countersign_json::line::Outcome;
 use zeroize::Zeroizing;
 
-use crate::input::{Failure, TrustArgs};
-use crate::{OK, REFUSED, show};
+use crate::exit::{OK, REFUSED};
+use crate::failure::Failure;
+use crate::input::TrustArgs;
+use crate::show;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign batch --registry registry.json < cases.jsonl > results.jsonl

@@ -2,10 +2,9 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-use std::sync::OnceLock;
 
 use clap::parser::ValueSource;
-use clap::{ArgAction, ArgMatches, Command, CommandFactory};
+use clap::{ArgAction, ArgMatches, Command};
 use countersign::{Family, Leg, Registry};
 use countersign_client::OrderId;
 use countersign_client::driver::OrderState;
@@ -27,10 +26,14 @@ struct Given {
     values: Vec<OsString>,
 }
 
-static GIVEN: OnceLock<Vec<Given>> = OnceLock::new();
+/// Writes command lines with the arguments of this run. Defaults and the configuration file are not arguments: a later command reads them
+/// too.
+pub(crate) struct Commands {
+    root: Command,
+    given: Vec<Given>,
+}
 
-/// Remembers the arguments of this run. Defaults and the configuration file are not arguments: a later command reads them too.
-pub(crate) fn remember(root: &Command, matches: &ArgMatches) {
+fn given(root: &Command, matches: &ArgMatches) -> Vec<Given> {
     let (mut command, mut matches) = (root, matches);
     while let Some((name, inner)) = matches.subcommand() {
         let Some(found) = command.find_subcommand(name) else { break };
@@ -53,8 +56,7 @@ pub(crate) fn remember(root: &Command, matches: &ArgMatches) {
         let values = values.map(|value| if PATHS.contains(&id) { absolute(value) } else { value.to_owned() }).collect();
         given.push(Given { id: id.to_owned(), flag: format!("--{flag}"), values });
     }
-    // Set once, at the start of the program.
-    let _ = GIVEN.set(given);
+    given
 }
 
 fn absolute(path: &OsStr) -> OsString {
@@ -64,82 +66,87 @@ fn absolute(path: &OsStr) -> OsString {
     std::path::absolute(Path::new(path)).map_or_else(|_| path.to_owned(), std::path::PathBuf::into_os_string)
 }
 
-/// Returns the command that continues an order.
-pub(crate) fn resume(id: &OrderId) -> String {
-    line(&["swap", "--resume", id.as_str()], &[&PLACES[..], &CHOICES].concat(), None)
-}
-
-/// Returns the command that follows an order.
-pub(crate) fn watch(id: &OrderId) -> String {
-    line(&["order", "watch", id.as_str()], &[&PLACES[..], &["poll"]].concat(), None)
-}
-
-/// Returns a command with the arguments that say where things are.
-pub(crate) fn with_places(words: &[&str]) -> String {
-    line(words, &PLACES, None)
-}
-
-/// Returns the command with which the owner redeems or refunds an order without the service.
-///
-/// The key of an account on the other leg's chain would be the wrong one, so the key is that of the leg. On Bitcoin-like chains it is
-/// derived, and needs no argument.
-pub(crate) fn by_self(leg: Leg, kept: &OrderState, registry: &Registry) -> String {
-    let (verb, is_source) = if leg == Leg::Source { ("refund", true) } else { ("redeem", false) };
-    let request = kept.swap.request();
-    let family = |requested: &countersign::RequestedLeg| registry.family(requested.asset.chain()).ok();
-    let (source, destination) = (family(&request.source), family(&request.destination));
-    let own = if is_source { source } else { destination };
-    let key = |id: &'static str| has(id).then_some(id);
-    let key = match own {
-        Some(Family::Bitcoin) => None,
-        _ if is_source => key("key_file").or_else(|| key("key_env")),
-        _ if has("redeem_key_file") => Some("redeem_key_file"),
-        _ if source == destination => key("key_file").or_else(|| key("key_env")),
-        _ => None,
-    };
-    let places = PLACES.iter().copied().filter(|id| *id != "redeem_key_file").collect::<Vec<_>>();
-    line(&[verb, "--self", kept.swap.id().as_str()], &[&places[..], &["speed"]].concat(), key)
-}
-
-fn has(id: &str) -> bool {
-    GIVEN.get().is_some_and(|given| given.iter().any(|one| one.id == id))
-}
-
-/// Writes a command line. Arguments that the command does not have are left out. `key` is the argument whose value is its key.
-fn line(words: &[&str], wanted: &[&str], key: Option<&str>) -> String {
-    let root = crate::Cli::command();
-    let mut command = &root;
-    for word in words {
-        match command.find_subcommand(word) {
-            Some(found) => command = found,
-            None => break,
-        }
+impl Commands {
+    pub(crate) fn new(root: Command, matches: &ArgMatches) -> Self {
+        Self { given: given(&root, matches), root }
     }
-    let mut text = words.iter().fold("countersign".to_owned(), |text, word| text + " " + &quoted(OsStr::new(word)));
-    for one in GIVEN.get().into_iter().flatten() {
-        let flag = match key {
-            Some(key) if one.id == key => {
-                if key == "redeem_key_file" {
-                    "--key-file"
-                } else {
-                    &one.flag
-                }
-            }
-            _ if wanted.contains(&one.id.as_str()) => &one.flag,
-            _ => continue,
+
+    /// Returns the command that continues an order.
+    pub(crate) fn resume(&self, id: &OrderId) -> String {
+        self.line(&["swap", "--resume", id.as_str()], &[&PLACES[..], &CHOICES].concat(), None)
+    }
+
+    /// Returns the command that follows an order.
+    pub(crate) fn watch(&self, id: &OrderId) -> String {
+        self.line(&["order", "watch", id.as_str()], &[&PLACES[..], &["poll"]].concat(), None)
+    }
+
+    /// Returns a command with the arguments that say where things are.
+    pub(crate) fn with_places(&self, words: &[&str]) -> String {
+        self.line(words, &PLACES, None)
+    }
+
+    /// Returns the command with which the owner redeems or refunds an order without the service.
+    ///
+    /// The key of an account on the other leg's chain would be the wrong one, so the key is that of the leg. On Bitcoin-like chains it is
+    /// derived, and needs no argument.
+    pub(crate) fn by_self(&self, leg: Leg, kept: &OrderState, registry: &Registry) -> String {
+        let (verb, is_source) = if leg == Leg::Source { ("refund", true) } else { ("redeem", false) };
+        let request = kept.swap.request();
+        let family = |requested: &countersign::RequestedLeg| registry.family(requested.asset.chain()).ok();
+        let (source, destination) = (family(&request.source), family(&request.destination));
+        let own = if is_source { source } else { destination };
+        let key = |id: &'static str| self.has(id).then_some(id);
+        let key = match own {
+            Some(Family::Bitcoin) => None,
+            _ if is_source => key("key_file").or_else(|| key("key_env")),
+            _ if self.has("redeem_key_file") => Some("redeem_key_file"),
+            _ if source == destination => key("key_file").or_else(|| key("key_env")),
+            _ => None,
         };
-        let is_known = command.get_arguments().any(|argument| argument.get_long().is_some_and(|long| flag == format!("--{long}")));
-        if !is_known {
-            continue;
-        }
-        if one.values.is_empty() {
-            text.push_str(&format!(" {flag}"));
-        }
-        for value in &one.values {
-            text.push_str(&format!(" {flag} {}", quoted(value)));
-        }
+        let places = PLACES.iter().copied().filter(|id| *id != "redeem_key_file").collect::<Vec<_>>();
+        self.line(&[verb, "--self", kept.swap.id().as_str()], &[&places[..], &["speed"]].concat(), key)
     }
-    text
+
+    fn has(&self, id: &str) -> bool {
+        self.given.iter().any(|one| one.id == id)
+    }
+
+    /// Writes a command line. Arguments that the command does not have are left out. `key` is the argument whose value is its key.
+    fn line(&self, words: &[&str], wanted: &[&str], key: Option<&str>) -> String {
+        let mut command = &self.root;
+        for word in words {
+            match command.find_subcommand(word) {
+                Some(found) => command = found,
+                None => break,
+            }
+        }
+        let mut text = words.iter().fold("countersign".to_owned(), |text, word| text + " " + &quoted(OsStr::new(word)));
+        for one in &self.given {
+            let flag = match key {
+                Some(key) if one.id == key => {
+                    if key == "redeem_key_file" {
+                        "--key-file"
+                    } else {
+                        &one.flag
+                    }
+                }
+                _ if wanted.contains(&one.id.as_str()) => &one.flag,
+                _ => continue,
+            };
+            let is_known = command.get_arguments().any(|argument| argument.get_long().is_some_and(|long| flag == format!("--{long}")));
+            if !is_known {
+                continue;
+            }
+            if one.values.is_empty() {
+                text.push_str(&format!(" {flag}"));
+            }
+            for value in &one.values {
+                text.push_str(&format!(" {flag} {}", quoted(value)));
+            }
+        }
+        text
+    }
 }
 
 /// Quotes one word for a shell.

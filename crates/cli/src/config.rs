@@ -9,7 +9,8 @@ use countersign::{AssetId, Code, Refusal};
 use etcetera::BaseStrategy;
 use zeroize::Zeroizing;
 
-use crate::input::{self, Failure, usage};
+use crate::failure::{Failure, own_file, usage};
+use crate::files;
 
 const MEMBERS: [&str; 10] =
     ["app_id", "app_id_file", "base_url", "key_file", "nodes", "owners", "policy", "redeem_key_file", "registry", "state"];
@@ -54,7 +55,7 @@ impl Config {
             Err(error) => return Err(usage(format_args!("{}: {error}", path.display()))),
         }
         let paths = Paths { home: directories.home_dir(), directory: &directory };
-        Self::parse(&input::read(&path)?, &paths).map_err(|refusal| input::own_file(&path, &refusal))
+        Self::parse(&files::read(&path)?, &paths).map_err(|refusal| own_file(&path, &refusal))
     }
 
     fn parse(bytes: &[u8], paths: &Paths<'_>) -> Result<Self, Refusal> {

@@ -2,22 +2,21 @@
 
 use countersign::{Asset, Registry, RequestedLeg};
 use countersign_client::Http;
-use countersign_client::driver::Chains as _;
-use countersign_node::{ContractChange, Contracts, Nodes};
+use countersign_node::{ContractChange, ContractReport, Contracts, Nodes};
 use countersign_store::Store;
 
-use crate::input::{Failure, chain, described, usage};
-use crate::show;
+use crate::failure::{Failure, chain, described, usage};
+use crate::session::Session;
 use crate::state::{State, StateArgs};
 
 const NOT_STORED: &str = "the descriptions of the contracts could not be stored, so a later change of them may go unnoticed";
 
 /// Opens the state directory; `None` if that is impossible, which is only reported.
-pub(crate) fn open(args: &StateArgs) -> Option<State> {
+pub(crate) fn open(args: &StateArgs, session: &Session) -> Option<State> {
     match args.open() {
         Ok(state) => Some(state),
         Err(failure) => {
-            show::progress(&format!("{NOT_STORED}: {}", failure.message()));
+            session.progress(&format!("{NOT_STORED}: {}", failure.message()));
             None
         }
     }
@@ -35,7 +34,7 @@ fn kept(store: &Store) -> Result<Contracts, Failure> {
 
 /// Stores new descriptions, and replaces those of the same contracts. Nothing is written if there is nothing new. A failure is only
 /// reported, because an order can be paid and redeemed without them.
-pub(crate) fn keep(store: &Store, new: &Contracts) {
+pub(crate) fn keep(store: &Store, new: &Contracts, session: &Session) {
     let added = |bytes: Option<&[u8]>| {
         let mut all = bytes.map_or_else(|| Ok(Contracts::default()), Contracts::from_json).ok()?;
         let before = all.to_file();
@@ -47,7 +46,7 @@ pub(crate) fn keep(store: &Store, new: &Contracts) {
         return;
     }
     if let Err(error) = store.update_contracts(added) {
-        show::progress(&format!("{NOT_STORED}: {}; {}", chain(&error), error.advice()));
+        session.progress(&format!("{NOT_STORED}: {}; {}", chain(&error), error.advice()));
     }
 }
 
@@ -66,34 +65,20 @@ pub(crate) async fn check(
     registry: &Registry,
     legs: [&RequestedLeg; 2],
     is_read: bool,
+    session: &Session,
 ) -> Result<(), Failure> {
-    let (contracts, mut new, mut changes) = (kept(store)?, Contracts::default(), Vec::new());
-    for asset in legs.into_iter().filter_map(|leg| registry.asset(leg.asset.as_str())) {
-        if asset.htlc.is_none() || !nodes.has(&asset.chain.record.chain) {
-            continue;
-        }
-        let description = nodes.describe(asset).await?;
-        let is_kept = contracts.get(asset).is_some();
-        if !is_kept && description.facts().next().is_none() {
-            continue;
-        }
-        if !is_kept {
-            show::progress(&format!(
-                "{}: its contract is seen for the first time; its description is stored in the state directory",
-                asset.record.id
-            ));
-            new.insert(asset, description);
-        } else {
-            changes.extend(contracts.changes(asset, &description));
-        }
+    let assets = legs.into_iter().filter_map(|leg| registry.asset(leg.asset.as_str())).map(AsRef::as_ref);
+    let ContractReport { first_seen, new, changes, .. } = kept(store)?.check(nodes, assets).await?;
+    for asset in first_seen {
+        session.progress(&format!("{asset}: its contract is seen for the first time; its description is stored in the state directory"));
     }
     for change in &changes {
-        show::progress(&format!("CHANGED: the contract of {change}"));
+        session.progress(&format!("CHANGED: the contract of {change}"));
     }
     if !changes.is_empty() && !is_read {
         let message = "a pinned contract has changed: inspect it, then pin it again with registry pin --nodes";
         return Err(Failure::Held { code: "contract_changed", message: message.to_owned() });
     }
-    keep(store, &new);
+    keep(store, &new, session);
     Ok(())
 }

@@ -10,8 +10,10 @@ use countersign_json::Artefacts;
 use countersign_json::line::{Case, Outcome};
 use serde::{Serialize, Serializer};
 
-use crate::input::{Failure, usage};
-use crate::{OK, show};
+use crate::exit::OK;
+use crate::failure::{Failure, usage};
+use crate::session::Session;
+use crate::show;
 
 /// The registry and the orders of the demo: copies of the fixtures, so that the package is self-contained.
 const REGISTRY: &str = include_str!("../demo/registry.json");
@@ -68,7 +70,7 @@ pub(crate) struct Args {
     full: Option<String>,
 }
 
-pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let full = match args.full.as_deref() {
         Some(name) => Some(FAMILIES.iter().find(|family| family.name() == name).copied().ok_or_else(|| {
             let names: Vec<_> = FAMILIES.iter().map(|family| family.name()).collect();
@@ -92,7 +94,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     if all.iter().any(|one| one.tampered.is_ok()) {
         return Err(usage("the tampered response was accepted: do not use this build"));
     }
-    if json {
+    if session.json {
         show::json(&all)?;
         return Ok(OK);
     }
@@ -115,8 +117,8 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         show::refusal(refusal)?;
     }
     if full.is_none() {
-        show::progress("each tampered response differs in one character or byte, or contains another order's address; times are medians");
-        show::progress("countersign demo --full evm shows what is signed, in words and bytes; --json shows all orders in full");
+        session.progress("each tampered response differs in one character or byte, or contains another order's address; times are medians");
+        session.progress("countersign demo --full evm shows what is signed, in words and bytes; --json shows all orders in full");
     }
     Ok(OK)
 }

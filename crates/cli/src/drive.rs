@@ -10,13 +10,13 @@ use countersign_client::driver::{
     Chains as _, Driver, FundingReply, KeptTransaction, Owner, OwnerError, Purpose, Settlement, SignedFunding, TrustTheService, check_floor,
 };
 use countersign_client::{Flow, Http, Pace};
-use countersign_node::{Nodes, Speed};
+use countersign_node::{Attempt, Nodes, SettlementKey, Speed};
 use countersign_store::Store;
 use zeroize::Zeroizing;
 
 use crate::accepted::Accepted;
-use crate::input::{Failure, usage};
-use crate::show;
+use crate::failure::{Failure, usage};
+use crate::session::Session;
 
 /// Whether to trust the service's statements about chains.
 #[derive(clap::Args)]
@@ -35,7 +35,7 @@ impl TrustFlags {
 }
 
 /// The driver as this program uses it.
-pub(crate) type Program<O> = Driver<Http, Arc<Nodes<Http>>, Arc<Store>, O>;
+pub(crate) type CliDriver<O> = Driver<Http, Arc<Nodes<Http>>, Arc<Store>, O>;
 
 pub(crate) fn driver<O: Owner>(
     flow: Flow<Http>,
@@ -44,26 +44,20 @@ pub(crate) fn driver<O: Owner>(
     owner: O,
     pace: Pace,
     trust: Option<TrustTheService>,
-) -> Program<O> {
+) -> CliDriver<O> {
     let driver = Driver::new(flow, Arc::clone(nodes), Arc::clone(store), owner);
     driver.with_pace(pace).with_relayer(trust.is_some()).with_trust(trust)
 }
 
-/// The key and the account of the owner's own redemption or refund.
-pub(crate) struct Ending {
-    pub(crate) key: Zeroizing<String>,
-    /// The account that sends the transaction; on a Bitcoin-like chain the address that receives the coins.
-    pub(crate) account: String,
-}
-
 /// The owner at a terminal, with or without a local key.
-pub(crate) struct Terminal {
+pub(crate) struct TerminalOwner<'s> {
+    pub(crate) session: &'s Session,
     pub(crate) nodes: Arc<Nodes<Http>>,
     pub(crate) speed: Speed,
     /// Signs the owner's own refund of the source; `None` without a key.
-    pub(crate) refund: Option<Ending>,
+    pub(crate) refund: Option<SettlementKey>,
     /// Signs the owner's own redemption of the destination; `None` without a key.
-    pub(crate) redeem: Option<Ending>,
+    pub(crate) redeem: Option<SettlementKey>,
     /// The owner's address on the source chain.
     pub(crate) owner: String,
     /// The wallet context, as JSON.
@@ -78,7 +72,6 @@ pub(crate) struct Terminal {
     /// The minimum that the record must pay, in base units, by an argument of this run. The minimum stored with the order applies as well.
     pub(crate) at_least: Option<U256>,
     pub(crate) policy: Policy,
-    pub(crate) json: bool,
 }
 
 fn failed(failure: Failure) -> OwnerError {
@@ -90,15 +83,15 @@ fn failed(failure: Failure) -> OwnerError {
     }
 }
 
-impl Owner for Terminal {
+impl Owner for TerminalOwner<'_> {
     async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
         self.sign(order).await.map_err(failed)
     }
 
     async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<KeptTransaction>>, OwnerError> {
-        let ending = if task.purpose == Purpose::Refund { &self.refund } else { &self.redeem };
-        match ending {
-            Some(ending) if self.nodes.has(&task.leg.of(task.record).chain) => self.end(task, ending).await.map(Some).map_err(failed),
+        let key = if task.purpose == Purpose::Refund { &self.refund } else { &self.redeem };
+        match key {
+            Some(key) if self.nodes.has(&task.leg.of(task.record).chain) => self.settle_with(task, key).await.map(Some).map_err(failed),
             _ => Ok(None),
         }
     }
@@ -108,7 +101,7 @@ impl Owner for Terminal {
     }
 }
 
-impl Terminal {
+impl TerminalOwner<'_> {
     /// Shows the order, asks for confirmation, and signs.
     async fn sign(&self, order: &Verified) -> Result<FundingReply, Failure> {
         check_floor(order, self.at_least)?;
@@ -119,7 +112,7 @@ impl Terminal {
             return self.sign_prepared(unsigned, key);
         }
         let Some(text) = wallet_context(order, self.wallet.clone()) else {
-            show::summary_on_stderr(&order.summary(), order.warnings())?;
+            self.session.summary_on_stderr(&order.summary(), order.warnings())?;
             return Ok(FundingReply::NotNow);
         };
         let wallet = json::parse(&text).map_err(|refusal| refusal.with_prefix("/wallet"))?;
@@ -129,8 +122,8 @@ impl Terminal {
         let (named, configured) = (self.key.as_deref(), self.configured_key.as_deref());
         let Some(key) = named.map(String::as_str).or(in_wallet).or(configured.map(String::as_str)) else {
             // The result of the command follows later, so that this is not its document.
-            if self.json {
-                Accepted::prepared(&unsigned).report()
+            if self.session.json {
+                Accepted::prepared(&unsigned).report(self.session)
             } else {
                 Accepted::prepared(&unsigned).print(false)?
             }
@@ -141,11 +134,11 @@ impl Terminal {
     }
 
     fn sign_prepared(&self, mut unsigned: Unsigned, key: &str) -> Result<FundingReply, Failure> {
-        show::summary_on_stderr(&unsigned.summary(), unsigned.warnings())?;
+        self.session.summary_on_stderr(&unsigned.summary(), unsigned.warnings())?;
         if self.yes {
             self.check_warnings(unsigned.warnings())?
         } else {
-            confirm("sign this?")?
+            confirm("sign this?", self.session)?
         }
         countersign_json::sign(&mut unsigned, key)?;
         let mut funding = SignedFunding::from_signed(&unsigned.finish().map_err(usage)?);
@@ -156,27 +149,21 @@ impl Terminal {
     }
 
     /// Builds and signs a redemption or a refund with the nonce and fees read from its chain.
-    async fn end(&self, task: &Settlement<'_>, ending: &Ending) -> Result<Vec<KeptTransaction>, Failure> {
+    async fn settle_with(&self, task: &Settlement<'_>, key: &SettlementKey) -> Result<Vec<KeptTransaction>, Failure> {
         let Settlement { leg, record, registry, .. } = task;
         let recovery = match task.secret {
             Some(secret) => recover::redeem(record, *leg, secret.expose(), registry)?,
             None => recover::refund(record, *leg, registry)?,
         };
-        let chain = &leg.of(record).chain;
-        let unsigned = match task.replaces {
-            [] if task.is_urgent => Some(self.nodes.prepare_urgent(&recovery, chain, &ending.account, Speed::Fast, &self.policy).await?),
-            [] => Some(self.nodes.prepare_recovery(&recovery, chain, &ending.account, self.speed, &self.policy).await?),
-            // A transaction with too low a fee is replaced by one that should be mined at once.
-            [sent] => {
-                let sent = self.nodes.submission(chain, &sent.id, &sent.payload)?;
-                Some(self.nodes.prepare_replacement(&recovery, chain, &ending.account, &sent, Speed::Fast, &self.policy).await?)
-            }
+        let attempt = match task.replaces {
+            [] if task.is_urgent => Attempt::Urgent,
+            [] => Attempt::First(self.speed),
+            [sent] => Attempt::Replacement { id: &sent.id, payload: &sent.payload },
             // A recovery is a single transaction.
-            _ => None,
+            _ => return Ok(Vec::new()),
         };
-        let Some(mut unsigned) = unsigned else { return Ok(Vec::new()) };
-        unsigned.sign(&ending.key)?;
-        Ok(KeptTransaction::all(&unsigned.finish().map_err(usage)?))
+        let signed = self.nodes.settle(&recovery, &leg.of(record).chain, attempt, key, &self.policy).await?;
+        Ok(KeptTransaction::all(&signed))
     }
 
     /// Checks that the policy accepts every warning, because with `--yes` nobody reads them.
@@ -202,11 +189,11 @@ pub(crate) fn wallet_context(order: &Verified, given: Option<Zeroizing<Vec<u8>>>
 }
 
 /// Asks for confirmation at the terminal.
-pub(crate) fn confirm(question: &str) -> Result<(), Failure> {
+pub(crate) fn confirm(question: &str, session: &Session) -> Result<(), Failure> {
     if !std::io::stdin().is_terminal() {
         return Err(usage("stdin is not a terminal: read the summary, then pass --yes to skip the prompt"));
     }
-    show::question(&format!("{question} [y/N]"))?;
+    session.question(&format!("{question} [y/N]"))?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     if answer.trim().eq_ignore_ascii_case("y") {

@@ -7,8 +7,11 @@ use countersign::Verified;
 use countersign::bitcoin::uri;
 
 use crate::accepted::Accepted;
-use crate::input::{CaseArgs, Failure, TrustArgs, usage};
-use crate::{OK, show};
+use crate::exit::OK;
+use crate::failure::{Failure, usage};
+use crate::input::{CaseArgs, TrustArgs};
+use crate::session::Session;
+use crate::show;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign explain --registry registry.json --request request.json --response response.json
@@ -32,7 +35,7 @@ pub(crate) struct Args {
     qr_svg: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let texts = args.case.read(None)?;
     texts.open(|values| {
@@ -41,7 +44,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         if args.bytes {
             accepted = accepted.with_coverage(order.coverage());
         }
-        accepted.print(json)?;
+        accepted.print(session.json)?;
         if args.qr || args.qr_svg.is_some() {
             qr(args, &order)?;
         }

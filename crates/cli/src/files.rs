@@ -1,11 +1,30 @@
-//! Replaces files atomically, and creates new files.
+//! Reads files, replaces them atomically, and creates new ones.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
-use crate::input::{Failure, usage};
+use countersign::json;
+use zeroize::Zeroizing;
+
+use crate::failure::{Failure, usage};
+
+/// Reads a file, or stdin for `-`, up to one byte more than the largest document that is parsed.
+pub(crate) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    let limit = u64::try_from(json::MAX_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+    // A document with a key is far shorter, so the buffer does not grow and leave an unwiped copy behind.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(64 * 1024));
+    let read = if path == Path::new("-") {
+        io::stdin().lock().take(limit).read_to_end(&mut bytes)
+    } else {
+        File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
+    };
+    match read {
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(usage(format_args!("{}: {error}", path.display()))),
+    }
+}
 
 /// Who may read a file.
 #[derive(Clone, Copy, PartialEq, Eq)]

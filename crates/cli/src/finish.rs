@@ -9,19 +9,21 @@ use countersign::bitcoin::recover::Funding;
 use countersign::recover::Leg;
 use countersign::{Code, Family, OrderRecord, Policy, Proposal, Refusal, Registry, Warnings, text};
 use countersign_client::driver::{Chains as _, OrderState};
+use countersign_client::restore::{RestoredOrder, owner_key};
 use countersign_client::{Action, Flow, Http, OrderId, Pace};
-use countersign_node::Nodes;
-use countersign_store::KeyIndex;
+use countersign_node::{Nodes, Speed};
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use crate::drive::{self, Terminal, TrustFlags};
-use crate::input::{Failure, KeyArgs, TrustArgs, configured_key, usage};
+use crate::drive::{self, TerminalOwner, TrustFlags};
+use crate::exit::OK;
+use crate::failure::{Failure, usage};
+use crate::input::{KeyArgs, TrustArgs, configured_key};
 use crate::nodes::{EndingArgs, NodeArgs};
 use crate::order::PaceArgs;
 use crate::recover::{ConnectedChain, Context, LegRecovery};
-use crate::state::Restored;
-use crate::{OK, command, follow, interrupt, recover, search, service, show, state};
+use crate::session::Session;
+use crate::{follow, recover, service, show, state};
 
 pub(crate) const REFUND_EXAMPLES: &str = "Examples:
   countersign refund <order id>
@@ -128,8 +130,8 @@ struct Done<'a> {
     result: Option<&'a str>,
 }
 
-fn done(id: &OrderId, what: &str, result: Option<&str>, json: bool) -> Result<u8, Failure> {
-    if json {
+fn done(id: &OrderId, what: &str, result: Option<&str>, session: &Session) -> Result<u8, Failure> {
+    if session.json {
         show::json(&Done { ok: true, order_id: id.as_str(), result })?;
     } else {
         show::field(what, &result.map_or_else(|| "accepted".to_owned(), text::escape_untrusted))?;
@@ -137,16 +139,16 @@ fn done(id: &OrderId, what: &str, result: Option<&str>, json: bool) -> Result<u8
     Ok(OK)
 }
 
-pub(crate) fn refund(args: &RefundArgs, json: bool) -> Result<u8, Failure> {
+pub(crate) fn refund(args: &RefundArgs, session: &Session) -> Result<u8, Failure> {
     if args.own.by_self {
         let (registry, policy) = args.trust.read()?;
         let state = args.state.open()?;
         let kept = Kept::read(&args.id, &args.own, &state, &registry, &policy)?;
         let registry = kept.registry(&registry);
-        let key = kept.signing_key(Leg::Source, registry, &state)?;
+        let key = kept.signing_key(Leg::Source, registry, &state, session)?;
         let recovery = LegRecovery::new(&kept.record, Leg::Source, None, registry)?.with_default_key(key);
-        let context = kept.context(Leg::Source, &args.own, &args.nodes, &args.ending, registry, &policy)?;
-        return recovery.finish(kept.warnings.as_ref(), &context, || Ok(()), json);
+        let context = kept.context(Leg::Source, &args.own, || args.nodes.connect(registry, session), args.ending.speed(), &policy)?;
+        return recovery.finish(kept.warnings.as_ref(), &context, || Ok(()), session);
     }
     args.own.signing.check_key_only(args.nodes.is_named()?)?;
     let (client, id) = (args.service.client()?, OrderId::parse(&args.id)?);
@@ -155,25 +157,25 @@ pub(crate) fn refund(args: &RefundArgs, json: bool) -> Result<u8, Failure> {
     let (Some(state), Some(kept)) = (state, kept) else {
         // The relayer can only pay the owner, so the request is harmless for any order.
         let answer = service::run(async { Ok(client.act(&id, &Action::Refund).await?) })?;
-        return done(&id, "refund", answer.value.as_deref(), json);
+        return done(&id, "refund", answer.value.as_deref(), session);
     };
     let (registry, policy) = match &kept.pins {
         Some(pins) => (pins.registry.clone(), pins.policy.clone()),
         None => args.trust.read()?,
     };
-    let nodes = Arc::new(args.nodes.connect(&registry)?);
-    let owner = ending_owner(&kept, &state, &registry, &policy, &nodes, &args.own, &args.ending, json)?;
+    let nodes = Arc::new(args.nodes.connect(&registry, session)?);
+    let owner = ending_owner(&kept, &state, &registry, &policy, &nodes, &args.own, &args.ending, session)?;
     let driver = drive::driver(Flow::new(client, registry, policy), &nodes, &state.store, owner, Pace::default(), None);
-    interrupt::advise(format!(
+    session.advise(format!(
         "the refund may have been sent; run the same command again, or follow the order with: {}",
-        command::watch(&id)
+        session.commands.watch(&id)
     ));
-    service::run(follow::refund(&driver, &id))?;
-    show::progress(&format!("follow the refund with: {}", command::watch(&id)));
-    done(&id, "refund", None, json)
+    service::run(follow::refund(&driver, &id, session))?;
+    session.progress(&format!("follow the refund with: {}", session.commands.watch(&id)));
+    done(&id, "refund", None, session)
 }
 
-pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
+pub(crate) fn redeem(args: &RedeemArgs, session: &Session) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let state = args.state.open()?;
     if args.own.by_self {
@@ -185,12 +187,12 @@ pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
         let registry = kept.registry(&registry);
         let key = match args.ending.redeem_key()? {
             Some(key) if !kept.is_bitcoin(Leg::Destination, registry) => Some(key),
-            _ => kept.signing_key(Leg::Destination, registry, &state)?,
+            _ => kept.signing_key(Leg::Destination, registry, &state, session)?,
         };
         let recovery = LegRecovery::new(&kept.record, Leg::Destination, Some(&secret), registry)?.with_default_key(key);
         let leaving = || if kept.order.is_some() { state.write_secret_leaving(&kept.id) } else { Ok(()) };
-        let context = kept.context(Leg::Destination, &args.own, &args.nodes, &args.ending, registry, &policy)?;
-        return recovery.finish(kept.warnings.as_ref(), &context, leaving, json);
+        let context = kept.context(Leg::Destination, &args.own, || args.nodes.connect(registry, session), args.ending.speed(), &policy)?;
+        return recovery.finish(kept.warnings.as_ref(), &context, leaving, session);
     }
     args.own.signing.check_key_only(args.nodes.is_named()?)?;
     if args.secret_file.is_some() {
@@ -198,30 +200,30 @@ pub(crate) fn redeem(args: &RedeemArgs, json: bool) -> Result<u8, Failure> {
     }
     let id = OrderId::parse(&args.id)?;
     let kept = state.load(&id)?;
-    let nodes = Arc::new(args.nodes.connect(&registry)?);
+    let nodes = Arc::new(args.nodes.connect(&registry, session)?);
     let trust = args.relying.trust();
     if trust.is_none() && !nodes.has(kept.swap.request().destination.asset.chain()) {
         let message = format!(
             "the program is not connected to the destination chain, and the service's word does not prove that the solver has paid: connect the chain \
              with --node, pass --trust-the-service, or redeem with your own transaction: {}",
-            command::by_self(Leg::Destination, &kept, &registry)
+            session.commands.by_self(Leg::Destination, &kept, &registry)
         );
         return Err(Failure::NeedsUser { code: "evidence_needed", message });
     }
-    let owner = ending_owner(&kept, &state, &registry, &policy, &nodes, &args.own, &args.ending, json)?;
+    let owner = ending_owner(&kept, &state, &registry, &policy, &nodes, &args.own, &args.ending, session)?;
     let flow = Flow::new(args.service.client()?, registry, policy);
     let driver = drive::driver(flow, &nodes, &state.store, owner, args.pace.pace(), trust);
-    interrupt::advise(format!("the secret may have left; run the same command again, or continue with: {}", command::resume(&id)));
+    session.advise(format!("the secret may have left; run the same command again, or continue with: {}", session.commands.resume(&id)));
     service::run(async {
-        follow::release(&driver, &id).await?;
-        show::progress("the secret was sent; following the redemption until it is complete");
-        follow::follow(&driver, &id, trust.is_some(), json).await
+        follow::release(&driver, &id, session).await?;
+        session.progress("the secret was sent; following the redemption until it is complete");
+        follow::follow(&driver, &id, trust, session).await
     })
 }
 
 /// Returns an owner that can end an order and signs nothing else.
 #[expect(clippy::too_many_arguments, reason = "shared by two commands")]
-fn ending_owner(
+fn ending_owner<'s>(
     kept: &OrderState,
     state: &state::State,
     registry: &Registry,
@@ -229,12 +231,13 @@ fn ending_owner(
     nodes: &Arc<Nodes<Http>>,
     own: &SelfArgs,
     ending: &EndingArgs,
-    json: bool,
-) -> Result<Terminal, Failure> {
+    session: &'s Session,
+) -> Result<TerminalOwner<'s>, Failure> {
     let named = own.signing.key()?;
     let key = if named.is_none() && nodes.names().next().is_some() { configured_key()? } else { named };
-    let (refund, redeem) = ending.read(kept, state, registry, key.as_ref())?;
-    Ok(Terminal {
+    let (refund, redeem) = ending.read(kept, state, registry, key.as_ref(), session)?;
+    Ok(TerminalOwner {
+        session,
         nodes: Arc::clone(nodes),
         speed: ending.speed(),
         refund,
@@ -248,7 +251,6 @@ fn ending_owner(
         approved: false,
         at_least: None,
         policy: policy.clone(),
-        json,
     })
 }
 
@@ -257,7 +259,7 @@ struct Kept {
     id: OrderId,
     order: Option<OrderState>,
     /// The order as restored from the rescue phrase, if it was not created here.
-    restored: Option<Restored>,
+    restored: Option<RestoredOrder>,
     record: OrderRecord,
     /// The warnings of a record that was verified against the stored request and response; `None` if these are not stored.
     warnings: Option<Warnings>,
@@ -317,9 +319,8 @@ impl Kept {
         &self,
         leg: Leg,
         own: &'c SelfArgs,
-        nodes: &NodeArgs,
-        ending: &EndingArgs,
-        registry: &Registry,
+        connect: impl FnOnce() -> Result<Nodes<Http>, Failure>,
+        speed: Speed,
         policy: &'c Policy,
     ) -> Result<Context<'c>, Failure> {
         let chain = leg.of(&self.record).chain.clone();
@@ -327,7 +328,7 @@ impl Kept {
         if own.signing.has_wallet() {
             return Ok(offline);
         }
-        let nodes = nodes.connect(registry)?;
+        let nodes = connect()?;
         if !nodes.has(&chain) {
             return Ok(offline);
         }
@@ -335,12 +336,18 @@ impl Kept {
             Leg::Source => order.swap.request().source.owner.clone(),
             _ => order.swap.request().destination.owner.clone(),
         });
-        Ok(Context { chain: Some(ConnectedChain { nodes, name: chain, owner, speed: ending.speed() }), ..offline })
+        Ok(Context { chain: Some(ConnectedChain { nodes, name: chain, owner, speed }), ..offline })
     }
 
     /// Returns the key that signs if no other is given. On a Bitcoin-like chain it is the derived key of the leg, if the order contains its
     /// public key; on other chains it is the key of the configuration file.
-    fn signing_key(&self, leg: Leg, registry: &Registry, state: &state::State) -> Result<Option<Zeroizing<String>>, Failure> {
+    fn signing_key(
+        &self,
+        leg: Leg,
+        registry: &Registry,
+        state: &state::State,
+        session: &Session,
+    ) -> Result<Option<Zeroizing<String>>, Failure> {
         if !self.is_bitcoin(leg, registry) {
             return configured_key();
         }
@@ -354,33 +361,18 @@ impl Kept {
             _ => order.swap.request().destination.delegate.as_deref(),
         });
         // Without the request, the public key is that of the record.
-        derived_key(state, leg, index, requested.unwrap_or_else(|| search::owner_key(&self.record, leg)))
+        state.derived_key(leg, index, requested.unwrap_or_else(|| owner_key(&self.record, leg)), session)
     }
 }
 
-/// Returns the key that is derived from the rescue phrase for a leg, if `named` is its public key. The user may have chosen another key;
-/// then the result is `None`.
-pub(crate) fn derived_key(
-    state: &state::State,
-    leg: Leg,
-    index: Option<KeyIndex>,
-    named: Option<&str>,
-) -> Result<Option<Zeroizing<String>>, Failure> {
-    let (Some(index), Some(named)) = (index, named) else { return Ok(None) };
-    let rescue = state.rescue()?;
-    let branch = rescue.branch(index.branch).map_err(usage)?;
-    let key = if leg == Leg::Source { branch.refund_key(index.index) } else { branch.redeem_key(index.index) }.map_err(usage)?;
-    Ok(named.eq_ignore_ascii_case(&key.public_key()).then(|| Zeroizing::new(hex::encode(key.expose()))))
-}
-
-pub(crate) fn instant_refund(args: &InstantRefundArgs, json: bool) -> Result<u8, Failure> {
+pub(crate) fn instant_refund(args: &InstantRefundArgs, session: &Session) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let state = args.state.open()?;
     let kept = state.load(&OrderId::parse(&args.id)?)?;
     let (index, swap) = (state::key_index(&kept), kept.swap);
     let key = match args.key.read()? {
         Some(key) => Some(key),
-        None => derived_key(&state, Leg::Source, index, swap.request().source.delegate.as_deref())?,
+        None => state.derived_key(Leg::Source, index, swap.request().source.delegate.as_deref(), session)?,
     };
     let text = key.ok_or_else(|| usage("no key: pass --key-file, --key-env or --key-stdin"))?;
     let key = Key::parse(&text).map_err(|error| Refusal::new(error, "/wallet/secret_key"))?;
@@ -395,5 +387,5 @@ pub(crate) fn instant_refund(args: &InstantRefundArgs, json: bool) -> Result<u8,
         };
         Ok(flow.instant_refund(&swap, sign).await?)
     })?;
-    done(swap.id(), "instant refund", answer.value.as_deref(), json)
+    done(swap.id(), "instant refund", answer.value.as_deref(), session)
 }

@@ -1,180 +1,121 @@
 //! Follows a stored order until it ends, for `swap`, `order watch`, `redeem` and `refund`.
 
-use std::collections::BTreeSet;
-
-use countersign::{Leg, RequestedLeg, text};
+use countersign::{Leg, text};
 use countersign_client::driver::{
-    Chains as _, Delivery, DriveError, Event, KeptTransaction, OrderState, Outcome, Owner, OwnerTask, Progress, Purpose, Status,
-    Store as _, Trouble,
+    Alert, Chains as _, Delivery, DriveError, Event, Following, KeptTransaction, OrderState, Outcome, Owner, OwnerTask, Progress, Purpose,
+    StatedEnd, Status, Stop, Store as _, TrustTheService,
 };
-use countersign_client::status::State;
 use countersign_client::{OrderId, StreamExt};
 
-use crate::drive::Program;
-use crate::input::{Failure, chain, usage, without_advice};
-use crate::stated::{ONLY_STATED, StatedEnd};
+use crate::drive::CliDriver;
+use crate::exit::{NEEDS_USER, OK};
+use crate::failure::{Failure, chain, usage, without_advice};
+use crate::session::Session;
+use crate::show;
+use crate::stated::{self, ONLY_STATED};
 use crate::status::{Alarm, StatusReport, describe, report_status};
-use crate::{NEEDS_USER, OK, command, interrupt, show};
 
 /// The message if an order's secret is missing.
 pub(crate) const SECRET_MISSING: &str =
     "the secret of this order is not in the state directory, so nothing is paid; pass --service-secret if somebody else holds the secret";
 
 /// An order that is being followed.
-struct Following<'f, O> {
-    driver: &'f Program<O>,
+struct Follower<'f, O> {
+    driver: &'f CliDriver<O>,
     id: &'f OrderId,
     /// The order as stored after the last step.
     kept: OrderState,
-    trusts: bool,
-    json: bool,
-    source_is_seen: bool,
-    destination_is_seen: bool,
-    /// Whether the payment is on chain, or may have been sent.
-    is_paid: bool,
-    is_alarmed: bool,
-    /// The stated ends that the user was told about.
-    told: BTreeSet<StatedEnd>,
+    session: &'f Session,
 }
 
 /// Drives an order until it ends, or until the owner has to act.
-pub(crate) async fn follow<O: Owner>(driver: &Program<O>, id: &OrderId, trusts: bool, json: bool) -> Result<u8, Failure> {
+pub(crate) async fn follow<O: Owner>(
+    driver: &CliDriver<O>,
+    id: &OrderId,
+    trust: Option<TrustTheService>,
+    session: &Session,
+) -> Result<u8, Failure> {
     let kept = driver.store().load(id).map_err(usage)?;
-    interrupt::advise(format!("every step is stored; continue with: {}", command::resume(id)));
-    let request = kept.swap.request();
-    let is_seen = |leg: &RequestedLeg| driver.chains().has(leg.asset.chain());
-    let mut following = Following {
-        driver,
-        id,
-        source_is_seen: is_seen(&request.source),
-        destination_is_seen: is_seen(&request.destination),
-        is_paid: kept.may_be_paid(),
-        kept,
-        trusts,
-        json,
-        is_alarmed: false,
-        told: BTreeSet::new(),
-    };
+    session.advise(format!("every step is stored; continue with: {}", session.commands.resume(id)));
+    let mut following = Following::new(&kept, driver.chains(), trust);
+    let mut follower = Follower { driver, id, kept, session };
     let mut changes = std::pin::pin!(driver.drive(vec![id.clone()]));
     while let Some(change) = changes.next().await {
-        if let Some(end) = following.hear(change.result)? {
-            return Ok(end);
+        // Read after the step: what was about to be sent in it may have arrived.
+        if let Ok(kept) = driver.store().load(id) {
+            follower.kept = kept;
+        }
+        if let Ok(progress) = &change.result {
+            report_status(id, progress, session);
+        }
+        let step = following.hear(&follower.kept, &change.result);
+        for alert in step.alerts {
+            follower.tell(alert, &change.result);
+        }
+        match (step.stop, change.result) {
+            (Some(Stop::Failed(error)), _) => return Err(error.into()),
+            (Some(stop), Ok(progress)) => return follower.stopped(stop, &progress),
+            _ => {}
         }
     }
     // Not reached: the stream ends only after the order has ended, which returns above.
-    Err(Failure::Held { code: "swap_not_complete", message: format!("continue with: {}", command::resume(id)) })
+    Err(Failure::Held { code: "swap_not_complete", message: format!("continue with: {}", session.commands.resume(id)) })
 }
 
-impl<O: Owner> Following<'_, O> {
-    /// Reports the result of one step. Returns an exit code if the order has ended, and a failure if the user has to act or nothing is at
-    /// stake.
-    fn hear(&mut self, result: Result<Progress, DriveError>) -> Result<Option<u8>, Failure> {
-        let was_paid = self.is_paid;
-        // Read after the step: what was about to be sent in it may have arrived, whatever was observed before it.
-        if let Ok(kept) = self.driver.store().load(self.id) {
-            self.is_paid |= kept.may_be_paid();
-            self.kept = kept;
-        }
-        let progress = match result {
-            Ok(progress) => progress,
-            // A paid order is followed until it ends, whatever fails. A fee above the policy's limit may be below it in an hour.
-            Err(error) if self.is_paid && (error.is_transient() || matches!(error, DriveError::Owner(_))) => {
-                show::progress(&format!("{}; retrying", without_advice(&chain(&error))));
-                return Ok(None);
+impl<O: Owner> Follower<'_, O> {
+    fn tell(&self, alert: Alert, result: &Result<Progress, DriveError>) {
+        match (alert, result) {
+            (Alert::Retrying, Err(error)) => self.session.progress(&format!("{}; retrying", without_advice(&chain(error)))),
+            (Alert::MaybePaid, _) => {
+                self.session.progress("it is not known whether the payment arrived, so it may have been paid: following the order");
             }
-            Err(error) => return Err(error.into()),
-        };
-        self.is_paid |= progress.is_paid;
-        report_status(self.id, &progress);
-        if self.is_paid && !was_paid && failed(&progress).is_some() {
-            show::progress("it is not known whether the payment arrived, so it may have been paid: following the order");
+            (Alert::RedeemNow, _) => self.alarm(),
+            (Alert::StatedOnly(end), _) => self.session.progress(&stated::doubt(end)),
+            _ => {}
         }
-        if matches!(progress.status, Status::RedeemNow) && !self.is_alarmed {
-            self.is_alarmed = true;
-            self.alarm();
-        }
-        if let Some(code) = self.stated_end(&progress)? {
-            return Ok(Some(code));
-        }
-        // What was observed before an act says nothing about what is left to do.
-        if progress.acted { Ok(None) } else { self.end_or_wait(&progress) }
     }
 
-    fn end_or_wait(&self, progress: &Progress) -> Result<Option<u8>, Failure> {
-        let again = || command::resume(self.id);
-        match &progress.status {
-            Status::Ended { outcome } => return ended(self.id, progress, *outcome, self.json).map(Some),
-            Status::Expired if !self.is_paid => return ended(self.id, progress, Outcome::Expired, self.json).map(Some),
-            Status::Unsigned if failed(progress).is_none() && !self.is_paid => {
+    /// Reports why the order is not followed any longer, and returns the exit code.
+    fn stopped(&self, stop: Stop, progress: &Progress) -> Result<u8, Failure> {
+        let again = || self.session.commands.resume(self.id);
+        match stop {
+            Stop::Ended(outcome) => self.ended(progress, outcome),
+            Stop::Stated(end) => self.stated_end(progress, end),
+            Stop::NotSigned => {
                 let message = format!(
                     "to pay, pass --wallet and a key; or pay what was shown with another wallet and pass --paid; then continue with: {}",
                     again()
                 );
-                return Err(Failure::NeedsUser { code: "not_signed", message });
+                Err(Failure::NeedsUser { code: "not_signed", message })
             }
-            Status::Refused { refusal } if !self.is_paid => return Err(Failure::Refused(refusal.clone())),
-            Status::NeedsOwner { what } => return self.needs_owner(progress, *what).map(Some),
-            Status::Waiting { code: "destination_unclear", .. } if !self.trusts && !self.destination_is_seen && says_funded(progress) => {
+            Stop::Owner(task) => self.needs_owner(progress, task),
+            Stop::EvidenceNeeded => {
                 let message = format!(
                     "the service states that the solver has paid, but only the destination chain can prove it. Connect that chain with --node, or send \
                      the secret to the service with --trust-the-service; or check the chain yourself, then run: {}",
                     self.by_self(Leg::Destination)
                 );
-                return Err(Failure::NeedsUser { code: "evidence_needed", message });
+                Err(Failure::NeedsUser { code: "evidence_needed", message })
             }
-            _ => {}
+            Stop::Unavailable(why) => {
+                let why = without_advice(&text::escape_untrusted(&why));
+                let message = format!("{why}; this program has sent nothing that moves your funds; continue with: {}", again());
+                Err(Failure::Network { code: "service_unavailable", message })
+            }
+            Stop::Refused(refusal) => Err(Failure::Refused(refusal)),
+            Stop::Failed(error) => Err(error.into()),
+            _ => Err(Failure::Held { code: "swap_not_complete", message: format!("continue with: {}", again()) }),
         }
-        // Nothing can have been paid yet, so the program ends instead of waiting for a service that is down.
-        if !self.is_paid
-            && let Some(trouble) = failed(progress)
-        {
-            let trouble = without_advice(&text::escape_untrusted(trouble));
-            let message = format!("{trouble}; this program has sent nothing that moves your funds; continue with: {}", again());
-            return Err(Failure::Network { code: "service_unavailable", message });
-        }
-        Ok(None)
     }
 
-    /// Ends the order by what the service states, where that may count. It is not stored, so the order stays open and can be continued.
-    ///
-    /// A stated end counts only for a leg whose chain is not connected: the word of a connected chain decides. It never counts while a
-    /// connected destination may still be locked, nor against what is known about the secret.
-    fn stated_end(&mut self, progress: &Progress) -> Result<Option<u8>, Failure> {
-        let Some(stated) = progress.stated.as_ref().filter(|_| self.is_paid) else { return Ok(None) };
-        let end = match &progress.status {
-            Status::Ended { .. } => return Ok(None),
-            Status::Lost => StatedEnd::Lost,
-            _ => match StatedEnd::from_status(&stated.status) {
-                // A payment that was sent from here does not expire.
-                None | Some(StatedEnd::Expired) => return Ok(None),
-                Some(end) => end,
-            },
-        };
-        let (is_read, counts) = match end {
-            StatedEnd::Complete => (self.destination_is_seen, self.trusts),
-            StatedEnd::Refunded | StatedEnd::Expired => (self.source_is_seen, self.trusts && !self.destination_is_seen),
-            // The driver has compared both legs, each with its chain where that is connected.
-            StatedEnd::Lost => (self.source_is_seen && self.destination_is_seen, matches!(progress.status, Status::Lost)),
-        };
-        if is_read {
-            return Ok(None);
-        }
-        if !counts || !end.agrees_with_secret(&stated.record, self.kept.secret_has_left()) {
-            if self.told.insert(end) {
-                show::progress(&end.doubt());
-            }
-            return Ok(None);
-        }
-        let again = command::resume(self.id);
+    /// Ends the order by what the service states. That is not stored, so the order stays open and can be continued.
+    fn stated_end(&self, progress: &Progress, end: StatedEnd) -> Result<u8, Failure> {
+        let again = self.session.commands.resume(self.id);
         match end {
             StatedEnd::Complete => {
-                show_complete(self.id, progress, self.json)?;
-                show::progress(ONLY_STATED);
-                Ok(Some(OK))
-            }
-            StatedEnd::Refunded | StatedEnd::Expired => {
-                let message = format!("{}. If it is not true, continue with: {again}", end.statement());
-                Err(Failure::Held { code: "swap_not_complete", message })
+                self.show_complete(progress)?;
+                self.session.progress(ONLY_STATED);
+                Ok(OK)
             }
             StatedEnd::Lost => {
                 let message = format!(
@@ -184,11 +125,34 @@ impl<O: Owner> Following<'_, O> {
                 );
                 Err(Failure::Lost(message))
             }
+            other => {
+                let message = format!("{}. If it is not true, continue with: {again}", stated::statement(other));
+                Err(Failure::Held { code: "swap_not_complete", message })
+            }
         }
     }
 
+    fn ended(&self, progress: &Progress, outcome: Outcome) -> Result<u8, Failure> {
+        match outcome {
+            Outcome::Complete => self.show_complete(progress).map(|()| OK),
+            Outcome::Lost => Err(Failure::Lost(describe(&Status::Lost))),
+            other => Err(order_ended("swap_not_complete", other)),
+        }
+    }
+
+    /// Prints a complete order, with the id of the redemption as the service states it.
+    fn show_complete(&self, progress: &Progress) -> Result<(), Failure> {
+        if self.session.json {
+            show::json(&StatusReport { ok: Some(true), ..StatusReport::new(self.id, progress) })?;
+        } else {
+            let transaction = progress.stated.as_ref().map(|stated| stated.record.destination_swap.redeem_tx_hash.as_str());
+            show::field("complete", &text::escape_untrusted(transaction.unwrap_or_default()))?;
+        }
+        Ok(())
+    }
+
     fn by_self(&self, leg: Leg) -> String {
-        by_self(self.driver, &self.kept, leg)
+        by_self(self.driver, &self.kept, leg, self.session)
     }
 
     /// Says how to redeem at once: with the signed transaction if it was signed a moment ago, and with a new one. A transaction that should
@@ -206,9 +170,9 @@ impl<O: Owner> Following<'_, O> {
             )
         };
         let alarm = Alarm { event: "alarm", order_id: self.id.as_str(), message: &message, command: &command, transactions };
-        show::event(&alarm, &message);
-        for transaction in transactions.iter().filter(|_| !self.json) {
-            show::progress(&transaction.payload);
+        self.session.event(&alarm, &message);
+        for transaction in transactions.iter().filter(|_| !self.session.json) {
+            self.session.progress(&transaction.payload);
         }
     }
 
@@ -218,7 +182,11 @@ impl<O: Owner> Following<'_, O> {
         let (purpose, code, message) = match what {
             OwnerTask::BroadcastFunding => {
                 let (what, flag) = if kept.is_gasless() { ("the approval", "--approved") } else { ("these transactions", "--paid") };
-                (Some(Purpose::Funding), "broadcast_needed", format!("broadcast {what}, then run: {} {flag}", command::resume(id)))
+                (
+                    Some(Purpose::Funding),
+                    "broadcast_needed",
+                    format!("broadcast {what}, then run: {} {flag}", self.session.commands.resume(id)),
+                )
             }
             OwnerTask::BroadcastRedemption if newest(kept, Purpose::Redemption, Delivery::Redemption).is_empty() => {
                 let command = self.by_self(Leg::Destination);
@@ -245,8 +213,8 @@ impl<O: Owner> Following<'_, O> {
             }
         };
         let transactions = purpose.and_then(|purpose| kept.signed(purpose)).map(|(transactions, _)| transactions).unwrap_or_default();
-        if self.json {
-            let error = Some(show::HeldError { code, message: &message, problems: &[] });
+        if self.session.json {
+            let error = Some(show::ErrorReport { code, message: &message, problems: &[] });
             show::json(&StatusReport { ok: Some(false), error, transactions, ..StatusReport::new(id, progress) })?;
             return Ok(NEEDS_USER);
         }
@@ -254,7 +222,7 @@ impl<O: Owner> Following<'_, O> {
             show::field(&transaction.role, &transaction.id)?;
             show::raw(&transaction.payload)?;
         }
-        show::progress(&message);
+        self.session.progress(&message);
         Ok(NEEDS_USER)
     }
 }
@@ -273,32 +241,9 @@ fn newest(kept: &OrderState, wanted: Purpose, what: Delivery) -> &[KeptTransacti
     }
 }
 
-fn by_self<O: Owner>(driver: &Program<O>, kept: &OrderState, leg: Leg) -> String {
+fn by_self<O: Owner>(driver: &CliDriver<O>, kept: &OrderState, leg: Leg, session: &Session) -> String {
     let registry = kept.pins.as_ref().map_or_else(|| driver.flow().registry(), |pins| &pins.registry);
-    command::by_self(leg, kept, registry)
-}
-
-fn says_funded(progress: &Progress) -> bool {
-    progress.stated.as_ref().is_some_and(|stated| stated.status.state == State::AwaitingRedeem)
-}
-
-/// Prints a complete order, with the id of the redemption as the service states it.
-fn show_complete(id: &OrderId, progress: &Progress, json: bool) -> Result<(), Failure> {
-    if json {
-        show::json(&StatusReport { ok: Some(true), ..StatusReport::new(id, progress) })?;
-    } else {
-        let transaction = progress.stated.as_ref().map(|stated| stated.record.destination_swap.redeem_tx_hash.as_str());
-        show::field("complete", &text::escape_untrusted(transaction.unwrap_or_default()))?;
-    }
-    Ok(())
-}
-
-fn ended(id: &OrderId, progress: &Progress, outcome: Outcome, json: bool) -> Result<u8, Failure> {
-    match outcome {
-        Outcome::Complete => show_complete(id, progress, json).map(|()| OK),
-        Outcome::Lost => Err(Failure::Lost(describe(&Status::Lost))),
-        other => Err(order_ended("swap_not_complete", other)),
-    }
+    session.commands.by_self(leg, kept, registry)
 }
 
 fn order_ended(code: &'static str, outcome: Outcome) -> Failure {
@@ -307,11 +252,11 @@ fn order_ended(code: &'static str, outcome: Outcome) -> Failure {
 
 /// Refunds a stored order once its timelock has expired: with the owner's own transaction where the source chain is connected, otherwise
 /// through the service's relayer.
-pub(crate) async fn refund<O: Owner>(driver: &Program<O>, id: &OrderId) -> Result<(), Failure> {
+pub(crate) async fn refund<O: Owner>(driver: &CliDriver<O>, id: &OrderId, session: &Session) -> Result<(), Failure> {
     let progress = driver.refund(id).await?;
-    report_status(id, &progress);
+    report_status(id, &progress, session);
     let kept = || driver.store().load(id).map_err(usage);
-    let by_self = by_self(driver, &kept()?, Leg::Source);
+    let by_self = by_self(driver, &kept()?, Leg::Source, session);
     let not_yet = |reason: &str| {
         let from = progress.stated.as_ref().and_then(|stated| stated.status.refund_possible_from);
         let from = from.map(|time| format!("; possible from about {}", show::time(time))).unwrap_or_default();
@@ -328,7 +273,7 @@ pub(crate) async fn refund<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resul
     // The source chain alone shows that it is too early, even if the service fails.
     let source_is_seen = driver.chains().has(kept()?.swap.request().source.asset.chain());
     let is_too_early = source_is_seen && matches!(progress.status, Status::Waiting { .. } | Status::AwaitingRefund { .. });
-    if let Some(trouble) = failed(&progress).filter(|_| !is_too_early) {
+    if let Some(trouble) = progress.failure().filter(|_| !is_too_early) {
         let message = format!("{}; try again, or refund your payment with: {by_self}", without_advice(&text::escape_untrusted(trouble)));
         return Err(Failure::Network { code: "service_unavailable", message });
     }
@@ -356,20 +301,12 @@ pub(crate) async fn refund<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resul
     }
 }
 
-/// Returns what did not work in a step and is tried again. A chain that is not connected is no such failure: the status says what to do.
-fn failed(progress: &Progress) -> Option<&str> {
-    match &progress.trouble {
-        Some(Trouble::Failed(why)) => Some(why),
-        _ => None,
-    }
-}
-
 /// Redeems a stored order: with the owner's own transaction where the destination chain is connected, otherwise by sending the secret to
 /// the relayer on the service's word that the destination is funded.
-pub(crate) async fn release<O: Owner>(driver: &Program<O>, id: &OrderId) -> Result<(), Failure> {
+pub(crate) async fn release<O: Owner>(driver: &CliDriver<O>, id: &OrderId, session: &Session) -> Result<(), Failure> {
     loop {
         let progress = driver.advance(id).await?;
-        report_status(id, &progress);
+        report_status(id, &progress, session);
         let kept = driver.store().load(id).map_err(usage)?;
         if kept.was_sent(Delivery::Secret) || kept.was_sent(Delivery::Redemption) {
             return Ok(());
@@ -385,12 +322,12 @@ pub(crate) async fn release<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resu
             Status::AwaitingRefund { reason } => return Err(not_redeemable(reason)),
             Status::Refunding => return Err(not_redeemable("the order is being refunded")),
             Status::NeedsOwner { .. } => {
-                let message = format!("only your own key can redeem: run {}", by_self(driver, &kept, Leg::Destination));
+                let message = format!("only your own key can redeem: run {}", by_self(driver, &kept, Leg::Destination, session));
                 return Err(Failure::NeedsUser { code: "redeem_needed", message });
             }
             Status::Ended { outcome } => return Err(order_ended("order_ended", *outcome)),
             // Without the service's record it is not known what was paid from elsewhere.
-            _ if failed(&progress).is_some() => {}
+            _ if progress.failure().is_some() => {}
             Status::Unsigned | Status::Expired => return Err(not_paid("nothing was paid for this order")),
             Status::Paying => return Err(not_paid("the payment for this order has not arrived yet")),
             _ => {}
@@ -399,7 +336,7 @@ pub(crate) async fn release<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resu
         if !progress.acted {
             let may_have_left = kept.secret_left().is_some();
             let secret = if may_have_left { "the service may have the secret already" } else { "the secret was not released" };
-            let trouble = failed(&progress).unwrap_or("nothing was sent in this run");
+            let trouble = progress.failure().unwrap_or("nothing was sent in this run");
             let message = format!("{}; {secret}; try again", without_advice(&text::escape_untrusted(trouble)));
             return Err(Failure::Network { code: "service_unavailable", message });
         }

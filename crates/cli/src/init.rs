@@ -12,11 +12,14 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::config::Config;
+use crate::exit::OK;
+use crate::failure::{Failure, own_file, usage};
 use crate::files::{self, Access};
-use crate::input::{self, Failure, key_from, own_file, usage};
+use crate::input::{self, key_from};
 use crate::nodes::connect;
 use crate::preflight::{self, Problems};
-use crate::{OK, command, service, show};
+use crate::session::Session;
+use crate::{command, service, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign init                                    # asks for each value
@@ -73,12 +76,12 @@ struct Written<'a> {
     next: &'a str,
 }
 
-pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let path = Config::path().ok_or_else(|| usage("the user has no home directory"))?;
     if path.symlink_metadata().is_ok() && !args.replace {
         return Err(usage(format_args!("{} exists: pass --replace to write it anew, or edit it", path.display())));
     }
-    let values = Values::new(args, json)?;
+    let values = Values::new(args, session)?;
     let mut problems = Problems::default();
     let mut warnings = Vec::new();
     let client = problems.take(args.service.client_at(values.base_url.as_deref(), values.app_id_file.as_deref()));
@@ -86,10 +89,10 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         if let Some(client) = &client {
             problems.take(health(client).await);
         }
-        Ok(values.registry(&mut problems, client.as_ref()).await)
+        Ok(values.registry(&mut problems, client.as_ref(), session).await)
     })?;
     if let Some((registry, _)) = &registry {
-        values.check_nodes(&mut problems, registry, &mut warnings)?;
+        values.check_nodes(&mut problems, registry, &mut warnings, session)?;
         values.check_owners(&mut problems, registry);
     }
     values.check_key(&mut problems);
@@ -104,9 +107,9 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     }
     let text = serde_json::to_vec_pretty(&values.to_json()).map_err(usage)?;
     files::replace(&path, &text, Access::Private)?;
-    let next = next(&values, &registry);
+    let next = next(&values, &registry, session);
     let digest = hex::encode(registry.digest());
-    if json {
+    if session.json {
         show::json(&Written { ok: true, config: &path, registry_digest: digest, warnings: &warnings, next: &next })?;
         return Ok(OK);
     }
@@ -124,27 +127,27 @@ async fn health(client: &Client<Http>) -> Result<(), Failure> {
 }
 
 /// Returns the command to run next: a first swap that creates nothing.
-fn next(values: &Values, registry: &Registry) -> String {
+fn next(values: &Values, registry: &Registry, session: &Session) -> String {
     if values.nodes.is_some() {
-        return command::with_places(&["node", "check"]);
+        return session.commands.with_places(&["node", "check"]);
     }
     let owned = |id: &AssetId| values.owners.iter().any(|(chain, _)| chain == id.chain());
     let mut ids = registry.assets().into_iter().map(|asset| &asset.record.id).filter(|id| values.owners.is_empty() || owned(id));
     match (ids.next(), ids.next()) {
-        (Some(from), Some(to)) => command::with_places(&["quote", from.as_str(), to.as_str(), "1000000"]),
-        _ => command::with_places(&["assets"]),
+        (Some(from), Some(to)) => session.commands.with_places(&["quote", from.as_str(), to.as_str(), "1000000"]),
+        _ => session.commands.with_places(&["assets"]),
     }
 }
 
 impl Values {
     /// Takes the arguments, and asks at the terminal for what they leave out.
-    fn new(args: &Args, json: bool) -> Result<Self, Failure> {
-        let is_asked = std::io::stdin().is_terminal() && !json;
+    fn new(args: &Args, session: &Session) -> Result<Self, Failure> {
+        let is_asked = std::io::stdin().is_terminal() && !session.json;
         let ask = |question: &str| -> Result<Option<String>, Failure> {
             if !is_asked {
                 return Ok(None);
             }
-            show::question(question)?;
+            session.question(question)?;
             let mut answer = String::new();
             std::io::stdin().lock().read_line(&mut answer)?;
             Ok(Some(answer.trim().to_owned()).filter(|answer| !answer.is_empty()))
@@ -184,7 +187,7 @@ impl Values {
     }
 
     /// Returns the registry, and whether it was pinned just now.
-    async fn registry(&self, problems: &mut Problems, client: Option<&Client<Http>>) -> Option<(Registry, bool)> {
+    async fn registry(&self, problems: &mut Problems, client: Option<&Client<Http>>, session: &Session) -> Option<(Registry, bool)> {
         let Some(path) = &self.registry else {
             problems.add("no registry: pass the pinned one with --registry, or a new file with --registry and --pin");
             return None;
@@ -198,16 +201,22 @@ impl Values {
         }
         let pins = problems.take(client?.registry().await.map_err(Failure::from))?;
         for notice in &pins.notices {
-            show::progress(&format!("notice: {notice}"));
+            session.progress(&format!("notice: {notice}"));
         }
         Some((pins.registry, true))
     }
 
     /// Checks that the endpoints answer and serve their chains.
-    fn check_nodes(&self, problems: &mut Problems, registry: &Registry, warnings: &mut Vec<String>) -> Result<(), Failure> {
+    fn check_nodes(
+        &self,
+        problems: &mut Problems,
+        registry: &Registry,
+        warnings: &mut Vec<String>,
+        session: &Session,
+    ) -> Result<(), Failure> {
         let Some(path) = &self.nodes else { return Ok(()) };
-        let read = || NodeConfig::from_json(&input::read(path)?).map_err(|refusal| own_file(path, &refusal));
-        let Some(nodes) = problems.take(read().and_then(|config| connect(config, registry))) else { return Ok(()) };
+        let read = || NodeConfig::from_json(&files::read(path)?).map_err(|refusal| own_file(path, &refusal));
+        let Some(nodes) = problems.take(read().and_then(|config| connect(config, registry, session))) else { return Ok(()) };
         let nodes = Arc::new(nodes);
         let names: Vec<_> = nodes.names().collect();
         for name in &names {

@@ -1,183 +1,17 @@
 //! Reads the input of a command: documents, registry, policy and keys. Keys are never arguments, because other users of the machine can see
 //! those.
 
-use std::error::Error;
-use std::fmt::Display;
-use std::fs;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use countersign::json::{self, Cursor, Value};
-use countersign::{Code, Policy, Refusal, Registry};
+use countersign::{Code, Family, Key, Policy, Refusal, Registry};
 use countersign_json::line::Case;
 use zeroize::Zeroizing;
 
 use crate::config::Config;
-
-/// Why a command ended early.
-pub(crate) enum Failure {
-    /// The order was refused.
-    Refused(Refusal),
-    /// A case was refused. The id is that of the case, if it has one.
-    RefusedCase(Option<String>, Refusal),
-    /// A usage error, or a file that cannot be read or written.
-    Usage(String),
-    /// The secret was not released, or another step was not taken.
-    Held {
-        /// A stable code.
-        code: &'static str,
-        /// Why, in one sentence.
-        message: String,
-    },
-    /// The network or the service failed: the same command may succeed later.
-    Network {
-        /// A stable code.
-        code: &'static str,
-        /// What failed, what may have happened, and how to continue.
-        message: String,
-    },
-    /// The user has to do something first.
-    NeedsUser {
-        /// A stable code.
-        code: &'static str,
-        /// What to do.
-        message: String,
-    },
-    /// Several problems of the user's input, all of which have to be solved.
-    Problems(Vec<String>),
-    /// The user stopped the program.
-    Interrupted(String),
-    /// The funds are lost.
-    Lost(String),
-    /// Stdout was closed, so nothing more can be reported.
-    Closed,
-}
-
-impl Failure {
-    /// Returns the message of the failure.
-    pub(crate) fn message(&self) -> String {
-        match self {
-            Self::Refused(refusal) | Self::RefusedCase(_, refusal) => refusal.to_string(),
-            Self::Usage(message)
-            | Self::Held { message, .. }
-            | Self::Network { message, .. }
-            | Self::NeedsUser { message, .. }
-            | Self::Interrupted(message)
-            | Self::Lost(message) => message.clone(),
-            Self::Problems(problems) => problems.join("; "),
-            Self::Closed => "stdout is closed".to_owned(),
-        }
-    }
-
-    /// Adds to a network failure what may have happened and how to continue.
-    pub(crate) fn with_advice(self, advice: impl Display) -> Self {
-        match self {
-            Self::Network { code, message } => Self::Network { code, message: format!("{message}; {advice}") },
-            other => other,
-        }
-    }
-}
-
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
-    }
-}
-
-impl From<countersign_client::Error> for Failure {
-    fn from(error: countersign_client::Error) -> Self {
-        match error {
-            countersign_client::Error::Refused(refusal) => Self::Refused(refusal),
-            countersign_client::Error::Held(hold) => {
-                Self::Held { code: hold.code(), message: format!("the secret was not released: {hold}") }
-            }
-            countersign_client::Error::Input(_) | countersign_client::Error::Random(_) => {
-                Self::Usage(format!("{error} ({})", error.code()))
-            }
-            // The refusal is of the service's response, so its advice to correct the input would go to the wrong person.
-            countersign_client::Error::Shape(ref refusal) => Self::Network {
-                code: error.code(),
-                message: format!(
-                    "the response does not have its documented shape: {}; try again, and report the service if it happens again",
-                    described(refusal)
-                ),
-            },
-            other => Self::Network { code: other.code(), message: chain(&other) },
-        }
-    }
-}
-
-/// Describes what a refusal found, and where, without its advice. The advice is for the documents of an order.
-pub(crate) fn described(refusal: &Refusal) -> String {
-    let message = refusal.message();
-    let what = message.strip_suffix(refusal.remedy()).and_then(|text| text.strip_suffix("; ")).unwrap_or(&message);
-    // The general meaning of this code is about payloads.
-    let is_general = Refusal::new(Code::UnexpectedField, "").message().starts_with(what);
-    let what = if refusal.code() == Code::UnexpectedField && is_general { "unknown field" } else { what };
-    let mut text = format!("{}: {what}", refusal.code());
-    if !refusal.location().is_empty() {
-        text = format!("{} at {}: {what}", refusal.code(), refusal.location());
-    }
-    for (name, value) in [("expected", refusal.expected()), ("got", refusal.actual())] {
-        if let Some(value) = value {
-            text.push_str(&format!("; {name} {value}"));
-        }
-    }
-    text
-}
-
-/// Returns the failure for one of the user's own files that is invalid.
-pub(crate) fn own_file(path: &Path, refusal: &Refusal) -> Failure {
-    usage(format_args!("{}: {}", path.display(), described(refusal)))
-}
-
-/// Removes the advice to correct the input from what a node or the service said. The user did not write it.
-pub(crate) fn without_advice(text: &str) -> String {
-    let advice = Refusal::new(Code::JsonSyntax, "").remedy();
-    text.replace(&format!("; {advice}"), "")
-}
-
-impl From<countersign_client::driver::DriveError> for Failure {
-    fn from(error: countersign_client::driver::DriveError) -> Self {
-        use countersign_client::driver::{DriveError, OwnerError, StoreError};
-        match error {
-            DriveError::Refused(refusal) | DriveError::Owner(OwnerError::Refused(refusal)) => Self::Refused(refusal),
-            DriveError::Owner(OwnerError::Failed { code, message }) => Self::Held { code, message },
-            DriveError::Owner(OwnerError::Unavailable(message)) => Self::Network { code: "chain_unavailable", message },
-            DriveError::Create(error) => Self::from(error),
-            DriveError::Store(StoreError::Exists(id)) => Self::Held {
-                code: "order_exists",
-                message: format!(
-                    "the service repeated the id of order {id}: do not pay the new order; the stored order is unchanged, and nothing was signed"
-                ),
-            },
-            other => Self::Usage(chain(&other)),
-        }
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        if error.kind() == io::ErrorKind::BrokenPipe { Self::Closed } else { Self::Usage(error.to_string()) }
-    }
-}
-
-/// Returns the messages of an error and its causes, joined with colons.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
-}
-
-pub(crate) fn usage(message: impl Display) -> Failure {
-    Failure::Usage(message.to_string())
-}
+use crate::failure::{Failure, own_file, usage};
+use crate::files::read;
 
 /// The registry and the policy.
 #[derive(Args)]
@@ -395,23 +229,16 @@ pub(crate) fn key_from(path: &Path) -> Result<Zeroizing<String>, Failure> {
     key_text(&read(path)?)
 }
 
+/// Parses a key of a family.
+///
+/// # Errors
+///
+/// A refusal at `/wallet/secret_key` if the text is not a key of the family.
+pub(crate) fn parse_key(family: Family, text: &str) -> Result<Key, Refusal> {
+    Key::parse(family, text).map_err(|refusal| refusal.with_prefix("/wallet/secret_key"))
+}
+
 fn key_text(bytes: &[u8]) -> Result<Zeroizing<String>, Failure> {
     let text = std::str::from_utf8(bytes).map_err(|_| usage("the key is not text"))?;
     Ok(Zeroizing::new(text.trim().to_owned()))
-}
-
-/// Reads a file, or stdin for `-`, up to one byte more than the largest document that is parsed.
-pub(crate) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
-    let limit = u64::try_from(json::MAX_BYTES).unwrap_or(u64::MAX).saturating_add(1);
-    // A document with a key is far shorter, so the buffer does not grow and leave an unwiped copy behind.
-    let mut bytes = Zeroizing::new(Vec::with_capacity(64 * 1024));
-    let read = if path == Path::new("-") {
-        io::stdin().lock().take(limit).read_to_end(&mut bytes)
-    } else {
-        fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
-    };
-    match read {
-        Ok(_) => Ok(bytes),
-        Err(error) => Err(usage(format_args!("{}: {error}", path.display()))),
-    }
 }

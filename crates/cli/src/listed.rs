@@ -7,7 +7,7 @@ use countersign::OrderRecord;
 use countersign_client::driver::OrderState;
 use countersign_client::{Client, Http, OrderFilter, OrderId, StreamExt};
 
-use crate::input::Failure;
+use crate::failure::Failure;
 use crate::state::State;
 
 /// The maximum number of orders that are read for one owner on one leg.

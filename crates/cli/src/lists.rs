@@ -3,9 +3,12 @@
 use countersign::wire::{Earnings, Fees};
 use countersign::{Amount, AssetId, Registry, number, text};
 
-use crate::input::{Failure, RegistryArgs, usage};
+use crate::exit::{OK, REFUSED};
+use crate::failure::{Failure, usage};
+use crate::input::RegistryArgs;
 use crate::quote::asset;
-use crate::{OK, REFUSED, amount, service, show};
+use crate::session::Session;
+use crate::{amount, service, show};
 
 /// The service, with query parameters that its interface accepts without documenting them.
 #[derive(clap::Args)]
@@ -50,10 +53,10 @@ pub(crate) enum PolicyCommand {
     },
 }
 
-pub(crate) fn chains(args: &Args, json: bool) -> Result<u8, Failure> {
+pub(crate) fn chains(args: &Args, session: &Session) -> Result<u8, Failure> {
     let client = args.service.client()?;
     let answer = service::run(async { Ok(client.chains(&args.extra()?).await?) })?;
-    if json {
+    if session.json {
         show::answer(&answer.body)?;
         return Ok(OK);
     }
@@ -63,10 +66,10 @@ pub(crate) fn chains(args: &Args, json: bool) -> Result<u8, Failure> {
     Ok(OK)
 }
 
-pub(crate) fn assets(args: &Args, json: bool) -> Result<u8, Failure> {
+pub(crate) fn assets(args: &Args, session: &Session) -> Result<u8, Failure> {
     let client = args.service.client()?;
     let answer = service::run(async { Ok(client.assets(&args.extra()?).await?) })?;
-    if json {
+    if session.json {
         show::answer(&answer.body)?;
         return Ok(OK);
     }
@@ -87,10 +90,10 @@ pub(crate) fn assets(args: &Args, json: bool) -> Result<u8, Failure> {
     Ok(OK)
 }
 
-pub(crate) fn liquidity(args: &Args, json: bool) -> Result<u8, Failure> {
+pub(crate) fn liquidity(args: &Args, session: &Session) -> Result<u8, Failure> {
     let client = args.service.client()?;
     let answer = service::run(async { Ok(client.liquidity(&args.extra()?).await?) })?;
-    if json {
+    if session.json {
         show::answer(&answer.body)?;
         return Ok(OK);
     }
@@ -118,10 +121,10 @@ pub(crate) fn liquidity(args: &Args, json: bool) -> Result<u8, Failure> {
     Ok(OK)
 }
 
-pub(crate) fn fee(args: &Args, json: bool) -> Result<u8, Failure> {
+pub(crate) fn fee(args: &Args, session: &Session) -> Result<u8, Failure> {
     let client = args.service.client()?;
     let answer = service::run(async { Ok(client.fee(&args.extra()?).await?) })?;
-    if json {
+    if session.json {
         show::answer(&answer.body)?;
         return Ok(OK);
     }
@@ -149,10 +152,10 @@ pub(crate) fn earnings(rows: &[Earnings], registry: Option<&Registry>) -> Result
     )?)
 }
 
-pub(crate) fn volume(args: &Args, json: bool) -> Result<u8, Failure> {
+pub(crate) fn volume(args: &Args, session: &Session) -> Result<u8, Failure> {
     let client = args.service.client()?;
     let answer = service::run(async { Ok(client.volume(&args.extra()?).await?) })?;
-    if json {
+    if session.json {
         show::answer(&answer.body)?;
     } else {
         show::field("volume", &text::escape_untrusted(&answer.value))?;
@@ -160,7 +163,7 @@ pub(crate) fn volume(args: &Args, json: bool) -> Result<u8, Failure> {
     Ok(OK)
 }
 
-pub(crate) fn schemas(args: &SchemaArgs, json: bool) -> Result<u8, Failure> {
+pub(crate) fn schemas(args: &SchemaArgs, session: &Session) -> Result<u8, Failure> {
     let client = args.service.client()?;
     if let Some(name) = &args.name {
         // A schema is shown as JSON, because it has no other form.
@@ -169,7 +172,7 @@ pub(crate) fn schemas(args: &SchemaArgs, json: bool) -> Result<u8, Failure> {
         return Ok(OK);
     }
     let answer = service::run(async { Ok(client.schemas().await?) })?;
-    if json {
+    if session.json {
         show::answer(&answer.body)?;
         return Ok(OK);
     }
@@ -177,14 +180,14 @@ pub(crate) fn schemas(args: &SchemaArgs, json: bool) -> Result<u8, Failure> {
     Ok(OK)
 }
 
-pub(crate) fn policy(command: &PolicyCommand, json: bool) -> Result<u8, Failure> {
+pub(crate) fn policy(command: &PolicyCommand, session: &Session) -> Result<u8, Failure> {
     let PolicyCommand::Check { service, from, to } = command;
     let (from, to) = (asset(from)?, asset(to)?);
     let client = service.client()?;
     let answer = service::run(async { Ok(client.policy().await?) })?;
     let verdict = answer.value.check(&from, &to);
     let end = if verdict.allowed { OK } else { REFUSED };
-    if json {
+    if session.json {
         show::json(&verdict)?;
         return Ok(end);
     }
@@ -197,10 +200,10 @@ pub(crate) fn policy(command: &PolicyCommand, json: bool) -> Result<u8, Failure>
     Ok(end)
 }
 
-pub(crate) fn health(args: &service::ServiceArgs, json: bool) -> Result<u8, Failure> {
+pub(crate) fn health(args: &service::ServiceArgs, session: &Session) -> Result<u8, Failure> {
     let client = args.client()?;
     let answer = service::run(async { Ok(client.health().await?) })?;
-    if json {
+    if session.json {
         show::answer(&answer.body)?;
     } else {
         show::field("service", &answer.value.map_or_else(|| "healthy".to_owned(), |text| text::escape_untrusted(&text)))?;

@@ -12,7 +12,9 @@ mod config;
 mod contracts;
 mod demo;
 mod drive;
+mod exit;
 mod explain;
+mod failure;
 mod files;
 mod finish;
 mod follow;
@@ -32,8 +34,8 @@ mod quote;
 mod recover;
 mod registry;
 mod restore;
-mod search;
 mod service;
+mod session;
 mod show;
 mod sign;
 mod state;
@@ -49,22 +51,9 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::input::Failure;
-
-/// Exit code: every line was accepted, the order was accepted, or the swap is complete.
-const OK: u8 = 0;
-/// Exit code: an order was refused, a step was not taken, or two registries differ.
-const REFUSED: u8 = 1;
-/// Exit code: a usage error, or a file that cannot be read or written.
-const USAGE: u8 = 2;
-/// Exit code: the network or the service failed. The same command may succeed later.
-const NETWORK: u8 = 3;
-/// Exit code: the user has to do something first.
-const NEEDS_USER: u8 = 4;
-/// Exit code: the funds are lost.
-const LOST: u8 = 5;
-/// Exit code: the user stopped the program. Shells use the same for a program that SIGINT ended.
-const INTERRUPTED: u8 = 130;
+use crate::exit::{OK, USAGE};
+use crate::failure::{Failure, usage};
+use crate::session::Session;
 
 /// Verifies, explains and signs what a cross-chain swap service asks a wallet to sign.
 ///
@@ -192,52 +181,50 @@ fn main() -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => return misused(&error),
     };
-    command::remember(&command, &matches);
-    show::set_json(cli.json);
+    let session = &Session::new(cli.json, command, &matches);
     let answer = match cli.command {
-        Command::Init(args) => init::run(&args, cli.json),
-        Command::Phrase(args) => phrase::run(&args, cli.json),
-        Command::Explain(args) => explain::run(&args, cli.json),
-        Command::Prepare(args) => prepare::run(&args, cli.json),
-        Command::Sign(args) => sign::run(&args, cli.json),
-        Command::Attach(args) => attach::run(&args, cli.json),
-        Command::Recover(args) => recover::run(&args, cli.json),
+        Command::Init(args) => init::run(&args, session),
+        Command::Phrase(args) => phrase::run(&args, session),
+        Command::Explain(args) => explain::run(&args, session),
+        Command::Prepare(args) => prepare::run(&args, session),
+        Command::Sign(args) => sign::run(&args, session),
+        Command::Attach(args) => attach::run(&args, session),
+        Command::Recover(args) => recover::run(&args, session),
         Command::Batch(args) => batch::command(&args),
-        Command::Registry(command) => registry::run(&command, cli.json),
-        Command::Quote(args) => quote::run(&args, cli.json),
-        Command::Order(command) => order::run(&command, cli.json),
-        Command::Orders(args) => orders::run(&args, cli.json),
-        Command::Backup(args) => backup::run(&args, cli.json),
-        Command::Restore(args) => restore::run(&args, cli.json),
-        Command::Swap(args) => swap::run(&args, cli.json),
-        Command::Refund(args) => finish::refund(&args, cli.json),
-        Command::Redeem(args) => finish::redeem(&args, cli.json),
-        Command::InstantRefund(args) => finish::instant_refund(&args, cli.json),
-        Command::Node(command) => nodes::run(&command, cli.json),
-        Command::Balance(args) => nodes::balance(&args, cli.json),
-        Command::Earnings(args) => affiliate::earnings(&args, cli.json),
-        Command::Claim(args) => affiliate::claim(&args, cli.json),
-        Command::Chains(args) => lists::chains(&args, cli.json),
-        Command::Assets(args) => lists::assets(&args, cli.json),
-        Command::Liquidity(args) => lists::liquidity(&args, cli.json),
-        Command::Fee(args) => lists::fee(&args, cli.json),
-        Command::Volume(args) => lists::volume(&args, cli.json),
-        Command::Schemas(args) => lists::schemas(&args, cli.json),
-        Command::Policy(command) => lists::policy(&command, cli.json),
-        Command::Health(args) => lists::health(&args, cli.json),
-        Command::Demo(args) => demo::run(&args, cli.json),
-        Command::Completions { shell } => completions(shell, cli.json),
+        Command::Registry(command) => registry::run(&command, session),
+        Command::Quote(args) => quote::run(&args, session),
+        Command::Order(command) => order::run(&command, session),
+        Command::Orders(args) => orders::run(&args, session),
+        Command::Backup(args) => backup::run(&args, session),
+        Command::Restore(args) => restore::run(&args, session),
+        Command::Swap(args) => swap::run(&args, session),
+        Command::Refund(args) => finish::refund(&args, session),
+        Command::Redeem(args) => finish::redeem(&args, session),
+        Command::InstantRefund(args) => finish::instant_refund(&args, session),
+        Command::Node(command) => nodes::run(&command, session),
+        Command::Balance(args) => nodes::balance(&args, session),
+        Command::Earnings(args) => affiliate::earnings(&args, session),
+        Command::Claim(args) => affiliate::claim(&args, session),
+        Command::Chains(args) => lists::chains(&args, session),
+        Command::Assets(args) => lists::assets(&args, session),
+        Command::Liquidity(args) => lists::liquidity(&args, session),
+        Command::Fee(args) => lists::fee(&args, session),
+        Command::Volume(args) => lists::volume(&args, session),
+        Command::Schemas(args) => lists::schemas(&args, session),
+        Command::Policy(command) => lists::policy(&command, session),
+        Command::Health(args) => lists::health(&args, session),
+        Command::Demo(args) => demo::run(&args, session),
+        Command::Completions { shell } => completions(shell, session),
     };
-    ExitCode::from(answer.unwrap_or_else(|failure| report(&failure)))
+    ExitCode::from(answer.unwrap_or_else(|failure| failure.report(session.json)))
 }
 
 /// Reports arguments that cannot be parsed. Help and version are not errors.
 fn misused(error: &clap::Error) -> ExitCode {
     let is_error = error.use_stderr() && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     if is_error && std::env::args_os().skip(1).take_while(|argument| argument != "--").any(|argument| argument == OsStr::new("--json")) {
-        show::set_json(true);
         let text = error.render().to_string();
-        return ExitCode::from(report(&input::usage(text.trim_start_matches("error: ").trim_end())));
+        return ExitCode::from(usage(text.trim_start_matches("error: ").trim_end()).report(true));
     }
     // Best effort: a closed pipe is not an error here.
     let text = error.render().to_string();
@@ -256,45 +243,13 @@ struct Completions {
     script: String,
 }
 
-fn completions(shell: Shell, json: bool) -> Result<u8, Failure> {
+fn completions(shell: Shell, session: &Session) -> Result<u8, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "countersign", &mut script);
-    if json {
+    if session.json {
         show::json(&Completions { ok: true, shell: shell.to_string(), script: String::from_utf8_lossy(&script).into_owned() })?;
     } else {
         io::stdout().write_all(&script)?;
     }
     Ok(OK)
-}
-
-/// Prints a failure and returns its exit code. Refusals and steps that were not taken go to stdout, because they are data; other messages
-/// go to stderr. With `--json` all of them go to stdout, in the same shape.
-fn report(failure: &Failure) -> u8 {
-    let json = show::is_json();
-    let held = |code: &str, message: &str| if json { show::json(&show::Held::new(code, message, &[])) } else { show::field(code, message) };
-    let error = |code: &str, message: &str, problems: &[String]| {
-        if json {
-            return show::json(&show::Held::new(code, message, problems));
-        }
-        let mut out = anstream::stderr().lock();
-        match problems {
-            [] => writeln!(out, "countersign: {}", show::safe(message))?,
-            _ => writeln!(out, "countersign: nothing was sent, because this has to be corrected first:")?,
-        }
-        problems.iter().try_for_each(|problem| writeln!(out, "  - {}", show::safe(problem)))
-    };
-    let (written, code) = match failure {
-        Failure::Refused(refusal) if json => (show::json(&show::Refused::new(refusal)), REFUSED),
-        Failure::RefusedCase(id, refusal) if json => (show::json(&show::Refused::case(id.as_deref(), refusal)), REFUSED),
-        Failure::Refused(refusal) | Failure::RefusedCase(_, refusal) => (show::refusal(refusal), REFUSED),
-        Failure::Held { code, message } => (held(code, message), REFUSED),
-        Failure::NeedsUser { code, message } => (held(code, message), NEEDS_USER),
-        Failure::Lost(message) => (held("lost", message), LOST),
-        Failure::Network { code, message } => (error(code, message, &[]), NETWORK),
-        Failure::Usage(message) => (error("usage", message, &[]), USAGE),
-        Failure::Problems(problems) => (error("usage", &failure.message(), problems), USAGE),
-        Failure::Interrupted(message) => (error("interrupted", message, &[]), INTERRUPTED),
-        Failure::Closed => return USAGE,
-    };
-    if written.is_ok() { code } else { USAGE }
 }

@@ -4,20 +4,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use countersign::{Family, Leg, Refusal, Registry, RequestedLeg, check_head_time, text};
+use countersign::{Family, Leg, Registry, RequestedLeg, check_head_time, text};
 use countersign_client::driver::OrderState;
 use countersign_client::{Http, Timeouts};
-use countersign_node::{Endpoint, Endpoints, Head, NodeConfig, NodeError, Nodes, Speed};
+use countersign_node::{Endpoint, Endpoints, Head, NodeConfig, NodeError, Nodes, SettlementKey, Speed};
 use serde::Serialize;
 use zeroize::Zeroizing;
 
 use crate::config::Config;
-use crate::drive::Ending;
-use crate::finish::derived_key;
-use crate::input::{Failure, RegistryArgs, chain, described, key_from, own_file, read, usage, without_advice};
+use crate::exit::{NETWORK, OK};
+use crate::failure::{Failure, own_file, told, usage};
+use crate::files::read;
+use crate::input::{RegistryArgs, key_from, parse_key};
 use crate::quote::asset;
+use crate::session::Session;
 use crate::state::{State, key_index};
-use crate::{NETWORK, OK, service, show};
+use crate::{service, show};
 
 pub(crate) const CHECK_EXAMPLES: &str = "Examples:
   countersign node check --registry registry.json --nodes nodes.json
@@ -53,7 +55,7 @@ impl NodeArgs {
     }
 
     /// Connects the chains that have endpoints. This sends nothing yet.
-    pub(crate) fn connect(&self, registry: &Registry) -> Result<Nodes<Http>, Failure> {
+    pub(crate) fn connect(&self, registry: &Registry, session: &Session) -> Result<Nodes<Http>, Failure> {
         let path = match &self.nodes {
             Some(path) => Some(path.clone()),
             None => Config::read()?.nodes,
@@ -62,10 +64,10 @@ impl NodeArgs {
             Some(path) => NodeConfig::from_json(&read(&path)?).map_err(|refusal| own_file(&path, &refusal))?,
             None => NodeConfig::new(),
         };
-        self.with(config, registry)
+        self.with(config, registry, session)
     }
 
-    fn with(&self, mut config: NodeConfig, registry: &Registry) -> Result<Nodes<Http>, Failure> {
+    fn with(&self, mut config: NodeConfig, registry: &Registry, session: &Session) -> Result<Nodes<Http>, Failure> {
         let mut named: std::collections::BTreeMap<&str, Vec<Endpoint>> = std::collections::BTreeMap::new();
         for text in &self.node {
             let (chain, url) = text.split_once('=').ok_or_else(|| usage("an endpoint must have the form CHAIN=URL"))?;
@@ -74,66 +76,25 @@ impl NodeArgs {
         for (chain, endpoints) in named {
             config = config.with(chain, Endpoints::new(endpoints)?);
         }
-        connect(config, registry)
+        connect(config, registry, session)
     }
 }
 
 /// Connects the chains of a configuration. This sends nothing yet.
-pub(crate) fn connect(config: NodeConfig, registry: &Registry) -> Result<Nodes<Http>, Failure> {
+pub(crate) fn connect(config: NodeConfig, registry: &Registry, session: &Session) -> Result<Nodes<Http>, Failure> {
     let timeouts = Timeouts { connect: Duration::from_secs(10), call: Duration::from_secs(20) };
     let http = Http::new(timeouts).map_err(countersign_client::Error::from)?;
     let nodes = Nodes::new(http, config, registry);
     for name in nodes.unknown() {
-        show::progress(&format!("{}: not a chain of the registry, so its endpoints are not used", text::escape_untrusted(name)));
+        session.progress(&format!("{}: not a chain of the registry, so its endpoints are not used", text::escape_untrusted(name)));
     }
     Ok(nodes)
 }
 
 /// Returns connections to no chain at all.
-pub(crate) fn none(registry: &Registry) -> Result<Arc<Nodes<Http>>, Failure> {
+pub(crate) fn none(registry: &Registry, session: &Session) -> Result<Arc<Nodes<Http>>, Failure> {
     let args = NodeArgs { nodes: None, node: Vec::new() };
-    args.with(NodeConfig::new(), registry).map(Arc::new)
-}
-
-impl From<NodeError> for Failure {
-    fn from(error: NodeError) -> Self {
-        match error {
-            NodeError::Refused(refusal) => Self::Refused(refusal),
-            NodeError::Endpoint(_) | NodeError::NotConnected(_) => usage(error),
-            rejected @ NodeError::Rejected { .. } => Self::Held { code: "transaction_rejected", message: rejected.to_string() },
-            other => Self::Network { code: other.code(), message: told(&other) },
-        }
-    }
-}
-
-/// Returns the message of an error. A malformed answer is the node's, so there is no advice to correct the input.
-pub(crate) fn told(error: &NodeError) -> String {
-    match error {
-        NodeError::Malformed { endpoint, refusal } => without_advice(&format!("{endpoint}: {}", described(refusal))),
-        other => without_advice(&chain(other)),
-    }
-}
-
-/// Returns the account that a key controls; `None` on Starknet, where the account cannot be derived from the key, and on Bitcoin-like
-/// chains, where one key has several addresses.
-///
-/// # Errors
-///
-/// A refusal at `/wallet/secret_key` if the text is not a key of the family.
-pub(crate) fn account_of(family: Family, key: &str) -> Result<Option<String>, Refusal> {
-    let refuse = |error| Refusal::new(error, "/wallet/secret_key");
-    Ok(match family {
-        Family::Starknet => countersign::starknet::Key::parse(key).map(|_| None).map_err(refuse)?,
-        Family::Bitcoin => countersign::bitcoin::Key::parse(key).map(|_| None).map_err(refuse)?,
-        Family::Evm => Some(countersign::evm::Key::parse(key).map_err(refuse)?.address().to_string()),
-        Family::Sui => Some(countersign::sui::Key::parse(key).map_err(refuse)?.address().to_string()),
-        Family::Solana => Some(countersign::solana::Key::parse(key).map_err(refuse)?.address().to_string()),
-        Family::Tron => {
-            let address = countersign::tron::Key::parse(key).map_err(refuse)?.address();
-            Some(countersign::tron::Address::from(address).to_string())
-        }
-        _ => None,
-    })
+    args.with(NodeConfig::new(), registry, session).map(Arc::new)
 }
 
 /// How soon the owner's transactions should be mined.
@@ -188,25 +149,24 @@ impl EndingArgs {
         state: &State,
         registry: &Registry,
         own: Option<&Zeroizing<String>>,
-    ) -> Result<(Option<Ending>, Option<Ending>), Failure> {
+        session: &Session,
+    ) -> Result<(Option<SettlementKey>, Option<SettlementKey>), Failure> {
         let request = kept.swap.request();
         let families = [&request.source, &request.destination].map(|leg| registry.family(leg.asset.chain()).ok());
         let redeems = match self.redeem_key()? {
             Some(key) => Some(key),
             None => own.filter(|_| families[0] == families[1]).cloned(),
         };
-        let ending = |leg: Leg, requested: &RequestedLeg, key: Option<&Zeroizing<String>>| -> Result<Option<Ending>, Failure> {
-            let family = registry.family(requested.asset.chain()).ok();
-            if family == Some(Family::Bitcoin) {
-                let key = derived_key(state, leg, key_index(kept), requested.delegate.as_deref())?;
-                return Ok(key.zip(requested.owner.clone()).map(|(key, account)| Ending { key, account }));
-            }
-            let (Some(family), Some(key)) = (family, key) else { return Ok(None) };
-            // On Starknet the account is the owner's, because it cannot be derived from the key.
-            let account = account_of(family, key)?.or_else(|| requested.owner.clone());
-            Ok(account.map(|account| Ending { key: key.clone(), account }))
+        let settles = |leg: Leg, requested: &RequestedLeg, key: Option<&Zeroizing<String>>| -> Result<Option<SettlementKey>, Failure> {
+            let Ok(family) = registry.family(requested.asset.chain()) else { return Ok(None) };
+            let key = match family {
+                Family::Bitcoin => state.derived_key(leg, key_index(kept), requested.delegate.as_deref(), session)?,
+                _ => key.cloned(),
+            };
+            let key = key.map(|key| parse_key(family, &key)).transpose()?;
+            Ok(key.and_then(|key| SettlementKey::new(key, requested.owner.clone())))
         };
-        Ok((ending(Leg::Source, &request.source, own)?, ending(Leg::Destination, &request.destination, redeems.as_ref())?))
+        Ok((settles(Leg::Source, &request.source, own)?, settles(Leg::Destination, &request.destination, redeems.as_ref())?))
     }
 }
 
@@ -257,10 +217,10 @@ fn pinned(registry: &RegistryArgs) -> Result<Registry, Failure> {
     registry.read()?.ok_or_else(|| usage("no registry: pass the pinned one with --registry"))
 }
 
-pub(crate) fn run(command: &Command, json: bool) -> Result<u8, Failure> {
+pub(crate) fn run(command: &Command, session: &Session) -> Result<u8, Failure> {
     let Command::Check(args) = command;
     let registry = pinned(&args.registry)?;
-    let nodes = args.nodes.connect(&registry)?;
+    let nodes = args.nodes.connect(&registry, session)?;
     let (mut checked, mut warnings) = (Vec::new(), Vec::new());
     service::run(async {
         for name in nodes.names() {
@@ -288,7 +248,7 @@ pub(crate) fn run(command: &Command, json: bool) -> Result<u8, Failure> {
         return Err(usage("no endpoint: pass --node or --nodes, or set nodes in the configuration file"));
     }
     let ok = checked.iter().all(|one| one.ok);
-    if json {
+    if session.json {
         show::json(&Report { ok, endpoints: &checked, warnings: &warnings })?;
     } else {
         for one in &checked {
@@ -357,14 +317,14 @@ struct Balance<'a> {
 }
 
 /// Prints the balance of an address in a pinned asset.
-pub(crate) fn balance(args: &BalanceArgs, json: bool) -> Result<u8, Failure> {
+pub(crate) fn balance(args: &BalanceArgs, session: &Session) -> Result<u8, Failure> {
     let registry = pinned(&args.registry)?;
     let id = asset(&args.asset)?;
     let pinned = registry.asset(id.as_str()).ok_or_else(|| usage(format_args!("{id} is not pinned")))?;
-    let nodes = args.nodes.connect(&registry)?;
+    let nodes = args.nodes.connect(&registry, session)?;
     let base_units = service::run(async { Ok(nodes.balance(pinned, &args.owner).await?) })?;
     let amount = pinned.amount(base_units).to_string();
-    if json {
+    if session.json {
         show::json(&Balance { ok: true, asset: id.as_str(), owner: &args.owner, base_units: base_units.to_string(), amount })?;
     } else {
         show::field("balance", &amount)?;

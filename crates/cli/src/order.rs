@@ -6,19 +6,23 @@ use std::sync::Arc;
 
 use countersign::wire::SwapRecord;
 use countersign::{CreateOrder, OrderRecord, Registry, text};
-use countersign_client::driver::{NoOwner, OrderState, SignedUnder, Store as _};
+use countersign_client::driver::{NoOwner, OrderState, SignedUnder, StatedEnd, Store as _};
 use countersign_client::{Flow, Http, OrderFilter, OrderId, Pace, Progress, Status, StreamExt, Transport as _, track};
 use serde::Serialize;
 
 use crate::accepted::Accepted;
 use crate::amount::{self, units};
-use crate::ask::{AskArgs, Owned, SecretArgs};
+use crate::ask::{NewOrderSecret, RequestArgs, SecretArgs};
 use crate::drive::{self, TrustFlags};
-use crate::input::{self, Failure, RegistryArgs, TrustArgs, chain, usage};
+use crate::exit::{LOST, OK, REFUSED};
+use crate::failure::{Failure, chain, own_file, usage};
+use crate::files;
+use crate::input::{RegistryArgs, TrustArgs};
 use crate::nodes::NodeArgs;
 use crate::preflight::{self, Problems};
-use crate::stated::{ONLY_STATED, StatedEnd};
-use crate::{LOST, OK, REFUSED, command, follow, interrupt, service, show, state};
+use crate::session::Session;
+use crate::stated::{self, ONLY_STATED};
+use crate::{follow, service, show, state};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -26,11 +30,11 @@ pub(crate) enum Command {
     #[command(after_help = CREATE_EXAMPLES)]
     Create(Box<CreateArgs>),
     /// Shows the status of an order, as the service states it.
-    Show(OneArgs),
+    Show(OrderArgs),
     /// Lists orders, page by page.
     List(ListArgs),
     /// Follows an order until it is complete, refunded, expired or lost. For an order that was created here, this also sends what is signed already.
-    Watch(OneArgs),
+    Watch(OrderArgs),
 }
 
 const CREATE_EXAMPLES: &str = "Examples:
@@ -47,7 +51,7 @@ pub(crate) struct CreateArgs {
     #[command(flatten)]
     state: state::StateArgs,
     #[command(flatten)]
-    ask: AskArgs,
+    ask: RequestArgs,
     #[command(flatten)]
     secret: SecretArgs,
     /// Amount to receive, as quoted: base units, or whole units with the symbol (`0.00005 btc`).
@@ -75,7 +79,7 @@ impl PaceArgs {
 
 /// One order, by its id.
 #[derive(clap::Args)]
-pub(crate) struct OneArgs {
+pub(crate) struct OrderArgs {
     #[command(flatten)]
     service: service::ServiceArgs,
     #[command(flatten)]
@@ -130,12 +134,12 @@ pub(crate) struct ListArgs {
     pages: usize,
 }
 
-pub(crate) fn run(command: &Command, json: bool) -> Result<u8, Failure> {
+pub(crate) fn run(command: &Command, session: &Session) -> Result<u8, Failure> {
     match command {
-        Command::Create(args) => create(args, json),
-        Command::Show(args) => one(args, json),
-        Command::List(args) => list(args, json),
-        Command::Watch(args) => watch(args, json),
+        Command::Create(args) => create(args, session),
+        Command::Show(args) => one(args, session),
+        Command::List(args) => list(args, session),
+        Command::Watch(args) => watch(args, session),
     }
 }
 
@@ -149,7 +153,7 @@ struct Order<'a> {
     order_id: &'a str,
     /// How the order ended by what the service states; `None` if it is complete or has not ended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<show::HeldError<'a>>,
+    error: Option<show::ErrorReport<'a>>,
     #[serde(flatten)]
     status: &'a Status,
     source: Leg<'a>,
@@ -193,10 +197,7 @@ struct Listed<'a> {
 }
 
 /// Prints the status of an order.
-fn print(record: &OrderRecord, status: &Status, registry: &Registry, json: bool) -> Result<(), Failure> {
-    if json {
-        return Ok(show::json(&Order::new(record, status, registry))?);
-    }
+fn print(record: &OrderRecord, status: &Status, registry: &Registry) -> Result<(), Failure> {
     // The labels are the names of the JSON members.
     show::field("order id", &text::escape_untrusted(&record.order_id))?;
     show::field("state", &format!("{}, as the service states it", status.state.name()))?;
@@ -234,7 +235,7 @@ fn check(args: &CreateArgs) -> Result<(Flow<Http>, CreateOrder), Failure> {
     let registry = trust.as_ref().map(|(registry, _)| registry);
     let request = match &args.request {
         Some(path) => {
-            let read = || CreateOrder::from_json(&input::read(path)?).map_err(|refusal| input::own_file(path, &refusal));
+            let read = || CreateOrder::from_json(&files::read(path)?).map_err(|refusal| own_file(path, &refusal));
             let request = problems.take(read());
             if let (Some(request), Some(registry)) = (&request, registry) {
                 preflight::check_request(&mut problems, request, registry);
@@ -257,21 +258,21 @@ fn check(args: &CreateArgs) -> Result<(Flow<Http>, CreateOrder), Failure> {
     }
 }
 
-fn create(args: &CreateArgs, json: bool) -> Result<u8, Failure> {
+fn create(args: &CreateArgs, session: &Session) -> Result<u8, Failure> {
     let (flow, mut request) = check(args)?;
     let is_complete = args.request.is_some();
     let state = args.state.open()?;
     service::run(async {
         let owned = if is_complete && request.secret_hash.is_some() {
             // A complete request is sent as it is.
-            Owned::nothing()
+            NewOrderSecret::nothing()
         } else {
-            args.secret.take(&state, flow.registry(), &mut request)?
+            args.secret.take(&state, flow.registry(), &mut request, session)?
         };
-        let id = owned.create(&flow, &state, request, None).await?;
+        let id = owned.create(&flow, &state, request, None, session).await?;
         let kept = state.load(&id)?;
-        let again = format!("the order exists and nothing was paid; continue with: {}", command::resume(&id));
-        interrupt::advise(&again);
+        let again = format!("the order exists and nothing was paid; continue with: {}", session.commands.resume(&id));
+        session.advise(&again);
         let verified = flow.verify(&kept.swap).await.map_err(|error| Failure::from(error).with_advice(again))?;
         // Its terms and the pins apply from now on, because another wallet may pay what is shown here.
         let record = serde_json::to_vec(&verified.record).map_err(usage)?;
@@ -279,7 +280,7 @@ fn create(args: &CreateArgs, json: bool) -> Result<u8, Failure> {
         let guard = state.store.lock(&id).map_err(usage)?;
         state.store.keep_pins(&guard, &pins).map_err(usage)?;
         state.store.keep_record(&guard, &record).map_err(usage)?;
-        Accepted::verified(&verified.order).print(json)?;
+        Accepted::verified(&verified.order).print(session.json)?;
         Ok(OK)
     })
 }
@@ -293,7 +294,7 @@ struct One {
     state: state::State,
 }
 
-impl OneArgs {
+impl OrderArgs {
     fn open(&self) -> Result<One, Failure> {
         let (registry, policy) = self.trust.read()?;
         let id = OrderId::parse(&self.id)?;
@@ -303,7 +304,7 @@ impl OneArgs {
     }
 }
 
-fn one(args: &OneArgs, json: bool) -> Result<u8, Failure> {
+fn one(args: &OrderArgs, session: &Session) -> Result<u8, Failure> {
     let one = args.open()?;
     let record = service::run(async {
         Ok(match &one.kept {
@@ -312,11 +313,17 @@ fn one(args: &OneArgs, json: bool) -> Result<u8, Failure> {
             None => one.flow.client().order(&one.id).await?.value,
         })
     })?;
-    print(&record, &Status::from_record(&record, one.flow.registry(), show::now()), one.flow.registry(), json)?;
+    let registry = one.flow.registry();
+    let status = Status::from_record(&record, registry, show::now());
+    if session.json {
+        show::json(&Order::new(&record, &status, registry))?;
+    } else {
+        print(&record, &status, registry)?;
+    }
     Ok(OK)
 }
 
-fn list(args: &ListArgs, json: bool) -> Result<u8, Failure> {
+fn list(args: &ListArgs, session: &Session) -> Result<u8, Failure> {
     let (client, registry) = (args.service.client()?, args.registry.read()?);
     let filter = OrderFilter {
         from_owner: args.from_owner.clone(),
@@ -337,7 +344,7 @@ fn list(args: &ListArgs, json: bool) -> Result<u8, Failure> {
         }
         Ok(())
     })?;
-    if json {
+    if session.json {
         show::json(&Listed { ok: true, orders: &rows })?;
         return Ok(OK);
     }
@@ -351,24 +358,24 @@ fn list(args: &ListArgs, json: bool) -> Result<u8, Failure> {
     Ok(OK)
 }
 
-fn watch(args: &OneArgs, json: bool) -> Result<u8, Failure> {
+fn watch(args: &OrderArgs, session: &Session) -> Result<u8, Failure> {
     let One { flow, id, kept, state } = args.open()?;
     let pace = args.pace.pace();
-    let nodes = Arc::new(args.nodes.connect(flow.registry())?);
+    let nodes = Arc::new(args.nodes.connect(flow.registry(), session)?);
     service::run(async {
         if kept.is_some() {
             let driver = drive::driver(flow, &nodes, &state.store, NoOwner, pace, args.relying.trust());
-            return follow::follow(&driver, &id, args.relying.trust().is_some(), json).await;
+            return follow::follow(&driver, &id, args.relying.trust(), session).await;
         }
         // The request is not known, so the record cannot be verified.
-        interrupt::advise(format!("continue with: {}", command::watch(&id)));
-        follow_stated(&flow, &id, pace, json).await
+        session.advise(format!("continue with: {}", session.commands.watch(&id)));
+        follow_stated(&flow, &id, pace, session).await
     })
 }
 
 /// Reports each change of an order that was not created here, until the service states its end, and the secret agrees: complete (0),
 /// refunded or expired (1), or lost (5).
-async fn follow_stated(flow: &Flow<Http>, id: &OrderId, pace: Pace, json: bool) -> Result<u8, Failure> {
+async fn follow_stated(flow: &Flow<Http>, id: &OrderId, pace: Pace, session: &Session) -> Result<u8, Failure> {
     let registry = flow.registry();
     let (mut told, mut last) = (BTreeSet::new(), None);
     loop {
@@ -377,26 +384,26 @@ async fn follow_stated(flow: &Flow<Http>, id: &OrderId, pace: Pace, json: bool) 
             let Progress { record, status, went_back, .. } = match item {
                 Ok(progress) => progress,
                 Err(error) if error.is_transient() => {
-                    show::progress(&format!("{}; retrying", chain(&error)));
+                    session.progress(&format!("{}; retrying", chain(&error)));
                     continue;
                 }
                 Err(error) => return Err(error.into()),
             };
             if went_back {
-                show::progress("the service now shows less than before: the response is outdated, or a block was replaced");
+                session.progress("the service now shows less than before: the response is outdated, or a block was replaced");
             }
             let end = StatedEnd::from_status(&status);
             if let Some(end) = end.filter(|end| end.agrees_with_secret(&record, false)) {
-                return stated(end, &record, &status, registry, json);
+                return report_end(end, &record, &status, registry, session);
             }
             let is_new = last.as_ref() != Some(&(record.clone(), status.clone()));
-            if is_new && json {
-                show::event(&Order { event: Some("status"), ..Order::new(&record, &status, registry) }, "");
+            if is_new && session.json {
+                session.event(&Order { event: Some("status"), ..Order::new(&record, &status, registry) }, "");
             } else if is_new {
-                print(&record, &status, registry, false)?;
+                print(&record, &status, registry)?;
             }
             if let Some(end) = end.filter(|end| told.insert(*end)) {
-                show::progress(&end.doubt());
+                session.progress(&stated::doubt(end));
             }
             last = Some((record, status));
         }
@@ -406,23 +413,23 @@ async fn follow_stated(flow: &Flow<Http>, id: &OrderId, pace: Pace, json: bool) 
 }
 
 /// Reports the end of an order by what the service states.
-fn stated(end: StatedEnd, record: &OrderRecord, status: &Status, registry: &Registry, json: bool) -> Result<u8, Failure> {
+fn report_end(end: StatedEnd, record: &OrderRecord, status: &Status, registry: &Registry, session: &Session) -> Result<u8, Failure> {
     let (code, name) = match end {
         StatedEnd::Complete => (OK, ""),
-        StatedEnd::Refunded | StatedEnd::Expired => (REFUSED, "swap_not_complete"),
         StatedEnd::Lost => (LOST, "lost"),
+        _ => (REFUSED, "swap_not_complete"),
     };
-    let message = end.statement();
-    if json {
-        let error = (code != OK).then(|| show::HeldError { code: name, message: &message, problems: &[] });
+    let message = stated::statement(end);
+    if session.json {
+        let error = (code != OK).then(|| show::ErrorReport { code: name, message: &message, problems: &[] });
         show::json(&Order { ok: Some(code == OK), error, ..Order::new(record, status, registry) })?;
     } else {
-        print(record, status, registry, false)?;
+        print(record, status, registry)?;
     }
-    if code != OK && !json {
+    if code != OK && !session.json {
         show::field(name, &message)?
     } else {
-        show::progress(ONLY_STATED)
+        session.progress(ONLY_STATED)
     }
     Ok(code)
 }

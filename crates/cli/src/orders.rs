@@ -4,12 +4,16 @@ use countersign::wire::SwapRecord;
 use countersign::{AssetId, Registry, U256, text};
 use countersign_client::OrderId;
 use countersign_client::driver::{Delivery, OrderState, Outcome, Purpose, SecretRoute, Store as _, StoreError};
+use countersign_client::restore::RestoredOrder;
 use countersign_store::{Error, OrderDir};
 use serde::Serialize;
 
-use crate::input::{self, Failure, RegistryArgs};
-use crate::state::{Restored, State, StateArgs};
-use crate::{OK, USAGE, command, show};
+use crate::exit::{OK, USAGE};
+use crate::failure::{Failure, chain};
+use crate::input::RegistryArgs;
+use crate::session::Session;
+use crate::show;
+use crate::state::{State, StateArgs};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign orders
@@ -160,10 +164,10 @@ impl Stage {
     }
 }
 
-pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let registry = args.registry.read()?;
     let Some(state) = args.state.open_existing()? else {
-        if json {
+        if session.json {
             show::json(&Listed { ok: true, orders: Vec::new() })?;
         } else {
             show::field("orders", &format!("none: {} does not exist", args.state.path()?.display()))?;
@@ -171,11 +175,11 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         return Ok(OK);
     };
     let kept = state.store.as_ref().orders()?;
-    let mut orders: Vec<_> = kept.into_iter().filter_map(|order| row(&state, order, registry.as_ref())).collect();
+    let mut orders: Vec<_> = kept.into_iter().filter_map(|order| row(&state, order, registry.as_ref(), session)).collect();
     // Unfinished orders come first.
     orders.sort_by_key(|row| matches!(row, Row::Order(order) if order.finished));
     let ok = orders.iter().all(|row| matches!(row, Row::Order(_)));
-    if json {
+    if session.json {
         show::json(&Listed { ok, orders })?;
     } else {
         print(&orders)?;
@@ -214,36 +218,36 @@ fn print(orders: &[Row]) -> Result<(), Failure> {
 }
 
 /// Returns the row of an order's directory; `None` for a directory without documents, whose creation was interrupted at once.
-fn row(state: &State, order: Result<OrderDir, Error>, registry: Option<&Registry>) -> Option<Row> {
+fn row(state: &State, order: Result<OrderDir, Error>, registry: Option<&Registry>, session: &Session) -> Option<Row> {
     let order = match order {
         Ok(order) => order,
         Err(error) => {
-            return Some(Row::Unreadable(Unreadable::new(None, format!("{}; {}", input::chain(&error), error.advice()))));
+            return Some(Row::Unreadable(Unreadable::new(None, format!("{}; {}", chain(&error), error.advice()))));
         }
     };
     let failed = |message: String| Some(Row::Unreadable(Unreadable::new(Some(order.id().to_owned()), message)));
     let id = match OrderId::parse(order.id()) {
         Ok(id) => id,
-        Err(error) => return failed(input::chain(&error)),
+        Err(error) => return failed(chain(&error)),
     };
     match state.store.load(&id) {
-        Ok(kept) => return Some(Row::Order(created_here(&kept, registry))),
+        Ok(kept) => return Some(Row::Order(created_here(&kept, registry, session))),
         Err(StoreError::Unknown(_)) => {}
         Err(error) => return failed(error.to_string()),
     }
-    match (Restored::read(&order), order.documents()) {
-        (Ok(Some(restored)), _) => Some(Row::Order(rebuilt(&restored, registry))),
-        (Err(failure), _) => failed(failure.message()),
+    match (RestoredOrder::read(&order), order.documents()) {
+        (Ok(Some(restored)), _) => Some(Row::Order(rebuilt(&restored, registry, session))),
+        (Err(error), _) => failed(Failure::from(error).message()),
         (Ok(None), Ok(documents)) if documents.is_empty() => None,
         (Ok(None), Ok(_)) => failed(
             "its creation or restoration was interrupted, and nothing was paid from here; restore it again, or remove its directory"
                 .to_owned(),
         ),
-        (Ok(None), Err(error)) => failed(input::chain(&error)),
+        (Ok(None), Err(error)) => failed(chain(&error)),
     }
 }
 
-fn created_here(kept: &OrderState, registry: Option<&Registry>) -> Order {
+fn created_here(kept: &OrderState, registry: Option<&Registry>, session: &Session) -> Order {
     let done = |purpose, sendables: &[Delivery]| {
         if sendables.iter().any(|what| kept.was_sent(*what)) {
             Done::Sent
@@ -263,8 +267,8 @@ fn created_here(kept: &OrderState, registry: Option<&Registry>) -> Order {
     let finished = matches!(stage, Stage::Complete | Stage::Refunded | Stage::Expired | Stage::Lost);
     let next = match stage {
         Stage::Complete | Stage::Refunded | Stage::Expired => None,
-        Stage::Lost => Some(command::with_places(&["order", "show", id.as_str()])),
-        _ => Some(command::resume(id)),
+        Stage::Lost => Some(session.commands.with_places(&["order", "show", id.as_str()])),
+        _ => Some(session.commands.resume(id)),
     };
     Order {
         order_id: id.to_string(),
@@ -282,13 +286,13 @@ fn created_here(kept: &OrderState, registry: Option<&Registry>) -> Order {
     }
 }
 
-fn rebuilt(restored: &Restored, registry: Option<&Registry>) -> Order {
+fn rebuilt(restored: &RestoredOrder, registry: Option<&Registry>, session: &Session) -> Order {
     let record = &restored.record;
     let side = |swap: &SwapRecord| leg(&swap.asset, swap.amount, registry);
     // The record is only the service's word from the time of the restoration, so an order that was unpaid then may be paid now.
-    let mut then = vec![command::with_places(&["refund", "--self", &record.order_id])];
+    let mut then = vec![session.commands.with_places(&["refund", "--self", &record.order_id])];
     if restored.secret.is_some() {
-        then.insert(0, command::with_places(&["redeem", "--self", &record.order_id]));
+        then.insert(0, session.commands.with_places(&["redeem", "--self", &record.order_id]));
     }
     Order {
         order_id: record.order_id.clone(),
@@ -301,7 +305,7 @@ fn rebuilt(restored: &Restored, registry: Option<&Registry>) -> Order {
         funding: Done::No,
         redemption: Done::No,
         refund: Done::No,
-        next: Some(command::with_places(&["order", "show", &record.order_id])),
+        next: Some(session.commands.with_places(&["order", "show", &record.order_id])),
         then,
     }
 }

@@ -2,9 +2,11 @@
 
 use serde::Serialize;
 
-use crate::input::{Failure, usage};
+use crate::exit::OK;
+use crate::failure::{Failure, usage};
+use crate::session::Session;
+use crate::show;
 use crate::state::StateArgs;
-use crate::{OK, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign phrase
@@ -25,7 +27,7 @@ struct Shown<'a> {
     phrase: &'a str,
 }
 
-pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let phrase = match args.state.open_existing()? {
         Some(state) => state.store.phrase()?,
         None => None,
@@ -35,7 +37,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
         usage(format_args!("{path} has no rescue phrase yet: it is generated with the first order"))
     })?;
     let words = phrase.words();
-    if json {
+    if session.json {
         show::json(&Shown { ok: true, phrase: &words })?;
     } else {
         show::field("phrase", &words)?;

@@ -18,8 +18,8 @@ use countersign_node::{NodeError, Nodes};
 use tokio::task::JoinSet;
 use zeroize::Zeroizing;
 
-use crate::input::{Failure, described};
-use crate::nodes::{account_of, told};
+use crate::failure::{Failure, described, told};
+use crate::input::parse_key;
 use crate::show;
 
 /// The problems that were found so far.
@@ -161,8 +161,8 @@ pub(crate) struct NamedKey<'k> {
 pub(crate) fn check_payer(problems: &mut Problems, key: &NamedKey<'_>, leg: &RequestedLeg, registry: &Registry, spends_owner: bool) {
     let Some(asset) = registry.asset(leg.asset.as_str()) else { return };
     let network = &asset.chain.network;
-    let account = match account_of(network.family(), key.key) {
-        Ok(account) => account,
+    let account = match parse_key(network.family(), key.key) {
+        Ok(key) => key.account(),
         Err(refusal) => return problems.add(format!("{}: {}", key.name, described(&refusal))),
     };
     // An address that cannot be parsed is a problem of its own.
@@ -178,8 +178,8 @@ pub(crate) fn check_payer(problems: &mut Problems, key: &NamedKey<'_>, leg: &Req
     }
     let payer = leg.delegate.as_deref().or(leg.owner.as_deref());
     if let (Some(account), Some(payer)) = (account, payer)
-        && let (Some(controlled), Some(wanted)) = (parsed(&account), parsed(payer))
-        && controlled != wanted
+        && let Some(wanted) = parsed(payer)
+        && account != wanted
     {
         problems.add(format!("{}: the key controls {account}, not {payer}, which pays", key.name));
     }
@@ -201,7 +201,7 @@ fn controls_script(key: &str, script: &[u8]) -> bool {
 /// Checks that a key can send transactions on the chain of a leg.
 pub(crate) fn check_sender(problems: &mut Problems, key: &NamedKey<'_>, leg: &RequestedLeg, registry: &Registry) {
     let Some(asset) = registry.asset(leg.asset.as_str()) else { return };
-    if let Err(refusal) = account_of(asset.chain.network.family(), key.key) {
+    if let Err(refusal) = parse_key(asset.chain.network.family(), key.key) {
         problems.add(format!("{}: {}", key.name, described(&refusal)));
     }
 }

@@ -2,9 +2,11 @@
 
 use countersign_json::line::Request;
 
-use crate::OK;
 use crate::accepted::Accepted;
-use crate::input::{CaseArgs, Failure, TrustArgs, WalletArgs};
+use crate::exit::OK;
+use crate::failure::Failure;
+use crate::input::{CaseArgs, TrustArgs, WalletArgs};
+use crate::session::Session;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign prepare --registry registry.json --request request.json --response response.json --wallet wallet.json
@@ -20,13 +22,13 @@ pub(crate) struct Args {
     wallet: WalletArgs,
 }
 
-pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let texts = args.case.read(Some(&args.wallet))?;
     texts.open(|values| {
         let order = values.case()?.prepare(&registry, &policy)?;
         let requests = order.requests().into_iter().map(Request::from).collect();
-        Accepted::prepared(&order).with_id(values.id()).with_requests(requests).print(json)?;
+        Accepted::prepared(&order).with_id(values.id()).with_requests(requests).print(session.json)?;
         Ok(OK)
     })
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use crate::input::{self, Failure, usage};
+use crate::failure::{Failure, usage};
+use crate::files;
 
 /// Where a backup's password comes from.
 #[derive(clap::Args)]
@@ -52,7 +53,7 @@ pub(crate) fn named(file: Option<&Path>, variable: Option<&str>) -> Result<Optio
 
 /// Reads text from a file.
 pub(crate) fn from_file(path: &Path) -> Result<Zeroizing<String>, Failure> {
-    let bytes = input::read(path)?;
+    let bytes = files::read(path)?;
     let text = std::str::from_utf8(&bytes).map_err(|_| usage(format_args!("{}: not text", path.display())))?;
     Ok(Zeroizing::new(text.to_owned()))
 }

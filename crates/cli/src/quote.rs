@@ -5,8 +5,11 @@ use countersign::wire::Quote;
 use countersign_client::{QuoteAmount, QuoteRequest};
 
 use crate::amount::{self, units};
-use crate::input::{Failure, RegistryArgs, usage};
-use crate::{OK, service, show};
+use crate::exit::OK;
+use crate::failure::{Failure, usage};
+use crate::input::RegistryArgs;
+use crate::session::Session;
+use crate::{service, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign quote bitcoin:btc ethereum:usdc 50000
@@ -40,7 +43,7 @@ pub(crate) struct Args {
     indicative: bool,
 }
 
-pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let (from, to) = (asset(&args.from)?, asset(&args.to)?);
     let registry = args.registry.read()?;
     let units = |text: &str, asset| units(text, asset, registry.as_ref());
@@ -55,7 +58,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     request.indicative = args.indicative;
     let client = args.service.client()?;
     let answer = service::run(async { Ok(client.quote(&request).await?) })?;
-    if json {
+    if session.json {
         show::answer(&answer.body)?;
         return Ok(OK);
     }

@@ -16,9 +16,12 @@ use zeroize::Zeroizing;
 
 use crate::accepted::Accepted;
 use crate::attach::SignatureArgs;
-use crate::input::{self, Failure, KeyArgs, TrustArgs, WalletArgs, usage};
-use crate::nodes::account_of;
-use crate::{OK, service, show, state};
+use crate::exit::OK;
+use crate::failure::{Failure, usage};
+use crate::files;
+use crate::input::{KeyArgs, TrustArgs, WalletArgs, parse_key};
+use crate::session::Session;
+use crate::{service, show, state};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign recover --registry registry.json --order record.json --wallet wallet.json --key-file key.txt              # refunds
@@ -107,20 +110,20 @@ impl From<LegArg> for Leg {
     }
 }
 
-pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let record = state::read_record(&args.order)?;
     let leg = Leg::from(args.leg);
     if args.instant || args.presigned {
         let asset = leg.pinned(leg.of(&record), &registry)?;
-        return instant_refund(args, &RecordedHtlc::new(&record, leg, &registry)?, asset, json);
+        return instant_refund(args, &RecordedHtlc::new(&record, leg, &registry)?, asset, session);
     }
     let secret = args.secret_file.as_deref().map(read_secret).transpose()?;
     LegRecovery::new(&record, leg, secret.as_deref(), &registry)?.finish(
         None,
         &Context { signing: &args.signing, policy: &policy, chain: None },
         || Ok(()),
-        json,
+        session,
     )
 }
 
@@ -144,8 +147,8 @@ pub(crate) struct ConnectedChain {
 impl ConnectedChain {
     /// Prepares a recovery. On Bitcoin-like chains and on Starknet it belongs to the owner; elsewhere the key's account sends it.
     fn prepare(&self, recovery: &Recovery, key: Option<&str>, policy: &Policy, to: Option<&str>) -> Result<Unsigned, Failure> {
-        let sender =
-            key.filter(|_| recovery.family() != Family::Bitcoin).map(|key| account_of(recovery.family(), key)).transpose()?.flatten();
+        let key = key.filter(|_| recovery.family() != Family::Bitcoin).map(|key| parse_key(recovery.family(), key)).transpose()?;
+        let sender = key.and_then(|key| key.account()).map(|account| account.to_string());
         let account = to.map(str::to_owned).or(sender).or_else(|| self.owner.clone());
         let account = account.ok_or_else(|| usage("no address: pass yours with --to, or a wallet context with --wallet"))?;
         service::run(async { Ok(self.nodes.prepare_recovery(recovery, &self.name, &account, self.speed, policy).await?) })
@@ -187,24 +190,24 @@ impl LegRecovery {
         verified: Option<&Warnings>,
         context: &Context<'_>,
         leaving: impl FnOnce() -> Result<(), Failure>,
-        json: bool,
+        session: &Session,
     ) -> Result<u8, Failure> {
         let order = prepare(&self.recovery, self.default_key.as_deref().map(String::as_str), context)?;
         // An unsigned redemption contains the secret too.
         if self.recovery.role() == Role::Redeem {
             leaving()?;
         }
-        self.print(verified, order, json)
+        self.print(verified, order, session)
     }
 
-    fn print(&self, verified: Option<&Warnings>, order: Unsigned, json: bool) -> Result<u8, Failure> {
+    fn print(&self, verified: Option<&Warnings>, order: Unsigned, session: &Session) -> Result<u8, Failure> {
         let Self { recovery, amount, .. } = self;
         let (role, payee) = (recovery.role(), recovery.payee().to_string());
         let missing = order.missing();
         let requests = order.requests().into_iter().filter(|request| missing.contains(&request.id)).map(Request::from);
         let requests: Vec<_> = requests.collect();
         let secret_becomes_public = role == Role::Redeem;
-        if json {
+        if session.json {
             let mut shown = serde_json::to_value(Recovered {
                 accepted: Accepted::prepared(&order).with_requests(requests),
                 role: role.to_string(),
@@ -367,7 +370,7 @@ impl SigningArgs {
 
 /// Reads a secret from a file of 64 hex digits.
 pub(crate) fn read_secret(path: &Path) -> Result<Zeroizing<[u8; 32]>, Failure> {
-    let text = input::read(path)?;
+    let text = files::read(path)?;
     let mut secret = Zeroizing::new([0; 32]);
     let digits = std::str::from_utf8(&text).ok().map(str::trim).unwrap_or_default();
     hex::decode_to_slice(digits, secret.as_mut_slice()).map_err(|_| Refusal::new(Code::SecretWrong, "/secret"))?;
@@ -375,12 +378,12 @@ pub(crate) fn read_secret(path: &Path) -> Result<Zeroizing<[u8; 32]>, Failure> {
 }
 
 /// Signs the instant refund of a leg on a Bitcoin-like chain, or prints the requests to an external signer.
-fn instant_refund(args: &Args, htlc: &RecordedHtlc, asset: &Asset, json: bool) -> Result<u8, Failure> {
+fn instant_refund(args: &Args, htlc: &RecordedHtlc, asset: &Asset, session: &Session) -> Result<u8, Failure> {
     let signing = &args.signing;
     let to = signing.to.as_deref().ok_or_else(|| usage("no address: pass yours with --to"))?;
     let key = signing.key.read()?.map(|text| Key::parse(&text).map_err(|error| Refusal::new(error, "/key"))).transpose()?;
     if args.presigned {
-        return hashes(&InstantRefund::verify_presigned(htlc, to)?, asset, json);
+        return hashes(&InstantRefund::verify_presigned(htlc, to)?, asset, session);
     }
     let funding = |text: &String| Funding::parse(text).map_err(|error| Refusal::new(error, "/funding").with_actual(text));
     let fundings = signing.funding.iter().map(funding).collect::<Result<Vec<_>, _>>()?;
@@ -391,14 +394,14 @@ fn instant_refund(args: &Args, htlc: &RecordedHtlc, asset: &Asset, json: bool) -
     }
     match key {
         Some(key) => show::json(&refund.sign(&key).map_err(|refusal| refusal.with_prefix("/key"))?).map(|()| OK).map_err(Failure::from),
-        None => hashes(&refund, asset, json),
+        None => hashes(&refund, asset, session),
     }
 }
 
 /// Prints the requests to an external signer.
-fn hashes(refund: &InstantRefund, asset: &Asset, json: bool) -> Result<u8, Failure> {
+fn hashes(refund: &InstantRefund, asset: &Asset, session: &Session) -> Result<u8, Failure> {
     let requests: Vec<_> = refund.requests().into_iter().map(Request::from).collect();
-    if json {
+    if session.json {
         show::json(&requests)?;
         return Ok(OK);
     }

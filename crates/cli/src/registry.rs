@@ -9,11 +9,14 @@ use countersign_node::Contracts;
 use serde::Serialize;
 
 use crate::contracts;
+use crate::exit::{OK, REFUSED};
+use crate::failure::{Failure, own_file, usage};
 use crate::files::{self, Access};
-use crate::input::{self, Failure, usage};
+use crate::input;
 use crate::nodes::NodeArgs;
+use crate::session::Session;
 use crate::state::StateArgs;
-use crate::{OK, REFUSED, service, show};
+use crate::{service, show};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -74,13 +77,17 @@ pub(crate) struct PinArgs {
     state: StateArgs,
 }
 
-pub(crate) fn run(command: &Command, json: bool) -> Result<u8, Failure> {
+pub(crate) fn run(command: &Command, session: &Session) -> Result<u8, Failure> {
     match command {
-        Command::Show { registry } => show(&input::registry(registry)?, json),
-        Command::Pin(args) => pin(args, json),
+        Command::Show { registry } => show(&input::registry(registry)?, session),
+        Command::Pin(args) => pin(args, session),
         Command::Diff { old, new } => {
             let changes = input::registry(old)?.diff(&input::registry(new)?);
-            print(&changes, json)?;
+            if session.json {
+                show::json(&changes)?
+            } else {
+                print(&changes)?
+            }
             Ok(if changes.is_empty() { OK } else { REFUSED })
         }
     }
@@ -108,9 +115,9 @@ struct Shown<'a> {
     registry: &'a Registry,
 }
 
-fn show(registry: &Registry, json: bool) -> Result<u8, Failure> {
+fn show(registry: &Registry, session: &Session) -> Result<u8, Failure> {
     let digest = hex::encode(registry.digest());
-    if json {
+    if session.json {
         show::json(&Shown { digest, registry })?;
         return Ok(OK);
     }
@@ -139,7 +146,7 @@ fn show(registry: &Registry, json: bool) -> Result<u8, Failure> {
     Ok(OK)
 }
 
-fn pin(args: &PinArgs, json: bool) -> Result<u8, Failure> {
+fn pin(args: &PinArgs, session: &Session) -> Result<u8, Failure> {
     let listed = |ServicePins { registry, notices, .. }| (registry, notices);
     let (mut registry, notices) = match (&args.from, &args.chains, &args.assets, &args.liquidity) {
         (Some(path), ..) => (input::registry(path)?, Vec::new()),
@@ -148,7 +155,7 @@ fn pin(args: &PinArgs, json: bool) -> Result<u8, Failure> {
             service::run(async { Ok(client.registry().await?) }).map(listed)?
         }
         (None, Some(chains), Some(assets), Some(liquidity)) => {
-            let pins = Registry::from_service(&input::read(chains)?, &input::read(assets)?, &input::read(liquidity)?);
+            let pins = Registry::from_service(&files::read(chains)?, &files::read(assets)?, &files::read(liquidity)?);
             pins.map(listed).map_err(|refusal| {
                 let place = |name| refusal.location().starts_with(name);
                 let path = if place("/assets") {
@@ -158,13 +165,13 @@ fn pin(args: &PinArgs, json: bool) -> Result<u8, Failure> {
                 } else {
                     liquidity
                 };
-                input::own_file(path, &refusal)
+                own_file(path, &refusal)
             })?
         }
         _ => return Err(usage("pass --chains, --assets and --liquidity, or --from, or --from-service")),
     };
     for notice in &notices {
-        show::progress(&format!("notice: {notice}"));
+        session.progress(&format!("notice: {notice}"));
     }
     let older = args.out.as_deref().filter(|out| out.try_exists().unwrap_or(true)).map(input::registry).transpose()?;
     if let (Some(older), None) = (&older, &args.from) {
@@ -172,7 +179,7 @@ fn pin(args: &PinArgs, json: bool) -> Result<u8, Failure> {
     }
     let mut contracts = Contracts::default();
     if args.nodes.is_named()? {
-        (registry, contracts) = describe(registry, &args.nodes)?;
+        (registry, contracts) = describe(registry, &args.nodes, session)?;
     }
     let bytes = registry.to_file();
     let Some(out) = &args.out else {
@@ -183,40 +190,40 @@ fn pin(args: &PinArgs, json: bool) -> Result<u8, Failure> {
     if let Some(older) = older {
         changes = older.diff(&registry);
         let is_refused = older.to_file() != bytes && !args.accept;
-        if !json {
-            print(&changes, false)?;
+        if !session.json {
+            print(&changes)?;
         } else if is_refused {
-            changes.iter().for_each(|change| show::event(&Changed { event: "change", change }, ""));
+            changes.iter().for_each(|change| session.event(&Changed { event: "change", change }, ""));
         }
         if is_refused {
             return Err(usage("the older pins are unchanged: re-run with --accept to pin the new values"));
         }
     }
-    let state = if contracts == Contracts::default() { None } else { contracts::open(&args.state) };
+    let state = if contracts == Contracts::default() { None } else { contracts::open(&args.state, session) };
     let news = match &state {
         Some(state) => contracts::changes(&state.store, &registry, &contracts)?,
         None => Vec::new(),
     };
     for change in &news {
-        show::progress(&format!("CHANGED: the contract of {change}"));
+        session.progress(&format!("CHANGED: the contract of {change}"));
     }
     if !news.is_empty() && !args.accept {
         return Err(usage("pinned contracts have changed: inspect them, then re-run with --accept to pin them as they are now"));
     }
     files::replace(out, &bytes, Access::Shared)?;
     if let Some(state) = &state {
-        contracts::keep(&state.store, &contracts);
+        contracts::keep(&state.store, &contracts, session);
     }
-    show_pinned(&registry, is_first);
-    if json {
+    show_pinned(&registry, is_first, session);
+    if session.json {
         show::json(&Pinned { ok: true, digest: hex::encode(registry.digest()), changes: &changes })?;
     }
     Ok(OK)
 }
 
 /// Reads descriptions of the pinned contracts from the connected chains, and pins the generations that can be recognised.
-fn describe(mut registry: Registry, nodes: &NodeArgs) -> Result<(Registry, Contracts), Failure> {
-    let (connected, mut contracts) = (nodes.connect(&registry)?, Contracts::default());
+fn describe(mut registry: Registry, nodes: &NodeArgs, session: &Session) -> Result<(Registry, Contracts), Failure> {
+    let (connected, mut contracts) = (nodes.connect(&registry, session)?, Contracts::default());
     let assets: Vec<Asset> = registry.assets().into_iter().filter(|asset| asset.htlc.is_some()).cloned().collect();
     service::run(async {
         for asset in assets.iter().filter(|asset| connected.has(&asset.chain.record.chain)) {
@@ -230,14 +237,14 @@ fn describe(mut registry: Registry, nodes: &NodeArgs) -> Result<(Registry, Contr
                             )));
                         }
                         (None, Some(found)) => {
-                            show::progress(&format!("{id}: generation {found}"));
+                            session.progress(&format!("{id}: generation {found}"));
                             registry = std::mem::take(&mut registry).with_generation(id, Some(found));
                         }
                         _ => {}
                     }
                     contracts.insert(asset, description);
                 }
-                Err(error) => show::progress(&format!("{id}: its contract cannot be described: {error}")),
+                Err(error) => session.progress(&format!("{id}: its contract cannot be described: {error}")),
             }
         }
         Ok(())
@@ -246,22 +253,19 @@ fn describe(mut registry: Registry, nodes: &NodeArgs) -> Result<(Registry, Contr
 }
 
 /// Reports what was pinned, with the digest for comparison with other wallets' pins.
-fn show_pinned(registry: &Registry, is_first: bool) {
+fn show_pinned(registry: &Registry, is_first: bool, session: &Session) {
     let (chains, assets, solvers) = (registry.chains().count(), registry.assets().len(), registry.solvers().len());
-    show::progress(&format!("pinned {chains} chains, {assets} assets and {solvers} solvers"));
-    show::progress(&format!("digest of these pins: sha256 {}", hex::encode(registry.digest())));
+    session.progress(&format!("pinned {chains} chains, {assets} assets and {solvers} solvers"));
+    session.progress(&format!("digest of these pins: sha256 {}", hex::encode(registry.digest())));
     if is_first {
-        show::progress(
+        session.progress(
             "nothing was pinned before, so these values are trusted on first use: compare the digest, or the contracts \
              themselves, with a source other than the service",
         );
     }
 }
 
-fn print(changes: &[Change], json: bool) -> Result<(), Failure> {
-    if json {
-        return Ok(show::json(&changes)?);
-    }
+fn print(changes: &[Change]) -> Result<(), Failure> {
     for change in changes {
         let value = |value: &Option<String>| value.as_deref().map_or_else(|| "nothing".to_owned(), text::escape_untrusted);
         show::field(

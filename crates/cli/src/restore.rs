@@ -1,26 +1,25 @@
 //! `countersign restore`: restores the state directory from a backup or from the rescue phrase.
-//!
-//! The secrets and keys of every index can be derived from the phrase. Only the service knows which orders they belong to, so its list of
-//! the user's orders is searched for their hashes and public keys. A dishonest service can hide an order, or list one with the hash of
-//! another. If two orders claim the same index, neither is restored until the user names the right one.
 
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use countersign::text;
-use countersign_client::{OrderFilter, OrderId, Secret};
-use countersign_store::rescue::{Phrase, Rescue};
+use countersign_client::restore::{NotRestored, Restoration};
+use countersign_client::{OrderFilter, OrderId};
+use countersign_store::rescue::{Extent, FoundIndex, IndexError, MAX_INDICES, Phrase};
 use countersign_store::{KeyIndex, Zeroizing};
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::input::{self, Failure, usage};
+use crate::exit::OK;
+use crate::failure::{Failure, usage};
+use crate::files;
 use crate::listed;
 use crate::prompt::{self, PasswordArgs};
-use crate::search::{Extent, MAX_INDICES, Search};
-use crate::state::{Restored, StateArgs};
-use crate::{OK, backup, service, show};
+use crate::session::Session;
+use crate::state::StateArgs;
+use crate::{backup, service, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign restore swaps.backup --state DIR                      # everything, from a backup
@@ -38,11 +37,6 @@ contains orders with Bitcoin keys that are not of the phrase; --branch limits th
 
 /// The minimum number of unused indices that end the search in a branch: earlier versions skipped 1000 when they restored a backup.
 const MIN_LOOK_AHEAD: u32 = 1_200;
-/// The default number of unused indices that end the search in a branch with an order.
-const LOOK_AHEAD: u32 = 5_000;
-/// The default number of unused indices that end the search in a branch without an order.
-const BRANCH_LOOK_AHEAD: u32 = 32;
-
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -79,11 +73,11 @@ struct PhraseArgs {
     #[arg(long, value_name = "ORDER", requires = "phrase")]
     order: Vec<String>,
     /// Number of unused indices after the last order that end the search in a branch.
-    #[arg(long, value_name = "COUNT", requires = "phrase", default_value_t = LOOK_AHEAD,
+    #[arg(long, value_name = "COUNT", requires = "phrase", default_value_t = Extent::LOOK_AHEAD,
           value_parser = clap::value_parser!(u32).range(i64::from(MIN_LOOK_AHEAD)..=i64::from(MAX_INDICES)))]
     look_ahead: u32,
     /// Number of indices that are searched in a branch before it counts as unused. Branch 0 is searched further.
-    #[arg(long, value_name = "COUNT", requires = "phrase", default_value_t = BRANCH_LOOK_AHEAD,
+    #[arg(long, value_name = "COUNT", requires = "phrase", default_value_t = Extent::BRANCH_LOOK_AHEAD,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_INDICES)))]
     branch_look_ahead: u32,
     /// Searches only this branch of the phrase. Can be given several times.
@@ -91,14 +85,14 @@ struct PhraseArgs {
     branch: Vec<u16>,
 }
 
-pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     match &args.file {
-        Some(file) => backup::restore(file, &args.state, &args.password, json),
-        None => from_phrase(args, json),
+        Some(file) => backup::restore(file, &args.state, &args.password, session),
+        None => from_phrase(args, session),
     }
 }
 
-fn from_phrase(args: &Args, json: bool) -> Result<u8, Failure> {
+fn from_phrase(args: &Args, session: &Session) -> Result<u8, Failure> {
     let filters = args.phrase.filters()?;
     let only = args.phrase.order.iter().map(|id| Ok(OrderId::parse(id)?.as_str().to_ascii_lowercase()));
     let only = only.collect::<Result<BTreeSet<_>, Failure>>()?;
@@ -109,63 +103,55 @@ fn from_phrase(args: &Args, json: bool) -> Result<u8, Failure> {
     let listed = service::run(listed::list(&client, filters))
         .map_err(|failure| failure.with_advice("nothing was written: run the same command again"))?;
     for count in &listed.counts {
-        show::progress(&format!("{} listed", show::count(*count, "order")));
+        session.progress(&format!("{} listed", show::count(*count, "order")));
     }
-    let rescue = Rescue::new(&phrase).map_err(usage)?;
-    let extent = Extent { look_ahead: args.phrase.look_ahead, first: args.phrase.branch_look_ahead, branches: &args.phrase.branch };
+    let PhraseArgs { look_ahead, branch_look_ahead, branch, .. } = &args.phrase;
+    let extent = Extent { look_ahead: *look_ahead, branch_look_ahead: *branch_look_ahead, branches: branch.clone() };
+    let mut progress =
+        |searched: usize, all: usize| session.progress(&format!("{searched} of {all} branches of the rescue phrase searched"));
     // The search covers every listed order, because --order only decides which of several orders with one index is yours.
-    let mut search = Search::run(&rescue, &listed.orders, &extent)?;
-    let is_wanted = |id: &str| only.is_empty() || only.contains(id);
-    search.keep_claims(is_wanted);
-    let wanted: Vec<_> = listed.orders.iter().filter(|(id, _)| is_wanted(id)).collect();
+    let found = Restoration::search(&phrase, &listed.orders, &extent, &mut progress).map_err(usage)?;
+    let found = found.only(|id| only.is_empty() || only.contains(id));
 
     let state = args.state.open()?;
-    if state.store.phrase()?.is_none() {
-        // Written first, so that no index that was used elsewhere is ever handed out here.
-        state.store.start_branch()?;
-        state.store.keep_phrase(&phrase)?;
-    }
+    let outcomes = found.restore(&state.store)?;
     let next = state.store.next_index()?;
     let mut report = Report {
         ok: true,
         state: &path,
-        listed: wanted.len(),
+        listed: found.count(),
         complete: !listed.is_cut,
-        branches: search.branches,
+        branches: found.branches(),
         branch: next.branch,
         next_index: next.index,
         restored: Vec::new(),
         not_restored: Vec::new(),
     };
-    for (id, record) in wanted {
-        let found = match search.index_of(id) {
-            Ok(found) => found,
-            Err(reason) => {
-                report.not_restored.push(NotRestored { order_id: id.clone(), reason });
-                continue;
-            }
-        };
-        let secret = found.by_hash.then(|| secret(&rescue, found.at)).transpose()?;
-        let (has_secret, restored) = (secret.is_some(), Restored { record: record.clone(), secret });
-        if state.keep_restored(&restored, found.at)? {
-            let KeyIndex { branch, index } = found.at;
-            report.restored.push(RestoredOrder { order_id: id.clone(), branch, index, secret: has_secret, keys: found.keys.clone() });
-        } else {
-            report.not_restored.push(NotRestored { order_id: id.clone(), reason: "it is already in the state directory".to_owned() });
+    for (id, outcome) in outcomes {
+        match outcome {
+            Ok(found) => report.restored.push(Restored::new(id, &found)),
+            Err(reason) => report.not_restored.push(Unrestored { order_id: id.to_owned(), reason: why(&reason) }),
         }
     }
     let without_id = listed.without_id.into_iter();
     report
         .not_restored
-        .extend(without_id.map(|order_id| NotRestored { order_id, reason: "invalid order id, expected 64 hex digits".to_owned() }));
-    report.print(json)?;
+        .extend(without_id.map(|order_id| Unrestored { order_id, reason: "invalid order id, expected 64 hex digits".to_owned() }));
+    report.print(session)?;
     Ok(OK)
 }
 
-fn secret(rescue: &Rescue, at: KeyIndex) -> Result<Secret, Failure> {
-    let branch = rescue.branch(at.branch).map_err(usage)?;
-    let digits = Zeroizing::new(hex::encode(*branch.secret(at.index).map_err(usage)?));
-    Ok(Secret::parse(&digits)?)
+/// Says why an order was not restored, and what the user can do about it.
+fn why(reason: &NotRestored) -> String {
+    match reason {
+        NotRestored::Index(IndexError::Shared(others)) => format!(
+            "the service lists the same secret hash or key for {}, but a secret belongs to one order. If you know which one is yours, pass it \
+             with --order",
+            others.join(", ")
+        ),
+        NotRestored::Exists => "it is already in the state directory".to_owned(),
+        other => other.to_string(),
+    }
 }
 
 /// Checks that the directory is new or empty, or contains the same phrase because this command was interrupted before.
@@ -192,7 +178,7 @@ impl PhraseArgs {
             Some(words) => words,
             None if io::stdin().is_terminal() => prompt::hidden("rescue phrase: ")?,
             None => {
-                let bytes = input::read(Path::new("-"))?;
+                let bytes = files::read(Path::new("-"))?;
                 Zeroizing::new(std::str::from_utf8(&bytes).map_err(|_| usage("the rescue phrase is not text"))?.to_owned())
             }
         };
@@ -227,12 +213,12 @@ struct Report<'a> {
     /// The branch in which this state directory goes on.
     branch: u16,
     next_index: u32,
-    restored: Vec<RestoredOrder>,
-    not_restored: Vec<NotRestored>,
+    restored: Vec<Restored>,
+    not_restored: Vec<Unrestored>,
 }
 
 #[derive(Serialize)]
-struct RestoredOrder {
+struct Restored {
     order_id: String,
     branch: u16,
     index: u32,
@@ -241,14 +227,23 @@ struct RestoredOrder {
 }
 
 #[derive(Serialize)]
-struct NotRestored {
+struct Unrestored {
     order_id: String,
     reason: String,
 }
 
+impl Restored {
+    fn new(id: &str, found: &FoundIndex) -> Self {
+        let KeyIndex { branch, index } = found.at;
+        let keys = [(found.has_refund_key, "source"), (found.has_redeem_key, "destination")];
+        let keys = keys.into_iter().filter_map(|(is_found, leg)| is_found.then_some(leg)).collect();
+        Self { order_id: id.to_owned(), branch, index, secret: found.has_secret, keys }
+    }
+}
+
 impl Report<'_> {
-    fn print(&self, json: bool) -> Result<(), Failure> {
-        if json {
+    fn print(&self, session: &Session) -> Result<(), Failure> {
+        if session.json {
             return Ok(show::json(self)?);
         }
         let cut = if self.complete { "" } else { "; the service has more orders than were read" };

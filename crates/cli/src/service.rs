@@ -10,7 +10,7 @@ use countersign_client::{Api, AppId, Client, Http, Timeouts};
 use zeroize::Zeroizing;
 
 use crate::config::Config;
-use crate::input::{Failure, usage};
+use crate::failure::{Failure, usage};
 use crate::prompt::from_file;
 
 const APP_ID: &str = "COUNTERSIGN_APP_ID";

@@ -1,16 +1,13 @@
 //! Writes the output: JSON for programs, text for people. The text is coloured only on a terminal.
 
 use std::borrow::Cow;
-use std::io::{self, IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io::{self, Write};
 use std::time::SystemTime;
 
 use anstyle::{AnsiColor, Style};
 use countersign::{ByteCoverage, Line, Refusal, Summary, Topic, UnixTime, Warnings, text};
 use countersign_json::line::Request;
 use serde::Serialize;
-
-use crate::command;
 
 const LABEL: Style = AnsiColor::Cyan.on_default();
 const QUIET: Style = Style::new().dimmed();
@@ -40,13 +37,13 @@ impl<'a> Refused<'a> {
 
 /// A step that was not taken, or an error that is not a refusal, as JSON.
 #[derive(Serialize)]
-pub(crate) struct Held<'a> {
+pub(crate) struct HeldReport<'a> {
     ok: bool,
-    error: HeldError<'a>,
+    error: ErrorReport<'a>,
 }
 
 #[derive(Clone, Copy, Serialize)]
-pub(crate) struct HeldError<'a> {
+pub(crate) struct ErrorReport<'a> {
     pub(crate) code: &'a str,
     pub(crate) message: &'a str,
     /// Each problem on its own, where there can be several.
@@ -54,9 +51,9 @@ pub(crate) struct HeldError<'a> {
     pub(crate) problems: &'a [String],
 }
 
-impl<'a> Held<'a> {
+impl<'a> HeldReport<'a> {
     pub(crate) const fn new(code: &'a str, message: &'a str, problems: &'a [String]) -> Self {
-        Self { ok: false, error: HeldError { code, message, problems } }
+        Self { ok: false, error: ErrorReport { code, message, problems } }
     }
 }
 
@@ -145,6 +142,25 @@ const fn label(topic: Topic) -> &'static str {
     }
 }
 
+/// Prints a summary and its warnings on stderr, separate from the data on stdout.
+pub(crate) fn summary_on_stderr(summary: &Summary, warnings: &Warnings) -> io::Result<()> {
+    let mut out = anstream::stderr().lock();
+    for line in summary.lines() {
+        write_line(&mut out, line)?;
+    }
+    write_warnings(&mut out, warnings)
+}
+
+/// Prints a line on stderr. Best effort: a closed pipe is not an error here.
+pub(crate) fn line_on_stderr(text: &str) {
+    let _ = writeln!(anstream::stderr(), "{QUIET}{}{QUIET:#}", safe(text));
+}
+
+/// Prints a heading and text on stderr. Both must be this program's own.
+pub(crate) fn block_on_stderr(heading: &str, text: &str) {
+    let _ = writeln!(anstream::stderr(), "{GOOD}{heading}{GOOD:#}{text}");
+}
+
 fn write_warnings(out: &mut impl Write, warnings: &Warnings) -> io::Result<()> {
     for warning in warnings.list() {
         writeln!(out, "{WARNING}{:>16}{WARNING:#}  {}: {}", "warning", warning.code(), safe(&warning.message()))?;
@@ -215,36 +231,6 @@ pub(crate) fn count(number: usize, thing: &str) -> String {
     if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
-/// A summary and its warnings, as an event.
-#[derive(Serialize)]
-struct Summarized<'a> {
-    event: &'static str,
-    summary: &'a Summary,
-    warnings: &'a Warnings,
-}
-
-/// Reports a summary and its warnings on stderr, separate from the data on stdout.
-pub(crate) fn summary_on_stderr(summary: &Summary, warnings: &Warnings) -> io::Result<()> {
-    if is_json() {
-        event(&Summarized { event: "summary", summary, warnings }, "");
-        return Ok(());
-    }
-    let mut out = anstream::stderr().lock();
-    for line in summary.lines() {
-        write_line(&mut out, line)?;
-    }
-    write_warnings(&mut out, warnings)
-}
-
-/// Asks a question on stderr. The answer is read by the caller.
-pub(crate) fn question(text: &str) -> io::Result<()> {
-    if is_json() {
-        event(&Progress { event: "question", message: text }, text);
-        return Ok(());
-    }
-    write!(io::stderr(), "{} ", safe(text))
-}
-
 /// Returns the current time.
 pub(crate) fn now() -> UnixTime {
     SystemTime::now().into()
@@ -258,56 +244,6 @@ pub(crate) fn time(time: UnixTime) -> String {
 /// Prints the body of a response. Only characters that can forge a display are written in another way, which means the same.
 pub(crate) fn answer(body: &[u8]) -> io::Result<()> {
     print_json(String::from_utf8_lossy(body.trim_ascii_end()).into_owned())
-}
-
-/// Whether the command prints JSON. Its progress is then JSON too.
-static IS_JSON: AtomicBool = AtomicBool::new(false);
-
-/// Sets whether progress is reported as JSON lines.
-pub(crate) fn set_json(json: bool) {
-    IS_JSON.store(json, Ordering::Relaxed);
-}
-
-/// Returns whether the command prints JSON.
-pub(crate) fn is_json() -> bool {
-    IS_JSON.load(Ordering::Relaxed)
-}
-
-/// Reports the progress of a command on stderr.
-pub(crate) fn progress(text: &str) {
-    event(&Progress { event: "progress", message: text }, text);
-}
-
-/// Reports an event on stderr, as a JSON line or as text.
-pub(crate) fn event(event: &impl Serialize, text: &str) {
-    // Best effort: a closed pipe is not an error here.
-    if !is_json() {
-        let _ = writeln!(anstream::stderr(), "{QUIET}{}{QUIET:#}", safe(text));
-    } else if let Ok(line) = serde_json::to_string(event) {
-        let _ = writeln!(io::stderr(), "{}", safe_json(line));
-    }
-}
-
-#[derive(Serialize)]
-struct Progress<'a> {
-    event: &'static str,
-    message: &'a str,
-}
-
-/// Shows a new rescue phrase, but only at a terminal. Anything else that reads stderr could store or forward it.
-pub(crate) fn rescue_phrase(words: &str) {
-    if is_json() || !io::stderr().is_terminal() {
-        let show = command::with_places(&["phrase"]);
-        progress(&format!(
-            "a rescue phrase was generated; the secrets and Bitcoin keys of all your orders can be derived from it; write it down: {show}"
-        ));
-        return;
-    }
-    let _ = writeln!(
-        anstream::stderr(),
-        "{GOOD}Your rescue phrase{GOOD:#}, which `countersign phrase` shows again:\n\n  {words}\n\nWrite it down. The secrets and Bitcoin keys of all your orders can be derived from it.\nIt is not a wallet's \
-         phrase; never use it as one."
-    );
 }
 
 /// Prints artefacts as text: every scalar of the JSON value below its path.

@@ -1,8 +1,10 @@
 //! `countersign sign`
 
-use crate::OK;
 use crate::accepted::Accepted;
-use crate::input::{CaseArgs, Failure, KeyArgs, TrustArgs, WalletArgs, configured_key, usage};
+use crate::exit::OK;
+use crate::failure::{Failure, usage};
+use crate::input::{CaseArgs, KeyArgs, TrustArgs, WalletArgs, configured_key};
+use crate::session::Session;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign sign --registry registry.json --case case.json --key-file key.txt
@@ -21,7 +23,7 @@ pub(crate) struct Args {
     key: KeyArgs,
 }
 
-pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let texts = args.case.read(Some(&args.wallet))?;
     texts.open(|values| {
@@ -42,7 +44,7 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
                 }
             },
         };
-        Accepted::prepared(&order).with_id(values.id()).print(json)?;
+        Accepted::prepared(&order).with_id(values.id()).print(session.json)?;
         Ok(OK)
     })
 }

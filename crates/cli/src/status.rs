@@ -5,7 +5,8 @@ use countersign_client::OrderId;
 use countersign_client::driver::{KeptTransaction, Progress, Status};
 use serde::Serialize;
 
-use crate::input::without_advice;
+use crate::failure::without_advice;
+use crate::session::Session;
 use crate::show;
 
 /// The status of an order as JSON. It is the result of a command, and the form of each status event on stderr.
@@ -23,7 +24,7 @@ pub(crate) struct StatusReport<'a> {
     pub(crate) service: Option<&'a countersign_client::Status>,
     /// What the owner has to do; `None` if nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) error: Option<show::HeldError<'a>>,
+    pub(crate) error: Option<show::ErrorReport<'a>>,
     /// The transactions that the owner has to broadcast.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub(crate) transactions: &'a [KeptTransaction],
@@ -50,7 +51,7 @@ pub(crate) struct Alarm<'a> {
 }
 
 /// Reports the status on stderr.
-pub(crate) fn report_status(id: &OrderId, progress: &Progress) {
+pub(crate) fn report_status(id: &OrderId, progress: &Progress, session: &Session) {
     let report = StatusReport { event: Some("status"), ..StatusReport::new(id, progress) };
     let mut text = format!("{}: {}", show::time(show::now()), describe(&progress.status));
     if let Some(stated) = &progress.stated {
@@ -59,7 +60,7 @@ pub(crate) fn report_status(id: &OrderId, progress: &Progress) {
     if let Some(trouble) = &progress.trouble {
         text.push_str(&format!("; {}", without_advice(&text::escape_untrusted(&trouble.to_string()))));
     }
-    show::event(&report, &text);
+    session.event(&report, &text);
 }
 
 pub(crate) fn describe(status: &Status) -> String {

@@ -13,15 +13,18 @@ use zeroize::Zeroizing;
 
 use crate::accepted::Accepted;
 use crate::amount::{self, units};
-use crate::ask::{AskArgs, SecretArgs, need};
+use crate::ask::{RequestArgs, SecretArgs, need};
 use crate::contracts;
-use crate::drive::{self, Program, Terminal, TrustFlags};
-use crate::input::{Failure, KeyArgs, TrustArgs, WalletArgs, chain, configured_key, usage};
+use crate::drive::{self, CliDriver, TerminalOwner, TrustFlags};
+use crate::exit::OK;
+use crate::failure::{Failure, chain, usage};
+use crate::input::{KeyArgs, TrustArgs, WalletArgs, configured_key};
 use crate::nodes::{EndingArgs, NodeArgs};
 use crate::order::PaceArgs;
 use crate::preflight::{self, NamedKey, Problems};
 use crate::quote::asset;
-use crate::{OK, command, follow, interrupt, listed, service, show, state};
+use crate::session::Session;
+use crate::{follow, listed, service, show, state};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign swap --registry registry.json --from ethereum:usdc --from-owner 0x... --amount 5000000 \\
@@ -47,7 +50,7 @@ the program (the message says how to continue).";
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten, next_help_heading = "The swap")]
-    ask: AskArgs,
+    ask: RequestArgs,
     #[command(flatten, next_help_heading = "The swap")]
     choice: ChoiceArgs,
     #[command(flatten, next_help_heading = "How to run")]
@@ -118,7 +121,7 @@ struct Ready {
 }
 
 /// Checks what was given, before the service hears of the swap, and reports every problem at once.
-fn check(args: &Args) -> Result<Ready, Failure> {
+fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
     let (ModeArgs { resume, dry_run, yes, .. }, mut problems) = (&args.mode, Problems::default());
     if *yes && args.choice.at_least.is_none() && resume.is_none() && !dry_run {
         problems.add("--yes needs --at-least, because nobody reads the order");
@@ -129,7 +132,7 @@ fn check(args: &Args) -> Result<Ready, Failure> {
     let wallet = problems.take(args.wallet.read()).flatten();
     let key = problems.take(args.key.read()).flatten();
     let redeem_key = problems.take(args.ending.redeem_key()).flatten();
-    let nodes = registry.and_then(|registry| problems.take(args.nodes.connect(registry)).map(Arc::new));
+    let nodes = registry.and_then(|registry| problems.take(args.nodes.connect(registry, session)).map(Arc::new));
     // Without a wallet context or a connection only a deposit address can be prepared, which another wallet pays.
     let has_nodes = nodes.as_ref().is_some_and(|nodes| nodes.names().next().is_some());
     let configured_key = if wallet.is_some() || has_nodes { problems.take(configured_key()).flatten() } else { None };
@@ -193,14 +196,14 @@ fn check(args: &Args) -> Result<Ready, Failure> {
     }
 }
 
-pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
-    let Ready { flow, nodes, wallet, key, configured_key, at_least } = check(args)?;
+pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
+    let Ready { flow, nodes, wallet, key, configured_key, at_least } = check(args, session)?;
     let mode = &args.mode;
     if mode.dry_run {
         return service::run(async {
             match &mode.resume {
-                Some(id) => preview(args, &flow, wallet, &OrderId::parse(id)?, json).await,
-                None => ask(args, &flow, at_least, json).await,
+                Some(id) => preview(args, &flow, wallet, &OrderId::parse(id)?, session).await,
+                None => ask(args, &flow, at_least, session).await,
             }
         });
     }
@@ -208,14 +211,14 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
     service::run(async {
         let id = match &mode.resume {
             Some(id) => OrderId::parse(id)?,
-            None => begin(args, &flow, &state, at_least).await?,
+            None => begin(args, &flow, &state, at_least, session).await?,
         };
         let kept = state.load(&id)?;
-        interrupt::advise(format!("the order exists, and every step is stored; continue with: {}", command::resume(&id)));
-        show::progress(&format!("order {id}"));
+        session.advise(format!("the order exists, and every step is stored; continue with: {}", session.commands.resume(&id)));
+        session.progress(&format!("order {id}"));
         if !kept.may_be_paid() {
             let request = kept.swap.request();
-            contracts::check(&nodes, &state.store, flow.registry(), [&request.source, &request.destination], !mode.yes).await?;
+            contracts::check(&nodes, &state.store, flow.registry(), [&request.source, &request.destination], !mode.yes, session).await?;
             listed::check_unlisted(flow.client(), &state, &kept).await?;
         }
         // Without the secret nobody could redeem, so nothing is paid.
@@ -223,8 +226,9 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
             return Err(usage(follow::SECRET_MISSING));
         }
         let own = key.as_ref().or(configured_key.as_ref());
-        let (refund, redeem) = args.ending.read(&kept, &state, flow.registry(), own)?;
-        let owner = Terminal {
+        let (refund, redeem) = args.ending.read(&kept, &state, flow.registry(), own, session)?;
+        let owner = TerminalOwner {
+            session,
             nodes: Arc::clone(&nodes),
             speed: args.ending.speed(),
             refund,
@@ -237,18 +241,17 @@ pub(crate) fn run(args: &Args, json: bool) -> Result<u8, Failure> {
             approved: mode.approved,
             at_least,
             policy: flow.policy().clone(),
-            json,
         };
         let trust = args.relying.trust();
         let is_elsewhere = args.secret.is_for_others();
-        let driver: Program<_> =
+        let driver: CliDriver<_> =
             drive::driver(flow, &nodes, &state.store, owner, args.pace.pace(), trust).with_secret_elsewhere(is_elsewhere);
         // The approval of a self-funded order is broadcast together with its payment.
         let is_approved = mode.approved && kept.is_gasless() && !kept.was_sent(Delivery::Funding);
         if mode.paid || is_approved {
             driver.mark_on_chain(&id, Delivery::Funding)?;
         }
-        follow::follow(&driver, &id, trust.is_some(), json).await
+        follow::follow(&driver, &id, trust, session).await
     })
 }
 
@@ -260,7 +263,7 @@ impl Args {
 }
 
 /// Checks the route and returns the best quote. Every quote must be for the requested pair and amount.
-async fn quote(args: &Args, flow: &Flow<Http>, at_least: Option<U256>) -> Result<Quote, Failure> {
+async fn quote(args: &Args, flow: &Flow<Http>, at_least: Option<U256>, session: &Session) -> Result<Quote, Failure> {
     let (from, to) = (asset(need(&args.ask.from, "--from")?)?, args.ask.destination()?);
     let amount = units(need(&args.ask.amount, "--amount")?, &from, Some(flow.registry()))?;
     let client = flow.client();
@@ -272,7 +275,7 @@ async fn quote(args: &Args, flow: &Flow<Http>, at_least: Option<U256>) -> Result
             }
         }
         // The service checks its rules again when the order is created. Checking them here only avoids a useless order.
-        Err(error) => show::progress(&format!("routes unknown: {}", chain(&error))),
+        Err(error) => session.progress(&format!("routes unknown: {}", chain(&error))),
     }
     let mut request = QuoteRequest::new(from.clone(), to.clone(), QuoteAmount::From(amount));
     request.slippage = args.ask.slippage;
@@ -298,7 +301,7 @@ async fn quote(args: &Args, flow: &Flow<Http>, at_least: Option<U256>) -> Result
         return Err(Failure::Held { code: "quote_too_low", message });
     }
     let pays = amount::shown(best.destination.amount, &to, Some(flow.registry()));
-    show::progress(&format!("quote of {}: {pays}", text::escape_untrusted(&best.solver_id)));
+    session.progress(&format!("quote of {}: {pays}", text::escape_untrusted(&best.solver_id)));
     Ok(best)
 }
 
@@ -311,10 +314,10 @@ struct Asked<'a> {
 }
 
 /// Fetches quotes and shows the request that would be sent.
-async fn ask(args: &Args, flow: &Flow<Http>, at_least: Option<U256>, json: bool) -> Result<u8, Failure> {
-    let best = quote(args, flow, at_least).await?;
+async fn ask(args: &Args, flow: &Flow<Http>, at_least: Option<U256>, session: &Session) -> Result<u8, Failure> {
+    let best = quote(args, flow, at_least, session).await?;
     let order = args.ask.request(best.destination.amount, flow.registry())?;
-    if json {
+    if session.json {
         show::json(&Asked { ok: true, request: &order, solver_id: &best.solver_id })?;
     } else {
         for (label, leg) in [("source", &order.source), ("destination", &order.destination)] {
@@ -322,32 +325,44 @@ async fn ask(args: &Args, flow: &Flow<Http>, at_least: Option<U256>, json: bool)
         }
         show::field("solver", &text::escape_untrusted(&best.solver_id))?;
     }
-    show::progress("dry run: no order was created and nothing was signed");
+    session.progress("dry run: no order was created and nothing was signed");
     Ok(OK)
 }
 
 /// Shows what would be signed for a stored order.
-async fn preview(args: &Args, flow: &Flow<Http>, wallet: Option<Zeroizing<Vec<u8>>>, id: &OrderId, json: bool) -> Result<u8, Failure> {
+async fn preview(
+    args: &Args,
+    flow: &Flow<Http>,
+    wallet: Option<Zeroizing<Vec<u8>>>,
+    id: &OrderId,
+    session: &Session,
+) -> Result<u8, Failure> {
     let kept = args.state.open()?.load(id)?;
     let verified = flow.verify(&kept.swap).await.map_err(|error| Failure::from(error).with_advice("nothing was signed; try again"))?.order;
     match drive::wallet_context(&verified, wallet) {
         Some(text) => {
             let wallet = json::parse(&text).map_err(|refusal| refusal.with_prefix("/wallet"))?;
             let order = countersign_json::prepare(&verified, Cursor::root(&wallet, "/wallet"))?;
-            Accepted::prepared(&order).print(json)?;
+            Accepted::prepared(&order).print(session.json)?;
         }
-        None => Accepted::verified(&verified).print(json)?,
+        None => Accepted::verified(&verified).print(session.json)?,
     }
-    show::progress("dry run: nothing was signed");
+    session.progress("dry run: nothing was signed");
     Ok(OK)
 }
 
 /// Chooses a quote, creates the order and stores it.
-async fn begin(args: &Args, flow: &Flow<Http>, state: &state::State, at_least: Option<U256>) -> Result<OrderId, Failure> {
-    interrupt::advise("no order was created, and nothing was paid");
-    let best = quote(args, flow, at_least).await?;
+async fn begin(
+    args: &Args,
+    flow: &Flow<Http>,
+    state: &state::State,
+    at_least: Option<U256>,
+    session: &Session,
+) -> Result<OrderId, Failure> {
+    session.advise("no order was created, and nothing was paid");
+    let best = quote(args, flow, at_least, session).await?;
     let mut order = args.ask.request(best.destination.amount, flow.registry())?;
     order.solver_id = Some(best.solver_id.clone()).filter(|_| args.choice.solver.is_some());
-    let owned = args.secret.take(state, flow.registry(), &mut order)?;
-    owned.create(flow, state, order, at_least).await
+    let owned = args.secret.take(state, flow.registry(), &mut order, session)?;
+    owned.create(flow, state, order, at_least, session).await
 }

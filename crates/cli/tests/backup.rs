@@ -1,9 +1,4 @@
 //! `countersign backup` and `countersign restore`: the state directory moves in one encrypted file.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
-
-mod home;
-#[path = "../../client/tests/support/mod.rs"]
-mod support;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::{Arc, Mutex};
 
+use crate::home::{Home, NOWHERE, out, said};
+use crate::support::{Fixture, Reply, Server};
 use countersign_client::driver::OrderState;
 use countersign_client::{CreatedOrder, Secret};
 use countersign_store::Store;
 use countersign_store::rescue::{Phrase, Rescue};
-use home::{Home, NOWHERE, out, said};
 use serde_json::Value;
-use support::{Fixture, Reply, Server};
 
 const PASSWORD: &str = "correct horse battery staple";
 const WORDS: &str = "legal winner thank year wave sausage worth useful legal winner thank yellow";
@@ -133,7 +128,7 @@ fn copy(from: &Path, to: &Path) {
 #[test]
 fn no_copy_of_a_state_directory_uses_a_secret_of_another() {
     let kept = Kept::new("copies");
-    let registry = kept.home.file("registry.json", &support::registry_text());
+    let registry = kept.home.file("registry.json", &crate::support::registry_text());
     let file = kept.path("swaps.backup");
     kept.json(&["backup", &file, "--password-env", "PASSWORD"], 0);
     let mut states = vec![kept.state().to_str().unwrap().to_owned()];
@@ -172,7 +167,7 @@ fn an_interrupted_creation_is_neither_listed_nor_counted() {
 #[test]
 fn several_first_uses_at_once_share_one_phrase() {
     let kept = Kept::new("first-uses");
-    let registry = kept.home.file("registry.json", &support::registry_text());
+    let registry = kept.home.file("registry.json", &crate::support::registry_text());
     for round in 0..3 {
         let state = kept.path(&format!("new-{round}"));
         let hashes: Vec<String> = std::thread::scope(|scope| {

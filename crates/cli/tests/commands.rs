@@ -1,25 +1,13 @@
 //! Every command, for people and for programs: JSON alone with `--json`, nothing that forges a display, one exit code, the same labels.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod home;
-#[path = "../../client/tests/support/mod.rs"]
-mod support;
-mod whole;
 
 use std::collections::BTreeSet;
 use std::process::Output;
 
+use crate::home::{Home, command_after, is_forged, machine, out, paste, said};
+use crate::support::{Fixture, Reply, Server, Service, Step};
+use crate::whole::Whole;
 use countersign_client::Secret;
-use home::{Home, command_after, is_forged, machine, out, paste, said};
 use serde_json::{Value, json};
-use support::{Fixture, Reply, Server, Service, Step};
-use whole::Whole;
 
 /// Text that forges a display: it overrides the direction of what follows, rings, and starts a line.
 const FORGED: &str = "a\u{202e}b\u{7}c\u{85}";

@@ -1,18 +1,13 @@
 //! The configuration file: defaults for values that neither an argument nor the environment names. And amounts in whole units.
-#![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
-
-mod home;
-#[path = "../../client/tests/support/mod.rs"]
-mod support;
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::Output;
 
+use crate::home::{Home, NOWHERE, out, said};
+use crate::support::{Fixture, Server, Service};
 use countersign_store::Store;
-use home::{Home, NOWHERE, out, said};
 use serde_json::{Value, json};
-use support::{Fixture, Server, Service};
 
 struct User {
     home: Home,

@@ -1,18 +1,13 @@
 //! Descriptions of the pinned contracts: stored in the state directory, by any number of processes at the same time.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
-
-mod home;
-#[path = "../../client/tests/support/mod.rs"]
-mod support;
 
 use std::fs;
 use std::path::Path;
 use std::process::Output;
 use std::sync::{Arc, Mutex};
 
-use home::{Home, NOWHERE, said};
+use crate::home::{Home, NOWHERE, said};
+use crate::support::{Fixture, Reply, Seen, Server};
 use serde_json::{Value, json};
-use support::{Fixture, Reply, Seen, Server};
 
 /// A node of Base on which every address is a contract with this code.
 fn answer(seen: &Seen, code: &str) -> Reply {

@@ -1,29 +1,17 @@
 //! How the following of an order ends: what the service states about it, replies that are lost, and what is said then.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod home;
-#[path = "../../client/tests/support/mod.rs"]
-mod support;
-mod whole;
 
 use countersign_client::countersign::UnixTime;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::home::{out, said};
+use crate::support::{Reply, Seen, Server, Service, Step};
+use crate::whole::Whole;
 use countersign_client::countersign::{Policy, Proposal, Registry, verify_record};
 use countersign_client::driver::{Delivery, Entry, Event, KeptTransaction, Purpose, SecretRoute, Store as _};
 use countersign_client::{OrderId, Secret};
 use countersign_testkit::chain::evm::Evm;
-use home::{out, said};
 use serde_json::{Value, json};
-use support::{Reply, Seen, Server, Service, Step};
-use whole::Whole;
 
 /// A service whose record is set by the test.
 fn stating(service: &Service) -> (Server, Arc<Mutex<Value>>) {
@@ -236,7 +224,7 @@ fn a_theft_ends_with_5_if_the_secret_is_really_out() {
     let refund = whole.home.run(&server.base, &["refund", whole.service.fixture.order_id(), "--registry", &registry]);
     assert!(refund.status.code() != Some(5), "{}", said(&refund));
     // The same order on a machine that does not have it.
-    let other = home::Home::new("theft-other");
+    let other = crate::home::Home::new("theft-other");
     let output = other.run(&server.base, &watch(&whole, &registry, &[]));
     assert_eq!(output.status.code(), Some(5), "{}", said(&output));
 }

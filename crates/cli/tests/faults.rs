@@ -1,23 +1,11 @@
 //! Swaps of every kind of source through the program, with a service that fails every twentieth request.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod home;
-#[path = "../../client/tests/support/mod.rs"]
-mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use home::Home;
+use crate::home::Home;
+use crate::support::{Fixture, Reply, Seen, Server, Service, Step};
 use serde_json::json;
-use support::{Fixture, Reply, Seen, Server, Service, Step};
 
 /// Returns the next kind of fault. In some of them the service acts on the request before its reply is lost or replaced.
 fn fault(number: usize, service: &Service, seen: &Seen) -> Reply {

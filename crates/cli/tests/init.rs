@@ -1,27 +1,16 @@
 //! `countersign init`: checks what it is given, and writes the configuration file that every other command reads.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod home;
-#[path = "../../client/tests/support/mod.rs"]
-mod support;
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use home::{Home, out, said};
+use crate::home::{Home, out, said};
+use crate::support::{Fixture, Reply, Seen, Server};
 use serde_json::{Value, json};
-use support::{Fixture, Reply, Seen, Server};
 
 /// A service that is healthy and lists what the registry of the fixtures contains.
 fn service() -> Server {
-    let pinned: Value = serde_json::from_str(&support::registry_text()).unwrap();
+    let pinned: Value = serde_json::from_str(&crate::support::registry_text()).unwrap();
     Server::start(move |seen| match seen.path() {
         "/v2/health" => Reply::ok(&json!("Online")),
         "/v2/chains" => Reply::ok(&pinned["chains"]),

@@ -1,19 +1,8 @@
 //! `countersign node check` and `countersign balance` against endpoints that answer, lie or fail.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
 
-mod home;
-#[path = "../../client/tests/support/mod.rs"]
-mod support;
-
-use home::{Home, NOWHERE, out, said};
+use crate::home::{Home, NOWHERE, out, said};
+use crate::support::{Fixture, Reply, Seen, Server};
 use serde_json::{Value, json};
-use support::{Fixture, Reply, Seen, Server};
 
 /// A hash that no block has: `node check` shows what it is told.
 const HASH: &str = "0x1111111111111111111111111111111111111111111111111111111111111111";

@@ -1,20 +1,15 @@
 //! Stored orders: `countersign orders` with the stage and the next command of each, and the files of one.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test ends by panicking")]
-
-mod home;
-#[path = "../../client/tests/support/mod.rs"]
-mod support;
 
 use countersign_client::countersign::UnixTime;
 use std::fs;
 use std::path::PathBuf;
 
+use crate::home::{Home, NOWHERE, out, said};
+use crate::support::{Fixture, Service};
 use countersign_client::driver::{Delivery, Entry, Event, KeptTransaction, OrderState, Outcome, Purpose, SecretRoute, Store as _};
 use countersign_client::{CreatedOrder, OrderId, Secret};
 use countersign_store::Store;
-use home::{Home, NOWHERE, out, said};
 use serde_json::{Value, json};
-use support::{Fixture, Service};
 
 struct Kept {
     home: Home,

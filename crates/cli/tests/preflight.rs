@@ -1,21 +1,9 @@
 //! What the user gave for a new order is checked before the service hears of it, and every problem is named at once.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
 
-mod home;
-#[path = "../../client/tests/support/mod.rs"]
-mod support;
-mod whole;
-
-use home::{out, said};
+use crate::home::{out, said};
+use crate::support::{Reply, Seen, Server};
+use crate::whole::Whole;
 use serde_json::{Value, json};
-use support::{Reply, Seen, Server};
-use whole::Whole;
 
 /// A node of Base whose newest block has this age in seconds.
 fn node(age: i64) -> Server {

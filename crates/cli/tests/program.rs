@@ -1,5 +1,4 @@
 //! The program as other languages see it: exit codes, streams, keys, and a batch that nothing can stop.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

@@ -1,33 +1,20 @@
 //! `countersign restore --phrase`: finds the orders of a rescue phrase again, and they end without the service.
 //!
 //! The phrase, its secrets and its keys are vectors that another implementation made: crates/store/tests/vectors.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod home;
-#[allow(dead_code, reason = "used in part")]
-mod kept;
-#[path = "../../client/tests/support/mod.rs"]
-mod support;
 
 use std::fs;
 use std::process::Output;
 use std::sync::{Arc, Mutex};
 
+use crate::home::{Home, NOWHERE, out, said};
+use crate::kept::{derived, mended, wallet};
+use crate::support::{Fixture, Reply, Server, Service};
 use countersign::bitcoin::bitcoin::Transaction;
 use countersign::bitcoin::bitcoin::consensus::encode::deserialize_hex;
 use countersign_client::driver::{OrderState, StoreError};
 use countersign_client::{CreatedOrder, Secret};
 use countersign_store::{KeyIndex, Store};
-use home::{Home, NOWHERE, out, said};
-use kept::{derived, mended, wallet};
 use serde_json::{Value, json};
-use support::{Fixture, Reply, Server, Service};
 
 const OWNER: &str = "0x75196C3fEa443e4f086cF9f30D51CF375704f166";
 
@@ -144,7 +131,7 @@ fn a_restored_order_is_listed_and_ends_without_the_service() {
     let server = service(vec![order(2, "a2")]);
     restored(&home, &server.base, &["--from-owner", OWNER]);
     let state = home.path.join("state").to_str().unwrap().to_owned();
-    let registry = home.file("registry.json", &support::registry_text());
+    let registry = home.file("registry.json", &crate::support::registry_text());
     let json = |arguments: &[&str]| {
         let output = home.run(NOWHERE, &[arguments, &["--state", &state, "--json"]].concat());
         assert_eq!(output.status.code(), Some(0), "{}", said(&output));
@@ -289,7 +276,7 @@ fn a_restored_secret_and_id_begin_no_other_order() {
     restored(&home, &server.base, &["--from-owner", OWNER]);
     let calls = server.seen().len();
     let state = home.path.join("state").to_str().unwrap().to_owned();
-    let registry = home.file("registry.json", &support::registry_text());
+    let registry = home.file("registry.json", &crate::support::registry_text());
     let secret = home.file("secret.txt", vector.text("/secret"));
     let arguments = ["order", "create", "--registry", &registry, "--state", &state, "--from", "base:eth", "--from-owner", OWNER];
     let more = ["--amount", "1 eth", "--to", "arbitrum:eth", "--to-owner", OWNER, "--receive", "0.9 eth", "--secret-file", &secret];

@@ -1,32 +1,20 @@
 //! The program against a scripted service on loopback: each command, what it prints, and what never leaves.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod home;
-#[path = "../../client/tests/support/mod.rs"]
-mod support;
 
 use std::fs;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
+use crate::home::{APP_ID, Home, out, said};
+use crate::support::{Fixture, Reply, Server, Service, Step, beside};
 use countersign::bitcoin::recover::{Funding, InstantRefund, RecordedHtlc};
 use countersign::evm::alloy_primitives::keccak256;
 use countersign::{Leg, OrderRecord, Registry};
-use home::{APP_ID, Home, out, said};
 use serde_json::{Value, json};
-use support::{Fixture, Reply, Server, Service, Step, beside};
 
 #[test]
 fn every_list_is_a_table_for_people_and_the_answer_for_programs() {
     let home = Home::new("lists");
-    let registry: Value = serde_json::from_str(&support::registry_text()).unwrap();
+    let registry: Value = serde_json::from_str(&crate::support::registry_text()).unwrap();
     let earned =
         json!([{"total_earnings": "7", "total_earnings_usd": "1", "affiliate": "0xab", "asset": "ethereum:usdc", "token_address": "0xcd"}]);
     let liquidity = json!([{"solver_id": "solver-1", "address": "0xab", "liquidity": [
@@ -149,7 +137,7 @@ fn a_claim_is_prepared_and_signed() {
 #[test]
 fn pins_from_the_service_are_compared_before_they_replace_older_ones() {
     let home = Home::new("pins");
-    let registry: Value = serde_json::from_str(&support::registry_text()).unwrap();
+    let registry: Value = serde_json::from_str(&crate::support::registry_text()).unwrap();
     let lists = Arc::new(Mutex::new(registry));
     let served = Arc::clone(&lists);
     let server = Server::start(move |seen| {

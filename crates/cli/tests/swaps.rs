@@ -1,28 +1,15 @@
 //! Whole swaps through the program against a scripted service: every kind of source, interruptions, tampering, the secret.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod home;
-#[path = "../../client/tests/support/mod.rs"]
-mod support;
-mod whole;
 
 use std::fs;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::home::{APP_ID, Home, out, said};
+use crate::support::{Fixture, Reply, Server, Service, Step};
+use crate::whole::Whole;
 use countersign_client::countersign::Registry;
-use home::{APP_ID, Home, out, said};
 use serde_json::{Value, json};
-use support::{Fixture, Reply, Server, Service, Step};
-use whole::Whole;
 
 #[test]
 fn swap_dry_run_and_order_watch_work_for_every_kind_of_source() {

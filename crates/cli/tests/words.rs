@@ -1,32 +1,20 @@
 //! What the program writes: JSON alone for machines, commands that can be run as they are, errors that name the right person.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod home;
-#[path = "../../client/tests/support/mod.rs"]
-mod support;
-mod whole;
 
 use std::fs;
 use std::process::{Command, Output};
 
+use crate::home::{Home, NOWHERE, command_after, is_forged, out, paste, said};
+use crate::support::{Fixture, Reply, Server, Service, Step};
+use crate::whole::Whole;
 use countersign_client::Secret;
-use home::{Home, NOWHERE, command_after, is_forged, out, paste, said};
 use serde_json::{Value, json};
-use support::{Fixture, Reply, Server, Service, Step};
-use whole::Whole;
 
 /// Overrides the direction of the text after it.
 const OVERRIDE: char = '\u{202e}';
 
 /// Requires one document on stdout and JSON lines on stderr, and returns the document and the lines.
 fn machine(output: &Output) -> (Value, Vec<Value>) {
-    home::machine(output).unwrap_or_else(|error| panic!("{error}"))
+    crate::home::machine(output).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]

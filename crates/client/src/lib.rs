@@ -10,6 +10,8 @@ mod instant;
 mod release;
 mod request;
 pub mod response;
+#[cfg(feature = "store")]
+pub mod restore;
 mod retry;
 pub mod route;
 mod secret;

@@ -85,7 +85,11 @@ async fn a_flow_is_kept_in_a_struct_and_moved_into_a_task() {
     let kept = serde_json::to_string(&verified.record).unwrap();
     assert_eq!(kept.parse(), Ok(verified.record));
     let asset: AssetId = "base:eth".parse().unwrap();
-    assert!(wallet.flow.client().transport().now() > UnixTime::from_secs(0) && registry.asset(&asset).is_some() && registry.asset("base:eth").is_some());
+    assert!(
+        wallet.flow.client().transport().now() > UnixTime::from_secs(0)
+            && registry.asset(&asset).is_some()
+            && registry.asset("base:eth").is_some()
+    );
 }
 
 /// A transport without a network works too, behind a pointer or not.

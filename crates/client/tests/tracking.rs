@@ -75,7 +75,11 @@ fn states_are_those_of_the_published_client() {
         for (at, value) in &set {
             *order.pointer_mut(at).unwrap() = value.clone();
         }
-        assert_eq!(State::from_record(&record(&order), &registry, UnixTime::from_secs(fixture.created() + age)), state, "{set:?} after {age} s");
+        assert_eq!(
+            State::from_record(&record(&order), &registry, UnixTime::from_secs(fixture.created() + age)),
+            state,
+            "{set:?} after {age} s"
+        );
     }
 }
 
@@ -102,7 +106,10 @@ fn a_bitcoin_source_has_six_hours() {
 fn a_wrong_clock_changes_no_transaction() {
     let (registry, fixture) = (registry(), Fixture::load("evm-record-evm-v3"));
     for now in [0, 1, fixture.created(), u64::MAX] {
-        assert_eq!(State::from_record(&record(&fixture.at(Step::DestinationFunded)), &registry, UnixTime::from_secs(now)), State::AwaitingRedeem);
+        assert_eq!(
+            State::from_record(&record(&fixture.at(Step::DestinationFunded)), &registry, UnixTime::from_secs(now)),
+            State::AwaitingRedeem
+        );
         assert_eq!(State::from_record(&record(&fixture.at(Step::Redeemed)), &registry, UnixTime::from_secs(now)), State::Redeemed);
     }
     let mut order = fixture.order;
@@ -134,17 +141,26 @@ fn says_from_when_on_refunds_are_possible() {
     // Without a time of funding, the time of creation is used, which is earlier and so errs on the safe side.
     let mut order = fixture.at(Step::SourceFunded);
     order["source_swap"]["initiate_timestamp"] = Value::Null;
-    assert_eq!(Status::from_record(&record(&order), &registry, UnixTime::from_secs(0)).refund_possible_from, Some(UnixTime::from_secs(fixture.created() + 86_400)));
+    assert_eq!(
+        Status::from_record(&record(&order), &registry, UnixTime::from_secs(0)).refund_possible_from,
+        Some(UnixTime::from_secs(fixture.created() + 86_400))
+    );
 }
 
 #[test]
 fn the_deadline_of_the_record_goes_first() {
     let (registry, fixture) = (registry(), Fixture::load("evm-record-evm-v2"));
     let mut order = fixture.order.clone();
-    assert_eq!(Status::from_record(&record(&order), &registry, UnixTime::from_secs(0)).deadline, Some(UnixTime::from_secs(fixture.created() + HOUR)));
+    assert_eq!(
+        Status::from_record(&record(&order), &registry, UnixTime::from_secs(0)).deadline,
+        Some(UnixTime::from_secs(fixture.created() + HOUR))
+    );
     for deadline in [json!(1_752_035_898), json!("2025-07-09T04:38:18Z"), json!("1752035898")] {
         order["deadline"] = deadline;
-        assert_eq!(Status::from_record(&record(&order), &registry, UnixTime::from_secs(0)).deadline, Some(UnixTime::from_secs(1_752_035_898)));
+        assert_eq!(
+            Status::from_record(&record(&order), &registry, UnixTime::from_secs(0)).deadline,
+            Some(UnixTime::from_secs(1_752_035_898))
+        );
     }
 }
 

@@ -116,6 +116,7 @@
 mod broadcast;
 mod funded;
 pub mod guide;
+mod key;
 pub mod reader;
 pub mod recover;
 mod states;
@@ -150,6 +151,7 @@ pub use countersign_core::{
     family, json, max_head_age, max_head_ahead, number, text, wire,
 };
 pub use funded::Funded;
+pub use key::Key;
 pub use states::{FAMILIES, Incomplete, Payload, Signed, Transaction, Unsigned, Verified, verify, verify_record};
 
 pub use countersign_core::verify as verify_family;

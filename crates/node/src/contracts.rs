@@ -4,8 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use countersign::json::{self, Cursor};
-use countersign::{Asset, Code, Generation, Refusal, text};
+use countersign::{Asset, AssetId, Code, Generation, Refusal, text};
+use countersign_transport::{Chains as _, Transport};
 use serde::Serialize;
+
+use crate::error::NodeError;
+use crate::nodes::Nodes;
 
 /// The maximum length of a fact in characters. Facts are hashes, addresses and versions.
 const MAX_FACT: usize = 200;
@@ -38,6 +42,18 @@ impl fmt::Display for ContractChange {
         let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
         write!(f, "{}: {} was {}, and is now {}", self.asset, self.fact, value(&self.old), value(&self.new))
     }
+}
+
+/// The comparison of contracts with their stored descriptions.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ContractReport {
+    /// The assets whose contract has no stored description.
+    pub first_seen: Vec<AssetId>,
+    /// The descriptions of these contracts, to store.
+    pub new: Contracts,
+    /// The facts that differ from the stored ones.
+    pub changes: Vec<ContractChange>,
 }
 
 impl Description {
@@ -154,6 +170,30 @@ impl Contracts {
             (old != new).then(|| ContractChange { asset: id.to_owned(), fact: name.clone(), old, new })
         };
         names.into_iter().filter_map(change).collect()
+    }
+
+    /// Reads the contracts of assets from their chains, and compares them with the stored descriptions. Assets whose chain is not connected
+    /// are left out, and so are those without a contract.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Nodes::describe`].
+    pub async fn check<T: Transport>(
+        &self,
+        nodes: &Nodes<T>,
+        assets: impl IntoIterator<Item = &Asset>,
+    ) -> Result<ContractReport, NodeError> {
+        let mut report = ContractReport::default();
+        for asset in assets.into_iter().filter(|asset| asset.htlc.is_some() && nodes.has(&asset.chain.record.chain)) {
+            let description = nodes.describe(asset).await?;
+            if self.get(asset).is_some() {
+                report.changes.extend(self.changes(asset, &description));
+            } else if description.facts().next().is_some() {
+                report.first_seen.push(asset.record.id.clone());
+                report.new.insert(asset, description);
+            }
+        }
+        Ok(report)
     }
 }
 

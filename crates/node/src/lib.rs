@@ -12,6 +12,7 @@ pub mod evm;
 mod nodes;
 mod prepare;
 mod queue;
+mod settle;
 #[cfg(feature = "solana")]
 pub mod solana;
 #[cfg(feature = "starknet")]
@@ -22,7 +23,8 @@ pub mod sui;
 pub mod tron;
 
 pub use config::{Endpoints, NodeConfig};
-pub use contracts::{ContractChange, Contracts, Description};
+pub use contracts::{ContractChange, ContractReport, Contracts, Description};
 pub use endpoint::Endpoint;
 pub use error::NodeError;
 pub use nodes::{Head, Nodes, Speed};
+pub use settle::{Attempt, SettlementKey};

@@ -17,9 +17,9 @@ use countersign::evm::alloy_primitives::{Address, U256};
 use countersign::evm::recover::{self, Leg};
 use countersign::evm::{Evm, TxContext};
 use countersign::recover::Recovery;
-use countersign::{Code, Policy, SecretHash, Unsigned};
+use countersign::{Code, Family, Key, Policy, SecretHash, Signed, Transaction, Unsigned};
 use countersign_client::driver::KeptTransaction;
-use countersign_node::{NodeError, Nodes, Speed};
+use countersign_node::{Attempt, NodeError, Nodes, SettlementKey, Speed};
 use countersign_testkit::recover::record;
 use countersign_testkit::{key, registry, verified};
 use serde_json::json;
@@ -320,4 +320,53 @@ async fn once_the_secret_is_out_the_limit_of_the_policy_is_paid_and_said() {
     let displacing = nodes.prepare_replacement(&redemption, "ethereum", &account, &submission, Speed::Fast, &limit(35)).await.unwrap();
     let (nonce, cap, _) = offer(&displacing);
     assert_eq!((nonce, cap, warned(&displacing)), (40, 35 * GWEI, true));
+}
+
+// ---- with a local key
+
+/// The key of the case that `sent` uses.
+fn settlement_key() -> SettlementKey {
+    let text = case("evm-chain-id-integer").secret_key().unwrap();
+    SettlementKey::new(Key::parse(Family::Evm, &text).unwrap(), None).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_settlement_is_signed_with_the_fees_of_its_attempt() {
+    let [redemption, refund] = recoveries();
+    let settle = async |recovery: &Recovery, attempt: Attempt<'_>, gwei: u128| {
+        let policy = Policy::from_json(format!(r#"{{"evm_gas_price": {gwei}}}"#).as_bytes()).unwrap();
+        nodes(stuck(42, [43; 3]), 1).settle(recovery, "ethereum", attempt, &settlement_key(), &policy).await
+    };
+    let offer = |signed: Signed| {
+        let [one] = signed.transactions().try_into().unwrap();
+        let Transaction::Evm(transaction) = one.native else { panic!("not of EVM") };
+        (transaction.nonce(), transaction.max_fee_per_gas(), transaction.max_priority_fee_per_gas().unwrap())
+    };
+    let (kept, account) = sent(42);
+    assert_eq!(settlement_key().account, account);
+    let replacement = Attempt::Replacement { id: &kept.id, payload: &kept.payload };
+    // The first refund queues, an urgent redemption and a replacement offer fast fees.
+    assert_eq!(offer(settle(&refund, Attempt::First(Speed::Normal), 100).await.unwrap()), (43, 31 * GWEI + 1, GWEI + 1));
+    assert_eq!(offer(settle(&refund, Attempt::First(Speed::Fast), 100).await.unwrap()).1, 42 * GWEI + 1);
+    assert_eq!(offer(settle(&redemption, replacement, 100).await.unwrap()), (42, 42 * GWEI + 1, 2 * GWEI + 1));
+    // Only the first one waits for fees within the policy.
+    assert_eq!(refused(&settle(&refund, Attempt::First(Speed::Normal), 20).await.unwrap_err()).0, Code::GasPriceTooHigh);
+    assert_eq!(offer(settle(&redemption, Attempt::Urgent, 20).await.unwrap()).1, 20 * GWEI);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_is_not_the_senders_settles_nothing() {
+    let [_, refund] = recoveries();
+    let mut other = settlement_key();
+    other.account = SENDER.to_string();
+    let settle = async |key: &SettlementKey| {
+        let nodes = nodes(stuck(42, [42; 3]), 1);
+        nodes.settle(&refund, "ethereum", Attempt::First(Speed::Normal), key, &Policy::default()).await.unwrap_err()
+    };
+    assert_eq!(refused(&settle(&other).await).0, Code::KeyMismatch);
+    let bitcoin = Key::parse(Family::Bitcoin, &"11".repeat(32)).unwrap();
+    let bitcoin = SettlementKey::new(bitcoin, Some(SENDER.to_string())).unwrap();
+    assert_eq!(refused(&settle(&bitcoin).await).0, Code::KeyMismatch);
+    let starknet = Key::parse(Family::Starknet, "0x1234").unwrap();
+    assert!(SettlementKey::new(starknet, None).is_none(), "the account of Starknet does not follow from the key");
 }

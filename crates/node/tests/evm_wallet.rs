@@ -17,8 +17,8 @@ use countersign::evm::{Evm, Fees, TxContext, UnsignedOrder};
 use countersign::{Code, EvmGeneration, Policy};
 use countersign_client::driver::KeptTransaction;
 use countersign_node::evm::Preflight;
-use countersign_node::{NodeError, Speed};
-use countersign_testkit::verified;
+use countersign_node::{ContractReport, Contracts, NodeError, Speed};
+use countersign_testkit::{registry, verified};
 use serde_json::{Value, json};
 use support::{Chain, case, hash_of, nodes, terms};
 
@@ -437,6 +437,25 @@ async fn a_contract_is_described_by_what_it_is() {
     assert_eq!((described.code_hash, described.version, described.domain), (Some(keccak256([0x60, 1])), None, None));
     assert_eq!(described.token, Some(chain().token));
     assert_eq!(code("0x").await.code_hash, None);
+}
+
+#[tokio::test]
+async fn a_contract_is_compared_with_its_stored_description() {
+    let check = async |kept: &Contracts, code: &'static str, ids: &[&str]| {
+        let chain = chain().lying(move |_, method, _| (method == "eth_getCode").then(|| json!(code)));
+        let nodes = nodes(chain, 1);
+        kept.check(&nodes, ids.iter().map(|id| registry().asset(id).unwrap().as_ref())).await.unwrap()
+    };
+    // Another chain is not connected.
+    let first = check(&Contracts::default(), "0x6001", &["ethereum:usdc", "base:usdc"]).await;
+    assert_eq!(first.first_seen.iter().map(ToString::to_string).collect::<Vec<_>>(), ["ethereum:usdc"]);
+    assert!(first.changes.is_empty());
+    // Nothing is new the next time, also after a restart.
+    let kept = Contracts::from_json(&first.new.to_file()).unwrap();
+    assert_eq!(check(&kept, "0x6001", &["ethereum:usdc"]).await, ContractReport::default());
+    let changed = check(&kept, "0x6002", &["ethereum:usdc"]).await;
+    assert_eq!(changed.changes.iter().map(|change| change.fact.as_str()).collect::<Vec<_>>(), ["code_hash"]);
+    assert!(changed.first_seen.is_empty() && changed.new == Contracts::default());
 }
 
 #[tokio::test]

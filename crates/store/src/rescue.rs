@@ -50,6 +50,8 @@
 //!
 //! Phrases, secrets and keys are wiped on drop. Copies that the elliptic curve and hash libraries leave on the stack are not wiped.
 
+mod search;
+
 use std::fmt;
 
 use bip39::{Language, Mnemonic};
@@ -58,6 +60,8 @@ use bitcoin::bip32::{ChildNumber, Xpriv};
 use bitcoin::secp256k1::{Secp256k1, SignOnly};
 use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+pub use search::{Extent, FoundIndex, IndexError, MAX_INDICES, OrderKeys, Search};
 
 use crate::error::Error;
 

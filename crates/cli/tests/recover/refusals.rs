@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::TO;
+use super::TO;
 use crate::kept::{BLOCKHASH, Kept, mended, secret};
 use crate::support::Fixture;
 

@@ -21,6 +21,7 @@ mod chain;
 mod decide;
 #[cfg(feature = "store")]
 mod disk;
+mod following;
 mod journal;
 mod kept;
 mod memory;
@@ -37,6 +38,7 @@ pub use act::check_floor;
 pub use chain::ChainError;
 pub use countersign_transport::{BoxChains, ChainEndpoints, Chains, Link, NoChains};
 pub use decide::{Action, Capabilities, Decision, OwnerTask, Status, decide, decide_refund, is_paid};
+pub use following::{Alert, FollowStep, Following, StatedEnd, Stop};
 pub use journal::{Delivery, Entry, Event, KeptTransaction, Outcome, Purpose, SecretRoute};
 pub use kept::{OrderState, SignedUnder, Store, StoreError};
 pub use memory::{MemoryGuard, MemoryStore};

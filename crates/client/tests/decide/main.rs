@@ -13,7 +13,6 @@ mod refund;
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::time::Duration;
 use countersign_client::countersign::UnixTime;
 use countersign_client::countersign::reader::{HtlcQuorum, HtlcReader, Known};
 use countersign_client::countersign::{
@@ -26,6 +25,7 @@ use countersign_client::driver::{
 use countersign_client::{CreatedOrder, Secret};
 use countersign_testkit::chain::evm::Evm;
 use serde_json::json;
+use std::time::Duration;
 use support::{Fixture, Step};
 
 const SECRET: &str = "8cb8a02d5592b0b1556978e1d778b7eff2c23519b8aa65970fa6ac3daa33fb40";

@@ -1,7 +1,7 @@
 //! When an order is signed and paid, and when it is not.
 
-use countersign_client::countersign::UnixTime;
 use super::*;
+use countersign_client::countersign::UnixTime;
 
 #[test]
 fn without_its_secret_an_order_is_not_paid() {

@@ -19,12 +19,12 @@ mod subject;
 mod support;
 
 use countersign_client::countersign::UnixTime;
-use std::time::Duration;
 use countersign_client::countersign::{Hold, HtlcState};
 use countersign_client::driver::{
     Action, Capabilities, Decision, Delivery, Entry, Event, LegObservation, OrderObservation, OrderState, Outcome, OwnerTask, Purpose,
     RecordObservation, Release, SecretRoute, Status, TrustTheService, decide, decide_refund,
 };
+use std::time::Duration;
 use subject::{
     DEADLINE, GIVEN_UP, Subject, capabilities, changed, journal, payment, redeemed, refunded, release, secret_bytes, seen, sending, signed,
     signed_gasless, unreachable,
@@ -263,7 +263,8 @@ fn check_end(kept: &OrderState, observed: &OrderObservation, facts: &Facts, outc
         }
         Outcome::Expired => {
             let is_absent = source.is_seen() && source.state() == Some(&HtlcState::Absent);
-            let is_given_up = is_absent && observed.now > UnixTime::from_secs(DEADLINE + GIVEN_UP) && kept.signed(Purpose::Funding).is_none();
+            let is_given_up =
+                is_absent && observed.now > UnixTime::from_secs(DEADLINE + GIVEN_UP) && kept.signed(Purpose::Funding).is_none();
             assert!(!facts.is_paid || is_given_up, "forgets a payment: {}", say());
         }
         other => panic!("{other:?}: {}", say()),
@@ -375,7 +376,8 @@ fn every_decision_keeps_the_rules() {
                         let place = (dice.next() % 6).saturating_sub(2) as usize;
                         let observed = &mut observations[place];
                         observed.now = UnixTime::from_secs(*dice.pick(&times));
-                        observed.refund_from = *dice.pick(&[None, Some(observed.now.saturating_add(Duration::from_secs(1))), Some(observed.now)]);
+                        observed.refund_from =
+                            *dice.pick(&[None, Some(observed.now.saturating_add(Duration::from_secs(1))), Some(observed.now)]);
                         observed.heads = dice.pick(&[Ok(()), Err("stale".to_owned())]).clone();
                         (observed.source, observed.destination) = (source.clone(), destination.clone());
                         (observed.release, observed.public_secret) = (release.clone(), public_secret);

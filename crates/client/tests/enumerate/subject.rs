@@ -1,6 +1,5 @@
 //! Builds what `decide` reads: stored orders, views of legs and of the record, evidence. Each shape is built in one place.
 
-use std::time::Duration;
 use countersign_client::countersign::UnixTime;
 use countersign_client::countersign::reader::{HtlcQuorum, HtlcReader, Known};
 use countersign_client::countersign::{
@@ -12,6 +11,7 @@ use countersign_client::driver::{
 };
 use countersign_client::{CreatedOrder, Secret};
 use countersign_testkit::chain::evm::Evm;
+use std::time::Duration;
 
 use crate::support::{Fixture, Step};
 

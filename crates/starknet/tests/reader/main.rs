@@ -179,7 +179,10 @@ fn the_chain_is_identified_in_every_round() {
 #[test]
 fn the_newest_block_is_the_chains() {
     let finding = read_usual(&chain_of(USUAL)).unwrap();
-    assert_eq!((finding.seen.height, finding.seen.hash.as_str(), finding.seen.head_time.as_secs()), (LATEST, hash_of(LATEST).as_str(), NOW - 5));
+    assert_eq!(
+        (finding.seen.height, finding.seen.hash.as_str(), finding.seen.head_time.as_secs()),
+        (LATEST, hash_of(LATEST).as_str(), NOW - 5)
+    );
     let chain = chain_of(USUAL);
     let read = |height| {
         let known = Known::default().with_height(height);

@@ -1,7 +1,7 @@
 //! What is read besides HTLCs.
 
-use countersign_core::UnixTime;
 use countersign_core::Network;
+use countersign_core::UnixTime;
 use countersign_core::reader::{Answer, Fault, Known, Next, Observation, Reader, Request, Sent, Submission};
 use countersign_testkit::chain::tron::{LATEST, NOW, SOLID, Tron, bare};
 use countersign_tron::Address;

@@ -1,14 +1,4 @@
 //! A whole swap whose secret the wallet holds, and the service for it.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    dead_code,
-    missing_docs,
-    unreachable_pub,
-    reason = "a test ends by panicking, and uses the parts it needs"
-)]
 
 use std::process::Output;
 

@@ -1,5 +1,4 @@
 //! Kept orders, and what their recovery needs.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, missing_docs, unreachable_pub, reason = "a test ends by panicking")]
 
 use std::process::Output;
 

@@ -1,19 +1,10 @@
 //! A user's home, and the program run in it.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    dead_code,
-    missing_docs,
-    unreachable_pub,
-    reason = "a test ends by panicking, and uses the parts it needs"
-)]
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -33,7 +24,9 @@ pub struct Home {
 
 impl Home {
     pub fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("countersign-{name}-{}", std::process::id()));
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("countersign-{name}-{}-{number}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).unwrap();
         Self { path }

@@ -3,25 +3,14 @@
 //!
 //! That the calls are the contracts' own is proven elsewhere: `proofs` runs them in the chains' engines, and the calls of Sui are
 //! compared here with those of the reference SDK.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
 
-#[path = "../home/mod.rs"]
-mod home;
-#[path = "../kept/mod.rs"]
-mod kept;
 mod refusals;
-#[path = "../../../client/tests/support/mod.rs"]
-mod support;
 
 use std::fs;
 
+use crate::home::{out, said};
+use crate::kept::{BLOCKHASH, Kept, derived, mended, secret, wallet};
+use crate::support::{Fixture, Step};
 use countersign::bitcoin::bitcoin::Transaction;
 use countersign::bitcoin::bitcoin::consensus::encode::deserialize_hex;
 use countersign::evm::alloy_consensus::transaction::SignerRecoverable as _;
@@ -29,11 +18,8 @@ use countersign::evm::alloy_consensus::{Transaction as _, TxEnvelope};
 use countersign::evm::alloy_eips::eip2718::Decodable2718;
 use countersign::evm::alloy_primitives::{hex, keccak256};
 use countersign_client::Secret;
-use home::{out, said};
-use kept::{BLOCKHASH, Kept, derived, mended, secret, wallet};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use support::{Fixture, Step};
 
 /// From the examples of BIP-173.
 const TO: &str = "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx";
@@ -257,7 +243,7 @@ fn redeem_self_needs_no_service() {
 /// The calls on Sui are those that the reference SDK builds for the same order.
 #[test]
 fn recover_makes_the_calls_of_suis_reference_sdk() {
-    let outside = fs::read_to_string(support::project().join("crates/sui/tests/outside.json")).unwrap();
+    let outside = fs::read_to_string(crate::support::project().join("crates/sui/tests/outside.json")).unwrap();
     let ways = serde_json::from_str::<Value>(&outside).unwrap()["ways_out"].take();
     let kept = Kept::new("sdk", Fixture::load("sui-record-evm"), None);
     let (order, secret) = (kept.file("order.json", &ways["order"].to_string()), kept.file("secret.txt", ways["secret"].as_str().unwrap()));

@@ -1,0 +1,95 @@
+//! One run of the program: how it reports, and what it says when the user stops it.
+
+use std::io::{self, IsTerminal, Write};
+
+use clap::{ArgMatches, Command};
+use countersign::{Summary, Warnings};
+use serde::Serialize;
+
+use crate::command::Commands;
+use crate::interrupt::Advice;
+use crate::show;
+
+/// What every command knows of this run of the program. `main` creates it.
+pub(crate) struct Session {
+    /// Whether the command prints JSON. Its progress is then JSON too.
+    pub(crate) json: bool,
+    /// Command lines for the user to run next.
+    pub(crate) commands: Commands,
+    advice: Advice,
+}
+
+/// A message, as an event.
+#[derive(Serialize)]
+struct Message<'a> {
+    event: &'static str,
+    message: &'a str,
+}
+
+/// A summary and its warnings, as an event.
+#[derive(Serialize)]
+struct Summarized<'a> {
+    event: &'static str,
+    summary: &'a Summary,
+    warnings: &'a Warnings,
+}
+
+impl Session {
+    pub(crate) fn new(json: bool, root: Command, matches: &ArgMatches) -> Self {
+        Self { json, commands: Commands::new(root, matches), advice: Advice::default() }
+    }
+
+    /// Sets what is said on Ctrl-C from now on: what may have happened so far, and the command that continues.
+    pub(crate) fn advise(&self, text: impl Into<String>) {
+        self.advice.set(text.into(), self.json);
+    }
+
+    /// Reports the progress of a command on stderr.
+    pub(crate) fn progress(&self, text: &str) {
+        self.event(&Message { event: "progress", message: text }, text);
+    }
+
+    /// Reports an event on stderr, as a JSON line or as text.
+    pub(crate) fn event(&self, event: &impl Serialize, text: &str) {
+        if !self.json {
+            show::line_on_stderr(text);
+        } else if let Ok(line) = serde_json::to_string(event) {
+            // Best effort: a closed pipe is not an error here.
+            let _ = writeln!(io::stderr(), "{}", show::safe_json(line));
+        }
+    }
+
+    /// Reports a summary and its warnings on stderr, separate from the data on stdout.
+    pub(crate) fn summary_on_stderr(&self, summary: &Summary, warnings: &Warnings) -> io::Result<()> {
+        if self.json {
+            self.event(&Summarized { event: "summary", summary, warnings }, "");
+            return Ok(());
+        }
+        show::summary_on_stderr(summary, warnings)
+    }
+
+    /// Asks a question on stderr. The answer is read by the caller.
+    pub(crate) fn question(&self, text: &str) -> io::Result<()> {
+        if self.json {
+            self.event(&Message { event: "question", message: text }, text);
+            return Ok(());
+        }
+        write!(io::stderr(), "{} ", show::safe(text))
+    }
+
+    /// Shows a new rescue phrase, but only at a terminal. Anything else that reads stderr could store or forward it.
+    pub(crate) fn rescue_phrase(&self, words: &str) {
+        if self.json || !io::stderr().is_terminal() {
+            let show = self.commands.with_places(&["phrase"]);
+            self.progress(&format!(
+                "a rescue phrase was generated; the secrets and Bitcoin keys of all your orders can be derived from it; write it down: {show}"
+            ));
+            return;
+        }
+        let text = format!(
+            ", which `countersign phrase` shows again:\n\n  {words}\n\nWrite it down. The secrets and Bitcoin keys of all your orders can be \
+             derived from it.\nIt is not a wallet's phrase; never use it as one."
+        );
+        show::block_on_stderr("Your rescue phrase", &text);
+    }
+}

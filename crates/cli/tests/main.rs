@@ -1,0 +1,34 @@
+//! The tests of the program, in one binary: a file for each subject.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    missing_docs,
+    unreachable_pub,
+    reason = "a test ends by panicking"
+)]
+
+mod backup;
+mod commands;
+mod config;
+mod contracts;
+mod ends;
+mod faults;
+mod home;
+mod init;
+mod kept;
+mod nodes;
+mod orders;
+mod preflight;
+mod program;
+mod recover;
+mod restore;
+mod service;
+mod structure;
+#[path = "../../client/tests/support/mod.rs"]
+mod support;
+mod swaps;
+mod whole;
+mod words;

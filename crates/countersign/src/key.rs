@@ -1,0 +1,99 @@
+//! Keys of any family, for wallets that keep keys as text.
+
+use countersign_core::{Account, Code, Family, Refusal};
+
+use crate::states::{Unsigned, any_family};
+
+any_family! {
+    /// A key that signs locally, of any family. Wiped on drop, never printed.
+    ///
+    #[cfg_attr(feature = "evm", doc = "```")]
+    #[cfg_attr(not(feature = "evm"), doc = "```ignore")]
+    /// use countersign::{Family, Key};
+    ///
+    /// let key = Key::parse(Family::Evm, "0xf9900aa163b64dbaeb472abe7d918ada7c5a7b5021ab3f2bc709a3758da94fd8")?;
+    /// let account = key.account().expect("an EVM key has one account");
+    /// assert_eq!(account.to_string(), "0x75196C3fEa443e4f086cF9f30D51CF375704f166");
+    /// # Ok::<(), countersign::Refusal>(())
+    /// ```
+    #[allow(clippy::large_enum_variant, reason = "a wallet holds a few keys")]
+    Key:
+        countersign_evm::Key,
+        countersign_tron::Key,
+        countersign_starknet::Key,
+        countersign_solana::Key,
+        countersign_sui::Key,
+        countersign_bitcoin::Key
+}
+
+impl Key {
+    /// Parses a key in the usual text form of a family.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::KeyMalformed`], never with any part of the text; [`Code::UnsupportedFamily`] if this build has no code for the family.
+    pub fn parse(family: Family, text: &str) -> Result<Self, Refusal> {
+        let key = match family {
+            #[cfg(feature = "evm")]
+            Family::Evm => text.parse().map(Self::Evm),
+            #[cfg(feature = "tron")]
+            Family::Tron => text.parse().map(Self::Tron),
+            #[cfg(feature = "starknet")]
+            Family::Starknet => text.parse().map(Self::Starknet),
+            #[cfg(feature = "solana")]
+            Family::Solana => text.parse().map(Self::Solana),
+            #[cfg(feature = "sui")]
+            Family::Sui => text.parse().map(Self::Sui),
+            #[cfg(feature = "bitcoin")]
+            Family::Bitcoin => text.parse().map(Self::Bitcoin),
+            _ => return Err(Refusal::new(Code::UnsupportedFamily, "").with_actual(family)),
+        };
+        key.map_err(|error| Refusal::new(error, ""))
+    }
+
+    /// Returns the account that the key controls. `None` on Starknet, where the account does not follow from the key, and on Bitcoin-like
+    /// chains, where one key has several addresses.
+    #[must_use]
+    pub fn account(&self) -> Option<Account> {
+        match self {
+            #[cfg(feature = "evm")]
+            Self::Evm(key) => Some(countersign_evm::address::to_account(key.address())),
+            #[cfg(feature = "tron")]
+            Self::Tron(key) => Some(countersign_tron::Address::from(key.address()).to_account()),
+            #[cfg(feature = "starknet")]
+            Self::Starknet(_) => None,
+            #[cfg(feature = "solana")]
+            Self::Solana(key) => Some(countersign_solana::address::to_account(key.address())),
+            #[cfg(feature = "sui")]
+            Self::Sui(key) => Some(countersign_sui::address::to_account(key.address())),
+            #[cfg(feature = "bitcoin")]
+            Self::Bitcoin(_) => None,
+        }
+    }
+}
+
+impl Unsigned {
+    /// Signs everything that a local key can sign.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::KeyMismatch`] if there is nothing that the key can sign, also because it is a key of another family.
+    pub fn sign_with_key(&mut self, key: &Key) -> Result<(), Refusal> {
+        match (self, key) {
+            #[cfg(feature = "evm")]
+            (Self::Evm(order), Key::Evm(key)) => order.sign(key),
+            #[cfg(feature = "tron")]
+            (Self::Tron(order), Key::Tron(key)) => order.sign(key),
+            #[cfg(feature = "starknet")]
+            (Self::Starknet(order), Key::Starknet(key)) => order.sign(key),
+            #[cfg(feature = "solana")]
+            (Self::Solana(order), Key::Solana(key)) => order.sign(key),
+            #[cfg(feature = "sui")]
+            (Self::Sui(order), Key::Sui(key)) => order.sign(key),
+            #[cfg(feature = "bitcoin")]
+            (Self::Bitcoin(order), Key::Bitcoin(key)) => order.sign(key),
+            #[allow(unreachable_patterns, reason = "a build with one family has no other keys")]
+            _ => Err(Refusal::new(Code::KeyMismatch, "").with_reason("the key is of another chain family")),
+        }
+    }
+}
