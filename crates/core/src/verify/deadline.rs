@@ -26,7 +26,7 @@ pub(crate) fn check(record: &OrderRecord, at: &str, source: &Chain, now: u64) ->
     }
     let (deadline, member) = match (&record.deadline, created) {
         (Some(text), _) => (time("deadline", text)?, "deadline"),
-        (None, Some(created)) => (created.saturating_add(source.payment_window()), "created_at"),
+        (None, Some(created)) => (created.saturating_add(source.profile.payment_window.as_secs()), "created_at"),
         (None, None) => return Err(refuse(Code::MissingField, "created_at")),
     };
     let left = match deadline.checked_sub(now) {

@@ -5,8 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use countersign::starknet::{Felt, InvokeTransaction, Key, ResourceBound, ResourceBounds, UnsignedOrder, VerifiedOrder};
 use countersign::{
-    FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, SecretHash, ObservedAt, U256, VerifiedRecord, json as strict,
-    verify_record,
+    Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, SecretHash, ObservedAt, U256, VerifiedRecord, json as strict, verify_record,
 };
 use countersign_json::Case as JsonCase;
 use countersign_client::driver::KeptTransaction;
@@ -328,7 +327,7 @@ impl Stage {
     pub async fn judge(&self, record: &VerifiedRecord) -> Result<Funded, Hold> {
         let quorum = self.chain().htlc(&record.terms.destination).await.unwrap();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-        let rule = FinalityRule::of(self.registry.chains().find(|chain| chain.record.chain == CHAIN).unwrap());
+        let rule = self.registry.chains().find(|chain| chain.name() == CHAIN).unwrap().profile.finality;
         Funded::judge(&record.terms, &quorum, &rule, now)
     }
 
