@@ -41,19 +41,13 @@ impl Chain {
     /// Returns the number of base units that will ever exist: 21 million bitcoin, 84 million litecoin.
     #[must_use]
     pub const fn supply(self) -> u64 {
-        match self.coin {
-            Coin::Bitcoin => 2_100_000_000_000_000,
-            Coin::Litecoin => 8_400_000_000_000_000,
-        }
+        self.coin.profile().supply
     }
 
     /// Returns the symbol of the coin, for example `BTC`.
     #[must_use]
     pub const fn symbol(self) -> &'static str {
-        match self.coin {
-            Coin::Bitcoin => "BTC",
-            Coin::Litecoin => "LTC",
-        }
+        self.coin.profile().symbol
     }
 
     /// Returns an amount of the chain's coin.
@@ -66,11 +60,7 @@ impl Chain {
     /// It is the cost of spending the output at the dust relay rate (`DUST_RELAY_TX_FEE`): 3 sat/vB on Bitcoin, 30 on Litecoin.
     #[must_use]
     pub fn dust_limit(self, script: &ScriptBuf) -> u64 {
-        let dust = script.minimal_non_dust().to_sat();
-        match self.coin {
-            Coin::Bitcoin => dust,
-            Coin::Litecoin => dust.saturating_mul(10),
-        }
+        script.minimal_non_dust().to_sat().saturating_mul(self.coin.profile().dust_factor)
     }
 
     /// Parses an address of this chain, and returns its script pubkey.

@@ -130,11 +130,11 @@ pub(crate) fn search(order: &OrderContext<'_>, output_key: &[u8; 32], initiator:
     /// The usual timelocks of the service for source legs, which are tried first.
     const COMMON_TIMELOCKS: [u16; 2] = [144, 576];
     let internal_key = internal_key(order.source)?;
-    let max = u16::try_from(order.policy.bitcoin_timelock).unwrap_or(u16::MAX);
+    let max = u16::try_from(order.policy.bitcoin.timelock).unwrap_or(u16::MAX);
     let timelocks = || {
         COMMON_TIMELOCKS.into_iter().filter(|usual| *usual <= max).chain((1..=max).filter(|timelock| !COMMON_TIMELOCKS.contains(timelock)))
     };
-    let solvers = order.registry.solvers_of(&order.source.chain.record.chain);
+    let solvers = order.registry.solvers_of(order.source.chain_name());
     let keys: Vec<[u8; 32]> = solvers.iter().filter_map(|solver| solver.account.array()).filter(|key| *key != initiator).collect();
     timelocks()
         .flat_map(|timelock| keys.iter().map(move |redeemer| (timelock, *redeemer)))

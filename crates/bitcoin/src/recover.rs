@@ -200,14 +200,14 @@ impl RecordedHtlc {
             instant_refund_tx: swap.instant_refund_tx.clone(),
             chain_name: asset.chain.record.chain.clone(),
             leg,
-            max_fee_rate: Policy::default().bitcoin_fee_rate,
+            max_fee_rate: Policy::default().bitcoin.fee_rate,
         })
     }
 
     /// Applies the fee rate ceiling of `policy` instead of the default policy's.
     #[must_use]
     pub const fn with_policy(mut self, policy: &Policy) -> Self {
-        self.max_fee_rate = policy.bitcoin_fee_rate;
+        self.max_fee_rate = policy.bitcoin.fee_rate;
         self
     }
 

@@ -97,7 +97,7 @@ impl family::Deposit for Deposit {
             amount,
             tree,
             canonical_owner: canonical_owner(order, chain),
-            max_fee_rate: order.policy.bitcoin_fee_rate,
+            max_fee_rate: order.policy.bitcoin.fee_rate,
         };
         Ok((deposit, tree.map(|tree| swap_terms(&tree))))
     }

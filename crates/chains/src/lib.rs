@@ -8,13 +8,19 @@
 //! Nothing here parses JSON, signs or does I/O.
 
 pub mod address;
+mod coin;
 pub mod digits;
+mod finality;
 pub mod network;
+pub mod profile;
 pub mod swap_id;
 pub mod taproot;
 pub mod time;
 pub mod transaction_id;
 
 pub use address::{Account, AddressError};
+pub use coin::{CoinProfile, FeeTargets};
+pub use finality::{Finality, FinalityRule};
 pub use network::{BitcoinNet, Coin, Family, Network, NetworkError};
+pub use profile::{ChainProfile, KNOWN_CHAINS, KnownChain};
 pub use time::UnixTime;

@@ -231,8 +231,8 @@ pub(crate) fn run(command: &Command, session: &Session) -> Result<u8, Failure> {
             for (index, endpoint) in endpoints.all.iter().enumerate() {
                 let start = Instant::now();
                 let answer = nodes.head(name, index).await;
-                let problem = answer.as_ref().ok().zip(registry.family(name).ok());
-                if let Some(problem) = problem.and_then(|(head, family)| check_head_time(family, head.time, show::now()).err()) {
+                let problem = answer.as_ref().ok().zip(registry.profile(name).ok());
+                if let Some(problem) = problem.and_then(|(head, chain)| check_head_time(chain, head.time, show::now()).err()) {
                     warnings.push(format!("{name}: {}: {problem}", endpoint.host()));
                 }
                 checked.push(Checked::new(name, endpoint.host(), answer, start.elapsed()));

@@ -242,13 +242,13 @@ pub(crate) async fn check_nodes(problems: &mut Problems, nodes: &Arc<Nodes<Http>
     let mut reads = JoinSet::new();
     let mut open: BTreeMap<String, (u32, Vec<String>)> = BTreeMap::new();
     for chain in chains.iter().filter(|chain| nodes.has(chain)) {
-        let (Some(endpoints), Ok(family)) = (Nodes::endpoints(nodes, chain), registry.family(chain)) else { continue };
+        let (Some(endpoints), Ok(profile)) = (Nodes::endpoints(nodes, chain), registry.profile(chain)) else { continue };
         open.insert((*chain).to_owned(), (endpoints.quorum, Vec::new()));
         for (index, endpoint) in endpoints.all.iter().enumerate() {
             let (nodes, chain, host) = (Arc::clone(nodes), (*chain).to_owned(), endpoint.host().to_owned());
             reads.spawn(async move {
                 let problem = match nodes.head(&chain, index).await {
-                    Ok(head) => check_head_time(family, head.time, show::now()).err().map(|doubt| format!("{host}: {doubt}")),
+                    Ok(head) => check_head_time(profile, head.time, show::now()).err().map(|doubt| format!("{host}: {doubt}")),
                     Err(error) => Some(spoken(&host, &error)),
                 };
                 (chain, problem)

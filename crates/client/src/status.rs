@@ -9,7 +9,7 @@ use std::time::Duration;
 use countersign::chains::network::Coin;
 use countersign::wire::SwapRecord;
 pub use countersign::wire::parse_time;
-use countersign::{Leg, Network, OrderRecord, Policy, Registry, UnixTime};
+use countersign::{Leg, OrderRecord, Policy, Registry, UnixTime};
 use serde::Serialize;
 
 /// The state of an order, as the service's record states it.
@@ -201,11 +201,11 @@ pub fn confirmation_time(record: &OrderRecord, registry: &Registry) -> Duration 
 
 fn nominal_deadline(record: &OrderRecord, registry: &Registry) -> Option<UnixTime> {
     let asset = registry.asset(record.source_swap.asset.as_str())?;
-    Some(parse_time(&record.created_at)?.saturating_add(Duration::from_secs(asset.chain.payment_window())))
+    Some(parse_time(&record.created_at)?.saturating_add(asset.chain.profile.payment_window))
 }
 
 fn is_bitcoin(swap: &SwapRecord, registry: &Registry) -> bool {
-    registry.asset(swap.asset.as_str()).is_some_and(|asset| matches!(asset.chain.network, Network::Bitcoin(Coin::Bitcoin, _)))
+    registry.asset(swap.asset.as_str()).is_some_and(|asset| asset.chain.profile.coin == Some(Coin::Bitcoin))
 }
 
 /// Formats a time for display: ISO 8601 in UTC, or the plain number of seconds if it is too large for a date.

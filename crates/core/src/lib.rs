@@ -19,10 +19,10 @@ mod verify;
 pub mod wire;
 
 pub use countersign_chains as chains;
-pub use countersign_chains::{Account, Family, Network, UnixTime};
+pub use countersign_chains::{Account, ChainProfile, Family, Finality, FinalityRule, Network, UnixTime};
 pub use evidence::{
     Difference, Finding, HeadDoubt, Hold, HtlcEvent, HtlcState, HtlcTerms, Judgement, LockedHtlc, ObservedAt, VerifiedRecord,
-    VerifiedTerms, check_head_time, combine, max_head_age, max_head_ahead,
+    VerifiedTerms, check_head_time, combine,
 };
 pub use funding::{ApprovalStep, FundingPath, Gasless};
 pub use json::number::{self, Hex};
@@ -36,8 +36,8 @@ pub use state::{
     VerifiedOrder, verify, verify_context, verify_record,
 };
 pub use trust::{
-    ApprovalPolicy, Asset, Chain, Change, Contract, EvmGeneration, Finality, FinalityRule, Generation, Notice, Policy, Registry,
-    ServicePins, SolanaGeneration, Solver, Sponsor, StarknetGeneration,
+    ApprovalPolicy, Asset, BitcoinLimits, Chain, Change, Contract, EvmGeneration, EvmLimits, Generation, Notice, Policy, Registry,
+    ServicePins, SolanaGeneration, SolanaLimits, Solver, Sponsor, StarknetGeneration, StarknetLimits, SuiLimits, TronLimits,
 };
 pub use verify::{CallPayloads, Leg, OrderContext, Proposal, RecordedLeg, RefuseAt, SwapTerms, address_refusal, check_declared_type};
 pub use wire::{AssetId, CreateOrder, OrderRecord, RequestedLeg, SecretHash};

@@ -142,13 +142,14 @@ pub use countersign_tron as tron;
 
 pub use broadcast::Broadcast;
 pub use countersign_core::{
-    Account, Amount, ApprovalPolicy, ApprovalStep, Asset, AssetId, Blame, ByteCoverage, Chain, Change, Code, Contract, CreateOrder,
-    EvmGeneration, Family, Finality, FinalityRule, FundingPath, Gasless, GaslessSubmission, Generation, HeadDoubt, Hex, Hold, HtlcEvent,
-    HtlcState, HtlcTerms, Incomplete as IncompleteOrder, Leg, Line, LockedHtlc, Network, Notice, ObservedAt, OrderRecord, OrderTerms,
-    ParseError, Policy, Proposal, Refusal, Registry, RequestId, RequestedLeg, Role, Scheme, SecretHash, ServicePins, Severity, SignedOrder,
-    SignedTransaction, SignerError, SigningRequest, SolanaGeneration, Solver, Sponsor, StarknetGeneration, Summary, Timelock, Topic,
-    TypedValue, U256, UnixTime, UnsignedOrder, VerifiedOrder, VerifiedRecord, VerifiedTerms, Warning, Warnings, chains, check_head_time,
-    family, json, max_head_age, max_head_ahead, number, text, wire,
+    Account, Amount, ApprovalPolicy, ApprovalStep, Asset, AssetId, BitcoinLimits, Blame, ByteCoverage, Chain, ChainProfile, Change, Code,
+    Contract, CreateOrder, EvmGeneration, EvmLimits, Family, Finality, FinalityRule, FundingPath, Gasless, GaslessSubmission, Generation,
+    HeadDoubt, Hex, Hold, HtlcEvent, HtlcState, HtlcTerms, Incomplete as IncompleteOrder, Leg, Line, LockedHtlc, Network, Notice,
+    ObservedAt, OrderRecord, OrderTerms, ParseError, Policy, Proposal, Refusal, Registry, RequestId, RequestedLeg, Role, Scheme,
+    SecretHash, ServicePins, Severity, SignedOrder, SignedTransaction, SignerError, SigningRequest, SolanaGeneration, SolanaLimits, Solver,
+    Sponsor, StarknetGeneration, StarknetLimits, SuiLimits, Summary, Timelock, Topic, TronLimits, TypedValue, U256, UnixTime,
+    UnsignedOrder, VerifiedOrder, VerifiedRecord, VerifiedTerms, Warning, Warnings, chains, check_head_time, family, json, number, text,
+    wire,
 };
 pub use funded::Funded;
 pub use key::Key;

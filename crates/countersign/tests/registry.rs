@@ -141,9 +141,9 @@ fn what_no_registry_may_say_is_refused_or_left_out() {
         assert!(notice.entry.starts_with(entry) && notice.code() == Code::RegistryMalformed, "{what}: {notices:?}");
         assert!(notice.to_string().starts_with(&format!("{} is not pinned: ", notice.entry)), "{notice}");
         assert!(!pinned.assets().is_empty() && pinned.assets().iter().all(|asset| entry != format!("asset {}", asset.record.id)), "{what}");
-        assert!(pinned.chains().all(|chain| entry != format!("chain {}", chain.record.chain)), "{what}");
+        assert!(pinned.chains().all(|chain| entry != format!("chain {}", chain.name())), "{what}");
         // What depends on it is named as well, and nothing of it is pinned.
-        let chains: Vec<_> = pinned.chains().map(|chain| chain.record.chain.as_str()).collect();
+        let chains: Vec<_> = pinned.chains().map(|chain| chain.name()).collect();
         assert!(pinned.assets().iter().all(|asset| chains.contains(&asset.record.chain.as_str())), "{what}");
         assert!(pinned.solvers().iter().all(|solver| chains.contains(&solver.chain.as_str())), "{what}");
         let listed = |list: &str| registry[list].as_array().unwrap().len();

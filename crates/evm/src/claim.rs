@@ -97,7 +97,7 @@ impl Claim {
             .ok_or_else(|| Refusal::new(Code::SignatureMalformed, "/claim_signature").with_expected("65 bytes in hex"))?;
         let data = encode(to, token, earnings.total_earnings, &signature).into();
         let call = Call { to: distributor, data, value: U256::ZERO, gas_limit: GAS_LIMIT };
-        let chain = asset.chain.record.chain.clone();
+        let chain = asset.chain_name().to_owned();
         Ok(Some(Self { chain_id, call, to, token, total_rewards: earnings.total_earnings, chain }))
     }
 

@@ -117,7 +117,7 @@ impl Recovery {
     /// Applies the gas limit ceiling of `policy` instead of the default policy's.
     #[must_use]
     pub const fn with_policy(mut self, policy: &Policy) -> Self {
-        self.max_gas_limit = policy.evm_gas_limit;
+        self.max_gas_limit = policy.evm.gas_limit;
         self
     }
 
@@ -215,7 +215,7 @@ fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, data: Vec<u
     let to = address(if role == Role::Redeem { &leg.redeemer } else { &leg.initiator })?;
     let call = Call { to: address(leg.htlc()?)?, value: U256::ZERO, gas_limit: GAS_LIMIT, data: data.into() };
     let (order_id, chain, amount) = (record.order_id.clone(), leg.asset.chain.record.chain.clone(), leg.swap.amount);
-    let max_gas_limit = Policy::default().evm_gas_limit;
+    let max_gas_limit = Policy::default().evm.gas_limit;
     let (swap_id, swap_id_recomputed) = id;
     let (chain_id, pays_coin) = (chain_id(leg)?, leg.asset.token.is_none());
     Ok(Recovery { order_id, chain, role, chain_id, call, swap_id, swap_id_recomputed, to, amount, max_gas_limit, pays_coin })

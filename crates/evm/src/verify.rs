@@ -102,7 +102,7 @@ impl family::Deposit for Deposit {
             terms: call,
             typed_data,
             initiate_key: payloads.initiate_key,
-            max_gas_limit: order.policy.evm_gas_limit,
+            max_gas_limit: order.policy.evm.gas_limit,
             swap_id_rule: SwapIdRule::new(order, timelock),
         };
         Ok((deposit, Some(terms)))
@@ -188,7 +188,7 @@ fn check_transaction(
         return Err(coins.refuse(Code::ValueMismatch).with_expected(format!("{value:#x}")));
     }
     let gas = members.need("gas_limit")?;
-    let gas_limit = check_gas_limit(order.policy.evm_gas_limit, gas.hex_number()?, &|code| gas.refuse(code))?;
+    let gas_limit = check_gas_limit(order.policy.evm.gas_limit, gas.hex_number()?, &|code| gas.refuse(code))?;
     let data = members.need("data")?.hex_bytes(MAX_CALLDATA)?.into();
     Ok(Call { to: to.0, value, gas_limit, data })
 }

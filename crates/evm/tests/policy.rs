@@ -54,7 +54,7 @@ fn a_timelock_is_limited_in_time_as_well() {
     assert_eq!(under(CASE, registry(), &both).unwrap_err().code(), Code::TimelockTooLong);
     // The limit in blocks applies too.
     let mut blocks = limited("*", 10 * DAY);
-    blocks.evm_timelock = 43_199;
+    blocks.evm.timelock = 43_199;
     assert_eq!(under(CASE, registry(), &blocks).unwrap_err().code(), Code::TimelockTooLong);
 }
 

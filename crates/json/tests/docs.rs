@@ -5,7 +5,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use countersign::Code;
+use countersign::chains::{Coin, CoinProfile, FeeTargets, KNOWN_CHAINS};
+use countersign::{ChainProfile, Code, Network};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -25,6 +26,61 @@ fn the_list_of_codes_is_the_code() {
         fs::write(&path, &text).unwrap();
     }
     assert!(fs::read_to_string(&path).unwrap() == text, "docs/codes.md is behind crates/core/src/report/code.rs: run with UPDATE=1");
+}
+
+#[test]
+fn the_tables_of_known_chains_are_the_code() {
+    let path = root().join("docs/spec/chains.md");
+    let is = fs::read_to_string(&path).unwrap();
+    let text = with_table(&with_table(&is, "known chains", &known_chains()), "coins", &coins());
+    if env::var_os("UPDATE").is_some() {
+        fs::write(&path, &text).unwrap();
+    }
+    assert!(fs::read_to_string(&path).unwrap() == text, "docs/spec/chains.md is behind crates/chains: run with UPDATE=1");
+}
+
+/// Replaces what is between `<!-- name -->` and `<!-- end of name -->`.
+fn with_table(text: &str, name: &str, table: &str) -> String {
+    let (start, end) = (format!("<!-- {name} -->\n"), format!("<!-- end of {name} -->"));
+    let (before, rest) = text.split_once(&start).unwrap();
+    let (_, after) = rest.split_once(&end).unwrap();
+    format!("{before}{start}\n{table}\n{end}{after}")
+}
+
+fn known_chains() -> String {
+    let mut text = String::from(
+        "| chain | id, other ids | seconds per unit | final | settle | margin | paid within | newest block |\n\
+         |---|---|---|---|---|---|---|---|\n",
+    );
+    let mut row = |name: &str, ids: &str, chain: &ChainProfile| {
+        let rule = chain.finality;
+        let unit = chain.unit.map_or_else(|| "`block_time`, else 2".to_owned(), |unit| unit.as_secs_f64().to_string());
+        let fastest = chain.fastest_unit.map(|unit| format!("; {}", unit.as_secs_f64())).unwrap_or_default();
+        let (age, ahead) = (chain.max_head_age.as_secs(), chain.max_head_ahead().as_secs());
+        let (settle, margin, hours) = (rule.settle, rule.margin, chain.payment_window.as_secs_f64() / 3_600.0);
+        let finality = rule.finality;
+        writeln!(text, "| {name} | {ids} | {unit}{fastest} | {finality} | {settle} | {margin} | {hours} h | {age} s, {ahead} s |").unwrap();
+    };
+    for chain in KNOWN_CHAINS {
+        let ids: Vec<_> = [chain.id].iter().chain(chain.aliases).map(|id| format!("`{id}`")).collect();
+        let name = format!("`{}`{}", chain.name, if chain.test { " (test)" } else { "" });
+        row(&name, &ids.join(", "), &chain.profile);
+    }
+    row("other EVM chains", "", ChainProfile::of("", &Network::Evm(0)));
+    text
+}
+
+fn coins() -> String {
+    let mut text =
+        String::from("| coin | base units | dust, sat/vB | goes back | extension block | fee targets |\n|---|---|---|---|---|---|\n");
+    for coin in Coin::ALL.map(Coin::profile) {
+        let CoinProfile { symbol, supply, max_reorganization, fee_targets, .. } = coin;
+        let FeeTargets { slow, normal, fast } = fee_targets;
+        let (dust, depth) =
+            (coin.dust_factor.saturating_mul(3), coin.extension_depth.map_or_else(|| "none".to_owned(), |depth| depth.to_string()));
+        writeln!(text, "| {symbol} | {supply} | {dust} | {max_reorganization} | {depth} | {slow}, {normal}, {fast} |").unwrap();
+    }
+    text
 }
 
 /// Appends every file with this extension below a folder to one text.

@@ -117,7 +117,7 @@ impl<T: Transport> Nodes<T> {
     /// Creates connections to the chains that are pinned in `registry` and have endpoints in `config`. Sends nothing yet.
     #[must_use]
     pub fn new(transport: T, config: NodeConfig, registry: &Registry) -> Self {
-        let pinned: BTreeMap<_, _> = registry.chains().map(|chain| (chain.record.chain.as_str(), &chain.network)).collect();
+        let pinned: BTreeMap<_, _> = registry.chains().map(|chain| (chain.name(), &chain.network)).collect();
         let (mut chains, mut unknown) = (BTreeMap::new(), Vec::new());
         for (name, endpoints) in config.chains {
             match pinned.get(name.as_str()) {
@@ -127,7 +127,7 @@ impl<T: Transport> Nodes<T> {
                 None => unknown.push(name),
             }
         }
-        let assets = registry.assets().into_iter().filter(|asset| chains.contains_key(asset.chain.record.chain.as_str()));
+        let assets = registry.assets().into_iter().filter(|asset| chains.contains_key(asset.chain_name()));
         let assets = assets.map(|asset| (asset.record.id.as_str().to_owned(), asset.clone())).collect();
         Self { transport, chains, unknown, assets, memory: Memory::default() }
     }
@@ -247,7 +247,7 @@ impl<T: Transport> Nodes<T> {
     #[allow(unused_variables, reason = "a build may lack the families whose tokens are checked")]
     pub async fn check_receiver(&self, asset: &str, receiver: &str) -> Result<(), NodeError> {
         let Some(asset) = self.assets.get(asset) else { return Ok(()) };
-        let chain = asset.chain.record.chain.as_str();
+        let chain = asset.chain_name();
         match asset.chain.network.family() {
             #[cfg(feature = "evm")]
             Family::Evm => self.evm(chain)?.check_receiver(asset, receiver).await,
@@ -266,7 +266,7 @@ impl<T: Transport> Nodes<T> {
     /// Returns [`NodeError::NotConnected`] if the chain is not connected, [`NodeError::Refused`] if `owner` is not an address of the chain,
     /// and another [`NodeError`] if no endpoint answers or too few of them agree.
     pub async fn balance(&self, asset: &Asset, owner: &str) -> Result<U256, NodeError> {
-        let (chain, token) = (asset.chain.record.chain.as_str(), asset.token.as_ref());
+        let (chain, token) = (asset.chain_name(), asset.token.as_ref());
         of_family!(self, chain, |connected| connected.balance_of(owner, token).await)
     }
 
@@ -280,7 +280,7 @@ impl<T: Transport> Nodes<T> {
     /// Returns [`NodeError::NotConnected`] if the chain is not connected, and another [`NodeError`] if no endpoint answers or too few of
     /// them agree.
     pub async fn describe(&self, asset: &Asset) -> Result<Description, NodeError> {
-        of_family!(self, &asset.chain.record.chain, |connected| connected.describe(asset).await)
+        of_family!(self, asset.chain_name(), |connected| connected.describe(asset).await)
     }
 
     /// Reads the state of an HTLC from the endpoints of its chain, each at its newest block. [`Funded::judge`](countersign::Funded::judge)

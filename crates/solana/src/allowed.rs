@@ -51,8 +51,8 @@ impl AllowedInstruction {
         let allowed = match (*program, data) {
             (COMPUTE_BUDGET_PROGRAM, [2 | 3, ..]) => {
                 let (max, unit) = match data {
-                    [2, ..] => (policy.solana_compute_unit_limit, "compute units"),
-                    _ => (policy.solana_compute_unit_price, "micro-lamports per compute unit"),
+                    [2, ..] => (policy.solana.compute_unit_limit, "compute units"),
+                    _ => (policy.solana.compute_unit_price, "micro-lamports per compute unit"),
                 };
                 let Some(max) = max else { return Ok(None) };
                 let (allowed, value) = match Self::read_compute_budget(data) {
@@ -67,9 +67,9 @@ impl AllowedInstruction {
                 allowed
             }
             // The caller compares its accounts with the order's, like those of the HTLC's instruction.
-            (ASSOCIATED_TOKEN_PROGRAM, [1]) if policy.solana_create_associated_account => return Ok(Some(Self::CreateTokenAccount)),
+            (ASSOCIATED_TOKEN_PROGRAM, [1]) if policy.solana.create_associated_account => return Ok(Some(Self::CreateTokenAccount)),
             (MEMO_PROGRAM, data) => {
-                let Some(max) = policy.solana_memo else { return Ok(None) };
+                let Some(max) = policy.solana.memo else { return Ok(None) };
                 if usize::try_from(max).is_ok_and(|max| data.len() > max) {
                     return Err(malformed()
                         .with_reason("the memo is longer than the policy allows")

@@ -52,7 +52,7 @@ impl PriorityFee {
     /// Returns the highest price that a policy lets the wallet set, in micro-lamports per compute unit.
     #[must_use]
     pub fn max_price(policy: &Policy) -> u64 {
-        policy.solana_compute_unit_price.unwrap_or(MAX_COMPUTE_UNIT_PRICE)
+        policy.solana.compute_unit_price.unwrap_or(MAX_COMPUTE_UNIT_PRICE)
     }
 
     /// Returns the fee that a message's instructions set; `None` if they set no price.
@@ -103,7 +103,7 @@ pub(crate) struct FeeLimits {
 
 impl FeeLimits {
     pub(crate) fn from_policy(policy: &Policy) -> Self {
-        Self { price: PriorityFee::max_price(policy), limit: policy.solana_compute_unit_limit.unwrap_or(MAX_COMPUTE_UNIT_LIMIT) }
+        Self { price: PriorityFee::max_price(policy), limit: policy.solana.compute_unit_limit.unwrap_or(MAX_COMPUTE_UNIT_LIMIT) }
     }
 
     /// Requires that a price and a limit are within the policy.

@@ -17,6 +17,8 @@
 use countersign_core::{Code, Refusal, StarknetGeneration as Generation};
 use starknet_types_core::felt::Felt;
 
+use crate::read::Access;
+
 /// How the calldata of `redeem` contains the secret, which has eight words in every generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SecretForm {
@@ -26,55 +28,68 @@ pub(crate) enum SecretForm {
     Words,
 }
 
-/// Returns the number of words into which the secret hash is split.
-pub(crate) const fn hash_words(generation: Generation) -> usize {
+/// The forms of one generation: a column of the table above.
+#[derive(Debug)]
+pub(crate) struct Forms {
+    /// The number of words into which the secret hash is split.
+    pub(crate) hash_words: usize,
+    /// The version of the typed data's domain, a short string.
+    pub(crate) domain_version: Felt,
+    /// Whether the gasless message contains the address of its contract.
+    pub(crate) names_contract: bool,
+    /// Whether the contract has functions with destination data, which it only logs.
+    pub(crate) takes_destination_data: bool,
+    /// How the calldata of `redeem` contains the secret; `None` if that is not known.
+    pub(crate) secret: Option<SecretForm>,
+    /// Whether the message of an instant refund contains the address of its contract; `None` if that message is not known.
+    pub(crate) instant_refund_names_contract: Option<bool>,
+    /// The source from which orders are read; `None` if it is not known.
+    pub(crate) access: Option<Access>,
+}
+
+const FEBRUARY_2025: Forms = Forms {
+    hash_words: 8,
+    domain_version: Felt::from_hex_unchecked("0x31"),
+    names_contract: false,
+    takes_destination_data: false,
+    secret: Some(SecretForm::Array),
+    instant_refund_names_contract: Some(false),
+    access: Some(Access::Storage),
+};
+
+const JULY_2025: Forms = Forms { secret: None, instant_refund_names_contract: None, access: None, ..FEBRUARY_2025 };
+
+const NOVEMBER_2025: Forms = Forms {
+    names_contract: true,
+    takes_destination_data: true,
+    instant_refund_names_contract: Some(true),
+    access: Some(Access::Getter),
+    ..FEBRUARY_2025
+};
+
+const CLIENT_3_1_3: Forms = Forms {
+    hash_words: 2,
+    domain_version: Felt::from_hex_unchecked("0x32"),
+    secret: Some(SecretForm::Words),
+    instant_refund_names_contract: None,
+    ..NOVEMBER_2025
+};
+
+/// Returns the forms of a generation.
+pub(crate) const fn forms(generation: Generation) -> &'static Forms {
     match generation {
-        Generation::Client313 => 2,
-        _ => 8,
+        Generation::February2025 => &FEBRUARY_2025,
+        Generation::November2025 => &NOVEMBER_2025,
+        Generation::Client313 => &CLIENT_3_1_3,
+        // July 2025, which is expected if no generation is pinned.
+        _ => &JULY_2025,
     }
 }
 
-/// Returns the size of each of these words in bytes.
-pub(crate) const fn word_size(generation: Generation) -> usize {
-    match generation {
-        Generation::Client313 => 16,
-        _ => 4,
-    }
-}
-
-/// Returns whether the gasless message contains the address of its contract.
-pub(crate) const fn names_contract(generation: Generation) -> bool {
-    matches!(generation, Generation::November2025 | Generation::Client313)
-}
-
-/// Returns whether the contract has functions with destination data, which it only logs.
-pub(crate) const fn takes_destination_data(generation: Generation) -> bool {
-    matches!(generation, Generation::November2025 | Generation::Client313)
-}
-
-/// Returns the version of the typed data's domain, a short string.
-pub(crate) const fn domain_version(generation: Generation) -> Felt {
-    match generation {
-        Generation::Client313 => Felt::from_hex_unchecked("0x32"),
-        _ => Felt::from_hex_unchecked("0x31"),
-    }
-}
-
-/// Returns how the calldata of `redeem` contains the secret; `None` if that is not known.
-pub(crate) const fn secret_form(generation: Generation) -> Option<SecretForm> {
-    match generation {
-        Generation::February2025 | Generation::November2025 => Some(SecretForm::Array),
-        Generation::Client313 => Some(SecretForm::Words),
-        _ => None,
-    }
-}
-
-/// Returns whether the message of an instant refund contains the address of its contract; `None` if that message is not known.
-pub(crate) const fn instant_refund_names_contract(generation: Generation) -> Option<bool> {
-    match generation {
-        Generation::February2025 => Some(false),
-        Generation::November2025 => Some(true),
-        _ => None,
+impl Forms {
+    /// Returns the size of each word of the secret hash in bytes.
+    pub(crate) const fn word_size(&self) -> usize {
+        if self.hash_words == 2 { 16 } else { 4 }
     }
 }
 

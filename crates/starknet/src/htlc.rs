@@ -109,7 +109,7 @@ impl Initiate {
             arguments => (None, arguments),
         };
         let [redeemer, timelock, low, high, words @ ..] = arguments else { return Err(wrong_length()) };
-        let count = generation::hash_words(generation);
+        let count = generation::forms(generation).hash_words;
         if words.len() != count {
             return Err(wrong_length());
         }
@@ -117,7 +117,7 @@ impl Initiate {
         let timelock = felt::read_u128(*timelock)?;
         let amount = felt::join(felt::read_u128(*low)?, felt::read_u128(*high)?);
         let mut secret_hash = [0; 32];
-        for (bytes, word) in secret_hash.chunks_exact_mut(generation::word_size(generation)).zip(words) {
+        for (bytes, word) in secret_hash.chunks_exact_mut(generation::forms(generation).word_size()).zip(words) {
             let value = felt::read_u128(*word)?.to_be_bytes();
             let (zeros, value) = value.split_at(value.len().saturating_sub(bytes.len()));
             if zeros.iter().any(|byte| *byte != 0) {
@@ -159,7 +159,7 @@ impl Initiate {
 
     /// Returns the words of the secret hash, in the form of the contract's generation.
     pub(crate) fn hash_words(&self) -> impl Iterator<Item = Felt> {
-        self.secret_hash.0.chunks(generation::word_size(self.generation)).map(Felt::from_bytes_be_slice)
+        self.secret_hash.0.chunks(generation::forms(self.generation).word_size()).map(Felt::from_bytes_be_slice)
     }
 
     /// Returns which summary line each argument of the call at `at` is covered by.
@@ -174,7 +174,7 @@ impl Initiate {
             (Topic::Send, "low half of the amount"),
             (Topic::Send, "high half of the amount"),
         ]);
-        arguments.extend(vec![(Topic::SecretHash, "word of the secret hash"); generation::hash_words(self.generation)]);
+        arguments.extend(vec![(Topic::SecretHash, "word of the secret hash"); generation::forms(self.generation).hash_words]);
         if let Some(data) = destination_data {
             arguments.push((Topic::DestinationData, "length of the destination data"));
             arguments.extend(vec![(Topic::DestinationData, "destination data"); data.len()]);
@@ -185,7 +185,7 @@ impl Initiate {
 
 /// Returns the number of felts of the arguments of `initiate` or `initiate_on_behalf`.
 pub(crate) const fn argument_count(generation: StarknetGeneration, on_behalf: bool) -> usize {
-    let count = BEFORE_HASH.saturating_add(generation::hash_words(generation));
+    let count = BEFORE_HASH.saturating_add(generation::forms(generation).hash_words);
     if on_behalf { count.saturating_add(1) } else { count }
 }
 
@@ -293,7 +293,7 @@ impl<'n, 'v> Arguments<'n, 'v> {
         let has_form = |other| {
             let mut rest = arguments.nodes.iter().skip(argument_count(other, on_behalf));
             let length = rest.next().and_then(|length| felt::read_u128(*length).ok()).and_then(|length| usize::try_from(length).ok());
-            generation::takes_destination_data(other) && length == Some(rest.len())
+            generation::forms(other).takes_destination_data && length == Some(rest.len())
         };
         if !has_form(generation)
             && let Some(refusal) = generation::mismatch(generation, has_form, |code| cursor.at().refuse(code))
@@ -327,7 +327,7 @@ impl<'n, 'v> Arguments<'n, 'v> {
 /// of words precedes them. Returns `None` if the form of the function is not known for this generation.
 #[must_use]
 pub fn redeem(generation: StarknetGeneration, swap_id: Felt, secret: &[u8; 32]) -> Option<Vec<Felt>> {
-    let length = match generation::secret_form(generation)? {
+    let length = match generation::forms(generation).secret? {
         SecretForm::Array => Some(Felt::from(8)),
         SecretForm::Words => None,
     };

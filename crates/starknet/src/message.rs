@@ -50,7 +50,7 @@ impl Domain {
     /// Returns the domain of the contracts of a generation: name `HTLC`, and a version of one character.
     #[must_use]
     pub const fn deployed(generation: StarknetGeneration, chain_id: Felt) -> Self {
-        Self { name: Felt::from_hex_unchecked("0x48544c43"), version: generation::domain_version(generation), chain_id }
+        Self { name: Felt::from_hex_unchecked("0x48544c43"), version: generation::forms(generation).domain_version, chain_id }
     }
 
     /// Returns the domain that the registry pins for a contract. Its members are written as in typed data. Members that are not
@@ -321,7 +321,7 @@ fn check_domain(cursor: Cursor<'_, '_>, form: &MessageForm, generation: Starknet
     let version = members.need("version")?;
     let found = felt::read_short_string(version)?;
     if found != domain.version {
-        let has_version = |other| !form.is_domain_pinned && generation::domain_version(other) == found;
+        let has_version = |other| !form.is_domain_pinned && generation::forms(other).domain_version == found;
         if let Some(refusal) = generation::mismatch(generation, has_version, |code| version.at().refuse(code)) {
             return Err(refusal);
         }
@@ -359,13 +359,13 @@ fn check_types(cursor: Cursor<'_, '_>, form: &MessageForm, generation: StarknetG
         let members = [redeemer, amount, timelock, secret_hash, CONTRACT_MEMBER];
         check_declared_type(initiate, if names_contract { &members } else { &INITIATE_TYPE })
     };
-    let mut expected = generation::names_contract(generation);
+    let mut expected = generation::forms(generation).names_contract;
     if form.is_domain_pinned && !form.is_generation_pinned {
         expected = initiate.array()?.len() > INITIATE_TYPE.len();
     }
     let Err(refusal) = check(expected) else { return Ok(expected) };
     let is_other_form = check(!expected).is_ok();
-    let has_form = |other| is_other_form && generation::names_contract(other) != expected;
+    let has_form = |other| is_other_form && generation::forms(other).names_contract != expected;
     Err(generation::mismatch(generation, has_form, |code| initiate.at().refuse(code)).unwrap_or(refusal))
 }
 
@@ -401,7 +401,7 @@ fn check_message(cursor: Cursor<'_, '_>, call: &Initiate, contract: Option<Felt>
 
 fn check_words(cursor: Cursor<'_, '_>, call: &Initiate) -> Result<(), Refusal> {
     let words = cursor.array()?;
-    let count = generation::hash_words(call.generation);
+    let count = generation::forms(call.generation).hash_words;
     if words.len() != count {
         return Err(differs(cursor.at(), &format!("{count} words")).with_actual(format!("{} words", words.len())));
     }

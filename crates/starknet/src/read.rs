@@ -95,10 +95,9 @@ pub enum Access {
 ///
 /// [`Unclear`] if it is not known for this generation.
 pub const fn access(generation: StarknetGeneration) -> Result<Access, Unclear> {
-    match generation {
-        StarknetGeneration::November2025 | StarknetGeneration::Client313 => Ok(Access::Getter),
-        StarknetGeneration::February2025 => Ok(Access::Storage),
-        _ => Err(Unclear(
+    match generation::forms(generation).access {
+        Some(access) => Ok(access),
+        None => Err(Unclear(
             "it is not known how contracts of this generation store orders: pin the generation that the interface of the class shows",
         )),
     }
@@ -227,10 +226,10 @@ pub fn event(generation: StarknetGeneration, keys: &[Felt], data: &[Felt]) -> Re
     if *name == REFUNDED {
         return if data.is_empty() { Ok(Some(HtlcEvent::Refunded { order_id })) } else { Err(MALFORMED) };
     }
-    let (hash, data) = data.split_at_checked(generation::hash_words(generation)).ok_or(MALFORMED)?;
+    let (hash, data) = data.split_at_checked(generation::forms(generation).hash_words).ok_or(MALFORMED)?;
     let secret_hash = SecretHash(bytes(hash).ok_or(MALFORMED)?);
     if *name == REDEEMED {
-        let words = match (generation::secret_form(generation).ok_or(MALFORMED)?, data) {
+        let words = match (generation::forms(generation).secret.ok_or(MALFORMED)?, data) {
             (SecretForm::Words, words) => words,
             (SecretForm::Array, [length, words @ ..]) if *length == Felt::from(8) => words,
             _ => return Err(Unclear("the secret does not have 32 bytes")),

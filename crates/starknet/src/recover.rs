@@ -225,7 +225,8 @@ pub fn instant_refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Re
     let refund = refund(record, leg, registry)?;
     let leg = RecordedLeg::new(record, leg, registry, Family::Starknet)?;
     let generation = generation_of(&leg);
-    let names_contract = generation::instant_refund_names_contract(generation)
+    let names_contract = generation::forms(generation)
+        .instant_refund_names_contract
         .ok_or_else(|| leg.refuse(Code::CallFormUnknown, "asset").with_actual(generation.name()))?;
     let redeemer = address::from_account(&leg.redeemer).ok_or_else(|| leg.refuse(Code::RecordMismatch, "redeemer"))?;
     let message = InstantRefundMessage {

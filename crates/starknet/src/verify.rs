@@ -238,7 +238,7 @@ fn check_initiate(
         false => (INITIATE, INITIATE_WITH_DESTINATION_DATA),
     };
     let selectors = [plain, with_data];
-    let selectors = if generation::takes_destination_data(pins.generation) { &selectors[..] } else { &selectors[..1] };
+    let selectors = if generation::forms(pins.generation).takes_destination_data { &selectors[..] } else { &selectors[..1] };
     let selector = check_target(&cursor, (pins.htlc, Code::UnknownContract), selectors)?;
     let members = cursor.object()?;
     let calldata = members.need("calldata")?;
@@ -266,7 +266,7 @@ fn check_terms(order: &OrderContext<'_>, terms: &Initiate, arguments: &Arguments
     order.check_amount(terms.amount, &place(wrong_half.saturating_add(2)))?;
     let requested = order.request.secret_hash.unwrap_or(terms.secret_hash);
     let wrong_byte = first_difference(terms.secret_hash.0, requested.0);
-    let wrong_word = wrong_byte.checked_div(generation::word_size(terms.generation)).unwrap_or_default();
+    let wrong_word = wrong_byte.checked_div(generation::forms(terms.generation).word_size()).unwrap_or_default();
     order.check_secret_hash(terms.secret_hash, &place(wrong_word.saturating_add(4)))?;
     Ok(timelock)
 }

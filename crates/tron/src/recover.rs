@@ -120,7 +120,7 @@ impl Recovery {
     /// Applies the fee limit ceiling of `policy` instead of the default policy's.
     #[must_use]
     pub const fn with_policy(mut self, policy: &Policy) -> Self {
-        self.max_fee_limit = policy.tron_fee_limit;
+        self.max_fee_limit = policy.tron.fee_limit;
         self
     }
 
@@ -219,6 +219,6 @@ fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, data: Vec<u
     let call = Call { to: address(leg.htlc()?)?, value: 0, fee_limit: FEE_LIMIT, data: data.into() };
     let (swap_id, swap_id_recomputed) = id;
     let (order_id, chain, amount) = (record.order_id.clone(), leg.asset.chain.record.chain.clone(), leg.swap.amount);
-    let (chain_id, max_fee_limit, pays_coin) = (chain_id(leg)?, Policy::default().tron_fee_limit, leg.asset.token.is_none());
+    let (chain_id, max_fee_limit, pays_coin) = (chain_id(leg)?, Policy::default().tron.fee_limit, leg.asset.token.is_none());
     Ok(Recovery { order_id, chain, role, chain_id, call, swap_id, swap_id_recomputed, to, amount, max_fee_limit, pays_coin })
 }

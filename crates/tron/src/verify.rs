@@ -97,7 +97,7 @@ impl family::Deposit for Deposit {
             initiate,
             terms: call,
             typed_data,
-            max_fee_limit: order.policy.tron_fee_limit,
+            max_fee_limit: order.policy.tron.fee_limit,
         };
         Ok((deposit, Some(terms)))
     }
@@ -187,7 +187,7 @@ fn check_transaction(
         return Err(coins.refuse(Code::ValueMismatch).with_expected(value.to_string()));
     }
     let limit = members.need("gas_limit")?;
-    let fee_limit = check_fee_limit(order.policy.tron_fee_limit, limit.decimal()?, &|code| limit.refuse(code))?;
+    let fee_limit = check_fee_limit(order.policy.tron.fee_limit, limit.decimal()?, &|code| limit.refuse(code))?;
     let data = members.need("data")?.hex_bytes(MAX_CALLDATA)?.into();
     Ok(Call { to: to.0, value, fee_limit, data })
 }

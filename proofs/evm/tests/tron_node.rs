@@ -29,7 +29,7 @@ use countersign::recover::Recovery;
 use countersign::tron::recover::{self, Leg};
 use countersign::tron::{Address as TronAddress, Key, SignedTronTransaction};
 use countersign::{
-    FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, SecretHash, Signed, Unsigned, VerifiedRecord, json, verify_record,
+    Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, SecretHash, Signed, Unsigned, VerifiedRecord, json, verify_record,
 };
 use countersign_client::driver::KeptTransaction;
 use countersign_client::{Request, Response, Transport, TransportError};
@@ -291,7 +291,7 @@ impl Stage {
     fn judge(&self) -> Result<Funded, Hold> {
         let quorum = ready(self.nodes.tron("tron").unwrap().htlc(&self.record.terms.destination)).unwrap();
         let (_, seen) = quorum.state().unwrap();
-        let rule = FinalityRule::of(self.registry.chains().find(|chain| chain.record.chain == "tron").unwrap());
+        let rule = self.registry.chains().find(|chain| chain.name() == "tron").unwrap().profile.finality;
         Funded::judge(&self.record.terms, &quorum, &rule, seen.head_time)
     }
 

@@ -20,9 +20,7 @@ use countersign::evm::htlc::{Approve, Initiate};
 use countersign::evm::recover::{self, Leg};
 use countersign::evm::{Evm, Key, UnsignedOrder, VerifiedOrder, address};
 use countersign::recover::Recovery;
-use countersign::{
-    Code, FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, SecretHash, Unsigned, VerifiedRecord, json, verify_record,
-};
+use countersign::{Code, Funded, Hold, HtlcState, HtlcTerms, Policy, SecretHash, Unsigned, VerifiedRecord, json, verify_record};
 use countersign_client::driver::KeptTransaction;
 use countersign_client::url::Url;
 use countersign_client::{Http, Method, Request, Response, Timeouts, Transport, TransportError};
@@ -185,7 +183,7 @@ impl Stage {
     async fn judge(&self, record: &VerifiedRecord) -> Result<Funded, Hold> {
         let quorum = self.chain().htlc(&record.terms.destination).await.unwrap();
         let now = SystemTime::now().into();
-        let rule = FinalityRule::of(registry().chains().find(|chain| chain.record.chain == "ethereum").unwrap());
+        let rule = registry().chains().find(|chain| chain.name() == "ethereum").unwrap().profile.finality;
         Funded::judge(&record.terms, &quorum, &rule, now)
     }
 }

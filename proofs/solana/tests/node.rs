@@ -356,7 +356,7 @@ impl Scene {
     }
 
     fn rule(&self) -> FinalityRule {
-        FinalityRule::of(self.case.registry.chains().find(|chain| chain.record.chain == self.name()).unwrap())
+        self.case.registry.chains().find(|chain| chain.name() == self.name()).unwrap().profile.finality
     }
 }
 
@@ -445,7 +445,7 @@ async fn accounts_of_every_layout_are_read_and_judged() {
         }
         let nodes = connect(svm, &terms.destination, &case);
         nodes.transport().warp(forms::EXPIRY - swap.timelock + 99);
-        let rule = FinalityRule::of(case.registry.chains().find(|chain| chain.record.chain == terms.source.chain).unwrap());
+        let rule = case.registry.chains().find(|chain| chain.name() == terms.source.chain).unwrap().profile.finality;
         let quorum = nodes.htlc(&terms.destination).await.unwrap();
         let judged = Funded::judge(&terms, &quorum, &rule, UnixTime::from_secs(NOW)).map_err(|hold| hold.code());
         if form.is_audited() || form.own.is_none() {

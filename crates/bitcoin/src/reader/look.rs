@@ -12,10 +12,6 @@ use crate::chain::{self, HtlcSpend};
 use crate::htlc::Tree;
 use crate::recover::Funding;
 
-/// The depth that an output paid from Litecoin's extension block must have before it counts. When invalid extension blocks were found,
-/// miners abandoned 13 blocks.
-pub(super) const MWEB_DEPTH: u64 = 24;
-
 /// The maximum number of inputs of a funding transaction whose origin is checked.
 const MAX_PARENTS: usize = 32;
 
@@ -94,13 +90,14 @@ pub(super) fn judge(look: Look, head: &Head, terms: &HtlcTerms, coin: Coin) -> R
         Look::Output(output) => output,
     };
     let depth = depth(output.block, head)?;
+    let needed = coin.profile().extension_depth.unwrap_or_default();
     let (state, block) = match output.spend {
         Some(HtlcEnd { by: Some((transaction, how)), block }) => (ended(&transaction, how), block),
         Some(HtlcEnd { by: None, block }) => {
             (HtlcState::Unclear("an unmined transaction spends the HTLC, and the node does not identify it".to_owned()), block)
         }
-        None if coin == Coin::Litecoin && output.is_from_mweb && depth < MWEB_DEPTH => {
-            let why = format!("the HTLC was paid with coins from the extension block, and is not yet {MWEB_DEPTH} blocks deep");
+        None if output.is_from_mweb && depth < needed => {
+            let why = format!("the HTLC was paid with coins from the extension block, and is not yet {needed} blocks deep");
             (HtlcState::Unclear(why), output.block)
         }
         None => {
@@ -167,8 +164,9 @@ pub(super) enum Parents {
 
 impl Parents {
     pub(super) fn new(transaction: &Transaction, chain: Chain, block: Option<Block>, head: &Head) -> Self {
-        let is_deep = block.is_some_and(|block| head.height.saturating_add(1) >= block.height.saturating_add(MWEB_DEPTH));
-        if chain.coin != Coin::Litecoin || is_deep || transaction.is_coinbase() {
+        let Some(needed) = chain.coin.profile().extension_depth else { return Self::Irrelevant };
+        let is_deep = block.is_some_and(|block| head.height.saturating_add(1) >= block.height.saturating_add(needed));
+        if is_deep || transaction.is_coinbase() {
             return Self::Irrelevant;
         }
         if transaction.input.len() > MAX_PARENTS {

@@ -111,11 +111,7 @@ impl NamedChain {
 
     /// Requires that the newest block has not gone back by more than a reorganization explains.
     fn check_height(&self, known: &Known, height: u64) -> Result<(), Fault> {
-        let longest_reorganization = match self.chain.coin {
-            Coin::Bitcoin => 3,
-            Coin::Litecoin => 15,
-        };
-        known.check_height(height, longest_reorganization)
+        known.check_height(height, self.chain.coin.profile().max_reorganization)
     }
 }
 

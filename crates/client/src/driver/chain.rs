@@ -59,7 +59,7 @@ impl<C: Chains, T: Transport> ChainAccess<'_, C, T> {
 
     /// Reads a leg of an order that is not paid, until enough endpoints show a newest block that fits the clock.
     pub(super) async fn unpaid(&self, terms: &HtlcTerms) -> Result<HtlcQuorum, ChainError> {
-        self.read(terms, |one| check_head_time(terms.family, one.finding().seen.head_time, self.timer.now())).await
+        self.read(terms, |one| check_head_time(terms.profile(), one.finding().seen.head_time, self.timer.now())).await
     }
 
     async fn read<V: Ord, E>(
@@ -74,7 +74,7 @@ impl<C: Chains, T: Transport> ChainAccess<'_, C, T> {
     /// Sends a signed transaction to every endpoint. It counts as accepted once as many endpoints accept it as must agree, because a
     /// single one may keep it to itself.
     pub(super) async fn send(&self, transaction: &KeptTransaction, registry: &Registry) -> Result<(), ChainError> {
-        let chain = registry.chains().find(|chain| chain.record.chain == transaction.chain);
+        let chain = registry.chains().find(|chain| chain.name() == transaction.chain);
         let network = &chain.ok_or_else(|| ChainError::NotConnected(transaction.chain.clone()))?.network;
         let start = |known: &Known| SendReader::new(network, &transaction.id, &transaction.payload, known);
         let quorum = gather(self.chains, self.timer, self.memory, &transaction.chain, start, SendObservation::accepts).await?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use countersign::reader::HtlcQuorum;
 use countersign::{
     Family, FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Leg, LockedHtlc, OrderRecord, Policy, Refusal, Registry, UnixTime,
-    VerifiedRecord, VerifiedTerms, check_head_time, max_head_ahead,
+    VerifiedRecord, VerifiedTerms, check_head_time,
 };
 use futures_util::StreamExt;
 use futures_util::future::{Either, join, select};
@@ -382,8 +382,7 @@ fn look(outcome: Result<HtlcQuorum, ChainError>) -> Look {
 fn later<const N: usize>(clock: UnixTime, heads: [(&HtlcTerms, &Look); N]) -> UnixTime {
     let least = |(terms, look): (&HtlcTerms, &Look)| {
         let time = look.as_ref()?.as_ref().ok()?.state().ok()?.1.head_time;
-        // A header of a Bitcoin-like chain may be ahead of the true time by consensus.
-        Some(if terms.family == Family::Bitcoin { time.saturating_sub(Duration::from_secs(max_head_ahead(terms.family))) } else { time })
+        Some(time.saturating_sub(terms.profile().header_lead))
     };
     heads.into_iter().filter_map(least).fold(clock, UnixTime::max)
 }
@@ -396,7 +395,7 @@ fn check_head(terms: &HtlcTerms, look: &Look, clock: UnixTime) -> Result<(), Str
         Some(Err(why)) => return Err(format!("{chain} cannot be read: {why}")),
         Some(Ok(quorum)) => quorum.state().map_err(|doubt| format!("{chain} cannot be read: {doubt}"))?.1,
     };
-    check_head_time(terms.family, seen.head_time, clock).map_err(|doubt| format!("{chain}: {doubt}"))
+    check_head_time(terms.profile(), seen.head_time, clock).map_err(|doubt| format!("{chain}: {doubt}"))
 }
 
 /// Converts what the service states about one leg into the form that a chain's answer has.

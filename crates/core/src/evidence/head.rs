@@ -2,22 +2,20 @@
 
 use std::fmt;
 
-use countersign_chains::{Family, UnixTime};
-
-use super::judge::{max_head_age, max_head_ahead};
+use countersign_chains::{ChainProfile, UnixTime};
 
 /// Why the newest block of a chain cannot be relied on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HeadDoubt {
-    /// It is older than a chain of the family leaves its newest block.
+    /// It is older than the chain leaves its newest block.
     Old {
         /// Its age in seconds.
         seconds: u64,
-        /// The maximum age in seconds: see [`max_head_age`].
+        /// The maximum age in seconds: see [`ChainProfile::max_head_age`].
         limit: u64,
     },
-    /// It is further ahead of the caller's clock than [`max_head_ahead`].
+    /// It is further ahead of the caller's clock than [`ChainProfile::max_head_ahead`].
     Ahead {
         /// The seconds by which it is ahead.
         seconds: u64,
@@ -47,29 +45,31 @@ impl std::error::Error for HeadDoubt {}
 /// # Errors
 ///
 /// [`HeadDoubt`].
-pub const fn check_head_time(family: Family, time: UnixTime, now: UnixTime) -> Result<(), HeadDoubt> {
-    let (age, ahead) = (now.saturating_duration_since(time).as_secs(), time.saturating_duration_since(now).as_secs());
-    let limit = max_head_age(family);
-    if ahead > max_head_ahead(family) {
-        return Err(HeadDoubt::Ahead { seconds: ahead });
+pub fn check_head_time(chain: &ChainProfile, time: UnixTime, now: UnixTime) -> Result<(), HeadDoubt> {
+    let (age, ahead, limit) = (now.saturating_duration_since(time), time.saturating_duration_since(now), chain.max_head_age);
+    if ahead > chain.max_head_ahead() {
+        return Err(HeadDoubt::Ahead { seconds: ahead.as_secs() });
     }
-    if age > limit { Err(HeadDoubt::Old { seconds: age, limit }) } else { Ok(()) }
+    if age > limit { Err(HeadDoubt::Old { seconds: age.as_secs(), limit: limit.as_secs() }) } else { Ok(()) }
 }
 
 #[cfg(test)]
 mod tests {
+    use countersign_chains::profile::known_chain;
+
     use super::*;
 
     #[test]
     fn the_newest_block_is_neither_old_nor_in_the_future() {
         const NOW: u64 = 1_800_000_000;
-        let check_head_time = |family, time, now| check_head_time(family, UnixTime::from_secs(time), UnixTime::from_secs(now));
-        for (family, limit, most) in [(Family::Evm, 120, 60), (Family::Solana, 120, 60), (Family::Bitcoin, 10_800, 7_200)] {
-            assert_eq!(check_head_time(family, NOW - limit, NOW), Ok(()));
-            assert_eq!(check_head_time(family, NOW - limit - 1, NOW), Err(HeadDoubt::Old { seconds: limit + 1, limit }));
-            assert_eq!(check_head_time(family, NOW + most, NOW), Ok(()));
-            assert_eq!(check_head_time(family, NOW + most + 1, NOW), Err(HeadDoubt::Ahead { seconds: most + 1 }));
-            assert!(check_head_time(family, u64::MAX, 0).is_err() && check_head_time(family, 0, u64::MAX).is_err());
+        let at = UnixTime::from_secs;
+        for (name, limit, most) in [("base", 120, 60), ("solana", 120, 60), ("litecoin", 10_800, 7_200)] {
+            let chain = &known_chain(name).unwrap().profile;
+            assert_eq!(check_head_time(chain, at(NOW - limit), at(NOW)), Ok(()));
+            assert_eq!(check_head_time(chain, at(NOW - limit - 1), at(NOW)), Err(HeadDoubt::Old { seconds: limit + 1, limit }));
+            assert_eq!(check_head_time(chain, at(NOW + most), at(NOW)), Ok(()));
+            assert_eq!(check_head_time(chain, at(NOW + most + 1), at(NOW)), Err(HeadDoubt::Ahead { seconds: most + 1 }));
+            assert!(check_head_time(chain, UnixTime::MAX, at(0)).is_err() && check_head_time(chain, at(0), UnixTime::MAX).is_err());
         }
     }
 }

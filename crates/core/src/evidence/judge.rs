@@ -1,11 +1,10 @@
 //! Compares the state of an HTLC with the verified terms.
 
-use countersign_chains::{Family, UnixTime, network};
+use countersign_chains::{ChainProfile, Family, Finality, FinalityRule, UnixTime};
 
 use super::{Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, VerifiedTerms};
 use crate::reader::Doubt;
 use crate::report::{TypedValue, text};
-use crate::trust::{Finality, FinalityRule};
 
 /// How one finding compares with the verified terms: the destination is funded as verified, the funding is final, and there is time left
 /// to redeem.
@@ -17,7 +16,7 @@ pub struct Judgement {
     order_id: String,
     left: u64,
     seen: ObservedAt,
-    family: Family,
+    profile: &'static ChainProfile,
     unit_millis: u64,
     margin: u64,
 }
@@ -170,12 +169,13 @@ impl Judgement {
             return Err(Hold::NotCovered);
         }
         check_finality(destination, seen, rule)?;
+        let profile = destination.profile();
         let judgement = Self {
             order_id: terms.order_id.clone(),
             left: locked.left(),
             seen: seen.clone(),
-            family: destination.family,
-            unit_millis: network::min_unit_millis(&destination.chain, destination.unit_millis),
+            profile,
+            unit_millis: profile.min_unit_millis(destination.unit_millis),
             margin: rule.margin,
         };
         judgement.check_time(now).map(|()| judgement)
@@ -188,13 +188,13 @@ impl Judgement {
     /// [`Hold::Stale`] if the chain was read too long ago, and [`Hold::NoTime`] if too little of the timelock is left.
     pub fn check_time(&self, now: UnixTime) -> Result<(), Hold> {
         let seconds = now.saturating_duration_since(self.seen.head_time).as_secs();
-        if seconds > max_head_age(self.family) {
+        if seconds > self.profile.max_head_age.as_secs() {
             return Err(Hold::Stale { seconds });
         }
         // More than the margin must be left: with exactly the margin, the solver's refund and the redemption would race.
         let left = self.left_at(now);
         if left <= self.margin {
-            return Err(Hold::NoTime { left, needed: self.margin, unit: self.family.timelock_unit() });
+            return Err(Hold::NoTime { left, needed: self.margin, unit: self.profile.family.timelock_unit() });
         }
         Ok(())
     }
@@ -254,7 +254,7 @@ fn check_terms(terms: &HtlcTerms, locked: &LockedHtlc) -> Result<(), Hold> {
 }
 
 fn check_finality(terms: &HtlcTerms, seen: &ObservedAt, rule: &FinalityRule) -> Result<(), Hold> {
-    if rule.is_reached(terms.family, seen) {
+    if seen.is_final(terms.family, rule) {
         return Ok(());
     }
     let reached = match (seen.depth, seen.is_safe) {
@@ -268,24 +268,4 @@ fn check_finality(terms: &HtlcTerms, seen: &ObservedAt, rule: &FinalityRule) -> 
         other => other.to_string(),
     };
     Err(Hold::NotFinal { reached, needed })
-}
-
-/// Returns how far the newest block may be ahead of the caller's clock, in seconds. If it is further ahead, one of the two is wrong.
-/// The time in a header of a Bitcoin-like chain may be two hours ahead by consensus.
-#[must_use]
-pub const fn max_head_ahead(family: Family) -> u64 {
-    match family {
-        Family::Bitcoin => 2 * 3_600,
-        _ => 60,
-    }
-}
-
-/// Returns the maximum age of the newest block, in seconds. An endpoint whose newest block is older does not follow the chain.
-/// Blocks of Bitcoin-like chains can be hours apart; every other chain produces one within seconds.
-#[must_use]
-pub const fn max_head_age(family: Family) -> u64 {
-    match family {
-        Family::Bitcoin => 3 * 3_600,
-        _ => 120,
-    }
 }

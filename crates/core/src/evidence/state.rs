@@ -1,6 +1,6 @@
 //! The state of one HTLC on its chain.
 
-use countersign_chains::{Account, UnixTime};
+use countersign_chains::{Account, Family, Finality, FinalityRule, UnixTime};
 use ruint::aliases::U256;
 
 use crate::reader::Agree;
@@ -145,6 +145,20 @@ impl ObservedAt {
     pub const fn with_agreement(mut self, agreed: u32, needed: u32) -> Self {
         (self.agreed, self.needed) = (agreed, needed);
         self
+    }
+
+    /// Returns whether the state is final by a rule, on a chain of this family. On Starknet a block that is only accepted on L2 can
+    /// still be replaced, so a safe state must also have more than [`settle`](FinalityRule::settle) blocks of depth.
+    #[must_use]
+    pub fn is_final(&self, family: Family, rule: &FinalityRule) -> bool {
+        let has_settled = family != Family::Starknet || self.is_finalized || self.depth > rule.settle;
+        self.depth > 0
+            && match rule.finality {
+                Finality::Depth(blocks) => self.depth >= blocks,
+                Finality::Safe => self.is_safe && has_settled,
+                // Also any kind of finality that this version does not know.
+                _ => self.is_finalized,
+            }
     }
 }
 

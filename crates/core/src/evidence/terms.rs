@@ -1,6 +1,6 @@
 //! The terms of both sides of a swap, as they were verified.
 
-use countersign_chains::{Account, Family, Network};
+use countersign_chains::{Account, ChainProfile, Family, Network};
 use ruint::aliases::U256;
 
 use crate::report::{Code, Refusal, TypedValue, Warnings};
@@ -75,6 +75,14 @@ pub struct VerifiedRecord {
     pub warnings: Warnings,
 }
 
+impl HtlcTerms {
+    /// Returns what is known about the chain.
+    #[must_use]
+    pub fn profile(&self) -> &'static ChainProfile {
+        ChainProfile::of(&self.chain, &self.network)
+    }
+}
+
 impl VerifiedTerms {
     /// Returns the terms of one side.
     #[must_use]
@@ -146,7 +154,7 @@ pub(crate) fn collect(order: &OrderContext<'_>, record: &OrderRecord) -> Result<
         let (asset, swap) = (if leg == Leg::Source { order.source } else { order.destination }, leg.of(record));
         let (initiator, redeemer, swap_id_recomputed) = record_parties(order, record, leg)?;
         Ok::<_, Refusal>(HtlcTerms {
-            chain: asset.chain.record.chain.clone(),
+            chain: asset.chain_name().to_owned(),
             family: asset.chain.family(),
             network: asset.chain.network.clone(),
             unit_millis: asset.chain.unit_millis,

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use countersign_chains::{Account, Family, Network, UnixTime, address};
+use countersign_chains::{Account, Family, Finality, FinalityRule, Network, UnixTime, address};
 use ruint::aliases::U256;
 
 use super::{Finding, Hold, HtlcState, HtlcTerms, Judgement, LockedHtlc, ObservedAt, VerifiedTerms, combine};
 use crate::reader::Agree;
 use crate::report::Code;
-use crate::trust::{Finality, FinalityRule};
 use crate::wire::{AssetId, SecretHash};
 
 const NOW: UnixTime = UnixTime::from_secs(1_700_000_000);
@@ -131,8 +130,8 @@ fn a_starknet_payment_must_have_settled() {
     assert!(judge(30, seen(31).with_marks(true, false)).is_ok());
     assert!(judge(1, seen(2).with_marks(true, true)).is_ok());
     // How a swap ended must have settled as well.
-    let is_final = |depth| rule.is_reached(Family::Starknet, &seen(depth).with_marks(true, false));
-    assert!(!is_final(30) && is_final(31) && rule.is_reached(Family::Evm, &seen(1).with_marks(true, false)));
+    let is_final = |depth| seen(depth).with_marks(true, false).is_final(Family::Starknet, &rule);
+    assert!(!is_final(30) && is_final(31) && seen(1).with_marks(true, false).is_final(Family::Evm, &rule));
 }
 
 #[test]
@@ -186,7 +185,7 @@ fn an_old_answer_leaves_less_time() {
         judged(&terms, &locked, &seen(), &RULE, after(age)).map(|_| ())
     };
     assert_eq!((on_arbitrum(10), on_arbitrum(11)), (Ok(()), Err(Hold::NoTime { left: 6, needed: 6, unit: "blocks" })));
-    terms.destination.chain = "bitcoin".to_owned();
+    (terms.destination.chain, terms.destination.network) = ("bitcoin".to_owned(), Network::parse("bitcoin:mainnet").unwrap());
     (terms.destination.family, terms.destination.unit_millis) = (Family::Bitcoin, 600_000);
     let locked = HtlcState::Locked(LockedHtlc { elapsed: 92, ..locked() });
     let judge = |age| judged(&terms, &locked, &seen(), &RULE, after(age)).map(|_| ());

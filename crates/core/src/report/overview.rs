@@ -41,7 +41,7 @@ impl Overview {
     }
 
     pub(crate) fn chain(&self) -> &str {
-        &self.source.chain.record.chain
+        self.source.chain_name()
     }
 
     /// Requires that there is still time to pay. Without a record no deadline is known.

@@ -1,10 +1,10 @@
 //! What the wallet trusts: the registry that it has pinned, and its own policy.
 
-mod finality;
+mod limits;
 mod policy;
 mod registry;
 
-pub use finality::{Finality, FinalityRule};
+pub use limits::{BitcoinLimits, EvmLimits, SolanaLimits, StarknetLimits, SuiLimits, TronLimits};
 pub use policy::{ApprovalPolicy, Policy};
 pub use registry::{
     Asset, Chain, Change, Contract, EvmGeneration, Generation, Notice, Registry, ServicePins, SolanaGeneration, Solver, Sponsor,

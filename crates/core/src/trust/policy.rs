@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use countersign_chains::Family;
+use countersign_chains::{Finality, FinalityRule};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use super::{Chain, FinalityRule};
-use crate::json::{self, Cursor, Members};
+use super::{BitcoinLimits, Chain, EvmLimits, SolanaLimits, StarknetLimits, SuiLimits, TronLimits};
+use crate::json::{self, Cursor};
 use crate::report::{Code, Refusal};
 use crate::wire::strict_json;
 
@@ -31,56 +31,33 @@ pub enum ApprovalPolicy {
 ///
 /// # fn main() -> Result<(), countersign_core::Refusal> {
 /// let policy: Policy = r#"{"evm_timelock": 7200, "approvals": "exact"}"#.parse()?;
-/// assert_eq!((policy.evm_timelock, policy.approvals), (7_200, ApprovalPolicy::Exact));
+/// assert_eq!((policy.evm.timelock, policy.approvals), (7_200, ApprovalPolicy::Exact));
 /// assert_eq!("{\"evmTimelock\": 7200}".parse::<Policy>().unwrap_err().code(), Code::MisspeltField);
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Policy {
-    /// Longest source timelock in EVM blocks.
-    pub evm_timelock: u64,
-    /// Longest source timelock in Tron blocks.
-    pub tron_timelock: u64,
-    /// Longest source timelock in Starknet blocks.
-    pub starknet_timelock: u64,
-    /// Longest source timelock in Solana slots.
-    pub solana_timelock: u64,
-    /// Longest source timelock on Sui, in milliseconds.
-    pub sui_timelock: u64,
-    /// Longest source timelock in Bitcoin or Litecoin blocks.
-    pub bitcoin_timelock: u64,
-    /// Highest EVM gas limit of one call, in gas.
-    pub evm_gas_limit: u64,
-    /// Highest total price of one unit of EVM gas that is taken from a node, in gwei. It does not limit a wallet context that the
-    /// caller fills in.
-    pub evm_gas_price: u64,
-    /// Highest Tron fee limit of one call, in sun.
-    pub tron_fee_limit: u64,
-    /// Highest gas budget of one Sui transaction that is chosen with a node's data, in MIST. It does not limit a wallet context that
-    /// the caller fills in.
-    pub sui_gas_budget: u64,
-    /// Highest total fee that resource bounds from a node may allow for one Starknet transaction, in units of 10^9 FRI. It does not
-    /// limit a wallet context that the caller fills in.
-    pub starknet_fee: u64,
-    /// Highest Bitcoin or Litecoin fee rate, in sat/vB.
-    pub bitcoin_fee_rate: u64,
-    /// Highest price that a Solana transaction may set, in micro-lamports per compute unit; `None` refuses the instruction.
-    pub solana_compute_unit_price: Option<u64>,
-    /// Highest limit that a Solana transaction may set, in compute units; `None` refuses the instruction.
-    pub solana_compute_unit_limit: Option<u64>,
-    /// Whether a Solana transaction may create the owner's associated token account if there is none yet, at the fee payer's
-    /// expense.
-    pub solana_create_associated_account: bool,
-    /// Longest memo that a Solana transaction may carry, in bytes; `None` refuses memos.
-    pub solana_memo: Option<u64>,
+    /// Limits on EVM chains. In a file their names begin with `evm_`, and those of the other families with the family's name.
+    pub evm: EvmLimits,
+    /// Limits on Tron.
+    pub tron: TronLimits,
+    /// Limits on Starknet.
+    pub starknet: StarknetLimits,
+    /// Limits on Solana.
+    pub solana: SolanaLimits,
+    /// Limits on Sui.
+    pub sui: SuiLimits,
+    /// Limits on Bitcoin and Litecoin.
+    pub bitcoin: BitcoinLimits,
     /// What to do with approvals that are not of exactly the amount.
     pub approvals: ApprovalPolicy,
     /// Longest source timelock by chain name, at nominal block times. It applies in addition to the family's limit. The entry `*`
     /// applies to every chain without its own entry. In a file the member is `max_timelock_seconds`.
     pub max_timelock: BTreeMap<String, Duration>,
-    /// When a payment on a destination chain is final, by chain name, where it differs from [`FinalityRule::of`].
+    /// When a payment on a destination chain is final, by chain name, where it differs from the chain's own
+    /// [`FinalityRule`](crate::ChainProfile::finality).
     pub finality: BTreeMap<String, FinalityRule>,
     /// Warnings that make an order refused.
     pub refused_warnings: BTreeSet<Code>,
@@ -88,58 +65,8 @@ pub struct Policy {
     pub accepted_warnings: BTreeSet<Code>,
 }
 
-/// The fields of a policy file.
-const FIELDS: [&str; 21] = [
-    "evm_timelock",
-    "tron_timelock",
-    "starknet_timelock",
-    "solana_timelock",
-    "sui_timelock",
-    "bitcoin_timelock",
-    "evm_gas_limit",
-    "evm_gas_price",
-    "tron_fee_limit",
-    "sui_gas_budget",
-    "starknet_fee",
-    "bitcoin_fee_rate",
-    "solana_compute_unit_price",
-    "solana_compute_unit_limit",
-    "solana_create_associated_account",
-    "solana_memo",
-    "approvals",
-    "max_timelock_seconds",
-    "finality",
-    "refused_warnings",
-    "accepted_warnings",
-];
-
-impl Default for Policy {
-    fn default() -> Self {
-        Self {
-            evm_timelock: 86_400,
-            tron_timelock: 172_800,
-            starknet_timelock: 14_400,
-            solana_timelock: 432_000,
-            sui_timelock: 604_800_000,
-            bitcoin_timelock: 576,
-            evm_gas_limit: 30_000_000,
-            evm_gas_price: 1_000,
-            tron_fee_limit: 15_000_000_000,
-            sui_gas_budget: 100_000_000,
-            starknet_fee: 10_000_000_000,
-            bitcoin_fee_rate: 1_000,
-            solana_compute_unit_price: None,
-            solana_compute_unit_limit: None,
-            solana_create_associated_account: false,
-            solana_memo: None,
-            approvals: ApprovalPolicy::AsProposed,
-            max_timelock: BTreeMap::new(),
-            finality: BTreeMap::new(),
-            refused_warnings: BTreeSet::new(),
-            accepted_warnings: BTreeSet::new(),
-        }
-    }
-}
+/// The members of a policy file besides the families' limits.
+const OTHERS: [&str; 5] = ["approvals", "max_timelock_seconds", "finality", "refused_warnings", "accepted_warnings"];
 
 impl Policy {
     /// Parses a policy file: an object with any of the fields. A missing field keeps its default.
@@ -153,29 +80,12 @@ impl Policy {
         let cursor = Cursor::root(&value, "");
         let members = cursor.object()?;
         let mut policy = Self::default();
-        members.check_spelling(&FIELDS)?;
-        members.only(&FIELDS)?;
-        let number = |members: &Members<'_, '_>, key: &str, limit: &mut u64| {
-            members.get(key).map_or(Ok(()), |cursor| cursor.integer().map(|value| *limit = value))
-        };
-        number(&members, "evm_timelock", &mut policy.evm_timelock)?;
-        number(&members, "tron_timelock", &mut policy.tron_timelock)?;
-        number(&members, "starknet_timelock", &mut policy.starknet_timelock)?;
-        number(&members, "solana_timelock", &mut policy.solana_timelock)?;
-        number(&members, "sui_timelock", &mut policy.sui_timelock)?;
-        number(&members, "bitcoin_timelock", &mut policy.bitcoin_timelock)?;
-        number(&members, "evm_gas_limit", &mut policy.evm_gas_limit)?;
-        number(&members, "evm_gas_price", &mut policy.evm_gas_price)?;
-        number(&members, "tron_fee_limit", &mut policy.tron_fee_limit)?;
-        number(&members, "sui_gas_budget", &mut policy.sui_gas_budget)?;
-        number(&members, "starknet_fee", &mut policy.starknet_fee)?;
-        number(&members, "bitcoin_fee_rate", &mut policy.bitcoin_fee_rate)?;
-        let allowed = |key| members.get(key).map(|cursor| cursor.integer()).transpose();
-        policy.solana_compute_unit_price = allowed("solana_compute_unit_price")?;
-        policy.solana_compute_unit_limit = allowed("solana_compute_unit_limit")?;
-        policy.solana_memo = allowed("solana_memo")?;
-        if let Some(cursor) = members.get("solana_create_associated_account") {
-            policy.solana_create_associated_account = cursor.bool()?;
+        let limits = policy.limits();
+        let names: Vec<_> = limits.iter().map(|(name, _)| *name).chain(OTHERS).collect();
+        members.check_spelling(&names)?;
+        members.only(&names)?;
+        for (name, limit) in limits {
+            members.get(name).map_or(Ok(()), |cursor| limit.read(&cursor))?;
         }
         if let Some(cursor) = members.get("approvals") {
             policy.approvals = match cursor.text()? {
@@ -194,7 +104,7 @@ impl Policy {
         if let Some(cursor) = members.get("finality") {
             let chains = cursor.object()?;
             for (chain, cursor) in chains.keys().zip(chains.iter()) {
-                policy.finality.insert(chain.to_owned(), FinalityRule::read(cursor)?);
+                policy.finality.insert(chain.to_owned(), read_rule(cursor)?);
             }
         }
         let warnings = |key: &str, codes: &mut BTreeSet<Code>| {
@@ -227,7 +137,7 @@ impl Policy {
     /// Returns when a payment on a chain is final, and how much of its timelock must be left to redeem it.
     #[must_use]
     pub fn finality_of(&self, chain: &Chain) -> FinalityRule {
-        self.finality.get(&chain.record.chain).copied().unwrap_or_else(|| FinalityRule::of(chain))
+        self.finality.get(chain.name()).copied().unwrap_or(chain.profile.finality)
     }
 
     /// Sets when a payment on a chain is final.
@@ -257,20 +167,22 @@ impl Policy {
         self.approvals = approvals;
         self
     }
+}
 
-    /// Returns the longest source timelock on a family's chains, in the family's unit.
-    #[must_use]
-    pub const fn timelock(&self, family: Family) -> u64 {
-        match family {
-            Family::Evm => self.evm_timelock,
-            Family::Tron => self.tron_timelock,
-            Family::Starknet => self.starknet_timelock,
-            Family::Solana => self.solana_timelock,
-            Family::Sui => self.sui_timelock,
-            Family::Bitcoin => self.bitcoin_timelock,
-            _ => 0,
-        }
-    }
+/// Reads `{"finality": "safe" | "finalized" | <blocks>, "settle": .., "margin": ..}`.
+fn read_rule(cursor: Cursor<'_, '_>) -> Result<FinalityRule, Refusal> {
+    let members = cursor.object()?;
+    let fields = ["finality", "settle", "margin"];
+    members.check_spelling(&fields)?;
+    members.only(&fields)?;
+    let finality = members.need("finality")?;
+    let finality = match finality.text() {
+        Ok("safe") => Finality::Safe,
+        Ok("finalized") => Finality::Finalized,
+        Ok(_) => return Err(finality.refuse(Code::WrongType).with_expected("safe, finalized or a number of blocks")),
+        Err(_) => Finality::Depth(finality.integer()?.max(1)),
+    };
+    Ok(FinalityRule::new(finality, members.need("settle")?.integer()?, members.need("margin")?.integer()?))
 }
 
 impl Serialize for Policy {
@@ -283,23 +195,12 @@ impl Serialize for Policy {
         };
         let timelocks: BTreeMap<_, _> = self.max_timelock.iter().map(|(chain, limit)| (chain, limit.as_secs())).collect();
         let names = |codes: &BTreeSet<Code>| codes.iter().map(|code| code.name()).collect::<Vec<_>>();
-        let mut map = serializer.serialize_struct("Policy", FIELDS.len())?;
-        map.serialize_field("evm_timelock", &self.evm_timelock)?;
-        map.serialize_field("tron_timelock", &self.tron_timelock)?;
-        map.serialize_field("starknet_timelock", &self.starknet_timelock)?;
-        map.serialize_field("solana_timelock", &self.solana_timelock)?;
-        map.serialize_field("sui_timelock", &self.sui_timelock)?;
-        map.serialize_field("bitcoin_timelock", &self.bitcoin_timelock)?;
-        map.serialize_field("evm_gas_limit", &self.evm_gas_limit)?;
-        map.serialize_field("evm_gas_price", &self.evm_gas_price)?;
-        map.serialize_field("tron_fee_limit", &self.tron_fee_limit)?;
-        map.serialize_field("sui_gas_budget", &self.sui_gas_budget)?;
-        map.serialize_field("starknet_fee", &self.starknet_fee)?;
-        map.serialize_field("bitcoin_fee_rate", &self.bitcoin_fee_rate)?;
-        map.serialize_field("solana_compute_unit_price", &self.solana_compute_unit_price)?;
-        map.serialize_field("solana_compute_unit_limit", &self.solana_compute_unit_limit)?;
-        map.serialize_field("solana_create_associated_account", &self.solana_create_associated_account)?;
-        map.serialize_field("solana_memo", &self.solana_memo)?;
+        let mut policy = self.clone();
+        let limits = policy.limits();
+        let mut map = serializer.serialize_struct("Policy", limits.len().saturating_add(OTHERS.len()))?;
+        for (name, limit) in limits {
+            map.serialize_field(name, &limit)?;
+        }
         map.serialize_field("approvals", approvals)?;
         map.serialize_field("max_timelock_seconds", &timelocks)?;
         map.serialize_field("finality", &self.finality)?;
@@ -313,13 +214,15 @@ strict_json!(Policy);
 
 #[cfg(test)]
 mod tests {
+    use countersign_chains::Family;
+
     use super::*;
-    use crate::trust::Finality;
 
     #[test]
     fn a_file_changes_only_what_it_names() {
         let policy = Policy::from_json(br#"{"evm_timelock": 7200, "approvals": "exact"}"#).unwrap();
-        assert_eq!(policy, Policy { evm_timelock: 7200, approvals: ApprovalPolicy::Exact, ..Policy::default() });
+        let evm = EvmLimits { timelock: 7200, ..EvmLimits::default() };
+        assert_eq!(policy, Policy { evm, approvals: ApprovalPolicy::Exact, ..Policy::default() });
         let refusal = Policy::from_json(br#"{"evm_timelocks": 1}"#).unwrap_err();
         assert_eq!((refusal.code(), refusal.location()), (Code::UnexpectedField, "/evm_timelocks"));
         for misspelt in ["evmTimelock", "EVM-timelock", "Refused_Warnings"] {
@@ -327,13 +230,15 @@ mod tests {
             assert_eq!((refusal.code(), refusal.location()), (Code::MisspeltField, format!("/{misspelt}").as_str()));
         }
         let policy = Policy::from_json(br#"{"solana_memo": 32, "solana_create_associated_account": true}"#).unwrap();
-        assert_eq!(policy, Policy { solana_memo: Some(32), solana_create_associated_account: true, ..Policy::default() });
+        let solana = SolanaLimits { memo: Some(32), create_associated_account: true, ..SolanaLimits::default() };
+        assert_eq!(policy, Policy { solana, ..Policy::default() });
         assert_eq!(Policy::from_json(br#"{"evm_gas_limit": "1"}"#).unwrap_err().code(), Code::WrongType);
     }
 
     #[test]
     fn a_policy_is_written_as_it_is_read() {
-        let mut policy = Policy { solana_memo: Some(7), approvals: ApprovalPolicy::RefuseInexact, ..Policy::default() };
+        let mut policy = Policy { approvals: ApprovalPolicy::RefuseInexact, ..Policy::default() };
+        policy.solana.memo = Some(7);
         policy.max_timelock.insert("ethereum".to_owned(), Duration::from_secs(86_400));
         policy.refused_warnings.insert(Code::UnlimitedApproval);
         policy.accepted_warnings.insert(Code::NoOrderRecord);
@@ -342,5 +247,30 @@ mod tests {
         let text = serde_json::to_string(&policy).unwrap();
         assert_eq!(text.parse::<Policy>().unwrap(), policy);
         assert_eq!(serde_json::from_str::<Policy>(&text).unwrap(), policy);
+    }
+
+    /// Every limit of [`Policy::default`], as a file has it.
+    const DEFAULTS: &str = r#"{"evm_timelock":86400,"tron_timelock":172800,"starknet_timelock":14400,"solana_timelock":432000,"sui_timelock":604800000,"bitcoin_timelock":576,"evm_gas_limit":30000000,"evm_gas_price":1000,"tron_fee_limit":15000000000,"sui_gas_budget":100000000,"starknet_fee":10000000000,"bitcoin_fee_rate":1000,"solana_compute_unit_price":null,"solana_compute_unit_limit":null,"solana_create_associated_account":false,"solana_memo":null,"approvals":"as_proposed","max_timelock_seconds":{},"finality":{},"refused_warnings":[],"accepted_warnings":[]}"#;
+
+    #[test]
+    fn a_file_has_its_members_in_one_order_and_each_of_them_is_read() {
+        assert_eq!(serde_json::to_string(&Policy::default()).unwrap(), DEFAULTS);
+        let other = r#"{"evm_timelock":1,"tron_timelock":2,"starknet_timelock":3,"solana_timelock":4,"sui_timelock":5,"bitcoin_timelock":6,"evm_gas_limit":7,"evm_gas_price":8,"tron_fee_limit":9,"sui_gas_budget":10,"starknet_fee":11,"bitcoin_fee_rate":12,"solana_compute_unit_price":13,"solana_compute_unit_limit":14,"solana_create_associated_account":true,"solana_memo":15,"approvals":"exact","max_timelock_seconds":{"*":16},"finality":{"base":{"finality":17,"settle":18,"margin":19}},"refused_warnings":["unlimited_approval"],"accepted_warnings":["no_order_record"]}"#;
+        let policy: Policy = other.parse().unwrap();
+        assert_eq!(serde_json::to_string(&policy).unwrap(), other);
+        assert_eq!(Family::ALL.map(|family| policy.timelock(family)), [1, 2, 3, 4, 5, 6]);
+
+        let members: serde_json::Map<_, _> = serde_json::from_str(other).unwrap();
+        for (name, value) in &members {
+            let file = |value: &serde_json::Value| serde_json::to_string(&serde_json::json!({ name: value })).unwrap();
+            let alone = serde_json::to_value(file(value).parse::<Policy>().unwrap()).unwrap();
+            let changed = alone.as_object().unwrap().iter().filter(|(other, is)| members[*other] == **is).map(|(other, _)| other);
+            assert_eq!(changed.collect::<Vec<_>>(), [name], "a file with {name} changes that member");
+            assert_eq!(file(&"x".into()).parse::<Policy>().unwrap_err().location(), format!("/{name}"));
+        }
+        let refusal = r#"{"max_timelock":1}"#.parse::<Policy>().unwrap_err();
+        let expected = "evm_timelock, tron_timelock, starknet_timelock, solana_timelock, sui_timelock, bitcoin_timelock, evm_gas_limit, \
+                        evm_gas_price, tron_fee_limit, sui_gas_budget, s…";
+        assert_eq!(refusal.expected().unwrap().to_string(), expected);
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
-use countersign_chains::{Account, Family, Network, network};
+use countersign_chains::{Account, ChainProfile, Family, profile};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use sha2::{Digest, Sha256};
 
@@ -60,11 +60,18 @@ impl Registry {
     ///
     /// [`Code::UnknownChain`] if the chain is neither pinned nor known.
     pub fn family(&self, chain: &str) -> Result<Family, ParseError> {
-        if let Some(chain) = self.chains.get(chain) {
-            return Ok(chain.family());
-        }
-        let known = network::known_chain(chain).ok_or(Code::UnknownChain)?;
-        Network::parse(known.id).map(|network| network.family()).map_err(|_| Code::UnknownChain.into())
+        self.profile(chain).map(|profile| profile.family)
+    }
+
+    /// Returns what is known about a chain: the pinned chain, else the known chain with this name.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::UnknownChain`] if the chain is neither pinned nor known.
+    pub fn profile(&self, chain: &str) -> Result<&'static ChainProfile, ParseError> {
+        let pinned = self.chains.get(chain).map(|chain| chain.profile);
+        let profile = pinned.or_else(|| Some(&profile::known_chain(chain)?.profile));
+        profile.ok_or_else(|| Code::UnknownChain.into())
     }
 
     /// Returns the pinned asset with this id: an [`AssetId`](crate::AssetId) or its text, such as `base:usdc`.

@@ -247,7 +247,7 @@ impl<'d> OrderContext<'d> {
         let asset = self.source;
         let htlc = asset.record.htlc.as_ref().filter(|htlc| htlc.address == text).and(asset.htlc.as_ref());
         let token = || asset.token.as_ref().filter(|token| token.text == text)?.account.as_ref();
-        let solver = || Some(&self.registry.solvers_of(&asset.chain.record.chain).iter().find(|solver| solver.address == text)?.account);
+        let solver = || Some(&self.registry.solvers_of(asset.chain_name()).iter().find(|solver| solver.address == text)?.account);
         htlc.or_else(token).or_else(solver)
     }
 
@@ -353,8 +353,8 @@ fn check_payout(registry: &Registry, destination: &Asset, payout: &Account) -> R
         _ => None,
     };
     let is = |account: &Account| account == payout || Some(account) == key.as_ref();
-    let on_this_chain = || registry.assets_on(&destination.chain.record.chain);
-    let solver = || registry.solvers_of(&destination.chain.record.chain).iter().any(|solver| is(&solver.account));
+    let on_this_chain = || registry.assets_on(destination.chain_name());
+    let solver = || registry.solvers_of(destination.chain_name()).iter().any(|solver| is(&solver.account));
     let what = if on_this_chain().any(|asset| asset.htlc.iter().chain(&asset.htlc_registry).any(is)) {
         "the payout goes to an HTLC"
     } else if on_this_chain().any(|asset| asset.token.iter().filter_map(|token| token.account.as_ref()).any(is)) {

@@ -30,7 +30,7 @@ pub(crate) fn check(record: &OrderRecord, at: &str, source: &Chain, now: UnixTim
     }
     let (deadline, member) = match (&record.deadline, created) {
         (Some(text), _) => (time("deadline", text)?, "deadline"),
-        (None, Some(created)) => (created.saturating_add(Duration::from_secs(source.payment_window())), "created_at"),
+        (None, Some(created)) => (created.saturating_add(source.profile.payment_window), "created_at"),
         (None, None) => return Err(refuse(Code::MissingField, "created_at")),
     };
     let left = deadline.saturating_duration_since(now).as_secs();

@@ -52,10 +52,10 @@ impl Leg {
     /// [`Code::UnknownAsset`] if the asset is not pinned, [`Code::RecordMismatch`] if the record names another chain than the asset's.
     pub fn pinned<'r>(self, swap: &SwapRecord, registry: &'r Registry) -> Result<&'r Asset, Refusal> {
         let asset = registry.asset(swap.asset.as_str()).ok_or_else(|| self.refuse(Code::UnknownAsset, "asset").with_actual(&swap.asset))?;
-        if swap.chain == asset.chain.record.chain {
+        if swap.chain == asset.chain_name() {
             return Ok(asset);
         }
-        Err(self.refuse(Code::RecordMismatch, "chain").with_expected(&asset.chain.record.chain).with_actual(&swap.chain))
+        Err(self.refuse(Code::RecordMismatch, "chain").with_expected(asset.chain_name()).with_actual(&swap.chain))
     }
 }
 

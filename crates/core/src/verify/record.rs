@@ -136,11 +136,8 @@ impl Check<'_, '_> {
             if swap.asset != asset.record.id {
                 return Err(self.refuse_leg(Code::RecordMismatch, leg, "asset").with_expected(&asset.record.id).with_actual(&swap.asset));
             }
-            if swap.chain != asset.chain.record.chain {
-                return Err(self
-                    .refuse_leg(Code::RecordMismatch, leg, "chain")
-                    .with_expected(&asset.chain.record.chain)
-                    .with_actual(&swap.chain));
+            if swap.chain != asset.chain_name() {
+                return Err(self.refuse_leg(Code::RecordMismatch, leg, "chain").with_expected(asset.chain_name()).with_actual(&swap.chain));
             }
         }
         Ok(())
@@ -264,7 +261,7 @@ impl Check<'_, '_> {
         let redeemer = terms.map_or(&source.redeemer, |terms| &terms.redeemer);
         // One account may be pinned under several ids.
         let with = |chain: &Chain, account: &Account| {
-            let solvers = order.registry.solvers_of(&chain.record.chain).iter().filter(|solver| solver.account == *account);
+            let solvers = order.registry.solvers_of(chain.name()).iter().filter(|solver| solver.account == *account);
             solvers.map(|solver| solver.solver_id.as_str()).collect::<Vec<_>>()
         };
         let (paid, pays) = (with(&order.source.chain, redeemer), with(&order.destination.chain, &destination.initiator));

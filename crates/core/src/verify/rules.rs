@@ -125,7 +125,7 @@ impl<'d> OrderContext<'d> {
     /// Returns the pinned solver of the source chain with this account.
     #[must_use]
     pub fn solver(&self, redeemer: &Account) -> Option<&'d Arc<Solver>> {
-        self.registry.solver(&self.source.chain.record.chain, redeemer)
+        self.registry.solver(self.source.chain_name(), redeemer)
     }
 
     /// Requires that the timelock is neither zero nor longer than the policy allows, in units and in nominal time. Returns it in the
@@ -145,7 +145,7 @@ impl<'d> OrderContext<'d> {
                 return Err(refuse(Code::TimelockTooLong).with_expected(expected).with_actual(timelock));
             }
         };
-        if let Some(max) = self.policy.max_timelock_of(&chain.record.chain)
+        if let Some(max) = self.policy.max_timelock_of(chain.name())
             && chain.nominal_millis(units) > max.as_millis()
         {
             let expected = format!("at most {} s at nominal block times", max.as_secs());

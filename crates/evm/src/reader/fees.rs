@@ -113,7 +113,7 @@ pub fn at_most(fees: Fees, price: u128) -> Fees {
 /// Returns the maximum price of one unit of gas that the policy allows, in wei.
 #[must_use]
 pub fn limit(policy: &Policy) -> u128 {
-    u128::from(policy.evm_gas_price).saturating_mul(GWEI)
+    u128::from(policy.evm.gas_price).saturating_mul(GWEI)
 }
 
 /// Requires that fees are within the policy.

@@ -18,8 +18,8 @@ use crate::read::{self, HtlcEvent, Layout, NATIVE, Progress, StoredOrder};
 /// The maximum number of logs that are read for one order, which ends only once.
 const MAX_LOGS: usize = 8;
 
-/// The chains of Arbitrum whose contracts may count Ethereum's blocks. Their headers show the height of Ethereum.
-const ARBITRUM: [u64; 3] = [42_161, 42_170, 421_614];
+/// A chain of Arbitrum that the service is not known to use, so that a registry may give it any name.
+const ARBITRUM_NOVA: u64 = 42_170;
 /// Ethereum always has a block within this time, in seconds.
 const MAX_L1_PAUSE: u64 = 3_600;
 
@@ -54,6 +54,8 @@ pub struct Htlc {
 #[derive(Debug)]
 struct Query {
     chain_id: u64,
+    /// Whether contracts may count the blocks of the chain below, whose height the headers must therefore show.
+    has_l1_number: bool,
     htlc: Address,
     token: Option<Address>,
     token_text: Option<String>,
@@ -212,7 +214,9 @@ impl Query {
             _ => None,
         };
         let (secret_hash, id_commits_to_hash, token_text) = (terms.secret_hash, terms.swap_id_recomputed, terms.token.clone());
-        Ok(Self { chain_id: chain_id(&terms.network)?, htlc, token, token_text, id, secret_hash, generation, id_commits_to_hash })
+        let chain_id = chain_id(&terms.network)?;
+        let has_l1_number = terms.profile().has_l1_number || chain_id == ARBITRUM_NOVA;
+        Ok(Self { chain_id, has_l1_number, htlc, token, token_text, id, secret_hash, generation, id_commits_to_hash })
     }
 
     /// Returns the requests of the second round.
@@ -279,7 +283,7 @@ impl Query {
         };
         let (is_safe, is_finalized) = (is_marked(blocks.safe, 4), is_marked(blocks.finalized, 5));
         let is_open = matches!(order.progress, Progress::Open);
-        if is_open && ARBITRUM.contains(&self.chain_id) && blocks.latest.l1_number.is_none() {
+        if is_open && self.has_l1_number && blocks.latest.l1_number.is_none() {
             return unclear("the contract may count the blocks of another chain, whose height the endpoint does not show");
         }
         // A contract on Arbitrum counts that chain's blocks or Ethereum's. A number that both have passed could be either, and only the

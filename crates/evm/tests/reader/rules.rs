@@ -249,23 +249,23 @@ fn a_contract_that_counts_the_blocks_of_another_chain_is_unclear() {
 }
 
 /// The terms of the order on another chain.
-fn leg_on(chain_id: u64) -> HtlcTerms {
-    leg_with(|terms| terms.network = countersign_core::Network::Evm(chain_id))
+fn leg_on(chain: &str, chain_id: u64) -> HtlcTerms {
+    leg_with(|terms| (terms.chain, terms.network) = (chain.to_owned(), countersign_core::Network::Evm(chain_id)))
 }
 
 /// Without Ethereum's height beside the contract's own number, nobody can tell which of the two is counted.
 #[test]
 fn on_arbitrum_the_chain_itself_tells_which_blocks_are_counted() {
-    for chain_id in [42_161, 42_170, 421_614] {
+    for (name, chain_id) in [("arbitrum", 42_161), ("nova", 42_170), ("arbitrum_sepolia", 421_614), ("arbitrum_new", 7)] {
         let silent = EvmChain { chain_id, ..with_event() };
-        assert_unclear(read(&silent, &leg_on(chain_id)));
+        assert_unclear(read(&silent, &leg_on(name, chain_id)));
         let told = EvmChain { l1_number: Some(INITIATED - 1), ..silent.clone() };
-        assert!(matches!(read(&told, &leg_on(chain_id)).unwrap().state, HtlcState::Locked(_)));
+        assert!(matches!(read(&told, &leg_on(name, chain_id)).unwrap().state, HtlcState::Locked(_)));
         // What does not depend on the unit is read.
         let absent = EvmChain { order: None, ..silent.clone() };
-        assert_eq!(read(&absent, &leg_on(chain_id)).unwrap().state, HtlcState::Absent);
-        let redeemed = silent.redeemed(&leg_on(chain_id), SECRET);
-        assert!(matches!(read(&redeemed, &leg_on(chain_id)).unwrap().state, HtlcState::Redeemed { .. }));
+        assert_eq!(read(&absent, &leg_on(name, chain_id)).unwrap().state, HtlcState::Absent);
+        let redeemed = silent.redeemed(&leg_on(name, chain_id), SECRET);
+        assert!(matches!(read(&redeemed, &leg_on(name, chain_id)).unwrap().state, HtlcState::Redeemed { .. }));
     }
     assert!(matches!(read(&chain(), &leg()).unwrap().state, HtlcState::Locked(_)), "another chain has one unit");
 }

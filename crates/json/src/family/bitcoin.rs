@@ -98,7 +98,7 @@ pub(crate) fn read_payout(members: &Members<'_, '_>, policy: &Policy) -> Result<
     let fundings = members.need("funding")?.array()?.map(funding).collect::<Result<Vec<_>, _>>()?;
     let (to, rate) = (members.need("to")?, members.need("fee_rate")?);
     let fee_rate = read_fee_rate(&rate)?;
-    fee_rate.check(policy.bitcoin_fee_rate, &rate.at().to_string())?;
+    fee_rate.check(policy.bitcoin.fee_rate, &rate.at().to_string())?;
     let origins = read_origins(members)?;
     let fee = match members.get("utxos") {
         Some(utxos) => {

@@ -41,7 +41,7 @@ impl Replaced {
         let rates = FeeRate::replacing(self.fee, vsize).zip(FeeRate::replacing(self.fee, self.vsize));
         let refuse = || Refusal::new(Code::FeeRateTooHigh, "/fee_rate").with_actual(self.fee);
         let rate = rates.map(|(total, each)| super::prepare::higher(total, each)).ok_or_else(refuse)?;
-        let is_needed = self.is_shown || rate.check(policy.bitcoin_fee_rate, "").is_ok();
+        let is_needed = self.is_shown || rate.check(policy.bitcoin.fee_rate, "").is_ok();
         Ok(is_needed.then_some(rate))
     }
 }

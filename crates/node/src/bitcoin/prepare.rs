@@ -43,7 +43,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
             Role::Redeem => self.urgent_fee_rate(bid.speed, bid.policy).await?,
             _ => self.median_fee_rate(bid.speed).await?,
         };
-        let (asked, limit) = (estimate.rate, FeeRate::from_whole(bid.policy.bitcoin_fee_rate));
+        let (asked, limit) = (estimate.rate, FeeRate::from_whole(bid.policy.bitcoin.fee_rate));
         let offered = bid.offer(per_thousand(asked).into(), 0, per_thousand(limit).into());
         let is_lowered = offered < per_thousand(asked).into();
         Ok((if is_lowered { limit } else { asked }, is_lowered))

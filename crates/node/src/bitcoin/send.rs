@@ -20,7 +20,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
     /// Returns [`NodeError::Rejected`] if the transaction cannot be mined, [`NodeError::Refused`] with [`Code::FeeRateTooHigh`] if it pays
     /// too high a fee, and another [`NodeError`] if no endpoint answers or too few of them agree.
     pub async fn preflight(&self, transaction: &Transaction, policy: &Policy) -> Result<u64, NodeError> {
-        Ok(self.check(Plan::new(transaction, Some(policy.bitcoin_fee_rate))).await?.fee)
+        Ok(self.check(Plan::new(transaction, Some(policy.bitcoin.fee_rate))).await?.fee)
     }
 
     pub(super) async fn check(&self, plan: Plan) -> Result<Preflight, NodeError> {

@@ -7,7 +7,6 @@ use countersign::bitcoin::reader::fees::{self, FeeQuote};
 use countersign::bitcoin::reader::{Coins, FeeEstimation, Outputs, Unspent};
 use countersign::bitcoin::recover::Funding;
 use countersign::bitcoin::{FeeRate, Selection, TxContext, Utxo};
-use countersign::chains::Coin;
 use countersign::{Code, Contract, Policy, Refusal, U256};
 use countersign_core::reader::{Observation, Verdict};
 use countersign_transport::Transport;
@@ -108,7 +107,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
     /// endpoints answer.
     pub async fn fee_rate(&self, speed: Speed, policy: &Policy) -> Result<FeeEstimate, NodeError> {
         let estimate = self.median_fee_rate(speed).await?;
-        estimate.rate.check(policy.bitcoin_fee_rate, "/fee_rate")?;
+        estimate.rate.check(policy.bitcoin.fee_rate, "/fee_rate")?;
         Ok(estimate)
     }
 
@@ -121,16 +120,15 @@ impl<T: Transport> BitcoinChain<'_, T> {
     /// redemption must not be too slow because one endpoint shows a low rate. If every rate exceeds the policy, it is the median of them.
     pub(super) async fn urgent_fee_rate(&self, speed: Speed, policy: &Policy) -> Result<FeeEstimate, NodeError> {
         let quotes = self.quotes(speed).await?;
-        self.estimate(fees::highest(&quotes, policy.bitcoin_fee_rate).or_else(|| fees::median(&quotes)))
+        self.estimate(fees::highest(&quotes, policy.bitcoin.fee_rate).or_else(|| fees::median(&quotes)))
     }
 
     async fn quotes(&self, speed: Speed) -> Result<Vec<FeeQuote>, NodeError> {
-        let blocks = match (self.chain.coin, speed) {
-            (Coin::Bitcoin, Speed::Slow) | (Coin::Litecoin, Speed::Normal) => 6,
-            (Coin::Bitcoin, Speed::Normal) => 3,
-            (Coin::Bitcoin, Speed::Fast) => 1,
-            (Coin::Litecoin, Speed::Slow) => 24,
-            (Coin::Litecoin, Speed::Fast) => 2,
+        let targets = self.chain.coin.profile().fee_targets;
+        let blocks = match speed {
+            Speed::Slow => targets.slow,
+            Speed::Normal => targets.normal,
+            Speed::Fast => targets.fast,
         };
         self.connection.all_agreed::<FeeEstimation>(&self.on_chain(blocks)).await
     }
@@ -146,7 +144,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
     /// Returns [`Code::FeeRateTooHigh`] if the rate exceeds the policy.
     pub fn replacement_rate(fee: u64, vsize: u64, policy: &Policy) -> Result<FeeRate, Refusal> {
         let rate = FeeRate::replacing(fee, vsize).ok_or_else(|| Refusal::new(Code::FeeRateTooHigh, "/fee_rate").with_actual(fee))?;
-        rate.check(policy.bitcoin_fee_rate, "/fee_rate")?;
+        rate.check(policy.bitcoin.fee_rate, "/fee_rate")?;
         Ok(rate)
     }
 

@@ -82,7 +82,7 @@ impl<T: Transport> SuiChain<'_, T> {
         if recovery.role() != Role::Redeem {
             return self.simulated(coins, Payer::Recovery(recovery), bid.policy, |gas| recovery.prepare(sender, &gas)).await;
         }
-        let limit = bid.policy.sui_gas_budget.saturating_sub(REDEEM_STORAGE) / REDEEM_UNITS;
+        let limit = bid.policy.sui.gas_budget.saturating_sub(REDEEM_STORAGE) / REDEEM_UNITS;
         let price = bid.offer(coins.price.into(), coins.min_price.into(), limit.into());
         let offered = coins.at_price(u64::try_from(price).unwrap_or(u64::MAX));
         let budget = offered.price.saturating_mul(REDEEM_UNITS).saturating_add(REDEEM_STORAGE);
@@ -108,7 +108,7 @@ impl<T: Transport> SuiChain<'_, T> {
     ) -> Result<UnsignedOrder, NodeError> {
         let min = coins.price.saturating_mul(MIN_UNITS);
         check(min, policy)?;
-        let max = policy.sui_gas_budget.min(coins.total().saturating_sub(payer.split())).max(min);
+        let max = policy.sui.gas_budget.min(coins.total().saturating_sub(payer.split())).max(min);
         let trial = prepare(self.gas(coins, payer, max).await?)?;
         let spent = self.preflight(&trial).await?.gas_used.unwrap_or_default();
         let spare = (spent / 5).saturating_add(coins.price.saturating_mul(SPARE_UNITS));
@@ -122,9 +122,9 @@ impl<T: Transport> SuiChain<'_, T> {
 
 /// Requires that a budget is within the policy.
 fn check(budget: u64, policy: &Policy) -> Result<(), Refusal> {
-    if budget <= policy.sui_gas_budget {
+    if budget <= policy.sui.gas_budget {
         return Ok(());
     }
     let refusal = Refusal::new(Code::GasLimitTooHigh, "/gas_budget").with_actual(budget);
-    Err(refusal.with_expected(TypedValue::AtMost(U256::from(policy.sui_gas_budget))))
+    Err(refusal.with_expected(TypedValue::AtMost(U256::from(policy.sui.gas_budget))))
 }

@@ -32,7 +32,7 @@ impl<T: Transport> TronChain<'_, T> {
     ) -> Result<UnsignedOrder<Tron>, NodeError> {
         let sender = parse(account, "/sender")?;
         let mut calls = self.calls().await?;
-        let (asked, limit) = (recovery.call().fee_limit.unsigned_abs(), bid.policy.tron_fee_limit);
+        let (asked, limit) = (recovery.call().fee_limit.unsigned_abs(), bid.policy.tron.fee_limit);
         // The preflight checks whether the limit is enough for the energy of the call.
         let is_lowered = bid.offer(asked.into(), 0, limit.into()) < asked.into();
         if is_lowered {

@@ -172,7 +172,7 @@ fn check(bounds: &ResourceBounds, policy: &Policy) -> Result<(), Refusal> {
 
 /// Returns the maximum fee that the policy allows, in FRI.
 fn limit(policy: &Policy) -> U256 {
-    U256::from(policy.starknet_fee).saturating_mul(U256::from(POLICY_UNIT))
+    U256::from(policy.starknet.fee).saturating_mul(U256::from(POLICY_UNIT))
 }
 
 fn check_max(fee: U256, policy: &Policy) -> Result<(), Refusal> {

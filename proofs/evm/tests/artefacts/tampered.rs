@@ -146,7 +146,7 @@ fn a_timelock_without_end() -> TestResult {
     let call = Htlc::initiate_0Call { timelock: U256::MAX >> 1, ..terms(&stage) };
     let result = answer(&stage, INITIATE, &call);
     let receipts = refused_then_done(&mut stage, &result, Code::TimelockTooLong, "initiate_transaction/data#36-68")?;
-    stage.world.advance_blocks(100 * Policy::default().evm_timelock);
+    stage.world.advance_blocks(100 * Policy::default().evm.timelock);
     let refund = stage.relay(WBTC, &Htlc::refundCall { orderId: opened(&receipts) })?;
     assert!(refund.reverted_with::<Htlc::NotExpired>().is_some(), "{:?}", refund.outcome);
     Ok(())

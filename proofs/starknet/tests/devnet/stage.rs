@@ -6,8 +6,7 @@ use std::time::{Duration, SystemTime};
 use countersign::UnixTime;
 use countersign::starknet::{Felt, InvokeTransaction, Key, ResourceBound, ResourceBounds, UnsignedOrder, VerifiedOrder};
 use countersign::{
-    FinalityRule, Funded, Hold, HtlcState, HtlcTerms, ObservedAt, Policy, Registry, SecretHash, U256, VerifiedRecord, json as strict,
-    verify_record,
+    Funded, Hold, HtlcState, HtlcTerms, ObservedAt, Policy, Registry, SecretHash, U256, VerifiedRecord, json as strict, verify_record,
 };
 use countersign_client::driver::KeptTransaction;
 use countersign_client::url::Url;
@@ -329,7 +328,7 @@ impl Stage {
     pub async fn judge(&self, record: &VerifiedRecord) -> Result<Funded, Hold> {
         let quorum = self.chain().htlc(&record.terms.destination).await.unwrap();
         let now = SystemTime::now().into();
-        let rule = FinalityRule::of(self.registry.chains().find(|chain| chain.record.chain == CHAIN).unwrap());
+        let rule = self.registry.chains().find(|chain| chain.name() == CHAIN).unwrap().profile.finality;
         Funded::judge(&record.terms, &quorum, &rule, now)
     }
 

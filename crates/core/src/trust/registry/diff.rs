@@ -43,7 +43,7 @@ impl Registry {
             }
         };
         for chain in self.chains() {
-            let entry = format!("chain {}", chain.record.chain);
+            let entry = format!("chain {}", chain.name());
             put(&entry, "id", Some(chain.record.id.clone()));
             put(&entry, "display name", Some(chain.record.name.clone()).filter(|name| !name.is_empty()));
             put(&entry, "explorer", Some(chain.record.explorer_url.clone()).filter(|url| !url.is_empty()));

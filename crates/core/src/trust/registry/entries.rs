@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use countersign_chains::network::Coin;
-use countersign_chains::{Account, Family, Network};
+use countersign_chains::{Account, ChainProfile, Family, Network};
 use ruint::aliases::U256;
 
 use super::Generation;
@@ -22,6 +21,8 @@ pub struct Chain {
     pub test: bool,
     /// Nominal milliseconds per unit of a timelock.
     pub unit_millis: u64,
+    /// What is known about the chain without the registry.
+    pub profile: &'static ChainProfile,
 }
 
 /// A pinned asset.
@@ -103,6 +104,12 @@ impl Asset {
         Amount::new(base_units, self.record.decimals, self.symbol())
     }
 
+    /// Returns the name of the asset's chain in asset ids, such as `ethereum`.
+    #[must_use]
+    pub fn chain_name(&self) -> &str {
+        self.chain.name()
+    }
+
     /// Returns the asset's symbol, in lower case.
     #[must_use]
     pub fn symbol(&self) -> &str {
@@ -117,6 +124,13 @@ impl Chain {
         self.network.family()
     }
 
+    /// Returns the name in asset ids, such as `ethereum`.
+    #[must_use]
+    #[expect(clippy::misnamed_getters, reason = "the record's `name` is the display name: see `title`")]
+    pub fn name(&self) -> &str {
+        &self.record.chain
+    }
+
     /// Returns the display name, or the name in asset ids if there is none.
     #[must_use]
     pub fn title(&self) -> &str {
@@ -127,15 +141,6 @@ impl Chain {
     #[must_use]
     pub fn timelock(&self, units: u64) -> Timelock {
         Timelock::new(units, self.family(), self.nominal_millis(units))
-    }
-
-    /// Returns for how many seconds after an order's creation the service accepts its payment, if the record names no deadline.
-    #[must_use]
-    pub const fn payment_window(&self) -> u64 {
-        match self.network {
-            Network::Bitcoin(Coin::Bitcoin, _) => 6 * 3_600,
-            _ => 3_600,
-        }
     }
 
     /// Returns the nominal time until a payment has its confirmations, in seconds: that of one more block than are required, and at

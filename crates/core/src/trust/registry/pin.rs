@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
-use countersign_chains::{Account, Family, Network, NetworkError, address, network};
+use countersign_chains::{Account, ChainProfile, Family, Network, NetworkError, address, profile};
 
 use super::rules::{self, Clash};
 use super::{Asset, Chain, Contract, Generation, Notice, Registry, ServicePins, Solver};
@@ -155,7 +155,7 @@ impl Pinning<'_> {
             clashes.insert(index, Clash { reason: twice(record, record), member: "", is_later: true });
         }
         for chain in self.without(read, &clashes, |pinning, chain| pinning.left_out.push(chain.record.chain))? {
-            self.registry.chains.insert(chain.record.chain.clone(), Arc::new(chain));
+            self.registry.chains.insert(chain.name().to_owned(), Arc::new(chain));
         }
         Ok(())
     }
@@ -278,9 +278,10 @@ fn chain(record: ChainRecord) -> Result<Option<Chain>, String> {
     if AssetId::parse(&format!("{}:x", record.chain)).is_err() {
         return Err("the chain name cannot be part of an asset id, which is in lower case".to_owned());
     }
-    let unit_millis = network::nominal_unit_millis(&record.chain, &network, record.block_time.map(wire::Seconds::millis));
-    let test = network::is_test_network(&record.chain, &record.id);
-    Ok(Some(Chain { record, network, test, unit_millis }))
+    let profile = ChainProfile::of(&record.chain, &network);
+    let unit_millis = profile.unit_millis(record.block_time.map(wire::Seconds::millis));
+    let test = profile::is_test_network(&record.chain, &record.id);
+    Ok(Some(Chain { record, network, test, unit_millis, profile }))
 }
 
 /// Why an asset cannot be pinned.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use countersign_chains::{Account, Family, network, taproot};
+use countersign_chains::{Account, Family, profile, taproot};
 
 use super::{Asset, Registry};
 use crate::report::text::escape_untrusted;
@@ -20,7 +20,7 @@ pub(super) fn fault(account: &Account) -> Option<&'static str> {
 
 /// Requires that a known chain name has its known id, and a known id its known name.
 pub(super) fn check_name(chain: &str, id: &str) -> Result<(), String> {
-    let Some(known) = network::misnamed(chain, id) else { return Ok(()) };
+    let Some(known) = profile::misnamed(chain, id) else { return Ok(()) };
     Err(if known.name == chain {
         format!("the id of {chain} is {}, not {}", known.id, escape_untrusted(id))
     } else {

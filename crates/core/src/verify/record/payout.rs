@@ -62,7 +62,7 @@ impl Check<'_, '_> {
         let key = &parties.redeemer;
         let faults = [
             (asset.htlc.as_ref() == Some(key), "the redeem key is the internal key of the HTLC, for which nobody can sign"),
-            (self.order.registry.solver(&asset.chain.record.chain, key).is_some(), "the redeem key is that of a solver"),
+            (self.order.registry.solver(asset.chain_name(), key).is_some(), "the redeem key is that of a solver"),
         ];
         if let Some((_, reason)) = faults.iter().find(|(is, _)| *is) {
             return Err(self.refuse_leg(Code::PayoutInvalid, leg, "delegate").with_reason(*reason).with_actual(key));

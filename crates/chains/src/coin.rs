@@ -1,0 +1,66 @@
+//! What is known about the coins of Bitcoin-like chains (`docs/spec/chains.md#coins`).
+
+use crate::Coin;
+
+/// What is known about the coin of a Bitcoin-like chain and of its test networks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CoinProfile {
+    /// The symbol, such as `BTC`.
+    pub symbol: &'static str,
+    /// The number of base units that will ever exist.
+    pub supply: u64,
+    /// The dust relay rate, as a multiple of Bitcoin's 3 sat/vB.
+    pub dust_factor: u64,
+    /// The most blocks that the newest block of an endpoint may go back.
+    pub max_reorganization: u64,
+    /// The depth that an output paid from the extension block must have before it counts. `None` if the chain has no extension blocks.
+    pub extension_depth: Option<u64>,
+    /// Within how many blocks a transaction is to be mined.
+    pub fee_targets: FeeTargets,
+}
+
+/// Within how many blocks a transaction is to be mined, by how urgent it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "one number for each speed")]
+pub struct FeeTargets {
+    /// A slow transaction.
+    pub slow: u16,
+    /// A normal transaction.
+    pub normal: u16,
+    /// A fast transaction.
+    pub fast: u16,
+}
+
+const BITCOIN: CoinProfile = CoinProfile {
+    symbol: "BTC",
+    supply: 2_100_000_000_000_000,
+    dust_factor: 1,
+    max_reorganization: 3,
+    extension_depth: None,
+    fee_targets: FeeTargets { slow: 6, normal: 3, fast: 1 },
+};
+
+/// When invalid extension blocks were found, miners abandoned 13 blocks.
+const LITECOIN: CoinProfile = CoinProfile {
+    symbol: "LTC",
+    supply: 8_400_000_000_000_000,
+    dust_factor: 10,
+    max_reorganization: 15,
+    extension_depth: Some(24),
+    fee_targets: FeeTargets { slow: 24, normal: 6, fast: 2 },
+};
+
+impl Coin {
+    /// Every coin.
+    pub const ALL: [Self; 2] = [Self::Bitcoin, Self::Litecoin];
+
+    /// Returns what is known about the coin.
+    #[must_use]
+    pub const fn profile(self) -> &'static CoinProfile {
+        match self {
+            Self::Bitcoin => &BITCOIN,
+            Self::Litecoin => &LITECOIN,
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! What is known about each chain without a registry: one row of [`KNOWN_CHAINS`] (`docs/spec/chains.md#known-chains`).
+//!
+//! A new chain is a new row. If it differs from the other chains of its family, its profile is made from theirs.
+
+use std::time::Duration;
+
+use crate::finality::{Finality, FinalityRule};
+use crate::{Coin, Family, Network};
+
+/// What is known about a chain, whatever its name. It is the same for a chain and its test networks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChainProfile {
+    /// The chain's family.
+    pub family: Family,
+    /// The coin of a Bitcoin-like chain.
+    pub coin: Option<Coin>,
+    /// Nominal duration of one unit of a timelock, which is only an approximation. `None` takes the block time that the registry
+    /// lists.
+    pub unit: Option<Duration>,
+    /// The shortest time in which the chain may count one unit of a timelock: the cautious value where time runs out. `None` is the
+    /// nominal duration.
+    pub fastest_unit: Option<Duration>,
+    /// When a payment is final, and what must be left of its timelock.
+    pub finality: FinalityRule,
+    /// For how long after an order's creation the service accepts its payment, if the record names no deadline.
+    pub payment_window: Duration,
+    /// The maximum age of the newest block. An endpoint whose newest block is older does not follow the chain.
+    pub max_head_age: Duration,
+    /// How far the time in a header may be ahead of the true time by consensus.
+    pub header_lead: Duration,
+    /// Whether the headers show the height of the chain below (`l1BlockNumber`), whose blocks a contract may count instead of the
+    /// chain's own.
+    pub has_l1_number: bool,
+}
+
+impl ChainProfile {
+    /// Returns the profile of a chain: that of the known chain with this name, or of the known chain whose name precedes the first `_`,
+    /// as in `ethereum_hoodi`. Any other chain has the profile of its family, or of its coin.
+    ///
+    /// ```
+    /// use countersign_chains::{ChainProfile, Network};
+    ///
+    /// let unit = |name| ChainProfile::of(name, &Network::Evm(560_048)).unit.map(|unit| unit.as_secs());
+    /// assert_eq!([unit("ethereum_hoodi"), unit("hoodi")], [Some(12), None]);
+    /// ```
+    #[must_use]
+    pub fn of(name: &str, network: &Network) -> &'static Self {
+        let other = Self::of_family(network);
+        let named = |name| known_chain(name).map(|known| &known.profile).filter(|profile| profile.is_alike(other));
+        named(name).or_else(|| named(name.split_once('_')?.0)).unwrap_or(other)
+    }
+
+    /// Returns the profile of a chain of which only the network is known.
+    const fn of_family(network: &Network) -> &'static Self {
+        match network {
+            Network::Evm(_) => &EVM,
+            Network::Tron(_) => &TRON,
+            Network::Starknet(_) => &STARKNET,
+            Network::Solana(_) => &SOLANA,
+            Network::Sui(_) => &SUI,
+            Network::Bitcoin(Coin::Bitcoin, _) => &BITCOIN,
+            Network::Bitcoin(Coin::Litecoin, _) => &LITECOIN,
+        }
+    }
+
+    fn is_alike(&self, other: &Self) -> bool {
+        (self.family, self.coin) == (other.family, other.coin)
+    }
+
+    /// Returns the nominal milliseconds of one unit of a timelock. `block_time` is that of the registry, in milliseconds. If neither is
+    /// known, it is two seconds.
+    #[must_use]
+    pub fn unit_millis(&self, block_time: Option<u64>) -> u64 {
+        self.unit.map(millis).or(block_time.filter(|time| *time > 0)).unwrap_or(2_000)
+    }
+
+    /// Returns the fewest milliseconds in which the chain may count one unit of a timelock that nominally takes `nominal` of them.
+    #[must_use]
+    pub fn min_unit_millis(&self, nominal: u64) -> u64 {
+        self.fastest_unit.map_or(nominal, |fastest| nominal.min(millis(fastest)))
+    }
+
+    /// Returns how far the newest block may be ahead of the caller's clock. If it is further ahead, one of the two is wrong.
+    #[must_use]
+    pub fn max_head_ahead(&self) -> Duration {
+        const CLOCKS_DIFFER: Duration = Duration::from_secs(60);
+        self.header_lead.max(CLOCKS_DIFFER)
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+const EVM: ChainProfile = ChainProfile {
+    family: Family::Evm,
+    coin: None,
+    unit: None,
+    fastest_unit: None,
+    finality: FinalityRule::new(Finality::Safe, 300, 300),
+    payment_window: Duration::from_secs(3_600),
+    max_head_age: Duration::from_secs(120),
+    header_lead: Duration::ZERO,
+    has_l1_number: false,
+};
+
+const ETHEREUM: ChainProfile =
+    ChainProfile { unit: Some(Duration::from_secs(12)), finality: FinalityRule::new(Finality::Safe, 64, 50), ..EVM };
+
+const BASE: ChainProfile = ChainProfile { unit: Some(Duration::from_secs(2)), ..EVM };
+
+/// A contract on Arbitrum may count Ethereum's blocks, or Arbitrum's own of 250 milliseconds.
+const ARBITRUM: ChainProfile =
+    ChainProfile { unit: Some(Duration::from_secs(12)), fastest_unit: Some(Duration::from_millis(250)), has_l1_number: true, ..EVM };
+
+const BNB_CHAIN: ChainProfile =
+    ChainProfile { unit: Some(Duration::from_secs(3)), finality: FinalityRule::new(Finality::Finalized, 32, 1_200), ..EVM };
+
+const TRON: ChainProfile = ChainProfile {
+    family: Family::Tron,
+    unit: Some(Duration::from_secs(3)),
+    finality: FinalityRule::new(Finality::Finalized, 20, 300),
+    ..EVM
+};
+
+const STARKNET: ChainProfile = ChainProfile {
+    family: Family::Starknet,
+    unit: Some(Duration::from_secs(30)),
+    finality: FinalityRule::new(Finality::Safe, 900, 450),
+    ..EVM
+};
+
+const SOLANA: ChainProfile = ChainProfile {
+    family: Family::Solana,
+    unit: Some(Duration::from_millis(400)),
+    finality: FinalityRule::new(Finality::Finalized, 64, 1_500),
+    ..EVM
+};
+
+const SUI: ChainProfile = ChainProfile {
+    family: Family::Sui,
+    unit: Some(Duration::from_millis(1)),
+    finality: FinalityRule::new(Finality::Finalized, 10_000, 600_000),
+    ..EVM
+};
+
+/// Blocks can be hours apart. By consensus a header's time may be two hours ahead.
+const BITCOIN: ChainProfile = ChainProfile {
+    family: Family::Bitcoin,
+    coin: Some(Coin::Bitcoin),
+    unit: Some(Duration::from_secs(600)),
+    finality: FinalityRule::new(Finality::Depth(2), 2, 6),
+    payment_window: Duration::from_secs(6 * 3_600),
+    max_head_age: Duration::from_secs(3 * 3_600),
+    header_lead: Duration::from_secs(2 * 3_600),
+    ..EVM
+};
+
+const LITECOIN: ChainProfile = ChainProfile {
+    coin: Some(Coin::Litecoin),
+    unit: Some(Duration::from_secs(150)),
+    finality: FinalityRule::new(Finality::Depth(6), 6, 12),
+    payment_window: EVM.payment_window,
+    ..BITCOIN
+};
+
+/// A chain name that is known without a registry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KnownChain {
+    /// Chain name as in asset ids, such as `ethereum`.
+    pub name: &'static str,
+    /// The id, `<family>:<network>`.
+    pub id: &'static str,
+    /// Other ids of the same network, as the service or wallets write them.
+    pub aliases: &'static [&'static str],
+    /// Whether this is a test network.
+    pub test: bool,
+    /// What is known about the chain.
+    pub profile: ChainProfile,
+}
+
+impl KnownChain {
+    /// Returns whether an id is this chain's id or one of its aliases.
+    #[must_use]
+    pub fn has_id(&self, id: &str) -> bool {
+        self.id == id || self.aliases.contains(&id)
+    }
+
+    const fn with_aliases(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+}
+
+const fn main(name: &'static str, id: &'static str, profile: ChainProfile) -> KnownChain {
+    KnownChain { name, id, aliases: &[], test: false, profile }
+}
+
+const fn test(name: &'static str, id: &'static str, profile: ChainProfile) -> KnownChain {
+    KnownChain { name, id, aliases: &[], test: true, profile }
+}
+
+/// The chain names that the service is known to use, with their test networks.
+pub const KNOWN_CHAINS: &[KnownChain] = &[
+    main("ethereum", "evm:1", ETHEREUM),
+    test("ethereum_sepolia", "evm:11155111", ETHEREUM),
+    main("base", "evm:8453", BASE),
+    test("base_sepolia", "evm:84532", BASE),
+    main("arbitrum", "evm:42161", ARBITRUM),
+    test("arbitrum_sepolia", "evm:421614", ARBITRUM),
+    main("bnbchain", "evm:56", BNB_CHAIN),
+    test("bnbchain_testnet", "evm:97", BNB_CHAIN),
+    main("unichain", "evm:130", EVM),
+    test("unichain_sepolia", "evm:1301", EVM),
+    main("botanix", "evm:3637", EVM),
+    test("botanix_testnet", "evm:3636", EVM),
+    main("corn", "evm:21000000", EVM),
+    test("corn_testnet", "evm:21000001", EVM),
+    main("tron", "tron:728126428", TRON),
+    test("tron_shasta", "tron:2494104990", TRON),
+    test("tron_nile", "tron:3448148188", TRON),
+    main("starknet", "starknet:SN_MAIN", STARKNET),
+    test("starknet_sepolia", "starknet:SN_SEPOLIA", STARKNET),
+    main("solana", "solana:mainnet", SOLANA).with_aliases(&["solana:mainnet-beta", "solana:101"]),
+    // The service's `solana_testnet` is devnet, 103.
+    test("solana_testnet", "solana:testnet", SOLANA).with_aliases(&["solana:devnet", "solana:102", "solana:103"]),
+    test("solana_devnet", "solana:devnet", SOLANA).with_aliases(&["solana:103"]),
+    main("sui", "sui:mainnet", SUI),
+    test("sui_testnet", "sui:testnet", SUI),
+    test("sui_devnet", "sui:devnet", SUI),
+    main("bitcoin", "bitcoin:mainnet", BITCOIN),
+    test("bitcoin_testnet", "bitcoin:testnet", BITCOIN).with_aliases(&["bitcoin:testnet3", "bitcoin:testnet4", "bitcoin:signet"]),
+    test("bitcoin_testnet4", "bitcoin:testnet4", BITCOIN),
+    test("bitcoin_signet", "bitcoin:signet", BITCOIN),
+    test("bitcoin_regtest", "bitcoin:regtest", BITCOIN),
+    main("litecoin", "litecoin:mainnet", LITECOIN),
+    test("litecoin_testnet", "litecoin:testnet", LITECOIN).with_aliases(&["litecoin:testnet4"]),
+    test("litecoin_regtest", "litecoin:regtest", LITECOIN),
+];
+
+/// Finds a chain name that is known without a registry.
+#[must_use]
+pub fn known_chain(name: &str) -> Option<&'static KnownChain> {
+    KNOWN_CHAINS.iter().find(|chain| chain.name == name)
+}
+
+/// Finds the known chain that a name and an id contradict: a known name with an id that is not its own, or a known id with another
+/// name. `None` if nothing known is contradicted.
+#[must_use]
+pub fn misnamed(name: &str, id: &str) -> Option<&'static KnownChain> {
+    match known_chain(name) {
+        Some(known) => (!known.has_id(id)).then_some(known),
+        None => KNOWN_CHAINS.iter().find(|known| known.has_id(id)),
+    }
+}
+
+/// Returns whether a chain is a test network. A known id decides, else a known name, else words such as `test` in name or id.
+#[must_use]
+pub fn is_test_network(name: &str, id: &str) -> bool {
+    const WORDS: [&str; 10] = ["test", "sepolia", "devnet", "signet", "regtest", "shasta", "nile", "hoodi", "holesky", "local"];
+    if let Some(known) = KNOWN_CHAINS.iter().find(|chain| chain.has_id(id)).or_else(|| known_chain(name)) {
+        return known.test;
+    }
+    let id = id.to_ascii_lowercase();
+    WORDS.iter().any(|word| name.contains(word) || id.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_known_chain_has_a_network() {
+        for chain in KNOWN_CHAINS {
+            let network = Network::parse(chain.id).expect(chain.name);
+            assert_eq!(ChainProfile::of(chain.name, &network), &chain.profile, "{}", chain.name);
+            for id in chain.aliases.iter().chain([&chain.id]) {
+                assert_eq!(is_test_network(chain.name, id), chain.test, "{} {id}", chain.name);
+                assert_eq!((misnamed(chain.name, id), Network::parse(id).map(|network| network.family())), (None, Ok(network.family())));
+            }
+        }
+    }
+
+    #[test]
+    fn a_known_name_and_a_known_id_belong_together() {
+        let contradicted = |name, id| misnamed(name, id).map(|known| known.name);
+        assert_eq!(contradicted("ethereum", "evm:56"), Some("ethereum"));
+        assert_eq!(contradicted("ethereum", "evm:999"), Some("ethereum"));
+        assert_eq!(contradicted("eth", "evm:1"), Some("ethereum"));
+        assert_eq!(contradicted("solana", "solana:103"), Some("solana"));
+        assert_eq!(contradicted("monad", "evm:143"), None);
+        assert!(is_test_network("ethereum", "evm:11155111"), "the id tells, not the name");
+    }
+
+    #[test]
+    fn an_unknown_chain_is_a_test_network_by_its_words() {
+        assert!(is_test_network("monad_testnet", "evm:10143"));
+        assert!(is_test_network("renamed", "evm:11155111"));
+        assert!(!is_test_network("monad", "evm:143"));
+    }
+}

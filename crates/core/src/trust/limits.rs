@@ -1,0 +1,144 @@
+//! The limits of each family. One list makes their types and defaults, and the members of the policy file.
+
+use countersign_chains::Family;
+use serde::ser::{Serialize, Serializer};
+
+use super::Policy;
+use crate::json::Cursor;
+use crate::report::Refusal;
+
+/// The value of one limit.
+pub(super) enum Limit<'p> {
+    Number(&'p mut u64),
+    /// `None` refuses what it would limit. It is `null` in a file.
+    Optional(&'p mut Option<u64>),
+    Flag(&'p mut bool),
+}
+
+impl Limit<'_> {
+    pub(super) fn read(self, cursor: &Cursor<'_, '_>) -> Result<(), Refusal> {
+        match self {
+            Self::Number(limit) => *limit = cursor.integer()?,
+            Self::Optional(limit) => *limit = Some(cursor.integer()?),
+            Self::Flag(limit) => *limit = cursor.bool()?,
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Limit<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(limit) => limit.serialize(serializer),
+            Self::Optional(limit) => limit.serialize(serializer),
+            Self::Flag(limit) => limit.serialize(serializer),
+        }
+    }
+}
+
+macro_rules! limits {
+    ($($(#[$about:meta])* $table:ident: $Limits:ident of $Family:ident {
+        $(#[$longest:meta])* timelock: Number = $timelock:expr,
+        $($(#[$doc:meta])* $limit:ident: $Kind:ident = $default:expr,)*
+    })*) => {
+        $(
+            $(#[$about])*
+            #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+            #[non_exhaustive]
+            pub struct $Limits {
+                $(#[$longest])*
+                pub timelock: u64,
+                $($(#[$doc])* pub $limit: limits!($Kind),)*
+            }
+
+            impl Default for $Limits {
+                fn default() -> Self {
+                    Self { timelock: $timelock, $($limit: $default),* }
+                }
+            }
+        )*
+
+        impl Policy {
+            /// Returns the longest source timelock on a family's chains, in the family's unit.
+            #[must_use]
+            pub const fn timelock(&self, family: Family) -> u64 {
+                match family {
+                    $(Family::$Family => self.$table.timelock,)*
+                    _ => 0,
+                }
+            }
+
+            /// Returns every limit with the name of its member, in the order of a policy file: the families' timelocks come first.
+            pub(super) fn limits(&mut self) -> Vec<(&'static str, Limit<'_>)> {
+                let mut timelocks =
+                    vec![$((Family::$Family, concat!(stringify!($table), "_timelock"), Limit::Number(&mut self.$table.timelock))),*];
+                timelocks.sort_by_key(|(family, ..)| *family);
+                let others = [$($((
+                    concat!(stringify!($table), "_", stringify!($limit)),
+                    Limit::$Kind(&mut self.$table.$limit),
+                )),*),*];
+                timelocks.into_iter().map(|(_, name, limit)| (name, limit)).chain(others).collect()
+            }
+        }
+    };
+    (Number) => { u64 };
+    (Optional) => { Option<u64> };
+    (Flag) => { bool };
+}
+
+// The file's member is `<table>_<limit>`. The order of the tables is that of their members in the file.
+limits! {
+    /// Limits of orders that are paid on an EVM chain.
+    evm: EvmLimits of Evm {
+        /// Longest source timelock, in blocks.
+        timelock: Number = 86_400,
+        /// Highest gas limit of one call, in gas.
+        gas_limit: Number = 30_000_000,
+        /// Highest total price of one unit of gas that is taken from a node, in gwei. It does not limit a wallet context that the
+        /// caller fills in.
+        gas_price: Number = 1_000,
+    }
+    /// Limits of orders that are paid on Tron.
+    tron: TronLimits of Tron {
+        /// Longest source timelock, in blocks.
+        timelock: Number = 172_800,
+        /// Highest fee limit of one call, in sun.
+        fee_limit: Number = 15_000_000_000,
+    }
+    /// Limits of orders that are paid on Sui.
+    sui: SuiLimits of Sui {
+        /// Longest source timelock, in milliseconds.
+        timelock: Number = 604_800_000,
+        /// Highest gas budget of one transaction that is chosen with a node's data, in MIST. It does not limit a wallet context that
+        /// the caller fills in.
+        gas_budget: Number = 100_000_000,
+    }
+    /// Limits of orders that are paid on Starknet.
+    starknet: StarknetLimits of Starknet {
+        /// Longest source timelock, in blocks.
+        timelock: Number = 14_400,
+        /// Highest total fee that resource bounds from a node may allow for one transaction, in units of 10^9 FRI. It does not limit
+        /// a wallet context that the caller fills in.
+        fee: Number = 10_000_000_000,
+    }
+    /// Limits of orders that are paid on Bitcoin or Litecoin.
+    bitcoin: BitcoinLimits of Bitcoin {
+        /// Longest source timelock, in blocks.
+        timelock: Number = 576,
+        /// Highest fee rate, in sat/vB.
+        fee_rate: Number = 1_000,
+    }
+    /// Limits of orders that are paid on Solana.
+    solana: SolanaLimits of Solana {
+        /// Longest source timelock, in slots.
+        timelock: Number = 432_000,
+        /// Highest price that a transaction may set, in micro-lamports per compute unit; `None` refuses the instruction.
+        compute_unit_price: Optional = None,
+        /// Highest limit that a transaction may set, in compute units; `None` refuses the instruction.
+        compute_unit_limit: Optional = None,
+        /// Whether a transaction may create the owner's associated token account if there is none yet, at the fee payer's expense.
+        create_associated_account: Flag = false,
+        /// Longest memo that a transaction may carry, in bytes; `None` refuses memos.
+        memo: Optional = None,
+    }
+}

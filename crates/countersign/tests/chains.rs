@@ -1,0 +1,88 @@
+//! What is known about each chain decides when its payments are final, how old an endpoint's newest block may be, and when too little of
+//! a timelock is left. The rows after the listed chains are test networks of listed ones, other chains, and names that begin like a chain
+//! of another family.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test ends by panicking")]
+
+use countersign::{Chain, FinalityRule, Registry};
+
+/// Chain, id, nominal milliseconds of a unit, those with a listed block time of 7 s, the fewest, finality, settle, margin, payment window,
+/// greatest age and lead of the newest block in seconds; an asterisk for a test network.
+const EXPECTED: &str = "
+ethereum evm:1 12000 12000 12000 safe 64 50 3600 120 60
+ethereum_sepolia evm:11155111 12000 12000 12000 safe 64 50 3600 120 60 *
+base evm:8453 2000 2000 2000 safe 300 300 3600 120 60
+base_sepolia evm:84532 2000 2000 2000 safe 300 300 3600 120 60 *
+arbitrum evm:42161 12000 12000 250 safe 300 300 3600 120 60
+arbitrum_sepolia evm:421614 12000 12000 250 safe 300 300 3600 120 60 *
+bnbchain evm:56 3000 3000 3000 finalized 32 1200 3600 120 60
+bnbchain_testnet evm:97 3000 3000 3000 finalized 32 1200 3600 120 60 *
+unichain evm:130 2000 7000 2000 safe 300 300 3600 120 60
+unichain_sepolia evm:1301 2000 7000 2000 safe 300 300 3600 120 60 *
+botanix evm:3637 2000 7000 2000 safe 300 300 3600 120 60
+botanix_testnet evm:3636 2000 7000 2000 safe 300 300 3600 120 60 *
+corn evm:21000000 2000 7000 2000 safe 300 300 3600 120 60
+corn_testnet evm:21000001 2000 7000 2000 safe 300 300 3600 120 60 *
+tron tron:728126428 3000 3000 3000 finalized 20 300 3600 120 60
+tron_shasta tron:2494104990 3000 3000 3000 finalized 20 300 3600 120 60 *
+tron_nile tron:3448148188 3000 3000 3000 finalized 20 300 3600 120 60 *
+starknet starknet:SN_MAIN 30000 30000 30000 safe 900 450 3600 120 60
+starknet_sepolia starknet:SN_SEPOLIA 30000 30000 30000 safe 900 450 3600 120 60 *
+solana solana:mainnet 400 400 400 finalized 64 1500 3600 120 60
+solana_testnet solana:testnet 400 400 400 finalized 64 1500 3600 120 60 *
+solana_devnet solana:devnet 400 400 400 finalized 64 1500 3600 120 60 *
+sui sui:mainnet 1 1 1 finalized 10000 600000 3600 120 60
+sui_testnet sui:testnet 1 1 1 finalized 10000 600000 3600 120 60 *
+sui_devnet sui:devnet 1 1 1 finalized 10000 600000 3600 120 60 *
+bitcoin bitcoin:mainnet 600000 600000 600000 2 blocks deep 2 6 21600 10800 7200
+bitcoin_testnet bitcoin:testnet 600000 600000 600000 2 blocks deep 2 6 21600 10800 7200 *
+bitcoin_testnet4 bitcoin:testnet4 600000 600000 600000 2 blocks deep 2 6 21600 10800 7200 *
+bitcoin_signet bitcoin:signet 600000 600000 600000 2 blocks deep 2 6 21600 10800 7200 *
+bitcoin_regtest bitcoin:regtest 600000 600000 600000 2 blocks deep 2 6 21600 10800 7200 *
+litecoin litecoin:mainnet 150000 150000 150000 6 blocks deep 6 12 3600 10800 7200
+litecoin_testnet litecoin:testnet 150000 150000 150000 6 blocks deep 6 12 3600 10800 7200 *
+litecoin_regtest litecoin:regtest 150000 150000 150000 6 blocks deep 6 12 3600 10800 7200 *
+ethereum_hoodi evm:560048 12000 12000 12000 safe 64 50 3600 120 60 *
+arbitrum_nova evm:42170 12000 12000 250 safe 300 300 3600 120 60
+base_hoodi evm:7 2000 2000 2000 safe 300 300 3600 120 60 *
+bnbchain_devnet evm:98 3000 3000 3000 finalized 32 1200 3600 120 60 *
+corn_devnet evm:9 2000 7000 2000 safe 300 300 3600 120 60 *
+monad evm:143 2000 7000 2000 safe 300 300 3600 120 60
+monad_testnet evm:10143 2000 7000 2000 safe 300 300 3600 120 60 *
+eth evm:2 2000 7000 2000 safe 300 300 3600 120 60
+ethereum2 evm:3 2000 7000 2000 safe 300 300 3600 120 60
+localnet evm:31337 2000 7000 2000 safe 300 300 3600 120 60 *
+bitcoin_evm evm:11 2000 7000 2000 safe 300 300 3600 120 60
+tron_local tron:5 3000 3000 3000 finalized 20 300 3600 120 60 *
+base_tron tron:6 3000 3000 3000 finalized 20 300 3600 120 60
+starknet_katana starknet:KATANA 30000 30000 30000 safe 900 450 3600 120 60
+ethereum_starknet starknet:SN_X 30000 30000 30000 safe 900 450 3600 120 60
+solana_local solana:localnet 400 400 400 finalized 64 1500 3600 120 60 *
+sui_local sui:localnet 1 1 1 finalized 10000 600000 3600 120 60 *
+ltc litecoin:signet 150000 150000 150000 6 blocks deep 6 12 3600 10800 7200 *
+litecoin_testnet3 litecoin:testnet3 150000 150000 150000 6 blocks deep 6 12 3600 10800 7200 *
+bitcoin_sidechain litecoin:testnet3 150000 150000 150000 6 blocks deep 6 12 3600 10800 7200 *
+";
+
+fn registry(name: &str, id: &str, block_time: &str) -> Registry {
+    let text = format!(r#"{{"chains":[{{"chain":"{name}","id":"{id}","name":"x"{block_time}}}],"assets":[]}}"#);
+    text.parse().unwrap_or_else(|error| panic!("{name} {id}: {error}"))
+}
+
+fn row(chain: &Chain, listed: &Chain) -> String {
+    let (name, id, profile) = (chain.name(), &chain.record.id, chain.profile);
+    let (unit, least) = (chain.unit_millis, profile.min_unit_millis(chain.unit_millis));
+    let [window, age, ahead] = [profile.payment_window, profile.max_head_age, profile.max_head_ahead()].map(|time| time.as_secs());
+    let (listed, is_test) = (listed.unit_millis, if chain.test { " *" } else { "" });
+    let FinalityRule { finality, settle, margin, .. } = profile.finality;
+    format!("{name} {id} {unit} {listed} {least} {finality} {settle} {margin} {window} {age} {ahead}{is_test}")
+}
+
+#[test]
+fn every_chain_keeps_its_times_and_its_finality() {
+    let rows = EXPECTED.trim().lines().map(|line| {
+        let [name, id] = [0, 1].map(|index| line.split(' ').nth(index).unwrap());
+        let (plain, listed) = (registry(name, id, ""), registry(name, id, r#","block_time":7"#));
+        row(plain.chains().next().unwrap(), listed.chains().next().unwrap())
+    });
+    assert_eq!(rows.collect::<Vec<_>>().join("\n"), EXPECTED.trim());
+}
