@@ -113,6 +113,9 @@
 //! `countersign-client` talks to the service, `countersign-node` to the chains, and `countersign-json` has the JSON contract that
 //! other languages use.
 
+#[macro_use]
+mod families;
+
 mod broadcast;
 mod funded;
 pub mod guide;
@@ -144,10 +147,10 @@ pub use countersign_core::{
     Account, Amount, ApprovalPolicy, ApprovalStep, Asset, AssetId, Blame, ByteCoverage, Chain, Change, Code, Contract, CreateOrder,
     EvmGeneration, Family, Finality, FinalityRule, FundingPath, Gasless, GaslessSubmission, Generation, HeadDoubt, Hex, Hold, HtlcEvent,
     HtlcState, HtlcTerms, Incomplete as IncompleteOrder, Leg, Line, LockedHtlc, Network, Notice, ObservedAt, OrderRecord, OrderTerms,
-    ParseError, Policy, Proposal, Refusal, Registry, RequestId, RequestedLeg, Role, Scheme, SecretHash, ServicePins, Severity, SignedOrder,
-    SignedTransaction, SignerError, SigningRequest, SolanaGeneration, Solver, Sponsor, StarknetGeneration, Summary, Timelock, Topic,
-    TypedValue, U256, UnsignedOrder, VerifiedOrder, VerifiedRecord, VerifiedTerms, Warning, Warnings, chains, check_head_time, family,
-    json, max_head_age, max_head_ahead, number, text, wire,
+    ParseError, Policy, Proposal, Refusal, Registry, RequestId, RequestedLeg, Role, Scheme, SecretHash, SentBy, ServicePins, Severity,
+    SignedOrder, SignedTransaction, SignerError, SigningRequest, SolanaGeneration, Solver, Sponsor, StarknetGeneration, Summary, Timelock,
+    Topic, TypedValue, U256, UnsignedOrder, VerifiedOrder, VerifiedRecord, VerifiedTerms, Warning, Warnings, chains, check_head_time,
+    family, json, max_head_age, max_head_ahead, number, text, wire,
 };
 pub use funded::Funded;
 pub use states::{FAMILIES, Incomplete, Payload, Signed, Transaction, Unsigned, Verified, verify, verify_record};
