@@ -4,7 +4,7 @@
 use std::error::Error;
 
 use countersign::starknet::starknet_signers::{LocalWallet, Signer, SigningKey};
-use countersign::starknet::{self, Call, ExecutionEncoding, Felt, Gasless, InvokeTransaction, ResourceBound, ResourceBounds};
+use countersign::starknet::{self, Call, ExecutionEncoding, Felt, InvokeTransaction, KeyedPath, ResourceBound, ResourceBounds};
 use countersign::{CreateOrder, Policy, Proposal, RequestedLeg, U256};
 use countersign_examples::{pinned_registry, service};
 use futures_util::FutureExt;
@@ -33,13 +33,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     print!("{}", order.summary());
 
     // The account executes the approval and the initiate call. The broadcast transaction must match the order.
-    let calls = order.deposit().calls(starknet::ApprovalStep::Exact);
+    let calls: Vec<_> = order.deposit().calls(starknet::ApprovalStep::Exact).into_iter().map(|(_, call)| call).collect();
     let sent = execute(Felt::from_hex(account)?, &calls, &signer).now_or_never().ok_or("a local signer must not wait")??;
     println!("the account sent the {} with {} calls", order.matches(&sent)?, calls.len());
 
     // The signature of the gasless message is proven with the account's public key.
     let public_key = signer.get_public_key().now_or_never().ok_or("a local signer must not wait")??.scalar();
-    let mut gasless = order.prepare(Gasless.with_public_key(public_key))?;
+    let mut gasless = order.prepare(KeyedPath::gasless(public_key))?;
     gasless.sign_with_async(&signer).now_or_never().ok_or("a local signer must not wait")??;
     let submission = gasless.finish()?.gasless().ok_or("the order has a gasless path")?;
     println!("send to the service: {}", submission.signature);

@@ -7,6 +7,7 @@ use bitcoin::{PubkeyHash, ScriptBuf, ScriptHash, XOnlyPublicKey, base58};
 use countersign_core::chains::address::{hrp, parse};
 use countersign_core::chains::{BitcoinNet, Coin, Network};
 use countersign_core::{Account, Amount, Code, Family, Refusal, U256, address_refusal};
+use serde::{Deserialize, Serialize};
 
 /// A Bitcoin-like chain: a coin and one of its networks.
 ///
@@ -113,13 +114,29 @@ impl Chain {
 /// let change: Destination = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4".into();
 /// assert!(matches!(change, Destination::Address(_)));
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Destination {
     /// An address. It must be an address of the chain on which it is used.
     Address(String),
     /// A script pubkey that has an address.
-    Script(ScriptBuf),
+    Script(#[serde(with = "script_hex")] ScriptBuf),
+}
+
+/// Serializes a script as hex.
+mod script_hex {
+    use bitcoin::ScriptBuf;
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+
+    pub(super) fn serialize<S: Serializer>(script: &ScriptBuf, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&script.to_hex_string())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ScriptBuf, D::Error> {
+        ScriptBuf::from_hex(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
 }
 
 impl Destination {

@@ -130,10 +130,10 @@ impl Recovery {
     /// # Errors
     ///
     /// The errors of [`RecordedHtlc::redeem`] and [`RecordedHtlc::refund`].
-    pub fn prepare(&self, payout: &Payout) -> Result<UnsignedOrder, Refusal> {
+    pub fn prepare(&self, payout: Payout) -> Result<UnsignedOrder, Refusal> {
         match &self.secret {
-            Some(secret) => self.htlc.redeem(&secret.0, payout),
-            None => self.htlc.refund(payout),
+            Some(secret) => self.htlc.redeem(&secret.0, &payout),
+            None => self.htlc.refund(&payout),
         }
     }
 

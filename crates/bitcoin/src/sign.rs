@@ -183,6 +183,11 @@ impl Signable for Unsigned {
         inputs.filter(|(_, input)| !input.is_signed()).map(|(index, _)| RequestId::Input(index)).collect()
     }
 
+    fn signatures(&self) -> Vec<(RequestId, ExternalSignature)> {
+        let inputs = self.payment.iter().flat_map(|payment| payment.inputs.iter().enumerate());
+        inputs.filter_map(|(index, input)| Some((RequestId::Input(index), input.proof.as_ref()?.signature()))).collect()
+    }
+
     fn sign(&mut self, key: &Key, _: &mut Warnings, _: Seal<Self>) -> Result<(), Refusal> {
         let payment = self.payment_mut()?;
         let proofs: Vec<_> = payment.inputs.iter().map(|input| key.sign(input)).collect();

@@ -378,13 +378,13 @@ fn a_recovery_of_either_role_is_prepared_later() -> TestResult {
     assert_eq!((back.role(), taken.role()), (Role::Refund, Role::Redeem));
     assert_eq!(back.signer().bytes(), key(INITIATOR).x_only().serialize());
     assert_eq!(taken.signer().bytes(), key(REDEEMER).x_only().serialize());
-    assert_eq!(payment(&back.prepare(&payout)?).transaction(), payment(&swap().refund(&payout)?).transaction());
-    assert_eq!(payment(&taken.prepare(&payout)?).transaction(), payment(&swap().redeem(&SECRET, &payout)?).transaction());
+    assert_eq!(payment(&back.prepare(payout.clone())?).transaction(), payment(&swap().refund(&payout)?).transaction());
+    assert_eq!(payment(&taken.prepare(payout.clone())?).transaction(), payment(&swap().redeem(&SECRET, &payout)?).transaction());
     assert!(!format!("{taken:?}").contains(&format!("{:?}", &SECRET[..4]).replace(['[', ']'], "")));
     let refusal = redeem(&record, Leg::Source, &[7; 32], registry()).map(|_| ()).expect_err("another secret");
     assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
     let low = Policy::from_json(br#"{"bitcoin_fee_rate":0}"#)?;
-    assert_eq!(refused(back.with_policy(&low).prepare(&payout)).0, Code::FeeRateTooHigh);
+    assert_eq!(refused(back.with_policy(&low).prepare(payout.clone())).0, Code::FeeRateTooHigh);
     Ok(())
 }
 

@@ -303,3 +303,8 @@ fn a_signature_and_its_key_may_be_members_of_an_object() {
     let refusal = attach_json(&mut unsigned, &serde_json::json!({ "psbt": text })).expect_err("no input of this name");
     assert_eq!((refusal.code(), refusal.location()), (Code::NothingToSign, "/signatures/psbt"));
 }
+
+#[test]
+fn the_context_and_the_signatures_survive_a_restart() -> countersign_testkit::TestResult {
+    countersign_testkit::restart::the_context_and_the_signatures_survive::<Bitcoin>()
+}

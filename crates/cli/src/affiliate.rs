@@ -129,7 +129,7 @@ fn prepare(args: &ClaimArgs, row: &Earnings, claim: &Claim, registry: &Registry)
     let key = args.key.read()?.map(|text| Key::parse(&text).map_err(|error| Refusal::new(error, "/wallet/secret_key"))).transpose()?;
     // Anyone may send the claim. The sender follows from the signature.
     let sender = key.as_ref().map_or(claim.to, Key::address);
-    let mut order = claim.prepare(sender, calls).map_err(|refusal| refusal.with_prefix("/wallet"))?;
+    let mut order = claim.prepare(calls.clone().sent_by(sender)).map_err(|refusal| refusal.with_prefix("/wallet"))?;
     if let Some(request) = order.requests().into_iter().next() {
         prepared.signing_payload = Some(Hex(request.message));
         prepared.signing_hash = Some(Hex(request.digest));

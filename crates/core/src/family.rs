@@ -53,7 +53,7 @@ pub trait ChainFamily: Sized + 'static {
     /// A key that signs locally. Wiped on drop, never printed.
     type Key: FromStr<Err = ParseError>;
     /// A signature made by an external signer.
-    type Signature: FromStr<Err = Refusal>;
+    type Signature: FromStr<Err = Refusal> + fmt::Display;
     /// Payloads with all their signatures.
     type Signed: Signed<Transaction = Self::Transaction>;
     /// The native type of a signed transaction.
@@ -165,6 +165,9 @@ pub trait Signable: fmt::Debug + Clone {
 
     /// Returns the requests that have no signature yet.
     fn missing(&self) -> Vec<RequestId>;
+
+    /// Returns the signatures so far, each with its request.
+    fn signatures(&self) -> Vec<(RequestId, Self::Signature)>;
 
     /// Signs everything that a local key can sign.
     ///

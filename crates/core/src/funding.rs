@@ -1,9 +1,12 @@
 //! How an order is funded. The wallet chooses before it fetches nonce and fees.
 
+use serde::{Deserialize, Serialize};
+
 use crate::report::{Code, Refusal};
 
 /// What to do with the token approval of an order. An order that pays a native asset has none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[allow(clippy::exhaustive_enums, reason = "an approval is sent as it is, sent exact, or left out")]
 pub enum ApprovalStep {
     /// Send it as it was verified: as the service proposed it, or for exactly the amount where the policy rewrites it.
@@ -28,7 +31,8 @@ pub struct Gasless;
 /// let path: FundingPath<u64> = Gasless.into();
 /// assert_eq!(path, FundingPath::Gasless);
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[allow(clippy::exhaustive_enums, reason = "an order is funded by the owner, through the service, or prepared for either")]
 pub enum FundingPath<C> {
     /// The owner signs for the service, which sends and pays for the transaction.
@@ -46,19 +50,6 @@ impl<C> From<Gasless> for FundingPath<C> {
 }
 
 impl<C> FundingPath<C> {
-    /// Creates the path on which the owner pays least.
-    ///
-    /// This is the gasless path where the order offers it, and the self-funded path otherwise. If the order offers the gasless path
-    /// but the token is not approved yet, both are prepared, because the approval is the owner's own transaction.
-    #[must_use]
-    pub fn cheapest(is_gasless_offered: bool, is_approved: bool, context: C) -> Self {
-        match (is_gasless_offered, is_approved) {
-            (true, true) => Self::Gasless,
-            (true, false) => Self::Both(context),
-            (false, _) => Self::SelfFunded(context),
-        }
-    }
-
     /// Returns what the wallet's own transactions need; `None` if only the gasless path is prepared.
     #[must_use]
     pub const fn self_funded(&self) -> Option<&C> {
@@ -83,6 +74,18 @@ impl<C> FundingPath<C> {
             Self::SelfFunded(_) => Ok(None),
         }
     }
+}
+
+/// A wallet context for a redemption, a refund or a claim, and the account that sends and pays for the transaction.
+///
+/// The `sent_by` method of each context creates it. An order needs none, because it knows its sender. Anyone may send a recovery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "a context and its sender")]
+pub struct SentBy<A, C> {
+    /// The account that sends and pays for the transaction, in the family's own address type.
+    pub sender: A,
+    /// What the transaction needs: nonce and fees, or a blockhash, or gas coins.
+    pub context: C,
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ mod funding;
 pub mod json;
 pub mod reader;
 pub mod report;
+#[doc(hidden)]
+pub mod serde_text;
 mod state;
 mod trust;
 mod verify;
@@ -24,7 +26,7 @@ pub use evidence::{
     Difference, Finding, HeadDoubt, Hold, HtlcEvent, HtlcState, HtlcTerms, Judgement, LockedHtlc, ObservedAt, VerifiedRecord,
     VerifiedTerms, check_head_time, combine,
 };
-pub use funding::{ApprovalStep, FundingPath, Gasless};
+pub use funding::{ApprovalStep, FundingPath, Gasless, SentBy};
 pub use json::number::{self, Hex};
 pub use report::{
     Amount, Blame, ByteCoverage, Code, Line, OrderTerms, ParseError, Refusal, Severity, Summary, Timelock, Topic, TypedValue, Warning,

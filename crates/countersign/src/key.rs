@@ -2,7 +2,7 @@
 
 use countersign_core::{Account, Code, Family, Refusal};
 
-use crate::states::{Unsigned, any_family};
+use crate::states::Unsigned;
 
 any_family! {
     /// A key that signs locally, of any family. Wiped on drop, never printed.
@@ -17,13 +17,7 @@ any_family! {
     /// # Ok::<(), countersign::Refusal>(())
     /// ```
     #[allow(clippy::large_enum_variant, reason = "a wallet holds a few keys")]
-    Key:
-        countersign_evm::Key,
-        countersign_tron::Key,
-        countersign_starknet::Key,
-        countersign_solana::Key,
-        countersign_sui::Key,
-        countersign_bitcoin::Key
+    Key: Key
 }
 
 impl Key {
@@ -33,21 +27,8 @@ impl Key {
     ///
     /// [`Code::KeyMalformed`], never with any part of the text; [`Code::UnsupportedFamily`] if this build has no code for the family.
     pub fn parse(family: Family, text: &str) -> Result<Self, Refusal> {
-        let key = match family {
-            #[cfg(feature = "evm")]
-            Family::Evm => text.parse().map(Self::Evm),
-            #[cfg(feature = "tron")]
-            Family::Tron => text.parse().map(Self::Tron),
-            #[cfg(feature = "starknet")]
-            Family::Starknet => text.parse().map(Self::Starknet),
-            #[cfg(feature = "solana")]
-            Family::Solana => text.parse().map(Self::Solana),
-            #[cfg(feature = "sui")]
-            Family::Sui => text.parse().map(Self::Sui),
-            #[cfg(feature = "bitcoin")]
-            Family::Bitcoin => text.parse().map(Self::Bitcoin),
-            _ => return Err(Refusal::new(Code::UnsupportedFamily, "").with_actual(family)),
-        };
+        let unsupported = |family| Refusal::new(Code::UnsupportedFamily, "").with_actual(family);
+        let key = by_family!(family, |wrap: Self| text.parse().map(wrap), other => return Err(unsupported(other)));
         key.map_err(|error| Refusal::new(error, ""))
     }
 

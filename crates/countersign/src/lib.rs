@@ -113,6 +113,9 @@
 //! `countersign-client` talks to the service, `countersign-node` to the chains, and `countersign-json` has the JSON contract that
 //! other languages use.
 
+#[macro_use]
+mod families;
+
 mod broadcast;
 mod funded;
 pub mod guide;
@@ -146,8 +149,8 @@ pub use countersign_core::{
     Contract, CreateOrder, EvmGeneration, EvmLimits, Family, Finality, FinalityRule, FundingPath, Gasless, GaslessSubmission, Generation,
     HeadDoubt, Hex, Hold, HtlcEvent, HtlcState, HtlcTerms, Incomplete as IncompleteOrder, Leg, Line, LockedHtlc, Network, Notice,
     ObservedAt, OrderRecord, OrderTerms, ParseError, Policy, Proposal, Refusal, Registry, RequestId, RequestedLeg, Role, Scheme,
-    SecretHash, ServicePins, Severity, SignedOrder, SignedTransaction, SignerError, SigningRequest, SolanaGeneration, SolanaLimits, Solver,
-    Sponsor, StarknetGeneration, StarknetLimits, SuiLimits, Summary, Timelock, Topic, TronLimits, TypedValue, U256, UnixTime,
+    SecretHash, SentBy, ServicePins, Severity, SignedOrder, SignedTransaction, SignerError, SigningRequest, SolanaGeneration, SolanaLimits,
+    Solver, Sponsor, StarknetGeneration, StarknetLimits, SuiLimits, Summary, Timelock, Topic, TronLimits, TypedValue, U256, UnixTime,
     UnsignedOrder, VerifiedOrder, VerifiedRecord, VerifiedTerms, Warning, Warnings, chains, check_head_time, family, json, number, text,
     wire,
 };

@@ -63,20 +63,55 @@ pub use countersign_core::{Finding, Judgement, combine};
 
 use countersign_core::{Code, Family, FinalityRule, Hold, HtlcState, HtlcTerms, ObservedAt, Refusal, SecretHash, UnixTime, VerifiedTerms};
 
-use crate::states::{any_family, each_family};
+/// Declares the enum of the families' readers, and lets the reader around it drive the one that it holds.
+macro_rules! any_reader {
+    ($any:ident of $machine:ident: $subject:ty => $observation:ident by $reader:ident) => {
+        any_family! {
+            /// The reader of one family.
+            #[allow(unreachable_pub, reason = "the macro declares public enums")]
+            #[allow(clippy::large_enum_variant, reason = "a reader lives for one reading, and is never stored by the thousand")]
+            $any: Reader<reader::$machine>
+        }
 
-any_family! {
-    /// The reader of one family.
-    #[allow(unreachable_pub, reason = "the macro declares public enums")]
-    #[allow(clippy::large_enum_variant, reason = "a reader lives for one reading, and is never stored by the thousand")]
-    AnyReader:
-        Reader<countersign_evm::reader::Htlc>,
-        Reader<countersign_tron::reader::Htlc>,
-        Reader<countersign_starknet::reader::Htlc>,
-        Reader<countersign_solana::reader::Htlc>,
-        Reader<countersign_sui::reader::Htlc>,
-        Reader<countersign_bitcoin::reader::Htlc>
+        impl $any {
+            fn new(family: Family, subject: &$subject, known: &Known) -> Result<Self, Refusal> {
+                let unsupported = |other| Err(Refusal::new(Code::UnsupportedFamily, "").with_actual(other));
+                by_family!(family, |wrap: Self| Reader::new(subject, known).map(wrap), other => unsupported(other))
+            }
+        }
+
+        impl Drive for $reader {
+            type Observation = $observation;
+
+            fn requests(&self) -> &[Request] {
+                each_family!(&self.0, $any => |reader| reader.requests())
+            }
+
+            fn answer(&mut self, answers: &[Answer]) -> Result<(), Miscount> {
+                each_family!(&mut self.0, $any => |reader| reader.answer(answers))
+            }
+
+            fn fail(&mut self, failure: Failure) {
+                each_family!(&mut self.0, $any => |reader| reader.fail(failure));
+            }
+
+            fn stamp(&self) -> Option<Vec<u8>> {
+                each_family!(&self.0, $any => |reader| reader.stamp())
+            }
+
+            fn is_of_subject(&self, kept: &$observation) -> bool {
+                each_family!(&self.0, $any => |reader| kept.is_of(reader.subject()))
+            }
+
+            fn finish(self) -> Result<$observation, Fault> {
+                each_family!(self.0, $any => |reader| reader.finish().map($observation::new))
+            }
+        }
+    };
 }
+use any_reader;
+
+any_reader! { AnyReader of Htlc: HtlcTerms => HtlcObservation by HtlcReader }
 
 /// Reads one HTLC from one endpoint. The family of its chain decides what is asked.
 ///
@@ -100,28 +135,13 @@ impl HtlcReader {
     ///
     /// [`Code::UnsupportedFamily`] if this build lacks the family of the chain, and another [`Refusal`] if the terms do not name an HTLC.
     pub fn new(terms: &HtlcTerms, known: &Known) -> Result<Self, Refusal> {
-        Ok(Self(match terms.family {
-            #[cfg(feature = "evm")]
-            Family::Evm => AnyReader::Evm(Reader::new(terms, known)?),
-            #[cfg(feature = "tron")]
-            Family::Tron => AnyReader::Tron(Reader::new(terms, known)?),
-            #[cfg(feature = "starknet")]
-            Family::Starknet => AnyReader::Starknet(Reader::new(terms, known)?),
-            #[cfg(feature = "solana")]
-            Family::Solana => AnyReader::Solana(Reader::new(terms, known)?),
-            #[cfg(feature = "sui")]
-            Family::Sui => AnyReader::Sui(Reader::new(terms, known)?),
-            #[cfg(feature = "bitcoin")]
-            Family::Bitcoin => AnyReader::Bitcoin(Reader::new(terms, known)?),
-            #[allow(unreachable_patterns, reason = "a build with every family has no other")]
-            other => return Err(Refusal::new(Code::UnsupportedFamily, "").with_actual(other)),
-        }))
+        AnyReader::new(terms.family, terms, known).map(Self)
     }
 
     /// Returns the requests to send now, all at once: none once the reading has ended. Calling it again changes nothing.
     #[must_use]
     pub fn requests(&self) -> &[Request] {
-        each_family!(&self.0, AnyReader => |reader| reader.requests())
+        Drive::requests(self)
     }
 
     /// Takes the answers to these requests, one for each, in their order.
@@ -130,12 +150,12 @@ impl HtlcReader {
     ///
     /// [`Miscount`] for another number of answers, which changes nothing. What an endpoint did wrong shows [`HtlcReader::finish`].
     pub fn answer(&mut self, answers: &[Answer]) -> Result<(), Miscount> {
-        each_family!(&mut self.0, AnyReader => |reader| reader.answer(answers))
+        Drive::answer(self, answers)
     }
 
     /// Ends the reading because the endpoint did not answer.
     pub fn fail(&mut self, failure: Failure) {
-        each_family!(&mut self.0, AnyReader => |reader| reader.fail(failure));
+        Drive::fail(self, failure);
     }
 
     /// Returns the terms that are read.
@@ -166,35 +186,7 @@ impl HtlcReader {
     ///
     /// The [`Fault`] of a reader that has failed, or of one that was not driven to its end.
     pub fn finish(self) -> Result<HtlcObservation, Fault> {
-        each_family!(self.0, AnyReader => |reader| reader.finish().map(HtlcObservation::new))
-    }
-}
-
-impl Drive for HtlcReader {
-    type Observation = HtlcObservation;
-
-    fn requests(&self) -> &[Request] {
-        Self::requests(self)
-    }
-
-    fn answer(&mut self, answers: &[Answer]) -> Result<(), Miscount> {
-        Self::answer(self, answers)
-    }
-
-    fn fail(&mut self, failure: Failure) {
-        Self::fail(self, failure);
-    }
-
-    fn stamp(&self) -> Option<Vec<u8>> {
-        each_family!(&self.0, AnyReader => |reader| reader.stamp())
-    }
-
-    fn is_of_subject(&self, kept: &HtlcObservation) -> bool {
-        kept.terms == *self.terms()
-    }
-
-    fn finish(self) -> Result<HtlcObservation, Fault> {
-        Self::finish(self)
+        Drive::finish(self)
     }
 }
 
@@ -204,6 +196,10 @@ impl HtlcObservation {
         let terms = observation.subject().clone();
         let (known, stamp) = (observation.known().clone(), observation.stamp().map(<[u8]>::to_vec));
         Self { terms, finding: observation.into_output(), known, stamp }
+    }
+
+    fn is_of(&self, terms: &HtlcTerms) -> bool {
+        self.terms == *terms
     }
 
     /// Returns the terms that were read.

@@ -25,43 +25,23 @@
 use countersign_core::{Account, Code, Family, Refusal, Registry, Role, U256};
 pub use countersign_core::{Leg, OrderRecord};
 
-use crate::states::{any_family, each_family};
-
 any_family! {
     /// A recovery, ready to be given what only the wallet knows. Match on it to prepare it with the wallet context of its family;
     /// the result converts into [`Unsigned`](crate::Unsigned).
     #[derive(Clone)]
     #[must_use = "nothing is signed until a recovery is prepared"]
     #[allow(clippy::large_enum_variant, reason = "a recovery is prepared and dropped, and never stored by the thousand")]
-    Recovery:
-        countersign_evm::recover::Recovery,
-        countersign_tron::recover::Recovery,
-        countersign_starknet::recover::Recovery,
-        countersign_solana::recover::Recovery,
-        countersign_sui::recover::Recovery,
-        countersign_bitcoin::recover::Recovery
+    Recovery: recover::Recovery
 }
 
 /// Calls a function of the leg's family.
 macro_rules! of_family {
-    ($record:expr, $leg:expr, $registry:expr, $function:ident($($argument:expr),*)) => {{
-        let leg: Leg = $leg;
-        match leg.pinned(leg.of($record), $registry)?.chain.family() {
-            #[cfg(feature = "evm")]
-            Family::Evm => countersign_evm::recover::$function($($argument),*).map(Recovery::Evm),
-            #[cfg(feature = "tron")]
-            Family::Tron => countersign_tron::recover::$function($($argument),*).map(Recovery::Tron),
-            #[cfg(feature = "starknet")]
-            Family::Starknet => countersign_starknet::recover::$function($($argument),*).map(Recovery::Starknet),
-            #[cfg(feature = "solana")]
-            Family::Solana => countersign_solana::recover::$function($($argument),*).map(Recovery::Solana),
-            #[cfg(feature = "sui")]
-            Family::Sui => countersign_sui::recover::$function($($argument),*).map(Recovery::Sui),
-            #[cfg(feature = "bitcoin")]
-            Family::Bitcoin => countersign_bitcoin::recover::$function($($argument),*).map(Recovery::Bitcoin),
-            family => Err(leg.refuse(Code::UnsupportedFamily, "asset").with_actual(family)),
+    ([$leg:ident $record:ident $registry:ident $function:ident $arguments:tt] $($feature:literal $family:ident $module:ident,)*) => {
+        match $leg.pinned($leg.of($record), $registry)?.chain.family() {
+            $(#[cfg(feature = $feature)] Family::$family => crate::$module::recover::$function $arguments.map(Recovery::$family),)*
+            family => Err($leg.refuse(Code::UnsupportedFamily, "asset").with_actual(family)),
         }
-    }};
+    };
 }
 
 /// Returns the recovery that redeems a leg with the secret. Whoever sees it can redeem the other leg too, so broadcasting it
@@ -71,7 +51,7 @@ macro_rules! of_family {
 ///
 /// [`Code::SecretWrong`] if the secret is not that of the hash, and as [`refund`].
 pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Registry) -> Result<Recovery, Refusal> {
-    of_family!(record, leg, registry, redeem(record, leg, secret, registry))
+    for_each_family! { of_family! [leg record registry redeem(record, leg, secret, registry)] }
 }
 
 /// Returns the recovery that refunds a leg after its timelock. Whether that has passed is for the caller to see on chain.
@@ -81,7 +61,7 @@ pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Regi
 /// [`Code::UnsupportedFamily`] if this build has no code for the family, [`Code::UnknownAsset`], [`Code::RecordSwapId`],
 /// [`Code::RecordMismatch`] or [`Code::RecordVersion`] where the record contradicts itself or the registry.
 pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Recovery, Refusal> {
-    of_family!(record, leg, registry, refund(record, leg, registry))
+    for_each_family! { of_family! [leg record registry refund(record, leg, registry)] }
 }
 
 /// What every family's recovery can say.

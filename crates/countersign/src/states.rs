@@ -11,95 +11,6 @@ use countersign_core::{
     verify_context,
 };
 
-#[cfg(feature = "bitcoin")]
-use countersign_bitcoin::Bitcoin;
-#[cfg(feature = "evm")]
-use countersign_evm::Evm;
-#[cfg(feature = "solana")]
-use countersign_solana::Solana;
-#[cfg(feature = "starknet")]
-use countersign_starknet::Starknet;
-#[cfg(feature = "sui")]
-use countersign_sui::Sui;
-#[cfg(feature = "tron")]
-use countersign_tron::Tron;
-
-#[cfg(not(any(feature = "bitcoin", feature = "evm", feature = "solana", feature = "starknet", feature = "sui", feature = "tron")))]
-compile_error!("countersign needs at least one family: enable a feature");
-
-/// Declares an enum with one variant for each family: of one generic type, or of the types that are named.
-macro_rules! any_family {
-    ($(#[$attribute:meta])* $name:ident = $of:ident) => {
-        any_family! { $(#[$attribute])* $name: $of<Evm>, $of<Tron>, $of<Starknet>, $of<Solana>, $of<Sui>, $of<Bitcoin> }
-    };
-    ($(#[$attribute:meta])* $name:ident: $evm:ty, $tron:ty, $starknet:ty, $solana:ty, $sui:ty, $bitcoin:ty) => {
-        $(#[$attribute])*
-        #[derive(Debug)]
-        #[non_exhaustive]
-        pub enum $name {
-            /// EVM.
-            #[cfg(feature = "evm")]
-            Evm($evm),
-            /// Tron.
-            #[cfg(feature = "tron")]
-            Tron($tron),
-            /// Starknet.
-            #[cfg(feature = "starknet")]
-            Starknet($starknet),
-            /// Solana.
-            #[cfg(feature = "solana")]
-            Solana($solana),
-            /// Sui.
-            #[cfg(feature = "sui")]
-            Sui($sui),
-            /// Bitcoin and Litecoin.
-            #[cfg(feature = "bitcoin")]
-            Bitcoin($bitcoin),
-        }
-    };
-}
-pub(crate) use any_family;
-
-/// Evaluates an expression for the family of a state. `$wrap` is that family's variant of the enum `$to`.
-macro_rules! each_family {
-    ($state:expr, $from:ident => |$order:ident $(, $wrap:ident: $to:ident)?| $body:expr) => {
-        match $state {
-            #[cfg(feature = "evm")]
-            $from::Evm($order) => {
-                $(let $wrap = $to::Evm;)?
-                $body
-            }
-            #[cfg(feature = "tron")]
-            $from::Tron($order) => {
-                $(let $wrap = $to::Tron;)?
-                $body
-            }
-            #[cfg(feature = "starknet")]
-            $from::Starknet($order) => {
-                $(let $wrap = $to::Starknet;)?
-                $body
-            }
-            #[cfg(feature = "solana")]
-            $from::Solana($order) => {
-                $(let $wrap = $to::Solana;)?
-                $body
-            }
-            #[cfg(feature = "sui")]
-            $from::Sui($order) => {
-                $(let $wrap = $to::Sui;)?
-                $body
-            }
-            #[cfg(feature = "bitcoin")]
-            $from::Bitcoin($order) => {
-                $(let $wrap = $to::Bitcoin;)?
-                $body
-            }
-        }
-    };
-}
-
-pub(crate) use each_family;
-
 any_family! {
     /// An order whose every byte is accounted for. Match on it to prepare it with the wallet context of its family.
     #[derive(Clone)]
@@ -138,14 +49,17 @@ any_family! {
 
 /// Converts the states of one family into the states of any family.
 macro_rules! from_family {
-    ($($feature:literal $family:ident)*) => {
-        $(from_family! { $feature $family: VerifiedOrder => Verified, UnsignedOrder => Unsigned, SignedOrder => Signed })*
+    ([] $($feature:literal $family:ident $module:ident,)*) => {
+        #[cfg(not(any($(feature = $feature),*)))]
+        compile_error!("countersign needs at least one family: enable a feature");
+
+        $(from_family! { $feature $family $module: VerifiedOrder => Verified, UnsignedOrder => Unsigned, SignedOrder => Signed })*
     };
-    ($feature:literal $family:ident: $($of:ident => $any:ident),*) => {
+    ($feature:literal $family:ident $module:ident: $($of:ident => $any:ident),*) => {
         $(
             #[cfg(feature = $feature)]
-            impl From<$of<$family>> for $any {
-                fn from(order: $of<$family>) -> Self {
+            impl From<$of<crate::$module::$family>> for $any {
+                fn from(order: $of<crate::$module::$family>) -> Self {
                     Self::$family(order)
                 }
             }
@@ -153,23 +67,16 @@ macro_rules! from_family {
     };
 }
 
-from_family! { "evm" Evm "tron" Tron "starknet" Starknet "solana" Solana "sui" Sui "bitcoin" Bitcoin }
+for_each_family! { from_family! [] }
+
+macro_rules! list {
+    ([] $($feature:literal $family:ident $module:ident,)*) => {
+        &[$(#[cfg(feature = $feature)] Family::$family,)*]
+    };
+}
 
 /// The families that this build has code for.
-pub const FAMILIES: &[Family] = &[
-    #[cfg(feature = "evm")]
-    Family::Evm,
-    #[cfg(feature = "tron")]
-    Family::Tron,
-    #[cfg(feature = "starknet")]
-    Family::Starknet,
-    #[cfg(feature = "solana")]
-    Family::Solana,
-    #[cfg(feature = "sui")]
-    Family::Sui,
-    #[cfg(feature = "bitcoin")]
-    Family::Bitcoin,
-];
+pub const FAMILIES: &[Family] = for_each_family! { list! [] };
 
 fn unsupported(family: Family) -> Refusal {
     Refusal::new(Code::UnsupportedFamily, "/request/source/asset").with_actual(family)
@@ -182,20 +89,8 @@ fn unsupported(family: Family) -> Refusal {
 /// [`Code::UnsupportedFamily`] if this build has no code for the family, else a [`Refusal`] at the first member or byte that is
 /// malformed, unknown or contradictory.
 pub fn verify(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> Result<Verified, Refusal> {
-    proposal.open(registry, policy, |order: OrderContext<'_>| match order.family() {
-        #[cfg(feature = "evm")]
-        Family::Evm => verify_context(order).map(Verified::Evm),
-        #[cfg(feature = "tron")]
-        Family::Tron => verify_context(order).map(Verified::Tron),
-        #[cfg(feature = "starknet")]
-        Family::Starknet => verify_context(order).map(Verified::Starknet),
-        #[cfg(feature = "solana")]
-        Family::Solana => verify_context(order).map(Verified::Solana),
-        #[cfg(feature = "sui")]
-        Family::Sui => verify_context(order).map(Verified::Sui),
-        #[cfg(feature = "bitcoin")]
-        Family::Bitcoin => verify_context(order).map(Verified::Bitcoin),
-        family => Err(unsupported(family)),
+    proposal.open(registry, policy, |order: OrderContext<'_>| {
+        by_family!(order.family(), |wrap: Verified| verify_context(order).map(wrap), family => Err(unsupported(family)))
     })
 }
 
@@ -207,22 +102,13 @@ pub fn verify(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> R
 /// As [`verify`]; [`Code::MissingField`] without a record; [`Code::SecretWrong`] if the record shows a secret that does not
 /// match its hash.
 pub fn verify_record(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> Result<VerifiedRecord, Refusal> {
-    use countersign_core::verify_record as verify_record_of;
+    /// Verifies the record of the family whose variant is given.
+    fn verify_record_of<F: ChainFamily>(_: fn(VerifiedOrder<F>) -> Verified, order: OrderContext<'_>) -> Result<VerifiedRecord, Refusal> {
+        countersign_core::verify_record::<F>(order)
+    }
 
-    proposal.open(registry, policy, |order: OrderContext<'_>| match order.family() {
-        #[cfg(feature = "evm")]
-        Family::Evm => verify_record_of::<Evm>(order),
-        #[cfg(feature = "tron")]
-        Family::Tron => verify_record_of::<Tron>(order),
-        #[cfg(feature = "starknet")]
-        Family::Starknet => verify_record_of::<Starknet>(order),
-        #[cfg(feature = "solana")]
-        Family::Solana => verify_record_of::<Solana>(order),
-        #[cfg(feature = "sui")]
-        Family::Sui => verify_record_of::<Sui>(order),
-        #[cfg(feature = "bitcoin")]
-        Family::Bitcoin => verify_record_of::<Bitcoin>(order),
-        family => Err(unsupported(family)),
+    proposal.open(registry, policy, |order: OrderContext<'_>| {
+        by_family!(order.family(), |wrap: Verified| verify_record_of(wrap, order), family => Err(unsupported(family)))
     })
 }
 
@@ -269,24 +155,20 @@ impl Verified {
     ///
     /// [`Code::TransactionMismatch`] if the transaction is not part of the order, or is of another family.
     pub fn matches(&self, transaction: &Transaction) -> Result<Role, Refusal> {
-        match (self, transaction) {
-            #[cfg(feature = "evm")]
-            (Self::Evm(order), Transaction::Evm(transaction)) => order.matches(transaction),
-            #[cfg(feature = "tron")]
-            (Self::Tron(order), Transaction::Tron(transaction)) => order.matches(transaction),
-            #[cfg(feature = "starknet")]
-            (Self::Starknet(order), Transaction::Starknet(transaction)) => order.matches(transaction),
-            #[cfg(feature = "solana")]
-            (Self::Solana(order), Transaction::Solana(transaction)) => order.matches(transaction),
-            #[cfg(feature = "sui")]
-            (Self::Sui(order), Transaction::Sui(transaction)) => order.matches(transaction),
-            #[cfg(feature = "bitcoin")]
-            (Self::Bitcoin(order), Transaction::Bitcoin(transaction)) => order.matches(transaction),
-            #[allow(unreachable_patterns, reason = "a build with one family has no other transactions")]
-            _ => Err(Refusal::new(Code::TransactionMismatch, "")
-                .with_reason("the transaction is of another chain family")
-                .with_expected(self.family())),
+        macro_rules! same_family {
+            ([$order:ident $transaction:ident $otherwise:ident] $($feature:literal $family:ident $module:ident,)*) => {
+                match ($order, $transaction) {
+                    $(#[cfg(feature = $feature)] (Self::$family(order), Transaction::$family(transaction)) => order.matches(transaction),)*
+                    #[allow(unreachable_patterns, reason = "a build with one family has no other transactions")]
+                    _ => $otherwise(),
+                }
+            };
         }
+        let other = || {
+            let refusal = Refusal::new(Code::TransactionMismatch, "").with_reason("the transaction is of another chain family");
+            Err(refusal.with_expected(self.family()))
+        };
+        for_each_family! { same_family! [self transaction other] }
     }
 
     /// Returns the role in this order of a signed transaction, given as bytes. The form of each family is listed at
@@ -360,6 +242,12 @@ impl Unsigned {
     #[must_use]
     pub fn missing(&self) -> Vec<RequestId> {
         each_family!(self, Self => |order| order.missing())
+    }
+
+    /// Returns the signatures so far, each with its request, in the text form that [`Unsigned::attach`] takes.
+    #[must_use]
+    pub fn signatures(&self) -> Vec<(RequestId, String)> {
+        each_family!(self, Self => |order| order.signatures())
     }
 
     /// Signs everything that a local key can sign. The key is in the family's usual text form.

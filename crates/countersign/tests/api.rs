@@ -281,3 +281,24 @@ mod with_evm {
         assert_eq!(any.transactions().iter().map(|transaction| transaction.role).collect::<Vec<_>>(), roles);
     }
 }
+
+#[test]
+fn terms_serialize_for_a_wallets_own_interface() -> Result<(), Box<dyn Error>> {
+    let documents = accepted(Family::Evm).iter().map(Documents::from_case).find(|documents| documents.record.is_some()).unwrap();
+    let order = documents.verify()?;
+    let (terms, shown) = (order.terms(), serde_json::to_value(order.terms())?);
+    assert_eq!(shown["family"], "evm");
+    assert_eq!(shown["source"], terms.source.to_string());
+    assert_eq!(shown["pay"]["base_units"], terms.pay.base_units.to_string());
+    assert_eq!(shown["timelock"]["unit"], "blocks");
+    assert_eq!(shown["redeemer"], terms.redeemer.unwrap().to_string());
+    assert_eq!(shown["record"]["order_id"], terms.order_id);
+    let record = verify_record(documents.proposal(), registry(), &Policy::default())?;
+    let leg = serde_json::to_value(&record.terms.destination)?;
+    assert_eq!(leg["amount"], record.terms.destination.amount.to_string());
+    assert_eq!(
+        (leg["asset"].as_str(), leg["timelock"].as_u64()),
+        (Some(terms.destination.as_str()), Some(record.terms.destination.timelock))
+    );
+    Ok(())
+}

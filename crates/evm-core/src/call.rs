@@ -48,7 +48,7 @@ const WORD: usize = 32;
 ///
 /// ```
 /// use countersign_evm_core::alloy_primitives::{Address, B256, U256};
-/// use countersign_evm_core::call::{Initiate, InitiateAbi};
+/// use countersign_evm_core::call::{Caller, Initiate, InitiateAbi};
 /// use countersign_core::json::At;
 ///
 /// # fn main() -> Result<(), countersign_core::Refusal> {
@@ -62,7 +62,7 @@ const WORD: usize = 32;
 /// };
 /// let data = call.encode();
 /// assert_eq!((&data[..4], data.len()), (&[0x97, 0xff, 0xc7, 0xae][..], 132));
-/// assert_eq!(Initiate::decode(&data, false, InitiateAbi::All, &At::root(""))?, call);
+/// assert_eq!(Initiate::decode(&data, Caller::Owner, InitiateAbi::All, &At::root(""))?, call);
 /// # Ok(())
 /// # }
 /// ```
@@ -111,14 +111,14 @@ impl Initiate {
     }
 
     /// Decodes calldata in one of the forms that the order allows, and requires that encoding it again gives the same bytes.
-    /// `on_behalf` selects the forms with an initiator.
+    /// [`Caller::Delegate`] selects the forms with an initiator.
     ///
     /// # Errors
     ///
     /// [`Code::UnexpectedSelector`] for any other function, [`Code::CalldataLength`], [`Code::CalldataPadding`],
     /// [`Code::CalldataOffset`] or [`Code::DestinationDataTooLong`], at the bytes that are wrong.
-    pub fn decode(data: &[u8], on_behalf: bool, abi: InitiateAbi, at: &At<'_>) -> Result<Self, Refusal> {
-        let words = AbiWords { data, at };
+    pub fn decode(data: &[u8], caller: Caller, abi: InitiateAbi, at: &At<'_>) -> Result<Self, Refusal> {
+        let (words, on_behalf) = (AbiWords { data, at }, caller == Caller::Delegate);
         let with_data = match (data.first_chunk::<4>(), on_behalf, abi) {
             (Some(&Plain::initiateCall::SELECTOR), false, InitiateAbi::All)
             | (Some(&Plain::initiateOnBehalfCall::SELECTOR), true, InitiateAbi::All) => false,
@@ -165,6 +165,16 @@ impl Initiate {
         }
         spans(fields, at)
     }
+}
+
+/// Who calls `initiate`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "the contract has a function for each")]
+pub enum Caller {
+    /// The owner, who pays for itself.
+    Owner,
+    /// A delegate, who pays on behalf of the owner.
+    Delegate,
 }
 
 /// The forms of `initiate` that a family accepts.
@@ -406,6 +416,10 @@ impl AbiWords<'_> {
 mod tests {
     use super::*;
 
+    fn caller(on_behalf: bool) -> Caller {
+        if on_behalf { Caller::Delegate } else { Caller::Owner }
+    }
+
     fn initiate(on_behalf: bool, data: Option<usize>) -> Initiate {
         Initiate {
             initiator: on_behalf.then(|| Address::repeat_byte(1)),
@@ -424,11 +438,12 @@ mod tests {
                 let call = initiate(on_behalf, data);
                 let bytes = call.encode();
                 assert!(bytes.len() <= MAX_CALLDATA);
-                assert_eq!(Initiate::decode(&bytes, on_behalf, InitiateAbi::All, &At::root("")), Ok(call.clone()));
-                let with_data = Initiate::decode(&bytes, on_behalf, InitiateAbi::WithData, &At::root("")).map_err(|refusal| refusal.code());
+                assert_eq!(Initiate::decode(&bytes, caller(on_behalf), InitiateAbi::All, &At::root("")), Ok(call.clone()));
+                let with_data =
+                    Initiate::decode(&bytes, caller(on_behalf), InitiateAbi::WithData, &At::root("")).map_err(|refusal| refusal.code());
                 assert_eq!(with_data, if data.is_some() { Ok(call.clone()) } else { Err(Code::UnexpectedSelector) });
                 // The delegate's form is not the owner's.
-                let other = Initiate::decode(&bytes, !on_behalf, InitiateAbi::All, &At::root("")).unwrap_err();
+                let other = Initiate::decode(&bytes, caller(!on_behalf), InitiateAbi::All, &At::root("")).unwrap_err();
                 assert_eq!((other.code(), other.location()), (Code::UnexpectedSelector, "#0-4"));
                 let spans = call.spans("");
                 let ends = spans.iter().map(|span| span.bytes.unwrap());
@@ -448,15 +463,15 @@ mod tests {
             for data in [None, Some(0), Some(33)] {
                 let bytes = initiate(on_behalf, data).encode();
                 for end in 0..bytes.len() {
-                    assert!(Initiate::decode(&bytes[..end], on_behalf, InitiateAbi::All, &At::root("")).is_err(), "{end}");
+                    assert!(Initiate::decode(&bytes[..end], caller(on_behalf), InitiateAbi::All, &At::root("")).is_err(), "{end}");
                 }
                 let longer = [&bytes[..], &[0]].concat();
-                let refusal = Initiate::decode(&longer, on_behalf, InitiateAbi::All, &At::root("")).unwrap_err();
+                let refusal = Initiate::decode(&longer, caller(on_behalf), InitiateAbi::All, &At::root("")).unwrap_err();
                 assert_eq!(refusal.code(), Code::CalldataLength);
             }
         }
         let too_long = initiate(false, Some(MAX_DESTINATION_DATA + 1)).encode();
-        let refusal = Initiate::decode(&too_long, false, InitiateAbi::All, &At::root("")).unwrap_err();
+        let refusal = Initiate::decode(&too_long, Caller::Owner, InitiateAbi::All, &At::root("")).unwrap_err();
         assert_eq!(refusal.code(), Code::DestinationDataTooLong);
     }
 
@@ -474,7 +489,7 @@ mod tests {
         ] {
             let mut other = bytes.clone();
             other[index] ^= 1;
-            let refusal = Initiate::decode(&other, false, InitiateAbi::All, &At::root("")).unwrap_err();
+            let refusal = Initiate::decode(&other, Caller::Owner, InitiateAbi::All, &At::root("")).unwrap_err();
             assert_eq!(refusal.code(), code, "byte {index}");
         }
     }

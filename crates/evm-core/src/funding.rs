@@ -2,11 +2,12 @@
 
 use alloy_primitives::U256;
 use countersign_core::{ApprovalStep, Role};
+use serde::{Deserialize, Serialize};
 
 use crate::call::{Approval, Approve};
 
 /// Which approvals are sent before the call that locks the funds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ApprovalPlan {
     /// What to do with the order's approval.

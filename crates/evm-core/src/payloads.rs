@@ -161,6 +161,17 @@ impl<T: Transaction> Signable for Unsigned<T> {
         calls.chain(self.message.iter().filter(|message| message.signature.is_none()).map(|_| RequestId::TypedData)).collect()
     }
 
+    fn signatures(&self) -> Vec<(RequestId, ExternalSignature)> {
+        let calls = self.calls.iter().filter_map(|call| Some((request_id(call.role), ExternalSignature::Ecdsa(call.signature?))));
+        let message = self.message.iter().filter_map(|message| {
+            let bytes = message.signature.as_deref()?;
+            let by_key = Signature::try_from(bytes).ok().filter(|signature| self.prove(signature, &message.hashes.digest).is_ok());
+            let signature = by_key.map_or_else(|| ExternalSignature::Contract(bytes.to_vec().into()), ExternalSignature::Ecdsa);
+            Some((RequestId::TypedData, signature))
+        });
+        calls.chain(message).collect()
+    }
+
     fn sign(&mut self, key: &Key, warnings: &mut Warnings, _: Seal<Self>) -> Result<(), Refusal> {
         key.check_controls(self.sender, T::format_address)?;
         for call in &mut self.calls {

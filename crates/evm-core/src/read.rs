@@ -393,12 +393,25 @@ pub fn empty_transfer_call(to: Address) -> Vec<u8> {
     Views::transferCall { to, amount: U256::ZERO }.abi_encode()
 }
 
+/// What an HTLC contract holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a contract holds the chain's coin or a token")]
+pub enum Holds {
+    /// The chain's own coin.
+    Coins,
+    /// A token.
+    Tokens,
+}
+
 /// Returns the storage slots of an order in a contract of version 3, in the order of the words of [`Layout::V3`].
 ///
 /// The mapping is at slot 4 of the token HTLC and at slot 2 of the native one.
 #[must_use]
-pub fn slots(order_id: [u8; 32], is_native: bool) -> [B256; WORDS] {
-    let mapping = if is_native { 2_u64 } else { 4 };
+pub fn slots(order_id: [u8; 32], holds: Holds) -> [B256; WORDS] {
+    let mapping = match holds {
+        Holds::Coins => 2_u64,
+        Holds::Tokens => 4,
+    };
     let base: U256 = keccak256([order_id, U256::from(mapping).to_be_bytes()].concat()).into();
     [0_u64, 1, 2, 3, 4, 5].map(|field| base.wrapping_add(U256::from(field)).into())
 }

@@ -108,6 +108,9 @@ pub enum ExternalSignature {
     Contract(Bytes),
 }
 
+/// The prefix of a contract wallet's signature in text form.
+const CONTRACT: &str = "contract:";
+
 impl From<Signature> for ExternalSignature {
     fn from(signature: Signature) -> Self {
         Self::Ecdsa(signature)
@@ -131,17 +134,14 @@ impl ExternalSignature {
         }
         Ok(Self::Contract(bytes))
     }
-}
 
-impl FromStr for ExternalSignature {
-    type Err = Refusal;
-
-    /// Parses hex, `0x` optional: 65 bytes r‖s‖v with v 0, 1, 27 or 28, or 64 bytes in the compact form of EIP-2098.
+    /// Parses the signature of a key in hex, `0x` optional: 65 bytes r‖s‖v with v 0, 1, 27 or 28, or 64 bytes in the compact form of
+    /// EIP-2098.
     ///
     /// # Errors
     ///
     /// [`Code::SignatureMalformed`], [`Code::SignatureHighS`] or [`Code::HexDigit`].
-    fn from_str(text: &str) -> Result<Self, Refusal> {
+    pub fn from_hex(text: &str) -> Result<Self, Refusal> {
         let refuse = |code| Refusal::new(code, "");
         let hex = text.strip_prefix("0x").unwrap_or(text);
         if !matches!(hex.len(), 128 | 130) {
@@ -163,6 +163,31 @@ impl FromStr for ExternalSignature {
         };
         check_low_s(&signature)?;
         Ok(Self::Ecdsa(signature))
+    }
+}
+
+impl fmt::Display for ExternalSignature {
+    /// Writes the 65 bytes in hex, or `contract:` and the bytes of a contract wallet's signature in hex.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ecdsa(signature) => write!(f, "0x{}", hex::encode(signature.as_bytes())),
+            Self::Contract(bytes) => write!(f, "{CONTRACT}{bytes}"),
+        }
+    }
+}
+
+impl FromStr for ExternalSignature {
+    type Err = Refusal;
+
+    /// Parses hex as [`ExternalSignature::from_hex`] does, or `contract:` and the signature of a contract wallet in hex.
+    ///
+    /// # Errors
+    ///
+    /// As [`ExternalSignature::from_hex`] and [`ExternalSignature::contract`].
+    fn from_str(text: &str) -> Result<Self, Refusal> {
+        let Some(hex) = text.strip_prefix(CONTRACT) else { return Self::from_hex(text) };
+        let bytes = digits::bytes(hex.strip_prefix("0x").unwrap_or(hex));
+        Self::contract(bytes.map_err(|_| Refusal::new(Code::HexDigit, ""))?)
     }
 }
 
@@ -235,6 +260,19 @@ mod tests {
             assert_eq!(code(&text), Code::HexDigit, "{text}");
         }
         assert_eq!(code(&format!("{}02", &whole[..128])), Code::SignatureMalformed);
+        assert_eq!(ExternalSignature::Ecdsa(signature).to_string(), format!("0x{whole}"));
+    }
+
+    #[test]
+    fn the_signature_of_a_contract_has_a_text_of_its_own() {
+        let contract = ExternalSignature::contract(vec![0xab; 65]).unwrap();
+        let text = format!("contract:0x{}", "ab".repeat(65));
+        assert_eq!((contract.to_string(), text.parse()), (text, Ok(contract)));
+        assert_eq!(
+            [code("contract:"), code("contract:0x"), code("contract:xy")],
+            [Code::SignatureMalformed, Code::SignatureMalformed, Code::HexDigit]
+        );
+        assert_eq!(ExternalSignature::from_hex(&format!("contract:0x{}", "ab".repeat(65))).unwrap_err().code(), Code::SignatureMalformed);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use countersign_core::json::At;
 use countersign_core::report::settled_by_approval;
 use countersign_core::{ByteCoverage, Code, Role, Summary, Topic};
 
-use crate::call::{Approve, Initiate};
+use crate::call::{Approval, Approve, Initiate};
 use crate::payloads::{Transaction, Unsigned};
 use crate::typed_data::Message;
 
@@ -63,9 +63,14 @@ pub fn settled_warnings<T: Transaction>(unsigned: &Unsigned<T>, amount: U256) ->
     settled_by_approval(sent.map(|approve| approve.amount), amount)
 }
 
-/// Returns which bytes of the response each topic describes. `approves` tells whether the order has an approval.
+/// Returns which bytes of the response each topic describes.
 #[must_use]
-pub fn coverage(approves: bool, terms: &Initiate, message: Option<&Message>, words: SummaryWording) -> Vec<ByteCoverage> {
+pub fn coverage<C>(
+    approval: Option<&Approval<C>>,
+    terms: &Initiate,
+    message: Option<&Message>,
+    words: SummaryWording,
+) -> Vec<ByteCoverage> {
     let mut spans = Vec::new();
     let members = |spans: &mut Vec<ByteCoverage>, at: &str, to: Topic| {
         spans.push(ByteCoverage::member(Topic::Chain, format!("{at}/chain_id"), "chain id"));
@@ -73,7 +78,7 @@ pub fn coverage(approves: bool, terms: &Initiate, message: Option<&Message>, wor
         spans.push(ByteCoverage::member(Topic::Send, format!("{at}/value"), words.coins));
         spans.push(ByteCoverage::member(Topic::Gas, format!("{at}/gas_limit"), words.gas));
     };
-    if approves {
+    if approval.is_some() {
         let at = "/response/result/approval_transaction";
         members(&mut spans, at, Topic::Token);
         spans.extend(Approve::spans(&format!("{at}/data")));

@@ -11,7 +11,7 @@ use alloy_sol_types::{SolCall, sol};
 use countersign_core::chains::address::{AddressError, parse_evm};
 use countersign_core::chains::{Network, digits};
 use countersign_core::wire::Earnings;
-use countersign_core::{Code, Refusal, Registry, Role, Summary, Topic, Warnings, family};
+use countersign_core::{Code, Refusal, Registry, Role, SentBy, Summary, Topic, Warnings, family};
 
 use crate::UnsignedOrder;
 use crate::recover::Recovered;
@@ -101,14 +101,15 @@ impl Claim {
         Ok(Some(Self { chain_id, call, to, token, total_rewards: earnings.total_earnings, chain }))
     }
 
-    /// Prepares the transaction in which `sender` makes the call. The sender need not be the affiliate. The approvals and the gas
-    /// limit of `calls` are not used.
+    /// Prepares the transaction in which the sender makes the call: see [`TxContext::sent_by`]. The sender need not be the affiliate. The
+    /// approvals and the gas limit of the context are not used.
     ///
     /// # Errors
     ///
     /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, [`Code::PriorityFeeAboveCap`], or
     /// [`Code::NonceLimit`].
-    pub fn prepare(&self, sender: Address, calls: &TxContext) -> Result<UnsignedOrder, Refusal> {
+    pub fn prepare(&self, context: SentBy<Address, TxContext>) -> Result<UnsignedOrder, Refusal> {
+        let SentBy { sender, context: calls } = context;
         calls.check(self.chain_id)?;
         let transaction = EvmTransaction::new(self.chain_id, calls.nonce, calls.fees, &self.call);
         let mut summary = Summary::default();

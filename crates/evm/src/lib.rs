@@ -27,7 +27,7 @@ pub use received::{CallReceipt, CallsStatus};
 pub use transaction::{EvmTransaction, Fees, Payload, SignedPayloads, TxContext, Unsigned};
 pub use verify::{Approval, Call, Deposit};
 
-pub use countersign_core::{ApprovalStep, FundingPath, Gasless};
+pub use countersign_core::{ApprovalStep, FundingPath, Gasless, SentBy};
 
 use countersign_core::family::ChainFamily;
 use countersign_core::{CallPayloads, Family, Policy, Proposal, Refusal, Registry};

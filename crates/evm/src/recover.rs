@@ -12,7 +12,7 @@ pub use countersign_core::Leg;
 use countersign_core::chains::Network;
 use countersign_core::reader::Expense;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, Summary, Topic, Warnings, family,
+    Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, SentBy, Summary, Topic, Warnings, family,
 };
 
 use crate::reader::fees::cap;
@@ -121,8 +121,8 @@ impl Recovery {
         self
     }
 
-    /// Prepares the transaction in which `sender` makes the call. The sender need not be a party to the swap. A gas limit in `calls`
-    /// replaces [`GAS_LIMIT`]; the approvals of `calls` are not used.
+    /// Prepares the transaction in which the sender makes the call: see [`TxContext::sent_by`]. The sender need not be a party to the swap. A
+    /// gas limit of the context replaces [`GAS_LIMIT`]; its approvals are not used.
     ///
     /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed, [`Code::FeeAbovePayout`] if the call may
     /// cost more than it pays, and [`Code::NonceGap`] if it waits for earlier transactions.
@@ -131,7 +131,8 @@ impl Recovery {
     ///
     /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, [`Code::GasLimitTooHigh`], [`Code::GasLimitTooLow`],
     /// [`Code::PriorityFeeAboveCap`], or [`Code::NonceLimit`].
-    pub fn prepare(&self, sender: Address, calls: &TxContext) -> Result<UnsignedOrder, Refusal> {
+    pub fn prepare(&self, context: SentBy<Address, TxContext>) -> Result<UnsignedOrder, Refusal> {
+        let SentBy { sender, context: calls } = context;
         calls.check(self.chain_id)?;
         let gas_limit = U256::from(calls.gas_limit.unwrap_or(self.call.gas_limit));
         let refuse = |code| Refusal::new(code, "/gas_limit").with_actual(gas_limit);
@@ -146,7 +147,7 @@ impl Recovery {
             warnings.warn(Code::SwapIdUnchecked);
         }
         calls.warn(&mut warnings);
-        self.expense(calls).warn(&mut warnings);
+        self.expense(&calls).warn(&mut warnings);
         let unsigned = Unsigned::new(sender, [(self.role, transaction)], None);
         Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered {
             order_id: self.order_id.clone(),

@@ -49,5 +49,5 @@ fn describe_parts(deposit: &Deposit, parts: Parts<'_, u64>, summary: &mut Summar
 
 pub(crate) fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
     let words = SummaryWording { initiate_key: deposit.initiate_key, coins: "coins", gas: "gas limit", message_data: "destination data" };
-    shared::coverage(deposit.approval.is_some(), &deposit.terms, deposit.typed_data.as_ref(), words)
+    shared::coverage(deposit.approval.as_ref(), &deposit.terms, deposit.typed_data.as_ref(), words)
 }

@@ -10,10 +10,11 @@ use alloy_dyn_abi::eip712::TypedData;
 use alloy_eips::eip2718::Encodable2718;
 use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{Address, B256, Signature, TxKind, U256, keccak256};
-use countersign_core::{ApprovalStep, Code, FundingPath, Refusal, Role, Scheme, Summary, Topic, TypedValue, Warnings, number};
+use countersign_core::{ApprovalStep, Code, FundingPath, Refusal, Role, Scheme, SentBy, Summary, Topic, TypedValue, Warnings, number};
 use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::payloads;
 use countersign_evm_core::typed_data::Message;
+use serde::{Deserialize, Serialize};
 
 use crate::message::to_typed_data;
 use crate::verify::{Call, Deposit, check_gas_limit};
@@ -31,7 +32,7 @@ const GWEI: u8 = 9;
 /// let calls = TxContext::eip1559(7, 30_000_000_000, 1_000_000_000).with_approval(ApprovalStep::Exact);
 /// assert_eq!(calls.nonce, 7);
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TxContext {
     /// Nonce of the first transaction. Each further transaction has the next one.
@@ -49,7 +50,8 @@ pub struct TxContext {
 }
 
 /// What the sender pays for gas.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Fees {
     /// Fees of an EIP-1559 transaction.
@@ -119,6 +121,12 @@ impl TxContext {
     pub const fn with_unmined(mut self, unmined: u64) -> Self {
         self.unmined = unmined;
         self
+    }
+
+    /// Adds the account that sends and pays for a recovery or a claim.
+    #[must_use]
+    pub const fn sent_by(self, sender: Address) -> SentBy<Address, Self> {
+        SentBy { sender, context: self }
     }
 
     /// Adds the warning about earlier transactions that are not mined yet.

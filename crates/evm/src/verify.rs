@@ -7,9 +7,10 @@ use alloy_primitives::{Address, Bytes, U256};
 use countersign_core::chains::Network;
 use countersign_core::json::{Cursor, Members};
 use countersign_core::{
-    ByteCoverage, CallPayloads, Code, FundingPath, OrderContext, Refusal, RefuseAt, Role, SecretHash, Summary, SwapTerms, Warnings, family,
+    ApprovalStep, ByteCoverage, CallPayloads, Code, FundingPath, OrderContext, Refusal, RefuseAt, Role, SecretHash, Summary, SwapTerms,
+    Warnings, family,
 };
-use countersign_evm_core::call::{self, Approve, Initiate, InitiateAbi, MAX_CALLDATA};
+use countersign_evm_core::call::{self, Approve, Caller, Initiate, InitiateAbi, MAX_CALLDATA};
 use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::rules;
 use countersign_evm_core::typed_data::Message;
@@ -66,6 +67,20 @@ pub struct Call {
 pub type Approval = call::Approval<Call>;
 
 impl Deposit {
+    /// Returns the path on which the owner pays least, with the approvals that the context names.
+    ///
+    /// This is the gasless path where the order offers it, and the self-funded path otherwise. If the order offers the gasless path but
+    /// an approval is still to be sent, both are prepared, because the approval is the owner's own transaction.
+    #[must_use]
+    pub fn cheapest_path(&self, context: TxContext) -> FundingPath<TxContext> {
+        let is_approved = self.approval.is_none() || context.approvals.step == ApprovalStep::AlreadyApproved;
+        match (&self.typed_data, is_approved) {
+            (Some(_), true) => FundingPath::Gasless,
+            (Some(_), false) => FundingPath::Both(context),
+            (None, _) => FundingPath::SelfFunded(context),
+        }
+    }
+
     /// Returns the calls in the order in which they must be sent: the approvals of the plan, then the call that locks the funds.
     #[must_use]
     pub fn calls(&self, approvals: impl Into<ApprovalPlan>) -> Vec<(Role, Call)> {
@@ -84,7 +99,7 @@ impl family::Deposit for Deposit {
 
     fn verify(order: &OrderContext<'_>, warnings: &mut Warnings, _: family::Seal<Self>) -> Result<(Self, Option<SwapTerms>), Refusal> {
         let pins = Expected::from_order(order)?;
-        let payloads = CallPayloads::read(&order.result.object()?, true)?;
+        let payloads = CallPayloads::read(&order.result.object()?, CallPayloads::KEYS_WITH_LEGACY)?;
         let (initiate, call, timelock) = check_initiate(order, &pins, payloads.initiate, warnings)?;
         let approval = check_approval(order, &pins, payloads.approval, warnings)?;
         let typed_data = check_typed_data(order, &pins, payloads.typed_data, &call, warnings)?;
@@ -150,7 +165,7 @@ struct Expected {
     token: Option<Address>,
     owner: Address,
     sender: Address,
-    on_behalf: bool,
+    caller: Caller,
 }
 
 impl Expected {
@@ -161,7 +176,14 @@ impl Expected {
         let convert = address::from_account;
         let (htlc, token, owner) = (order.pinned_htlc(convert)?, order.pinned_token(convert)?, order.owner_as(convert)?);
         let delegate = order.delegate.as_ref().and_then(convert);
-        Ok(Self { chain_id, htlc, token, owner, sender: delegate.unwrap_or(owner), on_behalf: delegate.is_some() })
+        Ok(Self {
+            chain_id,
+            htlc,
+            token,
+            owner,
+            sender: delegate.unwrap_or(owner),
+            caller: if delegate.is_some() { Caller::Delegate } else { Caller::Owner },
+        })
     }
 }
 
@@ -210,7 +232,7 @@ fn check_initiate(
     let value = if order.is_native() { order.request.source.amount } else { U256::ZERO };
     let call = check_transaction(order, pins, &cursor, (pins.htlc, Code::UnknownContract), value)?;
     let at = cursor.at().key("data");
-    let terms = Initiate::decode(&call.data, pins.on_behalf, InitiateAbi::All, &at)?;
+    let terms = Initiate::decode(&call.data, pins.caller, InitiateAbi::All, &at)?;
     generation::check_call(order, &terms, &at)?;
     let timelock = rules::check_arguments(order, &terms, CODEC, &at, warnings)?;
     Ok((call, terms, timelock))
@@ -242,7 +264,7 @@ fn check_typed_data(
     warnings: &mut Warnings,
 ) -> Result<Option<Message>, Refusal> {
     let Some(cursor) = cursor else { return Ok(None) };
-    if pins.on_behalf {
+    if pins.caller == Caller::Delegate {
         return Err(cursor.at().refuse(Code::TypedDataWithDelegate));
     }
     let message = Message::read(order, cursor, pins.chain_id, pins.htlc, call, RULES)?;

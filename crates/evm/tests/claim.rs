@@ -106,7 +106,7 @@ fn a_claim_is_signed_on_the_chain_where_it_was_earned() {
     // Anyone may send the call, which pays the affiliate.
     let key = Key::from_bytes(&[0x41; 32]).unwrap();
     let calls = TxContext::eip1559(3, 30_000_000_000, 1_000_000_000);
-    let mut unsigned = claim.prepare(key.address(), &calls).unwrap();
+    let mut unsigned = claim.prepare(calls.clone().sent_by(key.address())).unwrap();
     let [request] = unsigned.requests().try_into().unwrap();
     assert_eq!(keccak256(&request.message).as_slice(), request.digest);
     assert_eq!((request.id, request.signer), (RequestId::Claim, key.address().to_string()));
@@ -119,7 +119,7 @@ fn a_claim_is_signed_on_the_chain_where_it_was_earned() {
     let signed = unsigned.finish().unwrap();
     let [transaction] = signed.transactions().try_into().unwrap();
     assert_eq!((transaction.role, signed.gasless()), (Role::Claim, None));
-    assert_eq!(claim.prepare(key.address(), &calls.clone().with_chain_id(1)).unwrap().requests().len(), 1);
-    let refusal = claim.prepare(key.address(), &calls.with_chain_id(8453)).unwrap_err();
+    assert_eq!(claim.prepare(calls.clone().with_chain_id(1).sent_by(key.address())).unwrap().requests().len(), 1);
+    let refusal = claim.prepare(calls.with_chain_id(8453).sent_by(key.address())).unwrap_err();
     assert_eq!((refusal.code(), refusal.location()), (Code::WalletChainMismatch, "/chain_id"));
 }

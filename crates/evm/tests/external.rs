@@ -183,7 +183,7 @@ fn a_recovery_matches_nothing() -> TestResult {
     let case = fixture::<Evm>("evm-record-evm-v1");
     let record = countersign_testkit::recover::record::<Evm>(&case.id, |_| {})?;
     let key = key::<Evm>(&case);
-    let mut unsigned = refund(&record, Leg::Source, case.registry)?.prepare(key.address(), &TxContext::eip1559(1, 2, 1))?;
+    let mut unsigned = refund(&record, Leg::Source, case.registry)?.prepare(TxContext::eip1559(1, 2, 1).sent_by(key.address()))?;
     unsigned.sign(&key)?;
     let honest = {
         let order = verified::<Evm>(&case);

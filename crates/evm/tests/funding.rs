@@ -309,3 +309,15 @@ fn a_refused_warning_is_refused_when_it_arises() -> TestResult {
     assert!(warns(&accepting, Code::ContractSignatureUnverified));
     Ok(())
 }
+
+#[test]
+fn the_cheapest_path_is_gasless_unless_an_approval_is_missing() -> TestResult {
+    let with = |step| calls(&fixture::<Evm>(CASE)).with_approval(step);
+    let order = verified::<Evm>(&fixture::<Evm>(CASE));
+    assert_eq!(order.deposit().cheapest_path(with(ApprovalStep::AlreadyApproved)), FundingPath::Gasless);
+    assert_eq!(order.deposit().cheapest_path(with(ApprovalStep::Exact)), FundingPath::Both(with(ApprovalStep::Exact)));
+    let none = verified::<Evm>(&fixture::<Evm>("evm-on-behalf"));
+    let approved = with(ApprovalStep::AlreadyApproved);
+    assert_eq!(none.deposit().cheapest_path(approved.clone()), FundingPath::SelfFunded(approved));
+    Ok(())
+}

@@ -111,7 +111,7 @@ fn recovery_follows_the_pin() -> TestResult {
         assert_eq!(recover::swap_id(&order, Leg::Source, &registry)?, refund.swap_id());
         assert_eq!(refund.swap_id_recomputed(), is_recomputed, "{id}");
         assert_eq!(hex::encode(&refund.call().data), format!("7249fbb6{}", order.source_swap.swap_id));
-        let unsigned = refund.prepare(key.address(), &calls)?;
+        let unsigned = refund.prepare(calls.clone().sent_by(key.address()))?;
         let warnings: Vec<_> = unsigned.warnings().list().iter().map(|warning| warning.code()).collect();
         assert_eq!(warnings, if is_recomputed { vec![] } else { vec![Code::SwapIdUnchecked] });
     }

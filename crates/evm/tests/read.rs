@@ -150,10 +150,10 @@ fn refuses_forged_and_malformed_events() {
 
 #[test]
 fn knows_where_an_order_is_stored() {
-    let slots = read::slots(ID.0, false);
+    let slots = read::slots(ID.0, read::Holds::Tokens);
     assert_eq!(slots[0], b256!("ff762348e2f21e220b24728fb08d07e24fb2ac892b58d2700772d7ee665cd71d"));
     assert_eq!(slots[5], b256!("ff762348e2f21e220b24728fb08d07e24fb2ac892b58d2700772d7ee665cd722"));
-    assert_eq!(read::slots(ID.0, true)[0], b256!("df6fef576a789678a37b6b5e0b147cf3383eabb533b9043837aeebbda4dbcb77"));
+    assert_eq!(read::slots(ID.0, read::Holds::Coins)[0], b256!("df6fef576a789678a37b6b5e0b147cf3383eabb533b9043837aeebbda4dbcb77"));
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn reads_the_worked_examples() {
     let mut examples = serde_json::from_slice::<Value>(&text).unwrap()["evm"].take();
     let mut read_one = |name: &str, layout: Layout| read_example(&examples[name].take(), layout);
     let token = read_one("evm_v3_token", Layout::V3);
-    assert_eq!(read::slots(hash(&token["order_id"]).0, false)[0], hash(&token["storage"]["first_slot_of_order"]));
+    assert_eq!(read::slots(hash(&token["order_id"]).0, read::Holds::Tokens)[0], hash(&token["storage"]["first_slot_of_order"]));
     read_one("evm_v3_native", Layout::V3);
     read_one("evm_old_token_source_2024", Layout::Older);
     read_one("evm_old_native", Layout::Older);

@@ -35,7 +35,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     // Anyone may send the call, which pays the owner.
     let key = Key::from_bytes(&[3; 32])?;
     let calls = TxContext::eip1559(9, 30_000_000_000, 1_000_000_000);
-    let mut unsigned = recovery.prepare(key.address(), &calls)?;
+    let mut unsigned = recovery.prepare(calls.clone().sent_by(key.address()))?;
     assert_eq!(unsigned.order_id(), case["order"]["order_id"]);
     assert!(unsigned.verified().is_none());
     let [request] = unsigned.requests().try_into().unwrap();
@@ -58,9 +58,9 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     );
     assert_eq!((native.to(), native.input()), (Some(recovery.call().to), &recovery.call().data));
 
-    let refusal = recovery.prepare(key.address(), &calls.with_chain_id(recovery.chain_id() + 1)).unwrap_err();
+    let refusal = recovery.prepare(calls.with_chain_id(recovery.chain_id() + 1).sent_by(key.address())).unwrap_err();
     assert_eq!((refusal.code(), refusal.location()), (Code::WalletChainMismatch, "/chain_id"));
-    let refusal = recovery.prepare(key.address(), &TxContext::legacy(u64::MAX, 1)).unwrap_err();
+    let refusal = recovery.prepare(TxContext::legacy(u64::MAX, 1).sent_by(key.address())).unwrap_err();
     assert_eq!((refusal.code(), refusal.location()), (Code::NonceLimit, "/nonce"));
     Ok(())
 }
@@ -70,7 +70,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
 fn the_gas_limit_is_within_the_policy() -> TestResult {
     let recovery = recover::refund(&record::<Evm>(CASE, |_| {})?, Leg::Source, registry())?;
     let (key, calls) = (Key::from_bytes(&[3; 32])?, TxContext::eip1559(9, 2, 1));
-    let mut unsigned = recovery.prepare(key.address(), &calls.clone().with_gas_limit(30_000_000))?;
+    let mut unsigned = recovery.prepare(calls.clone().with_gas_limit(30_000_000).sent_by(key.address()))?;
     unsigned.sign(&key)?;
     assert_eq!(unsigned.finish()?.transactions()[0].native.gas_limit(), 30_000_000);
     let low = recovery.clone().with_policy(&Policy::from_json(br#"{"evm_gas_limit":299999}"#)?);
@@ -81,10 +81,10 @@ fn the_gas_limit_is_within_the_policy() -> TestResult {
     ] {
         let mut calls = calls.clone();
         calls.gas_limit = gas_limit;
-        let refusal = recovery.prepare(key.address(), &calls).unwrap_err();
+        let refusal = recovery.prepare(calls.clone().sent_by(key.address())).unwrap_err();
         assert_eq!((refusal.code(), refusal.location()), (code, "/gas_limit"));
     }
-    assert!(low.prepare(key.address(), &calls.with_gas_limit(299_999)).is_ok());
+    assert!(low.prepare(calls.with_gas_limit(299_999).sent_by(key.address())).is_ok());
     Ok(())
 }
 
@@ -106,7 +106,7 @@ fn redeems_with_the_right_secret_only() -> TestResult {
     assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
     // A redemption has its own role and request id.
     let key = Key::from_bytes(&[3; 32])?;
-    let [request] = recovery.prepare(key.address(), &TxContext::legacy(0, 1))?.requests().try_into().unwrap();
+    let [request] = recovery.prepare(TxContext::legacy(0, 1).sent_by(key.address()))?.requests().try_into().unwrap();
     assert_eq!(request.id, RequestId::Redeem);
     Ok(())
 }
@@ -125,7 +125,7 @@ fn refuses_what_is_not_of_an_evm_chain_or_not_a_swap() -> TestResult {
 fn a_fee_above_the_payout_is_said() -> TestResult {
     let warned = |case: &str, gwei: u128| -> Result<Vec<String>, Box<dyn std::error::Error>> {
         let refund = recover::refund(&record::<Evm>(case, |_| {})?, Leg::Source, registry())?;
-        let order = refund.prepare(refund.to(), &TxContext::eip1559(9, gwei * 1_000_000_000, 1))?;
+        let order = refund.prepare(TxContext::eip1559(9, gwei * 1_000_000_000, 1).sent_by(refund.to()))?;
         let about = |code| order.warnings().list().iter().filter(move |warning| warning.code() == code);
         assert_eq!(about(Code::NonceGap).count(), 0);
         Ok(about(Code::FeeAbovePayout).filter_map(|warning| warning.detail().map(str::to_owned)).collect())

@@ -463,3 +463,8 @@ fn what_a_contract_signs_has_bounds() {
     assert!(ExternalSignature::contract(vec![1; 64 * 1024]).is_ok());
     assert_eq!(ExternalSignature::contract(vec![1; 64 * 1024 + 1]).unwrap_err().code(), Code::HexLength);
 }
+
+#[test]
+fn the_context_and_the_signatures_survive_a_restart() -> countersign_testkit::TestResult {
+    countersign_testkit::restart::the_context_and_the_signatures_survive::<Evm>()
+}

@@ -2,7 +2,7 @@
 
 use std::convert::identity;
 
-use countersign::{Code, Refusal, Unsigned, UnsignedOrder, Verified};
+use countersign::{Code, Family, Refusal, Unsigned, UnsignedOrder, Verified};
 use countersign_core::json::Cursor;
 use serde::ser::{Error, Serialize, Serializer};
 
@@ -12,22 +12,23 @@ use crate::family::{JsonFamily, attach_json, prepare_json, sign_text};
 /// error.
 macro_rules! each_family {
     ($state:expr, $from:ident => |$order:ident| $body:expr, $error:expr) => {
+        countersign::for_each_family! { match_state! [$state, $from, $order, $body, $error] }
+    };
+}
+pub(crate) use each_family;
+
+macro_rules! match_state {
+    ([$state:expr, $from:ident, $order:ident, $body:expr, $error:expr] $($feature:literal $family:ident $module:ident,)*) => {
         match $state {
-            #[cfg(feature = "evm")]
-            $from::Evm($order) => $body,
-            #[cfg(feature = "tron")]
-            $from::Tron($order) => $body,
-            #[cfg(feature = "starknet")]
-            $from::Starknet($order) => $body,
-            #[cfg(feature = "solana")]
-            $from::Solana($order) => $body,
-            #[cfg(feature = "sui")]
-            $from::Sui($order) => $body,
-            #[cfg(feature = "bitcoin")]
-            $from::Bitcoin($order) => $body,
-            other => Err($error(Refusal::new(Code::UnsupportedFamily, "").with_actual(other.family()))),
+            $(#[cfg(feature = $feature)] $from::$family($order) => $body,)*
+            other => Err($error($crate::dispatch::unsupported(other.family()))),
         }
     };
+}
+pub(crate) use match_state;
+
+pub(crate) fn unsupported(family: Family) -> Refusal {
+    Refusal::new(Code::UnsupportedFamily, "").with_actual(family)
 }
 
 /// Reads the wallet context of a case (`docs/spec/batch.md#wallet-contexts`) and prepares the order with it.

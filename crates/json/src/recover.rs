@@ -19,6 +19,16 @@ use countersign::recover::Recovery;
 use countersign::{Code, Policy, Refusal, Unsigned, UnsignedOrder};
 use countersign_core::json::{Cursor, Members};
 
+/// Calls the function of this module for the family of a recovery.
+macro_rules! prepare {
+    ([$recovery:ident $wallet:ident $members:ident $policy:ident] $($feature:literal $family:ident $module:ident,)*) => {
+        match $recovery {
+            $(#[cfg(feature = $feature)] Recovery::$family(recovery) => $module(recovery, $wallet, &$members, $policy).map(Unsigned::from),)*
+            other => Err(Refusal::new(Code::UnsupportedFamily, "").with_actual(other.family())),
+        }
+    };
+}
+
 /// Reads a wallet context (`docs/spec/batch.md#recovery-contexts`) and prepares a recovery with it, within the limits of the policy.
 ///
 /// # Errors
@@ -27,21 +37,7 @@ use countersign_core::json::{Cursor, Members};
 /// `/order` if the record names other funding transactions; [`Code::WarningRefused`] for a warning that the policy refuses.
 pub fn prepare_recovery(recovery: &Recovery, wallet: Cursor<'_, '_>, policy: &Policy) -> Result<Unsigned, Refusal> {
     let members = wallet.object()?;
-    let order = match recovery {
-        #[cfg(feature = "evm")]
-        Recovery::Evm(recovery) => evm(recovery, &members, policy).map(Unsigned::from),
-        #[cfg(feature = "tron")]
-        Recovery::Tron(recovery) => tron(recovery, &members, policy).map(Unsigned::from),
-        #[cfg(feature = "starknet")]
-        Recovery::Starknet(recovery) => starknet(recovery, &members).map(Unsigned::from),
-        #[cfg(feature = "solana")]
-        Recovery::Solana(recovery) => solana(recovery, &members).map(Unsigned::from),
-        #[cfg(feature = "sui")]
-        Recovery::Sui(recovery) => sui(recovery, wallet, &members).map(Unsigned::from),
-        #[cfg(feature = "bitcoin")]
-        Recovery::Bitcoin(recovery) => bitcoin(recovery, &members, policy).map(Unsigned::from),
-        other => Err(Refusal::new(Code::UnsupportedFamily, "").with_actual(other.family())),
-    }?;
+    let order = countersign::for_each_family! { prepare! [recovery wallet members policy] }?;
     order.warnings().check_refused(&policy.refused_warnings)?;
     Ok(order)
 }
@@ -49,6 +45,7 @@ pub fn prepare_recovery(recovery: &Recovery, wallet: Cursor<'_, '_>, policy: &Po
 #[cfg(feature = "evm")]
 fn evm(
     recovery: &countersign::evm::recover::Recovery,
+    _: Cursor<'_, '_>,
     members: &Members<'_, '_>,
     policy: &Policy,
 ) -> Result<UnsignedOrder<countersign::evm::Evm>, Refusal> {
@@ -58,12 +55,13 @@ fn evm(
     let mut calls = crate::family::evm::read_calls(members)?;
     calls.gas_limit = members.get("gas_limit").map(|cursor| crate::family::read_u64(cursor)).transpose()?;
     let sender = read_sender(members, recovery.to(), address::read)?;
-    recovery.clone().with_policy(policy).prepare(sender, &calls).map_err(in_wallet)
+    recovery.clone().with_policy(policy).prepare(calls.sent_by(sender)).map_err(in_wallet)
 }
 
 #[cfg(feature = "tron")]
 fn tron(
     recovery: &countersign::tron::recover::Recovery,
+    _: Cursor<'_, '_>,
     members: &Members<'_, '_>,
     policy: &Policy,
 ) -> Result<UnsignedOrder<countersign::tron::Tron>, Refusal> {
@@ -73,26 +71,30 @@ fn tron(
     let mut calls = crate::family::tron::read_calls(members)?;
     calls.fee_limit = members.get("fee_limit").map(|cursor| crate::family::read_u64(cursor)).transpose()?;
     let sender = read_sender(members, recovery.to(), address::read)?;
-    recovery.clone().with_policy(policy).prepare(sender, &calls).map_err(in_wallet)
+    recovery.clone().with_policy(policy).prepare(calls.sent_by(sender)).map_err(in_wallet)
 }
 
 #[cfg(feature = "starknet")]
 fn starknet(
     recovery: &countersign::starknet::recover::Recovery,
+    _: Cursor<'_, '_>,
     members: &Members<'_, '_>,
+    _: &Policy,
 ) -> Result<UnsignedOrder<countersign::starknet::Starknet>, Refusal> {
     use countersign::starknet::felt;
 
     only(members, &crate::family::starknet::FIELDS, &["sender"])?;
     let execution = crate::family::starknet::read_execution(members)?;
     let sender = read_sender(members, recovery.to(), felt::read)?;
-    recovery.prepare(sender, &execution).map_err(in_wallet)
+    recovery.prepare(execution.sent_by(sender)).map_err(in_wallet)
 }
 
 #[cfg(feature = "solana")]
 fn solana(
     recovery: &countersign::solana::recover::Recovery,
+    _: Cursor<'_, '_>,
     members: &Members<'_, '_>,
+    _: &Policy,
 ) -> Result<UnsignedOrder<countersign::solana::Solana>, Refusal> {
     use countersign::solana::address;
 
@@ -104,7 +106,7 @@ fn solana(
         Some(cursor) => recovery.clone().with_sponsor(read(cursor)?),
         None => recovery.clone(),
     };
-    recovery.prepare_self_funded(sender, &path).map_err(in_wallet)
+    recovery.prepare(path.sent_by(sender)).map_err(in_wallet)
 }
 
 #[cfg(feature = "sui")]
@@ -112,6 +114,7 @@ fn sui(
     recovery: &countersign::sui::recover::Recovery,
     wallet: Cursor<'_, '_>,
     members: &Members<'_, '_>,
+    _: &Policy,
 ) -> Result<UnsignedOrder<countersign::sui::Sui>, Refusal> {
     use countersign::sui::recover::FunctionNames;
     use countersign::sui::{Sui, address};
@@ -127,12 +130,13 @@ fn sui(
     };
     let gas = <Sui as crate::JsonFamily>::read_wallet(wallet)?;
     let sender = read_sender(members, recovery.to(), address::read)?;
-    recovery.clone().with_names(names).prepare(sender, &gas).map_err(in_wallet)
+    recovery.clone().with_names(names).prepare(gas.sent_by(sender)).map_err(in_wallet)
 }
 
 #[cfg(feature = "bitcoin")]
 fn bitcoin(
     recovery: &countersign::bitcoin::recover::Recovery,
+    _: Cursor<'_, '_>,
     members: &Members<'_, '_>,
     policy: &Policy,
 ) -> Result<UnsignedOrder<countersign::bitcoin::Bitcoin>, Refusal> {
@@ -141,7 +145,7 @@ fn bitcoin(
     // Only the holder of the HTLC's key can take the coins, so the context has no `sender`.
     only(members, &["secret_key", "funding", "to", "fee_rate", "utxos", "change_address", "origins"], &[])?;
     let payout = crate::family::bitcoin::read_payout(members, policy)?;
-    recovery.clone().with_policy(policy).prepare(&payout).map_err(in_wallet)
+    recovery.clone().with_policy(policy).prepare(payout).map_err(in_wallet)
 }
 
 /// Refuses every member except those of the family's wallet context (`funding`) and those that only a recovery has.

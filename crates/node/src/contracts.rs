@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use countersign::json::{self, Cursor};
-use countersign::{Asset, AssetId, Code, Generation, Refusal, text};
+use countersign::{Asset, AssetId, Code, Generation, Refusal};
 use countersign_transport::{Chains as _, Transport};
 use serde::Serialize;
 
@@ -58,18 +58,19 @@ pub struct ContractReport {
 
 impl Description {
     /// Adds a fact if it has a value. Caps and escapes the value, which comes from the chain.
+    #[cfg(any(feature = "evm", feature = "solana", feature = "starknet", feature = "sui", feature = "tron"))]
     #[must_use]
     pub(crate) fn with(mut self, name: &str, value: Option<impl ToString>) -> Self {
         if let Some(value) = value {
-            let value: String = text::escape_untrusted(&value.to_string()).chars().take(MAX_FACT).collect();
+            let value: String = countersign::text::escape_untrusted(&value.to_string()).chars().take(MAX_FACT).collect();
             self.facts.insert(name.to_owned(), value);
         }
         self
     }
 
     /// Sets the generation that the contract was recognized as.
+    #[cfg(any(feature = "evm", feature = "solana", feature = "starknet"))]
     #[must_use]
-    #[allow(dead_code, reason = "a build may lack the families whose contracts have generations")]
     pub(crate) const fn with_generation(mut self, generation: Option<Generation>) -> Self {
         self.generation = generation;
         self

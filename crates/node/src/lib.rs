@@ -3,7 +3,6 @@
 #[cfg(feature = "bitcoin")]
 pub mod bitcoin;
 mod config;
-#[allow(dead_code, reason = "each family uses a part of it, and a build may lack some families")]
 mod contracts;
 mod endpoint;
 mod error;

@@ -52,39 +52,22 @@ pub enum Speed {
 
 /// Evaluates an expression with the connected chain, whose type depends on its family.
 macro_rules! of_family {
-    ($nodes:expr, $chain:expr, |$connected:ident| $body:expr) => {{
+    ($nodes:expr, $chain:expr, |$connected:ident| $body:expr) => {
+        countersign::for_each_family! { with_chain! [$nodes, $chain, $connected, $body] }
+    };
+}
+
+macro_rules! with_chain {
+    ([$nodes:expr, $chain:expr, $connected:ident, $body:expr] $($feature:literal $family:ident $module:ident,)*) => {{
         let name: &str = $chain;
         match $nodes.connection(name)?.network.family() {
-            #[cfg(feature = "bitcoin")]
-            Family::Bitcoin => {
-                let $connected = $nodes.bitcoin(name)?;
-                $body
-            }
-            #[cfg(feature = "evm")]
-            Family::Evm => {
-                let $connected = $nodes.evm(name)?;
-                $body
-            }
-            #[cfg(feature = "solana")]
-            Family::Solana => {
-                let $connected = $nodes.solana(name)?;
-                $body
-            }
-            #[cfg(feature = "starknet")]
-            Family::Starknet => {
-                let $connected = $nodes.starknet(name)?;
-                $body
-            }
-            #[cfg(feature = "sui")]
-            Family::Sui => {
-                let $connected = $nodes.sui(name)?;
-                $body
-            }
-            #[cfg(feature = "tron")]
-            Family::Tron => {
-                let $connected = $nodes.tron(name)?;
-                $body
-            }
+            $(
+                #[cfg(feature = $feature)]
+                Family::$family => {
+                    let $connected = $nodes.$module(name)?;
+                    $body
+                }
+            )*
             _ => Err(NodeError::NotConnected(name.to_owned())),
         }
     }};
@@ -244,7 +227,6 @@ impl<T: Transport> Nodes<T> {
     ///
     /// Returns [`NodeError::Refused`] with [`Code::SimulationReverted`](countersign::Code::SimulationReverted) if the account is frozen, or
     /// with the code of an address that is not one of the chain. Returns another [`NodeError`] if too few endpoints agree.
-    #[allow(unused_variables, reason = "a build may lack the families whose tokens are checked")]
     pub async fn check_receiver(&self, asset: &str, receiver: &str) -> Result<(), NodeError> {
         let Some(asset) = self.assets.get(asset) else { return Ok(()) };
         let chain = asset.chain_name();
@@ -253,7 +235,10 @@ impl<T: Transport> Nodes<T> {
             Family::Evm => self.evm(chain)?.check_receiver(asset, receiver).await,
             #[cfg(feature = "tron")]
             Family::Tron => self.tron(chain)?.check_receiver(asset, receiver).await,
-            _ => Ok(()),
+            _ => {
+                let _ = (chain, receiver);
+                Ok(())
+            }
         }
     }
 
@@ -330,21 +315,14 @@ impl<T: Transport> Nodes<T> {
     }
 }
 
+macro_rules! list {
+    ([] $($feature:literal $family:ident $module:ident,)*) => {
+        &[$(#[cfg(feature = $feature)] Family::$family,)*]
+    };
+}
+
 /// The chain families that this build supports.
-const FAMILIES: &[Family] = &[
-    #[cfg(feature = "bitcoin")]
-    Family::Bitcoin,
-    #[cfg(feature = "evm")]
-    Family::Evm,
-    #[cfg(feature = "solana")]
-    Family::Solana,
-    #[cfg(feature = "starknet")]
-    Family::Starknet,
-    #[cfg(feature = "sui")]
-    Family::Sui,
-    #[cfg(feature = "tron")]
-    Family::Tron,
-];
+const FAMILIES: &[Family] = countersign::for_each_family! { list! [] };
 
 /// Gives the chains of each family the methods that all families share.
 macro_rules! shared_methods {

@@ -15,7 +15,6 @@ use crate::nodes::{Nodes, Speed};
 /// What a redemption or a refund may offer for a place in a block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bid<'p> {
-    #[allow(dead_code, reason = "not every family has a speed")]
     pub(crate) speed: Speed,
     pub(crate) policy: &'p Policy,
     /// Whether the limit of the policy is paid where the chain asks for more: once the secret is out, a slow redemption is better than none.
@@ -25,10 +24,23 @@ pub(crate) struct Bid<'p> {
 impl Bid<'_> {
     /// Returns the price to offer where the chain asks for `asked` and the policy allows `limit`. If that is less than `min`, below which no
     /// node would take the transaction, the price is not lowered, and the policy refuses it.
-    #[allow(dead_code, reason = "a build may lack the families that call it")]
+    #[cfg(any(feature = "bitcoin", feature = "evm", feature = "solana", feature = "sui", feature = "tron"))]
     pub(crate) const fn offer(self, asked: u128, min: u128, limit: u128) -> u128 {
         if self.pays_limit && asked > limit && min <= limit { limit } else { asked }
     }
+}
+
+/// Calls a method of the connected chain whose family a state has.
+macro_rules! on_chain {
+    (
+        [$nodes:ident $chain:ident, $state:ident, $any:ident.$method:ident $arguments:tt]
+        $($feature:literal $family:ident $module:ident,)*
+    ) => {
+        match $state {
+            $(#[cfg(feature = $feature)] $any::$family($state) => Ok($nodes.$module($chain)?.$method $arguments.await?.into()),)*
+            _ => Err(NodeError::NotConnected($chain.to_owned())),
+        }
+    };
 }
 
 impl<T: Transport> Nodes<T> {
@@ -45,26 +57,11 @@ impl<T: Transport> Nodes<T> {
     /// Returns [`NodeError::NotConnected`] if the chain is not connected or belongs to another family. Returns [`NodeError::Refused`] if
     /// a fee exceeds the policy, the owner has too little, or the simulation fails. Returns another [`NodeError`] if no endpoint answers
     /// or too few of them agree.
-    #[allow(unused_variables, reason = "not every family has a speed, or coins with an owner")]
     pub async fn prepare(&self, order: &Verified, chain: &str, owner: &str, speed: Speed, policy: &Policy) -> Result<Unsigned, NodeError> {
         if let Some(swap) = order.terms().record.map(|record| &record.destination_swap) {
             self.check_receiver(swap.asset.as_str(), &swap.redeemer).await?;
         }
-        match order {
-            #[cfg(feature = "bitcoin")]
-            Verified::Bitcoin(order) => Ok(self.bitcoin(chain)?.prepare(order, owner, speed, policy).await?.into()),
-            #[cfg(feature = "evm")]
-            Verified::Evm(order) => Ok(self.evm(chain)?.prepare(order, speed, policy).await?.into()),
-            #[cfg(feature = "solana")]
-            Verified::Solana(order) => Ok(self.solana(chain)?.prepare(order, speed).await?.into()),
-            #[cfg(feature = "starknet")]
-            Verified::Starknet(order) => Ok(self.starknet(chain)?.prepare(order, speed, policy).await?.into()),
-            #[cfg(feature = "sui")]
-            Verified::Sui(order) => Ok(self.sui(chain)?.prepare(order, speed, policy).await?.into()),
-            #[cfg(feature = "tron")]
-            Verified::Tron(order) => Ok(self.tron(chain)?.prepare(order).await?.into()),
-            _ => Err(NodeError::NotConnected(chain.to_owned())),
-        }
+        countersign::for_each_family! { on_chain! [self chain, order, Verified.prepare(order, owner, speed, policy)] }
     }
 
     /// Reads the wallet context from the chain and prepares a redemption or a refund for signing.
@@ -105,23 +102,8 @@ impl<T: Transport> Nodes<T> {
         self.recovery_with(recovery, chain, account, Bid { speed, policy, pays_limit: true }).await
     }
 
-    #[allow(unused_variables, reason = "a build may lack the families that use them")]
     async fn recovery_with(&self, recovery: &Recovery, chain: &str, account: &str, bid: Bid<'_>) -> Result<Unsigned, NodeError> {
-        match recovery {
-            #[cfg(feature = "bitcoin")]
-            Recovery::Bitcoin(recovery) => Ok(self.bitcoin(chain)?.prepare_recovery(recovery, account, bid).await?.into()),
-            #[cfg(feature = "evm")]
-            Recovery::Evm(recovery) => Ok(self.evm(chain)?.prepare_recovery(recovery, account, bid).await?.into()),
-            #[cfg(feature = "solana")]
-            Recovery::Solana(recovery) => Ok(self.solana(chain)?.prepare_recovery(recovery, account, bid).await?.into()),
-            #[cfg(feature = "starknet")]
-            Recovery::Starknet(recovery) => Ok(self.starknet(chain)?.prepare_recovery(recovery, account, bid).await?.into()),
-            #[cfg(feature = "sui")]
-            Recovery::Sui(recovery) => Ok(self.sui(chain)?.prepare_recovery(recovery, account, bid).await?.into()),
-            #[cfg(feature = "tron")]
-            Recovery::Tron(recovery) => Ok(self.tron(chain)?.prepare_recovery(recovery, account, bid).await?.into()),
-            _ => Err(NodeError::NotConnected(chain.to_owned())),
-        }
+        countersign::for_each_family! { on_chain! [self chain, recovery, Recovery.prepare_recovery(recovery, account, bid)] }
     }
 
     /// Prepares a redemption or a refund that takes the place of one that was sent and is not mined yet.
@@ -146,7 +128,6 @@ impl<T: Transport> Nodes<T> {
     /// the stored id: with [`Code::TransactionMalformed`] on Bitcoin-like chains, and with
     /// [`Code::TransactionMismatch`] or a code of what cannot be decoded elsewhere. Tron does not
     /// need the transaction.
-    #[allow(unused_variables, reason = "not every family has a speed, or needs the transaction that was sent")]
     pub async fn prepare_replacement(
         &self,
         recovery: &Recovery,
@@ -157,22 +138,7 @@ impl<T: Transport> Nodes<T> {
         policy: &Policy,
     ) -> Result<Unsigned, NodeError> {
         let bid = Bid { speed, policy, pays_limit: true };
-        match recovery {
-            #[cfg(feature = "bitcoin")]
-            Recovery::Bitcoin(recovery) => Ok(self.bitcoin(chain)?.prepare_replacement(recovery, account, sent, bid).await?.into()),
-            #[cfg(feature = "evm")]
-            Recovery::Evm(recovery) => Ok(self.evm(chain)?.prepare_replacement(recovery, account, sent, bid).await?.into()),
-            #[cfg(feature = "solana")]
-            Recovery::Solana(recovery) => Ok(self.solana(chain)?.prepare_replacement(recovery, account, sent, bid).await?.into()),
-            #[cfg(feature = "starknet")]
-            Recovery::Starknet(recovery) => Ok(self.starknet(chain)?.prepare_replacement(recovery, account, sent, bid).await?.into()),
-            #[cfg(feature = "sui")]
-            Recovery::Sui(recovery) => Ok(self.sui(chain)?.prepare_replacement(recovery, account, sent, bid).await?.into()),
-            // Every preparation has a new reference block.
-            #[cfg(feature = "tron")]
-            Recovery::Tron(recovery) => Ok(self.tron(chain)?.prepare_recovery(recovery, account, bid).await?.into()),
-            _ => Err(NodeError::NotConnected(chain.to_owned())),
-        }
+        countersign::for_each_family! { on_chain! [self chain, recovery, Recovery.prepare_replacement(recovery, account, sent, bid)] }
     }
 }
 

@@ -47,7 +47,7 @@ async fn a_redemption_is_never_shown_before_it_is_sent() {
     let refusal = recover::redeem(&record, Leg::Source, &SECRET, registry()).unwrap_err();
     record.source_swap.swap_id = refusal.expected().unwrap().to_string();
     let redemption = recover::redeem(&record, Leg::Source, &SECRET, registry()).unwrap();
-    let order = redemption.prepare(SENDER, &TxContext::eip1559(1, 30 * GWEI, GWEI)).unwrap();
+    let order = redemption.prepare(TxContext::eip1559(1, 30 * GWEI, GWEI).sent_by(SENDER)).unwrap();
     let rich = || chain().lying(|_, method, _| (method == "eth_getBalance").then(|| json!("0xde0b6b3a7640000")));
     let nodes = nodes(rich(), 1);
     let preflight = nodes.evm("ethereum").unwrap().preflight(&order).await.unwrap();
@@ -227,7 +227,7 @@ fn sent(nonce: u64) -> (KeptTransaction, String) {
     let Recovery::Evm(redemption) = redemption else { panic!("not of EVM") };
     let case = case("evm-chain-id-integer");
     let account = verified::<Evm>(&case).deposit().sender;
-    let mut unsigned = redemption.prepare(account, &TxContext::eip1559(nonce, 30 * GWEI, GWEI)).unwrap();
+    let mut unsigned = redemption.prepare(TxContext::eip1559(nonce, 30 * GWEI, GWEI).sent_by(account)).unwrap();
     unsigned.sign(&key::<Evm>(&case)).unwrap();
     let [kept] = KeptTransaction::all(&unsigned.finish().unwrap().into()).try_into().unwrap();
     (kept, account.to_string())

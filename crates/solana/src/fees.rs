@@ -1,6 +1,7 @@
 //! The priority fee: the price and the limit of a transaction's compute units, which its compute-budget instructions set.
 
 use countersign_core::{Code, Policy, Refusal, TypedValue, U256};
+use serde::{Deserialize, Serialize};
 use solana_message::VersionedMessage;
 use solana_message::compiled_instruction::CompiledInstruction;
 
@@ -26,7 +27,7 @@ const MICRO_LAMPORTS: u128 = 1_000_000;
 /// let fee = PriorityFee::new(50_000).with_limit(200_000);
 /// assert_eq!(fee.compute_unit_price, 50_000);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PriorityFee {
     /// Price in micro-lamports per compute unit.

@@ -21,7 +21,7 @@ mod wire;
 
 pub use address::Address;
 pub use allowed::AllowedInstruction;
-pub use countersign_core::{FundingPath, Gasless};
+pub use countersign_core::{FundingPath, Gasless, SentBy};
 pub use fees::{MAX_COMPUTE_UNIT_LIMIT, MAX_COMPUTE_UNIT_PRICE, PriorityFee};
 pub use sign::{ExternalSignature, Key, SignedPayloads};
 #[cfg(feature = "solana-signer")]

@@ -16,9 +16,9 @@ use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::number::bare_hex_array;
 use countersign_core::reader::Expense;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, SecretHash, Summary, Topic, U256, Warnings, family,
+    Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, SecretHash, SentBy, Summary, Topic, U256, Warnings,
+    family,
 };
-use solana_hash::Hash;
 use solana_instruction::{AccountMeta, Instruction};
 use solana_message::{Message, VersionedMessage};
 
@@ -176,24 +176,18 @@ impl Recovery {
         create.into_iter().chain([self.instruction.clone()]).collect()
     }
 
-    /// Prepares the transaction that `fee_payer` signs and pays for. The fee payer need not be a party to the swap. The transaction has
-    /// a legacy message, which every wallet can sign.
+    /// Prepares the transaction that the fee payer signs and pays for: see [`TxContext::sent_by`]. The fee payer need not be a party to
+    /// the swap. The transaction has a legacy message, which every wallet can sign.
     ///
     /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed, and [`Code::FeeAbovePayout`] if the
     /// transaction may cost more than it pays.
-    pub fn prepare(&self, fee_payer: Address, recent_blockhash: Hash) -> UnsignedOrder {
-        let message = Message::new_with_blockhash(&self.instructions(fee_payer), Some(&fee_payer), &recent_blockhash);
-        self.unsigned(fee_payer, VersionedMessage::Legacy(message), TxContext::new().with_blockhash(recent_blockhash))
-    }
-
-    /// Prepares the transaction as [`Recovery::prepare`] does, with the blockhash and the priority fee of the context that is also used
-    /// to fund orders.
     ///
     /// # Errors
     ///
-    /// [`Code::MissingField`] without a blockhash, [`Code::BlockhashExpired`], [`Code::GasLimitTooHigh`] for a fee above the
+    /// [`Code::MissingField`] without a blockhash, [`Code::BlockhashExpired`], [`Code::GasLimitTooHigh`] for a priority fee above the
     /// policy's, or [`Code::TransactionTooLarge`].
-    pub fn prepare_self_funded(&self, fee_payer: Address, path: &TxContext) -> Result<UnsignedOrder, Refusal> {
+    pub fn prepare(&self, context: SentBy<Address, TxContext>) -> Result<UnsignedOrder, Refusal> {
+        let SentBy { sender: fee_payer, context: path } = context;
         path.check()?;
         let blockhash = path.recent_blockhash.ok_or_else(|| Refusal::new(Code::MissingField, "/recent_blockhash"))?;
         let message = Message::new_with_blockhash(&self.instructions(fee_payer), Some(&fee_payer), &blockhash);
@@ -205,11 +199,10 @@ impl Recovery {
                 return Err(self.expense(&message).explain(refusal, limit));
             }
         }
-        Ok(self.unsigned(fee_payer, message, path.clone()))
+        Ok(self.unsigned(fee_payer, message, path))
     }
 
-    /// Returns what a transaction may cost in lamports, without the rent of a new token account, and what it pays.
-    /// Returns what a transaction with this message costs, and what it pays.
+    /// Returns what a transaction with this message may cost in lamports, without the rent of a new token account, and what it pays.
     #[must_use]
     pub fn expense(&self, message: &VersionedMessage) -> Expense {
         let fee = ComputeBudget::from_message(message).priority_fee().saturating_add(u128::from(LAMPORTS_PER_SIGNATURE));

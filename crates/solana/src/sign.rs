@@ -126,6 +126,13 @@ impl From<[u8; 64]> for ExternalSignature {
     }
 }
 
+impl fmt::Display for ExternalSignature {
+    /// Writes base58.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 impl FromStr for ExternalSignature {
     type Err = Refusal;
 
@@ -174,6 +181,10 @@ impl Signable for Unsigned {
 
     fn missing(&self) -> Vec<RequestId> {
         self.payloads().filter(|(_, payload)| payload.signature.is_none()).map(|(id, _)| id).collect()
+    }
+
+    fn signatures(&self) -> Vec<(RequestId, ExternalSignature)> {
+        self.payloads().filter_map(|(id, payload)| Some((id, ExternalSignature(payload.signature?)))).collect()
     }
 
     fn sign(&mut self, key: &Key, _: &mut Warnings, _: Seal<Self>) -> Result<(), Refusal> {

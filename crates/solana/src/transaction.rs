@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use countersign_core::{Code, FundingPath, Refusal, RequestId, Role, TypedValue, U256};
+use countersign_core::{Code, FundingPath, Refusal, RequestId, Role, SentBy, TypedValue, U256, serde_text};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use solana_hash::Hash;
 use solana_signature::Signature;
@@ -31,10 +32,11 @@ pub(crate) const LAMPORTS_PER_SIGNATURE: u64 = 5_000;
 /// let path = TxContext::new().with_blockhash(Hash::new_from_array([7; 32])).with_priority_fee(PriorityFee::new(50_000));
 /// assert!(path.recent_blockhash.is_some());
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TxContext {
     /// A recent blockhash. `None` keeps the one that the service proposed.
+    #[serde(with = "serde_text::option")]
     pub recent_blockhash: Option<Hash>,
     /// A priority fee, within the policy. `None` keeps the one that the service proposed.
     pub priority_fee: Option<PriorityFee>,
@@ -71,6 +73,12 @@ impl TxContext {
         self.block_height = Some(now);
         self.last_valid_block_height = Some(last_valid);
         self
+    }
+
+    /// Adds the account that sends and pays for a recovery.
+    #[must_use]
+    pub const fn sent_by(self, sender: Address) -> SentBy<Address, Self> {
+        SentBy { sender, context: self }
     }
 
     /// Refuses a blockhash that has expired.

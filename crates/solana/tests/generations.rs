@@ -16,7 +16,7 @@ use countersign_core::{Code, Family, Policy, Registry};
 use countersign_solana::htlc::{self, SolanaGeneration};
 use countersign_solana::recover::{self, Leg};
 use countersign_solana::solana_hash::Hash;
-use countersign_solana::{Address, Solana, address};
+use countersign_solana::{Address, Solana, TxContext, address};
 use countersign_testkit::properties::at;
 use countersign_testkit::recover::read_record;
 use countersign_testkit::{
@@ -256,7 +256,7 @@ fn the_audited_form_is_recovered_from_its_record() -> TestResult {
         let redeem = recover::redeem(&record, Leg::Source, &secret(), case.registry)?;
         assert_eq!(redeem.to(), redeemer);
         assert!(!redeem.swap_id_recomputed(), "the formula of the id is not known");
-        let warnings = redeem.prepare(sponsor, Hash::default());
+        let warnings = redeem.prepare(TxContext::new().with_blockhash(Hash::default()).sent_by(sponsor)).unwrap();
         assert_eq!(warnings.warnings().list().iter().map(|warning| warning.code()).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
         assert_eq!(Some(redeem.with_sponsor(sponsor).instruction()), htlc.redeem(&swap, sponsor, &secret()).as_ref());
     }

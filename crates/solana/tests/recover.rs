@@ -34,7 +34,7 @@ fn refunds_lamports_to_the_owner() -> TestResult {
     assert_eq!(recovery.clone().with_sponsor(Address::from([8; 32])), recovery, "the native program has no sponsor");
 
     let key = Key::from_seed(&[9; 32]);
-    let mut unsigned = recovery.prepare(key.address(), Hash::new_from_array([5; 32]));
+    let mut unsigned = recovery.prepare(TxContext::new().with_blockhash(Hash::new_from_array([5; 32])).sent_by(key.address()))?;
     assert_eq!((unsigned.order_id(), unsigned.missing()), (record.order_id.as_str(), vec![RequestId::Refund]));
     assert!(unsigned.warnings().list().is_empty());
     let shown = unsigned.summary().to_string();
@@ -61,7 +61,7 @@ fn redeems_tokens_to_the_redeemers_account_with_the_right_secret_only() -> TestR
     let sponsor = Address::from([8; 32]);
     let recovery = recover::redeem(&record, Leg::Source, &secret, registry())?.with_sponsor(sponsor);
     assert!(!recovery.swap_id_recomputed(), "the id is that of another secret hash");
-    let unsigned = recovery.prepare(sponsor, Hash::default());
+    let unsigned = recovery.prepare(TxContext::new().with_blockhash(Hash::default()).sent_by(sponsor))?;
     assert_eq!(unsigned.warnings().list().iter().map(|warning| warning.code()).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
     assert_eq!(unsigned.missing(), [RequestId::Redeem]);
     let redeemer = key(&record.source_swap.redeemer);
@@ -97,7 +97,7 @@ fn a_fee_above_the_payout_is_said() -> TestResult {
     };
     let warned = |amount: &'static str, price: u64| -> Result<Vec<String>, Box<dyn std::error::Error>> {
         let path = TxContext::new().with_blockhash(Hash::default()).with_priority_fee(PriorityFee::new(price));
-        let order = refund(amount)?.prepare_self_funded(Address::from([8; 32]), &path)?;
+        let order = refund(amount)?.prepare(path.clone().sent_by(Address::from([8; 32])))?;
         let about = order.warnings().list().iter().filter(|warning| warning.code() == Code::FeeAbovePayout);
         Ok(about.filter_map(|warning| warning.detail().map(str::to_owned)).collect())
     };
@@ -108,7 +108,7 @@ fn a_fee_above_the_payout_is_said() -> TestResult {
 
     let low = Policy::from_json(br#"{"solana_compute_unit_price": 6}"#)?;
     let path = TxContext::new().with_blockhash(Hash::default()).with_priority_fee(PriorityFee::new(7));
-    let refusal = refund("5000")?.with_policy(&low).prepare_self_funded(Address::from([8; 32]), &path).expect_err("above the policy");
+    let refusal = refund("5000")?.with_policy(&low).prepare(path.clone().sent_by(Address::from([8; 32]))).expect_err("above the policy");
     assert_eq!((refusal.code(), refusal.location()), (Code::GasLimitTooHigh, "/priority_fee/compute_unit_price"));
     for part in ["the refund may cost up to", "(5003 lamports)", "pays only", "solana_compute_unit_price", "raise the limit"] {
         assert!(refusal.message().contains(part), "{refusal}");

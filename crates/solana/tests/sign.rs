@@ -272,3 +272,8 @@ fn neither_key_nor_secret_is_ever_printed() -> TestResult {
     assert!(!format!("{:?}", unsigned.finish()?).contains(&text));
     Ok(())
 }
+
+#[test]
+fn the_context_and_the_signatures_survive_a_restart() -> countersign_testkit::TestResult {
+    countersign_testkit::restart::the_context_and_the_signatures_survive::<Solana>()
+}

@@ -10,7 +10,7 @@ use crate::felt;
 /// Returns the address of an account; `None` for an account of another family.
 #[must_use]
 pub fn from_account(account: &Account) -> Option<Felt> {
-    if account.family() == Family::Starknet { account.array().and_then(felt::from_bytes) } else { None }
+    if account.family() == Family::Starknet { account.array().and_then(|bytes| felt::from_bytes(bytes).ok()) } else { None }
 }
 
 /// Returns the account with this address.

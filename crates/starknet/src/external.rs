@@ -78,7 +78,7 @@ impl Deposit {
     /// ```
     #[must_use]
     pub fn execute_calls(&self, approval: ApprovalStep) -> Vec<ExecuteCall> {
-        let calls = self.calls(approval).into_iter();
+        let calls = self.send(approval).into_iter();
         let calls = calls.map(|call| ExecuteCall { contract_address: call.to, entrypoint: entry_point(&call), calldata: call.calldata });
         calls.collect()
     }
@@ -86,7 +86,7 @@ impl Deposit {
     /// Returns the parameters of one `wallet_addInvokeTransaction` with all calls of the order.
     #[must_use]
     pub fn add_invoke_transaction(&self, approval: ApprovalStep) -> AddInvokeTransaction {
-        let calls = self.calls(approval).into_iter();
+        let calls = self.send(approval).into_iter();
         let calls = calls.map(|call| WalletCall { contract_address: call.to, entry_point: entry_point(&call), calldata: call.calldata });
         AddInvokeTransaction { calls: calls.collect() }
     }

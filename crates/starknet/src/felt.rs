@@ -56,7 +56,7 @@ pub(crate) fn parse_padded(hex: &str, bytes: &mut [u8; 32]) -> Result<(), ParseE
 
 /// Parses a felt in decimal, or in hex with `0x`.
 pub(crate) fn parse_any(text: &str) -> Result<Felt, ParseError> {
-    if text.starts_with("0x") { parse(text) } else { from_number(number::decimal(text)?).ok_or_else(|| Code::FeltOutOfRange.into()) }
+    if text.starts_with("0x") { parse(text) } else { from_number(number::decimal(text)?) }
 }
 
 /// Parses the hex felt in a JSON node, the form of calldata.
@@ -85,7 +85,7 @@ pub fn read_u128(cursor: Cursor<'_, '_>) -> Result<u128, Refusal> {
 /// [`Code::WrongType`], [`Code::IntegerNotExact`], a `decimal_` or `hex_` code, [`Code::NumberTooLarge`], or
 /// [`Code::FeltOutOfRange`].
 pub fn read_any(cursor: Cursor<'_, '_>) -> Result<Felt, Refusal> {
-    from_number(cursor.any_number()?).ok_or_else(|| cursor.refuse(Code::FeltOutOfRange))
+    from_number(cursor.any_number()?).map_err(|error| cursor.refuse(error))
 }
 
 /// Parses a short string as typed data writes it. Text that looks like a number is that number; any other text is its ASCII
@@ -106,15 +106,18 @@ pub(crate) fn parse_short_string(text: &str) -> Result<Felt, ParseError> {
     if text.starts_with("0x") || (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())) {
         parse_any(text)
     } else {
-        from_short_string(text).ok_or_else(|| Code::TextNotPlain.into())
+        from_short_string(text)
     }
 }
 
-/// Returns the felt of a short string, which has 1 to 31 printable ASCII characters; `None` for any other text.
-#[must_use]
-pub fn from_short_string(text: &str) -> Option<Felt> {
+/// Returns the felt of a short string, which has 1 to 31 printable ASCII characters.
+///
+/// # Errors
+///
+/// [`Code::TextNotPlain`] for any other text.
+pub fn from_short_string(text: &str) -> Result<Felt, ParseError> {
     let plain = (1..=31).contains(&text.len()) && text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
-    plain.then(|| Felt::from_bytes_be_slice(text.as_bytes()))
+    if plain { Ok(Felt::from_bytes_be_slice(text.as_bytes())) } else { Err(Code::TextNotPlain.into()) }
 }
 
 /// Returns the text of a short string; `None` for a felt that is not a short string.
@@ -122,19 +125,25 @@ pub fn from_short_string(text: &str) -> Option<Felt> {
 pub fn to_short_string(felt: &Felt) -> Option<String> {
     let bytes = felt.to_bytes_be();
     let text = std::str::from_utf8(&bytes).ok()?.trim_start_matches('\0');
-    (from_short_string(text) == Some(*felt)).then(|| text.to_owned())
+    (from_short_string(text) == Ok(*felt)).then(|| text.to_owned())
 }
 
-/// Returns the felt with this value; `None` if it is not below the prime.
-#[must_use]
-pub fn from_number(number: U256) -> Option<Felt> {
+/// Returns the felt with this value.
+///
+/// # Errors
+///
+/// [`Code::FeltOutOfRange`] if it is not below the prime.
+pub fn from_number(number: U256) -> Result<Felt, ParseError> {
     from_bytes(number.to_be_bytes())
 }
 
-/// Returns the felt with these big-endian bytes; `None` if it is not below the prime.
-#[must_use]
-pub fn from_bytes(bytes: [u8; 32]) -> Option<Felt> {
-    (bytes < STARK_PRIME).then(|| Felt::from_bytes_be(&bytes))
+/// Returns the felt with these big-endian bytes.
+///
+/// # Errors
+///
+/// [`Code::FeltOutOfRange`] if they are not below the prime.
+pub fn from_bytes(bytes: [u8; 32]) -> Result<Felt, ParseError> {
+    if bytes < STARK_PRIME { Ok(Felt::from_bytes_be(&bytes)) } else { Err(Code::FeltOutOfRange.into()) }
 }
 
 /// Returns the two felts that encode a 256-bit number in calldata: the low 128 bits, then the high 128 bits.
@@ -158,6 +167,11 @@ pub(crate) fn join(low: u128, high: u128) -> U256 {
 /// Returns the big-endian bytes of the felts, 32 bytes each.
 pub(crate) fn to_bytes(felts: &[Felt]) -> Vec<u8> {
     felts.iter().flat_map(Felt::to_bytes_be).collect()
+}
+
+/// Writes felts in decimal, joined by commas, as the service takes a signature.
+pub(crate) fn join_decimal(felts: &[Felt]) -> String {
+    felts.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// Serializes a felt as nodes expect it: `0x` and hex digits without leading zeros.
@@ -216,7 +230,7 @@ mod tests {
         for (text, felt) in [("HTLC", Felt::from(0x4854_4c43)), ("1", Felt::ONE), ("0x31", Felt::from(0x31)), ("49", Felt::from(0x31))] {
             assert_eq!(parse_short_string(text), Ok(felt), "{text}");
         }
-        assert_eq!(from_short_string("1"), Some(Felt::from(0x31)));
+        assert_eq!(from_short_string("1"), Ok(Felt::from(0x31)));
         for (text, code) in [
             ("", Code::TextNotPlain),
             ("1\n", Code::TextNotPlain),
@@ -234,7 +248,7 @@ mod tests {
         let wide = U256::from(7).wrapping_shl(128) | U256::from(u128::MAX);
         assert_eq!(split(wide), [u128::MAX, 7]);
         assert_eq!(join(u128::MAX, 7), wide);
-        assert_eq!(from_number(U256::MAX), None);
-        assert_eq!(from_number(U256::from(5)), Some(Felt::from(5)));
+        assert_eq!(from_number(U256::MAX), Err(Code::FeltOutOfRange.into()));
+        assert_eq!(from_number(U256::from(5)), Ok(Felt::from(5)));
     }
 }

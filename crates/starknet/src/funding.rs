@@ -1,9 +1,9 @@
 //! Funding paths: the account's own transaction, the gasless message, or both.
 
-use countersign_core::{ApprovalStep, Code, Refusal};
+use countersign_core::{ApprovalStep, Code, FundingPath, Gasless, Refusal, SentBy, serde_text};
+use serde::{Deserialize, Serialize};
 use starknet_types_core::felt::Felt;
 
-use crate::message::Message;
 use crate::transaction::{Call, DataAvailabilityMode, ExecutionEncoding, Invoke, InvokeTransaction, ResourceBounds};
 
 /// The wallet's part of the account's transaction: nonce, fees, and the choice of the approval.
@@ -19,27 +19,32 @@ use crate::transaction::{Call, DataAvailabilityMode, ExecutionEncoding, Invoke, 
 /// let execution = TxContext::new(Felt::from(7), bounds).with_approval(ApprovalStep::Exact);
 /// assert_eq!(execution.tip, 0);
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TxContext {
     /// Nonce of the sender's next transaction.
+    #[serde(with = "serde_text")]
     pub nonce: Felt,
     /// The most that the sender pays for each resource.
     pub resource_bounds: ResourceBounds,
     /// Tip for each unit of L2 gas, in FRI.
     pub tip: u64,
     /// The chain that the wallet is set to, as a short string. It must be the asset's; `None` skips this check.
+    #[serde(with = "serde_text::option")]
     pub chain_id: Option<Felt>,
     /// The account's public key, which cannot be derived from its address. `None` if the wallet does not know it: signatures are then
     /// not proven.
+    #[serde(with = "serde_text::option")]
     pub public_key: Option<Felt>,
     /// What to do with the token approval before the call that locks the funds.
     pub approval: ApprovalStep,
     /// How the calls are encoded for the account.
     pub encoding: ExecutionEncoding,
     /// Data for the paymaster; empty if the sender pays.
+    #[serde(with = "serde_text::list")]
     pub paymaster_data: Vec<Felt>,
     /// Data that deploys the account; empty if it is deployed already.
+    #[serde(with = "serde_text::list")]
     pub account_deployment_data: Vec<Felt>,
     /// Where the nonce is stored. The network supports only `L1` today.
     pub nonce_data_availability_mode: DataAvailabilityMode,
@@ -124,6 +129,12 @@ impl TxContext {
         self
     }
 
+    /// Adds the account that sends and pays for a recovery.
+    #[must_use]
+    pub const fn sent_by(self, sender: Felt) -> SentBy<Felt, Self> {
+        SentBy { sender, context: self }
+    }
+
     /// Returns the transaction in which `sender` makes these calls, in this order.
     ///
     /// # Errors
@@ -148,85 +159,51 @@ impl TxContext {
     }
 }
 
-/// The gasless path: the owner signs a message, and the service sends the transaction and pays for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(clippy::exhaustive_structs, reason = "it needs neither nonce nor fees")]
-pub struct Gasless;
+/// A funding path, and the account's public key, which proves signatures of two felts. The key cannot be derived from the address.
+///
+/// A path by itself is enough: signatures are then proven if its [`TxContext`] has the key.
+///
+/// ```
+/// use countersign_starknet::{Felt, Gasless, KeyedPath};
+///
+/// # fn example(order: countersign_starknet::VerifiedOrder, public_key: Felt) -> Result<(), countersign_core::Refusal> {
+/// let proven = order.prepare(KeyedPath::gasless(public_key))?;
+/// let unproven = order.prepare(Gasless)?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct KeyedPath {
+    /// The funding path.
+    pub path: FundingPath<TxContext>,
+    /// The account's public key; `None` if the wallet does not know it.
+    #[serde(with = "serde_text::option")]
+    pub public_key: Option<Felt>,
+}
 
-impl Gasless {
-    /// Sets the account's public key, so that signatures of two felts can be proven.
+impl KeyedPath {
+    /// Creates the gasless path of the account with this public key.
     #[must_use]
-    pub const fn with_public_key(self, public_key: Felt) -> FundingPath {
-        FundingPath::Gasless { public_key: Some(public_key) }
+    pub const fn gasless(public_key: Felt) -> Self {
+        Self { path: FundingPath::Gasless, public_key: Some(public_key) }
     }
 }
 
-/// How an order is funded.
-///
-/// ```
-/// use countersign_starknet::{FundingPath, Gasless};
-///
-/// let path: FundingPath = Gasless.into();
-/// assert_eq!(path, FundingPath::Gasless { public_key: None });
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(clippy::exhaustive_enums, reason = "an order is funded by a transaction, by a message, or prepared for either")]
-#[allow(clippy::large_enum_variant, reason = "an order has one, and passes it on by reference")]
-pub enum FundingPath {
-    /// The owner signs only the gasless message.
-    Gasless {
-        /// The account's public key; `None` if the wallet does not know it: see [`TxContext::public_key`].
-        public_key: Option<Felt>,
-    },
-    /// The sender signs and broadcasts the transaction.
-    SelfFunded(TxContext),
-    /// The transaction is prepared, and the gasless message too if the order has one. Submit only one of them.
-    Both(TxContext),
-}
-
-impl From<Gasless> for FundingPath {
-    fn from(_: Gasless) -> Self {
-        Self::Gasless { public_key: None }
+impl From<FundingPath<TxContext>> for KeyedPath {
+    fn from(path: FundingPath<TxContext>) -> Self {
+        Self { public_key: path.self_funded().and_then(|execution| execution.public_key), path }
     }
 }
 
-impl From<TxContext> for FundingPath {
+impl From<Gasless> for KeyedPath {
+    fn from(gasless: Gasless) -> Self {
+        FundingPath::from(gasless).into()
+    }
+}
+
+impl From<TxContext> for KeyedPath {
     fn from(execution: TxContext) -> Self {
-        Self::SelfFunded(execution)
-    }
-}
-
-impl FundingPath {
-    /// Returns the wallet's part of the transaction; `None` if none is prepared.
-    #[must_use]
-    pub const fn execution(&self) -> Option<&TxContext> {
-        match self {
-            Self::Gasless { .. } => None,
-            Self::SelfFunded(execution) | Self::Both(execution) => Some(execution),
-        }
-    }
-
-    /// Returns the account's public key; `None` if the wallet does not know it.
-    #[must_use]
-    pub const fn public_key(&self) -> Option<Felt> {
-        match self {
-            Self::Gasless { public_key } => *public_key,
-            Self::SelfFunded(execution) | Self::Both(execution) => execution.public_key,
-        }
-    }
-
-    /// Returns the gasless message, if the path includes it.
-    ///
-    /// # Errors
-    ///
-    /// [`Code::NothingToSign`] if the path is gasless only and the order has no message.
-    pub(crate) fn message(&self, offered: Option<&Message>) -> Result<Option<Message>, Refusal> {
-        match self {
-            Self::Gasless { .. } if offered.is_none() => {
-                Err(Refusal::new(Code::NothingToSign, "").with_reason("this order has no gasless funding path"))
-            }
-            Self::Gasless { .. } | Self::Both(_) => Ok(offered.cloned()),
-            Self::SelfFunded(_) => Ok(None),
-        }
+        FundingPath::SelfFunded(execution).into()
     }
 }

@@ -23,8 +23,8 @@ mod summary;
 pub mod transaction;
 mod verify;
 
-pub use countersign_core::{ApprovalStep, StarknetGeneration};
-pub use funding::{FundingPath, Gasless, TxContext};
+pub use countersign_core::{ApprovalStep, FundingPath, Gasless, SentBy, StarknetGeneration};
+pub use funding::{KeyedPath, TxContext};
 pub use key::Key;
 pub use payloads::{InvokePayload, MessagePayload, Payload, SignedPayloads, Unsigned};
 pub use signature::ExternalSignature;
@@ -53,7 +53,7 @@ impl ChainFamily for Starknet {
     const FAMILY: Family = Family::Starknet;
     const PAYLOAD_KEYS: &'static [&'static str] = CallPayloads::KEYS_WITH_LEGACY;
     type Deposit = Deposit;
-    type Context = FundingPath;
+    type Context = KeyedPath;
     type Unsigned = Unsigned;
     type Payload = Payload;
     type Key = Key;

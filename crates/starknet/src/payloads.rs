@@ -116,6 +116,12 @@ impl Signable for Unsigned {
         invoke.chain(self.message.iter().filter(|payload| payload.signature.is_none()).map(|_| RequestId::TypedData)).collect()
     }
 
+    fn signatures(&self) -> Vec<(RequestId, ExternalSignature)> {
+        let invoke = self.invoke.iter().map(|payload| (request_id(payload.role), &payload.signature));
+        let message = self.message.iter().map(|payload| (RequestId::TypedData, &payload.signature));
+        invoke.chain(message).filter_map(|(id, felts)| Some((id, ExternalSignature::of_felts(felts.clone()?)))).collect()
+    }
+
     fn sign(&mut self, key: &Key, warnings: &mut Warnings, _: Seal<Self>) -> Result<(), Refusal> {
         if !check_public_key(self.public_key, || key.public_key())? {
             warnings.warn(Code::KeyNotChecked);
@@ -191,6 +197,6 @@ impl Signed for SignedPayloads {
     /// Returns the signature as decimal felts joined by commas.
     fn gasless(&self) -> Option<GaslessSubmission> {
         let signature = self.0.message.as_ref()?.signature.as_ref()?;
-        Some(GaslessSubmission::new(signature.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")))
+        Some(GaslessSubmission::new(felt::join_decimal(signature)))
     }
 }

@@ -12,7 +12,8 @@ pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formulas};
 use countersign_core::reader::Expense;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, StarknetGeneration, Summary, Topic, U256, Warnings, family,
+    Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, SentBy, StarknetGeneration, Summary, Topic, U256, Warnings,
+    family,
 };
 use starknet_types_core::felt::Felt;
 
@@ -111,8 +112,8 @@ impl Recovery {
         self.amount
     }
 
-    /// Prepares the transaction in which `sender` makes the call. The sender need not be a party to the swap. The approval of
-    /// `execution` is not used.
+    /// Prepares the transaction in which the sender makes the call: see [`TxContext::sent_by`]. The sender need not be a party to the
+    /// swap. The approval of the context is not used.
     ///
     /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed, and [`Code::FeeAbovePayout`] if the
     /// transaction may cost more than it pays.
@@ -120,7 +121,8 @@ impl Recovery {
     /// # Errors
     ///
     /// [`Code::WalletChainMismatch`] if the wallet is set to another chain.
-    pub fn prepare(&self, sender: Felt, execution: &TxContext) -> Result<UnsignedOrder, Refusal> {
+    pub fn prepare(&self, context: SentBy<Felt, TxContext>) -> Result<UnsignedOrder, Refusal> {
+        let SentBy { sender, context: execution } = context;
         let invoke = execution.invoke(sender, self.chain_id, vec![self.call.clone()])?;
         let mut summary = Summary::default();
         let text = format!("{} of swap {:x} pays {} base units to {:#066x}", self.role, self.swap_id, self.amount, self.to);
@@ -257,7 +259,7 @@ fn recompute(leg: &RecordedLeg<'_>) -> Result<(Felt, bool), Refusal> {
         return Ok((id, false));
     };
     let htlc = leg.htlc().map(Account::bytes).unwrap_or_default();
-    let ids: Vec<_> = formulas::starknet(formula, chain(leg)?, &leg.terms(), htlc).into_iter().filter_map(felt::from_bytes).collect();
+    let ids: Vec<_> = formulas::starknet(formula, chain(leg)?, &leg.terms(), htlc).into_iter().flat_map(felt::from_bytes).collect();
     if let Ok(id) = recorded
         && ids.contains(&id)
     {
@@ -278,7 +280,7 @@ fn recovery(
     let address = |account: &Account| address::from_account(account).ok_or_else(mismatch);
     let to = address(if role == Role::Redeem { &leg.redeemer } else { &leg.initiator })?;
     let call = Call::new(address(leg.htlc()?)?, selector, calldata);
-    let chain_id = felt::from_short_string(chain(leg)?).ok_or_else(mismatch)?;
+    let chain_id = felt::from_short_string(chain(leg)?).map_err(|_| mismatch())?;
     let token = leg.asset.token.as_ref().and_then(|token| token.account.as_ref()).and_then(address::from_account);
     let (order_id, chain, amount, pays_strk) =
         (record.order_id.clone(), leg.asset.chain.record.chain.clone(), leg.swap.amount, token == Some(STRK));

@@ -2,6 +2,7 @@
 //!
 //! Specification: `docs/spec/starknet.md#signing`.
 
+use std::fmt;
 use std::str::FromStr;
 
 use countersign_core::{Code, Refusal};
@@ -65,6 +66,11 @@ impl ExternalSignature {
         self.public_key
     }
 
+    /// Takes the felts of a signature that was checked when it was attached.
+    pub(crate) const fn of_felts(felts: Vec<Felt>) -> Self {
+        Self { felts, public_key: None }
+    }
+
     pub(crate) fn into_felts(self) -> Vec<Felt> {
         self.felts
     }
@@ -74,6 +80,13 @@ impl From<[Felt; 2]> for ExternalSignature {
     /// Creates a signature from r and s.
     fn from(pair: [Felt; 2]) -> Self {
         Self { felts: pair.into(), public_key: None }
+    }
+}
+
+impl fmt::Display for ExternalSignature {
+    /// Writes decimal felts joined by commas.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&felt::join_decimal(&self.felts))
     }
 }
 

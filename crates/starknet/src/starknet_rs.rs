@@ -3,6 +3,7 @@
 use countersign_core::{Code, Refusal};
 use starknet_core::{crypto, types as rs};
 
+use crate::payloads::Payload;
 use crate::signature::ExternalSignature;
 use crate::transaction::{Call, DataAvailabilityMode, InvokeTransaction, ResourceBound, ResourceBounds};
 
@@ -46,6 +47,17 @@ impl From<rs::DataAvailabilityMode> for DataAvailabilityMode {
         match mode {
             rs::DataAvailabilityMode::L1 => Self::L1,
             rs::DataAvailabilityMode::L2 => Self::L2,
+        }
+    }
+}
+
+impl Payload {
+    /// Returns the gasless message as typed data of starknet-rs; `None` for a transaction.
+    #[must_use]
+    pub fn to_typed_data(&self) -> Option<rs::TypedData> {
+        match self {
+            Self::TypedData(message) => serde_json::from_value(message.clone()).ok(),
+            Self::Invoke(_) => None,
         }
     }
 }

@@ -5,9 +5,10 @@
 //!
 //! Specification: `docs/spec/starknet.md#signing`.
 
-use countersign_core::U256;
-use serde::Serialize;
+use countersign_core::{U256, serde_text};
+use serde::de::{Deserializer, Error};
 use serde::ser::{SerializeStruct, Serializer};
+use serde::{Deserialize, Serialize};
 use starknet_types_core::felt::Felt;
 
 use crate::curve::poseidon;
@@ -19,7 +20,7 @@ const INVOKE: Felt = Felt::from_hex_unchecked("0x696e766f6b65");
 const HASH_OF_NOTHING: Felt = Felt::from_hex_unchecked("0x2272be0f580fd156823304800919530eaa97430e972d7213ee13f4fbf7a5dbc");
 
 /// The most that the sender pays for each resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ResourceBounds {
     /// Bound of L1 gas.
@@ -41,7 +42,7 @@ pub struct ResourceBound {
 }
 
 /// Where data is made available.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum DataAvailabilityMode {
     /// On L1.
@@ -52,7 +53,8 @@ pub enum DataAvailabilityMode {
 }
 
 /// How the calls of a transaction are encoded for the account contract.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ExecutionEncoding {
     /// An array of calls, each with its own calldata. All current accounts use it (Cairo 1).
@@ -330,5 +332,21 @@ impl Serialize for ResourceBound {
         object.serialize_field("max_amount", &HexFelt(&Felt::from(self.max_amount)))?;
         object.serialize_field("max_price_per_unit", &HexFelt(&Felt::from(self.max_price_per_unit)))?;
         object.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for ResourceBound {
+    /// Reads the form that it serializes to.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Hex {
+            #[serde(with = "serde_text")]
+            max_amount: Felt,
+            #[serde(with = "serde_text")]
+            max_price_per_unit: Felt,
+        }
+        let Hex { max_amount, max_price_per_unit } = Hex::deserialize(deserializer)?;
+        let wide = |_| D::Error::custom("the bound is too large");
+        Ok(Self::new(max_amount.try_into().map_err(wide)?, max_price_per_unit.try_into().map_err(wide)?))
     }
 }

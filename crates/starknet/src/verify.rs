@@ -11,7 +11,7 @@ use countersign_core::{
 };
 use starknet_types_core::felt::Felt;
 
-use crate::funding::FundingPath;
+use crate::funding::KeyedPath;
 use crate::htlc::{
     self, APPROVE, Approve, Arguments, INITIATE, INITIATE_ON_BEHALF, INITIATE_ON_BEHALF_WITH_DESTINATION_DATA,
     INITIATE_WITH_DESTINATION_DATA, Initiate,
@@ -76,9 +76,14 @@ impl Deposit {
     ///
     /// They are for `account.execute_v3` of starknet-rs. For browser wallets see [`external`](crate::external).
     #[must_use]
-    pub fn calls(&self, approval: ApprovalStep) -> Vec<Call> {
+    pub fn calls(&self, approval: ApprovalStep) -> Vec<(Role, Call)> {
         let approve = self.approval.as_ref().and_then(|proposal| proposal.step(approval, self.terms.amount));
-        approve.into_iter().chain([self.initiate.clone()]).collect()
+        approve.map(|call| (Role::Approval, call)).into_iter().chain([(Role::Initiate, self.initiate.clone())]).collect()
+    }
+
+    /// Returns the calls without their roles, as one transaction makes them.
+    pub(crate) fn send(&self, approval: ApprovalStep) -> Vec<Call> {
+        self.calls(approval).into_iter().map(|(_, call)| call).collect()
     }
 
     /// Returns the amount of the approval among the prepared calls; `None` if there is none.
@@ -94,12 +99,12 @@ impl Deposit {
 }
 
 impl family::Deposit for Deposit {
-    type Context = FundingPath;
+    type Context = KeyedPath;
     type Unsigned = Unsigned;
 
     fn verify(order: &OrderContext<'_>, warnings: &mut Warnings, _: family::Seal<Self>) -> Result<(Self, Option<SwapTerms>), Refusal> {
         let pins = Expected::from_order(order)?;
-        let payloads = CallPayloads::read(&order.result.object()?, true)?;
+        let payloads = CallPayloads::read(&order.result.object()?, CallPayloads::KEYS_WITH_LEGACY)?;
         let (call, destination_data, timelock) = check_initiate(order, &pins, payloads.initiate, warnings)?;
         let approval = check_approval(order, &pins, payloads.approval, warnings)?;
         let typed_data = check_typed_data(order, &pins, payloads.typed_data, &call, destination_data.as_deref())?;
@@ -139,10 +144,10 @@ impl family::Deposit for Deposit {
         crate::summary::coverage(self)
     }
 
-    fn prepare(&self, path: &FundingPath, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
-        let invoke = path.execution().map(|execution| execution.invoke(self.sender, self.chain_id, self.calls(execution.approval)));
+    fn prepare(&self, KeyedPath { path, public_key }: &KeyedPath, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
+        let invoke = path.self_funded().map(|execution| execution.invoke(self.sender, self.chain_id, self.send(execution.approval)));
         let invoke = invoke.transpose()?.map(|invoke| (Role::Initiate, invoke));
-        Ok(Unsigned::new(self.sender, path.public_key(), invoke, path.message(self.typed_data.as_ref())?))
+        Ok(Unsigned::new(self.sender, *public_key, invoke, path.gasless(self.typed_data.as_ref())?))
     }
 
     fn read_transaction(bytes: &[u8], _: family::Seal<Self>) -> Result<InvokeTransaction, Refusal> {
@@ -157,7 +162,7 @@ impl family::Deposit for Deposit {
             return Err(refusal.with_actual(format!("{:#x}", transaction.sender_address)));
         }
         let steps = [ApprovalStep::AsVerified, ApprovalStep::Exact, ApprovalStep::AlreadyApproved];
-        let whole = steps.map(|step| (Role::Initiate, self.calls(step)));
+        let whole = steps.map(|step| (Role::Initiate, self.send(step)));
         // A wallet may send the approval in a separate transaction.
         let approvals =
             self.approval.iter().flat_map(|approval| steps.into_iter().filter_map(|step| approval.step(step, self.terms.amount)));
@@ -196,7 +201,7 @@ struct Expected {
 impl Expected {
     fn from_order(order: &OrderContext<'_>) -> Result<Self, Refusal> {
         let chain_id = match &order.source.chain.network {
-            Network::Starknet(chain) => felt::from_short_string(chain),
+            Network::Starknet(chain) => felt::from_short_string(chain).ok(),
             _ => None,
         };
         let chain_id = chain_id.ok_or_else(|| Refusal::new(Code::UnsupportedFamily, "/request/source/asset"))?;

@@ -1,7 +1,7 @@
 //! The public API: thread safety, and the re-exported native types.
 
 use countersign_starknet::{
-    ExternalSignature, Felt, FundingPath, Invoke, InvokeTransaction, Key, Payload, SignedOrder, TxContext, UnsignedOrder, VerifiedOrder,
+    ExternalSignature, Felt, Invoke, InvokeTransaction, Key, KeyedPath, Payload, SignedOrder, TxContext, UnsignedOrder, VerifiedOrder,
     starknet_types_core,
 };
 
@@ -12,7 +12,7 @@ fn states_and_keys_cross_threads() {
     crosses_threads::<VerifiedOrder>();
     crosses_threads::<UnsignedOrder>();
     crosses_threads::<SignedOrder>();
-    crosses_threads::<(Felt, Invoke, InvokeTransaction, Payload, Key, ExternalSignature, TxContext, FundingPath)>();
+    crosses_threads::<(Felt, Invoke, InvokeTransaction, Payload, Key, ExternalSignature, TxContext, KeyedPath)>();
 }
 
 #[test]

@@ -10,8 +10,8 @@
 
 use countersign_core::{Code, Role, TypedValue, U256};
 use countersign_starknet::{
-    ApprovalStep, DataAvailabilityMode, ExecutionEncoding, Felt, InvokeTransaction, ResourceBound, ResourceBounds, Starknet, TxContext,
-    UnsignedOrder, VerifiedOrder, htlc,
+    ApprovalStep, Call, DataAvailabilityMode, Deposit, ExecutionEncoding, Felt, InvokeTransaction, ResourceBound, ResourceBounds, Starknet,
+    TxContext, UnsignedOrder, VerifiedOrder, htlc,
 };
 use countersign_testkit::{TestResult, fixture, key, received, verified, wallet};
 use serde_json::json;
@@ -23,11 +23,16 @@ fn order() -> VerifiedOrder {
     verified::<Starknet>(&fixture::<Starknet>(CASE))
 }
 
+/// The calls of an order without their roles.
+fn calls_of(deposit: &Deposit, step: ApprovalStep) -> Vec<Call> {
+    deposit.calls(step).into_iter().map(|(_, call)| call).collect()
+}
+
 /// Creates the transaction of an external wallet for calls, with its own nonce, fees and tip.
 fn broadcast(order: &VerifiedOrder, encoding: ExecutionEncoding, step: ApprovalStep) -> InvokeTransaction {
     let deposit = order.deposit();
     let bound = ResourceBound::new(7, 9);
-    let calldata = encoding.encode(&deposit.calls(step));
+    let calldata = encoding.encode(&calls_of(deposit, step));
     let mut transaction = InvokeTransaction::new(deposit.sender, calldata, Felt::from(77), ResourceBounds::new(bound, bound, bound));
     transaction.tip = 3;
     transaction.paymaster_data = vec![Felt::ONE];
@@ -51,8 +56,9 @@ fn the_approval_is_as_verified_exact_or_left_out() -> TestResult {
     let deposit = order.deposit();
     let amounts = STEPS.map(|step| {
         let calls = deposit.calls(step);
-        assert_eq!(calls.last(), Some(&deposit.initiate));
-        (calls.len(), calls[0].calldata[1..3].to_vec())
+        assert_eq!(calls.last(), Some(&(Role::Initiate, deposit.initiate.clone())));
+        assert_eq!(calls.len() == 2, calls[0].0 == Role::Approval);
+        (calls.len(), calls[0].1.calldata[1..3].to_vec())
     });
     let amount = deposit.terms.amount;
     assert_eq!(amount, U256::from(1_250_000));
@@ -63,7 +69,7 @@ fn the_approval_is_as_verified_exact_or_left_out() -> TestResult {
         let execution = TxContext::new(Felt::ONE, ResourceBounds::default()).with_approval(step);
         let unsigned: UnsignedOrder = order.prepare(execution)?;
         let invoke = &unsigned.payloads().invoke.as_ref().ok_or("no transaction")?.invoke;
-        assert_eq!(invoke.calls, deposit.calls(step));
+        assert_eq!(invoke.calls, calls_of(deposit, step));
         assert!(unsigned.payloads().message.is_none(), "the wallet chose its own transaction");
     }
     Ok(())
@@ -96,7 +102,7 @@ fn takes_the_orders_calls_in_either_encoding_whatever_the_wallet_chose() {
                 assert_eq!(order.matches(&broadcast(&order, encoding, step)), Ok(Role::Initiate), "{encoding:?} {step:?}");
             }
             let mut approval = broadcast(&order, encoding, ApprovalStep::Exact);
-            approval.calldata = encoding.encode(&order.deposit().calls(ApprovalStep::Exact)[..1]);
+            approval.calldata = encoding.encode(&calls_of(order.deposit(), ApprovalStep::Exact)[..1]);
             assert_eq!(order.matches(&approval), Ok(Role::Approval));
         }
     }
@@ -151,11 +157,11 @@ fn a_changed_felt_is_refused_where_it_is() {
         assert_eq!(values, [Some(format!("{:#x}", honest.calldata[index])), Some("0x5".to_owned())], "{name}");
     }
     // Another function of the same contract, and a third call.
-    let mut calls = order.deposit().calls(ApprovalStep::Exact);
+    let mut calls = calls_of(order.deposit(), ApprovalStep::Exact);
     calls[0].selector = htlc::TRANSFER;
     let transfer = with_calldata(&honest, &ExecutionEncoding::New.encode(&calls));
     assert_eq!(order.matches(&transfer).expect_err("a transfer").location(), "/calldata/2");
-    let mut calls = order.deposit().calls(ApprovalStep::Exact);
+    let mut calls = calls_of(order.deposit(), ApprovalStep::Exact);
     calls.push(calls[0].clone());
     let more = with_calldata(&honest, &ExecutionEncoding::New.encode(&calls));
     assert_eq!(order.matches(&more).expect_err("one more call").code(), Code::TransactionMismatch);

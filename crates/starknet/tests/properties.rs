@@ -172,7 +172,7 @@ proptest! {
                 prop_assert!(number > U256::from_be_bytes(Felt::MAX.to_bytes_be()));
             }
         }
-        prop_assert_eq!(felt::from_number(number).is_some(), number <= U256::from_be_bytes(Felt::MAX.to_bytes_be()));
+        prop_assert_eq!(felt::from_number(number).is_ok(), number <= U256::from_be_bytes(Felt::MAX.to_bytes_be()));
     }
 
     #[test]

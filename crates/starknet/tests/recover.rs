@@ -27,7 +27,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
 
     let (sender, key) = (Felt::from(7), Key::parse("0x1234")?);
     let execution = TxContext::new(Felt::ONE, ResourceBounds::default()).with_public_key(key.public_key());
-    let mut unsigned = recovery.prepare(sender, &execution)?;
+    let mut unsigned = recovery.prepare(execution.clone().sent_by(sender))?;
     assert_eq!((unsigned.order_id(), unsigned.verified().is_none()), (record.order_id.as_str(), true));
     let summary = unsigned.summary().to_string();
     let payout =
@@ -40,8 +40,8 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     assert_eq!(sent.native.calldata, [Felt::ONE, recovery.call().to, htlc::REFUND, Felt::ONE, recovery.swap_id()]);
     assert_eq!(sent.id, format!("{:#x}", sent.native.hashes(recovery.chain_id()).tx_hash));
 
-    let elsewhere = execution.with_chain_id(felt::from_short_string("SN_SEPOLIA").ok_or("a chain")?);
-    let refusal = recovery.prepare(sender, &elsewhere).expect_err("another chain");
+    let elsewhere = execution.with_chain_id(felt::from_short_string("SN_SEPOLIA")?);
+    let refusal = recovery.prepare(elsewhere.sent_by(sender)).expect_err("another chain");
     assert_eq!((refusal.code(), refusal.location()), (Code::WalletChainMismatch, "/chain_id"));
     Ok(())
 }

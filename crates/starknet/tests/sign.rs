@@ -9,7 +9,7 @@
 )]
 
 use countersign_core::{Code, Policy, Refusal, Registry, RequestId, Role, Scheme, U256};
-use countersign_starknet::{Felt, Gasless, Key, Payload, SignedOrder, Starknet, UnsignedOrder, felt};
+use countersign_starknet::{Felt, Gasless, Key, KeyedPath, Payload, SignedOrder, Starknet, UnsignedOrder, felt};
 use countersign_testkit::{
     Case, TestResult, artefacts as written, asset_index, attach as attach_json, fixture, key, outcome, outcome_under, registry_with,
     verified, verified_under, wallet,
@@ -125,7 +125,7 @@ fn the_gasless_path_needs_neither_nonce_nor_fees() -> TestResult {
     let case = fixture::<Starknet>(CASE);
     let (order, key) = (verified::<Starknet>(&case), key::<Starknet>(&case));
     for (path, codes_of_path) in [
-        (Gasless.with_public_key(key.public_key()), vec![Code::NoOrderRecord]),
+        (KeyedPath::gasless(key.public_key()), vec![Code::NoOrderRecord]),
         (Gasless.into(), vec![Code::NoOrderRecord, Code::KeyNotChecked]),
     ] {
         let mut unsigned = order.prepare(path)?;
@@ -137,7 +137,7 @@ fn the_gasless_path_needs_neither_nonce_nor_fees() -> TestResult {
         assert_eq!(signed.gasless().ok_or("no submission")?.signature, format!("{r},{s}"));
         assert!(signed.transactions().is_empty());
     }
-    let mut unsigned = order.prepare(Gasless.with_public_key(Felt::ONE))?;
+    let mut unsigned = order.prepare(KeyedPath::gasless(Felt::ONE))?;
     assert_eq!(unsigned.sign(&key).expect_err("another key").code(), Code::KeyMismatch);
     let refusal = verified::<Starknet>(&fixture::<Starknet>("starknet-typed-data-null")).prepare(Gasless).expect_err("no message");
     assert_eq!((refusal.code(), refusal.location()), (Code::NothingToSign, ""));
@@ -360,4 +360,9 @@ fn a_pinned_domain_overrides_the_deployed_one() -> TestResult {
     let refusal = outcome::<Starknet>(&case.with_input(line.to_string())).expect_err("not pinned");
     assert_eq!((refusal.code(), refusal.location()), (Code::GenerationMismatch, "/response/result/typed_data/types/Initiate"));
     Ok(())
+}
+
+#[test]
+fn the_context_and_the_signatures_survive_a_restart() -> countersign_testkit::TestResult {
+    countersign_testkit::restart::the_context_and_the_signatures_survive::<Starknet>()
 }

@@ -91,7 +91,7 @@ fn another_wallet_is_refused_before_it_is_asked() -> TestResult {
 #[test]
 fn what_is_signed_already_stays() -> TestResult {
     let case = fixture::<Starknet>(CASE);
-    let FundingPath::Both(mut execution) = wallet::<Starknet>(&case) else { panic!("the contract prepares both") };
+    let FundingPath::Both(mut execution) = wallet::<Starknet>(&case).path else { panic!("the contract prepares both") };
     execution.public_key = None;
     let mut unsigned = verified::<Starknet>(&case).prepare(FundingPath::Both(execution))?;
     // An account with guardians, whose signature only the account can verify.

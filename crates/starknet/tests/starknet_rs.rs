@@ -5,7 +5,7 @@
 use countersign_core::{Code, Role};
 use countersign_starknet::starknet_core::crypto::Signature;
 use countersign_starknet::starknet_core::types::{BroadcastedInvokeTransactionV3, Call, InvokeTransactionV3};
-use countersign_starknet::{ApprovalStep, ExternalSignature, Felt, InvokeTransaction, Starknet};
+use countersign_starknet::{ApprovalStep, ExternalSignature, Felt, Gasless, InvokeTransaction, Starknet};
 use countersign_testkit::{TestResult, fixture, key, verified, wallet};
 
 /// A transaction in which every field has a different value.
@@ -15,7 +15,7 @@ const CASE: &str = "starknet-paymaster-and-deployment";
 fn calls_and_transactions_convert_and_match() -> TestResult {
     let case = fixture::<Starknet>(CASE);
     let order = verified::<Starknet>(&case);
-    let calls: Vec<Call> = order.deposit().calls(ApprovalStep::AsVerified).into_iter().map(Call::from).collect();
+    let calls: Vec<Call> = order.deposit().calls(ApprovalStep::AsVerified).into_iter().map(|(_, call)| call.into()).collect();
     assert_eq!(calls.last().map(|call| (call.to, call.calldata.len())), Some((order.deposit().initiate.to, 12)));
 
     let mut unsigned = order.prepare(wallet::<Starknet>(&case))?;
@@ -35,6 +35,18 @@ fn calls_and_transactions_convert_and_match() -> TestResult {
     let query = BroadcastedInvokeTransactionV3 { is_query: true, ..native };
     let refusal = InvokeTransaction::try_from(query).expect_err("a simulation");
     assert_eq!((refusal.code(), refusal.location()), (Code::TransactionMismatch, "/version"));
+    Ok(())
+}
+
+#[test]
+fn the_message_is_typed_data_with_the_same_hash() -> TestResult {
+    let case = fixture::<Starknet>(CASE);
+    let order = verified::<Starknet>(&case);
+    let [request] = order.prepare(Gasless)?.requests().try_into().map_err(|_| "one message")?;
+    let typed_data = request.payload.to_typed_data().ok_or("a message")?;
+    assert_eq!(typed_data.message_hash(order.deposit().sender)?.to_bytes_be()[..], request.digest);
+    let unsigned = order.prepare(wallet::<Starknet>(&case))?;
+    assert!(unsigned.requests()[0].payload.to_typed_data().is_none(), "a transaction");
     Ok(())
 }
 

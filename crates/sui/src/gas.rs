@@ -5,7 +5,8 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use countersign_core::{Code, Refusal};
+use countersign_core::{Code, Refusal, SentBy};
+use serde::{Deserialize, Serialize};
 use sui_sdk_types::{Address, Input, ObjectReference, TransactionKind};
 
 /// The most coins that may pay for one transaction (Sui's `max_gas_payment_objects`).
@@ -21,7 +22,7 @@ pub const MAX_GAS_COINS: usize = 256;
 /// let gas = TxContext::new(1_000, 5_000_000, vec![coin]).with_expiration_epoch(812);
 /// assert_eq!(gas.sponsor, None, "the sender pays");
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TxContext {
     /// Price in MIST per unit of gas, at least the network's reference price.
@@ -62,6 +63,12 @@ impl TxContext {
     pub const fn with_expiration_epoch(mut self, epoch: u64) -> Self {
         self.expiration_epoch = Some(epoch);
         self
+    }
+
+    /// Adds the account that sends a recovery. It also pays, unless there is a sponsor.
+    #[must_use]
+    pub const fn sent_by(self, sender: Address) -> SentBy<Address, Self> {
+        SentBy { sender, context: self }
     }
 
     /// Requires an allowed number of coins, each listed once, and none that is also an input of the transaction.

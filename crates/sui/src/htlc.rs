@@ -233,8 +233,8 @@ impl Initiate {
     /// [`Code::CoinTypeMismatch`]: countersign_core::Code::CoinTypeMismatch
     /// [`Code::DestinationDataTooLong`]: countersign_core::Code::DestinationDataTooLong
     /// [`Code::AmountMismatch`]: countersign_core::Code::AmountMismatch
-    pub fn decode(transaction: &ProgrammableTransaction, native: bool, at: &At<'_>) -> Result<(Self, PtbLayout), Refusal> {
-        read::read(transaction, native, at)
+    pub fn decode(transaction: &ProgrammableTransaction, coin_type: &TypeTag, at: &At<'_>) -> Result<(Self, PtbLayout), Refusal> {
+        read::read(transaction, *coin_type == sui(), at)
     }
 }
 

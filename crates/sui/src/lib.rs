@@ -16,6 +16,7 @@ mod summary;
 pub mod transaction;
 mod verify;
 
+pub use countersign_core::SentBy;
 pub use gas::{Coin, MAX_GAS_COINS, TxContext};
 pub use key::Key;
 pub use sign::{Execution, ExternalSignature, SignedPayloads};

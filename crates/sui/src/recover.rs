@@ -12,7 +12,7 @@ pub use countersign_core::Leg;
 use countersign_core::chains::swap_id as formula;
 use countersign_core::reader::Expense;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, Summary, Topic, U256, Warnings, family, number,
+    Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, SentBy, Summary, Topic, U256, Warnings, family, number,
 };
 use sui_sdk_types::{
     Address, Argument, Command, Identifier, Input, MoveCall, Mutability, ObjectReference, ProgrammableTransaction, SharedInput,
@@ -164,7 +164,7 @@ impl Recovery {
         gas::choose_gas(coins, 0, budget)
     }
 
-    /// Prepares the transaction in which `sender` makes the call. The sender need not be a party to the swap.
+    /// Prepares the transaction in which the sender makes the call: see [`TxContext::sent_by`]. The sender need not be a party to the swap.
     ///
     /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed, and [`Code::FeeAbovePayout`] if the
     /// transaction may cost more than it pays.
@@ -173,13 +173,14 @@ impl Recovery {
     ///
     /// [`Code::GasCoinCount`], [`Code::GasCoinTwice`] or [`Code::GasCoinIsInput`]; [`Code::KindMalformed`] or
     /// [`Code::KindNotProgrammable`] if `kind` was changed to a value that cannot be encoded, or to another kind.
-    pub fn prepare(&self, sender: Address, gas: &TxContext) -> Result<UnsignedOrder, Refusal> {
+    pub fn prepare(&self, context: SentBy<Address, TxContext>) -> Result<UnsignedOrder, Refusal> {
+        let SentBy { sender, context: gas } = context;
         let TransactionKind::ProgrammableTransaction(transaction) = self.kind.as_ref() else {
             return Err(Refusal::new(Code::KindNotProgrammable, ""));
         };
         let bytes = bcs::to_bytes(&Kind::ProgrammableTransaction(transaction))
             .map_err(|error| Refusal::new(Code::KindMalformed, "").with_reason(error.to_string()))?;
-        let unsigned = Unsigned::new(self.role, Arc::clone(&self.kind), &bytes, sender, gas)?;
+        let unsigned = Unsigned::new(self.role, Arc::clone(&self.kind), &bytes, sender, &gas)?;
         let mut summary = Summary::default();
         let text = format!("{} of swap {} pays {} base units to {}", self.role, hex::encode(self.swap_id), self.amount, self.to);
         summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.amount.into()]);

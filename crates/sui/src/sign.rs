@@ -1,5 +1,6 @@
 //! Signing: the requests, external signatures and their proofs, and the signed transaction for nodes.
 
+use std::fmt;
 use std::str::FromStr;
 
 use base64::Engine as _;
@@ -41,6 +42,13 @@ impl ExternalSignature {
 impl From<UserSignature> for ExternalSignature {
     fn from(signature: UserSignature) -> Self {
         Self(signature)
+    }
+}
+
+impl fmt::Display for ExternalSignature {
+    /// Writes base64.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.to_base64())
     }
 }
 
@@ -143,6 +151,12 @@ impl Signable for Unsigned {
         let sender = self.signature.is_none().then(|| self.request_id());
         let sponsor = (self.sponsor().is_some() && self.sponsor_signature.is_none()).then_some(RequestId::Sponsor);
         sender.into_iter().chain(sponsor).collect()
+    }
+
+    fn signatures(&self) -> Vec<(RequestId, ExternalSignature)> {
+        let sender = self.signature.iter().map(|signature| (self.request_id(), signature));
+        let sponsor = self.sponsor_signature.iter().map(|signature| (RequestId::Sponsor, signature));
+        sender.chain(sponsor).map(|(id, signature)| (id, signature.clone().into())).collect()
     }
 
     /// Signs for the account that the key controls: the sender or the sponsor.

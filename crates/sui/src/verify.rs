@@ -88,7 +88,7 @@ impl family::Deposit for Deposit {
         let bytes = read_kind_bytes(&result)?;
         let at = result.at().key(PAYLOAD_KEY);
         let transaction = decode(&bytes, &at)?;
-        let (terms, layout) = Initiate::decode(&transaction, pins.coin_type == htlc::sui(), &at)?;
+        let (terms, layout) = Initiate::decode(&transaction, &pins.coin_type, &at)?;
         let rules = Rules { order, pins: &pins, ranges: Ranges(&transaction), layout: &layout, at: &at };
         let timelock = rules.check(&terms, warnings)?;
         let kind = rebuild(&terms, &layout, &bytes, &at)?;

@@ -71,7 +71,7 @@ fn a_call_ends_in_the_same_states_as_an_order() -> TestResult {
     let record = record::<Sui>("sui-record-evm", |_| {})?;
     let refund = recover::refund(&record, Leg::Source, registry())?;
     let key = Key::from_ed25519_seed(&[9; 32]);
-    let mut unsigned = refund.prepare(key.address(), &TxContext::new(1_000, 5_000_000, vec![coin()]))?;
+    let mut unsigned = refund.prepare(TxContext::new(1_000, 5_000_000, vec![coin()]).sent_by(key.address()))?;
     let payload = unsigned.payloads();
     assert_eq!((payload.sender, payload.gas_payment.owner), (key.address(), key.address()));
     assert_eq!(payload.signing_digest, payload.transaction().signing_digest());
@@ -93,7 +93,7 @@ fn a_call_ends_in_the_same_states_as_an_order() -> TestResult {
 #[test]
 fn gas_that_no_transaction_may_have_is_refused() -> TestResult {
     let refund = recover::refund(&record::<Sui>("sui-record-evm", |_| {})?, Leg::Source, registry())?;
-    let refused = |payment| refund.prepare(Address::new([9; 32]), &TxContext::new(1_000, 5_000_000, payment)).expect_err("refused");
+    let refused = |payment| refund.prepare(TxContext::new(1_000, 5_000_000, payment).sent_by(Address::new([9; 32]))).expect_err("refused");
     let refusal = refused(vec![coin(), coin()]);
     assert_eq!((refusal.code(), refusal.location()), (Code::GasCoinTwice, "/gas_payment/1/object_id"));
     let refusal = refused(vec![]);
@@ -118,7 +118,7 @@ fn a_main_networks_id_may_follow_another_formula() -> TestResult {
     let record = record::<Sui>("sui-record-other-id", |_| {})?;
     let refund = recover::refund(&record, Leg::Source, registry())?;
     assert!(!refund.swap_id_recomputed());
-    let unsigned = refund.prepare(Address::new([9; 32]), &TxContext::new(1_000, 5_000_000, vec![coin()]))?;
+    let unsigned = refund.prepare(TxContext::new(1_000, 5_000_000, vec![coin()]).sent_by(Address::new([9; 32])))?;
     assert_eq!(unsigned.warnings().list().iter().map(|warning| warning.code()).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
     Ok(())
 }
@@ -142,7 +142,7 @@ fn a_budget_above_the_payout_is_said() -> TestResult {
     let refund = recover::refund(&record, Leg::Source, registry())?;
     let coin = ObjectReference::new(Address::new([1; 32]), 7, Digest::new([2; 32]));
     let warned = |budget: u64| -> Result<Vec<Code>, Box<dyn std::error::Error>> {
-        let order = refund.prepare(Address::new([9; 32]), &TxContext::new(1_000, budget, vec![coin.clone()]))?;
+        let order = refund.prepare(TxContext::new(1_000, budget, vec![coin.clone()]).sent_by(Address::new([9; 32])))?;
         Ok(order.warnings().list().iter().map(|warning| warning.code()).collect())
     };
     let amount = u64::try_from(refund.amount())?;

@@ -276,3 +276,8 @@ fn neither_key_nor_secret_is_ever_printed() {
     assert!(!format!("{key:?} {signed:?}").contains(&secret));
     assert_eq!(secret[1..].parse::<Key>().expect_err("63 digits").code(), Code::KeyMalformed);
 }
+
+#[test]
+fn the_context_and_the_signatures_survive_a_restart() -> countersign_testkit::TestResult {
+    countersign_testkit::restart::the_context_and_the_signatures_survive::<Sui>()
+}

@@ -23,6 +23,7 @@ pub mod lines;
 pub mod properties;
 pub mod received;
 pub mod recover;
+pub mod restart;
 pub mod telling;
 pub mod tree;
 

@@ -19,7 +19,7 @@ pub use prost;
 pub use transaction::{Payload, SignedPayloads, SignedTronTransaction, TronTransaction, TxContext, Unsigned};
 pub use verify::{Approval, Call, Deposit};
 
-pub use countersign_core::{ApprovalStep, FundingPath, Gasless};
+pub use countersign_core::{ApprovalStep, FundingPath, Gasless, SentBy};
 
 use countersign_core::family::ChainFamily;
 use countersign_core::{CallPayloads, Family, Policy, Proposal, Refusal, Registry};

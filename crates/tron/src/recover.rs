@@ -16,7 +16,7 @@ use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::number::bare_hex_array;
 use countersign_core::reader::Expense;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, Summary, Topic, TypedValue, Warnings, family,
+    Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, SentBy, Summary, Topic, TypedValue, Warnings, family,
 };
 
 use crate::address::Address;
@@ -124,8 +124,8 @@ impl Recovery {
         self
     }
 
-    /// Prepares the transaction in which `sender` makes the call and pays for it. The sender need not be a party to the swap. A fee
-    /// limit in `calls` replaces [`FEE_LIMIT`]; the approvals of `calls` are not used.
+    /// Prepares the transaction in which the sender makes the call and pays for it: see [`TxContext::sent_by`]. The sender need not be a party
+    /// to the swap. A fee limit of the context replaces [`FEE_LIMIT`]; its approvals are not used.
     ///
     /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed.
     ///
@@ -133,7 +133,8 @@ impl Recovery {
     ///
     /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, [`Code::GasLimitTooHigh`] or
     /// [`Code::GasLimitTooLow`] at `/fee_limit`, or [`Code::ExpirationPassed`].
-    pub fn prepare(&self, sender: Address, calls: &TxContext) -> Result<UnsignedOrder, Refusal> {
+    pub fn prepare(&self, context: SentBy<Address, TxContext>) -> Result<UnsignedOrder, Refusal> {
+        let SentBy { sender, context: calls } = context;
         calls.check(self.chain_id)?;
         let fee_limit = calls.fee_limit.map_or_else(|| U256::from(self.call.fee_limit.unsigned_abs()), U256::from);
         let expense = self.expense(fee_limit);
@@ -142,7 +143,7 @@ impl Recovery {
             if code == Code::GasLimitTooHigh { expense.explain(refusal, "tron_fee_limit") } else { refusal }
         };
         let fee_limit = check_fee_limit(self.max_fee_limit, fee_limit, &refuse)?;
-        let transaction = TronTransaction::new(sender, calls, &Call { fee_limit, ..self.call.clone() });
+        let transaction = TronTransaction::new(sender, &calls, &Call { fee_limit, ..self.call.clone() });
         let mut summary = Summary::default();
         let text = format!("{} of swap {} pays {} base units to {}", self.role, hex::encode(self.swap_id), self.amount, self.to);
         summary.add_values(Topic::Payout, text, [self.to.into(), TypedValue::from(self.amount)]);

@@ -62,5 +62,5 @@ pub(crate) fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
         gas: "fee limit",
         message_data: "destination data, not signed",
     };
-    shared::coverage(deposit.approval.is_some(), &deposit.terms, deposit.typed_data.as_ref(), words)
+    shared::coverage(deposit.approval.as_ref(), &deposit.terms, deposit.typed_data.as_ref(), words)
 }

@@ -4,11 +4,12 @@
 
 use alloy_primitives::{Address as AbiAddress, B256, Signature, U256, hex};
 use countersign_core::report::amount;
-use countersign_core::{ApprovalStep, Code, FundingPath, Refusal, Scheme, Summary, Topic};
+use countersign_core::{ApprovalStep, Code, FundingPath, Refusal, Scheme, SentBy, Summary, Topic};
 use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::payloads;
 use countersign_evm_core::typed_data::Message;
 use prost::Message as _;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -33,7 +34,7 @@ pub(crate) use signed::matches;
 /// let calls = TxContext::new([0x7f, 0x87], [0; 8], now + lifetime, now).with_approval(ApprovalStep::Exact);
 /// assert_eq!(calls.expiration - calls.timestamp, lifetime);
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TxContext {
     /// Bytes 6 and 7 of the reference block's number.
@@ -87,6 +88,12 @@ impl TxContext {
     pub const fn with_fee_limit(mut self, fee_limit: u64) -> Self {
         self.fee_limit = Some(fee_limit);
         self
+    }
+
+    /// Adds the account that sends and pays for a recovery.
+    #[must_use]
+    pub const fn sent_by(self, sender: Address) -> SentBy<Address, Self> {
+        SentBy { sender, context: self }
     }
 
     /// Requires that the wallet is set to the asset's chain, and that the expiration is after the timestamp. Nodes also compare the

@@ -6,9 +6,10 @@ use alloy_primitives::{Bytes, U256};
 use countersign_core::chains::Network;
 use countersign_core::json::Cursor;
 use countersign_core::{
-    ByteCoverage, CallPayloads, Code, FundingPath, OrderContext, Refusal, RefuseAt, Role, SecretHash, Summary, SwapTerms, Warnings, family,
+    ApprovalStep, ByteCoverage, CallPayloads, Code, FundingPath, OrderContext, Refusal, RefuseAt, Role, SecretHash, Summary, SwapTerms,
+    Warnings, family,
 };
-use countersign_evm_core::call::{self, Approve, Initiate, InitiateAbi, MAX_CALLDATA};
+use countersign_evm_core::call::{self, Approve, Caller, Initiate, InitiateAbi, MAX_CALLDATA};
 use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::rules;
 use countersign_evm_core::typed_data::Message;
@@ -61,10 +62,24 @@ pub struct Call {
 pub type Approval = call::Approval<Call>;
 
 impl Deposit {
+    /// Returns the path on which the owner pays least, with the approvals that the context names.
+    ///
+    /// This is the gasless path where the order offers it, and the self-funded path otherwise. If the order offers the gasless path but
+    /// an approval is still to be sent, both are prepared, because the approval is the owner's own transaction.
+    #[must_use]
+    pub fn cheapest_path(&self, context: TxContext) -> FundingPath<TxContext> {
+        let is_approved = self.approval.is_none() || context.approvals.step == ApprovalStep::AlreadyApproved;
+        match (&self.typed_data, is_approved) {
+            (Some(_), true) => FundingPath::Gasless,
+            (Some(_), false) => FundingPath::Both(context),
+            (None, _) => FundingPath::SelfFunded(context),
+        }
+    }
+
     /// Returns the calls in the order in which they must be sent: the approvals of the plan, then the call that locks the funds.
     #[must_use]
-    pub fn calls(&self, approvals: ApprovalPlan) -> Vec<(Role, Call)> {
-        let approvals = approvals.approvals(self.approval.as_ref(), self.terms.amount);
+    pub fn calls(&self, approvals: impl Into<ApprovalPlan>) -> Vec<(Role, Call)> {
+        let approvals = approvals.into().approvals(self.approval.as_ref(), self.terms.amount);
         let calls = approvals.into_iter().filter_map(|(role, approve)| {
             let call = &self.approval.as_ref()?.call;
             Some((role, Call { data: approve.encode().into(), ..call.clone() }))
@@ -80,7 +95,7 @@ impl family::Deposit for Deposit {
     fn verify(order: &OrderContext<'_>, warnings: &mut Warnings, _: family::Seal<Self>) -> Result<(Self, Option<SwapTerms>), Refusal> {
         order.check_no_delegate()?;
         let pins = Expected::from_order(order)?;
-        let payloads = CallPayloads::read(&order.result.object()?, false)?;
+        let payloads = CallPayloads::read(&order.result.object()?, CallPayloads::KEYS)?;
         let (initiate, call, timelock) = check_initiate(order, &pins, payloads.initiate, warnings)?;
         let approval = check_approval(order, &pins, payloads.approval, warnings)?;
         let typed_data = check_typed_data(order, &pins, payloads.typed_data, &call)?;
@@ -210,7 +225,7 @@ fn check_initiate(
 ) -> Result<(Call, Initiate, u64), Refusal> {
     let call = check_transaction(order, pins, &cursor, (pins.htlc, Code::UnknownContract), pins.value)?;
     let at = cursor.at().key("data");
-    let terms = Initiate::decode(&call.data, false, InitiateAbi::WithData, &at)?;
+    let terms = Initiate::decode(&call.data, Caller::Owner, InitiateAbi::WithData, &at)?;
     let timelock = rules::check_arguments(order, &terms, CODEC, &at, warnings)?;
     Ok((call, terms, timelock))
 }

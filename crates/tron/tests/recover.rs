@@ -31,7 +31,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     let key = Key::from_bytes(&[3; 32])?;
     let sender = Address::from(key.address());
     let calls = TxContext::new([1, 2], [3; 8], 60_000, 0);
-    let mut unsigned = recovery.prepare(sender, &calls)?;
+    let mut unsigned = recovery.prepare(calls.clone().sent_by(sender))?;
     assert_eq!((unsigned.order_id(), unsigned.missing()), (record.order_id.as_str(), vec![RequestId::Refund]));
     assert_eq!(unsigned.warnings().list(), []);
     let text = format!("refund of swap {id} pays {} base units to {}", recovery.amount(), recovery.to());
@@ -42,7 +42,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     assert_eq!((transaction.role, transaction.native.signer()), (Role::Refund, Some(sender)));
     let signed = transaction.native.transaction();
     assert_eq!((signed.trigger.owner_address.as_slice(), signed.raw.fee_limit), (&sender.prefixed()[..], recover::FEE_LIMIT));
-    let refusal = recovery.prepare(sender, &calls.with_chain_id(1)).expect_err("another chain");
+    let refusal = recovery.prepare(calls.with_chain_id(1).sent_by(sender)).expect_err("another chain");
     assert_eq!((refusal.code(), refusal.location()), (Code::WalletChainMismatch, "/chain_id"));
     Ok(())
 }
@@ -52,13 +52,13 @@ fn the_fee_limit_is_within_the_policy() -> TestResult {
     let recovery = recover::refund(&record::<Tron>("tron-record-evm-v2", |_| {})?, Leg::Source, registry())?;
     let (sender, calls) = (Address::from([3; 20]), TxContext::new([1, 2], [3; 8], 60_000, 0));
     let low = recovery.clone().with_policy(&Policy::from_json(br#"{"tron_fee_limit":99999999}"#)?);
-    assert!(low.prepare(sender, &calls.clone().with_fee_limit(99_999_999)).is_ok());
+    assert!(low.prepare(calls.clone().with_fee_limit(99_999_999).sent_by(sender)).is_ok());
     for (recovery, calls, code) in [
         (&low, calls.clone(), Code::GasLimitTooHigh),
         (&recovery, calls.clone().with_fee_limit(15_000_000_001), Code::GasLimitTooHigh),
         (&recovery, calls.with_fee_limit(0), Code::GasLimitTooLow),
     ] {
-        let refusal = recovery.prepare(sender, &calls).expect_err("a limit");
+        let refusal = recovery.prepare(calls.clone().sent_by(sender)).expect_err("a limit");
         assert_eq!((refusal.code(), refusal.location()), (code, "/fee_limit"));
     }
     Ok(())
@@ -72,7 +72,7 @@ fn redeems_with_the_right_secret_only() -> TestResult {
     })?;
     let recovery = recover::redeem(&record, Leg::Source, &secret, registry())?;
     assert!(!recovery.swap_id_recomputed(), "the id is that of another secret hash");
-    let unsigned = recovery.prepare(Address::from([3; 20]), &TxContext::new([1, 2], [3; 8], 60_000, 0))?;
+    let unsigned = recovery.prepare(TxContext::new([1, 2], [3; 8], 60_000, 0).sent_by([3; 20].into()))?;
     assert_eq!(unsigned.warnings().list().iter().map(|warning| warning.code()).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
     assert_eq!(hex::encode(&recovery.call().data[..4]), "f7ff7207");
     assert_eq!(&recovery.call().data[4 + 3 * 32..], secret);

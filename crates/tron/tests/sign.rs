@@ -282,3 +282,20 @@ fn neither_key_nor_secret_is_ever_printed() {
     let malformed = secret[1..].parse::<Key>().expect_err("63 digits");
     assert_eq!(malformed.code(), Code::KeyMalformed);
 }
+
+#[test]
+fn the_cheapest_path_is_gasless_unless_an_approval_is_missing() -> TestResult {
+    let with = |step| calls(&fixture::<Tron>(CASE)).with_approval(step);
+    let order = verified::<Tron>(&fixture::<Tron>(CASE));
+    assert_eq!(order.deposit().cheapest_path(with(ApprovalStep::AlreadyApproved)), FundingPath::Gasless);
+    assert_eq!(order.deposit().cheapest_path(with(ApprovalStep::Exact)), FundingPath::Both(with(ApprovalStep::Exact)));
+    let none = verified::<Tron>(&fixture::<Tron>("tron-token-typed-data-null"));
+    let approved = with(ApprovalStep::AlreadyApproved);
+    assert_eq!(none.deposit().cheapest_path(approved.clone()), FundingPath::SelfFunded(approved));
+    Ok(())
+}
+
+#[test]
+fn the_context_and_the_signatures_survive_a_restart() -> countersign_testkit::TestResult {
+    countersign_testkit::restart::the_context_and_the_signatures_survive::<Tron>()
+}

@@ -349,7 +349,7 @@ async fn a_swap_from_funding_to_redemption_and_refund() {
     let snapshot = stage.rpc("evm_snapshot", json!([])).await;
     let redemption = recover::redeem(&record.record, Leg::Destination, &SECRET, registry()).unwrap();
     let calls = chain.calls(owner, Speed::Fast, &policy).await.unwrap();
-    let unsigned = redemption.prepare(owner, &calls).unwrap();
+    let unsigned = redemption.prepare(calls.clone().sent_by(owner)).unwrap();
     assert_eq!(chain.preflight(&unsigned).await.unwrap().gas_used, None);
     let redemption = signed(unsigned, &key);
     stage.broadcast(&redemption).await;
@@ -365,12 +365,12 @@ async fn a_swap_from_funding_to_redemption_and_refund() {
     assert!(stage.judge(&record).await.is_ok());
     let refund = recover::refund(&record.record, Leg::Destination, registry()).unwrap();
     let calls = chain.calls(owner, Speed::Slow, &policy).await.unwrap();
-    let early = chain.preflight(&refund.prepare(owner, &calls).unwrap()).await.unwrap_err();
+    let early = chain.preflight(&refund.prepare(calls.clone().sent_by(owner)).unwrap()).await.unwrap_err();
     assert_eq!(refused(&early), (Code::SimulationReverted, "/refund"));
     stage.mine(destination.timelock - 39).await;
     assert!(matches!(stage.judge(&record).await, Err(Hold::NoTime { left: 0, .. })));
     let calls = chain.calls(owner, Speed::Slow, &policy).await.unwrap();
-    let unsigned = refund.prepare(owner, &calls).unwrap();
+    let unsigned = refund.prepare(calls.clone().sent_by(owner)).unwrap();
     assert!(chain.preflight(&unsigned).await.unwrap().gas_used.is_some());
     stage.rpc("evm_setAutomine", json!([false])).await;
     let slow = signed(unsigned, &key);

@@ -49,6 +49,6 @@ pub async fn send(provider: &impl Provider, signed: &SignedOrder) -> Result<Vec<
 
 /// The calls of an order, for an account that chooses nonce and fees itself.
 pub fn execution<'a, A: ConnectedAccount + Sync>(account: &'a A, order: &VerifiedOrder) -> ExecutionV3<'a, A> {
-    let calls: Vec<Call> = order.deposit().calls(ApprovalStep::AsVerified).into_iter().map(Into::into).collect();
+    let calls: Vec<Call> = order.deposit().calls(ApprovalStep::AsVerified).into_iter().map(|(_, call)| call.into()).collect();
     account.execute_v3(calls)
 }

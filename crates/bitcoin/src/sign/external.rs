@@ -1,5 +1,6 @@
 //! Signatures of external signers, in hex or in a PSBT.
 
+use std::fmt;
 use std::str::FromStr;
 
 use bitcoin::psbt::{self, Psbt};
@@ -44,6 +45,17 @@ impl From<Psbt> for ExternalSignature {
 impl From<schnorr::Signature> for ExternalSignature {
     fn from(signature: schnorr::Signature) -> Self {
         Self::Schnorr(signature.serialize())
+    }
+}
+
+impl fmt::Display for ExternalSignature {
+    /// Writes the text that `FromStr` parses.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Schnorr(bytes) => f.write_str(&hex::encode(bytes)),
+            Self::Ecdsa { signature, public_key } => write!(f, "{signature}:{public_key}"),
+            Self::Psbt(psbt) => psbt.fmt(f),
+        }
     }
 }
 

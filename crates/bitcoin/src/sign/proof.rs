@@ -40,6 +40,16 @@ impl Proof {
         Self::Ecdsa { spend: spend.clone(), signature, public_key }
     }
 
+    /// Returns the signature as an external signer gives it.
+    pub(super) fn signature(&self) -> ExternalSignature {
+        match self {
+            Self::Ecdsa { signature, public_key, .. } => {
+                ExternalSignature::Ecdsa { signature: signature.signature, public_key: *public_key }
+            }
+            Self::KeyPath(signature) | Self::Leaf { signature, .. } => signature.signature.into(),
+        }
+    }
+
     /// Returns the script and the witness of the input.
     pub(crate) fn scripts(&self) -> (ScriptBuf, Witness) {
         match self {

@@ -1,6 +1,7 @@
 //! Fee and change, computed in the same way for payments and recoveries.
 
 use bitcoin::{Amount, ScriptBuf, TxOut};
+use serde::{Deserialize, Serialize};
 
 use super::FeeRate;
 use crate::address::Chain;
@@ -13,7 +14,8 @@ const MAX_ONE_BYTE: usize = 252;
 const LONGER_COUNT: u64 = 8;
 
 /// When a change output is created, and which weight the fee is computed from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ChangeRule {
     /// Change is created if it reaches the dust limit of the chain's own nodes. The weight is exact.

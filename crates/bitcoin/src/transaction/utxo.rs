@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use bitcoin::consensus::encode;
 use bitcoin::hashes::Hash;
-use bitcoin::{OutPoint, ScriptBuf, Transaction, TxOut, Txid, XOnlyPublicKey};
+use bitcoin::{Amount, OutPoint, ScriptBuf, Transaction, TxOut, Txid, XOnlyPublicKey};
 use countersign_core::{Code, ParseError, Refusal, number};
+use serde::{Deserialize, Serialize};
 
 use crate::address::{script_hash, taproot_key};
 
@@ -20,12 +22,51 @@ use crate::address::{script_hash, taproot_key};
 /// assert_eq!(*utxo.spend(), Spend::P2wpkh);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "UtxoText", into = "UtxoText")]
 pub struct Utxo {
     outpoint: OutPoint,
     output: TxOut,
     spend: Spend,
     previous: Option<Arc<Transaction>>,
+}
+
+/// The serialized form of an output: scripts and transactions are hex.
+#[derive(Serialize, Deserialize)]
+struct UtxoText {
+    outpoint: String,
+    value: u64,
+    script_pubkey: String,
+    redeem_script: Option<String>,
+    previous_tx: Option<String>,
+}
+
+impl From<Utxo> for UtxoText {
+    fn from(Utxo { outpoint, output, spend, previous }: Utxo) -> Self {
+        let redeem_script = if let Spend::P2shP2wpkh { redeem_script } = spend { Some(redeem_script.to_hex_string()) } else { None };
+        Self {
+            outpoint: outpoint.to_string(),
+            value: output.value.to_sat(),
+            script_pubkey: output.script_pubkey.to_hex_string(),
+            redeem_script,
+            previous_tx: previous.map(|previous| encode::serialize_hex(&*previous)),
+        }
+    }
+}
+
+impl TryFrom<UtxoText> for Utxo {
+    type Error = Refusal;
+
+    /// Checks the output as [`Utxo::from_parts`] does.
+    fn try_from(text: UtxoText) -> Result<Self, Refusal> {
+        let malformed = |location: &'static str| Refusal::new(Code::WrongType, location);
+        let script = |text: &str, location| ScriptBuf::from_hex(text).map_err(|_| malformed(location));
+        let outpoint = text.outpoint.parse().map_err(|_| malformed("/outpoint"))?;
+        let output = TxOut { value: Amount::from_sat(text.value), script_pubkey: script(&text.script_pubkey, "/script_pubkey")? };
+        let redeem_script = text.redeem_script.map(|text| script(&text, "/redeem_script")).transpose()?;
+        let previous = text.previous_tx.map(|text| encode::deserialize_hex(&text).map_err(|_| malformed("/previous_tx"))).transpose()?;
+        Self::from_parts(outpoint, output, redeem_script, previous)
+    }
 }
 
 /// How an output of the wallet is spent.

@@ -1,5 +1,8 @@
 //! The wallet's part of a payment: its coins, its change address, its fee rate and its choices.
 
+use countersign_core::serde_text;
+use serde::{Deserialize, Serialize};
+
 use super::{ChangeRule, FeeRate, KeyOrigin, Utxo};
 use crate::address::Destination;
 
@@ -18,7 +21,7 @@ use crate::address::Destination;
 ///     .with_selection(Selection::LowestFee);
 /// assert!(wallet.replaceable);
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TxContext {
     /// The unspent outputs that the wallet may spend, each listed once; `None` if another wallet pays. With outputs, the change address
@@ -27,6 +30,7 @@ pub struct TxContext {
     /// The address for the change, on the deposit's own chain.
     pub change_address: Option<Destination>,
     /// The fee rate in sat/vB, within the policy.
+    #[serde(with = "serde_text::option")]
     pub fee_rate: Option<FeeRate>,
     /// Which of the outputs are spent.
     pub selection: Selection,
@@ -37,11 +41,13 @@ pub struct TxContext {
     /// When a change output is created, and which weight the fee is computed from.
     pub change_rule: ChangeRule,
     /// The keys of inputs and change with their derivations, for hardware signers.
+    #[serde(with = "serde_text::list")]
     pub origins: Vec<KeyOrigin>,
 }
 
 /// Which of the wallet's outputs are spent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Selection {
     /// All of them.
@@ -52,7 +58,8 @@ pub enum Selection {
 }
 
 /// How inputs and outputs are ordered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TxOrdering {
     /// Inputs in the given order; the deposit output first, the change last.

@@ -27,7 +27,9 @@
 
 mod received;
 mod request;
+mod signed;
 mod signer;
+mod terms;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -36,10 +38,11 @@ use std::sync::Arc;
 use countersign_chains::{Family, UnixTime};
 
 pub use request::{GaslessSubmission, RequestId, Role, Scheme, SignedTransaction, SigningRequest};
+pub use signed::{Incomplete, SignedOrder};
 pub use signer::SignerError;
 
 use crate::evidence::VerifiedRecord;
-use crate::family::{ChainFamily, Deposit, Recovered, Seal, SignWith, SignWithAsync, Signable, Signed, Signing};
+use crate::family::{ChainFamily, Deposit, Recovered, Seal, SignWith, SignWithAsync, Signable, Signing};
 use crate::report::{ByteCoverage, Code, OrderTerms, Overview, Refusal, Summary, Topic, Warnings};
 use crate::trust::{Policy, Registry};
 use crate::verify::{OrderContext, Proposal, RecordCheck, SwapTerms, check_record};
@@ -324,6 +327,13 @@ impl<F: ChainFamily> UnsignedOrder<F> {
         self.unsigned.missing()
     }
 
+    /// Returns the signatures so far, each with its request, in the text form that [`UnsignedOrder::attach_text`] takes. A wallet keeps
+    /// them, and attaches them to the same order that it has verified and prepared again.
+    #[must_use]
+    pub fn signatures(&self) -> Vec<(RequestId, String)> {
+        self.unsigned.signatures().into_iter().map(|(id, signature)| (id, signature.to_string())).collect()
+    }
+
     /// Signs everything that a local key can sign.
     ///
     /// # Errors
@@ -438,103 +448,8 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     pub fn finish(self) -> Result<SignedOrder<F>, Incomplete<F>> {
         let Self { unsigned, warnings, origin } = self;
         match unsigned.finish(Seal::new()) {
-            Ok(signed) => Ok(SignedOrder { signed, warnings, origin }),
-            Err(unsigned) => Err(Incomplete(Box::new(Self { unsigned, warnings, origin }))),
+            Ok(signed) => Ok(SignedOrder::new(signed, warnings, origin)),
+            Err(unsigned) => Err(Incomplete::new(Self { unsigned, warnings, origin })),
         }
-    }
-}
-
-/// The error for an order with missing signatures. Nothing is lost: [`Incomplete::into_unsigned`] returns the order.
-pub struct Incomplete<F: ChainFamily>(Box<UnsignedOrder<F>>);
-
-impl<F: ChainFamily> Incomplete<F> {
-    /// Returns the requests that still need a signature.
-    #[must_use]
-    pub fn missing(&self) -> Vec<RequestId> {
-        self.0.missing()
-    }
-
-    /// Returns the order with the signatures so far.
-    pub fn into_unsigned(self) -> UnsignedOrder<F> {
-        *self.0
-    }
-}
-
-impl<F: ChainFamily> fmt::Debug for Incomplete<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Incomplete").field(&self.0).finish()
-    }
-}
-
-impl<F: ChainFamily> fmt::Display for Incomplete<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let missing: Vec<_> = self.missing().into_iter().map(RequestId::name).collect();
-        write!(f, "signatures are missing: {}", missing.join(", "))
-    }
-}
-
-impl<F: ChainFamily> std::error::Error for Incomplete<F> {}
-
-impl<F: ChainFamily> From<Incomplete<F>> for Refusal {
-    fn from(incomplete: Incomplete<F>) -> Self {
-        Self::new(Code::SignatureMissing, "").with_reason(incomplete.to_string())
-    }
-}
-
-/// An order with all its signatures.
-///
-/// Each signature was made with a local key, or checked when it was attached. One that only the chain can verify (of a contract
-/// or a multisig) carries a warning.
-pub struct SignedOrder<F: ChainFamily> {
-    signed: F::Signed,
-    warnings: Warnings,
-    origin: Origin<F>,
-}
-
-impl<F: ChainFamily> fmt::Debug for SignedOrder<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SignedOrder").field("order_id", &self.order_id()).field("payloads", &self.signed).finish_non_exhaustive()
-    }
-}
-
-impl<F: ChainFamily> SignedOrder<F> {
-    /// Returns the order's id.
-    #[must_use]
-    pub fn order_id(&self) -> &str {
-        self.origin.order_id()
-    }
-
-    /// Returns the name in asset ids of the chain that the payloads are for, such as `arbitrum`.
-    #[must_use]
-    pub fn chain(&self) -> &str {
-        self.origin.chain()
-    }
-
-    /// Returns the order as it was verified; `None` for a recovery.
-    pub const fn verified(&self) -> Option<&VerifiedOrder<F>> {
-        self.origin.verified()
-    }
-
-    /// Returns the family's own signed payloads.
-    pub const fn payloads(&self) -> &F::Signed {
-        &self.signed
-    }
-
-    /// Returns the transactions in the order in which they are broadcast.
-    #[must_use]
-    pub fn transactions(&self) -> Vec<SignedTransaction<F::Transaction>> {
-        self.signed.transactions()
-    }
-
-    /// Returns what is sent to the service instead of a transaction; `None` unless the wallet chose the gasless path.
-    #[must_use]
-    pub fn gasless(&self) -> Option<GaslessSubmission> {
-        self.signed.gasless()
-    }
-
-    /// Returns what the owner should know.
-    #[must_use]
-    pub const fn warnings(&self) -> &Warnings {
-        &self.warnings
     }
 }

@@ -28,13 +28,13 @@ impl<'p, 'v> CallPayloads<'p, 'v> {
     /// The same for a family whose older results have the call under another name.
     pub const KEYS_WITH_LEGACY: &'static [&'static str] = &["approval_transaction", INITIATE, LEGACY, "typed_data"];
 
-    /// Finds the members of a result. With `accepts_legacy`, the call may have its older name instead.
+    /// Finds the members of a result. `keys` are the names that the family accepts: [`Self::KEYS`] or [`Self::KEYS_WITH_LEGACY`].
     ///
     /// # Errors
     ///
     /// [`Code::LegacyKeyBeside`] if the call is there under both names, [`Code::MissingField`] if it is there under none.
-    pub fn read(result: &Members<'p, 'v>, accepts_legacy: bool) -> Result<Self, Refusal> {
-        let legacy = result.get(LEGACY).filter(|_| accepts_legacy);
+    pub fn read(result: &Members<'p, 'v>, keys: &[&str]) -> Result<Self, Refusal> {
+        let legacy = result.get(LEGACY).filter(|_| keys.contains(&LEGACY));
         let (initiate_key, initiate) = match (result.get(INITIATE), legacy) {
             (Some(_), Some(legacy)) => return Err(legacy.at().refuse(Code::LegacyKeyBeside)),
             (None, Some(legacy)) => (LEGACY, legacy),

@@ -7,6 +7,7 @@
 //! | [`registry`] | the pinned chains, assets, solvers and sponsors |
 //! | [`policy`] | the limits of what the wallet signs |
 //! | [`wallets`] | the wallet context of each family: nonce, fees, coins, blockhash |
+//! | [`restart`] | what a wallet keeps so that it can go on after a restart, with a signer that shows QR codes |
 //! | [`refusals`] | refusals and warnings: what they contain, and who has to act |
 //! | [`swaps`] | what comes after the signature: evidence, redemption, refund |
 
@@ -14,5 +15,6 @@ pub mod policy;
 pub mod refusals;
 pub mod registry;
 pub mod request;
+pub mod restart;
 pub mod swaps;
 pub mod wallets;

@@ -5,6 +5,12 @@
 //! path, and `FundingPath::Both` prepares both, of which only one may be submitted. `countersign-node` makes each of these contexts from
 //! the user's own endpoints.
 //!
+//! A redemption, a refund and a claim have no sender of their own, because anyone may send them. Their `prepare` takes the same context with
+//! the account that sends and pays: `recovery.prepare(calls.sent_by(account))`. Bitcoin's takes a
+//! [`Payout`](crate::bitcoin::recover::Payout), because the coins need a destination.
+//!
+//! Each context is `Serialize` and `Deserialize` and contains no secret: see [surviving a restart](super::restart).
+//!
 //! In the tables *chain* means: from a node, for the account that sends. JSON names and number formats are those of
 //! `docs/spec/batch.md#wallet-contexts`.
 //!
@@ -38,7 +44,7 @@
 //! | `resource_bounds` | units; FRI per unit | chain | the most that is paid for L1 gas, L2 gas and L1 data gas |
 //! | `tip` | FRI per unit of L2 gas | 0 | what the sender adds |
 //! | `chain_id` | felt, short string | `None` | the wallet's own chain, where it names one |
-//! | `public_key` | felt | `None` | the account's public key, which its address does not show; without it a signature is not proven, and a warning says so |
+//! | `public_key` | felt | `None` | the account's public key, which its address does not show; without it a signature is not proven, and a warning says so. [`KeyedPath`](crate::starknet::KeyedPath) gives it for the gasless path |
 //! | `approval` | `ApprovalStep` | as verified | whether the approval precedes the call, in the same transaction |
 //! | `encoding` | `ExecutionEncoding` | `New` | how the account takes several calls: Cairo 1, or Cairo 0 |
 //! | `paymaster_data` | felts | empty | for a paymaster |

@@ -6,20 +6,9 @@ use countersign_core::reader::{
 };
 use countersign_core::{Code, Family, Network, Refusal};
 
-use crate::states::{any_family, each_family};
+use super::any_reader;
 
-any_family! {
-    /// The sender of one family.
-    #[allow(unreachable_pub, reason = "the macro declares public enums")]
-    #[allow(clippy::large_enum_variant, reason = "a reader lives for one reading, and is never stored by the thousand")]
-    AnySender:
-        Reader<countersign_evm::reader::Broadcast>,
-        Reader<countersign_tron::reader::Broadcast>,
-        Reader<countersign_starknet::reader::Broadcast>,
-        Reader<countersign_solana::reader::Broadcast>,
-        Reader<countersign_sui::reader::Broadcast>,
-        Reader<countersign_bitcoin::reader::Broadcast>
-}
+any_reader! { AnySender of Broadcast: Submission => SendObservation by SendReader }
 
 /// Sends one signed transaction to one endpoint, after it has shown that it serves the right chain. If the endpoint refuses the
 /// transaction, the reader asks whether the chain knows it already.
@@ -42,50 +31,7 @@ impl SendReader {
     /// [`Code::UnsupportedFamily`] if this build lacks the family of the chain, and another [`Refusal`] if the payload is malformed.
     pub fn new(network: &Network, id: &str, payload: &str, known: &Known) -> Result<Self, Refusal> {
         let submission = Submission::new(network, id, payload);
-        Ok(Self(match network.family() {
-            #[cfg(feature = "evm")]
-            Family::Evm => AnySender::Evm(Reader::new(&submission, known)?),
-            #[cfg(feature = "tron")]
-            Family::Tron => AnySender::Tron(Reader::new(&submission, known)?),
-            #[cfg(feature = "starknet")]
-            Family::Starknet => AnySender::Starknet(Reader::new(&submission, known)?),
-            #[cfg(feature = "solana")]
-            Family::Solana => AnySender::Solana(Reader::new(&submission, known)?),
-            #[cfg(feature = "sui")]
-            Family::Sui => AnySender::Sui(Reader::new(&submission, known)?),
-            #[cfg(feature = "bitcoin")]
-            Family::Bitcoin => AnySender::Bitcoin(Reader::new(&submission, known)?),
-            #[allow(unreachable_patterns, reason = "a build with every family has no other")]
-            other => return Err(Refusal::new(Code::UnsupportedFamily, "").with_actual(other)),
-        }))
-    }
-}
-
-impl Drive for SendReader {
-    type Observation = SendObservation;
-
-    fn requests(&self) -> &[Request] {
-        each_family!(&self.0, AnySender => |reader| reader.requests())
-    }
-
-    fn answer(&mut self, answers: &[Answer]) -> Result<(), Miscount> {
-        each_family!(&mut self.0, AnySender => |reader| reader.answer(answers))
-    }
-
-    fn fail(&mut self, failure: Failure) {
-        each_family!(&mut self.0, AnySender => |reader| reader.fail(failure));
-    }
-
-    fn stamp(&self) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn is_of_subject(&self, _: &SendObservation) -> bool {
-        false
-    }
-
-    fn finish(self) -> Result<SendObservation, Fault> {
-        each_family!(self.0, AnySender => |reader| reader.finish().map(SendObservation::new))
+        AnySender::new(network.family(), &submission, known).map(Self)
     }
 }
 
@@ -93,6 +39,11 @@ impl SendObservation {
     fn new<M: Machine<Output = Sent>>(observation: Observation<M>) -> Self {
         let known = observation.known().clone();
         Self { sent: observation.into_output(), known }
+    }
+
+    /// An earlier word on a transaction never takes the place of sending it.
+    const fn is_of(&self, _: &Submission) -> bool {
+        false
     }
 
     /// Returns what the endpoint says.

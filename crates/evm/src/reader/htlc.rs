@@ -236,7 +236,7 @@ impl Query {
     }
 
     fn slots(&self) -> [B256; 6] {
-        read::slots(self.id, self.token.is_none())
+        read::slots(self.id, if self.token.is_none() { read::Holds::Coins } else { read::Holds::Tokens })
     }
 
     /// Reads the second round: the stored order, or the state if there is nothing else to read.

@@ -9,14 +9,14 @@ use countersign::bitcoin::bitcoin::hashes::Hash;
 use countersign::bitcoin::bitcoin::{Amount, OutPoint, ScriptBuf, Transaction, TxOut, Txid};
 use countersign::bitcoin::recover::{Fee, FeeCoins, Funding, Payout};
 use countersign::bitcoin::{
-    Bitcoin, ChangeRule, ExternalSignature, FeeRate, KeyOrigin, Payment, Selection, TxContext, TxOrdering, Unsigned, Utxo,
+    Bitcoin, ChangeRule, ExternalSignature, FeeRate, KeyOrigin, Payment, Selection, TxContext, TxOrdering, Unsigned, Utxo, received,
 };
 use countersign_core::chains::digits;
 use countersign_core::json::{Cursor, Members, Value};
 use countersign_core::{Code, ParseError, Policy, Refusal, RequestId, U256, number};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::JsonFamily;
+use super::{JsonFamily, hex};
 
 /// Maximum length of a script, in bytes. Consensus rules execute no longer one.
 const MAX_SCRIPT: usize = 10_000;
@@ -76,6 +76,10 @@ impl JsonFamily for Bitcoin {
 
     fn check_signed(unsigned: &Unsigned) -> Result<(), Refusal> {
         unsigned.payment.as_ref().and_then(Payment::key_mismatch).map_or(Ok(()), Err)
+    }
+
+    fn read_transaction(text: &[u8]) -> Result<Transaction, Refusal> {
+        received::from_bytes(&hex(text, "0x")?)
     }
 
     fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {

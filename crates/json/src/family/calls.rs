@@ -40,7 +40,7 @@ pub(crate) fn read_signature(signature: Cursor<'_, '_>) -> Result<ExternalSignat
         let bytes = members.need("contract")?.hex_bytes(MAX_CONTRACT_SIGNATURE)?;
         return ExternalSignature::contract(bytes).map_err(|refusal| refusal.with_prefix(&at()));
     }
-    signature.text()?.parse().map_err(|refusal: Refusal| refusal.with_prefix(&at()))
+    ExternalSignature::from_hex(signature.text()?).map_err(|refusal| refusal.with_prefix(&at()))
 }
 
 /// One call. Each family has its own `Serialize` implementation for it.

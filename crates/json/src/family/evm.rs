@@ -1,14 +1,15 @@
 //! EVM: `{"nonce", "max_fee_per_gas", "max_priority_fee_per_gas"}` or `{"nonce", "gas_price"}`, fees in wei as decimal strings;
 //! optionally `chain_id` and `reset_approval` (`docs/spec/batch.md#evm-wallet`).
 
+use countersign::evm::alloy_consensus::TxEnvelope;
 use countersign::evm::alloy_eips::eip2718::Encodable2718;
-use countersign::evm::{Evm, EvmTransaction, ExternalSignature, Fees, FundingPath, TxContext, Unsigned};
+use countersign::evm::{Evm, EvmTransaction, ExternalSignature, Fees, FundingPath, TxContext, Unsigned, received};
 use countersign_core::json::{Cursor, Members};
 use countersign_core::{Code, Refusal};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::JsonFamily;
 use super::calls::{Call, Hex, read_approvals, read_chain_id, read_signature, serialize_steps};
+use super::{JsonFamily, hex};
 
 /// The members of a wallet context.
 pub(crate) const FIELDS: [&str; 7] =
@@ -25,6 +26,13 @@ impl JsonFamily for Evm {
 
     fn read_signature(signature: Cursor<'_, '_>) -> Result<ExternalSignature, Refusal> {
         read_signature(signature)
+    }
+
+    fn read_transaction(text: &[u8]) -> Result<TxEnvelope, Refusal> {
+        match text.trim_ascii_start() {
+            [b'{', ..] => received::from_json(text),
+            _ => received::from_bytes(&hex(text, "")?),
+        }
     }
 
     fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {

@@ -70,6 +70,13 @@ pub trait JsonFamily: ChainFamily {
         Ok(())
     }
 
+    /// Reads a transaction that an external wallet has signed or broadcast (`docs/spec/batch.md#external-transactions`).
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] of the text or of the transaction.
+    fn read_transaction(text: &[u8]) -> Result<Self::Transaction, Refusal>;
+
     /// Serializes the artefacts with the signatures so far.
     ///
     /// # Errors
@@ -92,6 +99,21 @@ pub fn prepare_json<F: JsonFamily>(order: &VerifiedOrder<F>, wallet: Cursor<'_, 
 #[cfg(any(feature = "evm", feature = "starknet", feature = "sui", feature = "tron"))]
 pub(crate) fn read_u64(cursor: Cursor<'_, '_>) -> Result<u64, Refusal> {
     u64::try_from(cursor.any_number()?).map_err(|_| cursor.refuse(Code::NumberTooLarge))
+}
+
+/// Decodes the text of a transaction, without the white space around it.
+#[cfg(any(feature = "bitcoin", feature = "evm", feature = "solana", feature = "tron"))]
+pub(crate) fn plain(text: &[u8]) -> Result<&str, Refusal> {
+    std::str::from_utf8(text).map(str::trim_ascii).map_err(|_| Refusal::new(Code::JsonNotUtf8, ""))
+}
+
+/// Decodes the text of a transaction in hex. `prefix` is `0x` if the text must not have it, and else empty.
+#[cfg(any(feature = "bitcoin", feature = "evm", feature = "tron"))]
+pub(crate) fn hex(text: &[u8], prefix: &str) -> Result<Vec<u8>, Refusal> {
+    /// Maximum length of a transaction's bytes.
+    const MAX_BYTES: usize = 4_000_000;
+
+    countersign_core::number::hex_bytes(&format!("{prefix}{}", plain(text)?), MAX_BYTES).map_err(|error| Refusal::new(error, ""))
 }
 
 /// Signs with the local key of a case (`docs/spec/batch.md#keys`).

@@ -4,13 +4,14 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use countersign::solana::solana_hash::Hash;
-use countersign::solana::{FundingPath, Solana, TransactionPayload, TxContext, Unsigned};
+use countersign::solana::solana_transaction::versioned::VersionedTransaction;
+use countersign::solana::{FundingPath, Solana, TransactionPayload, TxContext, Unsigned, received};
 use countersign_core::chains::address::parse_solana;
 use countersign_core::json::{Cursor, Members};
 use countersign_core::{Code, Refusal, Role};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::JsonFamily;
+use super::{JsonFamily, plain};
 
 /// The members of a wallet context.
 pub(crate) const FIELDS: [&str; 4] = ["recent_blockhash", "last_valid_block_height", "block_height", "secret_key"];
@@ -20,6 +21,11 @@ impl JsonFamily for Solana {
         let members = wallet.object()?;
         members.check_spelling(&FIELDS)?;
         read_self_funded(&members).map(FundingPath::Both)
+    }
+
+    fn read_transaction(text: &[u8]) -> Result<VersionedTransaction, Refusal> {
+        let bytes = STANDARD.decode(plain(text)?);
+        received::from_bytes(&bytes.map_err(|_| Refusal::new(Code::WrongType, "").with_expected("base64"))?)
     }
 
     fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {

@@ -3,8 +3,8 @@
 //! (`docs/spec/batch.md#starknet-wallet`).
 
 use countersign::starknet::{
-    DataAvailabilityMode, ExecutionEncoding, ExternalSignature, Felt, FundingPath, ResourceBound, ResourceBounds, Starknet, TxContext,
-    Unsigned, felt,
+    DataAvailabilityMode, ExecutionEncoding, ExternalSignature, Felt, FundingPath, InvokeTransaction, KeyedPath, ResourceBound,
+    ResourceBounds, Starknet, TxContext, Unsigned, felt,
 };
 use countersign_core::json::{Cursor, Members, Value};
 use countersign_core::{Code, Refusal, Role};
@@ -31,10 +31,10 @@ pub(crate) const FIELDS: [&str; 11] = [
 ];
 
 impl JsonFamily for Starknet {
-    fn read_wallet(wallet: Cursor<'_, '_>) -> Result<FundingPath, Refusal> {
+    fn read_wallet(wallet: Cursor<'_, '_>) -> Result<KeyedPath, Refusal> {
         let members = wallet.object()?;
         members.check_spelling(&FIELDS)?;
-        read_execution(&members).map(FundingPath::Both)
+        Ok(FundingPath::Both(read_execution(&members)?).into())
     }
 
     /// Reads an array of felts, an object `{"r", "s"}`, or text with felts joined by commas. Each felt is a JSON integer, a decimal
@@ -55,6 +55,10 @@ impl JsonFamily for Starknet {
             _ => Vec::new(),
         };
         ExternalSignature::from_felts(felts).map_err(at)
+    }
+
+    fn read_transaction(text: &[u8]) -> Result<InvokeTransaction, Refusal> {
+        InvokeTransaction::from_json(text)
     }
 
     fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,8 +1,8 @@
 //! Sui: `{"gas_price", "gas_budget", "gas_payment"}`, and optionally `sponsor` and `expiration_epoch`. Price and budget are decimal
 //! strings in MIST (`docs/spec/batch.md#sui-wallet`).
 
-use countersign::sui::sui_sdk_types::{Digest, ObjectReference};
-use countersign::sui::{MAX_GAS_COINS, Sui, TxContext, Unsigned, address};
+use countersign::sui::sui_sdk_types::{Digest, ObjectReference, SignedTransaction};
+use countersign::sui::{Execution, MAX_GAS_COINS, Sui, TxContext, Unsigned, address};
 use countersign_core::chains::address::parse_solana;
 use countersign_core::json::Cursor;
 use countersign_core::{Code, Refusal, Role};
@@ -42,6 +42,10 @@ impl JsonFamily for Sui {
             Some(sponsor) => refusal.with_actual(format!("the key of {sponsor}")),
             None => refusal,
         })
+    }
+
+    fn read_transaction(text: &[u8]) -> Result<SignedTransaction, Refusal> {
+        Execution::from_json(text)
     }
 
     fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {

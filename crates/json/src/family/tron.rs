@@ -1,13 +1,13 @@
 //! Tron: `{"ref_block_bytes", "ref_block_hash", "expiration", "timestamp"}`, hex without `0x` and Unix milliseconds; optionally
 //! `chain_id` and `reset_approval` (`docs/spec/batch.md#tron-wallet`).
 
-use countersign::tron::{ExternalSignature, FundingPath, Tron, TronTransaction, TxContext, Unsigned};
+use countersign::tron::{ExternalSignature, FundingPath, SignedTronTransaction, Tron, TronTransaction, TxContext, Unsigned};
 use countersign_core::json::{Cursor, Members};
 use countersign_core::{Code, Refusal, number};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::JsonFamily;
 use super::calls::{Call, read_approvals, read_chain_id, read_signature, serialize_steps};
+use super::{JsonFamily, hex};
 
 /// The members of a wallet context.
 pub(crate) const FIELDS: [&str; 7] =
@@ -24,6 +24,13 @@ impl JsonFamily for Tron {
 
     fn read_signature(signature: Cursor<'_, '_>) -> Result<ExternalSignature, Refusal> {
         read_signature(signature)
+    }
+
+    fn read_transaction(text: &[u8]) -> Result<SignedTronTransaction, Refusal> {
+        match text.trim_ascii_start() {
+            [b'{', ..] => SignedTronTransaction::from_json(text),
+            _ => SignedTronTransaction::from_bytes(&hex(text, "0x")?),
+        }
     }
 
     fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {

@@ -45,7 +45,6 @@ pub fn wallet_calls(order: &Verified) -> Result<Vec<String>, Failure> {
 }
 
 /// Returns the payload of one of an order's requests, in the form that wallets accept.
-#[allow(unused_variables, reason = "only typed data is read from the order, and a build may lack its family")]
 pub(super) fn payload(request: &SigningRequest<Payload>, order: &Unsigned) -> Native {
     match (&request.payload, order) {
         #[cfg(feature = "evm")]

@@ -1,7 +1,5 @@
 //! A verified record, and the readers of its two HTLCs.
 
-#[cfg(any(feature = "solana", feature = "sui"))]
-use countersign::Family;
 use countersign::reader::{HtlcReader, Known};
 use countersign::{Code, FinalityRule, Funded, Leg, Policy, Refusal, Registry, UnixTime, VerifiedRecord};
 
@@ -52,20 +50,17 @@ pub fn verify_record(documents: &Documents<'_>, registry: &Registry, policy: &Po
 /// [`Failure`] with the code `usage` at `/leg`, or of the terms if they give no address.
 pub fn htlc_terms(record: &Record, leg: &str) -> Result<shapes::HtlcTerms, Failure> {
     let terms = record.verified.terms.leg(read_leg(leg)?);
-    #[allow(unused_mut, reason = "only Solana and Sui add to it")]
-    let mut shape = shapes::htlc_terms(terms);
-    match terms.family {
+    let (account, vault) = match terms.family {
         #[cfg(feature = "solana")]
-        Family::Solana => {
+        countersign::Family::Solana => {
             let location = countersign::solana::read::SwapLocation::new(terms)?;
-            shape.account = Some(location.swap_account.to_string());
-            shape.vault = location.vault.map(|vault| vault.to_string());
+            (Some(location.swap_account.to_string()), location.vault.map(|vault| vault.to_string()))
         }
         #[cfg(feature = "sui")]
-        Family::Sui => shape.account = Some(countersign::sui::reader::field_of(terms)?.to_string()),
-        _ => {}
-    }
-    Ok(shape)
+        countersign::Family::Sui => (Some(countersign::sui::reader::field_of(terms)?.to_string()), None),
+        _ => (None, None),
+    };
+    Ok(shapes::HtlcTerms { account, vault, ..shapes::htlc_terms(terms) })
 }
 
 impl Record {

@@ -63,7 +63,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
             Some(replaced) => replaced.min_rate(recovery.vsize(&payout(rate))?, policy)?.map_or(rate, |min| higher(rate, min)),
             None => rate,
         };
-        Ok(recovery.clone().with_policy(policy).prepare(&payout(rate))?)
+        Ok(recovery.clone().with_policy(policy).prepare(payout(rate))?)
     }
 
     #[allow(clippy::unused_async, reason = "every family has the same methods")]

@@ -5,7 +5,7 @@ use countersign::evm::alloy_consensus::transaction::SignerRecoverable as _;
 use countersign::evm::alloy_primitives::Address;
 use countersign::evm::reader::{self, fees};
 use countersign::evm::recover::Recovery;
-use countersign::evm::{ApprovalPlan, ApprovalStep, Evm, Fees, FundingPath, TxContext, address};
+use countersign::evm::{ApprovalPlan, Evm, Fees, TxContext, address};
 use countersign::{Code, Policy, Refusal, Role, UnsignedOrder, VerifiedOrder};
 use countersign_core::reader::{Submission, outbid};
 use countersign_transport::Transport;
@@ -16,16 +16,20 @@ use crate::nodes::Speed;
 use crate::prepare::Bid;
 
 impl<T: Transport> EvmChain<'_, T> {
-    pub(crate) async fn prepare(&self, order: &VerifiedOrder<Evm>, speed: Speed, policy: &Policy) -> Result<UnsignedOrder<Evm>, NodeError> {
+    pub(crate) async fn prepare(
+        &self,
+        order: &VerifiedOrder<Evm>,
+        _owner: &str,
+        speed: Speed,
+        policy: &Policy,
+    ) -> Result<UnsignedOrder<Evm>, NodeError> {
         let deposit = order.deposit();
         let mut calls = self.calls(deposit.sender, speed, policy).await?;
         if let Some(approval) = &deposit.approval {
             let allowance = self.allowance(approval.call.to, deposit.sender, approval.signed.spender).await?;
             calls.approvals = ApprovalPlan::for_allowance(allowance, deposit.terms.amount);
         }
-        let is_approved = deposit.approval.is_none() || calls.approvals.step == ApprovalStep::AlreadyApproved;
-        let path = FundingPath::cheapest(deposit.typed_data.is_some(), is_approved, calls);
-        let unsigned = order.prepare(path)?;
+        let unsigned = order.prepare(deposit.cheapest_path(calls))?;
         self.preflight(&unsigned).await?;
         Ok(unsigned)
     }
@@ -102,7 +106,7 @@ impl<T: Transport> EvmChain<'_, T> {
         if let Err(refusal) = fees::check(calls.fees, bid.policy) {
             return Err(recovery.expense(&calls).explain(refusal, "evm_gas_price").into());
         }
-        let unsigned = recovery.clone().with_policy(bid.policy).prepare(sender, &calls)?;
+        let unsigned = recovery.clone().with_policy(bid.policy).prepare(calls.clone().sent_by(sender))?;
         self.preflight(&unsigned).await?;
         if calls.fees != asked {
             return Ok(unsigned.with_warning(Code::GasPriceTooHigh, recovery.expense(&calls).at_limit("evm_gas_price")));

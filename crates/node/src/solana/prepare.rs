@@ -3,7 +3,7 @@
 use countersign::solana::reader::{self, PreflightCheck, PreflightQuery, Settlement, SettlementQuery};
 use countersign::solana::recover::Recovery;
 use countersign::solana::{FundingPath, Gasless, PriorityFee, Solana, UnsignedOrder};
-use countersign::{Code, VerifiedOrder};
+use countersign::{Code, Policy, VerifiedOrder};
 use countersign_core::reader::{Submission, outbid};
 use countersign_transport::Transport;
 
@@ -38,7 +38,13 @@ impl<T: Transport> SolanaChain<'_, T> {
         self.judged::<_, PreflightCheck>(&PreflightQuery::new(self.connection.network, order)?).await
     }
 
-    pub(crate) async fn prepare(&self, order: &VerifiedOrder<Solana>, speed: Speed) -> Result<UnsignedOrder, NodeError> {
+    pub(crate) async fn prepare(
+        &self,
+        order: &VerifiedOrder<Solana>,
+        _owner: &str,
+        speed: Speed,
+        _policy: &Policy,
+    ) -> Result<UnsignedOrder, NodeError> {
         let deposit = order.deposit();
         let path = match &deposit.gasless {
             Some(_) => FundingPath::from(Gasless),
@@ -88,8 +94,11 @@ impl<T: Transport> SolanaChain<'_, T> {
         if offered != shown {
             context = context.with_priority_fee(PriorityFee::new(u64::try_from(offered).unwrap_or(u64::MAX)));
         }
-        let unsigned = recovery.prepare_self_funded(payer, &context)?;
-        let query = PreflightQuery::for_recovery(network, &unsigned, found.needs_token_account)?;
+        let unsigned = recovery.prepare(context.sent_by(payer))?;
+        let mut query = PreflightQuery::for_recovery(network, &unsigned)?;
+        if found.needs_token_account {
+            query = query.with_new_token_account();
+        }
         self.judged::<_, PreflightCheck>(&query).await?;
         match unsigned.payloads().transaction.as_ref().filter(|_| offered < asked) {
             Some(payload) => {

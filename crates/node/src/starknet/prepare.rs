@@ -2,7 +2,7 @@
 
 use countersign::starknet::reader;
 use countersign::starknet::recover::Recovery;
-use countersign::starknet::{ApprovalStep, Felt, FundingPath, Gasless, Starknet, TxContext};
+use countersign::starknet::{ApprovalStep, Felt, Gasless, KeyedPath, Starknet, TxContext};
 use countersign::{Code, Policy, Role, UnsignedOrder, VerifiedOrder};
 use countersign_core::reader::Submission;
 use countersign_transport::Transport;
@@ -18,6 +18,7 @@ impl<T: Transport> StarknetChain<'_, T> {
     pub(crate) async fn prepare(
         &self,
         order: &VerifiedOrder<Starknet>,
+        _owner: &str,
         speed: Speed,
         policy: &Policy,
     ) -> Result<UnsignedOrder<Starknet>, NodeError> {
@@ -30,12 +31,13 @@ impl<T: Transport> StarknetChain<'_, T> {
             }
         }
         let is_approved = deposit.approval.is_none() || step == ApprovalStep::AlreadyApproved;
-        let path: FundingPath = if deposit.typed_data.is_some() && is_approved {
-            Gasless.into()
+        let path = if deposit.typed_data.is_some() && is_approved {
+            KeyedPath::from(Gasless)
         } else {
             // The estimate of an order that cannot be paid fails as well, but does not say what is missing.
-            self.check_token(order, !is_approved).await?;
-            let execution = self.execution(deposit.sender, &deposit.calls(step), speed, policy).await?;
+            self.check_token(order, step).await?;
+            let calls: Vec<_> = deposit.calls(step).into_iter().map(|(_, call)| call).collect();
+            let execution = self.execution(deposit.sender, &calls, speed, policy).await?;
             execution.with_approval(step).into()
         };
         let unsigned = order.prepare(path)?;
@@ -96,7 +98,7 @@ impl<T: Transport> StarknetChain<'_, T> {
         execution: &TxContext,
         is_lowered: bool,
     ) -> Result<UnsignedOrder<Starknet>, NodeError> {
-        let unsigned = recovery.prepare(sender, execution)?;
+        let unsigned = recovery.prepare(execution.clone().sent_by(sender))?;
         self.preflight(&unsigned).await?;
         if is_lowered {
             let expense = recovery.expense(execution.resource_bounds.max_fee(execution.tip));

@@ -1,7 +1,7 @@
 //! The wallet context for signing: nonce, resource bounds, balances, allowances, and the preflight.
 
 use countersign::starknet::reader::{self, Amount, AmountQuery, Context, Intended, Preflight, PreflightCheck, STRK, Sender};
-use countersign::starknet::{Call as ContractCall, Felt, TxContext, UnsignedOrder, VerifiedOrder};
+use countersign::starknet::{ApprovalStep, Call as ContractCall, Felt, TxContext, UnsignedOrder, VerifiedOrder};
 use countersign::{Code, Contract, Policy, Refusal, U256};
 use countersign_core::reader::{Judged, Observation};
 use countersign_transport::Transport;
@@ -61,9 +61,9 @@ impl<T: Transport> StarknetChain<'_, T> {
         self.check(&Intended::new(self.chain_id, order)?).await
     }
 
-    /// Checks that the sender has enough tokens and allowance. `approves` is whether the transaction will include the approval.
-    pub(super) async fn check_token(&self, order: &VerifiedOrder, approves: bool) -> Result<(), NodeError> {
-        self.check(&Intended::tokens_of(self.chain_id, order, approves)).await.map(drop)
+    /// Checks that the sender has enough tokens and allowance. `step` is what the transaction will do with the order's approval.
+    pub(super) async fn check_token(&self, order: &VerifiedOrder, step: ApprovalStep) -> Result<(), NodeError> {
+        self.check(&Intended::tokens_of(self.chain_id, order, step)).await.map(drop)
     }
 
     async fn check(&self, intended: &Intended) -> Result<Preflight, NodeError> {

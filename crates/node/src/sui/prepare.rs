@@ -24,7 +24,13 @@ const REDEEM_UNITS: u64 = 5_000;
 const REDEEM_STORAGE: u64 = 25_000_000;
 
 impl<T: Transport> SuiChain<'_, T> {
-    pub(crate) async fn prepare(&self, order: &VerifiedOrder, speed: Speed, policy: &Policy) -> Result<UnsignedOrder, NodeError> {
+    pub(crate) async fn prepare(
+        &self,
+        order: &VerifiedOrder,
+        _owner: &str,
+        speed: Speed,
+        policy: &Policy,
+    ) -> Result<UnsignedOrder, NodeError> {
         let deposit = order.deposit();
         let registry = &deposit.terms.registry;
         let version = self.initial_shared_version(registry.object_id()).await?;
@@ -80,7 +86,7 @@ impl<T: Transport> SuiChain<'_, T> {
 
     async fn recovered(&self, recovery: &Recovery, sender: Address, coins: &GasCoins, bid: Bid<'_>) -> Result<UnsignedOrder, NodeError> {
         if recovery.role() != Role::Redeem {
-            return self.simulated(coins, Payer::Recovery(recovery), bid.policy, |gas| recovery.prepare(sender, &gas)).await;
+            return self.simulated(coins, Payer::Recovery(recovery), bid.policy, |gas| recovery.prepare(gas.sent_by(sender))).await;
         }
         let limit = bid.policy.sui.gas_budget.saturating_sub(REDEEM_STORAGE) / REDEEM_UNITS;
         let price = bid.offer(coins.price.into(), coins.min_price.into(), limit.into());
@@ -88,9 +94,9 @@ impl<T: Transport> SuiChain<'_, T> {
         let budget = offered.price.saturating_mul(REDEEM_UNITS).saturating_add(REDEEM_STORAGE);
         check(budget, bid.policy)?;
         let gas = self.gas(&offered, Payer::Recovery(recovery), budget).await?;
-        let rehearsal = Rehearsal::new(&recovery.clone().rehearsal().prepare(sender, &gas)?);
+        let rehearsal = Rehearsal::new(&recovery.clone().rehearsal().prepare(gas.clone().sent_by(sender))?);
         self.connection.agreed::<Ask<_>>(&self.on(rehearsal)).await?.0?;
-        let unsigned = recovery.prepare(sender, &gas)?;
+        let unsigned = recovery.prepare(gas.sent_by(sender))?;
         if offered.price < coins.price {
             return Ok(unsigned.with_warning(Code::GasLimitTooHigh, recovery.expense(budget).at_limit("sui_gas_budget")));
         }

@@ -136,11 +136,11 @@ async fn a_refund_of_dust_does_not_evict_a_redemption() {
     let nodes = three(&ledger).connect(2);
     let (redemption, refund) = (recovery(Some(&SECRET), ""), recovery(None, ""));
     let solver = Payout::new([Funding::new(of(&dust), 40_000)], owner().as_str(), Fee::Deducted(FeeRate::from_whole(100)));
-    let attack = signed(refund.prepare(&solver).unwrap(), INITIATOR);
+    let attack = signed(refund.prepare(solver).unwrap(), INITIATOR);
 
     let both = [Funding::new(of(&payment), AMOUNT), Funding::new(of(&dust), 40_000)];
     let both = Payout::new(both, owner().as_str(), Fee::Deducted(FeeRate::from_whole(20)));
-    let both = signed(redemption.prepare(&both).unwrap(), REDEEMER);
+    let both = signed(redemption.prepare(both).unwrap(), REDEEMER);
     let mut other = ledger.lock().unwrap().clone();
     other.offer(&both).unwrap();
     other.offer(&attack).unwrap();
@@ -220,7 +220,7 @@ async fn a_false_statement_about_the_payment_is_a_warning() {
             let codes: Vec<_> = order.warnings().list().iter().map(|warning| warning.code()).collect();
             assert_eq!(codes, if is_true { vec![] } else { vec![Code::FundingTxDiffers] }, "{stated}");
             // Outputs that are given by hand must still be those of the record.
-            let given = recovery.prepare(&by_hand).map(|_| ()).map_err(|refusal| (refusal.code(), refusal.location().to_owned()));
+            let given = recovery.prepare(by_hand.clone()).map(|_| ()).map_err(|refusal| (refusal.code(), refusal.location().to_owned()));
             let mismatch = (Code::FundingMismatch, "/order/source_swap/initiate_tx_hash".to_owned());
             assert_eq!(given, if is_true { Ok(()) } else { Err(mismatch) }, "{stated}");
         }
@@ -339,7 +339,7 @@ async fn a_redemption_is_replaced_or_prepared_afresh() {
     ledger.lock().unwrap().mempool.clear();
     let both = [Funding::new(of(&payment), AMOUNT), Funding::new(of(&dust), 40_000)];
     let both = Payout::new(both, owner().as_str(), Fee::Deducted(FeeRate::from_whole(20)));
-    let both = signed(recovery(Some(&SECRET), "").prepare(&both).unwrap(), REDEEMER);
+    let both = signed(recovery(Some(&SECRET), "").prepare(both).unwrap(), REDEEMER);
     ledger.lock().unwrap().offer(&both).unwrap();
     for is_gone in [false, true] {
         if is_gone {
@@ -359,7 +359,7 @@ async fn a_rival_in_the_mempool_is_outbid() {
     let (ledger, payment) = Ledger::funded(usize::from(TIMELOCK));
     let ledger = shared(ledger);
     let rival = Payout::new([Funding::new(of(&payment), AMOUNT)], owner().as_str(), Fee::Deducted(FeeRate::from_whole(40)));
-    let rival = signed(recovery(None, "").prepare(&rival).unwrap(), INITIATOR);
+    let rival = signed(recovery(None, "").prepare(rival).unwrap(), INITIATOR);
     let redemption = recovery(Some(&SECRET), "");
     let (nodes, policy) = (three(&ledger).connect(2), Policy::default());
     let first = signed(prepare(&nodes, &redemption, &policy).await.unwrap(), REDEEMER);

@@ -88,7 +88,8 @@ async fn an_order_that_needs_an_approval_is_one_transaction() {
     for (speed, price) in [(Speed::Slow, 3_600), (Speed::Fast, 6_000)] {
         let nodes = nodes(chain(), 1);
         let order = order();
-        let (sender, calls) = (order.deposit().sender, order.deposit().calls(Default::default()));
+        let sender = order.deposit().sender;
+        let calls: Vec<_> = order.deposit().calls(Default::default()).into_iter().map(|(_, call)| call).collect();
         let execution = nodes.starknet("starknet").unwrap().execution(sender, &calls, speed, &Policy::default()).await.unwrap();
         assert_eq!(execution.resource_bounds.l2_gas.max_price_per_unit, price);
     }

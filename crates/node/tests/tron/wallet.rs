@@ -262,7 +262,7 @@ async fn a_redemption_is_never_shown_before_it_is_sent() {
     let record = record::<Family>("tron-record-native-v3", |order| order["source_swap"]["secret_hash"] = hash.into()).unwrap();
     let redemption = recover::redeem(&record, Leg::Source, &SECRET, registry()).unwrap();
     let sender = Address::from([0xa1; 20]);
-    let order = redemption.prepare(sender, &calls(tron(NATIVE)).await).unwrap();
+    let order = redemption.prepare(calls(tron(NATIVE)).await.sent_by(sender)).unwrap();
     let nodes = nodes(tron(NATIVE), 1);
     let found = nodes.tron("tron").unwrap().preflight(&order).await.unwrap();
     assert_eq!(found.energy_used, None);

@@ -13,7 +13,8 @@ use crate::read::{ChainTransaction, SwapAccount, SwapLocation, SwapStep};
 pub struct SwapHistory {
     /// Whether the swap of the terms was initiated.
     pub is_initiated: bool,
-    /// Whether earlier transactions may be missing. One of them may have ended the swap.
+    /// Whether earlier transactions may be missing, so that the first one that is followed is not the oldest that names the account.
+    /// One of them may have ended the swap.
     pub is_incomplete: bool,
     /// How the swap ended, and in which slot.
     end: Option<(HtlcState, u64)>,
@@ -22,12 +23,6 @@ pub struct SwapHistory {
 }
 
 impl SwapHistory {
-    /// Creates a history. The first transaction that it follows is the oldest one that names the account, unless it is incomplete.
-    #[must_use]
-    pub fn new(is_incomplete: bool) -> Self {
-        Self { is_incomplete, ..Self::default() }
-    }
-
     /// Returns whether it is known how the swap ended, so that later transactions do not matter.
     #[must_use]
     pub const fn has_ended(&self) -> bool {

@@ -298,7 +298,8 @@ impl Htlc {
         // Most swaps have ended within the oldest ones, and the newest ones may reveal the secret.
         let first = all.iter().enumerate().filter(|(index, _)| *index < FIRST || *index >= newest);
         reading.need(first.map(|(_, signature)| *signature))?;
-        let mut history = History { swap: SwapHistory::new(signatures.is_cut), failure: None };
+        let mut history = History { swap: SwapHistory::default(), failure: None };
+        history.swap.is_incomplete = signatures.is_cut;
         for (index, signature) in all.iter().enumerate() {
             history.swap.is_incomplete |= is_gap_before_newest && index == newest;
             match reading.transactions.get(signature) {

@@ -103,17 +103,22 @@ impl PreflightQuery {
         Ok(query)
     }
 
-    /// Creates the query for a redemption or a refund, which may create a token account.
+    /// Creates the query for a redemption or a refund.
     ///
     /// # Errors
     ///
     /// [`Code::NothingToSign`] if the order has no transaction.
-    pub fn for_recovery(network: &Network, order: &UnsignedOrder, creates_token_account: bool) -> Result<Self, Refusal> {
+    pub fn for_recovery(network: &Network, order: &UnsignedOrder) -> Result<Self, Refusal> {
         let payloads = order.payloads();
         let payload = payloads.transaction.as_ref().ok_or_else(|| Refusal::new(Code::NothingToSign, ""))?;
-        let mut query = Self::of(network, payload, payloads.signer, payloads.role);
-        query.new_account = creates_token_account.then_some(TOKEN_ACCOUNT);
-        Ok(query)
+        Ok(Self::of(network, payload, payloads.signer, payloads.role))
+    }
+
+    /// Adds the rent of the token account that the transaction creates.
+    #[must_use]
+    pub const fn with_new_token_account(mut self) -> Self {
+        self.new_account = Some(TOKEN_ACCOUNT);
+        self
     }
 
     fn of(network: &Network, payload: &TransactionPayload, signer: Address, role: Role) -> Self {

@@ -75,7 +75,7 @@ pub fn identity(chain_id: Felt) -> Identity {
 #[must_use]
 pub fn chain_id(network: &Network) -> Option<Felt> {
     match network {
-        Network::Starknet(name) => felt::from_short_string(name),
+        Network::Starknet(name) => felt::from_short_string(name).ok(),
         _ => None,
     }
 }

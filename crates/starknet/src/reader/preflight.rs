@@ -6,7 +6,7 @@ use countersign_core::reader::{
     Agree, Fault, Identity, Judged, Known, Machine, Replies, Reply, Request, Turn, check_allowance, check_balance,
 };
 use countersign_core::report::text;
-use countersign_core::{Code, Refusal, Role, U256};
+use countersign_core::{ApprovalStep, Code, Refusal, Role, U256};
 use serde_json::json;
 use starknet_types_core::felt::Felt;
 
@@ -98,10 +98,11 @@ impl Intended {
         })
     }
 
-    /// Creates the tokens and the allowance that an order needs, before a fee is known. `approves` is whether the transaction will
-    /// include the approval.
+    /// Creates the tokens and the allowance that an order needs, before a fee is known. `step` is what the transaction will do with the
+    /// order's approval.
     #[must_use]
-    pub fn tokens_of(chain_id: Felt, order: &VerifiedOrder, approves: bool) -> Self {
+    pub fn tokens_of(chain_id: Felt, order: &VerifiedOrder, step: ApprovalStep) -> Self {
+        let approves = order.deposit().approval.is_some() && step != ApprovalStep::AlreadyApproved;
         let (sender, expected) = (order.deposit().sender, Some(Expected::new(order, approves)));
         Self { chain_id, sender, fee: None, expected, simulated: None }
     }

@@ -56,7 +56,7 @@ fn signed() -> Submission {
     let key: countersign_tron::Key = format!("{:064x}", 7).parse().unwrap();
     let calls = countersign_tron::TxContext::new([1, 2], [3; 8], 1_800_003_600_000, 1_800_000_000_000);
     let refund = recover::refund(&record, Leg::Source, countersign_testkit::registry()).unwrap();
-    let mut unsigned = refund.prepare(Address::from(key.address()), &calls).unwrap();
+    let mut unsigned = refund.prepare(calls.sent_by(Address::from(key.address()))).unwrap();
     unsigned.sign(&key).unwrap();
     let signed = unsigned.finish().unwrap();
     let transaction = &signed.transactions()[0];

@@ -62,7 +62,7 @@ fn send(stage: &mut Stage, recovery: &Recovery, signer: &Account) -> Result<Rece
         ..TxEip1559::default()
     };
     let by_hand = signer.sign_transaction(transaction);
-    let signed = sign(recovery.prepare(signer.address(), &stage.calls(signer))?, signer)?;
+    let signed = sign(recovery.prepare(stage.calls(signer).sent_by(signer.address()))?, signer)?;
     let [transaction] = signed.transactions().try_into().map_err(|_| "one transaction")?;
     assert_eq!((transaction.role, &transaction.bytes), (recovery.role(), &by_hand));
     Ok(stage.world.send_raw(&by_hand)?)

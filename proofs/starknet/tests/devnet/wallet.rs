@@ -1,6 +1,6 @@
 //! What a wallet asks before it signs, and what becomes of a transaction.
 
-use countersign::starknet::{Felt, ResourceBound, ResourceBounds, TxContext, UnsignedOrder};
+use countersign::starknet::{Call, Deposit, Felt, ResourceBound, ResourceBounds, TxContext, UnsignedOrder};
 use countersign::{ApprovalStep, Code, HtlcState, Policy, U256, Unsigned, Verified};
 use countersign_client::driver::KeptTransaction;
 use countersign_node::starknet::TransactionStatus;
@@ -28,6 +28,11 @@ pub fn native(unsigned: Unsigned) -> UnsignedOrder {
 pub async fn prepare(stage: &Stage, order: Order) -> Result<UnsignedOrder, NodeError> {
     let order = Verified::Starknet(order.verified);
     stage.nodes.prepare(&order, CHAIN, "", Speed::Normal, &Policy::default()).await.map(native)
+}
+
+/// The calls of an order as its account makes them.
+fn calls_of(deposit: &Deposit) -> Vec<Call> {
+    deposit.calls(ApprovalStep::AsVerified).into_iter().map(|(_, call)| call).collect()
 }
 
 fn number(value: &Value) -> U256 {
@@ -110,7 +115,7 @@ async fn what_is_missing_is_said_before_signing() {
     let bare = || stage.order(&Swap { approval: false, ..swap(U256::from(5)) });
     let unsigned = bare().verified.prepare(execution()).unwrap();
     assert_eq!(refused(chain.preflight(&unsigned).await.unwrap_err()), (Code::AllowanceTooLow, "/allowance".to_owned()));
-    let calls = bare().verified.deposit().calls(ApprovalStep::AsVerified);
+    let calls = calls_of(bare().verified.deposit());
     let error = chain.execution(user, &calls, Speed::Normal, &Policy::default()).await.unwrap_err();
     assert!(error.to_string().contains("ERC20"), "{error}");
     assert_eq!(refused(error), (Code::SimulationReverted, "/estimate".to_owned()));
@@ -125,7 +130,7 @@ async fn what_is_missing_is_said_before_signing() {
     assert_eq!(refused(chain.preflight(&unsigned).await.unwrap_err()), (Code::InsufficientFunds, "/balance".to_owned()));
     // A policy that is stricter than the node's prices.
     let strict = Policy::from_json(br#"{"starknet_fee": 1}"#).unwrap();
-    let calls = stage.order(&Swap::default()).verified.deposit().calls(ApprovalStep::AsVerified);
+    let calls = calls_of(stage.order(&Swap::default()).verified.deposit());
     let error = chain.execution(user, &calls, Speed::Normal, &strict).await.unwrap_err();
     assert_eq!(refused(error), (Code::GasLimitTooHigh, "/resource_bounds".to_owned()));
     // Nothing of this was sent.
@@ -185,7 +190,7 @@ async fn a_transaction_is_sent_once_and_followed_to_l1() {
     let paid = before - chain.balance(stage.user.address, felt(STRK)).await.unwrap();
     assert_eq!(paid, Swap::default().amount + fee(&receipt));
     // The next context has the next nonce.
-    let calls = stage.order(&Swap { secret: OTHER_SECRET, ..Swap::default() }).verified.deposit().calls(ApprovalStep::AsVerified);
+    let calls = calls_of(stage.order(&Swap { secret: OTHER_SECRET, ..Swap::default() }).verified.deposit());
     let next = chain.execution(stage.user.address, &calls, Speed::Fast, &Policy::default()).await.unwrap();
     assert_eq!(next.nonce, Felt::ONE);
 

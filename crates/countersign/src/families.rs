@@ -1,0 +1,106 @@
+//! The list of families, and what is generated from it: one variant or one arm for each family that this build has code for.
+
+/// Calls a macro with one row for each family: its feature, its variant in the enums of this crate, and its module in this crate.
+///
+/// The macro first gets the caller's own arguments, one token tree. Its `#[cfg(feature = ..)]` is that of the calling crate.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! for_each_family {
+    ($callback:ident! $arguments:tt) => {
+        $callback! { $arguments
+            "evm" Evm evm,
+            "tron" Tron tron,
+            "starknet" Starknet starknet,
+            "solana" Solana solana,
+            "sui" Sui sui,
+            "bitcoin" Bitcoin bitcoin,
+        }
+    };
+}
+
+/// Declares an enum with one variant for each family: of a generic type, or of the type at a path in each family's crate.
+macro_rules! any_family {
+    ($(#[$attribute:meta])* $name:ident $($form:tt)*) => {
+        for_each_family! { declare_any! [[$(#[$attribute])*] $name $($form)*] }
+    };
+}
+
+macro_rules! declare_any {
+    ([[$($attribute:tt)*] $name:ident = $of:ident] $($feature:literal $family:ident $module:ident,)*) => {
+        declare_any! { [$($attribute)*] $name $($feature $family($of<crate::$module::$family>),)* }
+    };
+    ([[$($attribute:tt)*] $name:ident: $folder:ident::$own:ident] $($feature:literal $family:ident $module:ident,)*) => {
+        declare_any! { [$($attribute)*] $name $($feature $family(crate::$module::$folder::$own),)* }
+    };
+    ([[$($attribute:tt)*] $name:ident: $own:ident] $($feature:literal $family:ident $module:ident,)*) => {
+        declare_any! { [$($attribute)*] $name $($feature $family(crate::$module::$own),)* }
+    };
+    ([[$($attribute:tt)*] $name:ident: $of:ident<$folder:ident::$own:ident>] $($feature:literal $family:ident $module:ident,)*) => {
+        declare_any! { [$($attribute)*] $name $($feature $family($of<crate::$module::$folder::$own>),)* }
+    };
+    ([$($attribute:tt)*] $name:ident $($feature:literal $family:ident($type:ty),)*) => {
+        $($attribute)*
+        #[derive(Debug)]
+        #[non_exhaustive]
+        pub enum $name {
+            $(
+                #[doc = concat!("The family `", $feature, "`.")]
+                #[cfg(feature = $feature)]
+                $family($type),
+            )*
+        }
+    };
+}
+
+/// Evaluates an expression for the family of a state. `$wrap` is that family's variant of the enum `$to`.
+macro_rules! each_family {
+    ($state:expr, $from:ident => |$order:ident| $body:expr) => {
+        for_each_family! { match_state! [$state, $from, $order, $body] }
+    };
+    ($state:expr, $from:ident => |$order:ident, $wrap:ident: $to:ident| $body:expr) => {
+        for_each_family! { match_state! [$state, $from, $order, $wrap, $to, $body] }
+    };
+}
+
+macro_rules! match_state {
+    ([$state:expr, $from:ident, $order:ident, $body:expr] $($feature:literal $family:ident $module:ident,)*) => {
+        match $state { $(#[cfg(feature = $feature)] $from::$family($order) => $body,)* }
+    };
+    ([$state:expr, $from:ident, $order:ident, $wrap:ident, $to:ident, $body:expr] $($feature:literal $family:ident $module:ident,)*) => {
+        match $state {
+            $(
+                #[cfg(feature = $feature)]
+                $from::$family($order) => {
+                    let $wrap = $to::$family;
+                    $body
+                }
+            )*
+        }
+    };
+}
+
+/// Evaluates an expression for a family. `$wrap` is its variant of the enum `$to`, which also decides its types. `$otherwise` is for a
+/// family that this build has no code for.
+macro_rules! by_family {
+    ($family:expr, |$wrap:ident: $to:ident| $body:expr, $other:ident => $otherwise:expr) => {
+        for_each_family! { match_family! [$family, $wrap, $to, $body, $other, $otherwise] }
+    };
+}
+
+macro_rules! match_family {
+    (
+        [$value:expr, $wrap:ident, $to:ident, $body:expr, $other:ident, $otherwise:expr]
+        $($feature:literal $family:ident $module:ident,)*
+    ) => {
+        match $value {
+            $(
+                #[cfg(feature = $feature)]
+                countersign_core::Family::$family => {
+                    let $wrap = $to::$family;
+                    $body
+                }
+            )*
+            $other => $otherwise,
+        }
+    };
+}
