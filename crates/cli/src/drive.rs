@@ -5,9 +5,9 @@ use std::io::{BufRead, IsTerminal};
 use std::sync::Arc;
 
 use countersign::json::{self, Cursor};
-use countersign::{Code, Family, Policy, Severity, U256, Unsigned, Verified, Warnings, recover};
+use countersign::{BroadcastTransaction, Code, Family, Policy, Severity, U256, Unsigned, Verified, Warnings, recover};
 use countersign_client::driver::{
-    Chains as _, Driver, FundingReply, KeptTransaction, Owner, OwnerError, Purpose, Settlement, SignedFunding, TrustTheService, check_floor,
+    Chains as _, Driver, FundingReply, Owner, OwnerCode, OwnerError, Purpose, Settlement, SignedFunding, TrustTheService, check_floor,
 };
 use countersign_client::{Flow, Http, Pace};
 use countersign_node::{Nodes, Speed};
@@ -85,8 +85,8 @@ fn failed(failure: Failure) -> OwnerError {
     match failure {
         Failure::Refused(refusal) => refusal.into(),
         Failure::Network { message, .. } => OwnerError::Unavailable(message),
-        Failure::Held { code, message } => OwnerError::Failed { code, message },
-        other => OwnerError::Failed { code: "not_signed", message: other.message() },
+        Failure::Held { code, message } => OwnerError::Failed { code: OwnerCode::new(code), message },
+        other => OwnerError::Failed { code: OwnerCode::new("not_signed"), message: other.message() },
     }
 }
 
@@ -95,7 +95,7 @@ impl Owner for Terminal {
         self.sign(order).await.map_err(failed)
     }
 
-    async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<KeptTransaction>>, OwnerError> {
+    async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
         let ending = if task.purpose == Purpose::Refund { &self.refund } else { &self.redeem };
         match ending {
             Some(ending) if self.nodes.has(&task.leg.of(task.record).chain) => self.end(task, ending).await.map(Some).map_err(failed),
@@ -156,7 +156,7 @@ impl Terminal {
     }
 
     /// Builds and signs a redemption or a refund with the nonce and fees read from its chain.
-    async fn end(&self, task: &Settlement<'_>, ending: &Ending) -> Result<Vec<KeptTransaction>, Failure> {
+    async fn end(&self, task: &Settlement<'_>, ending: &Ending) -> Result<Vec<BroadcastTransaction>, Failure> {
         let Settlement { leg, record, registry, .. } = task;
         let recovery = match task.secret {
             Some(secret) => recover::redeem(record, *leg, secret.expose(), registry)?,
@@ -176,7 +176,7 @@ impl Terminal {
         };
         let Some(mut unsigned) = unsigned else { return Ok(Vec::new()) };
         unsigned.sign(&ending.key)?;
-        Ok(KeptTransaction::all(&unsigned.finish().map_err(usage)?))
+        Ok(unsigned.finish().map_err(usage)?.broadcasts())
     }
 
     /// Checks that the policy accepts every warning, because with `--yes` nobody reads them.

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use countersign::{Leg, RequestedLeg, text};
+use countersign::{BroadcastTransaction, Hold, Leg, RequestedLeg, text};
 use countersign_client::driver::{
-    Chains as _, Delivery, DriveError, Event, KeptTransaction, OrderState, Outcome, Owner, OwnerTask, Progress, Purpose, Status,
-    Store as _, Trouble,
+    Chains as _, Delivery, DriveError, Event, OrderState, OrderStore as _, Outcome, Owner, OwnerTask, Progress, Purpose, Status, Trouble,
+    WaitingFor,
 };
 use countersign_client::status::State;
 use countersign_client::{OrderId, StreamExt};
 
 use crate::drive::Program;
 use crate::input::{Failure, chain, usage, without_advice};
+use crate::state::at_once;
 use crate::stated::{ONLY_STATED, StatedEnd};
 use crate::status::{Alarm, StatusReport, describe, report_status};
 use crate::{NEEDS_USER, OK, command, interrupt, show};
@@ -39,7 +40,7 @@ struct Following<'f, O> {
 
 /// Drives an order until it ends, or until the owner has to act.
 pub(crate) async fn follow<O: Owner>(driver: &Program<O>, id: &OrderId, trusts: bool, json: bool) -> Result<u8, Failure> {
-    let kept = driver.store().load(id).map_err(usage)?;
+    let kept = driver.store().load(id).await.map_err(usage)?;
     interrupt::advise(format!("every step is stored; continue with: {}", command::resume(id)));
     let request = kept.swap.request();
     let is_seen = |leg: &RequestedLeg| driver.chains().has(leg.asset.chain());
@@ -71,7 +72,7 @@ impl<O: Owner> Following<'_, O> {
     fn hear(&mut self, result: Result<Progress, DriveError>) -> Result<Option<u8>, Failure> {
         let was_paid = self.is_paid;
         // Read after the step: what was about to be sent in it may have arrived, whatever was observed before it.
-        if let Ok(kept) = self.driver.store().load(self.id) {
+        if let Ok(kept) = at_once(self.driver.store().load(self.id)) {
             self.is_paid |= kept.may_be_paid();
             self.kept = kept;
         }
@@ -114,7 +115,9 @@ impl<O: Owner> Following<'_, O> {
             }
             Status::Refused { refusal } if !self.is_paid => return Err(Failure::Refused(refusal.clone())),
             Status::NeedsOwner { what } => return self.needs_owner(progress, *what).map(Some),
-            Status::Waiting { code: "destination_unclear", .. } if !self.trusts && !self.destination_is_seen && says_funded(progress) => {
+            Status::Waiting { on: WaitingFor::Evidence(Hold::Unclear(_)) }
+                if !self.trusts && !self.destination_is_seen && says_funded(progress) =>
+            {
                 let message = format!(
                     "the service states that the solver has paid, but only the destination chain can prove it. Connect that chain with --node, or send \
                      the secret to the service with --trust-the-service; or check the chain yourself, then run: {}",
@@ -251,7 +254,7 @@ impl<O: Owner> Following<'_, O> {
             return Ok(NEEDS_USER);
         }
         for transaction in transactions {
-            show::field(&transaction.role, &transaction.id)?;
+            show::field(transaction.role.name(), &transaction.id)?;
             show::raw(&transaction.payload)?;
         }
         show::progress(&message);
@@ -260,7 +263,7 @@ impl<O: Owner> Following<'_, O> {
 }
 
 /// Returns the newest signed transactions for a purpose, unless the chain rejected the last attempt to broadcast them: then they are dead.
-fn newest(kept: &OrderState, wanted: Purpose, what: Delivery) -> &[KeptTransaction] {
+fn newest(kept: &OrderState, wanted: Purpose, what: Delivery) -> &[BroadcastTransaction] {
     let is_dead = kept.journal.iter().rev().find_map(|entry| match &entry.event {
         Event::Signed { purpose, .. } if *purpose == wanted => Some(false),
         Event::Sent { what: sent } | Event::OnChain { what: sent } if *sent == what => Some(false),
@@ -310,7 +313,7 @@ fn order_ended(code: &'static str, outcome: Outcome) -> Failure {
 pub(crate) async fn refund<O: Owner>(driver: &Program<O>, id: &OrderId) -> Result<(), Failure> {
     let progress = driver.refund(id).await?;
     report_status(id, &progress);
-    let kept = || driver.store().load(id).map_err(usage);
+    let kept = || at_once(driver.store().load(id)).map_err(usage);
     let by_self = by_self(driver, &kept()?, Leg::Source);
     let not_yet = |reason: &str| {
         let from = progress.stated.as_ref().and_then(|stated| stated.status.refund_possible_from);
@@ -370,7 +373,7 @@ pub(crate) async fn release<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resu
     loop {
         let progress = driver.advance(id).await?;
         report_status(id, &progress);
-        let kept = driver.store().load(id).map_err(usage)?;
+        let kept = driver.store().load(id).await.map_err(usage)?;
         if kept.was_sent(Delivery::Secret) || kept.was_sent(Delivery::Redemption) {
             return Ok(());
         }
@@ -378,11 +381,11 @@ pub(crate) async fn release<O: Owner>(driver: &Program<O>, id: &OrderId) -> Resu
             |reason: &str| Failure::Held { code: "not_redeemable", message: format!("the secret was not released: {reason}") };
         let not_paid = |message: &str| Failure::Held { code: "not_paid", message: message.to_owned() };
         match &progress.status {
-            Status::Waiting { code, reason } => {
-                return Err(Failure::Held { code, message: format!("the secret was not released: {reason}") });
+            Status::Waiting { on } => {
+                return Err(Failure::Held { code: on.code(), message: format!("the secret was not released: {on}") });
             }
             Status::Refused { refusal } => return Err(Failure::Refused(refusal.clone())),
-            Status::AwaitingRefund { reason } => return Err(not_redeemable(reason)),
+            Status::AwaitingRefund { reason } => return Err(not_redeemable(&reason.to_string())),
             Status::Refunding => return Err(not_redeemable("the order is being refunded")),
             Status::NeedsOwner { .. } => {
                 let message = format!("only your own key can redeem: run {}", by_self(driver, &kept, Leg::Destination));

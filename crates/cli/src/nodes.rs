@@ -101,7 +101,7 @@ impl From<NodeError> for Failure {
             NodeError::Refused(refusal) => Self::Refused(refusal),
             NodeError::Endpoint(_) | NodeError::NotConnected(_) => usage(error),
             rejected @ NodeError::Rejected { .. } => Self::Held { code: "transaction_rejected", message: rejected.to_string() },
-            other => Self::Network { code: other.code(), message: told(&other) },
+            other => Self::Network { code: other.code().name(), message: told(&other) },
         }
     }
 }

@@ -3,12 +3,12 @@
 use countersign::wire::SwapRecord;
 use countersign::{AssetId, Registry, U256, text};
 use countersign_client::OrderId;
-use countersign_client::driver::{Delivery, OrderState, Outcome, Purpose, SecretRoute, Store as _, StoreError};
+use countersign_client::driver::{Delivery, OrderState, OrderStore as _, Outcome, Purpose, SecretRoute, StoreError};
 use countersign_store::{Error, OrderDir};
 use serde::Serialize;
 
 use crate::input::{self, Failure, RegistryArgs};
-use crate::state::{Restored, State, StateArgs};
+use crate::state::{Restored, State, StateArgs, at_once};
 use crate::{OK, USAGE, command, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -226,7 +226,7 @@ fn row(state: &State, order: Result<OrderDir, Error>, registry: Option<&Registry
         Ok(id) => id,
         Err(error) => return failed(input::chain(&error)),
     };
-    match state.store.load(&id) {
+    match at_once(state.store.load(&id)) {
         Ok(kept) => return Some(Row::Order(created_here(&kept, registry))),
         Err(StoreError::Unknown(_)) => {}
         Err(error) => return failed(error.to_string()),

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::{Arc, Mutex};
 
-use countersign_client::driver::OrderState;
+use countersign_client::driver::{OrderState, OrderStore};
 use countersign_client::{CreatedOrder, Secret};
 use countersign_store::Store;
 use countersign_store::rescue::{Phrase, Rescue};
-use home::{Home, NOWHERE, out, said};
+use home::{Home, NOWHERE, at_once, out, said};
 use serde_json::Value;
 use support::{Fixture, Reply, Server};
 
@@ -39,8 +39,7 @@ impl Kept {
         store.keep_phrase(&Phrase::parse(WORDS).unwrap()).unwrap();
         store.take_index().unwrap();
         let swap = CreatedOrder::new(fixture.create(), fixture.response.to_string()).unwrap();
-        countersign_client::driver::Store::create(&store, &OrderState::new(swap, Some(Secret::parse(&kept.secret.to_hex()).unwrap())))
-            .unwrap();
+        at_once(OrderStore::create(&store, &OrderState::new(swap, Some(Secret::parse(&kept.secret.to_hex()).unwrap())))).unwrap();
         kept
     }
 

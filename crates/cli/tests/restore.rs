@@ -21,10 +21,10 @@ use std::sync::{Arc, Mutex};
 
 use countersign::bitcoin::bitcoin::Transaction;
 use countersign::bitcoin::bitcoin::consensus::encode::deserialize_hex;
-use countersign_client::driver::{OrderState, StoreError};
+use countersign_client::driver::{OrderState, OrderStore, StoreError};
 use countersign_client::{CreatedOrder, Secret};
 use countersign_store::{KeyIndex, Store};
-use home::{Home, NOWHERE, out, said};
+use home::{Home, NOWHERE, at_once, out, said};
 use kept::{derived, mended, wallet};
 use serde_json::{Value, json};
 use support::{Fixture, Reply, Server, Service};
@@ -301,7 +301,7 @@ fn a_restored_secret_and_id_begin_no_other_order() {
     let mut response = fixture.response.clone();
     response["result"]["order_id"] = json!(id);
     let swap = CreatedOrder::new(fixture.create(), response.to_string()).unwrap();
-    let created = countersign_client::driver::Store::create(&Store::open(&state).unwrap(), &OrderState::new(swap, None));
+    let created = at_once(OrderStore::create(&Store::open(&state).unwrap(), &OrderState::new(swap, None)));
     assert_eq!(created, Err(StoreError::Exists(id)));
 }
 
@@ -380,7 +380,7 @@ fn an_order_whose_hash_the_service_lists_for_another_one_is_not_signed() {
     let swap = CreatedOrder::new(fixture.create(), fixture.response.to_string()).unwrap();
     let mut kept = OrderState::new(swap, Some(vector.secret()));
     kept.index = Some(2);
-    countersign_client::driver::Store::create(&store, &kept).unwrap();
+    at_once(OrderStore::create(&store, &kept)).unwrap();
     let mut wallet = fixture.wallet.clone();
     let key = wallet.as_object_mut().unwrap().remove("secret_key").unwrap();
     let (wallet, key) = (home.file("wallet.json", &wallet.to_string()), home.file("key.txt", key.as_str().unwrap()));
@@ -393,7 +393,7 @@ fn an_order_whose_hash_the_service_lists_for_another_one_is_not_signed() {
     assert_eq!(refused["error"]["code"], "secret_used", "{refused}");
     assert!(refused["error"]["message"].as_str().unwrap().contains(&"b2".repeat(32)), "{refused}");
     assert!(server.seen().iter().all(|seen| seen.method != "PATCH"), "nothing was submitted");
-    let loaded = countersign_client::driver::Store::load(&store, kept.swap.id()).unwrap();
+    let loaded = at_once(store.load(kept.swap.id())).unwrap();
     assert!(loaded.journal.is_empty(), "nothing was signed: {:?}", loaded.journal);
     // The next order has a secret of another branch.
     assert_ne!(store.next_index().unwrap().branch, 0);

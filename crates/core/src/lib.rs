@@ -21,7 +21,7 @@ pub mod wire;
 pub use countersign_chains as chains;
 pub use countersign_chains::{Account, Family, Network};
 pub use evidence::{
-    Difference, Finding, HeadDoubt, Hold, HtlcEvent, HtlcState, HtlcTerms, Judgement, LockedHtlc, ObservedAt, VerifiedRecord,
+    Difference, Finding, HeadDoubt, Hold, HoldCode, HtlcEvent, HtlcState, HtlcTerms, Judgement, LockedHtlc, ObservedAt, VerifiedRecord,
     VerifiedTerms, check_head_time, combine, max_head_age, max_head_ahead,
 };
 pub use funding::{ApprovalStep, FundingPath, Gasless};
@@ -37,7 +37,7 @@ pub use state::{
 };
 pub use trust::{
     ApprovalPolicy, Asset, Chain, Change, Contract, EvmGeneration, Finality, FinalityRule, Generation, Notice, Policy, Registry,
-    ServicePins, SolanaGeneration, Solver, Sponsor, StarknetGeneration,
+    ServicePins, SolanaGeneration, Solver, Sponsor, StarknetGeneration, TokenStandard,
 };
 pub use verify::{CallPayloads, Leg, OrderContext, Proposal, RecordedLeg, RefuseAt, SwapTerms, address_refusal, check_declared_type};
 pub use wire::{AssetId, CreateOrder, OrderRecord, RequestedLeg, SecretHash};

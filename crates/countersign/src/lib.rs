@@ -139,15 +139,15 @@ pub use countersign_sui as sui;
 #[cfg(feature = "tron")]
 pub use countersign_tron as tron;
 
-pub use broadcast::Broadcast;
+pub use broadcast::BroadcastTransaction;
 pub use countersign_core::{
     Account, Amount, ApprovalPolicy, ApprovalStep, Asset, AssetId, Blame, ByteCoverage, Chain, Change, Code, Contract, CreateOrder,
-    EvmGeneration, Family, Finality, FinalityRule, FundingPath, Gasless, GaslessSubmission, Generation, HeadDoubt, Hex, Hold, HtlcEvent,
-    HtlcState, HtlcTerms, Incomplete as IncompleteOrder, Leg, Line, LockedHtlc, Network, Notice, ObservedAt, OrderRecord, OrderTerms,
-    ParseError, Policy, Proposal, Refusal, Registry, RequestId, RequestedLeg, Role, Scheme, SecretHash, ServicePins, Severity, SignedOrder,
-    SignedTransaction, SignerError, SigningRequest, SolanaGeneration, Solver, Sponsor, StarknetGeneration, Summary, Timelock, Topic,
-    TypedValue, U256, UnsignedOrder, VerifiedOrder, VerifiedRecord, VerifiedTerms, Warning, Warnings, chains, check_head_time, family,
-    json, max_head_age, max_head_ahead, number, text, wire,
+    EvmGeneration, Family, Finality, FinalityRule, FundingPath, Gasless, GaslessSubmission, Generation, HeadDoubt, Hex, Hold, HoldCode,
+    HtlcEvent, HtlcState, HtlcTerms, Incomplete as IncompleteOrder, Leg, Line, LockedHtlc, Network, Notice, ObservedAt, OrderRecord,
+    OrderTerms, ParseError, Policy, Proposal, Refusal, Registry, RequestId, RequestedLeg, Role, Scheme, SecretHash, ServicePins, Severity,
+    SignedOrder, SignedTransaction, SignerError, SigningRequest, SolanaGeneration, Solver, Sponsor, StarknetGeneration, Summary, Timelock,
+    TokenStandard, Topic, TypedValue, U256, UnsignedOrder, VerifiedOrder, VerifiedRecord, VerifiedTerms, Warning, Warnings, chains,
+    check_head_time, family, json, max_head_age, max_head_ahead, number, text, wire,
 };
 pub use funded::Funded;
 pub use states::{FAMILIES, Incomplete, Payload, Signed, Transaction, Unsigned, Verified, verify, verify_record};

@@ -24,5 +24,5 @@ pub mod tron;
 pub use config::{Endpoints, NodeConfig};
 pub use contracts::{ContractChange, Contracts, Description};
 pub use endpoint::Endpoint;
-pub use error::NodeError;
+pub use error::{NodeError, NodeErrorCode};
 pub use nodes::{Head, Nodes, Speed};

@@ -8,5 +8,5 @@ pub use finality::{Finality, FinalityRule};
 pub use policy::{ApprovalPolicy, Policy};
 pub use registry::{
     Asset, Chain, Change, Contract, EvmGeneration, Generation, Notice, Registry, ServicePins, SolanaGeneration, Solver, Sponsor,
-    StarknetGeneration,
+    StarknetGeneration, TokenStandard,
 };
