@@ -25,7 +25,7 @@ Attributes:
 ///
 /// The attributes are in the instance's dictionary, so that the exception can be pickled.
 pub(crate) fn raise(failure: Failure) -> PyErr {
-    if failure.code == "usage" {
+    if failure.is_usage() {
         let expected = failure.expected.unwrap_or(failure.message);
         return PyValueError::new_err(format!("{}: expected {expected}", failure.at.trim_start_matches('/')));
     }

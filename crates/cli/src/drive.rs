@@ -5,9 +5,9 @@ use std::io::{BufRead, IsTerminal};
 use std::sync::Arc;
 
 use countersign::json::{self, Cursor};
-use countersign::{Code, Family, Policy, Severity, U256, Unsigned, Verified, Warnings, recover};
+use countersign::{BroadcastTransaction, Code, Family, Policy, Severity, U256, Unsigned, Verified, Warnings, recover};
 use countersign_client::driver::{
-    Chains as _, Driver, FundingReply, KeptTransaction, Owner, OwnerError, Purpose, Settlement, SignedFunding, TrustTheService, check_floor,
+    Chains as _, Driver, FundingReply, Owner, OwnerCode, OwnerError, Purpose, Settlement, SignedFunding, TrustTheService, check_floor,
 };
 use countersign_client::{Flow, Http, Pace};
 use countersign_node::{Attempt, Nodes, SettlementKey, Speed};
@@ -78,8 +78,8 @@ fn failed(failure: Failure) -> OwnerError {
     match failure {
         Failure::Refused(refusal) => refusal.into(),
         Failure::Network { message, .. } => OwnerError::Unavailable(message),
-        Failure::Held { code, message } => OwnerError::Failed { code, message },
-        other => OwnerError::Failed { code: "not_signed", message: other.message() },
+        Failure::Held { code, message } => OwnerError::Failed { code: OwnerCode::new(code), message },
+        other => OwnerError::Failed { code: OwnerCode::new("not_signed"), message: other.message() },
     }
 }
 
@@ -88,7 +88,7 @@ impl Owner for TerminalOwner<'_> {
         self.sign(order).await.map_err(failed)
     }
 
-    async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<KeptTransaction>>, OwnerError> {
+    async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
         let key = if task.purpose == Purpose::Refund { &self.refund } else { &self.redeem };
         match key {
             Some(key) if self.nodes.has(&task.leg.of(task.record).chain) => self.settle_with(task, key).await.map(Some).map_err(failed),
@@ -149,7 +149,7 @@ impl TerminalOwner<'_> {
     }
 
     /// Builds and signs a redemption or a refund with the nonce and fees read from its chain.
-    async fn settle_with(&self, task: &Settlement<'_>, key: &SettlementKey) -> Result<Vec<KeptTransaction>, Failure> {
+    async fn settle_with(&self, task: &Settlement<'_>, key: &SettlementKey) -> Result<Vec<BroadcastTransaction>, Failure> {
         let Settlement { leg, record, registry, .. } = task;
         let recovery = match task.secret {
             Some(secret) => recover::redeem(record, *leg, secret.expose(), registry)?,
@@ -163,7 +163,7 @@ impl TerminalOwner<'_> {
             _ => return Ok(Vec::new()),
         };
         let signed = self.nodes.settle(&recovery, &leg.of(record).chain, attempt, key, &self.policy).await?;
-        Ok(KeptTransaction::all(&signed))
+        Ok(signed.broadcasts())
     }
 
     /// Checks that the policy accepts every warning, because with `--yes` nobody reads them.

@@ -120,20 +120,20 @@ impl From<countersign_client::Error> for Failure {
         match error {
             countersign_client::Error::Refused(refusal) => Self::Refused(refusal),
             countersign_client::Error::Held(hold) => {
-                Self::Held { code: hold.code(), message: format!("the secret was not released: {hold}") }
+                Self::Held { code: hold.code().name(), message: format!("the secret was not released: {hold}") }
             }
             countersign_client::Error::Input(_) | countersign_client::Error::Random(_) => {
                 Self::Usage(format!("{error} ({})", error.code()))
             }
             // The refusal is of the service's response, so its advice to correct the input would go to the wrong person.
             countersign_client::Error::Shape(ref refusal) => Self::Network {
-                code: error.code(),
+                code: error.code().name(),
                 message: format!(
                     "the response does not have its documented shape: {}; try again, and report the service if it happens again",
                     described(refusal)
                 ),
             },
-            other => Self::Network { code: other.code(), message: chain(&other) },
+            other => Self::Network { code: other.code().name(), message: chain(&other) },
         }
     }
 }
@@ -173,7 +173,7 @@ impl From<countersign_client::driver::DriveError> for Failure {
         use countersign_client::driver::{DriveError, OwnerError, StoreError};
         match error {
             DriveError::Refused(refusal) | DriveError::Owner(OwnerError::Refused(refusal)) => Self::Refused(refusal),
-            DriveError::Owner(OwnerError::Failed { code, message }) => Self::Held { code, message },
+            DriveError::Owner(OwnerError::Failed { code, message }) => Self::Held { code: code.name(), message },
             DriveError::Owner(OwnerError::Unavailable(message)) => Self::Network { code: "chain_unavailable", message },
             DriveError::Create(error) => Self::from(error),
             DriveError::Store(StoreError::Exists(id)) => Self::Held {
@@ -193,7 +193,7 @@ impl From<NodeError> for Failure {
             NodeError::Refused(refusal) => Self::Refused(refusal),
             NodeError::Endpoint(_) | NodeError::NotConnected(_) => usage(error),
             rejected @ NodeError::Rejected { .. } => Self::Held { code: "transaction_rejected", message: rejected.to_string() },
-            other => Self::Network { code: other.code(), message: told(&other) },
+            other => Self::Network { code: other.code().name(), message: told(&other) },
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Follows a stored order until it ends, for `swap`, `order watch`, `redeem` and `refund`.
 
-use countersign::{Leg, text};
+use countersign::{BroadcastTransaction, Leg, text};
 use countersign_client::driver::{
-    Alert, Chains as _, Delivery, DriveError, Event, Following, KeptTransaction, OrderState, Outcome, Owner, OwnerTask, Progress, Purpose,
-    StatedEnd, Status, Stop, Store as _, TrustTheService,
+    Alert, Chains as _, Delivery, DriveError, Event, Following, OrderState, OrderStore as _, Outcome, Owner, OwnerTask, Progress, Purpose,
+    StatedEnd, Status, Stop, TrustTheService,
 };
 use countersign_client::{OrderId, StreamExt};
 
@@ -12,6 +12,7 @@ use crate::exit::{NEEDS_USER, OK};
 use crate::failure::{Failure, chain, usage, without_advice};
 use crate::session::Session;
 use crate::show;
+use crate::state::at_once;
 use crate::stated::{self, ONLY_STATED};
 use crate::status::{Alarm, StatusReport, describe, report_status};
 
@@ -35,14 +36,14 @@ pub(crate) async fn follow<O: Owner>(
     trust: Option<TrustTheService>,
     session: &Session,
 ) -> Result<u8, Failure> {
-    let kept = driver.store().load(id).map_err(usage)?;
+    let kept = driver.store().load(id).await.map_err(usage)?;
     session.advise(format!("every step is stored; continue with: {}", session.commands.resume(id)));
     let mut following = Following::new(&kept, driver.chains(), trust);
     let mut follower = Follower { driver, id, kept, session };
     let mut changes = std::pin::pin!(driver.drive(vec![id.clone()]));
     while let Some(change) = changes.next().await {
         // Read after the step: what was about to be sent in it may have arrived.
-        if let Ok(kept) = driver.store().load(id) {
+        if let Ok(kept) = driver.store().load(id).await {
             follower.kept = kept;
         }
         if let Ok(progress) = &change.result {
@@ -219,7 +220,7 @@ impl<O: Owner> Follower<'_, O> {
             return Ok(NEEDS_USER);
         }
         for transaction in transactions {
-            show::field(&transaction.role, &transaction.id)?;
+            show::field(transaction.role.name(), &transaction.id)?;
             show::raw(&transaction.payload)?;
         }
         self.session.progress(&message);
@@ -228,7 +229,7 @@ impl<O: Owner> Follower<'_, O> {
 }
 
 /// Returns the newest signed transactions for a purpose, unless the chain rejected the last attempt to broadcast them: then they are dead.
-fn newest(kept: &OrderState, wanted: Purpose, what: Delivery) -> &[KeptTransaction] {
+fn newest(kept: &OrderState, wanted: Purpose, what: Delivery) -> &[BroadcastTransaction] {
     let is_dead = kept.journal.iter().rev().find_map(|entry| match &entry.event {
         Event::Signed { purpose, .. } if *purpose == wanted => Some(false),
         Event::Sent { what: sent } | Event::OnChain { what: sent } if *sent == what => Some(false),
@@ -255,7 +256,7 @@ fn order_ended(code: &'static str, outcome: Outcome) -> Failure {
 pub(crate) async fn refund<O: Owner>(driver: &CliDriver<O>, id: &OrderId, session: &Session) -> Result<(), Failure> {
     let progress = driver.refund(id).await?;
     report_status(id, &progress, session);
-    let kept = || driver.store().load(id).map_err(usage);
+    let kept = || at_once(driver.store().load(id)).map_err(usage);
     let by_self = by_self(driver, &kept()?, Leg::Source, session);
     let not_yet = |reason: &str| {
         let from = progress.stated.as_ref().and_then(|stated| stated.status.refund_possible_from);
@@ -307,7 +308,7 @@ pub(crate) async fn release<O: Owner>(driver: &CliDriver<O>, id: &OrderId, sessi
     loop {
         let progress = driver.advance(id).await?;
         report_status(id, &progress, session);
-        let kept = driver.store().load(id).map_err(usage)?;
+        let kept = driver.store().load(id).await.map_err(usage)?;
         if kept.was_sent(Delivery::Secret) || kept.was_sent(Delivery::Redemption) {
             return Ok(());
         }
@@ -315,11 +316,11 @@ pub(crate) async fn release<O: Owner>(driver: &CliDriver<O>, id: &OrderId, sessi
             |reason: &str| Failure::Held { code: "not_redeemable", message: format!("the secret was not released: {reason}") };
         let not_paid = |message: &str| Failure::Held { code: "not_paid", message: message.to_owned() };
         match &progress.status {
-            Status::Waiting { code, reason } => {
-                return Err(Failure::Held { code, message: format!("the secret was not released: {reason}") });
+            Status::Waiting { on } => {
+                return Err(Failure::Held { code: on.code(), message: format!("the secret was not released: {on}") });
             }
             Status::Refused { refusal } => return Err(Failure::Refused(refusal.clone())),
-            Status::AwaitingRefund { reason } => return Err(not_redeemable(reason)),
+            Status::AwaitingRefund { reason } => return Err(not_redeemable(&reason.to_string())),
             Status::Refunding => return Err(not_redeemable("the order is being refunded")),
             Status::NeedsOwner { .. } => {
                 let message = format!("only your own key can redeem: run {}", by_self(driver, &kept, Leg::Destination, session));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use countersign::wire::SwapRecord;
 use countersign::{CreateOrder, OrderRecord, Registry, text};
-use countersign_client::driver::{NoOwner, OrderState, SignedUnder, StatedEnd, Store as _};
+use countersign_client::driver::{NoOwner, OrderState, OrderStore as _, SignedUnder, StatedEnd};
 use countersign_client::{Flow, Http, OrderFilter, OrderId, Pace, Progress, Status, StreamExt, Transport as _, track};
 use serde::Serialize;
 
@@ -277,9 +277,9 @@ fn create(args: &CreateArgs, session: &Session) -> Result<u8, Failure> {
         // Its terms and the pins apply from now on, because another wallet may pay what is shown here.
         let record = serde_json::to_vec(&verified.record).map_err(usage)?;
         let pins = SignedUnder { registry: flow.registry().clone(), policy: flow.policy().clone() };
-        let guard = state.store.lock(&id).map_err(usage)?;
-        state.store.keep_pins(&guard, &pins).map_err(usage)?;
-        state.store.keep_record(&guard, &record).map_err(usage)?;
+        let guard = state.store.lock(&id).await.map_err(usage)?;
+        state.store.keep_pins(&guard, &pins).await.map_err(usage)?;
+        state.store.keep_record(&guard, &record).await.map_err(usage)?;
         Accepted::verified(&verified.order).print(session.json)?;
         Ok(OK)
     })

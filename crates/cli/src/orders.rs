@@ -3,7 +3,7 @@
 use countersign::wire::SwapRecord;
 use countersign::{AssetId, Registry, U256, text};
 use countersign_client::OrderId;
-use countersign_client::driver::{Delivery, OrderState, Outcome, Purpose, SecretRoute, Store as _, StoreError};
+use countersign_client::driver::{Delivery, OrderState, OrderStore as _, Outcome, Purpose, SecretRoute, StoreError};
 use countersign_client::restore::RestoredOrder;
 use countersign_store::{Error, OrderDir};
 use serde::Serialize;
@@ -13,7 +13,7 @@ use crate::failure::{Failure, chain};
 use crate::input::RegistryArgs;
 use crate::session::Session;
 use crate::show;
-use crate::state::{State, StateArgs};
+use crate::state::{State, StateArgs, at_once};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign orders
@@ -230,7 +230,7 @@ fn row(state: &State, order: Result<OrderDir, Error>, registry: Option<&Registry
         Ok(id) => id,
         Err(error) => return failed(chain(&error)),
     };
-    match state.store.load(&id) {
+    match at_once(state.store.load(&id)) {
         Ok(kept) => return Some(Row::Order(created_here(&kept, registry, session))),
         Err(StoreError::Unknown(_)) => {}
         Err(error) => return failed(error.to_string()),

@@ -1,10 +1,12 @@
 //! The state directory: a directory for each order, and the rescue phrase. Only the user can read its files.
 
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use countersign::{Leg, OrderRecord, SecretHash};
-use countersign_client::driver::{self, Entry, Event, OrderState, Store as _, StoreError};
+use countersign_client::driver::{self, Entry, Event, OrderState, OrderStore as _, StoreError};
 use countersign_client::restore::RestoredOrder;
 use countersign_client::{OrderId, Secret};
 use countersign_store::rescue::Rescue;
@@ -59,7 +61,7 @@ pub(crate) struct State {
 impl State {
     /// Loads an order that was created here; `None` if there is none. An order that cannot be read is an error.
     pub(crate) fn find(&self, id: &OrderId) -> Result<Option<OrderState>, Failure> {
-        match self.store.load(id) {
+        match at_once(self.store.load(id)) {
             Ok(kept) => Ok(Some(kept)),
             Err(StoreError::Unknown(_)) => Ok(None),
             Err(error) => Err(usage(error)),
@@ -94,7 +96,7 @@ impl State {
 
     /// Checks that no other order has this secret. A secret that was used before is public, or will be.
     pub(crate) fn check_unused(&self, hash: &SecretHash) -> Result<(), Failure> {
-        let mut used = self.store.order_of(hash).map_err(usage)?.map(|id| id.to_string());
+        let mut used = at_once(self.store.order_of(hash)).map_err(usage)?.map(|id| id.to_string());
         for order in self.store.as_ref().orders()? {
             let order = order?;
             if RestoredOrder::read(&order)?.is_some_and(|restored| restored.record.source_swap.secret_hash == *hash) {
@@ -118,10 +120,10 @@ impl State {
 
     /// Writes to the journal that the secret is about to be released in the owner's own redemption.
     pub(crate) fn write_secret_leaving(&self, id: &OrderId) -> Result<(), Failure> {
-        let guard = self.store.lock(id).map_err(usage)?;
+        let guard = at_once(self.store.lock(id)).map_err(usage)?;
         let at = show::now();
         for event in [Event::SecretLeaving { path: driver::SecretRoute::Own }, Event::sending(driver::Delivery::Redemption)] {
-            self.store.append(&guard, &Entry { at, event }).map_err(usage)?;
+            at_once(self.store.append(&guard, &Entry { at, event })).map_err(usage)?;
         }
         Ok(())
     }
@@ -150,6 +152,14 @@ impl State {
         let branch = rescue.branch(index.branch).map_err(usage)?;
         let key = if leg == Leg::Source { branch.refund_key(index.index) } else { branch.redeem_key(index.index) }.map_err(usage)?;
         Ok(named.eq_ignore_ascii_case(&key.public_key()).then(|| Zeroizing::new(hex::encode(key.expose()))))
+    }
+}
+
+/// Returns the result of an operation of the store on disk, whose futures are ready when they are first polled.
+pub(crate) fn at_once<T>(operation: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    match pin!(operation).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => Err(StoreError::Failed("the store on disk did not answer at once".to_owned())),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Reports the status of a driven order, as text and as JSON.
 
-use countersign::text;
+use countersign::{BroadcastTransaction, text};
 use countersign_client::OrderId;
-use countersign_client::driver::{KeptTransaction, Progress, Status};
+use countersign_client::driver::{Progress, Status};
 use serde::Serialize;
 
 use crate::failure::without_advice;
@@ -27,7 +27,7 @@ pub(crate) struct StatusReport<'a> {
     pub(crate) error: Option<show::ErrorReport<'a>>,
     /// The transactions that the owner has to broadcast.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    pub(crate) transactions: &'a [KeptTransaction],
+    pub(crate) transactions: &'a [BroadcastTransaction],
 }
 
 impl<'a> StatusReport<'a> {
@@ -47,7 +47,7 @@ pub(crate) struct Alarm<'a> {
     pub(crate) command: &'a str,
     /// The redemption that is signed already; empty if it may be dead.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    pub(crate) transactions: &'a [KeptTransaction],
+    pub(crate) transactions: &'a [BroadcastTransaction],
 }
 
 /// Reports the status on stderr.
@@ -69,10 +69,10 @@ pub(crate) fn describe(status: &Status) -> String {
         Status::Expired => "expired: nothing was signed here in time".to_owned(),
         Status::Paying => "paying".to_owned(),
         Status::NeedsOwner { .. } => "waiting for you".to_owned(),
-        Status::Waiting { reason, .. } => format!("paid; {}", text::escape_untrusted(reason)),
+        Status::Waiting { on } => format!("paid; {}", text::escape_untrusted(&on.to_string())),
         Status::Redeeming => "redeeming".to_owned(),
         Status::RedeemNow => "REDEEM NOW: others may know the secret, and the destination is not redeemed yet".to_owned(),
-        Status::AwaitingRefund { reason } => format!("waiting for the refund: {}", text::escape_untrusted(reason)),
+        Status::AwaitingRefund { reason } => format!("waiting for the refund: {}", text::escape_untrusted(&reason.to_string())),
         Status::Refunding => "refunding".to_owned(),
         Status::Refused { refusal } => format!("the record was refused: {refusal}"),
         Status::Lost => "LOST: the source is redeemed, and the destination refunded".to_owned(),

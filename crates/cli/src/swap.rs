@@ -249,7 +249,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         // The approval of a self-funded order is broadcast together with its payment.
         let is_approved = mode.approved && kept.is_gasless() && !kept.was_sent(Delivery::Funding);
         if mode.paid || is_approved {
-            driver.mark_on_chain(&id, Delivery::Funding)?;
+            driver.mark_on_chain(&id, Delivery::Funding).await?;
         }
         follow::follow(&driver, &id, trust, session).await
     })

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::{Arc, Mutex};
 
-use crate::home::{Home, NOWHERE, out, said};
+use crate::home::{Home, NOWHERE, at_once, out, said};
 use crate::support::{Fixture, Reply, Server};
-use countersign_client::driver::OrderState;
+use countersign_client::driver::{OrderState, OrderStore};
 use countersign_client::{CreatedOrder, Secret};
 use countersign_store::Store;
 use countersign_store::rescue::{Phrase, Rescue};
@@ -34,8 +34,7 @@ impl Kept {
         store.keep_phrase(&Phrase::parse(WORDS).unwrap()).unwrap();
         store.take_index().unwrap();
         let swap = CreatedOrder::new(fixture.create(), fixture.response.to_string()).unwrap();
-        countersign_client::driver::Store::create(&store, &OrderState::new(swap, Some(Secret::parse(&kept.secret.to_hex()).unwrap())))
-            .unwrap();
+        at_once(OrderStore::create(&store, &OrderState::new(swap, Some(Secret::parse(&kept.secret.to_hex()).unwrap())))).unwrap();
         kept
     }
 

@@ -4,11 +4,11 @@ use countersign_client::countersign::UnixTime;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::home::{out, said};
+use crate::home::{at_once, out, said};
 use crate::support::{Reply, Seen, Server, Service, Step};
 use crate::whole::Whole;
-use countersign_client::countersign::{Policy, Proposal, Registry, verify_record};
-use countersign_client::driver::{Delivery, Entry, Event, KeptTransaction, Purpose, SecretRoute, Store as _};
+use countersign_client::countersign::{BroadcastTransaction, Policy, Proposal, Registry, Role, verify_record};
+use countersign_client::driver::{Delivery, Entry, Event, OrderStore as _, Purpose, SecretRoute};
 use countersign_client::{OrderId, Secret};
 use countersign_testkit::chain::evm::Evm;
 use serde_json::{Value, json};
@@ -33,9 +33,9 @@ fn journal(whole: &Whole, events: Vec<Event>) {
 fn journal_at(whole: &Whole, at: u64, events: Vec<Event>) {
     let store = countersign_store::Store::open(whole.home.path.join(".local/share/countersign")).unwrap();
     let id = OrderId::parse(whole.service.fixture.order_id()).unwrap();
-    let guard = store.lock(&id).unwrap();
+    let guard = at_once(store.lock(&id)).unwrap();
     for event in events {
-        store.append(&guard, &Entry { at: UnixTime::from_secs(at), event }).unwrap();
+        at_once(store.append(&guard, &Entry { at: UnixTime::from_secs(at), event })).unwrap();
     }
 }
 
@@ -289,12 +289,12 @@ fn a_rejected_redemption_is_not_offered() {
         let whole = Whole::new(&format!("dead-{offered}"));
         let (server, record) = stating(&whole.service);
         whole.create(&server.base);
-        let transaction = |id: &str, payload: &str| KeptTransaction {
+        let transaction = |id: &str, payload: &str| BroadcastTransaction {
             chain: "arbitrum".to_owned(),
-            role: "redeem".to_owned(),
+            role: Role::Redeem,
             id: id.to_owned(),
             payload: payload.to_owned(),
-            inputs: Vec::new(),
+            spends: Vec::new(),
         };
         let signed = |one| Event::Signed { purpose: Purpose::Redemption, transactions: vec![one], gasless: None };
         journal(
@@ -332,12 +332,12 @@ fn the_alarm_carries_only_a_redemption_that_was_just_signed() {
         let whole = Whole::new(&format!("alarm-{age}"));
         let (server, record) = stating(&whole.service);
         whole.create(&server.base);
-        let transaction = KeptTransaction {
+        let transaction = BroadcastTransaction {
             chain: "arbitrum".to_owned(),
-            role: "redeem".to_owned(),
+            role: Role::Redeem,
             id: "0x02".to_owned(),
             payload: "0x02evicted".to_owned(),
-            inputs: Vec::new(),
+            spends: Vec::new(),
         };
         let at = u64::try_from(chrono::Utc::now().timestamp()).unwrap() - age;
         journal(&whole, vec![Event::OnChain { what: Delivery::Funding }]);

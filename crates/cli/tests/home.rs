@@ -3,13 +3,15 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use countersign_client::driver::{self, OrderState};
+use countersign_client::driver::{OrderState, OrderStore};
 use countersign_client::{CreatedOrder, Secret};
 use serde_json::{Value, json};
 
@@ -48,14 +50,8 @@ impl Home {
     pub fn keep(&self, id: &str, request: &Value, response: &Value, secret: Option<&Secret>) {
         let store = countersign_store::Store::open(self.path.join(".local/share/countersign")).unwrap();
         let case = json!({ "id": id, "request": request, "response": response }).to_string();
-        driver::Store::create(
-            &store,
-            &OrderState::new(
-                CreatedOrder::from_json(case.as_bytes()).unwrap(),
-                secret.map(|secret| Secret::parse(&secret.to_hex()).unwrap()),
-            ),
-        )
-        .unwrap();
+        let secret = secret.map(|secret| Secret::parse(&secret.to_hex()).unwrap());
+        at_once(OrderStore::create(&store, &OrderState::new(CreatedOrder::from_json(case.as_bytes()).unwrap(), secret))).unwrap();
     }
 
     /// Runs the program for a service, with nothing of the real environment.
@@ -131,6 +127,14 @@ pub fn machine(output: &Output) -> Result<(Value, Vec<Value>), String> {
     let lines = String::from_utf8(output.stderr.clone()).unwrap();
     let lines = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>().map_err(wrong)?;
     Ok((serde_json::from_str(&out(output)).map_err(wrong)?, lines))
+}
+
+/// Returns the result of an operation of the store on disk, which is ready when it is first polled.
+pub fn at_once<T>(operation: impl Future<Output = T>) -> T {
+    match pin!(operation).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => panic!("the store on disk waits"),
+    }
 }
 
 /// Returns whether a text contains characters that can forge a display.

@@ -4,9 +4,10 @@ use countersign_client::countersign::UnixTime;
 use std::fs;
 use std::path::PathBuf;
 
-use crate::home::{Home, NOWHERE, out, said};
+use crate::home::{Home, NOWHERE, at_once, out, said};
 use crate::support::{Fixture, Service};
-use countersign_client::driver::{Delivery, Entry, Event, KeptTransaction, OrderState, Outcome, Purpose, SecretRoute, Store as _};
+use countersign_client::countersign::{BroadcastTransaction, Role};
+use countersign_client::driver::{Delivery, Entry, Event, OrderState, OrderStore, Outcome, Purpose, SecretRoute};
 use countersign_client::{CreatedOrder, OrderId, Secret};
 use countersign_store::Store;
 use serde_json::{Value, json};
@@ -31,10 +32,10 @@ impl Kept {
         let mut response = fixture.response.clone();
         response["result"]["order_id"] = json!(id);
         let swap = CreatedOrder::new(fixture.create(), response.to_string()).unwrap();
-        countersign_client::driver::Store::create(&self.store, &OrderState::new(swap, Some(secret))).unwrap();
-        let order = self.store.lock(&OrderId::parse(&id).unwrap()).unwrap();
+        at_once(OrderStore::create(&self.store, &OrderState::new(swap, Some(secret)))).unwrap();
+        let order = at_once(self.store.lock(&OrderId::parse(&id).unwrap())).unwrap();
         for event in events {
-            countersign_client::driver::Store::append(&self.store, &order, &Entry { at: UnixTime::from_secs(1), event }).unwrap();
+            at_once(self.store.append(&order, &Entry { at: UnixTime::from_secs(1), event })).unwrap();
         }
         id
     }
@@ -63,12 +64,12 @@ fn secret(byte: &str) -> Secret {
 }
 
 fn signed(purpose: Purpose) -> Event {
-    let transaction = KeptTransaction {
+    let transaction = BroadcastTransaction {
         chain: "base".to_owned(),
-        role: "initiate".to_owned(),
+        role: Role::Initiate,
         id: "0xabc".to_owned(),
         payload: "0x02".to_owned(),
-        inputs: Vec::new(),
+        spends: Vec::new(),
     };
     Event::Signed { purpose, transactions: vec![transaction], gasless: None }
 }

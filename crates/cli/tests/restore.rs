@@ -6,12 +6,12 @@ use std::fs;
 use std::process::Output;
 use std::sync::{Arc, Mutex};
 
-use crate::home::{Home, NOWHERE, out, said};
+use crate::home::{Home, NOWHERE, at_once, out, said};
 use crate::kept::{derived, mended, wallet};
 use crate::support::{Fixture, Reply, Server, Service};
 use countersign::bitcoin::bitcoin::Transaction;
 use countersign::bitcoin::bitcoin::consensus::encode::deserialize_hex;
-use countersign_client::driver::{OrderState, StoreError};
+use countersign_client::driver::{OrderState, OrderStore, StoreError};
 use countersign_client::{CreatedOrder, Secret};
 use countersign_store::{KeyIndex, Store};
 use serde_json::{Value, json};
@@ -288,7 +288,7 @@ fn a_restored_secret_and_id_begin_no_other_order() {
     let mut response = fixture.response.clone();
     response["result"]["order_id"] = json!(id);
     let swap = CreatedOrder::new(fixture.create(), response.to_string()).unwrap();
-    let created = countersign_client::driver::Store::create(&Store::open(&state).unwrap(), &OrderState::new(swap, None));
+    let created = at_once(OrderStore::create(&Store::open(&state).unwrap(), &OrderState::new(swap, None)));
     assert_eq!(created, Err(StoreError::Exists(id)));
 }
 
@@ -367,7 +367,7 @@ fn an_order_whose_hash_the_service_lists_for_another_one_is_not_signed() {
     let swap = CreatedOrder::new(fixture.create(), fixture.response.to_string()).unwrap();
     let mut kept = OrderState::new(swap, Some(vector.secret()));
     kept.index = Some(2);
-    countersign_client::driver::Store::create(&store, &kept).unwrap();
+    at_once(OrderStore::create(&store, &kept)).unwrap();
     let mut wallet = fixture.wallet.clone();
     let key = wallet.as_object_mut().unwrap().remove("secret_key").unwrap();
     let (wallet, key) = (home.file("wallet.json", &wallet.to_string()), home.file("key.txt", key.as_str().unwrap()));
@@ -380,7 +380,7 @@ fn an_order_whose_hash_the_service_lists_for_another_one_is_not_signed() {
     assert_eq!(refused["error"]["code"], "secret_used", "{refused}");
     assert!(refused["error"]["message"].as_str().unwrap().contains(&"b2".repeat(32)), "{refused}");
     assert!(server.seen().iter().all(|seen| seen.method != "PATCH"), "nothing was submitted");
-    let loaded = countersign_client::driver::Store::load(&store, kept.swap.id()).unwrap();
+    let loaded = at_once(store.load(kept.swap.id())).unwrap();
     assert!(loaded.journal.is_empty(), "nothing was signed: {:?}", loaded.journal);
     // The next order has a secret of another branch.
     assert_ne!(store.next_index().unwrap().branch, 0);

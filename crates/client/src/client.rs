@@ -93,7 +93,7 @@ impl<T: Transport> Client<T> {
                 path,
                 attempt = attempt.saturating_sub(1),
                 status,
-                code = error.code(),
+                code = error.code().name(),
                 again = wait.is_some(),
                 "failed"
             );

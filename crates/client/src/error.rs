@@ -1,8 +1,9 @@
 //! Errors of the client, sorted by who has to act.
 
+use std::fmt;
 use std::time::Duration;
 
-use countersign::{Hold, Refusal};
+use countersign::{Code, Hold, HoldCode, Refusal};
 use countersign_transport::{TransportError, TransportErrorKind};
 
 /// An error of a call.
@@ -69,17 +70,57 @@ impl From<RandomError> for Error {
     }
 }
 
+/// The code of an [`Error`]: which one it is, without its texts. [`ErrorCode::name`] never changes once released.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorCode {
+    /// [`Error::Transport`], and what failed.
+    Transport(TransportErrorKind),
+    /// [`Error::Status`].
+    Status,
+    /// [`Error::Service`].
+    Service,
+    /// [`Error::Shape`], [`Error::Input`] or [`Error::Refused`], and the code of the refusal.
+    Refused(Code),
+    /// [`Error::Held`], and the code of the hold.
+    Held(HoldCode),
+    /// [`Error::Random`].
+    Random,
+}
+
+impl ErrorCode {
+    /// Returns the stable name, in snake case.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Transport(kind) => kind.name(),
+            Self::Status => "http_status",
+            Self::Service => "service_error",
+            Self::Refused(code) => code.name(),
+            Self::Held(code) => code.name(),
+            Self::Random => "random",
+        }
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    /// Writes the stable name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 impl Error {
     /// Returns the stable code.
     #[must_use]
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Transport(error) => error.kind.code(),
-            Self::Status { .. } => "http_status",
-            Self::Service { .. } => "service_error",
-            Self::Shape(refusal) | Self::Input(refusal) | Self::Refused(refusal) => refusal.code().name(),
-            Self::Held(hold) => hold.code(),
-            Self::Random(_) => "random",
+            Self::Transport(error) => ErrorCode::Transport(error.kind),
+            Self::Status { .. } => ErrorCode::Status,
+            Self::Service { .. } => ErrorCode::Service,
+            Self::Shape(refusal) | Self::Input(refusal) | Self::Refused(refusal) => ErrorCode::Refused(refusal.code()),
+            Self::Held(hold) => ErrorCode::Held(hold.code()),
+            Self::Random(_) => ErrorCode::Random,
         }
     }
 

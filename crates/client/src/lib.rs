@@ -28,7 +28,7 @@ pub use countersign_transport::{
 #[cfg(feature = "http")]
 pub use countersign_transport::{Http, Timeouts};
 pub use driver::{Driver, Release};
-pub use error::{Error, RandomError};
+pub use error::{Error, ErrorCode, RandomError};
 pub use flow::{Flow, VerifiedSwap};
 pub use futures_util::{Stream, StreamExt};
 #[cfg(feature = "bitcoin")]

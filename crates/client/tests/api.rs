@@ -7,10 +7,12 @@ use countersign_client::countersign::UnixTime;
 use std::sync::Arc;
 
 use countersign_client::countersign::evm::Evm;
-use countersign_client::countersign::{AssetId, Code, Gasless, Policy, Proposal, Refusal, Registry, Unsigned, UnsignedOrder, Verified};
+use countersign_client::countersign::{
+    AssetId, BroadcastTransaction, Code, Gasless, Policy, Proposal, Refusal, Registry, Role, Unsigned, UnsignedOrder, Verified,
+};
 use countersign_client::driver::{
-    BoxChains, BoxOwner, Chains as _, DriveError, FundingReply, KeptTransaction, MemoryStore, NewOrder, NoChains, Outcome, Owner,
-    OwnerError, OwnerTask, Settlement, SignedFunding, Status, StoreError, Trouble, TrustTheService,
+    BoxChains, BoxOwner, BoxStore, Chains as _, DriveError, FundingReply, MemoryStore, NewOrder, NoChains, Outcome, Owner, OwnerError,
+    OwnerTask, Settlement, SignedFunding, Status, StoreError, Trouble, TrustTheService, WaitingFor,
 };
 use countersign_client::{
     Answer, Api, AppId, BoxTransport, Client, CreatedOrder, Driver, Error, Flow, Hold, Http, MaybeSend, OrderFilter, OrderId, Pace,
@@ -136,8 +138,8 @@ fn errors_say_why_once() {
     says(&DriveError::Store(StoreError::Busy), &StoreError::Busy.to_string());
 }
 
-/// A wallet's driver whose type names neither the HTTP stack nor the nodes nor the signer.
-type AnyDriver = Driver<BoxTransport, BoxChains, MemoryStore, BoxOwner>;
+/// A wallet's driver whose type names neither the HTTP stack nor the nodes nor where orders are kept nor the signer.
+type AnyDriver = Driver<BoxTransport, BoxChains, BoxStore, BoxOwner>;
 
 /// A wallet can store a driver whose parts are chosen at run time, and move its steps into tasks.
 #[tokio::test(start_paused = true)]
@@ -148,7 +150,7 @@ async fn a_driver_of_erased_parts_completes_an_order() {
     let flow = Flow::new(client, Arc::clone(&world.registry), Policy::default());
     let (chains, owner) = (BoxChains::new(Arc::clone(&world)), BoxOwner::new(Box::new(Arc::clone(&world))));
     assert_eq!((chains.endpoints("base"), chains.has("base")), (world.endpoints("base"), true));
-    let driver: AnyDriver = Driver::new(flow, chains, MemoryStore::default(), owner);
+    let driver: AnyDriver = Driver::new(flow, chains, BoxStore::new(MemoryStore::default()), owner);
     let (fixture, secret) = world.order(1);
     let id = driver.create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap();
     let order = id.clone();
@@ -169,11 +171,11 @@ struct Funds(Arc<World>);
 
 impl Owner for Funds {
     async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
-        let sent = Sent { role: "initiate".to_owned(), order: order.order_id().to_owned(), signed_at: 0, is_replacement: false };
+        let sent = Sent { role: Role::Initiate, order: order.order_id().to_owned(), signed_at: 0, is_replacement: false };
         Ok(FundingReply::Signed(SignedFunding { transactions: vec![transaction(order.chain(), &sent)], gasless: None }))
     }
 
-    async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<KeptTransaction>>, OwnerError> {
+    async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
         self.0.settle(task).await
     }
 
@@ -212,7 +214,7 @@ async fn a_chain_that_is_needed_and_not_connected_is_named() {
         tokio::time::sleep(std::time::Duration::from_secs(5)).await;
     };
     let progress = waits(&driver).await;
-    assert!(matches!(progress.status, Status::Waiting { code: "destination_unclear", .. }), "{progress:?}");
+    assert!(matches!(progress.status, Status::Waiting { on: WaitingFor::Evidence(Hold::Unclear(_)) }), "{progress:?}");
     assert_eq!(progress.trouble, not_connected("arbitrum"));
     // Whoever trusts the service needs the chain only for the redemption.
     let driver = driver.with_trust(Some(TrustTheService));
@@ -232,7 +234,7 @@ async fn only_what_changed_is_reported() {
     driver.create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap();
     let mut reports = Vec::new();
     let all = async {
-        let mut changes = std::pin::pin!(driver.run().unwrap());
+        let mut changes = std::pin::pin!(driver.run().await.unwrap());
         while let Some(change) = changes.next().await {
             let progress = change.result.unwrap();
             reports.push((progress.status, progress.trouble, progress.stated.map(|stated| stated.status.state)));
@@ -273,6 +275,6 @@ fn an_owner_passes_on_that_a_signature_is_missing() {
 
 #[test]
 fn a_proxy_must_be_an_address() {
-    assert_eq!(Http::with_proxy(Timeouts::default(), "no address at all").unwrap_err().kind.code(), "transport_setup");
+    assert_eq!(Http::with_proxy(Timeouts::default(), "no address at all").unwrap_err().kind.name(), "transport_setup");
     assert!(Http::with_proxy(Timeouts::default(), "http://proxy.example:3128").is_ok());
 }

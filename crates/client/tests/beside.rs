@@ -14,9 +14,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use countersign_client::driver::{Delivery, DriveError, Driver, Event, MemoryStore, NewOrder, Outcome, Progress, Purpose, Status, Store};
+use countersign_client::driver::{
+    Delivery, DriveError, Driver, Event, MemoryStore, NewOrder, OrderStore, Outcome, Progress, Purpose, Status,
+};
 use countersign_client::{OrderId, Pace, Secret, StreamExt};
 use countersign_store::testing::MemoryDisk;
+use futures_util::FutureExt as _;
 use support::world::{BLOCK, FINAL, Malice, SOLVER, TestDriver, Third, World};
 
 /// The longest wait between two observations of the test's drivers, in seconds.
@@ -29,7 +32,7 @@ async fn create(driver: &TestDriver, world: &World, number: u64) -> OrderId {
 
 /// Drives until a step satisfies `is_done`, for at most four days.
 async fn drive_until(driver: &TestDriver, is_done: impl Fn(&Result<Progress, DriveError>) -> bool) {
-    let mut changes = std::pin::pin!(driver.run().unwrap());
+    let mut changes = std::pin::pin!(driver.run().await.unwrap());
     let all = async {
         while let Some(change) = changes.next().await {
             if is_done(&change.result) {
@@ -82,7 +85,7 @@ async fn the_service_is_not_asked_while_the_secret_is_out() {
     let world = World::new(0, Malice::NONE);
     let driver = world.driver(MemoryStore::default());
     let id = create(&driver, &world, 1).await;
-    drive_until(&driver, |_| driver.store().load(&id).unwrap().may_be_sent(Delivery::Redemption)).await;
+    drive_until(&driver, |_| driver.store().load(&id).now_or_never().unwrap().unwrap().may_be_sent(Delivery::Redemption)).await;
     let asked = world.requests();
     drive_until(&driver, ended(Outcome::Complete)).await;
     assert_eq!(world.requests(), asked);
@@ -95,12 +98,12 @@ async fn the_lock_is_held_around_acts_and_not_around_waiting() {
     let store = MemoryStore::default();
     let driver = world.driver(store.clone());
     let id = create(&driver, &world, 1).await;
-    drive_until(&driver, |_| store.load(&id).unwrap().may_be_paid()).await;
+    drive_until(&driver, |_| store.load(&id).now_or_never().unwrap().unwrap().may_be_paid()).await;
     let (mut locks, mut busy) = (0, 0);
     let other = async {
         loop {
             tokio::time::sleep(Duration::from_millis(371)).await;
-            match store.lock(&id) {
+            match store.lock(&id).await {
                 Ok(_) => locks += 1,
                 Err(_) => busy += 1,
             }
@@ -127,11 +130,11 @@ async fn a_journal_stays_short_whatever_is_tried_again() {
     let mut longest = 0;
     while world.time() < begin + 6 * 3_600 {
         driver.advance(&id).await.unwrap();
-        let kept = store.load(&id).unwrap();
+        let kept = store.load(&id).await.unwrap();
         longest = longest.max(kept.journal.len());
         tokio::time::sleep(Duration::from_secs(60)).await;
     }
-    let kept = store.load(&id).unwrap();
+    let kept = store.load(&id).await.unwrap();
     let (attempts, _) = kept.attempts(Delivery::Redemption);
     assert!(attempts > 300, "{attempts}");
     assert!(longest < 90, "{longest}");
@@ -139,7 +142,7 @@ async fn a_journal_stays_short_whatever_is_tried_again() {
     assert!(signatures.count() <= 6);
     // The swap is still driven on: the solver never gets the secret, so the source is refunded. The redemption is tried as long as the
     // destination is locked.
-    while !store.load(&id).unwrap().was_sent(Delivery::Refund) {
+    while !store.load(&id).await.unwrap().was_sent(Delivery::Refund) {
         driver.advance(&id).await.unwrap();
         tokio::time::sleep(Duration::from_secs(600)).await;
     }

@@ -14,9 +14,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use countersign_client::countersign::{Code, Finality, FinalityRule, Policy, Registry, U256};
+use countersign_client::countersign::{Code, Finality, FinalityRule, Hold, Policy, Registry, U256};
 use countersign_client::driver::{
-    DriveError, Entry, Event, MemoryStore, NewOrder, OrderState, Outcome, OwnerTask, Purpose, Status, Store, StoreError, TrustTheService,
+    DriveError, Entry, Event, MemoryStore, NewOrder, OrderState, OrderStore, Outcome, OwnerTask, Purpose, Status, StoreError,
+    TrustTheService, WaitingFor,
 };
 use countersign_client::{CreatedOrder, Driver, OrderId, Pace, Secret, StreamExt};
 use countersign_store::testing::MemoryDisk;
@@ -35,7 +36,7 @@ async fn create(driver: &TestDriver, world: &World, number: u64) -> OrderId {
 async fn run(driver: &TestDriver) -> Vec<(OrderId, Outcome)> {
     let mut ends = Vec::new();
     let all = async {
-        let mut changes = std::pin::pin!(driver.run().unwrap());
+        let mut changes = std::pin::pin!(driver.run().await.unwrap());
         while let Some(change) = changes.next().await {
             if let Ok(progress) = &change.result
                 && let Status::Ended { outcome } = progress.status
@@ -53,7 +54,7 @@ async fn run(driver: &TestDriver) -> Vec<(OrderId, Outcome)> {
 async fn last_status(driver: &TestDriver, seconds: u64) -> Status {
     let mut last = Status::Unsigned;
     let all = async {
-        let mut changes = std::pin::pin!(driver.run().unwrap());
+        let mut changes = std::pin::pin!(driver.run().await.unwrap());
         while let Some(change) = changes.next().await {
             match change.result {
                 Ok(progress) => last = progress.status,
@@ -166,20 +167,20 @@ async fn a_power_cut_loses_no_secret_and_pays_nothing_twice() {
 }
 
 /// Runs one process: creates the order if there is none, and drives it until it ends or the disk fails.
-async fn live<S: Store>(
+async fn live<S: OrderStore>(
     driver: &Driver<Arc<World>, Arc<World>, S, Arc<World>>,
     order: &mut Option<OrderId>,
     fixture: &Fixture,
     secret: &Secret,
 ) -> Option<Outcome> {
-    let kept = driver.store().orders().ok()?;
+    let kept = driver.store().orders().await.ok()?;
     if kept.is_empty() {
         // An order that was not stored was never paid.
         *order = Some(driver.create(NewOrder::new(fixture.create(), Some(Secret::parse(&secret.to_hex()).unwrap()))).await.ok()?);
     } else {
         *order = kept.first().cloned();
     }
-    let mut changes = std::pin::pin!(driver.run().ok()?);
+    let mut changes = std::pin::pin!(driver.run().await.ok()?);
     while let Some(change) = changes.next().await {
         match change.result {
             Ok(progress) => {
@@ -333,7 +334,7 @@ async fn what_pays_too_little_is_replaced() {
         let driver = world.driver(MemoryStore::default()).with_pace(pace);
         let id = create(&driver, &world, 1).await;
         assert_eq!(run(&driver).await, [(id.clone(), outcome)]);
-        let kept = driver.store().load(&id).unwrap();
+        let kept = driver.store().load(&id).await.unwrap();
         let purpose = if outcome == Outcome::Complete { Purpose::Redemption } else { Purpose::Refund };
         let is_signed = |entry: &&Entry| matches!(&entry.event, Event::Signed { purpose: signed, .. } if *signed == purpose);
         let signed: Vec<u64> = kept.journal.iter().filter(is_signed).map(|entry| entry.at.as_secs()).collect();
@@ -359,7 +360,7 @@ async fn without_evidence_the_secret_stays_unless_the_caller_trusts_the_service(
         let driver = world.driver(MemoryStore::default()).with_relayer(true);
         create(&driver, &world, 1).await;
         let status = last_status(&driver, 600).await;
-        assert!(matches!(status, Status::Waiting { code: "destination_unclear", .. }), "{status:?}");
+        assert!(matches!(status, Status::Waiting { on: WaitingFor::Evidence(Hold::Unclear(_)) }), "{status:?}");
         assert!(world.leaked.lock().unwrap().is_empty());
     }
     let mut world = World::new(0, HONEST);
@@ -392,8 +393,8 @@ async fn a_secret_belongs_to_one_order() {
 }
 
 /// If two processes use the same secret, the store accepts the order of only one of them.
-#[test]
-fn two_processes_cannot_use_one_secret() {
+#[tokio::test]
+async fn two_processes_cannot_use_one_secret() {
     let disk = MemoryDisk::new();
     let open = || countersign_store::Store::open_on(Arc::new(disk.clone()), Path::new("/state")).unwrap();
     let (first, second) = (open(), open());
@@ -406,12 +407,12 @@ fn two_processes_cannot_use_one_secret() {
         (order.index, order.branch, order.at_least) = (Some(7), 4711, Some(U256::from(9)));
         order
     };
-    Store::create(&first, &order("0a")).unwrap();
-    let again = Store::create(&second, &order("0b"));
+    OrderStore::create(&first, &order("0a")).await.unwrap();
+    let again = OrderStore::create(&second, &order("0b")).await;
     assert!(matches!(&again, Err(StoreError::SecretUsed(id)) if id.as_str() == "0a".repeat(32)), "{again:?}");
-    assert_eq!(Store::orders(&second).unwrap().len(), 1);
+    assert_eq!(OrderStore::orders(&second).await.unwrap().len(), 1);
     // Everything was stored in one step.
-    let kept = second.load(&OrderId::parse(&"0a".repeat(32)).unwrap()).unwrap();
+    let kept = second.load(&OrderId::parse(&"0a".repeat(32)).unwrap()).await.unwrap();
     assert_eq!((kept.index, kept.branch, kept.at_least), (Some(7), 4711, Some(U256::from(9))));
     assert!(kept.own_secret().is_some());
 }

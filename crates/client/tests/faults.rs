@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use countersign_client::countersign::CreateOrder;
-use countersign_client::{Action, Api, AppId, Client, Error, Http, OrderId, Retry, Timeouts};
+use countersign_client::{Action, Api, AppId, Client, Error, ErrorCode, Http, OrderId, Retry, Timeouts};
 use support::{Fixture, Reply, Server};
 
 const ID: &str = "f8a12d1320fce93c5888b6014abeb5f5de85ecc8c0eef8133f3da03822592121";
@@ -37,7 +37,7 @@ async fn volume(reply: Reply) -> (Result<String, Error>, usize) {
 
 async fn code(reply: Reply) -> (&'static str, usize) {
     let (result, asked) = volume(reply).await;
-    (result.expect_err("a fault").code(), asked)
+    (result.expect_err("a fault").code().name(), asked)
 }
 
 fn gzipped() -> Vec<u8> {
@@ -109,7 +109,7 @@ async fn nobody_there() {
     let client = client(&format!("http://{gone}"));
     let error = client.create_order(&order()).await.unwrap_err();
     // Without a connection the service cannot have acted, so even a POST is tried again.
-    assert_eq!((error.code(), error.may_have_acted(), error.is_transient()), ("transport_connect", false, true));
+    assert_eq!((error.code().name(), error.may_have_acted(), error.is_transient()), ("transport_connect", false, true));
     assert!(!error.to_string().contains("/v2/"), "{error}");
 }
 
@@ -188,8 +188,8 @@ async fn health_says_whether_the_service_is_healthy() {
         (Reply::json(200, r#"{"status":"Ok","result":"Online"}"#), Ok(Some("Online"))),
         (Reply::json(200, r#"{"status":"Ok"}"#), Ok(None)),
         (Reply::json(200, r#"{"status":"Ok","result":{"uptime":1.5}}"#), Ok(None)),
-        (Reply::json(503, r#"{"status":"Error","error":"down"}"#), Err("service_error")),
-        (Reply::json(200, r#"{"status":"Error","error":"down"}"#), Err("service_error")),
+        (Reply::json(503, r#"{"status":"Error","error":"down"}"#), Err(ErrorCode::Service)),
+        (Reply::json(200, r#"{"status":"Error","error":"down"}"#), Err(ErrorCode::Service)),
     ] {
         let server = Server::start(move |_| reply.clone());
         let health = client(&server.base).health().await;

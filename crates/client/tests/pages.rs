@@ -81,7 +81,7 @@ async fn a_service_that_repeats_itself_keeps_nobody_busy() {
 async fn a_failure_ends_the_list() {
     let client = Memory::client(0, |_| whole(500, "no"));
     let items: Vec<_> = client.all_orders(OrderFilter::default()).collect().await;
-    assert_eq!(items.into_iter().map(|item| item.unwrap_err().code()).collect::<Vec<_>>(), ["http_status"]);
+    assert_eq!(items.into_iter().map(|item| item.unwrap_err().code().name()).collect::<Vec<_>>(), ["http_status"]);
 }
 
 /// The documentation's examples of fees and earnings, in both envelopes.

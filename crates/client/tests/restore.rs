@@ -20,6 +20,7 @@ use countersign_client::{CreatedOrder, OrderId, Secret};
 use countersign_store::rescue::{Extent, IndexError, Phrase, Rescue};
 use countersign_store::testing::MemoryDisk;
 use countersign_store::{KeyIndex, Store};
+use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use support::Fixture;
 
@@ -109,7 +110,7 @@ fn a_restored_order_is_not_one_that_was_created_here_nor_one_that_was_changed() 
     let (phrase, store) = (phrase(), store());
     let fixture = Fixture::load("evm-record-evm-v2");
     let swap = CreatedOrder::new(fixture.create(), fixture.response.to_string()).unwrap();
-    driver::Store::create(&store, &OrderState::new(swap, None)).unwrap();
+    driver::OrderStore::create(&store, &OrderState::new(swap, None)).now_or_never().unwrap().unwrap();
     let created = OrderId::parse(fixture.order_id()).unwrap();
     assert!(RestoredOrder::find(&store, &created).unwrap().is_none());
     assert!(RestoredOrder::find(&store, &OrderId::parse(&"ee".repeat(32)).unwrap()).unwrap().is_none());

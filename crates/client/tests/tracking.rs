@@ -175,7 +175,7 @@ async fn follow(script: Vec<Result<Value, TransportErrorKind>>) -> (Vec<Result<P
     });
     let client = client.with_retry(countersign_client::Retry { attempts: 1, ..Default::default() });
     let stream = track(&client, &registry, id, Pace::default(), |_| Ok(()));
-    let items = stream.map(|item| item.map_err(|error| error.code().to_owned())).take(script.len() + 2).collect().await;
+    let items = stream.map(|item| item.map_err(|error| error.code().name().to_owned())).take(script.len() + 2).collect().await;
     let waits = client.transport().waits.lock().unwrap().clone();
     (items, waits)
 }
@@ -252,5 +252,5 @@ async fn only_a_refusal_ends_the_stream() {
     let client = Memory::client(fixture.created(), |_| ok(&fixture.order));
     let refuse = |_: &_| Err(Error::Refused(Refusal::new(Code::RecordMismatch, "/order")));
     let items: Vec<_> = track(&client, &registry, id, Pace::default(), refuse).collect().await;
-    assert_eq!(items.into_iter().map(|item| item.unwrap_err().code()).collect::<Vec<_>>(), ["record_mismatch"]);
+    assert_eq!(items.into_iter().map(|item| item.unwrap_err().code().name()).collect::<Vec<_>>(), ["record_mismatch"]);
 }

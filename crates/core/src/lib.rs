@@ -23,7 +23,7 @@ pub mod wire;
 pub use countersign_chains as chains;
 pub use countersign_chains::{Account, ChainProfile, Family, Finality, FinalityRule, Network, UnixTime};
 pub use evidence::{
-    Difference, Finding, HeadDoubt, Hold, HtlcEvent, HtlcState, HtlcTerms, Judgement, LockedHtlc, ObservedAt, VerifiedRecord,
+    Difference, Finding, HeadDoubt, Hold, HoldCode, HtlcEvent, HtlcState, HtlcTerms, Judgement, LockedHtlc, ObservedAt, VerifiedRecord,
     VerifiedTerms, check_head_time, combine,
 };
 pub use funding::{ApprovalStep, FundingPath, Gasless, SentBy};
@@ -39,7 +39,7 @@ pub use state::{
 };
 pub use trust::{
     ApprovalPolicy, Asset, BitcoinLimits, Chain, Change, Contract, EvmGeneration, EvmLimits, Generation, Notice, Policy, Registry,
-    ServicePins, SolanaGeneration, SolanaLimits, Solver, Sponsor, StarknetGeneration, StarknetLimits, SuiLimits, TronLimits,
+    ServicePins, SolanaGeneration, SolanaLimits, Solver, Sponsor, StarknetGeneration, StarknetLimits, SuiLimits, TokenStandard, TronLimits,
 };
 pub use verify::{CallPayloads, Leg, OrderContext, Proposal, RecordedLeg, RefuseAt, SwapTerms, address_refusal, check_declared_type};
 pub use wire::{AssetId, CreateOrder, OrderRecord, RequestedLeg, SecretHash};

@@ -143,16 +143,16 @@ pub use countersign_sui as sui;
 #[cfg(feature = "tron")]
 pub use countersign_tron as tron;
 
-pub use broadcast::Broadcast;
+pub use broadcast::BroadcastTransaction;
 pub use countersign_core::{
     Account, Amount, ApprovalPolicy, ApprovalStep, Asset, AssetId, BitcoinLimits, Blame, ByteCoverage, Chain, ChainProfile, Change, Code,
     Contract, CreateOrder, EvmGeneration, EvmLimits, Family, Finality, FinalityRule, FundingPath, Gasless, GaslessSubmission, Generation,
-    HeadDoubt, Hex, Hold, HtlcEvent, HtlcState, HtlcTerms, Incomplete as IncompleteOrder, Leg, Line, LockedHtlc, Network, Notice,
+    HeadDoubt, Hex, Hold, HoldCode, HtlcEvent, HtlcState, HtlcTerms, Incomplete as IncompleteOrder, Leg, Line, LockedHtlc, Network, Notice,
     ObservedAt, OrderRecord, OrderTerms, ParseError, Policy, Proposal, Refusal, Registry, RequestId, RequestedLeg, Role, Scheme,
     SecretHash, SentBy, ServicePins, Severity, SignedOrder, SignedTransaction, SignerError, SigningRequest, SolanaGeneration, SolanaLimits,
-    Solver, Sponsor, StarknetGeneration, StarknetLimits, SuiLimits, Summary, Timelock, Topic, TronLimits, TypedValue, U256, UnixTime,
-    UnsignedOrder, VerifiedOrder, VerifiedRecord, VerifiedTerms, Warning, Warnings, chains, check_head_time, family, json, number, text,
-    wire,
+    Solver, Sponsor, StarknetGeneration, StarknetLimits, SuiLimits, Summary, Timelock, TokenStandard, Topic, TronLimits, TypedValue, U256,
+    UnixTime, UnsignedOrder, VerifiedOrder, VerifiedRecord, VerifiedTerms, Warning, Warnings, chains, check_head_time, family, json,
+    number, text, wire,
 };
 pub use funded::Funded;
 pub use key::Key;

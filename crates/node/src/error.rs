@@ -1,5 +1,7 @@
 //! The error of reads and writes: why a chain did not answer, or why its answer is not used.
 
+use std::fmt;
+
 use countersign::{Code, Refusal};
 use countersign_core::reader::{Doubt, Failure, FailureKind, Fault};
 use countersign_transport::{GatherError, TransportError, TransportErrorKind};
@@ -97,22 +99,77 @@ pub enum NodeError {
     },
 }
 
-impl NodeError {
-    /// Returns the stable snake_case code.
+/// The code of a [`NodeError`]: which one it is, without its texts. [`NodeErrorCode::name`] never changes once released.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NodeErrorCode {
+    /// [`NodeError::Transport`], and what failed.
+    Transport(TransportErrorKind),
+    /// [`NodeError::Status`].
+    Status,
+    /// [`NodeError::Rpc`].
+    Rpc,
+    /// [`NodeError::Malformed`].
+    Malformed,
+    /// [`NodeError::WrongChain`].
+    WrongChain,
+    /// [`NodeError::WentBack`].
+    WentBack,
+    /// [`NodeError::Disagree`].
+    Disagree,
+    /// [`NodeError::Endpoint`].
+    Endpoint,
+    /// [`NodeError::NotConnected`].
+    NotConnected,
+    /// [`NodeError::Refused`], and the code of the refusal.
+    Refused(Code),
+    /// [`NodeError::Rejected`].
+    Rejected,
+}
+
+impl NodeErrorCode {
+    /// Returns the stable name, in snake case.
     #[must_use]
-    pub fn code(&self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
-            Self::Transport { error, .. } => error.kind.code(),
-            Self::Status { .. } => "node_http_status",
-            Self::Rpc { .. } => "node_error",
-            Self::Malformed { .. } => "node_malformed",
-            Self::WrongChain { .. } => "node_wrong_chain",
-            Self::WentBack { .. } => "node_went_back",
-            Self::Disagree { .. } => "node_disagree",
-            Self::Endpoint(_) => "node_endpoint",
-            Self::NotConnected(_) => "not_connected",
-            Self::Refused(refusal) => refusal.code().name(),
-            Self::Rejected { .. } => "transaction_rejected",
+            Self::Transport(kind) => kind.name(),
+            Self::Status => "node_http_status",
+            Self::Rpc => "node_error",
+            Self::Malformed => "node_malformed",
+            Self::WrongChain => "node_wrong_chain",
+            Self::WentBack => "node_went_back",
+            Self::Disagree => "node_disagree",
+            Self::Endpoint => "node_endpoint",
+            Self::NotConnected => "not_connected",
+            Self::Refused(code) => code.name(),
+            Self::Rejected => "transaction_rejected",
+        }
+    }
+}
+
+impl fmt::Display for NodeErrorCode {
+    /// Writes the stable name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl NodeError {
+    /// Returns the stable code.
+    #[must_use]
+    pub fn code(&self) -> NodeErrorCode {
+        match self {
+            Self::Transport { error, .. } => NodeErrorCode::Transport(error.kind),
+            Self::Status { .. } => NodeErrorCode::Status,
+            Self::Rpc { .. } => NodeErrorCode::Rpc,
+            Self::Malformed { .. } => NodeErrorCode::Malformed,
+            Self::WrongChain { .. } => NodeErrorCode::WrongChain,
+            Self::WentBack { .. } => NodeErrorCode::WentBack,
+            Self::Disagree { .. } => NodeErrorCode::Disagree,
+            Self::Endpoint(_) => NodeErrorCode::Endpoint,
+            Self::NotConnected(_) => NodeErrorCode::NotConnected,
+            Self::Refused(refusal) => NodeErrorCode::Refused(refusal.code()),
+            Self::Rejected { .. } => NodeErrorCode::Rejected,
         }
     }
 
@@ -158,7 +215,7 @@ impl NodeError {
     }
 
     /// Converts why too few endpoints agree. `only` is the name of the endpoint if there is one only.
-    pub(crate) fn from_doubt<E: std::fmt::Display>(only: &str, doubt: Doubt<E>) -> Self {
+    pub(crate) fn from_doubt<E: fmt::Display>(only: &str, doubt: Doubt<E>) -> Self {
         match doubt {
             Doubt::Fault(fault) => Self::from_fault(only, fault),
             Doubt::Disagree { agreed, needed, detail } => Self::Disagree { agreed, needed, detail },

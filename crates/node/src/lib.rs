@@ -24,6 +24,6 @@ pub mod tron;
 pub use config::{Endpoints, NodeConfig};
 pub use contracts::{ContractChange, ContractReport, Contracts, Description};
 pub use endpoint::Endpoint;
-pub use error::NodeError;
+pub use error::{NodeError, NodeErrorCode};
 pub use nodes::{Head, Nodes, Speed};
 pub use settle::{Attempt, SettlementKey};

@@ -286,7 +286,7 @@ impl<T: Transport> Nodes<T> {
     }
 
     /// Sends a signed transaction to the endpoints of a chain. `payload` has the form that nodes accept
-    /// ([`Broadcast`](countersign::Broadcast)). A transaction that an endpoint knows already counts as accepted.
+    /// ([`BroadcastTransaction`](countersign::BroadcastTransaction)). A transaction that an endpoint knows already counts as accepted.
     ///
     /// Succeeds once as many endpoints accept it as must agree, because a single one may keep it to itself.
     ///

@@ -38,8 +38,8 @@ async fn read_with(chain: Chain, count: usize, terms: &VerifiedTerms) -> Result<
 
 async fn judge(chain: Chain, count: usize) -> Result<Funded, String> {
     let terms = terms();
-    let quorum = read_with(chain, count, &terms).await.map_err(|error| error.code().to_owned())?;
-    Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().to_owned())
+    let quorum = read_with(chain, count, &terms).await.map_err(|error| error.code().name().to_owned())?;
+    Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().name().to_owned())
 }
 
 fn chain() -> Chain {
@@ -238,8 +238,8 @@ async fn the_event_of_the_funding_shows_the_hash_that_the_id_does_not() {
     let destination = terms.destination.clone();
     let (htlc, id, amount) = (chain().htlc, id(&destination), B256::from(destination.amount));
     let judge = async |logs: Vec<Value>| {
-        let quorum = read_with(chain().with(|evm| evm.logs = logs), 1, &terms).await.map_err(|error| error.code().to_owned())?;
-        Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map(|_| ()).map_err(|hold| hold.code().to_owned())
+        let quorum = read_with(chain().with(|evm| evm.logs = logs), 1, &terms).await.map_err(|error| error.code().name().to_owned())?;
+        Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map(|_| ()).map_err(|hold| hold.code().name().to_owned())
     };
     let hash = B256::from(destination.secret_hash.0);
     let good = log(htlc, &[read::INITIATED, id, hash, amount], &[], INITIATED);
@@ -321,7 +321,7 @@ async fn a_forged_event_is_unknown() {
 async fn endpoints_of_other_chains_are_asked_for_no_order() {
     let nodes = nodes(chain().with(|evm| evm.chain_id = 10), 1);
     let error = nodes.evm("ethereum").unwrap().htlc(&terms().destination).await.unwrap_err();
-    assert_eq!((error.code(), error.is_transient()), ("node_wrong_chain", false));
+    assert_eq!((error.code().name(), error.is_transient()), ("node_wrong_chain", false));
     assert_eq!(error.to_string(), "a.example serves another chain: 10 instead of 1");
     let seen = nodes.transport().seen.lock().unwrap().clone();
     assert!(seen.iter().all(|(_, method, _)| method == "eth_chainId" || method == "eth_getBlockByNumber"), "{seen:?}");
@@ -433,7 +433,7 @@ async fn a_chain_that_becomes_shorter_is_unknown() {
         nodes.transport().clock.fetch_add(1, Ordering::SeqCst);
     }
     let error = chain.htlc(&terms.destination).await.unwrap_err();
-    assert_eq!(error.code(), "node_went_back");
+    assert_eq!(error.code().name(), "node_went_back");
 }
 
 #[tokio::test]

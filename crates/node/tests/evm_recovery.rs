@@ -17,8 +17,7 @@ use countersign::evm::alloy_primitives::{Address, U256};
 use countersign::evm::recover::{self, Leg};
 use countersign::evm::{Evm, TxContext};
 use countersign::recover::Recovery;
-use countersign::{Code, Family, Key, Policy, SecretHash, Signed, Transaction, Unsigned};
-use countersign_client::driver::KeptTransaction;
+use countersign::{BroadcastTransaction, Code, Family, Key, Policy, SecretHash, Signed, Transaction, Unsigned};
 use countersign_node::{Attempt, NodeError, Nodes, SettlementKey, Speed};
 use countersign_testkit::recover::record;
 use countersign_testkit::{key, registry, verified};
@@ -222,14 +221,14 @@ async fn a_sender_that_cannot_pay_for_more_offers_the_ordinary_fees() {
 }
 
 /// The redemption, signed with a nonce by the key of a case, and the account of the key.
-fn sent(nonce: u64) -> (KeptTransaction, String) {
+fn sent(nonce: u64) -> (BroadcastTransaction, String) {
     let [redemption, _] = recoveries();
     let Recovery::Evm(redemption) = redemption else { panic!("not of EVM") };
     let case = case("evm-chain-id-integer");
     let account = verified::<Evm>(&case).deposit().sender;
     let mut unsigned = redemption.prepare(TxContext::eip1559(nonce, 30 * GWEI, GWEI).sent_by(account)).unwrap();
     unsigned.sign(&key::<Evm>(&case)).unwrap();
-    let [kept] = KeptTransaction::all(&unsigned.finish().unwrap().into()).try_into().unwrap();
+    let [kept] = countersign::Signed::from(unsigned.finish().unwrap()).broadcasts().try_into().unwrap();
     (kept, account.to_string())
 }
 
@@ -268,7 +267,7 @@ async fn a_gap_in_front_of_a_payment_is_said() {
     // Mempools differ: neither a lower nor a higher nonce is right.
     let nodes = nodes(stuck(40, [41, 42, 43]), 3);
     let error = nodes.evm("ethereum").unwrap().calls(SENDER, Speed::Normal, &Policy::default()).await.unwrap_err();
-    assert_eq!(error.code(), "node_disagree");
+    assert_eq!(error.code().name(), "node_disagree");
     assert!(error.to_string().contains("different pending transactions"), "{error}");
 }
 

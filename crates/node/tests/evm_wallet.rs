@@ -14,8 +14,7 @@ mod support;
 use countersign::evm::alloy_primitives::{Address, B256, U256, hex, keccak256};
 use countersign::evm::read::{self, Layout};
 use countersign::evm::{Evm, Fees, TxContext, UnsignedOrder};
-use countersign::{Code, EvmGeneration, Policy};
-use countersign_client::driver::KeptTransaction;
+use countersign::{BroadcastTransaction, Code, EvmGeneration, Policy};
 use countersign_node::evm::Preflight;
 use countersign_node::{ContractReport, Contracts, NodeError, Speed};
 use countersign_testkit::{registry, verified};
@@ -106,7 +105,7 @@ async fn fees_above_the_policy_are_refused_and_never_lowered() {
     }
     for malformed in [json!([]), json!(["1"]), json!([format!("0x1{}", "0".repeat(32))]), json!("0x1"), Value::Null] {
         let error = calls(history("baseFeePerGas", malformed.clone()), 1, Speed::Fast, &Policy::default()).await.unwrap_err();
-        assert_eq!(error.code(), "node_malformed", "{malformed}");
+        assert_eq!(error.code().name(), "node_malformed", "{malformed}");
     }
     // An idle chain has no tips, but nodes do not relay a transaction without one.
     let empty = calls(history("reward", Value::Null), 1, Speed::Slow, &Policy::default()).await.unwrap();
@@ -116,7 +115,7 @@ async fn fees_above_the_policy_are_refused_and_never_lowered() {
 #[tokio::test]
 async fn endpoints_agree_on_the_nonce() {
     let lie = |host: &str, method: &str, _: &Value| (host == "a.example" && method == "eth_getTransactionCount").then(|| json!("0xffff"));
-    assert_eq!(calls(chain().lying(lie), 2, Speed::Slow, &Policy::default()).await.unwrap_err().code(), "node_disagree");
+    assert_eq!(calls(chain().lying(lie), 2, Speed::Slow, &Policy::default()).await.unwrap_err().code().name(), "node_disagree");
     assert_eq!(calls(chain().lying(lie), 3, Speed::Slow, &Policy::default()).await.unwrap().nonce, 42);
 }
 
@@ -152,7 +151,7 @@ async fn balances_and_allowances_are_agreed_upon() {
         (json!({"error": {"code": 3, "message": "execution reverted"}}), "node_error"),
     ] {
         let nodes = nodes(chain().lying(move |_, method, _| (method == "eth_call").then(|| wrong.clone())), 1);
-        assert_eq!(nodes.evm("ethereum").unwrap().balance(SENDER, Some(SENDER)).await.unwrap_err().code(), code);
+        assert_eq!(nodes.evm("ethereum").unwrap().balance(SENDER, Some(SENDER)).await.unwrap_err().code().name(), code);
     }
 }
 
@@ -324,24 +323,24 @@ async fn a_malformed_simulation_is_unknown() {
     for change in changes {
         let mut sight = Sight::new(WITHOUT_APPROVAL);
         change(&mut sight);
-        assert_eq!(sight.preflight().await.unwrap_err().code(), "node_malformed");
+        assert_eq!(sight.preflight().await.unwrap_err().code().name(), "node_malformed");
     }
 }
 
 // ---- sending
 
-fn kept() -> (KeptTransaction, B256) {
+fn kept() -> (BroadcastTransaction, B256) {
     let case = case(WITH_APPROVAL);
     let mut order = unsigned(WITH_APPROVAL);
     order.sign(&countersign_testkit::key::<Evm>(&case)).unwrap();
     let signed = order.finish().unwrap();
     let [_, initiate] = signed.transactions().try_into().unwrap();
-    let kept = KeptTransaction {
+    let kept = BroadcastTransaction {
         chain: "ethereum".to_owned(),
-        role: "initiate".to_owned(),
+        role: countersign::Role::Initiate,
         id: initiate.id.clone(),
         payload: hex::encode_prefixed(&initiate.bytes),
-        inputs: Vec::new(),
+        spends: Vec::new(),
     };
     assert_eq!(keccak256(&initiate.bytes).to_string(), initiate.id);
     let id = initiate.id.parse().unwrap();
@@ -372,12 +371,12 @@ async fn a_transaction_is_accepted_if_enough_endpoints_have_it() {
     assert!(broadcast(&[("insufficient funds", -32_000, false), ("ok", 0, false), ("ok", 0, false)]).await.is_ok());
     // One endpoint alone may keep the transaction to itself.
     let error = broadcast(&[("insufficient funds", -32_000, false), ("ok", 0, false)]).await.unwrap_err();
-    assert_eq!(error.code(), "transaction_rejected");
-    assert_eq!(broadcast(&[("ok", 0, false), ("rate limit", -32_005, false)]).await.unwrap_err().code(), "node_disagree");
+    assert_eq!(error.code().name(), "transaction_rejected");
+    assert_eq!(broadcast(&[("ok", 0, false), ("rate limit", -32_005, false)]).await.unwrap_err().code().name(), "node_disagree");
     assert!(broadcast(&[("already known", -32_000, true)]).await.is_ok());
     assert!(broadcast(&[("nonce too low", -32_000, true)]).await.is_ok());
     let error = broadcast(&[("nonce too low", -32_000, false), ("nonce too low", -32_003, false)]).await.unwrap_err();
-    assert_eq!((error.code(), error.is_transient()), ("transaction_rejected", false));
+    assert_eq!((error.code().name(), error.is_transient()), ("transaction_rejected", false));
     // It is unknown what the endpoints did with the transaction: they may have relayed it.
     for answers in [[("rate limit", -32_005, false), ("rate limit", -32_005, false)], [("other", 0, false), ("other", 0, false)]] {
         let answers: &'static [_] = Box::leak(Box::new(answers));
@@ -391,10 +390,10 @@ async fn only_the_kept_transaction_is_sent() {
     let nodes = nodes(chain(), 1);
     let ethereum = nodes.evm("ethereum").unwrap();
     for wrong in [
-        KeptTransaction { id: hash_of(1).to_string(), ..kept.clone() },
-        KeptTransaction { payload: format!("{}00", kept.payload), ..kept.clone() },
-        KeptTransaction { payload: "0x".to_owned(), ..kept.clone() },
-        KeptTransaction { payload: "zz".to_owned(), ..kept.clone() },
+        BroadcastTransaction { id: hash_of(1).to_string(), ..kept.clone() },
+        BroadcastTransaction { payload: format!("{}00", kept.payload), ..kept.clone() },
+        BroadcastTransaction { payload: "0x".to_owned(), ..kept.clone() },
+        BroadcastTransaction { payload: "zz".to_owned(), ..kept.clone() },
     ] {
         let error = ethereum.broadcast(&wrong.id, &wrong.payload).await.unwrap_err();
         assert_eq!(refused(&error).0, Code::TransactionMismatch);
@@ -416,11 +415,11 @@ async fn receipts_are_of_the_transaction_and_agreed_upon() {
     let found = receipt(vec![good.clone(), good.clone()]).await.unwrap().unwrap();
     assert_eq!((found.block, found.hash, found.success), (16, hash_of(16), true));
     assert_eq!(receipt(vec![Value::Null]).await.unwrap(), None);
-    assert_eq!(receipt(vec![Value::Null, good.clone()]).await.unwrap_err().code(), "node_disagree");
+    assert_eq!(receipt(vec![Value::Null, good.clone()]).await.unwrap_err().code().name(), "node_disagree");
     for (member, value) in [("transactionHash", json!(hash_of(1))), ("status", json!("0x2")), ("blockNumber", Value::Null)] {
         let mut forged = good.clone();
         forged[member] = value;
-        assert_eq!(receipt(vec![forged]).await.unwrap_err().code(), "node_malformed");
+        assert_eq!(receipt(vec![forged]).await.unwrap_err().code().name(), "node_malformed");
     }
     let mut failed = good;
     failed["status"] = json!("0x0");

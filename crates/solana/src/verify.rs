@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use countersign_core::json::{At, Cursor};
 use countersign_core::{
-    Asset, ByteCoverage, Code, FundingPath, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, Warnings, family,
+    Asset, ByteCoverage, Code, FundingPath, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, TokenStandard, Warnings, family,
 };
 use solana_message::compiled_instruction::CompiledInstruction;
 use solana_transaction::versioned::VersionedTransaction;
@@ -259,8 +259,10 @@ fn check_transaction(
     Ok((ProposedTransaction { decoded, encoding, fee_payer, owner_signed, instructions, accounts, owner_slot, layout }, terms))
 }
 
-/// Returns the token program of an asset: Token-2022 if its pinned schema contains `2022`, else the classic one.
+/// Returns the token program of an asset.
 pub(crate) fn token_program(asset: &Asset) -> Address {
-    let schema = asset.record.token.as_ref().and_then(|token| token.schema.as_deref());
-    if schema.is_some_and(|schema| schema.contains("2022")) { TOKEN_2022_PROGRAM } else { TOKEN_PROGRAM }
+    match asset.token.as_ref().map(|token| token.standard) {
+        Some(TokenStandard::Token2022) => TOKEN_2022_PROGRAM,
+        _ => TOKEN_PROGRAM,
+    }
 }

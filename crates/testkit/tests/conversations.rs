@@ -61,7 +61,7 @@ fn write(answer: &Answer) -> Value {
             }
             response
         }
-        Answer::Failed(failure) => json!({"failed": failure.kind.code(), "detail": failure.detail}),
+        Answer::Failed(failure) => json!({"failed": failure.kind.name(), "detail": failure.detail}),
         other => panic!("{other:?}"),
     }
 }

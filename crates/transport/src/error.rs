@@ -50,9 +50,9 @@ pub enum TransportErrorKind {
 }
 
 impl TransportErrorKind {
-    /// Returns the stable code.
+    /// Returns the stable name, in snake case.
     #[must_use]
-    pub const fn code(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Connect => "transport_connect",
             Self::Timeout => "transport_timeout",

@@ -97,7 +97,7 @@ impl<'n> Swap<'n> {
     async fn judge(&self) -> Done<Result<Funded, &'static str>> {
         let quorum = self.read().await?;
         let now = SystemTime::now().into();
-        Ok(Funded::judge(&self.terms, &quorum, &RULE, now).map_err(|hold| hold.code()))
+        Ok(Funded::judge(&self.terms, &quorum, &RULE, now).map_err(|hold| hold.code().name()))
     }
 
     /// Pays the HTLC through the node crate alone: coins, fee rate, preflight, broadcast.
@@ -212,7 +212,7 @@ async fn htlcs_are_read_judged_redeemed_and_refunded() -> Done<()> {
         if by_rpc {
             // An Esplora server does not simulate, so it does not agree.
             let code = if by_index { "node_disagree" } else { "transaction_rejected" };
-            assert_eq!(swap.chain().preflight(&refund, &Policy::default()).await.expect_err("too early").code(), code);
+            assert_eq!(swap.chain().preflight(&refund, &Policy::default()).await.expect_err("too early").code().name(), code);
         }
         node.mine(1)?;
         assert_eq!(swap.judge().await?.expect_err("no time"), "destination_no_time");

@@ -29,9 +29,9 @@ use countersign::recover::Recovery;
 use countersign::tron::recover::{self, Leg};
 use countersign::tron::{Address as TronAddress, Key, SignedTronTransaction};
 use countersign::{
-    Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, SecretHash, Signed, Unsigned, VerifiedRecord, json, verify_record,
+    BroadcastTransaction, Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, SecretHash, Signed, Unsigned, VerifiedRecord,
+    json, verify_record,
 };
-use countersign_client::driver::KeptTransaction;
 use countersign_client::{Request, Response, Transport, TransportError};
 use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes, Speed};
 use countersign_proofs_evm::abi::{Erc20, Htlc};
@@ -309,10 +309,10 @@ impl Stage {
     }
 
     /// Prepares a recovery, signs it, and sends it.
-    fn recover(&self, recovery: recover::Recovery) -> KeptTransaction {
+    fn recover(&self, recovery: recover::Recovery) -> BroadcastTransaction {
         let Unsigned::Tron(mut unsigned) = self.prepare(recovery).unwrap() else { panic!("not of Tron") };
         unsigned.sign(&sender()).unwrap();
-        let [kept] = KeptTransaction::all(&Signed::from(unsigned.finish().unwrap())).try_into().unwrap();
+        let [kept] = Signed::from(unsigned.finish().unwrap()).broadcasts().try_into().unwrap();
         let tron = self.nodes.tron("tron").unwrap();
         ready(tron.broadcast(&kept.id, &kept.payload)).unwrap();
         // Again is the same.
@@ -320,7 +320,7 @@ impl Stage {
         kept
     }
 
-    fn succeeded(&self, kept: &KeptTransaction) -> bool {
+    fn succeeded(&self, kept: &BroadcastTransaction) -> bool {
         ready(self.nodes.tron("tron").unwrap().receipt(kept.id.parse().unwrap())).unwrap().expect("a receipt").success
     }
 
@@ -383,7 +383,7 @@ fn a_refund_is_sent_and_found() {
     let refund = recover::refund(&stage.record.record, Leg::Source, &stage.registry).unwrap();
 
     // Too early: the contract would refuse, so nothing is signed.
-    assert_eq!(stage.prepare(refund.clone()).unwrap_err().code(), "simulation_reverted");
+    assert_eq!(stage.prepare(refund.clone()).unwrap_err().code().name(), "simulation_reverted");
     assert!(matches!(stage.state(Leg::Source), HtlcState::Locked(_)));
     let (blocks, initiated) = (stage.chain().now.block_number(), START + 1);
     stage.chain().now.advance_blocks(initiated + terms.timelock + 1 - blocks);

@@ -20,8 +20,9 @@ use countersign::evm::htlc::{Approve, Initiate};
 use countersign::evm::recover::{self, Leg};
 use countersign::evm::{Evm, Key, UnsignedOrder, VerifiedOrder, address};
 use countersign::recover::Recovery;
-use countersign::{Code, Funded, Hold, HtlcState, HtlcTerms, Policy, SecretHash, Unsigned, VerifiedRecord, json, verify_record};
-use countersign_client::driver::KeptTransaction;
+use countersign::{
+    BroadcastTransaction, Code, Funded, Hold, HtlcState, HtlcTerms, Policy, SecretHash, Unsigned, VerifiedRecord, json, verify_record,
+};
 use countersign_client::url::Url;
 use countersign_client::{Http, Method, Request, Response, Timeouts, Transport, TransportError};
 use countersign_json::line::Case as JsonCase;
@@ -130,7 +131,7 @@ impl Stage {
     }
 
     /// Broadcasts a transaction, and waits until it is mined.
-    async fn broadcast(&self, transaction: &KeptTransaction) {
+    async fn broadcast(&self, transaction: &BroadcastTransaction) {
         let chain = self.chain();
         chain.broadcast(&transaction.id, &transaction.payload).await.unwrap();
         for _ in 0..250 {
@@ -225,16 +226,16 @@ fn order(id: &str) -> (Case, VerifiedRecord) {
     (changed, record)
 }
 
-fn signed(mut order: UnsignedOrder, key: &Key) -> KeptTransaction {
+fn signed(mut order: UnsignedOrder, key: &Key) -> BroadcastTransaction {
     order.sign(key).unwrap();
     let signed = order.finish().unwrap();
     let [transaction] = signed.transactions().try_into().unwrap();
-    KeptTransaction {
+    BroadcastTransaction {
         chain: "ethereum".to_owned(),
-        role: transaction.role.to_string(),
+        role: transaction.role,
         id: transaction.id,
         payload: hex::encode_prefixed(&transaction.bytes),
-        inputs: Vec::new(),
+        spends: Vec::new(),
     }
 }
 

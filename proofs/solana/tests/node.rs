@@ -27,10 +27,9 @@ use countersign::solana::read::{self, SwapLocation};
 use countersign::solana::solana_transaction::versioned::VersionedTransaction;
 use countersign::solana::{Address, Key, Solana};
 use countersign::{
-    Family, FinalityRule, Funded, Generation, HtlcState, HtlcTerms, Leg, OrderRecord, Policy, SecretHash, U256, Unsigned, Verified,
-    VerifiedTerms, json as tree, recover,
+    BroadcastTransaction, Family, FinalityRule, Funded, Generation, HtlcState, HtlcTerms, Leg, OrderRecord, Policy, SecretHash, U256,
+    Unsigned, Verified, VerifiedTerms, json as tree, recover,
 };
-use countersign_client::driver::KeptTransaction;
 use countersign_client::{Request, Response, Transport, TransportError};
 use countersign_json::line::Case as JsonCase;
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes, Speed};
@@ -320,7 +319,7 @@ impl Scene {
     async fn send(&self, unsigned: Unsigned, key: &Key) {
         let Unsigned::Solana(mut unsigned) = unsigned else { panic!("a transaction of Solana") };
         unsigned.sign(key).unwrap();
-        let [kept] = KeptTransaction::all(&unsigned.finish().unwrap().into()).try_into().unwrap();
+        let [kept] = countersign::Signed::from(unsigned.finish().unwrap()).broadcasts().try_into().unwrap();
         // Twice, as a driver that was interrupted would.
         self.nodes.broadcast(self.name(), &kept.id, &kept.payload).await.unwrap();
         self.nodes.broadcast(self.name(), &kept.id, &kept.payload).await.unwrap();
@@ -378,7 +377,7 @@ async fn an_order_is_funded_proven_and_redeemed() {
         assert_eq!(scene.has(scene.swap.redeemer), before + scene.swap.amount, "{form}");
         let state = scene.read().await;
         assert!(matches!(&state, HtlcState::Redeemed { secret: Some(SECRET), transaction: Some(_) }), "{form}: {state:?}");
-        assert_eq!(scene.recover(true).await.unwrap_err().code(), "simulation_reverted", "{form}: once");
+        assert_eq!(scene.recover(true).await.unwrap_err().code().name(), "simulation_reverted", "{form}: once");
     }
 }
 
@@ -389,7 +388,7 @@ async fn an_order_is_refunded_after_its_timelock_and_not_before() {
         scene.fund().await;
         let locked = scene.has(scene.swap.initiator);
         scene.nodes.transport().warp(1_000 + scene.swap.timelock);
-        assert_eq!(scene.recover(false).await.unwrap_err().code(), "simulation_reverted", "{form}");
+        assert_eq!(scene.recover(false).await.unwrap_err().code().name(), "simulation_reverted", "{form}");
         scene.nodes.transport().warp(1_001 + scene.swap.timelock);
         scene.recover(false).await.unwrap();
         // The rent of a native swap comes back to the owner, too.
@@ -407,13 +406,13 @@ async fn what_the_owner_cannot_pay_is_not_signed() {
         let order = scene.order();
         scene.nodes.transport().with(|svm| put(svm, scene.swap.initiator, Address::default(), 900_000, &[]));
         let prepared = scene.nodes.prepare(&order, scene.name(), "", Speed::Normal, &Policy::default()).await;
-        assert_eq!(prepared.unwrap_err().code(), "insufficient_funds", "{form}");
+        assert_eq!(prepared.unwrap_err().code().name(), "insufficient_funds", "{form}");
         // The machine itself refuses a swap that exists already.
         scene.nodes.transport().with(|svm| put(svm, scene.swap.initiator, Address::default(), FUNDS, &[]));
         scene.fund().await;
         scene.nodes.transport().warp(1_001);
         let again = scene.nodes.prepare(&order, scene.name(), "", Speed::Normal, &Policy::default()).await;
-        assert_eq!(again.unwrap_err().code(), "simulation_reverted", "{form}");
+        assert_eq!(again.unwrap_err().code().name(), "simulation_reverted", "{form}");
     }
 }
 
@@ -447,7 +446,7 @@ async fn accounts_of_every_layout_are_read_and_judged() {
         nodes.transport().warp(forms::EXPIRY - swap.timelock + 99);
         let rule = case.registry.chains().find(|chain| chain.name() == terms.source.chain).unwrap().profile.finality;
         let quorum = nodes.htlc(&terms.destination).await.unwrap();
-        let judged = Funded::judge(&terms, &quorum, &rule, UnixTime::from_secs(NOW)).map_err(|hold| hold.code());
+        let judged = Funded::judge(&terms, &quorum, &rule, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().name());
         if form.is_audited() || form.own.is_none() {
             assert_eq!(judged.unwrap().left(), swap.timelock - 99, "{}", form.program);
             // One unit less in the account, and it is not what was verified.
@@ -456,7 +455,7 @@ async fn accounts_of_every_layout_are_read_and_judged() {
             data[place] -= 1;
             nodes.transport().with(|svm| put(svm, forms::key(form.swap_account), program, lamports, &data));
             let quorum = nodes.htlc(&terms.destination).await.unwrap();
-            assert_eq!(Funded::judge(&terms, &quorum, &rule, UnixTime::from_secs(NOW)).unwrap_err().code(), "destination_differs");
+            assert_eq!(Funded::judge(&terms, &quorum, &rule, UnixTime::from_secs(NOW)).unwrap_err().code().name(), "destination_differs");
         } else {
             assert_eq!(judged.unwrap_err(), "destination_unclear", "{}", form.program);
         }

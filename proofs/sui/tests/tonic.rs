@@ -14,9 +14,9 @@ use std::time::Duration;
 use countersign::UnixTime;
 use countersign::sui::{Sui, VerifiedOrder, sui_sdk_types};
 use countersign::{
-    Account, Family, FinalityRule, Funded, HtlcState, Policy, SecretHash, Signed, Unsigned, Verified, VerifiedTerms, json, verify_record,
+    Account, BroadcastTransaction, Family, FinalityRule, Funded, HtlcState, Policy, SecretHash, Signed, Unsigned, Verified, VerifiedTerms,
+    json, verify_record,
 };
-use countersign_client::driver::KeptTransaction;
 use countersign_client::{Http, Timeouts};
 use countersign_json::line::Case as JsonCase;
 use countersign_node::sui::Receipt;
@@ -363,7 +363,7 @@ async fn an_order_is_prepared_signed_and_sent() {
     unsigned.sign(&key::<Sui>(&case(Family::Sui, "sui-native"))).unwrap();
     let signed = unsigned.finish().unwrap();
     let signatures: Vec<_> = signed.payloads().signatures().iter().map(|signature| signature.to_base64()).collect();
-    let [kept] = KeptTransaction::all(&Signed::from(signed)).try_into().unwrap();
+    let [kept] = Signed::from(signed).broadcasts().try_into().unwrap();
     let sui = nodes.sui("sui_testnet").unwrap();
     sui.broadcast(&kept.id, &kept.payload).await.unwrap();
     assert_eq!(node.0.lock().unwrap().executed, [(kept.id.clone(), signatures)]);

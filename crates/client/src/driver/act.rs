@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
-use countersign::{Code, Family, GaslessSubmission, Leg, Policy, Refusal, U256, Verified, VerifiedRecord, Warning, Warnings};
+use countersign::{
+    BroadcastTransaction, Code, Family, GaslessSubmission, Leg, Policy, Refusal, U256, Verified, VerifiedRecord, Warning, Warnings,
+};
 
 use super::chain::{ChainError, judge, rule_of};
 use super::decide::Action;
-use super::journal::{Delivery, Event, KeptTransaction, Outcome, Purpose, SecretRoute};
-use super::kept::{OrderState, SignedUnder, Store};
+use super::journal::{Delivery, Event, Outcome, Purpose, SecretRoute};
+use super::kept::{OrderState, OrderStore, SignedUnder};
 use super::observe::{OrderObservation, RecordObservation, Release};
 use super::parties::{FundingReply, Owner, OwnerError, Settlement};
 use super::{DriveError, Driver};
@@ -38,7 +40,7 @@ pub(super) enum StepOutcome {
 }
 
 /// The context of one step of one order.
-pub(super) struct Step<'s, T, C, S: Store, O> {
+pub(super) struct Step<'s, T, C, S: OrderStore, O> {
     pub(super) driver: &'s Driver<T, C, S, O>,
     /// The lock on the order; `None` if the act need not exclude others, and each line of the journal is written under a lock of its own.
     pub(super) guard: Option<&'s S::Guard>,
@@ -46,7 +48,7 @@ pub(super) struct Step<'s, T, C, S: Store, O> {
     pub(super) observed: &'s OrderObservation,
 }
 
-impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
+impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
     /// Carries out one action.
     pub(super) async fn act(&self, action: &Action) -> Result<StepOutcome, DriveError> {
         match self.carry_out(action).await {
@@ -74,8 +76,8 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         let entry = self.driver.entry(event);
         let store = &self.driver.store;
         match self.guard {
-            Some(guard) => store.append(guard, &entry)?,
-            None => store.append(&self.driver.lock(self.kept.swap.id()).await?, &entry)?,
+            Some(guard) => store.append(guard, &entry).await?,
+            None => store.append(&self.driver.lock(self.kept.swap.id()).await?, &entry).await?,
         }
         Ok(())
     }
@@ -110,8 +112,8 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         match &self.kept.record {
             None => {
                 let pins = SignedUnder { registry: self.driver.flow.registry().clone(), policy: self.driver.flow.policy().clone() };
-                self.driver.store.keep_pins(guard, &pins)?;
-                self.driver.store.keep_record(guard, &body)?;
+                self.driver.store.keep_pins(guard, &pins).await?;
+                self.driver.store.keep_record(guard, &body).await?;
             }
             Some(first) => self.verify(first)?.terms.check_unchanged(&self.verify(&body)?.terms)?,
         }
@@ -218,7 +220,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
     }
 
     /// Asks the owner to sign a redemption or a refund, for the first time or to replace transactions that are not mined.
-    async fn settle(&self, purpose: Purpose, replaces: &[KeptTransaction]) -> Result<Option<Vec<KeptTransaction>>, DriveError> {
+    async fn settle(&self, purpose: Purpose, replaces: &[BroadcastTransaction]) -> Result<Option<Vec<BroadcastTransaction>>, DriveError> {
         let Some(VerifiedRecord { record, .. }) = self.verified() else { return Ok(None) };
         let leg = if purpose == Purpose::Refund { Leg::Source } else { Leg::Destination };
         let public = self.observed.public_secret.map(Secret::from_bytes);
@@ -257,7 +259,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
         &self,
         what: Delivery,
         purpose: Purpose,
-        transactions: &[KeptTransaction],
+        transactions: &[BroadcastTransaction],
     ) -> Result<StepOutcome, DriveError> {
         // If the owner does not sign a replacement, the transaction that was sent remains the best one available.
         if self.driver.is_overdue(self.kept, purpose)
@@ -282,7 +284,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
     }
 
     /// Broadcasts transactions in order, each after the previous one was accepted.
-    async fn broadcast(&self, what: Delivery, transactions: &[KeptTransaction]) -> Result<StepOutcome, DriveError> {
+    async fn broadcast(&self, what: Delivery, transactions: &[BroadcastTransaction]) -> Result<StepOutcome, DriveError> {
         self.write(Event::sending(what)).await?;
         for transaction in transactions {
             if let Err(error) = self.driver.chain_access().send(transaction, self.driver.pins(self.kept).0).await {
@@ -315,7 +317,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Step<'_, T, C, S, O> {
     }
 }
 
-impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
+impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
     /// Returns whether the transactions for a purpose were signed so long ago that they should have been mined by now. If they are not,
     /// they probably pay too low a fee, or have left the mempools.
     #[must_use]

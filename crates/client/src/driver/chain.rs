@@ -1,10 +1,10 @@
 //! What the driver asks chains, through connections that interpret nothing.
 
 use countersign::reader::{HtlcObservation, HtlcQuorum, HtlcReader, Known, NotSent, SendObservation, SendReader, check_sent};
-use countersign::{FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, UnixTime, VerifiedTerms, check_head_time};
+use countersign::{
+    BroadcastTransaction, FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, UnixTime, VerifiedTerms, check_head_time,
+};
 use countersign_transport::{Chains, GatherError, MaybeSend, MaybeSync, Memory, Transport, gather};
-
-use super::journal::KeptTransaction;
 
 /// Why a chain was not read, or a transaction not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -73,7 +73,7 @@ impl<C: Chains, T: Transport> ChainAccess<'_, C, T> {
 
     /// Sends a signed transaction to every endpoint. It counts as accepted once as many endpoints accept it as must agree, because a
     /// single one may keep it to itself.
-    pub(super) async fn send(&self, transaction: &KeptTransaction, registry: &Registry) -> Result<(), ChainError> {
+    pub(super) async fn send(&self, transaction: &BroadcastTransaction, registry: &Registry) -> Result<(), ChainError> {
         let chain = registry.chains().find(|chain| chain.name() == transaction.chain);
         let network = &chain.ok_or_else(|| ChainError::NotConnected(transaction.chain.clone()))?.network;
         let start = |known: &Known| SendReader::new(network, &transaction.id, &transaction.payload, known);

@@ -1,4 +1,4 @@
-//! Orders on disk: implements [`Store`] for the store of `countersign-store`.
+//! Orders on disk: implements [`OrderStore`] for the store of `countersign-store`.
 //!
 //! | document | content |
 //! |---|---|
@@ -10,13 +10,15 @@
 //! | `branch` | the branch of the rescue phrase that the index belongs to, in decimal; absent for branch 0 |
 //! | `floor` | the minimum that the order must pay, in base units of the destination asset, in decimal |
 //! | `journal` | one [`Entry`] per line |
+//!
+//! Files are read and written where the future is first polled, and it is ready then: a few kilobytes for each operation.
 
 use std::str;
 
 use countersign_store::{Error, LockedOrder, OrderDir};
 
 use super::journal::Entry;
-use super::kept::{OrderState, SignedUnder, Store, StoreError};
+use super::kept::{OrderState, OrderStore, SignedUnder, StoreError};
 use crate::request::OrderId;
 use crate::secret::Secret;
 use crate::stored::CreatedOrder;
@@ -53,14 +55,14 @@ fn damaged(order: &OrderDir, document: &str, what: impl std::fmt::Display) -> St
     StoreError::Failed(format!("{document} of order {} cannot be read: {what}; restore a backup into a new directory", order.id()))
 }
 
-impl Store for countersign_store::Store {
+impl OrderStore for countersign_store::Store {
     type Guard = LockedOrder;
 
-    fn create(&self, new: &OrderState) -> Result<(), StoreError> {
+    async fn create(&self, new: &OrderState) -> Result<(), StoreError> {
         // Two processes must not both store an order with the same secret.
         let guard = self.lock_store()?;
         if let Some(hash) = &new.swap.request().secret_hash
-            && let Some(other) = self.order_of(hash)?
+            && let Some(other) = self.order_of(hash).await?
             && other != *new.swap.id()
         {
             return Err(StoreError::SecretUsed(other));
@@ -84,11 +86,11 @@ impl Store for countersign_store::Store {
         Ok(())
     }
 
-    fn lock(&self, id: &OrderId) -> Result<LockedOrder, StoreError> {
+    async fn lock(&self, id: &OrderId) -> Result<LockedOrder, StoreError> {
         Ok(self.open_order(id.as_str())?.lock()?)
     }
 
-    fn load(&self, id: &OrderId) -> Result<OrderState, StoreError> {
+    async fn load(&self, id: &OrderId) -> Result<OrderState, StoreError> {
         let order = self.open_order(id.as_str())?;
         let bytes = order.read(ORDER)?.ok_or_else(|| StoreError::Unknown(order.id().to_owned()))?;
         let swap = CreatedOrder::from_json(&bytes).map_err(|error| damaged(&order, ORDER, with_cause(&error)))?;
@@ -109,11 +111,11 @@ impl Store for countersign_store::Store {
         Ok(kept)
     }
 
-    fn keep_record(&self, guard: &LockedOrder, body: &[u8]) -> Result<(), StoreError> {
+    async fn keep_record(&self, guard: &LockedOrder, body: &[u8]) -> Result<(), StoreError> {
         keep(guard, RECORD, body)
     }
 
-    fn keep_pins(&self, guard: &LockedOrder, pins: &SignedUnder) -> Result<(), StoreError> {
+    async fn keep_pins(&self, guard: &LockedOrder, pins: &SignedUnder) -> Result<(), StoreError> {
         if guard.exists(PINS)? {
             return Ok(());
         }
@@ -121,17 +123,17 @@ impl Store for countersign_store::Store {
         Ok(guard.create_new(PINS, &bytes)?)
     }
 
-    fn append(&self, guard: &LockedOrder, entry: &Entry) -> Result<(), StoreError> {
+    async fn append(&self, guard: &LockedOrder, entry: &Entry) -> Result<(), StoreError> {
         let line = serde_json::to_vec(entry).map_err(|error| StoreError::Failed(error.to_string()))?;
         Ok(guard.append(JOURNAL, &line)?)
     }
 
-    fn replace_journal(&self, guard: &LockedOrder, entries: &[Entry]) -> Result<(), StoreError> {
+    async fn replace_journal(&self, guard: &LockedOrder, entries: &[Entry]) -> Result<(), StoreError> {
         let lines = entries.iter().map(serde_json::to_vec).collect::<Result<Vec<_>, _>>();
         Ok(guard.replace_lines(JOURNAL, &lines.map_err(|error| StoreError::Failed(error.to_string()))?)?)
     }
 
-    fn orders(&self) -> Result<Vec<OrderId>, StoreError> {
+    async fn orders(&self) -> Result<Vec<OrderId>, StoreError> {
         let mut ids = Vec::new();
         for order in Self::orders(self)? {
             let order = order?;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use countersign::{OrderRecord, Refusal};
+use countersign::{Hold, OrderRecord, Refusal};
 use countersign_transport::Chains;
 
-use super::decide::{OwnerTask, Status};
+use super::decide::{OwnerTask, Status, WaitingFor};
 use super::journal::Outcome;
 use super::kept::OrderState;
 use super::parties::TrustTheService;
@@ -240,7 +240,9 @@ impl Following {
             Status::Unsigned if !self.is_paid && progress.failure().is_none() => return Some(Stop::NotSigned),
             Status::Refused { refusal } if !self.is_paid => return Some(Stop::Refused(refusal.clone())),
             Status::NeedsOwner { what } => return Some(Stop::Owner(*what)),
-            Status::Waiting { code: "destination_unclear", .. } if self.needs_evidence(progress) => return Some(Stop::EvidenceNeeded),
+            Status::Waiting { on: WaitingFor::Evidence(Hold::Unclear(_)) } if self.needs_evidence(progress) => {
+                return Some(Stop::EvidenceNeeded);
+            }
             _ => {}
         }
         // Nothing can have been paid yet, so nobody has to wait for a service that is down.

@@ -1,10 +1,8 @@
 //! The journal of an order: what was done or about to be done, in order.
 
 use std::collections::HashMap;
-use std::fmt;
 
-use countersign::UnixTime;
-
+use countersign::{BroadcastTransaction, UnixTime};
 use serde::{Deserialize, Serialize};
 
 use super::kept::OrderState;
@@ -35,7 +33,7 @@ pub enum Event {
         /// What the transactions do.
         purpose: Purpose,
         /// The transactions, in the order in which they are broadcast.
-        transactions: Vec<KeptTransaction>,
+        transactions: Vec<BroadcastTransaction>,
         /// The gasless submission that the service gets in place of a funding transaction; `None` without one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gasless: Option<String>,
@@ -155,35 +153,11 @@ impl Event {
     }
 }
 
-/// A stored signed transaction, which can be sent again without being signed again.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::exhaustive_structs, reason = "a member of a file whose form is documented")]
-pub struct KeptTransaction {
-    /// Name of the chain.
-    pub chain: String,
-    /// What it does, by its stable name: `approval`, `initiate`, `redeem`, `refund`.
-    pub role: String,
-    /// The transaction id, as explorers write it.
-    pub id: String,
-    /// The form that nodes accept: the bytes in hex, or on Starknet the transaction as JSON.
-    pub payload: String,
-    /// The outputs that it spends on Bitcoin-like chains; empty on other chains.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub inputs: Vec<String>,
-}
-
-impl fmt::Debug for KeptTransaction {
-    /// Leaves out the payload, because that of a redemption contains the secret.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KeptTransaction({} {} on {})", self.role, self.id, self.chain)
-    }
-}
-
 impl OrderState {
     /// Returns the most recently signed transactions for a purpose, with the gasless funding if there is one; `None` if nothing was
     /// signed. A funding is signed once. A redemption or a refund is signed again if the chain rejected it, or to raise its fee.
     #[must_use]
-    pub fn signed(&self, wanted: Purpose) -> Option<(&[KeptTransaction], Option<&str>)> {
+    pub fn signed(&self, wanted: Purpose) -> Option<(&[BroadcastTransaction], Option<&str>)> {
         self.journal.iter().rev().find_map(|entry| match &entry.event {
             Event::Signed { purpose, transactions, gasless } if *purpose == wanted => Some((transactions.as_slice(), gasless.as_deref())),
             _ => None,
@@ -344,7 +318,7 @@ impl Kind {
 
 #[cfg(test)]
 mod tests {
-    use countersign::{CreateOrder, RequestedLeg, U256};
+    use countersign::{CreateOrder, RequestedLeg, Role, U256};
 
     use super::*;
     use crate::stored::CreatedOrder;
@@ -361,12 +335,12 @@ mod tests {
     }
 
     fn signed(purpose: Purpose, at: u64) -> Event {
-        let transaction = KeptTransaction {
+        let transaction = BroadcastTransaction {
             chain: "base".to_owned(),
-            role: String::new(),
+            role: Role::Initiate,
             id: at.to_string(),
             payload: String::new(),
-            inputs: Vec::new(),
+            spends: Vec::new(),
         };
         Event::Signed { purpose, transactions: vec![transaction], gasless: (purpose == Purpose::Funding).then(|| "0x".to_owned()) }
     }

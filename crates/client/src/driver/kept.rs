@@ -59,7 +59,7 @@ impl OrderState {
     }
 }
 
-/// An error of a [`Store`].
+/// An error of an [`OrderStore`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -80,12 +80,16 @@ pub enum StoreError {
     Failed(String),
 }
 
-/// A durable store of orders: when a method returns, what it wrote must survive a power failure.
+/// A durable store of orders: when the future of a method is ready, what it wrote must survive a power failure.
 ///
-/// An implementation that loses writes can lose money. `countersign-store` is an implementation on disk.
-pub trait Store: MaybeSend + MaybeSync {
-    /// A lock on one order. While it exists, no other process or task works on that order.
-    type Guard: MaybeSend;
+/// An implementation that loses writes can lose money. `countersign-store` is an implementation on disk (feature `store`), whose futures
+/// block on the disk and are ready at once; a browser's store waits for IndexedDB.
+///
+/// A lock excludes every other task and process from the order, not only other threads, because any method may give way to them.
+pub trait OrderStore: MaybeSend + MaybeSync {
+    /// A lock on one order. While it exists, no other process or task works on that order. It is released when it is dropped, which also
+    /// happens when the future that holds it is dropped.
+    type Guard: MaybeSend + MaybeSync;
 
     /// Stores a new order atomically: request, response, secret, index and minimum. Record, pins and journal of `order` are ignored.
     ///
@@ -93,104 +97,119 @@ pub trait Store: MaybeSend + MaybeSync {
     ///
     /// [`StoreError::Exists`] if the order is stored already, [`StoreError::SecretUsed`] if another order has the same secret hash, or
     /// [`StoreError::Failed`].
-    fn create(&self, order: &OrderState) -> Result<(), StoreError>;
+    fn create(&self, order: &OrderState) -> impl Future<Output = Result<(), StoreError>> + MaybeSend;
 
     /// Locks an order for one step, without waiting.
     ///
     /// # Errors
     ///
     /// [`StoreError::Busy`] if it is locked, [`StoreError::Unknown`] if it is not stored, or [`StoreError::Failed`].
-    fn lock(&self, id: &OrderId) -> Result<Self::Guard, StoreError>;
+    fn lock(&self, id: &OrderId) -> impl Future<Output = Result<Self::Guard, StoreError>> + MaybeSend;
 
     /// Reads an order.
     ///
     /// # Errors
     ///
     /// [`StoreError::Unknown`] if it is not stored, or [`StoreError::Failed`] if it cannot be read.
-    fn load(&self, id: &OrderId) -> Result<OrderState, StoreError>;
+    fn load(&self, id: &OrderId) -> impl Future<Output = Result<OrderState, StoreError>> + MaybeSend;
 
     /// Stores the body of the record that the order was verified with. It is stored once. Storing the same bytes again succeeds.
     ///
     /// # Errors
     ///
     /// [`StoreError::Exists`] or [`StoreError::Failed`] if a different record is stored already, or [`StoreError::Failed`].
-    fn keep_record(&self, guard: &Self::Guard, body: &[u8]) -> Result<(), StoreError>;
+    fn keep_record(&self, guard: &Self::Guard, body: &[u8]) -> impl Future<Output = Result<(), StoreError>> + MaybeSend;
 
     /// Stores the pins and the policy that the order is verified with, unless some are stored already.
     ///
     /// # Errors
     ///
     /// [`StoreError::Failed`].
-    fn keep_pins(&self, guard: &Self::Guard, pins: &SignedUnder) -> Result<(), StoreError>;
+    fn keep_pins(&self, guard: &Self::Guard, pins: &SignedUnder) -> impl Future<Output = Result<(), StoreError>> + MaybeSend;
 
     /// Appends a line to the journal.
     ///
     /// # Errors
     ///
     /// [`StoreError::Failed`]. The caller must then not do what the line announces.
-    fn append(&self, guard: &Self::Guard, entry: &Entry) -> Result<(), StoreError>;
+    fn append(&self, guard: &Self::Guard, entry: &Entry) -> impl Future<Output = Result<(), StoreError>> + MaybeSend;
 
     /// Replaces the journal by a shorter one that says the same, atomically: after a power failure the order has either of the two.
     ///
     /// # Errors
     ///
     /// [`StoreError::Failed`]. The journal is unchanged then.
-    fn replace_journal(&self, guard: &Self::Guard, entries: &[Entry]) -> Result<(), StoreError>;
+    fn replace_journal(&self, guard: &Self::Guard, entries: &[Entry]) -> impl Future<Output = Result<(), StoreError>> + MaybeSend;
 
     /// Lists the stored orders.
     ///
     /// # Errors
     ///
     /// [`StoreError::Failed`] if the store cannot be read.
-    fn orders(&self) -> Result<Vec<OrderId>, StoreError>;
+    fn orders(&self) -> impl Future<Output = Result<Vec<OrderId>, StoreError>> + MaybeSend;
 
     /// Returns the order whose request contains a secret hash; `None` if there is no such order.
     ///
     /// # Errors
     ///
     /// [`StoreError::Failed`] if an order cannot be read.
-    fn order_of(&self, hash: &SecretHash) -> Result<Option<OrderId>, StoreError> {
-        for id in self.orders()? {
-            if self.load(&id)?.swap.request().secret_hash == Some(*hash) {
-                return Ok(Some(id));
+    fn order_of(&self, hash: &SecretHash) -> impl Future<Output = Result<Option<OrderId>, StoreError>> + MaybeSend {
+        async move {
+            for id in self.orders().await? {
+                if self.load(&id).await?.swap.request().secret_hash == Some(*hash) {
+                    return Ok(Some(id));
+                }
             }
+            Ok(None)
         }
-        Ok(None)
     }
 }
 
-impl<S: Store> Store for Arc<S> {
-    type Guard = S::Guard;
+/// Implements [`OrderStore`] for pointers to an implementation.
+macro_rules! forward {
+    ($([$($lifetime:lifetime)?] $pointer:ty;)*) => {
+        $(
+            impl<$($lifetime,)? S: OrderStore> OrderStore for $pointer where $pointer: MaybeSend + MaybeSync {
+                type Guard = S::Guard;
 
-    fn create(&self, order: &OrderState) -> Result<(), StoreError> {
-        S::create(self, order)
-    }
+                fn create(&self, order: &OrderState) -> impl Future<Output = Result<(), StoreError>> + MaybeSend {
+                    S::create(self, order)
+                }
 
-    fn lock(&self, id: &OrderId) -> Result<Self::Guard, StoreError> {
-        S::lock(self, id)
-    }
+                fn lock(&self, id: &OrderId) -> impl Future<Output = Result<Self::Guard, StoreError>> + MaybeSend {
+                    S::lock(self, id)
+                }
 
-    fn load(&self, id: &OrderId) -> Result<OrderState, StoreError> {
-        S::load(self, id)
-    }
+                fn load(&self, id: &OrderId) -> impl Future<Output = Result<OrderState, StoreError>> + MaybeSend {
+                    S::load(self, id)
+                }
 
-    fn keep_record(&self, guard: &Self::Guard, body: &[u8]) -> Result<(), StoreError> {
-        S::keep_record(self, guard, body)
-    }
+                fn keep_record(&self, guard: &Self::Guard, body: &[u8]) -> impl Future<Output = Result<(), StoreError>> + MaybeSend {
+                    S::keep_record(self, guard, body)
+                }
 
-    fn keep_pins(&self, guard: &Self::Guard, pins: &SignedUnder) -> Result<(), StoreError> {
-        S::keep_pins(self, guard, pins)
-    }
+                fn keep_pins(&self, guard: &Self::Guard, pins: &SignedUnder) -> impl Future<Output = Result<(), StoreError>> + MaybeSend {
+                    S::keep_pins(self, guard, pins)
+                }
 
-    fn append(&self, guard: &Self::Guard, entry: &Entry) -> Result<(), StoreError> {
-        S::append(self, guard, entry)
-    }
+                fn append(&self, guard: &Self::Guard, entry: &Entry) -> impl Future<Output = Result<(), StoreError>> + MaybeSend {
+                    S::append(self, guard, entry)
+                }
 
-    fn replace_journal(&self, guard: &Self::Guard, entries: &[Entry]) -> Result<(), StoreError> {
-        S::replace_journal(self, guard, entries)
-    }
+                fn replace_journal(&self, guard: &Self::Guard, entries: &[Entry]) -> impl Future<Output = Result<(), StoreError>> + MaybeSend {
+                    S::replace_journal(self, guard, entries)
+                }
 
-    fn orders(&self) -> Result<Vec<OrderId>, StoreError> {
-        S::orders(self)
-    }
+                fn orders(&self) -> impl Future<Output = Result<Vec<OrderId>, StoreError>> + MaybeSend {
+                    S::orders(self)
+                }
+
+                fn order_of(&self, hash: &SecretHash) -> impl Future<Output = Result<Option<OrderId>, StoreError>> + MaybeSend {
+                    S::order_of(self, hash)
+                }
+            }
+        )*
+    };
 }
+
+forward! { ['s] &'s S; [] Box<S>; [] Arc<S>; }

@@ -7,7 +7,7 @@ use countersign::U256;
 use zeroize::Zeroizing;
 
 use super::journal::Entry;
-use super::kept::{OrderState, SignedUnder, Store, StoreError};
+use super::kept::{OrderState, OrderStore, SignedUnder, StoreError};
 use crate::request::OrderId;
 use crate::secret::Secret;
 use crate::stored::CreatedOrder;
@@ -54,10 +54,10 @@ fn key(id: &OrderId) -> String {
     id.as_str().to_ascii_lowercase()
 }
 
-impl Store for MemoryStore {
+impl OrderStore for MemoryStore {
     type Guard = MemoryGuard;
 
-    fn create(&self, order: &OrderState) -> Result<(), StoreError> {
+    async fn create(&self, order: &OrderState) -> Result<(), StoreError> {
         let mut orders = self.kept();
         let (id, hash) = (key(order.swap.id()), order.swap.request().secret_hash);
         if orders.contains_key(&id) {
@@ -81,7 +81,7 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn lock(&self, id: &OrderId) -> Result<MemoryGuard, StoreError> {
+    async fn lock(&self, id: &OrderId) -> Result<MemoryGuard, StoreError> {
         let id = key(id);
         match self.kept().get_mut(&id) {
             None => Err(StoreError::Unknown(id)),
@@ -93,7 +93,7 @@ impl Store for MemoryStore {
         }
     }
 
-    fn load(&self, id: &OrderId) -> Result<OrderState, StoreError> {
+    async fn load(&self, id: &OrderId) -> Result<OrderState, StoreError> {
         let id = key(id);
         let orders = self.kept();
         let kept = orders.get(&id).ok_or(StoreError::Unknown(id))?;
@@ -104,7 +104,7 @@ impl Store for MemoryStore {
         Ok(OrderState { swap: kept.swap.clone(), record, pins, secret, index, branch, at_least, journal })
     }
 
-    fn keep_record(&self, guard: &MemoryGuard, body: &[u8]) -> Result<(), StoreError> {
+    async fn keep_record(&self, guard: &MemoryGuard, body: &[u8]) -> Result<(), StoreError> {
         let mut orders = self.kept();
         let kept = orders.get_mut(&guard.id).ok_or_else(|| StoreError::Unknown(guard.id.clone()))?;
         match &kept.record {
@@ -116,28 +116,28 @@ impl Store for MemoryStore {
         }
     }
 
-    fn keep_pins(&self, guard: &MemoryGuard, pins: &SignedUnder) -> Result<(), StoreError> {
+    async fn keep_pins(&self, guard: &MemoryGuard, pins: &SignedUnder) -> Result<(), StoreError> {
         let mut orders = self.kept();
         let kept = orders.get_mut(&guard.id).ok_or_else(|| StoreError::Unknown(guard.id.clone()))?;
         kept.pins.get_or_insert_with(|| pins.clone());
         Ok(())
     }
 
-    fn append(&self, guard: &MemoryGuard, entry: &Entry) -> Result<(), StoreError> {
+    async fn append(&self, guard: &MemoryGuard, entry: &Entry) -> Result<(), StoreError> {
         let mut orders = self.kept();
         let kept = orders.get_mut(&guard.id).ok_or_else(|| StoreError::Unknown(guard.id.clone()))?;
         kept.journal.push(entry.clone());
         Ok(())
     }
 
-    fn replace_journal(&self, guard: &MemoryGuard, entries: &[Entry]) -> Result<(), StoreError> {
+    async fn replace_journal(&self, guard: &MemoryGuard, entries: &[Entry]) -> Result<(), StoreError> {
         let mut orders = self.kept();
         let kept = orders.get_mut(&guard.id).ok_or_else(|| StoreError::Unknown(guard.id.clone()))?;
         kept.journal = entries.to_vec();
         Ok(())
     }
 
-    fn orders(&self) -> Result<Vec<OrderId>, StoreError> {
+    async fn orders(&self) -> Result<Vec<OrderId>, StoreError> {
         self.kept().values().map(|kept| Ok(kept.swap.id().clone())).collect()
     }
 }

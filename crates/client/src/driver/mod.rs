@@ -8,7 +8,7 @@
 //! | decide | the stored order and the observation | chooses the next action, as a pure function ([`decide()`]) |
 //! | act | the decision | writes the intent to the store, acts, and writes the outcome |
 //!
-//! [`Driver::advance`] does one step of one swap; [`Driver::run`] drives every stored swap. The caller supplies a [`Store`], the
+//! [`Driver::advance`] does one step of one swap; [`Driver::run`] drives every stored swap. The caller supplies an [`OrderStore`], the
 //! owner's signatures ([`Owner`]) and connections to chains ([`Chains`]).
 //!
 //! The driver shows what the service states about chains, but does not base decisions on it. The secret is released only for evidence
@@ -17,6 +17,7 @@
 //! redemption is final. `docs/spec/attacks.md#the-secret` lists the attacks behind these rules.
 
 mod act;
+mod boxed_store;
 mod chain;
 mod decide;
 #[cfg(feature = "store")]
@@ -35,16 +36,17 @@ use std::time::Duration;
 use countersign::{Code, HtlcState, Policy, Refusal, Registry, UnixTime};
 
 pub use act::check_floor;
+pub use boxed_store::{BoxGuard, BoxStore};
 pub use chain::ChainError;
 pub use countersign_transport::{BoxChains, ChainEndpoints, Chains, Link, NoChains};
-pub use decide::{Action, Capabilities, Decision, OwnerTask, Status, decide, decide_refund, is_paid};
+pub use decide::{Action, Capabilities, Decision, OwnerTask, Status, WaitingFor, decide, decide_refund, is_paid};
 pub use following::{Alert, FollowStep, Following, StatedEnd, Stop};
-pub use journal::{Delivery, Entry, Event, KeptTransaction, Outcome, Purpose, SecretRoute};
-pub use kept::{OrderState, SignedUnder, Store, StoreError};
+pub use journal::{Delivery, Entry, Event, Outcome, Purpose, SecretRoute};
+pub use kept::{OrderState, OrderStore, SignedUnder, StoreError};
 pub use memory::{MemoryGuard, MemoryStore};
 use observe::Observer;
 pub use observe::{LegObservation, OrderObservation, RecordObservation, Release};
-pub use parties::{BoxOwner, FundingReply, NoOwner, Owner, OwnerError, Settlement, SignedFunding, TrustTheService};
+pub use parties::{BoxOwner, FundingReply, NoOwner, Owner, OwnerCode, OwnerError, Settlement, SignedFunding, TrustTheService};
 pub use progress::{Change, DriveError, NewOrder, Progress, ServiceStatement, Trouble};
 
 use crate::error::Error;
@@ -71,7 +73,7 @@ pub struct Driver<T, C, S, O> {
     secret_is_elsewhere: bool,
 }
 
-impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
+impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
     /// Creates a driver that redeems only with the owner's own transaction, and accepts only evidence from chains.
     pub fn new(flow: Flow<T>, chains: C, store: S, owner: O) -> Self {
         Self {
@@ -167,7 +169,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
             return Err(DriveError::Refused(refusal));
         }
         if let Some(hash) = &request.secret_hash
-            && let Some(other) = self.store.order_of(hash)?
+            && let Some(other) = self.store.order_of(hash).await?
         {
             return Err(StoreError::SecretUsed(other).into());
         }
@@ -176,7 +178,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
             other => DriveError::Create(other),
         })?;
         let id = swap.id().clone();
-        self.store.create(&OrderState { index, branch, at_least, ..OrderState::new(swap, secret) })?;
+        self.store.create(&OrderState { index, branch, at_least, ..OrderState::new(swap, secret) }).await?;
         Ok(id)
     }
 
@@ -208,7 +210,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         id: &OrderId,
         decide: fn(&OrderState, &OrderObservation, Capabilities) -> Decision,
     ) -> Result<Progress, DriveError> {
-        let kept = self.store.load(id)?;
+        let kept = self.store.load(id).await?;
         if let Some(outcome) = kept.outcome() {
             let status = Status::Ended { outcome };
             return Ok(Progress { status, acted: false, trouble: None, is_paid: outcome != Outcome::Expired, stated: None });
@@ -240,14 +242,14 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
             return Ok(progress);
         };
         let guard = self.lock(id).await?;
-        let mut locked = self.store.load(id)?;
+        let mut locked = self.store.load(id).await?;
         if locked.journal != kept.journal {
             // Another process has acted in the meantime, so this decision is out of date.
             progress.acted = true;
             return Ok(progress);
         }
         if let Some(shorter) = journal::folded(&locked.journal) {
-            self.store.replace_journal(&guard, &shorter)?;
+            self.store.replace_journal(&guard, &shorter).await?;
             locked.journal = shorter;
         }
         let excludes = !matches!(action, Action::Redeem { .. } | Action::Refund);
@@ -256,7 +258,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         let done = step.act(&action).await;
         drop(guard);
         // Whether something may have been sent is known only now, also if the act failed.
-        progress.is_paid |= self.store.load(id).is_ok_and(|kept| kept.may_be_paid());
+        progress.is_paid |= self.store.load(id).await.is_ok_and(|kept| kept.may_be_paid());
         match done? {
             act::StepOutcome::Acted => progress.acted = true,
             act::StepOutcome::Retry(why) | act::StepOutcome::Rejected(why) => progress.trouble = Some(Trouble::Failed(why)),
@@ -301,8 +303,8 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         }
         let what = if kept.is_gasless() { Delivery::Gasless } else { Delivery::Funding };
         let id = kept.swap.id().clone();
-        self.store.append(&self.lock(&id).await?, &self.entry(Event::OnChain { what }))?;
-        Ok(self.store.load(&id)?)
+        self.store.append(&self.lock(&id).await?, &self.entry(Event::OnChain { what })).await?;
+        Ok(self.store.load(&id).await?)
     }
 
     /// Locks an order. Waits for another process for a while, because locks are short except while the owner signs a payment.
@@ -310,7 +312,7 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
         let transport = self.flow.client().transport();
         let mut waited = Duration::ZERO;
         loop {
-            match self.store.lock(id) {
+            match self.store.lock(id).await {
                 Err(StoreError::Busy) if waited < LOCK_TIMEOUT => transport.sleep(MIN_POLL).await,
                 outcome => return outcome,
             }
@@ -324,9 +326,9 @@ impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
     /// # Errors
     ///
     /// [`DriveError::Store`] if the store fails.
-    pub fn mark_on_chain(&self, id: &OrderId, what: Delivery) -> Result<(), DriveError> {
-        let guard = self.store.lock(id)?;
-        Ok(self.store.append(&guard, &self.entry(Event::OnChain { what }))?)
+    pub async fn mark_on_chain(&self, id: &OrderId, what: Delivery) -> Result<(), DriveError> {
+        let guard = self.store.lock(id).await?;
+        Ok(self.store.append(&guard, &self.entry(Event::OnChain { what })).await?)
     }
 }
 

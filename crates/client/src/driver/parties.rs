@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use countersign::family::ChainFamily;
-use countersign::{Broadcast, Incomplete, IncompleteOrder, Leg, OrderRecord, Refusal, Registry, Role, Signed, Verified};
+use countersign::{BroadcastTransaction, Incomplete, IncompleteOrder, Leg, OrderRecord, Refusal, Registry, Role, Signed, Verified};
 
-use super::journal::{KeptTransaction, Purpose};
+use super::journal::Purpose;
 use crate::secret::Secret;
 use countersign_transport::{BoxFuture, MaybeSend, MaybeSync};
 
@@ -19,7 +19,7 @@ pub trait Owner: MaybeSend + MaybeSync {
 
     /// Signs the transactions that redeem the destination or refund the source. `None` or an empty list means that the owner cannot sign
     /// now.
-    fn settle(&self, task: &Settlement<'_>) -> impl Future<Output = Result<Option<Vec<KeptTransaction>>, OwnerError>> + MaybeSend;
+    fn settle(&self, task: &Settlement<'_>) -> impl Future<Output = Result<Option<Vec<BroadcastTransaction>>, OwnerError>> + MaybeSend;
 
     /// Returns whether the owner can redeem on a chain, that is, has a key there and can pay the fees. Otherwise only the service's relayer
     /// can redeem.
@@ -43,7 +43,7 @@ pub enum FundingReply {
 #[expect(clippy::exhaustive_structs, reason = "its caller constructs it")]
 pub struct SignedFunding {
     /// The transactions to broadcast, in order.
-    pub transactions: Vec<KeptTransaction>,
+    pub transactions: Vec<BroadcastTransaction>,
     /// The gasless submission, which the service gets after `transactions` were accepted; `None` if a transaction funds the order.
     pub gasless: Option<String>,
 }
@@ -53,23 +53,9 @@ impl SignedFunding {
     #[must_use]
     pub fn from_signed(signed: &Signed) -> Self {
         let gasless = signed.gasless().map(|submission| submission.signature);
-        let is_sent = |role: Role| gasless.is_none() || matches!(role, Role::Approval | Role::ApprovalReset);
-        let transactions = signed.broadcasts().into_iter().filter(|broadcast| is_sent(broadcast.role)).map(Into::into).collect();
+        let is_sent = |role: Role| gasless.is_none() || role.is_approval();
+        let transactions = signed.broadcasts().into_iter().filter(|transaction| is_sent(transaction.role)).collect();
         Self { transactions, gasless }
-    }
-}
-
-impl KeptTransaction {
-    /// Converts the transactions of a signed order, in the order in which they must be broadcast.
-    #[must_use]
-    pub fn all(signed: &Signed) -> Vec<Self> {
-        signed.broadcasts().into_iter().map(Into::into).collect()
-    }
-}
-
-impl From<Broadcast> for KeptTransaction {
-    fn from(Broadcast { chain, role, id, payload, spends, .. }: Broadcast) -> Self {
-        Self { chain, role: role.to_string(), id, payload, inputs: spends }
     }
 }
 
@@ -89,7 +75,7 @@ pub struct Settlement<'s> {
     pub secret: Option<&'s Secret>,
     /// The transactions that were sent before and are still not on chain; empty the first time. A replacement should pay a higher fee
     /// and exclude them, by the same nonce or the same inputs. Where that is not possible, two do no harm: an HTLC ends once.
-    pub replaces: &'s [KeptTransaction],
+    pub replaces: &'s [BroadcastTransaction],
     /// Whether others may know the secret of a redemption. Then a slow one is better than none.
     pub is_urgent: bool,
 }
@@ -107,11 +93,44 @@ pub enum OwnerError {
     /// The signer failed, or the owner declined.
     #[error("{message}")]
     Failed {
-        /// A stable code, chosen by the implementation.
-        code: &'static str,
+        /// A code of the implementation.
+        code: OwnerCode,
         /// Why, for display.
         message: String,
     },
+}
+
+/// The code of an [`Owner`]'s own failure, such as `not_confirmed`. The driver passes it on and never compares it.
+///
+/// ```
+/// use countersign_client::driver::{OwnerCode, OwnerError};
+///
+/// const DECLINED: OwnerCode = OwnerCode::new("declined");
+/// let error = OwnerError::Failed { code: DECLINED, message: "the owner declined".to_owned() };
+/// assert!(matches!(error, OwnerError::Failed { code: DECLINED, .. }));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct OwnerCode(&'static str);
+
+impl OwnerCode {
+    /// Creates a code from its stable name, in snake case.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        Self(name)
+    }
+
+    /// Returns the stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.0
+    }
+}
+
+impl fmt::Display for OwnerCode {
+    /// Writes the stable name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
 }
 
 /// An order that still lacks signatures: [`Code::SignatureMissing`](countersign::Code::SignatureMissing).
@@ -138,7 +157,7 @@ impl Owner for NoOwner {
         Ok(FundingReply::NotNow)
     }
 
-    async fn settle(&self, _: &Settlement<'_>) -> Result<Option<Vec<KeptTransaction>>, OwnerError> {
+    async fn settle(&self, _: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
         Ok(None)
     }
 
@@ -173,7 +192,7 @@ macro_rules! forward {
                 fn settle(
                     &self,
                     task: &Settlement<'_>,
-                ) -> impl Future<Output = Result<Option<Vec<KeptTransaction>>, OwnerError>> + MaybeSend {
+                ) -> impl Future<Output = Result<Option<Vec<BroadcastTransaction>>, OwnerError>> + MaybeSend {
                     P::settle(self, task)
                 }
 
@@ -190,7 +209,7 @@ forward! { ['p] &'p P; [] Box<P>; [] Arc<P>; }
 /// The object-safe form of an owner.
 trait Erased: MaybeSend + MaybeSync {
     fn fund<'f>(&'f self, order: &'f Verified) -> BoxFuture<'f, Result<FundingReply, OwnerError>>;
-    fn settle<'f>(&'f self, task: &'f Settlement<'f>) -> BoxFuture<'f, Result<Option<Vec<KeptTransaction>>, OwnerError>>;
+    fn settle<'f>(&'f self, task: &'f Settlement<'f>) -> BoxFuture<'f, Result<Option<Vec<BroadcastTransaction>>, OwnerError>>;
     fn can_redeem(&self, chain: &str) -> bool;
 }
 
@@ -199,7 +218,7 @@ impl<P: Owner> Erased for P {
         Box::pin(P::fund(self, order))
     }
 
-    fn settle<'f>(&'f self, task: &'f Settlement<'f>) -> BoxFuture<'f, Result<Option<Vec<KeptTransaction>>, OwnerError>> {
+    fn settle<'f>(&'f self, task: &'f Settlement<'f>) -> BoxFuture<'f, Result<Option<Vec<BroadcastTransaction>>, OwnerError>> {
         Box::pin(P::settle(self, task))
     }
 
@@ -208,16 +227,10 @@ impl<P: Owner> Erased for P {
     }
 }
 
-/// An owner whose type is erased, for a driver whose type does not name the signer. Cloning is cheap.
+/// An owner whose type is erased, for a driver whose type does not name the signer: see [`BoxStore`](super::BoxStore). Cloning is cheap.
 ///
 /// ```
-/// use countersign_client::driver::{BoxChains, BoxOwner, MemoryStore, NoOwner};
-/// use countersign_client::{BoxTransport, Driver};
-///
-/// /// A wallet, whatever it is connected through and whoever signs.
-/// struct Wallet {
-///     driver: Driver<BoxTransport, BoxChains, MemoryStore, BoxOwner>,
-/// }
+/// use countersign_client::driver::{BoxOwner, NoOwner};
 ///
 /// let owner = BoxOwner::new(NoOwner);
 /// assert_eq!(format!("{owner:?}"), "BoxOwner(..)");
@@ -244,7 +257,7 @@ impl Owner for BoxOwner {
         self.0.fund(order).await
     }
 
-    async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<KeptTransaction>>, OwnerError> {
+    async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
         self.0.settle(task).await
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::stream::{self, FuturesUnordered};
 use futures_util::{Stream, StreamExt};
 
-use super::{Chains, Change, DriveError, Driver, Owner, Progress, Status, Store, Trouble};
+use super::{Chains, Change, DriveError, Driver, OrderStore, Owner, Progress, Status, Trouble};
 use crate::request::OrderId;
 use crate::retry::{jittered, random};
 use crate::status::State;
@@ -16,15 +16,15 @@ use countersign_transport::Transport;
 /// The number of reports of an order that are remembered, to notice one that comes back.
 const REMEMBERED_REPORTS: usize = 16;
 
-impl<T: Transport, C: Chains, S: Store, O: Owner> Driver<T, C, S, O> {
+impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
     /// Drives all stored orders concurrently until they end. The stream's items are their changes. Errors do not end the stream: the
     /// failed step is tried again. Orders without progress are polled at decreasing rates, down to the slowest pace.
     ///
     /// # Errors
     ///
     /// [`DriveError::Store`] if the orders cannot be listed.
-    pub fn run(&self) -> Result<impl Stream<Item = Change> + use<'_, T, C, S, O>, DriveError> {
-        let orders = self.store.orders()?;
+    pub async fn run(&self) -> Result<impl Stream<Item = Change> + use<'_, T, C, S, O>, DriveError> {
+        let orders = self.store.orders().await?;
         Ok(self.drive(orders))
     }
 

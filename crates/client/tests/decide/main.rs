@@ -16,11 +16,12 @@ mod support;
 use countersign_client::countersign::UnixTime;
 use countersign_client::countersign::reader::{HtlcQuorum, HtlcReader, Known};
 use countersign_client::countersign::{
-    self, Code, Finality, FinalityRule, Funded, Hold, HtlcState, LockedHtlc, Policy, Proposal, Refusal, Registry, VerifiedRecord,
+    self, BroadcastTransaction, Code, Finality, FinalityRule, Funded, Hold, HtlcState, LockedHtlc, Policy, Proposal, Refusal, Registry,
+    Role, VerifiedRecord,
 };
 use countersign_client::driver::{
-    Action, Capabilities, Delivery, Entry, Event, KeptTransaction, LegObservation, OrderObservation, OrderState, Outcome, OwnerTask,
-    Purpose, RecordObservation, Release, SecretRoute, Status, TrustTheService, decide,
+    Action, Capabilities, Delivery, Entry, Event, LegObservation, OrderObservation, OrderState, Outcome, OwnerTask, Purpose,
+    RecordObservation, Release, SecretRoute, Status, TrustTheService, WaitingFor, decide,
 };
 use countersign_client::{CreatedOrder, Secret};
 use countersign_testkit::chain::evm::Evm;
@@ -135,7 +136,7 @@ fn refunded() -> HtlcState {
 
 fn signed(purpose: Purpose) -> Event {
     let transaction =
-        KeptTransaction { chain: "base".into(), role: "initiate".into(), id: "0x01".into(), payload: "02".into(), inputs: Vec::new() };
+        BroadcastTransaction { chain: "base".into(), role: Role::Initiate, id: "0x01".into(), payload: "02".into(), spends: Vec::new() };
     Event::Signed { purpose, transactions: vec![transaction], gasless: None }
 }
 
@@ -149,7 +150,7 @@ fn an_order_goes_from_signature_to_redemption() {
     world.wrote([signed(Purpose::Funding)]);
     assert_eq!(world.decide(), (Status::Paying, Some(Action::Pay(Delivery::Funding))));
     let world = World::paid();
-    assert!(matches!(world.decide(), (Status::Waiting { code: "destination_not_funded", .. }, None)));
+    assert!(matches!(world.decide(), (Status::Waiting { on: WaitingFor::Evidence(Hold::NotFunded) }, None)));
     let mut world = World::funded();
     assert_eq!(world.decide(), (Status::Redeeming, OWN));
     world.wrote([Event::SecretLeaving { path: SecretRoute::Own }, signed(Purpose::Redemption), Event::sending(Delivery::Redemption)]);
@@ -215,7 +216,32 @@ fn the_relayer_is_asked_only_where_the_owner_allows_it() {
 fn a_secret_of_another_order_is_never_used() {
     let mut world = World::funded();
     world.kept.secret = Some(Secret::generate().unwrap());
-    assert!(matches!(world.decide(), (Status::Waiting { code: "no_secret", .. }, None)));
+    assert!(matches!(world.decide(), (Status::Waiting { on: WaitingFor::SecretElsewhere }, None)));
+}
+
+/// The form of `docs/program.md`.
+#[test]
+fn a_status_is_serialized_with_its_reason_as_text() {
+    for (status, expected) in [
+        (
+            Status::Waiting { on: WaitingFor::Evidence(Hold::NotCovered) },
+            r#"{"status":"waiting","reason":"the destination's HTLC holds less than its swaps need","code":"destination_not_covered"}"#,
+        ),
+        (
+            Status::Waiting { on: WaitingFor::SecretOfService },
+            r#"{"status":"waiting","reason":"the service holds the secret","code":"no_secret"}"#,
+        ),
+        (
+            Status::Waiting { on: WaitingFor::SecretElsewhere },
+            r#"{"status":"waiting","reason":"the secret is not stored here","code":"no_secret"}"#,
+        ),
+        (
+            Status::AwaitingRefund { reason: Hold::Refunded },
+            r#"{"status":"awaiting_refund","reason":"the solver has taken the payment back"}"#,
+        ),
+    ] {
+        assert_eq!(serde_json::to_string(&status).unwrap(), expected);
+    }
 }
 
 #[test]
@@ -332,7 +358,7 @@ fn a_chain_that_stops_for_hours_holds_the_secret_and_delays_no_redemption() {
     let mut world = World::funded();
     let evidence = world.observed.release.clone();
     world.observed.release = Err(Hold::Stale { seconds: 4 * 3_600 });
-    assert!(matches!(world.decide(), (Status::Waiting { code: "chain_stale", .. }, None)));
+    assert!(matches!(world.decide(), (Status::Waiting { on: WaitingFor::Evidence(Hold::Stale { .. }) }, None)));
     world.observed.release = evidence;
     assert_eq!(world.action(), Some(Action::Redeem { path: SecretRoute::Own, is_urgent: false }));
     world.wrote([Event::SecretLeaving { path: SecretRoute::Own }, signed(Purpose::Redemption), Event::sending(Delivery::Redemption)]);
@@ -456,5 +482,5 @@ fn a_solver_that_takes_its_payment_back_is_no_reason_to_release() {
     world.observed.destination = seen(refunded(), true);
     world.observed.release = Err(Hold::Refunded);
     assert!(matches!(world.decide(), (Status::AwaitingRefund { .. }, None)));
-    assert_eq!(world.status(), Status::AwaitingRefund { reason: "the solver has taken the payment back".to_owned() });
+    assert_eq!(world.status(), Status::AwaitingRefund { reason: Hold::Refunded });
 }

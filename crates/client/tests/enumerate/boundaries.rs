@@ -5,7 +5,7 @@ use countersign_client::countersign::UnixTime;
 use countersign_client::countersign::{Family, Hold, HtlcState};
 use countersign_client::driver::{
     Action, Capabilities, Delivery, Entry, Event, LegObservation, OrderObservation, OrderState, Outcome, OwnerTask, Purpose, Release,
-    SecretRoute, Status, TrustTheService, decide,
+    SecretRoute, Status, TrustTheService, WaitingFor, decide,
 };
 
 /// An order with its observation and its means, all of which a test changes.
@@ -287,9 +287,9 @@ fn each_reason_is_waited_for_or_not() {
         world.observed.release = Err(hold.clone());
         let (status, action) = world.decide();
         let expected = if is_transient {
-            Status::Waiting { reason: hold.to_string(), code: hold.code() }
+            Status::Waiting { on: WaitingFor::Evidence(hold.clone()) }
         } else {
-            Status::AwaitingRefund { reason: hold.to_string() }
+            Status::AwaitingRefund { reason: hold.clone() }
         };
         assert_eq!((status, action), (expected, None), "{hold:?}");
     }

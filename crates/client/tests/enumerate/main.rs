@@ -22,7 +22,7 @@ use countersign_client::countersign::UnixTime;
 use countersign_client::countersign::{Hold, HtlcState};
 use countersign_client::driver::{
     Action, Capabilities, Decision, Delivery, Entry, Event, LegObservation, OrderObservation, OrderState, Outcome, OwnerTask, Purpose,
-    RecordObservation, Release, SecretRoute, Status, TrustTheService, decide, decide_refund,
+    RecordObservation, Release, SecretRoute, Status, TrustTheService, WaitingFor, decide, decide_refund,
 };
 use std::time::Duration;
 use subject::{
@@ -286,7 +286,7 @@ fn check_money(observed: &OrderObservation, capabilities: Capabilities, facts: &
     let may_release = observed.release.is_ok() && !matches!(observed.record, RecordObservation::Refused(_));
     let source_waits = !facts.has_run_out && !state_is(&observed.source, is_refunded) && !stated_out(&observed.source);
     if facts.is_there && facts.is_paid && may_release && source_waits && !facts.is_out && !is_refunded_by_solver && !is_told {
-        let is_ours = !matches!(decision.status, Status::Waiting { code: "no_secret", .. });
+        let is_ours = !matches!(decision.status, Status::Waiting { on: WaitingFor::SecretElsewhere | WaitingFor::SecretOfService });
         assert!(redeems || refunds && facts.is_overdue || !is_ours, "evidence, and no redemption: {}", say());
     }
     // The timelock is over, and nothing can be redeemed.

@@ -3,11 +3,11 @@
 use countersign_client::countersign::UnixTime;
 use countersign_client::countersign::reader::{HtlcQuorum, HtlcReader, Known};
 use countersign_client::countersign::{
-    self, Code, Finality, FinalityRule, Funded, Hold, HtlcState, LockedHtlc, Policy, Proposal, Refusal, Registry, VerifiedRecord,
+    self, BroadcastTransaction, Code, Finality, FinalityRule, Funded, Hold, HtlcState, LockedHtlc, Policy, Proposal, Refusal, Registry,
+    Role, VerifiedRecord,
 };
 use countersign_client::driver::{
-    Capabilities, Delivery, Entry, Event, KeptTransaction, LegObservation, OrderObservation, OrderState, Purpose, RecordObservation,
-    Release, SecretRoute,
+    Capabilities, Delivery, Entry, Event, LegObservation, OrderObservation, OrderState, Purpose, RecordObservation, Release, SecretRoute,
 };
 use countersign_client::{CreatedOrder, Secret};
 use countersign_testkit::chain::evm::Evm;
@@ -131,8 +131,8 @@ pub fn signed_gasless() -> Event {
     Event::Signed { purpose: Purpose::Funding, transactions: vec![transaction()], gasless: Some("0x".to_owned()) }
 }
 
-fn transaction() -> KeptTransaction {
-    KeptTransaction { chain: "base".into(), role: "initiate".into(), id: "0x01".into(), payload: "02".into(), inputs: Vec::new() }
+fn transaction() -> BroadcastTransaction {
+    BroadcastTransaction { chain: "base".into(), role: Role::Initiate, id: "0x01".into(), payload: "02".into(), spends: Vec::new() }
 }
 
 /// Returns a journal of entries that were all written at [`WRITTEN`].

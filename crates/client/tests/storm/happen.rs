@@ -1,14 +1,14 @@
 //! What happens on the chains, in its order, whenever somebody looks.
 
-use countersign_client::countersign::Leg;
 use countersign_client::countersign::bitcoin::htlc::Leaf;
 use countersign_client::countersign::evm::alloy_primitives::B256;
+use countersign_client::countersign::{Leg, Role};
 
 use crate::bitcoin::Blocks;
 use crate::kinds::Kind;
 use crate::leg::{End, Htlc};
 use crate::plan::Solver;
-use crate::world::{BLOCK, Role, Signed, State, World, place_of};
+use crate::world::{BLOCK, Signed, State, World, place_of};
 
 /// A redemption that a reorganization took back, and that no mempool has any more.
 pub const FORGOTTEN: &str = "redemption forgotten";
@@ -18,15 +18,15 @@ impl World {
     pub fn take(&self, state: &mut State, place: usize) -> bool {
         let now = self.time();
         let signed = state.signed[place].clone();
-        match signed.role {
-            Role::Funding => drop(state.fundings.insert(signed.kept.id.clone())),
-            Role::Redemption => self.learn_secret(state, "in a redemption"),
-            Role::Approval | Role::Refund => {}
+        match signed.kept.role {
+            Role::Initiate => drop(state.fundings.insert(signed.kept.id.clone())),
+            Role::Redeem => self.learn_secret(state, "in a redemption"),
+            _ => {}
         }
-        let leg = if signed.role == Role::Redemption { Leg::Destination } else { Leg::Source };
+        let leg = if signed.kept.role == Role::Redeem { Leg::Destination } else { Leg::Source };
         if let Some(blocks) = &mut state.blocks[place_of(leg)] {
-            let is_early = signed.role == Role::Refund && blocks.depth() < self.terms(Leg::Source).timelock;
-            return !is_early && (blocks.send(&signed.kept.payload) || signed.role == Role::Funding);
+            let is_early = signed.kept.role == Role::Refund && blocks.depth() < self.terms(Leg::Source).timelock;
+            return !is_early && (blocks.send(&signed.kept.payload) || signed.kept.role == Role::Initiate);
         }
         if state.pending.iter().all(|(other, _)| *other != place) {
             let waits_until =
@@ -180,10 +180,9 @@ impl World {
     }
 
     fn mine(&self, state: &mut State, signed: &Signed, at: u64) {
-        match signed.role {
-            Role::Approval => {}
-            Role::Funding => drop(state.source.funded.get_or_insert(at)),
-            Role::Redemption => {
+        match signed.kept.role {
+            Role::Initiate => drop(state.source.funded.get_or_insert(at)),
+            Role::Redeem => {
                 let Htlc { funded, ended, is_short } = state.destination;
                 // After a reorganization, the payment may be in a later block than this one.
                 if funded.is_some_and(|funded| funded <= at) && ended.is_none() {
@@ -197,6 +196,7 @@ impl World {
                     state.source.ended = Some((End::Refunded, at));
                 }
             }
+            _ => {}
         }
     }
 
@@ -269,7 +269,7 @@ impl World {
 
     /// Returns whether the owner's payment may still arrive.
     pub fn is_payment_pending(&self, state: &State) -> bool {
-        let waits = state.pending.iter().any(|(place, _)| state.signed[*place].role == Role::Funding);
+        let waits = state.pending.iter().any(|(place, _)| state.signed[*place].kept.role == Role::Initiate);
         waits || state.source.funded.is_some() || state.blocks[0].as_ref().is_some_and(|blocks| !blocks.ledger.mempool.is_empty())
     }
 }

@@ -37,7 +37,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use countersign_client::countersign::{Leg, Policy};
-use countersign_client::driver::{DriveError, NewOrder, Outcome, Status, Store};
+use countersign_client::driver::{DriveError, NewOrder, OrderStore, Outcome, Status};
 use countersign_client::{Api, Client, Driver, Flow, OrderId, Pace, Retry, Secret, StreamExt};
 use countersign_store::testing::MemoryDisk;
 
@@ -79,7 +79,7 @@ async fn create(world: &World, driver: &StormDriver<'_>, is_off: impl Fn() -> bo
     let secret = || Secret::parse(&swap.secret.map(|byte| format!("{byte:02x}")).concat()).unwrap();
     let is_stored = |orders: &[OrderId]| orders.iter().any(|id| id.as_str() == swap.fixture.order_id());
     let is_missing = loop {
-        match driver.store().orders() {
+        match OrderStore::orders(driver.store()).await {
             Ok(orders) => break !is_stored(&orders),
             Err(_) if is_off() => return None,
             Err(_) => world.wait(1_000, 1_000).await,
@@ -91,7 +91,7 @@ async fn create(world: &World, driver: &StormDriver<'_>, is_off: impl Fn() -> bo
             if is_off() {
                 return None;
             }
-            if matches!(driver.store().orders(), Ok(orders) if is_stored(&orders)) {
+            if matches!(OrderStore::orders(driver.store()).await, Ok(orders) if is_stored(&orders)) {
                 break;
             }
             assert!(!matches!(error, DriveError::Refused(_)), "{error:?}");
@@ -107,7 +107,7 @@ async fn live(worlds: &Worlds, driver: &StormDriver<'_>, is_off: impl Fn() -> bo
         create(world, driver, is_off).await?;
     }
     loop {
-        let changes = match driver.run() {
+        let changes = match driver.run().await {
             Ok(changes) => changes,
             Err(_) if is_off() => return None,
             Err(_) => {
@@ -238,10 +238,10 @@ fn is_over(worlds: &Worlds) -> bool {
 
 /// Orders that have ended do nothing any more.
 async fn check_rest(driver: &StormDriver<'_>) {
-    for id in driver.store().orders().unwrap() {
-        let journal = driver.store().load(&id).unwrap().journal;
+    for id in OrderStore::orders(driver.store()).await.unwrap() {
+        let journal = driver.store().load(&id).await.unwrap().journal;
         let progress = driver.advance(&id).await.unwrap();
-        assert!(!progress.acted && driver.store().load(&id).unwrap().journal == journal, "it acts after its end");
+        assert!(!progress.acted && driver.store().load(&id).await.unwrap().journal == journal, "it acts after its end");
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use countersign_client::countersign::Leg;
 use countersign_client::countersign::reader::{Answer, FailureKind, Request, RpcError};
+use countersign_client::countersign::{Leg, Role};
 use countersign_client::driver::{ChainEndpoints, Chains};
 use countersign_testkit::chain::sui::{Executed, Ledger};
 use serde_json::json;
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::kinds::Kind;
 use crate::leg::{End, Htlc, View};
 use crate::plan::{Bad, Lie};
-use crate::world::{Role, State, World, Worlds, place_of};
+use crate::world::{State, World, Worlds, place_of};
 
 const ENDPOINTS: [&str; 3] = ["a.example", "b.example", "c.example"];
 
@@ -113,9 +113,9 @@ impl World {
             state.violations.push(format!("a transaction that the owner has not signed: {request:?}"));
             return Answer::Failed(FailureKind::Other.into());
         };
-        let (id, role) = (state.signed[place].kept.id.clone(), state.signed[place].role);
+        let (id, role) = (state.signed[place].kept.id.clone(), state.signed[place].kept.role);
         let is_taken = if is_honest { self.take(&mut state, place) } else { true };
-        if !is_honest && role == Role::Redemption {
+        if !is_honest && role == Role::Redeem {
             self.learn_secret(&mut state, "shown to a liar");
         }
         drop(state);
@@ -184,7 +184,7 @@ impl World {
         let mut state = self.now();
         let is_funding = |request: &&Request| {
             let signed = state.signed.iter().find(|one| contains(request, &one.needle));
-            signed.is_some_and(|one| one.role == Role::Funding)
+            signed.is_some_and(|one| one.kept.role == Role::Initiate)
         };
         if leg == Leg::Source && requests.iter().filter(|request| is_send(request)).any(|request| is_funding(&request)) {
             self.leave(&mut state);

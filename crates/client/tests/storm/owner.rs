@@ -10,16 +10,16 @@ use countersign_client::countersign::evm::alloy_primitives::{Signature, U256, he
 use countersign_client::countersign::starknet::{InvokeTransaction, felt};
 use countersign_client::countersign::sui::Execution;
 use countersign_client::countersign::sui::sui_sdk_types::bcs::ToBcs as _;
-use countersign_client::countersign::{Leg, Verified};
-use countersign_client::driver::{FundingReply, KeptTransaction, Owner, OwnerError, Purpose, Settlement, SignedFunding};
+use countersign_client::countersign::{BroadcastTransaction, Leg, Role, Verified};
+use countersign_client::driver::{FundingReply, Owner, OwnerError, Purpose, Settlement, SignedFunding};
 
 use crate::kinds::{Kind, Swap, base64_of::encode as to_base64, chain_id};
-use crate::world::{Role, Signed, World, Worlds, place_of};
+use crate::world::{Signed, World, Worlds, place_of};
 
 const FAULTS: [&str; 3] = ["owner: unavailable", "owner: not now", "owner: slow"];
 
 /// Returns bytes that every request contains which sends a transaction.
-fn needle(kind: Kind, kept: &KeptTransaction) -> Vec<u8> {
+fn needle(kind: Kind, kept: &BroadcastTransaction) -> Vec<u8> {
     match kind {
         Kind::Evm | Kind::Tron | Kind::Bitcoin | Kind::Litecoin => kept.payload.trim_start_matches("0x").as_bytes().to_vec(),
         Kind::Solana | Kind::Spl => to_base64(&hex::decode(&kept.payload).unwrap()).into_bytes(),
@@ -32,8 +32,8 @@ fn needle(kind: Kind, kept: &KeptTransaction) -> Vec<u8> {
 }
 
 impl World {
-    fn remember(&self, kind: Kind, kept: &KeptTransaction, role: Role) {
-        let signed = Signed { kept: kept.clone(), role, needle: needle(kind, kept), pays_much: self.are_fees_high() };
+    fn remember(&self, kind: Kind, kept: &BroadcastTransaction) {
+        let signed = Signed { kept: kept.clone(), needle: needle(kind, kept), pays_much: self.are_fees_high() };
         let now = self.time();
         let mut state = self.state.lock().unwrap();
         state.changed = now;
@@ -42,15 +42,15 @@ impl World {
 
     /// Returns a transaction of the destination's chain, which differs from every other one: a real one on a Bitcoin-like chain, elsewhere
     /// one that the simulated chain recognizes.
-    fn redemption(&self) -> Option<KeptTransaction> {
+    fn redemption(&self) -> Option<BroadcastTransaction> {
         let terms = self.terms(Leg::Destination);
         if self.plan.pays.has_blocks() {
             return self.spend(Leg::Destination, Leaf::Redeem, &self.swap.secret);
         }
         if self.plan.pays != Kind::Evm {
             let signed = Swap::of(if self.plan.pays == Kind::Spl { Kind::Solana } else { self.plan.pays }, Kind::Evm);
-            let mut kept = KeptTransaction::all(&signed.sign(self.roll(1_000, 1_000_000))).pop()?;
-            "redeem".clone_into(&mut kept.role);
+            let mut kept = signed.sign(self.roll(1_000, 1_000_000)).broadcasts().pop()?;
+            kept.role = Role::Redeem;
             // What was signed is of another network of the family.
             kept.chain.clone_from(&terms.chain);
             if let Network::Starknet(network) = &terms.network {
@@ -65,26 +65,26 @@ impl World {
         let transaction = TxEip1559 { chain_id: chain_id(&terms.network), input: input.into(), ..TxEip1559::default() };
         let envelope = TxEnvelope::from(transaction.into_signed(Signature::new(U256::from(1), U256::from(1), false)));
         let (id, payload) = (envelope.tx_hash().to_string(), hex::encode(envelope.encoded_2718()));
-        Some(KeptTransaction { chain: terms.chain.clone(), role: "redeem".to_owned(), id, payload, inputs: Vec::new() })
+        Some(BroadcastTransaction { chain: terms.chain.clone(), role: Role::Redeem, id, payload, spends: Vec::new() })
     }
 
     /// Returns a real transaction that spends the payment of a leg.
-    fn spend(&self, leg: Leg, leaf: Leaf, secret: &[u8]) -> Option<KeptTransaction> {
+    fn spend(&self, leg: Leg, leaf: Leaf, secret: &[u8]) -> Option<BroadcastTransaction> {
         let mark = self.roll(1_000, 1_000_000);
         let (transaction, payload) = self.now().blocks[place_of(leg)].as_ref()?.spend(leaf, secret, mark)?;
-        let role = if leaf == Leaf::Redeem { "redeem" } else { "refund" }.to_owned();
+        let role = if leaf == Leaf::Redeem { Role::Redeem } else { Role::Refund };
         let id = transaction.compute_txid().to_string();
-        Some(KeptTransaction { chain: self.terms(leg).chain.clone(), role, id, payload, inputs: Vec::new() })
+        Some(BroadcastTransaction { chain: self.terms(leg).chain.clone(), role, id, payload, spends: Vec::new() })
     }
 
     /// Returns the refund: a real transaction on a Bitcoin-like chain, elsewhere an id that the simulated chain recognizes.
-    fn refund(&self) -> Option<KeptTransaction> {
+    fn refund(&self) -> Option<BroadcastTransaction> {
         if self.plan.kind.has_blocks() {
             return self.spend(Leg::Source, Leaf::Refund, &[]);
         }
         let signed = self.swap.sign(self.roll(1_000, 1_000_000));
-        let mut kept = KeptTransaction::all(&signed).pop().unwrap();
-        "refund".clone_into(&mut kept.role);
+        let mut kept = signed.broadcasts().pop().unwrap();
+        kept.role = Role::Refund;
         Some(kept)
     }
 }
@@ -101,16 +101,15 @@ impl World {
         let signed = self.swap.sign(self.roll(1_000, 1_000_000));
         let mut funding = SignedFunding::from_signed(&signed);
         if !self.plan.gasless || funding.gasless.is_none() {
-            funding = SignedFunding { transactions: KeptTransaction::all(&signed), gasless: None };
+            funding = SignedFunding { transactions: signed.broadcasts(), gasless: None };
         }
         for kept in &funding.transactions {
-            let role = if kept.role.starts_with("approval") { Role::Approval } else { Role::Funding };
-            self.remember(self.plan.kind, kept, role);
+            self.remember(self.plan.kind, kept);
         }
         Ok(FundingReply::Signed(funding))
     }
 
-    async fn sign_settlement(&self, task: &Settlement<'_>) -> Result<Option<Vec<KeptTransaction>>, OwnerError> {
+    async fn sign_settlement(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
         self.operation().await;
         let is_redemption = task.purpose == Purpose::Redemption;
         let is_first = is_redemption && !std::mem::replace(&mut self.state.lock().unwrap().has_signed_redemption, true);
@@ -129,8 +128,7 @@ impl World {
         }
         let kept = if is_redemption { self.redemption() } else { self.refund() };
         let Some(kept) = kept else { return Ok(None) };
-        let (kind, role) = if is_redemption { (self.plan.pays, Role::Redemption) } else { (self.plan.kind, Role::Refund) };
-        self.remember(kind, &kept, role);
+        self.remember(if is_redemption { self.plan.pays } else { self.plan.kind }, &kept);
         Ok(Some(vec![kept]))
     }
 
@@ -146,7 +144,7 @@ impl Owner for &Worlds {
         self.of(order.order_id()).sign_funding().await
     }
 
-    async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<KeptTransaction>>, OwnerError> {
+    async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
         self.of(&task.record.order_id).sign_settlement(task).await
     }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use countersign_client::countersign::{HtlcTerms, Leg};
-use countersign_client::driver::{KeptTransaction, Outcome};
+use countersign_client::countersign::{BroadcastTransaction, HtlcTerms, Leg};
+use countersign_client::driver::Outcome;
 
 use crate::bitcoin::Blocks;
 use crate::kinds::{Kind, Swap};
@@ -17,20 +17,10 @@ pub const BLOCK: u64 = 12;
 /// How old a newest block may be, in seconds.
 const HEAD: u64 = 120;
 
-/// What a transaction of the owner does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    Approval,
-    Funding,
-    Redemption,
-    Refund,
-}
-
 /// A transaction that the owner has signed.
 #[derive(Debug, Clone)]
 pub struct Signed {
-    pub kept: KeptTransaction,
-    pub role: Role,
+    pub kept: BroadcastTransaction,
     /// A part of every request that sends it.
     pub needle: Vec<u8>,
     /// Whether it pays what blocks cost while fees are high.

@@ -8,8 +8,8 @@ use countersign_client::countersign::evm::alloy_eips::eip2718::{Decodable2718 as
 use countersign_client::countersign::evm::alloy_primitives::{B256, Signature, U256, hex};
 use countersign_client::countersign::evm::read;
 use countersign_client::countersign::reader::{Answer, FailureKind, Request, RpcError};
-use countersign_client::countersign::{HtlcTerms, Leg};
-use countersign_client::driver::{ChainEndpoints, Chains, KeptTransaction};
+use countersign_client::countersign::{BroadcastTransaction, HtlcTerms, Leg, Role};
+use countersign_client::driver::{ChainEndpoints, Chains};
 use countersign_testkit::chain::evm::{Evm, id as swap_id, log, redeemed_data};
 use serde_json::{Value, json};
 
@@ -23,21 +23,21 @@ const THIRD: &str = "third.example";
 
 /// What a transaction of the world does, as its calldata says.
 pub struct Sent {
-    pub role: String,
+    pub role: Role,
     pub order: String,
     pub signed_at: u64,
     pub is_replacement: bool,
 }
 
 /// Creates a transaction whose calldata says what it does.
-pub fn transaction(chain: &str, sent: &Sent) -> KeptTransaction {
+pub fn transaction(chain: &str, sent: &Sent) -> BroadcastTransaction {
     let Sent { role, order, signed_at, is_replacement } = sent;
     let input = json!([role, order, signed_at, is_replacement]).to_string().into_bytes();
     let chain_id = if chain == "base" { 8453 } else { 42161 };
     let transaction = TxEip1559 { chain_id, input: input.into(), ..TxEip1559::default() };
     let envelope = TxEnvelope::from(transaction.into_signed(Signature::new(U256::from(1), U256::from(1), false)));
     let (id, payload) = (envelope.tx_hash().to_string(), hex::encode(envelope.encoded_2718()));
-    KeptTransaction { chain: chain.to_owned(), role: role.clone(), id, payload, inputs: Vec::new() }
+    BroadcastTransaction { chain: chain.to_owned(), role: *role, id, payload, spends: Vec::new() }
 }
 
 /// Reads back what a transaction does.
@@ -46,7 +46,8 @@ fn decode(payload: &str) -> (Sent, B256) {
     let envelope = TxEnvelope::decode_2718(&mut bytes.as_slice()).unwrap();
     let said: Value = serde_json::from_slice(envelope.input()).unwrap();
     let text = |index: usize| said[index].as_str().unwrap().to_owned();
-    let sent = Sent { role: text(0), order: text(1), signed_at: said[2].as_u64().unwrap(), is_replacement: said[3].as_bool().unwrap() };
+    let role = serde_json::from_value(said[0].clone()).unwrap();
+    let sent = Sent { role, order: text(1), signed_at: said[2].as_u64().unwrap(), is_replacement: said[3].as_bool().unwrap() };
     (sent, *envelope.tx_hash())
 }
 
@@ -134,7 +135,7 @@ impl World {
     fn take(&self, payload: &str) -> Answer {
         let (sent, id) = decode(payload);
         let now = self.time();
-        if self.malice.transactions_expire && sent.role == "redeem" {
+        if self.malice.transactions_expire && sent.role == Role::Redeem {
             if self.attempts.fetch_add(1, Ordering::SeqCst) < 4 {
                 return Answer::Failed(FailureKind::Status(503).into());
             }
@@ -142,17 +143,17 @@ impl World {
                 return Answer::Error(RpcError::new(-32_000, "blockhash not found", None));
             }
         }
-        if self.malice.rejects_redemptions && sent.role == "redeem" {
+        if self.malice.rejects_redemptions && sent.role == Role::Redeem {
             return Answer::Error(RpcError::new(-32_000, "insufficient funds for gas * price + value", None));
         }
         if !self.malice.fees_rise || sent.is_replacement {
             let mut orders = self.orders.lock().unwrap();
             let order = orders.get_mut(&sent.order).unwrap();
-            match sent.role.as_str() {
-                "redeem" if order.destination_refunded => {}
-                "redeem" if order.redeemed_at.is_none() => (order.redeemed_at, order.redeemed_by) = (Some(now), Some(id)),
-                "redeem" => {}
-                "refund" => drop(order.refunded_at.get_or_insert(now)),
+            match sent.role {
+                Role::Redeem if order.destination_refunded => {}
+                Role::Redeem if order.redeemed_at.is_none() => (order.redeemed_at, order.redeemed_by) = (Some(now), Some(id)),
+                Role::Redeem => {}
+                Role::Refund => drop(order.refunded_at.get_or_insert(now)),
                 other => panic!("{other}"),
             }
         }

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use countersign_client::countersign::evm::alloy_primitives::B256;
 use countersign_client::countersign::json::{self, Cursor};
-use countersign_client::countersign::{Code, HtlcTerms, Leg, Policy, Proposal, Refusal, Registry, Verified, VerifiedTerms, verify_record};
-use countersign_client::driver::{
-    Driver, FundingReply, KeptTransaction, MemoryStore, Owner, OwnerError, Purpose, Settlement, SignedFunding, Store,
+use countersign_client::countersign::{
+    BroadcastTransaction, Code, HtlcTerms, Leg, Policy, Proposal, Refusal, Registry, Role, Verified, VerifiedTerms, verify_record,
 };
+use countersign_client::driver::{Driver, FundingReply, MemoryStore, OrderStore, Owner, OwnerError, Purpose, Settlement, SignedFunding};
 use countersign_client::{
     Api, Client, Flow, OrderId, Pace, Request, Response, Retry, Secret, Transport, TransportError, TransportErrorKind,
 };
@@ -263,12 +263,12 @@ impl World {
     }
 
     /// Returns the driver of one process.
-    pub fn driver<S: Store>(self: &Arc<Self>, store: S) -> Driver<Arc<Self>, Arc<Self>, S, Arc<Self>> {
+    pub fn driver<S: OrderStore>(self: &Arc<Self>, store: S) -> Driver<Arc<Self>, Arc<Self>, S, Arc<Self>> {
         self.driver_with(store, &self.registry, Policy::default())
     }
 
     /// Returns the driver of a process with other pins or another policy.
-    pub fn driver_with<S: Store>(
+    pub fn driver_with<S: OrderStore>(
         self: &Arc<Self>,
         store: S,
         registry: &Arc<Registry>,
@@ -454,7 +454,7 @@ impl Owner for World {
         Ok(FundingReply::Signed(funding))
     }
 
-    async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<KeptTransaction>>, OwnerError> {
+    async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
         self.operation().await;
         if self.malice.owner_is_slow && task.purpose == Purpose::Redemption {
             tokio::time::sleep(Duration::from_secs(6 * 3_600)).await;
@@ -462,11 +462,11 @@ impl Owner for World {
         if self.malice.cannot_refund && task.purpose == Purpose::Refund {
             return Err(Refusal::new(Code::InsufficientFunds, "/value").into());
         }
-        let role = if task.purpose == Purpose::Redemption { "redeem" } else { "refund" };
+        let role = if task.purpose == Purpose::Redemption { Role::Redeem } else { Role::Refund };
         assert_eq!(task.secret.is_some(), task.purpose == Purpose::Redemption);
         let chain = task.leg.of(task.record).chain.clone();
         let id = task.record.order_id.clone();
-        let sent = Sent { role: role.to_owned(), order: id, signed_at: self.time(), is_replacement: !task.replaces.is_empty() };
+        let sent = Sent { role, order: id, signed_at: self.time(), is_replacement: !task.replaces.is_empty() };
         Ok(Some(vec![transaction(&chain, &sent)]))
     }
 

@@ -67,6 +67,58 @@ pub enum Hold {
     Unclear(String),
 }
 
+/// The code of a [`Hold`]: which one it is, without its figures. [`HoldCode::name`] never changes once released.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum HoldCode {
+    /// [`Hold::NotFunded`].
+    NotFunded,
+    /// [`Hold::NotFinal`].
+    NotFinal,
+    /// [`Hold::Differs`].
+    Differs,
+    /// [`Hold::NotCovered`].
+    NotCovered,
+    /// [`Hold::NoTime`].
+    NoTime,
+    /// [`Hold::Redeemed`].
+    Redeemed,
+    /// [`Hold::Refunded`].
+    Refunded,
+    /// [`Hold::Stale`].
+    Stale,
+    /// [`Hold::Disagree`].
+    Disagree,
+    /// [`Hold::Unclear`].
+    Unclear,
+}
+
+impl HoldCode {
+    /// Returns the stable name, in snake case.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotFunded => "destination_not_funded",
+            Self::NotFinal => "destination_not_final",
+            Self::Differs => "destination_differs",
+            Self::NotCovered => "destination_not_covered",
+            Self::NoTime => "destination_no_time",
+            Self::Redeemed => "destination_redeemed",
+            Self::Refunded => "destination_refunded",
+            Self::Stale => "chain_stale",
+            Self::Disagree => "endpoints_disagree",
+            Self::Unclear => "destination_unclear",
+        }
+    }
+}
+
+impl std::fmt::Display for HoldCode {
+    /// Writes the stable name.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// A term of an HTLC that differs on chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -88,18 +140,18 @@ impl Hold {
 
     /// Returns the stable code.
     #[must_use]
-    pub const fn code(&self) -> &'static str {
+    pub const fn code(&self) -> HoldCode {
         match self {
-            Self::NotFunded => "destination_not_funded",
-            Self::NotFinal { .. } => "destination_not_final",
-            Self::Differs(_) => "destination_differs",
-            Self::NotCovered => "destination_not_covered",
-            Self::NoTime { .. } => "destination_no_time",
-            Self::Redeemed => "destination_redeemed",
-            Self::Refunded => "destination_refunded",
-            Self::Stale { .. } => "chain_stale",
-            Self::Disagree { .. } => "endpoints_disagree",
-            Self::Unclear(_) => "destination_unclear",
+            Self::NotFunded => HoldCode::NotFunded,
+            Self::NotFinal { .. } => HoldCode::NotFinal,
+            Self::Differs(_) => HoldCode::Differs,
+            Self::NotCovered => HoldCode::NotCovered,
+            Self::NoTime { .. } => HoldCode::NoTime,
+            Self::Redeemed => HoldCode::Redeemed,
+            Self::Refunded => HoldCode::Refunded,
+            Self::Stale { .. } => HoldCode::Stale,
+            Self::Disagree { .. } => HoldCode::Disagree,
+            Self::Unclear(_) => HoldCode::Unclear,
         }
     }
 

@@ -16,7 +16,7 @@ mod tests;
 pub use agreed::combine;
 pub use event::HtlcEvent;
 pub use head::{HeadDoubt, check_head_time};
-pub use judge::{Difference, Hold, Judgement};
+pub use judge::{Difference, Hold, HoldCode, Judgement};
 pub use state::{Finding, HtlcState, LockedHtlc, ObservedAt};
 pub(crate) use terms::collect;
 pub use terms::{HtlcTerms, VerifiedRecord, VerifiedTerms};

@@ -109,9 +109,9 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// Returns the stable snake_case code.
+    /// Returns the stable name, in snake case.
     #[must_use]
-    pub const fn code(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Connect => "connect",
             Self::Timeout => "timeout",

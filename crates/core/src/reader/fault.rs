@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Failure, FailureKind, RpcError};
-use crate::report::Refusal;
+use crate::report::{Code, Refusal};
 
 /// Why an endpoint's answers are not used. It means "unknown", never "no".
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,19 +37,65 @@ pub enum Fault {
     Refused(Refusal),
 }
 
-impl Fault {
-    /// Returns the stable snake_case code.
+/// The code of a [`Fault`]: which one it is, without its texts. [`FaultCode::name`] never changes once released.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FaultCode {
+    /// [`Fault::Unanswered`], and what failed.
+    Unanswered(FailureKind),
+    /// [`Fault::Rpc`].
+    Rpc,
+    /// [`Fault::Malformed`].
+    Malformed,
+    /// [`Fault::WrongChain`].
+    WrongChain,
+    /// [`Fault::WentBack`].
+    WentBack,
+    /// [`Fault::TooMuch`].
+    TooMuch,
+    /// [`Fault::Rejected`].
+    Rejected,
+    /// [`Fault::Refused`], and the code of the refusal.
+    Refused(Code),
+}
+
+impl FaultCode {
+    /// Returns the stable name, in snake case.
     #[must_use]
-    pub fn code(&self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
-            Self::Unanswered(failure) => failure.kind.code(),
-            Self::Rpc(_) => "node_error",
-            Self::Malformed(_) => "node_malformed",
-            Self::WrongChain { .. } => "node_wrong_chain",
-            Self::WentBack { .. } => "node_went_back",
-            Self::TooMuch(_) => "node_too_much",
-            Self::Rejected(_) => "transaction_rejected",
-            Self::Refused(refusal) => refusal.code().name(),
+            Self::Unanswered(kind) => kind.name(),
+            Self::Rpc => "node_error",
+            Self::Malformed => "node_malformed",
+            Self::WrongChain => "node_wrong_chain",
+            Self::WentBack => "node_went_back",
+            Self::TooMuch => "node_too_much",
+            Self::Rejected => "transaction_rejected",
+            Self::Refused(code) => code.name(),
+        }
+    }
+}
+
+impl fmt::Display for FaultCode {
+    /// Writes the stable name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Fault {
+    /// Returns the stable code.
+    #[must_use]
+    pub fn code(&self) -> FaultCode {
+        match self {
+            Self::Unanswered(failure) => FaultCode::Unanswered(failure.kind),
+            Self::Rpc(_) => FaultCode::Rpc,
+            Self::Malformed(_) => FaultCode::Malformed,
+            Self::WrongChain { .. } => FaultCode::WrongChain,
+            Self::WentBack { .. } => FaultCode::WentBack,
+            Self::TooMuch(_) => FaultCode::TooMuch,
+            Self::Rejected(_) => FaultCode::Rejected,
+            Self::Refused(refusal) => FaultCode::Refused(refusal.code()),
         }
     }
 

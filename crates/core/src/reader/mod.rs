@@ -35,7 +35,7 @@ use std::fmt;
 pub use answer::{Answer, Failure, FailureKind, Replies, Reply, RpcError};
 pub use ask::{Ask, Equal, Judged, Question};
 pub use broadcast::{Broadcast, NotTaken, Sending};
-pub use fault::Fault;
+pub use fault::{Fault, FaultCode};
 pub use funds::{Expense, check_allowance, check_balance, outbid};
 pub use known::Known;
 pub use quorum::{Agree, Doubt, Quorum, Verdict};

@@ -4,8 +4,11 @@ use std::fmt;
 
 use super::{Blame, Severity};
 
+/// Makes the codes from lines of `Variant = "name", "meaning", "remedy";`. `service` stands before a remedy that is to report the service.
 macro_rules! codes {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal, $meaning:literal, $remedy:literal;)*) => {
+    (@is_for_service) => { false };
+    (@is_for_service service) => { true };
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $meaning:literal, $($mark:ident)? $remedy:literal;)*) => {
         /// The code of a refusal or a warning. The list is flat, and [`Code::name`] never changes once released.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
@@ -34,22 +37,27 @@ macro_rules! codes {
             pub const fn remedy(self) -> &'static str {
                 match self { $(Self::$variant => $remedy,)* }
             }
+
+            /// Returns whether the remedy is to report the service.
+            pub(crate) const fn is_for_service(self) -> bool {
+                match self { $(Self::$variant => codes!(@is_for_service $($mark)?),)* }
+            }
         }
     };
 }
 
 codes! {
     // ---- JSON and spelling
-    JsonSyntax = "json_syntax", "not valid JSON", "request it again; report the service if it happens again";
-    JsonNotUtf8 = "json_not_utf8", "the text is not UTF-8", "request it again; report the service if it happens again";
-    JsonDuplicateKey = "json_duplicate_key", "duplicate key in object: parsers would disagree on its value", "do not sign; report the service";
-    JsonTooDeep = "json_too_deep", "the JSON is nested deeper than any response of the service", "do not sign; report the service";
-    JsonTooLarge = "json_too_large", "the JSON is larger than any response of the service", "do not sign; report the service";
+    JsonSyntax = "json_syntax", "not valid JSON", service "request it again; report the service if it happens again";
+    JsonNotUtf8 = "json_not_utf8", "the text is not UTF-8", service "request it again; report the service if it happens again";
+    JsonDuplicateKey = "json_duplicate_key", "duplicate key in object: parsers would disagree on its value", service "do not sign; report the service";
+    JsonTooDeep = "json_too_deep", "the JSON is nested deeper than any response of the service", service "do not sign; report the service";
+    JsonTooLarge = "json_too_large", "the JSON is larger than any response of the service", service "do not sign; report the service";
     MissingField = "missing_field", "a required field is missing or null", "add the field";
     UnexpectedField = "unexpected_field", "unknown field in something that is signed", "do not sign; update this library if the service has changed";
     MisspeltField = "misspelt_field", "the name of a field is nearly that of a known one, so it would be ignored", "write the name exactly as expected";
     WrongType = "wrong_type", "the field has the wrong JSON type, or a value that is not one of its choices", "correct the field";
-    TextNotPlain = "text_not_plain", "the text is empty, too long, or not printable ASCII", "do not sign; report the service";
+    TextNotPlain = "text_not_plain", "the text is empty, too long, or not printable ASCII", service "do not sign; report the service";
     DecimalEmpty = "decimal_empty", "a decimal number is empty", "write it as digits only";
     DecimalSign = "decimal_sign", "a decimal number has a sign", "write it as digits only";
     DecimalExponent = "decimal_exponent", "a decimal number has an exponent", "write it as digits only";
@@ -86,59 +94,59 @@ codes! {
 
     // ---- the envelope
     ServiceError = "service_error", "the service returned an error", "read the text of the error and try again";
-    StatusNotOk = "status_not_ok", "the status of the response is not Ok", "try again; report the service if it happens again";
-    ErrorBesideOk = "error_beside_ok", "the response has both the status Ok and an error", "do not sign; report the service";
-    OrderIdMalformed = "order_id_malformed", "the order id is not 64 hex digits", "do not sign; report the service";
-    MixedFamilies = "mixed_families", "the response carries the payload of another chain family", "do not sign; report the service";
-    LegacyKeyBeside = "legacy_key_beside", "the response has both initiate_transaction and its older name, transaction", "do not sign; report the service";
+    StatusNotOk = "status_not_ok", "the status of the response is not Ok", service "try again; report the service if it happens again";
+    ErrorBesideOk = "error_beside_ok", "the response has both the status Ok and an error", service "do not sign; report the service";
+    OrderIdMalformed = "order_id_malformed", "the order id is not 64 hex digits", service "do not sign; report the service";
+    MixedFamilies = "mixed_families", "the response carries the payload of another chain family", service "do not sign; report the service";
+    LegacyKeyBeside = "legacy_key_beside", "the response has both initiate_transaction and its older name, transaction", service "do not sign; report the service";
 
     // ---- the payload against the terms
-    ChainMismatch = "chain_mismatch", "the payload is for a chain other than the asset's", "do not sign; report the service";
+    ChainMismatch = "chain_mismatch", "the payload is for a chain other than the asset's", service "do not sign; report the service";
     UnknownContract = "unknown_contract", "the payload calls a contract other than the pinned HTLC", "do not sign; if the service moved, pin again and review the differences";
-    UnknownToken = "unknown_token", "the approval is for a token other than the pinned one", "do not sign; report the service";
-    UnknownSpender = "unknown_spender", "the approval is for a spender other than the pinned HTLC", "do not sign; report the service";
+    UnknownToken = "unknown_token", "the approval is for a token other than the pinned one", service "do not sign; report the service";
+    UnknownSpender = "unknown_spender", "the approval is for a spender other than the pinned HTLC", service "do not sign; report the service";
     GenerationMismatch = "generation_mismatch", "the payload is for a contract of another generation than the pinned one", "do not sign; if the contract is of that generation, pin it as `generation` of the asset's HTLC";
-    UnexpectedSelector = "unexpected_selector", "the call is not the function that this order needs", "do not sign; report the service";
-    CalldataLength = "calldata_length", "the calldata has the wrong length for its arguments", "do not sign; report the service";
-    CalldataPadding = "calldata_padding", "a padding byte of the calldata is not zero", "do not sign; report the service";
-    CalldataOffset = "calldata_offset", "an offset or length in the calldata is not canonical", "do not sign; report the service";
-    AmountMismatch = "amount_mismatch", "the amount is not the requested one", "do not sign; report the service";
-    ValueMismatch = "value_mismatch", "the coins sent with the call are not what the order needs", "do not sign; report the service";
-    InitiatorMismatch = "initiator_mismatch", "refunds would go to an account other than the owner", "do not sign; report the service";
-    RedeemerInvalid = "redeemer_invalid", "the redeemer is an account that no solver can have", "do not sign; report the service";
+    UnexpectedSelector = "unexpected_selector", "the call is not the function that this order needs", service "do not sign; report the service";
+    CalldataLength = "calldata_length", "the calldata has the wrong length for its arguments", service "do not sign; report the service";
+    CalldataPadding = "calldata_padding", "a padding byte of the calldata is not zero", service "do not sign; report the service";
+    CalldataOffset = "calldata_offset", "an offset or length in the calldata is not canonical", service "do not sign; report the service";
+    AmountMismatch = "amount_mismatch", "the amount is not the requested one", service "do not sign; report the service";
+    ValueMismatch = "value_mismatch", "the coins sent with the call are not what the order needs", service "do not sign; report the service";
+    InitiatorMismatch = "initiator_mismatch", "refunds would go to an account other than the owner", service "do not sign; report the service";
+    RedeemerInvalid = "redeemer_invalid", "the redeemer is an account that no solver can have", service "do not sign; report the service";
     UnknownRedeemer = "unknown_redeemer", "the redeemer is not a pinned solver of this chain", "do not sign; if the solver is new, pin it first";
-    SecretHashMismatch = "secret_hash_mismatch", "the secret hash is not the requested one", "do not sign; report the service";
-    SecretHashTrivial = "secret_hash_trivial", "the secret of this hash can be guessed", "do not sign; report the service";
-    TimelockZero = "timelock_zero", "the timelock is zero", "do not sign; report the service";
+    SecretHashMismatch = "secret_hash_mismatch", "the secret hash is not the requested one", service "do not sign; report the service";
+    SecretHashTrivial = "secret_hash_trivial", "the secret of this hash can be guessed", service "do not sign; report the service";
+    TimelockZero = "timelock_zero", "the timelock is zero", service "do not sign; report the service";
     TimelockTooLong = "timelock_too_long", "the timelock is longer than the policy allows", "do not sign, or raise the limit of the policy deliberately";
-    GasLimitTooLow = "gas_limit_too_low", "the gas limit is below the cost of any transaction", "do not sign; report the service";
+    GasLimitTooLow = "gas_limit_too_low", "the gas limit is below the cost of any transaction", service "do not sign; report the service";
     GasLimitTooHigh = "gas_limit_too_high", "the gas or fee limit is above the policy's", "do not sign, or raise the limit of the policy deliberately";
-    UnexpectedApproval = "unexpected_approval", "a native asset needs no approval", "do not sign; report the service";
-    ApprovalBelowAmount = "approval_below_amount", "the approval does not cover the amount", "do not sign; report the service";
+    UnexpectedApproval = "unexpected_approval", "a native asset needs no approval", service "do not sign; report the service";
+    ApprovalBelowAmount = "approval_below_amount", "the approval does not cover the amount", service "do not sign; report the service";
     ApprovalNotExact = "approval_not_exact", "the policy requires an approval of exactly the amount", "rewrite the approval to the exact amount, or change the policy deliberately";
-    DestinationDataTooLong = "destination_data_too_long", "the destination data is longer than 1 KiB", "do not sign; report the service";
-    TypedDataPrimaryType = "typed_data_primary_type", "the typed data is not an Initiate message", "do not sign; report the service";
-    TypedDataTypes = "typed_data_types", "the typed data declares types other than those that the contract hashes", "do not sign; report the service";
-    TypedDataDomain = "typed_data_domain", "the domain of the typed data is not the contract's", "do not sign; report the service";
-    TypedDataWithDelegate = "typed_data_with_delegate", "an order with a delegate has no gasless funding path", "do not sign; report the service";
-    PayloadsDisagree = "payloads_disagree", "the transaction and the typed data disagree", "do not sign; report the service";
+    DestinationDataTooLong = "destination_data_too_long", "the destination data is longer than 1 KiB", service "do not sign; report the service";
+    TypedDataPrimaryType = "typed_data_primary_type", "the typed data is not an Initiate message", service "do not sign; report the service";
+    TypedDataTypes = "typed_data_types", "the typed data declares types other than those that the contract hashes", service "do not sign; report the service";
+    TypedDataDomain = "typed_data_domain", "the domain of the typed data is not the contract's", service "do not sign; report the service";
+    TypedDataWithDelegate = "typed_data_with_delegate", "an order with a delegate has no gasless funding path", service "do not sign; report the service";
+    PayloadsDisagree = "payloads_disagree", "the transaction and the typed data disagree", service "do not sign; report the service";
 
     // ---- the order record
-    RecordMismatch = "record_mismatch", "the order record contradicts the request or the payload", "do not sign; report the service";
+    RecordMismatch = "record_mismatch", "the order record contradicts the request or the payload", service "do not sign; report the service";
     RecordVersion = "record_version", "the version of the order is unknown", "update this library before signing";
-    RecordSwapId = "record_swap_id", "the swap id does not follow from the record", "do not sign; report the service";
+    RecordSwapId = "record_swap_id", "the swap id does not follow from the record", service "do not sign; report the service";
     RecordPaysLess = "record_pays_less", "the order pays out less than requested", "do not sign; ask for a new quote";
     PaysTooLittle = "pays_too_little", "the order pays out less than the minimum that you accept", "do not sign; ask for a new quote";
-    RecordPaysElsewhere = "record_pays_elsewhere", "the order pays out to another party", "do not sign; report the service";
-    RecordOutlastsSource = "record_outlasts_source", "the destination's timelock is not shorter than the source's: one party could take both legs", "do not sign; report the service";
-    RecordSolver = "record_solver", "the two legs do not belong to one pinned solver", "do not sign; report the service";
+    RecordPaysElsewhere = "record_pays_elsewhere", "the order pays out to another party", service "do not sign; report the service";
+    RecordOutlastsSource = "record_outlasts_source", "the destination's timelock is not shorter than the source's: one party could take both legs", service "do not sign; report the service";
+    RecordSolver = "record_solver", "the two legs do not belong to one pinned solver", service "do not sign; report the service";
     RecordFunded = "record_funded", "the source leg is already funded", "track the order instead of paying twice";
     RecordRedeemed = "record_redeemed", "the swap is already redeemed", "track the order instead of paying twice";
     RecordRefunded = "record_refunded", "the swap is already refunded", "create a new order";
-    RecordChanged = "record_changed", "a later order record has other terms than the one that was verified", "do not release the secret; report the service";
+    RecordChanged = "record_changed", "a later order record has other terms than the one that was verified", service "do not release the secret; report the service";
     RecordSecretKnown = "record_secret_known", "the secret is already public: whoever knows it can redeem", "do not fund the order; create a new one";
-    TimeMalformed = "time_malformed", "a time is neither RFC 3339 nor Unix seconds", "do not rely on this record; report the service";
-    TransactionIdMalformed = "transaction_id_malformed", "not a transaction id of this chain", "do not rely on this record; report the service";
+    TimeMalformed = "time_malformed", "a time is neither RFC 3339 nor Unix seconds", service "do not rely on this record; report the service";
+    TransactionIdMalformed = "transaction_id_malformed", "not a transaction id of this chain", service "do not rely on this record; report the service";
     OrderExpired = "order_expired", "the deadline of the order has passed", "do not pay; create a new order";
     DeadlineTooClose = "deadline_too_close", "too little time is left for the payment to be confirmed before the deadline", "do not pay; create a new order";
     CreatedInFuture = "created_in_future", "the order was created in the future", "check the clock of this machine before paying";
@@ -162,13 +170,13 @@ codes! {
     Internal = "internal", "internal error of this library", "report it with the input that caused it";
 
     // ---- Sui
-    KindMalformed = "kind_malformed", "the bytes are not exactly one canonical transaction kind", "do not sign; report the service";
-    KindNotProgrammable = "kind_not_programmable", "the kind is not a programmable transaction", "do not sign; report the service";
-    UnexpectedCommand = "unexpected_command", "unexpected command in the transaction", "do not sign; report the service";
-    UnexpectedArgument = "unexpected_argument", "a command has an argument other than the one that the order needs", "do not sign; report the service";
-    UnexpectedInput = "unexpected_input", "an input is unused, has two roles, or does not have the form of its role", "do not sign; report the service";
+    KindMalformed = "kind_malformed", "the bytes are not exactly one canonical transaction kind", service "do not sign; report the service";
+    KindNotProgrammable = "kind_not_programmable", "the kind is not a programmable transaction", service "do not sign; report the service";
+    UnexpectedCommand = "unexpected_command", "unexpected command in the transaction", service "do not sign; report the service";
+    UnexpectedArgument = "unexpected_argument", "a command has an argument other than the one that the order needs", service "do not sign; report the service";
+    UnexpectedInput = "unexpected_input", "an input is unused, has two roles, or does not have the form of its role", service "do not sign; report the service";
     UnknownRegistry = "unknown_registry", "the call changes an object other than the pinned orders registry", "do not sign; if the service moved, pin again and review the differences";
-    CoinTypeMismatch = "coin_type_mismatch", "the call is for a coin other than the asset's", "do not sign; report the service";
+    CoinTypeMismatch = "coin_type_mismatch", "the call is for a coin other than the asset's", service "do not sign; report the service";
     ObjectDigestMalformed = "object_digest_malformed", "an object digest is not base58 of 32 bytes", "take the coin's reference from the node again";
     GasCoinCount = "gas_coin_count", "there are no gas coins, or more than a transaction may have", "give 1 to 256 coins; merge small ones first";
     GasCoinTwice = "gas_coin_twice", "a gas coin is listed twice", "list each coin once";
@@ -176,35 +184,35 @@ codes! {
     InsufficientFunds = "insufficient_funds", "the coins do not cover the amount and the fees", "add coins, or lower the amount or the fees";
 
     // ---- Solana
-    TransactionEncoding = "transaction_encoding", "the transaction is neither canonical base64 nor hex", "do not sign; report the service";
-    TransactionTooLarge = "transaction_too_large", "the transaction is larger than a packet of the network", "do not sign; report the service";
-    TransactionMalformed = "transaction_malformed", "not a valid transaction", "do not sign; report the service";
-    TransactionTrailing = "transaction_trailing", "extra bytes after the transaction", "do not sign; report the service";
+    TransactionEncoding = "transaction_encoding", "the transaction is neither canonical base64 nor hex", service "do not sign; report the service";
+    TransactionTooLarge = "transaction_too_large", "the transaction is larger than a packet of the network", service "do not sign; report the service";
+    TransactionMalformed = "transaction_malformed", "not a valid transaction", service "do not sign; report the service";
+    TransactionTrailing = "transaction_trailing", "extra bytes after the transaction", service "do not sign; report the service";
     MessageVersion = "message_version", "the message has a version that this library does not support", "update this library before signing";
-    LookupTable = "lookup_table", "the message takes accounts from an address lookup table, which cannot be checked offline", "do not sign; report the service";
-    SignatureSlots = "signature_slots", "the number of signature slots is not the number of signers", "do not sign; report the service";
-    UnexpectedSigner = "unexpected_signer", "the transaction asks for signers that this order does not need", "do not sign; report the service";
-    FeePayerMismatch = "fee_payer_mismatch", "the fee payer is not the one of this funding path", "do not sign; report the service";
-    SponsorInvalid = "sponsor_invalid", "the sponsor is an account that the service cannot have", "do not sign; report the service";
+    LookupTable = "lookup_table", "the message takes accounts from an address lookup table, which cannot be checked offline", service "do not sign; report the service";
+    SignatureSlots = "signature_slots", "the number of signature slots is not the number of signers", service "do not sign; report the service";
+    UnexpectedSigner = "unexpected_signer", "the transaction asks for signers that this order does not need", service "do not sign; report the service";
+    FeePayerMismatch = "fee_payer_mismatch", "the fee payer is not the one of this funding path", service "do not sign; report the service";
+    SponsorInvalid = "sponsor_invalid", "the sponsor is an account that the service cannot have", service "do not sign; report the service";
     UnknownSponsor = "unknown_sponsor", "the sponsor is not a pinned one of this chain", "do not sign; if the sponsor is new, pin it first";
-    SponsorSignature = "sponsor_signature", "the slot of the other signer has no valid signature over this message", "do not sign; report the service";
-    UnexpectedInstruction = "unexpected_instruction", "the transaction does something other than lock the funds", "do not sign; report the service";
-    InstructionData = "instruction_data", "the instruction data is not exactly the encoding of its arguments", "do not sign; report the service";
-    AccountMismatch = "account_mismatch", "an account of the instruction is not the one that this order needs", "do not sign; report the service";
-    AccountFlags = "account_flags", "the signer or writable flag of an account is not what this order needs", "do not sign; report the service";
-    AccountUnused = "account_unused", "the message lists an account that nothing uses, or lists one twice", "do not sign; report the service";
-    GaslessNative = "gasless_native", "a native asset has no gasless funding path", "do not sign; report the service";
+    SponsorSignature = "sponsor_signature", "the slot of the other signer has no valid signature over this message", service "do not sign; report the service";
+    UnexpectedInstruction = "unexpected_instruction", "the transaction does something other than lock the funds", service "do not sign; report the service";
+    InstructionData = "instruction_data", "the instruction data is not exactly the encoding of its arguments", service "do not sign; report the service";
+    AccountMismatch = "account_mismatch", "an account of the instruction is not the one that this order needs", service "do not sign; report the service";
+    AccountFlags = "account_flags", "the signer or writable flag of an account is not what this order needs", service "do not sign; report the service";
+    AccountUnused = "account_unused", "the message lists an account that nothing uses, or lists one twice", service "do not sign; report the service";
+    GaslessNative = "gasless_native", "a native asset has no gasless funding path", service "do not sign; report the service";
     BlockhashMalformed = "blockhash_malformed", "the blockhash is not base58 of 32 bytes", "take it from a recent block";
     BlockhashExpired = "blockhash_expired", "the blockhash is no longer valid", "take a recent one, or ask for a new order";
 
     // ---- Starknet
-    FeltOutOfRange = "felt_out_of_range", "the number is not below Starknet's field prime, so libraries would reduce it to another one", "do not sign; report the service";
+    FeltOutOfRange = "felt_out_of_range", "the number is not below Starknet's field prime, so libraries would reduce it to another one", service "do not sign; report the service";
     CallFormUnknown = "call_form_unknown", "the form of this call is not known for contracts of this generation", "do not guess, and do not reveal the secret; read the interface of the contract's class, and pin the generation that it belongs to";
-    TypedDataRevision = "typed_data_revision", "the typed data is not of SNIP-12 revision 1, the only one that the contract hashes", "do not sign; report the service";
+    TypedDataRevision = "typed_data_revision", "the typed data is not of SNIP-12 revision 1, the only one that the contract hashes", service "do not sign; report the service";
 
     // ---- Bitcoin and Litecoin
-    NotTaproot = "not_taproot", "the deposit address is not a taproot address, which an HTLC always is", "do not pay; report the service";
-    AddressNotDerived = "address_not_derived", "the deposit address is not that of the HTLC with the order's own terms", "do not pay; report the service";
+    NotTaproot = "not_taproot", "the deposit address is not a taproot address, which an HTLC always is", service "do not pay; report the service";
+    AddressNotDerived = "address_not_derived", "the deposit address is not that of the HTLC with the order's own terms", service "do not pay; report the service";
     AmountAboveSupply = "amount_above_supply", "the amount is more than the chain will ever have", "check the unit: amounts are in base units";
     FeeRateZero = "fee_rate_zero", "nodes do not relay a transaction with a fee rate of zero", "give a rate in sat/vB";
     FeeRateTooHigh = "fee_rate_too_high", "the fee rate is above the policy's", "check the unit, sat/vB, or raise the limit of the policy deliberately";
@@ -216,7 +224,7 @@ codes! {
     PsbtMismatch = "psbt_mismatch", "the signed PSBT is for another transaction", "sign the PSBT that was prepared";
     FundingMismatch = "funding_mismatch", "a funding output is not one of the record's, or has another value", "read the funding transactions from your node";
     InstantRefundMismatch = "instant_refund_mismatch", "the presigned instant refund is not that of this HTLC", "do not rely on it; refund after the timelock";
-    SighashMismatch = "sighash_mismatch", "the hash to sign is not that of the owner's own instant refund", "do not sign; report the service";
+    SighashMismatch = "sighash_mismatch", "the hash to sign is not that of the owner's own instant refund", service "do not sign; report the service";
 
     // ---- what a node says before anything is signed
     GasPriceTooHigh = "gas_price_too_high", "the price of gas is above the policy's", "wait until gas is cheaper, or raise the limit of the policy deliberately";
@@ -391,6 +399,13 @@ mod tests {
         assert_eq!(names.len(), all);
         for name in names {
             assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_mark_of_a_remedy_agrees_with_its_text() {
+        for code in Code::ALL {
+            assert_eq!(code.is_for_service(), code.remedy().contains("report the service"), "{code}: {}", code.remedy());
         }
     }
 }

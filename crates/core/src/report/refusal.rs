@@ -127,12 +127,11 @@ impl Refusal {
     /// Returns what to do, addressed to whoever can do it.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
-        let remedy = self.0.code.remedy();
-        let for_the_service = remedy.contains("report the service");
+        let code = self.0.code;
         match self.blame() {
-            Blame::Service if self.0.code.is_about_form() && !for_the_service => "do not sign; report the service",
-            Blame::Caller if for_the_service => "correct the input and try again",
-            _ => remedy,
+            Blame::Service if code.is_about_form() && !code.is_for_service() => "do not sign; report the service",
+            Blame::Caller if code.is_for_service() => "correct the input and try again",
+            _ => code.remedy(),
         }
     }
 

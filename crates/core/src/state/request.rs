@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::json::number::Hex;
-use crate::report::{Code, ParseError};
+use crate::report::{Code, ParseError, text::escape_untrusted};
 
 /// Which payload of an order a signature is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -208,16 +208,48 @@ pub enum Role {
     Claim,
 }
 
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Role {
+    /// Every role.
+    pub const ALL: &[Self] = &[Self::ApprovalReset, Self::Approval, Self::Initiate, Self::Redeem, Self::Refund, Self::Claim];
+
+    /// Returns the stable name, in snake case.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
             Self::ApprovalReset => "approval_reset",
             Self::Approval => "approval",
             Self::Initiate => "initiate",
             Self::Redeem => "redeem",
             Self::Refund => "refund",
             Self::Claim => "claim",
-        })
+        }
+    }
+
+    /// Returns whether it sets a token allowance, which moves no funds by itself.
+    #[must_use]
+    pub const fn is_approval(self) -> bool {
+        matches!(self, Self::ApprovalReset | Self::Approval)
+    }
+}
+
+impl fmt::Display for Role {
+    /// Writes the stable name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Serialize for Role {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Role {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = Cow::<str>::deserialize(deserializer)?;
+        let unknown = || de::Error::custom(format_args!("unknown role of a transaction: {}", escape_untrusted(&name)));
+        Self::ALL.iter().copied().find(|role| role.name() == name).ok_or_else(unknown)
     }
 }
 
@@ -278,5 +310,14 @@ mod tests {
         for text in ["", "input_", "input_01", "input_+1", "Initiate", "input_99999999999999999999999"] {
             assert_eq!(text.parse::<RequestId>().unwrap_err().code(), Code::NothingToSign, "{text}");
         }
+    }
+
+    #[test]
+    fn roles_are_read_back() {
+        for role in Role::ALL {
+            assert_eq!(serde_json::from_str::<Role>(&serde_json::to_string(role).unwrap()).unwrap(), *role);
+        }
+        let error = serde_json::from_str::<Role>("\"donate\"").unwrap_err();
+        assert!(error.to_string().starts_with("unknown role of a transaction: donate"), "{error}");
     }
 }

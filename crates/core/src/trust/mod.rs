@@ -8,5 +8,5 @@ pub use limits::{BitcoinLimits, EvmLimits, SolanaLimits, StarknetLimits, SuiLimi
 pub use policy::{ApprovalPolicy, Policy};
 pub use registry::{
     Asset, Chain, Change, Contract, EvmGeneration, Generation, Notice, Registry, ServicePins, SolanaGeneration, Solver, Sponsor,
-    StarknetGeneration,
+    StarknetGeneration, TokenStandard,
 };

@@ -20,12 +20,14 @@ mod notice;
 mod pin;
 mod rules;
 mod sponsors;
+mod token;
 
 pub use diff::Change;
 pub use entries::{Asset, Chain, Contract, Solver};
 pub use generation::{EvmGeneration, Generation, SolanaGeneration, StarknetGeneration};
 pub use notice::{Notice, ServicePins};
 pub use sponsors::Sponsor;
+pub use token::TokenStandard;
 
 /// The pinned chains, assets and solvers. Chains of families that this library does not know are left out.
 ///

@@ -100,5 +100,5 @@ fn assert_unclear(outcome: Result<Finding, Fault>) {
 
 #[track_caller]
 fn assert_fault(outcome: Result<Finding, Fault>, code: &str) {
-    assert_eq!(outcome.unwrap_err().code(), code);
+    assert_eq!(outcome.unwrap_err().code().name(), code);
 }

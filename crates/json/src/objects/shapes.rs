@@ -2,14 +2,15 @@
 
 use countersign::reader::{Fault, Miscount};
 use countersign::{
-    Blame, Broadcast, ByteCoverage, Hex, Hold, HtlcState, LockedHtlc, ObservedAt, OrderTerms, Refusal, SigningRequest, Summary, TypedValue,
-    Unsigned, Warnings,
+    Blame, BroadcastTransaction, ByteCoverage, Hex, Hold, HtlcState, LockedHtlc, ObservedAt, OrderTerms, Refusal, SigningRequest, Summary,
+    TypedValue, Unsigned, Warnings,
 };
 use serde::Serialize;
 
 use super::native;
 
 const CALLER: &str = "caller";
+const USAGE: &str = "usage";
 
 /// Why something was refused. A binding turns it into its language's own error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -31,6 +32,12 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// Returns whether an argument was invalid before anything was judged, as [`Failure::usage`] makes it.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        self.code == USAGE
+    }
+
     fn new(code: &'static str, message: impl Into<String>, blame: &'static str) -> Self {
         Self { code, message: message.into(), at: Box::default(), expected: None, actual: None, blame }
     }
@@ -44,7 +51,7 @@ impl Failure {
     /// Creates the failure of an invalid argument, with the code `usage`.
     #[must_use]
     pub fn usage(at: impl Into<Box<str>>, expected: impl Into<String>) -> Self {
-        let failure = Self::new("usage", "the argument is invalid; correct it", CALLER);
+        let failure = Self::new(USAGE, "the argument is invalid; correct it", CALLER);
         Self { at: at.into(), expected: Some(expected.into()), ..failure }
     }
 
@@ -89,13 +96,13 @@ impl From<Refusal> for Failure {
 impl From<Hold> for Failure {
     fn from(hold: Hold) -> Self {
         let advice = if hold.is_transient() { "do not reveal the secret; check again later" } else { "do not reveal the secret" };
-        Self::new(hold.code(), format!("{hold}; {advice}"), "chain")
+        Self::new(hold.code().name(), format!("{hold}; {advice}"), "chain")
     }
 }
 
 impl From<&Fault> for Failure {
     fn from(fault: &Fault) -> Self {
-        Self::new(fault.code(), format!("{fault}; the endpoint counts as silent"), "chain")
+        Self::new(fault.code().name(), format!("{fault}; the endpoint counts as silent"), "chain")
     }
 }
 
@@ -319,9 +326,9 @@ pub struct Transaction {
     pub spends: Vec<String>,
 }
 
-impl From<Broadcast> for Transaction {
-    fn from(broadcast: Broadcast) -> Self {
-        let Broadcast { role, id, payload, spends, .. } = broadcast;
+impl From<BroadcastTransaction> for Transaction {
+    fn from(broadcast: BroadcastTransaction) -> Self {
+        let BroadcastTransaction { role, id, payload, spends, .. } = broadcast;
         Self { role: role.to_string(), id, payload, spends }
     }
 }

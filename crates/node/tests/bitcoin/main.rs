@@ -20,9 +20,8 @@ use countersign::bitcoin::FeeRate;
 use countersign::bitcoin::bitcoin::consensus::encode::{serialize, serialize_hex};
 use countersign::bitcoin::bitcoin::{OutPoint, ScriptBuf, Transaction};
 use countersign::bitcoin::htlc::Leaf;
-use countersign::{Code, Finality, FinalityRule, Funded, Hold, HtlcState, Policy};
+use countersign::{BroadcastTransaction, Code, Finality, FinalityRule, Funded, Hold, HtlcState, Policy};
 use countersign_client::TransportErrorKind;
-use countersign_client::driver::KeptTransaction;
 use countersign_node::{NodeError, Speed};
 use serde_json::Value;
 
@@ -44,8 +43,8 @@ fn funded(depth: usize) -> (Shared, Transaction) {
 /// The driver's decision: the code of a failure or of a hold.
 async fn judge(servers: &Servers, quorum: u32) -> Result<Funded, &'static str> {
     let (nodes, terms) = (servers.connect(quorum), terms());
-    let quorum = nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms.destination).await.map_err(|error| error.code())?;
-    Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code())
+    let quorum = nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms.destination).await.map_err(|error| error.code().name())?;
+    Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().name())
 }
 
 fn edited(answer: Answer, edit: impl FnOnce(&mut Value)) -> Answer {
@@ -346,7 +345,7 @@ async fn terms_that_give_another_address_are_refused_before_anything_is_asked() 
     let mut terms = terms();
     terms.destination.timelock += 1;
     let error = nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms.destination).await.unwrap_err();
-    assert_eq!(error.code(), "record_swap_id");
+    assert_eq!(error.code().name(), "record_swap_id");
     assert!(servers.asked.lock().unwrap().is_empty());
 }
 
@@ -378,18 +377,18 @@ async fn coins_come_with_the_transaction_that_made_them_and_rates_within_the_pol
     });
     let nodes = lying.connect(1);
     let bitcoin = nodes.bitcoin("bitcoin_regtest").unwrap();
-    assert_eq!(bitcoin.coins(&owner).await.unwrap_err().code(), "node_malformed");
-    assert_eq!(bitcoin.fee_rate(Speed::Normal, &policy).await.unwrap_err().code(), "fee_rate_too_high");
+    assert_eq!(bitcoin.coins(&owner).await.unwrap_err().code().name(), "node_malformed");
+    assert_eq!(bitcoin.fee_rate(Speed::Normal, &policy).await.unwrap_err().code().name(), "fee_rate_too_high");
     let idle = servers.lying("a.example", |path, answer| Ok(if path == "/fee-estimates" { (200, b"{}".to_vec()) } else { answer }));
     let nodes = idle.connect(1);
     let estimate = nodes.bitcoin("bitcoin_regtest").unwrap().fee_rate(Speed::Fast, &policy).await.unwrap();
     assert_eq!((estimate.rate, estimate.is_floor), (FeeRate::from_whole(1), true));
 }
 
-fn kept(transaction: &Transaction) -> KeptTransaction {
+fn kept(transaction: &Transaction) -> BroadcastTransaction {
     let id = transaction.compute_txid().to_string();
-    let (chain, role, payload) = ("bitcoin_regtest".to_owned(), "redeem".to_owned(), serialize_hex(transaction));
-    KeptTransaction { chain, role, id, payload, inputs: Vec::new() }
+    let (chain, role, payload) = ("bitcoin_regtest".to_owned(), countersign::Role::Redeem, serialize_hex(transaction));
+    BroadcastTransaction { chain, role, id, payload, spends: Vec::new() }
 }
 
 #[tokio::test]
@@ -400,13 +399,13 @@ async fn a_broadcast_is_accepted_once_and_again_and_a_second_spend_is_rejected()
     let bitcoin = nodes.bitcoin("bitcoin_regtest").unwrap();
     let redeem = spend(&transaction, Leaf::Redeem, &SECRET);
     let fee = bitcoin.preflight(&redeem, &policy).await.unwrap_err();
-    assert_eq!(fee.code(), "fee_rate_too_high", "499,000 sat for some 150 vB");
+    assert_eq!(fee.code().name(), "fee_rate_too_high", "499,000 sat for some 150 vB");
     assert_eq!(bitcoin.status(&redeem.compute_txid().to_string()).await.unwrap(), None);
     bitcoin.broadcast(&kept(&redeem).id, &kept(&redeem).payload).await.unwrap();
     bitcoin.broadcast(&kept(&redeem).id, &kept(&redeem).payload).await.unwrap();
     assert_eq!(ledger.lock().unwrap().mempool.len(), 1);
     let rival = spend(&transaction, Leaf::Refund, &[]);
-    assert_eq!(bitcoin.preflight(&rival, &policy).await.unwrap_err().code(), "transaction_rejected");
+    assert_eq!(bitcoin.preflight(&rival, &policy).await.unwrap_err().code().name(), "transaction_rejected");
     let error = bitcoin.broadcast(&kept(&rival).id, &kept(&rival).payload).await.unwrap_err();
     assert!(matches!(&error, NodeError::Rejected { message, .. } if message.contains("insufficient fee")), "{error}");
     ledger.lock().unwrap().mine(2);
@@ -416,7 +415,7 @@ async fn a_broadcast_is_accepted_once_and_again_and_a_second_spend_is_rejected()
 
     let mut renamed = kept(&redeem);
     renamed.id = "00".repeat(32);
-    assert_eq!(bitcoin.broadcast(&renamed.id, &renamed.payload).await.unwrap_err().code(), Code::TransactionMalformed.name());
+    assert_eq!(bitcoin.broadcast(&renamed.id, &renamed.payload).await.unwrap_err().code().name(), Code::TransactionMalformed.name());
     // A busy server says nothing about the transaction. One that returns another id lies.
     let next = pay(OutPoint { txid: redeem.compute_txid(), vout: 0 }, &[vec![1]], &[(600, ScriptBuf::new())]);
     for (answer, code) in [((503, Vec::new()), "node_http_status"), ((200, "11".repeat(32).into_bytes()), "node_malformed")] {
@@ -424,7 +423,7 @@ async fn a_broadcast_is_accepted_once_and_again_and_a_second_spend_is_rejected()
         let lie = move |path: &str, honest| Ok(if path == "/tx" { answer.clone() } else { honest });
         let nodes = Servers::default().with("a.example", &ledger).lying("a.example", lie).connect(1);
         assert_eq!(
-            nodes.bitcoin("bitcoin_regtest").unwrap().broadcast(&kept(&next).id, &kept(&next).payload).await.unwrap_err().code(),
+            nodes.bitcoin("bitcoin_regtest").unwrap().broadcast(&kept(&next).id, &kept(&next).payload).await.unwrap_err().code().name(),
             code
         );
     }

@@ -236,7 +236,7 @@ async fn parts_are_refunded_and_never_redeemed() {
     ledger.mine(2);
     let nodes = three(&shared(ledger)).connect(2);
     let error = prepare(&nodes, &recovery(Some(&SECRET), ""), &Policy::default()).await.unwrap_err();
-    assert_eq!(error.code(), Code::FundingMismatch.name());
+    assert_eq!(error.code().name(), Code::FundingMismatch.name());
     assert!(error.to_string().contains("only a refund returns"), "{error}");
     let order = prepare(&nodes, &recovery(None, ""), &Policy::default()).await.unwrap();
     assert_eq!(spent(&order), [of(&parts[0]), of(&parts[1])], "the third is not worth its fee");
@@ -261,7 +261,7 @@ async fn the_rest_is_taken_later_and_not_for_a_secret() {
         let redeemed = prepare(&nodes, &recovery(Some(&SECRET), ""), &Policy::default()).await;
         match leaf {
             Leaf::Redeem => assert_eq!(spent(&redeemed.unwrap()), [of(&funding(4, 30_000))], "the secret is public"),
-            _ => assert_eq!(redeemed.unwrap_err().code(), "transaction_rejected"),
+            _ => assert_eq!(redeemed.unwrap_err().code().name(), "transaction_rejected"),
         }
         ledger.lock().unwrap().mempool.push(paid_twice.clone());
         ledger.lock().unwrap().mine(1);
@@ -384,12 +384,12 @@ async fn a_pruned_node_is_one_endpoint_that_cannot_be_used() {
     assert_eq!(spent(&order), [of(&payment)]);
     assert_eq!(super::judge(&one, 2).await.err(), None);
     let two = Servers::default().with("a.example", &whole).with("rpc.example", &pruned).with("rpc2.example", &pruned);
-    assert_eq!(prepare(&two.connect(2), &redemption, &Policy::default()).await.unwrap_err().code(), "node_disagree");
+    assert_eq!(prepare(&two.connect(2), &redemption, &Policy::default()).await.unwrap_err().code().name(), "node_disagree");
     assert_eq!(super::judge(&two, 2).await.unwrap_err(), "node_disagree");
     // A refund shows no secret, so the output alone is enough for it.
     let order = prepare(&two.connect(2), &recovery(None, ""), &Policy::default()).await.unwrap();
     assert_eq!(spent(&order), [of(&payment)]);
     // Two nodes without a transaction index do not agree that a transaction is unknown.
     let unknown = funding(7, 9).compute_txid().to_string();
-    assert_eq!(two.connect(2).bitcoin(CHAIN).unwrap().status(&unknown).await.unwrap_err().code(), "node_disagree");
+    assert_eq!(two.connect(2).bitcoin(CHAIN).unwrap().status(&unknown).await.unwrap_err().code().name(), "node_disagree");
 }

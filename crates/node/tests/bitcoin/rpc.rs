@@ -83,9 +83,9 @@ async fn judge_when(lie: Lie, busy: u32) -> Result<Funded, String> {
     let (nodes, terms) = (connect(lie, busy), terms());
     let quorum = nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms.destination).await.map_err(|error| {
         assert!(!error.to_string().contains("password"), "{error}");
-        error.code().to_owned()
+        error.code().name().to_owned()
     })?;
-    Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().to_owned())
+    Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().name().to_owned())
 }
 
 #[tokio::test]

@@ -49,8 +49,8 @@ async fn state(chain: impl Into<Front>, form: &str) -> HtlcState {
 
 async fn judge(chain: impl Into<Front>, count: usize, form: &str) -> Result<Funded, String> {
     let terms = terms(form);
-    let quorum = read_with(chain, count, form, &terms).await.map_err(|error| error.code().to_owned())?;
-    Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().to_owned())
+    let quorum = read_with(chain, count, form, &terms).await.map_err(|error| error.code().name().to_owned())?;
+    Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().name().to_owned())
 }
 
 fn chain(form: &str) -> Chain {
@@ -215,7 +215,7 @@ async fn bad_input_is_unknown() {
         failing(TransportErrorKind::Connect),
     ] {
         let error = read_with(chain, 1, form, &terms(form)).await.unwrap_err();
-        assert_ne!(error.code(), "transaction_rejected", "{error}");
+        assert_ne!(error.code().name(), "transaction_rejected", "{error}");
     }
 }
 
@@ -284,7 +284,7 @@ async fn a_transaction_that_was_not_asked_for_is_refused() {
         other.reply_to("a", &call("getTransaction", json!([name(&elsewhere)])))["result"]["transaction"][0].clone();
     for answer in others {
         let chain = chain(form).lying(move |_, method, _| (method == "getTransaction").then(|| answer.clone()));
-        assert_eq!(read_with(chain, 1, form, &terms(form)).await.unwrap_err().code(), "node_malformed");
+        assert_eq!(read_with(chain, 1, form, &terms(form)).await.unwrap_err().code().name(), "node_malformed");
     }
 }
 
@@ -295,7 +295,7 @@ async fn another_cluster_is_refused_whatever_else_it_says() {
         let chain = Chain { genesis, ..chain(form) };
         let nodes = nodes(chain, 1, form);
         let error = nodes.solana("solana_testnet").unwrap().htlc(&terms(form).destination).await.unwrap_err();
-        assert_eq!(error.code(), "node_wrong_chain");
+        assert_eq!(error.code().name(), "node_wrong_chain");
         assert_eq!(nodes.transport().requests.lock().unwrap()["a.example"], 1);
     }
 }
@@ -313,7 +313,7 @@ async fn an_endpoint_may_not_go_back() {
     let nodes = nodes(chain, 1, form);
     let solana = nodes.solana("solana_testnet").unwrap();
     assert!(solana.htlc(&terms(form).destination).await.is_ok());
-    assert_eq!(solana.htlc(&terms(form).destination).await.unwrap_err().code(), "node_went_back");
+    assert_eq!(solana.htlc(&terms(form).destination).await.unwrap_err().code().name(), "node_went_back");
 }
 
 #[tokio::test]
@@ -386,7 +386,7 @@ async fn a_swap_from_the_future_is_refused() {
             assert!(matches!(read.unwrap().state().unwrap().0, HtlcState::Unclear(_)));
             continue;
         }
-        assert_eq!(read.unwrap_err().code(), "node_malformed", "{form}");
+        assert_eq!(read.unwrap_err().code().name(), "node_malformed", "{form}");
     }
 }
 
@@ -396,6 +396,6 @@ async fn terms_that_are_not_solanas_are_refused() {
     let mut terms = terms(form);
     terms.destination.token = Some("0xdead".to_owned());
     let error = read_with(chain(form), 1, form, &terms).await.unwrap_err();
-    assert_eq!(error.code(), "address_malformed");
+    assert_eq!(error.code().name(), "address_malformed");
     assert_eq!(SecretHash::of(&SECRET), terms.destination.secret_hash);
 }

@@ -2,7 +2,6 @@
 
 use countersign::solana::PriorityFee;
 use countersign::{Policy, Unsigned};
-use countersign_client::driver::KeptTransaction;
 use countersign_node::Speed;
 use countersign_testkit::chain::solana::swap_of;
 use serde_json::json;
@@ -23,7 +22,7 @@ async fn a_recovery_that_is_not_mined_is_replaced() {
     let (unsigned, _) = recover_on(chain(1_001, 1_000_000_000), form, &recovery).await.unwrap();
     let Unsigned::Solana(mut unsigned) = unsigned else { panic!("a recovery on Solana") };
     unsigned.sign(&stranger()).unwrap();
-    let [sent] = KeptTransaction::all(&unsigned.finish().unwrap().into()).try_into().unwrap();
+    let [sent] = countersign::Signed::from(unsigned.finish().unwrap()).broadcasts().try_into().unwrap();
     for (price, expected) in [(0, 1_102), (1_101, 1_102), (5_000, 5_000)] {
         let nodes = nodes(chain(price, 1_000_000_000), 1, form);
         let sender = stranger().address().to_string();
@@ -37,7 +36,7 @@ async fn a_recovery_that_is_not_mined_is_replaced() {
     let (htlc, swap) = swap_of(&terms(form).destination);
     let mut ended = chain(0, 1_000_000_000);
     ended.accounts.remove(&htlc.swap_account(&swap).unwrap());
-    assert_eq!(recover_on(ended, form, &recovery).await.unwrap_err().code(), "simulation_reverted");
+    assert_eq!(recover_on(ended, form, &recovery).await.unwrap_err().code().name(), "simulation_reverted");
 }
 
 #[tokio::test]
@@ -49,7 +48,7 @@ async fn once_the_secret_is_out_the_limit_of_the_policy_is_paid_and_said() {
     let (recovery, sender) = (recovery(form, true), stranger().address().to_string());
     let policy = |price: u64| Policy::from_json(json!({ "solana_compute_unit_price": price }).to_string().as_bytes()).unwrap();
     let first = nodes.prepare_recovery(&recovery, "solana_testnet", &sender, Speed::Normal, &policy(4_000)).await.unwrap_err();
-    assert_eq!(first.code(), "gas_limit_too_high");
+    assert_eq!(first.code().name(), "gas_limit_too_high");
     for (limit, price, is_said) in [(4_000, 4_000, true), (5_000, 5_000, false)] {
         let urgent = nodes.prepare_urgent(&recovery, "solana_testnet", &sender, Speed::Normal, &policy(limit)).await.unwrap();
         let said = urgent.warnings().list().iter().any(|warning| warning.to_string().contains("so it pays that limit"));

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use countersign::solana::address::{TOKEN_PROGRAM, associated_token_account};
 use countersign::solana::{Address, Key};
-use countersign::{U256, Unsigned};
+use countersign::{BroadcastTransaction, U256, Unsigned};
 use countersign_client::TransportErrorKind;
-use countersign_client::driver::KeptTransaction;
 use countersign_node::NodeError;
 use countersign_node::solana::TransactionStatus;
 use serde_json::{Value, json};
@@ -18,17 +17,17 @@ use crate::fake::{
 use crate::wallet::{prepare, scene};
 
 /// A signed transaction, as it is stored.
-async fn kept(form: &str) -> KeptTransaction {
+async fn kept(form: &str) -> BroadcastTransaction {
     let (unsigned, _) = prepare(scene(form).chain, form).await.unwrap();
     let Unsigned::Solana(mut unsigned) = unsigned else { panic!("an order of Solana") };
     let key: Key = case(form).secret_key().unwrap().parse().unwrap();
     unsigned.sign(&key).unwrap();
     let signed = unsigned.finish().unwrap();
-    let [transaction] = KeptTransaction::all(&signed.into()).try_into().unwrap();
+    let [transaction] = countersign::Signed::from(signed).broadcasts().try_into().unwrap();
     transaction
 }
 
-async fn send(chain: impl Into<Front>, count: usize, transaction: &KeptTransaction) -> Result<(), NodeError> {
+async fn send(chain: impl Into<Front>, count: usize, transaction: &BroadcastTransaction) -> Result<(), NodeError> {
     nodes(chain, count, FORMS[2]).solana("solana_testnet").unwrap().broadcast(&transaction.id, &transaction.payload).await
 }
 
@@ -59,8 +58,8 @@ async fn rejected_and_unknown_are_told_apart() {
     let transaction = kept(FORMS[2]).await;
     let error = |code: i64| json!({"error": {"code": code, "message": "Transaction signature verification failure"}});
     let refuses = |code: i64| empty().lying(move |_, method, _| (method == "sendTransaction").then(|| error(code)));
-    assert_eq!(send(refuses(-32_003), 2, &transaction).await.unwrap_err().code(), "transaction_rejected");
-    assert_eq!(send(refuses(-32_005), 2, &transaction).await.unwrap_err().code(), "node_disagree");
+    assert_eq!(send(refuses(-32_003), 2, &transaction).await.unwrap_err().code().name(), "transaction_rejected");
+    assert_eq!(send(refuses(-32_005), 2, &transaction).await.unwrap_err().code().name(), "node_disagree");
     // An error about a transaction that is on chain already is not a rejection.
     let known = empty().lying(move |_, method, _| match method {
         "sendTransaction" => Some(error(-32_002)),
@@ -70,11 +69,11 @@ async fn rejected_and_unknown_are_told_apart() {
     assert!(send(known, 1, &transaction).await.is_ok());
     // Too few can accept the transaction, and one rejects it.
     let half = refuses(-32_003).answering(|host| (host == "b.example").then_some(Err(TransportErrorKind::Timeout)));
-    assert_eq!(send(half, 2, &transaction).await.unwrap_err().code(), "transaction_rejected");
+    assert_eq!(send(half, 2, &transaction).await.unwrap_err().code().name(), "transaction_rejected");
     let one = empty().lying(move |host, method, _| (host == "a.example" && method == "sendTransaction").then(|| error(-32_003)));
     assert!(send(one, 3, &transaction).await.is_ok());
     let other_id = empty().lying(|_, method, _| (method == "sendTransaction").then(|| json!("1".repeat(64))));
-    assert_eq!(send(other_id, 1, &transaction).await.unwrap_err().code(), "node_malformed");
+    assert_eq!(send(other_id, 1, &transaction).await.unwrap_err().code().name(), "node_malformed");
 }
 
 #[tokio::test]
@@ -88,7 +87,7 @@ async fn only_the_transaction_that_was_kept_is_sent() {
     for other in others {
         let nodes = nodes(empty(), 1, FORMS[2]);
         let error = nodes.solana("solana_testnet").unwrap().broadcast(&other.id, &other.payload).await.unwrap_err();
-        assert_eq!(error.code(), "transaction_mismatch");
+        assert_eq!(error.code().name(), "transaction_mismatch");
         assert!(nodes.transport().seen.lock().unwrap().is_empty());
     }
 }
@@ -104,7 +103,7 @@ async fn a_transaction_lands_waits_or_expires() {
         assert_eq!(status(chain, 0).await.unwrap(), TransactionStatus::Landed { slot: 7, success, is_finalized: true });
     }
     let one = empty().lying(|host, method, _| (host == "a.example" && method == "getSignatureStatuses").then(|| landed(Value::Null)));
-    assert_eq!(status(one, 0).await.unwrap_err().code(), "node_disagree");
+    assert_eq!(status(one, 0).await.unwrap_err().code().name(), "node_disagree");
 }
 
 #[tokio::test]
@@ -122,7 +121,7 @@ async fn balances_are_agreed_on() {
     assert_eq!(honest.balance(&asset("solana_testnet:sol"), &owner.to_string()).await.unwrap(), U256::from(123));
     assert_eq!(honest.balance(&asset("solana_testnet:usdc"), &owner.to_string()).await.unwrap(), U256::from(45));
     let error = honest.balance(&asset("solana_testnet:sol"), "not an address").await.unwrap_err();
-    assert_eq!(error.code(), "address_malformed");
+    assert_eq!(error.code().name(), "address_malformed");
     let empty = nodes(Chain::empty(&destination), 1, form);
     assert_eq!(empty.balance(&asset("solana_testnet:usdc"), &owner.to_string()).await.unwrap(), U256::ZERO);
     let head = empty.head("solana_testnet", 0).await.unwrap();
@@ -150,7 +149,7 @@ async fn a_program_is_described_for_pinning() {
     assert_eq!((one.code_hash, shorter.upgrade_authority), (shorter.code_hash, None));
     let other = described([&[3, 0, 0, 0], slot.as_slice(), &[0], authority.as_ref(), b"c0de"].concat()).await.unwrap();
     assert_ne!(one.code_hash, other.code_hash);
-    assert_eq!(described(vec![3, 0, 0, 0]).await.unwrap_err().code(), "node_disagree");
+    assert_eq!(described(vec![3, 0, 0, 0]).await.unwrap_err().code().name(), "node_disagree");
 
     // The description that is stored next to the registry.
     let mut chain = Chain::funded(&destination);

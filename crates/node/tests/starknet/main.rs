@@ -43,8 +43,8 @@ async fn read_with(chain: impl Into<Front>, count: usize, terms: &VerifiedTerms)
 
 async fn judge_of(id: &str, chain: impl Into<Front>, count: usize) -> Result<Funded, String> {
     let terms = terms(id);
-    let quorum = read_with(chain, count, &terms).await.map_err(|error| error.code().to_owned())?;
-    Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().to_owned())
+    let quorum = read_with(chain, count, &terms).await.map_err(|error| error.code().name().to_owned())?;
+    Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().name().to_owned())
 }
 
 async fn judge(chain: impl Into<Front>, count: usize) -> Result<Funded, String> {
@@ -88,7 +88,7 @@ async fn an_order_that_cannot_be_read_is_unclear_and_never_locked() {
         let (state, _) = quorum.state().unwrap();
         let HtlcState::Unclear(why) = &state else { panic!("{id}: {state:?}") };
         assert!(why.contains("not known"), "{why}");
-        assert_eq!(Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).unwrap_err().code(), "destination_unclear");
+        assert_eq!(Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).unwrap_err().code().name(), "destination_unclear");
     }
 }
 
@@ -335,7 +335,7 @@ async fn a_forged_event_is_unknown() {
 async fn endpoints_of_other_chains_are_asked_nothing_else() {
     let nodes = nodes(Chain { chain_id: "SN_SEPOLIA", ..chain() }, 1);
     let error = nodes.starknet("starknet").unwrap().htlc(&terms(USUAL).destination).await.unwrap_err();
-    assert_eq!((error.code(), error.is_transient()), ("node_wrong_chain", false));
+    assert_eq!((error.code().name(), error.is_transient()), ("node_wrong_chain", false));
     assert_eq!(error.to_string(), "a.example serves another chain: SN_SEPOLIA instead of SN_MAIN");
     assert_eq!(nodes.transport().requests.lock().unwrap()["a.example"], 1);
     // Two honest endpoints remain.
@@ -423,7 +423,7 @@ async fn a_chain_that_becomes_shorter_is_unknown() {
     let starknet = nodes.starknet("starknet").unwrap();
     starknet.htlc(&terms.destination).await.unwrap();
     starknet.htlc(&terms.destination).await.unwrap();
-    assert_eq!(starknet.htlc(&terms.destination).await.unwrap_err().code(), "node_went_back");
+    assert_eq!(starknet.htlc(&terms.destination).await.unwrap_err().code().name(), "node_went_back");
 }
 
 #[tokio::test]
@@ -474,5 +474,5 @@ async fn the_driver_sees_an_unknown_and_no_path() {
     let error = nodes.htlc(&terms(USUAL).destination).await.unwrap_err().to_string();
     assert!(error.contains("429") && error.contains("a.example") && !error.contains("the-key"), "{error}");
     let head = nodes.head("starknet", 0).await.unwrap_err();
-    assert_eq!(head.code(), "node_http_status");
+    assert_eq!(head.code().name(), "node_http_status");
 }

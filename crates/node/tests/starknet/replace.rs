@@ -2,8 +2,7 @@
 
 use countersign::recover::{self, Leg, Recovery};
 use countersign::starknet::{Felt, InvokeTransaction, Starknet};
-use countersign::{Code, Policy, SecretHash, U256, Unsigned};
-use countersign_client::driver::KeptTransaction;
+use countersign::{BroadcastTransaction, Code, Policy, SecretHash, U256, Unsigned};
 use countersign_node::{NodeError, Speed};
 use countersign_testkit::recover::read_record;
 use countersign_testkit::{key, registry};
@@ -26,14 +25,14 @@ fn invoke(unsigned: &Unsigned) -> InvokeTransaction {
     order.payloads().invoke.as_ref().unwrap().invoke.transaction.clone()
 }
 
-async fn sent() -> (KeptTransaction, InvokeTransaction) {
+async fn sent() -> (BroadcastTransaction, InvokeTransaction) {
     let nodes = nodes(chain(), 1);
     let policy = Policy::default();
     let unsigned = nodes.prepare_recovery(&redemption(), "starknet", &hex(SENDER), Speed::Normal, &policy).await.unwrap();
     let transaction = invoke(&unsigned);
     let Unsigned::Starknet(mut unsigned) = unsigned else { panic!("not of Starknet") };
     unsigned.sign(&key::<Starknet>(&case("starknet-public-key"))).unwrap();
-    (KeptTransaction::all(&unsigned.finish().unwrap().into()).pop().unwrap(), transaction)
+    (countersign::Signed::from(unsigned.finish().unwrap()).broadcasts().pop().unwrap(), transaction)
 }
 
 async fn replace(chain: Chain, account: Felt, policy: &Policy) -> Result<InvokeTransaction, NodeError> {

@@ -2,8 +2,7 @@
 
 use countersign::recover::{self, Leg};
 use countersign::starknet::{Felt, ResourceBound, Starknet, read};
-use countersign::{Code, Policy, Role, U256, Unsigned, Verified, VerifiedOrder};
-use countersign_client::driver::KeptTransaction;
+use countersign::{BroadcastTransaction, Code, Policy, Role, U256, Unsigned, Verified, VerifiedOrder};
 use countersign_node::starknet::TransactionStatus;
 use countersign_node::{NodeError, Speed};
 use countersign_testkit::recover::read_record;
@@ -128,16 +127,16 @@ async fn fees_are_bounded_by_the_policy() {
         let estimate = json!([{"l1_gas_consumed": most, "l2_gas_consumed": most, "l1_data_gas_consumed": most}]);
         (method == "starknet_estimateFee").then_some(estimate)
     });
-    assert_eq!(prepare(greedy, &Policy::default()).await.unwrap_err().code(), "gas_limit_too_high");
+    assert_eq!(prepare(greedy, &Policy::default()).await.unwrap_err().code().name(), "gas_limit_too_high");
 }
 
 #[tokio::test]
 async fn money_and_allowance_are_counted() {
     let amount = order().deposit().terms.amount;
     let poor = Chain { balance: amount - U256::ONE, ..chain() };
-    assert_eq!(prepare(poor, &Policy::default()).await.unwrap_err().code(), "insufficient_funds");
+    assert_eq!(prepare(poor, &Policy::default()).await.unwrap_err().code().name(), "insufficient_funds");
     let without_fee = Chain { balance: amount, ..chain() };
-    assert_eq!(prepare(without_fee, &Policy::default()).await.unwrap_err().code(), "insufficient_funds");
+    assert_eq!(prepare(without_fee, &Policy::default()).await.unwrap_err().code().name(), "insufficient_funds");
     // A node cannot estimate what cannot be paid. The reason is said all the same.
     let failing = |balance| {
         let estimate = |_: &str, method: &str, _: &Value| {
@@ -145,10 +144,10 @@ async fn money_and_allowance_are_counted() {
         };
         Chain { balance, ..chain().lying(estimate) }
     };
-    assert_eq!(prepare(failing(amount - U256::ONE), &Policy::default()).await.unwrap_err().code(), "insufficient_funds");
-    assert_eq!(prepare(failing(amount), &Policy::default()).await.unwrap_err().code(), "simulation_reverted");
+    assert_eq!(prepare(failing(amount - U256::ONE), &Policy::default()).await.unwrap_err().code().name(), "insufficient_funds");
+    assert_eq!(prepare(failing(amount), &Policy::default()).await.unwrap_err().code().name(), "simulation_reverted");
     let other_token = Chain { token: Felt::from(9), ..chain() };
-    assert_eq!(prepare(other_token, &Policy::default()).await.unwrap_err().code(), "simulation_differs");
+    assert_eq!(prepare(other_token, &Policy::default()).await.unwrap_err().code().name(), "simulation_differs");
     // Without an approval, the allowance must exist already.
     let case = case("starknet-2025-11-testnet");
     let verified = verified::<Starknet>(&case);
@@ -158,7 +157,7 @@ async fn money_and_allowance_are_counted() {
     let config = countersign_node::NodeConfig::from_json(br#"{"starknet_sepolia": ["https://a.example"]}"#).unwrap();
     let nodes = countersign_node::Nodes::new(crate::fake::Front::from(testnet), config, registry());
     let error = nodes.starknet("starknet_sepolia").unwrap().preflight(&unsigned).await.unwrap_err();
-    assert_eq!(error.code(), "allowance_too_low");
+    assert_eq!(error.code().name(), "allowance_too_low");
 }
 
 #[tokio::test]
@@ -179,7 +178,7 @@ async fn a_simulation_that_moves_anything_else_is_refused() {
     ];
     for (why, calls) in cases {
         let error = prepare(Chain { trace: trace(calls), ..chain() }, &Policy::default()).await.unwrap_err();
-        assert_eq!(error.code(), "simulation_differs", "{why}");
+        assert_eq!(error.code().name(), "simulation_differs", "{why}");
     }
     // A call that failed has no effect, whether it would have paid or stolen.
     let reverted = |mut call: Value| {
@@ -189,7 +188,7 @@ async fn a_simulation_that_moves_anything_else_is_refused() {
     let stolen = || transfer(stranger, sender, stranger, U256::ONE);
     assert!(prepare(Chain { trace: trace(vec![good(), reverted(stolen())]), ..chain() }, &Policy::default()).await.is_ok());
     let unpaid = prepare(Chain { trace: trace(vec![reverted(good())]), ..chain() }, &Policy::default()).await.unwrap_err();
-    assert_eq!(unpaid.code(), "simulation_differs");
+    assert_eq!(unpaid.code().name(), "simulation_differs");
     // Transfers between other accounts do not matter.
     let others = vec![good(), transfer(base.token, stranger, sender, amount)];
     assert!(prepare(Chain { trace: trace(others), ..chain() }, &Policy::default()).await.is_ok());
@@ -201,7 +200,7 @@ async fn a_simulation_that_moves_anything_else_is_refused() {
     assert!(refusal.message().contains("duplicate order") && !refusal.message().contains('\u{202e}'), "{refusal}");
     // Too many calls and events.
     let many = trace(vec![good(); 300]);
-    assert_eq!(prepare(Chain { trace: many, ..chain() }, &Policy::default()).await.unwrap_err().code(), "node_malformed");
+    assert_eq!(prepare(Chain { trace: many, ..chain() }, &Policy::default()).await.unwrap_err().code().name(), "node_malformed");
     let inner = json!({"contract_address": "0x1", "error": {"contract_address": "0x2", "error": "HTLC: duplicate order"}});
     let named = chain().lying(move |_, method, _| {
         let data = json!({"transaction_index": 0, "execution_error": inner});
@@ -212,7 +211,7 @@ async fn a_simulation_that_moves_anything_else_is_refused() {
     for method in ["starknet_estimateFee", "starknet_simulateTransactions"] {
         let failing = chain()
             .lying(move |_, asked, _| (asked == method).then(|| json!({"error": {"code": 41, "message": "Transaction execution error"}})));
-        assert_eq!(prepare(failing, &Policy::default()).await.unwrap_err().code(), "simulation_reverted", "{method}");
+        assert_eq!(prepare(failing, &Policy::default()).await.unwrap_err().code().name(), "simulation_reverted", "{method}");
     }
 }
 
@@ -305,9 +304,9 @@ async fn a_refund_that_would_fail_is_not_signed() {
         (method == "starknet_estimateFee").then(|| json!({"error": {"code": 41, "message": "HTLC: order not expired"}}))
     });
     let error = nodes(early, 1).prepare_recovery(&recovery(None), "starknet", &account, Speed::Normal, &Policy::default()).await;
-    assert_eq!(error.unwrap_err().code(), "simulation_reverted");
+    assert_eq!(error.unwrap_err().code().name(), "simulation_reverted");
     let error = nodes(chain(), 1).prepare_recovery(&recovery(None), "starknet", "me", Speed::Normal, &Policy::default()).await;
-    assert_eq!(error.unwrap_err().code(), "hex_prefix");
+    assert_eq!(error.unwrap_err().code().name(), "hex_prefix");
 }
 
 #[tokio::test]
@@ -322,24 +321,24 @@ async fn a_sender_that_cannot_pay_the_fee_signs_no_redemption_and_no_refund() {
         let transaction = &native(&prepared).payloads().invoke.as_ref().unwrap().invoke.transaction;
         let fee = transaction.resource_bounds.max_fee(transaction.tip);
         assert!(prepare(fee).await.is_ok());
-        assert_eq!(prepare(fee - U256::from(1)).await.unwrap_err().code(), "insufficient_funds");
+        assert_eq!(prepare(fee - U256::from(1)).await.unwrap_err().code().name(), "insufficient_funds");
     }
     // A refund that fails in the simulation is not signed either.
     let reverting = chain().lying(|_, method, _| {
         (method == "starknet_simulateTransactions").then(|| json!({"error": {"code": 41, "message": "HTLC: order not expired"}}))
     });
     let error = nodes(reverting, 1).prepare_recovery(&recovery(None), "starknet", &account, Speed::Normal, &Policy::default()).await;
-    assert_eq!(error.unwrap_err().code(), "simulation_reverted");
+    assert_eq!(error.unwrap_err().code().name(), "simulation_reverted");
 }
 
 /// A signed transaction, as it is stored.
-pub fn kept() -> KeptTransaction {
+pub fn kept() -> BroadcastTransaction {
     let case = case("starknet-public-key");
     let execution = countersign::starknet::TxContext::new(Felt::ONE, Default::default());
     let mut unsigned = verified::<Starknet>(&case).prepare(execution).unwrap();
     unsigned.sign(&countersign_testkit::key::<Starknet>(&case)).unwrap();
     let signed = countersign::Signed::Starknet(unsigned.finish().unwrap());
-    KeptTransaction::all(&signed).pop().unwrap()
+    signed.broadcasts().pop().unwrap()
 }
 
 #[tokio::test]
@@ -356,7 +355,7 @@ async fn what_is_sent_is_the_transaction_that_was_kept() {
         assert_eq!(sent[0].2["invoke_transaction"], serde_json::from_str::<Value>(&kept.payload).unwrap());
     }
 
-    let changed = |change: &dyn Fn(&mut KeptTransaction)| {
+    let changed = |change: &dyn Fn(&mut BroadcastTransaction)| {
         let mut kept = kept.clone();
         change(&mut kept);
         kept
@@ -391,7 +390,7 @@ async fn a_refusal_is_told_from_a_failure() {
     ] {
         let nodes = nodes(failing(code), 1);
         let error = nodes.starknet("starknet").unwrap().broadcast(&kept.id, &kept.payload).await.unwrap_err();
-        assert_eq!(error.code(), expected, "{code}");
+        assert_eq!(error.code().name(), expected, "{code}");
     }
     // A known transaction counts as accepted, whatever error the node returns for sending it again.
     for status in ["RECEIVED", "CANDIDATE", "PRE_CONFIRMED", "ACCEPTED_ON_L2", "ACCEPTED_ON_L1"] {
@@ -405,7 +404,7 @@ async fn a_refusal_is_told_from_a_failure() {
     // A node that returns another hash has not accepted the transaction.
     let lying = chain().lying(|_, method, _| (method == "starknet_addInvokeTransaction").then(|| json!({"transaction_hash": "0x1"})));
     assert_eq!(
-        nodes(lying, 1).starknet("starknet").unwrap().broadcast(&kept.id, &kept.payload).await.unwrap_err().code(),
+        nodes(lying, 1).starknet("starknet").unwrap().broadcast(&kept.id, &kept.payload).await.unwrap_err().code().name(),
         "node_malformed"
     );
     // Too few can accept the transaction, and one rejects it.
@@ -414,7 +413,7 @@ async fn a_refusal_is_told_from_a_failure() {
         (method == "starknet_addInvokeTransaction").then(|| json!({"error": {"code": code, "message": "no"}}))
     });
     assert_eq!(
-        nodes(mixed, 2).starknet("starknet").unwrap().broadcast(&kept.id, &kept.payload).await.unwrap_err().code(),
+        nodes(mixed, 2).starknet("starknet").unwrap().broadcast(&kept.id, &kept.payload).await.unwrap_err().code().name(),
         "transaction_rejected"
     );
 }
@@ -425,7 +424,7 @@ async fn a_transaction_is_followed_to_its_end() {
     let status = async |status: Value| {
         let mut chain = chain();
         chain.statuses.insert(hex(id), status);
-        nodes(chain, 2).starknet("starknet").unwrap().status(id).await.map_err(|error| error.code())
+        nodes(chain, 2).starknet("starknet").unwrap().status(id).await.map_err(|error| error.code().name())
     };
     let done = |finality: &str, execution: &str| json!({"finality_status": finality, "execution_status": execution});
     assert_eq!(status(json!({"finality_status": "RECEIVED"})).await, Ok(Some(TransactionStatus::Pending)));
@@ -463,7 +462,7 @@ async fn contracts_describe_themselves() {
     assert_eq!(nodes(older, 1).starknet("starknet").unwrap().describe_contract(htlc).await.unwrap().generation, None);
     let failing =
         chain().lying(|_, method, _| (method == "starknet_getClassAt").then(|| json!({"error": {"code": -32_603, "message": "no"}})));
-    assert_eq!(nodes(failing, 1).starknet("starknet").unwrap().describe_contract(htlc).await.unwrap_err().code(), "node_error");
+    assert_eq!(nodes(failing, 1).starknet("starknet").unwrap().describe_contract(htlc).await.unwrap_err().code().name(), "node_error");
 }
 
 #[tokio::test]
@@ -471,9 +470,9 @@ async fn balances_and_heads_are_read() {
     let nodes_ = nodes(chain(), 2);
     let asset = registry().asset("starknet:eth").unwrap();
     assert_eq!(nodes_.balance(asset, "0x5").await.unwrap(), nodes_.transport().balance);
-    assert_eq!(nodes_.balance(asset, "me").await.unwrap_err().code(), "hex_prefix");
+    assert_eq!(nodes_.balance(asset, "me").await.unwrap_err().code().name(), "hex_prefix");
     let head = nodes_.head("starknet", 1).await.unwrap();
     assert_eq!((head.height, head.hash, head.time.as_secs()), (LATEST, hash_of(LATEST), NOW - 5));
     let wide = chain().lying(|_, method, _| (method == "starknet_call").then(|| json!([hex(Felt::MAX), "0x0"])));
-    assert_eq!(nodes(wide, 1).balance(asset, "0x5").await.unwrap_err().code(), "node_malformed");
+    assert_eq!(nodes(wide, 1).balance(asset, "0x5").await.unwrap_err().code().name(), "node_malformed");
 }

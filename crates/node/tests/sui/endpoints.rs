@@ -40,7 +40,7 @@ async fn endpoints_of_other_chains_are_asked_nothing_else() {
 async fn an_error_is_not_kept_as_the_identity_of_a_chain() {
     let nodes = one(|ledger| ledger.chain_id.clear()).connect();
     let sui = nodes.sui("sui_testnet").unwrap();
-    assert_eq!(sui.htlc(&terms().destination).await.unwrap_err().code(), "node_wrong_chain");
+    assert_eq!(sui.htlc(&terms().destination).await.unwrap_err().code().name(), "node_wrong_chain");
     let busy = std::sync::atomic::AtomicBool::new(true);
     let nodes = funded()
         .answering(move |_, method, _| {
@@ -49,7 +49,7 @@ async fn an_error_is_not_kept_as_the_identity_of_a_chain() {
         })
         .connect();
     let sui = nodes.sui("sui_testnet").unwrap();
-    assert_eq!(sui.htlc(&terms().destination).await.unwrap_err().code(), "node_error");
+    assert_eq!(sui.htlc(&terms().destination).await.unwrap_err().code().name(), "node_error");
     assert!(sui.htlc(&terms().destination).await.is_ok());
 }
 
@@ -116,7 +116,7 @@ async fn a_chain_that_becomes_shorter_is_unknown() {
     sui.htlc(&terms().destination).await.unwrap();
     height(HEAD + 71);
     let error = sui.htlc(&terms().destination).await.unwrap_err();
-    assert_eq!((error.code(), error.is_transient()), ("node_went_back", true));
+    assert_eq!((error.code().name(), error.is_transient()), ("node_went_back", true));
 }
 
 #[tokio::test]
@@ -209,7 +209,7 @@ async fn bodies_that_are_no_answer_are_unknown() {
         }
         for kind in [TransportErrorKind::Timeout, TransportErrorKind::Connect, TransportErrorKind::TooLarge] {
             let judged = judge(lying(method, move || Err(kind))).await;
-            assert_eq!(judged.unwrap_err(), kind.code(), "{method}");
+            assert_eq!(judged.unwrap_err(), kind.name(), "{method}");
         }
     }
 }
@@ -327,7 +327,7 @@ async fn a_package_says_who_can_upgrade_it() {
     // The node no longer has the transaction that published the package.
     assert_eq!(described(funded()).await.unwrap().upgrade_authority, None);
     let none = described(one(|ledger| drop(ledger.objects.remove(1)))).await.unwrap_err();
-    assert_eq!(none.code(), "unknown_contract");
+    assert_eq!(none.code().name(), "unknown_contract");
     let disagree = Network::new(&[Ledger::funded(), Ledger { versions: vec![1, 2], ..Ledger::funded() }]);
-    assert_eq!(described(disagree).await.unwrap_err().code(), "node_disagree");
+    assert_eq!(described(disagree).await.unwrap_err().code().name(), "node_disagree");
 }

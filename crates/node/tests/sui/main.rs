@@ -53,8 +53,8 @@ async fn read(network: Network) -> Result<HtlcQuorum, NodeError> {
 }
 
 async fn judge(network: Network) -> Result<Funded, String> {
-    let quorum = read(network).await.map_err(|error| error.code().to_owned())?;
-    Funded::judge(&terms(), &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().to_owned())
+    let quorum = read(network).await.map_err(|error| error.code().name().to_owned())?;
+    Funded::judge(&terms(), &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().name().to_owned())
 }
 
 async fn unclear(network: Network) -> String {
@@ -225,7 +225,7 @@ async fn an_id_that_does_not_follow_from_the_terms_needs_the_event() {
     other_id(&mut ledger, &mut terms);
     let judged = async |ledger: &Ledger, terms: &VerifiedTerms| {
         let quorum = read_with(Network::new(std::slice::from_ref(ledger)), terms).await.unwrap();
-        Funded::judge(terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code())
+        Funded::judge(terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().name())
     };
     assert!(judged(&ledger, &terms).await.is_ok(), "the event shows the secret hash");
     let mut without = ledger.clone();

@@ -3,8 +3,7 @@
 use countersign::recover::Recovery;
 use countersign::sui::sui_sdk_types::GasPayment;
 use countersign::sui::{Sui, UnsignedOrder};
-use countersign::{Code, Family, Policy, Role, Unsigned};
-use countersign_client::driver::KeptTransaction;
+use countersign::{BroadcastTransaction, Code, Family, Policy, Role, Unsigned};
 use countersign_node::{NodeError, Nodes, Speed};
 use countersign_testkit::key;
 
@@ -27,17 +26,17 @@ fn account() -> String {
     order().deposit().sender.to_string()
 }
 
-async fn sent(nodes: &Nodes<Network>) -> (KeptTransaction, GasPayment) {
+async fn sent(nodes: &Nodes<Network>) -> (BroadcastTransaction, GasPayment) {
     let redemption = Recovery::Sui(recovery(Role::Redeem).0);
     let prepared = nodes.prepare_recovery(&redemption, "sui_testnet", &account(), Speed::Normal, &Policy::default()).await.unwrap();
     let mut unsigned = native(prepared);
     let gas = unsigned.payloads().gas_payment.clone();
     unsigned.sign(&key::<Sui>(&case(Family::Sui, "sui-native"))).unwrap();
-    let [kept] = KeptTransaction::all(&unsigned.finish().unwrap().into()).try_into().unwrap();
+    let [kept] = countersign::Signed::from(unsigned.finish().unwrap()).broadcasts().try_into().unwrap();
     (kept, gas)
 }
 
-async fn replace(nodes: &Nodes<Network>, kept: &KeptTransaction, policy: &Policy) -> Result<GasPayment, NodeError> {
+async fn replace(nodes: &Nodes<Network>, kept: &BroadcastTransaction, policy: &Policy) -> Result<GasPayment, NodeError> {
     let redemption = Recovery::Sui(recovery(Role::Redeem).0);
     let submission = nodes.submission("sui_testnet", &kept.id, &kept.payload).unwrap();
     let replaced = nodes.prepare_replacement(&redemption, "sui_testnet", &account(), &submission, Speed::Normal, policy).await;
@@ -84,7 +83,7 @@ async fn a_budget_above_the_policy_is_refused_with_what_it_costs_and_pays() {
     for part in ["the redemption may cost up to 0.0283", "MIST", "pays", "sui_gas_budget", "raise the limit of the policy"] {
         assert!(error.to_string().contains(part), "{error}");
     }
-    let wrong = KeptTransaction { id: digest_of(1), ..kept };
+    let wrong = BroadcastTransaction { id: digest_of(1), ..kept };
     assert_eq!(refused(&replace(&nodes, &wrong, &Policy::default()).await.unwrap_err()), (Code::TransactionMismatch, "/id"));
 }
 

@@ -4,8 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign::sui::sui_sdk_types::Digest;
 use countersign::sui::{Sui, UnsignedOrder, htlc};
-use countersign::{Code, Family, Signed};
-use countersign_client::driver::KeptTransaction;
+use countersign::{BroadcastTransaction, Code, Family, Signed};
 use countersign_client::{Response, TransportErrorKind};
 use countersign_node::sui::Receipt;
 use countersign_node::{NodeError, Nodes};
@@ -16,23 +15,23 @@ use crate::wallet::{order, prepared, refused, rich};
 use countersign_testkit::chain::sui::proto::{Message, members};
 
 /// The case's order, signed and stored.
-async fn kept() -> (KeptTransaction, UnsignedOrder) {
+async fn kept() -> (BroadcastTransaction, UnsignedOrder) {
     let case = case(Family::Sui, "sui-native");
     let mut unsigned = prepared(rich()).await.unwrap();
     let again = prepared(rich()).await.unwrap();
     unsigned.sign(&key::<Sui>(&case)).unwrap();
     let signed = Signed::from(unsigned.finish().unwrap());
-    let [kept] = KeptTransaction::all(&signed).try_into().unwrap();
+    let [kept] = signed.broadcasts().try_into().unwrap();
     (kept, again)
 }
 
-async fn sent(network: Network, kept: &KeptTransaction) -> Result<Nodes<Network>, NodeError> {
+async fn sent(network: Network, kept: &BroadcastTransaction) -> Result<Nodes<Network>, NodeError> {
     let nodes = network.connect();
     nodes.sui("sui_testnet").unwrap().broadcast(&kept.id, &kept.payload).await?;
     Ok(nodes)
 }
 
-fn success(kept: &KeptTransaction) -> Executed {
+fn success(kept: &BroadcastTransaction) -> Executed {
     Executed::new(kept.id.clone())
 }
 
@@ -64,9 +63,9 @@ async fn a_transaction_is_accepted_if_enough_endpoints_have_it() {
     }
     // A single one may keep the transaction to itself.
     let rejected = sent(Network::new(&[busy.clone(), refuses.clone(), has.clone()]), &kept).await.err().unwrap();
-    assert_eq!(rejected.code(), "transaction_rejected", "too few have it, and one rejects it");
+    assert_eq!(rejected.code().name(), "transaction_rejected", "too few have it, and one rejects it");
     let unknown = sent(Network::new(&[busy.clone(), busy.clone(), has]), &kept).await.err().unwrap();
-    assert_eq!((unknown.code(), unknown.is_transient()), ("node_disagree", true));
+    assert_eq!((unknown.code().name(), unknown.is_transient()), ("node_disagree", true));
     // The transaction was executed before: the node reports an error about its coins, but knows the transaction.
     let mut again = refuses.clone();
     again.transactions.push(success(&kept));
@@ -87,16 +86,16 @@ async fn a_refusal_is_told_from_a_failure() {
         // One that claims to have it changes nothing.
         let liar = Ledger { sent: Ok(success(&kept)), ..rich() };
         let refuses = || node((code, "gone"));
-        assert_eq!(outcome(&[liar, refuses(), refuses()]).await.code(), "transaction_rejected");
+        assert_eq!(outcome(&[liar, refuses(), refuses()]).await.code().name(), "transaction_rejected");
     }
     for code in [1, 2, 4, 8, 10, 13, 14] {
         let error = outcome(&[node((code, "busy")), node((code, "busy"))]).await;
-        assert_eq!((error.code(), error.is_transient()), ("node_disagree", true), "{code}");
+        assert_eq!((error.code().name(), error.is_transient()), ("node_disagree", true), "{code}");
     }
     // If even the lookup fails, the outcome is unknown.
     let silent = Network::new(&[node((3, "gone"))])
         .answering(|_, method, _| (method == "GetTransaction").then_some(Err(TransportErrorKind::Timeout)));
-    assert_eq!(sent(silent, &kept).await.err().unwrap().code(), "transport_timeout");
+    assert_eq!(sent(silent, &kept).await.err().unwrap().code().name(), "transport_timeout");
     let lost =
         Network::new(&[rich()]).answering(|_, method, _| (method == "ExecuteTransaction").then_some(Err(TransportErrorKind::Interrupted)));
     let error = sent(lost, &kept).await.err().unwrap();
@@ -112,10 +111,10 @@ async fn a_transaction_that_was_executed_and_failed_is_rejected() {
     assert!(matches!(&error, NodeError::Rejected { message, .. } if message == "it was executed and failed: MoveAbort 7"), "{error}");
     let mut before = Ledger { sent: Err((3, "coins are gone")), ..rich() };
     before.transactions.push(failed);
-    assert_eq!(sent(Network::new(&[before]), &kept).await.err().unwrap().code(), "transaction_rejected");
+    assert_eq!(sent(Network::new(&[before]), &kept).await.err().unwrap().code().name(), "transaction_rejected");
     // The success of another transaction does not count.
     let other = Ledger { sent: Ok(Executed::new(digest_of(7))), ..rich() };
-    assert_eq!(sent(Network::new(&[other]), &kept).await.err().unwrap().code(), "node_malformed");
+    assert_eq!(sent(Network::new(&[other]), &kept).await.err().unwrap().code().name(), "node_malformed");
 }
 
 #[tokio::test]
@@ -123,7 +122,7 @@ async fn only_the_kept_transaction_is_sent() {
     let (kept, _) = kept().await;
     let payload: serde_json::Value = serde_json::from_str(&kept.payload).unwrap();
     let text = payload["tx_bytes"].as_str().unwrap();
-    let with = |id: &str, payload: String| KeptTransaction { id: id.to_owned(), payload, ..kept.clone() };
+    let with = |id: &str, payload: String| BroadcastTransaction { id: id.to_owned(), payload, ..kept.clone() };
     let changed = |bytes: String| with(&kept.id, serde_json::json!({"tx_bytes": bytes, "signatures": payload["signatures"]}).to_string());
     for (transaction, code) in [
         (with(&digest_of(7), kept.payload.clone()), Code::TransactionMismatch),
@@ -159,7 +158,7 @@ async fn a_receipt_has_a_checkpoint_that_the_endpoints_agree_on() {
         let Receipt { checkpoint, success: actual, .. } = receipt(&[with(Some(executed))]).await.unwrap().unwrap();
         assert_eq!((checkpoint, actual), (HEAD, success));
     }
-    assert_eq!(receipt(&[with(Some(executed)), with(Some(early))]).await.unwrap_err().code(), "node_disagree");
+    assert_eq!(receipt(&[with(Some(executed)), with(Some(early))]).await.unwrap_err().code().name(), "node_disagree");
 }
 
 #[tokio::test]
@@ -172,10 +171,10 @@ async fn a_balance_is_what_the_endpoints_agree_on() {
     assert_eq!(sui.balance(owner, &"0x7::usdc::USDC".parse().unwrap()).await.unwrap(), 0);
     assert_eq!(sui.balance(owner, &htlc::sui()).await.unwrap(), 3_500_000_004);
     let nodes = Network::new(&[rich(), Ledger { balances: [(SUI.to_owned(), 1)].into(), ..rich() }]).connect();
-    assert_eq!(nodes.balance(asset, &owner.to_string()).await.unwrap_err().code(), "node_disagree");
+    assert_eq!(nodes.balance(asset, &owner.to_string()).await.unwrap_err().code().name(), "node_disagree");
     assert_eq!(refused(&nodes.balance(asset, "0xno").await.unwrap_err()), (Code::AddressMalformed, "/owner"));
     let empty = Network::new(&[rich()]).answering(|_, method, _| {
         (method == "GetBalance").then(|| Ok(Response::new(200, countersign_testkit::chain::sui::proto::answer(&Message::default()))))
     });
-    assert_eq!(empty.connect().balance(asset, &owner.to_string()).await.unwrap_err().code(), "node_malformed");
+    assert_eq!(empty.connect().balance(asset, &owner.to_string()).await.unwrap_err().code().name(), "node_malformed");
 }

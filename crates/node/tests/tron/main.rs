@@ -47,8 +47,8 @@ async fn judge(tron: impl Into<Fake>, count: usize) -> Result<Funded, String> {
 }
 
 async fn judge_terms(tron: impl Into<Fake>, count: usize, terms: &VerifiedTerms) -> Result<Funded, String> {
-    let quorum = read_with(tron, count, terms).await.map_err(|error| error.code().to_owned())?;
-    Funded::judge(terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().to_owned())
+    let quorum = read_with(tron, count, terms).await.map_err(|error| error.code().name().to_owned())?;
+    Funded::judge(terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().name().to_owned())
 }
 
 fn tron() -> Tron {
@@ -301,7 +301,7 @@ async fn a_forged_end_is_unknown() {
 async fn endpoints_of_other_chains_are_asked_nothing_else() {
     let nodes = nodes(Tron { genesis: 2_494_104_990, ..tron() }, 1);
     let error = nodes.tron("tron").unwrap().htlc(&terms().destination).await.unwrap_err();
-    assert_eq!((error.code(), error.is_transient()), ("node_wrong_chain", false));
+    assert_eq!((error.code().name(), error.is_transient()), ("node_wrong_chain", false));
     assert_eq!(error.to_string(), "a.example serves another chain: 2494104990 instead of 728126428");
     assert_eq!(nodes.transport().seen.lock().unwrap().len(), 3, "the identity is asked with the first requests");
     // Two honest endpoints remain.
@@ -406,7 +406,7 @@ async fn a_chain_that_becomes_shorter_is_unknown() {
     let nodes = nodes(shrinking, 1);
     let (chain, terms) = (nodes.tron("tron").unwrap(), terms());
     chain.htlc(&terms.destination).await.unwrap();
-    assert_eq!(chain.htlc(&terms.destination).await.unwrap_err().code(), "node_went_back");
+    assert_eq!(chain.htlc(&terms.destination).await.unwrap_err().code().name(), "node_went_back");
 }
 
 #[tokio::test]

@@ -5,8 +5,7 @@ use countersign::recover::Recovery;
 use countersign::tron::alloy_primitives::{Address as AbiAddress, B256, U256, hex};
 use countersign::tron::recover::{self, Leg};
 use countersign::tron::{Address, FundingPath, SignedTronTransaction, Tron as Family, TxContext, UnsignedOrder, read};
-use countersign::{ApprovalStep, Code, Policy, Role, SecretHash, Unsigned, Verified};
-use countersign_client::driver::KeptTransaction;
+use countersign::{ApprovalStep, BroadcastTransaction, Code, Policy, Role, SecretHash, Unsigned, Verified};
 use countersign_node::tron::{Preflight, Receipt};
 use countersign_node::{NodeError, Speed};
 use countersign_testkit::recover::record;
@@ -75,7 +74,7 @@ async fn the_reference_is_the_newest_irreversible_block() {
             block
         })
     });
-    assert_eq!(calls_of(endless, 1).await.unwrap_err().code(), "node_malformed");
+    assert_eq!(calls_of(endless, 1).await.unwrap_err().code().name(), "node_malformed");
 }
 
 /// With a reference that the chain does not have, or one that is too old, a redemption would show the secret and never be mined.
@@ -117,7 +116,7 @@ async fn one_liar_of_three_does_not_choose_the_reference() {
             block
         })
     });
-    assert_eq!(calls_of(disagreeing, 2).await.unwrap_err().code(), "node_disagree");
+    assert_eq!(calls_of(disagreeing, 2).await.unwrap_err().code().name(), "node_disagree");
 }
 
 #[tokio::test]
@@ -137,17 +136,17 @@ async fn balances_and_allowances_are_agreed_upon() {
     let empty = of(tron(NATIVE).lying(|_, path, _| (path == "/wallet/getaccount").then(|| json!({}))), 1);
     assert_eq!(empty.tron("tron").unwrap().balance(sender, None).await.unwrap(), U256::ZERO);
     let one = tron(NATIVE).lying(|host, path, _| (host == "a.example" && path == "/wallet/getaccount").then(|| json!({"balance": 7})));
-    assert_eq!(of(one, 2).tron("tron").unwrap().balance(sender, None).await.unwrap_err().code(), "node_disagree");
+    assert_eq!(of(one, 2).tron("tron").unwrap().balance(sender, None).await.unwrap_err().code().name(), "node_disagree");
     for lie in [json!({"balance": -1}), json!({"balance": "7"}), json!({"balance": 1.5}), json!([])] {
         let lying = tron(NATIVE).lying(move |_, path, _| (path == "/wallet/getaccount").then(|| lie.clone()));
-        assert_eq!(of(lying, 1).tron("tron").unwrap().balance(sender, None).await.unwrap_err().code(), "node_malformed");
+        assert_eq!(of(lying, 1).tron("tron").unwrap().balance(sender, None).await.unwrap_err().code().name(), "node_malformed");
     }
     for lie in [returned(&[]), returned(&[1; 64]), json!({"result": {"result": true}, "constant_result": ["0x00"]}), json!({})] {
         let lying = tron(NATIVE).lying(move |_, path, _| path.ends_with("constantcontract").then(|| lie.clone()));
-        assert_eq!(of(lying, 1).tron("tron").unwrap().balance(sender, Some(token)).await.unwrap_err().code(), "node_malformed");
+        assert_eq!(of(lying, 1).tron("tron").unwrap().balance(sender, Some(token)).await.unwrap_err().code().name(), "node_malformed");
     }
     let lying = tron(NATIVE).lying(|_, path, _| path.ends_with("constantcontract").then(|| reverted(&[])));
-    assert_eq!(of(lying, 1).tron("tron").unwrap().balance(sender, Some(token)).await.unwrap_err().code(), "node_error");
+    assert_eq!(of(lying, 1).tron("tron").unwrap().balance(sender, Some(token)).await.unwrap_err().code().name(), "node_error");
 }
 
 // ---- preflight
@@ -246,7 +245,7 @@ async fn prices_that_are_missing_or_malformed_are_unknown() {
         json!({"chainParameter": [{"value": 100}]}),
     ] {
         let lying = tron(NATIVE).lying(move |_, path, _| (path == "/wallet/getchainparameters").then(|| parameters.clone()));
-        assert_eq!(preflight(NATIVE, lying).await.unwrap_err().code(), "node_malformed");
+        assert_eq!(preflight(NATIVE, lying).await.unwrap_err().code().name(), "node_malformed");
     }
     // However high they are, nothing overflows.
     let greedy = tron(NATIVE).lying(|_, path, _| {
@@ -283,7 +282,7 @@ async fn a_sender_that_cannot_pay_the_fee_signs_no_redemption_and_no_refund() {
         let prepared = nodes.prepare_recovery(recovery, "tron", &sender, Speed::Normal, &Policy::default()).await;
         let seen = nodes.transport().seen.lock().unwrap();
         assert!(seen.iter().all(|(_, _, question)| !question.to_string().contains(&bare(SECRET))), "{seen:?}");
-        prepared.map(|unsigned| roles(&unsigned)).map_err(|error| error.code().to_owned())
+        prepared.map(|unsigned| roles(&unsigned)).map_err(|error| error.code().name().to_owned())
     };
     let short = "insufficient_funds".to_owned();
     for (recovery, energy, role) in [(&redemption, 160_000, Role::Redeem), (&refund, 60_000, Role::Refund)] {
@@ -344,13 +343,13 @@ async fn a_refund_is_prepared_for_whoever_sends_it() {
 
 // ---- sending
 
-fn signed() -> (KeptTransaction, B256) {
+fn signed() -> (BroadcastTransaction, B256) {
     let case = case(countersign::Family::Tron, NATIVE);
     let calls = TxContext::new([1, 2], [3; 8], 1_800_003_600_000, 1_800_000_000_000).with_approval(ApprovalStep::AsVerified);
     let mut unsigned: UnsignedOrder = order(NATIVE).prepare(FundingPath::SelfFunded(calls)).unwrap();
     unsigned.sign(&countersign_testkit::key::<Family>(&case)).unwrap();
     let signed = countersign::Signed::from(unsigned.finish().unwrap());
-    let [kept] = KeptTransaction::all(&signed).try_into().unwrap();
+    let [kept] = signed.broadcasts().try_into().unwrap();
     let bytes = hex::decode(&kept.payload).unwrap();
     assert_eq!(bare(SignedTronTransaction::from_bytes(&bytes).unwrap().tx_id()), kept.id);
     let id = kept.id.parse().unwrap();
@@ -394,7 +393,7 @@ async fn a_transaction_is_accepted_if_enough_endpoints_have_it() {
     // One endpoint alone may keep it to itself.
     for others in [vec![says("SIGERROR")], vec![says("SIGERROR"), says("TAPOS_ERROR")], vec![says("SIGERROR"), says("SERVER_BUSY")]] {
         let answers: Vec<_> = others.into_iter().chain([taken()]).map(|answer| (answer, false)).collect();
-        assert_eq!(broadcast(&answers).await.unwrap_err().code(), "transaction_rejected");
+        assert_eq!(broadcast(&answers).await.unwrap_err().code().name(), "transaction_rejected");
     }
     // In a block already, and expired since.
     assert!(broadcast(&[(says("TRANSACTION_EXPIRATION_ERROR"), true)]).await.is_ok());
@@ -408,7 +407,7 @@ async fn a_transaction_is_accepted_if_enough_endpoints_have_it() {
         "TRANSACTION_EXPIRATION_ERROR",
     ] {
         let error = broadcast(&[(says(code), false), (says("TAPOS_ERROR"), false)]).await.unwrap_err();
-        assert_eq!((error.code(), error.is_transient()), ("transaction_rejected", false), "{code}");
+        assert_eq!((error.code().name(), error.is_transient()), ("transaction_rejected", false), "{code}");
         assert!(error.to_string().contains(code) && error.to_string().contains("why"), "{error}");
     }
     // It is unknown what one endpoint did with the transaction: it may have relayed it.
@@ -427,10 +426,10 @@ async fn only_the_kept_transaction_is_sent() {
     let nodes = nodes(tron(NATIVE), 1);
     let chain = nodes.tron("tron").unwrap();
     for wrong in [
-        KeptTransaction { id: bare([1; 32]), ..kept.clone() },
-        KeptTransaction { payload: format!("{}00", kept.payload), ..kept.clone() },
-        KeptTransaction { payload: String::new(), ..kept.clone() },
-        KeptTransaction { payload: "zz".to_owned(), ..kept.clone() },
+        BroadcastTransaction { id: bare([1; 32]), ..kept.clone() },
+        BroadcastTransaction { payload: format!("{}00", kept.payload), ..kept.clone() },
+        BroadcastTransaction { payload: String::new(), ..kept.clone() },
+        BroadcastTransaction { payload: "zz".to_owned(), ..kept.clone() },
     ] {
         let error = chain.broadcast(&wrong.id, &wrong.payload).await.unwrap_err();
         assert!(matches!(&error, NodeError::Refused(refusal) if refusal.code() == Code::TransactionMismatch), "{error}");
@@ -459,7 +458,7 @@ async fn receipts_are_of_the_transaction_and_agreed_upon() {
     {
         let mut forged = good.clone();
         forged[member] = value;
-        assert_eq!(receipt(forged, json!({})).await.unwrap_err().code(), "node_malformed");
+        assert_eq!(receipt(forged, json!({})).await.unwrap_err().code().name(), "node_malformed");
     }
     for (member, value) in [("result", json!("FAILED")), ("receipt", json!({"result": "OUT_OF_ENERGY"})), ("receipt", json!({}))] {
         let mut failed = good.clone();

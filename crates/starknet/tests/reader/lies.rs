@@ -77,6 +77,6 @@ fn answers_that_are_too_long_are_refused() {
         let drive = drive::<Htlc>(&destination(USUAL), &Known::default(), |at, place, request| {
             if (at, place) == (round, 1) { long.clone() } else { chain.answer(request) }
         });
-        assert_eq!(drive.outcome.unwrap_err().code(), "node_malformed");
+        assert_eq!(drive.outcome.unwrap_err().code().name(), "node_malformed");
     }
 }

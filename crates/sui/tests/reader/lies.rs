@@ -113,7 +113,7 @@ fn no_lie_makes_a_state() {
                     Err(fault) => {
                         // Another method's first field may be a text or a number where a message is expected, and the other way round.
                         let is_other_chain = lie == "for another request" && matches!(fault, Fault::WrongChain { .. });
-                        assert!(fault.code() == code || is_other_chain, "{about}: {lie}: {fault:?}");
+                        assert!(fault.code().name() == code || is_other_chain, "{about}: {lie}: {fault:?}");
                     }
                     Ok(HtlcState::Unclear(_)) => {}
                     Ok(state) => panic!("{about}: {lie}: {state:?}"),

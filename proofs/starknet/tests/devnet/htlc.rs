@@ -304,7 +304,7 @@ async fn a_funding_can_be_reorganized_away() {
     stage.read(&record.terms.source).await;
     stage.rpc("devnet_abortBlocks", json!({"starting_block_id": {"block_number": again["block_number"]}})).await;
     let error = stage.chain().htlc(&record.terms.source).await.unwrap_err();
-    assert_eq!(error.code(), "node_went_back");
+    assert_eq!(error.code().name(), "node_went_back");
 }
 
 #[tokio::test]

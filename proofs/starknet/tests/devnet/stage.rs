@@ -6,9 +6,9 @@ use std::time::{Duration, SystemTime};
 use countersign::UnixTime;
 use countersign::starknet::{Felt, InvokeTransaction, Key, ResourceBound, ResourceBounds, UnsignedOrder, VerifiedOrder};
 use countersign::{
-    Funded, Hold, HtlcState, HtlcTerms, ObservedAt, Policy, Registry, SecretHash, U256, VerifiedRecord, json as strict, verify_record,
+    BroadcastTransaction, Funded, Hold, HtlcState, HtlcTerms, ObservedAt, Policy, Registry, SecretHash, U256, VerifiedRecord, json as strict,
+    verify_record,
 };
-use countersign_client::driver::KeptTransaction;
 use countersign_client::url::Url;
 use countersign_client::{Http, Method, Request, Response, Timeouts, Transport, TransportError};
 use countersign_json::line::Case as JsonCase;
@@ -333,7 +333,7 @@ impl Stage {
     }
 
     /// Broadcasts a transaction, and requires that it succeeds.
-    pub async fn broadcast(&self, transaction: &KeptTransaction) -> Value {
+    pub async fn broadcast(&self, transaction: &BroadcastTransaction) -> Value {
         let chain = self.chain();
         chain.broadcast(&transaction.id, &transaction.payload).await.unwrap();
         let status = chain.status(felt(&transaction.id)).await.unwrap();
@@ -467,8 +467,8 @@ pub fn connect(urls: &[String], chain: &str, registry: &Registry, calls: Change,
 }
 
 /// Signs an order with the account's key.
-pub fn signed(mut order: UnsignedOrder, account: &Account) -> KeptTransaction {
+pub fn signed(mut order: UnsignedOrder, account: &Account) -> BroadcastTransaction {
     order.sign(&account.key()).unwrap();
     let signed = order.finish().unwrap();
-    KeptTransaction::all(&countersign::Signed::Starknet(signed)).pop().unwrap()
+    countersign::Signed::Starknet(signed).broadcasts().pop().unwrap()
 }

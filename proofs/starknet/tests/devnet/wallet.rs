@@ -1,8 +1,7 @@
 //! What a wallet asks before it signs, and what becomes of a transaction.
 
 use countersign::starknet::{Call, Deposit, Felt, ResourceBound, ResourceBounds, TxContext, UnsignedOrder};
-use countersign::{ApprovalStep, Code, HtlcState, Policy, U256, Unsigned, Verified};
-use countersign_client::driver::KeptTransaction;
+use countersign::{ApprovalStep, BroadcastTransaction, Code, HtlcState, Policy, U256, Unsigned, Verified};
 use countersign_node::starknet::TransactionStatus;
 use countersign_node::{NodeError, Speed};
 use serde_json::{Value, json};
@@ -66,7 +65,7 @@ async fn a_node_is_identified_before_anything_else() {
         },
     );
     let error = old.head(CHAIN, 0).await.unwrap_err();
-    assert!(error.code() == "node_malformed" && error.to_string().contains("unsupported version"), "{error}");
+    assert!(error.code().name() == "node_malformed" && error.to_string().contains("unsupported version"), "{error}");
     // A path that the node does not serve.
     let lost = connect(&[format!("{}/rpc/v0_9", stage.devnet.url())], CHAIN, stage.registry, |_, _| (), |_, _| ());
     assert!(lost.head(CHAIN, 0).await.is_err());
@@ -87,8 +86,8 @@ async fn balances_and_allowances_are_those_of_the_tokens() {
     stage.approve(&stage.user, ETH, htlc, amount).await;
     assert_eq!(stage.chain().allowance(token, stage.user.address, htlc).await.unwrap(), amount);
     // No token is there, or no contract at all.
-    assert_eq!(stage.chain().balance(stage.user.address, stage.user.address).await.unwrap_err().code(), "node_error");
-    assert_eq!(stage.chain().balance(stage.user.address, Felt::from(0x1234)).await.unwrap_err().code(), "node_error");
+    assert_eq!(stage.chain().balance(stage.user.address, stage.user.address).await.unwrap_err().code().name(), "node_error");
+    assert_eq!(stage.chain().balance(stage.user.address, Felt::from(0x1234)).await.unwrap_err().code().name(), "node_error");
 }
 
 /// Bounds that suffice for everything here.
@@ -204,7 +203,7 @@ async fn a_transaction_is_sent_once_and_followed_to_l1() {
         )
     };
     let price = bounds.l2_gas.max_price_per_unit;
-    let refused: [(&str, KeptTransaction); 4] = [
+    let refused: [(&str, BroadcastTransaction); 4] = [
         ("Account nonce: 1; got: 0", sign(generous(Felt::ZERO), &stage.user)),
         ("invalid signature", sign(generous(Felt::ONE), &stage.stranger)),
         ("balance", sign(with(Felt::ONE, u64::MAX, price), &stage.user)),

@@ -4,7 +4,7 @@ use countersign::{Hold, HtlcState, Leg};
 
 use super::super::journal::{Delivery, Outcome, Purpose, SecretRoute};
 use super::super::observe::RecordObservation;
-use super::{Action, Decision, Order, OwnerTask, Status, act, rest};
+use super::{Action, Decision, Order, OwnerTask, Status, WaitingFor, act, rest};
 
 impl Order<'_> {
     /// Decides for an order that has ended on chain; `None` if it has not.
@@ -45,18 +45,18 @@ impl Order<'_> {
         let is_followed = self.kept.secret_left().is_some() && !self.is_short_of_time();
         let status = if is_followed { Status::Redeeming } else { Status::RedeemNow };
         if self.is_refunded(Leg::Destination) && self.observed.destination.is_seen() {
-            return self.refund("the solver has taken the payment back");
+            return self.refund(Hold::Refunded);
         }
         // The solver can still redeem the source with the secret, so the owner must refund first.
         if self.source_has_run_out() && !self.is_locked(Leg::Destination) && self.observed.destination.is_seen() {
-            return self.refund("the solver did not redeem in time");
+            return self.refund_when_due();
         }
         if self.is_absent(Leg::Destination) && self.is_redeemed(Leg::Source) {
             return rest(Status::Lost);
         }
         if self.kept.own_secret().is_none() && self.observed.public_secret.is_none() {
             if self.source_has_run_out() {
-                return self.refund("the secret is not stored here, and the source's timelock has passed");
+                return self.refund_when_due();
             }
             return self.refund_if_overdue(rest(status));
         }
@@ -69,7 +69,7 @@ impl Order<'_> {
         let decision = self.redeem_by(status, true, is_known);
         // Once the source's timelock is over, either may succeed and neither may wait for the other, so they take turns.
         if self.source_has_run_out() && (decision.action.is_none() || self.is_refunds_turn()) {
-            let refund = self.refund("the redemption is under way, and the source's timelock has passed");
+            let refund = self.refund_when_due();
             return if refund.action.is_some() || decision.action.is_none() { refund } else { decision };
         }
         self.refund_if_overdue(decision)
@@ -116,15 +116,15 @@ impl Order<'_> {
     fn paid_in_time(&self) -> Decision {
         if let RecordObservation::Refused(refusal) = &self.observed.record {
             if self.source_has_run_out() {
-                return self.refund(&refusal.to_string());
+                return self.refund_when_due();
             }
             return rest(Status::Refused { refusal: refusal.clone() });
         }
         if self.source_has_run_out() {
-            return self.refund("the solver did not pay in time");
+            return self.refund_when_due();
         }
         if self.is_refunded(Leg::Destination) {
-            return self.refund("the solver has taken the payment back");
+            return self.refund(Hold::Refunded);
         }
         // A payment that may have been sent is sent again until it is seen on chain. It is always the same transaction.
         if !self.is_locked(Leg::Source) && !self.is_refunded(Leg::Source) && !self.is_locked(Leg::Destination) {
@@ -134,19 +134,13 @@ impl Order<'_> {
             return rest(Status::Refunding);
         }
         if self.kept.own_secret().is_none() {
-            let what = if self.kept.swap.request().secret_hash.is_some() {
-                "the secret is not stored here"
-            } else {
-                "the service holds the secret"
-            };
-            return rest(Status::Waiting { reason: what.to_owned(), code: "no_secret" });
+            let is_ours = self.kept.swap.request().secret_hash.is_some();
+            return rest(Status::Waiting { on: if is_ours { WaitingFor::SecretElsewhere } else { WaitingFor::SecretOfService } });
         }
         match &self.observed.release {
             Ok(_) => self.redeem_by(Status::Redeeming, false, false),
-            Err(hold) if hold.is_transient() || *hold == Hold::Redeemed => {
-                rest(Status::Waiting { reason: hold.to_string(), code: hold.code() })
-            }
-            Err(hold) => rest(Status::AwaitingRefund { reason: hold.to_string() }),
+            Err(hold) if hold.is_transient() || *hold == Hold::Redeemed => rest(Status::Waiting { on: WaitingFor::Evidence(hold.clone()) }),
+            Err(hold) => rest(Status::AwaitingRefund { reason: hold.clone() }),
         }
     }
 }

@@ -6,11 +6,13 @@ mod end;
 mod pay;
 mod refund;
 
+use std::fmt;
 use std::time::Duration;
 
-use countersign::{HtlcState, Leg, Refusal};
+use countersign::{Hold, HtlcState, Leg, Refusal};
 use countersign_transport::Chains;
 use serde::Serialize;
+use serde::ser::{SerializeStruct, Serializer};
 
 use super::journal::{Delivery, Outcome, SecretRoute};
 use super::kept::OrderState;
@@ -46,10 +48,9 @@ pub enum Status {
     },
     /// The order is paid, and waits until the secret may be released.
     Waiting {
-        /// What it waits for, for display.
-        reason: String,
-        /// The stable code of the reason.
-        code: &'static str,
+        /// What it waits for. Serialized as the members `reason` and `code`.
+        #[serde(flatten)]
+        on: WaitingFor,
     },
     /// The secret was released, or is about to be. The redemption is followed until it is final.
     Redeeming,
@@ -57,8 +58,9 @@ pub enum Status {
     RedeemNow,
     /// The swap cannot complete. The owner can refund once the timelock has expired.
     AwaitingRefund {
-        /// Why it cannot complete, for display.
-        reason: String,
+        /// Why it cannot complete. Serialized as its text.
+        #[serde(serialize_with = "as_text")]
+        reason: Hold,
     },
     /// The refund is under way.
     Refunding,
@@ -74,6 +76,52 @@ pub enum Status {
         /// How it ended.
         outcome: Outcome,
     },
+}
+
+/// What a paid order waits for before the secret may be released.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WaitingFor {
+    /// The proof that the destination is funded, and what is missing of it.
+    Evidence(Hold),
+    /// The holder of the secret, which is not stored here although the request contains its hash.
+    SecretElsewhere,
+    /// The service, which has chosen the secret.
+    SecretOfService,
+}
+
+impl WaitingFor {
+    /// Returns the stable code: that of the hold, or `no_secret`.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Evidence(hold) => hold.code().name(),
+            Self::SecretElsewhere | Self::SecretOfService => "no_secret",
+        }
+    }
+}
+
+impl fmt::Display for WaitingFor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Evidence(hold) => hold.fmt(f),
+            Self::SecretElsewhere => f.write_str("the secret is not stored here"),
+            Self::SecretOfService => f.write_str("the service holds the secret"),
+        }
+    }
+}
+
+impl Serialize for WaitingFor {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_struct("WaitingFor", 2)?;
+        map.serialize_field("reason", &format_args!("{self}"))?;
+        map.serialize_field("code", self.code())?;
+        map.end()
+    }
+}
+
+fn as_text<S: Serializer>(hold: &Hold, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(hold)
 }
 
 /// What only the owner can do.

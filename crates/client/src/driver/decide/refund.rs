@@ -1,6 +1,6 @@
 //! The refund of the source.
 
-use countersign::{Family, HtlcState, Leg};
+use countersign::{Family, Hold, HtlcState, Leg};
 
 use super::super::journal::{Delivery, Purpose};
 use super::{Action, Decision, Order, OwnerTask, Status, act, rest};
@@ -32,12 +32,12 @@ impl Order<'_> {
         otherwise
     }
 
-    /// Refunds the source once that is possible.
-    pub(super) fn refund(&self, reason: &str) -> Decision {
+    /// Refunds the source once that is possible, because the swap cannot complete.
+    pub(super) fn refund(&self, reason: Hold) -> Decision {
         if self.source_has_run_out() || self.is_refund_overdue() {
             return self.refund_when_due();
         }
-        rest(Status::AwaitingRefund { reason: reason.to_owned() })
+        rest(Status::AwaitingRefund { reason })
     }
 
     /// Returns whether the refund was tried less recently than the redemption.
@@ -46,7 +46,8 @@ impl Order<'_> {
         last(Delivery::Refund).max(last(Delivery::RefundRequest)) <= last(Delivery::Redemption).max(last(Delivery::Secret))
     }
 
-    fn refund_when_due(&self) -> Decision {
+    /// Refunds the source, whose timelock is over, unless that was tried a moment ago.
+    pub(super) fn refund_when_due(&self) -> Decision {
         if self.is_due(Delivery::Refund) && self.is_due(Delivery::RefundRequest) { self.refund_at_once() } else { rest(self.refunding()) }
     }
 

@@ -72,8 +72,7 @@ impl Progress {
 }
 
 fn unclear() -> Status {
-    let hold = Hold::Unclear("too few endpoints agree".to_owned());
-    Status::Waiting { reason: hold.to_string(), code: hold.code() }
+    Status::Waiting { on: WaitingFor::Evidence(Hold::Unclear("too few endpoints agree".to_owned())) }
 }
 
 /// Who trusts the service, and is connected to the source and to the destination.
@@ -155,7 +154,7 @@ fn evidence_is_needed_where_only_the_service_shows_the_payment() {
     check(following(true, false, false), &paid(), funded(), &[], None);
     check(following(false, false, true), &paid(), funded(), &[], None);
     check(alone(), &paid(), Ok(rest(unclear()).stating(State::Initiated, false)), &[], None);
-    let other = Status::Waiting { reason: String::new(), code: Hold::NotFunded.code() };
+    let other = Status::Waiting { on: WaitingFor::Evidence(Hold::NotFunded) };
     check(alone(), &paid(), Ok(rest(other).stating(State::AwaitingRedeem, false)), &[], None);
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use countersign_chains::{Account, ChainProfile, Family, Network};
 use ruint::aliases::U256;
 
-use super::Generation;
+use super::{Generation, TokenStandard};
 use crate::report::{Amount, Timelock};
 use crate::wire::{AssetRecord, ChainRecord};
 
@@ -62,6 +62,8 @@ pub struct Contract {
     pub text: String,
     /// Its account; `None` if the text is a Sui coin type.
     pub account: Option<Account>,
+    /// The standard that its pinned schema names.
+    pub standard: TokenStandard,
 }
 
 /// A solver's account on one chain.

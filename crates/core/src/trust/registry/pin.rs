@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use countersign_chains::{Account, ChainProfile, Family, Network, NetworkError, address, profile};
 
 use super::rules::{self, Clash};
-use super::{Asset, Chain, Contract, Generation, Notice, Registry, ServicePins, Solver};
+use super::{Asset, Chain, Contract, Generation, Notice, Registry, ServicePins, Solver, TokenStandard};
 use crate::json::{self, Cursor, Value, number};
 use crate::report::text::escape_untrusted;
 use crate::report::{Code, Refusal};
@@ -321,7 +321,8 @@ fn asset(registry: &Registry, record: AssetRecord) -> Result<Asset, Fault> {
             if account.is_err() && chain.family() != Family::Sui {
                 return Err(format!("token of {id} has no valid address").into());
             }
-            Some(Contract { text: contract.address.clone(), account: account.ok() })
+            let standard = TokenStandard::from_schema(contract.schema.as_deref());
+            Some(Contract { text: contract.address.clone(), account: account.ok(), standard })
         }
         None => None,
     };
