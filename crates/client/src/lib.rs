@@ -5,6 +5,7 @@ mod client;
 pub mod driver;
 mod error;
 mod flow;
+pub mod guide;
 #[cfg(feature = "bitcoin")]
 mod instant;
 mod release;

@@ -72,20 +72,24 @@
 //!
 //! # Families and features
 //!
-//! | feature | module | what is signed | native types |
+//! | feature | module | what is signed | works with |
 //! |---|---|---|---|
-//! | `evm` | `evm` | EIP-1559 and legacy calls, EIP-712 typed data | `alloy-consensus`, `alloy-dyn-abi` |
+//! | `evm` | `evm` | EIP-1559 and legacy calls, EIP-712 typed data | `alloy-consensus` 2.5, `alloy-primitives` 1.7 |
 //! | `tron` | `tron` | `TriggerSmartContract` transactions, TIP-712 typed data | protobuf, TronWeb JSON |
-//! | `starknet` | `starknet` | invoke transactions of version 3, SNIP-12 typed data | `Felt`; `starknet-rs` for its types |
-//! | `solana` | `solana` | legacy and version 0 transactions, also co-signed ones | `solana-transaction` |
-//! | `sui` | `sui` | programmable transactions, also sponsored ones | `sui-sdk-types` |
-//! | `bitcoin` | `bitcoin` | PSBTs that pay a recomputed HTLC address, for Bitcoin and Litecoin | `bitcoin` |
+//! | `starknet` | `starknet` | invoke transactions of version 3, SNIP-12 typed data | `starknet-types-core` 0.2 |
+//! | `solana` | `solana` | legacy and version 0 transactions, also co-signed ones | `solana-transaction` 4.1; 5 and 6 by bytes |
+//! | `sui` | `sui` | programmable transactions, also sponsored ones | `sui-sdk-types` 0.4 |
+//! | `bitcoin` | `bitcoin` | PSBTs that pay a recomputed HTLC address, for Bitcoin and Litecoin | `bitcoin` 0.32, with it `bdk_wallet` 3 |
 //! | `libsecp256k1` | | EVM and Tron sign by libsecp256k1, in C; without it `k256` makes the same signatures | |
-//! | `alloy-signer` | | `sign_with` and `sign_with_async` take signers of alloy | `alloy-signer` 2 |
-//! | `solana-signer-3`, `solana-signer-4` | | `sign_with` takes signers of this version of the Solana SDK; `solana-signer` is the newest | `solana-signer` 3, 4 |
+//! | `alloy-signer` | | `sign_with` and `sign_with_async` take signers of alloy, and its `EthereumWallet` | `alloy-signer` 2.5, `alloy-network` 2.5 |
 //! | `starknet-signer` | | `sign_with_async` takes signers of starknet-rs | `starknet-signers` 0.14 |
+//! | `starknet-rs` | | conversions to and from the types of starknet-rs | `starknet-core` 0.16 |
+//! | `solana-signer-3`, `solana-signer-4` | | `sign_with` takes signers of this version; `solana-signer` is the newest | `solana-signer` 3, `solana-signer` 4 |
 //! | `sui-signer` | | `sign_with` takes signers of Mysten's SDK | `sui-crypto` 0.4 |
 //! | `qr` | | QR codes of Bitcoin payment URIs | |
+//!
+//! A wallet whose SDK has another version signs by a closure over bytes (`sign_with_fn`) and compares bytes (`matches_bytes`):
+//! [`guide::versions`].
 //!
 //! All families and `libsecp256k1` are on by default. No feature changes a verdict.
 //!
@@ -109,7 +113,8 @@
 //!
 //! # More
 //!
-//! The [`guide`] lists every field of request, registry, policy and wallet contexts, and what to do with refusals. Other crates:
+//! The [`guide`] lists every field of request, registry, policy and wallet contexts, external wallets, and what to do with refusals.
+//! Other crates:
 //! `countersign-client` talks to the service, `countersign-node` to the chains, and `countersign-json` has the JSON contract that
 //! other languages use.
 
@@ -126,21 +131,27 @@ mod states;
 
 /// Bitcoin and Litecoin: HTLC addresses recomputed from the terms, PSBTs, refund and redemption.
 #[cfg(feature = "bitcoin")]
+#[doc(inline)]
 pub use countersign_bitcoin as bitcoin;
 /// EVM chains: contract calls, typed data, recovery.
 #[cfg(feature = "evm")]
+#[doc(inline)]
 pub use countersign_evm as evm;
 /// Solana: versioned transactions, gasless co-signing, recovery.
 #[cfg(feature = "solana")]
+#[doc(inline)]
 pub use countersign_solana as solana;
 /// Starknet: invoke transactions, typed data, recovery.
 #[cfg(feature = "starknet")]
+#[doc(inline)]
 pub use countersign_starknet as starknet;
 /// Sui: programmable transactions, gas coins, recovery.
 #[cfg(feature = "sui")]
+#[doc(inline)]
 pub use countersign_sui as sui;
 /// Tron: contract calls, typed data, recovery.
 #[cfg(feature = "tron")]
+#[doc(inline)]
 pub use countersign_tron as tron;
 
 pub use broadcast::BroadcastTransaction;
@@ -151,9 +162,11 @@ pub use countersign_core::{
     ObservedAt, OrderRecord, OrderTerms, ParseError, Policy, Proposal, Refusal, Registry, RequestId, RequestedLeg, Role, Scheme,
     SecretHash, SentBy, ServicePins, Severity, SignedOrder, SignedTransaction, SignerError, SigningRequest, SolanaGeneration, SolanaLimits,
     Solver, Sponsor, StarknetGeneration, StarknetLimits, SuiLimits, Summary, Timelock, TokenStandard, Topic, TronLimits, TypedValue, U256,
-    UnixTime, UnsignedOrder, VerifiedOrder, VerifiedRecord, VerifiedTerms, Warning, Warnings, chains, check_head_time, family, json,
-    number, text, wire,
+    UnixTime, UnsignedOrder, VerifiedOrder, VerifiedRecord, VerifiedTerms, Warning, Warnings, chains, check_head_time, wire,
 };
+/// For the authors of families and of adapters; not covered by semantic versioning.
+#[doc(hidden)]
+pub use countersign_core::{family, json, number, text};
 pub use funded::Funded;
 pub use key::Key;
 pub use states::{FAMILIES, Incomplete, Payload, Signed, Transaction, Unsigned, Verified, verify, verify_record};

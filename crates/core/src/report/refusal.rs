@@ -57,12 +57,14 @@ struct Inner {
 
 impl Refusal {
     /// Creates a refusal at a location: see [`Refusal::location`].
+    #[doc(hidden)]
     #[must_use]
     pub fn new(code: impl Into<Code>, location: impl Into<String>) -> Self {
         Self(Box::new(Inner { code: code.into(), location: location.into(), reason: None, expected: None, actual: None }))
     }
 
     /// Replaces the general meaning of the code with the reason in this case.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_reason(mut self, reason: impl Into<Cow<'static, str>>) -> Self {
         self.0.reason = Some(reason.into());
@@ -70,6 +72,7 @@ impl Refusal {
     }
 
     /// Adds what would have been accepted.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_expected(mut self, value: impl Into<TypedValue>) -> Self {
         self.0.expected = Some(value.into());
@@ -77,6 +80,7 @@ impl Refusal {
     }
 
     /// Adds what came instead. Never pass a secret.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_actual(mut self, value: impl Into<TypedValue>) -> Self {
         self.0.actual = Some(value.into());
@@ -84,6 +88,7 @@ impl Refusal {
     }
 
     /// Puts a prefix in front of the location: where the document is located inside a larger one.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_prefix(mut self, prefix: &str) -> Self {
         self.0.location.insert_str(0, prefix);

@@ -130,6 +130,7 @@ const TYPED_DATA: &str = "/response/result/typed_data";
 
 impl ByteCoverage {
     /// Returns the members that every family's typed data has.
+    #[doc(hidden)]
     #[must_use]
     pub fn typed_data() -> Vec<Self> {
         [
@@ -148,18 +149,21 @@ impl ByteCoverage {
     }
 
     /// Creates the coverage of a member of the typed data. `path` begins below the typed data: `domain/name`.
+    #[doc(hidden)]
     #[must_use]
     pub fn of_message(topic: Topic, path: &str, what: &'static str) -> Self {
         Self::member(topic, format!("{TYPED_DATA}/{path}"), what)
     }
 
     /// Creates the coverage of the bytes `start..end` of the payload at `at`.
+    #[doc(hidden)]
     #[must_use]
     pub fn bytes(topic: Topic, at: impl Into<String>, start: usize, end: usize, what: &'static str) -> Self {
         Self { topic, at: at.into(), bytes: Some((start, end)), what }
     }
 
     /// Creates the coverage of the whole JSON member at `at`.
+    #[doc(hidden)]
     #[must_use]
     pub fn member(topic: Topic, at: impl Into<String>, what: &'static str) -> Self {
         Self { topic, at: at.into(), bytes: None, what }
@@ -172,21 +176,25 @@ pub struct Summary(Vec<Line>);
 
 impl Summary {
     /// Adds a line without values. Untrusted text in it must already be escaped.
+    #[doc(hidden)]
     pub fn add(&mut self, topic: Topic, text: impl Into<String>) {
         self.add_values(topic, text, []);
     }
 
     /// Adds a line with the values in its text.
+    #[doc(hidden)]
     pub fn add_values(&mut self, topic: Topic, text: impl Into<String>, values: impl IntoIterator<Item = TypedValue>) {
         self.add_line(topic, text, values, Severity::Info);
     }
 
     /// Adds a line with its values and its severity.
+    #[doc(hidden)]
     pub fn add_line(&mut self, topic: Topic, text: impl Into<String>, values: impl IntoIterator<Item = TypedValue>, severity: Severity) {
         self.0.push(Line { topic, text: text.into(), values: values.into_iter().collect(), severity });
     }
 
     /// Adds a line whose text is one value.
+    #[doc(hidden)]
     pub fn add_value(&mut self, topic: Topic, value: impl Into<TypedValue>) {
         let value = value.into();
         self.add_values(topic, value.to_string(), [value]);
@@ -194,6 +202,7 @@ impl Summary {
 
     /// Adds the line on the token approval: what the HTLC may take, and what the response proposed if that differs. `sent` is `None`
     /// if no approval is sent.
+    #[doc(hidden)]
     pub fn add_approval(&mut self, proposed: U256, sent: Option<U256>) {
         let Some(sent) = sent else {
             return self.add(Topic::Approval, "none is sent: the allowance must cover the amount already");
@@ -207,6 +216,7 @@ impl Summary {
     }
 
     /// Adds that there is no gasless payload, and why: the order offers none, or the wallet has chosen another path.
+    #[doc(hidden)]
     pub fn add_no_gasless(&mut self, is_offered: bool) {
         let why = if is_offered { "the wallet sends its own transactions" } else { "this order has no gasless funding path" };
         self.add(Topic::Message, format!("none: {why}"));

@@ -90,11 +90,13 @@ pub struct Warnings(Vec<Warning>);
 
 impl Warnings {
     /// Adds a warning that its code describes completely.
+    #[doc(hidden)]
     pub fn warn(&mut self, code: Code) {
         self.warn_about(code, String::new());
     }
 
     /// Adds a warning with a detail; untrusted text in it is escaped.
+    #[doc(hidden)]
     pub fn warn_about(&mut self, code: Code, detail: impl Into<String>) {
         let warning = Warning { code, detail: text::escape_untrusted(&detail.into()) };
         if !self.0.contains(&warning) {
@@ -103,6 +105,7 @@ impl Warnings {
     }
 
     /// Removes the warnings with these codes.
+    #[doc(hidden)]
     pub fn remove(&mut self, codes: &[Code]) {
         self.0.retain(|warning| !codes.contains(&warning.code));
     }
@@ -118,6 +121,7 @@ impl Warnings {
     /// # Errors
     ///
     /// [`Code::WarningRefused`] with the first such warning.
+    #[doc(hidden)]
     pub fn check_refused(&self, refused: &BTreeSet<Code>) -> Result<(), Refusal> {
         match self.0.iter().find(|warning| refused.contains(&warning.code)) {
             Some(warning) => Err(Refusal::new(Code::WarningRefused, "").with_reason(warning.to_string())),

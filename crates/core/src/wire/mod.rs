@@ -31,6 +31,7 @@ use crate::json::{Cursor, Members};
 use crate::report::{Code, Refusal};
 
 /// A type that is read from a JSON value.
+#[doc(hidden)]
 pub trait Read: Sized {
     /// Reads the value.
     ///
@@ -59,6 +60,7 @@ impl Read for String {
 ///
 /// [`Code::ServiceError`] with the service's text, [`Code::StatusNotOk`], [`Code::ErrorBesideOk`], [`Code::MissingField`] or
 /// [`Code::WrongType`], or the refusal of `read`.
+#[doc(hidden)]
 pub fn with_result<'v, T>(envelope: Cursor<'_, 'v>, read: impl FnOnce(Cursor<'_, 'v>) -> Result<T, Refusal>) -> Result<T, Refusal> {
     let members = envelope.object()?;
     let status = members.need("status")?;

@@ -7,14 +7,18 @@
 //! | [`registry`] | the pinned chains, assets, solvers and sponsors |
 //! | [`policy`] | the limits of what the wallet signs |
 //! | [`wallets`] | the wallet context of each family: nonce, fees, coins, blockhash |
+//! | [`external`] | external wallets: signatures, PSBTs, transactions and bundles from outside |
+//! | [`versions`] | which versions of a chain's SDK fit, and what to do with others |
 //! | [`restart`] | what a wallet keeps so that it can go on after a restart, with a signer that shows QR codes |
 //! | [`refusals`] | refusals and warnings: what they contain, and who has to act |
 //! | [`swaps`] | what comes after the signature: evidence, redemption, refund |
 
+pub mod external;
 pub mod policy;
 pub mod refusals;
 pub mod registry;
 pub mod request;
 pub mod restart;
 pub mod swaps;
+pub mod versions;
 pub mod wallets;

@@ -22,7 +22,7 @@
 //! | `solana_compute_unit_limit` | compute units | null | highest limit that a transaction may set; null refuses the instruction |
 //! | `solana_create_associated_account` | true or false | false | whether a transaction may create the owner's associated token account |
 //! | `solana_memo` | bytes | null | longest memo of a transaction; null refuses memos |
-//! | `approvals` | `as_proposed`, `exact`, `refuse_inexact` | `as_proposed` | keep the proposed token approval with a warning, rewrite it to exactly the amount, or refuse any other |
+//! | `approvals` | `as_proposed`, `exact`, `refuse_inexact` | `as_proposed` | [`ApprovalPolicy`](crate::ApprovalPolicy): [`AsProposed`](crate::ApprovalPolicy::AsProposed) keeps the proposed token approval with a warning, [`Exact`](crate::ApprovalPolicy::Exact) rewrites it to exactly the amount, [`RefuseInexact`](crate::ApprovalPolicy::RefuseInexact) refuses any other |
 //! | `finality` | by chain name | see [`FinalityRule`](crate::FinalityRule) | when a payment on a destination chain is final, and what must be left of its timelock |
 //! | `refused_warnings` | array of codes | none | an order with such a warning is refused (`warning_refused`) |
 //! | `accepted_warnings` | array of codes | none | what an unattended driver accepts without asking; verification does not read them |

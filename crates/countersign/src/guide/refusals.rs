@@ -39,15 +39,7 @@
 //! owner before signing where it is [`Danger`](crate::Severity::Danger). `docs/spec/batch.md#warnings` lists the codes of each severity.
 //! [`Policy::refused_warnings`](crate::Policy) turns warnings into refusals.
 //!
-//! An external signer gets [`requests`](crate::UnsignedOrder::requests): id, signer, scheme, native payload, message and digest. Its
-//! signature goes to [`attach`](crate::UnsignedOrder::attach) with the same id. On EVM that is `evm::ExternalSignature`, parsed from the hex
-//! of r, s and v (v 0, 1, 27 or 28), or made from an alloy `Signature`.
-//!
-//! [`sign_with_fn`](crate::UnsignedOrder::sign_with_fn) does the same for each request by a closure.
-//!
-//! A wallet that chooses nonce, fees or blockhash itself returns a signed transaction instead.
-//! [`matches_bytes`](crate::VerifiedOrder::matches_bytes) says which part of the order its bytes are; they are the same for every version
-//! of a chain's SDK.
+//! What an external signer or wallet returns is proven the same way: see [`external`](crate::guide::external).
 //!
 //! A wrong signature or key changes nothing: the unsigned order is as it was. [`Unsigned::finish`](crate::Unsigned::finish) gives the
 //! order back while signatures are missing.

@@ -25,7 +25,7 @@
 //!
 //! ```
 //! use countersign::reader::{Answer, HtlcQuorum, HtlcReader, Known, Request};
-//! use countersign::{Code, Funded, Hold, Policy, Proposal, Refusal, Registry, verify_record};
+//! use countersign::{Funded, Hold, Policy, Proposal, Registry, verify_record};
 //!
 //! /// Returns the proof that the secret may leave, or why it must not.
 //! fn may_release(
@@ -34,10 +34,10 @@
 //!     policy: &Policy,
 //!     send: impl Fn(&str, &Request) -> Answer,
 //!     now: u64,
-//! ) -> Result<Result<Funded, Hold>, Refusal> {
+//! ) -> Result<Result<Funded, Hold>, Box<dyn std::error::Error>> {
 //!     let verified = verify_record(proposal, registry, policy)?; // the proposal needs `with_record`
 //!     let terms = &verified.terms.destination;
-//!     let asset = registry.asset(&terms.asset.to_string()).ok_or_else(|| Refusal::new(Code::UnknownAsset, ""))?;
+//!     let asset = registry.asset(&terms.asset).ok_or("the asset is not pinned")?;
 //!
 //!     // Two of three endpoints must agree. A wallet asks them concurrently, with a time limit for each.
 //!     let endpoints = ["own node", "one provider", "another"];

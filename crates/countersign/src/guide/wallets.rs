@@ -19,9 +19,9 @@
 //! | field | type, unit | default | meaning |
 //! |---|---|---|---|
 //! | `nonce` | integer | chain | nonce of the sender's next transaction; the approval takes it, the next call one more |
-//! | `fees` | wei per gas | chain | [`Fees::Eip1559`](crate::evm::Fees) with `max_fee_per_gas` and `max_priority_fee_per_gas`, or `Legacy` with `gas_price` |
+//! | `fees` | wei per gas | chain | [`Fees::Eip1559`](crate::evm::Fees) with `max_fee_per_gas` and `max_priority_fee_per_gas`, or `Fees::Legacy` with `gas_price` |
 //! | `chain_id` | EIP-155 | `None` | the wallet's own chain, where it names one: it must be the asset's |
-//! | `approvals` | `ApprovalPlan` | as verified | which approvals precede the call: as verified, exact, none, and whether the allowance is reset first |
+//! | `approvals` | `ApprovalPlan` | `AsVerified` | which approvals precede the call, an [`ApprovalStep`](crate::ApprovalStep): `AsVerified`, `Exact`, or `AlreadyApproved` for none; `reset_first` sets the allowance to zero first |
 //! | `gas_limit` | gas | the service's | gas limit of the call that locks the funds, within the policy |
 //!
 //! # Tron: `tron::TxContext`
@@ -33,7 +33,7 @@
 //! | `expiration` | Unix milliseconds | clock | when nodes stop accepting the transactions |
 //! | `timestamp` | Unix milliseconds | clock | when the transactions were created |
 //! | `chain_id` | integer | `None` | the wallet's own chain, where it names one |
-//! | `approvals` | `ApprovalPlan` | as verified | as on EVM |
+//! | `approvals` | `ApprovalPlan` | `AsVerified` | as on EVM |
 //! | `fee_limit` | sun | the service's | fee limit of the call that locks the funds, within the policy |
 //!
 //! # Starknet: `starknet::TxContext`
@@ -45,8 +45,8 @@
 //! | `tip` | FRI per unit of L2 gas | 0 | what the sender adds |
 //! | `chain_id` | felt, short string | `None` | the wallet's own chain, where it names one |
 //! | `public_key` | felt | `None` | the account's public key, which its address does not show; without it a signature is not proven, and a warning says so. [`KeyedPath`](crate::starknet::KeyedPath) gives it for the gasless path |
-//! | `approval` | `ApprovalStep` | as verified | whether the approval precedes the call, in the same transaction |
-//! | `encoding` | `ExecutionEncoding` | `New` | how the account takes several calls: Cairo 1, or Cairo 0 |
+//! | `approval` | `ApprovalStep` | `AsVerified` | whether the approval precedes the call, in the same transaction: `AsVerified`, `Exact` or `AlreadyApproved` |
+//! | `encoding` | `ExecutionEncoding` | `New` | how the account takes several calls: `New` for Cairo 1, `Legacy` for Cairo 0 |
 //! | `paymaster_data` | felts | empty | for a paymaster |
 //! | `account_deployment_data` | felts | empty | for a transaction that deploys the account |
 //! | `nonce_data_availability_mode`, `fee_data_availability_mode` | L1 or L2 | L1 | only L1 works today |
@@ -79,9 +79,9 @@
 //! | `utxos` | outputs | `None` | the wallet's coins: outpoint, output, and the previous transaction where the script needs it |
 //! | `change_address` | address | `None` | where change goes |
 //! | `fee_rate` | sat/vB | `None` | within the policy |
-//! | `selection` | `Selection` | all | spend all coins, or those with the lowest fee |
-//! | `change_rule` | `ChangeRule` | by dust limit | when change is worth an output |
-//! | `ordering` | `TxOrdering` | as given | order of inputs and outputs: as given, BIP-69, or shuffled by a seed |
+//! | `selection` | `Selection` | `All` | `All` spends all coins, `LowestFee` those with the lowest fee |
+//! | `change_rule` | `ChangeRule` | `Standard` | when change is worth an output: `Standard` goes by the dust limit of the chain's nodes |
+//! | `ordering` | `TxOrdering` | `Given` | order of inputs and outputs: `Given`, `Bip69`, or `Shuffled` by a seed |
 //! | `origins` | key origins | empty | fingerprint and path of the wallet's keys, for hardware signers |
 //! | `replaceable` | true or false | true | whether the payment signals BIP-125 |
 //!

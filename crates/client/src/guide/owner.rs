@@ -1,0 +1,66 @@
+//! The owner: who signs. A local key, a hardware wallet, a person with a dialog.
+//!
+//! The driver asks for signatures only, never for a decision about chains. A reply of "not now" is no error: the driver reports
+//! [`NeedsOwner`](crate::driver::Status::NeedsOwner) or [`Unsigned`](crate::driver::Status::Unsigned), and asks again in the next step.
+//!
+//! | method | asked when | reply |
+//! |---|---|---|
+//! | `fund` | the order was verified, both chains were read, and the deadline has not passed | [`Signed`](crate::driver::FundingReply::Signed), [`Elsewhere`](crate::driver::FundingReply::Elsewhere) if another wallet pays, [`NotNow`](crate::driver::FundingReply::NotNow) |
+//! | `settle` | the destination is funded (a redemption), or the source's timelock is over (a refund); again with `replaces` if what was sent is not mined | transactions; `None` for not now |
+//! | `can_redeem` | before paying | whether there is a key and a coin for fees on that chain |
+//!
+//! ```
+//! use countersign_client::countersign::recover::{self, Recovery};
+//! use countersign_client::countersign::{Refusal, Signed, Unsigned, Verified};
+//! use countersign_client::driver::{FundingReply, KeptTransaction, Owner, OwnerError, Settlement, SignedFunding};
+//!
+//! /// A signer with keys on some chains.
+//! struct Signer;
+//!
+//! impl Signer {
+//!     /// Adds nonce and fees from the user's own endpoints: match on the family, and call `prepare` with its wallet context.
+//!     fn prepare(&self, order: &Verified) -> Result<Unsigned, Refusal> {
+//!         # let _ = order;
+//!         # unimplemented!()
+//!     }
+//!
+//!     /// The same for a recovery. `replaces` has what was sent before: pay more, with the same nonce or the same inputs.
+//!     fn prepare_recovery(&self, recovery: &Recovery, replaces: &[KeptTransaction]) -> Result<Unsigned, Refusal> {
+//!         # let _ = (recovery, replaces);
+//!         # unimplemented!()
+//!     }
+//!
+//!     /// Shows the summary and the warnings, and signs if the person agrees.
+//!     async fn confirmed(&self, unsigned: Unsigned) -> Result<Option<Signed>, OwnerError> {
+//!         # let mut unsigned = unsigned;
+//!         println!("{}", unsigned.summary());
+//!         unsigned.sign("the key")?;
+//!         Ok(Some(unsigned.finish()?))
+//!     }
+//! }
+//!
+//! impl Owner for Signer {
+//!     async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
+//!         // The signed order knows its chain, and whether the service submits it (gasless).
+//!         let signed = self.confirmed(self.prepare(order)?).await?;
+//!         Ok(signed.map_or(FundingReply::NotNow, |signed| FundingReply::Signed(SignedFunding::from_signed(&signed))))
+//!     }
+//!
+//!     async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<KeptTransaction>>, OwnerError> {
+//!         let recovery = match task.secret {
+//!             Some(secret) => recover::redeem(task.record, task.leg, secret.expose(), task.registry)?,
+//!             None => recover::refund(task.record, task.leg, task.registry)?,
+//!         };
+//!         let signed = self.confirmed(self.prepare_recovery(&recovery, task.replaces)?).await?;
+//!         Ok(signed.map(|signed| KeptTransaction::all(&signed)))
+//!     }
+//!
+//!     fn can_redeem(&self, chain: &str) -> bool {
+//!         chain == "base" || chain == "bitcoin"
+//!     }
+//! }
+//! ```
+//!
+//! An error of the owner does not end a swap. [`Unavailable`](crate::driver::OwnerError::Unavailable) is for what may work later, such as a
+//! node that gives no fee; the driver tries again. A [`Refusal`](countersign::Refusal) is shown. While `fund` runs the order is locked;
+//! other orders go on.

@@ -1,0 +1,133 @@
+//! The store: what must survive the process.
+//!
+//! Every intent is written before it is carried out, so a store that loses writes can lose money. When a method of
+//! [`Store`](crate::driver::Store) returns, what it wrote must survive a power failure. `countersign-store` is one on disk; a mobile or
+//! desktop wallet may have a database instead.
+//!
+//! | what | written by | form |
+//! |---|---|---|
+//! | request and response | `create`, once | [`CreatedOrder`](crate::CreatedOrder) is `Serialize`; back with `CreatedOrder::from_json` |
+//! | secret | `create`, once, in the same transaction | [`Secret::to_hex`](crate::Secret::to_hex), back with `parse`; encrypt it |
+//! | index, branch, least amount | `create`, once | numbers |
+//! | record | `keep_record`, once | bytes as they are |
+//! | pins | `keep_pins`, once | [`SignedUnder`](crate::driver::SignedUnder) is `Serialize` and `Deserialize` |
+//! | journal | `append`, `replace_journal` | [`Entry`](crate::driver::Entry) is `Serialize` and `Deserialize` |
+//!
+//! A lock is a value that unlocks when it is dropped, also if the task is cancelled. A lock of a process that died must not stay.
+//!
+//! On a made-up database, which has transactions over documents with names and flushes each one:
+//!
+//! ```
+//! use countersign_client::driver::{Entry, OrderState, SignedUnder, Store, StoreError};
+//! use countersign_client::{CreatedOrder, OrderId, Secret};
+//! # use std::collections::BTreeMap;
+//! # use std::sync::{Arc, Mutex};
+//!
+//! # #[derive(Clone, Default)] struct Database(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
+//! # struct Lock(Database, String);
+//! # impl Drop for Lock { fn drop(&mut self) { self.0.0.lock().unwrap().remove(&format!("{}/locked", self.1)); } }
+//! # impl Database {
+//! #     fn read(&self, order: &str, name: &str) -> Result<Option<Vec<u8>>, StoreError> { Ok(self.0.lock().unwrap().get(&format!("{order}/{name}")).cloned()) }
+//! #     fn write(&self, order: &str, documents: &[(&str, Vec<u8>)]) -> Result<(), StoreError> {
+//! #         let mut all = self.0.lock().unwrap();
+//! #         documents.iter().for_each(|(name, bytes)| { all.insert(format!("{order}/{name}"), bytes.clone()); });
+//! #         Ok(())
+//! #     }
+//! #     fn lock(&self, order: &str) -> Option<Lock> {
+//! #         self.0.lock().unwrap().insert(format!("{order}/locked"), Vec::new()).is_none().then(|| Lock(self.clone(), order.to_owned()))
+//! #     }
+//! #     fn orders(&self) -> Vec<String> {
+//! #         self.0.lock().unwrap().keys().filter_map(|key| Some(key.strip_suffix("/order")?.to_owned())).collect()
+//! #     }
+//! # }
+//! struct Orders(Database);
+//!
+//! fn failed(error: impl std::fmt::Display) -> StoreError {
+//!     StoreError::Failed(error.to_string())
+//! }
+//!
+//! impl Store for Orders {
+//!     type Guard = Lock;
+//!
+//!     fn create(&self, order: &OrderState) -> Result<(), StoreError> {
+//!         let id = order.swap.id().as_str();
+//!         if self.0.read(id, "order")?.is_some() {
+//!             return Err(StoreError::Exists(id.to_owned()));
+//!         }
+//!         // In one transaction with the write, if several processes share the database.
+//!         if let Some(hash) = &order.swap.request().secret_hash
+//!             && let Some(other) = self.order_of(hash)?
+//!         {
+//!             return Err(StoreError::SecretUsed(other));
+//!         }
+//!         let mut documents = vec![("order", serde_json::to_vec(&order.swap).map_err(failed)?)];
+//!         documents.extend(order.secret.as_ref().map(|secret| ("secret", secret.to_hex().as_bytes().to_vec())));
+//!         documents.extend(order.index.map(|index| ("index", index.to_string().into_bytes())));
+//!         // Likewise `branch` and `at_least`.
+//!         self.0.write(id, &documents)
+//!     }
+//!
+//!     fn lock(&self, id: &OrderId) -> Result<Lock, StoreError> {
+//!         self.0.lock(id.as_str()).ok_or(StoreError::Busy)
+//!     }
+//!
+//!     fn load(&self, id: &OrderId) -> Result<OrderState, StoreError> {
+//!         let text = |name| Ok::<_, StoreError>(self.0.read(id.as_str(), name)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
+//!         let order = self.0.read(id.as_str(), "order")?.ok_or_else(|| StoreError::Unknown(id.to_string()))?;
+//!         let secret = text("secret")?.map(|digits| Secret::parse(&digits)).transpose().map_err(failed)?;
+//!         let mut state = OrderState::new(CreatedOrder::from_json(&order).map_err(failed)?, secret);
+//!         state.index = text("index")?.map(|index| index.parse()).transpose().map_err(failed)?;
+//!         state.record = self.0.read(id.as_str(), "record")?;
+//!         state.pins = text("pins")?.map(|pins| serde_json::from_str(&pins)).transpose().map_err(failed)?;
+//!         state.journal = text("journal")?.map(|lines| serde_json::from_str(&lines)).transpose().map_err(failed)?.unwrap_or_default();
+//!         Ok(state)
+//!     }
+//!
+//!     fn keep_record(&self, guard: &Lock, body: &[u8]) -> Result<(), StoreError> {
+//!         match self.0.read(&guard.1, "record")? {
+//!             Some(kept) if kept != body => Err(StoreError::Exists(guard.1.clone())),
+//!             _ => self.0.write(&guard.1, &[("record", body.to_vec())]),
+//!         }
+//!     }
+//!
+//!     fn keep_pins(&self, guard: &Lock, pins: &SignedUnder) -> Result<(), StoreError> {
+//!         match self.0.read(&guard.1, "pins")? {
+//!             Some(_) => Ok(()), // the first ones stay
+//!             None => self.0.write(&guard.1, &[("pins", serde_json::to_vec(pins).map_err(failed)?)]),
+//!         }
+//!     }
+//!
+//!     fn append(&self, guard: &Lock, entry: &Entry) -> Result<(), StoreError> {
+//!         let lines = self.0.read(&guard.1, "journal")?;
+//!         let mut journal: Vec<Entry> = lines.map(|lines| serde_json::from_slice(&lines)).transpose().map_err(failed)?.unwrap_or_default();
+//!         journal.push(entry.clone());
+//!         self.replace_journal(guard, &journal)
+//!     }
+//!
+//!     fn replace_journal(&self, guard: &Lock, entries: &[Entry]) -> Result<(), StoreError> {
+//!         self.0.write(&guard.1, &[("journal", serde_json::to_vec(entries).map_err(failed)?)])
+//!     }
+//!
+//!     fn orders(&self) -> Result<Vec<OrderId>, StoreError> {
+//!         self.0.orders().iter().map(|id| OrderId::parse(id).map_err(failed)).collect()
+//!     }
+//! }
+//!
+//! # let store = Orders(Database::default());
+//! # use countersign_client::countersign::{CreateOrder, RequestedLeg, U256};
+//! # let leg = |asset: &str| Ok::<_, Box<dyn std::error::Error>>(RequestedLeg::new(asset.parse()?, "0x01", U256::from(1)));
+//! # let request = CreateOrder::new(leg("base:usdc")?, leg("ethereum:usdc")?);
+//! # let response = format!(r#"{{"status":"Ok","result":{{"order_id":"{}"}}}}"#, "ab".repeat(32));
+//! # let mut order = OrderState::new(CreatedOrder::new(request, response)?, None);
+//! # order.index = Some(7);
+//! # store.create(&order)?;
+//! # assert!(matches!(store.create(&order), Err(StoreError::Exists(_))));
+//! # let id = store.orders()?.remove(0);
+//! let guard = store.lock(&id)?;
+//! assert_eq!(store.lock(&id).err(), Some(StoreError::Busy));
+//! store.keep_record(&guard, b"{}")?;
+//! drop(guard);
+//! let kept = store.load(&id)?;
+//! assert_eq!((kept.index, kept.record.as_deref(), kept.journal.len()), (Some(7), Some(&b"{}"[..]), 0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```

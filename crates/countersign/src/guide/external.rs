@@ -1,0 +1,123 @@
+//! External wallets: they sign what they are given, or choose nonce and fees themselves, and the result is proven.
+//!
+//! | the wallet | what it gets | what comes back | where it goes |
+//! |---|---|---|---|
+//! | signs a payload: hardware module, remote service, multisig | [`requests`](crate::UnsignedOrder::requests): native payload, message, digest | a signature | [`attach`](crate::UnsignedOrder::attach) with the request's id, or [`sign_with_fn`](crate::UnsignedOrder::sign_with_fn) for all |
+//! | the same, over text (QR codes, files, JSON) | the same | text in the family's usual form | [`attach_text`](crate::UnsignedOrder::attach_text) |
+//! | signs a PSBT | the `psbt` of the payload | the signed PSBT | `attach` under any input's id: it has the signatures of all inputs |
+//! | sends by itself: browser, mobile, WalletConnect | the calls of the [`deposit`](crate::VerifiedOrder::deposit) | a transaction | [`matches`](crate::VerifiedOrder::matches) with the native type, [`matches_bytes`](crate::VerifiedOrder::matches_bytes) with bytes |
+//! | sends a bundle of calls (EIP-5792) | `send_calls` | the status of the calls | `find_payment` |
+//!
+//! A signature is proven before it is attached, and a wrong one changes nothing. A transaction from outside may have another nonce, fee,
+//! blockhash or gas. Everything else must equal what was verified; the answer is the [`Role`](crate::Role) of the transaction in the order.
+//!
+//! # A signer without an adapter
+//!
+//! A closure signs every request that has no signature yet. It works with each version of each SDK, because it returns only bytes:
+//!
+#![cfg_attr(feature = "solana", doc = "```")]
+#![cfg_attr(not(feature = "solana"), doc = "```ignore")]
+//! use countersign::{SignerError, solana};
+//!
+//! /// Signs with a device that knows nothing of this library: message in, 64 bytes out.
+//! fn sign<E>(unsigned: &mut solana::UnsignedOrder, device: impl Fn(&[u8]) -> Result<[u8; 64], E>) -> Result<(), SignerError<E>> {
+//!     unsigned.sign_with_fn(|request| device(&request.message))
+//! }
+//! ```
+//!
+//! A signer that answers later gets the requests now, and its text is attached under the same id when it comes:
+//!
+//! ```
+//! use countersign::{Refusal, RequestId, Signed, Unsigned};
+//!
+//! /// What is printed as QR codes: the stable name of each request, and the bytes to sign.
+//! fn shown(unsigned: &Unsigned) -> Vec<(RequestId, Vec<u8>)> {
+//!     unsigned.requests().into_iter().map(|request| (request.id, request.message)).collect()
+//! }
+//!
+//! /// What was scanned. An answer that does not fit its request is refused, and the others stay.
+//! fn scanned(mut unsigned: Unsigned, answers: &[(RequestId, String)]) -> Result<Signed, Refusal> {
+//!     for (id, signature) in answers {
+//!         unsigned.attach(*id, signature)?;
+//!     }
+//!     Ok(unsigned.finish()?)
+//! }
+//! ```
+//!
+//! # A PSBT
+//!
+//! The PSBT of an order has key origins (`TxContext::with_origins`) and previous transactions, so that hardware signers find their keys.
+//! The signed PSBT comes back as it is, or in base64 through `attach_text`:
+//!
+#![cfg_attr(feature = "bitcoin", doc = "```")]
+#![cfg_attr(not(feature = "bitcoin"), doc = "```ignore")]
+//! use countersign::bitcoin::{UnsignedOrder, bitcoin::Psbt};
+//! use countersign::{Refusal, RequestId};
+//!
+//! fn pay(unsigned: &mut UnsignedOrder, device: impl Fn(&Psbt) -> Psbt) -> Result<(), Refusal> {
+//!     match unsigned.requests().into_iter().next() {
+//!         Some(request) => unsigned.attach(RequestId::Input(0), device(&request.payload.psbt)),
+//!         None => Ok(()), // nothing is missing
+//!     }
+//! }
+//! ```
+//!
+//! A wallet that makes the payment itself gets `deposit().uri()`. `deposit().matches_psbt` compares its PSBT before anybody signs.
+//!
+//! # A browser wallet (EIP-1193)
+//!
+//! It chooses nonce and fees, signs and sends. The transaction that the chain then has is compared with the order:
+//!
+#![cfg_attr(feature = "evm", doc = "```")]
+#![cfg_attr(not(feature = "evm"), doc = "```ignore")]
+//! use countersign::evm::{ApprovalStep, VerifiedOrder, received};
+//! use countersign::{Refusal, Role};
+//!
+//! /// `request` is `provider.request`: method and parameters in, JSON out.
+//! fn pay(order: &VerifiedOrder, request: impl Fn(&str, serde_json::Value) -> Vec<u8>) -> Result<Vec<Role>, Refusal> {
+//!     let mut done = Vec::new();
+//!     for call in order.deposit().send_transactions(ApprovalStep::Exact) {
+//!         let hash = request("eth_sendTransaction", serde_json::json!([call]));
+//!         let sent = request("eth_getTransactionByHash", serde_json::json!([String::from_utf8_lossy(&hash)]));
+//!         done.push(order.matches(&received::from_json(&sent)?)?);
+//!     }
+//!     Ok(done)
+//! }
+//! ```
+//!
+//! # A bundle of calls (EIP-5792)
+//!
+//! One request has approval and payment. A bundle may reach the chain in a form of the wallet's own, so it is proven by its effect: the
+//! contract's event with this order's swap id. `with_capabilities` passes on what the wallet may use, such as a paymaster.
+//!
+#![cfg_attr(feature = "evm", doc = "```")]
+#![cfg_attr(not(feature = "evm"), doc = "```ignore")]
+//! use countersign::Refusal;
+//! use countersign::evm::{ApprovalStep, VerifiedOrder, received};
+//!
+//! /// Returns the hash of the transaction that paid. A wallet that cannot bundle calls may send them one after the other.
+//! fn pay(order: &VerifiedOrder, request: impl Fn(&str, serde_json::Value) -> Vec<u8>) -> Result<String, Refusal> {
+//!     let calls = order.deposit().send_calls(ApprovalStep::Exact).without_atomicity();
+//!     let id = request("wallet_sendCalls", serde_json::json!([calls]));
+//!     let status = request("wallet_getCallsStatus", serde_json::json!([String::from_utf8_lossy(&id)]));
+//!     Ok(order.deposit().find_payment(&received::calls_status(&status)?)?.to_string())
+//! }
+//! ```
+//!
+//! The wallet's provider states this. Whether the payment is on chain, and final, is what the reader of the source leg shows: see
+//! [`swaps`](crate::guide::swaps).
+//!
+//! # What comes back, by family
+//!
+//! The module `received` of each family reads a signed transaction in the forms in which wallets and nodes return it.
+//!
+//! | family | given to the wallet (`deposit()`) | read by `received` |
+//! |---|---|---|
+//! | EVM | `send_transactions`, `send_calls`, `typed_data` | `from_bytes` (EIP-2718), `from_json` (a node's), `calls_status` |
+//! | Tron | `calls`, `typed_data` | `from_bytes` (protobuf), `from_json` (TronWeb's) |
+//! | Starknet | `execute_calls`, `add_invoke_transaction`, `typed_data` | `from_json` |
+//! | Solana | `transaction`: its `bytes()` | `from_bytes` |
+//! | Sui | `kind_bytes` | `from_bytes` (BCS), `from_json` |
+//! | Bitcoin, Litecoin | `uri`, `address`; PSBTs by `matches_psbt` | `from_bytes` |
+//!
+//! Specification: `docs/spec/batch.md#external-transactions`.

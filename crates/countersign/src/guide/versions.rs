@@ -1,0 +1,30 @@
+//! Which versions of a chain's own crates fit, and what to do with others.
+//!
+//! A type is the same only within one major version of its crate, before 1.0 within one minor version. With a version of the second column,
+//! values of the wallet's SDK go in and out as they are. With any other, the last column has the form that has no version: bytes, text or a
+//! closure. The versions are ranges, so that Cargo builds each crate once for the wallet and for this library.
+//!
+//! | family | works with | feature | with any other version |
+//! |---|---|---|---|
+//! | EVM | `alloy-consensus` 2.5, `alloy-primitives` 1.7, `alloy-dyn-abi` 1.7; `alloy` 2 re-exports them | `evm` | bytes (EIP-2718): [`matches_bytes`](crate::VerifiedOrder::matches_bytes), `SignedTransaction::bytes` |
+//! | | signers: `alloy-signer` 2.5, `alloy-network` 2.5 with its `EthereumWallet` | `alloy-signer` | [`sign_with_fn`](crate::UnsignedOrder::sign_with_fn) with the digest |
+//! | Tron | no crate: protobuf bytes, and the JSON of TronWeb | `tron` | |
+//! | Starknet | `starknet-types-core` 0.2, the `Felt` of every current crate | `starknet` | |
+//! | | types: `starknet-core` 0.16; `starknet` 0.17 re-exports it | `starknet-rs` | JSON: `matches_bytes`, [`requests`](crate::UnsignedOrder::requests) |
+//! | | signers: `starknet-signers` 0.14 | `starknet-signer` | `sign_with_fn` with `[Felt; 2]` |
+//! | Solana | `solana-transaction` 4.1, `solana-message` 4.2, `solana-signature` 3, `solana-address` 2.6 | `solana` | bytes for `solana-transaction` 5 and 6: `matches_bytes`, `SignedTransaction::bytes` |
+//! | | signers: `solana-signer` 3, with `solana-keypair` 3 | `solana-signer-3` | `sign_with_fn` with 64 bytes |
+//! | | signers: `solana-signer` 4, with `solana-keypair` 4 | `solana-signer-4` | the same |
+//! | Sui | `sui-sdk-types` 0.4 | `sui` | BCS: `matches_bytes`, `SigningRequest::message` |
+//! | | signers: `sui-crypto` 0.4 | `sui-signer` | `sign_with_fn`, or [`attach_text`](crate::UnsignedOrder::attach_text) with the flag, signature and key in base64 |
+//! | Bitcoin, Litecoin | `bitcoin` 0.32; `bdk_wallet` 3 has it | `bitcoin` | a PSBT in base64: `attach_text`; consensus bytes: `matches_bytes` |
+//!
+//! `solana-signer` stands for the newest of the two features for Solana's signers; both may be on. `.ci/neighbours` in the repository
+//! builds small wallets beside these SDKs.
+//!
+//! ```toml
+//! [dependencies]
+//! countersign = { version = "0.1", default-features = false, features = ["solana", "solana-signer-4"] }
+//! solana-keypair = "4"
+//! solana-transaction = "6" # another type than ours: its bytes go to `matches_bytes`
+//! ```
