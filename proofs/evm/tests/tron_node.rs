@@ -29,8 +29,8 @@ use countersign::recover::Recovery;
 use countersign::tron::recover::{self, Leg};
 use countersign::tron::{Address as TronAddress, Key, SignedTronTransaction};
 use countersign::{
-    BroadcastTransaction, Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, SecretHash, Signed, Unsigned, VerifiedRecord,
-    json, verify_record,
+    BroadcastTransaction, Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, SecretHash, Signed, Unsigned, VerifiedRecord, json,
+    verify_record,
 };
 use countersign_client::{Request, Response, Transport, TransportError};
 use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes, Speed};

@@ -232,7 +232,8 @@ impl Scene {
         let stranger = Keypair::new_from_array([9; 32]);
         self.svm.airdrop(&stranger.pubkey(), 1_000_000_000).unwrap();
         self.svm.expire_blockhash();
-        let mut unsigned = recovery.prepare(SelfFunded::new().with_blockhash(self.svm.latest_blockhash()).sent_by(stranger.pubkey())).unwrap();
+        let mut unsigned =
+            recovery.prepare(SelfFunded::new().with_blockhash(self.svm.latest_blockhash()).sent_by(stranger.pubkey())).unwrap();
         unsigned.sign_with(&stranger).unwrap();
         let [transaction] = unsigned.finish().unwrap().transactions().try_into().unwrap();
         self.svm.send_transaction(transaction.native).is_ok()

@@ -11,7 +11,7 @@ use super::kept::{OrderState, OrderStore, SignedUnder, StoreError};
 use crate::request::OrderId;
 use countersign_transport::{BoxFuture, MaybeSend, MaybeSync};
 
-type StepOutcome<'f, T> = BoxFuture<'f, Result<T, StoreError>>;
+type StoreFuture<'f, T> = BoxFuture<'f, Result<T, StoreError>>;
 
 /// A lock of any store, released when it is dropped.
 trait Lock: Any + MaybeSend + MaybeSync {}
@@ -37,54 +37,54 @@ impl fmt::Debug for BoxGuard {
 
 /// The object-safe form of a store.
 trait Erased: MaybeSend + MaybeSync {
-    fn create<'f>(&'f self, order: &'f OrderState) -> StepOutcome<'f, ()>;
-    fn lock<'f>(&'f self, id: &'f OrderId) -> StepOutcome<'f, BoxGuard>;
-    fn load<'f>(&'f self, id: &'f OrderId) -> StepOutcome<'f, OrderState>;
-    fn keep_record<'f>(&'f self, guard: &'f BoxGuard, body: &'f [u8]) -> StepOutcome<'f, ()>;
-    fn keep_pins<'f>(&'f self, guard: &'f BoxGuard, pins: &'f SignedUnder) -> StepOutcome<'f, ()>;
-    fn append<'f>(&'f self, guard: &'f BoxGuard, entry: &'f Entry) -> StepOutcome<'f, ()>;
-    fn replace_journal<'f>(&'f self, guard: &'f BoxGuard, entries: &'f [Entry]) -> StepOutcome<'f, ()>;
-    fn orders(&self) -> StepOutcome<'_, Vec<OrderId>>;
-    fn order_of<'f>(&'f self, hash: &'f SecretHash) -> StepOutcome<'f, Option<OrderId>>;
+    fn create<'f>(&'f self, order: &'f OrderState) -> StoreFuture<'f, ()>;
+    fn lock<'f>(&'f self, id: &'f OrderId) -> StoreFuture<'f, BoxGuard>;
+    fn load<'f>(&'f self, id: &'f OrderId) -> StoreFuture<'f, OrderState>;
+    fn keep_record<'f>(&'f self, guard: &'f BoxGuard, body: &'f [u8]) -> StoreFuture<'f, ()>;
+    fn keep_pins<'f>(&'f self, guard: &'f BoxGuard, pins: &'f SignedUnder) -> StoreFuture<'f, ()>;
+    fn append<'f>(&'f self, guard: &'f BoxGuard, entry: &'f Entry) -> StoreFuture<'f, ()>;
+    fn replace_journal<'f>(&'f self, guard: &'f BoxGuard, entries: &'f [Entry]) -> StoreFuture<'f, ()>;
+    fn orders(&self) -> StoreFuture<'_, Vec<OrderId>>;
+    fn order_of<'f>(&'f self, hash: &'f SecretHash) -> StoreFuture<'f, Option<OrderId>>;
 }
 
 impl<S: OrderStore> Erased for S
 where
     S::Guard: 'static,
 {
-    fn create<'f>(&'f self, order: &'f OrderState) -> StepOutcome<'f, ()> {
+    fn create<'f>(&'f self, order: &'f OrderState) -> StoreFuture<'f, ()> {
         Box::pin(S::create(self, order))
     }
 
-    fn lock<'f>(&'f self, id: &'f OrderId) -> StepOutcome<'f, BoxGuard> {
+    fn lock<'f>(&'f self, id: &'f OrderId) -> StoreFuture<'f, BoxGuard> {
         Box::pin(async move { Ok(BoxGuard(Box::new(S::lock(self, id).await?))) })
     }
 
-    fn load<'f>(&'f self, id: &'f OrderId) -> StepOutcome<'f, OrderState> {
+    fn load<'f>(&'f self, id: &'f OrderId) -> StoreFuture<'f, OrderState> {
         Box::pin(S::load(self, id))
     }
 
-    fn keep_record<'f>(&'f self, guard: &'f BoxGuard, body: &'f [u8]) -> StepOutcome<'f, ()> {
+    fn keep_record<'f>(&'f self, guard: &'f BoxGuard, body: &'f [u8]) -> StoreFuture<'f, ()> {
         Box::pin(async move { S::keep_record(self, guard.of()?, body).await })
     }
 
-    fn keep_pins<'f>(&'f self, guard: &'f BoxGuard, pins: &'f SignedUnder) -> StepOutcome<'f, ()> {
+    fn keep_pins<'f>(&'f self, guard: &'f BoxGuard, pins: &'f SignedUnder) -> StoreFuture<'f, ()> {
         Box::pin(async move { S::keep_pins(self, guard.of()?, pins).await })
     }
 
-    fn append<'f>(&'f self, guard: &'f BoxGuard, entry: &'f Entry) -> StepOutcome<'f, ()> {
+    fn append<'f>(&'f self, guard: &'f BoxGuard, entry: &'f Entry) -> StoreFuture<'f, ()> {
         Box::pin(async move { S::append(self, guard.of()?, entry).await })
     }
 
-    fn replace_journal<'f>(&'f self, guard: &'f BoxGuard, entries: &'f [Entry]) -> StepOutcome<'f, ()> {
+    fn replace_journal<'f>(&'f self, guard: &'f BoxGuard, entries: &'f [Entry]) -> StoreFuture<'f, ()> {
         Box::pin(async move { S::replace_journal(self, guard.of()?, entries).await })
     }
 
-    fn orders(&self) -> StepOutcome<'_, Vec<OrderId>> {
+    fn orders(&self) -> StoreFuture<'_, Vec<OrderId>> {
         Box::pin(S::orders(self))
     }
 
-    fn order_of<'f>(&'f self, hash: &'f SecretHash) -> StepOutcome<'f, Option<OrderId>> {
+    fn order_of<'f>(&'f self, hash: &'f SecretHash) -> StoreFuture<'f, Option<OrderId>> {
         Box::pin(S::order_of(self, hash))
     }
 }

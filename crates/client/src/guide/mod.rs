@@ -7,23 +7,24 @@
 //! | [`Transport`](crate::Transport) | HTTP to the service, a timer, a clock | `Http` (feature `http`) | [`platform`] |
 //! | [`Chains`](crate::driver::Chains) | sends requests to the user's own endpoints | `countersign_node::Nodes`, [`NoChains`](crate::driver::NoChains) | [`platform`] |
 //! | [`Owner`](crate::driver::Owner) | signs | [`NoOwner`](crate::driver::NoOwner), which never does | [`owner`] |
-//! | [`Store`](crate::driver::Store) | keeps orders and their journals | `countersign_store::Store` (feature `store`), [`MemoryStore`](crate::driver::MemoryStore) | [`store`] |
+//! | [`OrderStore`](crate::driver::OrderStore) | keeps orders and their journals | `countersign_store::Store` (feature `store`), [`MemoryStore`](crate::driver::MemoryStore) | [`store`] |
 //!
 //! No implementation decides anything about money: what an endpoint answers is judged by readers, what an owner signs was verified, and
 //! what a store returns was written by the driver.
 //!
 //! # Put together
 //!
-//! The types of all four are part of the driver's type. [`BoxTransport`](crate::BoxTransport), [`BoxChains`](crate::driver::BoxChains) and
-//! [`BoxOwner`](crate::driver::BoxOwner) erase three of them, so that an application can name the driver in a struct:
+//! The types of all four are part of the driver's type. [`BoxTransport`](crate::BoxTransport), [`BoxChains`](crate::driver::BoxChains),
+//! [`BoxStore`](crate::driver::BoxStore) and [`BoxOwner`](crate::driver::BoxOwner) erase them, so that an application can name the driver
+//! in a struct:
 //!
 //! ```
 //! use countersign_client::countersign::{Policy, Registry};
-//! use countersign_client::driver::{BoxChains, BoxOwner, Chains, MemoryStore, Owner};
+//! use countersign_client::driver::{BoxChains, BoxOwner, BoxStore, Chains, MemoryStore, Owner};
 //! use countersign_client::{Api, BoxTransport, Client, Driver, Error, Flow, Transport};
 //!
 //! struct Wallet {
-//!     driver: Driver<BoxTransport, BoxChains, MemoryStore, BoxOwner>,
+//!     driver: Driver<BoxTransport, BoxChains, BoxStore, BoxOwner>,
 //! }
 //!
 //! impl Wallet {
@@ -36,7 +37,7 @@
 //!         let client = Client::new(Api::new("https://service.example", None)?, transport).boxed();
 //!         let flow = Flow::new(client, registry, Policy::default());
 //!         // `MemoryStore` forgets: a wallet has a store on disk.
-//!         Ok(Self { driver: Driver::new(flow, BoxChains::new(chains), MemoryStore::default(), BoxOwner::new(owner)) })
+//!         Ok(Self { driver: Driver::new(flow, BoxChains::new(chains), BoxStore::new(MemoryStore::default()), BoxOwner::new(owner)) })
 //!     }
 //! }
 //! ```

@@ -11,8 +11,8 @@
 //!
 //! ```
 //! use countersign_client::countersign::recover::{self, Recovery};
-//! use countersign_client::countersign::{Refusal, Signed, Unsigned, Verified};
-//! use countersign_client::driver::{FundingReply, KeptTransaction, Owner, OwnerError, Settlement, SignedFunding};
+//! use countersign_client::countersign::{BroadcastTransaction, Refusal, Signed, Unsigned, Verified};
+//! use countersign_client::driver::{FundingReply, Owner, OwnerError, Settlement, SignedFunding};
 //!
 //! /// A signer with keys on some chains.
 //! struct Signer;
@@ -25,7 +25,7 @@
 //!     }
 //!
 //!     /// The same for a recovery. `replaces` has what was sent before: pay more, with the same nonce or the same inputs.
-//!     fn prepare_recovery(&self, recovery: &Recovery, replaces: &[KeptTransaction]) -> Result<Unsigned, Refusal> {
+//!     fn prepare_recovery(&self, recovery: &Recovery, replaces: &[BroadcastTransaction]) -> Result<Unsigned, Refusal> {
 //!         # let _ = (recovery, replaces);
 //!         # unimplemented!()
 //!     }
@@ -46,13 +46,13 @@
 //!         Ok(signed.map_or(FundingReply::NotNow, |signed| FundingReply::Signed(SignedFunding::from_signed(&signed))))
 //!     }
 //!
-//!     async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<KeptTransaction>>, OwnerError> {
+//!     async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
 //!         let recovery = match task.secret {
 //!             Some(secret) => recover::redeem(task.record, task.leg, secret.expose(), task.registry)?,
 //!             None => recover::refund(task.record, task.leg, task.registry)?,
 //!         };
 //!         let signed = self.confirmed(self.prepare_recovery(&recovery, task.replaces)?).await?;
-//!         Ok(signed.map(|signed| KeptTransaction::all(&signed)))
+//!         Ok(signed.map(|signed| signed.broadcasts()))
 //!     }
 //!
 //!     fn can_redeem(&self, chain: &str) -> bool {

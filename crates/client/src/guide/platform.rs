@@ -8,13 +8,14 @@
 //! |---|---|---|
 //! | `send` | one request to the service, sent once; the client repeats what may be repeated | |
 //! | `sleep` | waits between two polls ([`Pace`](crate::Pace)) and two attempts ([`Retry`](crate::Retry)), and the time limits of endpoints: 10 s for a round, 20 s for a reading, 30 s for a Bitcoin-like node's own RPC | it must complete. One that does not lets a silent endpoint hold a swap up |
-//! | `now` | Unix seconds: the deadline of a payment, the time that is left for a redemption, the age of the newest block, the journal | money: a clock that is behind pays too late and releases the secret too late. The head of a chain that is far ahead of the clock, or behind it, stops the driver |
+//! | `now` | the time: the deadline of a payment, the time that is left for a redemption, the age of the newest block, the journal | money: a clock that is behind pays too late and releases the secret too late. The head of a chain that is far ahead of the clock, or behind it, stops the driver |
 //!
 //! On a made-up platform whose network and timer are functions of the host:
 //!
 //! ```
-//! use std::time::{Duration, SystemTime, UNIX_EPOCH};
+//! use std::time::{Duration, SystemTime};
 //!
+//! use countersign_client::countersign::UnixTime;
 //! use countersign_client::{MAX_BODY, Request, Response, Transport, TransportError, TransportErrorKind};
 //!
 //! # #[derive(Debug)] enum HostError { Offline, Late, Broken }
@@ -45,11 +46,11 @@
 //!         host_sleep(duration).await;
 //!     }
 //!
-//!     fn now(&self) -> u64 {
-//!         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+//!     fn now(&self) -> UnixTime {
+//!         SystemTime::now().into()
 //!     }
 //! }
-//! # assert!(Platform.now() > 0);
+//! # assert!(Platform.now() > UnixTime::EPOCH);
 //! ```
 //!
 //! # Chains

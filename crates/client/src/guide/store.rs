@@ -1,8 +1,8 @@
 //! The store: what must survive the process.
 //!
 //! Every intent is written before it is carried out, so a store that loses writes can lose money. When a method of
-//! [`Store`](crate::driver::Store) returns, what it wrote must survive a power failure. `countersign-store` is one on disk; a mobile or
-//! desktop wallet may have a database instead.
+//! [`OrderStore`](crate::driver::OrderStore) returns, what it wrote must survive a power failure. `countersign-store` is one on disk; a mobile or
+//! desktop wallet may have a database instead, and a browser IndexedDB: every method is a future.
 //!
 //! | what | written by | form |
 //! |---|---|---|
@@ -18,7 +18,7 @@
 //! On a made-up database, which has transactions over documents with names and flushes each one:
 //!
 //! ```
-//! use countersign_client::driver::{Entry, OrderState, SignedUnder, Store, StoreError};
+//! use countersign_client::driver::{Entry, OrderState, OrderStore, SignedUnder, StoreError};
 //! use countersign_client::{CreatedOrder, OrderId, Secret};
 //! # use std::collections::BTreeMap;
 //! # use std::sync::{Arc, Mutex};
@@ -46,17 +46,17 @@
 //!     StoreError::Failed(error.to_string())
 //! }
 //!
-//! impl Store for Orders {
+//! impl OrderStore for Orders {
 //!     type Guard = Lock;
 //!
-//!     fn create(&self, order: &OrderState) -> Result<(), StoreError> {
+//!     async fn create(&self, order: &OrderState) -> Result<(), StoreError> {
 //!         let id = order.swap.id().as_str();
 //!         if self.0.read(id, "order")?.is_some() {
 //!             return Err(StoreError::Exists(id.to_owned()));
 //!         }
 //!         // In one transaction with the write, if several processes share the database.
 //!         if let Some(hash) = &order.swap.request().secret_hash
-//!             && let Some(other) = self.order_of(hash)?
+//!             && let Some(other) = self.order_of(hash).await?
 //!         {
 //!             return Err(StoreError::SecretUsed(other));
 //!         }
@@ -67,11 +67,11 @@
 //!         self.0.write(id, &documents)
 //!     }
 //!
-//!     fn lock(&self, id: &OrderId) -> Result<Lock, StoreError> {
+//!     async fn lock(&self, id: &OrderId) -> Result<Lock, StoreError> {
 //!         self.0.lock(id.as_str()).ok_or(StoreError::Busy)
 //!     }
 //!
-//!     fn load(&self, id: &OrderId) -> Result<OrderState, StoreError> {
+//!     async fn load(&self, id: &OrderId) -> Result<OrderState, StoreError> {
 //!         let text = |name| Ok::<_, StoreError>(self.0.read(id.as_str(), name)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
 //!         let order = self.0.read(id.as_str(), "order")?.ok_or_else(|| StoreError::Unknown(id.to_string()))?;
 //!         let secret = text("secret")?.map(|digits| Secret::parse(&digits)).transpose().map_err(failed)?;
@@ -83,36 +83,37 @@
 //!         Ok(state)
 //!     }
 //!
-//!     fn keep_record(&self, guard: &Lock, body: &[u8]) -> Result<(), StoreError> {
+//!     async fn keep_record(&self, guard: &Lock, body: &[u8]) -> Result<(), StoreError> {
 //!         match self.0.read(&guard.1, "record")? {
 //!             Some(kept) if kept != body => Err(StoreError::Exists(guard.1.clone())),
 //!             _ => self.0.write(&guard.1, &[("record", body.to_vec())]),
 //!         }
 //!     }
 //!
-//!     fn keep_pins(&self, guard: &Lock, pins: &SignedUnder) -> Result<(), StoreError> {
+//!     async fn keep_pins(&self, guard: &Lock, pins: &SignedUnder) -> Result<(), StoreError> {
 //!         match self.0.read(&guard.1, "pins")? {
 //!             Some(_) => Ok(()), // the first ones stay
 //!             None => self.0.write(&guard.1, &[("pins", serde_json::to_vec(pins).map_err(failed)?)]),
 //!         }
 //!     }
 //!
-//!     fn append(&self, guard: &Lock, entry: &Entry) -> Result<(), StoreError> {
+//!     async fn append(&self, guard: &Lock, entry: &Entry) -> Result<(), StoreError> {
 //!         let lines = self.0.read(&guard.1, "journal")?;
 //!         let mut journal: Vec<Entry> = lines.map(|lines| serde_json::from_slice(&lines)).transpose().map_err(failed)?.unwrap_or_default();
 //!         journal.push(entry.clone());
-//!         self.replace_journal(guard, &journal)
+//!         self.replace_journal(guard, &journal).await
 //!     }
 //!
-//!     fn replace_journal(&self, guard: &Lock, entries: &[Entry]) -> Result<(), StoreError> {
+//!     async fn replace_journal(&self, guard: &Lock, entries: &[Entry]) -> Result<(), StoreError> {
 //!         self.0.write(&guard.1, &[("journal", serde_json::to_vec(entries).map_err(failed)?)])
 //!     }
 //!
-//!     fn orders(&self) -> Result<Vec<OrderId>, StoreError> {
+//!     async fn orders(&self) -> Result<Vec<OrderId>, StoreError> {
 //!         self.0.orders().iter().map(|id| OrderId::parse(id).map_err(failed)).collect()
 //!     }
 //! }
 //!
+//! # futures_util::future::FutureExt::now_or_never(async {
 //! # let store = Orders(Database::default());
 //! # use countersign_client::countersign::{CreateOrder, RequestedLeg, U256};
 //! # let leg = |asset: &str| Ok::<_, Box<dyn std::error::Error>>(RequestedLeg::new(asset.parse()?, "0x01", U256::from(1)));
@@ -120,14 +121,16 @@
 //! # let response = format!(r#"{{"status":"Ok","result":{{"order_id":"{}"}}}}"#, "ab".repeat(32));
 //! # let mut order = OrderState::new(CreatedOrder::new(request, response)?, None);
 //! # order.index = Some(7);
-//! # store.create(&order)?;
-//! # assert!(matches!(store.create(&order), Err(StoreError::Exists(_))));
-//! # let id = store.orders()?.remove(0);
-//! let guard = store.lock(&id)?;
-//! assert_eq!(store.lock(&id).err(), Some(StoreError::Busy));
-//! store.keep_record(&guard, b"{}")?;
+//! # store.create(&order).await?;
+//! # assert!(matches!(store.create(&order).await, Err(StoreError::Exists(_))));
+//! # let id = store.orders().await?.remove(0);
+//! let guard = store.lock(&id).await?;
+//! assert_eq!(store.lock(&id).await.err(), Some(StoreError::Busy));
+//! store.keep_record(&guard, b"{}").await?;
 //! drop(guard);
-//! let kept = store.load(&id)?;
+//! let kept = store.load(&id).await?;
 //! assert_eq!((kept.index, kept.record.as_deref(), kept.journal.len()), (Some(7), Some(&b"{}"[..]), 0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # }).unwrap()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 use countersign::UnixTime;
 use countersign::starknet::{Felt, InvokeTransaction, Key, ResourceBound, ResourceBounds, UnsignedOrder, VerifiedOrder};
 use countersign::{
-    BroadcastTransaction, Funded, Hold, HtlcState, HtlcTerms, ObservedAt, Policy, Registry, SecretHash, U256, VerifiedRecord, json as strict,
-    verify_record,
+    BroadcastTransaction, Funded, Hold, HtlcState, HtlcTerms, ObservedAt, Policy, Registry, SecretHash, U256, VerifiedRecord,
+    json as strict, verify_record,
 };
 use countersign_client::url::Url;
 use countersign_client::{Http, Method, Request, Response, Timeouts, Transport, TransportError};
