@@ -210,6 +210,14 @@ impl Signable for Unsigned {
         Ok(())
     }
 
+    /// Takes a PSBT. Its signatures are attached under the id of the first input.
+    fn read_signed(&self, transaction: &[u8]) -> Result<Vec<(RequestId, ExternalSignature)>, Refusal> {
+        let psbt = Psbt::deserialize(transaction).map_err(|error| {
+            Refusal::new(Code::TransactionMismatch, "").with_expected("a PSBT").with_reason(format!("the bytes are not a PSBT: {error}"))
+        })?;
+        Ok(vec![(RequestId::Input(0), psbt.into())])
+    }
+
     fn finish(self, _: Seal<Self>) -> Result<SignedPayment, Self> {
         let Some(payment) = &self.payment else { return Ok(SignedPayment { role: self.role, psbt: None, transaction: None }) };
         match payment.signed_transaction() {

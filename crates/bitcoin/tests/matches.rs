@@ -135,3 +135,11 @@ fn a_psbt_is_not_a_transaction() {
     let refusal = verified::<Bitcoin>(&case).matches_bytes(&psbt).expect_err("a PSBT");
     assert_eq!((refusal.code(), refusal.to_string().contains("a PSBT")), (Code::TransactionMismatch, true), "{refusal}");
 }
+
+/// A signer that returns the signed transaction is as good as one that returns a signature.
+#[test]
+fn signatures_are_taken_from_signed_transactions() -> TestResult {
+    received::signatures_are_taken_from_transactions::<Bitcoin>(10, |signed| {
+        signed.payloads().psbt().into_iter().map(bitcoin::psbt::Psbt::serialize).collect()
+    })
+}

@@ -184,12 +184,26 @@ pub trait Signable: fmt::Debug + Clone {
     /// refusal of the signature, with a location inside it.
     fn attach(&mut self, id: RequestId, signature: Self::Signature, warnings: &mut Warnings, seal: Seal<Self>) -> Result<(), Refusal>;
 
+    /// Takes the signatures out of a transaction that an external signer has signed, each with its request. They are not proven yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TransactionMismatch`] if the bytes are not one of the payloads with signatures: see [`not_a_payload`].
+    fn read_signed(&self, transaction: &[u8]) -> Result<Vec<(RequestId, Self::Signature)>, Refusal>;
+
     /// Combines payloads and signatures.
     ///
     /// # Errors
     ///
     /// Returns itself unchanged while a signature is missing.
     fn finish(self, seal: Seal<Self>) -> Result<Self::Signed, Self>;
+}
+
+/// Returns the refusal of a signed transaction that is none of the payloads.
+#[must_use]
+pub fn not_a_payload() -> Refusal {
+    let reason = "this is not the prepared transaction; if the wallet chose its own nonce or fees, compare it with the order by `matches`";
+    Refusal::new(Code::TransactionMismatch, "").with_reason(reason)
 }
 
 /// Payloads with all their signatures.

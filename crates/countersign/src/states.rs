@@ -272,6 +272,16 @@ impl Unsigned {
         each_family!(self, Self => |order| order.attach_text(id, signature))
     }
 
+    /// Takes the signatures out of a transaction that an external signer has signed, proves and attaches them, and returns their requests:
+    /// see [`UnsignedOrder::attach_transaction`](countersign_core::UnsignedOrder::attach_transaction) for the form in each family.
+    ///
+    /// # Errors
+    ///
+    /// As there. A refused transaction changes nothing.
+    pub fn attach_transaction(&mut self, transaction: &[u8]) -> Result<Vec<RequestId>, Refusal> {
+        each_family!(self, Self => |order| order.attach_transaction(transaction))
+    }
+
     /// Combines the payloads with their signatures.
     ///
     /// # Errors

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use alloy_primitives::{Address, B256, Signature};
-use countersign_core::family::{Seal, Signable, Signed};
+use countersign_core::family::{Seal, Signable, Signed, not_a_payload};
 use countersign_core::{
     Code, GaslessSubmission, Hex, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Topic, Warnings,
 };
@@ -34,6 +34,12 @@ pub trait Transaction: Clone + fmt::Debug {
     fn message_payload(message: &Message) -> Self::Payload;
     /// Combines the transaction with its signature. Returns its id, its bytes and its native type.
     fn signed(&self, signature: &Signature) -> (String, Vec<u8>, Self::Native);
+    /// Decodes a signed transaction. Returns the digest that was signed, and the signature.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TransactionMismatch`] or the codes of a malformed signature.
+    fn read_signed(bytes: &[u8]) -> Result<(B256, Signature), Refusal>;
     /// Formats an address as the family's users write it.
     fn format_address(address: Address) -> String;
     /// Adds lines on who pays which fees for the transactions. `last` is the last of them.
@@ -213,6 +219,12 @@ impl<T: Transaction> Signable for Unsigned<T> {
             call.signature = Some(signature);
         }
         Ok(())
+    }
+
+    fn read_signed(&self, transaction: &[u8]) -> Result<Vec<(RequestId, ExternalSignature)>, Refusal> {
+        let (digest, signature) = T::read_signed(transaction)?;
+        let call = self.calls.iter().find(|call| call.transaction.digest() == digest).ok_or_else(not_a_payload)?;
+        Ok(vec![(request_id(call.role), ExternalSignature::Ecdsa(signature))])
     }
 
     fn finish(self, _: Seal<Self>) -> Result<SignedPayloads<T>, Self> {

@@ -17,6 +17,7 @@ use countersign_evm_core::typed_data::Message;
 use serde::{Deserialize, Serialize};
 
 use crate::message::to_typed_data;
+use crate::received;
 use crate::verify::{Call, Deposit, check_gas_limit};
 
 /// The highest nonce that a transaction may have (EIP-2681).
@@ -260,6 +261,11 @@ impl payloads::Transaction for EvmTransaction {
 
     fn signing_bytes(&self) -> &[u8] {
         &self.signing_bytes
+    }
+
+    fn read_signed(bytes: &[u8]) -> Result<(B256, Signature), Refusal> {
+        let envelope = received::from_bytes(bytes)?;
+        Ok((envelope.signature_hash(), *envelope.signature()))
     }
 
     fn calldata(&self) -> &[u8] {

@@ -342,3 +342,9 @@ fn a_transaction_that_delegates_the_account_is_refused() -> TestResult {
 fn transactions_are_matched_as_bytes() -> TestResult {
     received::bytes_are_matched::<Evm>(10, countersign_evm::alloy_eips::Encodable2718::encoded_2718)
 }
+
+/// A signer that returns the signed transaction is as good as one that returns a signature.
+#[test]
+fn signatures_are_taken_from_signed_transactions() -> TestResult {
+    received::signatures_are_taken_from_transactions::<Evm>(10, |signed| signed.transactions().into_iter().map(|one| one.bytes).collect())
+}

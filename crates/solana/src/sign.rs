@@ -6,7 +6,7 @@ use std::str::FromStr;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use countersign_core::chains::digits;
-use countersign_core::family::{Seal, Signable, Signed};
+use countersign_core::family::{Seal, Signable, Signed, not_a_payload};
 use countersign_core::{
     Code, GaslessSubmission, ParseError, Refusal, RequestId, Scheme, SignedTransaction, SigningRequest, Summary, Warnings,
 };
@@ -16,6 +16,7 @@ use solana_transaction::versioned::VersionedTransaction;
 use zeroize::Zeroizing;
 
 use crate::address::Address;
+use crate::received;
 use crate::transaction::Unsigned;
 
 /// The longest base58 text of a key that is decoded. The time grows with the square of the length.
@@ -205,6 +206,13 @@ impl Signable for Unsigned {
         }
         payload.signature = Some(signature.0);
         Ok(())
+    }
+
+    fn read_signed(&self, transaction: &[u8]) -> Result<Vec<(RequestId, ExternalSignature)>, Refusal> {
+        let received = received::from_bytes(transaction)?;
+        let (id, _) = self.payloads().find(|(_, payload)| payload.transaction().message == received.message).ok_or_else(not_a_payload)?;
+        let signature = ExternalSignature::from_transaction(&received, self.signer).ok_or_else(not_a_payload)?;
+        Ok(vec![(id, signature)])
     }
 
     fn finish(self, _: Seal<Self>) -> Result<SignedPayloads, Self> {

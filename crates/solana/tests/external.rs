@@ -285,3 +285,12 @@ fn every_byte_but_the_blockhash_is_the_orders() -> TestResult {
 fn transactions_are_matched_as_bytes() -> TestResult {
     countersign_testkit::received::bytes_are_matched::<Solana>(10, |transaction| wincode::serialize(transaction).expect("serializes"))
 }
+
+/// A signer that returns the signed transaction is as good as one that returns a signature.
+#[test]
+fn signatures_are_taken_from_signed_transactions() -> TestResult {
+    countersign_testkit::received::signatures_are_taken_from_transactions::<Solana>(10, |signed| {
+        let gasless = signed.gasless().map(|submission| STANDARD.decode(submission.signature).expect("base64"));
+        signed.transactions().into_iter().map(|one| one.bytes).chain(gasless).collect()
+    })
+}

@@ -1,6 +1,8 @@
 //! The payloads that the owner of an order signs: one transaction with all calls, and the gasless message.
 
-use countersign_core::family::{Seal, Signable, Signed};
+use std::mem;
+
+use countersign_core::family::{Seal, Signable, Signed, not_a_payload};
 use countersign_core::{Code, GaslessSubmission, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Warnings};
 use serde_json::Value as Json;
 use starknet_types_core::felt::Felt;
@@ -8,6 +10,7 @@ use starknet_types_core::felt::Felt;
 use crate::felt;
 use crate::key::Key;
 use crate::message::{Hashes, Message};
+use crate::received;
 use crate::signature::{self, ExternalSignature};
 use crate::transaction::{Invoke, InvokeTransaction};
 
@@ -150,6 +153,13 @@ impl Signable for Unsigned {
         }
         *slot = Some(signature.into_felts());
         Ok(())
+    }
+
+    fn read_signed(&self, transaction: &[u8]) -> Result<Vec<(RequestId, ExternalSignature)>, Refusal> {
+        let mut received = received::from_json(transaction)?;
+        let signature = ExternalSignature::from_felts(mem::take(&mut received.signature))?;
+        let payload = self.invoke.as_ref().filter(|payload| payload.invoke.transaction == received).ok_or_else(not_a_payload)?;
+        Ok(vec![(request_id(payload.role), signature)])
     }
 
     fn finish(self, _: Seal<Self>) -> Result<SignedPayloads, Self> {

@@ -206,3 +206,11 @@ fn json_of_other_transactions_is_refused() -> TestResult {
 fn transactions_are_matched_as_bytes() -> TestResult {
     received::bytes_are_matched::<Starknet>(10, |transaction| serde_json::to_vec(transaction).expect("JSON"))
 }
+
+/// A signer that returns the signed transaction is as good as one that returns a signature.
+#[test]
+fn signatures_are_taken_from_signed_transactions() -> TestResult {
+    received::signatures_are_taken_from_transactions::<Starknet>(10, |signed| {
+        signed.transactions().iter().map(|one| serde_json::to_vec(&one.native).expect("JSON")).collect()
+    })
+}

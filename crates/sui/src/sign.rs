@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use countersign_core::family::{Seal, Signable, Signed};
+use countersign_core::family::{Seal, Signable, Signed, not_a_payload};
 use countersign_core::json::{self, Cursor};
 use countersign_core::{
     Code, Refusal, RequestId, Role, Scheme, SignedTransaction as BroadcastTransaction, SigningRequest, Summary, Warnings,
@@ -18,6 +18,7 @@ use sui_sdk_types::{Address, SignedTransaction, SimpleSignature, Transaction, Us
 
 use crate::key::{Key, is_high_s};
 use crate::kind;
+use crate::received;
 use crate::transaction::Unsigned;
 
 /// The longest text of a signature that is parsed, in bytes. Even a multisig of zkLogin signatures is much shorter.
@@ -188,6 +189,18 @@ impl Signable for Unsigned {
         }
         self.set(id, signature);
         Ok(())
+    }
+
+    fn read_signed(&self, transaction: &[u8]) -> Result<Vec<(RequestId, ExternalSignature)>, Refusal> {
+        let received = received::from_bytes(transaction)?;
+        if received.transaction != self.transaction() {
+            return Err(not_a_payload());
+        }
+        let signatures = received.signatures.into_iter().map(|signature| {
+            let id = signature.derive_addresses().find_map(|address| self.request_of(address));
+            Ok((id.unwrap_or_else(|| self.request_id()), ExternalSignature(signature)))
+        });
+        signatures.collect()
     }
 
     fn finish(self, _: Seal<Self>) -> Result<SignedPayloads, Self> {

@@ -205,3 +205,11 @@ fn signatures_in_bytes_are_parsed_as_in_text() {
     let refusal = from_bytes(&bytes).expect_err("an unknown scheme");
     assert_eq!((refusal.code(), refusal.location()), (Code::SignatureMalformed, "/signatures/0"));
 }
+
+/// A signer that returns the signed transaction is as good as one that returns a signature.
+#[test]
+fn signatures_are_taken_from_signed_transactions() -> TestResult {
+    received::signatures_are_taken_from_transactions::<Sui>(10, |signed| {
+        signed.transactions().iter().map(|one| bcs::to_bytes(&one.native).expect("BCS")).collect()
+    })
+}

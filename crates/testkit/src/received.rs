@@ -1,8 +1,9 @@
 //! Signed transactions that an external wallet returns as bytes.
 
-use countersign_core::{Code, Family};
+use countersign_core::{Code, Family, SignedOrder};
 use countersign_json::JsonFamily;
 
+use crate::restart::signed_order;
 use crate::{TestResult, fixtures, key, verified, wallet};
 
 /// Requires that every transaction of every fixture that can be signed has its role in its own order when it is given as bytes, and that
@@ -35,5 +36,32 @@ pub fn bytes_are_matched<F: JsonFamily>(least: usize, bytes: impl Fn(&F::Transac
         }
     }
     assert!(matched >= least, "{matched} transactions");
+    Ok(())
+}
+
+/// Requires that the signatures of every fixture's signed transactions are proven and attached to a fresh order when the transactions are
+/// given as bytes, and that those of another order are refused and change nothing. At least `least` transactions must be signed.
+pub fn signatures_are_taken_from_transactions<F: JsonFamily>(least: usize, bytes: impl Fn(&SignedOrder<F>) -> Vec<Vec<u8>>) -> TestResult {
+    let (mut taken, mut others) = (0, Vec::new());
+    for case in fixtures::<F>()? {
+        let Some(before) = signed_order::<F>(&case) else { continue };
+        let signatures = before.signatures();
+        let transactions = bytes(&before.finish()?);
+        let mut fresh = verified::<F>(&case).prepare(wallet::<F>(&case))?;
+        for other in others.iter().filter(|other| !transactions.contains(other)) {
+            let code = fresh.attach_transaction(other).expect_err(&case.id).code();
+            assert!([Code::TransactionMismatch, Code::PsbtMismatch, Code::NothingToSign].contains(&code), "{}: {code}", case.id);
+        }
+        assert!(fresh.signatures().is_empty(), "{}", case.id);
+        for transaction in &transactions {
+            let ids = fresh.attach_transaction(transaction).map_err(|refusal| format!("{}: {refusal}", case.id))?;
+            assert!(!ids.is_empty() && ids.iter().all(|id| !fresh.missing().contains(id)), "{}: {ids:?}", case.id);
+            taken += 1;
+        }
+        assert!(fresh.signatures().iter().all(|signature| signatures.contains(signature)), "{}", case.id);
+        assert!(fresh.signatures().len() >= transactions.len().min(signatures.len()), "{}", case.id);
+        others = transactions;
+    }
+    assert!(taken >= least, "{taken} transactions");
     Ok(())
 }

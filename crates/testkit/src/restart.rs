@@ -31,7 +31,7 @@ pub fn the_context_and_the_signatures_survive<F: JsonFamily<Context: Serialize +
 }
 
 /// Returns the order of a case with all its signatures, if the case has a key for them.
-fn signed_order<F: JsonFamily>(case: &Case) -> Option<UnsignedOrder<F>> {
+pub(crate) fn signed_order<F: JsonFamily>(case: &Case) -> Option<UnsignedOrder<F>> {
     let sign = |mut order: UnsignedOrder<F>, key: Option<&str>| {
         let Some(key) = key else { return Ok(None) };
         sign_text(&mut order, key)?;

@@ -247,6 +247,11 @@ impl payloads::Transaction for TronTransaction {
         &self.raw_data
     }
 
+    fn read_signed(bytes: &[u8]) -> Result<(B256, Signature), Refusal> {
+        let signed = SignedTronTransaction::from_bytes(bytes)?;
+        Ok((signed.tx_id(), *signed.signature()))
+    }
+
     fn calldata(&self) -> &[u8] {
         &self.trigger.data
     }

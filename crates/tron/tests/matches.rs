@@ -190,3 +190,9 @@ fn what_is_not_one_signed_call_is_not_read() -> TestResult {
 fn transactions_are_matched_as_bytes() -> TestResult {
     received::bytes_are_matched::<Tron>(10, SignedTronTransaction::broadcast_bytes)
 }
+
+/// A signer that returns the signed transaction is as good as one that returns a signature.
+#[test]
+fn signatures_are_taken_from_signed_transactions() -> TestResult {
+    received::signatures_are_taken_from_transactions::<Tron>(10, |signed| signed.transactions().into_iter().map(|one| one.bytes).collect())
+}

@@ -19,7 +19,7 @@ use countersign::json;
 use countersign::solana::address::{TOKEN_2022_PROGRAM, TOKEN_PROGRAM, associated_token_account, parse};
 use countersign::solana::recover::{self, Recovery};
 use countersign::solana::solana_transaction::versioned::VersionedTransaction;
-use countersign::solana::{Address, SelfFunded, SignedOrder};
+use countersign::solana::{Address, SignedOrder, TxContext};
 use countersign::{Code, Leg, OrderRecord, Policy, Refusal, Registry, Role, Unsigned};
 use countersign_json::line::Case;
 use countersign_proofs_solana::rent;
@@ -233,7 +233,7 @@ impl Scene {
         self.svm.airdrop(&stranger.pubkey(), 1_000_000_000).unwrap();
         self.svm.expire_blockhash();
         let mut unsigned =
-            recovery.prepare(SelfFunded::new().with_blockhash(self.svm.latest_blockhash()).sent_by(stranger.pubkey())).unwrap();
+            recovery.prepare(TxContext::new().with_blockhash(self.svm.latest_blockhash()).sent_by(stranger.pubkey())).unwrap();
         unsigned.sign_with(&stranger).unwrap();
         let [transaction] = unsigned.finish().unwrap().transactions().try_into().unwrap();
         self.svm.send_transaction(transaction.native).is_ok()

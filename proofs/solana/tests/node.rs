@@ -27,8 +27,8 @@ use countersign::solana::read::{self, SwapLocation};
 use countersign::solana::solana_transaction::versioned::VersionedTransaction;
 use countersign::solana::{Address, Key, Solana};
 use countersign::{
-    BroadcastTransaction, Family, FinalityRule, Funded, Generation, HtlcState, HtlcTerms, Leg, OrderRecord, Policy, SecretHash, U256,
-    Unsigned, Verified, VerifiedTerms, json as tree, recover,
+    Family, FinalityRule, Funded, Generation, HtlcState, HtlcTerms, Leg, OrderRecord, Policy, SecretHash, U256, Unsigned, Verified,
+    VerifiedTerms, json as tree, recover,
 };
 use countersign_client::{Request, Response, Transport, TransportError};
 use countersign_json::line::Case as JsonCase;

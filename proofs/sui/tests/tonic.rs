@@ -14,8 +14,7 @@ use std::time::Duration;
 use countersign::UnixTime;
 use countersign::sui::{Sui, VerifiedOrder, sui_sdk_types};
 use countersign::{
-    Account, BroadcastTransaction, Family, FinalityRule, Funded, HtlcState, Policy, SecretHash, Signed, Unsigned, Verified, VerifiedTerms,
-    json, verify_record,
+    Account, Family, FinalityRule, Funded, HtlcState, Policy, SecretHash, Signed, Unsigned, Verified, VerifiedTerms, json, verify_record,
 };
 use countersign_client::{Http, Timeouts};
 use countersign_json::line::Case as JsonCase;

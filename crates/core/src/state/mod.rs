@@ -440,6 +440,32 @@ impl<F: ChainFamily> UnsignedOrder<F> {
         self.attach(id, signature.parse::<F::Signature>()?)
     }
 
+    /// Takes the signatures out of a transaction that an external signer has signed, and attaches each as [`UnsignedOrder::attach`] does.
+    /// Returns their requests. For signers that return a signed transaction instead of a signature.
+    ///
+    /// | family | `transaction` |
+    /// |---|---|
+    /// | EVM | EIP-2718 bytes, as `eth_signTransaction` returns them in hex |
+    /// | Tron | protobuf |
+    /// | Starknet | the invoke transaction as JSON |
+    /// | Solana | the wire format, also partially signed |
+    /// | Sui | BCS of the transaction and its signatures |
+    /// | Bitcoin | a PSBT (BIP 174), partially signed or finalized |
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TransactionMismatch`] or [`Code::PsbtMismatch`] if it is not one of the payloads of this order; otherwise as for
+    /// [`UnsignedOrder::attach`]. A refused transaction changes nothing.
+    pub fn attach_transaction(&mut self, transaction: &[u8]) -> Result<Vec<RequestId>, Refusal> {
+        let signatures = self.unsigned.read_signed(transaction)?;
+        let (mut unsigned, mut warnings) = (self.unsigned.clone(), self.warnings.clone());
+        let mut signing = Signing::<F>::new(&mut unsigned, &mut warnings);
+        let attached = signatures.into_iter().map(|(id, signature)| signing.attach(id, signature).map(|()| id));
+        let attached = attached.collect::<Result<_, _>>()?;
+        self.accept(unsigned, warnings)?;
+        Ok(attached)
+    }
+
     /// Combines payloads and signatures.
     ///
     /// # Errors
