@@ -13,7 +13,7 @@ any_family! {
     ///
     /// let key = Key::parse(Family::Evm, "0xf9900aa163b64dbaeb472abe7d918ada7c5a7b5021ab3f2bc709a3758da94fd8")?;
     /// let account = key.account().expect("an EVM key has one account");
-    /// assert_eq!(account.to_string(), "0x75196C3fEa443e4f086cF9f30D51CF375704f166");
+    /// assert_eq!(account.to_string(), "0x777877C6AEe64Fd401473fCC1b1d299A9Fcc77dA");
     /// # Ok::<(), countersign::Refusal>(())
     /// ```
     #[allow(clippy::large_enum_variant, reason = "a wallet holds a few keys")]

@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use countersign::reader::{Answer, Fault, HtlcQuorum, HtlcReader, Known, Request};
-//! use countersign::{FinalityRule, Funded, Hold, Refusal, VerifiedTerms};
+//! use countersign::{FinalityRule, Funded, Hold, Refusal, UnixTime, VerifiedTerms};
 //!
 //! /// Reads the destination from two endpoints. `send` sends one request to one of them, as it is.
 //! fn read(

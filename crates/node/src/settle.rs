@@ -39,7 +39,7 @@ pub enum Attempt<'a> {
     Replacement {
         /// The id of the transaction that was sent.
         id: &'a str,
-        /// Its payload, in the form of [`Broadcast::payload`](countersign::Broadcast::payload).
+        /// Its payload, in the form of [`BroadcastTransaction::payload`](countersign::BroadcastTransaction::payload).
         payload: &'a str,
     },
 }
@@ -50,12 +50,12 @@ impl<T: Transport> Nodes<T> {
     ///
     /// ```no_run
     /// use countersign::recover::{self, Leg};
-    /// use countersign::{Broadcast, OrderRecord, Policy, Registry};
+    /// use countersign::{BroadcastTransaction, OrderRecord, Policy, Registry};
     /// use countersign_node::{Attempt, NodeError, Nodes, SettlementKey, Speed};
     ///
     /// # async fn refund<T: countersign_transport::Transport>(
     /// #     nodes: &Nodes<T>, record: &OrderRecord, key: &SettlementKey, registry: &Registry, policy: &Policy,
-    /// # ) -> Result<Vec<Broadcast>, NodeError> {
+    /// # ) -> Result<Vec<BroadcastTransaction>, NodeError> {
     /// let refund = recover::refund(record, Leg::Source, registry)?;
     /// let signed = nodes.settle(&refund, &record.source_swap.chain, Attempt::First(Speed::Normal), key, policy).await?;
     /// # Ok(signed.broadcasts()) }

@@ -25,7 +25,7 @@
 //!
 //! ```
 //! use countersign::reader::{Answer, HtlcQuorum, HtlcReader, Known, Request};
-//! use countersign::{Funded, Hold, Policy, Proposal, Registry, verify_record};
+//! use countersign::{Funded, Hold, Policy, Proposal, Registry, UnixTime, verify_record};
 //!
 //! /// Returns the proof that the secret may leave, or why it must not.
 //! fn may_release(
@@ -33,7 +33,7 @@
 //!     registry: &Registry,
 //!     policy: &Policy,
 //!     send: impl Fn(&str, &Request) -> Answer,
-//!     now: u64,
+//!     now: UnixTime,
 //! ) -> Result<Result<Funded, Hold>, Box<dyn std::error::Error>> {
 //!     let verified = verify_record(proposal, registry, policy)?; // the proposal needs `with_record`
 //!     let terms = &verified.terms.destination;
@@ -56,7 +56,7 @@
 //!     // On a `Hold`: wait and read again where `is_transient()`, else stop. Before the secret leaves: `check_time` with a new `now`.
 //!     Ok(judged)
 //! }
-//! # let _ = |proposal, registry: &Registry, policy: &Policy| may_release(proposal, registry, policy, |_, _| Answer::result(*b"null"), 0);
+//! # let _ = |proposal, registry: &Registry, policy: &Policy| may_release(proposal, registry, policy, |_, _| Answer::result(*b"null"), UnixTime::EPOCH);
 //! ```
 //!
 //! `countersign-transport` has this loop with time limits. `countersign-client` has a driver that takes these steps for every stored swap,
