@@ -44,8 +44,8 @@ impl Config {
         etcetera::choose_base_strategy().ok().map(|directories| directories.config_dir().join("countersign").join("config.json"))
     }
 
-    /// Reads the file, or returns the defaults if it does not exist. A file that cannot be read is an error, because its values could differ
-    /// from the defaults.
+    /// Reads the file, or returns the defaults if it does not exist. A file that cannot be read is an error, because its values could
+    /// differ from the defaults.
     pub(crate) fn read() -> Result<Self, Failure> {
         let (Ok(directories), Some(path)) = (etcetera::choose_base_strategy(), Self::path()) else { return Ok(Self::default()) };
         let directory = path.parent().unwrap_or(&path).to_owned();

@@ -21,8 +21,8 @@ use crate::session::Session;
 /// Whether to trust the service's statements about chains.
 #[derive(clap::Args)]
 pub(crate) struct TrustFlags {
-    /// Trusts the service's word that the solver has paid, and sends the secret to the service's relayer. RISK: a dishonest service then has the
-    /// secret, takes your payment and pays nothing. Without this flag, check the destination chain yourself and redeem with
+    /// Trusts the service's word that the solver has paid, and sends the secret to the service's relayer. RISK: a dishonest service then
+    /// has the secret, takes your payment and pays nothing. Without this flag, check the destination chain yourself and redeem with
     /// `countersign redeem --self`.
     #[arg(long)]
     trust_the_service: bool,

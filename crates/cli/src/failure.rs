@@ -67,8 +67,8 @@ impl Failure {
         }
     }
 
-    /// Prints the failure and returns its exit code. Refusals and steps that were not taken go to stdout, because they are data; other messages
-    /// go to stderr. With `--json` all of them go to stdout, in the same shape.
+    /// Prints the failure and returns its exit code. Refusals and steps that were not taken go to stdout, because they are data; other
+    /// messages go to stderr. With `--json` all of them go to stdout, in the same shape.
     pub(crate) fn report(&self, json: bool) -> u8 {
         let held = |code: &str, message: &str| {
             if json { show::json(&show::HeldReport::new(code, message, &[])) } else { show::field(code, message) }

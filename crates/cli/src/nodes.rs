@@ -119,8 +119,8 @@ impl From<SpeedArg> for Speed {
 /// How the owner's own transactions redeem or refund an order.
 #[derive(clap::Args)]
 pub(crate) struct EndingArgs {
-    /// Reads the key that sends the redemption on the destination chain from a file. By default it is that of the configuration file, or the
-    /// key that pays if both chains belong to the same family. On Bitcoin-like chains it is always derived from the rescue phrase.
+    /// Reads the key that sends the redemption on the destination chain from a file. By default it is that of the configuration file, or
+    /// the key that pays if both chains belong to the same family. On Bitcoin-like chains it is always derived from the rescue phrase.
     #[arg(long, value_name = "FILE")]
     redeem_key_file: Option<PathBuf>,
     /// How soon the transactions should be mined, which determines their fees.

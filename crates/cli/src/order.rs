@@ -33,7 +33,8 @@ pub(crate) enum Command {
     Show(OrderArgs),
     /// Lists orders, page by page.
     List(ListArgs),
-    /// Follows an order until it is complete, refunded, expired or lost. For an order that was created here, this also sends what is signed already.
+    /// Follows an order until it is complete, refunded, expired or lost. For an order that was created here, this also sends what is signed
+    /// already.
     Watch(OrderArgs),
 }
 

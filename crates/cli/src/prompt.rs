@@ -1,5 +1,5 @@
-//! Reads passwords and rescue phrases from a file, an environment variable or the terminal. They are never arguments, because other users of
-//! the machine can see those.
+//! Reads passwords and rescue phrases from a file, an environment variable or the terminal. They are never arguments, because other users
+//! of the machine can see those.
 
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};

@@ -80,7 +80,8 @@ pub(crate) struct Args {
 pub(crate) struct SigningArgs {
     #[command(flatten)]
     wallet: WalletArgs,
-    /// Bitcoin and Litecoin: an unspent output of the HTLC, as your node shows it, with its amount in base units. Can be given several times.
+    /// Bitcoin and Litecoin: an unspent output of the HTLC, as your node shows it, with its amount in base units. Can be given several
+    /// times.
     #[arg(long, value_name = "TXID:INDEX:AMOUNT", conflicts_with = "wallet")]
     funding: Vec<String>,
     /// Bitcoin and Litecoin: your address, which receives the coins.
@@ -181,8 +182,8 @@ impl LegRecovery {
         self
     }
 
-    /// Prepares the recovery, signs it with the given key or signatures, and prints it. `verified` contains the warnings of a record that was
-    /// verified against the order's request and response; `None` for any other record.
+    /// Prepares the recovery, signs it with the given key or signatures, and prints it. `verified` contains the warnings of a record that
+    /// was verified against the order's request and response; `None` for any other record.
     ///
     /// `leaving` is called before a redemption is printed, because the secret may be public from then on.
     pub(crate) fn finish(

@@ -209,7 +209,8 @@ pub(crate) fn field(label: &str, value: &str) -> io::Result<()> {
     writeln!(anstream::stdout(), "{LABEL}{:>16}{LABEL:#}  {}", safe(label), safe(value))
 }
 
-/// Prints rows below their headings, each column as wide as its widest cell. Cells are truncated and escaped, because they can be untrusted.
+/// Prints rows below their headings, each column as wide as its widest cell. Cells are truncated and escaped, because they can be
+/// untrusted.
 pub(crate) fn table(heads: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
     let rows: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|cell| text::escape_untrusted(cell)).collect()).collect();
     let width = |column: usize, head: &str| {

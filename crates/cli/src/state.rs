@@ -82,7 +82,8 @@ impl State {
         })
     }
 
-    /// Returns the record that an order was verified with; `None` without one. A record that cannot be read is an error, not a missing record.
+    /// Returns the record that an order was verified with; `None` without one. A record that cannot be read is an error, not a missing
+    /// record.
     pub(crate) fn record(&self, id: &OrderId) -> Result<Option<OrderRecord>, Failure> {
         let Some(kept) = self.find(id)? else { return Ok(None) };
         let record = kept.record.map(|body| OrderRecord::from_json(&body)).transpose();

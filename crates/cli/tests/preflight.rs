@@ -152,8 +152,8 @@ fn a_key_controls_the_account_that_pays() {
     assert!(found.len() == 1 && found[0].contains("the key controls 0x"), "{found:?}");
 }
 
-/// On Bitcoin-like chains one key has several addresses. The first two are those of the key 1; BIP-350's taproot address contains the public
-/// key itself, which a wallet's key does not open.
+/// On Bitcoin-like chains one key has several addresses. The first two are those of the key 1; BIP-350's taproot address contains the
+/// public key itself, which a wallet's key does not open.
 #[test]
 fn a_key_controls_the_address_whose_coins_pay() {
     let whole = Whole::new("bitcoin-key");

@@ -76,8 +76,8 @@ fn a_swap_goes_from_quote_to_redemption() {
     }
 }
 
-/// The connection is lost at every request in turn and the program killed; the next run ends the swap, with one order, one initiation and one
-/// redemption that the service acted on.
+/// The connection is lost at every request in turn and the program killed; the next run ends the swap, with one order, one initiation and
+/// one redemption that the service acted on.
 #[test]
 fn a_swap_that_ends_anywhere_goes_on_from_its_order_id() {
     let mut resumed = 0;

@@ -5,7 +5,7 @@ use countersign::{Hold, Leg, OrderRecord, Policy, Registry, UnixTime};
 
 use crate::status::{is_complete, refund_possible_from, timelock};
 
-/// Checks the service's statements in a record whose terms have been verified, at `now` in Unix seconds.
+/// Checks the service's statements in a record whose terms have been verified, at `now`.
 ///
 /// Time is nominal here, because a record does not contain the chain's own count. The margin of the destination's finality rule is
 /// converted with the chain's nominal block time, and is at least half an hour.

@@ -155,8 +155,8 @@ pub fn refund_possible_from(record: &OrderRecord, leg: Leg, registry: &Registry)
 }
 
 /// Returns when the source's timelock is over by time, even if its blocks are slower than usual: the nominal time, and the margin of the
-/// chain's finality rule. `None` if that is unknown. `sent_at` is when the payment was last sent from here; [`UnixTime::EPOCH`] if it was not. What the
-/// service states about the payment does not count, because it could put the refund off for ever.
+/// chain's finality rule. `None` if that is unknown. `sent_at` is when the payment was last sent from here; [`UnixTime::EPOCH`] if it was
+/// not. What the service states about the payment does not count, because it could put the refund off for ever.
 pub(crate) fn refund_overdue_from(record: &OrderRecord, sent_at: UnixTime, registry: &Registry, policy: &Policy) -> Option<UnixTime> {
     let swap = &record.source_swap;
     let chain = &registry.asset(swap.asset.as_str())?.chain;

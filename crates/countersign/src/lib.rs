@@ -38,8 +38,8 @@
 //! }
 //!
 //! // The wallet adds its nonce and fees, again whenever they change.
-//! let calls = TxContext::eip1559(891, 30_000_000_000, 1_000_000_000).with_approval(ApprovalStep::Exact);
-//! let mut unsigned = order.prepare(calls)?;
+//! let context = TxContext::eip1559(891, 30_000_000_000, 1_000_000_000).with_approval(ApprovalStep::Exact);
+//! let mut unsigned = order.prepare(context)?;
 //!
 //! // A local key signs here. For other signers: `requests()` out and `attach()` back, or `sign_with(&alloy_signer)`.
 //! let test_key: evm::Key = "0xf9900aa163b64dbaeb472abe7d918ada7c5a7b5021ab3f2bc709a3758da94fd8".parse()?;
@@ -113,10 +113,9 @@
 //!
 //! # More
 //!
-//! The [`guide`] lists every field of request, registry, policy and wallet contexts, external wallets, and what to do with refusals.
-//! Other crates:
-//! `countersign-client` talks to the service, `countersign-node` to the chains, and `countersign-json` has the JSON contract that
-//! other languages use.
+//! The [`guide`] describes every field of request, registry, policy and wallet contexts, external wallets, restarts, the versions of
+//! SDKs, and what to do with refusals. Other crates: `countersign-client` talks to the service, `countersign-node` to the chains, and
+//! `countersign-json` has the JSON contract that other languages use.
 
 #[macro_use]
 mod families;

@@ -121,8 +121,8 @@ impl Recovery {
         self
     }
 
-    /// Prepares the transaction in which the sender makes the call: see [`TxContext::sent_by`]. The sender need not be a party to the swap. A
-    /// gas limit of the context replaces [`GAS_LIMIT`]; its approvals are not used.
+    /// Prepares the transaction in which the sender makes the call: see [`TxContext::sent_by`]. The sender need not be a party to the swap.
+    /// A gas limit of the context replaces [`GAS_LIMIT`]; its approvals are not used.
     ///
     /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed, [`Code::FeeAbovePayout`] if the call may
     /// cost more than it pays, and [`Code::NonceGap`] if it waits for earlier transactions.

@@ -17,13 +17,14 @@ use crate::nodes::{Nodes, Speed};
 pub(crate) struct Bid<'p> {
     pub(crate) speed: Speed,
     pub(crate) policy: &'p Policy,
-    /// Whether the limit of the policy is paid where the chain asks for more: once the secret is out, a slow redemption is better than none.
+    /// Whether the limit of the policy is paid where the chain asks for more: once the secret is out, a slow redemption is better than
+    /// none.
     pub(crate) pays_limit: bool,
 }
 
 impl Bid<'_> {
-    /// Returns the price to offer where the chain asks for `asked` and the policy allows `limit`. If that is less than `min`, below which no
-    /// node would take the transaction, the price is not lowered, and the policy refuses it.
+    /// Returns the price to offer where the chain asks for `asked` and the policy allows `limit`. If that is less than `min`, below which
+    /// no node would take the transaction, the price is not lowered, and the policy refuses it.
     #[cfg(any(feature = "bitcoin", feature = "evm", feature = "solana", feature = "sui", feature = "tron"))]
     pub(crate) const fn offer(self, asked: u128, min: u128, limit: u128) -> u128 {
         if self.pays_limit && asked > limit && min <= limit { limit } else { asked }
@@ -119,8 +120,8 @@ impl<T: Transport> Nodes<T> {
     /// | Sui | pays a higher price, with other coins if the sender has any | it conflicts, or aborts |
     /// | Tron | has a new reference block | it reverts |
     ///
-    /// A transaction that reverts, fails or aborts costs its sender the fee, and nothing else. Where the chain asks for more than the policy
-    /// allows, the limit of the policy is paid, as long as that is enough to take the other one's place.
+    /// A transaction that reverts, fails or aborts costs its sender the fee, and nothing else. Where the chain asks for more than the
+    /// policy allows, the limit of the policy is paid, as long as that is enough to take the other one's place.
     ///
     /// # Errors
     ///

@@ -93,8 +93,8 @@ impl Recovery {
         self.swap_id
     }
 
-    /// Returns whether the swap id was recomputed from the record's other fields. It is false if the formula of the contract's generation is
-    /// not known; `swap_id` is then the record's.
+    /// Returns whether the swap id was recomputed from the record's other fields. It is false if the formula of the contract's generation
+    /// is not known; `swap_id` is then the record's.
     #[must_use]
     pub const fn swap_id_recomputed(&self) -> bool {
         self.swap_id_recomputed

@@ -75,7 +75,8 @@ impl OrderDir {
     ///
     /// # Errors
     ///
-    /// The errors of [`read`](Self::read), with a limit of [`MAX_JOURNAL`](crate::MAX_JOURNAL). A torn line is not an error; it is listed in [`Journal::damaged_lines`].
+    /// The errors of [`read`](Self::read), with a limit of [`MAX_JOURNAL`](crate::MAX_JOURNAL). A torn line is not an error; it is listed
+    /// in [`Journal::damaged_lines`].
     pub fn read_journal(&self, name: &str) -> Result<Journal, Error> {
         self.folder.journal(checked(name)?)
     }

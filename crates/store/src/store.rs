@@ -170,8 +170,8 @@ impl Store {
         Err(Error::OrderNotFound { order: order.id })
     }
 
-    /// Returns the stored orders, sorted by id. An order that is not a directory or cannot be listed is an error in its place; the others are
-    /// not affected.
+    /// Returns the stored orders, sorted by id. An order that is not a directory or cannot be listed is an error in its place; the others
+    /// are not affected.
     ///
     /// # Errors
     ///

@@ -110,8 +110,8 @@ impl Recovery {
         self.swap_id
     }
 
-    /// Returns whether the formula gives the same swap id from the record's other fields. It can be false on main networks, where the formula
-    /// is not certain. In that case, simulate the call before sending it: see [`Recovery::rehearsal`].
+    /// Returns whether the formula gives the same swap id from the record's other fields. It can be false on main networks, where the
+    /// formula is not certain. In that case, simulate the call before sending it: see [`Recovery::rehearsal`].
     #[must_use]
     pub const fn swap_id_recomputed(&self) -> bool {
         self.swap_id_recomputed

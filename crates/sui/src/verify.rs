@@ -58,8 +58,8 @@ impl Deposit {
     /// Selects the coins that pay for gas, and for the deposit if that is in SUI: the fewest that cover both, largest first. Then adds dust
     /// while there is room, smallest first, because the transaction merges it into the first coin. The budget is in MIST.
     ///
-    /// Dust is a coin that could not pay the budget alone. The result does not depend on the order of the coins. A coin that is listed twice
-    /// counts once. For a sponsored transaction, list the sponsor's coins; a sponsor cannot pay a deposit in SUI.
+    /// Dust is a coin that could not pay the budget alone. The result does not depend on the order of the coins. A coin that is listed
+    /// twice counts once. For a sponsored transaction, list the sponsor's coins; a sponsor cannot pay a deposit in SUI.
     ///
     /// # Errors
     ///

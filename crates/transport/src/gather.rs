@@ -162,8 +162,8 @@ async fn within<F: Future + Unpin>(timer: &impl Transport, limit: Duration, futu
     }
 }
 
-/// Remembers what the endpoints that agree have shown. Of the heights, at most the one that as many endpoints as must agree have reached: an
-/// absurd height that a single endpoint shows is forgotten.
+/// Remembers what the endpoints that agree have shown. Of the heights, at most the one that as many endpoints as must agree have reached:
+/// an absurd height that a single endpoint shows is forgotten.
 fn remember<O: Agree + Remembered>(memory: &Memory, chain: &str, quorum: &Quorum<O>) {
     let Ok(group) = quorum.agreed::<()>() else { return };
     let mut heights: Vec<_> = group.iter().map(|one| one.known().height()).collect();

@@ -124,8 +124,8 @@ impl Recovery {
         self
     }
 
-    /// Prepares the transaction in which the sender makes the call and pays for it: see [`TxContext::sent_by`]. The sender need not be a party
-    /// to the swap. A fee limit of the context replaces [`FEE_LIMIT`]; its approvals are not used.
+    /// Prepares the transaction in which the sender makes the call and pays for it: see [`TxContext::sent_by`]. The sender need not be a
+    /// party to the swap. A fee limit of the context replaces [`FEE_LIMIT`]; its approvals are not used.
     ///
     /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed.
     ///

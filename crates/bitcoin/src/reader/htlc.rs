@@ -30,9 +30,9 @@ use crate::recover::Funding;
 /// the one that was mined first. Once an output is known from an earlier reading and still in a block, it decides. Smaller outputs never
 /// decide anything: alone, they make the state unclear.
 ///
-/// [`ObservedAt`](countersign_core::ObservedAt) contains the block of the funding or, after the end, of the transaction that spent it. If that
-/// transaction is not in a block, it contains the newest block, and the depth is 0. On Litecoin, an output that was paid with coins from
-/// the extension block (MWEB) is [`Unclear`](countersign_core::HtlcState::Unclear) until it is 24 blocks deep.
+/// [`ObservedAt`](countersign_core::ObservedAt) contains the block of the funding or, after the end, of the transaction that spent it. If
+/// that transaction is not in a block, it contains the newest block, and the depth is 0. On Litecoin, an output that was paid with coins
+/// from the extension block (MWEB) is [`Unclear`](countersign_core::HtlcState::Unclear) until it is 24 blocks deep.
 #[derive(Debug)]
 pub struct Htlc {
     terms: HtlcTerms,

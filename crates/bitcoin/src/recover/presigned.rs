@@ -13,7 +13,8 @@ use crate::htlc::Leaf;
 
 impl InstantRefund {
     /// Verifies the presigned instant refund of a record, and returns it. It must refund to the owner's address exactly the amount that has
-    /// been paid according to the record, or the whole amount if the record's filled amount is zero. The initiator's signature must be valid.
+    /// been paid according to the record, or the whole amount if the record's filled amount is zero. The initiator's signature must be
+    /// valid.
     ///
     /// The redeemer's slot may be empty, contain a copy of the initiator's signature as a placeholder, or contain the redeemer's
     /// valid signature. Anything else is refused.

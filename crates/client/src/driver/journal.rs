@@ -16,7 +16,7 @@ const KEPT_SIGNATURES: usize = 2;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::exhaustive_structs, reason = "a line of a file whose form is documented")]
 pub struct Entry {
-    /// The time of writing, in Unix seconds by the caller's clock.
+    /// The time of writing, by the caller's clock.
     pub at: UnixTime,
     /// What happened.
     #[serde(flatten)]

@@ -33,7 +33,7 @@ const WHEN_DUE: Duration = Duration::from_millis(250);
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct OrderObservation {
-    /// The time of the observation, in Unix seconds: the caller's clock, or the time of the newest block that enough endpoints show if that
+    /// The time of the observation: the caller's clock, or the time of the newest block that enough endpoints show if that
     /// is later.
     pub now: UnixTime,
     /// The service's record.
@@ -48,11 +48,11 @@ pub struct OrderObservation {
     pub release: Result<Release, Hold>,
     /// A published secret that matches the order's hash; `None` if none was seen.
     pub public_secret: Option<[u8; 32]>,
-    /// When the owner's payment must be confirmed, in Unix seconds; `None` if that is unknown.
+    /// When the owner's payment must be confirmed; `None` if that is unknown.
     pub deadline: Option<UnixTime>,
     /// How long the source chain needs to confirm a payment, in nominal seconds.
     pub confirmation_time: Duration,
-    /// When the source's timelock is over by time, with the margin of its chain, in Unix seconds; `None` if that is unknown.
+    /// When the source's timelock is over by time, with the margin of its chain; `None` if that is unknown.
     pub refund_from: Option<UnixTime>,
     /// Whether every connected chain was read, at a newest block that fits the caller's clock. Otherwise why not, for display: nothing is
     /// paid then.
@@ -87,7 +87,7 @@ pub enum LegObservation {
         state: HtlcState,
         /// Whether the state is in a final block, by the policy's finality rule.
         is_final: bool,
-        /// The time of the newest block, in Unix seconds.
+        /// The time of the newest block.
         head_time: UnixTime,
     },
 }

@@ -168,8 +168,8 @@ impl Owner for NoOwner {
 
 /// The explicit choice to release the secret on the service's word about the destination chain.
 ///
-/// **The service's word is not evidence.** A service that says "funded" when nothing is on chain gets the secret, redeems the source with it
-/// and pays nothing. Use this only if you cannot connect to the destination chain, and tell the owner about the risk.
+/// **The service's word is not evidence.** A service that says "funded" when nothing is on chain gets the secret, redeems the source with
+/// it and pays nothing. Use this only if you cannot connect to the destination chain, and tell the owner about the risk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "it has no content: naming it is the statement")]
 pub struct TrustTheService;

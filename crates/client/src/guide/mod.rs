@@ -1,6 +1,6 @@
-//! Guide: running swaps on a platform of one's own. These modules contain no items.
+//! Guide: running swaps on your own platform. These modules contain no items.
 //!
-//! A [`Driver`](crate::Driver) needs four things of a wallet. For each there is one that is ready, and each can be the wallet's own:
+//! A [`Driver`](crate::Driver) needs implementations of four traits. For each there is a ready-made one, and a wallet can write its own:
 //!
 //! | trait | what it does | ready to use | page |
 //! |---|---|---|---|
@@ -9,10 +9,10 @@
 //! | [`Owner`](crate::driver::Owner) | signs | [`NoOwner`](crate::driver::NoOwner), which never does | [`owner`] |
 //! | [`OrderStore`](crate::driver::OrderStore) | keeps orders and their journals | `countersign_store::Store` (feature `store`), [`MemoryStore`](crate::driver::MemoryStore) | [`store`] |
 //!
-//! No implementation decides anything about money: what an endpoint answers is judged by readers, what an owner signs was verified, and
-//! what a store returns was written by the driver.
+//! No implementation decides anything about money: readers judge what an endpoint answers, the driver has verified what an owner signs, and
+//! a store returns what the driver wrote.
 //!
-//! # Put together
+//! # Putting them together
 //!
 //! The types of all four are part of the driver's type. [`BoxTransport`](crate::BoxTransport), [`BoxChains`](crate::driver::BoxChains),
 //! [`BoxStore`](crate::driver::BoxStore) and [`BoxOwner`](crate::driver::BoxOwner) erase them, so that an application can name the driver
@@ -47,8 +47,8 @@
 //! [`Driver::run`](crate::Driver::run) is a stream of changes, [`Driver::advance`](crate::Driver::advance) one step of one order. Their
 //! [`Progress`](crate::driver::Progress) has the status, what only the owner can do
 //! ([`NeedsOwner`](crate::driver::Status::NeedsOwner)), and in `trouble` what did not work. If `trouble` is
-//! [`NotConnected`](crate::driver::Trouble::NotConnected), the next action needs a chain of which [`Chains`](crate::driver::Chains) has no
-//! endpoints: it names the chain as asset ids do.
+//! [`NotConnected`](crate::driver::Trouble::NotConnected), the next action needs a chain for which [`Chains`](crate::driver::Chains) has no
+//! endpoints. It names the chain as asset ids do.
 
 pub mod owner;
 pub mod platform;

@@ -1,6 +1,6 @@
 //! The owner: who signs. A local key, a hardware wallet, a person with a dialog.
 //!
-//! The driver asks for signatures only, never for a decision about chains. A reply of "not now" is no error: the driver reports
+//! The driver asks for signatures only, never for a decision about chains. A reply of "not now" is not an error: the driver reports
 //! [`NeedsOwner`](crate::driver::Status::NeedsOwner) or [`Unsigned`](crate::driver::Status::Unsigned), and asks again in the next step.
 //!
 //! | method | asked when | reply |
@@ -62,5 +62,5 @@
 //! ```
 //!
 //! An error of the owner does not end a swap. [`Unavailable`](crate::driver::OwnerError::Unavailable) is for what may work later, such as a
-//! node that gives no fee; the driver tries again. A [`Refusal`](countersign::Refusal) is shown. While `fund` runs the order is locked;
+//! node that returns no fee; the driver tries again. A [`Refusal`](countersign::Refusal) is shown. While `fund` runs, the order is locked;
 //! other orders go on.

@@ -7,10 +7,10 @@
 //! | method | what it is used for | what depends on it |
 //! |---|---|---|
 //! | `send` | one request to the service, sent once; the client repeats what may be repeated | |
-//! | `sleep` | waits between two polls ([`Pace`](crate::Pace)) and two attempts ([`Retry`](crate::Retry)), and the time limits of endpoints: 10 s for a round, 20 s for a reading, 30 s for a Bitcoin-like node's own RPC | it must complete. One that does not lets a silent endpoint hold a swap up |
+//! | `sleep` | waits between two polls ([`Pace`](crate::Pace)) and two attempts ([`Retry`](crate::Retry)), and the time limits of endpoints: 10 s for a round, 20 s for a reading, 30 s for a Bitcoin-like node's own RPC | it must complete; otherwise a silent endpoint holds up a swap |
 //! | `now` | the time: the deadline of a payment, the time that is left for a redemption, the age of the newest block, the journal | money: a clock that is behind pays too late and releases the secret too late. The head of a chain that is far ahead of the clock, or behind it, stops the driver |
 //!
-//! On a made-up platform whose network and timer are functions of the host:
+//! An example for an imaginary platform, whose network and timer are functions of the host:
 //!
 //! ```
 //! use std::time::{Duration, SystemTime};
@@ -74,7 +74,7 @@
 //! struct Endpoints;
 //!
 //! impl Endpoints {
-//!     /// The URLs are known here alone: the names of endpoints are shown, and a URL may contain a key.
+//!     /// Only this type knows the URLs, because a URL may contain a key. The names of endpoints are shown.
 //!     fn url(&self, chain: &str, endpoint: &str) -> String {
 //!         format!("https://{endpoint}/{chain}")
 //!     }

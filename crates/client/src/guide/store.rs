@@ -1,21 +1,21 @@
 //! The store: what must survive the process.
 //!
-//! Every intent is written before it is carried out, so a store that loses writes can lose money. When a method of
-//! [`OrderStore`](crate::driver::OrderStore) returns, what it wrote must survive a power failure. `countersign-store` is one on disk; a mobile or
-//! desktop wallet may have a database instead, and a browser IndexedDB: every method is a future.
+//! Every intent is written before it is carried out, so a store that loses writes can lose money. When the future of a method of
+//! [`OrderStore`](crate::driver::OrderStore) completes, what it wrote must survive a power failure. `countersign-store` stores orders on
+//! disk. A mobile or desktop wallet may use a database instead, and a browser IndexedDB: every method is async.
 //!
 //! | what | written by | form |
 //! |---|---|---|
 //! | request and response | `create`, once | [`CreatedOrder`](crate::CreatedOrder) is `Serialize`; back with `CreatedOrder::from_json` |
 //! | secret | `create`, once, in the same transaction | [`Secret::to_hex`](crate::Secret::to_hex), back with `parse`; encrypt it |
-//! | index, branch, least amount | `create`, once | numbers |
+//! | index, branch, minimum amount (`at_least`) | `create`, once | numbers |
 //! | record | `keep_record`, once | bytes as they are |
 //! | pins | `keep_pins`, once | [`SignedUnder`](crate::driver::SignedUnder) is `Serialize` and `Deserialize` |
 //! | journal | `append`, `replace_journal` | [`Entry`](crate::driver::Entry) is `Serialize` and `Deserialize` |
 //!
 //! A lock is a value that unlocks when it is dropped, also if the task is cancelled. A lock of a process that died must not stay.
 //!
-//! On a made-up database, which has transactions over documents with names and flushes each one:
+//! An example for an imaginary database, which writes named documents in transactions and flushes each transaction:
 //!
 //! ```
 //! use countersign_client::driver::{Entry, OrderState, OrderStore, SignedUnder, StoreError};

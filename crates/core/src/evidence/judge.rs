@@ -251,8 +251,8 @@ impl Judgement {
         Ok(())
     }
 
-    /// Returns the remaining timelock of the destination at `now`, in the chain's unit. Subtracts the blocks, slots or milliseconds that the
-    /// chain may have counted since the newest block that was seen, at its fastest pace.
+    /// Returns the remaining timelock of the destination at `now`, in the chain's unit. Subtracts the blocks, slots or milliseconds that
+    /// the chain may have counted since the newest block that was seen, at its fastest pace.
     #[must_use]
     pub fn left_at(&self, now: UnixTime) -> u64 {
         let seconds = now.saturating_duration_since(self.seen.head_time).as_secs();

@@ -57,7 +57,7 @@ pub struct Policy {
     /// applies to every chain without its own entry. In a file the member is `max_timelock_seconds`.
     pub max_timelock: BTreeMap<String, Duration>,
     /// When a payment on a destination chain is final, by chain name, where it differs from the chain's own
-    /// [`FinalityRule`](crate::ChainProfile::finality).
+    /// [`finality`](crate::ChainProfile::finality).
     pub finality: BTreeMap<String, FinalityRule>,
     /// Warnings that make an order refused.
     pub refused_warnings: BTreeSet<Code>,

@@ -26,17 +26,18 @@
 //! }
 //! ```
 //!
-//! A signer that answers later gets the requests now, and its text is attached under the same id when it comes:
+//! If a signer takes its time, hand out the requests now, and attach each signature under the id of its request when it arrives.
+//! [`Unsigned`](crate::Unsigned), the enum over all families, takes text in `attach`:
 //!
 //! ```
 //! use countersign::{Refusal, RequestId, Signed, Unsigned};
 //!
-//! /// What is printed as QR codes: the stable name of each request, and the bytes to sign.
+//! /// Returns what is shown as QR codes: the stable id of each request, and the bytes to sign.
 //! fn shown(unsigned: &Unsigned) -> Vec<(RequestId, Vec<u8>)> {
 //!     unsigned.requests().into_iter().map(|request| (request.id, request.message)).collect()
 //! }
 //!
-//! /// What was scanned. An answer that does not fit its request is refused, and the others stay.
+//! /// Attaches what was scanned. A signature that does not fit its request is refused, and the others stay attached.
 //! fn scanned(mut unsigned: Unsigned, answers: &[(RequestId, String)]) -> Result<Signed, Refusal> {
 //!     for (id, signature) in answers {
 //!         unsigned.attach(*id, signature)?;
@@ -48,7 +49,7 @@
 //! # A PSBT
 //!
 //! The PSBT of an order has key origins (`TxContext::with_origins`) and previous transactions, so that hardware signers find their keys.
-//! The signed PSBT comes back as it is, in bytes through `attach_transaction`, or in base64 through `attach_text`:
+//! Pass the signed PSBT back as it is, in bytes through `attach_transaction`, or in base64 through `attach_text`:
 //!
 #![cfg_attr(feature = "bitcoin", doc = "```")]
 #![cfg_attr(not(feature = "bitcoin"), doc = "```ignore")]
@@ -88,8 +89,9 @@
 //!
 //! # A bundle of calls (EIP-5792)
 //!
-//! One request has approval and payment. A bundle may reach the chain in a form of the wallet's own, so it is proven by its effect: the
-//! contract's event with this order's swap id. `with_capabilities` passes on what the wallet may use, such as a paymaster.
+//! One request contains the approval and the payment. The wallet chooses the form in which a bundle reaches the chain, so the payment is
+//! proven by its effect: the contract's event with this order's swap id. `with_capabilities` passes on what the wallet
+//! may use, such as a paymaster.
 //!
 #![cfg_attr(feature = "evm", doc = "```")]
 #![cfg_attr(not(feature = "evm"), doc = "```ignore")]
@@ -105,7 +107,7 @@
 //! }
 //! ```
 //!
-//! The wallet's provider states this. Whether the payment is on chain, and final, is what the reader of the source leg shows: see
+//! This is only what the wallet's provider states. The reader of the source leg shows whether the payment is on chain and final: see
 //! [`swaps`](crate::guide::swaps).
 //!
 //! # What comes back, by family

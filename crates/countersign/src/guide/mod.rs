@@ -1,5 +1,4 @@
-//! Reference pages: every field of what a wallet supplies, and what to do with what comes back. These modules
-//! contain no items.
+//! Guide: every field of what a wallet supplies, and what to do with what comes back. These modules contain no items.
 //!
 //! | page | contents |
 //! |---|---|
@@ -9,7 +8,7 @@
 //! | [`wallets`] | the wallet context of each family: nonce, fees, coins, blockhash |
 //! | [`external`] | external wallets: signatures, PSBTs, transactions and bundles from outside |
 //! | [`versions`] | which versions of a chain's SDK fit, and what to do with others |
-//! | [`restart`] | what a wallet keeps so that it can go on after a restart, with a signer that shows QR codes |
+//! | [`restart`] | what a wallet stores so that it can continue after a restart |
 //! | [`refusals`] | refusals and warnings: what they contain, and who has to act |
 //! | [`swaps`] | what comes after the signature: evidence, redemption, refund |
 

@@ -17,7 +17,8 @@
 //! | [`Unsupported`](crate::Blame::Unsupported) | this build has no code for the family, or the asset is not pinned | enable the feature, pin the asset, or offer another route |
 //! | [`Bug`](crate::Blame::Bug) | countersign made a mistake | report it to us; nothing was signed |
 //!
-//! The text of a refusal (its `Display`) is code, location, message, expected and actual value; `message` is only the reason and the remedy.
+//! The text of a refusal (its `Display`) has the code, the location, the message, and the expected and actual values. `message` is only
+//! the reason and the remedy.
 //!
 //! ```
 //! use countersign::{Blame, Refusal};

@@ -1,14 +1,14 @@
 //! Surviving a restart: keep the documents, the wallet context and the signatures.
 //!
-//! A signer that is not connected answers late: an air-gapped device that shows QR codes, several owners one after another, a person who
-//! comes back tomorrow. Until then the wallet may be closed. The states of an order are proofs, so they are not read from a file: whoever
-//! could write the file could make a proof. Keep what they were made from, and take the same steps again:
+//! A signer that is not connected may take hours or days: an air-gapped device that shows QR codes, several owners one after another, a
+//! person who comes back tomorrow. Until then the wallet may be closed. The states of an order are proofs, so they cannot be read from a
+//! file: whoever can write the file could forge a proof. Store what they were made from instead, and take the same steps again:
 //!
-//! | kept | form | secret |
+//! | store | form | secret |
 //! |---|---|---|
 //! | request, response, record | the documents as they are | no |
-//! | wallet context | it is [`Serialize`](serde::Serialize) and `Deserialize` in each family, with the names of its fields | no |
-//! | signatures | `signatures()`: the stable name of the request, and the text that `attach_text` takes | no |
+//! | wallet context | [`Serialize`](serde::Serialize) and `Deserialize`, in each family, with the field names as members | no |
+//! | signatures | `signatures()`: for each signature the stable id of its request, and the text that `attach_text` takes | no |
 //!
 //! The same documents and the same context give the same bytes to sign. A signature is proven again when it is attached, so a
 //! changed file is refused. Starknet proves signatures of two felts only if the context has the account's public key.
@@ -17,7 +17,7 @@
 //!
 #![cfg_attr(feature = "evm", doc = "```")]
 #![cfg_attr(not(feature = "evm"), doc = "```ignore")]
-//! use countersign::evm::{self, TxContext, FundingPath, UnsignedOrder};
+//! use countersign::evm::{self, FundingPath, TxContext, UnsignedOrder};
 //! use countersign::{CreateOrder, Policy, Proposal, Registry};
 //!
 //! /// Verifies and prepares the order: the same steps before and after a restart.

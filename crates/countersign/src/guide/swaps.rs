@@ -56,7 +56,8 @@
 //!     // On a `Hold`: wait and read again where `is_transient()`, else stop. Before the secret leaves: `check_time` with a new `now`.
 //!     Ok(judged)
 //! }
-//! # let _ = |proposal, registry: &Registry, policy: &Policy| may_release(proposal, registry, policy, |_, _| Answer::result(*b"null"), UnixTime::EPOCH);
+//! # let send = |_: &str, _: &Request| Answer::result(*b"null");
+//! # let _ = |proposal, registry: &Registry, policy: &Policy| may_release(proposal, registry, policy, send, UnixTime::EPOCH);
 //! ```
 //!
 //! `countersign-transport` has this loop with time limits. `countersign-client` has a driver that takes these steps for every stored swap,

@@ -1,8 +1,9 @@
-//! Which versions of a chain's own crates fit, and what to do with others.
+//! Which versions of a chain's own crates work with this one, and what to do with other versions.
 //!
-//! A type is the same only within one major version of its crate, before 1.0 within one minor version. With a version of the second column,
-//! values of the wallet's SDK go in and out as they are. With any other, the last column has the form that has no version: bytes, text or a
-//! closure. The versions are ranges, so that Cargo builds each crate once for the wallet and for this library.
+//! Rust treats the types of two major versions of a crate as different types; before 1.0, those of two minor versions. With a version of
+//! the second column, pass values of the wallet's SDK in and out as they are. With any other version, use the last column: bytes, text or a
+//! closure, which do not depend on a version. The versions are ranges, so that Cargo builds each crate once for the wallet and this
+//! library.
 //!
 //! | family | works with | feature | with any other version |
 //! |---|---|---|---|
@@ -19,12 +20,12 @@
 //! | | signers: `sui-crypto` 0.4 | `sui-signer` | `sign_with_fn`, or [`attach_text`](crate::UnsignedOrder::attach_text) with the flag, signature and key in base64 |
 //! | Bitcoin, Litecoin | `bitcoin` 0.32; `bdk_wallet` 3 has it | `bitcoin` | a PSBT in base64: `attach_text`; consensus bytes: `matches_bytes` |
 //!
-//! `solana-signer` stands for the newest of the two features for Solana's signers; both may be on. `.ci/neighbours` in the repository
-//! builds small wallets beside these SDKs.
+//! The feature `solana-signer` turns on the newer of the two features for Solana's signers. Both may be on. `.ci/neighbours` in the
+//! repository builds small wallets together with these SDKs.
 //!
 //! ```toml
 //! [dependencies]
 //! countersign = { version = "0.1", default-features = false, features = ["solana", "solana-signer-4"] }
 //! solana-keypair = "4"
-//! solana-transaction = "6" # another type than ours: its bytes go to `matches_bytes`
+//! solana-transaction = "6" # not our version of the type: pass its bytes to `matches_bytes`
 //! ```

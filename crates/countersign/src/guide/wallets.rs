@@ -1,24 +1,25 @@
-//! The wallet context of each family: what only the wallet knows, and `prepare` takes.
+//! The wallet context of each family, `TxContext`: what only the wallet knows and `prepare` needs.
 //!
-//! `prepare` borrows the verified order, so call it again with other values as often as nonce or fees change. Where an order offers a gasless
+//! `prepare` borrows the verified order, so call it again with other values whenever nonce or fees change. If an order offers a gasless
 //! path, [`FundingPath`](crate::FundingPath) chooses: `Gasless` needs nothing from the wallet, a context by itself is the self-funded
 //! path, and `FundingPath::Both` prepares both, of which only one may be submitted. `countersign-node` makes each of these contexts from
 //! the user's own endpoints.
 //!
-//! A redemption, a refund and a claim have no sender of their own, because anyone may send them. Their `prepare` takes the same context with
-//! the account that sends and pays: `recovery.prepare(calls.sent_by(account))`. Bitcoin's takes a
-//! [`Payout`](crate::bitcoin::recover::Payout), because the coins need a destination.
+//! Anyone may send a redemption, a refund or a claim, so the order does not say who does. Their `prepare` takes the same context together
+//! with the account that sends and pays: `recovery.prepare(context.sent_by(account))`. On Bitcoin and Litecoin it takes a
+//! [`Payout`](crate::bitcoin::recover::Payout) instead, because the coins need a destination.
 //!
 //! Each context is `Serialize` and `Deserialize` and contains no secret: see [surviving a restart](super::restart).
 //!
-//! In the tables *chain* means: from a node, for the account that sends. JSON names and number formats are those of
-//! `docs/spec/batch.md#wallet-contexts`.
+//! Where the tables say *chain*, *clock* or *simulation*, there is no default: read the value from a node for the account that sends, from
+//! the clock, or from a simulation. JSON names and number formats are those of `docs/spec/batch.md#wallet-contexts`.
 //!
 //! # EVM: `evm::TxContext`
 //!
 //! | field | type, unit | default | meaning |
 //! |---|---|---|---|
 //! | `nonce` | integer | chain | nonce of the sender's next transaction; the approval takes it, the next call one more |
+//! | `unmined` | integer | 0 | how many of the sender's earlier transactions are not mined yet; more than 0 is the warning `nonce_gap` |
 //! | `fees` | wei per gas | chain | [`Fees::Eip1559`](crate::evm::Fees) with `max_fee_per_gas` and `max_priority_fee_per_gas`, or `Fees::Legacy` with `gas_price` |
 //! | `chain_id` | EIP-155 | `None` | the wallet's own chain, where it names one: it must be the asset's |
 //! | `approvals` | `ApprovalPlan` | `AsVerified` | which approvals precede the call, an [`ApprovalStep`](crate::ApprovalStep): `AsVerified`, `Exact`, or `AlreadyApproved` for none; `reset_first` sets the allowance to zero first |

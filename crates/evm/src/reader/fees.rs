@@ -83,9 +83,9 @@ pub fn highest_within(fees: Vec<Fees>, policy: &Policy) -> Option<Fees> {
 
 /// Returns fees for a transaction that takes the place of one whose fees are not known.
 ///
-/// Nodes replace a transaction only if both fees are at least 10 % higher. The fee cap is doubled, within the policy, and a quarter of it is
-/// the tip: more than a transaction offers that was signed at the chain's own tips. On an ordinary chain the price that is paid stays below
-/// the cap of `now`.
+/// Nodes replace a transaction only if both fees are at least 10 % higher. The fee cap is doubled, within the policy, and a quarter of it
+/// is the tip: more than a transaction offers that was signed at the chain's own tips. On an ordinary chain the price that is paid stays
+/// below the cap of `now`.
 #[must_use]
 pub fn displacing(now: Fees, policy: &Policy) -> Fees {
     let doubled = |price: u128| price.saturating_mul(2).min(limit(policy)).max(price);

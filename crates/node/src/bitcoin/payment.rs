@@ -129,8 +129,8 @@ impl<T: Transport> BitcoinChain<'_, T> {
         }
     }
 
-    /// Finds the payment of an HTLC for a recovery. A refund shows nothing, so it does not depend on the proof that the payment is in a block:
-    /// a node that has thrown away the block still lists the output.
+    /// Finds the payment of an HTLC for a recovery. A refund shows nothing, so it does not depend on the proof that the payment is in a
+    /// block: a node that has thrown away the block still lists the output.
     async fn payment_of(&self, recovery: &Recovery) -> Result<Payment, NodeError> {
         match self.payment(recovery).await {
             Err(error) if recovery.role() != Role::Redeem => Ok(Payment::None(error.to_string())),

@@ -37,7 +37,8 @@ impl<T: Transport> BitcoinChain<'_, T> {
         Ok(warned(self.build(recovery, account, &spendable, rate, bid.policy)?, is_lowered))
     }
 
-    /// Returns the fee rate of a recovery, and whether it is lower than the chain asks for. A rate above the policy is refused when the transaction is built, which shows what it costs.
+    /// Returns the fee rate of a recovery, and whether it is lower than the chain asks for. A rate above the policy is refused when the
+    /// transaction is built, which shows what it costs.
     async fn rate_of(&self, recovery: &Recovery, bid: Bid<'_>) -> Result<(FeeRate, bool), NodeError> {
         let estimate = match recovery.role() {
             Role::Redeem => self.urgent_fee_rate(bid.speed, bid.policy).await?,
@@ -73,8 +74,8 @@ impl<T: Transport> BitcoinChain<'_, T> {
 
     /// Prepares a replacement of a recovery that was sent.
     ///
-    /// It spends the payment of the HTLC, as a first recovery does, and pays more than what spends it in the mempool. A transaction that has
-    /// left the mempool, or whose other inputs were spent, does not have to be replaced: then it is prepared afresh. The fee rate stays
+    /// It spends the payment of the HTLC, as a first recovery does, and pays more than what spends it in the mempool. A transaction that
+    /// has left the mempool, or whose other inputs were spent, does not have to be replaced: then it is prepared afresh. The fee rate stays
     /// within the policy, because after a redemption was sent a slow one is better than none.
     pub(crate) async fn prepare_replacement(
         &self,

@@ -1,6 +1,7 @@
 //! Starknet, read over JSON-RPC of version 0.9 or 0.10.
 //!
-//! What is asked and what the answers mean is decided by [`countersign::starknet::reader`]. Here it is sent to the endpoints, which must agree.
+//! What is asked and what the answers mean is decided by [`countersign::starknet::reader`]. Here it is sent to the endpoints, which must
+//! agree.
 //!
 //! Specification: `docs/spec/starknet.md#reading-an-order`, `docs/spec/chains.md`.
 

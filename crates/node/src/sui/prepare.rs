@@ -49,8 +49,8 @@ impl<T: Transport> SuiChain<'_, T> {
     /// Prepares a redemption or a refund that takes the place of one that was sent. It pays a price that is at least 10 % higher.
     ///
     /// An HTLC ends once, so two redemptions of it do each other no harm: the later one aborts, and costs its sender the gas. It uses other
-    /// coins if the sender has any: validators may lock a coin that two transactions want to spend until the end of the epoch. With the same
-    /// coins, one of the two is executed at most, and the first one has not been executed for a long time.
+    /// coins if the sender has any: validators may lock a coin that two transactions want to spend until the end of the epoch. With the
+    /// same coins, one of the two is executed at most, and the first one has not been executed for a long time.
     pub(crate) async fn prepare_replacement(
         &self,
         recovery: &Recovery,

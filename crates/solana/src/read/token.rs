@@ -23,7 +23,8 @@ pub struct TokenAccount {
     pub is_frozen: bool,
 }
 
-/// Decodes a token account: mint, owner and amount in the first 72 bytes, the state in byte 108. `program` is the program that owns the account.
+/// Decodes a token account: mint, owner and amount in the first 72 bytes, the state in byte 108. `program` is the program that owns the
+/// account.
 ///
 /// # Errors
 ///

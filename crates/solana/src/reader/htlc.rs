@@ -26,8 +26,8 @@ const MAX_AHEAD: u64 = 600;
 /// 256 in all. If none of them shows how the swap ended, a swap whose account is gone is [`HtlcState::Unclear`]. A redemption that may
 /// have ended another swap at the same account is not marked as final.
 ///
-/// [`ObservedAt::height`] is the finalized slot. [`ObservedAt::hash`] is the SHA-256 hash of the swap account's address and contents at that
-/// slot. It is used instead of a blockhash, because endpoints are at different slots and looking up a block takes another round
+/// [`ObservedAt::height`] is the finalized slot. [`ObservedAt::hash`] is the SHA-256 hash of the swap account's address and contents at
+/// that slot. It is used instead of a blockhash, because endpoints are at different slots and looking up a block takes another round
 /// trip, while the contents of a finalized account are the same for all of them. [`Finding::origin`] is the slot of the transaction that
 /// led to the state, if it is known, and this hash.
 ///

@@ -347,7 +347,8 @@ impl Ledger {
         list
     }
 
-    /// Returns a page of the transactions that pay or spend a script, the newest first: those in the mempool and 25 mined ones, or 25 after one.
+    /// Returns a page of the transactions that pay or spend a script, the newest first: those in the mempool and 25 mined ones, or 25 after
+    /// one.
     fn history(&self, hash: &str, after: Option<&str>) -> Value {
         let pays: BTreeSet<Txid> =
             self.all().filter(|(_, tx)| tx.output.iter().any(|output| is_to(output, hash))).map(|(_, tx)| tx.compute_txid()).collect();

@@ -1,8 +1,8 @@
 //! The block that transactions refer to.
 //!
 //! A transaction with a reference that its chain does not have is never mined, and a redemption shows the secret all the same. So the
-//! reference is read twice: [`NewestBlock`](super::NewestBlock) shows the irreversible height of each endpoint, and [`Context`] reads the block
-//! at one of those [`candidates`], on which enough endpoints must agree.
+//! reference is read twice: [`NewestBlock`](super::NewestBlock) shows the irreversible height of each endpoint, and [`Context`] reads the
+//! block at one of those [`candidates`], on which enough endpoints must agree.
 
 use countersign_core::reader::{Ask, Equal, Fault, Identity, Known, Question, Replies, Request};
 use countersign_core::{Code, Refusal};
