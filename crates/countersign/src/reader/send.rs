@@ -24,7 +24,7 @@ pub struct SendObservation {
 
 impl SendReader {
     /// Creates the sender of a transaction. `id` is its id as explorers write it, and `payload` the form that nodes accept: see
-    /// [`Broadcast`](crate::Broadcast).
+    /// [`BroadcastTransaction`](crate::BroadcastTransaction).
     ///
     /// # Errors
     ///
