@@ -63,7 +63,7 @@
 //! |---|---|---|
 //! | [`Proposal`] | the documents as received; nothing is trusted yet | [`verify`], or `verify` of one family |
 //! | [`Verified`] | every field equals the request, the registry or the record, or is shown | `prepare`, as often as fees change |
-//! | [`Unsigned`] | payloads for any signer, and the signatures so far | `sign`, `sign_with`, `attach`, `finish` |
+//! | [`Unsigned`] | payloads for any signer, and the signatures so far | `sign`, `sign_with`, `attach_text`, `finish` |
 //! | [`Signed`] | all signatures are there; one that only the chain can verify is a warning | `transactions`, `gasless` |
 //!
 //! [`Verified`], [`Unsigned`] and [`Signed`] are enums with a variant for each family; match on them for native types. A wallet for one

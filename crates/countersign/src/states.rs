@@ -244,7 +244,7 @@ impl Unsigned {
         each_family!(self, Self => |order| order.missing())
     }
 
-    /// Returns the signatures so far, each with its request, in the text form that [`Unsigned::attach`] takes.
+    /// Returns the signatures so far, each with its request, in the text form that [`Unsigned::attach_text`] takes.
     #[must_use]
     pub fn signatures(&self) -> Vec<(RequestId, String)> {
         each_family!(self, Self => |order| order.signatures())
@@ -268,7 +268,7 @@ impl Unsigned {
     /// # Errors
     ///
     /// A [`Refusal`] of a malformed or wrong signature, which changes nothing.
-    pub fn attach(&mut self, id: RequestId, signature: &str) -> Result<(), Refusal> {
+    pub fn attach_text(&mut self, id: RequestId, signature: &str) -> Result<(), Refusal> {
         each_family!(self, Self => |order| order.attach_text(id, signature))
     }
 

@@ -246,11 +246,11 @@ mod with_evm {
             (RequestId::TypedData, "0x", Code::SignatureMalformed),
             (RequestId::TypedData, &"11".repeat(65)[..128], Code::SignatureMismatch),
         ] {
-            let refusal = unsigned.attach(id, text).unwrap_err();
+            let refusal = unsigned.attach_text(id, text).unwrap_err();
             assert_eq!((refusal.code(), refusal.location()), (code, ""), "{id}");
             assert_eq!(unsigned.missing(), [RequestId::TypedData]);
         }
-        unsigned.attach(RequestId::TypedData, &signature).unwrap();
+        unsigned.attach_text(RequestId::TypedData, &signature).unwrap();
         let signed = unsigned.finish().unwrap();
         assert_eq!((signed.transactions().len(), signed.gasless().unwrap().signature), (0, signature));
     }

@@ -27,7 +27,7 @@
 //! ```
 //!
 //! If a signer takes its time, hand out the requests now, and attach each signature under the id of its request when it arrives.
-//! [`Unsigned`](crate::Unsigned), the enum over all families, takes text in `attach`:
+//! [`Unsigned`](crate::Unsigned), the enum over all families, has `attach_text` alone:
 //!
 //! ```
 //! use countersign::{Refusal, RequestId, Signed, Unsigned};
@@ -40,7 +40,7 @@
 //! /// Attaches what was scanned. A signature that does not fit its request is refused, and the others stay attached.
 //! fn scanned(mut unsigned: Unsigned, answers: &[(RequestId, String)]) -> Result<Signed, Refusal> {
 //!     for (id, signature) in answers {
-//!         unsigned.attach(*id, signature)?;
+//!         unsigned.attach_text(*id, signature)?;
 //!     }
 //!     Ok(unsigned.finish()?)
 //! }
