@@ -1,5 +1,4 @@
-//! What a wallet signs and sends: fees within the policy, a preflight that refuses what was not verified, and transactions that
-//! are sent once.
+//! What a wallet signs and sends: fees within the policy, preflights of what was verified, transactions that are sent once.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
