@@ -55,7 +55,7 @@ impl Coin {
     /// Every coin.
     pub const ALL: [Self; 2] = [Self::Bitcoin, Self::Litecoin];
 
-    /// Returns what is known about the coin.
+    /// Returns the coin's profile.
     #[must_use]
     pub const fn profile(self) -> &'static CoinProfile {
         match self {

@@ -4,8 +4,8 @@
 //! the owner's orders is searched for their hashes and public keys. A dishonest service can hide an order, or list one with the hash of
 //! another. If two orders have a value of the same index, neither is restored until the owner names the right one.
 //!
-//! A restored order has its record, its secret and its keys. Its request and response are lost, so the record is only the service's word:
-//! check who is paid before you redeem or refund with it.
+//! A restored order has its record, its secret and its keys. Its request and response are lost, so the record is only what the service
+//! states: look at the recipient before redeeming or refunding with it.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;

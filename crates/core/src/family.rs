@@ -214,7 +214,7 @@ pub trait Signed: fmt::Debug {
     /// Returns the transactions in the order in which they are broadcast.
     fn transactions(&self) -> Vec<SignedTransaction<Self::Transaction>>;
 
-    /// Returns what is sent to the service instead of a transaction; `None` unless the wallet chose the gasless path.
+    /// Returns the gasless submission for the service, which replaces a transaction; `None` on the self-funded path.
     fn gasless(&self) -> Option<GaslessSubmission> {
         None
     }

@@ -63,7 +63,7 @@ impl Repository {
     }
 }
 
-/// Returns the paths that a pattern with at most one `{a,b}` stands for.
+/// Returns the paths that match a pattern with at most one `{a,b}`.
 fn written_out(pattern: &str) -> Vec<String> {
     let parts = pattern.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
     match parts {

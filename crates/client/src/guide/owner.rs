@@ -14,22 +14,18 @@
 //! use countersign_client::countersign::{BroadcastTransaction, Refusal, Signed, Unsigned, Verified};
 //! use countersign_client::driver::{FundingReply, Owner, OwnerError, Settlement, SignedFunding};
 //!
+//! /// The part that a wallet already has: it reads nonce and fees from the user's own endpoints.
+//! trait Prepare: Send + Sync {
+//!     /// Matches on the family, and calls `prepare` with its wallet context.
+//!     fn order(&self, order: &Verified) -> Result<Unsigned, Refusal>;
+//!     /// Prepares a recovery. It must pay more than the transactions in `replaces`, with the same nonce or the same inputs.
+//!     fn recovery(&self, recovery: &Recovery, replaces: &[BroadcastTransaction]) -> Result<Unsigned, Refusal>;
+//! }
+//!
 //! /// A signer with keys on some chains.
-//! struct Signer;
+//! struct Signer<W>(W);
 //!
-//! impl Signer {
-//!     /// Adds nonce and fees from the user's own endpoints: match on the family, and call `prepare` with its wallet context.
-//!     fn prepare(&self, order: &Verified) -> Result<Unsigned, Refusal> {
-//!         # let _ = order;
-//!         # unimplemented!()
-//!     }
-//!
-//!     /// The same for a recovery. `replaces` has what was sent before: pay more, with the same nonce or the same inputs.
-//!     fn prepare_recovery(&self, recovery: &Recovery, replaces: &[BroadcastTransaction]) -> Result<Unsigned, Refusal> {
-//!         # let _ = (recovery, replaces);
-//!         # unimplemented!()
-//!     }
-//!
+//! impl<W: Prepare> Signer<W> {
 //!     /// Shows the summary and the warnings, and signs if the person agrees.
 //!     async fn confirmed(&self, unsigned: Unsigned) -> Result<Option<Signed>, OwnerError> {
 //!         # let mut unsigned = unsigned;
@@ -39,10 +35,10 @@
 //!     }
 //! }
 //!
-//! impl Owner for Signer {
+//! impl<W: Prepare> Owner for Signer<W> {
 //!     async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
 //!         // The signed order knows its chain, and whether the service submits it (gasless).
-//!         let signed = self.confirmed(self.prepare(order)?).await?;
+//!         let signed = self.confirmed(self.0.order(order)?).await?;
 //!         Ok(signed.map_or(FundingReply::NotNow, |signed| FundingReply::Signed(SignedFunding::from_signed(&signed))))
 //!     }
 //!
@@ -51,7 +47,7 @@
 //!             Some(secret) => recover::redeem(task.record, task.leg, secret.expose(), task.registry)?,
 //!             None => recover::refund(task.record, task.leg, task.registry)?,
 //!         };
-//!         let signed = self.confirmed(self.prepare_recovery(&recovery, task.replaces)?).await?;
+//!         let signed = self.confirmed(self.0.recovery(&recovery, task.replaces)?).await?;
 //!         Ok(signed.map(|signed| signed.broadcasts()))
 //!     }
 //!

@@ -76,7 +76,7 @@ pub struct VerifiedRecord {
 }
 
 impl HtlcTerms {
-    /// Returns what is known about the chain.
+    /// Returns the chain's profile.
     #[must_use]
     pub fn profile(&self) -> &'static ChainProfile {
         ChainProfile::of(&self.chain, &self.network)

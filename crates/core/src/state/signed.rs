@@ -96,7 +96,7 @@ impl<F: ChainFamily> SignedOrder<F> {
         self.signed.transactions()
     }
 
-    /// Returns what is sent to the service instead of a transaction; `None` unless the wallet chose the gasless path.
+    /// Returns the gasless submission for the service, which replaces a transaction; `None` on the self-funded path.
     #[must_use]
     pub fn gasless(&self) -> Option<GaslessSubmission> {
         self.signed.gasless()

@@ -65,7 +65,7 @@ impl Registry {
         self.profile(chain).map(|profile| profile.family)
     }
 
-    /// Returns what is known about a chain: the pinned chain, else the known chain with this name.
+    /// Returns the profile of a chain: that of the pinned chain, otherwise that of the known chain with this name.
     ///
     /// # Errors
     ///

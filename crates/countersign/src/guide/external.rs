@@ -32,7 +32,7 @@
 //! ```
 //! use countersign::{Refusal, RequestId, Signed, Unsigned};
 //!
-//! /// Returns what is shown as QR codes: the stable id of each request, and the bytes to sign.
+//! /// Returns the content of the QR codes: the stable id of each request, and the bytes to sign.
 //! fn shown(unsigned: &Unsigned) -> Vec<(RequestId, Vec<u8>)> {
 //!     unsigned.requests().into_iter().map(|request| (request.id, request.message)).collect()
 //! }
