@@ -1,0 +1,8 @@
+//! The swap service and its chains on one machine, to try whole swaps against: honest, or with the lies that are asked for.
+//!
+//! It is the other side: nothing here is built with what verifies. Its keys are public and its coins are worthless.
+
+pub mod accounts;
+pub mod chains;
+pub mod clock;
+pub mod http;
