@@ -179,6 +179,11 @@ pub trait Engine: Send {
     /// The newest block, slot or checkpoint.
     fn height(&self) -> u64;
 
+    /// Whether a timelock is over that began in a block: at `height`, seen at `at` milliseconds since 1970.
+    fn is_over(&self, height: u64, _at: u64, timelock: u64) -> bool {
+        self.height() > height.saturating_add(timelock)
+    }
+
     /// How many transactions wait for a block.
     fn pending(&self) -> usize;
 

@@ -1,0 +1,214 @@
+//! The lies by name, and who tells them. Each file has those of one liar.
+
+mod answers;
+mod endpoints;
+mod network;
+mod records;
+mod solver;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::http::{Reply, Request};
+use crate::order::Order;
+
+pub use endpoints::EndpointLie;
+pub use network::Fault;
+pub use solver::Conduct;
+
+/// Who lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Liar {
+    /// The service, in the answer to a new order.
+    Answer,
+    /// The service, in the record of an order.
+    Record,
+    /// The solver.
+    Solver,
+    /// The service's relayer.
+    Relayer,
+    /// One of the three endpoints of each chain.
+    Endpoint,
+    /// The network between the wallet and everybody.
+    Network,
+}
+
+impl fmt::Display for Liar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Answer | Self::Record => "service",
+            Self::Solver => "solver",
+            Self::Relayer => "relayer",
+            Self::Endpoint => "endpoint",
+            Self::Network => "network",
+        })
+    }
+}
+
+/// What a lie does.
+#[derive(Debug, Clone, Copy)]
+pub enum Act {
+    /// Changes the answer to `POST /v2/orders`; answers of other families are left alone.
+    Answer(fn(&mut Value)),
+    /// Changes the record.
+    Record(fn(&mut Value, &Order)),
+    /// What the solver does in place of what is agreed.
+    Solver(Conduct),
+    /// The relayer says yes and does nothing.
+    RelayerIdles,
+    /// The relayer gives the secret to the solver, who redeems the source with it and never pays.
+    RelayerTells,
+    /// What one endpoint of each chain does.
+    Endpoint(EndpointLie),
+    /// What happens to calls.
+    Network(Fault),
+}
+
+/// A lie that can be switched on.
+#[derive(Debug, Clone, Copy)]
+pub struct Lie {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Who tells it.
+    pub liar: Liar,
+    /// What is done, in a sentence.
+    pub about: &'static str,
+    /// What a client that believes it would lose.
+    pub at_stake: &'static str,
+    /// The asset to swap from and to where it shows.
+    pub route: [&'static str; 2],
+    /// What is done.
+    pub act: Act,
+}
+
+/// Every lie, by liar.
+pub fn all() -> impl Iterator<Item = &'static Lie> {
+    answers::LIES.iter().chain(records::LIES).chain(solver::LIES).chain(endpoints::LIES).chain(network::LIES)
+}
+
+/// The lie of a name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Lie> {
+    all().find(|lie| lie.name == name)
+}
+
+/// The lies that are told now.
+#[derive(Debug, Default)]
+pub struct Lies {
+    active: Mutex<BTreeMap<&'static str, &'static Lie>>,
+    /// Secrets that the relayer has told the solver, by order.
+    stolen: Mutex<BTreeMap<String, String>>,
+    /// Endpoints repeat their first answers when they are stale.
+    remembered: Mutex<BTreeMap<String, Reply>>,
+    calls: AtomicU64,
+    seed: u64,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Lies {
+    /// No lies yet; what is random follows from the seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self { seed, ..Self::default() }
+    }
+
+    /// Switches a lie on or off. `false` if there is no such lie.
+    pub fn set(&self, name: &str, is_on: bool) -> bool {
+        let Some(lie) = find(name) else { return false };
+        let mut active = locked(&self.active);
+        if is_on {
+            active.insert(lie.name, lie);
+        } else {
+            active.remove(lie.name);
+            locked(&self.remembered).clear();
+        }
+        true
+    }
+
+    /// Switches all off.
+    pub fn clear(&self) {
+        locked(&self.active).clear();
+        locked(&self.remembered).clear();
+        locked(&self.stolen).clear();
+    }
+
+    /// The names of those that are told.
+    #[must_use]
+    pub fn active(&self) -> BTreeSet<&'static str> {
+        locked(&self.active).keys().copied().collect()
+    }
+
+    fn acts(&self) -> Vec<Act> {
+        locked(&self.active).values().map(|lie| lie.act).collect()
+    }
+
+    /// Changes the answer to a new order.
+    pub(crate) fn answer(&self, answer: &mut Value) {
+        for act in self.acts() {
+            if let Act::Answer(change) = act {
+                change(answer);
+            }
+        }
+    }
+
+    /// Changes a record.
+    pub(crate) fn record(&self, record: &mut Value, order: &Order) {
+        for act in self.acts() {
+            if let Act::Record(change) = act {
+                change(record, order);
+            }
+        }
+    }
+
+    /// What the solver does in place of what is agreed.
+    pub(crate) fn conduct(&self) -> Option<Conduct> {
+        self.acts().into_iter().find_map(|act| match act {
+            Act::Solver(conduct) => Some(conduct),
+            Act::RelayerTells => Some(Conduct::NeverPays),
+            _ => None,
+        })
+    }
+
+    /// Whether the relayer says yes and does nothing.
+    pub(crate) fn relayer_idles(&self) -> bool {
+        self.acts().iter().any(|act| matches!(act, Act::RelayerIdles))
+    }
+
+    /// The relayer has been told a secret.
+    pub(crate) fn learnt(&self, order: &str, secret: [u8; 32]) {
+        if self.acts().iter().any(|act| matches!(act, Act::RelayerTells)) {
+            locked(&self.stolen).insert(order.to_owned(), hex::encode(secret));
+        }
+    }
+
+    /// A secret that the relayer has told the solver.
+    pub(crate) fn stolen(&self, order: &str) -> Option<String> {
+        locked(&self.stolen).get(order).cloned()
+    }
+
+    /// What one of a chain's endpoints says in place of `answer`; the last of three is the one that lies.
+    pub(crate) fn endpoint(&self, chain: &str, request: &Request, answer: impl FnOnce(&Request) -> Reply) -> Reply {
+        let lie = self.acts().into_iter().find_map(|act| if let Act::Endpoint(lie) = act { Some(lie) } else { None });
+        match lie {
+            Some(lie) => lie.tell(chain, request, &mut locked(&self.remembered), answer),
+            None => answer(request),
+        }
+    }
+
+    /// What the network does to the next call.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        let fault = self.acts().into_iter().find_map(|act| if let Act::Network(fault) = act { Some(fault) } else { None })?;
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        let draw = Sha256::digest(format!("{} {call}", self.seed));
+        let chance = u32::from(*draw.first().unwrap_or(&0));
+        (chance.saturating_mul(100) < fault.percent().saturating_mul(256)).then_some(fault)
+    }
+}

@@ -1,0 +1,172 @@
+//! The sockets. Everything that decides is behind them, in functions of values.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use futures_util::stream;
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use thiserror::Error;
+use tokio::net::TcpListener;
+
+use crate::http::{Reply, Request};
+use crate::lies::Fault;
+use crate::page;
+use crate::service;
+use crate::world::World;
+
+/// The longest body of a call.
+const LONGEST: usize = 4 << 20;
+/// How long a client may take for its headers and body.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a socket stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Front {
+    /// The service under `/v2`, and the page.
+    Service,
+    /// The nodes of a chain: the root, and three endpoints `/a`, `/b` and `/c`.
+    Chain(String),
+}
+
+/// The connection ends without an answer.
+#[derive(Debug, Error)]
+#[error("the connection was dropped on purpose")]
+struct Dropped;
+
+/// Serves a socket until the process or the task ends.
+///
+/// # Errors
+///
+/// The socket fails.
+pub async fn serve(listener: TcpListener, front: Front, world: Arc<World>) -> io::Result<Infallible> {
+    loop {
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            // Too many open files, or a client that has gone: the next one may be served.
+            Err(_) => {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                continue;
+            }
+        };
+        let (front, world) = (front.clone(), Arc::clone(&world));
+        tokio::spawn(async move {
+            let service = service_fn(move |request| handle(request, peer, front.clone(), Arc::clone(&world)));
+            let mut builder = hyper::server::conn::http1::Builder::new();
+            builder.timer(hyper_util::rt::TokioTimer::new()).header_read_timeout(PATIENCE);
+            // What goes wrong with a connection is the client's affair.
+            let _ = builder.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
+        });
+    }
+}
+
+async fn handle(request: hyper::Request<Incoming>, _peer: SocketAddr, front: Front, world: Arc<World>) -> Result<Response<Body>, Dropped> {
+    let (parts, body) = request.into_parts();
+    let headers = parts.headers.iter();
+    let headers: Vec<(String, String)> =
+        headers.map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())).collect();
+    let mut request = Request {
+        method: parts.method.as_str().to_owned(),
+        path: parts.uri.path().to_owned(),
+        query: parts.uri.query().unwrap_or_default().to_owned(),
+        headers,
+        body: Vec::new(),
+    };
+    if request.method == "OPTIONS" {
+        return Ok(response(preflight(&request)));
+    }
+    request.body = match tokio::time::timeout(PATIENCE, Limited::new(body, LONGEST).collect()).await {
+        Ok(Ok(body)) => body.to_bytes().into(),
+        Ok(Err(_)) => return Ok(response(Reply::text(413, "the body is longer than 4 MiB"))),
+        Err(_) => return Ok(response(Reply::text(408, "the body did not come"))),
+    };
+    // The page and its switches are not part of what is tried, so nothing happens to them.
+    let is_tried = front != Front::Service || request.path.starts_with("/v2");
+    let fault = if is_tried { world.lies.fault() } else { None };
+    match fault {
+        Some(Fault::Slow(millis)) => tokio::time::sleep(Duration::from_millis(millis)).await,
+        Some(Fault::Error) => return Ok(response(Reply::text(500, "internal server error"))),
+        Some(Fault::TooMany) => return Ok(response(Reply::text(429, "too many requests"))),
+        Some(Fault::DropBefore) => return Err(Dropped),
+        Some(Fault::Redirect) => {
+            let mut reply = Reply::text(302, "moved");
+            reply.headers.push(("location".to_owned(), "http://127.0.0.2:9/".to_owned()));
+            return Ok(response(reply));
+        }
+        _ => {}
+    }
+    let answered = tokio::task::spawn_blocking(move || answer(&world, &front, &mut request)).await;
+    let reply = answered.unwrap_or_else(|_| Reply::text(500, "internal error"));
+    match fault {
+        Some(Fault::DropAfter) => Err(Dropped),
+        Some(Fault::Html) => Ok(response(Reply::new(200, "text/html", "<html><body>Please log in to this network.</body></html>"))),
+        Some(Fault::Truncate) => {
+            let mut reply = reply;
+            reply.body.truncate(reply.body.len() / 2);
+            Ok(response(reply))
+        }
+        Some(Fault::Endless) => {
+            let blanks = stream::repeat_with(|| Ok::<_, Infallible>(Bytes::from_static(&[b' '; 1_024])));
+            let mut endless = response(Reply::new(reply.status, "application/json", Vec::new()));
+            *endless.body_mut() = Body::from_stream(blanks);
+            Ok(endless)
+        }
+        _ => Ok(response(reply)),
+    }
+}
+
+/// Answers a call to a front.
+fn answer(world: &World, front: &Front, request: &mut Request) -> Reply {
+    match front {
+        Front::Service if request.path.starts_with("/v2") => service::answer(world, request),
+        Front::Service => page::answer(world, request),
+        Front::Chain(name) => {
+            let Ok(chain) = world.chain(name) else { return Reply::text(404, "no such chain") };
+            let endpoint = ["/a", "/b", "/c"].iter().position(|endpoint| {
+                request.path.strip_prefix(endpoint).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            });
+            if endpoint.is_some() {
+                let rest = request.path.get(2..).filter(|rest| !rest.is_empty()).unwrap_or("/").to_owned();
+                request.path = rest;
+            }
+            if endpoint == Some(2) {
+                world.lies.endpoint(name, request, |request| chain.engine().answer(request))
+            } else {
+                chain.engine().answer(request)
+            }
+        }
+    }
+}
+
+/// Browsers ask first whether they may.
+fn preflight(request: &Request) -> Reply {
+    let mut reply = Reply::new(204, "text/plain", Vec::new());
+    let asked = request.header("access-control-request-headers").unwrap_or("content-type, service-app-id");
+    reply.headers.push(("access-control-allow-headers".to_owned(), asked.to_owned()));
+    reply.headers.push(("access-control-allow-methods".to_owned(), "GET, POST, PATCH, OPTIONS".to_owned()));
+    reply.headers.push(("access-control-max-age".to_owned(), "600".to_owned()));
+    reply
+}
+
+fn response(reply: Reply) -> Response<Body> {
+    let mut response = Response::new(Body::from(reply.body));
+    *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = reply.headers.into_iter().chain([
+        ("access-control-allow-origin".to_owned(), "*".to_owned()),
+        // gRPC-web clients read these.
+        ("access-control-expose-headers".to_owned(), "grpc-status, grpc-message".to_owned()),
+    ]);
+    for (name, value) in headers {
+        if let (Ok(name), Ok(value)) = (hyper::header::HeaderName::try_from(name), hyper::header::HeaderValue::try_from(value)) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    response
+}

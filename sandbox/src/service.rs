@@ -1,0 +1,111 @@
+//! The interface under `/v2`, as the project's `docs/spec/service.md` describes it.
+
+mod actions;
+pub(crate) mod create;
+mod lists;
+mod quote;
+
+use serde_json::{Value, json};
+
+use crate::http::{Reply, Request};
+use crate::ledger::LedgerError;
+use crate::order::Order;
+use crate::world::World;
+pub(crate) use create::short;
+
+/// Why a call is not served.
+#[derive(Debug)]
+enum Refused {
+    /// What is wrong with the call.
+    Call(u16, String),
+    /// The disk.
+    Ledger(LedgerError),
+}
+
+impl From<LedgerError> for Refused {
+    fn from(error: LedgerError) -> Self {
+        Self::Ledger(error)
+    }
+}
+
+impl From<String> for Refused {
+    fn from(text: String) -> Self {
+        Self::Call(400, text)
+    }
+}
+
+impl From<&str> for Refused {
+    fn from(text: &str) -> Self {
+        Self::Call(400, text.to_owned())
+    }
+}
+
+fn missing(what: &str) -> Refused {
+    Refused::Call(404, format!("{what} not found"))
+}
+
+/// Answers a call of the service's clients.
+#[must_use]
+pub fn answer(world: &World, request: &Request) -> Reply {
+    match route(world, request) {
+        Ok(result) => Reply::json(200, &json!({ "status": "Ok", "result": result })),
+        Err(Refused::Call(status, text)) => Reply::json(status, &json!({ "status": "Error", "error": text })),
+        Err(Refused::Ledger(error)) => {
+            world.note(format!("service: {error}"));
+            Reply::json(500, &json!({ "status": "Error", "error": "the ledger failed" }))
+        }
+    }
+}
+
+fn route(world: &World, request: &Request) -> Result<Value, Refused> {
+    let path = request.path.strip_prefix("/v2/").ok_or_else(|| missing("path"))?;
+    let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+    match (request.method.as_str(), segments.as_slice()) {
+        ("GET", ["health"]) => Ok(json!("Online")),
+        ("GET", ["quote"]) => quote::quote(world, request),
+        ("GET", ["chains"]) => Ok(lists::chains(world)),
+        ("GET", ["assets"]) => Ok(lists::assets(world, request)),
+        ("GET", ["liquidity"]) => Ok(lists::liquidity(world)),
+        ("GET", ["policy"]) => Ok(lists::policy()),
+        ("GET", ["schemas"]) => Ok(lists::schemas()),
+        ("GET", ["schemas", name]) => lists::schema(name).ok_or_else(|| missing("schema")),
+        ("GET", ["fee" | "fees"]) => lists::fees(world),
+        ("GET", ["volume"]) => lists::volume(world),
+        ("GET", ["apps", "earnings"]) => Ok(json!([])),
+        ("GET", ["orders"]) => lists::orders(world, request),
+        ("POST", ["orders"]) => create::create(world, request),
+        ("GET", ["orders", id]) => Ok(stated(world, &order(world, id)?)),
+        ("GET", ["orders", id, "instant-refund-hash"]) => actions::instant_refund_hashes(world, &order(world, id)?),
+        ("PATCH", ["orders", id]) => actions::act(world, order(world, id)?, request),
+        (_, ["orders", ..]) => Err(Refused::Call(405, "method not allowed".to_owned())),
+        _ => Err(missing("path")),
+    }
+}
+
+fn order(world: &World, id: &str) -> Result<Order, Refused> {
+    world.ledger.by_id(&id.to_lowercase())?.ok_or_else(|| missing("order"))
+}
+
+/// The record, as the service states it: with its lies.
+#[must_use]
+pub fn stated(world: &World, order: &Order) -> Value {
+    let height = |asset: &str| world.chain_of(asset).map_or(0, |chain| chain.engine().height());
+    let heights = [height(&order.source.asset), height(&order.destination.asset)];
+    let mut record = order.record(heights, &world.solver());
+    world.lies.record(&mut record, order);
+    record
+}
+
+fn body(request: &Request) -> Result<Value, Refused> {
+    let value: Value = serde_json::from_slice(&request.body).map_err(|error| format!("malformed JSON: {error}"))?;
+    if value.is_object() { Ok(value) } else { Err("the body is not an object".into()) }
+}
+
+/// A text, or a number as text; `None` where it is absent, null or empty.
+fn text(value: &Value, name: &str) -> Option<String> {
+    match value.get(name) {
+        Some(Value::String(text)) if !text.is_empty() => Some(text.clone()),
+        Some(Value::Number(number)) => Some(number.to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,178 @@
+//! The lists: chains, assets, liquidity, rules, schemas, figures and orders.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::quote::{FEE, priced, worth};
+use super::{Refused, stated};
+use crate::accounts;
+use crate::http::Request;
+use crate::order::{Order, Status};
+use crate::world::{Chain, World};
+
+const SCHEMAS: [&str; 14] = [
+    "evm:htlc",
+    "evm:htlc_erc20",
+    "evm:erc20",
+    "solana:htlc",
+    "solana:htlc_spltoken",
+    "solana:spltoken",
+    "starknet:htlc",
+    "starknet:htlc_erc20",
+    "starknet:erc20",
+    "tron:htlc",
+    "tron:htlc_trc20",
+    "tron:trc20",
+    "sui:htlc",
+    "bitcoin:htlc",
+];
+const DEFAULT_PAGE: usize = 10;
+const LARGEST_PAGE: usize = 500;
+
+pub(super) fn chains(world: &World) -> Value {
+    let chain = |chain: &Chain| {
+        let mut row = chain.listing.chain.clone();
+        if let Some(members) = row.as_object_mut() {
+            members.insert("assets".to_owned(), json!(chain.listing.assets));
+        }
+        row
+    };
+    world.chains.values().map(chain).collect()
+}
+
+pub(super) fn assets(world: &World, request: &Request) -> Value {
+    let wanted = request.parameter("chain").or_else(|| request.parameter("chains"));
+    let chains = world.chains.iter().filter(|(name, _)| wanted.as_deref().is_none_or(|wanted| wanted.split(',').any(|chain| chain == *name)));
+    chains.flat_map(|(_, chain)| chain.listing.assets.iter().cloned()).collect()
+}
+
+pub(super) fn liquidity(world: &World) -> Value {
+    let row = |(name, chain): (&String, &Chain)| {
+        let engine = chain.engine();
+        let solver = engine.address_of(&accounts::key(accounts::SOLVER));
+        let assets = chain.listing.assets.iter().filter_map(|asset| {
+            let id = asset.get("id")?.as_str()?;
+            let balance = engine.balance(&solver, id).ok()?.to_string();
+            Some(json!({ "asset": id, "balance": balance, "virtual_balance": balance, "readable_balance": balance, "fiat_value": "0" }))
+        });
+        let assets: Vec<Value> = assets.collect();
+        json!({ "solver_id": world.solver(), "chain": name, "address": chain.listing.solver, "assets": assets, "liquidity": assets })
+    };
+    world.chains.iter().map(row).collect()
+}
+
+pub(super) fn policy() -> Value {
+    json!({ "default": "open", "isolation_groups": [], "blacklist_pairs": [], "whitelist_overrides": [] })
+}
+
+pub(super) fn schemas() -> Value {
+    SCHEMAS.iter().filter_map(|name| schema(name)).collect()
+}
+
+pub(super) fn schema(name: &str) -> Option<Value> {
+    SCHEMAS.contains(&name).then(|| json!({ "name": name, "schema": {} }))
+}
+
+/// What completed orders have moved, in USD.
+fn moved(world: &World) -> Result<u128, Refused> {
+    let mut micros = 0_u128;
+    for number in 1..=world.ledger.count()? {
+        if let Some(order) = world.ledger.by_number(number)?.filter(|order| order.destination.redeemed.is_some()) {
+            micros = micros.saturating_add(worth(order.source.amount, &priced(world, &order.source.asset)?));
+        }
+    }
+    Ok(micros / 1_000_000)
+}
+
+pub(super) fn fees(world: &World) -> Result<Value, Refused> {
+    Ok(json!((moved(world)?.saturating_mul(FEE.into()) / 10_000).to_string()))
+}
+
+pub(super) fn volume(world: &World) -> Result<Value, Refused> {
+    Ok(json!(moved(world)?.to_string()))
+}
+
+pub(super) fn orders(world: &World, request: &Request) -> Result<Value, Refused> {
+    let asked = |name: &str| request.parameter(name).filter(|value| !value.is_empty()).map(|value| value.to_lowercase());
+    let number = |name: &str, default: usize| asked(name).map_or(Ok(default), |text| text.parse().map_err(|_| format!("{name} is not a number")));
+    let page = number("page", 1)?.max(1);
+    let per_page = number("per_page", DEFAULT_PAGE)?.clamp(1, LARGEST_PAGE);
+    let numbers = match asked("from_owner").or_else(|| asked("to_owner")).or_else(|| asked("address")).or_else(|| asked("tx_hash")) {
+        Some(word) => world.ledger.with_word(word.split_once(':').map_or(word.as_str(), |(word, _)| word))?,
+        None => (1..=world.ledger.count()?).rev().collect(),
+    };
+    let filter = Filter {
+        from_owner: asked("from_owner"),
+        to_owner: asked("to_owner"),
+        from_chain: asked("from_chain"),
+        to_chain: asked("to_chain"),
+        status: asked("status").map(|status| status.split(',').map(str::to_owned).collect()),
+        now: world.clock.millis(),
+    };
+    let first = page.saturating_sub(1).saturating_mul(per_page);
+    let last = first.saturating_add(per_page);
+    if filter.is_empty() {
+        // Only the page is read.
+        let shown = numbers.get(first.min(numbers.len())..last.min(numbers.len())).unwrap_or_default();
+        let mut data = Vec::new();
+        for number in shown {
+            data.extend(world.ledger.by_number(*number)?.map(|order| stated(world, &order)));
+        }
+        return Ok(listed(data, page, per_page, numbers.len()));
+    }
+    let (mut total, mut data) = (0_usize, Vec::new());
+    for number in numbers {
+        let Some(order) = world.ledger.by_number(number)?.filter(|order| filter.takes(order)) else { continue };
+        if total >= first && total < last {
+            data.push(stated(world, &order));
+        }
+        total = total.saturating_add(1);
+    }
+    Ok(listed(data, page, per_page, total))
+}
+
+fn listed(data: Vec<Value>, page: usize, per_page: usize, total: usize) -> Value {
+    json!({ "data": data, "page": page, "total_pages": total.div_ceil(per_page), "total_items": total, "per_page": per_page })
+}
+
+struct Filter {
+    from_owner: Option<String>,
+    to_owner: Option<String>,
+    from_chain: Option<String>,
+    to_chain: Option<String>,
+    status: Option<BTreeSet<String>>,
+    now: u64,
+}
+
+impl Filter {
+    const fn is_empty(&self) -> bool {
+        self.from_owner.is_none() && self.to_owner.is_none() && self.from_chain.is_none() && self.to_chain.is_none() && self.status.is_none()
+    }
+
+    fn takes(&self, order: &Order) -> bool {
+        let is = |wanted: &Option<String>, values: &[&str]| {
+            wanted.as_ref().is_none_or(|wanted| values.iter().any(|value| value.to_lowercase() == *wanted))
+        };
+        let (source, destination) = (&order.source, &order.destination);
+        let owner = [source.owner.as_str(), source.delegate.as_deref().unwrap_or_default(), source.initiator.as_str()];
+        // A compressed public key names the same owner as its x coordinate.
+        let owners = self.from_owner.as_ref().map(|owner| if owner.len() == 66 { owner.get(2..).unwrap_or(owner).to_owned() } else { owner.clone() });
+        let status = order.status(self.now);
+        let is_status = |name: &String| match name.as_str() {
+            "all" | "display" => true,
+            "not-initiated" => status == Status::NotInitiated,
+            "in-progress" => status == Status::InProgress,
+            "completed" | "fulfilled" => status == Status::Completed,
+            "refunded" => status == Status::Refunded,
+            "expired" => status == Status::Expired,
+            "pending" => matches!(status, Status::NotInitiated | Status::InProgress),
+            _ => false,
+        };
+        (is(&self.from_owner, &owner) || is(&owners, &owner))
+            && is(&self.to_owner, &[destination.owner.as_str(), destination.delegate.as_deref().unwrap_or_default()])
+            && is(&self.from_chain, &[source.chain()])
+            && is(&self.to_chain, &[destination.chain()])
+            && self.status.as_ref().is_none_or(|wanted| wanted.iter().any(is_status))
+    }
+}

@@ -1,0 +1,188 @@
+//! The counterparty: it pays the destination once the source is paid, redeems the source with the secret that the user shows, and takes
+//! back what nobody redeems. The service's relayer, which redeems and refunds for users, is here too, because both watch the same blocks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::chains::{Change, Event, Terms};
+use crate::ledger::LedgerError;
+use crate::lies::Conduct;
+use crate::order::{Order, Seen, Side};
+use crate::service::short;
+use crate::world::World;
+
+/// How many steps somebody waits after a chain has refused a transaction.
+const PATIENCE: u32 = 10;
+
+/// What is under way.
+#[derive(Debug, Default)]
+pub struct Solver {
+    /// Orders that have been paid and have not ended.
+    live: BTreeSet<u64>,
+    /// What has been sent and is not in a block yet, and what a chain has refused: not again before so many steps.
+    waits: BTreeMap<(u64, Act), u32>,
+}
+
+/// Something that the solver or the relayer sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Act {
+    Lock,
+    RedeemSource,
+    RedeemDestination,
+    RefundDestination,
+    RefundSource,
+    /// A payment beside the agreed one.
+    Dust,
+}
+
+impl Solver {
+    /// Reads the new blocks, and does what is due.
+    ///
+    /// # Errors
+    ///
+    /// The ledger has failed.
+    pub fn step(&mut self, world: &World) -> Result<(), LedgerError> {
+        for (name, chain) in &world.chains {
+            let events = chain.engine().events();
+            for event in events {
+                self.note(world, name, &event)?;
+            }
+        }
+        self.waits.retain(|_, left| {
+            *left = left.saturating_sub(1);
+            *left > 0
+        });
+        let numbers: Vec<_> = self.live.iter().copied().collect();
+        for number in numbers {
+            let Some(order) = world.ledger.by_number(number)? else { continue };
+            if order.has_ended() {
+                self.live.remove(&number);
+            } else {
+                self.act(world, &order);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes down what a block did to an order.
+    fn note(&mut self, world: &World, chain: &str, event: &Event) -> Result<(), LedgerError> {
+        let Some(mut order) = world.ledger.by_swap(chain, &event.swap_id)? else { return Ok(()) };
+        let is_source = order.source.chain() == chain && order.source.swap_id.eq_ignore_ascii_case(&event.swap_id);
+        let deadline = order.deadline();
+        let side = if is_source { &mut order.source } else { &mut order.destination };
+        let seen = Seen { transaction: event.transaction.clone(), height: event.height, at: world.clock.millis() };
+        let what = match &event.change {
+            Change::Initiated { amount } => {
+                side.filled = side.filled.saturating_add(*amount);
+                match &mut side.initiated {
+                    Some(first) => first.transaction = format!("{},{}", first.transaction, seen.transaction),
+                    none => *none = Some(seen.clone()),
+                }
+                "initiated"
+            }
+            Change::Redeemed { secret } => {
+                side.secret = Some(hex::encode(secret));
+                side.redeemed = Some(seen.clone());
+                "redeemed"
+            }
+            Change::Refunded => {
+                side.refunded = Some(seen.clone());
+                "refunded"
+            }
+        };
+        world.note(format!("{}: {what} on {chain} in block {}, {}", short(&order.id), event.height, event.transaction));
+        if let Change::Redeemed { secret } = event.change {
+            let secret = Some(hex::encode(secret));
+            order.source.secret.clone_from(&secret);
+            order.destination.secret = secret;
+        }
+        // A payment that comes too late is not answered; it goes back after the timelock.
+        if order.source.initiated.as_ref().is_some_and(|paid| paid.at <= deadline || order.destination.initiated.is_some()) {
+            self.live.insert(order.number);
+        }
+        world.ledger.update(std::slice::from_ref(&order))
+    }
+
+    fn act(&mut self, world: &World, order: &Order) {
+        let conduct = world.lies.conduct();
+        let (source, destination) = (&order.source, &order.destination);
+        if source.filled >= source.amount && !source.has_ended() && destination.initiated.is_none() && conduct != Some(Conduct::NeverPays) {
+            self.pay(world, order, conduct);
+        }
+        if destination.initiated.is_some() && !destination.has_ended() {
+            if let Some(secret) = &order.kept_secret {
+                self.redeem(world, order, Act::RedeemDestination, destination.terms(false), secret);
+            } else if is_over(world, destination) {
+                self.refund(world, order, Act::RefundDestination, destination.terms(false));
+            }
+        }
+        if !source.has_ended() && source.initiated.is_some() {
+            if let Some(secret) = destination.secret.clone().or_else(|| world.lies.stolen(&order.id)) {
+                self.redeem(world, order, Act::RedeemSource, source.terms(true), &secret);
+            } else if is_over(world, source) && source.shown_delegate.is_none() && !world.lies.relayer_idles() {
+                self.refund(world, order, Act::RefundSource, source.terms(true));
+            }
+        }
+    }
+
+    fn pay(&mut self, world: &World, order: &Order, conduct: Option<Conduct>) {
+        let terms = order.destination.terms(false);
+        if conduct == Some(Conduct::DustFirst) {
+            let dust = Terms { amount: (terms.amount / 1_000).max(1_000), ..terms.clone() };
+            self.send(world, order, Act::Dust, "pays dust on", &dust, |engine| engine.lock(&dust));
+        }
+        let changed = conduct.map_or_else(|| terms.clone(), |conduct| conduct.change(&terms));
+        self.send(world, order, Act::Lock, "pays on", &terms, |engine| engine.lock(&changed));
+        if conduct == Some(Conduct::DustAfter) {
+            let dust = Terms { amount: (terms.amount / 1_000).max(1_000), ..terms.clone() };
+            self.send(world, order, Act::Dust, "pays dust on", &dust, |engine| engine.lock(&dust));
+        }
+    }
+
+    fn redeem(&mut self, world: &World, order: &Order, act: Act, terms: Terms, secret: &str) {
+        let mut bytes = [0; 32];
+        if hex::decode_to_slice(secret, &mut bytes).is_ok() {
+            self.send(world, order, act, "redeems on", &terms, |engine| engine.redeem(&terms, &bytes));
+        }
+    }
+
+    fn refund(&mut self, world: &World, order: &Order, act: Act, terms: Terms) {
+        self.send(world, order, act, "refunds on", &terms, |engine| engine.refund(&terms));
+    }
+
+    fn send(
+        &mut self,
+        world: &World,
+        order: &Order,
+        act: Act,
+        does: &str,
+        terms: &Terms,
+        send: impl FnOnce(&mut Box<dyn crate::chains::Engine>) -> Result<String, String>,
+    ) {
+        let key = (order.number, act);
+        let Ok(chain) = world.chain_of(&terms.asset) else { return };
+        if self.waits.contains_key(&key) {
+            return;
+        }
+        let name = terms.asset.split_once(':').map_or("", |(name, _)| name);
+        let sent = send(&mut chain.engine());
+        let wait = match &sent {
+            // Until a block has it, and much longer: nothing is paid twice because a chain is slow.
+            Ok(transaction) => {
+                world.note(format!("{}: the solver {does} {name}, {transaction}", short(&order.id)));
+                u32::MAX
+            }
+            Err(reason) => {
+                world.note(format!("{}: {name} refuses what the solver {does}: {reason}", short(&order.id)));
+                PATIENCE
+            }
+        };
+        self.waits.insert(key, wait);
+    }
+}
+
+/// Whether the timelock of a side is over.
+fn is_over(world: &World, side: &Side) -> bool {
+    let (Some(paid), Ok(chain)) = (&side.initiated, world.chain_of(&side.asset)) else { return false };
+    let engine = chain.engine();
+    engine.is_over(paid.height, paid.at, side.timelock)
+}

@@ -1,0 +1,165 @@
+//! Everything that the rooms share: chains, ledger, clock, and who lies.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::chains::{Engine, Listing};
+use crate::clock::Clock;
+use crate::ledger::Ledger;
+use crate::lies::Lies;
+
+/// How many lines of what happened are kept.
+const LINES: usize = 500;
+
+/// One chain with its pace.
+pub struct Chain {
+    engine: Mutex<Box<dyn Engine>>,
+    /// What the service lists.
+    pub listing: Listing,
+    /// Blocks that are still to come quickly, so that what waits becomes final.
+    due: AtomicU64,
+    next_idle: AtomicU64,
+}
+
+impl std::fmt::Debug for Chain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Chain").field("listing", &self.listing).finish_non_exhaustive()
+    }
+}
+
+impl Chain {
+    /// The engine, for as long as the guard lives.
+    pub fn engine(&self) -> MutexGuard<'_, Box<dyn Engine>> {
+        // An engine never panics while it is held; if it does, its state is as good as before the call.
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A member of an asset of this chain.
+    #[must_use]
+    pub fn asset(&self, id: &str) -> Option<&Value> {
+        self.listing.assets.iter().find(|asset| asset.get("id").and_then(Value::as_str) == Some(id))
+    }
+}
+
+/// The whole sandbox, without its sockets.
+#[derive(Debug)]
+pub struct World {
+    /// The clock of all chains.
+    pub clock: Arc<Clock>,
+    /// The chains by name.
+    pub chains: BTreeMap<String, Chain>,
+    /// The orders.
+    pub ledger: Ledger,
+    /// Who lies.
+    pub lies: Lies,
+    /// Whether blocks come only when somebody asks for them.
+    pub is_manual: AtomicBool,
+    seed: u64,
+    lines: Mutex<VecDeque<String>>,
+    /// One order is made at a time, so that numbers are not used twice.
+    pub(crate) creating: Mutex<()>,
+}
+
+impl World {
+    /// Puts chains under one clock.
+    #[must_use]
+    pub fn new(chains: BTreeMap<String, Box<dyn Engine>>, ledger: Ledger, clock: Arc<Clock>, seed: u64) -> Self {
+        let chains = chains.into_iter().map(|(name, engine)| {
+            let listing = engine.listing();
+            let chain = Chain { engine: Mutex::new(engine), listing, due: AtomicU64::new(0), next_idle: AtomicU64::new(0) };
+            (name, chain)
+        });
+        Self {
+            clock,
+            chains: chains.collect(),
+            ledger,
+            lies: Lies::default(),
+            is_manual: AtomicBool::new(false),
+            seed,
+            lines: Mutex::default(),
+            creating: Mutex::default(),
+        }
+    }
+
+    /// The solver's name in quotes and records.
+    #[must_use]
+    pub fn solver(&self) -> String {
+        let hash = Sha256::digest(b"countersign sandbox: solver id");
+        format!("0x{}", hex::encode(hash.get(..20).unwrap_or_default()))
+    }
+
+    /// 32 bytes that follow from the seed, a purpose and a number.
+    #[must_use]
+    pub fn derived(&self, purpose: &str, number: u64) -> [u8; 32] {
+        Sha256::digest(format!("countersign sandbox {} {purpose} {number}", self.seed)).into()
+    }
+
+    /// The chain of an asset.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub fn chain_of(&self, asset: &str) -> Result<&Chain, String> {
+        let name = asset.split_once(':').map_or(asset, |(name, _)| name);
+        self.chains.get(name).ok_or_else(|| format!("unknown chain: {name}"))
+    }
+
+    /// A chain by its name.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub fn chain(&self, name: &str) -> Result<&Chain, String> {
+        self.chains.get(name).ok_or_else(|| format!("unknown chain: {name}"))
+    }
+
+    /// Lets time pass for the chains: what waits goes into a block, and blocks follow until it is final.
+    pub fn tick(&self) {
+        if self.is_manual.load(Ordering::Relaxed) {
+            return;
+        }
+        for chain in self.chains.values() {
+            let now = self.clock.millis();
+            let mut engine = chain.engine();
+            if engine.pending() > 0 {
+                chain.due.store(engine.depth().saturating_add(1), Ordering::Relaxed);
+            }
+            let due = chain.due.load(Ordering::Relaxed);
+            if due > 0 || now >= chain.next_idle.load(Ordering::Relaxed) {
+                engine.mine(1);
+                chain.due.store(due.saturating_sub(1), Ordering::Relaxed);
+                chain.next_idle.store(now.saturating_add(engine.interval()), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Puts what waits on a chain into a block now, unless blocks come only on demand.
+    pub fn settle(&self, chain: &Chain) {
+        if !self.is_manual.load(Ordering::Relaxed) {
+            let mut engine = chain.engine();
+            if engine.pending() > 0 {
+                engine.mine(1);
+                chain.due.store(engine.depth(), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Notes what happened, for whoever looks.
+    pub fn note(&self, line: impl Into<String>) {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() >= LINES {
+            lines.pop_front();
+        }
+        lines.push_back(line.into());
+    }
+
+    /// What happened lately, the oldest first.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+}
