@@ -5,4 +5,14 @@
 pub mod accounts;
 pub mod chains;
 pub mod clock;
+pub mod home;
 pub mod http;
+pub mod ledger;
+pub mod lies;
+pub mod order;
+pub mod page;
+pub mod sandbox;
+pub mod server;
+pub mod service;
+pub mod solver;
+pub mod world;

@@ -1,3 +1,118 @@
-//! The program.
+//! The program: starts the sandbox, and says how to use it.
 
-fn main() {}
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use countersign_sandbox::accounts;
+use countersign_sandbox::lies;
+use countersign_sandbox::sandbox::{Config, Sandbox};
+
+/// The swap service and its chains on this machine, to try whole swaps against. All keys are public, all coins worthless.
+#[derive(Parser)]
+#[command(version)]
+struct Args {
+    /// Tells a lie from the beginning. Can be given several times; the page switches them too.
+    #[arg(long, value_name = "NAME")]
+    lie: Vec<String>,
+    /// Prints the lies and ends.
+    #[arg(long)]
+    list_lies: bool,
+    /// Where orders and the files for the program are kept.
+    #[arg(long, value_name = "DIR", default_value = "target/sandbox")]
+    dir: PathBuf,
+    /// The port of the service; the chains have those that follow. 0 takes free ones.
+    #[arg(long, default_value_t = 7700)]
+    port: u16,
+    /// Only these chains, separated by commas. By default all main networks; `local` has the test networks of local clients.
+    #[arg(long, value_delimiter = ',', value_name = "CHAINS")]
+    chains: Vec<String>,
+    /// Makes blocks only on demand.
+    #[arg(long)]
+    manual: bool,
+    /// What is random follows from it.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Listens on all addresses. Anybody in your network can then turn the sandbox, and take its service for a real one.
+    #[arg(long)]
+    listen_on_all_addresses: bool,
+    /// Prints JSON in place of text.
+    #[arg(long)]
+    json: bool,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let mut out = std::io::stdout().lock();
+    if args.list_lies {
+        for lie in lies::all() {
+            let _ = writeln!(out, "{:<28} {:<9} {}", lie.name, lie.liar.to_string(), lie.about);
+        }
+        return ExitCode::SUCCESS;
+    }
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&error.to_string()),
+    };
+    runtime.block_on(run(args, &mut out))
+}
+
+fn failed(reason: &str) -> ExitCode {
+    let _ = writeln!(std::io::stderr(), "error: {reason}");
+    ExitCode::from(2)
+}
+
+async fn run(args: Args, out: &mut impl Write) -> ExitCode {
+    let config = Config {
+        address: if args.listen_on_all_addresses { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V4(Ipv4Addr::LOCALHOST) },
+        port: args.port,
+        directory: Some(args.dir.clone()),
+        chains: args.chains.clone(),
+        is_manual: args.manual,
+        seed: args.seed,
+        lies: args.lie.clone(),
+    };
+    let sandbox = match Sandbox::start(config).await {
+        Ok(sandbox) => sandbox,
+        Err(error) => return failed(&error.to_string()),
+    };
+    let home = args.dir.canonicalize().unwrap_or(args.dir);
+    if greet(&sandbox, &home, args.json, out).is_err() {
+        return failed("stdout is closed");
+    }
+    let interrupted = tokio::signal::ctrl_c().await;
+    if interrupted.is_err() {
+        sandbox.wait().await;
+    }
+    ExitCode::SUCCESS
+}
+
+/// Says where everything is, and what to type next.
+fn greet(sandbox: &Sandbox, home: &std::path::Path, is_json: bool, out: &mut impl Write) -> std::io::Result<()> {
+    let key = accounts::key(accounts::USER);
+    let config = home.join("config.json");
+    let address = |name: &str| sandbox.world.chain(name).map(|chain| chain.engine().address_of(&key)).unwrap_or_default();
+    if is_json {
+        let chains: Vec<_> = sandbox
+            .chains()
+            .iter()
+            .map(|(name, url)| serde_json::json!({ "chain": name, "url": url, "account": address(name) }))
+            .collect();
+        let value = serde_json::json!({ "service": sandbox.service(), "chains": chains, "key": hex::encode(key), "config": config });
+        writeln!(out, "{value}")?;
+        return out.flush();
+    }
+    writeln!(out, "The sandbox: everything here is worthless, and its keys are public.\n")?;
+    writeln!(out, "{:<20} {:<24} page, and the service under /v2", "service", sandbox.service())?;
+    for (name, url) in sandbox.chains() {
+        writeln!(out, "{name:<20} {url:<24} {}", address(name))?;
+    }
+    writeln!(out, "\nThe accounts on the right are funded; the key of all of them is {}\n", hex::encode(key))?;
+    writeln!(out, "Now, in a second terminal:\n")?;
+    writeln!(out, "  export COUNTERSIGN_CONFIG={}", config.display())?;
+    writeln!(out, "  countersign swap --from base:usdc --amount '1.5 usdc' --to litecoin:ltc\n")?;
+    writeln!(out, "In a checkout, `cargo run -- swap` is the same as `countersign swap`. Ctrl-C ends the sandbox; its orders stay in {}.", home.display())?;
+    out.flush()
+}

@@ -1,6 +1,7 @@
 //! The user's configuration file: defaults for values that neither an argument nor an environment variable sets.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -12,14 +13,16 @@ use zeroize::Zeroizing;
 use crate::failure::{Failure, own_file, usage};
 use crate::files;
 
-const MEMBERS: [&str; 10] =
-    ["app_id", "app_id_file", "base_url", "key_file", "nodes", "owners", "policy", "redeem_key_file", "registry", "state"];
+const MEMBERS: [&str; 11] =
+    ["app_id", "app_id_file", "base_url", "key_file", "key_files", "nodes", "owners", "policy", "redeem_key_file", "registry", "state"];
+/// The variable that names another configuration file.
+const FILE: &str = "COUNTERSIGN_CONFIG";
 
 /// The members of the configuration file, all optional. Relative paths are relative to the file's directory; `~/` is the home directory.
 ///
 /// ```json
 /// {"base_url": "https://..", "app_id_file": "app-id.txt", "registry": "registry.json", "policy": "policy.json",
-///  "state": "~/swaps", "nodes": "nodes.json", "key_file": "key.txt", "owners": {"ethereum": "0x..", "bitcoin": "bc1.."}}
+///  "state": "~/swaps", "nodes": "nodes.json", "key_file": "key.txt", "key_files": {"solana": "solana.txt"}, "owners": {"ethereum": "0x..", "bitcoin": "bc1.."}}
 /// ```
 #[derive(Default)]
 pub(crate) struct Config {
@@ -29,9 +32,11 @@ pub(crate) struct Config {
     pub(crate) registry: Option<PathBuf>,
     pub(crate) policy: Option<PathBuf>,
     pub(crate) state: Option<PathBuf>,
-    pub(crate) key_file: Option<PathBuf>,
+    key_file: Option<PathBuf>,
+    /// The files with the keys of chains, by the chain name of asset ids.
+    key_files: BTreeMap<String, PathBuf>,
     /// The file with the key that sends redemptions on the destination chain.
-    pub(crate) redeem_key_file: Option<PathBuf>,
+    redeem_key_file: Option<PathBuf>,
     /// The file with the endpoints of each chain.
     pub(crate) nodes: Option<PathBuf>,
     /// The user's address on each chain, by the chain name of asset ids.
@@ -39,8 +44,11 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Returns the path of the file; `None` if the user has no home directory.
+    /// Returns the path of the file: `COUNTERSIGN_CONFIG`, or the usual place; `None` if the user has no home directory.
     pub(crate) fn path() -> Option<PathBuf> {
+        if let Some(path) = env::var_os(FILE).filter(|path| !path.is_empty()) {
+            return Some(path.into());
+        }
         etcetera::choose_base_strategy().ok().map(|directories| directories.config_dir().join("countersign").join("config.json"))
     }
 
@@ -51,7 +59,9 @@ impl Config {
         let directory = path.parent().unwrap_or(&path).to_owned();
         match path.symlink_metadata() {
             Ok(_) => {}
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) if error.kind() == ErrorKind::NotFound && env::var_os(FILE).is_none_or(|path| path.is_empty()) => {
+                return Ok(Self::default());
+            }
             Err(error) => return Err(usage(format_args!("{}: {error}", path.display()))),
         }
         let paths = Paths { home: directories.home_dir(), directory: &directory };
@@ -73,15 +83,33 @@ impl Config {
             policy: path("policy")?,
             state: path("state")?,
             key_file: path("key_file")?,
+            key_files: members
+                .get("key_files")
+                .map(|node| by_chain(&node))
+                .transpose()?
+                .unwrap_or_default()
+                .into_iter()
+                .map(|(chain, file)| (chain, paths.resolve(&file)))
+                .collect(),
             redeem_key_file: path("redeem_key_file")?,
             nodes: path("nodes")?,
-            owners: members.get("owners").map(|node| owners(&node)).transpose()?.unwrap_or_default(),
+            owners: members.get("owners").map(|node| by_chain(&node)).transpose()?.unwrap_or_default(),
         })
     }
 
     /// Returns the user's address on the chain of an asset; `None` if the file has none.
     pub(crate) fn owner(&self, asset: &AssetId) -> Option<&str> {
         self.owners.get(asset.chain()).map(String::as_str)
+    }
+
+    /// Returns the file with the key that pays on a chain; without a chain, the one for all.
+    pub(crate) fn key_file(&self, chain: Option<&str>) -> Option<&Path> {
+        chain.and_then(|chain| self.key_files.get(chain)).or(self.key_file.as_ref()).map(PathBuf::as_path)
+    }
+
+    /// Returns the file with the key that redeems on a chain.
+    pub(crate) fn redeem_key_file(&self, chain: Option<&str>) -> Option<&Path> {
+        chain.and_then(|chain| self.key_files.get(chain)).or(self.redeem_key_file.as_ref()).map(PathBuf::as_path)
     }
 
     /// Returns the user's addresses, each once.
@@ -93,17 +121,18 @@ impl Config {
     }
 }
 
-fn owners(node: &Cursor<'_, '_>) -> Result<BTreeMap<String, String>, Refusal> {
+/// Parses texts by chain names.
+fn by_chain(node: &Cursor<'_, '_>) -> Result<BTreeMap<String, String>, Refusal> {
     let members = node.object()?;
-    let owner = |chain: &str| {
-        let owner = members.need(chain)?;
+    let text = |chain: &str| {
+        let text = members.need(chain)?;
         // A name that cannot be a chain of an asset id would never be used, so it is a typing error.
         if AssetId::parse(&format!("{chain}:x")).is_err() {
-            return Err(owner.refuse(Code::AssetIdMalformed).with_reason("use the chain names of asset ids, like ethereum or bitcoin"));
+            return Err(text.refuse(Code::AssetIdMalformed).with_reason("use the chain names of asset ids, like ethereum or bitcoin"));
         }
-        Ok((chain.to_owned(), owner.text()?.to_owned()))
+        Ok((chain.to_owned(), text.text()?.to_owned()))
     };
-    members.keys().map(owner).collect()
+    members.keys().map(text).collect()
 }
 
 /// The directories that paths are relative to.
@@ -147,6 +176,7 @@ mod tests {
             (r#"{"owner": {}}"#, "/owner"),
             (r#"{"registry": 7}"#, "/registry"),
             (r#"{"owners": "0xab"}"#, "/owners"),
+            (r#"{"key_files": {"Solana": "key.txt"}}"#, "/key_files/Solana"),
             (r#"{"owners": {"ethereum": 7}}"#, "/owners/ethereum"),
             (r#"{"owners": {"Ethereum": "0xab"}}"#, "/owners/Ethereum"),
             (r#"{"owners": {"ethereum:usdc": "0xab"}}"#, "/owners/ethereum:usdc"),
@@ -155,6 +185,17 @@ mod tests {
             assert_eq!(refusal.location(), at, "{text}");
         }
         assert!(parse(r#"{"base_url": "a", "base_url": "b"}"#).is_err() && parse("[]").is_err() && parse("").is_err());
+    }
+
+    #[test]
+    fn a_chain_has_a_key_of_its_own_or_the_one_for_all() {
+        let config = parse(r#"{"key_file": "all.txt", "key_files": {"solana": "solana.txt"}}"#).unwrap();
+        let name = |path: Option<&Path>| path.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned());
+        assert_eq!(name(config.key_file(Some("solana"))).as_deref(), Some("solana.txt"));
+        assert_eq!(name(config.key_file(Some("base"))).as_deref(), Some("all.txt"));
+        assert_eq!(name(config.key_file(None)).as_deref(), Some("all.txt"));
+        assert_eq!(name(config.redeem_key_file(Some("solana"))).as_deref(), Some("solana.txt"));
+        assert_eq!(name(config.redeem_key_file(Some("base"))), None);
     }
 
     #[test]

@@ -185,7 +185,7 @@ pub(crate) fn redeem(args: &RedeemArgs, session: &Session) -> Result<u8, Failure
             None => kept.secret()?,
         };
         let registry = kept.registry(&registry);
-        let key = match args.ending.redeem_key()? {
+        let key = match args.ending.redeem_key(Some(Leg::Destination.of(&kept.record).asset.chain()))? {
             Some(key) if !kept.is_bitcoin(Leg::Destination, registry) => Some(key),
             _ => kept.signing_key(Leg::Destination, registry, &state, session)?,
         };
@@ -234,7 +234,11 @@ fn ending_owner<'s>(
     session: &'s Session,
 ) -> Result<TerminalOwner<'s>, Failure> {
     let named = own.signing.key()?;
-    let key = if named.is_none() && nodes.names().next().is_some() { configured_key()? } else { named };
+    let key = if named.is_none() && nodes.names().next().is_some() {
+        configured_key(Some(kept.swap.request().source.asset.chain()))?
+    } else {
+        named
+    };
     let (refund, redeem) = ending.read(kept, state, registry, key.as_ref(), session)?;
     Ok(TerminalOwner {
         session,
@@ -349,7 +353,7 @@ impl Kept {
         session: &Session,
     ) -> Result<Option<Zeroizing<String>>, Failure> {
         if !self.is_bitcoin(leg, registry) {
-            return configured_key();
+            return configured_key(Some(leg.of(&self.record).asset.chain()));
         }
         let index = match (&self.order, &self.restored) {
             (Some(order), _) => state::key_index(order),

@@ -219,10 +219,10 @@ impl KeyArgs {
     }
 }
 
-/// Reads the key of the configuration file; `None` if it has none. Only commands that always sign use it. Commands that print requests to
+/// Reads the key of the configuration file for a chain; `None` if it has none. Only commands that always sign use it. Commands that print requests to
 /// an external signer do not.
-pub(crate) fn configured_key() -> Result<Option<Zeroizing<String>>, Failure> {
-    Config::read()?.key_file.as_deref().map(key_from).transpose()
+pub(crate) fn configured_key(chain: Option<&str>) -> Result<Option<Zeroizing<String>>, Failure> {
+    Config::read()?.key_file(chain).map(key_from).transpose()
 }
 
 pub(crate) fn key_from(path: &Path) -> Result<Zeroizing<String>, Failure> {

@@ -77,7 +77,7 @@ const EXAMPLES: &str = "Examples:
   countersign orders
 
 Defaults come from the configuration file ~/.config/countersign/config.json (%APPDATA%\\countersign\\config.json on Windows), with the
-members base_url, app_id or app_id_file, registry, policy, state, nodes, key_file, redeem_key_file, and owners (addresses by chain).
+members base_url, app_id or app_id_file, registry, policy, state, nodes, key_file, redeem_key_file, key_files (by chain), and owners (addresses by chain).
 Arguments and environment variables take precedence.
 
 Exit codes: 0 done, 1 refused, 2 usage error or a file that cannot be read or written, 3 network or service failure (try again), 4 you have

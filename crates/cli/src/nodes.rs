@@ -133,13 +133,12 @@ impl EndingArgs {
         self.speed.into()
     }
 
-    /// Reads the key that sends the redemption; `None` without one of its own.
-    pub(crate) fn redeem_key(&self) -> Result<Option<Zeroizing<String>>, Failure> {
-        let path = match &self.redeem_key_file {
-            Some(path) => Some(path.clone()),
-            None => Config::read()?.redeem_key_file,
-        };
-        path.as_deref().map(key_from).transpose()
+    /// Reads the key that sends the redemption on a chain; `None` without one of its own.
+    pub(crate) fn redeem_key(&self, chain: Option<&str>) -> Result<Option<Zeroizing<String>>, Failure> {
+        match &self.redeem_key_file {
+            Some(path) => key_from(path).map(Some),
+            None => Config::read()?.redeem_key_file(chain).map(key_from).transpose(),
+        }
     }
 
     /// Returns the key and account that refund the source, and those that redeem the destination, where there is a key.
@@ -153,7 +152,7 @@ impl EndingArgs {
     ) -> Result<(Option<SettlementKey>, Option<SettlementKey>), Failure> {
         let request = kept.swap.request();
         let families = [&request.source, &request.destination].map(|leg| registry.family(leg.asset.chain()).ok());
-        let redeems = match self.redeem_key()? {
+        let redeems = match self.redeem_key(Some(request.destination.asset.chain()))? {
             Some(key) => Some(key),
             None => own.filter(|_| families[0] == families[1]).cloned(),
         };

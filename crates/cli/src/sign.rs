@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
             None => match case.run(&registry, &policy)? {
                 (order, true) => order,
                 (mut order, false) => {
-                    let key = configured_key()?;
+                    let key = configured_key(Some(order.chain()))?;
                     let key = key.ok_or_else(|| usage("no key: pass --key-file, --key-env or --key-stdin"))?;
                     countersign_json::sign(&mut order, &key)?;
                     order

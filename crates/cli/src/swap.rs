@@ -131,19 +131,20 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
     let registry = trust.as_ref().map(|(registry, _)| registry);
     let wallet = problems.take(args.wallet.read()).flatten();
     let key = problems.take(args.key.read()).flatten();
-    let redeem_key = problems.take(args.ending.redeem_key()).flatten();
     let nodes = registry.and_then(|registry| problems.take(args.nodes.connect(registry, session)).map(Arc::new));
     // Without a wallet context or a connection only a deposit address can be prepared, which another wallet pays.
     let has_nodes = nodes.as_ref().is_some_and(|nodes| nodes.names().next().is_some());
-    let configured_key = if wallet.is_some() || has_nodes { problems.take(configured_key()).flatten() } else { None };
     let state = problems.take(args.state.open_existing()).flatten();
     let mut is_signed = false;
+    let mut resumed = None;
     let request = match resume {
         // An order that exists was checked when it was created. Its keys may be others now.
         Some(id) => match (problems.take(OrderId::parse(id).map_err(Failure::from)), &state) {
             // Nothing that was meant for the payment may stand in the way of an order that may be paid.
             (Some(id), Some(state)) => {
-                let kept = problems.take(state.load(&id)).filter(|kept| !kept.may_be_paid());
+                let kept = problems.take(state.load(&id));
+                resumed = kept.as_ref().map(|kept| kept.swap.request().clone());
+                let kept = kept.filter(|kept| !kept.may_be_paid());
                 is_signed = kept.as_ref().is_some_and(|kept| kept.signed(Purpose::Funding).is_some());
                 kept.map(|kept| kept.swap.request().clone())
             }
@@ -157,6 +158,13 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
             problems.take(args.secret.given(state.as_ref()));
             args.ask.check(&mut problems, registry)
         }
+    };
+    let order = resumed.as_ref().or(request.as_ref());
+    let redeem_key = problems.take(args.ending.redeem_key(order.map(|order| order.destination.asset.chain()))).flatten();
+    let configured_key = if wallet.is_some() || has_nodes {
+        problems.take(configured_key(order.map(|order| order.source.asset.chain()))).flatten()
+    } else {
+        None
     };
     let mut at_least = None;
     if let (Some(request), Some(registry), Some(nodes)) = (&request, registry, &nodes) {

@@ -1,0 +1,96 @@
+//! What the program needs to swap here: its configuration, registry, endpoints, key and addresses, in one directory.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use crate::accounts;
+use crate::world::World;
+
+/// A directory that holds everything.
+#[derive(Debug)]
+pub struct Home {
+    directory: PathBuf,
+}
+
+impl Home {
+    /// Makes the directory, readable by its owner only.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be made.
+    pub fn open(directory: &Path) -> io::Result<Self> {
+        fs::create_dir_all(directory)?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            fs::set_permissions(directory, fs::Permissions::from_mode(0o700))?;
+        }
+        Ok(Self { directory: directory.canonicalize()? })
+    }
+
+    /// A file of the directory.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// Writes the files. `urls` are those of the service and of each chain's nodes.
+    ///
+    /// # Errors
+    ///
+    /// The disk fails.
+    pub fn write(&self, world: &World, service: &str, chains: &[(String, String)]) -> io::Result<()> {
+        let key = accounts::key(accounts::USER);
+        self.put("key.txt", &format!("{}\n", hex::encode(key)))?;
+        self.put("registry.json", &pretty(&registry(world)))?;
+        let nodes: Map<String, Value> = chains
+            .iter()
+            .map(|(name, url)| (name.clone(), ["a", "b", "c"].iter().map(|endpoint| json!(format!("{url}/{endpoint}"))).collect()))
+            .collect();
+        self.put("nodes.json", &pretty(&Value::Object(nodes)))?;
+        let owners: Map<String, Value> =
+            world.chains.iter().map(|(name, chain)| (name.clone(), json!(chain.engine().address_of(&key)))).collect();
+        let config = json!({
+            "base_url": service, "app_id": "sandbox", "registry": "registry.json", "nodes": "nodes.json", "state": "state",
+            "key_file": "key.txt", "redeem_key_file": "key.txt", "owners": owners,
+        });
+        self.put("config.json", &pretty(&config))
+    }
+
+    fn put(&self, name: &str, text: &str) -> io::Result<()> {
+        let path = self.path(name);
+        // Written beside, then moved: a program that starts meanwhile reads the old one or the new one.
+        let beside = self.path(&format!(".{name}.new"));
+        fs::write(&beside, text)?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            fs::set_permissions(&beside, fs::Permissions::from_mode(0o600))?;
+        }
+        fs::rename(beside, path)
+    }
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+/// The registry that a wallet pins: what the service lists, as it is.
+#[must_use]
+pub fn registry(world: &World) -> Value {
+    let assets: Vec<_> = world.chains.values().flat_map(|chain| chain.listing.assets.iter().cloned()).collect();
+    let chains: Vec<_> = world.chains.values().map(|chain| chain.listing.chain.clone()).collect();
+    let solvers: Vec<_> = world
+        .chains
+        .iter()
+        .map(|(name, chain)| {
+            let ids = chain.listing.assets.iter().filter_map(|asset| asset.get("id"));
+            let balances: Vec<_> = ids.map(|id| json!({ "asset": id, "balance": "1", "virtual_balance": "1" })).collect();
+            json!({ "solver_id": world.solver(), "chain": name, "address": chain.listing.solver, "assets": balances })
+        })
+        .collect();
+    json!({ "chains": chains, "assets": assets, "solvers": solvers })
+}

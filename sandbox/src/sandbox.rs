@@ -1,0 +1,205 @@
+//! The whole sandbox in the process: for the program, and for the tests of Rust wallets.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use crate::accounts;
+use crate::chains;
+use crate::clock::Clock;
+use crate::home::Home;
+use crate::ledger::{Ledger, LedgerError};
+use crate::server::{Front, serve};
+use crate::solver::Solver;
+use crate::world::World;
+
+/// How often chains and solver look whether something is due.
+const TICK: Duration = Duration::from_millis(40);
+
+/// What a sandbox is to be.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The address to listen on: the loopback, unless somebody has said why not.
+    pub address: IpAddr,
+    /// The port of the service; each chain has one of those that follow. 0 takes free ones.
+    pub port: u16,
+    /// Where orders and the program's files are kept; `None` keeps orders in memory and writes nothing.
+    pub directory: Option<PathBuf>,
+    /// Names of chains; empty for all main networks.
+    pub chains: Vec<String>,
+    /// Blocks come only when somebody asks for them, and the solver acts only in [`Sandbox::step`].
+    pub is_manual: bool,
+    /// What is random follows from it.
+    pub seed: u64,
+    /// Lies that are told from the beginning.
+    pub lies: Vec<String>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            port: 0,
+            directory: None,
+            chains: Vec::new(),
+            is_manual: false,
+            seed: 0,
+            lies: Vec::new(),
+        }
+    }
+}
+
+/// Why a sandbox does not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// A socket or a file.
+    #[error("{what}: {error}")]
+    Io {
+        /// What could not be used.
+        what: String,
+        /// The reason.
+        error: io::Error,
+    },
+    /// The orders.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// A name in the configuration.
+    #[error("{0}")]
+    Unknown(String),
+}
+
+/// A running sandbox. It stops when it is dropped.
+#[derive(Debug)]
+pub struct Sandbox {
+    /// Everything without its sockets.
+    pub world: Arc<World>,
+    service: String,
+    chains: Vec<(String, String)>,
+    solver: Arc<tokio::sync::Mutex<Solver>>,
+    tasks: JoinSet<()>,
+}
+
+impl Sandbox {
+    /// Starts the service and its chains.
+    ///
+    /// # Errors
+    ///
+    /// A port is taken, a file cannot be used, or a name is unknown.
+    pub async fn start(config: Config) -> Result<Self, StartError> {
+        let io = |what: &str| {
+            let what = what.to_owned();
+            move |error| StartError::Io { what, error }
+        };
+        let clock = Arc::new(Clock::default());
+        let engines = chains::engines(&config.chains, &clock).map_err(StartError::Unknown)?;
+        let home = match &config.directory {
+            Some(directory) => Some(Home::open(directory).map_err(io(&directory.display().to_string()))?),
+            None => None,
+        };
+        let ledger = match &home {
+            Some(home) => Ledger::open(&home.path("orders.redb"))?,
+            None => Ledger::in_memory()?,
+        };
+        let world = Arc::new(World::new(engines, ledger, clock, config.seed));
+        world.is_manual.store(config.is_manual, std::sync::atomic::Ordering::Relaxed);
+        for lie in &config.lies {
+            if !world.lies.set(lie, true) {
+                return Err(StartError::Unknown(format!("no lie is called {lie}")));
+            }
+        }
+        for chain in world.chains.values() {
+            endow(chain);
+        }
+        let mut tasks = JoinSet::new();
+        let mut fronts = vec![Front::Service];
+        fronts.extend(world.chains.keys().map(|name| Front::Chain(name.clone())));
+        let mut urls = Vec::new();
+        let mut port = config.port;
+        for front in fronts {
+            let address = SocketAddr::new(config.address, port);
+            let listener = TcpListener::bind(address).await.map_err(io(&address.to_string()))?;
+            urls.push(format!("http://{}", listener.local_addr().map_err(io("the socket"))?));
+            // The subscriptions of Solana's clients are on the port that follows.
+            let step = if front == Front::Chain("solana".to_owned()) { 2 } else { 1 };
+            port = if port == 0 { 0 } else { port.saturating_add(step) };
+            let world = Arc::clone(&world);
+            tasks.spawn(async move {
+                let _ = serve(listener, front, world).await;
+            });
+        }
+        let service = urls.first().cloned().unwrap_or_default();
+        let chains: Vec<_> = world.chains.keys().cloned().zip(urls.into_iter().skip(1)).collect();
+        if let Some(home) = &home {
+            home.write(&world, &service, &chains).map_err(io("the program's files"))?;
+        }
+        let solver = Arc::new(tokio::sync::Mutex::new(Solver::default()));
+        let mut sandbox = Self { world, service, chains, solver, tasks };
+        if !config.is_manual {
+            let (world, solver) = (Arc::clone(&sandbox.world), Arc::clone(&sandbox.solver));
+            sandbox.tasks.spawn(async move {
+                loop {
+                    step(&world, &solver).await;
+                    tokio::time::sleep(TICK).await;
+                }
+            });
+        }
+        Ok(sandbox)
+    }
+
+    /// The service's URL, without `/v2`. The page is there too.
+    #[must_use]
+    pub fn service(&self) -> &str {
+        &self.service
+    }
+
+    /// Each chain's name and the URL of its nodes. `/a`, `/b` and `/c` below it are three endpoints; the third lies when one is to.
+    #[must_use]
+    pub fn chains(&self) -> &[(String, String)] {
+        &self.chains
+    }
+
+    /// Lets chains and solver do once what is due.
+    pub async fn step(&self) {
+        step(&self.world, &self.solver).await;
+    }
+
+    /// Waits until a task fails, which none does.
+    pub async fn wait(mut self) {
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+async fn step(world: &Arc<World>, solver: &Arc<tokio::sync::Mutex<Solver>>) {
+    let mut solver = Arc::clone(solver).lock_owned().await;
+    let world = Arc::clone(world);
+    // Signing and hashing would hold up the sockets.
+    let stepped = tokio::task::spawn_blocking(move || {
+        world.tick();
+        solver.step(&world).map_err(|error| world.note(format!("solver: {error}")))
+    });
+    let _ = stepped.await;
+}
+
+/// Gives the user something of every asset.
+fn endow(chain: &crate::world::Chain) {
+    let mut engine = chain.engine();
+    let user = engine.address_of(&accounts::key(accounts::USER));
+    for asset in &chain.listing.assets {
+        let (Some(id), Some(decimals)) = (asset.get("id").and_then(|id| id.as_str()), asset.get("decimals").and_then(|decimals| decimals.as_u64()))
+        else {
+            continue;
+        };
+        let unit = 10_u128.saturating_pow(decimals.try_into().unwrap_or(0));
+        // A thousand units of what is cheap, ten of what is dear.
+        let price = asset.get("price").and_then(|price| price.as_f64()).unwrap_or(1.0);
+        let units = if price > 1_000.0 { 10 } else { 10_000 };
+        let _ = engine.fund(&user, id, unit.saturating_mul(units));
+    }
+    engine.mine(1);
+}
