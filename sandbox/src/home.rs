@@ -45,6 +45,15 @@ impl Home {
     pub fn write(&self, world: &World, service: &str, chains: &[(String, String)]) -> io::Result<()> {
         let key = accounts::key(accounts::USER);
         self.put("key.txt", &format!("{}\n", hex::encode(key)))?;
+        let mut key_files = Map::new();
+        for (name, chain) in &world.chains {
+            let network = chain.listing.chain.get("id").and_then(Value::as_str).unwrap_or_default();
+            if let Some(text) = accounts::text(&key, network) {
+                let file = format!("key-{name}.txt");
+                self.put(&file, &format!("{text}\n"))?;
+                key_files.insert(name.clone(), json!(file));
+            }
+        }
         self.put("registry.json", &pretty(&registry(world)))?;
         let nodes: Map<String, Value> = chains
             .iter()
@@ -55,7 +64,7 @@ impl Home {
             world.chains.iter().map(|(name, chain)| (name.clone(), json!(chain.engine().address_of(&key)))).collect();
         let config = json!({
             "base_url": service, "app_id": "sandbox", "registry": "registry.json", "nodes": "nodes.json", "state": "state",
-            "key_file": "key.txt", "redeem_key_file": "key.txt", "owners": owners,
+            "key_file": "key.txt", "redeem_key_file": "key.txt", "key_files": key_files, "owners": owners,
         });
         self.put("config.json", &pretty(&config))
     }

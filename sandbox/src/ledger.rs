@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use redb::{Database, MultimapTableDefinition, ReadableDatabase, ReadableMultimapTable, ReadableTable, TableDefinition};
+use redb::{Database, MultimapTableDefinition, ReadableDatabase, ReadableTable, TableDefinition};
 use serde_json::Value;
 use thiserror::Error;
 

@@ -15,4 +15,6 @@ pub mod sandbox;
 pub mod server;
 pub mod service;
 pub mod solver;
+pub mod tour;
+pub mod trial;
 pub mod world;

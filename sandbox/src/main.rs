@@ -5,15 +5,17 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use countersign_sandbox::accounts;
-use countersign_sandbox::lies;
+use countersign_sandbox::{lies, tour, trial};
 use countersign_sandbox::sandbox::{Config, Sandbox};
 
 /// The swap service and its chains on this machine, to try whole swaps against. All keys are public, all coins worthless.
 #[derive(Parser)]
 #[command(version)]
 struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Tells a lie from the beginning. Can be given several times; the page switches them too.
     #[arg(long, value_name = "NAME")]
     lie: Vec<String>,
@@ -43,6 +45,18 @@ struct Args {
     json: bool,
 }
 
+#[derive(Subcommand)]
+enum Command {
+    /// Runs a swap of each family in both directions, and then a dozen lies, by the program.
+    Tour,
+    /// Tells every lie to the program, and writes the table of what came of it.
+    Lies {
+        /// The file to write.
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
+}
+
 fn main() -> ExitCode {
     let args = Args::parse();
     let mut out = std::io::stdout().lock();
@@ -56,7 +70,14 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error.to_string()),
     };
-    runtime.block_on(run(args, &mut out))
+    match args.command {
+        None => runtime.block_on(run(args, &mut out)),
+        Some(command) => match runtime.block_on(tried(&command, &mut out)) {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => failed("a swap has not ended as it must"),
+            Err(reason) => failed(&reason),
+        },
+    }
 }
 
 fn failed(reason: &str) -> ExitCode {
@@ -87,6 +108,32 @@ async fn run(args: Args, out: &mut impl Write) -> ExitCode {
         sandbox.wait().await;
     }
     ExitCode::SUCCESS
+}
+
+/// Runs the swaps of a command. Returns whether all have ended as they must.
+async fn tried(command: &Command, out: &mut impl Write) -> Result<bool, String> {
+    let program = trial::program()?;
+    let directory = std::env::temp_dir().join(format!("countersign-sandbox-{}", std::process::id()));
+    let is_right = match command {
+        Command::Tour => {
+            let mut is_right = true;
+            for trials in [tour::routes(), tour::told()] {
+                tour::run(&program, &directory, trials, |trial, outcome| {
+                    is_right &= tour::is_right(trial, outcome);
+                    tour::show(trial, outcome, out)
+                })
+                .await?;
+            }
+            is_right
+        }
+        Command::Lies { out: file } => {
+            let (table, is_right) = tour::table(&program, &directory, out).await?;
+            std::fs::write(file, table).map_err(|error| format!("{}: {error}", file.display()))?;
+            is_right
+        }
+    };
+    let _ = std::fs::remove_dir_all(&directory);
+    Ok(is_right)
 }
 
 /// Says where everything is, and what to type next.

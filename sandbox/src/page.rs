@@ -1,72 +1,48 @@
 //! The page, and the calls that turn the sandbox: blocks, clock, funds, lies.
 
+mod html;
+mod switches;
+
 use serde_json::{Value, json};
 
 use crate::http::{Reply, Request};
-use crate::lies;
-use crate::world::World;
+use crate::world::{Chain, World};
+
+/// Nothing from elsewhere, no script but the one below, and forms that stay here.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; \
+                      frame-ancestors 'none'; base-uri 'none'";
 
 /// Answers a call to the page or to a switch.
 #[must_use]
 pub fn answer(world: &World, request: &Request) -> Reply {
     match (request.method.as_str(), request.path.as_str()) {
-        ("GET", "/") => Reply::text(200, world.lines().join("\n")),
+        ("GET", "/") => page(html::page(world)),
+        ("GET", "/style.css") => Reply::new(200, "text/css; charset=utf-8", include_str!("page/style.css")),
+        ("GET", "/refresh.js") => Reply::new(200, "text/javascript; charset=utf-8", include_str!("page/refresh.js")),
         ("GET", "/sandbox/state") => Reply::json(200, &state(world)),
-        ("POST", path) => match switch(world, path, request) {
-            Some(Ok(done)) => Reply::json(200, &done),
-            Some(Err(reason)) => Reply::json(400, &json!({ "error": reason })),
-            None => Reply::text(404, "not found"),
-        },
-        _ => Reply::text(404, "not found"),
+        ("GET", "/sandbox/registry") => Reply::json(200, &crate::home::registry(world)),
+        ("POST", path) if path.starts_with("/sandbox/") => switches::turn(world, request),
+        ("GET" | "HEAD", _) => Reply::text(404, "not found"),
+        _ => Reply::text(405, "method not allowed"),
     }
 }
 
+fn page(html: String) -> Reply {
+    let mut reply = Reply::new(200, "text/html; charset=utf-8", html);
+    for (name, value) in [("content-security-policy", POLICY), ("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer")] {
+        reply.headers.push((name.to_owned(), value.to_owned()));
+    }
+    reply
+}
+
+/// Everything that the page shows, for programs.
 fn state(world: &World) -> Value {
-    let chain = |(name, chain): (&String, &crate::world::Chain)| {
+    let chain = |(name, chain): (&String, &Chain)| {
         let engine = chain.engine();
         json!({ "chain": name, "height": engine.height(), "pending": engine.pending() })
     };
     json!({
         "chains": world.chains.iter().map(chain).collect::<Vec<_>>(), "lies": world.lies.active(),
         "time": world.clock.millis(), "lines": world.lines(),
-    })
-}
-
-fn switch(world: &World, path: &str, request: &Request) -> Option<Result<Value, String>> {
-    let body: Value = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
-    let text = |name: &str| request.parameter(name).or_else(|| body.get(name)?.as_str().map(str::to_owned)).unwrap_or_default();
-    let number = |name: &str| text(name).parse::<u64>().map_err(|_| format!("{name} is not a number"));
-    Some(match path {
-        "/sandbox/mine" => number("blocks").and_then(|blocks| {
-            let chain = world.chain(&text("chain"))?;
-            chain.engine().mine(blocks.min(1_000_000));
-            let height = chain.engine().height();
-            Ok(json!({ "height": height }))
-        }),
-        "/sandbox/reorganize" => number("depth").and_then(|depth| {
-            world.chain(&text("chain"))?.engine().reorganize(depth)?;
-            Ok(json!({}))
-        }),
-        "/sandbox/clock" => number("advance").map(|seconds| {
-            world.clock.advance(seconds.saturating_mul(1_000));
-            json!({ "time": world.clock.millis() })
-        }),
-        "/sandbox/fund" => text("amount").parse::<u128>().map_err(|_| "amount is not a number".to_owned()).and_then(|amount| {
-            let asset = text("asset");
-            world.chain_of(&asset)?.engine().fund(&text("account"), &asset, amount)?;
-            Ok(json!({}))
-        }),
-        "/sandbox/lies" => {
-            let (name, is_on) = (text("name"), text("on") != "false");
-            if world.lies.set(&name, is_on) {
-                Ok(json!({ "lies": world.lies.active() }))
-            } else if name == "none" {
-                world.lies.clear();
-                Ok(json!({ "lies": [] }))
-            } else {
-                Err(format!("no lie is called {name}; known: {}", lies::all().map(|lie| lie.name).collect::<Vec<_>>().join(", ")))
-            }
-        }
-        _ => return None,
     })
 }

@@ -1,0 +1,166 @@
+//! The guided tour, and the table of lies: both run swaps by the program, and say what came of them.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::lies::{self, Lie};
+use crate::trial::{self, Money, Outcome, Trial};
+
+/// A swap of each family in both directions.
+const ROUTES: [[&str; 2]; 12] = [
+    ["base:usdc", "litecoin:ltc"],
+    ["litecoin:ltc", "base:usdc"],
+    ["bitcoin:btc", "arbitrum:eth"],
+    ["ethereum:eth", "bitcoin:btc"],
+    ["tron:usdt", "base:usdc"],
+    ["base:eth", "tron:trx"],
+    ["solana:usdc", "arbitrum:eth"],
+    ["base:usdc", "solana:sol"],
+    ["starknet:strk", "litecoin:ltc"],
+    ["base:usdc", "starknet:wbtc"],
+    ["sui:sui", "base:usdc"],
+    ["base:usdc", "sui:sui"],
+];
+
+/// The lies of the tour, in the order in which they are told.
+const TOLD: [&str; 12] = [
+    "evm-redeemer",
+    "evm-amount",
+    "bitcoin-address",
+    "solana-bytes",
+    "record-invents-payment",
+    "record-changes",
+    "solver-pays-less",
+    "solver-other-hash",
+    "solver-one-block",
+    "solver-never-pays",
+    "endpoint-stale",
+    "relayer-tells",
+];
+
+/// Whatever of a tour's routes the sandbox has.
+#[must_use]
+pub fn routes() -> Vec<Trial> {
+    ROUTES.iter().map(|[from, to]| Trial { from: (*from).to_owned(), to: (*to).to_owned(), lie: None }).collect()
+}
+
+/// The swaps in which lies are told.
+#[must_use]
+pub fn told() -> Vec<Trial> {
+    TOLD.iter().filter_map(|name| lies::find(name)).map(with_lie).collect()
+}
+
+fn with_lie(lie: &'static Lie) -> Trial {
+    let [from, to] = lie.route;
+    Trial { from: from.to_owned(), to: to.to_owned(), lie: Some(lie) }
+}
+
+/// Runs swaps beside each other, each in a sandbox of its own below `directory`, and hands over what came of them in their order.
+///
+/// # Errors
+///
+/// A sandbox or the program does not start.
+pub async fn run(
+    program: &Path,
+    directory: &Path,
+    trials: Vec<Trial>,
+    mut each: impl FnMut(&Trial, &Outcome) -> io::Result<()>,
+) -> Result<(), String> {
+    // Most of a swap is waiting for blocks.
+    let lanes = Arc::new(Semaphore::new(4));
+    let mut tasks = JoinSet::new();
+    for (index, trial) in trials.iter().cloned().enumerate() {
+        let (lanes, program, directory) = (Arc::clone(&lanes), program.to_owned(), directory.join(format!("swap-{index}")));
+        tasks.spawn(async move {
+            let _lane = lanes.acquire_owned().await;
+            let _ = std::fs::remove_dir_all(&directory);
+            let seed = u64::try_from(index).unwrap_or(0);
+            let outcome = trial::run(&program, &directory, &trial, seed).await;
+            let _ = std::fs::remove_dir_all(&directory);
+            (index, outcome)
+        });
+    }
+    let mut outcomes: Vec<Option<Outcome>> = vec![None; trials.len()];
+    let mut next = 0;
+    while let Some(done) = tasks.join_next().await {
+        let (index, outcome) = done.map_err(|error| error.to_string())?;
+        if let Some(place) = outcomes.get_mut(index) {
+            *place = Some(outcome?);
+        }
+        while let Some((trial, Some(outcome))) = trials.get(next).zip(outcomes.get(next)) {
+            each(trial, outcome).map_err(|error| error.to_string())?;
+            next = next.saturating_add(1);
+        }
+    }
+    Ok(())
+}
+
+/// Whether a swap has ended as it must: an honest one is received, and no lie costs the user anything.
+#[must_use]
+pub fn is_right(trial: &Trial, outcome: &Outcome) -> bool {
+    match trial.lie {
+        None => outcome.money == Money::Received && outcome.exit == Some(0),
+        Some(_) => outcome.exit.is_some() && matches!(outcome.money, Money::Received | Money::Kept | Money::Returned),
+    }
+}
+
+/// A swap in a few lines: what happened, and where the money is.
+///
+/// # Errors
+///
+/// `out` fails.
+pub fn show(trial: &Trial, outcome: &Outcome, out: &mut impl Write) -> io::Result<()> {
+    let lie = trial.lie.map_or_else(String::new, |lie| format!("   {}: {}", lie.liar, lie.about));
+    writeln!(out, "{} -> {}{lie}", trial.from, trial.to)?;
+    for line in &outcome.sandbox {
+        // The order's id says nothing where there is one order.
+        let step = line.split_once(": ").filter(|(id, _)| id.len() == 8).map_or(line.as_str(), |(_, step)| step);
+        writeln!(out, "  {}", clipped(step))?;
+    }
+    if let Some(code) = &outcome.code {
+        writeln!(out, "  countersign: {code}")?;
+    }
+    let verdict = if is_right(trial, outcome) { "ok" } else { "WRONG" };
+    writeln!(out, "  {verdict}: {} ({:.1} s)\n", outcome.money.words(), outcome.took.as_secs_f64())?;
+    out.flush()
+}
+
+fn clipped(line: &str) -> String {
+    let mut short: String = line.chars().take(110).collect();
+    if short.len() < line.len() {
+        short.push('…');
+    }
+    short
+}
+
+/// The table of docs/lies.md.
+///
+/// # Errors
+///
+/// A sandbox or the program does not start.
+pub async fn table(program: &Path, directory: &Path, out: &mut impl Write) -> Result<(String, bool), String> {
+    let mut text = String::from(
+        "# Lies\n\nWhat happens when service, solver, relayer, an endpoint or the network lies: each row is a swap that the sandbox made and \
+         the program\ncarried out. Made by `sandbox/lies`; the sandbox tells a lie with `--lie NAME`.\n\n\
+         | lie | who | what | what would be lost | how it ended | where the money is |\n|---|---|---|---|---|---|\n",
+    );
+    let mut is_right_everywhere = true;
+    let trials: Vec<_> = lies::all().map(with_lie).collect();
+    run(program, directory, trials, |trial, outcome| {
+        let Some(lie) = trial.lie else { return Ok(()) };
+        let right = is_right(trial, outcome);
+        is_right_everywhere &= right;
+        let exit = outcome.exit.map_or_else(|| "did not end".to_owned(), |exit| format!("exit {exit}"));
+        let code = outcome.code.as_ref().map_or(exit.clone(), |code| format!("`{code}`, {exit}"));
+        let _ = writeln!(text, "| `{}` | {} | {} | {} | {code} | {} |", lie.name, lie.liar, lie.about, lie.at_stake, outcome.money.words());
+        writeln!(out, "{:<28} {:<40} {}", lie.name, code, if right { outcome.money.words() } else { "WRONG" })?;
+        out.flush()
+    })
+    .await?;
+    Ok((text, is_right_everywhere))
+}
