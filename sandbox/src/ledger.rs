@@ -208,7 +208,7 @@ fn words_of(order: &Order) -> Vec<String> {
     words
 }
 
-/// A JSON document that is stored beside the orders, for requests.
+/// What finds the order of a request that comes again.
 #[must_use]
 pub fn request_key(source_owner: &str, nonce: &Value, hash: &str) -> String {
     format!("{}/{nonce}/{hash}", source_owner.to_lowercase())

@@ -60,6 +60,8 @@ pub struct World {
     pub is_manual: AtomicBool,
     seed: u64,
     lines: Mutex<VecDeque<String>>,
+    /// What the relayer has sent, by order and action: clients ask again before a block has it.
+    pub(crate) relayed: Mutex<BTreeMap<String, String>>,
     /// One order is made at a time, so that numbers are not used twice.
     pub(crate) creating: Mutex<()>,
 }
@@ -77,10 +79,11 @@ impl World {
             clock,
             chains: chains.collect(),
             ledger,
-            lies: Lies::default(),
+            lies: Lies::new(seed),
             is_manual: AtomicBool::new(false),
             seed,
             lines: Mutex::default(),
+            relayed: Mutex::default(),
             creating: Mutex::default(),
         }
     }

@@ -1,10 +1,13 @@
 //! `PATCH /v2/orders/{order}?action=..`.
 
+use std::sync::PoisonError;
+
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::create::short;
 use super::{Refused, body, text};
+use crate::chains::Engine;
 use crate::http::Request;
 use crate::order::Order;
 use crate::world::World;
@@ -24,15 +27,35 @@ pub(super) fn act(world: &World, order: Order, request: &Request) -> Result<Valu
     }
 }
 
+/// Sends something for a user, once: clients ask again until they see it.
+fn relay(
+    world: &World,
+    order: &Order,
+    action: &str,
+    asset: &str,
+    send: impl FnOnce(&mut Box<dyn Engine>) -> Result<String, String>,
+) -> Result<Value, Refused> {
+    let key = format!("{} {action}", order.id);
+    // Held while it is sent, so that of two calls at once only one sends.
+    let mut relayed = world.relayed.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(transaction) = relayed.get(&key) {
+        return Ok(json!(transaction));
+    }
+    let chain = world.chain_of(asset)?;
+    let transaction = send(&mut chain.engine())?;
+    relayed.insert(key, transaction.clone());
+    drop(relayed);
+    // What is answered is on the chain already.
+    world.settle(chain);
+    Ok(json!(transaction))
+}
+
 fn initiate(world: &World, order: &Order, body: &Value) -> Result<Value, Refused> {
     if let Some(seen) = &order.source.initiated {
         return Ok(json!(seen.transaction));
     }
     let signature = text(body, "signature").ok_or("signature is missing")?;
-    let chain = world.chain_of(&order.source.asset)?;
-    let transaction = chain.engine().initiate(&order.source.terms(true), &signature)?;
-    world.settle(chain);
-    Ok(json!(transaction))
+    relay(world, order, "initiate", &order.source.asset, |engine| engine.initiate(&order.source.terms(true), &signature))
 }
 
 fn redeem(world: &World, order: &Order, body: &Value) -> Result<Value, Refused> {
@@ -49,20 +72,14 @@ fn redeem(world: &World, order: &Order, body: &Value) -> Result<Value, Refused> 
     if order.destination.initiated.is_none() {
         return Err("the destination is not initiated".into());
     }
-    let chain = world.chain_of(&order.destination.asset)?;
-    let transaction = chain.engine().redeem(&order.destination.terms(false), &secret)?;
-    world.settle(chain);
-    Ok(json!(transaction))
+    relay(world, order, "redeem", &order.destination.asset, |engine| engine.redeem(&order.destination.terms(false), &secret))
 }
 
 fn refund(world: &World, order: &Order) -> Result<Value, Refused> {
     if let Some(seen) = &order.source.refunded {
         return Ok(json!(seen.transaction));
     }
-    let chain = world.chain_of(&order.source.asset)?;
-    let transaction = chain.engine().refund(&order.source.terms(true))?;
-    world.settle(chain);
-    Ok(json!(transaction))
+    relay(world, order, "refund", &order.source.asset, |engine| engine.refund(&order.source.terms(true)))
 }
 
 fn instant_refund(world: &World, order: &Order, body: &Value) -> Result<Value, Refused> {
@@ -77,10 +94,7 @@ fn instant_refund(world: &World, order: &Order, body: &Value) -> Result<Value, R
         (_, Some(one)) => vec![one],
         _ => return Err("signatures is missing".into()),
     };
-    let chain = world.chain_of(&order.source.asset)?;
-    let transaction = chain.engine().instant_refund(&order.source.terms(true), &given)?;
-    world.settle(chain);
-    Ok(json!(transaction))
+    relay(world, order, "instant-refund", &order.source.asset, |engine| engine.instant_refund(&order.source.terms(true), &given))
 }
 
 pub(super) fn instant_refund_hashes(world: &World, order: &Order) -> Result<Value, Refused> {

@@ -99,7 +99,7 @@ pub(super) fn orders(world: &World, request: &Request) -> Result<Value, Refused>
     let page = number("page", 1)?.max(1);
     let per_page = number("per_page", DEFAULT_PAGE)?.clamp(1, LARGEST_PAGE);
     let numbers = match asked("from_owner").or_else(|| asked("to_owner")).or_else(|| asked("address")).or_else(|| asked("tx_hash")) {
-        Some(word) => world.ledger.with_word(word.split_once(':').map_or(word.as_str(), |(word, _)| word))?,
+        Some(word) => world.ledger.with_word(key_of(word.split_once(':').map_or(word.as_str(), |(word, _)| word)))?,
         None => (1..=world.ledger.count()?).rev().collect(),
     };
     let filter = Filter {
@@ -136,6 +136,12 @@ fn listed(data: Vec<Value>, page: usize, per_page: usize, total: usize) -> Value
     json!({ "data": data, "page": page, "total_pages": total.div_ceil(per_page), "total_items": total, "per_page": per_page })
 }
 
+/// An owner's name in the ledger: a compressed public key names the same owner as its x coordinate.
+fn key_of(owner: &str) -> &str {
+    let is_key = owner.len() == 66 && (owner.starts_with("02") || owner.starts_with("03"));
+    if is_key { owner.get(2..).unwrap_or(owner) } else { owner }
+}
+
 struct Filter {
     from_owner: Option<String>,
     to_owner: Option<String>,
@@ -156,8 +162,7 @@ impl Filter {
         };
         let (source, destination) = (&order.source, &order.destination);
         let owner = [source.owner.as_str(), source.delegate.as_deref().unwrap_or_default(), source.initiator.as_str()];
-        // A compressed public key names the same owner as its x coordinate.
-        let owners = self.from_owner.as_ref().map(|owner| if owner.len() == 66 { owner.get(2..).unwrap_or(owner).to_owned() } else { owner.clone() });
+        let key = self.from_owner.as_deref().map(|owner| key_of(owner).to_owned());
         let status = order.status(self.now);
         let is_status = |name: &String| match name.as_str() {
             "all" | "display" => true,
@@ -169,7 +174,7 @@ impl Filter {
             "pending" => matches!(status, Status::NotInitiated | Status::InProgress),
             _ => false,
         };
-        (is(&self.from_owner, &owner) || is(&owners, &owner))
+        (is(&self.from_owner, &owner) || is(&key, &owner))
             && is(&self.to_owner, &[destination.owner.as_str(), destination.delegate.as_deref().unwrap_or_default()])
             && is(&self.from_chain, &[source.chain()])
             && is(&self.to_chain, &[destination.chain()])
