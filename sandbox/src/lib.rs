@@ -11,6 +11,7 @@ pub mod ledger;
 pub mod lies;
 pub mod order;
 pub mod page;
+pub mod recording;
 pub mod sandbox;
 pub mod server;
 pub mod service;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use countersign_sandbox::accounts;
-use countersign_sandbox::{lies, tour, trial};
+use countersign_sandbox::{lies, recording, tour, trial};
 use countersign_sandbox::sandbox::{Config, Sandbox};
 
 /// The swap service and its chains on this machine, to try whole swaps against. All keys are public, all coins worthless.
@@ -48,7 +48,11 @@ struct Args {
 #[derive(Subcommand)]
 enum Command {
     /// Runs a swap of each family in both directions, and then a dozen lies, by the program.
-    Tour,
+    Tour {
+        /// Writes a recording too.
+        #[arg(long, value_name = "FILE")]
+        svg: Option<PathBuf>,
+    },
     /// Tells every lie to the program, and writes the table of what came of it.
     Lies {
         /// The file to write.
@@ -115,14 +119,19 @@ async fn tried(command: &Command, out: &mut impl Write) -> Result<bool, String> 
     let program = trial::program()?;
     let directory = std::env::temp_dir().join(format!("countersign-sandbox-{}", std::process::id()));
     let is_right = match command {
-        Command::Tour => {
-            let mut is_right = true;
+        Command::Tour { svg } => {
+            let (mut is_right, mut recorded) = (true, Vec::new());
             for trials in [tour::routes(), tour::told()] {
                 tour::run(&program, &directory, trials, |trial, outcome| {
                     is_right &= tour::is_right(trial, outcome);
+                    tour::show(trial, outcome, &mut recorded)?;
                     tour::show(trial, outcome, out)
                 })
                 .await?;
+            }
+            if let Some(file) = svg {
+                let text = recording::svg(&String::from_utf8_lossy(&recorded));
+                std::fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()))?;
             }
             is_right
         }
