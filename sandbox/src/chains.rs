@@ -1,5 +1,7 @@
 //! The chains: one engine for each family, behind one trait.
 
+pub mod evm;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

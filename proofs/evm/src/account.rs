@@ -28,6 +28,14 @@ impl Account {
         Self { key, address }
     }
 
+    /// The account of a secret key; `None` if the bytes are not one.
+    #[must_use]
+    pub fn from_secret(secret: &[u8; 32]) -> Option<Self> {
+        let key = SigningKey::from_slice(secret).ok()?;
+        let address = Address::from_private_key(&key);
+        Some(Self { key, address })
+    }
+
     /// The account's address.
     #[must_use]
     pub const fn address(&self) -> Address {

@@ -13,13 +13,15 @@ use revm::bytecode::Bytecode;
 use revm::context::{BlockEnv, Context, TxEnv};
 use revm::context_interface::result::{EVMError, ExecutionResult, InvalidTransaction, ResultAndState};
 use revm::database::{CacheDB, EmptyDB};
-use revm::database_interface::{Database, DatabaseCommit, DatabaseRef, WrapDatabaseRef};
+use revm::database_interface::{Database, DatabaseRef, WrapDatabaseRef};
+use revm::handler::MainnetContext;
 use revm::primitives::hardfork::SpecId;
 use revm::{ExecuteEvm, MainBuilder, MainContext};
 use thiserror::Error;
 
 use crate::abi::{Erc20, Htlc, Order};
 use crate::artefact::{ArtefactError, Contract};
+use crate::past::{Changes, UnsignedCall};
 use crate::receipt::{Outcome, Receipt};
 
 /// The rules of execution: the newest fork in force on Ethereum when this was written.
@@ -32,7 +34,7 @@ const SECONDS_PER_BLOCK: u64 = 12;
 const BLOCK_GAS_LIMIT: u64 = 30_000_000;
 
 /// Gas for one unsigned call: below the cap of EIP-7825, far above what any contract here needs.
-const CALL_GAS_LIMIT: u64 = 16_000_000;
+pub(crate) const CALL_GAS_LIMIT: u64 = 16_000_000;
 
 /// One gwei.
 const BASE_FEE: u64 = 1_000_000_000;
@@ -49,8 +51,10 @@ const DEPLOYER: Address = address!("00000000000000000000000000000000000beef2");
 #[derive(Clone, Debug)]
 pub struct World {
     chain_id: u64,
-    block: BlockEnv,
-    accounts: CacheDB<EmptyDB>,
+    pub(crate) block: BlockEnv,
+    pub(crate) accounts: CacheDB<EmptyDB>,
+    /// What was changed, if somebody asked for it.
+    pub(crate) changes: Option<Changes>,
 }
 
 impl World {
@@ -65,7 +69,7 @@ impl World {
             beneficiary: BENEFICIARY,
             ..BlockEnv::default()
         };
-        Self { chain_id, block, accounts: CacheDB::new(EmptyDB::new()) }
+        Self { chain_id, block, accounts: CacheDB::new(EmptyDB::new()), changes: None }
     }
 
     /// The chain id that transactions and typed data have to name.
@@ -100,9 +104,19 @@ impl World {
 
     /// Adds to an account's native balance, from nowhere.
     pub fn fund(&mut self, account: Address, wei: U256) {
+        self.note(account);
         let Ok(known) = self.accounts.basic(account);
         let mut info = known.unwrap_or_default();
         info.balance = info.balance.saturating_add(wei);
+        self.accounts.insert_account_info(account, info);
+    }
+
+    /// Takes from an account's native balance what it has of this, for fees that a chain charges by its own rules.
+    pub fn burn(&mut self, account: Address, wei: U256) {
+        self.note(account);
+        let Ok(known) = self.accounts.basic(account);
+        let mut info = known.unwrap_or_default();
+        info.balance = info.balance.saturating_sub(wei);
         self.accounts.insert_account_info(account, info);
     }
 
@@ -173,6 +187,16 @@ impl World {
     ///
     /// [`SendError`] if no node would put the transaction in a block.
     pub fn send_raw(&mut self, raw: &[u8]) -> Result<Receipt, SendError> {
+        let (envelope, from) = Self::decode(raw)?;
+        self.send(&envelope, from)
+    }
+
+    /// Decodes a signed transaction and recovers its signer.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`] if it is not a transaction that any chain of this kind takes.
+    pub fn decode(raw: &[u8]) -> Result<(TxEnvelope, Address), SendError> {
         let envelope = TxEnvelope::decode_2718_exact(raw)?;
         if !matches!(envelope, TxEnvelope::Legacy(_) | TxEnvelope::Eip1559(_)) {
             return Err(SendError::UnsupportedType(envelope.tx_type().into()));
@@ -180,9 +204,17 @@ impl World {
         if envelope.encoded_2718() != raw {
             return Err(SendError::NotCanonical);
         }
-        let chain_id = envelope.chain_id().ok_or(SendError::Unprotected)?;
+        envelope.chain_id().ok_or(SendError::Unprotected)?;
         let from = envelope.recover_signer()?;
+        Ok((envelope, from))
+    }
 
+    /// Executes a transaction that [`World::decode`] has decoded.
+    ///
+    /// # Errors
+    ///
+    /// As [`World::send_raw`].
+    pub fn send(&mut self, envelope: &TxEnvelope, from: Address) -> Result<Receipt, SendError> {
         let transaction = TxEnv {
             tx_type: envelope.tx_type().into(),
             caller: from,
@@ -193,13 +225,13 @@ impl World {
             value: envelope.value(),
             data: envelope.input().clone(),
             nonce: envelope.nonce(),
-            chain_id: Some(chain_id),
+            chain_id: envelope.chain_id(),
             access_list: envelope.access_list().cloned().unwrap_or_default(),
             ..TxEnv::default()
         };
         let gas_price = envelope.effective_gas_price(Some(self.block.basefee));
         let ResultAndState { result, state } = transact(&mut self.accounts, &self.block, self.chain_id, transaction, Checks::Full)?;
-        self.accounts.commit(state);
+        self.commit(state);
         Ok(receipt(result, Some(*envelope.tx_hash()), from, gas_price))
     }
 
@@ -258,27 +290,40 @@ impl World {
     }
 
     fn execute_unsigned(&mut self, from: Address, kind: TxKind, data: Bytes, value: U256) -> Result<Receipt, CallError> {
+        self.run(&UnsignedCall { from, to: kind.to().copied(), data, value, gas: None })
+    }
+
+    /// Executes a call as [`World::call`] does, with a limit of its gas.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`] if the caller lacks the value or has code, or if the limit does not cover the transaction itself.
+    pub fn run(&mut self, call: &UnsignedCall) -> Result<Receipt, CallError> {
+        let UnsignedCall { from, to, ref data, value, gas } = *call;
         let nonce = self.nonce_of(from);
-        let transaction = unsigned(from, kind, data, value, nonce);
+        let mut transaction = unsigned(from, to.map_or(TxKind::Create, TxKind::Call), data.clone(), value, nonce);
+        transaction.gas_limit = gas.unwrap_or(CALL_GAS_LIMIT).min(CALL_GAS_LIMIT);
         let ResultAndState { result, mut state } = transact(&mut self.accounts, &self.block, self.chain_id, transaction, Checks::Unsigned)?;
         // A creation's address is made from the nonce, so the next one needs the next nonce.
-        if kind.is_call()
+        if to.is_some()
             && let Some(caller) = state.get_mut(&from)
         {
             caller.info.nonce = nonce;
         }
-        self.accounts.commit(state);
+        self.commit(state);
         Ok(receipt(result, None, from, 0))
     }
 }
 
 /// How much of a transaction's envelope is checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Checks {
+pub(crate) enum Checks {
     /// Everything a node checks.
     Full,
     /// No nonce, and no base fee to pay.
     Unsigned,
+    /// As unsigned, and contracts may call as well.
+    Simulated,
 }
 
 fn transact<D: Database<Error = Infallible>>(
@@ -288,24 +333,28 @@ fn transact<D: Database<Error = Infallible>>(
     transaction: TxEnv,
     checks: Checks,
 ) -> Result<ResultAndState, EVMError<Infallible, InvalidTransaction>> {
+    context(accounts, block, chain_id, checks).build_mainnet().transact(transaction)
+}
+
+pub(crate) fn context<D: Database>(accounts: D, block: &BlockEnv, chain_id: u64, checks: Checks) -> MainnetContext<D> {
     let mut block = block.clone();
-    if checks == Checks::Unsigned {
+    if checks != Checks::Full {
         block.basefee = 0;
     }
-    let context = Context::mainnet().with_db(accounts).with_block(block).modify_cfg_chained(|cfg| {
+    Context::mainnet().with_db(accounts).with_block(block).modify_cfg_chained(|cfg| {
         cfg.set_spec_and_mainnet_gas_params(FORK);
         cfg.chain_id = chain_id;
         cfg.tx_chain_id_check = true;
-        cfg.disable_nonce_check = checks == Checks::Unsigned;
-    });
-    context.build_mainnet().transact(transaction)
+        cfg.disable_nonce_check = checks != Checks::Full;
+        cfg.disable_eip3607 = checks == Checks::Simulated;
+    })
 }
 
 fn unsigned(from: Address, kind: TxKind, data: Bytes, value: U256, nonce: u64) -> TxEnv {
     TxEnv { caller: from, kind, data, value, nonce, gas_limit: CALL_GAS_LIMIT, gas_price: 0, chain_id: None, ..TxEnv::default() }
 }
 
-fn receipt(result: ExecutionResult, hash: Option<B256>, from: Address, gas_price: u128) -> Receipt {
+pub(crate) fn receipt(result: ExecutionResult, hash: Option<B256>, from: Address, gas_price: u128) -> Receipt {
     let gas_used = result.gas().tx_gas_used();
     let (outcome, logs) = match result {
         ExecutionResult::Success { output, logs, .. } => (Outcome::Success { output: output.into_data() }, logs),

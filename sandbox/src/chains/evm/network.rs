@@ -1,0 +1,90 @@
+//! What is particular about each chain.
+
+/// An EVM chain. Change the members of a known one to make another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "whoever describes a chain of their own fills in every member")]
+pub struct Network {
+    /// The name in asset ids, for example `base`.
+    pub chain: String,
+    /// The EIP-155 chain id.
+    pub id: u64,
+    /// The name for people.
+    pub name: String,
+    /// Nominal milliseconds between blocks.
+    pub interval: u64,
+    /// The number of the block in which everything is deployed.
+    pub start: u64,
+    /// Wei for a unit of gas.
+    pub base_fee: u64,
+    /// How far the safe and the final block are behind the newest one.
+    pub safe: u64,
+    /// See `safe`.
+    pub finalized: u64,
+    /// Whether blocks show the height of Ethereum, as Arbitrum's do.
+    pub has_l1_number: bool,
+    /// Blocks for which a user's money is locked, and the solver's.
+    pub timelocks: (u64, u64),
+    /// The chain's own coin.
+    pub coin: &'static str,
+    /// Tokens and their decimals.
+    pub tokens: Vec<(&'static str, u8)>,
+}
+
+impl Network {
+    /// An EVM chain by its name and id. The known ones are as their main network is, and their test networks and `_localnet` alike; any
+    /// other is like Base.
+    #[must_use]
+    pub fn new(chain: &str, id: u64) -> Self {
+        let root = chain.split('_').next().unwrap_or(chain);
+        let mut network = Self {
+            chain: chain.to_owned(),
+            id,
+            name: title(chain),
+            interval: 2_000,
+            start: 1_000_000,
+            base_fee: 10_000_000,
+            safe: 20,
+            finalized: 40,
+            has_l1_number: false,
+            timelocks: (43_200, 3_600),
+            coin: "eth",
+            tokens: vec![("usdc", 6), ("wbtc", 8)],
+        };
+        match root {
+            "ethereum" => {
+                network = Self { interval: 12_000, start: 26_000_000, base_fee: 1_000_000_000, safe: 32, finalized: 64, ..network };
+                network.timelocks = (7_200, 600);
+                network.tokens.push(("usdt", 6));
+            }
+            "base" => network = Self { start: 39_000_000, tokens: vec![("usdc", 6), ("cbbtc", 8)], ..network },
+            "arbitrum" => {
+                let timelocks = (7_200, 600);
+                network = Self { interval: 250, start: 460_000_000, base_fee: 100_000_000, has_l1_number: true, timelocks, ..network };
+            }
+            "bnbchain" => {
+                network = Self { interval: 3_000, start: 76_000_000, base_fee: 50_000_000, safe: 2, finalized: 3, ..network };
+                network = Self { name: "BNB Chain".to_owned(), coin: "bnb", timelocks: (28_800, 2_400), ..network };
+                network.tokens = vec![("usdc", 18), ("btcb", 18)];
+            }
+            _ => {}
+        }
+        if chain.ends_with("_localnet") {
+            (network.safe, network.finalized) = (1, 2);
+        }
+        network
+    }
+
+    /// The height of Ethereum at a time in Unix milliseconds.
+    pub(crate) fn l1_number(&self, millis: u64) -> Option<u64> {
+        self.has_l1_number.then(|| 26_000_000_u64.saturating_add(millis.saturating_sub(1_795_000_000_000) / 12_000))
+    }
+}
+
+/// `base_sepolia` as `Base Sepolia`.
+fn title(chain: &str) -> String {
+    let word = |word: &str| {
+        let mut letters = word.chars();
+        letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect::<String>()
+    };
+    chain.split('_').map(word).collect::<Vec<_>>().join(" ")
+}

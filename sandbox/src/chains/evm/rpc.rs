@@ -1,0 +1,263 @@
+//! The JSON-RPC of a node.
+
+use std::borrow::Cow;
+
+use alloy_consensus::TxEnvelope;
+use alloy_primitives::{Address, B256, U256};
+use countersign_proofs_evm::Past;
+use serde_json::{Value, json};
+
+use super::error::RpcError;
+use super::ledger::Block;
+use super::params::{self, Filter, Name, Params};
+use super::pool::BLOCK_GAS;
+use super::shape::{self, quantity};
+use super::{Evm, simulate};
+use crate::http::{Reply, Request};
+
+/// Calls of one batch, as many as Geth takes.
+const MAX_BATCH: usize = 1_000;
+/// Logs of one answer, and slots of one proof.
+const MAX_LOGS: usize = 10_000;
+const MAX_SLOTS: usize = 1_024;
+
+/// Answers one call or a batch.
+pub(crate) fn answer(evm: &mut Evm, request: &Request) -> Reply {
+    if request.method != "POST" {
+        return Reply::text(405, "method not allowed");
+    }
+    let failed = |error: &RpcError| json!({"jsonrpc": "2.0", "id": null, "error": error.json()});
+    let reply = match serde_json::from_slice::<Value>(&request.body) {
+        Err(_) => failed(&RpcError::new(-32_700, "parse error")),
+        Ok(Value::Array(calls)) if calls.is_empty() => failed(&RpcError::new(-32_600, "empty batch")),
+        Ok(Value::Array(calls)) if calls.len() > MAX_BATCH => failed(&RpcError::new(-32_600, "batch too large")),
+        Ok(Value::Array(calls)) => Value::Array(calls.iter().map(|call| answer_one(evm, call)).collect()),
+        Ok(call) => answer_one(evm, &call),
+    };
+    Reply::json(200, &reply)
+}
+
+fn answer_one(evm: &mut Evm, call: &Value) -> Value {
+    let id = call.get("id").cloned().unwrap_or_default();
+    let params = call.get("params").filter(|params| !params.is_null());
+    let outcome = match (call.get("method").and_then(Value::as_str), params) {
+        (Some(method), None) => dispatch(evm, method, Params(&[])),
+        (Some(method), Some(Value::Array(params))) => dispatch(evm, method, Params(params)),
+        (Some(_), Some(_)) => Err(RpcError::new(-32_602, "non-array args")),
+        (None, _) => Err(RpcError::new(-32_600, "invalid request")),
+    };
+    match outcome {
+        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+        Err(error) => json!({"jsonrpc": "2.0", "id": id, "error": error.json()}),
+    }
+}
+
+fn dispatch(evm: &mut Evm, method: &str, params: Params<'_>) -> Result<Value, RpcError> {
+    match method {
+        "eth_sendRawTransaction" => {
+            let raw = params.read(0, params::bytes)?;
+            evm.pool.add(&evm.ledger.world, &raw).map(|id| json!(id))
+        }
+        _ => evm.read(method, params),
+    }
+}
+
+impl Evm {
+    fn read(&self, method: &str, params: Params<'_>) -> Result<Value, RpcError> {
+        let account = |index| params.read(index, params::address);
+        match method {
+            "web3_clientVersion" => Ok(json!(concat!("countersign-sandbox/v", env!("CARGO_PKG_VERSION"), "/revm"))),
+            "net_version" => Ok(json!(self.network.id.to_string())),
+            "net_listening" => Ok(json!(true)),
+            "eth_chainId" => Ok(quantity(self.network.id)),
+            "eth_syncing" => Ok(json!(false)),
+            "eth_accounts" => Ok(json!([])),
+            "eth_blockNumber" => Ok(quantity(self.ledger.head())),
+            "eth_gasPrice" => Ok(quantity(self.tip().saturating_add(self.network.base_fee.into()))),
+            "eth_maxPriorityFeePerGas" => Ok(quantity(self.tip())),
+            "eth_feeHistory" => self.fee_history(params),
+            "eth_getBlockByNumber" => self.block_of(params, params.read(0, params::name)?),
+            "eth_getBlockByHash" => self.block_of(params, Name::Hash(params.read(0, params::hash)?)),
+            "eth_getBlockReceipts" => {
+                let Ok(number) = self.number(params.read(0, params::name)?) else { return Ok(Value::Null) };
+                let block = self.shown(number)?;
+                Ok((0..block.transactions.len()).filter_map(|index| shape::receipt(&block, index)).collect())
+            }
+            "eth_getBlockTransactionCountByNumber" | "eth_getBlockTransactionCountByHash" => {
+                let Ok(number) = self.number(params.read(0, params::name)?) else { return Ok(Value::Null) };
+                Ok(quantity(u64::try_from(self.shown(number)?.transactions.len()).unwrap_or_default()))
+            }
+            "eth_getTransactionByHash" => {
+                let id = params.read(0, params::hash)?;
+                Ok(match (self.ledger.place(id), self.pool.get(id)) {
+                    (Some((block, index)), _) => {
+                        let mined = block.transactions.get(index);
+                        mined.map_or(Value::Null, |mined| shape::transaction(&mined.transaction, mined.receipt.from, Some((block, index))))
+                    }
+                    (None, Some(waiting)) => shape::transaction(&waiting.envelope, waiting.from, None),
+                    (None, None) => Value::Null,
+                })
+            }
+            "eth_getTransactionReceipt" => {
+                let place = self.ledger.place(params.read(0, params::hash)?);
+                Ok(place.and_then(|(block, index)| shape::receipt(block, index)).unwrap_or_default())
+            }
+            "eth_getTransactionCount" => {
+                let of = account(0)?;
+                if params.get(1).and_then(Value::as_str) == Some("pending") {
+                    return Ok(quantity(self.pool.next_nonce(&self.ledger.world, of)));
+                }
+                self.at(self.number(params.block(1)?)?, |state| quantity(state.account(of).unwrap_or_default().nonce))
+            }
+            "eth_getBalance" => {
+                let of = account(0)?;
+                self.at(self.number(params.block(1)?)?, |state| shape::number(state.account(of).unwrap_or_default().balance))
+            }
+            "eth_getCode" => {
+                let of = account(0)?;
+                self.at(self.number(params.block(1)?)?, |state| json!(state.code(of)))
+            }
+            "eth_getStorageAt" => {
+                let (of, slot) = (account(0)?, params.read(1, params::slot)?);
+                self.at(self.number(params.block(2)?)?, |state| json!(B256::from(state.slot(of, slot))))
+            }
+            "eth_call" => simulate::eth_call(self, params),
+            "eth_estimateGas" => simulate::estimate_gas(self, params),
+            "eth_simulateV1" => simulate::simulate(self, params),
+            "eth_getLogs" => self.logs(&params.read(0, Filter::read)?),
+            "eth_getProof" => self.proof(account(0)?, params),
+            _ => Err(RpcError::new(-32_601, format!("the method {method} does not exist/is not available"))),
+        }
+    }
+
+    /// The number of a block that a call names.
+    pub(crate) fn number(&self, name: Name) -> Result<u64, RpcError> {
+        let head = self.ledger.head();
+        match name {
+            Name::Latest => Ok(head),
+            // Blocks before the deployment are not kept, so they are marked without being looked at.
+            Name::Safe => Ok(head.saturating_sub(self.network.safe)),
+            Name::Finalized => Ok(head.saturating_sub(self.network.finalized)),
+            Name::Number(number) if number <= head => Ok(number),
+            Name::Number(_) => Err(RpcError::server("header not found")),
+            Name::Hash(hash) => self.ledger.number_of(hash).ok_or_else(|| RpcError::server("header for hash not found")),
+        }
+    }
+
+    pub(crate) fn shown(&self, number: u64) -> Result<Cow<'_, Block<TxEnvelope>>, RpcError> {
+        self.ledger.block(number).ok_or_else(|| RpcError::server("header not found"))
+    }
+
+    /// Looks at the state of a block.
+    pub(crate) fn at<R>(&self, number: u64, look: impl FnOnce(Past<'_>) -> R) -> Result<R, RpcError> {
+        match self.ledger.since(number) {
+            Some(changes) => Ok(look(self.ledger.world.before(&changes))),
+            None => Err(RpcError::server(format!("missing trie node: the state of block {number} is not available"))),
+        }
+    }
+
+    fn block_of(&self, params: Params<'_>, name: Name) -> Result<Value, RpcError> {
+        let is_full = params.get(1).and_then(Value::as_bool).ok_or_else(|| RpcError::missing(1))?;
+        let Ok(number) = self.number(name) else { return Ok(Value::Null) };
+        let block = self.shown(number)?;
+        let header = self.ledger.format.header(&block);
+        let mut value = shape::block(&block, &header, self.network.l1_number(block.millis), is_full);
+        if params.get(0).and_then(Value::as_str) == Some("pending") {
+            let waiting = self.pool.ready(&self.ledger.world);
+            let show = |one: &super::pool::Waiting| if is_full { shape::transaction(&one.envelope, one.from, None) } else { json!(one.id) };
+            for (name, changed) in [
+                ("number", quantity(number.saturating_add(1))),
+                ("parentHash", json!(block.hash)),
+                ("timestamp", quantity(self.ledger.next_millis() / 1_000)),
+                ("transactions", waiting.iter().map(show).collect()),
+                ("hash", Value::Null),
+                ("nonce", Value::Null),
+                ("miner", Value::Null),
+                ("logsBloom", Value::Null),
+            ] {
+                value[name] = changed;
+            }
+        }
+        Ok(value)
+    }
+
+    fn fee_history(&self, params: Params<'_>) -> Result<Value, RpcError> {
+        let count = params.read(0, params::small)?.clamp(1, 1_024);
+        let newest = self.number(params.block(1)?)?;
+        let percentiles = params.get(2).and_then(Value::as_array).map_or(0, Vec::len);
+        if percentiles > 100 {
+            return Err(RpcError::server("over the query limit 100 of reward percentiles"));
+        }
+        let oldest = newest.saturating_sub(count.saturating_sub(1));
+        let blocks = usize::try_from(count).unwrap_or_default();
+        let used = |number: u64| self.ledger.block(number).map_or(0.0, |block| ratio(block.roots.gas_used));
+        let mut history = json!({
+            "oldestBlock": quantity(oldest),
+            "baseFeePerGas": vec![quantity(self.network.base_fee); blocks.saturating_add(1)],
+            "gasUsedRatio": (oldest..=newest).map(used).collect::<Vec<_>>(),
+        });
+        if percentiles > 0 {
+            history["reward"] = json!(vec![vec![quantity(self.tip()); percentiles]; blocks]);
+        }
+        Ok(history)
+    }
+
+    fn logs(&self, filter: &Filter) -> Result<Value, RpcError> {
+        let (first, last) = match filter.block {
+            Some(hash) => {
+                let number = self.ledger.number_of(hash).ok_or_else(|| RpcError::server("unknown block"))?;
+                (number, number)
+            }
+            None => {
+                // A range may reach beyond the newest block.
+                let number = |name: Option<Name>| match name {
+                    Some(Name::Number(number)) => Ok(number),
+                    name => self.number(name.unwrap_or(Name::Latest)),
+                };
+                (number(filter.from)?, number(filter.to)?)
+            }
+        };
+        if first > last {
+            return Err(RpcError::new(-32_602, "invalid block range params"));
+        }
+        let mut all = Vec::new();
+        for block in self.ledger.busy(first, last) {
+            let logs = (0..block.transactions.len()).flat_map(|index| shape::logs_of(block, index));
+            all.extend(logs.filter(|(log, _)| filter.wants(log)).map(|(_, value)| value));
+            if all.len() > MAX_LOGS {
+                return Err(RpcError::new(-32_005, format!("query returned more than {MAX_LOGS} results")));
+            }
+        }
+        Ok(Value::Array(all))
+    }
+
+    fn proof(&self, account: Address, params: Params<'_>) -> Result<Value, RpcError> {
+        let slots = |value: &Value| -> Result<Vec<U256>, String> {
+            let all = value.as_array().ok_or("json: cannot unmarshal non-array")?;
+            if all.len() > MAX_SLOTS { Err("too many slots requested".to_owned()) } else { all.iter().map(params::slot).collect() }
+        };
+        let keys = params.get(1).and_then(Value::as_array).cloned().unwrap_or_default();
+        let slots = params.read(1, slots)?;
+        let number = self.number(params.block(2)?)?;
+        let proof = self.at(number, |state| self.ledger.format.tries.prove(state, account, &slots))?;
+        let Some(proof) = proof else {
+            return Err(RpcError::new(-32_601, "the method eth_getProof does not exist/is not available"));
+        };
+        let slot = |(key, (value, nodes)): (&Value, &(U256, Vec<_>))| json!({"key": key, "value": shape::number(*value), "proof": nodes});
+        Ok(json!({
+            "address": account,
+            "accountProof": proof.nodes,
+            "balance": shape::number(proof.account.balance),
+            "codeHash": proof.account.code_hash,
+            "nonce": quantity(proof.account.nonce),
+            "storageHash": proof.account.storage_root,
+            "storageProof": keys.iter().zip(&proof.slots).map(slot).collect::<Vec<_>>(),
+        }))
+    }
+}
+
+/// How much of a block is used.
+fn ratio(gas_used: u64) -> f64 {
+    let used = u32::try_from(gas_used).map_or(f64::from(u32::MAX), f64::from);
+    used / u32::try_from(BLOCK_GAS).map_or(1.0, f64::from)
+}

@@ -1,0 +1,150 @@
+//! Calls that nothing comes of: `eth_call`, `eth_estimateGas`, `eth_simulateV1`.
+
+use alloy_primitives::{B256, hex};
+use countersign_proofs_evm::{CallError, Outcome, Receipt, Simulation, UnsignedCall};
+use serde_json::{Value, json};
+
+use super::Evm;
+use super::error::RpcError;
+use super::params::{self, Params, call, object, override_state, small};
+use super::pool::BLOCK_GAS;
+use super::shape::{self, quantity};
+
+/// Calls of one simulation.
+const MAX_CALLS: usize = 256;
+/// Gas that no simulation gets more than.
+const MAX_GAS: u64 = 16_000_000;
+
+fn rejected(error: &CallError) -> RpcError {
+    // The reason is the source.
+    let reason = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+    if reason.contains("lack of funds") {
+        return RpcError::server("insufficient funds for gas * price + value");
+    }
+    RpcError::server(format!("err: {reason}"))
+}
+
+fn returned(receipt: &Receipt) -> Value {
+    match &receipt.outcome {
+        Outcome::Success { output } | Outcome::Reverted { output } => json!(hex::encode_prefixed(output)),
+        Outcome::Halted { .. } => json!("0x"),
+    }
+}
+
+/// Applies the overrides at a place of the parameters.
+fn overridden(simulation: &mut Simulation<'_>, params: Params<'_>, index: usize) -> Result<(), RpcError> {
+    match params.get(index) {
+        Some(overrides) => override_state(simulation, overrides).map_err(|why| RpcError::invalid(index, &why)),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn eth_call(evm: &Evm, params: Params<'_>) -> Result<Value, RpcError> {
+    let call = params.read(0, call)?;
+    let number = evm.number(params.block(1)?)?;
+    let block = evm.shown(number)?;
+    evm.at(number, |state| {
+        let mut simulation = state.simulate(number, block.millis / 1_000);
+        overridden(&mut simulation, params, 2)?;
+        let receipt = simulation.run(&call, false).map_err(|error| rejected(&error))?;
+        RpcError::of(&receipt.outcome).map_or_else(|| Ok(returned(&receipt)), Err)
+    })?
+}
+
+/// The least gas with which a call succeeds, to one and a half per cent, as Geth estimates it.
+pub(crate) fn estimate_gas(evm: &Evm, params: Params<'_>) -> Result<Value, RpcError> {
+    let call = params.read(0, call)?;
+    let number = evm.number(params.block(1)?)?;
+    let millis = evm.shown(number)?.millis;
+    evm.at(number, |state| {
+        let run = |gas: u64| {
+            let mut simulation = state.simulate(number.saturating_add(1), millis / 1_000);
+            overridden(&mut simulation, params, 2)?;
+            simulation.run(&UnsignedCall { gas: Some(gas), ..call.clone() }, false).map_err(|error| rejected(&error))
+        };
+        let most = call.gas.filter(|gas| *gas >= 21_000).unwrap_or(MAX_GAS).min(MAX_GAS);
+        let first = run(most)?;
+        if let Some(error) = RpcError::of(&first.outcome) {
+            return Err(error);
+        }
+        // A plain payment costs what it costs.
+        let to = call.to.filter(|to| call.data.is_empty() && state.code(*to).is_empty());
+        if to.is_some() && run(21_000)?.is_success() {
+            return Ok(quantity(21_000_u64));
+        }
+        let succeeds = |gas: u64| run(gas).is_ok_and(|receipt| receipt.is_success());
+        // A call may pass on at most 63 of 64 parts of its gas.
+        let (mut low, mut high) = (first.gas_used.saturating_sub(1), most);
+        let guess = first.gas_used.saturating_add(2_300).saturating_mul(64).div_ceil(63).min(most);
+        if succeeds(guess) {
+            high = guess;
+        } else {
+            low = guess;
+        }
+        while high.saturating_sub(low).saturating_mul(200) > high.saturating_mul(3) {
+            let middle = low.midpoint(high);
+            if succeeds(middle) { high = middle } else { low = middle }
+        }
+        Ok(quantity(high))
+    })?
+}
+
+/// Several calls on top of each other, in one block or more.
+pub(crate) fn simulate(evm: &Evm, params: Params<'_>) -> Result<Value, RpcError> {
+    let request = params.read(0, |value| object(value).cloned())?;
+    let number = evm.number(params.block(1)?)?;
+    let millis = evm.shown(number)?.millis;
+    let blocks = request.get("blockStateCalls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let calls = |block: &Value| block.get("calls").and_then(Value::as_array).map_or(0, Vec::len);
+    if blocks.is_empty() {
+        return Err(RpcError::new(-32_602, "empty input"));
+    }
+    if blocks.iter().map(calls).fold(blocks.len(), usize::saturating_add) > MAX_CALLS {
+        return Err(RpcError::new(-38_026, "too many blocks"));
+    }
+    let traced = request.get("traceTransfers").and_then(Value::as_bool).unwrap_or_default();
+    let invalid = |why: String| RpcError::invalid(0, &why);
+    evm.at(number, |state| {
+        let (mut next, mut seconds) = (number, millis / 1_000);
+        let mut simulation = state.simulate(next.saturating_add(1), seconds);
+        let mut shown = Vec::new();
+        for block in blocks {
+            let overrides = block.get("blockOverrides").filter(|value| !value.is_null());
+            let read = |name| overrides.and_then(|members| members.get(name)).map(small).transpose().map_err(invalid);
+            next = read("number")?.unwrap_or_else(|| next.saturating_add(1));
+            seconds = read("time")?.unwrap_or_else(|| seconds.saturating_add(evm.network.interval.div_ceil(1_000)));
+            simulation.set_block(next, seconds);
+            if let Some(overrides) = block.get("stateOverrides").filter(|value| !value.is_null()) {
+                override_state(&mut simulation, overrides).map_err(invalid)?;
+            }
+            let calls = block.get("calls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            let (mut gas, mut outcomes, mut place) = (0_u64, Vec::new(), 0_usize);
+            for (index, call) in calls.iter().enumerate() {
+                let receipt = simulation.run(&params::call(call).map_err(invalid)?, traced).map_err(|error| rejected(&error))?;
+                gas = gas.saturating_add(receipt.gas_used);
+                let logs: Vec<_> = receipt.logs.iter().zip(place..).map(|(log, place)| shape::log(log, (next, B256::ZERO), (B256::ZERO, index), place)).collect();
+                place = place.saturating_add(logs.len());
+                let mut outcome = json!({
+                    "returnData": returned(&receipt),
+                    "logs": logs,
+                    "gasUsed": quantity(receipt.gas_used),
+                    "status": if receipt.is_success() { "0x1" } else { "0x0" },
+                });
+                if let Some(error) = RpcError::of(&receipt.outcome) {
+                    outcome["error"] = error.json();
+                }
+                outcomes.push(outcome);
+            }
+            shown.push(json!({
+                "number": quantity(next),
+                "hash": B256::ZERO,
+                "timestamp": quantity(seconds),
+                "gasLimit": quantity(BLOCK_GAS),
+                "gasUsed": quantity(gas),
+                "baseFeePerGas": "0x0",
+                "calls": outcomes,
+            }));
+        }
+        Ok(Value::Array(shown))
+    })?
+}

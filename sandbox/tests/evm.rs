@@ -1,0 +1,292 @@
+//! EVM chains of the sandbox: countersign pays, reads and redeems through their JSON-RPC.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test ends by panicking"
+)]
+
+mod wallet;
+
+use std::sync::Arc;
+
+use countersign_proofs_evm::Account;
+use countersign_proofs_evm::alloy_consensus::TxEip1559;
+use countersign_proofs_evm::alloy_primitives::{Address, TxKind, U256, hex};
+use countersign_sandbox::accounts;
+use countersign_sandbox::chains::Engine;
+use countersign_sandbox::chains::evm::{Evm, Network};
+use countersign_sandbox::clock::Clock;
+use serde_json::{Value, json};
+use wallet::{Chains, Swap, post, raw};
+
+fn chains() -> Arc<Chains> {
+    let clock = Arc::new(Clock::default());
+    let engine = |name: &str, id: u64| Box::new(Evm::new(Network::new(name, id), Arc::clone(&clock)).unwrap()) as Box<dyn Engine>;
+    let engines = vec![
+        ("ethereum", engine("ethereum", 1)),
+        ("base", engine("base", 8453)),
+        ("arbitrum", engine("arbitrum", 42161)),
+        ("bnbchain", engine("bnbchain", 56)),
+    ];
+    Chains::new(Arc::clone(&clock), engines)
+}
+
+#[test]
+fn a_token_is_swapped_without_gas() {
+    Swap::new(&chains(), ("base:usdc", 1_500_000), ("ethereum:wbtc", 50_000)).run(true);
+}
+
+#[test]
+fn coins_are_swapped_by_transactions() {
+    Swap::new(&chains(), ("ethereum:eth", 1_000_000_000_000_000), ("base:cbbtc", 4_000)).run(false);
+    Swap::new(&chains(), ("arbitrum:wbtc", 50_000), ("bnbchain:bnb", 1_000_000_000_000_000)).run(false);
+    Swap::new(&chains(), ("bnbchain:bnb", 1_000_000_000_000_000), ("arbitrum:eth", 1_000_000_000_000_000)).run(false);
+}
+
+#[test]
+fn a_token_that_resets_its_allowance_is_swapped() {
+    Swap::new(&chains(), ("ethereum:usdt", 2_000_000), ("base:usdc", 1_900_000)).run(true);
+}
+
+#[test]
+fn a_delegate_pays() {
+    let delegate = "0x35A026182A63fb0Dc4578cF1C89bEa754Bad72f4".to_owned();
+    let swap = Swap::new(&chains(), ("base:usdc", 1_500_000), ("ethereum:wbtc", 50_000)).with_delegate(delegate);
+    let line = swap.line();
+    assert_eq!(line["response"]["result"]["typed_data"], Value::Null);
+    assert!(line["response"]["result"]["initiate_transaction"]["data"].as_str().unwrap().starts_with("0x13d4a787"));
+    swap.record();
+}
+
+#[test]
+fn the_owner_takes_it_back_after_the_timelock() {
+    Swap::new(&chains(), ("base:usdc", 1_500_000), ("ethereum:wbtc", 50_000)).refund();
+    Swap::new(&chains(), ("ethereum:eth", 1_000_000_000_000_000), ("base:usdc", 1_000_000)).refund();
+}
+
+// ---- the node
+
+struct Node {
+    evm: Evm,
+    user: Account,
+}
+
+impl Node {
+    fn new(chain: &str, id: u64) -> Self {
+        let mut evm = Evm::new(Network::new(chain, id), Arc::new(Clock::default())).unwrap();
+        let user = Account::from_secret(&accounts::key(accounts::USER)).unwrap();
+        let coin = evm.listing().chain["native_asset_id"].as_str().unwrap().to_owned();
+        evm.fund(&user.address().to_string(), &coin, 10_u128.pow(19)).unwrap();
+        Self { evm, user }
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Result<Value, (i64, String)> {
+        let answer = post(&mut self.evm, "/", &json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}));
+        assert_eq!((&answer["jsonrpc"], &answer["id"]), (&json!("2.0"), &json!(7)));
+        match answer.get("error") {
+            Some(error) => Err((error["code"].as_i64().unwrap(), error["message"].as_str().unwrap().to_owned())),
+            None => Ok(answer["result"].clone()),
+        }
+    }
+
+    fn payment(&self, nonce: u64, price: u128, value: u64) -> String {
+        let transaction = TxEip1559 {
+            chain_id: 1,
+            nonce,
+            gas_limit: 21_000,
+            max_fee_per_gas: price,
+            max_priority_fee_per_gas: price / 10,
+            to: TxKind::Call(Address::repeat_byte(5)),
+            value: U256::from(value),
+            ..TxEip1559::default()
+        };
+        hex::encode_prefixed(self.user.sign_transaction(transaction))
+    }
+
+    fn send(&mut self, raw: &str) -> Result<String, String> {
+        let sent = self.ask("eth_sendRawTransaction", json!([raw]));
+        sent.map(|id| id.as_str().unwrap().to_owned()).map_err(|(code, message)| {
+            assert_eq!(code, -32_000, "{message}");
+            message
+        })
+    }
+}
+
+const GWEI: u128 = 1_000_000_000;
+
+#[test]
+fn the_pool_has_the_rules_of_geth() {
+    let mut node = Node::new("ethereum", 1);
+    let first = node.payment(0, 3 * GWEI, 1);
+    let id = node.send(&first).unwrap();
+    assert_eq!(node.send(&first).unwrap_err(), "already known");
+    assert_eq!(node.send(&node.payment(0, 3 * GWEI + 1, 2)).unwrap_err(), "replacement transaction underpriced");
+    let replaced = node.send(&node.payment(0, 4 * GWEI, 2)).unwrap();
+    assert_eq!(node.ask("eth_getTransactionByHash", json!([id])).unwrap(), Value::Null);
+    assert_eq!(node.ask("eth_getTransactionByHash", json!([replaced])).unwrap()["blockHash"], Value::Null);
+    // One after a gap waits.
+    let last = node.send(&node.payment(2, 3 * GWEI, 3)).unwrap();
+    let account = node.user.address().to_string();
+    assert_eq!(node.ask("eth_getTransactionCount", json!([account, "pending"])).unwrap(), json!("0x1"));
+    assert_eq!(node.ask("eth_getTransactionCount", json!([account, "latest"])).unwrap(), json!("0x0"));
+    node.evm.mine(1);
+    assert_eq!(node.evm.pending(), 1);
+    assert_eq!(node.ask("eth_getTransactionReceipt", json!([replaced])).unwrap()["status"], "0x1");
+    assert_eq!(node.ask("eth_getTransactionReceipt", json!([last])).unwrap(), Value::Null);
+    assert_eq!(node.send(&first).unwrap_err(), "nonce too low: next nonce 1, tx nonce 0");
+    node.send(&node.payment(1, 3 * GWEI, 3)).unwrap();
+    node.evm.mine(1);
+    assert_eq!(node.evm.pending(), 0);
+    // What pays less than the base fee waits until it is replaced.
+    node.send(&node.payment(3, GWEI - 1, 3)).unwrap();
+    node.evm.mine(2);
+    assert_eq!(node.evm.pending(), 1);
+
+    let refused = [
+        (node.payment(3, 10 * GWEI, u64::MAX), "insufficient funds for gas * price + value: balance"),
+        ("0x02f8".to_owned(), "rlp: "),
+        ("0x".to_owned(), "rlp: "),
+        (node.payment(3, 0, 1), "transaction underpriced: gas tip cap 0, minimum needed 1"),
+    ];
+    for (raw, message) in refused {
+        assert!(node.send(&raw).unwrap_err().starts_with(message), "{message}");
+    }
+    let other = Node::new("base", 8453).payment(0, GWEI, 1);
+    assert_eq!(Node::new("base", 8453).send(&other).unwrap_err(), "invalid chain id for signer: have 1 want 8453");
+}
+
+#[test]
+fn blocks_follow_each_other_and_hash_as_on_ethereum() {
+    let mut node = Node::new("ethereum", 1);
+    node.send(&node.payment(0, 3 * GWEI, 1)).unwrap();
+    node.evm.mine(1);
+    let head = node.evm.height();
+    node.evm.mine(100_000);
+    assert_eq!(node.evm.height(), head + 100_000);
+    node.evm.mine(1);
+    let mut child: Option<Value> = None;
+    let numbers = (0..40).chain(99_950..100_002).map(|offset| head - 5 + offset);
+    for number in numbers.rev() {
+        let block = node.ask("eth_getBlockByNumber", json!([format!("{number:#x}"), false])).unwrap();
+        if let Some(child) = child.filter(|child| child["number"] == format!("{:#x}", number + 1)) {
+            assert_eq!(child["parentHash"], block["hash"], "{number}");
+            let time = |block: &Value| u64::from_str_radix(&block["timestamp"].as_str().unwrap()[2..], 16).unwrap();
+            assert!(time(&child) >= time(&block));
+        }
+        let by_hash = node.ask("eth_getBlockByHash", json!([block["hash"], false])).unwrap();
+        assert_eq!(by_hash["number"], block["number"]);
+        child = Some(block);
+    }
+    let marks = ["latest", "safe", "finalized"].map(|tag| {
+        let block = node.ask("eth_getBlockByNumber", json!([tag, true])).unwrap();
+        u64::from_str_radix(&block["number"].as_str().unwrap()[2..], 16).unwrap()
+    });
+    let head = node.evm.height();
+    assert_eq!(marks, [head, head - 32, head - 64]);
+    assert_eq!(node.ask("eth_getBlockByNumber", json!([format!("{:#x}", head + 1), false])).unwrap(), Value::Null);
+    assert_eq!(node.ask("eth_getBlockByNumber", json!(["earliest", false])).unwrap()["number"], "0x0");
+}
+
+#[test]
+fn a_reorganization_takes_back_what_blocks_held() {
+    let mut node = Node::new("ethereum", 1);
+    let account = Address::repeat_byte(5).to_string();
+    let before = node.evm.height();
+    let id = node.send(&node.payment(0, 3 * GWEI, 7)).unwrap();
+    node.evm.mine(2);
+    let old = node.ask("eth_getBlockByNumber", json!([format!("{:#x}", before + 1), false])).unwrap();
+    assert_eq!(node.ask("eth_getBalance", json!([account, "latest"])).unwrap(), "0x7");
+    assert_eq!(node.ask("eth_getBalance", json!([account, format!("{before:#x}")])).unwrap(), "0x0");
+    node.evm.reorganize(2).unwrap();
+    assert_eq!((node.evm.height(), node.evm.pending()), (before, 0));
+    assert_eq!(node.ask("eth_getTransactionReceipt", json!([id])).unwrap(), Value::Null);
+    assert_eq!(node.ask("eth_getBalance", json!([account, "latest"])).unwrap(), "0x0");
+    node.evm.mine(1);
+    let new = node.ask("eth_getBlockByNumber", json!([format!("{:#x}", before + 1), false])).unwrap();
+    assert_ne!(new["hash"], old["hash"]);
+    assert_eq!(new["parentHash"], old["parentHash"]);
+    let gone = node.ask("eth_call", json!([{"to": account}, {"blockHash": old["hash"], "requireCanonical": true}]));
+    assert_eq!(gone.unwrap_err(), (-32_000, "header for hash not found".to_owned()));
+    assert!(node.evm.reorganize(64).is_err());
+    node.evm.mine(100);
+    node.evm.reorganize(50).unwrap();
+    assert_eq!(node.evm.height(), before + 51);
+    node.evm.mine(3);
+}
+
+#[test]
+fn arbitrum_shows_the_height_of_ethereum() {
+    let mut node = Node::new("arbitrum", 42_161);
+    let block = node.ask("eth_getBlockByNumber", json!(["latest", false])).unwrap();
+    assert!(block["l1BlockNumber"].as_str().unwrap().len() > 6);
+}
+
+#[test]
+fn calls_take_overrides_and_say_why_they_fail() {
+    let mut node = Node::new("ethereum", 1);
+    let assets = node.evm.listing().assets;
+    let htlc = assets[1]["htlc"]["address"].as_str().unwrap().to_owned();
+    // redeem of an order that is not there
+    let data = format!("0xf7ff7207{}{:064x}{:064x}{}", "11".repeat(32), 64, 32, "22".repeat(32));
+    let answer = post(&mut node.evm, "/", &json!({"id": 1, "method": "eth_call", "params": [{"to": htlc, "data": data}, "latest"]}));
+    assert_eq!((&answer["error"]["code"], &answer["error"]["message"]), (&json!(3), &json!("execution reverted")));
+    assert!(answer["error"]["data"].as_str().unwrap().len() > 10);
+    let error = node.ask("eth_estimateGas", json!([{"to": htlc, "data": data}])).unwrap_err();
+    assert_eq!(error.0, 3);
+    // Code that returns the balance of its own account.
+    let overrides = json!({htlc.clone(): {"code": "0x4760005260206000f3", "balance": "0x2a"}});
+    let answer = node.ask("eth_call", json!([{"to": htlc}, "latest", overrides])).unwrap();
+    assert_eq!(answer, format!("0x{:064x}", 42));
+    // Code that returns its slot 1.
+    let overrides = json!({htlc.clone(): {"code": "0x60015460005260206000f3", "stateDiff": {format!("0x{:064x}", 1): format!("0x{:064x}", 9)}}});
+    assert_eq!(node.ask("eth_call", json!([{"to": htlc}, "latest", overrides])).unwrap(), format!("0x{:064x}", 9));
+    let gas = node.ask("eth_estimateGas", json!([{"from": node.user.address(), "to": Address::repeat_byte(5), "value": "0x1"}])).unwrap();
+    assert_eq!(gas, "0x5208");
+    let poor = node.ask("eth_estimateGas", json!([{"from": Address::repeat_byte(6), "to": Address::repeat_byte(5), "value": "0x1"}]));
+    assert_eq!(poor.unwrap_err().1, "insufficient funds for gas * price + value");
+}
+
+#[test]
+fn any_bytes_get_an_answer() {
+    let mut node = Node::new("ethereum", 1);
+    let bodies: [&[u8]; 9] = [
+        b"",
+        b"\xff\xfe",
+        b"{",
+        b"[]",
+        b"null",
+        b"[1, {}, [], \"x\"]",
+        br#"{"jsonrpc":"2.0","id":1,"method":"eth_call","params":{"to":1}}"#,
+        br#"{"jsonrpc":"2.0","id":1,"method":5}"#,
+        br#"{"jsonrpc":"2.0","id":{"a":[1]},"method":"debug_traceTransaction","params":[]}"#,
+    ];
+    for body in bodies {
+        let reply = raw(&mut node.evm, "POST", "/", body);
+        assert_eq!(reply.status, 200);
+        assert!(String::from_utf8(reply.body).unwrap().contains("\"error\""), "{}", String::from_utf8_lossy(body));
+    }
+    assert_eq!(raw(&mut node.evm, "GET", "/", b"").status, 405);
+    let methods = [
+        "eth_getBlockByNumber", "eth_getBlockByHash", "eth_getTransactionByHash", "eth_getTransactionReceipt", "eth_getTransactionCount",
+        "eth_getBalance", "eth_getCode", "eth_getStorageAt", "eth_call", "eth_estimateGas", "eth_simulateV1", "eth_getLogs", "eth_getProof",
+        "eth_feeHistory", "eth_sendRawTransaction", "eth_getBlockReceipts",
+    ];
+    let account = format!("0x{}", "00".repeat(20));
+    let values = [
+        json!([]), json!([null]), json!([1]), json!(["0x"]), json!(["0xzz", "0x00"]), json!([{}]), json!(["latest", "latest", "latest"]),
+        json!([{"blockStateCalls": [{"calls": [{"gas": "0xffffffffffffffff"}]}, {"blockOverrides": {"number": "0xffffffffffffffff"}}]}]),
+        json!([{"fromBlock": "0x0", "toBlock": "0xffffffffffffffff", "topics": [null, [], ["0x11"]]}]),
+        json!([{"fromBlock": "latest", "toBlock": "earliest"}]), json!(["0xffffffffffffffff", "latest", [1, 2]]),
+        json!([account, [format!("0x{}", "f".repeat(65))], "latest"]), json!([account, "0x0", "0x1"]),
+        json!([{"to": account, "value": format!("0x{}", "f".repeat(64))}, "pending", {account.clone(): {"state": {"0x1": "0x2"}, "balance": "0xff"}}]),
+    ];
+    for (method, params) in methods.iter().flat_map(|method| values.iter().map(move |params| (method, params))) {
+        let _ = node.ask(method, params.clone());
+    }
+    let batch: Vec<_> = (0..3).map(|id| json!({"jsonrpc": "2.0", "id": id, "method": "eth_blockNumber"})).collect();
+    let answers = post(&mut node.evm, "/", &json!(batch));
+    assert_eq!(answers.as_array().unwrap().iter().map(|answer| answer["id"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 1, 2]);
+}

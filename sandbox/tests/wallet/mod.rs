@@ -1,0 +1,360 @@
+//! A wallet made of countersign's own parts, which reads and pays through the fronts of the sandbox's chains.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    missing_debug_implementations,
+    missing_docs,
+    dead_code,
+    unreachable_pub,
+    reason = "a test ends by panicking, and uses the parts that it needs"
+)]
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use countersign::recover::Recovery;
+use countersign::{
+    BroadcastTransaction, Funded, Hold, HtlcState, Policy, Registry, Role, Signed, UnixTime, Unsigned, VerifiedRecord, json, verify, verify_record,
+};
+use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes, Speed};
+use countersign_sandbox::accounts;
+use countersign_sandbox::chains::{Change, Engine, Event, Terms};
+use countersign_sandbox::clock::Clock;
+use countersign_sandbox::http;
+use countersign_transport::{Method, Request, Response, Transport, TransportError};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+pub const SECRET: [u8; 32] = *b"the secret of the sandbox, 2026.";
+const ORDER_ID: &str = "4784d9c7706413956fcfe6b9148adddc60eb6cfe3765f95b0f50600d874d3c26";
+
+pub fn secret_hash() -> [u8; 32] {
+    Sha256::digest(SECRET).into()
+}
+
+/// Nothing here waits, so a future is ready when it is polled.
+pub fn ready<F: Future>(future: F) -> F::Output {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("nothing waits"),
+    }
+}
+
+/// The chains of a test, as a transport: the first label of a host is the name of the chain.
+pub struct Chains {
+    pub clock: Arc<Clock>,
+    engines: Mutex<BTreeMap<String, Box<dyn Engine>>>,
+}
+
+impl Chains {
+    pub fn new(clock: Arc<Clock>, engines: Vec<(&str, Box<dyn Engine>)>) -> Arc<Self> {
+        let engines = engines.into_iter().map(|(name, engine)| (name.to_owned(), engine)).collect();
+        Arc::new(Self { clock, engines: Mutex::new(engines) })
+    }
+
+    pub fn with<R>(&self, chain: &str, act: impl FnOnce(&mut dyn Engine) -> R) -> R {
+        act(self.engines.lock().unwrap().get_mut(chain).expect("the chain").as_mut())
+    }
+
+    /// Blocks come, and time passes as they do.
+    pub fn mine(&self, chain: &str, blocks: u64) {
+        let interval = self.with(chain, |engine| engine.interval());
+        self.clock.advance(interval * blocks);
+        self.with(chain, |engine| engine.mine(blocks));
+        // The other chains go on as well.
+        for engine in self.engines.lock().unwrap().values_mut() {
+            engine.mine(1);
+        }
+    }
+
+    pub fn registry(&self) -> Registry {
+        let engines = self.engines.lock().unwrap();
+        let all: Vec<_> = engines.values().map(|engine| engine.listing()).collect();
+        let assets: Vec<_> = all.iter().flat_map(|listing| listing.assets.clone()).collect();
+        let chains: Vec<_> = all.iter().map(|listing| listing.chain.clone()).collect();
+        let solvers: Vec<_> = all
+            .iter()
+            .map(|listing| {
+                let chain = &listing.chain["chain"];
+                let own = assets.iter().filter(|asset| asset["chain"] == *chain);
+                let own: Vec<_> = own.map(|asset| json!({"asset": asset["id"], "balance": "1", "virtual_balance": "1"})).collect();
+                json!({"solver_id": "solver", "chain": chain, "address": listing.solver, "assets": own})
+            })
+            .collect();
+        let text = json!({"chains": chains, "assets": assets, "solvers": solvers}).to_string();
+        Registry::from_json(text.as_bytes()).expect("a registry")
+    }
+}
+
+impl Transport for Chains {
+    async fn send(&self, request: &Request) -> Result<Response, TransportError> {
+        let host = request.url.host_str().unwrap().split('.').next().unwrap().to_owned();
+        let request = http::Request {
+            method: if request.method == Method::Get { "GET" } else { "POST" }.to_owned(),
+            path: request.url.path().to_owned(),
+            query: request.url.query().unwrap_or_default().to_owned(),
+            headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+            body: request.body.as_ref().map(|body| body.to_vec()).unwrap_or_default(),
+        };
+        let reply = self.with(&host, |engine| engine.answer(&request));
+        Ok(Response::new(reply.status, reply.body))
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        self.clock.advance(duration.as_millis().try_into().unwrap());
+    }
+
+    fn now(&self) -> UnixTime {
+        UnixTime::from_secs(self.clock.seconds())
+    }
+}
+
+/// A swap of one user between two assets.
+pub struct Swap {
+    pub chains: Arc<Chains>,
+    pub nodes: Nodes<Arc<Chains>>,
+    pub registry: Registry,
+    pub source: Terms,
+    pub destination: Terms,
+    delegate: Option<String>,
+}
+
+pub fn chain_of(terms: &Terms) -> &str {
+    terms.asset.split(':').next().unwrap()
+}
+
+impl Swap {
+    /// A swap of amounts in base units; the user has the source's and some coins on both chains.
+    pub fn new(chains: &Arc<Chains>, source: (&str, u128), destination: (&str, u128)) -> Self {
+        let registry = chains.registry();
+        let key = accounts::key(accounts::USER);
+        let terms = |(asset, amount): (&str, u128), is_source: bool| {
+            let chain = asset.split(':').next().unwrap();
+            let listed = chains.with(chain, |engine| engine.listing().chain);
+            let timelock = if is_source { &listed["source_timelock"] } else { &listed["destination_timelock"] };
+            Terms {
+                asset: asset.to_owned(),
+                amount,
+                owner: chains.with(chain, |engine| engine.address_of(&key)),
+                delegate: None,
+                is_source,
+                timelock: timelock.as_str().unwrap().parse().unwrap(),
+                secret_hash: secret_hash(),
+            }
+        };
+        let (source, destination) = (terms(source, true), terms(destination, false));
+        for (terms, amount) in [(&source, source.amount), (&destination, 0)] {
+            let listed = chains.with(chain_of(terms), |engine| engine.listing().chain);
+            let coin = listed["native_asset_id"].as_str().unwrap().to_owned();
+            let fees = if coin.ends_with("trx") { 10_000_000_000 } else { 1_000_000_000_000_000_000 };
+            chains.with(chain_of(terms), |engine| {
+                engine.fund(&terms.owner, &coin, fees).unwrap();
+                engine.fund(&terms.owner, &terms.asset, amount).unwrap();
+            });
+        }
+        let mut config = NodeConfig::new();
+        for name in [chain_of(&source), chain_of(&destination)] {
+            let endpoint = Endpoint::parse(&format!("https://{name}.example")).unwrap();
+            config = config.with(name, Endpoints::new(vec![endpoint]).unwrap());
+        }
+        let nodes = Nodes::new(Arc::clone(chains), config, &registry);
+        Self { chains: Arc::clone(chains), nodes, registry, source, destination, delegate: None }
+    }
+
+    pub fn with_delegate(mut self, delegate: String) -> Self {
+        self.source.delegate = Some(delegate.clone());
+        self.delegate = Some(delegate);
+        self
+    }
+
+    fn record_leg(&self, terms: &Terms) -> Value {
+        let leg = self.chains.with(chain_of(terms), |engine| engine.leg(terms)).unwrap();
+        json!({
+            "swap_id": leg.swap_id,
+            "chain": chain_of(terms),
+            "asset": terms.asset,
+            "initiator": leg.initiator,
+            "redeemer": leg.redeemer,
+            "timelock": terms.timelock,
+            "amount": terms.amount.to_string(),
+            "filled_amount": "0",
+            "secret_hash": hex::encode(terms.secret_hash),
+        })
+    }
+
+    /// The order as a line of a batch: request, response and record.
+    pub fn line(&self) -> Value {
+        let mut result = self.chains.with(chain_of(&self.source), |engine| engine.payloads(&self.source)).unwrap();
+        result.insert("order_id".to_owned(), json!(ORDER_ID));
+        let leg = |terms: &Terms| json!({"asset": terms.asset, "owner": terms.owner, "amount": terms.amount.to_string()});
+        let mut source = leg(&self.source);
+        if let Some(delegate) = &self.delegate {
+            source["delegate"] = json!(delegate);
+        }
+        json!({
+            "id": "order",
+            "request": {"source": source, "destination": leg(&self.destination), "secret_hash": hex::encode(self.source.secret_hash)},
+            "response": {"status": "Ok", "result": result},
+            "order": {
+                "created_at": "2026-11-23T12:00:00Z",
+                "order_id": ORDER_ID,
+                "version": "v3",
+                "nonce": "1",
+                "affiliate_fees": [],
+                "source_swap": self.record_leg(&self.source),
+                "destination_swap": self.record_leg(&self.destination),
+            },
+        })
+    }
+
+    pub fn record(&self) -> VerifiedRecord {
+        let (line, policy) = (self.line().to_string(), Policy::default());
+        let value = json::parse(line.as_bytes()).unwrap();
+        let proposal = countersign_json::line::Case::from_value(&value).unwrap().proposal().unwrap();
+        verify_record(proposal, &self.registry, &policy).expect("a record that countersign accepts")
+    }
+
+    /// Verifies the response, prepares it with what the nodes say, and signs it.
+    pub fn sign(&self, speed: Speed) -> Signed {
+        let (line, policy) = (self.line().to_string(), Policy::default());
+        let value = json::parse(line.as_bytes()).unwrap();
+        let proposal = countersign_json::line::Case::from_value(&value).unwrap().proposal().unwrap();
+        let verified = verify(proposal, &self.registry, &policy).expect("a response that countersign accepts");
+        let unsigned = ready(self.nodes.prepare(&verified, chain_of(&self.source), &self.source.owner, speed, &policy));
+        signed(unsigned.expect("prepared"))
+    }
+
+    pub fn send(&self, chain: &str, transaction: &BroadcastTransaction) {
+        ready(self.nodes.broadcast(chain, &transaction.id, &transaction.payload)).expect("accepted");
+        // Again is the same.
+        ready(self.nodes.broadcast(chain, &transaction.id, &transaction.payload)).expect("accepted again");
+    }
+
+    /// Prepares a redemption or a refund, signs and sends it. Returns its id.
+    pub fn recover(&self, recovery: &Recovery, terms: &Terms) -> String {
+        let chain = chain_of(terms);
+        let unsigned = ready(self.nodes.prepare_recovery(recovery, chain, &terms.owner, Speed::Normal, &Policy::default()));
+        let [transaction] = signed(unsigned.expect("prepared")).broadcasts().try_into().unwrap();
+        self.send(chain, &transaction);
+        self.chains.mine(chain, 1);
+        transaction.id
+    }
+
+    pub fn state(&self, record: &VerifiedRecord, is_source: bool) -> HtlcState {
+        let terms = if is_source { &record.terms.source } else { &record.terms.destination };
+        ready(self.nodes.htlc(terms)).unwrap().state().expect("a state").0
+    }
+
+    pub fn judge(&self, record: &VerifiedRecord) -> Result<Funded, Hold> {
+        let quorum = ready(self.nodes.htlc(&record.terms.destination)).unwrap();
+        let chain = self.registry.chains().find(|chain| chain.name() == chain_of(&self.destination)).unwrap();
+        Funded::judge(&record.terms, &quorum, &chain.profile.finality, UnixTime::from_secs(self.chains.clock.seconds()))
+    }
+
+    pub fn balance(&self, terms: &Terms) -> u128 {
+        self.chains.with(chain_of(terms), |engine| engine.balance(&terms.owner, &terms.asset)).unwrap()
+    }
+
+    pub fn events(&self, terms: &Terms) -> Vec<Event> {
+        self.chains.with(chain_of(terms), |engine| engine.events())
+    }
+
+    /// The whole swap: the user pays, the solver pays, the user redeems, the solver redeems.
+    pub fn run(&self, is_gasless: bool) {
+        let (source, destination) = (chain_of(&self.source), chain_of(&self.destination));
+        let record = self.record();
+        assert_eq!(self.state(&record, true), HtlcState::Absent);
+        let signed = self.sign(Speed::Normal);
+        let sent = signed.broadcasts();
+        let id = match signed.gasless().filter(|_| is_gasless) {
+            Some(submission) => {
+                for approval in sent.iter().filter(|transaction| transaction.role != Role::Initiate) {
+                    self.send(source, approval);
+                }
+                self.chains.mine(source, 1);
+                let id = self.chains.with(source, |engine| engine.initiate(&self.source, &submission.signature)).expect("relayed");
+                self.chains.mine(source, 1);
+                id
+            }
+            None => {
+                for transaction in &sent {
+                    self.send(source, transaction);
+                }
+                self.chains.mine(source, 1);
+                sent.last().expect("a transaction").id.clone()
+            }
+        };
+        assert!(matches!(self.state(&record, true), HtlcState::Locked(_)), "{:?}", self.state(&record, true));
+        let [event] = self.events(&self.source).try_into().unwrap();
+        let bare = |id: &str| id.trim_start_matches("0x").to_owned();
+        assert_eq!((bare(&event.transaction), &event.change), (bare(&id), &Change::Initiated { amount: self.source.amount }));
+
+        assert_eq!(self.judge(&record), Err(Hold::NotFunded));
+        self.chains.with(destination, |engine| engine.lock(&self.destination)).expect("the solver locks");
+        self.chains.mine(destination, 1);
+        assert!(matches!(self.judge(&record), Err(Hold::NotFinal { .. })), "{:?}", self.judge(&record));
+        let depth = self.chains.with(destination, |engine| engine.depth());
+        self.chains.mine(destination, depth);
+        self.judge(&record).expect("funded, final and in time");
+
+        let before = self.balance(&self.destination);
+        let leg = countersign::recover::Leg::Destination;
+        let redemption = countersign::recover::redeem(&record.record, leg, &SECRET, &self.registry).unwrap();
+        let id = self.recover(&redemption, &self.destination);
+        let state = self.state(&record, false);
+        assert!(matches!(&state, HtlcState::Redeemed { secret: Some(SECRET), transaction: Some(seen) } if bare(seen) == bare(&id)), "{state:?}");
+        // Of coins, the fee is paid.
+        if ![":eth", ":bnb", ":trx"].iter().any(|coin| self.destination.asset.ends_with(coin)) {
+            assert_eq!(self.balance(&self.destination), before + self.destination.amount);
+        }
+        let secret = self.events(&self.destination).into_iter().find_map(|event| match event.change {
+            Change::Redeemed { secret } => Some(secret),
+            _ => None,
+        });
+        self.chains.with(source, |engine| engine.redeem(&self.source, &secret.expect("shown"))).expect("the solver redeems");
+        self.chains.mine(source, 1);
+        assert!(matches!(self.state(&record, true), HtlcState::Redeemed { .. }));
+    }
+
+    /// The user pays, nothing happens, and the user takes it back.
+    pub fn refund(&self) {
+        let source = chain_of(&self.source);
+        let record = self.record();
+        self.chains.with(source, |engine| engine.lock(&self.source)).expect("locked for the user");
+        self.chains.mine(source, 1);
+        let leg = countersign::recover::Leg::Source;
+        let refund = || countersign::recover::refund(&record.record, leg, &self.registry).unwrap();
+        let (early, policy) = (refund(), Policy::default());
+        let early = ready(self.nodes.prepare_recovery(&early, source, &self.source.owner, Speed::Normal, &policy));
+        assert_eq!(early.unwrap_err().code().name(), "simulation_reverted");
+        assert!(self.chains.with(source, |engine| engine.refund(&self.source)).is_err(), "too early for the relayer too");
+        self.chains.mine(source, self.source.timelock);
+        self.recover(&refund(), &self.source);
+        assert!(matches!(self.state(&record, true), HtlcState::Refunded { .. }), "{:?}", self.state(&record, true));
+        assert!(self.events(&self.source).iter().any(|event| event.change == Change::Refunded));
+    }
+}
+
+fn signed(mut unsigned: Unsigned) -> Signed {
+    let key = hex::encode(accounts::key(accounts::USER));
+    unsigned.sign(&key).expect("the user's key");
+    unsigned.finish().expect("complete")
+}
+
+/// Posts JSON to a chain.
+pub fn post(engine: &mut dyn Engine, path: &str, body: &Value) -> Value {
+    let reply = raw(engine, "POST", path, body.to_string().as_bytes());
+    serde_json::from_slice(&reply.body).expect("JSON")
+}
+
+pub fn raw(engine: &mut dyn Engine, method: &str, path: &str, body: &[u8]) -> http::Reply {
+    let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+    engine.answer(&http::Request { method: method.to_owned(), path: path.to_owned(), query: String::new(), headers, body: body.to_vec() })
+}
