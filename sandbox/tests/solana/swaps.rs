@@ -1,11 +1,18 @@
 //! Whole swaps, with the wallet's side done by `countersign-node`.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use countersign::{HtlcState, Leg};
-use countersign_sandbox::accounts::{RELAYER, SOLVER, USER};
+use countersign_sandbox::accounts::{self, RELAYER, SOLVER, USER};
 use countersign_sandbox::chains::{Change, Engine};
+use serde_json::json;
+use solana_address::Address;
+use solana_keypair::Keypair;
+use solana_message::VersionedMessage;
+use solana_signer::Signer;
+use solana_transaction::versioned::VersionedTransaction;
 
 use super::scene::{SECRET, SOL, Scene, ask};
-use serde_json::json;
 
 /// What a swap account for tokens costs, a token account, and a signature.
 const SWAP_RENT: u128 = (128 + 153) * 6_960;
@@ -148,7 +155,72 @@ async fn the_vault_is_paid_for_once_and_new_accounts_by_who_redeems() {
     assert_eq!((scene.has(SOLVER, "sol"), scene.has(USER, "usdc")), (solver - TOKEN_RENT - FEE, 1_400_000));
     let accounts = scene.with(|solana| {
         let user = super::scene::address(USER);
-        ask(solana, "getTokenAccountsByOwner", json!([user, {"mint": "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"}, {"encoding": "jsonParsed", "commitment": "processed"}]))
+        ask(
+            solana,
+            "getTokenAccountsByOwner",
+            json!([user, {"mint": "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"}, {"encoding": "jsonParsed", "commitment": "processed"}]),
+        )
     });
     assert_eq!(accounts["value"][0]["account"]["data"]["parsed"]["info"]["tokenAmount"]["uiAmountString"], "1.4");
+}
+
+#[tokio::test]
+async fn many_swaps_fit_one_block_and_do_not_disturb_a_preflight() {
+    let scene = Scene::new("solana", "mainnet", "usdc", "sol");
+    let user = super::scene::address(USER);
+    scene.with(|solana| solana.fund(&user, "solana:usdc", 2_000_000)).unwrap();
+    for round in 0..4_u8 {
+        for number in 0..25_u8 {
+            let mut terms = scene.destination.clone();
+            (terms.asset, terms.secret_hash) = ("solana:usdc".to_owned(), [round * 25 + number; 32]);
+            scene.with(|solana| solana.lock(&terms)).unwrap();
+        }
+        if round < 3 {
+            assert_eq!(scene.mine(1).len(), 25);
+        }
+    }
+    // The vault has changed in each of the newest blocks, and will again in the next.
+    scene.pay(false).await.unwrap();
+    assert_eq!(scene.with(|solana| solana.pending()), 26);
+    let events = scene.settle();
+    assert_eq!(events.len(), 26);
+    assert!(events.iter().all(|event| matches!(event.change, Change::Initiated { .. })));
+    assert!(matches!(scene.read(Leg::Source).await, HtlcState::Locked(_)));
+}
+
+#[test]
+fn terms_that_no_transaction_can_have_are_refused() {
+    let scene = Scene::new("solana", "mainnet", "sol", "usdc");
+    let order = scene.with(|solana| solana.leg(&scene.source)).unwrap();
+    assert_eq!((order.initiator, order.redeemer), (super::scene::address(USER), super::scene::address(SOLVER)));
+    let mut terms = scene.source.clone();
+    terms.owner = "6WKgWgTKd2W6Sy4et2Fb6RSoBpCBbgDFEHNjtXY3oxDK".to_owned();
+    assert!(scene.with(|solana| solana.lock(&terms)).unwrap_err().contains("no key"));
+    terms.owner = "0x1234".to_owned();
+    assert!(scene.with(|solana| solana.payloads(&terms)).unwrap_err().contains("not a valid Solana address"));
+    terms = scene.source.clone();
+    terms.amount = u128::MAX;
+    assert!(scene.with(|solana| solana.leg(&terms)).unwrap_err().contains("64 bits"));
+}
+
+#[test]
+fn swaps_without_the_solver_are_no_events() {
+    let solver = Keypair::new_from_array(accounts::key(SOLVER)).pubkey();
+    for (redeemer, events) in [(solver, 1), (Address::from([9; 32]), 0)] {
+        let scene = Scene::new("solana", "mainnet", "sol", "usdc");
+        let payload = scene.with(|solana| solana.payloads(&scene.source)).unwrap();
+        let bytes = STANDARD.decode(payload["versioned_tx"].as_str().unwrap()).unwrap();
+        let mut transaction: VersionedTransaction = wincode::deserialize_exact(&bytes).unwrap();
+        let VersionedMessage::Legacy(message) = &mut transaction.message else { panic!("a legacy message") };
+        message.instructions[0].data[24..56].copy_from_slice(redeemer.as_ref());
+        let signed = VersionedTransaction::try_new(transaction.message, &[Keypair::new_from_array(accounts::key(USER))]).unwrap();
+        let signed = STANDARD.encode(wincode::serialize(&signed).unwrap());
+        let id = scene.with(|solana| ask(solana, "sendTransaction", json!([signed, {"encoding": "base64"}])));
+        assert_eq!(scene.settle().len(), events, "{redeemer}");
+        assert!(scene.with(|solana| ask(solana, "getTransaction", json!([id])))["meta"]["err"].is_null());
+        // Its end is none, either.
+        scene.mine(216_000);
+        scene.with(|solana| solana.refund(&scene.source)).unwrap();
+        assert_eq!(scene.settle().len(), events, "{redeemer}");
+    }
 }

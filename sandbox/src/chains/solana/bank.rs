@@ -386,10 +386,10 @@ impl Bank {
         if let Some(index) = calls_loader(&transaction.message) {
             return refused(TransactionError::InstructionError(index, InstructionError::UnsupportedProgramId));
         }
-        match self.on(slot, |svm| svm.simulate_transaction(transaction.clone())) {
+        self.on(slot, |svm| match svm.simulate_transaction(transaction.clone()) {
             Ok(info) => Simulated { slot, error: None, meta: info.meta, accounts: info.post_accounts.into_iter().collect() },
             Err(failed) => Simulated { meta: failed.meta, ..refused(failed.err) },
-        }
+        })
     }
 
     /// Has a transaction wait for the next block. It must have valid signatures. One that could never be in a block is forgotten, as

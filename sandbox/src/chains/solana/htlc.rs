@@ -173,8 +173,7 @@ pub(super) fn step(program: &Address, accounts: &[Address], data: &[u8]) -> Opti
     let step = match *name {
         INITIATE if is_token => {
             let (initiator, mint) = (*accounts.get(3)?, accounts.get(5)?);
-            let swap =
-                Swap { is_token, initiator, redeemer: bytes(8)?.into(), hash: bytes(40)?, amount: number(72)?, slots: number(0)? };
+            let swap = Swap { is_token, initiator, redeemer: bytes(8)?.into(), hash: bytes(40)?, amount: number(72)?, slots: number(0)? };
             (*mint == MINT).then_some(Step::Initiated(swap))?
         }
         INITIATE => {

@@ -45,16 +45,19 @@ pub struct Subscriptions {
 }
 
 impl Subscriptions {
-    /// Takes a text frame. Returns the frame that answers it.
-    pub fn receive(&mut self, frame: &str) -> String {
+    /// Takes a text frame. Returns the frame that answers it; `None` for a notification, such as the `ping` of some clients.
+    pub fn receive(&mut self, frame: &str) -> Option<String> {
         let call: Value = serde_json::from_str(frame).unwrap_or_default();
+        if call.get("method").is_some() && call.get("id").is_none() {
+            return None;
+        }
         let id = call.get("id").filter(|id| id.is_string() || id.is_u64()).unwrap_or(&Value::Null);
         let params = call.get("params").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        match self.call(call.get("method").and_then(Value::as_str), params) {
+        let reply = match self.call(call.get("method").and_then(Value::as_str), params) {
             Ok(result) => json!({"jsonrpc": "2.0", "result": result, "id": id}),
             Err((code, message)) => json!({"jsonrpc": "2.0", "error": {"code": code, "message": message}, "id": id}),
-        }
-        .to_string()
+        };
+        Some(reply.to_string())
     }
 
     fn call(&mut self, method: Option<&str>, params: &[Value]) -> Result<Value, (i64, &'static str)> {

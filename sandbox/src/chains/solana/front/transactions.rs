@@ -214,9 +214,12 @@ impl Solana {
         let Some(record) = self.bank.record(&signature).filter(|record| record.slot <= newest) else { return Ok(Value::Null) };
         let (max, version) = (config.number("maxSupportedTransactionVersion")?, views::version(&record.transaction));
         if let (None, Some(number)) = (max, version.as_u64()) {
-            return Err(Failure::new(-32_015, format!(
-                "Transaction version ({number}) is not supported by the requesting client. Please try the request again with the following configuration parameter: \"maxSupportedTransactionVersion\": {number}"
-            )));
+            return Err(Failure::new(
+                -32_015,
+                format!(
+                    "Transaction version ({number}) is not supported by the requesting client. Please try the request again with the following configuration parameter: \"maxSupportedTransactionVersion\": {number}"
+                ),
+            ));
         }
         let transaction = views::transaction(&record.transaction, encoding);
         let mut shown =
