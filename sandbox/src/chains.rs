@@ -1,6 +1,7 @@
 //! The chains: one engine for each family, behind one trait.
 
 pub mod evm;
+pub mod solana;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -207,15 +208,36 @@ pub trait Engine: Send {
 /// A chain's engine by the chain's name in asset ids.
 pub type Engines = BTreeMap<String, Box<dyn Engine>>;
 
-/// The engines of chains by their names; all main networks if none is named.
+/// The main networks.
+const MAIN: [&str; 9] = ["arbitrum", "base", "bitcoin", "ethereum", "litecoin", "solana", "starknet", "sui", "tron"];
+/// The test networks that local clients of the service expect.
+const LOCAL: [&str; 5] = ["arbitrum_localnet", "bitcoin_regtest", "ethereum_localnet", "solana_localnet", "starknet_devnet"];
+
+/// The engines of chains by their names; all main networks if none is named, and `local` for those of local clients.
 ///
 /// # Errors
 ///
 /// A name that is not known.
 pub fn engines(names: &[String], clock: &Arc<Clock>) -> Result<Engines, String> {
-    let _ = clock;
-    match names.first() {
-        Some(name) => Err(format!("unknown chain: {name}")),
-        None => Ok(Engines::new()),
+    let names: Vec<&str> = match names {
+        [] => MAIN.to_vec(),
+        [name] if name == "local" => LOCAL.to_vec(),
+        names => names.iter().map(String::as_str).collect(),
+    };
+    names.into_iter().map(|name| Ok((name.to_owned(), engine(name, clock)?))).collect()
+}
+
+fn engine(name: &str, clock: &Arc<Clock>) -> Result<Box<dyn Engine>, String> {
+    let evm = |id| Ok(Box::new(evm::Evm::new(evm::Network::new(name, id), Arc::clone(clock))?) as Box<dyn Engine>);
+    match name {
+        "ethereum" => evm(1),
+        "base" => evm(8_453),
+        "arbitrum" => evm(42_161),
+        "bnbchain" => evm(56),
+        "ethereum_localnet" => evm(31_337),
+        "arbitrum_localnet" => evm(31_338),
+        "solana" => Ok(Box::new(solana::Solana::new(name, "mainnet", Arc::clone(clock)))),
+        "solana_localnet" => Ok(Box::new(solana::Solana::new(name, "localnet", Arc::clone(clock)))),
+        _ => Err(format!("unknown chain: {name}")),
     }
 }

@@ -1,0 +1,428 @@
+//! The cluster's state: slots and their blockhashes, accounts as recent blocks left them, and the transactions that have run.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use litesvm::LiteSVM;
+use litesvm::types::TransactionMetadata;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use solana_account::{AccountSharedData, ReadableAccount};
+use solana_address::Address;
+use solana_hash::Hash;
+use solana_instruction::error::InstructionError;
+use solana_message::VersionedMessage;
+use solana_signature::Signature;
+use solana_transaction::versioned::VersionedTransaction;
+use solana_transaction_error::TransactionError;
+
+use super::htlc::{TOKEN, token_account};
+use crate::clock::Clock;
+
+/// The first slot. It is plausible for the main network, and above the slots in which its features were activated.
+const FIRST: u64 = 461_000_000;
+/// How many slots of the main network had no block.
+const SKIPPED: u64 = 22_000_000;
+/// For how many blocks a blockhash is valid.
+pub(super) const MAX_AGE: u64 = 150;
+/// The number of recent blocks whose hashes and times are kept.
+const BLOCKS: usize = 300;
+/// The number of transactions that are kept. Older ones are pruned, as nodes do.
+const RECORDS: usize = 16_384;
+/// The number of transactions that wait for a block. Nodes drop more without a word.
+const MAX_PENDING: usize = 4_096;
+/// Milliseconds between slots.
+pub(super) const SLOT_MILLIS: u64 = 400;
+/// Slots of an epoch.
+pub(super) const EPOCH: u64 = 432_000;
+
+pub(super) const CLOCK: Address = Address::from_str_const("SysvarC1ock11111111111111111111111111111111");
+/// Programs that deploy programs. A broken one would end the virtual machine, and nobody needs it here.
+const LOADERS: [Address; 4] = [
+    Address::from_str_const("BPFLoader1111111111111111111111111111111111"),
+    Address::from_str_const("BPFLoader2111111111111111111111111111111111"),
+    Address::from_str_const("BPFLoaderUpgradeab1e11111111111111111111111"),
+    Address::from_str_const("LoaderV411111111111111111111111111111111111"),
+];
+
+/// How far a block has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Commitment {
+    Processed,
+    Confirmed,
+    Finalized,
+}
+
+impl Commitment {
+    /// How many blocks after its own a transaction has this commitment. The main network needs 32 for the last; a test should not.
+    pub(super) const fn lag(self) -> u64 {
+        match self {
+            Self::Processed => 0,
+            Self::Confirmed => 1,
+            Self::Finalized => 4,
+        }
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Processed => "processed",
+            Self::Confirmed => "confirmed",
+            Self::Finalized => "finalized",
+        }
+    }
+}
+
+/// A recent block.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Block {
+    pub(super) slot: u64,
+    /// Seconds since 1970.
+    pub(super) time: u64,
+    pub(super) hash: Hash,
+}
+
+/// A transaction in a block.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) slot: u64,
+    pub(super) time: u64,
+    pub(super) transaction: VersionedTransaction,
+    pub(super) error: Option<TransactionError>,
+    pub(super) meta: TransactionMetadata,
+    /// Lamports of each account before and after.
+    pub(super) lamports: [Vec<u64>; 2],
+    /// Tokens of each token account before and after, as nodes write them.
+    pub(super) tokens: [Vec<Value>; 2],
+}
+
+impl Record {
+    pub(super) fn signature(&self) -> Signature {
+        id(&self.transaction)
+    }
+}
+
+/// How a transaction would end.
+#[derive(Debug)]
+pub(super) struct Simulated {
+    pub(super) slot: u64,
+    pub(super) error: Option<TransactionError>,
+    pub(super) meta: TransactionMetadata,
+    /// The accounts that it wrote to.
+    pub(super) accounts: BTreeMap<Address, AccountSharedData>,
+}
+
+/// Accounts before a block changed them; `None` for one that did not exist.
+type Before = BTreeMap<Address, Option<AccountSharedData>>;
+
+pub(super) struct Bank {
+    svm: LiteSVM,
+    clock: Arc<Clock>,
+    genesis: Hash,
+    blocks: VecDeque<Block>,
+    /// What the blocks that are not final have changed, oldest first.
+    undo: VecDeque<(u64, Before)>,
+    records: VecDeque<Record>,
+    /// Where each transaction is, counted from the first one that ever ran.
+    places: BTreeMap<Signature, usize>,
+    pruned: usize,
+    pending: Vec<VersionedTransaction>,
+}
+
+/// The id of a transaction, its first signature.
+pub(super) fn id(transaction: &VersionedTransaction) -> Signature {
+    transaction.signatures.first().copied().unwrap_or_default()
+}
+
+/// The height of the block in a slot.
+pub(super) const fn height(slot: u64) -> u64 {
+    slot.saturating_sub(SKIPPED)
+}
+
+impl Bank {
+    pub(super) fn new(svm: LiteSVM, genesis: Hash, clock: Arc<Clock>) -> Self {
+        // Signatures, blockhashes and repetitions are checked here: a simulation needs other rules than a block.
+        let svm = svm.with_sigverify(false).with_blockhash_check(false).with_transaction_history(0);
+        let (blocks, undo, records) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+        let (places, pending) = (BTreeMap::new(), Vec::new());
+        let mut bank = Self { svm, clock, genesis, blocks, undo, records, places, pruned: 0, pending };
+        let time = bank.clock.seconds().saturating_sub(120);
+        bank.blocks.push_back(Block { slot: FIRST, time, hash: bank.blockhash(FIRST) });
+        bank.extend(MAX_AGE.saturating_mul(2));
+        bank.set_clock(bank.tip());
+        bank
+    }
+
+    pub(super) const fn genesis(&self) -> Hash {
+        self.genesis
+    }
+
+    pub(super) const fn svm(&self) -> &LiteSVM {
+        &self.svm
+    }
+
+    /// The newest slot.
+    pub(super) fn tip(&self) -> u64 {
+        self.blocks.back().map_or(FIRST, |block| block.slot)
+    }
+
+    /// The newest slot with a commitment.
+    pub(super) fn slot(&self, commitment: Commitment) -> u64 {
+        self.tip().saturating_sub(commitment.lag())
+    }
+
+    /// How far a slot has come.
+    pub(super) fn commitment(&self, slot: u64) -> Commitment {
+        let marks = [Commitment::Finalized, Commitment::Confirmed];
+        marks.into_iter().find(|mark| slot <= self.slot(*mark)).unwrap_or(Commitment::Processed)
+    }
+
+    /// A block, unless it is too old.
+    pub(super) fn block(&self, slot: u64) -> Option<&Block> {
+        let first = self.blocks.front()?.slot;
+        self.blocks.get(usize::try_from(slot.checked_sub(first)?).ok()?)
+    }
+
+    pub(super) fn blocks(&self) -> impl DoubleEndedIterator<Item = &Block> {
+        self.blocks.iter()
+    }
+
+    /// Blockhashes follow from slots, so that empty blocks need not be made one by one.
+    fn blockhash(&self, slot: u64) -> Hash {
+        let hash = Sha256::new().chain_update(self.genesis.as_ref()).chain_update(slot.to_le_bytes());
+        Hash::new_from_array(hash.finalize().into())
+    }
+
+    /// The block of a blockhash that is still valid in the bank of a slot.
+    pub(super) fn find_blockhash(&self, hash: &Hash, slot: u64) -> Option<&Block> {
+        let found = self.blocks.iter().rev().find(|block| block.hash == *hash);
+        found.filter(|block| block.slot <= slot && slot.saturating_sub(block.slot) < MAX_AGE)
+    }
+
+    pub(super) fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    pub(super) fn is_pending(&self, signature: &Signature) -> bool {
+        self.pending.iter().any(|waiting| id(waiting) == *signature)
+    }
+
+    pub(super) fn record(&self, signature: &Signature) -> Option<&Record> {
+        self.records.get(self.places.get(signature)?.checked_sub(self.pruned)?)
+    }
+
+    /// The transactions that are kept, oldest first.
+    pub(super) fn records(&self) -> impl DoubleEndedIterator<Item = &Record> {
+        self.records.iter()
+    }
+
+    /// How many transactions have ever run.
+    pub(super) fn count(&self) -> usize {
+        self.pruned.saturating_add(self.records.len())
+    }
+
+    fn current(&self, key: &Address) -> Option<AccountSharedData> {
+        self.svm.accounts_db().get_account(key).filter(|account| account.lamports() > 0)
+    }
+
+    /// An account in the bank of a slot.
+    pub(super) fn account(&self, key: &Address, slot: u64) -> Option<AccountSharedData> {
+        if *key == CLOCK {
+            let mut account = self.current(key)?;
+            account.set_data_from_slice(&wincode::serialize(&self.clock_of(slot)).ok()?);
+            return Some(account);
+        }
+        let before = self.undo.iter().filter(|(block, _)| *block > slot).find_map(|(_, before)| before.get(key));
+        before.map_or_else(|| self.current(key), Clone::clone)
+    }
+
+    /// Puts an account into every bank.
+    pub(super) fn put(&mut self, key: Address, account: AccountSharedData) -> Result<(), String> {
+        self.undo.iter_mut().for_each(|(_, before)| {
+            before.remove(&key);
+        });
+        self.svm.set_account(key, account.into()).map_err(|error| error.to_string())
+    }
+
+    fn clock_of(&self, slot: u64) -> solana_clock::Clock {
+        let time = self.block(slot).map_or_else(|| self.clock.seconds(), |block| block.time);
+        let epoch = slot / EPOCH;
+        let unix_timestamp = i64::try_from(time).unwrap_or(i64::MAX);
+        // The time at which the epoch began, at the nominal speed.
+        let since = i64::try_from((slot % EPOCH).saturating_mul(SLOT_MILLIS) / 1_000).unwrap_or_default();
+        let epoch_start_timestamp = unix_timestamp.saturating_sub(since);
+        solana_clock::Clock { slot, epoch_start_timestamp, epoch, leader_schedule_epoch: epoch.saturating_add(1), unix_timestamp }
+    }
+
+    fn set_clock(&mut self, slot: u64) {
+        let clock = self.clock_of(slot);
+        self.svm.set_sysvar(&clock);
+    }
+
+    /// Adds empty blocks. Their times fill what has passed since the last one.
+    fn extend(&mut self, count: u64) {
+        let Some(last) = self.blocks.back().copied() else { return };
+        let passed = self.clock.seconds().saturating_sub(last.time);
+        let kept = count.min(u64::try_from(BLOCKS).unwrap_or(u64::MAX));
+        for number in count.saturating_sub(kept)..count {
+            let number = number.saturating_add(1);
+            let slot = last.slot.saturating_add(number);
+            let share = u128::from(passed).saturating_mul(number.into()).checked_div(count.into()).unwrap_or_default();
+            let time = last.time.saturating_add(u64::try_from(share).unwrap_or_default());
+            self.blocks.push_back(Block { slot, time, hash: self.blockhash(slot) });
+        }
+        let excess = self.blocks.len().saturating_sub(BLOCKS);
+        // Slots are consecutive, also where a jump has left all older blocks behind.
+        self.blocks.drain(..excess);
+    }
+
+    /// Makes blocks; what is pending runs in the first. Returns how many transactions ran.
+    pub(super) fn mine(&mut self, count: u64) -> usize {
+        if count == 0 {
+            return 0;
+        }
+        let (ran, waiting) = (self.count(), std::mem::take(&mut self.pending));
+        self.extend(1);
+        self.set_clock(self.tip());
+        if !waiting.is_empty() {
+            self.undo.push_back((self.tip(), Before::new()));
+            waiting.into_iter().for_each(|transaction| self.run(transaction));
+        }
+        if count > 1 {
+            self.extend(count.saturating_sub(1));
+            self.set_clock(self.tip());
+        }
+        let root = self.slot(Commitment::Finalized);
+        self.undo.retain(|(slot, _)| *slot > root);
+        self.count().saturating_sub(ran)
+    }
+
+    fn run(&mut self, transaction: VersionedTransaction) {
+        let signature = id(&transaction);
+        if self.places.contains_key(&signature) {
+            return;
+        }
+        let keys = transaction.message.static_account_keys().to_vec();
+        let before: Vec<_> = keys.iter().map(|key| self.current(key)).collect();
+        let tokens = self.tokens(&keys);
+        let (meta, error) = match self.svm.send_transaction(transaction.clone()) {
+            Ok(meta) => (meta, None),
+            Err(failed) => (failed.meta, Some(failed.err)),
+        };
+        // Without a fee it is in no block.
+        if meta.signature != signature {
+            return;
+        }
+        let after: Vec<_> = keys.iter().map(|key| self.current(key)).collect();
+        let lamports = [&before, &after].map(|accounts| accounts.iter().map(lamports_of).collect());
+        if let Some((_, undo)) = self.undo.back_mut() {
+            let changed = keys.iter().zip(before).zip(&after).filter(|((_, before), after)| before != *after);
+            changed.for_each(|((key, before), _)| {
+                undo.entry(*key).or_insert(before);
+            });
+        }
+        let (slot, time) = self.blocks.back().map_or((FIRST, 0), |block| (block.slot, block.time));
+        let tokens = [tokens, self.tokens(&keys)];
+        self.places.insert(signature, self.count());
+        self.records.push_back(Record { slot, time, transaction, error, meta, lamports, tokens });
+        while self.records.len() > RECORDS {
+            if let Some(oldest) = self.records.pop_front() {
+                self.places.remove(&oldest.signature());
+                self.pruned = self.pruned.saturating_add(1);
+            }
+        }
+    }
+
+    /// The tokens of those of these accounts that are token accounts.
+    fn tokens(&self, keys: &[Address]) -> Vec<Value> {
+        let one = |(index, key): (usize, &Address)| {
+            let account = self.current(key).filter(|account| *account.owner() == TOKEN)?;
+            let token = token_account(account.data())?;
+            let decimals = self.decimals(&token.mint)?;
+            Some(json!({
+                "accountIndex": index, "mint": token.mint.to_string(), "owner": token.owner.to_string(), "programId": TOKEN.to_string(),
+                "uiTokenAmount": ui_amount(token.amount, decimals),
+            }))
+        };
+        keys.iter().enumerate().filter_map(one).collect()
+    }
+
+    pub(super) fn decimals(&self, mint: &Address) -> Option<u8> {
+        self.current(mint).filter(|account| *account.owner() == TOKEN)?.data().get(44).copied()
+    }
+
+    /// Runs something on the bank of a slot that is not older than the newest final one.
+    fn on<R>(&mut self, slot: u64, act: impl FnOnce(&LiteSVM) -> R) -> R {
+        let mut older = Before::new();
+        for (_, before) in self.undo.iter().filter(|(block, _)| *block > slot) {
+            before.iter().for_each(|(key, account)| {
+                older.entry(*key).or_insert_with(|| account.clone());
+            });
+        }
+        let newest: Before = older.keys().map(|key| (*key, self.current(key))).collect();
+        self.swap(older);
+        self.set_clock(slot);
+        let outcome = act(&self.svm);
+        self.swap(newest);
+        self.set_clock(self.tip());
+        outcome
+    }
+
+    fn swap(&mut self, accounts: Before) {
+        for (key, account) in accounts {
+            // An account without lamports does not exist. No program or system variable is ever among these accounts.
+            let _ = self.svm.set_account(key, account.unwrap_or_default().into());
+        }
+    }
+
+    /// Runs a transaction on the bank of a slot, without effect. Signatures are not looked at.
+    pub(super) fn simulate(&mut self, transaction: &VersionedTransaction, slot: u64) -> Simulated {
+        let refused = |error| Simulated { slot, error: Some(error), meta: TransactionMetadata::default(), accounts: BTreeMap::new() };
+        if self.find_blockhash(transaction.message.recent_blockhash(), slot).is_none() {
+            return refused(TransactionError::BlockhashNotFound);
+        }
+        if self.places.contains_key(&id(transaction)) {
+            return refused(TransactionError::AlreadyProcessed);
+        }
+        if let Some(index) = calls_loader(&transaction.message) {
+            return refused(TransactionError::InstructionError(index, InstructionError::UnsupportedProgramId));
+        }
+        self.on(slot, |svm| match svm.simulate_transaction(transaction.clone()) {
+            Ok(info) => Simulated { slot, error: None, meta: info.meta, accounts: info.post_accounts.into_iter().collect() },
+            Err(failed) => Simulated { meta: failed.meta, ..refused(failed.err) },
+        })
+    }
+
+    /// Has a transaction wait for the next block. It must have valid signatures. One that could never be in a block is forgotten, as
+    /// nodes do.
+    pub(super) fn submit(&mut self, transaction: VersionedTransaction) {
+        let signature = id(&transaction);
+        let is_known = self.places.contains_key(&signature) || self.is_pending(&signature);
+        let is_recent = self.find_blockhash(transaction.message.recent_blockhash(), self.tip()).is_some();
+        if !is_known && is_recent && calls_loader(&transaction.message).is_none() && self.pending.len() < MAX_PENDING {
+            self.pending.push(transaction);
+        }
+    }
+}
+
+/// The first instruction that calls a loader.
+fn calls_loader(message: &VersionedMessage) -> Option<u8> {
+    let keys = message.static_account_keys();
+    let calls = |program: u8| keys.get(usize::from(program)).is_some_and(|program| LOADERS.contains(program));
+    let index = message.instructions().iter().position(|instruction| calls(instruction.program_id_index))?;
+    u8::try_from(index).ok()
+}
+
+fn lamports_of(account: &Option<AccountSharedData>) -> u64 {
+    account.as_ref().map_or(0, ReadableAccount::lamports)
+}
+
+/// An amount of tokens as nodes write it.
+pub(super) fn ui_amount(amount: u64, decimals: u8) -> Value {
+    let places = usize::from(decimals);
+    let digits = format!("{amount:0>width$}", width = places.saturating_add(1));
+    let (whole, part) = digits.split_at(digits.len().saturating_sub(places));
+    let part = part.trim_end_matches('0');
+    let text = if part.is_empty() { whole.to_owned() } else { format!("{whole}.{part}") };
+    let number = text.parse::<f64>().ok();
+    json!({"amount": amount.to_string(), "decimals": decimals, "uiAmount": number, "uiAmountString": text})
+}

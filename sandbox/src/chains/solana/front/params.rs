@@ -1,0 +1,184 @@
+//! Parameters of calls, and what nodes say about bad ones.
+
+use serde_json::{Map, Value, json};
+use solana_address::Address;
+use solana_signature::Signature;
+
+use crate::chains::solana::bank::{Bank, Commitment};
+
+/// Why a call failed.
+#[derive(Debug, Clone)]
+pub(super) struct Failure {
+    code: i64,
+    message: String,
+    data: Option<Value>,
+}
+
+impl Failure {
+    pub(super) fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+
+    pub(super) fn params(message: impl Into<String>) -> Self {
+        Self::new(-32_602, message)
+    }
+
+    pub(super) fn invalid_request() -> Self {
+        Self::new(-32_600, "Invalid request")
+    }
+
+    pub(super) fn with_data(mut self, data: Value) -> Self {
+        self.data = Some(data);
+        self
+    }
+
+    pub(super) fn shown(&self) -> Value {
+        let mut shown = json!({"code": self.code, "message": self.message});
+        if let (Some(data), Some(members)) = (&self.data, shown.as_object_mut()) {
+            members.insert("data".to_owned(), data.clone());
+        }
+        shown
+    }
+}
+
+/// The parameters of a call.
+#[derive(Debug, Default)]
+pub(super) struct Params<'a>(pub(super) &'a [Value]);
+
+impl<'a> Params<'a> {
+    pub(super) fn get(&self, index: usize) -> Option<&'a Value> {
+        self.0.get(index).filter(|value| !value.is_null())
+    }
+
+    fn need(&self, index: usize) -> Result<&'a Value, Failure> {
+        let missing = || Failure::params(format!("`params` should have at least {} argument(s)", index.saturating_add(1)));
+        self.0.get(index).ok_or_else(missing)
+    }
+
+    pub(super) fn text(&self, index: usize) -> Result<&'a str, Failure> {
+        let value = self.need(index)?;
+        value.as_str().ok_or_else(|| wrong_type(value, "a string"))
+    }
+
+    pub(super) fn number(&self, index: usize) -> Result<u64, Failure> {
+        let value = self.need(index)?;
+        value.as_u64().ok_or_else(|| wrong_type(value, "u64"))
+    }
+
+    pub(super) fn address(&self, index: usize) -> Result<Address, Failure> {
+        parse_address(self.text(index)?)
+    }
+
+    pub(super) fn signature(&self, index: usize) -> Result<Signature, Failure> {
+        parse_signature(self.text(index)?)
+    }
+
+    /// At most `max` texts.
+    pub(super) fn texts(&self, index: usize, max: usize) -> Result<Vec<&'a str>, Failure> {
+        let value = self.need(index)?;
+        let list = value.as_array().ok_or_else(|| wrong_type(value, "a sequence"))?;
+        if list.len() > max {
+            return Err(Failure::params(format!("Too many inputs provided; max {max}")));
+        }
+        list.iter().map(|text| text.as_str().ok_or_else(|| wrong_type(text, "a string"))).collect()
+    }
+
+    /// The members of an object that may be absent.
+    pub(super) fn config(&self, index: usize) -> Result<Config<'a>, Failure> {
+        match self.get(index) {
+            None => Ok(Config(None)),
+            Some(Value::Object(members)) => Ok(Config(Some(members))),
+            Some(other) => Err(wrong_type(other, "a configuration")),
+        }
+    }
+}
+
+/// The optional members of the last parameter.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Config<'a>(Option<&'a Map<String, Value>>);
+
+impl<'a> Config<'a> {
+    pub(super) fn get(&self, name: &str) -> Option<&'a Value> {
+        self.0?.get(name).filter(|value| !value.is_null())
+    }
+
+    pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>, Failure> {
+        self.get(name).map(|value| value.as_str().ok_or_else(|| wrong_type(value, "a string"))).transpose()
+    }
+
+    pub(super) fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
+        self.get(name).map(|value| value.as_u64().ok_or_else(|| wrong_type(value, "u64"))).transpose()
+    }
+
+    pub(super) fn flag(&self, name: &str) -> Result<bool, Failure> {
+        self.get(name).map_or(Ok(false), |value| value.as_bool().ok_or_else(|| wrong_type(value, "a boolean")))
+    }
+
+    pub(super) fn object(&self, name: &str) -> Result<Option<Self>, Failure> {
+        let read = |value: &'a Value| value.as_object().ok_or_else(|| wrong_type(value, "a map"));
+        Ok(self.get(name).map(read).transpose()?.map(|members| Self(Some(members))))
+    }
+
+    pub(super) fn commitment(&self, name: &str) -> Result<Commitment, Failure> {
+        let marks = [Commitment::Processed, Commitment::Confirmed, Commitment::Finalized];
+        let Some(text) = self.text(name)? else { return Ok(Commitment::Finalized) };
+        marks.into_iter().find(|mark| mark.name() == text).ok_or_else(|| {
+            Failure::params(format!(
+                "Invalid params: unknown variant `{}`, expected one of `processed`, `confirmed`, `finalized`.",
+                text.chars().take(64).collect::<String>()
+            ))
+        })
+    }
+
+    /// The slot of the bank that is asked for.
+    pub(super) fn slot(&self, bank: &Bank) -> Result<u64, Failure> {
+        let slot = bank.slot(self.commitment("commitment")?);
+        self.check_slot(slot)?;
+        Ok(slot)
+    }
+
+    /// The commitment of a history, which begins at `confirmed`.
+    pub(super) fn history(&self) -> Result<Commitment, Failure> {
+        match self.commitment("commitment")? {
+            Commitment::Processed => Err(Failure::params("Method does not support commitment below `confirmed`")),
+            other => Ok(other),
+        }
+    }
+
+    pub(super) fn check_slot(&self, slot: u64) -> Result<(), Failure> {
+        if self.number("minContextSlot")?.is_none_or(|min| min <= slot) {
+            return Ok(());
+        }
+        Err(Failure::new(-32_016, "Minimum context slot has not been reached").with_data(json!({"contextSlot": slot})))
+    }
+}
+
+fn wrong_type(value: &Value, expected: &str) -> Failure {
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "sequence",
+        Value::Object(_) => "map",
+    };
+    Failure::params(format!("Invalid params: invalid type: {kind}, expected {expected}."))
+}
+
+/// Base58 of a fixed length. Text that cannot be that short is not decoded, because the time grows with the square of the length.
+fn base58<const N: usize>(text: &str) -> Result<[u8; N], Failure> {
+    let wrong_size = || Failure::params("Invalid param: WrongSize");
+    if text.len() > N.saturating_mul(2) {
+        return Err(wrong_size());
+    }
+    let bytes = bs58::decode(text).into_vec().map_err(|_| Failure::params("Invalid param: Invalid"))?;
+    bytes.try_into().map_err(|_| wrong_size())
+}
+
+pub(super) fn parse_address(text: &str) -> Result<Address, Failure> {
+    base58::<32>(text).map(Address::from)
+}
+
+pub(super) fn parse_signature(text: &str) -> Result<Signature, Failure> {
+    base58::<64>(text).map(Signature::from)
+}

@@ -1,0 +1,79 @@
+//! Slots, blockhashes and the node itself.
+
+use serde_json::{Value, json};
+
+use super::params::{Failure, Params};
+use super::views::context;
+use super::{Answer, Solana};
+use crate::chains::Engine;
+use crate::chains::solana::bank::{Commitment, EPOCH, MAX_AGE, height};
+
+/// The version of the validator whose answers these are.
+const VERSION: &str = "3.0.12";
+/// The number of slots whose fees are listed, and of accounts that may be asked about.
+const MAX_FEES: usize = 150;
+const MAX_ACCOUNTS: usize = 128;
+
+impl Solana {
+    pub(super) fn about_slots(&self, method: &str, params: &Params<'_>) -> Answer {
+        let bank = &self.bank;
+        let slot = |index: usize| params.config(index).and_then(|config| config.slot(bank));
+        Ok(match method {
+            "getHealth" => json!("ok"),
+            "getGenesisHash" => json!(bank.genesis().to_string()),
+            "getVersion" => json!({"solana-core": VERSION, "feature-set": 3_604_001_754_u32}),
+            "getIdentity" => json!({"identity": self.listing().solver}),
+            "getSlotLeader" => slot(0).map(|_| json!(self.listing().solver))?,
+            "getSlot" => json!(slot(0)?),
+            "getBlockHeight" => json!(height(slot(0)?)),
+            "getTransactionCount" => json!(slot(0).map(|_| bank.count())?),
+            "getFirstAvailableBlock" | "minimumLedgerSlot" => json!(bank.blocks().next().map(|block| block.slot)),
+            "getEpochInfo" => {
+                let slot = slot(0)?;
+                json!({
+                    "absoluteSlot": slot, "blockHeight": height(slot), "epoch": slot / EPOCH, "slotIndex": slot % EPOCH,
+                    "slotsInEpoch": EPOCH, "transactionCount": bank.count(),
+                })
+            }
+            "getEpochSchedule" => json!({
+                "firstNormalEpoch": 0, "firstNormalSlot": 0, "leaderScheduleSlotOffset": EPOCH, "slotsPerEpoch": EPOCH, "warmup": false,
+            }),
+            "getLatestBlockhash" => {
+                let slot = slot(0)?;
+                let hash = bank.block(slot).map(|block| block.hash.to_string());
+                context(slot, json!({"blockhash": hash, "lastValidBlockHeight": height(slot).saturating_add(MAX_AGE)}))
+            }
+            "isBlockhashValid" => {
+                let slot = slot(1)?;
+                let hash = params.address(0)?.to_bytes();
+                context(slot, json!(bank.find_blockhash(&hash.into(), slot).is_some()))
+            }
+            "getBlockTime" => self.block_time(params.number(0)?)?,
+            "getRecentPrioritizationFees" => {
+                if params.get(0).is_some() {
+                    params.texts(0, MAX_ACCOUNTS)?;
+                }
+                let recent = bank.blocks().rev().take(MAX_FEES).map(|block| json!({"slot": block.slot, "prioritizationFee": 0}));
+                Value::Array(recent.collect())
+            }
+            "getRecentPerformanceSamples" => json!([{
+                "slot": bank.tip(), "numSlots": 150, "numTransactions": bank.count(), "numNonVoteTransactions": bank.count(),
+                "samplePeriodSecs": 60,
+            }]),
+            _ => return Err(Failure::new(-32_601, "Method not found")),
+        })
+    }
+
+    fn block_time(&self, slot: u64) -> Answer {
+        if slot > self.bank.slot(Commitment::Confirmed) {
+            return Err(Failure::new(-32_004, format!("Block not available for slot {slot}")));
+        }
+        let block = self.bank.block(slot).map(|block| block.time);
+        let record = || self.bank.records().find(|record| record.slot == slot).map(|record| record.time);
+        let time = block.or_else(record);
+        time.map(Value::from).ok_or_else(|| {
+            let first = self.bank.blocks().next().map_or(0, |block| block.slot);
+            Failure::new(-32_001, format!("Block {slot} cleaned up, does not exist on node. First available block: {first}"))
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! The subscriptions that clients use to confirm a payment, as text frames of a WebSocket in and out.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::bank::Commitment;
+use crate::chains::Engine;
+use crate::http::Request;
+
+/// The number of open subscriptions of one connection.
+const MAX_OPEN: usize = 128;
+
+/// Returns what a subscriber is told about a transaction that has reached a commitment (`processed`, `confirmed` or `finalized`): the
+/// slot of the answer, and its error if it failed. `None` until then.
+pub fn signature_result(engine: &mut dyn Engine, signature: &str, commitment: &str) -> Option<Value> {
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "getSignatureStatuses", "params": [[signature]]});
+    let (method, path, body) = ("POST".to_owned(), "/".to_owned(), call.to_string().into_bytes());
+    let reply = engine.answer(&Request { method, path, query: String::new(), headers: Vec::new(), body });
+    let reply: Value = serde_json::from_slice(&reply.body).ok()?;
+    let status = reply.pointer("/result/value/0")?;
+    let rank = |name: &str| MARKS.iter().position(|mark| mark.name() == name);
+    let reached = status.get("confirmationStatus").and_then(Value::as_str).and_then(rank)?;
+    let has_reached = rank(commitment).is_some_and(|wanted| reached >= wanted);
+    has_reached.then(|| json!({"context": reply.pointer("/result/context"), "value": {"err": status.get("err")}}))
+}
+
+const MARKS: [Commitment; 3] = [Commitment::Processed, Commitment::Confirmed, Commitment::Finalized];
+
+#[derive(Debug)]
+enum Topic {
+    Signature { signature: String, commitment: String },
+    Slot,
+}
+
+/// The subscriptions of one connection: `signatureSubscribe` and `slotSubscribe`.
+///
+/// The server gives it each text frame that comes in, and calls [`poll`](Self::poll) often, for example after each block.
+#[derive(Debug, Default)]
+pub struct Subscriptions {
+    next: u64,
+    open: BTreeMap<u64, Topic>,
+    /// The newest slot that subscribers know.
+    slot: u64,
+}
+
+impl Subscriptions {
+    /// Takes a text frame. Returns the frame that answers it; `None` for a notification, such as the `ping` of some clients.
+    pub fn receive(&mut self, frame: &str) -> Option<String> {
+        let call: Value = serde_json::from_str(frame).unwrap_or_default();
+        if call.get("method").is_some() && call.get("id").is_none() {
+            return None;
+        }
+        let id = call.get("id").filter(|id| id.is_string() || id.is_u64()).unwrap_or(&Value::Null);
+        let params = call.get("params").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let reply = match self.call(call.get("method").and_then(Value::as_str), params) {
+            Ok(result) => json!({"jsonrpc": "2.0", "result": result, "id": id}),
+            Err((code, message)) => json!({"jsonrpc": "2.0", "error": {"code": code, "message": message}, "id": id}),
+        };
+        Some(reply.to_string())
+    }
+
+    fn call(&mut self, method: Option<&str>, params: &[Value]) -> Result<Value, (i64, &'static str)> {
+        const INVALID: (i64, &str) = (-32_602, "Invalid params");
+        let number = || params.first().and_then(Value::as_u64).ok_or(INVALID);
+        match method {
+            None => Err((-32_600, "Invalid request")),
+            Some("signatureSubscribe") => {
+                let signature = params.first().and_then(Value::as_str).filter(|text| text.len() <= 88);
+                let signature = signature.filter(|text| bs58::decode(text).into_vec().is_ok_and(|bytes| bytes.len() == 64));
+                let commitment = params.get(1).and_then(|config| config.get("commitment")).map_or(Some("finalized"), Value::as_str);
+                let commitment = commitment.filter(|name| MARKS.iter().any(|mark| mark.name() == *name));
+                let (signature, commitment) = signature.zip(commitment).ok_or(INVALID)?;
+                self.subscribe(Topic::Signature { signature: signature.to_owned(), commitment: commitment.to_owned() })
+            }
+            Some("slotSubscribe") => self.subscribe(Topic::Slot),
+            Some("signatureUnsubscribe" | "slotUnsubscribe") => match self.open.remove(&number()?) {
+                Some(_) => Ok(json!(true)),
+                None => Err((-32_602, "Invalid subscription id.")),
+            },
+            Some(_) => Err((-32_601, "Method not found")),
+        }
+    }
+
+    fn subscribe(&mut self, topic: Topic) -> Result<Value, (i64, &'static str)> {
+        if self.open.len() >= MAX_OPEN {
+            return Err((-32_603, "Internal error: Subscription refused. Node subscription limit reached"));
+        }
+        let id = self.next;
+        self.next = id.saturating_add(1);
+        self.open.insert(id, topic);
+        Ok(json!(id))
+    }
+
+    /// Returns the frames that are due. A subscription to a signature ends with its notification.
+    pub fn poll(&mut self, engine: &mut dyn Engine) -> Vec<String> {
+        let slot = engine.height();
+        let (mut frames, mut done) = (Vec::new(), Vec::new());
+        for (id, topic) in &self.open {
+            let due = match topic {
+                Topic::Signature { signature, commitment } => {
+                    signature_result(engine, signature, commitment).map(|result| ("signatureNotification", result))
+                }
+                Topic::Slot => (slot > self.slot).then(|| {
+                    let root = slot.saturating_sub(Commitment::Finalized.lag());
+                    ("slotNotification", json!({"parent": slot.saturating_sub(1), "root": root, "slot": slot}))
+                }),
+            };
+            if let Some((method, result)) = due {
+                frames.push(json!({"jsonrpc": "2.0", "method": method, "params": {"result": result, "subscription": id}}).to_string());
+                if method == "signatureNotification" {
+                    done.push(*id);
+                }
+            }
+        }
+        self.slot = slot;
+        done.iter().for_each(|id| {
+            self.open.remove(id);
+        });
+        frames
+    }
+}
