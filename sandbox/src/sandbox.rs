@@ -15,7 +15,7 @@ use crate::chains;
 use crate::clock::Clock;
 use crate::home::Home;
 use crate::ledger::{Ledger, LedgerError};
-use crate::server::{Front, serve};
+use crate::server::{Front, serve, serve_subscriptions};
 use crate::solver::Solver;
 use crate::world::World;
 
@@ -122,12 +122,17 @@ impl Sandbox {
         let mut urls = Vec::new();
         let mut port = config.port;
         for front in fronts {
-            let address = SocketAddr::new(config.address, port);
-            let listener = TcpListener::bind(address).await.map_err(io(&address.to_string()))?;
+            let has_subscriptions = matches!(&front, Front::Chain(name) if name.starts_with("solana"));
+            let (listener, beside) = bind(config.address, port, has_subscriptions).await?;
             urls.push(format!("http://{}", listener.local_addr().map_err(io("the socket"))?));
-            // The subscriptions of Solana's clients are on the port that follows.
-            let step = if front == Front::Chain("solana".to_owned()) { 2 } else { 1 };
-            port = if port == 0 { 0 } else { port.saturating_add(step) };
+            let used = if beside.is_some() { 2 } else { 1 };
+            port = if port == 0 { 0 } else { port.saturating_add(used) };
+            if let (Some(beside), Front::Chain(name)) = (beside, front.clone()) {
+                let world = Arc::clone(&world);
+                tasks.spawn(async move {
+                    let _ = serve_subscriptions(beside, name, world).await;
+                });
+            }
             let world = Arc::clone(&world);
             tasks.spawn(async move {
                 let _ = serve(listener, front, world).await;
@@ -172,6 +177,26 @@ impl Sandbox {
     /// Waits until a task fails, which none does.
     pub async fn wait(mut self) {
         while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+/// Binds a port, and the one that follows where subscriptions are served.
+async fn bind(address: IpAddr, port: u16, has_subscriptions: bool) -> Result<(TcpListener, Option<TcpListener>), StartError> {
+    let taken = |address: SocketAddr| move |error| StartError::Io { what: address.to_string(), error };
+    let mut tries = 0;
+    loop {
+        let at = SocketAddr::new(address, port);
+        let listener = TcpListener::bind(at).await.map_err(taken(at))?;
+        if !has_subscriptions {
+            return Ok((listener, None));
+        }
+        let next = SocketAddr::new(address, listener.local_addr().map_err(taken(at))?.port().saturating_add(1));
+        match TcpListener::bind(next).await {
+            Ok(beside) => return Ok((listener, Some(beside))),
+            // Among free ports there are enough pairs.
+            Err(_) if port == 0 && tries < 50 => tries += 1,
+            Err(error) => return Err(taken(next)(error)),
+        }
     }
 }
 

@@ -6,7 +6,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::{Body, Bytes};
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::routing::any;
 use futures_util::stream;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
@@ -16,6 +19,7 @@ use hyper_util::rt::TokioIo;
 use thiserror::Error;
 use tokio::net::TcpListener;
 
+use crate::chains::solana::Subscriptions;
 use crate::http::{Reply, Request};
 use crate::lies::Fault;
 use crate::page;
@@ -24,6 +28,8 @@ use crate::world::World;
 
 /// The longest body of a call.
 const LONGEST: usize = 4 << 20;
+/// The longest frame of a subscription.
+const LONGEST_FRAME: usize = 64 << 10;
 /// How long a client may take for its headers and body.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -169,4 +175,36 @@ fn response(reply: Reply) -> Response<Body> {
         }
     }
     response
+}
+
+/// Serves the subscriptions of a chain's clients: Solana's, on the port that follows that of its nodes.
+///
+/// # Errors
+///
+/// The socket fails.
+pub async fn serve_subscriptions(listener: TcpListener, chain: String, world: Arc<World>) -> io::Result<()> {
+    let upgrade = move |upgrade: WebSocketUpgrade| async move {
+        upgrade.max_message_size(LONGEST_FRAME).on_upgrade(move |socket| subscribed(socket, chain, world))
+    };
+    axum::serve(listener, Router::new().fallback(any(upgrade))).await
+}
+
+async fn subscribed(mut socket: WebSocket, chain: String, world: Arc<World>) {
+    let mut subscriptions = Subscriptions::default();
+    let mut tick = tokio::time::interval(Duration::from_millis(50));
+    loop {
+        let frames = tokio::select! {
+            received = socket.recv() => match received {
+                Some(Ok(Message::Text(frame))) => subscriptions.receive(frame.as_str()).into_iter().collect(),
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                Some(Ok(_)) => Vec::new(),
+            },
+            _ = tick.tick() => world.chain(&chain).map_or_else(|_| Vec::new(), |chain| subscriptions.poll(&mut **chain.engine())),
+        };
+        for frame in frames {
+            if socket.send(Message::Text(frame.into())).await.is_err() {
+                return;
+            }
+        }
+    }
 }

@@ -51,7 +51,7 @@ impl Swap {
     }
 
     pub(crate) fn approve(&self) -> Vec<u8> {
-        Erc20::approveCall { spender: self.asset.htlc, value: U256::MAX }.abi_encode()
+        Erc20::approveCall { spender: self.asset.htlc, value: self.amount }.abi_encode()
     }
 
     pub(crate) fn initiate(&self) -> Vec<u8> {
