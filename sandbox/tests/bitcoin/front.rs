@@ -99,7 +99,7 @@ fn climb(proof: &Value, txid: &str) -> TxMerkleNode {
     let mut node: TxMerkleNode = txid.parse().unwrap();
     for beside in proof["merkle"].as_array().unwrap() {
         let beside: TxMerkleNode = beside.as_str().unwrap().parse().unwrap();
-        let pair = if position % 2 == 0 { [node, beside] } else { [beside, node] };
+        let pair = if position.is_multiple_of(2) { [node, beside] } else { [beside, node] };
         node = TxMerkleNode::hash(&pair.iter().flat_map(|node| node.to_byte_array()).collect::<Vec<_>>());
         position /= 2;
     }

@@ -7,6 +7,9 @@ use serde_json::json;
 
 use super::{World, call};
 
+/// Spoils a transaction before it is signed.
+type Spoil = fn(&mut Transaction);
+
 /// A payment from the solver's coins, which a test may spoil.
 fn solvers_payment(world: &World, chain: &str, edit: impl FnOnce(&mut Transaction)) -> Transaction {
     use bitcoin::sighash::{EcdsaSighashType, SighashCache};
@@ -36,7 +39,7 @@ fn solvers_payment(world: &World, chain: &str, edit: impl FnOnce(&mut Transactio
 
 #[test]
 fn the_mempool_refuses_in_the_words_of_a_node() {
-    let cases: [(&str, fn(&mut Transaction)); 9] = [
+    let cases: [(&str, Spoil); 9] = [
         ("bad-txns-inputs-missingorspent", |tx| tx.input[0].previous_output.vout = 9_999),
         ("bad-txns-in-belowout, value in (100.00) < value out (200.00)", |tx| tx.output[0].value = Amount::from_sat(20_000_000_000)),
         ("bad-txns-vout-toolarge", |tx| tx.output[0].value = Amount::from_sat(u64::MAX)),

@@ -2,6 +2,7 @@
 
 use bitcoin::Transaction;
 use bitcoin::consensus::encode::deserialize_hex;
+use bitcoin::hashes::{Hash, sha256};
 use countersign::bitcoin::recover::{Funding, InstantRefund, RecordedHtlc};
 use countersign::recover::{self, Leg};
 use countersign::{Finality, FinalityRule, Funded, HtlcState, HtlcTerms, Key, Policy};
@@ -167,6 +168,29 @@ async fn without_a_delegate_the_service_holds_the_key() {
         world.on(chain, |engine| engine.lock(&theirs).unwrap());
         assert!(world.on(chain, |engine| engine.redeem(&theirs, &SECRET)).is_err(), "the user has the key");
     }
+}
+
+#[test]
+fn two_hundred_swaps_fit_into_one_block() {
+    let (world, chain) = (world(), "litecoin_regtest");
+    let secrets: Vec<[u8; 32]> = (0..200).map(|index| [index; 32]).collect();
+    world.on(chain, |engine| drop(engine.events()));
+    let both = |secret: &[u8; 32]| {
+        let secret_hash = sha256::Hash::hash(secret).to_byte_array();
+        [true, false].map(|is_source| Terms { secret_hash, ..world.terms(chain, is_source) })
+    };
+    for terms in secrets.iter().flat_map(both) {
+        world.on(chain, |engine| engine.lock(&terms).unwrap());
+    }
+    world.mine(chain, 1);
+    assert_eq!((world.on(chain, |engine| engine.pending()), world.on(chain, Engine::events).len()), (0, 400));
+    for secret in &secrets {
+        let [source, _] = both(secret);
+        world.on(chain, |engine| engine.redeem(&source, secret).unwrap());
+    }
+    world.mine(chain, 1);
+    let shown = world.on(chain, Engine::events);
+    assert!(secrets.iter().all(|secret| shown.iter().any(|event| event.change == Change::Redeemed { secret: *secret })));
 }
 
 #[tokio::test]

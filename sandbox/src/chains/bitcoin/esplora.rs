@@ -133,7 +133,7 @@ fn block(ledger: &Ledger, hash: BlockHash, rest: &[&str]) -> Result<Reply, Failu
             if start >= block.txids.len() {
                 return Err(missing("start index out of range"));
             }
-            if start % PAGE != 0 {
+            if !start.is_multiple_of(PAGE) {
                 return Err(invalid("start index must be a multipication of 25"));
             }
             let page = block.txids.iter().skip(start).take(PAGE);
@@ -191,7 +191,7 @@ fn branch(txids: &[Txid], position: usize) -> Vec<String> {
     let (mut layer, mut index) = (txids.iter().map(|txid| txid.to_raw_hash()).collect::<Vec<_>>(), position);
     let mut beside = Vec::new();
     while layer.len() > 1 {
-        if layer.len() % 2 == 1 {
+        if !layer.len().is_multiple_of(2) {
             layer.extend(layer.last().copied());
         }
         beside.extend(layer.get(index ^ 1).map(ToString::to_string));

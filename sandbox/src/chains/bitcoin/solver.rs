@@ -21,6 +21,9 @@ use crate::chains::Terms;
 
 /// What the sandbox's own transactions pay, in base units for each virtual byte.
 const FEE_RATE: u64 = 2;
+/// From how many coins on a payment gathers small ones, and how many.
+const MANY: usize = 500;
+const GATHERED: usize = 3;
 /// The hash type of an instant refund.
 const SINGLE: TapSighashType = TapSighashType::SinglePlusAnyoneCanPay;
 
@@ -98,6 +101,11 @@ impl Bitcoin {
         let unspent = self.ledger.unspent(script_hash(&payer.script));
         let mut coins: Vec<_> = unspent.filter(|(_, _, entry)| pending || entry.height().is_some()).collect();
         coins.sort_by_key(|(outpoint, output, entry)| (entry.height().is_none(), Reverse(output.value), *outpoint));
+        let confirmed = coins.partition_point(|(_, _, entry)| entry.height().is_some());
+        if let Some(confirmed) = coins.get_mut(..confirmed).filter(|confirmed| confirmed.len() > MANY) {
+            // Redemptions leave small coins, which payments gather again.
+            confirmed.rotate_right(GATHERED);
+        }
         let paid = super::ledger::sum(&start.output);
         let (mut transaction, mut prevouts) = (start, held.to_vec());
         let fixed = transaction.input.len();
