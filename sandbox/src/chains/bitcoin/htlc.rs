@@ -28,7 +28,7 @@ pub(super) enum Leaf {
 pub(super) struct Htlc {
     tree: TaprootSpendInfo,
     scripts: [ScriptBuf; 3],
-    pub(super) timelock: u16,
+    timelock: u16,
 }
 
 impl Htlc {
