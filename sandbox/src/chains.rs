@@ -1,5 +1,6 @@
 //! The chains: one engine for each family, behind one trait.
 
+pub mod bitcoin;
 pub mod evm;
 pub mod solana;
 
@@ -208,10 +209,13 @@ pub trait Engine: Send {
 /// A chain's engine by the chain's name in asset ids.
 pub type Engines = BTreeMap<String, Box<dyn Engine>>;
 
-/// The main networks.
-const MAIN: [&str; 9] = ["arbitrum", "base", "bitcoin", "ethereum", "litecoin", "solana", "starknet", "sui", "tron"];
+/// Main networks. Bitcoin's is not among them: its headers prove work, which nobody has for a sandbox.
+const MAIN: &[&str] = &["arbitrum", "base", "ethereum", "litecoin", "solana", "starknet", "sui", "tron"];
+/// Test networks.
+const TEST: &[&str] =
+    &["arbitrum_sepolia", "base_sepolia", "bitcoin_testnet", "litecoin_testnet", "solana_testnet", "starknet_sepolia", "sui_testnet", "tron_shasta"];
 /// The test networks that local clients of the service expect.
-const LOCAL: [&str; 5] = ["arbitrum_localnet", "bitcoin_regtest", "ethereum_localnet", "solana_localnet", "starknet_devnet"];
+const LOCAL: &[&str] = &["arbitrum_localnet", "bitcoin_regtest", "ethereum_localnet", "solana_localnet", "starknet_devnet"];
 
 /// The engines of chains by their names; all main networks if none is named, and `local` for those of local clients.
 ///
@@ -221,6 +225,7 @@ const LOCAL: [&str; 5] = ["arbitrum_localnet", "bitcoin_regtest", "ethereum_loca
 pub fn engines(names: &[String], clock: &Arc<Clock>) -> Result<Engines, String> {
     let names: Vec<&str> = match names {
         [] => MAIN.to_vec(),
+        [name] if name == "test" => TEST.to_vec(),
         [name] if name == "local" => LOCAL.to_vec(),
         names => names.iter().map(String::as_str).collect(),
     };
@@ -228,16 +233,34 @@ pub fn engines(names: &[String], clock: &Arc<Clock>) -> Result<Engines, String> 
 }
 
 fn engine(name: &str, clock: &Arc<Clock>) -> Result<Box<dyn Engine>, String> {
-    let evm = |id| Ok(Box::new(evm::Evm::new(evm::Network::new(name, id), Arc::clone(clock))?) as Box<dyn Engine>);
-    match name {
-        "ethereum" => evm(1),
-        "base" => evm(8_453),
-        "arbitrum" => evm(42_161),
-        "bnbchain" => evm(56),
-        "ethereum_localnet" => evm(31_337),
-        "arbitrum_localnet" => evm(31_338),
-        "solana" => Ok(Box::new(solana::Solana::new(name, "mainnet", Arc::clone(clock)))),
-        "solana_localnet" => Ok(Box::new(solana::Solana::new(name, "localnet", Arc::clone(clock)))),
-        _ => Err(format!("unknown chain: {name}")),
-    }
+    let clock = Arc::clone(clock);
+    let id = match name {
+        "ethereum" => "evm:1",
+        "base" => "evm:8453",
+        "arbitrum" => "evm:42161",
+        "bnbchain" => "evm:56",
+        "ethereum_sepolia" => "evm:11155111",
+        "base_sepolia" => "evm:84532",
+        "arbitrum_sepolia" => "evm:421614",
+        "ethereum_localnet" => "evm:31337",
+        "arbitrum_localnet" => "evm:31338",
+        "litecoin" => "litecoin:mainnet",
+        "litecoin_testnet" => "litecoin:testnet",
+        "litecoin_regtest" => "litecoin:regtest",
+        "bitcoin_testnet" => "bitcoin:testnet",
+        "bitcoin_regtest" => "bitcoin:regtest",
+        "solana" => "solana:mainnet",
+        "solana_testnet" => "solana:testnet",
+        "solana_localnet" => "solana:localnet",
+        _ => return Err(format!("unknown chain: {name}")),
+    };
+    let (family, network) = id.split_once(':').unwrap_or((id, ""));
+    Ok(match family {
+        "evm" => {
+            let id = network.parse().map_err(|_| format!("no chain id: {network}"))?;
+            Box::new(evm::Evm::new(evm::Network::new(name, id), clock)?)
+        }
+        "solana" => Box::new(solana::Solana::new(name, network, clock)),
+        _ => Box::new(bitcoin::Bitcoin::new(name, id, clock)?),
+    })
 }

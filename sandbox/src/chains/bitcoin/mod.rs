@@ -1,0 +1,212 @@
+//! Bitcoin and Litecoin: blocks and a mempool of its own, and an Esplora server in front.
+//!
+//! Scripts and signatures are judged by Bitcoin Core's verifier with every consensus flag, taproot included, and the mempool has the rules
+//! of Core's. What differs from the true networks: headers have the work of a regression-test network, so a client that measures work
+//! refuses the main network of Bitcoin; between block 0 and the first block of its own, and inside a long run of empty ones, a chain has
+//! no headers, as on a pruned node; coinbase outputs can be spent at once.
+//!
+//! Everything that only an engine of blocks can do is in [`Bitcoin::new`] and the methods of [`Engine`], so a real node's RPC can take
+//! its place behind the same trait.
+
+mod esplora;
+mod htlc;
+mod ledger;
+mod mempool;
+mod network;
+mod shapes;
+mod solver;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bitcoin::key::Secp256k1;
+use bitcoin::secp256k1::All;
+use bitcoin::{Amount, TxOut};
+use serde_json::{Map, Value, json};
+
+use self::ledger::{Entry, Ledger};
+use self::network::Network;
+use self::solver::Holder;
+use super::{Change, Engine, Event, Leg, Listing, Terms};
+use crate::accounts;
+use crate::clock::Clock;
+use crate::http::{Reply, Request};
+
+/// Who pays what comes from nowhere.
+const FAUCET: &str = "faucet";
+/// Coins of the accounts at the beginning: role, number of coins, and whole coins in each. Many coins let as many payments wait at once.
+const COINS: [(&str, usize, u64); 3] = [(accounts::SOLVER, 300, 100), (accounts::RELAYER, 50, 100), (FAUCET, 20, 10_000)];
+/// The most events that are kept for a caller who does not ask for them.
+const MAX_EVENTS: usize = 100_000;
+
+/// A Bitcoin-like chain.
+#[derive(Debug)]
+pub struct Bitcoin {
+    ledger: Ledger,
+    clock: Arc<Clock>,
+    secp: Secp256k1<All>,
+    events: VecDeque<Event>,
+}
+
+impl Bitcoin {
+    /// A new chain: `name` as in asset ids, for example `litecoin` or `bitcoin_regtest`, and `id` as in the registry, for example
+    /// `litecoin:mainnet`. The solver and the relayer have coins.
+    ///
+    /// # Errors
+    ///
+    /// `id` is not a network of Bitcoin or Litecoin.
+    pub fn new(name: &str, id: &str, clock: Arc<Clock>) -> Result<Self, String> {
+        let (network, secp) = (Network::new(name, id)?, Secp256k1::new());
+        let mut outputs = Vec::new();
+        for (role, count, coins) in COINS {
+            let output = TxOut {
+                value: Amount::from_sat(coins.saturating_mul(Amount::ONE_BTC.to_sat())),
+                script_pubkey: Holder::new(&secp, &accounts::key(role))?.script,
+            };
+            outputs.extend(std::iter::repeat_n(output, count));
+        }
+        let ledger = Ledger::new(network, outputs, clock.seconds());
+        Ok(Self { ledger, clock, secp, events: VecDeque::new() })
+    }
+
+    fn check_asset(&self, asset: &str) -> Result<(), String> {
+        if asset == self.ledger.network.asset() { Ok(()) } else { Err(format!("{asset} is not an asset of this chain")) }
+    }
+
+    /// Keeps what a block did to swaps. Whoever asks knows which addresses are swaps.
+    fn record(&mut self, height: u32) {
+        let Some(block) = self.ledger.blocks.get(&height) else { return };
+        let entries = block.txids.iter().skip(1).filter_map(|txid| Some((txid, self.ledger.entries.get(txid)?)));
+        let mut events = Vec::new();
+        for (txid, entry) in entries {
+            events.extend(self.changes(entry).into_iter().map(|(swap_id, change)| {
+                let is_funding = matches!(change, Change::Initiated { .. });
+                let transaction = if is_funding { format!("{txid}:{height}") } else { txid.to_string() };
+                Event { swap_id, transaction, height: height.into(), change }
+            }));
+        }
+        self.events.extend(events);
+        let excess = self.events.len().saturating_sub(MAX_EVENTS);
+        self.events.drain(..excess);
+    }
+
+    fn changes(&self, entry: &Entry) -> Vec<(String, Change)> {
+        let address = |output: &TxOut| self.ledger.network.address(&output.script_pubkey).filter(|_| output.script_pubkey.is_p2tr());
+        let spends = entry.transaction.input.iter().zip(&entry.prevouts);
+        let ends = spends.filter_map(|(input, prevout)| Some((address(prevout)?, htlc::change(&input.witness)?)));
+        let payments = entry.transaction.output.iter().filter_map(|output| {
+            let amount = output.value.to_sat().into();
+            Some((address(output)?, Change::Initiated { amount }))
+        });
+        ends.chain(payments).collect()
+    }
+}
+
+impl Engine for Bitcoin {
+    fn listing(&self) -> Listing {
+        let solver = self.holder(accounts::SOLVER).map(|solver| solver.x_only.to_string()).unwrap_or_default();
+        self.ledger.network.listing(solver)
+    }
+
+    fn address_of(&self, key: &[u8; 32]) -> String {
+        let script = Holder::new(&self.secp, key).ok().map(|holder| holder.script);
+        script.and_then(|script| self.ledger.network.address(&script)).unwrap_or_default()
+    }
+
+    /// Makes a block that holds nothing but the payment.
+    fn fund(&mut self, account: &str, asset: &str, amount: u128) -> Result<(), String> {
+        self.check_asset(asset)?;
+        let script_pubkey = self.ledger.network.script(account).map_err(|error| error.to_string())?;
+        let output = TxOut { value: solver::base_units(amount)?, script_pubkey };
+        let payment = self.payment(&self.holder(FAUCET)?, vec![output], false)?;
+        let txid = self.ledger.accept(payment).map_err(|rejection| rejection.message)?;
+        self.ledger.mine_only(vec![txid], self.clock.seconds());
+        self.record(self.ledger.height());
+        Ok(())
+    }
+
+    fn balance(&self, account: &str, asset: &str) -> Result<u128, String> {
+        self.check_asset(asset)?;
+        let script = self.ledger.network.script(account).map_err(|error| error.to_string())?;
+        Ok(self.ledger.balance(&script).into())
+    }
+
+    fn leg(&self, terms: &Terms) -> Result<Leg, String> {
+        let htlc = self.htlc(terms)?;
+        if !(terms.is_source && terms.owner.is_empty()) {
+            self.ledger.network.script(&terms.owner).map_err(|error| format!("invalid address: {error}"))?;
+        }
+        let dust = htlc.script_pubkey().minimal_non_dust_custom(self.ledger.network.dust_rate());
+        if solver::base_units(terms.amount)? < dust {
+            return Err("the amount is dust".to_owned());
+        }
+        let swap_id = self.ledger.network.address(&htlc.script_pubkey()).unwrap_or_default();
+        let (user, solver) = (self.user_key(terms)?.to_string(), self.holder(accounts::SOLVER)?.x_only.to_string());
+        let owner = if terms.owner.is_empty() { user.clone() } else { terms.owner.clone() };
+        let (initiator, redeemer) = if terms.is_source { (owner, solver) } else { (solver, owner) };
+        Ok(Leg { swap_id, initiator, redeemer, delegate: Some(user) })
+    }
+
+    fn payloads(&self, terms: &Terms) -> Result<Map<String, Value>, String> {
+        let to = self.leg(terms)?.swap_id;
+        Ok(Map::from_iter([("to".to_owned(), json!(to)), ("amount".to_owned(), json!(terms.amount.to_string()))]))
+    }
+
+    fn initiate(&mut self, _: &Terms, _: &str) -> Result<String, String> {
+        Err("a payment to the address funds the order".to_owned())
+    }
+
+    fn lock(&mut self, terms: &Terms) -> Result<String, String> {
+        self.pay_htlc(terms)
+    }
+
+    fn redeem(&mut self, terms: &Terms, secret: &[u8; 32]) -> Result<String, String> {
+        self.redeem_htlc(terms, secret)
+    }
+
+    fn refund(&mut self, terms: &Terms) -> Result<String, String> {
+        self.refund_htlc(terms)
+    }
+
+    fn instant_refund_hashes(&self, terms: &Terms) -> Result<Vec<String>, String> {
+        self.instant_hashes(terms)
+    }
+
+    fn instant_refund(&mut self, terms: &Terms, signatures: &[String]) -> Result<String, String> {
+        self.refund_instantly(terms, signatures)
+    }
+
+    fn mine(&mut self, blocks: u64) {
+        let first = self.ledger.next();
+        self.ledger.mine(blocks, self.clock.seconds());
+        self.record(first);
+    }
+
+    fn reorganize(&mut self, depth: u64) -> Result<(), String> {
+        self.ledger.take_back(depth)
+    }
+
+    fn height(&self) -> u64 {
+        self.ledger.height().into()
+    }
+
+    fn pending(&self) -> usize {
+        self.ledger.waiting.len()
+    }
+
+    fn depth(&self) -> u64 {
+        self.ledger.network.confirmations().saturating_sub(1)
+    }
+
+    fn interval(&self) -> u64 {
+        self.ledger.network.interval().saturating_mul(1_000)
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        self.events.drain(..).collect()
+    }
+
+    fn answer(&mut self, request: &Request) -> Reply {
+        esplora::answer(&mut self.ledger, request)
+    }
+}

@@ -1,0 +1,293 @@
+//! What the solver, and for users who hold no key the relayer, does on this chain.
+
+use std::cmp::Reverse;
+
+use bitcoin::ecdsa;
+use bitcoin::hashes::Hash;
+use bitcoin::key::{Keypair, Secp256k1};
+use bitcoin::secp256k1::{All, Message, SecretKey, schnorr};
+use bitcoin::sighash::{EcdsaSighashType, Prevouts, SighashCache};
+use bitcoin::taproot;
+use bitcoin::{
+    Amount, OutPoint, PublicKey, ScriptBuf, Sequence, TapSighashType, Transaction, TxIn, TxOut, Witness, XOnlyPublicKey, absolute,
+    transaction,
+};
+
+use super::Bitcoin;
+use super::htlc::{Htlc, Leaf};
+use super::ledger::script_hash;
+use crate::accounts;
+use crate::chains::Terms;
+
+/// What the sandbox's own transactions pay, in base units for each virtual byte.
+const FEE_RATE: u64 = 2;
+/// From how many coins on a payment gathers small ones, and how many.
+const MANY: usize = 500;
+const GATHERED: usize = 3;
+/// The hash type of an instant refund.
+const SINGLE: TapSighashType = TapSighashType::SinglePlusAnyoneCanPay;
+
+/// A key with the script that it is paid to.
+#[derive(Debug, Clone)]
+pub(super) struct Holder {
+    pair: Keypair,
+    pub(super) x_only: XOnlyPublicKey,
+    pub(super) script: ScriptBuf,
+}
+
+impl Holder {
+    pub(super) fn new(secp: &Secp256k1<All>, key: &[u8; 32]) -> Result<Self, String> {
+        let pair = Keypair::from_seckey_slice(secp, key).map_err(|error| error.to_string())?;
+        let public = PublicKey::new(pair.public_key());
+        let hash = public.wpubkey_hash().map_err(|error| error.to_string())?;
+        Ok(Self { pair, x_only: pair.x_only_public_key().0, script: ScriptBuf::new_p2wpkh(&hash) })
+    }
+}
+
+/// An output, and how it is spent.
+type Coin = (OutPoint, TxOut);
+
+impl Bitcoin {
+    pub(super) fn holder(&self, role: &str) -> Result<Holder, String> {
+        Holder::new(&self.secp, &accounts::key(role))
+    }
+
+    /// The key that stands for a user who gave none. Only the service can use it, so such a user trusts the service.
+    fn held(&self, terms: &Terms) -> Result<Holder, String> {
+        let side = if terms.is_source { "source" } else { "destination" };
+        self.holder(&format!("{side} of {}", hex::encode(terms.secret_hash)))
+    }
+
+    /// The user's key in the HTLC.
+    pub(super) fn user_key(&self, terms: &Terms) -> Result<XOnlyPublicKey, String> {
+        match terms.delegate.as_deref().filter(|text| !text.is_empty()) {
+            Some(text) => text.parse().map_err(|_| "delegate is not an x-only public key".to_owned()),
+            None => Ok(self.held(terms)?.x_only),
+        }
+    }
+
+    pub(super) fn htlc(&self, terms: &Terms) -> Result<Htlc, String> {
+        self.check_asset(&terms.asset)?;
+        let (user, solver) = (self.user_key(terms)?, self.holder(accounts::SOLVER)?.x_only);
+        if user == solver {
+            return Err("delegate is the solver's key".to_owned());
+        }
+        let (initiator, redeemer) = if terms.is_source { (user, solver) } else { (solver, user) };
+        let timelock = u16::try_from(terms.timelock).ok();
+        let htlc = timelock.and_then(|timelock| Htlc::new(&self.secp, initiator, redeemer, terms.secret_hash, timelock));
+        htlc.ok_or_else(|| "the timelock must be from 1 to 65535 blocks".to_owned())
+    }
+
+    fn submit(&mut self, transaction: Transaction) -> Result<String, String> {
+        self.ledger.accept(transaction).map(|txid| txid.to_string()).map_err(|rejection| rejection.message)
+    }
+
+    /// Pays the HTLC: the solver's side from its own coins, a user's from the relayer's.
+    pub(super) fn pay_htlc(&mut self, terms: &Terms) -> Result<String, String> {
+        let script_pubkey = self.htlc(terms)?.script_pubkey();
+        let payer = self.holder(if terms.is_source { accounts::RELAYER } else { accounts::SOLVER })?;
+        let payment = self.payment(&payer, vec![TxOut { value: base_units(terms.amount)?, script_pubkey }], true)?;
+        self.submit(payment)
+    }
+
+    /// A payment from the coins of a key. The most valuable confirmed coins go first, then its own unconfirmed change.
+    pub(super) fn payment(&self, payer: &Holder, outputs: Vec<TxOut>, with_change: bool) -> Result<Transaction, String> {
+        let empty = new_transaction(Vec::new(), outputs);
+        self.with_coins(payer, empty, &[], with_change)
+    }
+
+    /// Adds coins of a key to a transaction, and the change. What it has of inputs is signed, and spends `held`.
+    fn with_coins(&self, payer: &Holder, start: Transaction, held: &[TxOut], pending: bool) -> Result<Transaction, String> {
+        let unspent = self.ledger.unspent(script_hash(&payer.script));
+        let mut coins: Vec<_> = unspent.filter(|(_, _, entry)| pending || entry.height().is_some()).collect();
+        coins.sort_by_key(|(outpoint, output, entry)| (entry.height().is_none(), Reverse(output.value), *outpoint));
+        let confirmed = coins.partition_point(|(_, _, entry)| entry.height().is_some());
+        if let Some(confirmed) = coins.get_mut(..confirmed).filter(|confirmed| confirmed.len() > MANY) {
+            // Redemptions leave small coins, which payments gather again.
+            confirmed.rotate_right(GATHERED);
+        }
+        let paid = super::ledger::sum(&start.output);
+        let (mut transaction, mut prevouts) = (start, held.to_vec());
+        let fixed = transaction.input.len();
+        transaction.output.push(TxOut { value: Amount::ZERO, script_pubkey: payer.script.clone() });
+        for (outpoint, output, _) in coins {
+            // A signature and a key of the greatest length.
+            let witness = Witness::from_slice(&[&[0; 72][..], &[0; 33]]);
+            transaction.input.push(new_input(outpoint, Sequence::ENABLE_RBF_NO_LOCKTIME, witness));
+            prevouts.push(output.clone());
+            let rest = super::ledger::sum(&prevouts).checked_sub(paid).and_then(|rest| rest.checked_sub(fee(&transaction)));
+            let min = payer.script.minimal_non_dust_custom(self.ledger.network.dust_rate());
+            let Some(rest) = rest.map(Amount::from_sat).filter(|rest| *rest >= min) else { continue };
+            if let Some(change) = transaction.output.last_mut() {
+                change.value = rest;
+            }
+            return self.signed(payer, transaction, &prevouts, fixed);
+        }
+        Err("the account does not have that much".to_owned())
+    }
+
+    /// Signs the inputs from `first` on, which spend outputs of a key.
+    fn signed(&self, payer: &Holder, transaction: Transaction, prevouts: &[TxOut], first: usize) -> Result<Transaction, String> {
+        let mut cache = SighashCache::new(transaction);
+        let secret = SecretKey::from_keypair(&payer.pair);
+        for (index, prevout) in prevouts.iter().enumerate().skip(first) {
+            let hash_type = EcdsaSighashType::All;
+            let digest = cache.p2wpkh_signature_hash(index, &prevout.script_pubkey, prevout.value, hash_type);
+            let digest = digest.map_err(|error| error.to_string())?;
+            let signature = self.secp.sign_ecdsa(&Message::from_digest(digest.to_byte_array()), &secret);
+            let signature = ecdsa::Signature { signature, sighash_type: hash_type };
+            if let Some(witness) = cache.witness_mut(index) {
+                *witness = Witness::p2wpkh(&signature, &payer.pair.public_key());
+            }
+        }
+        Ok(cache.into_transaction())
+    }
+
+    /// The outputs of an HTLC that are unspent: the one that covers the amount, or all of them if only together they do.
+    ///
+    /// Dust beside the payment is left alone: whoever can refund it early could throw the whole transaction out of the mempool.
+    fn deposits(&self, htlc: &Htlc, amount: u128) -> Result<Vec<Coin>, String> {
+        let unspent = self.ledger.unspent(script_hash(&htlc.script_pubkey()));
+        let mut coins: Vec<_> = unspent.map(|(outpoint, output, entry)| (entry.height().unwrap_or(u32::MAX), outpoint, output)).collect();
+        coins.sort_by_key(|(height, outpoint, _)| (*height, *outpoint));
+        let coins: Vec<Coin> = coins.into_iter().map(|(_, outpoint, output)| (outpoint, output.clone())).collect();
+        let covering = coins.iter().find(|(_, output)| u128::from(output.value.to_sat()) >= amount);
+        match covering {
+            Some(coin) => Ok(vec![coin.clone()]),
+            None if coins.is_empty() => Err("nothing is locked at the address".to_owned()),
+            None => Ok(coins),
+        }
+    }
+
+    /// Takes an HTLC with the secret.
+    pub(super) fn redeem_htlc(&mut self, terms: &Terms, secret: &[u8; 32]) -> Result<String, String> {
+        let (htlc, by, to) = self.spender(terms, terms.is_source)?;
+        let coins = self.deposits(&htlc, terms.amount)?;
+        if coins.iter().map(|(_, output)| u128::from(output.value.to_sat())).fold(0, u128::saturating_add) < terms.amount {
+            return Err("too little is locked at the address".to_owned());
+        }
+        let transaction = self.by_leaf(&htlc, Leaf::Redeem, &coins, &by, Some(secret), to)?;
+        self.submit(transaction)
+    }
+
+    /// Takes an HTLC back after its timelock.
+    pub(super) fn refund_htlc(&mut self, terms: &Terms) -> Result<String, String> {
+        let (htlc, by, to) = self.spender(terms, !terms.is_source)?;
+        let coins = self.deposits(&htlc, terms.amount)?;
+        let transaction = self.by_leaf(&htlc, Leaf::Refund, &coins, &by, None, to)?;
+        self.submit(transaction)
+    }
+
+    /// Who can spend an HTLC, and where the coins go: the solver to its own script, or for the user whoever holds the user's key.
+    fn spender(&self, terms: &Terms, by_solver: bool) -> Result<(Htlc, Holder, ScriptBuf), String> {
+        let htlc = self.htlc(terms)?;
+        if by_solver {
+            let solver = self.holder(accounts::SOLVER)?;
+            let script = solver.script.clone();
+            return Ok((htlc, solver, script));
+        }
+        let held = self.held(terms)?;
+        if self.user_key(terms)? != held.x_only {
+            return Err("only the holder of the delegate's key can do this on this chain".to_owned());
+        }
+        Ok((htlc, held, self.owner(terms)?))
+    }
+
+    fn owner(&self, terms: &Terms) -> Result<ScriptBuf, String> {
+        self.ledger.network.script(&terms.owner).map_err(|error| format!("invalid address: {error}"))
+    }
+
+    fn by_leaf(
+        &self,
+        htlc: &Htlc,
+        leaf: Leaf,
+        coins: &[Coin],
+        by: &Holder,
+        secret: Option<&[u8; 32]>,
+        to: ScriptBuf,
+    ) -> Result<Transaction, String> {
+        let witness = |signature: &[u8]| {
+            let items: Vec<&[u8]> = std::iter::once(signature).chain(secret.map(|secret| &secret[..])).collect();
+            htlc.witness(leaf, &items)
+        };
+        let inputs = coins.iter().map(|(outpoint, _)| new_input(*outpoint, htlc.sequence(leaf), witness(&[0; 64])));
+        let mut transaction = new_transaction(inputs.collect(), vec![TxOut { value: Amount::ZERO, script_pubkey: to }]);
+        let prevouts: Vec<TxOut> = coins.iter().map(|(_, output)| output.clone()).collect();
+        let value = super::ledger::sum(&prevouts).checked_sub(fee(&transaction)).ok_or("what is locked does not pay its fee")?;
+        if let Some(output) = transaction.output.first_mut() {
+            output.value = Amount::from_sat(value);
+        }
+        let mut cache = SighashCache::new(transaction);
+        for index in 0..prevouts.len() {
+            let (all, hash) = (Prevouts::All(&prevouts), htlc.leaf_hash(leaf));
+            let digest = cache.taproot_script_spend_signature_hash(index, &all, hash, TapSighashType::Default);
+            let message = Message::from_digest(digest.map_err(|error| error.to_string())?.to_byte_array());
+            let signature = self.secp.sign_schnorr_no_aux_rand(&message, &by.pair).serialize();
+            if let Some(items) = cache.witness_mut(index) {
+                *items = witness(&signature);
+            }
+        }
+        Ok(cache.into_transaction())
+    }
+
+    /// The transaction of an instant refund without witnesses, what it spends, and the digest of each input.
+    fn instant(&self, terms: &Terms) -> Result<(Htlc, Transaction, Vec<TxOut>, Vec<Message>), String> {
+        if !terms.is_source {
+            return Err("only a source can be refunded instantly".to_owned());
+        }
+        let (htlc, owner) = (self.htlc(terms)?, self.owner(terms)?);
+        let coins = self.deposits(&htlc, terms.amount)?;
+        let inputs = coins.iter().map(|(outpoint, _)| new_input(*outpoint, htlc.sequence(Leaf::InstantRefund), Witness::new()));
+        let outputs = coins.iter().map(|(_, output)| TxOut { value: output.value, script_pubkey: owner.clone() });
+        let transaction = new_transaction(inputs.collect(), outputs.collect());
+        let mut cache = SighashCache::new(&transaction);
+        let digests = coins.iter().enumerate().map(|(index, (_, output))| {
+            let (one, hash) = (Prevouts::One(index, output), htlc.leaf_hash(Leaf::InstantRefund));
+            let digest = cache.taproot_script_spend_signature_hash(index, &one, hash, SINGLE).map_err(|error| error.to_string())?;
+            Ok(Message::from_digest(digest.to_byte_array()))
+        });
+        let digests = digests.collect::<Result<_, String>>()?;
+        Ok((htlc, transaction, coins.into_iter().map(|(_, output)| output).collect(), digests))
+    }
+
+    pub(super) fn instant_hashes(&self, terms: &Terms) -> Result<Vec<String>, String> {
+        Ok(self.instant(terms)?.3.iter().map(|digest| hex::encode(digest.as_ref())).collect())
+    }
+
+    /// Completes an instant refund: the solver signs too, and pays the fee with a coin of its own.
+    pub(super) fn refund_instantly(&mut self, terms: &Terms, signatures: &[String]) -> Result<String, String> {
+        let (htlc, mut transaction, prevouts, digests) = self.instant(terms)?;
+        let (user, solver) = (self.user_key(terms)?, self.holder(accounts::SOLVER)?);
+        if signatures.len() != digests.len() {
+            return Err(format!("{} signatures are needed", digests.len()));
+        }
+        for ((input, digest), text) in transaction.input.iter_mut().zip(&digests).zip(signatures) {
+            let bytes = hex::decode(text).unwrap_or_default();
+            let signature = bytes.strip_suffix(&[0x83]).and_then(|bytes| schnorr::Signature::from_slice(bytes).ok());
+            let is_valid = |signature: &schnorr::Signature| self.secp.verify_schnorr(signature, digest, &user).is_ok();
+            let theirs = signature.filter(is_valid).ok_or("a signature is not the owner's, with hash type 83")?;
+            let ours = self.secp.sign_schnorr_no_aux_rand(digest, &solver.pair);
+            let [ours, theirs] = [ours, theirs].map(|signature| taproot::Signature { signature, sighash_type: SINGLE }.to_vec());
+            // The script checks the initiator first, so that one is next to the script.
+            input.witness = htlc.witness(Leaf::InstantRefund, &[&ours, &theirs]);
+        }
+        let transaction = self.with_coins(&solver, transaction, &prevouts, true)?;
+        self.submit(transaction)
+    }
+}
+
+pub(super) fn base_units(amount: u128) -> Result<Amount, String> {
+    u64::try_from(amount).map(Amount::from_sat).map_err(|_| "the amount is larger than the supply".to_owned())
+}
+
+fn fee(transaction: &Transaction) -> u64 {
+    transaction.weight().to_vbytes_ceil().saturating_mul(FEE_RATE)
+}
+
+fn new_input(previous_output: OutPoint, sequence: Sequence, witness: Witness) -> TxIn {
+    TxIn { previous_output, script_sig: ScriptBuf::new(), sequence, witness }
+}
+
+fn new_transaction(input: Vec<TxIn>, output: Vec<TxOut>) -> Transaction {
+    Transaction { version: transaction::Version::TWO, lock_time: absolute::LockTime::ZERO, input, output }
+}
