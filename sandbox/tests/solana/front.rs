@@ -110,7 +110,9 @@ fn a_payment_is_sent_and_confirmed_as_libraries_do_it() {
 
 #[test]
 fn blockhashes_expire_after_150_blocks() {
-    let (mut solana, to) = (cluster(), Address::from([7; 32]));
+    let (clock, to) = (Arc::new(Clock::default()), Address::from([7; 32]));
+    let mut solana = Solana::new("solana", "mainnet", Arc::clone(&clock));
+    solana.fund(&address(USER), "solana:sol", SOL).unwrap();
     let (early, late) = (transfer(&mut solana, to, 1_000_000, "processed"), transfer(&mut solana, to, 1_000_001, "processed"));
     let hash = early.recent_blockhash().to_string();
     let height = |solana: &mut Solana| ask(solana, "getBlockHeight", json!([{"commitment": "processed"}])).as_u64().unwrap();
@@ -121,9 +123,11 @@ fn blockhashes_expire_after_150_blocks() {
     let unknown = call(&mut solana, "sendTransaction", json!([signed(early.clone()), {"encoding": "base64"}]));
     assert_eq!(unknown["error"]["message"], "Transaction simulation failed: Blockhash not found");
     let is_valid = |solana: &mut Solana| ask(solana, "isBlockhashValid", json!([hash, {"commitment": "processed"}]))["value"].clone();
+    clock.advance(59_600);
     solana.mine(149);
     assert_eq!(is_valid(&mut solana), true);
     let sent = ask(&mut solana, "sendTransaction", json!([signed(early), {"encoding": "base64"}]));
+    clock.advance(1_400);
     solana.mine(1);
     assert_eq!(height(&mut solana), last);
     assert!(signature_result(&mut solana, sent.as_str().unwrap(), "processed").is_some(), "in the last block");
@@ -135,6 +139,18 @@ fn blockhashes_expire_after_150_blocks() {
     let sent = ask(&mut solana, "sendTransaction", json!([signed(late), {"encoding": "base64", "skipPreflight": true}]));
     solana.mine(5);
     assert!(signature_result(&mut solana, sent.as_str().unwrap(), "processed").is_none());
+}
+
+#[test]
+fn blocks_on_demand_leave_a_minute_to_sign() {
+    let (mut solana, to) = (cluster(), Address::from([7; 32]));
+    let message = transfer(&mut solana, to, 1_000_000, "finalized");
+    (0..1_000).for_each(|_| solana.mine(1));
+    ask(&mut solana, "sendTransaction", json!([signed(message.clone()), {"encoding": "base64"}]));
+    // So many at once are a jump.
+    solana.mine(150);
+    let refused = call(&mut solana, "sendTransaction", json!([signed(message), {"encoding": "base64"}]));
+    assert_eq!(refused["error"]["data"]["err"], "BlockhashNotFound");
 }
 
 #[test]

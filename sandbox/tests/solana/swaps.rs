@@ -135,7 +135,7 @@ async fn only_the_transaction_of_the_order_is_initiated_without_gas() {
     assert_eq!(refused(other["versioned_tx_gasless"].as_str().unwrap()), "the transaction is not that of the order");
     // The blockhash has expired when the signature comes.
     let order = scene.verified(true);
-    scene.mine(200);
+    scene.mine(150);
     let prepared = scene.nodes.prepare(&order, "solana", "", countersign_node::Speed::Normal, &countersign::Policy::default()).await;
     assert_eq!(prepared.unwrap_err().code().name(), "simulation_reverted");
 }

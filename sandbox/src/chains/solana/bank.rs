@@ -25,8 +25,12 @@ const FIRST: u64 = 461_000_000;
 const SKIPPED: u64 = 22_000_000;
 /// For how many blocks a blockhash is valid.
 pub(super) const MAX_AGE: u64 = 150;
+/// For how many seconds it is valid at least: blocks on demand come faster than wallets can sign.
+const MIN_AGE_SECONDS: u64 = MAX_AGE * SLOT_MILLIS / 1_000;
 /// The number of recent blocks whose hashes and times are kept.
-const BLOCKS: usize = 300;
+const BLOCKS: usize = 8_192;
+/// The number of blocks that are made if more have passed at once.
+const LATEST: u64 = MAX_AGE * 2;
 /// The number of transactions that are kept. Older ones are pruned, as nodes do.
 const RECORDS: usize = 16_384;
 /// The number of transactions that wait for a block. Nodes drop more without a word.
@@ -147,7 +151,7 @@ impl Bank {
         let mut bank = Self { svm, clock, genesis, blocks, undo, records, places, pruned: 0, pending };
         let time = bank.clock.seconds().saturating_sub(120);
         bank.blocks.push_back(Block { slot: FIRST, time, hash: bank.blockhash(FIRST) });
-        bank.extend(MAX_AGE.saturating_mul(2));
+        bank.extend(LATEST);
         bank.set_clock(bank.tip());
         bank
     }
@@ -194,8 +198,9 @@ impl Bank {
 
     /// The block of a blockhash that is still valid in the bank of a slot.
     pub(super) fn find_blockhash(&self, hash: &Hash, slot: u64) -> Option<&Block> {
-        let found = self.blocks.iter().rev().find(|block| block.hash == *hash);
-        found.filter(|block| block.slot <= slot && slot.saturating_sub(block.slot) < MAX_AGE)
+        let now = self.block(slot)?.time;
+        let found = self.blocks.iter().rev().find(|block| block.hash == *hash).filter(|block| block.slot <= slot);
+        found.filter(|block| slot.saturating_sub(block.slot) < MAX_AGE || now.saturating_sub(block.time) < MIN_AGE_SECONDS)
     }
 
     pub(super) fn pending(&self) -> usize {
@@ -262,8 +267,11 @@ impl Bank {
     fn extend(&mut self, count: u64) {
         let Some(last) = self.blocks.back().copied() else { return };
         let passed = self.clock.seconds().saturating_sub(last.time);
-        let kept = count.min(u64::try_from(BLOCKS).unwrap_or(u64::MAX));
-        for number in count.saturating_sub(kept)..count {
+        if count > LATEST {
+            // The blocks that are kept have consecutive slots.
+            self.blocks.clear();
+        }
+        for number in count.saturating_sub(LATEST)..count {
             let number = number.saturating_add(1);
             let slot = last.slot.saturating_add(number);
             let share = u128::from(passed).saturating_mul(number.into()).checked_div(count.into()).unwrap_or_default();
@@ -271,7 +279,6 @@ impl Bank {
             self.blocks.push_back(Block { slot, time, hash: self.blockhash(slot) });
         }
         let excess = self.blocks.len().saturating_sub(BLOCKS);
-        // Slots are consecutive, also where a jump has left all older blocks behind.
         self.blocks.drain(..excess);
     }
 
@@ -286,6 +293,10 @@ impl Bank {
         if !waiting.is_empty() {
             self.undo.push_back((self.tip(), Before::new()));
             waiting.into_iter().for_each(|transaction| self.run(transaction));
+        }
+        if count >= MAX_AGE {
+            // So many at once stand for time that passes: what was signed before has expired.
+            self.blocks.drain(..self.blocks.len().saturating_sub(1));
         }
         if count > 1 {
             self.extend(count.saturating_sub(1));
