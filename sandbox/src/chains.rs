@@ -1,6 +1,7 @@
 //! The chains: one engine for each family, behind one trait.
 
 pub mod evm;
+pub mod tron;
 
 use std::collections::BTreeMap;
 
