@@ -173,10 +173,27 @@ fn blocks_name_the_chain_and_follow_each_other() {
 fn any_bytes_get_an_answer() {
     let (mut tron, user) = node();
     let methods = [
-        "getnowblock", "getblockbynum", "getblockbyid", "getblock", "getblockbylatestnum", "getblockbylimitnext", "gettransactionbyid",
-        "gettransactioninfobyid", "gettransactioninfobyblocknum", "getaccount", "getaccountresource", "getchainparameters", "getcontract",
-        "getcontractinfo", "triggerconstantcontract", "triggersmartcontract", "createtransaction", "broadcasthex", "broadcasttransaction",
-        "estimateenergy", "nothing",
+        "getnowblock",
+        "getblockbynum",
+        "getblockbyid",
+        "getblock",
+        "getblockbylatestnum",
+        "getblockbylimitnext",
+        "gettransactionbyid",
+        "gettransactioninfobyid",
+        "gettransactioninfobyblocknum",
+        "getaccount",
+        "getaccountresource",
+        "getchainparameters",
+        "getcontract",
+        "getcontractinfo",
+        "triggerconstantcontract",
+        "triggersmartcontract",
+        "createtransaction",
+        "broadcasthex",
+        "broadcasttransaction",
+        "estimateenergy",
+        "nothing",
     ];
     let bodies = [
         "".to_owned(), "{".to_owned(), "[1]".to_owned(), "{}".to_owned(), "\u{0}\u{1}".to_owned(),

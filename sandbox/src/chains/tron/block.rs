@@ -1,12 +1,13 @@
 //! Blocks in the form of Tron: an id is the number and the end of the header's hash.
 
 use alloy_primitives::{Address, B256, Bloom, keccak256};
-use countersign_proofs_evm::{Changes, World};
+use countersign_proofs_evm::{Changes, Outcome, World};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::wire::{Signed, prefixed, put_bytes, put_number, show};
+use super::wire::{Operation, Signed, prefixed, put_bytes, put_number, show};
 use crate::chains::evm::ledger::{Block, Format, Mined, Roots};
+use crate::chains::evm::put;
 
 /// The id of the main network's first block.
 const GENESIS: &str = "00000000000000001ebf88508a03865c71d452e25f4d51194196a1d22b6653dc";
@@ -113,7 +114,7 @@ pub(crate) fn json(block: &Block<Executed>, with_transactions: bool, visible: bo
     }
     let mut value = json!({"blockID": hex::encode(block.hash), "block_header": {"raw_data": raw}});
     if with_transactions && !block.transactions.is_empty() {
-        value["transactions"] = block.transactions.iter().map(|mined| transaction(&mined.transaction, visible)).collect();
+        put(&mut value, "transactions", block.transactions.iter().map(|mined| transaction(&mined.transaction, visible)).collect());
     }
     value
 }
@@ -121,39 +122,41 @@ pub(crate) fn json(block: &Block<Executed>, with_transactions: bool, visible: bo
 /// A transaction of a block.
 pub(crate) fn transaction(executed: &Executed, visible: bool) -> Value {
     let mut value = executed.signed.json(visible);
-    value["ret"] = json!([{"contractRet": executed.result}]);
+    put(&mut value, "ret", json!([{"contractRet": executed.result}]));
     value
 }
 
 /// What became of a transaction.
 pub(crate) fn info(block: &Block<Executed>, mined: &Mined<Executed>) -> Value {
-    use countersign_proofs_evm::Outcome;
     let Mined { transaction, receipt, .. } = mined;
-    let is_call = matches!(transaction.signed.raw.operation, super::wire::Operation::Trigger(_));
+    let is_call = matches!(transaction.signed.raw.operation, Operation::Trigger(_));
     let output = match &receipt.outcome {
         Outcome::Success { output } | Outcome::Reverted { output } => hex::encode(output),
         Outcome::Halted { .. } => String::new(),
     };
+    let mut costs = json!({"net_fee": transaction.net_fee});
+    if is_call {
+        put(&mut costs, "energy_fee", json!(transaction.energy_fee));
+        put(&mut costs, "energy_usage_total", json!(transaction.energy));
+        put(&mut costs, "result", json!(transaction.result));
+    }
     let mut value = json!({
         "id": hex::encode(mined.id),
         "fee": transaction.energy_fee.saturating_add(transaction.net_fee),
         "blockNumber": block.number,
         "blockTimeStamp": block.millis,
         "contractResult": [output],
-        "receipt": {"net_fee": transaction.net_fee},
+        "receipt": costs,
     });
     if is_call {
-        value["contract_address"] = json!(show(transaction.signed.raw.to, false));
-        value["receipt"]["energy_fee"] = json!(transaction.energy_fee);
-        value["receipt"]["energy_usage_total"] = json!(transaction.energy);
-        value["receipt"]["result"] = json!(transaction.result);
+        put(&mut value, "contract_address", json!(show(transaction.signed.raw.to, false)));
     }
     if !receipt.is_success() {
-        value["result"] = json!("FAILED");
-        value["resMessage"] = json!(hex::encode("REVERT opcode executed"));
+        put(&mut value, "result", json!("FAILED"));
+        put(&mut value, "resMessage", json!(hex::encode("REVERT opcode executed")));
     }
     if !receipt.logs.is_empty() {
-        value["log"] = receipt.logs.iter().map(log).collect();
+        put(&mut value, "log", receipt.logs.iter().map(log).collect());
     }
     value
 }

@@ -11,6 +11,7 @@ use super::block::{self, Executed};
 use super::wire::{Operation, Signed, show};
 use super::{BANDWIDTH_PRICE, ENERGY_PRICE, Refusal, Tron, hash};
 use crate::chains::evm::ledger::Block;
+use crate::chains::evm::put;
 use crate::http::{Reply, Request};
 
 /// Blocks of one answer.
@@ -39,7 +40,10 @@ impl Question {
             let value = |name: &str| {
                 let text = request.parameter(name).unwrap_or_default();
                 // Numbers and truth values are written as they are.
-                serde_json::from_str(&text).ok().filter(|value: &Value| !value.is_object() && !value.is_array()).unwrap_or(Value::String(text))
+                serde_json::from_str(&text)
+                    .ok()
+                    .filter(|value: &Value| !value.is_object() && !value.is_array())
+                    .unwrap_or(Value::String(text))
             };
             return Ok(Self(pairs.take(16).map(|name| (name.to_owned(), value(name))).collect()));
         }
@@ -120,7 +124,8 @@ fn broadcast(tron: &mut Tron, method: &str, question: &Question) -> Result<Value
         Signed::read(&question.hex("transaction")?)
     } else {
         let signatures = question.0.get("signature").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let signature = |value: &Value| hex::decode(value.as_str().unwrap_or_default()).map_err(|_| Failure::argument("signature is not hex"));
+        let signature =
+            |value: &Value| hex::decode(value.as_str().unwrap_or_default()).map_err(|_| Failure::argument("signature is not hex"));
         Signed::new(question.hex("raw_data_hex")?, signatures.iter().take(8).map(signature).collect::<Result<_, _>>()?)
     };
     let signed = match signed {
@@ -271,11 +276,11 @@ impl Tron {
         };
         let raw = self.draft(from, to, question.number("call_value"), Operation::Trigger(data), 0);
         let mut transaction = Signed::new(raw.bytes(), Vec::new()).map(|signed| signed.json(question.visible())).unwrap_or_default();
-        transaction["ret"] = json!([{}]);
+        put(&mut transaction, "ret", json!([{}]));
         let (result, output) = match &receipt.outcome {
             Outcome::Success { output } => (json!({"result": true}), output.clone()),
             Outcome::Reverted { output } => {
-                transaction["ret"] = json!([{"ret": "FAILED"}]);
+                put(&mut transaction, "ret", json!([{"ret": "FAILED"}]));
                 (json!({"result": true, "message": hex::encode("REVERT opcode executed")}), output.clone())
             }
             Outcome::Halted { reason } => {
@@ -293,7 +298,7 @@ impl Tron {
             "transaction": transaction,
         });
         if !receipt.logs.is_empty() {
-            answer["logs"] = receipt.logs.iter().map(block::log).collect();
+            put(&mut answer, "logs", receipt.logs.iter().map(block::log).collect());
         }
         Ok(answer)
     }

@@ -6,6 +6,7 @@
 
 mod block;
 mod front;
+mod network;
 mod wire;
 
 use std::sync::Arc;
@@ -13,6 +14,8 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, Bytes, Signature, U256};
 use countersign_proofs_evm::{Account, Changes, Outcome, Receipt, UnsignedCall, World};
 use serde_json::{Map, Value, json};
+
+pub use network::Network;
 
 use self::block::Executed;
 use self::wire::{Operation, Raw, Signed, show};
@@ -41,35 +44,6 @@ const MAX_WAITING: usize = 4_096;
 const BLOCK_BYTES: u64 = 2_000_000;
 
 /// A Tron chain.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "whoever describes a chain of their own fills in every member")]
-pub struct Network {
-    /// The name in asset ids, for example `tron`.
-    pub chain: String,
-    /// The last four bytes of the first block's id.
-    pub id: u32,
-    /// The name for people.
-    pub name: String,
-    /// Nominal milliseconds between blocks.
-    pub interval: u64,
-    /// The number of the block in which everything is deployed.
-    pub start: u64,
-    /// How far the newest irreversible block is behind the newest one.
-    pub solid: u64,
-    /// Blocks for which a user's money is locked, and the solver's.
-    pub timelocks: (u64, u64),
-}
-
-impl Network {
-    /// A Tron chain by its name and id.
-    #[must_use]
-    pub fn new(chain: &str, id: u32) -> Self {
-        let name = if chain == "tron" { "Tron".to_owned() } else { format!("Tron ({chain})") };
-        Self { chain: chain.to_owned(), id, name, interval: 3_000, start: 88_000_000, solid: 19, timelocks: (28_800, 2_400) }
-    }
-}
-
-/// A chain of [`Network`].
 #[derive(Debug)]
 pub struct Tron {
     network: Network,
@@ -332,6 +306,7 @@ impl Engine for Tron {
 
     fn fund(&mut self, account: &str, asset: &str, amount: u128) -> Result<(), String> {
         let (account, asset) = (address(account)?, self.asset(asset)?.clone());
+        // A block of its own, because the state of a block never changes.
         let millis = self.ledger.open(1);
         let funded = contracts::fund(&mut self.ledger.world, &asset, account, U256::from(amount));
         self.ledger.seal(Vec::new(), millis);

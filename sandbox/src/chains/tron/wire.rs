@@ -5,6 +5,8 @@ use alloy_primitives::{Address, B256, U256};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::chains::evm::put;
+
 /// The byte in front of an address.
 const PREFIX: u8 = 0x41;
 
@@ -67,7 +69,8 @@ impl Signed {
 
     /// The bytes of the whole, for which bandwidth is paid.
     pub(crate) fn size(&self) -> u64 {
-        let parts = self.signatures.iter().fold(self.bytes.len().saturating_add(4), |sum, one| sum.saturating_add(one.len()).saturating_add(2));
+        let parts =
+            self.signatures.iter().fold(self.bytes.len().saturating_add(4), |sum, one| sum.saturating_add(one.len()).saturating_add(2));
         // The result takes up to 64 bytes.
         u64::try_from(parts).unwrap_or(u64::MAX).saturating_add(64)
     }
@@ -117,11 +120,11 @@ impl Raw {
             match field {
                 (1, Wire::Number(number)) => kind = number,
                 (2, Wire::Bytes(any)) => {
-                    let inner = fields(any)?.into_iter().filter_map(|field| match field {
-                        (2, Wire::Bytes(bytes)) => Some(bytes.to_vec()),
-                        _ => None,
-                    });
-                    value = inner.last().unwrap_or_default();
+                    for field in fields(any)? {
+                        if let (2, Wire::Bytes(bytes)) = field {
+                            value = bytes.to_vec();
+                        }
+                    }
                 }
                 _ => {}
             }
@@ -183,14 +186,14 @@ impl Raw {
         let mut value = json!({"owner_address": show(self.owner, visible)});
         match &self.operation {
             Operation::Transfer => {
-                value["to_address"] = json!(show(self.to, visible));
-                value["amount"] = json!(self.value);
+                put(&mut value, "to_address", json!(show(self.to, visible)));
+                put(&mut value, "amount", json!(self.value));
             }
             Operation::Trigger(data) => {
-                value["contract_address"] = json!(show(self.to, visible));
-                value["data"] = json!(hex::encode(data));
+                put(&mut value, "contract_address", json!(show(self.to, visible)));
+                put(&mut value, "data", json!(hex::encode(data)));
                 if self.value > 0 {
-                    value["call_value"] = json!(self.value);
+                    put(&mut value, "call_value", json!(self.value));
                 }
             }
         }
@@ -202,10 +205,10 @@ impl Raw {
             "expiration": self.expiration,
         });
         if self.fee_limit > 0 {
-            raw["fee_limit"] = json!(self.fee_limit);
+            put(&mut raw, "fee_limit", json!(self.fee_limit));
         }
         if self.timestamp > 0 {
-            raw["timestamp"] = json!(self.timestamp);
+            put(&mut raw, "timestamp", json!(self.timestamp));
         }
         raw
     }
