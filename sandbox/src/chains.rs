@@ -3,6 +3,7 @@
 pub mod bitcoin;
 pub mod evm;
 pub mod solana;
+pub mod tron;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -249,6 +250,8 @@ fn engine(name: &str, clock: &Arc<Clock>) -> Result<Box<dyn Engine>, String> {
         "litecoin_regtest" => "litecoin:regtest",
         "bitcoin_testnet" => "bitcoin:testnet",
         "bitcoin_regtest" => "bitcoin:regtest",
+        "tron" => "tron:728126428",
+        "tron_shasta" => "tron:2494104990",
         "solana" => "solana:mainnet",
         "solana_testnet" => "solana:testnet",
         "solana_localnet" => "solana:localnet",

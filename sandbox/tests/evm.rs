@@ -12,9 +12,11 @@ mod wallet;
 
 use std::sync::Arc;
 
+use alloy_trie::proof::verify_proof;
+use alloy_trie::{Nibbles, TrieAccount};
 use countersign_proofs_evm::Account;
-use countersign_proofs_evm::alloy_consensus::TxEip1559;
-use countersign_proofs_evm::alloy_primitives::{Address, TxKind, U256, hex};
+use countersign_proofs_evm::alloy_consensus::{Header, TxEip1559};
+use countersign_proofs_evm::alloy_primitives::{Address, B256, Bytes, TxKind, U256, hex, keccak256};
 use countersign_sandbox::accounts;
 use countersign_sandbox::chains::Engine;
 use countersign_sandbox::chains::evm::{Evm, Network};
@@ -24,7 +26,7 @@ use wallet::{Chains, Swap, post, raw};
 
 fn chains() -> Arc<Chains> {
     let clock = Arc::new(Clock::default());
-    let engine = |name: &str, id: u64| Box::new(Evm::new(Network::new(name, id), Arc::clone(&clock)).unwrap()) as Box<dyn Engine>;
+    let engine = |name: &str, id: u64| -> Box<dyn Engine> { Box::new(Evm::new(Network::new(name, id), Arc::clone(&clock)).unwrap()) };
     let engines = vec![
         ("ethereum", engine("ethereum", 1)),
         ("base", engine("base", 8453)),
@@ -190,6 +192,73 @@ fn blocks_follow_each_other_and_hash_as_on_ethereum() {
     assert_eq!(node.ask("eth_getBlockByNumber", json!(["earliest", false])).unwrap()["number"], "0x0");
 }
 
+/// The header that a block's members make, with an implementation of its own.
+fn header(block: &Value) -> Header {
+    let number = |name: &str| u64::from_str_radix(&block[name].as_str().unwrap()[2..], 16).unwrap();
+    let word = |name: &str| block[name].as_str().unwrap().parse::<B256>().unwrap();
+    Header {
+        parent_hash: word("parentHash"),
+        ommers_hash: word("sha3Uncles"),
+        beneficiary: block["miner"].as_str().unwrap().parse().unwrap(),
+        state_root: word("stateRoot"),
+        transactions_root: word("transactionsRoot"),
+        receipts_root: word("receiptsRoot"),
+        logs_bloom: block["logsBloom"].as_str().unwrap().parse().unwrap(),
+        number: number("number"),
+        gas_limit: number("gasLimit"),
+        gas_used: number("gasUsed"),
+        timestamp: number("timestamp"),
+        extra_data: block["extraData"].as_str().unwrap().parse().unwrap(),
+        base_fee_per_gas: Some(number("baseFeePerGas")),
+        ..Header::default()
+    }
+}
+
+#[test]
+fn headers_hash_and_the_state_of_any_of_them_is_proven() {
+    let mut node = Node::new("ethereum", 1);
+    let assets = node.evm.listing().assets;
+    let token: Address = assets[1]["token"]["address"].as_str().unwrap().parse().unwrap();
+    let mut supplies = Vec::new();
+    for round in 0..3_u32 {
+        node.evm.fund(&Address::repeat_byte(0x77).to_string(), "ethereum:usdc", 1_000).unwrap();
+        node.send(&node.payment(round.into(), 3 * GWEI, 1)).unwrap();
+        node.evm.mine(2);
+        supplies.push(node.evm.height());
+    }
+    let mut proven = Vec::new();
+    for number in supplies {
+        let block = node.ask("eth_getBlockByNumber", json!([format!("{number:#x}"), false])).unwrap();
+        let header = header(&block);
+        assert_eq!(block["hash"], header.hash_slow().to_string());
+        let at = json!({"blockHash": block["hash"], "requireCanonical": true});
+        // The total supply, and a slot that is empty.
+        let proof = node.ask("eth_getProof", json!([token, ["0x2", format!("0x{:064x}", 99)], at])).unwrap();
+        let nodes = |nodes: &Value| serde_json::from_value::<Vec<Bytes>>(nodes.clone()).unwrap();
+        let word = |value: &Value| value.as_str().unwrap().parse::<U256>().unwrap();
+        let storage_root: B256 = proof["storageHash"].as_str().unwrap().parse().unwrap();
+        #[allow(clippy::needless_update, reason = "a feature that another crate may turn on adds a member")]
+        let account = TrieAccount {
+            nonce: 1,
+            balance: U256::ZERO,
+            storage_root,
+            code_hash: proof["codeHash"].as_str().unwrap().parse().unwrap(),
+            ..TrieAccount::default()
+        };
+        let key = |bytes: &[u8]| Nibbles::unpack(keccak256(bytes));
+        let leaf = Some(alloy_rlp::encode(account));
+        verify_proof(header.state_root, key(token.as_slice()), leaf, &nodes(&proof["accountProof"])).unwrap();
+        for (slot, entry) in [2_u64, 99].into_iter().zip(proof["storageProof"].as_array().unwrap()) {
+            let value = word(&entry["value"]);
+            let leaf = (!value.is_zero()).then(|| alloy_rlp::encode(value));
+            verify_proof(storage_root, key(&U256::from(slot).to_be_bytes::<32>()), leaf, &nodes(&entry["proof"])).unwrap();
+            proven.push(value);
+        }
+    }
+    let [first, _, second, _, third, _] = proven.try_into().unwrap();
+    assert_eq!((second - first, third - second), (U256::from(1_000), U256::from(1_000)));
+}
+
 #[test]
 fn a_reorganization_takes_back_what_blocks_held() {
     let mut node = Node::new("ethereum", 1);
@@ -241,7 +310,8 @@ fn calls_take_overrides_and_say_why_they_fail() {
     let answer = node.ask("eth_call", json!([{"to": htlc}, "latest", overrides])).unwrap();
     assert_eq!(answer, format!("0x{:064x}", 42));
     // Code that returns its slot 1.
-    let overrides = json!({htlc.clone(): {"code": "0x60015460005260206000f3", "stateDiff": {format!("0x{:064x}", 1): format!("0x{:064x}", 9)}}});
+    let overrides =
+        json!({htlc.clone(): {"code": "0x60015460005260206000f3", "stateDiff": {format!("0x{:064x}", 1): format!("0x{:064x}", 9)}}});
     assert_eq!(node.ask("eth_call", json!([{"to": htlc}, "latest", overrides])).unwrap(), format!("0x{:064x}", 9));
     let gas = node.ask("eth_estimateGas", json!([{"from": node.user.address(), "to": Address::repeat_byte(5), "value": "0x1"}])).unwrap();
     assert_eq!(gas, "0x5208");
@@ -270,17 +340,38 @@ fn any_bytes_get_an_answer() {
     }
     assert_eq!(raw(&mut node.evm, "GET", "/", b"").status, 405);
     let methods = [
-        "eth_getBlockByNumber", "eth_getBlockByHash", "eth_getTransactionByHash", "eth_getTransactionReceipt", "eth_getTransactionCount",
-        "eth_getBalance", "eth_getCode", "eth_getStorageAt", "eth_call", "eth_estimateGas", "eth_simulateV1", "eth_getLogs", "eth_getProof",
-        "eth_feeHistory", "eth_sendRawTransaction", "eth_getBlockReceipts",
+        "eth_getBlockByNumber",
+        "eth_getBlockByHash",
+        "eth_getTransactionByHash",
+        "eth_getTransactionReceipt",
+        "eth_getTransactionCount",
+        "eth_getBalance",
+        "eth_getCode",
+        "eth_getStorageAt",
+        "eth_call",
+        "eth_estimateGas",
+        "eth_simulateV1",
+        "eth_getLogs",
+        "eth_getProof",
+        "eth_feeHistory",
+        "eth_sendRawTransaction",
+        "eth_getBlockReceipts",
     ];
     let account = format!("0x{}", "00".repeat(20));
     let values = [
-        json!([]), json!([null]), json!([1]), json!(["0x"]), json!(["0xzz", "0x00"]), json!([{}]), json!(["latest", "latest", "latest"]),
+        json!([]),
+        json!([null]),
+        json!([1]),
+        json!(["0x"]),
+        json!(["0xzz", "0x00"]),
+        json!([{}]),
+        json!(["latest", "latest", "latest"]),
         json!([{"blockStateCalls": [{"calls": [{"gas": "0xffffffffffffffff"}]}, {"blockOverrides": {"number": "0xffffffffffffffff"}}]}]),
         json!([{"fromBlock": "0x0", "toBlock": "0xffffffffffffffff", "topics": [null, [], ["0x11"]]}]),
-        json!([{"fromBlock": "latest", "toBlock": "earliest"}]), json!(["0xffffffffffffffff", "latest", [1, 2]]),
-        json!([account, [format!("0x{}", "f".repeat(65))], "latest"]), json!([account, "0x0", "0x1"]),
+        json!([{"fromBlock": "latest", "toBlock": "earliest"}]),
+        json!(["0xffffffffffffffff", "latest", [1, 2]]),
+        json!([account, [format!("0x{}", "f".repeat(65))], "latest"]),
+        json!([account, "0x0", "0x1"]),
         json!([{"to": account, "value": format!("0x{}", "f".repeat(64))}, "pending", {account.clone(): {"state": {"0x1": "0x2"}, "balance": "0xff"}}]),
     ];
     for (method, params) in methods.iter().flat_map(|method| values.iter().map(move |params| (method, params))) {

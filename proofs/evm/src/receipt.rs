@@ -43,6 +43,12 @@ pub struct Receipt {
 }
 
 impl Receipt {
+    /// The receipt of an unsigned call that left no logs.
+    #[must_use]
+    pub const fn of_call(from: Address, outcome: Outcome, gas_used: u64) -> Self {
+        Self { hash: None, from, outcome, gas_used, gas_price: 0, logs: Vec::new() }
+    }
+
     /// Whether the execution succeeded.
     #[must_use]
     pub const fn is_success(&self) -> bool {

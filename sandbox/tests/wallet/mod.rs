@@ -21,7 +21,8 @@ use std::time::Duration;
 
 use countersign::recover::Recovery;
 use countersign::{
-    BroadcastTransaction, Funded, Hold, HtlcState, Policy, Registry, Role, Signed, UnixTime, Unsigned, VerifiedRecord, json, verify, verify_record,
+    BroadcastTransaction, Funded, Hold, HtlcState, Policy, Registry, Role, Signed, UnixTime, Unsigned, VerifiedRecord, json, verify,
+    verify_record,
 };
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes, Speed};
 use countersign_sandbox::accounts;
@@ -309,7 +310,10 @@ impl Swap {
         let redemption = countersign::recover::redeem(&record.record, leg, &SECRET, &self.registry).unwrap();
         let id = self.recover(&redemption, &self.destination);
         let state = self.state(&record, false);
-        assert!(matches!(&state, HtlcState::Redeemed { secret: Some(SECRET), transaction: Some(seen) } if bare(seen) == bare(&id)), "{state:?}");
+        assert!(
+            matches!(&state, HtlcState::Redeemed { secret: Some(SECRET), transaction: Some(seen) } if bare(seen) == bare(&id)),
+            "{state:?}"
+        );
         // Of coins, the fee is paid.
         if ![":eth", ":bnb", ":trx"].iter().any(|coin| self.destination.asset.ends_with(coin)) {
             assert_eq!(self.balance(&self.destination), before + self.destination.amount);

@@ -8,6 +8,7 @@ use countersign_proofs_evm::{Contract, Outcome, Receipt, World};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::put;
 use crate::chains::{Change, Terms};
 
 /// The version in the domain of what users sign.
@@ -108,7 +109,7 @@ impl Swap {
         let list = |members: &[(&str, &str)]| members.iter().map(|(name, kind)| member(name, kind)).collect::<Vec<_>>();
         let mut members = list(&initiate);
         if data {
-            message["destinationData"] = json!("0x");
+            put(&mut message, "destinationData", json!("0x"));
             members.push(member("destinationData", "bytes"));
         }
         json!({

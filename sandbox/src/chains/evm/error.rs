@@ -3,6 +3,8 @@
 use countersign_proofs_evm::Outcome;
 use serde_json::{Value, json};
 
+use super::put;
+
 /// An error of JSON-RPC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RpcError {
@@ -60,7 +62,7 @@ impl RpcError {
     pub(crate) fn json(&self) -> Value {
         let mut error = json!({"code": self.code, "message": self.message});
         if let Some(data) = &self.data {
-            error["data"] = data.clone();
+            put(&mut error, "data", data.clone());
         }
         error
     }

@@ -52,11 +52,8 @@ impl Format for Ethereum {
         let (mut gas_used, mut bloom, mut receipts) = (0_u64, Bloom::ZERO, Vec::new());
         for Mined { transaction, receipt, .. } in transactions {
             gas_used = gas_used.saturating_add(receipt.gas_used);
-            let written = ConsensusReceipt {
-                status: receipt.is_success().into(),
-                cumulative_gas_used: gas_used,
-                logs: receipt.logs.clone(),
-            };
+            let written =
+                ConsensusReceipt { status: receipt.is_success().into(), cumulative_gas_used: gas_used, logs: receipt.logs.clone() };
             bloom |= written.bloom_slow();
             receipts.push(ReceiptEnvelope::from_typed(transaction.tx_type(), written));
         }

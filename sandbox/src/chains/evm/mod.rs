@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use alloy_consensus::{TxEip1559, TxEnvelope};
 use alloy_primitives::{Address, TxKind, U256, hex};
-use countersign_proofs_evm::{Account, Changes, UnsignedCall, World};
+use countersign_proofs_evm::{Account, CallError, Changes, UnsignedCall, World};
 use serde_json::{Map, Value, json};
 
 pub use network::Network;
@@ -121,7 +121,8 @@ impl Evm {
             // One that fails changes nothing, and is not the question.
             let _ = simulation.run(&unsigned(&waiting.envelope, waiting.from), false);
         }
-        let receipt = simulation.run(call, false).map_err(|error| std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string))?;
+        let reason = |error: CallError| std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+        let receipt = simulation.run(call, false).map_err(reason)?;
         contracts::failure(&receipt.outcome).map_or(Ok(receipt.gas_used), Err)
     }
 
@@ -167,7 +168,7 @@ impl Engine for Evm {
             "supported_token_schemas": ["evm:erc20"],
         });
         if *interval >= 1_000 {
-            row["block_time"] = json!(interval / 1_000);
+            put(&mut row, "block_time", json!(interval / 1_000));
         }
         let assets = self.assets.iter().map(|asset| {
             let token = asset.token.map(|token| json!({"address": token, "schema": "evm:erc20"}));
@@ -183,6 +184,7 @@ impl Engine for Evm {
 
     fn fund(&mut self, account: &str, asset: &str, amount: u128) -> Result<(), String> {
         let (account, asset) = (address(account)?, self.asset(asset)?.clone());
+        // A block of its own, because the state of a block never changes.
         let millis = self.ledger.open(1);
         let funded = contracts::fund(&mut self.ledger.world, &asset, account, U256::from(amount));
         self.ledger.seal(Vec::new(), millis);
@@ -301,6 +303,13 @@ impl Engine for Evm {
 fn address(text: &str) -> Result<Address, String> {
     let bytes = countersign_chains::address::parse_evm(text).map_err(|error| format!("{text}: {error}"))?;
     Ok(Address::from(bytes))
+}
+
+/// Adds a member to an object.
+pub(crate) fn put(object: &mut Value, name: &str, value: Value) {
+    if let Some(members) = object.as_object_mut() {
+        members.insert(name.to_owned(), value);
+    }
 }
 
 /// A waiting transaction as a call.

@@ -58,7 +58,8 @@ impl Network {
             }
             "base" => network = Self { start: 39_000_000, tokens: vec![("usdc", 6), ("cbbtc", 8)], ..network },
             "arbitrum" => {
-                let timelocks = (7_200, 600);
+                // The contracts count the chain's own blocks.
+                let timelocks = (36_000, 3_600);
                 network = Self { interval: 250, start: 460_000_000, base_fee: 100_000_000, has_l1_number: true, timelocks, ..network };
             }
             "bnbchain" => {

@@ -70,9 +70,8 @@ impl Pool {
         check(world, &envelope, from).map_err(RpcError::server)?;
         let same = self.all.iter().position(|waiting| waiting.from == from && waiting.envelope.nonce() == envelope.nonce());
         let queued = self.of(from).filter(|waiting| waiting.envelope.nonce() != envelope.nonce());
-        let (count, queued) = queued.fold((0_usize, U256::ZERO), |(count, sum), waiting| {
-            (count.saturating_add(1), sum.saturating_add(cost(&waiting.envelope)))
-        });
+        let (count, queued) = queued
+            .fold((0_usize, U256::ZERO), |(count, sum), waiting| (count.saturating_add(1), sum.saturating_add(cost(&waiting.envelope))));
         let (balance, own) = (world.native_balance_of(from), cost(&envelope));
         if let Some(missing) = queued.saturating_add(own).checked_sub(balance).filter(|missing| !missing.is_zero()) {
             return Err(RpcError::server(match queued {

@@ -12,7 +12,7 @@ use super::ledger::Block;
 use super::params::{self, Filter, Name, Params};
 use super::pool::BLOCK_GAS;
 use super::shape::{self, quantity};
-use super::{Evm, simulate};
+use super::{Evm, put, simulate};
 use crate::http::{Reply, Request};
 
 /// Calls of one batch, as many as Geth takes.
@@ -150,7 +150,8 @@ impl Evm {
 
     /// Looks at the state of a block.
     pub(crate) fn at<R>(&self, number: u64, look: impl FnOnce(Past<'_>) -> R) -> Result<R, RpcError> {
-        match self.ledger.since(number) {
+        // Nothing is known of the state before the deployment, so it is that after it.
+        match self.ledger.since(number.max(self.network.start)) {
             Some(changes) => Ok(look(self.ledger.world.before(&changes))),
             None => Err(RpcError::server(format!("missing trie node: the state of block {number} is not available"))),
         }
@@ -175,7 +176,7 @@ impl Evm {
                 ("miner", Value::Null),
                 ("logsBloom", Value::Null),
             ] {
-                value[name] = changed;
+                put(&mut value, name, changed);
             }
         }
         Ok(value)
@@ -197,7 +198,7 @@ impl Evm {
             "gasUsedRatio": (oldest..=newest).map(used).collect::<Vec<_>>(),
         });
         if percentiles > 0 {
-            history["reward"] = json!(vec![vec![quantity(self.tip()); percentiles]; blocks]);
+            put(&mut history, "reward", json!(vec![vec![quantity(self.tip()); percentiles]; blocks]));
         }
         Ok(history)
     }

@@ -5,6 +5,7 @@ use alloy_primitives::{Address, B256, Log, U256, hex};
 use serde_json::{Value, json};
 
 use super::ledger::{Block, Mined};
+use super::put;
 
 pub(crate) fn quantity(number: impl Into<u128>) -> Value {
     json!(format!("{:#x}", number.into()))
@@ -20,7 +21,11 @@ pub(crate) fn block(block: &Block<TxEnvelope>, header: &Header, l1_number: Optio
         .transactions
         .iter()
         .enumerate()
-        .map(|(index, mined)| if is_full { transaction(&mined.transaction, mined.receipt.from, Some((block, index))) } else { json!(mined.id) })
+        .map(
+            |(index, mined)| {
+                if is_full { transaction(&mined.transaction, mined.receipt.from, Some((block, index))) } else { json!(mined.id) }
+            },
+        )
         .collect();
     let mut value = json!({
         "number": quantity(block.number),
@@ -46,7 +51,7 @@ pub(crate) fn block(block: &Block<TxEnvelope>, header: &Header, l1_number: Optio
         "uncles": [],
     });
     if let Some(number) = l1_number {
-        value["l1BlockNumber"] = quantity(number);
+        put(&mut value, "l1BlockNumber", quantity(number));
     }
     value
 }
@@ -82,12 +87,12 @@ pub(crate) fn transaction(envelope: &TxEnvelope, from: Address, place: Option<(&
         "s": number(signature.s()),
     });
     if !is_legacy {
-        value["maxFeePerGas"] = quantity(envelope.max_fee_per_gas());
-        value["maxPriorityFeePerGas"] = quantity(envelope.max_priority_fee_per_gas().unwrap_or_default());
+        put(&mut value, "maxFeePerGas", quantity(envelope.max_fee_per_gas()));
+        put(&mut value, "maxPriorityFeePerGas", quantity(envelope.max_priority_fee_per_gas().unwrap_or_default()));
         let items = envelope.access_list().map(|list| &list.0).into_iter().flatten();
         let items = items.map(|item| json!({"address": item.address, "storageKeys": item.storage_keys}));
-        value["accessList"] = items.collect();
-        value["yParity"] = quantity(parity);
+        put(&mut value, "accessList", items.collect());
+        put(&mut value, "yParity", quantity(parity));
     }
     value
 }

@@ -4,11 +4,11 @@ use alloy_primitives::{B256, hex};
 use countersign_proofs_evm::{CallError, Outcome, Receipt, Simulation, UnsignedCall};
 use serde_json::{Value, json};
 
-use super::Evm;
 use super::error::RpcError;
 use super::params::{self, Params, call, object, override_state, small};
 use super::pool::BLOCK_GAS;
 use super::shape::{self, quantity};
+use super::{Evm, put};
 
 /// Calls of one simulation.
 const MAX_CALLS: usize = 256;
@@ -122,7 +122,12 @@ pub(crate) fn simulate(evm: &Evm, params: Params<'_>) -> Result<Value, RpcError>
             for (index, call) in calls.iter().enumerate() {
                 let receipt = simulation.run(&params::call(call).map_err(invalid)?, traced).map_err(|error| rejected(&error))?;
                 gas = gas.saturating_add(receipt.gas_used);
-                let logs: Vec<_> = receipt.logs.iter().zip(place..).map(|(log, place)| shape::log(log, (next, B256::ZERO), (B256::ZERO, index), place)).collect();
+                let logs: Vec<_> = receipt
+                    .logs
+                    .iter()
+                    .zip(place..)
+                    .map(|(log, place)| shape::log(log, (next, B256::ZERO), (B256::ZERO, index), place))
+                    .collect();
                 place = place.saturating_add(logs.len());
                 let mut outcome = json!({
                     "returnData": returned(&receipt),
@@ -131,7 +136,7 @@ pub(crate) fn simulate(evm: &Evm, params: Params<'_>) -> Result<Value, RpcError>
                     "status": if receipt.is_success() { "0x1" } else { "0x0" },
                 });
                 if let Some(error) = RpcError::of(&receipt.outcome) {
-                    outcome["error"] = error.json();
+                    put(&mut outcome, "error", error.json());
                 }
                 outcomes.push(outcome);
             }

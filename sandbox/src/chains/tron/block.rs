@@ -1,0 +1,171 @@
+//! Blocks in the form of Tron: an id is the number and the end of the header's hash.
+
+use alloy_primitives::{Address, B256, Bloom, keccak256};
+use countersign_proofs_evm::{Changes, Outcome, World};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::wire::{Operation, Signed, prefixed, put_bytes, put_number, show};
+use crate::chains::evm::ledger::{Block, Format, Mined, Roots};
+use crate::chains::evm::put;
+
+/// The id of the main network's first block.
+const GENESIS: &str = "00000000000000001ebf88508a03865c71d452e25f4d51194196a1d22b6653dc";
+/// Makes all blocks.
+const WITNESS: Address = Address::repeat_byte(0x7a);
+const VERSION: u64 = 32;
+
+/// A transaction, and what its execution cost.
+#[derive(Debug, Clone)]
+pub(crate) struct Executed {
+    pub(crate) signed: Signed,
+    /// `SUCCESS`, `REVERT`, `OUT_OF_ENERGY`, ...
+    pub(crate) result: &'static str,
+    pub(crate) energy: u64,
+    /// Sun, for energy and for bandwidth.
+    pub(crate) energy_fee: u64,
+    pub(crate) net_fee: u64,
+}
+
+/// Tron's format.
+#[derive(Debug)]
+pub(crate) struct Tron {
+    /// The end of the first block's id.
+    pub(crate) id: u32,
+}
+
+fn header(block: &Block<Executed>) -> Vec<u8> {
+    let mut raw = Vec::new();
+    put_number(&mut raw, 1, block.millis);
+    put_bytes(&mut raw, 2, block.roots.transactions.as_slice());
+    put_bytes(&mut raw, 3, block.parent.as_slice());
+    put_number(&mut raw, 7, block.number);
+    // Blocks of the same number that replace each other have other makers.
+    put_bytes(&mut raw, 9, &prefixed(witness(block.fork)));
+    put_number(&mut raw, 10, VERSION);
+    raw
+}
+
+fn witness(fork: u64) -> Address {
+    if fork == 0 { WITNESS } else { Address::from_word(keccak256(fork.to_be_bytes())) }
+}
+
+fn numbered(number: u64, mut hash: B256) -> B256 {
+    if let Some(first) = hash.first_chunk_mut::<8>() {
+        *first = number.to_be_bytes();
+    }
+    hash
+}
+
+impl Format for Tron {
+    type Transaction = Executed;
+    const MIN_STEP: u64 = 1;
+
+    fn roots(&mut self, _: &World, _: &Changes, transactions: &[Mined<Executed>]) -> Roots {
+        let mut roots = self.empty(B256::ZERO);
+        if !transactions.is_empty() {
+            let ids: Vec<u8> = transactions.iter().flat_map(|mined| mined.id).collect();
+            roots.transactions = B256::from_slice(&Sha256::digest(ids));
+        }
+        roots
+    }
+
+    fn empty(&self, state: B256) -> Roots {
+        Roots { state, bloom: Bloom::ZERO, ..Roots::default() }
+    }
+
+    fn forget(&mut self, _: &Changes) {}
+
+    fn hash(&self, block: &Block<Executed>) -> B256 {
+        numbered(block.number, B256::from_slice(&Sha256::digest(header(block))))
+    }
+
+    fn hash_of(&self, number: u64, fork: u64) -> B256 {
+        let mut hash = keccak256([u64::from(self.id), number, fork].map(u64::to_be_bytes).concat());
+        if number == 0 {
+            if let Some(end) = hash.last_chunk_mut::<4>() {
+                *end = self.id.to_be_bytes();
+            }
+            if let Some(main) = GENESIS.parse::<B256>().ok().filter(|main| main.ends_with(&self.id.to_be_bytes())) {
+                return main;
+            }
+        }
+        numbered(number, hash)
+    }
+
+    fn number_in(&self, hash: B256) -> u64 {
+        hash.first_chunk::<8>().map_or(0, |first| u64::from_be_bytes(*first))
+    }
+}
+
+/// A block as nodes show it.
+pub(crate) fn json(block: &Block<Executed>, with_transactions: bool, visible: bool) -> Value {
+    let mut raw = json!({
+        "number": block.number,
+        "txTrieRoot": hex::encode(block.roots.transactions),
+        "witness_address": show(witness(block.fork), visible),
+        "parentHash": hex::encode(block.parent),
+        "version": VERSION,
+        "timestamp": block.millis,
+    });
+    if block.number == 0 {
+        // Numbers that are zero are left out.
+        raw = json!({"txTrieRoot": hex::encode(B256::ZERO), "parentHash": hex::encode(B256::ZERO)});
+    }
+    let mut value = json!({"blockID": hex::encode(block.hash), "block_header": {"raw_data": raw}});
+    if with_transactions && !block.transactions.is_empty() {
+        put(&mut value, "transactions", block.transactions.iter().map(|mined| transaction(&mined.transaction, visible)).collect());
+    }
+    value
+}
+
+/// A transaction of a block.
+pub(crate) fn transaction(executed: &Executed, visible: bool) -> Value {
+    let mut value = executed.signed.json(visible);
+    put(&mut value, "ret", json!([{"contractRet": executed.result}]));
+    value
+}
+
+/// What became of a transaction.
+pub(crate) fn info(block: &Block<Executed>, mined: &Mined<Executed>) -> Value {
+    let Mined { transaction, receipt, .. } = mined;
+    let is_call = matches!(transaction.signed.raw.operation, Operation::Trigger(_));
+    let output = match &receipt.outcome {
+        Outcome::Success { output } | Outcome::Reverted { output } => hex::encode(output),
+        Outcome::Halted { .. } => String::new(),
+    };
+    let mut costs = json!({"net_fee": transaction.net_fee});
+    if is_call {
+        put(&mut costs, "energy_fee", json!(transaction.energy_fee));
+        put(&mut costs, "energy_usage_total", json!(transaction.energy));
+        put(&mut costs, "result", json!(transaction.result));
+    }
+    let mut value = json!({
+        "id": hex::encode(mined.id),
+        "fee": transaction.energy_fee.saturating_add(transaction.net_fee),
+        "blockNumber": block.number,
+        "blockTimeStamp": block.millis,
+        "contractResult": [output],
+        "receipt": costs,
+    });
+    if is_call {
+        put(&mut value, "contract_address", json!(show(transaction.signed.raw.to, false)));
+    }
+    if !receipt.is_success() {
+        put(&mut value, "result", json!("FAILED"));
+        put(&mut value, "resMessage", json!(hex::encode("REVERT opcode executed")));
+    }
+    if !receipt.logs.is_empty() {
+        put(&mut value, "log", receipt.logs.iter().map(log).collect());
+    }
+    value
+}
+
+/// A log. Its contract is written without the prefix.
+pub(crate) fn log(log: &alloy_primitives::Log) -> Value {
+    json!({
+        "address": hex::encode(log.address),
+        "topics": log.topics().iter().map(hex::encode).collect::<Vec<_>>(),
+        "data": hex::encode(&log.data.data),
+    })
+}

@@ -1,0 +1,426 @@
+//! Tron: the machine and the contracts of the EVM chains, with Tron's transactions, fees and blocks, and the HTTP interface of its nodes in
+//! front.
+//!
+//! What differs from Tron: energy is the EVM's gas, nobody has free bandwidth or staked coins, accounts need no activation, and blocks
+//! carry no signature of their witness.
+
+mod block;
+mod front;
+mod network;
+mod wire;
+
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256, Bytes, Signature, U256};
+use countersign_proofs_evm::{Account, Changes, Outcome, Receipt, UnsignedCall, World};
+use serde_json::{Map, Value, json};
+
+pub use network::Network;
+
+use self::block::Executed;
+use self::wire::{Operation, Raw, Signed, show};
+use super::evm::asset_row;
+use super::evm::contracts::{self, Asset, Swap};
+use super::evm::ledger::{Ledger, Mined};
+use super::{Engine, Event, Leg, Listing, Terms};
+use crate::accounts;
+use crate::clock::Clock;
+use crate::http::{Reply, Request};
+
+/// Sun for a unit of energy, and for a byte.
+const ENERGY_PRICE: u64 = 100;
+const BANDWIDTH_PRICE: u64 = 1_000;
+/// Fee limits that payloads name, in sun.
+const APPROVE_LIMIT: u64 = 60_000_000;
+const INITIATE_LIMIT: u64 = 300_000_000;
+/// How long transactions of the sandbox live, in milliseconds, and the longest that a node accepts.
+const LIFE: u64 = 10 * 3_600_000;
+const MAX_LIFE: u64 = 24 * 3_600_000;
+/// How many blocks a reference may be old.
+const MAX_REFERENCE: u64 = 65_536;
+const MAX_BYTES: usize = 500 * 1024;
+const MAX_WAITING: usize = 4_096;
+/// Bytes of transactions in a block.
+const BLOCK_BYTES: u64 = 2_000_000;
+
+/// A Tron chain.
+#[derive(Debug)]
+pub struct Tron {
+    network: Network,
+    ledger: Ledger<block::Tron>,
+    clock: Arc<Clock>,
+    waiting: Vec<Signed>,
+    assets: Vec<Asset>,
+    solver: Account,
+    relayer: Account,
+    /// Transactions that the sandbox has made, so that no two of them are equal.
+    made: u64,
+    events: Vec<Event>,
+}
+
+/// Why a node does not take a transaction: its code and its words.
+struct Refusal(&'static str, String);
+
+impl Tron {
+    /// A chain with its tokens and swap contracts, whose solver and relayer have plenty of everything.
+    ///
+    /// # Errors
+    ///
+    /// Says why a contract could not be deployed.
+    pub fn new(network: Network, clock: Arc<Clock>) -> Result<Self, String> {
+        let account = |role| Account::from_secret(&accounts::key(role)).ok_or_else(|| format!("{role} has no key"));
+        let (solver, relayer) = (account(accounts::SOLVER)?, account(accounts::RELAYER)?);
+        let mut world = World::new(network.id.into(), network.start);
+        world.set_block(network.start, clock.seconds());
+        let assets = contracts::deploy(&mut world, ("trx", 6), &[("usdt", 6)]);
+        if assets.len() != 2 {
+            return Err("a contract could not be deployed".to_owned());
+        }
+        contracts::endow(&mut world, &assets, &[solver.address(), relayer.address()]);
+        let format = block::Tron { id: network.id };
+        let ledger = Ledger::new(format, world, Arc::clone(&clock), network.start, network.interval);
+        Ok(Self { network, ledger, clock, waiting: Vec::new(), assets, solver, relayer, made: 0, events: Vec::new() })
+    }
+
+    fn asset(&self, id: &str) -> Result<&Asset, String> {
+        let symbol = id.split_once(':').filter(|(chain, _)| *chain == self.network.chain).map(|(_, symbol)| symbol);
+        let asset = symbol.and_then(|symbol| self.assets.iter().find(|asset| asset.symbol == symbol));
+        asset.ok_or_else(|| format!("{id} is not an asset of {}", self.network.chain))
+    }
+
+    fn swap(&self, terms: &Terms) -> Result<Swap, String> {
+        if terms.delegate.is_some() {
+            return Err("this chain has no delegates".to_owned());
+        }
+        let (owner, solver) = (address(&terms.owner)?, self.solver.address());
+        let (initiator, redeemer) = if terms.is_source { (owner, solver) } else { (solver, owner) };
+        Ok(Swap::new(self.network.id.into(), self.asset(&terms.asset)?, initiator, redeemer, terms))
+    }
+
+    /// The newest irreversible block.
+    fn solid(&self) -> u64 {
+        self.ledger.head().saturating_sub(self.network.solid)
+    }
+
+    /// The time of the newest block, in Unix milliseconds.
+    fn now(&self) -> u64 {
+        self.ledger.newest().millis
+    }
+
+    /// An unsigned transaction that refers to the newest irreversible block.
+    fn draft(&self, owner: Address, to: Address, value: u64, operation: Operation, fee_limit: u64) -> Raw {
+        let (mut ref_block_bytes, mut ref_block_hash) = ([0; 2], [0; 8]);
+        if let Some(block) = self.ledger.block(self.solid()) {
+            ref_block_bytes = block.number.to_be_bytes().last_chunk().copied().unwrap_or_default();
+            ref_block_hash = block.hash.get(8..16).and_then(|bytes| bytes.try_into().ok()).unwrap_or_default();
+        }
+        let (timestamp, expiration) = (self.clock.millis(), self.now().saturating_add(60_000));
+        Raw { owner, to, value, operation, ref_block_bytes, ref_block_hash, expiration, timestamp, fee_limit }
+    }
+
+    /// Submits a call of the sandbox's own accounts, if it would succeed now or after what is waiting.
+    fn submit(&mut self, is_solver: bool, to: Address, data: Vec<u8>, value: U256) -> Result<String, String> {
+        let account = if is_solver { &self.solver } else { &self.relayer };
+        let owner = account.address();
+        let call = UnsignedCall { from: owner, to: Some(to), data: data.clone().into(), value, gas: None };
+        self.dry_run(&call, false).or_else(|_| self.dry_run(&call, true))?;
+        let value = u64::try_from(value).map_err(|_| "the amount is too large".to_owned())?;
+        let mut raw = self.draft(owner, to, value, Operation::Trigger(data), INITIATE_LIMIT);
+        self.made = self.made.saturating_add(1);
+        raw.timestamp = raw.timestamp.saturating_add(self.made);
+        raw.expiration = self.now().saturating_add(LIFE);
+        let mut signed = Signed::new(raw.bytes(), Vec::new())?;
+        let account = if is_solver { &self.solver } else { &self.relayer };
+        signed.signatures.push(account.sign_digest(signed.id).as_bytes().to_vec());
+        let id = signed.id;
+        self.take(signed).map_err(|Refusal(code, why)| format!("{code}: {why}"))?;
+        Ok(hex::encode(id))
+    }
+
+    fn dry_run(&self, call: &UnsignedCall, after_waiting: bool) -> Result<(), String> {
+        let nothing = Changes::default();
+        let next = self.ledger.head().saturating_add(1);
+        let mut simulation = self.ledger.world.before(&nothing).simulate(next, self.ledger.next_millis() / 1_000);
+        for waiting in self.waiting.iter().filter(|_| after_waiting) {
+            // One that fails changes nothing, and is not the question.
+            let _ = simulation.run(&unsigned(&waiting.raw), false);
+        }
+        let receipt = simulation.run(call, false).map_err(|_| "the account has too little".to_owned())?;
+        contracts::failure(&receipt.outcome).map_or(Ok(()), Err)
+    }
+
+    /// Takes a signed transaction into the next block, if a node would.
+    fn take(&mut self, signed: Signed) -> Result<(), Refusal> {
+        let refuse = |code, why: &str| Err(Refusal(code, why.to_owned()));
+        if signed.bytes.len() > MAX_BYTES {
+            return refuse("TOO_BIG_TRANSACTION_ERROR", "Transaction size is too big.");
+        }
+        if self.ledger.place(signed.id).is_some() || self.waiting.iter().any(|waiting| waiting.id == signed.id) {
+            return refuse("DUP_TRANSACTION_ERROR", "Dup transaction.");
+        }
+        self.check_times(&signed.raw)?;
+        let signer = match signed.signatures.as_slice() {
+            [signature] => Signature::from_raw(signature).ok().and_then(|one| one.recover_address_from_prehash(&signed.id).ok()),
+            _ => return refuse("SIGERROR", "Validate signature error: the transaction does not have exactly one signature"),
+        };
+        let raw = &signed.raw;
+        if signer != Some(raw.owner) {
+            return refuse("SIGERROR", "Validate signature error: the signature is not that of the owner");
+        }
+        let world = &self.ledger.world;
+        let nothing = Changes::default();
+        let is_contract = !world.before(&nothing).code(raw.to).is_empty();
+        let why = match raw.operation {
+            Operation::Transfer if is_contract => Some("Cannot transfer TRX to a smartContract."),
+            Operation::Transfer if raw.value == 0 => Some("Amount must be greater than 0."),
+            Operation::Trigger(_) if !is_contract => Some("No contract or not a valid smart contract"),
+            _ if world.native_balance_of(raw.owner) < raw.amount() => Some("Validate InternalTransfer error, balance is not sufficient."),
+            _ => None,
+        };
+        if let Some(why) = why {
+            return Err(Refusal("CONTRACT_VALIDATE_ERROR", format!("Contract validate error : {why}")));
+        }
+        let bandwidth = U256::from(signed.size().saturating_mul(BANDWIDTH_PRICE));
+        if world.native_balance_of(raw.owner) < raw.amount().saturating_add(bandwidth) {
+            return refuse("BANDWITH_ERROR", "Account resource insufficient error.");
+        }
+        if self.waiting.len() >= MAX_WAITING {
+            return refuse("SERVER_BUSY", "Server busy.");
+        }
+        self.waiting.push(signed);
+        Ok(())
+    }
+
+    /// A transaction must refer to a recent block of this chain, and must not have expired.
+    fn check_times(&self, raw: &Raw) -> Result<(), Refusal> {
+        let (now, head) = (self.now(), self.ledger.head());
+        if raw.expiration <= now || raw.expiration > now.saturating_add(MAX_LIFE) {
+            let why = format!("Transaction expiration, transaction expiration time is {}, but headBlockTime is {now}", raw.expiration);
+            return Err(Refusal("TRANSACTION_EXPIRATION_ERROR", why));
+        }
+        let low = u64::from(u16::from_be_bytes(raw.ref_block_bytes));
+        let back = head.wrapping_sub(low) % MAX_REFERENCE;
+        let block = head.checked_sub(back).and_then(|number| self.ledger.block(number));
+        match block {
+            Some(block) if block.hash.get(8..16) == Some(raw.ref_block_hash.as_slice()) => Ok(()),
+            _ => Err(Refusal("TAPOS_ERROR", "Tapos check error.".to_owned())),
+        }
+    }
+
+    /// Executes a transaction in the current block; `None` if it can no longer be in one.
+    fn execute(&mut self, signed: &Signed) -> Option<Mined<Executed>> {
+        self.check_times(&signed.raw).ok()?;
+        let raw = &signed.raw;
+        let world = &mut self.ledger.world;
+        let net_fee = signed.size().saturating_mul(BANDWIDTH_PRICE);
+        let before = world.native_balance_of(raw.owner);
+        let spare = before.checked_sub(raw.amount().saturating_add(U256::from(net_fee)))?;
+        world.burn(raw.owner, U256::from(net_fee));
+        let is_call = matches!(raw.operation, Operation::Trigger(_));
+        let limit = if is_call { raw.fee_limit.min(spare.saturating_to()) / ENERGY_PRICE } else { 100_000 };
+        let failed = |outcome| Receipt::of_call(raw.owner, outcome, limit);
+        let receipt = world.run(&UnsignedCall { gas: Some(limit), ..unsigned(raw) });
+        // With too little energy for the call itself, nothing is executed at all.
+        let receipt = receipt.unwrap_or_else(|_| failed(Outcome::Reverted { output: Bytes::new() }));
+        let result = match &receipt.outcome {
+            Outcome::Success { .. } => "SUCCESS",
+            Outcome::Reverted { .. } if receipt.gas_used >= limit => "OUT_OF_ENERGY",
+            Outcome::Reverted { .. } => "REVERT",
+            Outcome::Halted { .. } => "OUT_OF_ENERGY",
+        };
+        let energy = if is_call { receipt.gas_used } else { 0 };
+        let energy_fee = energy.saturating_mul(ENERGY_PRICE);
+        world.burn(raw.owner, U256::from(energy_fee));
+        let to = Some(raw.to);
+        let transaction = Executed { signed: signed.clone(), result, energy, energy_fee, net_fee };
+        Some(Mined { id: signed.id, transaction, to, receipt })
+    }
+
+    fn mine_waiting(&mut self, left: u64) {
+        let millis = self.ledger.open(left);
+        let (mut mined, mut bytes) = (Vec::new(), 0_u64);
+        let mut later = std::mem::take(&mut self.waiting).into_iter();
+        for signed in later.by_ref() {
+            bytes = bytes.saturating_add(signed.size());
+            let Some(one) = self.execute(&signed) else { continue };
+            for (id, change) in contracts::changes(&self.assets, &one.receipt) {
+                let height = self.ledger.head().saturating_add(1);
+                self.events.push(Event { swap_id: hex::encode(id), transaction: hex::encode(one.id), height, change });
+            }
+            mined.push(one);
+            if bytes > BLOCK_BYTES {
+                break;
+            }
+        }
+        self.waiting = later.collect();
+        self.ledger.seal(mined, millis);
+    }
+}
+
+/// A transaction as a call.
+fn unsigned(raw: &Raw) -> UnsignedCall {
+    let data = match &raw.operation {
+        Operation::Trigger(data) => data.clone(),
+        Operation::Transfer => Vec::new(),
+    };
+    UnsignedCall { from: raw.owner, to: Some(raw.to), data: data.into(), value: raw.amount(), gas: None }
+}
+
+fn address(text: &str) -> Result<Address, String> {
+    let bytes = countersign_chains::address::parse_tron_base58(text).map_err(|error| format!("{text}: {error}"))?;
+    Ok(Address::from(bytes))
+}
+
+fn base58(address: Address) -> String {
+    show(address, true)
+}
+
+impl Engine for Tron {
+    fn listing(&self) -> Listing {
+        let Network { chain, id, name, timelocks, .. } = &self.network;
+        let row = json!({
+            "chain": chain,
+            "id": format!("tron:{id}"),
+            "name": name,
+            "icon": "",
+            "explorer_url": format!("https://explorer.invalid/{chain}"),
+            "native_asset_id": format!("{chain}:trx"),
+            "confirmation_target": 1,
+            "source_timelock": timelocks.0.to_string(),
+            "destination_timelock": timelocks.1.to_string(),
+            "supported_htlc_schemas": ["tron:htlc", "tron:htlc_trc20"],
+            "supported_token_schemas": ["tron:trc20"],
+            "block_time": self.network.interval / 1_000,
+        });
+        let assets = self.assets.iter().map(|asset| {
+            let token = asset.token.map(|token| json!({"address": base58(token), "schema": "tron:trc20"}));
+            let schema = if token.is_some() { "tron:htlc_trc20" } else { "tron:htlc" };
+            asset_row((chain, (*id).into()), asset, json!({"address": base58(asset.htlc), "schema": schema}), token)
+        });
+        Listing { chain: row, assets: assets.collect(), solver: base58(self.solver.address()) }
+    }
+
+    fn address_of(&self, key: &[u8; 32]) -> String {
+        Account::from_secret(key).map_or_else(String::new, |account| base58(account.address()))
+    }
+
+    fn fund(&mut self, account: &str, asset: &str, amount: u128) -> Result<(), String> {
+        let (account, asset) = (address(account)?, self.asset(asset)?.clone());
+        // A block of its own, because the state of a block never changes.
+        let millis = self.ledger.open(1);
+        let funded = contracts::fund(&mut self.ledger.world, &asset, account, U256::from(amount));
+        self.ledger.seal(Vec::new(), millis);
+        funded
+    }
+
+    fn balance(&self, account: &str, asset: &str) -> Result<u128, String> {
+        contracts::balance(&self.ledger.world, self.asset(asset)?, address(account)?)
+    }
+
+    fn leg(&self, terms: &Terms) -> Result<Leg, String> {
+        let swap = self.swap(terms)?;
+        let (initiator, redeemer) = (base58(swap.initiator), base58(swap.redeemer));
+        Ok(Leg { swap_id: hex::encode(swap.id), initiator, redeemer, delegate: None })
+    }
+
+    fn payloads(&self, terms: &Terms) -> Result<Map<String, Value>, String> {
+        let swap = self.swap(terms)?;
+        let call = |to: Address, data: &[u8], limit: u64, value: U256| {
+            json!({
+                "chain_id": self.network.id,
+                "data": format!("0x{}", hex::encode(data)),
+                "gas_limit": limit.to_string(),
+                "to": base58(to),
+                "value": value.to_string(),
+            })
+        };
+        let mut approval = Value::Null;
+        if let Some(token) = swap.asset.token {
+            let allowed = self.ledger.world.allowance(token, swap.initiator, swap.asset.htlc).map_err(|error| error.to_string())?;
+            if allowed < swap.amount {
+                approval = call(token, &swap.approve(), APPROVE_LIMIT, U256::ZERO);
+            }
+        }
+        // Clients of this chain expect a message for coins as well, although no signature can pay them.
+        let message = swap.typed_data(self.network.id.into(), base58, true);
+        let mut payloads = Map::new();
+        payloads.insert("approval_transaction".to_owned(), approval);
+        let initiate = call(swap.asset.htlc, &swap.initiate_with_data(), INITIATE_LIMIT, swap.value());
+        payloads.insert("initiate_transaction".to_owned(), initiate);
+        payloads.insert("typed_data".to_owned(), message);
+        Ok(payloads)
+    }
+
+    fn initiate(&mut self, terms: &Terms, signature: &str) -> Result<String, String> {
+        let swap = self.swap(terms)?;
+        let data = swap.initiate_with_signature(signature)?;
+        self.submit(false, swap.asset.htlc, data, U256::ZERO)
+    }
+
+    fn lock(&mut self, terms: &Terms) -> Result<String, String> {
+        let swap = self.swap(terms)?;
+        let data = if terms.is_source { swap.initiate_on_behalf() } else { swap.initiate_with_data() };
+        self.submit(!terms.is_source, swap.asset.htlc, data, swap.value())
+    }
+
+    fn redeem(&mut self, terms: &Terms, secret: &[u8; 32]) -> Result<String, String> {
+        let swap = self.swap(terms)?;
+        self.submit(terms.is_source, swap.asset.htlc, swap.redeem(secret), U256::ZERO)
+    }
+
+    fn refund(&mut self, terms: &Terms) -> Result<String, String> {
+        let swap = self.swap(terms)?;
+        self.submit(!terms.is_source, swap.asset.htlc, swap.refund(), U256::ZERO)
+    }
+
+    fn mine(&mut self, blocks: u64) {
+        let mut left = blocks;
+        while left > 0 && !self.waiting.is_empty() {
+            self.mine_waiting(left);
+            left = left.saturating_sub(1);
+        }
+        if left > 0 {
+            self.ledger.skip(left);
+        }
+    }
+
+    fn reorganize(&mut self, depth: u64) -> Result<(), String> {
+        if depth >= self.network.solid {
+            return Err(format!("blocks are irreversible after {}", self.network.solid));
+        }
+        self.ledger.reorganize(depth)?;
+        let head = self.ledger.head();
+        self.events.retain(|event| event.height <= head);
+        Ok(())
+    }
+
+    fn height(&self) -> u64 {
+        self.ledger.head()
+    }
+
+    fn pending(&self) -> usize {
+        self.waiting.len()
+    }
+
+    fn depth(&self) -> u64 {
+        self.network.solid
+    }
+
+    fn interval(&self) -> u64 {
+        self.network.interval
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    fn answer(&mut self, request: &Request) -> Reply {
+        front::answer(self, request)
+    }
+}
+
+/// The id of a transaction or a block in a question.
+fn hash(text: &str) -> Option<B256> {
+    let bytes: [u8; 32] = hex::decode(text).ok()?.try_into().ok()?;
+    Some(B256::from(bytes))
+}

@@ -1,0 +1,30 @@
+//! What is particular about each chain.
+
+/// A Tron chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "whoever describes a chain of their own fills in every member")]
+pub struct Network {
+    /// The name in asset ids, for example `tron`.
+    pub chain: String,
+    /// The last four bytes of the first block's id.
+    pub id: u32,
+    /// The name for people.
+    pub name: String,
+    /// Nominal milliseconds between blocks.
+    pub interval: u64,
+    /// The number of the block in which everything is deployed.
+    pub start: u64,
+    /// How far the newest irreversible block is behind the newest one.
+    pub solid: u64,
+    /// Blocks for which a user's money is locked, and the solver's.
+    pub timelocks: (u64, u64),
+}
+
+impl Network {
+    /// A Tron chain by its name and id.
+    #[must_use]
+    pub fn new(chain: &str, id: u32) -> Self {
+        let name = if chain == "tron" { "Tron".to_owned() } else { format!("Tron ({chain})") };
+        Self { chain: chain.to_owned(), id, name, interval: 3_000, start: 88_000_000, solid: 19, timelocks: (28_800, 2_400) }
+    }
+}
