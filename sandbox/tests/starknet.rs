@@ -584,9 +584,9 @@ fn any_bytes_are_answered_with_an_error() {
 /// Another network is another value: its name, its chain id, and other swap ids.
 #[test]
 fn a_local_network_has_other_names() {
-    let mut local = Starknet::new("starknet_devnet", "SN_SEPOLIA", Arc::new(Clock::default()));
+    let mut local = Starknet::new("starknet_devnet", "SN_DEVNET", Arc::new(Clock::default()));
     let listing = local.listing();
-    assert_eq!((&listing.chain["id"], &listing.assets[0]["id"]), (&json!("starknet:SN_SEPOLIA"), &json!("starknet_devnet:strk")));
+    assert_eq!((&listing.chain["id"], &listing.assets[0]["id"]), (&json!("starknet:SN_DEVNET"), &json!("starknet_devnet:strk")));
     let registry = json!({"chains": [listing.chain], "assets": listing.assets, "solvers": []}).to_string().parse::<Registry>();
     assert!(registry.is_ok(), "{registry:?}");
     let stage = Stage::new();
@@ -594,7 +594,7 @@ fn a_local_network_has_other_names() {
     let other = Terms { asset: "starknet_devnet:wbtc".to_owned(), ..terms.clone() };
     assert_ne!(local.leg(&other).unwrap().swap_id, stage.engine(|engine| engine.leg(&terms)).unwrap().swap_id);
     let reply = post(&mut local, br#"{"jsonrpc":"2.0","id":1,"method":"starknet_chainId"}"#);
-    assert_eq!(reply.body, br#"{"jsonrpc":"2.0","id":1,"result":"0x534e5f5345504f4c4941"}"#);
+    assert_eq!(reply.body, br#"{"jsonrpc":"2.0","id":1,"result":"0x534e5f4445564e4554"}"#);
 }
 
 #[test]

@@ -62,7 +62,7 @@ struct Call {
 
 impl Starknet {
     /// Starts a chain: its name in asset ids, and its chain id as a short string, for example `starknet` and `SN_MAIN`, or
-    /// `starknet_devnet` and `SN_SEPOLIA`.
+    /// `starknet_devnet` and `SN_DEVNET` (registries know `SN_SEPOLIA` as another chain's).
     #[must_use]
     pub fn new(name: &str, chain_id: &str, clock: Arc<Clock>) -> Self {
         let token = |(symbol, decimals, _, address): (&'static str, u8, f64, Felt)| {
