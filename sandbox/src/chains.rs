@@ -3,6 +3,7 @@
 pub mod bitcoin;
 pub mod evm;
 pub mod solana;
+pub mod starknet;
 pub mod tron;
 
 use std::collections::BTreeMap;
