@@ -1,5 +1,7 @@
 //! The chains: one engine for each family, behind one trait.
 
+pub mod sui;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
