@@ -148,6 +148,51 @@ fn any_bytes_get_an_answer() {
 }
 
 #[test]
+fn a_transaction_is_executed_once_and_only_as_it_was_signed() {
+    let world = World::new(Network::mainnet());
+    let terms = world.terms(true);
+    world.on(|chain| {
+        let digest = chain.lock(&terms).unwrap();
+        chain.mine(1);
+        let asked = masked(field(1, digest.as_bytes()), 2, &["transaction", "signatures"]);
+        let executed = inside(&call(chain, "LedgerService/GetTransaction", &asked).0, &[1]);
+        let (transaction, signature) = (inside(&executed, &[2, 1, 2]), inside(&executed, &[3, 1, 2]));
+        let mut send = |transaction: &[u8], signature: &[u8]| {
+            let message = [field(1, &field(1, &field(2, transaction))), field(2, &field(1, &field(2, signature)))].concat();
+            call(chain, "TransactionExecutionService/ExecuteTransaction", &masked(message, 3, &["digest"]))
+        };
+        let (again, trailers) = send(&transaction, &signature);
+        assert_eq!((inside(&again, &[1, 1]), trailers.as_str()), (digest.into_bytes(), "grpc-status:0\r\n"));
+        let refusal = |(_, trailers): (Vec<u8>, String)| trailers;
+        for place in [1, 40, 70] {
+            let mut other = signature.clone();
+            other[place] ^= 1;
+            assert!(refusal(send(&transaction, &other)).starts_with("grpc-status:3\r\ngrpc-message:Invalid user signature"));
+        }
+        let mut cheaper = Transaction::from_bcs(&transaction).unwrap();
+        cheaper.gas_payment.budget -= 1;
+        assert!(refusal(send(&cheaper.to_bcs().unwrap(), &signature)).contains("Invalid user signature"));
+        assert_eq!((chain.pending(), chain.events().len()), (0, 1));
+    });
+}
+
+#[test]
+fn deep_types_do_no_harm() {
+    let world = World::new(Network::mainnet());
+    world.on(|chain| {
+        let user = chain.address_of(&accounts::key(SOLVER));
+        let deep = "vector<".repeat(1_000);
+        let asked = [field(1, user.as_bytes()), field(2, deep.as_bytes())].concat();
+        assert!(call(chain, "StateService/GetBalance", &asked).1.starts_with("grpc-status:3"));
+        // A call whose type argument is a vector of vectors, as deep as BCS allows.
+        let kind = [&[0, 0, 1, 0][..], &[0; 32], &[1, b'a', 1, b'b', 1], &[6; 490], &[1, 0]].concat();
+        let data = [&[0][..], &kind, &[0; 32], &[0], &[0; 48], &[0]].concat();
+        let asked = field(1, &field(1, &field(2, &data)));
+        assert!(call(chain, "TransactionExecutionService/SimulateTransaction", &asked).1.starts_with("grpc-status:3"));
+    });
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     let world = World::new(Network::mainnet());
     let terms = world.terms(true);

@@ -183,8 +183,11 @@ async fn the_client_of_mysten_pays() {
         }
     });
     let (terms, registry) = (world.terms(true), world.on(|chain| chain.registry()).0);
+    let contract = world.on(|chain| chain.package()).to_string();
     let kind = world.on(|chain| chain.payloads(&terms)).unwrap()["ptb_bytes"].clone();
-    let given = json!({"url": url, "key": hex::encode(accounts::key(USER)), "kind": kind, "registry": registry.to_string()}).to_string();
+    let given =
+        json!({"url": url, "key": hex::encode(accounts::key(USER)), "kind": kind, "contract": contract, "registry": registry.to_string()})
+            .to_string();
     let packages =
         std::env::var("SANDBOX_NODE_PACKAGES").unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/generate").to_owned());
     let run = move || {
@@ -195,9 +198,10 @@ async fn the_client_of_mysten_pays() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
     let expected = json!({
-        "owner": world.user(), "paid": 2, "balance": "1000000", "events": ["AtomicSwap::Initiated"], "fields": [["vector<u8>", 209]],
-        "objects": ["Shared", "notExists"], "price": "500", "coins": 1, "failure": shown["failure"],
+        "owner": world.user(), "paid": 2, "balance": "1000000", "events": ["AtomicSwap::Initiated", "AtomicSwap::RegistryCreated"], "fields": [["vector<u8>", 209]],
+        "objects": ["Shared", "notExists"], "price": "500", "coins": 1, "failure": shown["failure"], "instant": shown["instant"],
     });
     assert_eq!(shown, expected);
     assert!(shown["failure"].as_str().unwrap().contains("FunctionNotFound"), "{shown}");
+    assert!(shown["instant"].as_str().unwrap().contains("abort code: 16"), "{shown}");
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use sui_crypto::SuiVerifier as _;
 use sui_crypto::simple::SimpleVerifier;
+use sui_sdk_types::bcs::ToBcs as _;
 use sui_sdk_types::{
     Address, Command, Input, Object, ObjectReference, Owner, ProgrammableTransaction, SignedTransaction, SimpleSignature, StructTag,
     Transaction, TransactionExpiration, TransactionKind, UserSignature,
@@ -16,6 +17,7 @@ use super::ledger::{GAS_PRICE, View, coin};
 const MAX_GAS_COINS: usize = 256;
 const MAX_COMMANDS: usize = 1_024;
 const MAX_INPUTS: usize = 2_048;
+const MAX_BYTES: usize = 131_072;
 const MAX_BUDGET: u64 = 50_000_000_000;
 /// The least units of gas.
 pub(super) const MIN_UNITS: u64 = 1_000;
@@ -68,6 +70,9 @@ pub(super) fn load<'t>(
     };
     if program.commands.is_empty() || program.commands.len() > MAX_COMMANDS || program.inputs.len() > MAX_INPUTS {
         return Err(format!("Size limit exceeded: 1 to {MAX_COMMANDS} commands and at most {MAX_INPUTS} inputs"));
+    }
+    if transaction.to_bcs().map_or(usize::MAX, |bytes| bytes.len()) > MAX_BYTES {
+        return Err(format!("Size limit exceeded: serialized transaction size exceeded maximum of {MAX_BYTES}"));
     }
     if is_expired(&transaction.expiration, epoch, millis) {
         return Err("Transaction Expired".to_owned());

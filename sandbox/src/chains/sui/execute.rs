@@ -171,19 +171,19 @@ impl<'a> Machine<'a> {
     }
 
     fn slot(&mut self, argument: &Argument) -> Outcome<&mut Slot> {
-        let slot = match *argument {
-            Argument::Gas => Some(&mut self.gas),
-            Argument::Input(index) => self.inputs.get_mut(usize::from(index)),
+        let (index, slot) = match *argument {
+            Argument::Gas => (0, Some(&mut self.gas)),
+            Argument::Input(index) => (index, self.inputs.get_mut(usize::from(index))),
             Argument::Result(index) => match self.results.get_mut(usize::from(index)).map(Vec::as_mut_slice) {
-                Some([only]) => Some(only),
+                Some([only]) => (index, Some(only)),
                 Some(_) => return Err(CommandArgumentError::InvalidResultArity { result: index }),
-                None => None,
+                None => (index, None),
             },
             Argument::NestedResult(index, nested) => {
-                self.results.get_mut(usize::from(index)).and_then(|results| results.get_mut(usize::from(nested)))
+                (index, self.results.get_mut(usize::from(index)).and_then(|results| results.get_mut(usize::from(nested))))
             }
         };
-        slot.ok_or(CommandArgumentError::IndexOutOfBounds { index: 0 })
+        slot.ok_or(CommandArgumentError::IndexOutOfBounds { index })
     }
 
     pub(super) fn pure(&mut self, argument: &Argument) -> Outcome<Vec<u8>> {

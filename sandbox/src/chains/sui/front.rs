@@ -121,7 +121,7 @@ impl Sui {
 
     fn owned(&self, request: &Message) -> Answer {
         let owner = Owner::Address(address(request, "owner")?);
-        let asked = request.text("object_type").map(|text| text.parse::<StructTag>().map_err(|_| Status::invalid("invalid object_type")));
+        let asked = request.text("object_type").map(|text| resolve::parse_type::<StructTag>(text, "object_type"));
         let asked = asked.transpose()?;
         let is_asked = |object: &Object| match (&asked, object.as_struct().map(|data| data.object_type())) {
             (None, _) => true,
@@ -225,7 +225,7 @@ fn address(message: &Message, field: &str) -> Result<Address, Status> {
 
 fn coin_type(message: &Message) -> Result<TypeTag, Status> {
     let text = message.text("coin_type").ok_or_else(|| Status::invalid("missing coin_type"))?;
-    text.parse().map_err(|error| Status::invalid(format!("invalid coin_type: {error}")))
+    resolve::parse_type(text, "coin_type")
 }
 
 fn balance(of: &TypeTag, sum: u64) -> Message {

@@ -5,7 +5,7 @@ use countersign_chains::swap_id::{self, SwapIdInput};
 use sha2::{Digest as _, Sha256};
 use sui_sdk_types::bcs::{FromBcs as _, ToBcs};
 use sui_sdk_types::{
-    Address, Argument, CommandArgumentError, Event, ExecutionError, Identifier, MoveCall, MoveLocation, Owner, StructTag, TypeTag,
+    Address, Argument, CommandArgumentError, Event, ExecutionError, Identifier, MoveCall, MoveLocation, Object, Owner, StructTag, TypeTag,
 };
 
 use super::execute::{Coin, Draft, Machine, at};
@@ -44,6 +44,15 @@ struct Order {
 
 /// The field of an order, as BCS has it: field, key, order, ended, initiator, redeemer, amount, initiated at, coin, balance, timelock.
 type Stored = (Address, Vec<u8>, Address, bool, Address, Address, u64, [u8; 32], Address, u64, [u8; 32]);
+
+/// Where the field of an order says whether it has ended: after the field's id, the key and the order's id.
+const HAS_ENDED: usize = 97;
+
+/// Whether an object is the field of an order that has ended.
+pub(super) fn is_ended(object: &Object) -> bool {
+    let contents = object.as_struct().and_then(|data| data.contents().get(HAS_ENDED));
+    matches!(object.owner(), Owner::Object(_)) && contents == Some(&1)
+}
 
 /// What goes wrong: an abort of the contract, or an argument that it cannot have.
 enum Stop {

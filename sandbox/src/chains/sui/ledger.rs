@@ -9,6 +9,7 @@ use sui_sdk_types::{
     MoveStruct, Object, ObjectData, Owner, SignedTransaction, StructTag, TransactionEffects, TransactionEvents, TypeTag,
 };
 
+use super::htlc;
 use crate::chains::{Change, Event};
 
 /// The reference price of gas, in MIST.
@@ -16,7 +17,7 @@ pub(super) const GAS_PRICE: u64 = 500;
 /// How many checkpoints are kept.
 const CHECKPOINTS: u64 = 1_000;
 /// How many transactions are kept.
-const TRANSACTIONS: usize = 20_000;
+const TRANSACTIONS: usize = 10_000;
 /// The day on which the main network began, in Unix milliseconds. An epoch takes a day.
 const GENESIS: u64 = 1_681_257_600_000;
 const DAY: u64 = 86_400_000;
@@ -187,7 +188,21 @@ impl Ledger {
         self.executed.insert(executed.digest, executed);
         if self.order.len() > TRANSACTIONS.max(self.pending.len()) {
             let oldest = self.order.pop_front();
-            oldest.and_then(|oldest| self.executed.remove(&oldest));
+            if let Some(executed) = oldest.and_then(|oldest| self.executed.remove(&oldest)) {
+                self.forget(&executed);
+            }
+        }
+    }
+
+    /// Drops the orders that a transaction ended, when it is dropped itself: without it, nobody can read how they ended. A real node
+    /// keeps them, but swaps must not fill the memory.
+    fn forget(&mut self, executed: &Executed) {
+        for id in executed.types.keys() {
+            let is_ended = |object: &Arc<Object>| object.previous_transaction() == executed.digest && htlc::is_ended(object);
+            if self.live.get(id).is_some_and(is_ended) {
+                self.live.remove(id);
+                self.seen.remove(id);
+            }
         }
     }
 

@@ -91,7 +91,7 @@ impl Sui {
         chain
     }
 
-    /// The contract's package; part of its type is the module `AtomicSwap`.
+    /// The contract's package, whose module is `AtomicSwap`.
     #[must_use]
     pub const fn package(&self) -> Address {
         self.package

@@ -13,6 +13,8 @@ use super::proto::Message;
 
 /// The most coins that are chosen to pay.
 const MAX_GAS_COINS: usize = 256;
+/// How deep a type may be nested.
+const MAX_TYPE_DEPTH: usize = 16;
 
 fn wrong(field: &str) -> Status {
     Status::invalid(format!("invalid {field}"))
@@ -20,6 +22,12 @@ fn wrong(field: &str) -> Status {
 
 fn parse<T: std::str::FromStr>(message: &Message, field: &str) -> Result<T, Status> {
     message.text(field).and_then(|text| text.parse().ok()).ok_or_else(|| wrong(field))
+}
+
+/// Reads a type. The SDK's parser is recursive, so the depth is limited first, to what the protocol allows.
+pub(super) fn parse_type<T: std::str::FromStr>(text: &str, field: &str) -> Result<T, Status> {
+    let is_deep = text.matches('<').count() > MAX_TYPE_DEPTH;
+    if is_deep { Err(wrong(field)) } else { text.parse().map_err(|_| wrong(field)) }
 }
 
 /// Reads a transaction that has been completed, in BCS.
@@ -132,7 +140,7 @@ fn one(message: &Message, field: &str) -> Result<Argument, Status> {
 fn command(message: &Message) -> Result<Command, Status> {
     if let Some(call) = message.message("move_call") {
         let name = |field| call.text(field).and_then(|text| Identifier::new(text).ok()).ok_or_else(|| wrong(field));
-        let types = call.texts("type_arguments").into_iter().map(|text| text.parse::<TypeTag>().map_err(|_| wrong("type_arguments")));
+        let types = call.texts("type_arguments").into_iter().map(|text| parse_type::<TypeTag>(&text, "type_arguments"));
         return Ok(Command::MoveCall(MoveCall {
             package: parse(call, "package")?,
             module: name("module")?,
