@@ -48,10 +48,10 @@ type Stored = (Address, Vec<u8>, Address, bool, Address, Address, u64, [u8; 32],
 /// Where the field of an order says whether it has ended: after the field's id, the key and the order's id.
 const HAS_ENDED: usize = 97;
 
-/// Whether an object is the field of an order that has ended.
-pub(super) fn is_ended(object: &Object) -> bool {
-    let contents = object.as_struct().and_then(|data| data.contents().get(HAS_ENDED));
-    matches!(object.owner(), Owner::Object(_)) && contents == Some(&1)
+/// Whether an order has ended, by the object that holds it; `None` for another object.
+pub(super) fn has_ended(object: &Object) -> Option<bool> {
+    let flag = object.as_struct()?.contents().get(HAS_ENDED)?;
+    matches!(object.owner(), Owner::Object(_)).then_some(*flag == 1)
 }
 
 /// What goes wrong: an abort of the contract, or an argument that it cannot have.

@@ -18,6 +18,8 @@ pub(super) const GAS_PRICE: u64 = 500;
 const CHECKPOINTS: u64 = 1_000;
 /// How many transactions are kept.
 const TRANSACTIONS: usize = 10_000;
+/// How many of them are looked at when one has to go.
+const MAX_STEPS: usize = 8;
 /// The day on which the main network began, in Unix milliseconds. An epoch takes a day.
 const GENESIS: u64 = 1_681_257_600_000;
 const DAY: u64 = 86_400_000;
@@ -187,22 +189,29 @@ impl Ledger {
         self.order.push_back(executed.digest);
         self.executed.insert(executed.digest, executed);
         if self.order.len() > TRANSACTIONS.max(self.pending.len()) {
-            let oldest = self.order.pop_front();
-            if let Some(executed) = oldest.and_then(|oldest| self.executed.remove(&oldest)) {
-                self.forget(&executed);
-            }
+            self.prune();
         }
     }
 
-    /// Drops the orders that a transaction ended, when it is dropped itself: without it, nobody can read how they ended. A real node
-    /// keeps them, but swaps must not fill the memory.
-    fn forget(&mut self, executed: &Executed) {
-        for id in executed.types.keys() {
-            let is_ended = |object: &Arc<Object>| object.previous_transaction() == executed.digest && htlc::is_ended(object);
-            if self.live.get(id).is_some_and(is_ended) {
-                self.live.remove(id);
-                self.seen.remove(id);
+    /// Drops the oldest transaction, and the orders that it ended: without it, nobody can read how they ended. A real node keeps them,
+    /// but swaps must not fill the memory. What funded an open order stays, and so does what published the package.
+    fn prune(&mut self) {
+        for _ in 0..MAX_STEPS {
+            let Some(digest) = self.order.pop_front() else { return };
+            let Some(executed) = self.executed.get(&digest) else { continue };
+            let changed = |id: &&Address| self.live.get(id).is_some_and(|object| object.previous_transaction() == digest);
+            let orders = executed.types.keys().filter(changed).filter_map(|id| Some((*id, htlc::has_ended(self.live.get(id)?)?)));
+            let orders: Vec<(Address, bool)> = orders.collect();
+            if executed.signed.signatures.is_empty() || orders.iter().any(|(_, has_ended)| !has_ended) {
+                self.order.push_back(digest);
+                continue;
             }
+            for (id, _) in orders {
+                self.live.remove(&id);
+                self.seen.remove(&id);
+            }
+            self.executed.remove(&digest);
+            return;
         }
     }
 

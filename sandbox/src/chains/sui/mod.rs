@@ -4,7 +4,8 @@
 //! rules are applied by `htlc`, because there is no Move engine here. Its objects and events have the contract's layout.
 //!
 //! A transaction is executed when it comes in, and its sender gets the effects at once. Everybody sees it from the next checkpoint on.
-//! There are no address balances, and packages cannot be published.
+//! There are no address balances, packages cannot be published, and old versions of objects are not kept. The last ten thousand
+//! transactions are kept; an order that has ended is dropped with the transaction that ended it.
 
 mod check;
 mod engine;
