@@ -4,6 +4,7 @@ pub mod bitcoin;
 pub mod evm;
 pub mod solana;
 pub mod starknet;
+pub mod sui;
 pub mod tron;
 
 use std::collections::BTreeMap;
@@ -253,6 +254,11 @@ fn engine(name: &str, clock: &Arc<Clock>) -> Result<Box<dyn Engine>, String> {
         "bitcoin_regtest" => "bitcoin:regtest",
         "tron" => "tron:728126428",
         "tron_shasta" => "tron:2494104990",
+        "starknet" => "starknet:SN_MAIN",
+        "starknet_sepolia" => "starknet:SN_SEPOLIA",
+        "starknet_devnet" => "starknet:SN_DEVNET",
+        "sui" => "sui:mainnet",
+        "sui_testnet" => "sui:testnet",
         "solana" => "solana:mainnet",
         "solana_testnet" => "solana:testnet",
         "solana_localnet" => "solana:localnet",
@@ -264,6 +270,13 @@ fn engine(name: &str, clock: &Arc<Clock>) -> Result<Box<dyn Engine>, String> {
             let id = network.parse().map_err(|_| format!("no chain id: {network}"))?;
             Box::new(evm::Evm::new(evm::Network::new(name, id), clock)?)
         }
+        "tron" => {
+            let id = network.parse().map_err(|_| format!("no chain id: {network}"))?;
+            Box::new(tron::Tron::new(tron::Network::new(name, id), clock)?)
+        }
+        "starknet" => Box::new(starknet::Starknet::new(name, network, clock)),
+        "sui" if network == "mainnet" => Box::new(sui::Sui::new(sui::Network::mainnet(), clock)),
+        "sui" => Box::new(sui::Sui::new(sui::Network::testnet(), clock)),
         "solana" => Box::new(solana::Solana::new(name, network, clock)),
         _ => Box::new(bitcoin::Bitcoin::new(name, id, clock)?),
     })
