@@ -320,6 +320,33 @@ fn calls_take_overrides_and_say_why_they_fail() {
 }
 
 #[test]
+fn calls_are_simulated_on_top_of_each_other() {
+    let mut node = Node::new("ethereum", 1);
+    let assets = node.evm.listing().assets;
+    let (token, htlc) = (&assets[1]["token"]["address"], &assets[1]["htlc"]["address"]);
+    let (user, to) = (node.user.address(), Address::repeat_byte(5));
+    let approve = format!("0x095ea7b3{:0>64}{:064x}", htlc.as_str().unwrap()[2..].to_owned(), 9);
+    let allowance = format!("0xdd62ed3e{:0>64}{:0>64}", hex::encode(user), htlc.as_str().unwrap()[2..].to_owned());
+    let calls = json!([
+        {"from": user, "to": to, "value": "0x7"},
+        {"from": user, "to": token, "data": approve},
+        {"from": user, "to": token, "data": allowance},
+        {"from": user, "to": htlc, "data": "0x12345678"},
+    ]);
+    let request = json!({"blockStateCalls": [{"calls": calls}, {"calls": []}], "traceTransfers": true, "validation": false});
+    let blocks = node.ask("eth_simulateV1", json!([request, "latest"])).unwrap();
+    let outcomes = blocks[0]["calls"].as_array().unwrap();
+    assert_eq!(outcomes.iter().map(|outcome| outcome["status"].as_str().unwrap()).collect::<Vec<_>>(), ["0x1", "0x1", "0x1", "0x0"]);
+    let traced = &outcomes[0]["logs"][0];
+    assert_eq!((&traced["address"], &traced["data"]), (&json!(Address::repeat_byte(0xee)), &json!(format!("0x{:064x}", 7))));
+    assert_eq!(outcomes[2]["returnData"], format!("0x{:064x}", 9));
+    assert_eq!(outcomes[3]["error"]["code"], 3);
+    assert_eq!(blocks[1]["parentHash"], blocks[0]["hash"]);
+    // Nothing came of it.
+    assert_eq!(node.ask("eth_getBalance", json!([to, "latest"])).unwrap(), "0x0");
+}
+
+#[test]
 fn any_bytes_get_an_answer() {
     let mut node = Node::new("ethereum", 1);
     let bodies: [&[u8]; 9] = [

@@ -5,8 +5,8 @@ use countersign_proofs_evm::{CallError, Outcome, Receipt, Simulation, UnsignedCa
 use serde_json::{Value, json};
 
 use super::error::RpcError;
+use super::ledger::{Block, Format as _};
 use super::params::{self, Params, call, object, override_state, small};
-use super::pool::BLOCK_GAS;
 use super::shape::{self, quantity};
 use super::{Evm, put};
 
@@ -93,7 +93,7 @@ pub(crate) fn estimate_gas(evm: &Evm, params: Params<'_>) -> Result<Value, RpcEr
 pub(crate) fn simulate(evm: &Evm, params: Params<'_>) -> Result<Value, RpcError> {
     let request = params.read(0, |value| object(value).cloned())?;
     let number = evm.number(params.block(1)?)?;
-    let millis = evm.shown(number)?.millis;
+    let parent = evm.shown(number)?;
     let blocks = request.get("blockStateCalls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let calls = |block: &Value| block.get("calls").and_then(Value::as_array).map_or(0, Vec::len);
     if blocks.is_empty() {
@@ -105,7 +105,7 @@ pub(crate) fn simulate(evm: &Evm, params: Params<'_>) -> Result<Value, RpcError>
     let traced = request.get("traceTransfers").and_then(Value::as_bool).unwrap_or_default();
     let invalid = |why: String| RpcError::invalid(0, &why);
     evm.at(number, |state| {
-        let (mut next, mut seconds) = (number, millis / 1_000);
+        let (mut next, mut seconds, mut parent_hash) = (number, parent.millis / 1_000, parent.hash);
         let mut simulation = state.simulate(next.saturating_add(1), seconds);
         let mut shown = Vec::new();
         for block in blocks {
@@ -118,16 +118,24 @@ pub(crate) fn simulate(evm: &Evm, params: Params<'_>) -> Result<Value, RpcError>
                 override_state(&mut simulation, overrides).map_err(invalid)?;
             }
             let calls = block.get("calls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-            let (mut gas, mut outcomes, mut place) = (0_u64, Vec::new(), 0_usize);
+            let mut made = Block {
+                number: next,
+                millis: seconds.saturating_mul(1_000),
+                hash: B256::ZERO,
+                parent: parent_hash,
+                fork: parent.fork,
+                roots: evm.ledger.format.empty(parent.roots.state),
+                transactions: Vec::new(),
+            };
+            // Nobody can check the hash of a block that never is, so it leaves out what follows.
+            made.hash = evm.ledger.format.hash(&made);
+            parent_hash = made.hash;
+            let (mut outcomes, mut place) = (Vec::new(), 0_usize);
             for (index, call) in calls.iter().enumerate() {
                 let receipt = simulation.run(&params::call(call).map_err(invalid)?, traced).map_err(|error| rejected(&error))?;
-                gas = gas.saturating_add(receipt.gas_used);
-                let logs: Vec<_> = receipt
-                    .logs
-                    .iter()
-                    .zip(place..)
-                    .map(|(log, place)| shape::log(log, (next, B256::ZERO), (B256::ZERO, index), place))
-                    .collect();
+                made.roots.gas_used = made.roots.gas_used.saturating_add(receipt.gas_used);
+                let logs = receipt.logs.iter().zip(place..);
+                let logs: Vec<_> = logs.map(|(log, place)| shape::log(log, (next, made.hash), (B256::ZERO, index), place)).collect();
                 place = place.saturating_add(logs.len());
                 let mut outcome = json!({
                     "returnData": returned(&receipt),
@@ -140,15 +148,9 @@ pub(crate) fn simulate(evm: &Evm, params: Params<'_>) -> Result<Value, RpcError>
                 }
                 outcomes.push(outcome);
             }
-            shown.push(json!({
-                "number": quantity(next),
-                "hash": B256::ZERO,
-                "timestamp": quantity(seconds),
-                "gasLimit": quantity(BLOCK_GAS),
-                "gasUsed": quantity(gas),
-                "baseFeePerGas": "0x0",
-                "calls": outcomes,
-            }));
+            let mut block = shape::block(&made, &evm.ledger.format.header(&made), evm.network.l1_number(made.millis), false);
+            put(&mut block, "calls", json!(outcomes));
+            shown.push(block);
         }
         Ok(Value::Array(shown))
     })?
