@@ -178,7 +178,7 @@ pub struct SignedOrder(Signed);
 impl SignedOrder {
     /// Returns the order's id.
     pub fn order_id(&self) -> String {
-        self.0.order_id().to_owned()
+        self.0.order_id().unwrap_or_default().to_owned()
     }
 
     /// Returns the transactions in the order in which they are broadcast.

@@ -146,7 +146,7 @@ impl UnsignedOrder {
     /// Returns the order's id.
     #[wasm_bindgen(js_name = orderId)]
     pub fn order_id(&self) -> Text {
-        Ok(self.get()?.order_id().to_owned())
+        Ok(self.get()?.order_id().unwrap_or_default().to_owned())
     }
 
     /// Returns the summary.
@@ -225,7 +225,7 @@ impl SignedOrder {
     /// Returns the order's id.
     #[wasm_bindgen(js_name = orderId)]
     pub fn order_id(&self) -> String {
-        self.0.order_id().to_owned()
+        self.0.order_id().unwrap_or_default().to_owned()
     }
 
     /// Returns the transactions in the order in which they are broadcast.

@@ -179,7 +179,7 @@ impl UnsignedOrder {
     /// The order's id.
     #[getter]
     fn order_id(&self, py: Python<'_>) -> PyResult<String> {
-        self.read(py, |order| order.order_id().to_owned())
+        self.read(py, |order| order.order_id().unwrap_or_default().to_owned())
     }
 
     /// Returns what the owner reads before signing. The last lines are the digests.
@@ -262,7 +262,7 @@ impl SignedOrder {
     /// The order's id.
     #[getter]
     fn order_id(&self) -> &str {
-        self.0.order_id()
+        self.0.order_id().unwrap_or_default()
     }
 
     /// Returns what the owner should know.

@@ -51,7 +51,7 @@ pub struct RecordedHtlc {
     malformed_funding: Option<String>,
     initiator: XOnlyPublicKey,
     redeemer: XOnlyPublicKey,
-    instant_refund_tx: String,
+    instant_refund_tx: Option<String>,
     /// The chain's name in asset ids.
     chain_name: String,
     leg: Leg,
@@ -186,14 +186,14 @@ impl RecordedHtlc {
             amount.ok_or_else(|| refuse(Code::AmountAboveSupply, member).with_actual(wide))
         };
         let key = |member: &str, key: &[u8; 32]| XOnlyPublicKey::from_slice(key).map_err(|_| refuse(Code::RecordMismatch, member));
-        let funding = FundingTx::parse_list(&swap.initiate_tx_hash);
+        let funding = swap.initiate_tx_hash.as_deref().map_or(Some(Vec::new()), FundingTx::parse_list);
         Ok(Self {
             order_id: record.order_id.clone(),
             chain,
             tree,
             amount: amount("amount", swap.amount)?,
             filled: amount("filled_amount", swap.filled_amount)?,
-            malformed_funding: funding.is_none().then(|| swap.initiate_tx_hash.clone()),
+            malformed_funding: swap.initiate_tx_hash.clone().filter(|_| funding.is_none()),
             funding: funding.unwrap_or_default(),
             initiator: key("initiator", &htlc.initiator)?,
             redeemer: key("redeemer", &htlc.redeemer)?,
@@ -308,7 +308,7 @@ impl RecordedHtlc {
         }
         let unsigned = Unsigned { role, deposit: None, payment: Some(payment) };
         Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered {
-            order_id: self.order_id.clone(),
+            order_id: Some(self.order_id.clone()),
             chain: self.chain_name.clone(),
             summary,
             unsigned,

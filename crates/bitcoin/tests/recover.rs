@@ -95,7 +95,7 @@ fn a_recovery_ends_in_the_states_of_an_order() -> TestResult {
     let swap = swap();
     let order = order();
     let mut unsigned = swap.refund(&payout(&[funding(1, 0, 50_000)]))?;
-    assert_eq!(unsigned.order_id(), order["order_id"].as_str().ok_or("no id")?);
+    assert_eq!(unsigned.order_id(), order["order_id"].as_str());
     assert!(unsigned.verified().is_none());
     let summary = unsigned.summary().to_string();
     let paid = payment(&unsigned).transaction().output[0].value.to_sat();

@@ -150,7 +150,7 @@ impl Recovery {
         self.expense(&calls).warn(&mut warnings);
         let unsigned = Unsigned::new(sender, [(self.role, transaction)], None);
         Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered {
-            order_id: self.order_id.clone(),
+            order_id: Some(self.order_id.clone()),
             chain: self.chain.clone(),
             summary,
             unsigned,

@@ -36,7 +36,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     let key = Key::from_bytes(&[3; 32])?;
     let calls = TxContext::eip1559(9, 30_000_000_000, 1_000_000_000);
     let mut unsigned = recovery.prepare(calls.clone().sent_by(key.address()))?;
-    assert_eq!(unsigned.order_id(), case["order"]["order_id"]);
+    assert_eq!(unsigned.order_id(), case["order"]["order_id"].as_str());
     assert!(unsigned.verified().is_none());
     let [request] = unsigned.requests().try_into().unwrap();
     assert_eq!((request.id, request.signer), (RequestId::Refund, key.address().to_string()));
@@ -50,7 +50,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     unsigned.sign(&key)?;
     let signed = unsigned.finish()?;
     let [transaction] = signed.transactions().try_into().unwrap();
-    assert_eq!((transaction.role, signed.gasless(), signed.order_id()), (Role::Refund, None, record.order_id.as_str()));
+    assert_eq!((transaction.role, signed.gasless(), signed.order_id()), (Role::Refund, None, Some(record.order_id.as_str())));
     let native = &transaction.native;
     assert_eq!(
         (native.chain_id(), native.nonce(), native.gas_limit(), native.value()),

@@ -226,7 +226,7 @@ impl Recovery {
         }
         let unsigned = Unsigned::recovery(self.role, fee_payer, message, chosen);
         UnsignedOrder::from_recovery(Recovered(family::Recovered {
-            order_id: self.order_id.clone(),
+            order_id: Some(self.order_id.clone()),
             chain: self.chain.clone(),
             summary,
             unsigned,

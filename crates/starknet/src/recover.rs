@@ -134,7 +134,7 @@ impl Recovery {
         }
         self.expense(execution.resource_bounds.max_fee(execution.tip)).warn(&mut warnings);
         Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered {
-            order_id: self.order_id.clone(),
+            order_id: Some(self.order_id.clone()),
             chain: self.chain.clone(),
             summary,
             unsigned,

@@ -28,7 +28,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     let (sender, key) = (Felt::from(7), Key::parse("0x1234")?);
     let execution = TxContext::new(Felt::ONE, ResourceBounds::default()).with_public_key(key.public_key());
     let mut unsigned = recovery.prepare(execution.clone().sent_by(sender))?;
-    assert_eq!((unsigned.order_id(), unsigned.verified().is_none()), (record.order_id.as_str(), true));
+    assert_eq!((unsigned.order_id(), unsigned.verified().is_none()), (Some(record.order_id.as_str()), true));
     let summary = unsigned.summary().to_string();
     let payout =
         format!("pay-out: refund of swap {:x} pays {} base units to {:#066x}", recovery.swap_id(), recovery.amount(), recovery.to());

@@ -77,7 +77,7 @@ fn a_call_ends_in_the_same_states_as_an_order() -> TestResult {
     assert_eq!(payload.signing_digest, payload.transaction().signing_digest());
     assert_eq!(payload.digest(), payload.transaction().digest());
     assert_eq!(payload.bytes, bcs::to_bytes(&payload.transaction())?);
-    assert_eq!((unsigned.order_id(), unsigned.missing()), (record.order_id.as_str(), vec![RequestId::Refund]));
+    assert_eq!((unsigned.order_id(), unsigned.missing()), (Some(record.order_id.as_str()), vec![RequestId::Refund]));
     let text = format!("refund of swap {} pays {} base units to {}", hex(&refund.swap_id()), refund.amount(), refund.to());
     assert!(unsigned.summary().to_string().contains(&text), "{}", unsigned.summary());
     assert_eq!(unsigned.warnings().list(), []);

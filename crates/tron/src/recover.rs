@@ -153,7 +153,7 @@ impl Recovery {
         }
         let unsigned = Unsigned::new(sender.bytes(), [(self.role, transaction)], None);
         Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered {
-            order_id: self.order_id.clone(),
+            order_id: Some(self.order_id.clone()),
             chain: self.chain.clone(),
             summary,
             unsigned,

@@ -23,9 +23,6 @@ pub struct FundingTx {
 impl FundingTx {
     /// Parses a list of `<txid>:<number>`, separated by commas. The number is optional.
     pub(super) fn parse_list(text: &str) -> Option<Vec<Self>> {
-        if text.is_empty() {
-            return Some(Vec::new());
-        }
         let parse = |one: &str| {
             let (id, number) = match one.trim().split_once(':') {
                 Some((id, number)) => (id, Some(number.parse().ok()?)),

@@ -27,7 +27,7 @@ impl InstantRefund {
     pub fn verify_presigned(htlc: &RecordedHtlc, owner: impl Into<Destination>) -> Result<Self, Refusal> {
         let mismatch = |why: &'static str| htlc.refuse(Code::InstantRefundMismatch, "instant_refund_tx").with_reason(why);
         let owner = htlc.destination(&owner.into())?;
-        let bytes = digits::bytes(&htlc.instant_refund_tx).ok().filter(|bytes| !bytes.is_empty());
+        let bytes = htlc.instant_refund_tx.as_deref().and_then(|text| digits::bytes(text).ok()).filter(|bytes| !bytes.is_empty());
         let bytes = bytes.ok_or_else(|| mismatch("the record has no presigned refund in hex"))?;
         let found: Transaction = encode::deserialize(&bytes).map_err(|_| mismatch("the bytes are not a transaction"))?;
         if encode::serialize(&found) != bytes {

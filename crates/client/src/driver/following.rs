@@ -143,8 +143,8 @@ impl StatedEnd {
 /// Returns whether the record contains the right secret: its hash is the secret hash of the order.
 fn is_revealed(record: &OrderRecord) -> bool {
     let hash = record.destination_swap.secret_hash;
-    let is_right = |text: &str| Secret::parse(text).is_ok_and(|secret| secret.hash() == hash);
-    [&record.source_swap, &record.destination_swap].iter().any(|swap| is_right(&swap.secret))
+    let is_right = |text: &String| Secret::parse(text).is_ok_and(|secret| secret.hash() == hash);
+    [&record.source_swap, &record.destination_swap].iter().any(|swap| swap.secret.as_ref().is_some_and(is_right))
 }
 
 impl Progress {
