@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use countersign_json::objects::{self, Documents, Failure};
+use countersign_json::objects::{self, Documents};
 
 use crate::shapes::{self, Htlc, HtlcTerms, Proof, Warning};
 use crate::{Policy, Quorum, Reader, Registry, Result};
@@ -60,12 +60,7 @@ impl Record {
     /// Bitcoin-like chain is an Esplora server, `esplora`, or a node's own RPC, `rpc`.
     #[uniffi::method(default(known = None, protocol = None))]
     pub fn reader(&self, leg: Leg, endpoint: String, known: Option<String>, protocol: Option<String>) -> Result<Reader> {
-        let is_rpc = match protocol.as_deref() {
-            None | Some("esplora") => false,
-            Some("rpc") => true,
-            Some(_) => return Err(Failure::usage("/protocol", "esplora or rpc").into()),
-        };
-        let reader = self.0.reader(leg.name(), &endpoint, known.unwrap_or_default().as_bytes(), is_rpc)?;
+        let reader = self.0.reader(leg.name(), &endpoint, known.unwrap_or_default().as_bytes(), protocol.as_deref())?;
         Ok(Reader::new(endpoint, reader))
     }
 

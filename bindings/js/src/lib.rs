@@ -317,8 +317,8 @@ impl Record {
     }
 
     /// Creates the reader of the HTLC of a leg for one endpoint.
-    pub fn reader(&self, leg: &str, endpoint: &str, known: &[u8], is_rpc: bool) -> Result<Reader, String> {
-        self.0.reader(leg, endpoint, known, is_rpc).map(Reader).map_err(thrown)
+    pub fn reader(&self, leg: &str, endpoint: &str, known: &[u8], protocol: &str) -> Result<Reader, String> {
+        self.0.reader(leg, endpoint, known, Some(protocol)).map(Reader).map_err(thrown)
     }
 
     /// Compares what the endpoints show of the destination with the verified terms.

@@ -1,7 +1,6 @@
 //! How an order ends without the service: recoveries, and evidence from the chains.
 
 use countersign_json::objects::{self, Documents};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::input::{Secret, Text};
@@ -138,13 +137,9 @@ impl Record {
     ///     ValueError: If the leg or the protocol is another word.
     #[pyo3(signature = (leg, endpoint, *, known = None, protocol = None))]
     fn reader(&self, leg: Text, endpoint: Text, known: Option<Text>, protocol: Option<Text>) -> PyResult<Reader> {
-        let is_rpc = match protocol.as_ref().map(Text::as_str).transpose()? {
-            None | Some("esplora") => false,
-            Some("rpc") => true,
-            Some(_) => return Err(PyValueError::new_err("protocol: expected esplora or rpc")),
-        };
+        let protocol = protocol.as_ref().map(Text::as_str).transpose()?;
         let (endpoint, known) = (endpoint.as_str()?, known.as_ref().map_or(&b""[..], Text::as_bytes));
-        let reader = self.0.reader(leg.as_str()?, endpoint, known, is_rpc).map_err(raise)?;
+        let reader = self.0.reader(leg.as_str()?, endpoint, known, protocol).map_err(raise)?;
         Ok(Reader::new(endpoint, reader))
     }
 

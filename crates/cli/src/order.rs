@@ -395,7 +395,7 @@ async fn follow_stated(flow: &Flow<Http>, id: &OrderId, pace: Pace, session: &Se
                 session.progress("the service now shows less than before: the response is outdated, or a block was replaced");
             }
             let end = StatedEnd::from_status(&status);
-            if let Some(end) = end.filter(|end| end.agrees_with_secret(&record, false)) {
+            if let Some(end) = end.filter(|end| end.agrees_with_secret(&record, None)) {
                 return report_end(end, &record, &status, registry, session);
             }
             let is_new = last.as_ref() != Some(&(record.clone(), status.clone()));

@@ -70,7 +70,7 @@ fn write(answer: &Answer) -> Value {
 fn converse(case: &str, fixture: &str, is_rpc: bool, record: &Record, chain: &Chain) -> String {
     let terms = &record.verified.terms.destination;
     let mut reader = HtlcReader::new(terms, &Known::default().with_rpc(is_rpc)).unwrap();
-    let mut replayed = record.reader("destination", "one", b"", is_rpc).unwrap();
+    let mut replayed = record.reader("destination", "one", b"", is_rpc.then_some("rpc")).unwrap();
     let mut rounds = Vec::new();
     while !reader.requests().is_empty() {
         let answers: Vec<_> = reader.requests().iter().map(chain).collect();

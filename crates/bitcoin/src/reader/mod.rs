@@ -85,8 +85,7 @@ impl NamedChain {
     /// Returns what identifies the chain: the hash of block 0.
     ///
     /// The hashes for Bitcoin are those of the crate `bitcoin`, and those for Litecoin come from Litecoin Core's `chainparams.cpp`.
-    #[must_use]
-    pub fn identity(&self, is_rpc: bool) -> Identity {
+    fn identity(&self, is_rpc: bool) -> Identity {
         let bitcoin = |network: BitcoinNetwork| genesis_block(network).block_hash().to_string();
         let is_any_test = self.chain == Chain { coin: Coin::Bitcoin, net: BitcoinNet::Test } && self.test_network().is_none();
         let expected = match (self.chain.coin, self.chain.net) {

@@ -133,10 +133,17 @@ impl ObservedAt {
         Self { height, hash: hash.into(), head_time, depth, is_safe: false, is_finalized: false, agreed: 1, needed: 1 }
     }
 
-    /// Sets how the chain itself marks the block. A finalized block is also safe.
+    /// Sets whether the chain marks the block as safe.
     #[must_use]
-    pub const fn with_marks(mut self, is_safe: bool, is_finalized: bool) -> Self {
-        (self.is_safe, self.is_finalized) = (is_safe || is_finalized, is_finalized);
+    pub const fn with_safe(mut self, is_safe: bool) -> Self {
+        self.is_safe = is_safe;
+        self
+    }
+
+    /// Sets whether the chain marks the block as final. A final block is also safe.
+    #[must_use]
+    pub const fn with_finalized(mut self, is_finalized: bool) -> Self {
+        (self.is_safe, self.is_finalized) = (self.is_safe || is_finalized, is_finalized);
         self
     }
 

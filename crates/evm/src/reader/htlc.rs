@@ -195,7 +195,7 @@ impl Blocks {
     /// Returns the finding for a state that the block with this number and hash led to.
     fn finding_from(&self, state: HtlcState, stored: &Stored, number: u64, origin: B256) -> Finding {
         let depth = self.latest.number.saturating_sub(number).saturating_add(1);
-        Finding::new(state, self.seen_at(depth).with_marks(stored.is_safe, stored.is_finalized)).with_origin(origin.0)
+        Finding::new(state, self.seen_at(depth).with_safe(stored.is_safe).with_finalized(stored.is_finalized)).with_origin(origin.0)
     }
 }
 

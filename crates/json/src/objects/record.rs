@@ -65,17 +65,21 @@ pub fn htlc_terms(record: &Record, leg: &str) -> Result<shapes::HtlcTerms, Failu
 
 impl Record {
     /// Creates the reader of the HTLC of a leg, `source` or `destination`, for one endpoint. `endpoint` is its name in the quorum.
-    /// `known` is what [`Reader::known`] returned for this endpoint before; empty the first time. `is_rpc` says that the endpoint of a
-    /// Bitcoin-like chain is a node's own RPC and not an Esplora server.
+    /// `known` is what [`Reader::known`] returned for this endpoint before; empty the first time. `protocol` says what the endpoint of a
+    /// Bitcoin-like chain is: `esplora`, an Esplora server, which is the default, or `rpc`, a node's own RPC.
     ///
     /// # Errors
     ///
-    /// [`Failure`] with the code `usage` at `/leg`, at a member of `/known` that is malformed, or of the terms if they name no HTLC.
-    pub fn reader(&self, leg: &str, endpoint: &str, known: &[u8], is_rpc: bool) -> Result<Reader, Failure> {
+    /// [`Failure`] with the code `usage` at `/leg` or `/protocol`, at a member of `/known` that is malformed, or of the terms if they name no HTLC.
+    pub fn reader(&self, leg: &str, endpoint: &str, known: &[u8], protocol: Option<&str>) -> Result<Reader, Failure> {
         let terms = self.verified.terms.leg(read_leg(leg)?);
         let known =
             if known.is_empty() { Known::default() } else { Known::from_json(known).map_err(|refusal| refusal.with_prefix("/known"))? };
-        let known = known.with_rpc(is_rpc);
+        let known = match protocol {
+            None | Some("esplora") => known.with_rpc(false),
+            Some("rpc") => known.with_rpc(true),
+            Some(_) => return Err(Failure::usage("/protocol", "esplora or rpc")),
+        };
         Ok(Reader::new(endpoint, HtlcReader::new(terms, &known)?, known))
     }
 

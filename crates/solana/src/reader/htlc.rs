@@ -196,8 +196,7 @@ impl Reading {
             other => other,
         };
         let depth = since(self.clock.slot.saturating_add(1));
-        let seen =
-            ObservedAt::new(self.clock.slot, hex::encode(digest), self.clock.time, depth).with_marks(origin.is_some(), origin.is_some());
+        let seen = ObservedAt::new(self.clock.slot, hex::encode(digest), self.clock.time, depth).with_finalized(origin.is_some());
         let origin = origin.map(u64::to_be_bytes).unwrap_or_default();
         Finding::new(state, seen).with_origin([origin.as_slice(), &digest].concat())
     }

@@ -228,7 +228,7 @@ impl Found {
             other => other,
         };
         let (head, is_final) = (newest.head(), depth > 0);
-        let seen = ObservedAt::new(head.height, head.hash, head.time, depth).with_marks(is_final, is_final);
+        let seen = ObservedAt::new(head.height, head.hash, head.time, depth).with_finalized(is_final);
         Ok(Finding::new(state, seen).with_origin(self.origin))
     }
 }

@@ -131,7 +131,7 @@ impl Machine for Htlc {
                 };
                 let depth = before.number.saturating_add(1).saturating_sub(changed_at);
                 let is_final = solid.is_some_and(|solid| solid.number >= changed_at);
-                let seen = seen(before, depth).with_marks(is_final, is_final);
+                let seen = seen(before, depth).with_finalized(is_final);
                 Ok(Turn::Done(Finding::new(state, seen).with_origin(origin.id)))
             }
             State::Ended => Err(AFTER_THE_END),
