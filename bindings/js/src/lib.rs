@@ -269,17 +269,17 @@ impl Recovery {
     /// Returns the order's id.
     #[wasm_bindgen(js_name = orderId)]
     pub fn order_id(&self) -> String {
-        self.0.order_id().to_owned()
+        self.0.terms().order_id
     }
 
     /// Returns who is paid.
     pub fn payee(&self) -> String {
-        self.0.payee().to_string()
+        self.0.terms().payee.to_string()
     }
 
     /// Returns the amount in base units.
     pub fn amount(&self) -> String {
-        self.0.amount().to_string()
+        self.0.terms().amount.to_string()
     }
 
     /// Prepares the recovery with a wallet context.

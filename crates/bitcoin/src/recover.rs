@@ -17,7 +17,8 @@ use std::sync::Arc;
 use bitcoin::{ScriptBuf, Sequence, TxOut, XOnlyPublicKey};
 pub use countersign_core::Leg;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, Policy, Refusal, Registry, Role, SecretHash, Summary, Topic, TypedValue, U256, Warnings, family,
+    Account, Code, Family, OrderRecord, Policy, RecoveryTerms, Refusal, Registry, Role, SecretHash, Summary, Topic, TypedValue, U256,
+    Warnings, family,
 };
 
 pub use funding::{Funding, FundingSource, FundingStatus, FundingTx};
@@ -116,6 +117,13 @@ impl Recovery {
     pub fn signer(&self) -> Account {
         let key = if self.secret.is_some() { self.htlc.redeemer } else { self.htlc.initiator };
         Account::from_array(Family::Bitcoin, key.serialize())
+    }
+
+    /// Returns what the recovery does: to which order, and who is paid how much.
+    #[must_use]
+    pub fn terms(&self) -> RecoveryTerms {
+        let htlc = &self.htlc;
+        RecoveryTerms::new(htlc.order_id.clone(), htlc.chain_name.clone(), self.role(), self.signer(), U256::from(htlc.amount))
     }
 
     /// Applies the fee rate ceiling of `policy` instead of the default policy's.

@@ -310,7 +310,7 @@ fn recovery_of_a_documented_order() {
     let calldata = format!("0xf7ff7207{id}{:064x}{:064x}{}", 0x40, 0x20, digits);
     assert_eq!(hex(&redeem.call().data), calldata);
     assert_eq!(redeem.to(), "0x004Cc75ACF4132Fc08cB6a252E767804F303F729".parse::<Address>().unwrap());
-    assert_eq!((redeem.chain_id(), redeem.amount(), redeem.call().value), (84_532, U256::from(498_500), U256::ZERO));
+    assert_eq!((redeem.chain_id(), redeem.terms().amount, redeem.call().value), (84_532, U256::from(498_500), U256::ZERO));
 
     let mut wrong = secret;
     wrong[31] ^= 1;

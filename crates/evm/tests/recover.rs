@@ -24,10 +24,10 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     let record = record::<Evm>(CASE, |_| {})?;
     let recovery = recover::refund(&record, Leg::Source, registry())?;
     let id = case["order"]["source_swap"]["swap_id"].as_str().ok_or("no id")?;
-    assert_eq!((hex::encode(recovery.swap_id()), recovery.role()), (id.to_owned(), Role::Refund));
+    assert_eq!((hex::encode(recovery.swap_id()), recovery.terms().role), (id.to_owned(), Role::Refund));
     assert_eq!(recover::swap_id(&record, Leg::Source, registry())?, recovery.swap_id());
     assert_eq!(recovery.to().to_string(), case["request"]["source"]["owner"]);
-    assert_eq!(recovery.amount().to_string(), case["request"]["source"]["amount"]);
+    assert_eq!(recovery.terms().amount.to_string(), case["request"]["source"]["amount"]);
     let htlc = case["response"]["result"]["initiate_transaction"]["to"].as_str().ok_or("no contract")?;
     assert_eq!(recovery.call().to.to_string().to_lowercase(), htlc.to_lowercase());
     assert_eq!(hex::encode(&recovery.call().data), format!("{}{id}", hex::encode(&keccak256("refund(bytes32)")[..4])));
@@ -42,7 +42,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     assert_eq!((request.id, request.signer), (RequestId::Refund, key.address().to_string()));
     let summary = unsigned.summary();
     let payout = summary.about(Topic::Payout).next().ok_or("no payout")?;
-    for value in [recovery.to().to_string(), recovery.amount().to_string(), id.to_owned()] {
+    for value in [recovery.to().to_string(), recovery.terms().amount.to_string(), id.to_owned()] {
         assert!(payout.text.contains(&value), "{payout}");
     }
     assert!(summary.to_string().contains(&hex::encode(&request.digest)), "{summary}");
@@ -98,7 +98,7 @@ fn redeems_with_the_right_secret_only() -> TestResult {
     assert_eq!((refusal.code(), refusal.location()), (Code::RecordSwapId, "/order/source_swap/swap_id"));
     record.source_swap.swap_id = refusal.expected().ok_or("no id")?.to_string();
     let recovery = recover::redeem(&record, Leg::Source, &secret, registry())?;
-    assert_eq!(recovery.role(), Role::Redeem);
+    assert_eq!(recovery.terms().role, Role::Redeem);
     assert_eq!(recovery.call().data[..4], keccak256("redeem(bytes32,bytes)")[..4]);
     assert_eq!(&recovery.call().data[4 + 3 * 32..], secret);
     assert_eq!(recovery.to().to_string(), record.source_swap.redeemer);

@@ -26,6 +26,7 @@
 //! ```
 
 mod received;
+mod recovery;
 mod request;
 mod signed;
 mod signer;
@@ -37,6 +38,7 @@ use std::sync::Arc;
 
 use countersign_chains::{Family, UnixTime};
 
+pub use recovery::RecoveryTerms;
 pub use request::{GaslessSubmission, RequestId, Role, Scheme, SignedTransaction, SigningRequest};
 pub use signed::{Incomplete, SignedOrder};
 pub use signer::SignerError;
