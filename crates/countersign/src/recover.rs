@@ -131,7 +131,7 @@ impl Describe for countersign_bitcoin::recover::Recovery {
     }
 
     fn amount(&self) -> U256 {
-        U256::from(self.htlc.amount)
+        U256::from(self.htlc.amount.to_sat())
     }
 }
 

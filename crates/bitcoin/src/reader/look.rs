@@ -39,7 +39,7 @@ impl Claim {
     }
 
     pub(super) fn covers(&self, amount: U256) -> bool {
-        U256::from(self.funding.value) >= amount
+        U256::from(self.funding.value.to_sat()) >= amount
     }
 }
 
@@ -104,7 +104,7 @@ pub(super) fn judge(look: Look, head: &Head, terms: &HtlcTerms, coin: Coin) -> R
             // For an output mined in block f with timelock T, a refund is valid in block f + T (BIP-68). Nodes relay it once block
             // f + T - 1 exists, which is when the output is T blocks deep. So the elapsed time is the depth.
             let (initiator, redeemer) = (terms.initiator.clone(), terms.redeemer.clone());
-            let locked = LockedHtlc::new(initiator, redeemer, U256::from(output.funding.value), terms.timelock, depth);
+            let locked = LockedHtlc::new(initiator, redeemer, U256::from(output.funding.value.to_sat()), terms.timelock, depth);
             (HtlcState::Locked(locked.with_secret_hash(terms.secret_hash)), output.block)
         }
     };

@@ -4,7 +4,7 @@
 //! a Litecoin payment comes from needs `-txindex=1`.
 
 use bitcoin::consensus::encode::deserialize_partial;
-use bitcoin::{BlockHash, OutPoint, Script, Transaction, Txid, VarInt, block};
+use bitcoin::{Amount, BlockHash, OutPoint, Script, Transaction, Txid, VarInt, block};
 use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Head, Reply, Request, RpcError};
 use countersign_core::{Code, Refusal, U256, UnixTime, number};
@@ -125,16 +125,18 @@ pub(super) fn read_scan(cursor: Cursor<'_, '_>) -> Result<((u64, BlockHash), Vec
 }
 
 /// Reads the value of an unspent output; `None` if the output does not exist or is spent.
-pub(super) fn read_value(cursor: Cursor<'_, '_>) -> Result<Option<u64>, Refusal> {
+pub(super) fn read_value(cursor: Cursor<'_, '_>) -> Result<Option<Amount>, Refusal> {
     if cursor.is_null() { Ok(None) } else { parse::coins(&cursor.object()?.need("value")?).map(Some) }
 }
 
 /// Requires that an unspent output has the value that its transaction shows.
-pub(super) fn check_value(value: u64, funding: Funding) -> Result<(), Refusal> {
+pub(super) fn check_value(value: Amount, funding: Funding) -> Result<(), Refusal> {
     if value == funding.value {
         return Ok(());
     }
-    Err(Refusal::new(Code::FundingMismatch, "/value").with_expected(funding.value.to_string()).with_actual(value.to_string()))
+    Err(Refusal::new(Code::FundingMismatch, "/value")
+        .with_expected(funding.value.to_sat().to_string())
+        .with_actual(value.to_sat().to_string()))
 }
 
 /// Reads a raw transaction.
@@ -207,7 +209,7 @@ pub(super) fn read_height(cursor: Cursor<'_, '_>) -> Result<u64, Refusal> {
 pub(super) fn read_estimate(cursor: Cursor<'_, '_>) -> Result<Option<FeeRate>, Refusal> {
     let Some(rate) = cursor.object()?.get("feerate") else { return Ok(None) };
     // Nodes write whole coins per 1,000 vB.
-    let text = number::in_whole_units(U256::from(parse::coins(&rate)?), 3);
+    let text = number::in_whole_units(U256::from(parse::coins(&rate)?.to_sat()), 3);
     FeeRate::parse(&text).map(Some).map_err(|error| rate.refuse(error.code()))
 }
 

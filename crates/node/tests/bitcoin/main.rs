@@ -113,7 +113,7 @@ async fn the_output_that_covers_the_amount_is_judged() {
     let (state, seen) = bitcoin.htlc(&terms().destination).await.unwrap().state().unwrap();
     assert!(matches!(&state, HtlcState::Locked(locked) if locked.amount.to::<u64>() == AMOUNT), "{state:?}");
     assert_eq!(seen.depth, 4);
-    let values: Vec<u64> = bitcoin.fundings(&fake::tree()).await.unwrap().iter().map(|funding| funding.value).collect();
+    let values: Vec<u64> = bitcoin.fundings(&fake::tree()).await.unwrap().iter().map(|funding| funding.value.to_sat()).collect();
     assert_eq!(values, [AMOUNT + 1, AMOUNT, 330]);
 
     let mut ledger = Ledger::new();
@@ -366,7 +366,7 @@ async fn coins_come_with_the_transaction_that_made_them_and_rates_within_the_pol
     assert_eq!((coins.len(), coins[0].output().value.to_sat()), (1, 90_000), "the unconfirmed one is left out");
     assert_eq!(**coins[0].previous_tx().unwrap(), coin);
     assert_eq!(wallet.fee_rate.unwrap().to_string(), "7.25");
-    assert_eq!(bitcoin.balance(&owner).await.unwrap(), 90_000);
+    assert_eq!(bitcoin.balance(&owner).await.unwrap().to_sat(), 90_000);
 
     let lying = servers.clone().lying("a.example", |path, answer| {
         Ok(match path.rsplit('/').next() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bitcoin::{BlockHash, OutPoint, Transaction, Txid};
+use bitcoin::{Amount, BlockHash, OutPoint, Transaction, Txid};
 use countersign_core::reader::{Fault, Head, Replies, Request, RpcError};
 use countersign_core::{Code, Refusal, U256};
 
@@ -73,7 +73,7 @@ pub(super) struct Newest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IsSpent {
     /// It is not, and has this value.
-    No(u64),
+    No(Amount),
     InMempool,
     InBlock,
 }
@@ -334,11 +334,11 @@ fn read_spent(
         Some((funding, _)) => Some(funding),
         None => fundings.iter().copied().find(|funding| funding.outpoint == outpoint),
     };
-    let covers = |funding: Funding| U256::from(funding.value) >= context.amount;
+    let covers = |funding: Funding| U256::from(funding.value.to_sat()) >= context.amount;
     // The secret proves itself, so a redemption counts even if the node does not show the amount.
     let is_end = |(outpoint, how): &(OutPoint, HtlcSpend)| match (funding_of(*outpoint), how) {
         (Some(funding), _) if covers(funding) => Some((funding, *how)),
-        (None, HtlcSpend::Redeem(_)) => Some((Funding::new(*outpoint, 0), *how)),
+        (None, HtlcSpend::Redeem(_)) => Some((Funding::new(*outpoint, Amount::ZERO), *how)),
         _ => None,
     };
     let end = spends.into_iter().find_map(|spends| {
