@@ -289,7 +289,7 @@ fn funding_outputs_are_the_records_own() {
     order["source_swap"]["initiate_tx_hash"] = json!(format!("{}:90249,{}", "01".repeat(32), "02".repeat(32)));
     order["source_swap"]["filled_amount"] = json!("49999");
     let swap = read(&order).expect("a record");
-    assert_eq!((swap.funding.len(), swap.funding[0].number, swap.funding[1].number), (2, Some(90_249), None));
+    assert_eq!((swap.funding.len(), swap.funding[0].number, swap.funding[1].number), (2, Some(90_249.into()), None));
     assert_eq!(swap.funding_status(), FundingStatus::Partial { missing: Amount::ONE_SAT });
     let at = "/order/source_swap/initiate_tx_hash".to_owned();
     assert!(swap.refund(&payout(&[funding(1, 0, 40_000), funding(2, 1, 9_999)])).is_ok());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bitcoin::{BlockHash, OutPoint, Transaction, Txid};
 use countersign_core::chains::Coin;
 use countersign_core::reader::{Fault, Head};
-use countersign_core::{Code, Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, U256};
+use countersign_core::{BlockHeight, Code, Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, U256};
 
 use crate::address::Chain;
 use crate::chain::{self, HtlcSpend};
@@ -18,7 +18,7 @@ const MAX_PARENTS: usize = 32;
 /// Where a transaction was mined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Block {
-    pub(super) height: u64,
+    pub(super) height: BlockHeight,
     pub(super) hash: BlockHash,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Block {
 pub(super) struct Claim {
     pub(super) funding: Funding,
     /// `None` if the output is in no block.
-    pub(super) height: Option<u64>,
+    pub(super) height: Option<BlockHeight>,
     /// `None` if the endpoint lists the height alone.
     pub(super) hash: Option<BlockHash>,
     pub(super) is_unspent: bool,
@@ -116,7 +116,7 @@ pub(super) fn judge(look: Look, head: &Head, terms: &HtlcTerms, coin: Coin) -> R
     let mut origin = bitcoin::consensus::serialize(&output.funding.outpoint);
     if let Some(Block { height, hash }) = block {
         origin.extend(bitcoin::consensus::serialize(&hash));
-        origin.extend(height.to_le_bytes());
+        origin.extend(height.get().to_le_bytes());
     }
     Ok(finding.with_origin(origin))
 }
@@ -124,8 +124,8 @@ pub(super) fn judge(look: Look, head: &Head, terms: &HtlcTerms, coin: Coin) -> R
 /// Returns the number of blocks from a transaction's block to the newest one, both included; 0 for a transaction in no block.
 pub(super) fn depth(block: Option<Block>, head: &Head) -> Result<u64, Refusal> {
     let Some(block) = block else { return Ok(0) };
-    let above = head.height.checked_sub(block.height).ok_or_else(|| {
-        Refusal::new(Code::FundingMismatch, "/block").with_reason("the block is above the newest one").with_actual(block.height)
+    let above = head.height.blocks_since(block.height).ok_or_else(|| {
+        Refusal::new(Code::FundingMismatch, "/block").with_reason("the block is above the newest one").with_actual(block.height.get())
     })?;
     Ok(above.saturating_add(1))
 }
@@ -210,7 +210,7 @@ fn is_peg_out(raw: &[u8], txid: Txid) -> Result<bool, Refusal> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kept {
     pub(super) outpoint: OutPoint,
-    pub(super) height: u64,
+    pub(super) height: BlockHeight,
 }
 
 impl Kept {
@@ -222,10 +222,10 @@ impl Kept {
     pub(super) fn parse(hint: &[u8]) -> Option<Self> {
         let (outpoint, height) = hint.split_at_checked(36)?;
         let outpoint = bitcoin::consensus::deserialize(outpoint).ok()?;
-        Some(Self { outpoint, height: u64::from_le_bytes(height.try_into().ok()?) })
+        Some(Self { outpoint, height: u64::from_le_bytes(height.try_into().ok()?).into() })
     }
 
     pub(super) fn to_bytes(self) -> Vec<u8> {
-        [bitcoin::consensus::serialize(&self.outpoint), self.height.to_le_bytes().to_vec()].concat()
+        [bitcoin::consensus::serialize(&self.outpoint), self.height.get().to_le_bytes().to_vec()].concat()
     }
 }

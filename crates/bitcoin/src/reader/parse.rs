@@ -2,7 +2,7 @@
 
 use bitcoin::{Amount, BlockHash, Txid};
 use countersign_core::json::{Cursor, Value};
-use countersign_core::{Code, Refusal};
+use countersign_core::{BlockHeight, Code, Refusal};
 
 use crate::chain::MAX_TRANSACTION;
 
@@ -22,12 +22,12 @@ pub(super) fn block_hash(cursor: &Cursor<'_, '_>) -> Result<BlockHash, Refusal> 
     cursor.text()?.parse().map_err(|_| cursor.at().refuse(Code::HexLength).with_expected("a block hash"))
 }
 
-pub(super) fn height(cursor: &Cursor<'_, '_>) -> Result<u64, Refusal> {
+pub(super) fn height(cursor: &Cursor<'_, '_>) -> Result<BlockHeight, Refusal> {
     let height = cursor.integer()?;
     if height > MAX_HEIGHT {
         return Err(cursor.refuse(Code::NumberTooLarge));
     }
-    Ok(height)
+    Ok(height.into())
 }
 
 /// Reads a 32-bit number.

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Txid};
 use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Reply, Request, Turn};
-use countersign_core::{Code, Refusal, U256};
+use countersign_core::{BlockHeight, Code, Refusal, U256};
 
 use super::esplora::History;
 use super::look::{self, Claim};
@@ -49,7 +49,7 @@ pub struct ConfirmedOutput {
     /// The outpoint and the value.
     pub funding: Funding,
     /// The height of its block.
-    pub height: u64,
+    pub height: BlockHeight,
 }
 
 impl Outputs {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use bitcoin::{Amount, OutPoint, Transaction, Txid};
-use countersign_core::{Code, ParseError, Refusal, Warnings};
+use countersign_core::{BlockHeight, Code, ParseError, Refusal, Warnings};
 
 use super::RecordedHtlc;
 use crate::htlc::Tree;
@@ -17,7 +17,7 @@ pub struct FundingTx {
     /// The transaction id.
     pub txid: Txid,
     /// The number after the colon, which is a block height and not the index of the output; `None` if there is none.
-    pub number: Option<u64>,
+    pub number: Option<BlockHeight>,
 }
 
 impl FundingTx {
@@ -28,7 +28,7 @@ impl FundingTx {
         }
         let parse = |one: &str| {
             let (id, number) = match one.trim().split_once(':') {
-                Some((id, number)) => (id, Some(number.parse().ok()?)),
+                Some((id, number)) => (id, Some(number.parse::<u64>().ok()?.into())),
                 None => (one.trim(), None),
             };
             Some(Self { txid: parse_txid(id).ok()?, number })

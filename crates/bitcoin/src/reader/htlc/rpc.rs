@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bitcoin::{Amount, BlockHash, OutPoint, Transaction, Txid};
 use countersign_core::reader::{Fault, Head, Replies, Request, RpcError};
-use countersign_core::{Code, Refusal, U256};
+use countersign_core::{BlockHeight, Code, Refusal, U256};
 
 use super::super::look::{self, Block, Claim, HtlcEnd, Kept, Look, Output, Parents};
 use super::super::{parse, rpc};
@@ -27,7 +27,7 @@ const NOT_LISTED: &str = "no unspent output covers the amount, and a node withou
 const NO_AMOUNT: &str = "outputs of the HTLC were refunded, and the node does not show whether they covered the amount";
 
 /// The height and the hash of the newest block.
-type Tip = (u64, BlockHash);
+type Tip = (BlockHeight, BlockHash);
 
 #[derive(Debug)]
 pub(super) enum State {
@@ -64,7 +64,7 @@ pub(super) struct Newest {
     /// The output, if it is known.
     found: Option<(Funding, Block)>,
     /// The heights and hashes of the blocks, the oldest first.
-    hashes: Vec<(u64, BlockHash)>,
+    hashes: Vec<(BlockHeight, BlockHash)>,
     /// Why the state is unclear if nothing is found.
     why: &'static str,
 }
@@ -235,8 +235,8 @@ fn read_kept_output(
 }
 
 /// Returns the heights of the newest blocks, the newest first.
-fn newest(height: u64) -> impl Iterator<Item = u64> {
-    (0..MAX_WALK.min(height)).map(move |back| height.saturating_sub(back))
+fn newest(height: BlockHeight) -> impl Iterator<Item = BlockHeight> {
+    (0..MAX_WALK.min(height.get())).map(move |back| height.saturating_sub(back))
 }
 
 /// Reads the hashes of the newest blocks, from the reply at `first` on, and asks for the first block.
