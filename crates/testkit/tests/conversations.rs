@@ -89,7 +89,7 @@ fn converse(case: &str, fixture: &str, is_rpc: bool, record: &Record, chain: &Ch
     };
     let fault = replayed.fault().map(|fault| fault.code);
     // The state of the same answers, as they were before they were written as JSON.
-    assert_eq!(reader.outcome().unwrap().map(|one| one.finding().seen.height).ok(), replayed.height(), "{case}");
+    assert_eq!(reader.outcome().unwrap().map(|one| one.finding().seen.height.get()).ok(), replayed.height(), "{case}");
     let outcome = json!({"fault": fault, "height": replayed.height(), "state": state, "verdict": verdict});
     json!({
         "case": case, "fixture": fixture, "leg": "destination", "protocol": if is_rpc { "rpc" } else { "esplora" }, "now": NOW,

@@ -39,7 +39,7 @@ use bitcoin::Network as BitcoinNetwork;
 use bitcoin::constants::genesis_block;
 use countersign_core::chains::{BitcoinNet, Coin, Network};
 use countersign_core::reader::{Fault, Format, Identity, Known, Reply, Request};
-use countersign_core::{Code, Refusal};
+use countersign_core::{BlockHeight, Code, Refusal};
 
 pub use broadcast::{Broadcast, Sender, decode};
 pub use fees::{FeeEstimation, FeeQuote};
@@ -109,7 +109,7 @@ impl NamedChain {
     }
 
     /// Requires that the newest block has not gone back by more than a reorganization explains.
-    fn check_height(&self, known: &Known, height: u64) -> Result<(), Fault> {
+    fn check_height(&self, known: &Known, height: BlockHeight) -> Result<(), Fault> {
         known.check_height(height, self.chain.coin.profile().max_reorganization)
     }
 }

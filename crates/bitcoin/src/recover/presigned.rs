@@ -1,7 +1,7 @@
 //! The presigned instant refund in an order record.
 
 use bitcoin::consensus::encode;
-use bitcoin::{Transaction, Witness};
+use bitcoin::{Amount, Transaction, Witness};
 use countersign_core::chains::digits;
 use countersign_core::{Code, Refusal};
 
@@ -34,15 +34,15 @@ impl InstantRefund {
             return Err(mismatch("the transaction is not canonical"));
         }
         let spent = found.input.iter().zip(&found.output);
-        let fundings: Vec<_> = spent.map(|(input, output)| Funding::new(input.previous_output, output.value.to_sat())).collect();
+        let fundings: Vec<_> = spent.map(|(input, output)| Funding::new(input.previous_output, output.value)).collect();
         htlc.check_funding_txs()?;
         if htlc.funding.is_empty() {
             return Err(mismatch("the record has no funding transaction"));
         }
         let (total, _) = htlc.check_fundings(&fundings, FundingSource::Caller)?;
-        let expected = if htlc.filled == 0 { htlc.amount } else { htlc.filled };
+        let expected = if htlc.filled == Amount::ZERO { htlc.amount } else { htlc.filled };
         if total != expected {
-            return Err(mismatch("the transaction refunds another amount").with_expected(expected).with_actual(total));
+            return Err(mismatch("the transaction refunds another amount").with_expected(expected.to_sat()).with_actual(total.to_sat()));
         }
         let refund = Self::from_parts(htlc, &fundings, &owner)?;
         if without_witnesses(&found) != refund.transaction {

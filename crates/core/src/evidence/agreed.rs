@@ -1,6 +1,6 @@
 //! What endpoints at different heights show together, for display.
 
-use countersign_chains::UnixTime;
+use countersign_chains::{BlockHeight, UnixTime};
 
 use super::{Finding, HtlcState, ObservedAt};
 
@@ -20,7 +20,7 @@ pub fn combine(findings: &[&Finding], needed: usize) -> Option<(HtlcState, Obser
         numbers.get(place).copied()
     };
     let shortest = |finding: &Finding| if let HtlcState::Locked(locked) = &finding.state { locked.least_elapsed } else { 0 };
-    let height = greatest(|finding| finding.seen.height)?;
+    let height = greatest(|finding| finding.seen.height.get()).map(BlockHeight::from)?;
     let shown = findings.iter().find(|finding| finding.seen.height == height)?;
     let state = match &shown.state {
         HtlcState::Locked(locked) => {

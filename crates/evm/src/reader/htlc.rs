@@ -189,7 +189,7 @@ impl Blocks {
     }
 
     fn seen_at(&self, depth: u64) -> ObservedAt {
-        ObservedAt::new(self.latest.number, self.latest.hash.to_string(), UnixTime::from_secs(self.latest.time), depth)
+        ObservedAt::new(self.latest.number.into(), self.latest.hash.to_string(), UnixTime::from_secs(self.latest.time), depth)
     }
 
     /// Returns the finding for a state that the block with this number and hash led to.

@@ -440,7 +440,7 @@ pub struct Htlc {
 /// Describes the state of an HTLC that enough endpoints agree on.
 pub(super) fn htlc(state: &HtlcState, seen: &ObservedAt, is_final: bool) -> Htlc {
     let ObservedAt { height, depth, agreed, needed, .. } = *seen;
-    let named = |state: &str| Htlc { state: state.to_owned(), height, depth, is_final, agreed, needed, ..Htlc::default() };
+    let named = |state: &str| Htlc { state: state.to_owned(), height: height.get(), depth, is_final, agreed, needed, ..Htlc::default() };
     match state {
         HtlcState::Absent => named("absent"),
         HtlcState::Locked(locked) => locked_htlc(named("locked"), locked),
