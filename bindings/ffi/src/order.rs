@@ -141,6 +141,14 @@ impl UnsignedOrder {
         self.with(|order| objects::attach(order, &name, &signature))
     }
 
+    /// Takes the signatures out of a transaction that an external signer has signed, proves and attaches them, and returns the names
+    /// of their requests. A transaction that is not one of the requested payloads is refused and changes nothing.
+    ///
+    /// The form of the bytes in each family: `docs/spec/batch.md`, External signatures.
+    pub fn attach_transaction(&self, transaction: Vec<u8>) -> Result<Vec<String>> {
+        self.with(|order| objects::attach_transaction(order, &transaction))
+    }
+
     /// Signs with a local key, in its family's usual text form, whatever that key can sign.
     ///
     /// The copy of the key that the library gets is wiped. The caller's own `String` cannot be wiped: prefer a signer

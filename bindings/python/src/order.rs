@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use countersign_json::objects::{self, Documents, Failure};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 
 use crate::input::{Secret, Text};
 use crate::refusal::raise;
@@ -163,7 +164,7 @@ impl UnsignedOrder {
         py.detach(|| self.lock().as_ref().map(read)).ok_or_else(|| raise(Failure::used_up()))
     }
 
-    fn change(&self, py: Python<'_>, change: impl FnOnce(&mut countersign::Unsigned) -> Result<(), Failure> + Send) -> PyResult<()> {
+    fn change<T: Send>(&self, py: Python<'_>, change: impl FnOnce(&mut countersign::Unsigned) -> Result<T, Failure> + Send) -> PyResult<T> {
         py.detach(|| self.lock().as_mut().map_or_else(|| Err(Failure::used_up()), change)).map_err(raise)
     }
 }
@@ -226,6 +227,23 @@ impl UnsignedOrder {
     fn attach(&self, py: Python<'_>, name: Text, signature: Text) -> PyResult<()> {
         let (name, signature) = (name.as_str()?, signature.as_str()?);
         self.change(py, |order| objects::attach(order, name, signature))
+    }
+
+    /// Takes the signatures out of a transaction that an external signer has signed, proves and attaches them.
+    ///
+    /// A transaction that is refused changes nothing.
+    ///
+    /// Args:
+    ///     transaction: The bytes, in the form that docs/spec/batch.md of the project lists: on EVM chains EIP-2718, on Solana the wire
+    ///         format, on Bitcoin-like chains a PSBT.
+    ///
+    /// Returns:
+    ///     The names of the requests whose signatures it had.
+    ///
+    /// Raises:
+    ///     Refusal: With the code `transaction_mismatch` or `psbt_mismatch` if it is not one of the requested payloads, or as `attach`.
+    fn attach_transaction(&self, py: Python<'_>, transaction: PyBackedBytes) -> PyResult<Vec<String>> {
+        self.change(py, |order| objects::attach_transaction(order, &transaction))
     }
 
     /// Returns the artefacts with the signatures so far: the JSON of `countersign batch`.

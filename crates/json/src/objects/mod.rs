@@ -160,6 +160,18 @@ pub fn attach(order: &mut Unsigned, name: &str, signature: &str) -> Result<(), F
     with_json(signatures.as_bytes(), "/signatures", |signatures| dispatch::attach(order, signatures))
 }
 
+/// Takes the signatures out of a transaction that an external signer has signed, checks each as [`attach`] does, and attaches them. Returns
+/// the names of their requests. [`Unsigned::attach_transaction`] says what the bytes are in each family.
+///
+/// # Errors
+///
+/// [`Failure`] at `/transaction`, with the code `transaction_mismatch` or `psbt_mismatch` if it is not a payload of this order, or with the
+/// code of the refused signature. A refused transaction changes nothing.
+pub fn attach_transaction(order: &mut Unsigned, transaction: &[u8]) -> Result<Vec<String>, Failure> {
+    let attached = order.attach_transaction(transaction).map_err(|refusal| refusal.with_prefix("/transaction"))?;
+    Ok(attached.iter().map(ToString::to_string).collect())
+}
+
 /// Returns the artefacts with the signatures so far, as JSON text (`docs/spec/batch.md#artefacts`).
 #[must_use]
 pub fn artefacts(order: &Unsigned) -> String {
