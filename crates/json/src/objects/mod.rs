@@ -22,6 +22,7 @@
 //! ```
 
 mod external;
+mod fields;
 mod native;
 mod reader;
 mod record;
@@ -35,12 +36,11 @@ use crate::dispatch::{self, Artefacts};
 use crate::line::Outcome;
 
 pub use external::matches;
+pub use fields::{Convert, Coverage, Htlc, HtlcTerms, Line, NativePayload, Notice, Proof, Request, Terms, Transaction, Value};
 pub use native::wallet_calls;
 pub use reader::{Answer, Ask, Quorum, Reader, answers, error_answer, split_batch};
-pub use record::{Proof, Record, htlc_terms, verify_record};
-pub use shapes::{
-    Coverage, Failure, Htlc, HtlcTerms, Line, Native, Notice, Request, Terms, Transaction, Value, coverage, summary, terms, warnings,
-};
+pub use record::{Record, htlc_terms, verify_record};
+pub use shapes::{Failure, coverage, summary, terms, warnings};
 
 /// The documents of one order, as bytes of JSON.
 #[derive(Debug, Clone, Copy)]
