@@ -179,6 +179,12 @@ impl UnsignedOrder {
         objects::attach(self.get_mut()?, name, signature).map_err(thrown)
     }
 
+    /// Attaches the signatures of a signed transaction, and returns the names of their requests.
+    #[wasm_bindgen(js_name = attachTransaction)]
+    pub fn attach_transaction(&mut self, transaction: &[u8]) -> Text {
+        objects::attach_transaction(self.get_mut()?, transaction).map(|names| json(&names)).map_err(thrown)
+    }
+
     /// Signs with a local key.
     pub fn sign(&mut self, key: Vec<u8>) -> Result<(), String> {
         let key = Zeroizing::new(key);

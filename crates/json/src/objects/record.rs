@@ -4,7 +4,7 @@ use countersign::reader::{HtlcReader, Known};
 use countersign::{Code, FinalityRule, Funded, Leg, Policy, Refusal, Registry, UnixTime, VerifiedRecord};
 
 use super::reader::{Quorum, Reader};
-use super::{Documents, Failure, Htlc, read_leg, shapes};
+use super::{Documents, Failure, Htlc, HtlcTerms, Proof, read_leg, shapes};
 
 /// A verified record, with what is needed to judge what its chains show.
 #[derive(Debug, Clone)]
@@ -14,18 +14,6 @@ pub struct Record {
     pub verified: VerifiedRecord,
     /// The policy's rules for source and destination.
     rules: [FinalityRule; 2],
-}
-
-/// The proof that a destination is funded.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-#[non_exhaustive]
-pub struct Proof {
-    /// Id of the order that the proof is for.
-    pub order_id: String,
-    /// What is left of the destination's timelock, in `unit`.
-    pub left: u64,
-    /// `blocks`, `slots` or `ms`.
-    pub unit: String,
 }
 
 /// Verifies the record of an order that is under way: see [`countersign::verify_record`].
@@ -48,7 +36,7 @@ pub fn verify_record(documents: &Documents<'_>, registry: &Registry, policy: &Po
 /// # Errors
 ///
 /// [`Failure`] with the code `usage` at `/leg`, or of the terms if they give no address.
-pub fn htlc_terms(record: &Record, leg: &str) -> Result<shapes::HtlcTerms, Failure> {
+pub fn htlc_terms(record: &Record, leg: &str) -> Result<HtlcTerms, Failure> {
     let terms = record.verified.terms.leg(read_leg(leg)?);
     let (account, vault) = match terms.family {
         #[cfg(feature = "solana")]
@@ -60,7 +48,7 @@ pub fn htlc_terms(record: &Record, leg: &str) -> Result<shapes::HtlcTerms, Failu
         countersign::Family::Sui => (Some(countersign::sui::reader::field_of(terms)?.to_string()), None),
         _ => (None, None),
     };
-    Ok(shapes::HtlcTerms { account, vault, ..shapes::htlc_terms(terms) })
+    Ok(HtlcTerms { account, vault, ..shapes::htlc_terms(terms) })
 }
 
 impl Record {
