@@ -190,7 +190,7 @@ fn known<C: Chain>(terms: &HtlcTerms, chain: &Endpoint<C>, control: u8, bytes: &
         }
     }
     match control >> 6 {
-        1 => known.with_height(bytes.number()),
+        1 => known.with_height(bytes.number().into()),
         2 => {
             let height = known.height().saturating_add(u64::from(bytes.byte()));
             known.with_height(height)

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use countersign::{RequestId, Signed, UnixTime, Unsigned, Verified};
-use countersign_json::objects::{self, Documents, Failure};
+use countersign_json::objects::{self, Convert, Documents, Failure};
 use zeroize::Zeroizing;
 
-use crate::shapes::{self, Coverage, Line, Request, Terms, Transaction, Warning};
+use crate::shapes::{Coverage, Line, Notice, Request, Terms, Transaction};
 use crate::{Policy, Registry, Result};
 
 /// A verified order: every field of the response equals the request, the registry or the record, or is shown.
@@ -40,22 +40,22 @@ impl Order {
 
     /// Returns the terms that the owner agrees to, as values.
     pub fn terms(&self) -> Terms {
-        objects::terms(&self.0.terms()).into()
+        objects::terms(&self.0.terms()).convert()
     }
 
     /// Returns what the owner reads before signing.
     pub fn summary(&self) -> Vec<Line> {
-        shapes::list(objects::summary(&self.0.summary()))
+        objects::summary(&self.0.summary()).convert()
     }
 
     /// Returns what the owner should know.
-    pub fn warnings(&self) -> Vec<Warning> {
-        shapes::list(objects::warnings(self.0.warnings()))
+    pub fn warnings(&self) -> Vec<Notice> {
+        objects::warnings(self.0.warnings()).convert()
     }
 
     /// Returns which bytes of the response each line of the summary describes.
     pub fn coverage(&self) -> Vec<Coverage> {
-        shapes::list(objects::coverage(self.0.coverage()))
+        objects::coverage(self.0.coverage()).convert()
     }
 
     /// Checks that there is still time to pay, at `now` in Unix seconds. Call it again right before submitting.
@@ -115,7 +115,7 @@ impl UnsignedOrder {
 impl UnsignedOrder {
     /// Returns what signers are asked for, in the order in which payloads are sent.
     pub fn requests(&self) -> Result<Vec<Request>> {
-        self.with(|order| Ok(shapes::list(objects::requests(order))))
+        self.with(|order| Ok(objects::requests(order).convert()))
     }
 
     /// Returns the names of the requests that still need a signature.
@@ -125,12 +125,12 @@ impl UnsignedOrder {
 
     /// Returns what the owner reads before signing. The last lines are the digests.
     pub fn summary(&self) -> Result<Vec<Line>> {
-        self.with(|order| Ok(shapes::list(objects::summary(&order.summary()))))
+        self.with(|order| Ok(objects::summary(&order.summary()).convert()))
     }
 
     /// Returns what the owner should know. A signature that only the chain can verify adds a warning.
-    pub fn warnings(&self) -> Result<Vec<Warning>> {
-        self.with(|order| Ok(shapes::list(objects::warnings(order.warnings()))))
+    pub fn warnings(&self) -> Result<Vec<Notice>> {
+        self.with(|order| Ok(objects::warnings(order.warnings()).convert()))
     }
 
     /// Proves a signature of an external signer and attaches it. A refused signature changes nothing.
@@ -139,6 +139,14 @@ impl UnsignedOrder {
     /// signatures.
     pub fn attach(&self, name: String, signature: String) -> Result<()> {
         self.with(|order| objects::attach(order, &name, &signature))
+    }
+
+    /// Takes the signatures out of a transaction that an external signer has signed, proves and attaches them, and returns the names
+    /// of their requests. A transaction that is not one of the requested payloads is refused and changes nothing.
+    ///
+    /// The form of the bytes in each family: `docs/spec/batch.md`, External signatures.
+    pub fn attach_transaction(&self, transaction: Vec<u8>) -> Result<Vec<String>> {
+        self.with(|order| objects::attach_transaction(order, &transaction))
     }
 
     /// Signs with a local key, in its family's usual text form, whatever that key can sign.
@@ -178,12 +186,12 @@ pub struct SignedOrder(Signed);
 impl SignedOrder {
     /// Returns the order's id.
     pub fn order_id(&self) -> String {
-        self.0.order_id().to_owned()
+        self.0.order_id().unwrap_or_default().to_owned()
     }
 
     /// Returns the transactions in the order in which they are broadcast.
     pub fn transactions(&self) -> Vec<Transaction> {
-        shapes::list(objects::transactions(&self.0))
+        objects::transactions(&self.0).convert()
     }
 
     /// Returns the signature that the service is sent on the gasless path; none where the wallet chose another path.
@@ -192,8 +200,8 @@ impl SignedOrder {
     }
 
     /// Returns what the owner should know.
-    pub fn warnings(&self) -> Vec<Warning> {
-        shapes::list(objects::warnings(self.0.warnings()))
+    pub fn warnings(&self) -> Vec<Notice> {
+        objects::warnings(self.0.warnings()).convert()
     }
 }
 

@@ -37,22 +37,22 @@ impl Recovery {
 
     /// Returns the order's id, as the record has it.
     pub fn order_id(&self) -> String {
-        self.0.order_id().to_owned()
+        self.0.terms().order_id
     }
 
     /// Returns `refund` or `redeem`.
     pub fn role(&self) -> String {
-        self.0.role().to_string()
+        self.0.terms().role.to_string()
     }
 
     /// Returns who is paid; on Bitcoin-like chains the x-only key that takes the coins.
     pub fn payee(&self) -> String {
-        self.0.payee().to_string()
+        self.0.terms().payee.to_string()
     }
 
     /// Returns the amount of the leg in base units, decimal, before any fee.
     pub fn amount(&self) -> String {
-        self.0.amount().to_string()
+        self.0.terms().amount.to_string()
     }
 
     /// Prepares the recovery with a wallet context, as JSON: `docs/spec/batch.md`, Recovery.

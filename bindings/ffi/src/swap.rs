@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use countersign_json::objects::{self, Documents, Failure};
+use countersign_json::objects::{self, Convert, Documents};
 
-use crate::shapes::{self, Htlc, HtlcTerms, Proof, Warning};
+use crate::shapes::{Htlc, HtlcTerms, Notice, Proof};
 use crate::{Policy, Quorum, Reader, Registry, Result};
 
 /// One side of a swap.
@@ -45,12 +45,12 @@ impl Record {
 
     /// Returns what the HTLC of a leg must hold, and where it is.
     pub fn terms(&self, leg: Leg) -> Result<HtlcTerms> {
-        Ok(objects::htlc_terms(&self.0, leg.name())?.into())
+        Ok(objects::htlc_terms(&self.0, leg.name())?.convert())
     }
 
     /// Returns what the owner should know.
-    pub fn warnings(&self) -> Vec<Warning> {
-        shapes::list(objects::warnings(&self.0.verified.warnings))
+    pub fn warnings(&self) -> Vec<Notice> {
+        objects::warnings(&self.0.verified.warnings).convert()
     }
 
     /// Creates the reader of the HTLC of a leg for one endpoint, which has this name in the quorum. It says what to ask; the caller's own
@@ -60,24 +60,19 @@ impl Record {
     /// Bitcoin-like chain is an Esplora server, `esplora`, or a node's own RPC, `rpc`.
     #[uniffi::method(default(known = None, protocol = None))]
     pub fn reader(&self, leg: Leg, endpoint: String, known: Option<String>, protocol: Option<String>) -> Result<Reader> {
-        let is_rpc = match protocol.as_deref() {
-            None | Some("esplora") => false,
-            Some("rpc") => true,
-            Some(_) => return Err(Failure::usage("/protocol", "esplora or rpc").into()),
-        };
-        let reader = self.0.reader(leg.name(), &endpoint, known.unwrap_or_default().as_bytes(), is_rpc)?;
+        let reader = self.0.reader(leg.name(), &endpoint, known.unwrap_or_default().as_bytes(), protocol.as_deref())?;
         Ok(Reader::new(endpoint, reader))
     }
 
     /// Compares what the endpoints show of the destination with the verified terms, at `now` in Unix seconds. Only with the proof may the
     /// secret leave.
     pub fn judge(&self, quorum: &Quorum, now: u64) -> Result<Proof> {
-        Ok(self.0.judge(&quorum.lock(), now)?.into())
+        Ok(self.0.judge(&quorum.lock(), now)?.convert())
     }
 
     /// Returns the state of the HTLC of a leg, on which enough endpoints agree. For display: only [`judge`](Self::judge) decides about the
     /// secret.
     pub fn state(&self, leg: Leg, quorum: &Quorum) -> Result<Htlc> {
-        Ok(self.0.state(leg.name(), &quorum.lock())?.into())
+        Ok(self.0.state(leg.name(), &quorum.lock())?.convert())
     }
 }

@@ -11,7 +11,7 @@ export type Document = string | Uint8Array;
 const MAX_DOCUMENT = 4 * 1024 * 1024;
 /** Most bytes of a line of `countersign batch`. */
 const MAX_LINE = 16 * 1024 * 1024;
-/** Most bytes of a signature: that of a signed PSBT with the transactions that it spends. */
+/** Most bytes of a signature or a signed transaction: a signed PSBT with the transactions that it spends. */
 const MAX_SIGNATURE = 16 * 1024 * 1024;
 /** Most bytes of a key or a name. */
 const MAX_WORD = 4096;
@@ -41,6 +41,14 @@ export function signatureText(value: unknown): string {
   if (typeof value !== "string") throw wrongType("signature", "a string", value);
   checkLength(value.length, "signature", MAX_SIGNATURE);
   checkWellFormed(value, "signature");
+  return value;
+}
+
+/** Returns the bytes of a signed transaction. */
+export function transactionBytes(value: unknown): Uint8Array {
+  // Not text either: a caller who passes hex or base64 learns that bytes are expected.
+  if (!(value instanceof Uint8Array)) throw wrongType("transaction", "a Uint8Array", value);
+  checkLength(value.length, "transaction", MAX_SIGNATURE);
   return value;
 }
 

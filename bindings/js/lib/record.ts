@@ -66,7 +66,7 @@ export class Record extends Freeable {
     if (protocol !== "esplora" && protocol !== "rpc") throw wrongType("options.protocol", '"esplora" or "rpc"', protocol);
     const [side, name] = [text(leg, "leg"), text(endpoint, "endpoint")];
     const before = known === undefined ? NOTHING : documentBytes(known, "options.known");
-    return openReader(name, call(() => this.#handle.reader(side, name, before, protocol === "rpc")));
+    return openReader(name, call(() => this.#handle.reader(side, name, before, protocol)));
   }
 
   /** Creates a quorum, for code that must not choose between the builds of this package: `new Quorum(endpoints, needed)`. */

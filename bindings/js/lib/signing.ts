@@ -1,7 +1,7 @@
 // Orders on their way to a signature, and behind it.
 import type * as glue from "countersign-glue";
 import { Freeable, bind, handleOf } from "./handle.js";
-import { keyBytes, signatureText, text } from "./input.js";
+import { keyBytes, signatureText, text, transactionBytes } from "./input.js";
 import { call } from "./module.js";
 import { read } from "./output.js";
 import type { Family, Line, SigningRequest, Transaction, Warning } from "./types.js";
@@ -66,6 +66,20 @@ export class UnsignedOrder extends Freeable {
   attach(name: string, signature: string): void {
     const [request, proof] = [text(name, "name"), signatureText(signature)];
     call(() => this.#handle.attach(request, proof));
+  }
+
+  /**
+   * Takes the signatures out of a transaction that an external signer has signed, proves and attaches them. A transaction that is
+   * refused changes nothing.
+   *
+   * @param transaction - The bytes, in the form that `docs/spec/batch.md#external-signatures` lists: on EVM chains EIP-2718, on Solana
+   *   the wire format, on Bitcoin-like chains a PSBT.
+   * @returns The names of the requests whose signatures it had.
+   * @throws {@link CountersignError} `transaction_mismatch` or `psbt_mismatch` if it is not one of the requested payloads.
+   */
+  attachTransaction(transaction: Uint8Array): readonly string[] {
+    const bytes = transactionBytes(transaction);
+    return JSON.parse(call(() => this.#handle.attachTransaction(bytes)));
   }
 
   /**

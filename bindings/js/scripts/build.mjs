@@ -138,7 +138,7 @@ function hashOfInputs() {
     }
   };
   for (const folder of ["src", "lib", "adapters", "scripts"]) add(join(HERE, folder));
-  for (const folder of ["abi", "batch", "bitcoin", "chains", "core", "countersign", "evm", "solana", "starknet", "sui", "tron"]) {
+  for (const folder of ["bitcoin", "chains", "core", "countersign", "evm", "evm-core", "json", "solana", "starknet", "sui", "tron"]) {
     add(join(ROOT, "crates", folder));
   }
   const files = ["Cargo.toml", "Cargo.lock", "package.json", "package-lock.json", "tsconfig.json"].map((name) => join(HERE, name));

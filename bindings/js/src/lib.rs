@@ -146,7 +146,7 @@ impl UnsignedOrder {
     /// Returns the order's id.
     #[wasm_bindgen(js_name = orderId)]
     pub fn order_id(&self) -> Text {
-        Ok(self.get()?.order_id().to_owned())
+        Ok(self.get()?.order_id().unwrap_or_default().to_owned())
     }
 
     /// Returns the summary.
@@ -177,6 +177,12 @@ impl UnsignedOrder {
     /// Proves a signature and attaches it.
     pub fn attach(&mut self, name: &str, signature: &str) -> Result<(), String> {
         objects::attach(self.get_mut()?, name, signature).map_err(thrown)
+    }
+
+    /// Attaches the signatures of a signed transaction, and returns the names of their requests.
+    #[wasm_bindgen(js_name = attachTransaction)]
+    pub fn attach_transaction(&mut self, transaction: &[u8]) -> Text {
+        objects::attach_transaction(self.get_mut()?, transaction).map(|names| json(&names)).map_err(thrown)
     }
 
     /// Signs with a local key.
@@ -225,7 +231,7 @@ impl SignedOrder {
     /// Returns the order's id.
     #[wasm_bindgen(js_name = orderId)]
     pub fn order_id(&self) -> String {
-        self.0.order_id().to_owned()
+        self.0.order_id().unwrap_or_default().to_owned()
     }
 
     /// Returns the transactions in the order in which they are broadcast.
@@ -269,17 +275,17 @@ impl Recovery {
     /// Returns the order's id.
     #[wasm_bindgen(js_name = orderId)]
     pub fn order_id(&self) -> String {
-        self.0.order_id().to_owned()
+        self.0.terms().order_id
     }
 
     /// Returns who is paid.
     pub fn payee(&self) -> String {
-        self.0.payee().to_string()
+        self.0.terms().payee.to_string()
     }
 
     /// Returns the amount in base units.
     pub fn amount(&self) -> String {
-        self.0.amount().to_string()
+        self.0.terms().amount.to_string()
     }
 
     /// Prepares the recovery with a wallet context.
@@ -317,8 +323,8 @@ impl Record {
     }
 
     /// Creates the reader of the HTLC of a leg for one endpoint.
-    pub fn reader(&self, leg: &str, endpoint: &str, known: &[u8], is_rpc: bool) -> Result<Reader, String> {
-        self.0.reader(leg, endpoint, known, is_rpc).map(Reader).map_err(thrown)
+    pub fn reader(&self, leg: &str, endpoint: &str, known: &[u8], protocol: &str) -> Result<Reader, String> {
+        self.0.reader(leg, endpoint, known, Some(protocol)).map(Reader).map_err(thrown)
     }
 
     /// Compares what the endpoints show of the destination with the verified terms.

@@ -191,7 +191,7 @@ test("Solana: a wallet that changes the transaction is refused", async () => {
   const dearer = solanaWallet(solanaKeypair(key), (transaction) => {
     transaction.message.recentBlockhash = base58.encode(new Uint8Array(32).fill(9));
   });
-  await assert.rejects(solanaExample.pay(docs, registry, wallet, dearer, approve), { code: "signature_mismatch" });
+  await assert.rejects(solanaExample.pay(docs, registry, wallet, dearer, approve), { code: "transaction_mismatch" });
   await assert.rejects(solanaExample.pay(docs, registry, wallet, solanaWallet(Keypair.generate()), approve), /does not have the account/);
 });
 

@@ -80,6 +80,41 @@ test("an order can be prepared again, and gasless", () => {
   assert.deepEqual(signed.transactions, []);
 });
 
+/** Cases, a change of the wallet context that gives another transaction, the code of its refusal, and the names of the requests. */
+const RETURNED = [
+  ["evm-token-approval-exact", ['"nonce":22', '"nonce":23'], "transaction_mismatch", ["approval", "initiate"]],
+  ["solana-native-v0", ["null", '"SysvarC1ock11111111111111111111111111111111"'], "transaction_mismatch", ["transaction"]],
+  ["bitcoin-p2wpkh", ['"fee_rate":"2"', '"fee_rate":"3"'], "psbt_mismatch", ["input_0"]],
+];
+
+/** Signs, and returns the bytes that signers of the family return. */
+function signedBytes(order, wallet, key) {
+  const unsigned = order.prepare(wallet);
+  unsigned.sign(key);
+  const { deposit } = JSON.parse(unsigned.artefacts);
+  if (deposit) return [Buffer.from(deposit.signed_psbt, "base64")];
+  return unsigned.finish().transactions.map(({ payload }) => Buffer.from(payload.replace("0x", ""), "hex"));
+}
+
+test("a signer may return the signed transaction", () => {
+  for (const [id, [from, to], code, names] of RETURNED) {
+    const one = fixture(id);
+    const order = Order.verify(documents(one.input), registryOf(one));
+    const { wallet, key } = walletOf(one.input);
+    assert.ok(wallet.includes(from), wallet);
+    const unsigned = order.prepare(wallet);
+    const before = unsigned.artefacts;
+    for (const other of signedBytes(order, wallet.replace(from, to), key)) {
+      assert.throws(() => unsigned.attachTransaction(other), { name: "CountersignError", code, at: "/transaction" }, id);
+    }
+    assert.throws(() => unsigned.attachTransaction(new Uint8Array()), { name: "CountersignError" }, id);
+    assert.equal(unsigned.artefacts, before, `${id}: a refused transaction changes nothing`);
+    const attached = signedBytes(order, wallet, key).flatMap((transaction) => unsigned.attachTransaction(transaction));
+    assert.deepEqual([attached, unsigned.missing.includes("initiate")], [names, false], id);
+    assert.throws(() => unsigned.attachTransaction("0x02"), { code: "usage", expected: "a Uint8Array", actual: "string" });
+  }
+});
+
 test("keys are text, bytes of text, or bytes", () => {
   for (const id of ["evm-token-approval-unlimited", "solana-native", "sui-native"]) {
     const one = accepted(id.split("-")[0]).find((found) => found.id === id) ?? accepted(id.split("-")[0])[0];

@@ -61,6 +61,8 @@ export function mistakes(registry: Registry, policy: Policy, error: CountersignE
   Order.verify({ request: "", response: "" }, policy);
   // @ts-expect-error A parsed document has lost what is verified.
   Order.verify({ request: {}, response: {} }, registry);
+  // @ts-expect-error A signed transaction is bytes: hex and base64 are decoded by the caller.
+  Order.verify({ request: "", response: "" }, registry).prepare("{}").attachTransaction("0x02");
   // @ts-expect-error Orders come from verify alone.
   void new Order();
   // @ts-expect-error Nobody else is to blame.

@@ -30,7 +30,7 @@ mod _native {
     #[pymodule_export]
     use crate::trust::{Policy, Registry};
     #[pymodule_export]
-    use crate::values::{Coverage, Htlc, HtlcTerms, Line, Native, Notice, Proof, Request, Terms, Transaction, Value};
+    use crate::values::{Coverage, Htlc, HtlcTerms, Line, NativePayload, Notice, Proof, Request, Terms, Transaction, Value};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "Python's name for it")]

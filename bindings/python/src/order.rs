@@ -2,13 +2,14 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use countersign_json::objects::{self, Documents, Failure};
+use countersign_json::objects::{self, Convert, Documents, Failure};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 
 use crate::input::{Secret, Text};
 use crate::refusal::raise;
 use crate::trust::{Policy, Registry, policy_of};
-use crate::values::{Coverage, Line, Notice, Request, Terms, Transaction, all};
+use crate::values::{Coverage, Line, Notice, Request, Terms, Transaction};
 
 /// A verified order: every byte that would be signed agrees with the request, the registry and the record, or is shown.
 ///
@@ -63,22 +64,22 @@ impl Order {
 
     /// Returns the terms that the owner agrees to, as values.
     fn terms(&self) -> Terms {
-        objects::terms(&self.0.terms()).into()
+        objects::terms(&self.0.terms()).convert()
     }
 
     /// Returns what the owner reads before signing: every value that the response chose.
     fn summary(&self) -> Vec<Line> {
-        all(objects::summary(&self.0.summary()))
+        objects::summary(&self.0.summary()).convert()
     }
 
     /// Returns what the owner should know.
     fn warnings(&self) -> Vec<Notice> {
-        all(objects::warnings(self.0.warnings()))
+        objects::warnings(self.0.warnings()).convert()
     }
 
     /// Returns which bytes of the response each topic of the summary describes.
     fn coverage(&self) -> Vec<Coverage> {
-        all(objects::coverage(self.0.coverage()))
+        objects::coverage(self.0.coverage()).convert()
     }
 
     /// Checks that there is still time to pay. Call it again right before broadcasting.
@@ -163,7 +164,7 @@ impl UnsignedOrder {
         py.detach(|| self.lock().as_ref().map(read)).ok_or_else(|| raise(Failure::used_up()))
     }
 
-    fn change(&self, py: Python<'_>, change: impl FnOnce(&mut countersign::Unsigned) -> Result<(), Failure> + Send) -> PyResult<()> {
+    fn change<T: Send>(&self, py: Python<'_>, change: impl FnOnce(&mut countersign::Unsigned) -> Result<T, Failure> + Send) -> PyResult<T> {
         py.detach(|| self.lock().as_mut().map_or_else(|| Err(Failure::used_up()), change)).map_err(raise)
     }
 }
@@ -179,22 +180,22 @@ impl UnsignedOrder {
     /// The order's id.
     #[getter]
     fn order_id(&self, py: Python<'_>) -> PyResult<String> {
-        self.read(py, |order| order.order_id().to_owned())
+        self.read(py, |order| order.order_id().unwrap_or_default().to_owned())
     }
 
     /// Returns what the owner reads before signing. The last lines are the digests.
     fn summary(&self, py: Python<'_>) -> PyResult<Vec<Line>> {
-        self.read(py, |order| all(objects::summary(&order.summary())))
+        self.read(py, |order| objects::summary(&order.summary()).convert())
     }
 
     /// Returns what the owner should know.
     fn warnings(&self, py: Python<'_>) -> PyResult<Vec<Notice>> {
-        self.read(py, |order| all(objects::warnings(order.warnings())))
+        self.read(py, |order| objects::warnings(order.warnings()).convert())
     }
 
     /// Returns what signers are asked for, in the order in which payloads are sent.
     fn requests(&self, py: Python<'_>) -> PyResult<Vec<Request>> {
-        self.read(py, |order| all(objects::requests(order)))
+        self.read(py, |order| objects::requests(order).convert())
     }
 
     /// Returns the names of the requests that still need a signature.
@@ -226,6 +227,23 @@ impl UnsignedOrder {
     fn attach(&self, py: Python<'_>, name: Text, signature: Text) -> PyResult<()> {
         let (name, signature) = (name.as_str()?, signature.as_str()?);
         self.change(py, |order| objects::attach(order, name, signature))
+    }
+
+    /// Takes the signatures out of a transaction that an external signer has signed, proves and attaches them.
+    ///
+    /// A transaction that is refused changes nothing.
+    ///
+    /// Args:
+    ///     transaction: The bytes, in the form that docs/spec/batch.md of the project lists: on EVM chains EIP-2718, on Solana the wire
+    ///         format, on Bitcoin-like chains a PSBT.
+    ///
+    /// Returns:
+    ///     The names of the requests whose signatures it had.
+    ///
+    /// Raises:
+    ///     Refusal: With the code `transaction_mismatch` or `psbt_mismatch` if it is not one of the requested payloads, or as `attach`.
+    fn attach_transaction(&self, py: Python<'_>, transaction: PyBackedBytes) -> PyResult<Vec<String>> {
+        self.change(py, |order| objects::attach_transaction(order, &transaction))
     }
 
     /// Returns the artefacts with the signatures so far: the JSON of `countersign batch`.
@@ -262,17 +280,17 @@ impl SignedOrder {
     /// The order's id.
     #[getter]
     fn order_id(&self) -> &str {
-        self.0.order_id()
+        self.0.order_id().unwrap_or_default()
     }
 
     /// Returns what the owner should know.
     fn warnings(&self) -> Vec<Notice> {
-        all(objects::warnings(self.0.warnings()))
+        objects::warnings(self.0.warnings()).convert()
     }
 
     /// Returns the transactions in the order in which they are broadcast.
     fn transactions(&self) -> Vec<Transaction> {
-        all(objects::transactions(&self.0))
+        objects::transactions(&self.0).convert()
     }
 
     /// Returns the signature that the service is sent on the gasless path; None where the wallet chose another path.

@@ -1,7 +1,6 @@
 //! How an order ends without the service: recoveries, and evidence from the chains.
 
-use countersign_json::objects::{self, Documents};
-use pyo3::exceptions::PyValueError;
+use countersign_json::objects::{self, Convert, Documents};
 use pyo3::prelude::*;
 
 use crate::input::{Secret, Text};
@@ -9,7 +8,7 @@ use crate::order::UnsignedOrder;
 use crate::reader::{Quorum, Reader};
 use crate::refusal::raise;
 use crate::trust::{Policy, Registry, policy_of};
-use crate::values::{Htlc, HtlcTerms, Notice, Proof, all};
+use crate::values::{Htlc, HtlcTerms, Notice, Proof};
 
 /// A refund or a redemption from an order record alone.
 ///
@@ -117,12 +116,12 @@ impl Record {
     /// Raises:
     ///     ValueError: If the leg is another word.
     fn terms(&self, leg: Text) -> PyResult<HtlcTerms> {
-        objects::htlc_terms(&self.0, leg.as_str()?).map(HtlcTerms::from).map_err(raise)
+        objects::htlc_terms(&self.0, leg.as_str()?).map(Convert::convert).map_err(raise)
     }
 
     /// Returns what the owner should know.
     fn warnings(&self) -> Vec<Notice> {
-        all(objects::warnings(&self.0.verified.warnings))
+        objects::warnings(&self.0.verified.warnings).convert()
     }
 
     /// Creates the reader of the HTLC of a leg for one endpoint. It says what to ask; the caller's own connection sends it.
@@ -138,13 +137,9 @@ impl Record {
     ///     ValueError: If the leg or the protocol is another word.
     #[pyo3(signature = (leg, endpoint, *, known = None, protocol = None))]
     fn reader(&self, leg: Text, endpoint: Text, known: Option<Text>, protocol: Option<Text>) -> PyResult<Reader> {
-        let is_rpc = match protocol.as_ref().map(Text::as_str).transpose()? {
-            None | Some("esplora") => false,
-            Some("rpc") => true,
-            Some(_) => return Err(PyValueError::new_err("protocol: expected esplora or rpc")),
-        };
+        let protocol = protocol.as_ref().map(Text::as_str).transpose()?;
         let (endpoint, known) = (endpoint.as_str()?, known.as_ref().map_or(&b""[..], Text::as_bytes));
-        let reader = self.0.reader(leg.as_str()?, endpoint, known, is_rpc).map_err(raise)?;
+        let reader = self.0.reader(leg.as_str()?, endpoint, known, protocol).map_err(raise)?;
         Ok(Reader::new(endpoint, reader))
     }
 
@@ -157,7 +152,7 @@ impl Record {
     /// Raises:
     ///     Refusal: While the secret must not be revealed, with the blame `chain`.
     fn judge(&self, quorum: &Quorum, now: u64) -> PyResult<Proof> {
-        self.0.judge(&quorum.lock(), now).map(Proof::from).map_err(raise)
+        self.0.judge(&quorum.lock(), now).map(Convert::convert).map_err(raise)
     }
 
     /// Returns the state of the HTLC of a leg, on which enough endpoints agree. For display: only `judge` decides about the secret.
@@ -170,6 +165,6 @@ impl Record {
     ///     Refusal: If too few endpoints agree, with the blame `chain`.
     ///     ValueError: If the leg is another word.
     fn state(&self, leg: Text, quorum: &Quorum) -> PyResult<Htlc> {
-        self.0.state(leg.as_str()?, &quorum.lock()).map(Htlc::from).map_err(raise)
+        self.0.state(leg.as_str()?, &quorum.lock()).map(Convert::convert).map_err(raise)
     }
 }

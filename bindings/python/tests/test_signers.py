@@ -11,16 +11,18 @@ from typing import Any
 import pytest
 
 import countersign
-from cases import Case, accepted
+from cases import Case, accepted, all_accepted
 
 Sign = Callable[[Case, countersign.Request], str]
+BLOCKHASH = "SysvarC1ock11111111111111111111111111111111"
 
 
-def prepare(case: Case, registry: countersign.Registry) -> countersign.UnsignedOrder:
+def prepare(case: Case, registry: countersign.Registry, wallet: dict[str, Any] | None = None) -> countersign.UnsignedOrder:
+    """Prepares a case with its wallet context, some members of which are replaced."""
     documents = case.documents
     order = countersign.Order.verify(documents["request"], documents["response"], registry, record=documents.get("order"))
     assert order.order_id.lower() == case.expect["order_id"].lower()
-    return order.prepare(documents["wallet"])
+    return order.prepare(json.dumps({**json.loads(documents["wallet"]), **(wallet or {})}))
 
 
 def with_key(family: str) -> list[Case]:
@@ -186,3 +188,66 @@ def test_a_signature_of_another_key_is_refused_and_changes_nothing(registry: cou
         unsigned.attach(request.name, signature)
     assert (refused.value.code, refused.value.blame) == ("signature_mismatch", "caller")
     assert request.name in unsigned.missing()
+
+
+def eth_transaction(case: Case, request: countersign.Request) -> bytes:
+    accounts = pytest.importorskip("eth_account")
+    native = json.loads(request.native.value)
+    signed = accounts.Account.from_key(case.key).sign_transaction({name: native[name] for name in native if name != "from"})
+    return bytes(signed.raw_transaction)
+
+
+def solana_transaction(case: Case, request: countersign.Request) -> bytes:
+    pytest.importorskip("solders")
+    import solders.keypair
+    import solders.pubkey
+    import solders.transaction
+
+    unsigned = solders.transaction.VersionedTransaction.from_bytes(base64.b64decode(request.native.value))
+    return bytes(solders.transaction.VersionedTransaction(unsigned.message, [solana_keypair(solders, case.key)]))
+
+
+def bitcoin_psbt(case: Case, request: countersign.Request) -> bytes:
+    pytest.importorskip("embit")
+    from embit.ec import PrivateKey
+    from embit.psbt import PSBT
+
+    psbt = PSBT.from_string(request.native.value)
+    assert psbt.sign_with(PrivateKey(hex_key(case))) == 1
+    return bytes(psbt.serialize())
+
+
+@pytest.mark.parametrize(
+    ("identifier", "sign", "change", "code"),
+    [
+        ("evm-token-approval-exact", eth_transaction, {"nonce": 23}, "transaction_mismatch"),
+        ("solana-native-v0", solana_transaction, {"recent_blockhash": BLOCKHASH}, "transaction_mismatch"),
+        ("bitcoin-p2wpkh", bitcoin_psbt, {"fee_rate": "3"}, "psbt_mismatch"),
+    ],
+)
+def test_a_signer_may_return_the_signed_transaction(
+    identifier: str,
+    sign: Callable[[Case, countersign.Request], bytes],
+    change: dict[str, Any],
+    code: str,
+    registry: countersign.Registry,
+) -> None:
+    case = all_accepted()[identifier]
+    unsigned, other = prepare(case, registry), prepare(case, registry, change)
+
+    def transactions(order: countersign.UnsignedOrder) -> list[bytes]:
+        return [sign(case, request) for request in order.requests() if request.native.kind != "typed_data"]
+
+    before = unsigned.artefacts()
+    for transaction in [*transactions(other), b"", b"\0"]:
+        with pytest.raises(countersign.Refusal) as refused:
+            unsigned.attach_transaction(transaction)
+        assert refused.value.code == (code if len(transaction) > 1 else "transaction_mismatch")
+        assert refused.value.at == "/transaction"
+    with pytest.raises(TypeError):
+        unsigned.attach_transaction("0x02")  # type: ignore[arg-type]
+    assert unsigned.artefacts() == before, "a refused transaction changes nothing"
+
+    wanted = [request.name for request in unsigned.requests() if request.native.kind != "typed_data"]
+    assert [name for transaction in transactions(unsigned) for name in unsigned.attach_transaction(transaction)] == wanted
+    assert not set(wanted) & set(unsigned.missing())

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// let chain = Chain { coin: Coin::Bitcoin, net: BitcoinNet::Main };
 /// let script = chain.script("bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", "/to")?;
-/// assert_eq!(chain.dust_limit(&script), 294);
+/// assert_eq!(chain.dust_limit(&script).to_sat(), 294);
 /// assert_eq!(chain.address(&script).as_deref(), Some("bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"));
 /// # Ok::<(), countersign_core::Refusal>(())
 /// ```
@@ -41,8 +41,8 @@ impl Chain {
 
     /// Returns the number of base units that will ever exist: 21 million bitcoin, 84 million litecoin.
     #[must_use]
-    pub const fn supply(self) -> u64 {
-        self.coin.profile().supply
+    pub const fn supply(self) -> bitcoin::Amount {
+        bitcoin::Amount::from_sat(self.coin.profile().supply)
     }
 
     /// Returns the symbol of the coin, for example `BTC`.
@@ -51,17 +51,23 @@ impl Chain {
         self.coin.profile().symbol
     }
 
-    /// Returns an amount of the chain's coin.
-    pub(crate) fn amount(self, base_units: u64) -> Amount {
-        Amount::new(U256::from(base_units), 8, self.symbol().to_ascii_lowercase())
+    /// Returns an amount in base units; `None` if it is above the chain's supply.
+    pub(crate) fn checked_amount(self, base_units: U256) -> Option<bitcoin::Amount> {
+        u64::try_from(base_units).ok().map(bitcoin::Amount::from_sat).filter(|amount| *amount <= self.supply())
     }
 
-    /// Returns the smallest value of an output with this script that nodes relay, in base units.
+    /// Returns an amount of the chain's coin.
+    pub(crate) fn amount(self, amount: bitcoin::Amount) -> Amount {
+        Amount::new(U256::from(amount.to_sat()), 8, self.symbol().to_ascii_lowercase())
+    }
+
+    /// Returns the smallest value of an output with this script that nodes relay.
     ///
     /// It is the cost of spending the output at the dust relay rate (`DUST_RELAY_TX_FEE`): 3 sat/vB on Bitcoin, 30 on Litecoin.
     #[must_use]
-    pub fn dust_limit(self, script: &ScriptBuf) -> u64 {
-        script.minimal_non_dust().to_sat().saturating_mul(self.coin.profile().dust_factor)
+    pub fn dust_limit(self, script: &ScriptBuf) -> bitcoin::Amount {
+        let limit = script.minimal_non_dust().checked_mul(self.coin.profile().dust_factor);
+        limit.unwrap_or(bitcoin::Amount::MAX)
     }
 
     /// Parses an address of this chain, and returns its script pubkey.

@@ -14,10 +14,11 @@ mod presigned;
 use std::fmt;
 use std::sync::Arc;
 
-use bitcoin::{ScriptBuf, Sequence, TxOut, XOnlyPublicKey};
+use bitcoin::{Amount, ScriptBuf, Sequence, TxOut, XOnlyPublicKey};
 pub use countersign_core::Leg;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, Policy, Refusal, Registry, Role, SecretHash, Summary, Topic, TypedValue, U256, Warnings, family,
+    Account, Code, Family, OrderRecord, Policy, RecoveryTerms, Refusal, Registry, Role, SecretHash, Summary, Topic, TypedValue, U256,
+    Warnings, family,
 };
 
 pub use funding::{Funding, FundingSource, FundingStatus, FundingTx};
@@ -27,7 +28,7 @@ pub use payout::{Fee, FeeCoins, Payout};
 use crate::address::{Chain, Destination};
 use crate::htlc::{self, Leaf, Tree};
 use crate::summary::format_coins;
-use crate::transaction::{FeeRate, Input, Kind, LeafSpend, Payment, Secret, Unsigned};
+use crate::transaction::{FeeRate, Input, Kind, LeafSpend, Payment, Secret, Unsigned, sum};
 use crate::{Bitcoin, UnsignedOrder};
 
 /// The HTLC of one leg of a record, with its recomputed address.
@@ -40,10 +41,10 @@ pub struct RecordedHtlc {
     pub chain: Chain,
     /// The HTLC and its output key.
     pub tree: Tree,
-    /// Amount of the leg in base units.
-    pub amount: u64,
-    /// Base units that have been paid, according to the record.
-    pub filled: u64,
+    /// The amount of the leg.
+    pub amount: Amount,
+    /// The amount that has been paid, according to the record.
+    pub filled: Amount,
     /// The funding transactions, according to the record. Empty if the record's entry cannot be read: see
     /// [`RecordedHtlc::check_funding_txs`].
     pub funding: Vec<FundingTx>,
@@ -51,7 +52,7 @@ pub struct RecordedHtlc {
     malformed_funding: Option<String>,
     initiator: XOnlyPublicKey,
     redeemer: XOnlyPublicKey,
-    instant_refund_tx: String,
+    instant_refund_tx: Option<String>,
     /// The chain's name in asset ids.
     chain_name: String,
     leg: Leg,
@@ -118,6 +119,13 @@ impl Recovery {
         Account::from_array(Family::Bitcoin, key.serialize())
     }
 
+    /// Returns what the recovery does: to which order, and who is paid how much.
+    #[must_use]
+    pub fn terms(&self) -> RecoveryTerms {
+        let htlc = &self.htlc;
+        RecoveryTerms::new(htlc.order_id.clone(), htlc.chain_name.clone(), self.role(), self.signer(), U256::from(htlc.amount.to_sat()))
+    }
+
     /// Applies the fee rate ceiling of `policy` instead of the default policy's.
     #[must_use]
     pub fn with_policy(mut self, policy: &Policy) -> Self {
@@ -181,19 +189,17 @@ impl RecordedHtlc {
         if !swap.swap_id.eq_ignore_ascii_case(&address) {
             return Err(refuse(Code::RecordSwapId, "swap_id").with_expected(address).with_actual(&swap.swap_id));
         }
-        let amount = |member: &str, wide: U256| {
-            let amount = u64::try_from(wide).ok().filter(|amount| *amount <= chain.supply());
-            amount.ok_or_else(|| refuse(Code::AmountAboveSupply, member).with_actual(wide))
-        };
+        let amount =
+            |member: &str, wide: U256| chain.checked_amount(wide).ok_or_else(|| refuse(Code::AmountAboveSupply, member).with_actual(wide));
         let key = |member: &str, key: &[u8; 32]| XOnlyPublicKey::from_slice(key).map_err(|_| refuse(Code::RecordMismatch, member));
-        let funding = FundingTx::parse_list(&swap.initiate_tx_hash);
+        let funding = swap.initiate_tx_hash.as_deref().map_or(Some(Vec::new()), FundingTx::parse_list);
         Ok(Self {
             order_id: record.order_id.clone(),
             chain,
             tree,
             amount: amount("amount", swap.amount)?,
             filled: amount("filled_amount", swap.filled_amount)?,
-            malformed_funding: funding.is_none().then(|| swap.initiate_tx_hash.clone()),
+            malformed_funding: swap.initiate_tx_hash.clone().filter(|_| funding.is_none()),
             funding: funding.unwrap_or_default(),
             initiator: key("initiator", &htlc.initiator)?,
             redeemer: key("redeemer", &htlc.redeemer)?,
@@ -213,10 +219,10 @@ impl RecordedHtlc {
 
     /// Returns how much has been paid, according to the record.
     #[must_use]
-    pub const fn funding_status(&self) -> FundingStatus {
+    pub fn funding_status(&self) -> FundingStatus {
         match self.amount.checked_sub(self.filled) {
-            _ if self.filled == 0 => FundingStatus::Unfunded,
-            Some(missing @ 1..) => FundingStatus::Partial { missing },
+            _ if self.filled == Amount::ZERO => FundingStatus::Unfunded,
+            Some(missing) if missing > Amount::ZERO => FundingStatus::Partial { missing },
             _ => FundingStatus::Full,
         }
     }
@@ -288,7 +294,7 @@ impl RecordedHtlc {
     fn recovery(&self, role: Role, payment: Payment, mut summary: Summary, warnings: Warnings) -> Result<UnsignedOrder, Refusal> {
         let outputs = payment.transaction().output.iter().enumerate();
         let paid: Vec<_> = outputs.filter(|(index, _)| payment.change != Some(*index)).map(|(_, output)| output).collect();
-        let value = paid.iter().map(|output| output.value.to_sat()).fold(0, u64::saturating_add);
+        let value = sum(paid.iter().map(|output| output.value));
         let what = if role == Role::Redeem { "redemption" } else { "refund" };
         let (cost, pays) = (format_coins(payment.fee, self.chain), format_coins(value, self.chain));
         payment.fee_rate.check_ceiling(self.max_fee_rate, "/fee_rate").map_err(|refusal| {
@@ -299,7 +305,7 @@ impl RecordedHtlc {
         if payment.fee > value {
             let reason = format!("the fee is higher than the amount that is paid out: the {what} would cost {cost} and pay out {pays}");
             let refusal = Refusal::new(Code::FeeRateTooHigh, "/fee_rate").with_reason(reason);
-            return Err(refusal.with_expected(TypedValue::AtMost(U256::from(value))).with_actual(payment.fee));
+            return Err(refusal.with_expected(TypedValue::AtMost(U256::from(value.to_sat()))).with_actual(payment.fee.to_sat()));
         }
         if let Some(first) = paid.first() {
             let (swap, to) = (self.tree.address(self.chain), self.chain.format_script(&first.script_pubkey));
@@ -308,7 +314,7 @@ impl RecordedHtlc {
         }
         let unsigned = Unsigned { role, deposit: None, payment: Some(payment) };
         Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered {
-            order_id: self.order_id.clone(),
+            order_id: Some(self.order_id.clone()),
             chain: self.chain_name.clone(),
             summary,
             unsigned,
@@ -321,7 +327,7 @@ impl RecordedHtlc {
     }
 
     fn prevout(&self, funding: &Funding) -> TxOut {
-        TxOut { value: bitcoin::Amount::from_sat(funding.value), script_pubkey: self.tree.script_pubkey() }
+        TxOut { value: funding.value, script_pubkey: self.tree.script_pubkey() }
     }
 
     /// Returns the script of a destination, which must not be the HTLC itself.

@@ -1,5 +1,6 @@
 //! The summary lines of a deposit and its payment, and the response fields that each line covers.
 
+use bitcoin::Amount;
 use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, U256, number};
 
 use crate::address::Chain;
@@ -11,7 +12,8 @@ use crate::verify::Deposit;
 const MAX_LISTED: usize = 8;
 
 /// Formats an amount: `0.0005 BTC (50000 sat)`.
-pub(crate) fn format_coins(base_units: u64, chain: Chain) -> String {
+pub(crate) fn format_coins(amount: Amount, chain: Chain) -> String {
+    let base_units = amount.to_sat();
     format!("{} {} ({base_units} sat)", number::in_whole_units(U256::from(base_units), 8), chain.symbol())
 }
 
@@ -67,7 +69,7 @@ impl Payment {
     fn describe_coins(&self, summary: &mut Summary) {
         let (transaction, chain) = (self.transaction(), self.chain);
         for input in self.inputs.iter().take(MAX_LISTED) {
-            let value = input.prevout.value.to_sat();
+            let value = input.prevout.value;
             let outpoint = input.outpoint.to_string();
             let text = format!("spends {} from {outpoint}", format_coins(value, chain));
             summary.add_values(Topic::Wallet, text, [chain.amount(value).into(), outpoint.into()]);
@@ -77,12 +79,13 @@ impl Payment {
         }
         for (index, paid) in transaction.output.iter().enumerate() {
             let what = if self.change == Some(index) { "change" } else { "pays" };
-            let (value, to) = (paid.value.to_sat(), chain.format_script(&paid.script_pubkey));
+            let (value, to) = (paid.value, chain.format_script(&paid.script_pubkey));
             let text = format!("{what} {} to {to}", format_coins(value, chain));
             summary.add_values(Topic::Wallet, text, [chain.amount(value).into(), to.into()]);
             let dust_limit = chain.dust_limit(&paid.script_pubkey);
             if value < dust_limit {
-                summary.add_values(Topic::Wallet, format!("nodes do not relay an output below {dust_limit} sat"), [dust_limit.into()]);
+                let base_units = dust_limit.to_sat();
+                summary.add_values(Topic::Wallet, format!("nodes do not relay an output below {base_units} sat"), [base_units.into()]);
             }
         }
     }

@@ -15,7 +15,7 @@ mod wallet;
 use countersign_core::Role;
 
 pub use change::ChangeRule;
-pub(crate) use change::{ChangePlan, Draft};
+pub(crate) use change::{ChangePlan, Draft, sum};
 pub use fee_rate::FeeRate;
 pub(crate) use funding::{check_coins, prepare};
 pub use origin::KeyOrigin;

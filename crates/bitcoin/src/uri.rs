@@ -4,29 +4,31 @@
 //!
 //! Specification: `docs/spec/bitcoin.md#payload`.
 
+use bitcoin::Amount;
 use countersign_core::chains::Coin;
 use countersign_core::{U256, number};
 
 use crate::address::Chain;
 
-/// Returns `bitcoin:<address>?amount=<whole coins>`, or the same with `litecoin:` for Litecoin. `amount` is in base units. The scheme
-/// is the same on test networks.
+/// Returns `bitcoin:<address>?amount=<whole coins>`, or the same with `litecoin:` for Litecoin. The scheme is the same on test
+/// networks.
 ///
 /// ```
+/// use countersign_bitcoin::bitcoin::Amount;
 /// use countersign_bitcoin::{Chain, uri};
 /// use countersign_core::chains::{BitcoinNet, Coin};
 ///
 /// let chain = Chain { coin: Coin::Bitcoin, net: BitcoinNet::Main };
-/// let uri = uri::payment_uri(chain, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", 50_000);
+/// let uri = uri::payment_uri(chain, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", Amount::from_sat(50_000));
 /// assert_eq!(uri, "bitcoin:bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4?amount=0.0005");
 /// ```
 #[must_use]
-pub fn payment_uri(chain: Chain, address: &str, amount: u64) -> String {
+pub fn payment_uri(chain: Chain, address: &str, amount: Amount) -> String {
     let scheme = match chain.coin {
         Coin::Bitcoin => "bitcoin",
         Coin::Litecoin => "litecoin",
     };
-    format!("{scheme}:{address}?amount={}", number::in_whole_units(U256::from(amount), 8))
+    format!("{scheme}:{address}?amount={}", number::in_whole_units(U256::from(amount.to_sat()), 8))
 }
 
 /// Returns a QR code of the text for a terminal, two modules per character cell; `None` if the text is too long for one.

@@ -3,7 +3,7 @@
 //! Specification: `docs/spec/bitcoin.md#payload`.
 
 use bitcoin::psbt::{Psbt, PsbtSighashType};
-use bitcoin::{ScriptBuf, TapSighashType, Transaction, XOnlyPublicKey};
+use bitcoin::{Amount, ScriptBuf, TapSighashType, Transaction, XOnlyPublicKey};
 use countersign_core::json::Cursor;
 use countersign_core::wire::OrderRecord;
 use countersign_core::{
@@ -26,8 +26,8 @@ pub struct Deposit {
     pub address: String,
     /// The script pubkey of the address.
     pub script_pubkey: ScriptBuf,
-    /// Amount in base units, at most the chain's supply.
-    pub amount: u64,
+    /// The amount, at most the chain's supply.
+    pub amount: Amount,
     /// The HTLC from which the address was recomputed; `None` if the address is taken on trust.
     pub tree: Option<Tree>,
     /// The current form of the owner's address, if the request has Litecoin's old `3…` form, which Bitcoin also uses; else `None`.
@@ -83,7 +83,7 @@ impl family::Deposit for Deposit {
         let (script_pubkey, output_key) = check_taproot(chain, to)?;
         let dust_limit = chain.dust_limit(&script_pubkey);
         if dust_limit > amount {
-            warnings.warn_about(Code::AmountBelowDust, format!("{amount} of at least {dust_limit}"));
+            warnings.warn_about(Code::AmountBelowDust, format!("{} of at least {}", amount.to_sat(), dust_limit.to_sat()));
         }
         let tree = check_derivation(order, chain, to, output_key, warnings)?;
         if order.delegate.is_none() {
@@ -129,9 +129,9 @@ impl family::Deposit for Deposit {
         if let Some((second, _)) = paying.next() {
             return Err(differs(format!("/output/{second}")).with_reason("the transaction pays the deposit address twice"));
         }
-        let value = output.value.to_sat();
-        if value != self.amount {
-            return Err(differs(format!("/output/{index}/value")).with_expected(self.amount).with_actual(value));
+        if output.value != self.amount {
+            let refusal = differs(format!("/output/{index}/value")).with_expected(self.amount.to_sat());
+            return Err(refusal.with_actual(output.value.to_sat()));
         }
         Ok(Role::Initiate)
     }
@@ -155,11 +155,11 @@ fn swap_terms(tree: &Tree) -> SwapTerms {
 }
 
 /// Requires that the amount is the requested one, and at most the chain's supply.
-fn check_amount(order: &OrderContext<'_>, chain: Chain, amount: U256) -> Result<u64, Refusal> {
+fn check_amount(order: &OrderContext<'_>, chain: Chain, amount: U256) -> Result<Amount, Refusal> {
     order.check_amount(amount, &|code| Refusal::new(code, "/response/result/amount"))?;
-    u64::try_from(amount).ok().filter(|amount| *amount <= chain.supply()).ok_or_else(|| {
+    chain.checked_amount(amount).ok_or_else(|| {
         Refusal::new(Code::AmountAboveSupply, "/request/source/amount")
-            .with_expected(TypedValue::AtMost(U256::from(chain.supply())))
+            .with_expected(TypedValue::AtMost(U256::from(chain.supply().to_sat())))
             .with_actual(amount)
     })
 }

@@ -56,7 +56,7 @@ fn the_captured_instant_refund_verifies() -> TestResult {
     assert_eq!(refund.attach(&[signature])?.signatures, [format!("{signature}83")]);
     refund.check_hashes(&[known["sighash"].as_str().expect("hex")])?;
     assert_eq!((swap.funding_status(), swap.funding.len()), (FundingStatus::Full, 1));
-    assert_eq!(swap.funding[0].number, Some(90_249));
+    assert_eq!(swap.funding[0].number, Some(90_249.into()));
     Ok(())
 }
 

@@ -54,7 +54,7 @@ fn an_exact_match_needs_no_change() {
     // 50,000 and 122 vB at 2 sat/vB: branch and bound finds the only coin that fits, among larger and smaller ones.
     let payment = pay(coins(&[40_000, 900_000, 50_244, 60_000, 300]), "2", Selection::LowestFee, TxOrdering::Given).expect("enough");
     assert_eq!((values(&payment), payment.change), (vec![50_244], None));
-    assert_eq!(payment.fee, 244);
+    assert_eq!(payment.fee.to_sat(), 244);
 }
 
 #[test]
@@ -114,11 +114,11 @@ proptest! {
                 prop_assert_eq!(transaction.output[0].value.to_sat(), 50_000);
                 let spent: u64 = self::values(&payment).iter().sum();
                 let paid: u64 = transaction.output.iter().map(|output| output.value.to_sat()).sum();
-                prop_assert_eq!(spent - paid, payment.fee);
+                prop_assert_eq!(spent - paid, payment.fee.to_sat());
                 let needed = FeeRate::parse(rate).expect("a rate").fee(vsize(&payment)).expect("64 bits");
                 prop_assert!(payment.fee >= needed, "{} below {needed}", payment.fee);
                 // Nothing is wasted: without change, the surplus is at most the cost of a change output and dust.
-                let wasted = FeeRate::parse(rate).expect("a rate").fee(31).expect("64 bits") + 294 + 1;
+                let wasted = FeeRate::parse(rate).expect("a rate").fee(31).expect("64 bits") + Amount::from_sat(294 + 1);
                 prop_assert!(payment.fee <= needed + wasted, "{} far above {needed}", payment.fee);
             }
             Err(refusal) => {

@@ -11,7 +11,7 @@
 )]
 
 use bitcoin::hashes::Hash;
-use bitcoin::{OutPoint, Sequence, Transaction, TxIn, TxOut, Witness};
+use bitcoin::{Amount, OutPoint, Sequence, Transaction, TxIn, TxOut, Witness};
 use countersign_bitcoin::recover::{Fee, FeeCoins, Funding, FundingSource, FundingStatus, InstantRefund, Leg, Payout, RecordedHtlc};
 use countersign_bitcoin::{Bitcoin, FeeRate, Key, KeyOrigin, Payment, UnsignedOrder, Utxo};
 use countersign_core::{Code, Policy, Refusal, RequestId, Role};
@@ -51,7 +51,7 @@ fn swap() -> RecordedHtlc {
 }
 
 fn funding(byte: u8, vout: u32, value: u64) -> Funding {
-    Funding::new(OutPoint { txid: bitcoin::Txid::from_byte_array([byte; 32]), vout }, value)
+    Funding::new(OutPoint { txid: bitcoin::Txid::from_byte_array([byte; 32]), vout }, Amount::from_sat(value))
 }
 
 fn deducted(rate: &str) -> Fee {
@@ -95,7 +95,7 @@ fn a_recovery_ends_in_the_states_of_an_order() -> TestResult {
     let swap = swap();
     let order = order();
     let mut unsigned = swap.refund(&payout(&[funding(1, 0, 50_000)]))?;
-    assert_eq!(unsigned.order_id(), order["order_id"].as_str().ok_or("no id")?);
+    assert_eq!(unsigned.order_id(), order["order_id"].as_str());
     assert!(unsigned.verified().is_none());
     let summary = unsigned.summary().to_string();
     let paid = payment(&unsigned).transaction().output[0].value.to_sat();
@@ -176,7 +176,7 @@ fn other_coins_can_pay_the_fee() -> TestResult {
     let wallet = fixture::<Bitcoin>("bitcoin-p2wpkh").json()["wallet"].take();
     let utxo = &wallet["utxos"][0];
     let output = TxOut {
-        value: bitcoin::Amount::from_sat(utxo["value"].as_str().expect("a value").parse()?),
+        value: Amount::from_sat(utxo["value"].as_str().expect("a value").parse()?),
         script_pubkey: bitcoin::ScriptBuf::from_hex(utxo["script_pubkey"].as_str().expect("hex"))?,
     };
     let coin = Utxo::new(funding(9, 0, 0).outpoint, output)?;
@@ -185,8 +185,8 @@ fn other_coins_can_pay_the_fee() -> TestResult {
     let mut unsigned = swap.refund(&Payout::new([funding(1, 0, 50_000)], TO, Fee::Paid(coins.clone())))?;
     let paid = payment(&unsigned);
     let outputs = &paid.transaction().output;
-    assert_eq!((outputs[0].value.to_sat(), outputs[1].value.to_sat()), (50_000, 120_000 - paid.fee));
-    assert_eq!((paid.change, paid.fee), (Some(1), 5 * paid.vsize));
+    assert_eq!((outputs[0].value.to_sat(), outputs[1].value.to_sat()), (50_000, 120_000 - paid.fee.to_sat()));
+    assert_eq!((paid.change, paid.fee.to_sat()), (Some(1), 5 * paid.vsize));
     // The refund key and the wallet key may belong to two signers.
     unsigned.sign(&key(INITIATOR))?;
     assert_eq!(unsigned.missing(), [RequestId::Input(1)]);
@@ -205,7 +205,7 @@ fn other_coins_can_pay_the_fee() -> TestResult {
     assert_eq!(whole.output[0], complete.output[0]);
     assert_eq!((whole.input.len(), whole.output.len()), (2, 2));
     let mut other = complete;
-    other.output[0].value = bitcoin::Amount::from_sat(1);
+    other.output[0].value = Amount::from_sat(1);
     assert_eq!(refused(refund.with_fee(&other, &coins)).0, Code::InstantRefundMismatch);
     Ok(())
 }
@@ -216,7 +216,7 @@ fn the_summary_of_an_instant_refund_has_the_sum_of_all_outputs() -> TestResult {
     let refund = InstantRefund::new(&swap, &[funding(1, 0, 50_000), funding(2, 0, 600)], TO)?;
     let complete = refund.complete(&refund.sign(&key(INITIATOR))?, &refund.countersign(&key(REDEEMER))?)?;
     let script_pubkey = swap.chain.script(TO, "")?;
-    let coin = Utxo::new(funding(9, 0, 0).outpoint, TxOut { value: bitcoin::Amount::from_sat(9_000), script_pubkey })?;
+    let coin = Utxo::new(funding(9, 0, 0).outpoint, TxOut { value: Amount::from_sat(9_000), script_pubkey })?;
     let summary = refund.with_fee(&complete, &FeeCoins::new(vec![coin], TO, FeeRate::from_whole(1)))?.summary().to_string();
     assert!(summary.contains(&format!("pays 0.000506 BTC (50600 sat) to {TO}")), "{summary}");
     Ok(())
@@ -267,7 +267,7 @@ fn a_fee_that_is_too_high_is_shown_with_its_cost() {
 fn fee_coins_are_not_the_htlcs_and_their_change_does_not_go_there() -> TestResult {
     let swap = swap();
     let spent = funding(1, 0, 50_000);
-    let coin = |outpoint, script_pubkey| Utxo::new(outpoint, TxOut { value: bitcoin::Amount::from_sat(50_000), script_pubkey });
+    let coin = |outpoint, script_pubkey| Utxo::new(outpoint, TxOut { value: Amount::from_sat(50_000), script_pubkey });
     let paid = |coin, change: &str| {
         let coins = FeeCoins::new(vec![coin], change, FeeRate::from_whole(1));
         refused(swap.refund(&Payout::new([spent], TO, Fee::Paid(coins))))
@@ -289,8 +289,8 @@ fn funding_outputs_are_the_records_own() {
     order["source_swap"]["initiate_tx_hash"] = json!(format!("{}:90249,{}", "01".repeat(32), "02".repeat(32)));
     order["source_swap"]["filled_amount"] = json!("49999");
     let swap = read(&order).expect("a record");
-    assert_eq!((swap.funding.len(), swap.funding[0].number, swap.funding[1].number), (2, Some(90_249), None));
-    assert_eq!(swap.funding_status(), FundingStatus::Partial { missing: 1 });
+    assert_eq!((swap.funding.len(), swap.funding[0].number, swap.funding[1].number), (2, Some(90_249.into()), None));
+    assert_eq!(swap.funding_status(), FundingStatus::Partial { missing: Amount::ONE_SAT });
     let at = "/order/source_swap/initiate_tx_hash".to_owned();
     assert!(swap.refund(&payout(&[funding(1, 0, 40_000), funding(2, 1, 9_999)])).is_ok());
     for fundings in [vec![], vec![funding(3, 0, 50_000)], vec![funding(1, 0, 1), funding(1, 0, 1)], vec![funding(1, 0, u64::MAX)]] {
@@ -311,7 +311,7 @@ fn funding_outputs_are_the_records_own() {
 #[test]
 fn funding_outputs_are_found_in_their_transaction() {
     let swap = swap();
-    let output = |value, script_pubkey| TxOut { value: bitcoin::Amount::from_sat(value), script_pubkey };
+    let output = |value, script_pubkey| TxOut { value: Amount::from_sat(value), script_pubkey };
     let transaction = Transaction {
         version: bitcoin::transaction::Version::TWO,
         lock_time: bitcoin::absolute::LockTime::ZERO,
@@ -319,7 +319,7 @@ fn funding_outputs_are_found_in_their_transaction() {
         output: vec![output(1, swap.chain.script(TO, "").expect("an address")), output(50_000, swap.tree.script_pubkey())],
     };
     let found = Funding::from_transaction(&transaction, &swap.tree);
-    assert_eq!(found, [Funding::new(OutPoint { txid: transaction.compute_txid(), vout: 1 }, 50_000)]);
+    assert_eq!(found, [Funding::new(OutPoint { txid: transaction.compute_txid(), vout: 1 }, Amount::from_sat(50_000))]);
     let text = format!("{}:1:50000", transaction.compute_txid());
     assert_eq!(Funding::parse(&text), Ok(found[0]));
     for text in ["", "1:2:3", &format!("{text}:4"), &text.replace(":1:", ":+1:")] {
@@ -349,7 +349,7 @@ fn a_fee_has_ceilings() -> TestResult {
     assert!(deducted(1_000, "3").is_ok());
     let coin = |value| -> Result<Utxo, Refusal> {
         let script_pubkey = swap.chain.script(TO, "")?;
-        Utxo::new(funding(9, 0, 0).outpoint, TxOut { value: bitcoin::Amount::from_sat(value), script_pubkey })
+        Utxo::new(funding(9, 0, 0).outpoint, TxOut { value: Amount::from_sat(value), script_pubkey })
     };
     let paid = |value, rate| {
         let coins = FeeCoins::new(vec![coin(10_000_000)?], TO, FeeRate::from_whole(rate));

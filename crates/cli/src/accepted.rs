@@ -18,7 +18,7 @@ pub(crate) struct Accepted<'a> {
     id: Option<Option<&'a str>>,
     ok: bool,
     family: &'static str,
-    order_id: &'a str,
+    order_id: Option<&'a str>,
     /// The heading of the artefacts in the text output.
     #[serde(skip)]
     heading: &'static str,
@@ -40,7 +40,7 @@ struct Prepared<'p> {
 }
 
 impl<'a> Accepted<'a> {
-    fn new(family: Family, order_id: &'a str, summary: Summary, warnings: &'a Warnings) -> Self {
+    fn new(family: Family, order_id: Option<&'a str>, summary: Summary, warnings: &'a Warnings) -> Self {
         Self {
             id: None,
             ok: true,
@@ -57,7 +57,7 @@ impl<'a> Accepted<'a> {
 
     /// Shows a verified order.
     pub(crate) fn verified(order: &'a Verified) -> Self {
-        Self::new(order.family(), order.order_id(), order.summary(), order.warnings())
+        Self::new(order.family(), Some(order.order_id()), order.summary(), order.warnings())
     }
 
     /// Shows a prepared order and its artefacts, with the signatures so far.

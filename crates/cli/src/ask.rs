@@ -161,7 +161,7 @@ impl RequestArgs {
         let (config, registry) = (problems.take(Config::read())?, registry?);
         let leg = |asset: AssetId, owner: &Option<String>, delegate: &Option<String>| {
             // A missing or invalid amount is reported separately. Until then, one base unit is used in its place.
-            let mut leg = RequestedLeg::new(asset, String::new(), U256::from(1));
+            let mut leg = RequestedLeg::without_owner(asset, U256::from(1));
             leg.owner = owner.as_deref().or_else(|| config.owner(&leg.asset)).map(str::to_owned);
             leg.delegate.clone_from(delegate);
             leg
@@ -201,7 +201,7 @@ impl RequestArgs {
         let owner = |given: &Option<String>, asset| given.as_deref().or_else(|| config.owner(asset)).map(str::to_owned);
         let (from_owner, to_owner) = (owner(&self.from_owner, &from), owner(&self.to_owner, &to));
         let amount = units(need(&self.amount, "--amount")?, &from, Some(registry))?;
-        let mut source = RequestedLeg::new(from, String::new(), amount);
+        let mut source = RequestedLeg::without_owner(from, amount);
         source.owner = from_owner;
         source.delegate.clone_from(&self.from_delegate);
         let mut destination = RequestedLeg::new(to, need(&to_owner, "--to-owner")?, receive);

@@ -45,8 +45,8 @@ pub(crate) fn driver<O: Owner>(
     pace: Pace,
     trust: Option<TrustTheService>,
 ) -> CliDriver<O> {
-    let driver = Driver::new(flow, Arc::clone(nodes), Arc::clone(store), owner);
-    driver.with_pace(pace).with_relayer(trust.is_some()).with_trust(trust)
+    let driver = Driver::new(flow, Arc::clone(nodes), Arc::clone(store), owner).with_pace(pace).with_trust(trust);
+    if trust.is_some() { driver.allow_relayer() } else { driver }
 }
 
 /// The owner at a terminal, with or without a local key.

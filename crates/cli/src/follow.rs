@@ -146,7 +146,7 @@ impl<O: Owner> Follower<'_, O> {
         if self.session.json {
             show::json(&StatusReport { ok: Some(true), ..StatusReport::new(self.id, progress) })?;
         } else {
-            let transaction = progress.stated.as_ref().map(|stated| stated.record.destination_swap.redeem_tx_hash.as_str());
+            let transaction = progress.stated.as_ref().and_then(|stated| stated.record.destination_swap.redeem_tx_hash.as_deref());
             show::field("complete", &text::escape_untrusted(transaction.unwrap_or_default()))?;
         }
         Ok(())

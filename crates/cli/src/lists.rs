@@ -1,6 +1,6 @@
 //! `countersign chains|assets|liquidity|fee|volume|schemas|policy|health`: public lists and values of the service.
 
-use countersign::wire::{Earnings, Fees};
+use countersign::wire::{AssetRecord, ChainRecord, Earnings, Fees};
 use countersign::{Amount, AssetId, Registry, number, text};
 
 use crate::exit::{OK, REFUSED};
@@ -60,8 +60,11 @@ pub(crate) fn chains(args: &Args, session: &Session) -> Result<u8, Failure> {
         show::answer(&answer.body)?;
         return Ok(OK);
     }
-    let rows: Vec<_> =
-        answer.value.into_iter().map(|chain| vec![chain.chain, chain.id, chain.name, chain.native_asset_id, chain.explorer_url]).collect();
+    let row = |chain: ChainRecord| {
+        let [name, native, explorer] = [chain.name, chain.native_asset_id, chain.explorer_url].map(Option::unwrap_or_default);
+        vec![chain.chain, chain.id, name, native, explorer]
+    };
+    let rows: Vec<_> = answer.value.into_iter().map(row).collect();
     show::table(&["chain", "id", "name", "native asset id", "explorer url"], &rows)?;
     Ok(OK)
 }
@@ -73,7 +76,7 @@ pub(crate) fn assets(args: &Args, session: &Session) -> Result<u8, Failure> {
         show::answer(&answer.body)?;
         return Ok(OK);
     }
-    let row = |asset: countersign::wire::AssetRecord| {
+    let row = |asset: AssetRecord| {
         // The row has its own decimals, so that no registry is needed.
         let range = |text: Option<String>| {
             let amount = text.as_deref().and_then(|text| number::decimal(text).ok());
@@ -83,7 +86,7 @@ pub(crate) fn assets(args: &Args, session: &Session) -> Result<u8, Failure> {
         let (min, max) = (range(asset.min_amount.clone()), range(asset.max_amount.clone()));
         let (htlc, token) =
             (asset.htlc.map_or_else(|| "-".to_owned(), |it| it.address), asset.token.map_or_else(|| "native".to_owned(), |it| it.address));
-        vec![asset.id.to_string(), asset.name, asset.decimals.to_string(), htlc, token, min, max]
+        vec![asset.id.to_string(), asset.name.unwrap_or_default(), asset.decimals.to_string(), htlc, token, min, max]
     };
     let rows: Vec<_> = answer.value.into_iter().map(row).collect();
     show::table(&["id", "name", "decimals", "htlc", "token", "min amount", "max amount"], &rows)?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use countersign::{Family, Leg, Registry, RequestedLeg, check_head_time, text};
+use countersign::{BlockHeight, Family, Leg, Registry, RequestedLeg, check_head_time, text};
 use countersign_client::driver::OrderState;
 use countersign_client::{Http, Timeouts};
 use countersign_node::{Endpoint, Endpoints, Head, NodeConfig, NodeError, Nodes, SettlementKey, Speed};
@@ -191,7 +191,7 @@ struct Checked {
     endpoint: String,
     ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    height: Option<u64>,
+    height: Option<BlockHeight>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
     /// Seconds since the newest block was produced.

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use countersign::wire::SwapRecord;
+use countersign::wire::{RecordTime, SwapRecord};
 use countersign::{CreateOrder, OrderRecord, Registry, text};
 use countersign_client::driver::{NoOwner, OrderState, OrderStore as _, SignedUnder, StatedEnd};
-use countersign_client::{Flow, Http, OrderFilter, OrderId, Pace, Progress, Status, StreamExt, Transport as _, track};
+use countersign_client::{Flow, Http, OrderFilter, OrderId, OrderStatus, Pace, Progress, Status, StreamExt, Transport as _, track};
 use serde::Serialize;
 
 use crate::accepted::Accepted;
@@ -122,8 +122,8 @@ pub(crate) struct ListArgs {
     #[arg(long)]
     to_chain: Option<String>,
     /// `not-initiated`, `in-progress`, `completed`, `expired` or `refunded`, or several of them separated by commas.
-    #[arg(long)]
-    status: Option<String>,
+    #[arg(long, value_delimiter = ',')]
+    status: Vec<OrderStatus>,
     /// Number of the first page.
     #[arg(long)]
     page: Option<u64>,
@@ -180,9 +180,9 @@ impl<'a> Order<'a> {
                 amount: swap.amount.to_string(),
                 whole_units: amount::whole(swap.amount, &swap.asset, Some(registry)),
                 filled_amount: swap.filled_amount.to_string(),
-                initiate_tx_hash: &swap.initiate_tx_hash,
-                redeem_tx_hash: &swap.redeem_tx_hash,
-                refund_tx_hash: &swap.refund_tx_hash,
+                initiate_tx_hash: swap.initiate_tx_hash.as_deref().unwrap_or_default(),
+                redeem_tx_hash: swap.redeem_tx_hash.as_deref().unwrap_or_default(),
+                refund_tx_hash: swap.refund_tx_hash.as_deref().unwrap_or_default(),
             }
         }
         let (source, destination) = (leg(&record.source_swap, registry), leg(&record.destination_swap, registry));
@@ -210,7 +210,7 @@ fn print(record: &OrderRecord, status: &Status, registry: &Registry) -> Result<(
             ("redeem tx hash", &swap.redeem_tx_hash),
             ("refund tx hash", &swap.refund_tx_hash),
         ] {
-            if !hash.is_empty() {
+            if let Some(hash) = hash {
                 show::field(what, &text::escape_untrusted(hash))?;
             }
         }
@@ -351,9 +351,10 @@ fn list(args: &ListArgs, session: &Session) -> Result<u8, Failure> {
     }
     let row = |record: OrderRecord| {
         let (source, destination) = (record.source_swap, record.destination_swap);
-        let paid = if destination.redeem_tx_hash.is_empty() { "" } else { "complete" };
+        let paid = if destination.redeem_tx_hash.is_some() { "complete" } else { "" };
+        let created = record.created_at.as_ref().map_or("", RecordTime::as_str);
         let leg = |swap: &SwapRecord| amount::shown(swap.amount, &swap.asset, registry.as_ref());
-        vec![record.order_id, record.created_at, leg(&source), leg(&destination), paid.to_owned()]
+        vec![record.order_id, created.to_owned(), leg(&source), leg(&destination), paid.to_owned()]
     };
     show::table(&["order id", "created at", "source", "destination", ""], &rows.into_iter().map(row).collect::<Vec<_>>())?;
     Ok(OK)
@@ -394,7 +395,7 @@ async fn follow_stated(flow: &Flow<Http>, id: &OrderId, pace: Pace, session: &Se
                 session.progress("the service now shows less than before: the response is outdated, or a block was replaced");
             }
             let end = StatedEnd::from_status(&status);
-            if let Some(end) = end.filter(|end| end.agrees_with_secret(&record, false)) {
+            if let Some(end) = end.filter(|end| end.agrees_with_secret(&record, None)) {
                 return report_end(end, &record, &status, registry, session);
             }
             let is_new = last.as_ref() != Some(&(record.clone(), status.clone()));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use countersign::bitcoin::Key;
 use countersign::bitcoin::recover::{Funding, FundingStatus, InstantRefund, RecordedHtlc};
 use countersign::json::{self, Cursor};
-use countersign::recover::{self, Leg, Recovery};
+use countersign::recover::{self, Leg, Recovery, RecoveryTerms};
 use countersign::{Amount, Asset, Code, Family, Hex, OrderRecord, Policy, Refusal, Registry, Role, U256, Unsigned, Warnings};
 use countersign_client::Http;
 use countersign_json::line::Request;
@@ -172,7 +172,7 @@ impl LegRecovery {
             Some(secret) => recover::redeem(record, leg, secret, registry)?,
             None => recover::refund(record, leg, registry)?,
         };
-        let amount = leg.pinned(leg.of(record), registry)?.amount(recovery.amount());
+        let amount = leg.pinned(leg.of(record), registry)?.amount(recovery.terms().amount);
         Ok(Self { recovery, amount, default_key: None })
     }
 
@@ -195,7 +195,7 @@ impl LegRecovery {
     ) -> Result<u8, Failure> {
         let order = prepare(&self.recovery, self.default_key.as_deref().map(String::as_str), context)?;
         // An unsigned redemption contains the secret too.
-        if self.recovery.role() == Role::Redeem {
+        if self.recovery.terms().role == Role::Redeem {
             leaving()?;
         }
         self.print(verified, order, session)
@@ -203,7 +203,8 @@ impl LegRecovery {
 
     fn print(&self, verified: Option<&Warnings>, order: Unsigned, session: &Session) -> Result<u8, Failure> {
         let Self { recovery, amount, .. } = self;
-        let (role, payee) = (recovery.role(), recovery.payee().to_string());
+        let RecoveryTerms { role, payee, .. } = recovery.terms();
+        let payee = payee.to_string();
         let missing = order.missing();
         let requests = order.requests().into_iter().filter(|request| missing.contains(&request.id)).map(Request::from);
         let requests: Vec<_> = requests.collect();

@@ -251,9 +251,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
             policy: flow.policy().clone(),
         };
         let trust = args.relying.trust();
-        let is_elsewhere = args.secret.is_for_others();
-        let driver: CliDriver<_> =
-            drive::driver(flow, &nodes, &state.store, owner, args.pace.pace(), trust).with_secret_elsewhere(is_elsewhere);
+        let driver: CliDriver<_> = drive::driver(flow, &nodes, &state.store, owner, args.pace.pace(), trust);
+        let driver = if args.secret.is_for_others() { driver.allow_secret_elsewhere() } else { driver };
         // The approval of a self-funded order is broadcast together with its payment.
         let is_approved = mode.approved && kept.is_gasless() && !kept.was_sent(Delivery::Funding);
         if mode.paid || is_approved {

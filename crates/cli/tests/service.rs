@@ -100,6 +100,7 @@ fn refunds_orders_and_lists() {
     let list = home.run(&server.base, &["order", "list", "--from-owner", "0xab", "--status", "completed"]);
     assert!(out(&list).contains(fixture.order_id()), "{}", said(&list));
     assert_eq!(server.lines().pop().unwrap(), "GET /v2/orders?from_owner=0xab&status=completed");
+    assert_eq!(home.run(&server.base, &["order", "list", "--status", "done"]).status.code(), Some(2));
     let show = home.run(&server.base, &["order", "show", fixture.order_id(), "--registry", &registry]);
     assert!(out(&show).contains("expired") && out(&show).contains("base:eth"), "{}", said(&show));
     assert_eq!(home.run(&server.base, &["refund", "../../health"]).status.code(), Some(2));

@@ -132,8 +132,9 @@ impl<T: Transport> Flow<T> {
     /// [`Error::Refused`] with [`Code::NothingToSign`] if the wallet did not choose the gasless path or the order has none, or with
     /// [`Code::RecordMismatch`] if the signatures belong to another order; or any other [`Error`].
     pub async fn submit(&self, swap: &CreatedOrder, signed: &Signed) -> Result<Answer<Option<String>>, Error> {
-        if !signed.order_id().eq_ignore_ascii_case(swap.id().as_str()) {
-            let refusal = Refusal::new(Code::RecordMismatch, "/order_id").with_expected(swap.id().as_str()).with_actual(signed.order_id());
+        let id = signed.order_id().unwrap_or_default();
+        if !id.eq_ignore_ascii_case(swap.id().as_str()) {
+            let refusal = Refusal::new(Code::RecordMismatch, "/order_id").with_expected(swap.id().as_str()).with_actual(id);
             return Err(Error::Refused(refusal));
         }
         let submission = signed.gasless().ok_or_else(|| {

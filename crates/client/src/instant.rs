@@ -1,6 +1,7 @@
 //! Recomputes the sighashes of an instant refund from the record, for [`crate::Flow::instant_refund`]
 //! (`docs/spec/service.md#instant-refund`).
 
+use countersign::bitcoin::bitcoin::OutPoint;
 use countersign::bitcoin::recover::{Funding, InstantRefund, RecordedHtlc};
 use countersign::{Code, Leg, OrderRecord, Refusal, Registry};
 
@@ -35,9 +36,7 @@ pub fn instant_refund(
     let ([], [only]) = (fundings, htlc.funding.as_slice()) else { return check(fundings) };
     let mut first = None;
     for index in 0..MAX_OUTPUTS {
-        let text = format!("{}:{index}:{}", only.txid, htlc.filled);
-        let funding = Funding::parse(&text).map_err(|error| Refusal::new(error, "/order/source_swap/initiate_tx_hash"))?;
-        match check(&[funding]) {
+        match check(&[Funding::new(OutPoint::new(only.txid, index), htlc.filled)]) {
             Ok(refund) => return Ok(refund),
             Err(refusal) => first = first.or(Some(refusal)),
         }

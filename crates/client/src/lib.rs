@@ -34,7 +34,9 @@ pub use flow::{Flow, VerifiedSwap};
 pub use futures_util::{Stream, StreamExt};
 #[cfg(feature = "bitcoin")]
 pub use instant::instant_refund;
-pub use request::{Action, Api, ExtraParameters, List, OrderFilter, OrderId, QuoteAmount, QuoteRequest};
+pub use request::{
+    Action, Api, ExtraParameters, List, OrderFilter, OrderId, OrderStatus, ParseOrderStatusError, QuoteAmount, QuoteRequest,
+};
 pub use response::Answer;
 pub use retry::Retry;
 pub use secret::{AppId, Secret};

@@ -21,12 +21,12 @@ pub(crate) fn check(record: &OrderRecord, registry: &Registry, policy: &Policy, 
     if swap.is_refunded() {
         return Err(Hold::Refunded);
     }
-    if swap.initiate_tx_hash.is_empty() {
+    if swap.initiate_tx_hash.is_none() {
         return Err(Hold::NotFunded);
     }
     let (block, current, required) = (swap.initiate_block_number, swap.current_confirmations, swap.required_confirmations);
-    if block == 0 || current < required {
-        let reached = if block == 0 { "in no block".to_owned() } else { format!("{current} blocks deep") };
+    if block.is_none() || current < required {
+        let reached = if block.is_none() { "in no block".to_owned() } else { format!("{current} blocks deep") };
         return Err(Hold::NotFinal { reached, needed: format!("{required} blocks deep") });
     }
     if swap.filled_amount < swap.amount {

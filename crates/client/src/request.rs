@@ -111,7 +111,7 @@ impl QuoteRequest {
     }
 }
 
-/// The filter of `GET /v2/orders`. A field that is `None` is not sent, and matches any order.
+/// The filter of `GET /v2/orders`. A field that is `None` or empty is not sent, and matches any order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a set of filters; new ones are a new version of the interface")]
 pub struct OrderFilter {
@@ -127,12 +127,62 @@ pub struct OrderFilter {
     pub from_chain: Option<String>,
     /// Name of the destination chain.
     pub to_chain: Option<String>,
-    /// `not-initiated`, `in-progress`, `completed`, `expired`, `refunded` or `display`, or several of them separated by commas.
-    pub status: Option<String>,
+    /// The statuses, of which an order has one; empty for any.
+    pub status: Vec<OrderStatus>,
     /// The first page to fetch; `None` for the service's first.
     pub page: Option<u64>,
     /// Entries per page; `None` for the service's default.
     pub per_page: Option<u64>,
+}
+
+/// A status by which orders can be listed (`docs/spec/service.md#listing-orders`). It is the service's word; [`State`](crate::State) follows
+/// from the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OrderStatus {
+    /// The owner has not paid.
+    NotInitiated,
+    /// The owner has paid.
+    InProgress,
+    /// The swap is complete.
+    Completed,
+    /// The owner did not pay in time.
+    Expired,
+    /// The owner has the source funds back.
+    Refunded,
+    /// What the service's own application shows.
+    Display,
+}
+
+impl OrderStatus {
+    /// Every status.
+    pub const ALL: [Self; 6] = [Self::NotInitiated, Self::InProgress, Self::Completed, Self::Expired, Self::Refunded, Self::Display];
+
+    /// Returns the name in requests, such as `not-initiated`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotInitiated => "not-initiated",
+            Self::InProgress => "in-progress",
+            Self::Completed => "completed",
+            Self::Expired => "expired",
+            Self::Refunded => "refunded",
+            Self::Display => "display",
+        }
+    }
+}
+
+/// The error for a text that is not the name of an [`OrderStatus`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected one of {}", OrderStatus::ALL.map(OrderStatus::name).join(", "))]
+pub struct ParseOrderStatusError;
+
+impl FromStr for OrderStatus {
+    type Err = ParseOrderStatusError;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|status| status.name() == name).ok_or(ParseOrderStatusError)
+    }
 }
 
 /// An action on an order: `PATCH /v2/orders/{id}?action=..`.
@@ -266,6 +316,7 @@ impl Api {
     #[must_use]
     pub fn orders(&self, filter: &OrderFilter) -> Request {
         let number = |number: Option<u64>| number.map(|number| number.to_string());
+        let statuses: Vec<_> = filter.status.iter().map(|status| status.name()).collect();
         let query: Vec<_> = [
             ("from_owner", filter.from_owner.clone()),
             ("to_owner", filter.to_owner.clone()),
@@ -275,7 +326,7 @@ impl Api {
             ("to_chain", filter.to_chain.clone()),
             ("page", number(filter.page)),
             ("per_page", number(filter.per_page)),
-            ("status", filter.status.clone()),
+            ("status", Some(statuses.join(",")).filter(|statuses| !statuses.is_empty())),
         ]
         .into_iter()
         .filter_map(|(name, value)| Some((name, value?)))

@@ -7,8 +7,8 @@ use chrono::{DateTime, Datelike, SecondsFormat};
 use std::time::Duration;
 
 use countersign::chains::network::Coin;
-use countersign::wire::SwapRecord;
 pub use countersign::wire::parse_time;
+use countersign::wire::{RecordTime, SwapRecord};
 use countersign::{Leg, OrderRecord, Policy, Registry, UnixTime};
 use serde::Serialize;
 
@@ -48,31 +48,31 @@ impl State {
     pub fn from_record(record: &OrderRecord, registry: &Registry, now: UnixTime) -> Self {
         let (source, destination) = (&record.source_swap, &record.destination_swap);
         let pays_bitcoin = is_bitcoin(destination, registry);
-        if !destination.redeem_tx_hash.is_empty() {
-            return if destination.redeem_block_number != 0 || pays_bitcoin { Self::Redeemed } else { Self::RedeemDetected };
+        if destination.redeem_tx_hash.is_some() {
+            return if destination.redeem_block_number.is_some() || pays_bitcoin { Self::Redeemed } else { Self::RedeemDetected };
         }
-        if !source.redeem_tx_hash.is_empty() && !destination.refund_tx_hash.is_empty() {
+        if source.redeem_tx_hash.is_some() && destination.refund_tx_hash.is_some() {
             return Self::Lost;
         }
-        if pays_bitcoin && !source.redeem_tx_hash.is_empty() {
+        if pays_bitcoin && source.redeem_tx_hash.is_some() {
             return Self::Redeemed;
         }
-        if !source.refund_tx_hash.is_empty() {
-            return if source.refund_block_number != 0 { Self::Refunded } else { Self::RefundDetected };
+        if source.refund_tx_hash.is_some() {
+            return if source.refund_block_number.is_some() { Self::Refunded } else { Self::RefundDetected };
         }
-        if !destination.refund_tx_hash.is_empty() {
+        if destination.refund_tx_hash.is_some() {
             return Self::AwaitingRefund;
         }
         let late = nominal_deadline(record, registry).is_some_and(|deadline| now > deadline);
-        if !destination.initiate_tx_hash.is_empty() {
+        if destination.initiate_tx_hash.is_some() {
             return Self::AwaitingRedeem;
         }
-        match (source.initiate_tx_hash.is_empty(), late) {
-            (false, true) => Self::AwaitingRefund,
-            (false, false) if source.initiate_block_number != 0 => Self::Initiated,
-            (false, false) => Self::InitiateDetected,
-            (true, true) => Self::Expired,
-            (true, false) => Self::Created,
+        match (source.initiate_tx_hash.is_some(), late) {
+            (true, true) => Self::AwaitingRefund,
+            (true, false) if source.initiate_block_number.is_some() => Self::Initiated,
+            (true, false) => Self::InitiateDetected,
+            (false, true) => Self::Expired,
+            (false, false) => Self::Created,
         }
     }
 
@@ -137,7 +137,7 @@ impl Status {
 /// Returns whether the swap is complete, by the service's own rule (`docs/spec/service.md#status`).
 #[must_use]
 pub fn is_complete(record: &OrderRecord) -> bool {
-    !record.destination_swap.redeem_tx_hash.is_empty()
+    record.destination_swap.redeem_tx_hash.is_some()
 }
 
 /// Returns when the party that funded a leg can refund it, in nominal time; `None` if the leg is not funded, or if the time is
@@ -150,7 +150,7 @@ pub fn refund_possible_from(record: &OrderRecord, leg: Leg, registry: &Registry)
     if !swap.is_funded() {
         return None;
     }
-    let funded = swap.initiate_timestamp.as_deref().and_then(parse_time).or_else(|| parse_time(&record.created_at))?;
+    let funded = time(&swap.initiate_timestamp).or_else(|| time(&record.created_at))?;
     Some(funded.saturating_add(timelock(record, leg, registry)?))
 }
 
@@ -160,7 +160,7 @@ pub fn refund_possible_from(record: &OrderRecord, leg: Leg, registry: &Registry)
 pub(crate) fn refund_overdue_from(record: &OrderRecord, sent_at: UnixTime, registry: &Registry, policy: &Policy) -> Option<UnixTime> {
     let swap = &record.source_swap;
     let chain = &registry.asset(swap.asset.as_str())?.chain;
-    let funded = parse_time(&record.created_at)?.max(sent_at);
+    let funded = time(&record.created_at)?.max(sent_at);
     let margin = seconds(chain.nominal_millis(policy.finality_of(chain).margin));
     Some(funded.saturating_add(timelock(record, Leg::Source, registry)?).saturating_add(margin))
 }
@@ -170,6 +170,10 @@ pub(crate) fn timelock(record: &OrderRecord, leg: Leg, registry: &Registry) -> O
     let swap = swap(record, leg);
     let millis = registry.asset(swap.asset.as_str())?.chain.nominal_millis(swap.timelock);
     Some(seconds(millis))
+}
+
+fn time(stated: &Option<RecordTime>) -> Option<UnixTime> {
+    stated.as_ref()?.time()
 }
 
 fn seconds(millis: u128) -> Duration {
@@ -187,7 +191,7 @@ const fn swap(record: &OrderRecord, leg: Leg) -> &SwapRecord {
 /// service's payment window; `None` if both are unknown.
 #[must_use]
 pub fn deadline(record: &OrderRecord, registry: &Registry) -> Option<UnixTime> {
-    record.deadline.as_deref().and_then(parse_time).or_else(|| nominal_deadline(record, registry))
+    time(&record.deadline).or_else(|| nominal_deadline(record, registry))
 }
 
 /// Returns how long the source chain needs for the confirmations that the service requires, in nominal time; [`Duration::MAX`] if the
@@ -201,7 +205,7 @@ pub fn confirmation_time(record: &OrderRecord, registry: &Registry) -> Duration 
 
 fn nominal_deadline(record: &OrderRecord, registry: &Registry) -> Option<UnixTime> {
     let asset = registry.asset(record.source_swap.asset.as_str())?;
-    Some(parse_time(&record.created_at)?.saturating_add(asset.chain.profile.payment_window))
+    Some(time(&record.created_at)?.saturating_add(asset.chain.profile.payment_window))
 }
 
 fn is_bitcoin(swap: &SwapRecord, registry: &Registry) -> bool {

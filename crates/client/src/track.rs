@@ -149,13 +149,13 @@ fn digest(record: &OrderRecord, status: &Status) -> u64 {
 fn known(record: &OrderRecord) -> u16 {
     let facts = |swap: &SwapRecord| {
         [
-            !swap.initiate_tx_hash.is_empty(),
-            !swap.redeem_tx_hash.is_empty(),
-            !swap.refund_tx_hash.is_empty(),
-            swap.initiate_block_number != 0,
-            swap.redeem_block_number != 0,
-            swap.refund_block_number != 0,
-            !swap.secret.is_empty(),
+            swap.initiate_tx_hash.is_some(),
+            swap.redeem_tx_hash.is_some(),
+            swap.refund_tx_hash.is_some(),
+            swap.initiate_block_number.is_some(),
+            swap.redeem_block_number.is_some(),
+            swap.refund_block_number.is_some(),
+            swap.secret.is_some(),
         ]
     };
     let (source, destination) = (facts(&record.source_swap), facts(&record.destination_swap));

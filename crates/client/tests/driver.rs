@@ -230,7 +230,7 @@ async fn lies_release_nothing_and_the_funds_come_back() {
         let world = World::new(0, malice);
         // Nothing happens for a day, until the source's timelock has passed.
         let pace = Pace { quickest: Duration::from_secs(4), slowest: Duration::from_secs(900) };
-        let driver = world.driver(MemoryStore::default()).with_relayer(true).with_pace(pace);
+        let driver = world.driver(MemoryStore::default()).allow_relayer().with_pace(pace);
         let id = create(&driver, &world, 1).await;
         let ends = run(&driver).await;
         let (fundings, paid, stolen) = world.end(&id);
@@ -245,7 +245,7 @@ async fn lies_release_nothing_and_the_funds_come_back() {
 #[tokio::test(start_paused = true)]
 async fn a_relayer_that_relays_nothing_is_overtaken() {
     let world = World::new(0, Malice { keeps_the_secret: true, loses_replies: true, ..HONEST });
-    let driver = world.driver(MemoryStore::default()).with_relayer(true);
+    let driver = world.driver(MemoryStore::default()).allow_relayer();
     let id = create(&driver, &world, 1).await;
     world.cannot_redeem(true);
     assert_eq!(last_status(&driver, 120).await, Status::Redeeming);
@@ -357,7 +357,7 @@ async fn without_evidence_the_secret_stays_unless_the_caller_trusts_the_service(
     for malice in [HONEST, Malice { only_says_funded: true, ..HONEST }] {
         let mut world = World::new(0, malice);
         Arc::get_mut(&mut world).unwrap().connected = false;
-        let driver = world.driver(MemoryStore::default()).with_relayer(true);
+        let driver = world.driver(MemoryStore::default()).allow_relayer();
         create(&driver, &world, 1).await;
         let status = last_status(&driver, 600).await;
         assert!(matches!(status, Status::Waiting { on: WaitingFor::Evidence(Hold::Unclear(_)) }), "{status:?}");
@@ -365,7 +365,7 @@ async fn without_evidence_the_secret_stays_unless_the_caller_trusts_the_service(
     }
     let mut world = World::new(0, HONEST);
     Arc::get_mut(&mut world).unwrap().connected = false;
-    let driver = world.driver(MemoryStore::default()).with_relayer(true).with_trust(Some(TrustTheService));
+    let driver = world.driver(MemoryStore::default()).allow_relayer().with_trust(Some(TrustTheService));
     let id = create(&driver, &world, 1).await;
     // The owner is paid, but the service's word for it does not end the order.
     assert_eq!(last_status(&driver, 600).await, Status::Redeeming);
@@ -373,7 +373,7 @@ async fn without_evidence_the_secret_stays_unless_the_caller_trusts_the_service(
     // The risk of trusting the service: nothing is on chain, and the secret is gone.
     let mut world = World::new(0, Malice { only_says_funded: true, ..HONEST });
     Arc::get_mut(&mut world).unwrap().connected = false;
-    let driver = world.driver(MemoryStore::default()).with_relayer(true).with_trust(Some(TrustTheService));
+    let driver = world.driver(MemoryStore::default()).allow_relayer().with_trust(Some(TrustTheService));
     create(&driver, &world, 1).await;
     last_status(&driver, 600).await;
     assert!(!world.leaked.lock().unwrap().is_empty());

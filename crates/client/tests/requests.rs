@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
 
 use countersign_client::countersign::{AssetId, CreateOrder, GaslessSubmission, U256};
-use countersign_client::{Action, Api, AppId, Error, List, OrderFilter, OrderId, QuoteAmount, QuoteRequest, Request, Secret};
+use countersign_client::{Action, Api, AppId, Error, List, OrderFilter, OrderId, OrderStatus, QuoteAmount, QuoteRequest, Request, Secret};
 
 const ID: &str = "f8a12d1320fce93c5888b6014abeb5f5de85ecc8c0eef8133f3da03822592121";
 
@@ -42,7 +42,7 @@ fn each_endpoint_has_its_method_path_and_query() {
         tx_hash: Some("h".into()),
         from_chain: Some("ethereum".into()),
         to_chain: Some("bitcoin".into()),
-        status: Some("in-progress,display".into()),
+        status: ["in-progress", "display"].map(|name| name.parse().unwrap()).to_vec(),
         page: Some(2),
         per_page: Some(50),
     };
@@ -80,6 +80,15 @@ fn each_endpoint_has_its_method_path_and_query() {
     ] {
         assert_eq!(shown(&request), (line, String::new()));
         assert_eq!(request.url.host_str(), Some("service.example"));
+    }
+}
+
+#[test]
+fn a_status_is_one_of_the_names_of_the_service() {
+    assert!(OrderStatus::ALL.into_iter().all(|status| status.name().parse() == Ok(status)));
+    for name in ["", "Completed", "in-progress,display", "done"] {
+        let error = name.parse::<OrderStatus>().unwrap_err();
+        assert!(error.to_string().starts_with("expected one of not-initiated, in-progress, "), "{error}");
     }
 }
 

@@ -66,8 +66,8 @@ pub trait ChainFamily: Sized + 'static {
 #[derive(Debug)]
 #[allow(clippy::exhaustive_structs, reason = "the family crates create it")]
 pub struct Recovered<F: ChainFamily> {
-    /// The order's id; empty if the payloads belong to no order.
-    pub order_id: String,
+    /// The order's id; `None` if the payloads belong to no order.
+    pub order_id: Option<String>,
     /// The chain's name in asset ids.
     pub chain: String,
     /// What the owner reads before signing.

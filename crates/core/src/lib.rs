@@ -21,7 +21,7 @@ mod verify;
 pub mod wire;
 
 pub use countersign_chains as chains;
-pub use countersign_chains::{Account, ChainProfile, Family, Finality, FinalityRule, Network, UnixTime};
+pub use countersign_chains::{Account, BlockHeight, ChainProfile, Family, Finality, FinalityRule, Network, UnixTime};
 pub use evidence::{
     Difference, Finding, HeadDoubt, Hold, HoldCode, HtlcEvent, HtlcState, HtlcTerms, Judgement, LockedHtlc, ObservedAt, VerifiedRecord,
     VerifiedTerms, check_head_time, combine,
@@ -34,8 +34,8 @@ pub use report::{
 };
 pub use ruint::aliases::U256;
 pub use state::{
-    GaslessSubmission, Incomplete, RequestId, Role, Scheme, SignedOrder, SignedTransaction, SignerError, SigningRequest, UnsignedOrder,
-    VerifiedOrder, verify, verify_context, verify_record,
+    GaslessSubmission, Incomplete, RecoveryTerms, RequestId, Role, Scheme, SignedOrder, SignedTransaction, SignerError, SigningRequest,
+    UnsignedOrder, VerifiedOrder, verify, verify_context, verify_record,
 };
 pub use trust::{
     ApprovalPolicy, Asset, BitcoinLimits, Chain, Change, Contract, EvmGeneration, EvmLimits, Generation, Notice, Policy, Registry,

@@ -22,8 +22,8 @@
 //! # let _ = refund;
 //! ```
 
-use countersign_core::{Account, Code, Family, Refusal, Registry, Role, U256};
-pub use countersign_core::{Leg, OrderRecord};
+use countersign_core::{Code, Family, Refusal, Registry};
+pub use countersign_core::{Leg, OrderRecord, RecoveryTerms};
 
 any_family! {
     /// A recovery, ready to be given what only the wallet knows. Match on it to prepare it with the wallet context of its family;
@@ -41,6 +41,13 @@ macro_rules! of_family {
             $(#[cfg(feature = $feature)] Family::$family => crate::$module::recover::$function $arguments.map(Recovery::$family),)*
             family => Err($leg.refuse(Code::UnsupportedFamily, "asset").with_actual(family)),
         }
+    };
+}
+
+/// Returns the family of a recovery.
+macro_rules! family_of {
+    ([$recovery:expr] $($feature:literal $family:ident $module:ident,)*) => {
+        match $recovery { $(#[cfg(feature = $feature)] Recovery::$family(_) => Family::$family,)* }
     };
 }
 
@@ -64,105 +71,16 @@ pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Rec
     for_each_family! { of_family! [leg record registry refund(record, leg, registry)] }
 }
 
-/// What every family's recovery can say.
-trait Describe {
-    fn family(&self) -> Family;
-    fn order_id(&self) -> &str;
-    fn role(&self) -> Role;
-    fn payee(&self) -> Account;
-    fn amount(&self) -> U256;
-}
-
-/// Describes the recovery of an account chain; the expression converts the address of who is paid.
-macro_rules! describe {
-    ($($feature:literal $family:ident $recovery:ty, |$to:ident| $account:expr;)*) => {
-        $(
-            #[cfg(feature = $feature)]
-            impl Describe for $recovery {
-                fn family(&self) -> Family {
-                    Family::$family
-                }
-
-                fn order_id(&self) -> &str {
-                    &self.order_id()
-                }
-
-                fn role(&self) -> Role {
-                    self.role()
-                }
-
-                fn payee(&self) -> Account {
-                    let $to = self.to();
-                    $account
-                }
-
-                fn amount(&self) -> U256 {
-                    self.amount()
-                }
-            }
-        )*
-    };
-}
-
-describe! {
-    "evm" Evm countersign_evm::recover::Recovery, |to| countersign_evm::address::to_account(to);
-    "tron" Tron countersign_tron::recover::Recovery, |to| to.to_account();
-    "starknet" Starknet countersign_starknet::recover::Recovery, |to| countersign_starknet::address::to_account(to);
-    "solana" Solana countersign_solana::recover::Recovery, |to| countersign_solana::address::to_account(to);
-    "sui" Sui countersign_sui::recover::Recovery, |to| countersign_sui::address::to_account(to);
-}
-
-#[cfg(feature = "bitcoin")]
-impl Describe for countersign_bitcoin::recover::Recovery {
-    fn family(&self) -> Family {
-        Family::Bitcoin
-    }
-
-    fn order_id(&self) -> &str {
-        &self.htlc.order_id
-    }
-
-    fn role(&self) -> Role {
-        self.role()
-    }
-
-    fn payee(&self) -> Account {
-        self.signer()
-    }
-
-    fn amount(&self) -> U256 {
-        U256::from(self.htlc.amount)
-    }
-}
-
 impl Recovery {
     /// Returns the family of the leg's chain.
     #[must_use]
     pub fn family(&self) -> Family {
-        each_family!(self, Self => |recovery| recovery.family())
+        for_each_family! { family_of! [self] }
     }
 
-    /// Returns the order's id, as the record has it.
+    /// Returns what the recovery does: to which order, and who is paid how much.
     #[must_use]
-    pub fn order_id(&self) -> &str {
-        each_family!(self, Self => |recovery| Describe::order_id(recovery))
-    }
-
-    /// Returns whether it redeems or refunds.
-    #[must_use]
-    pub fn role(&self) -> Role {
-        each_family!(self, Self => |recovery| Describe::role(recovery))
-    }
-
-    /// Returns who is paid. On Bitcoin-like chains this is the x-only key that takes the coins; the payout says where they go.
-    #[must_use]
-    pub fn payee(&self) -> Account {
-        each_family!(self, Self => |recovery| recovery.payee())
-    }
-
-    /// Returns the amount of the leg in base units, before any fee.
-    #[must_use]
-    pub fn amount(&self) -> U256 {
-        each_family!(self, Self => |recovery| Describe::amount(recovery))
+    pub fn terms(&self) -> RecoveryTerms {
+        each_family!(self, Self => |recovery| recovery.terms().to_owned())
     }
 }

@@ -214,9 +214,9 @@ impl Unsigned {
         each_family!(self, Self => |order| order.chain())
     }
 
-    /// Returns the order's id.
+    /// Returns the order's id; `None` if the payloads belong to no order (a claim of earnings).
     #[must_use]
-    pub fn order_id(&self) -> &str {
+    pub fn order_id(&self) -> Option<&str> {
         each_family!(self, Self => |order| order.order_id())
     }
 
@@ -301,9 +301,9 @@ impl Signed {
         each_family!(self, Self => |order| order.chain())
     }
 
-    /// Returns the order's id.
+    /// Returns the order's id; `None` if the payloads belong to no order (a claim of earnings).
     #[must_use]
-    pub fn order_id(&self) -> &str {
+    pub fn order_id(&self) -> Option<&str> {
         each_family!(self, Self => |order| order.order_id())
     }
 

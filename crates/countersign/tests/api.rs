@@ -205,7 +205,7 @@ mod with_evm {
     fn the_whole_flow_without_naming_a_family_but_once() {
         let case = accepted_case(CASE);
         let mut unsigned = prepared(&case, FundingPath::Both(calls()));
-        assert_eq!((unsigned.family(), unsigned.order_id()), (Family::Evm, case.expect()["order_id"].as_str().unwrap()));
+        assert_eq!((unsigned.family(), unsigned.order_id()), (Family::Evm, case.expect()["order_id"].as_str()));
         let requests = unsigned.requests();
         assert_eq!(requests.iter().map(|request| request.id).collect::<Vec<_>>(), unsigned.missing());
         assert!(requests.iter().all(|request| matches!(request.payload, Payload::Evm(_))));
@@ -218,7 +218,7 @@ mod with_evm {
         unsigned.sign(&case.secret_key().unwrap()).unwrap();
         assert_eq!(unsigned.missing(), []);
         let signed = unsigned.finish().unwrap();
-        assert_eq!(signed.order_id(), case.expect()["order_id"]);
+        assert_eq!(signed.order_id(), case.expect()["order_id"].as_str());
         let expect = &case.expect()["artefacts"];
         let order = Documents::from_case(&case).verify().unwrap();
         assert_eq!(order.matches_bytes(b"").unwrap_err().code(), Code::TransactionMismatch);

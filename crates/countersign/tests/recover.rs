@@ -33,12 +33,13 @@ fn the_leg_decides_the_family() {
         let record = record(&order);
         for (leg, family) in [(Leg::Source, source), (Leg::Destination, destination)] {
             let recovery = refund(&record, leg, registry()).unwrap_or_else(|refusal| panic!("{id}: {refusal}"));
-            assert_eq!((recovery.family(), recovery.role(), recovery.order_id()), (family, Role::Refund, record.order_id.as_str()));
+            let terms = recovery.terms();
+            assert_eq!((recovery.family(), terms.role, terms.order_id), (family, Role::Refund, record.order_id.clone()));
             let swap = leg.of(&record);
-            assert_eq!(recovery.amount(), swap.amount, "{id}");
+            assert_eq!(terms.amount, swap.amount, "{id}");
             // On Bitcoin-like chains the owner's own key is in the delegate, beside the address.
             let own_key = swap.delegate.as_deref().filter(|_| family == Family::Bitcoin && leg == Leg::Source);
-            let payee = recovery.payee().to_string();
+            let payee = terms.payee.to_string();
             assert_eq!(payee.to_lowercase(), own_key.unwrap_or(&swap.initiator).to_lowercase(), "{id}");
             let refusal = redeem(&record, leg, &[7; 32], registry()).map(|_| ()).unwrap_err();
             assert_eq!(refusal.code(), Code::SecretWrong, "{id}");
@@ -52,8 +53,9 @@ fn a_redemption_pays_the_redeemer_and_does_not_show_its_secret() {
     let mut order = order("tron-record-evm-v2", Family::Tron);
     order["source_swap"]["secret_hash"] = SecretHash::of(&secret).to_string().into();
     let recovery = redeem(&record(&order), Leg::Source, &secret, registry()).unwrap();
-    assert_eq!(recovery.role(), Role::Redeem);
-    assert_eq!(recovery.payee().to_string(), order["source_swap"]["redeemer"]);
+    let terms = recovery.terms();
+    assert_eq!(terms.role, Role::Redeem);
+    assert_eq!(terms.payee.to_string(), order["source_swap"]["redeemer"]);
     assert!(!format!("{recovery:?}").contains("5a5a5a5a") && !format!("{recovery:?}").contains("90, 90, 90"));
 }
 

@@ -116,8 +116,7 @@ impl Claim {
         let text = format!("claim of token {} pays {}, total earnings {} base units", self.token, self.to, self.total_rewards);
         summary.add_values(Topic::Payout, text, [crate::address::to_account(self.to).into(), self.total_rewards.into()]);
         let unsigned = Unsigned::new(sender, [(Role::Claim, transaction)], None);
-        let recovered =
-            family::Recovered { order_id: String::new(), chain: self.chain.clone(), summary, unsigned, warnings: Warnings::default() };
+        let recovered = family::Recovered { order_id: None, chain: self.chain.clone(), summary, unsigned, warnings: Warnings::default() };
         Ok(UnsignedOrder::from_recovery(Recovered(recovered)))
     }
 }

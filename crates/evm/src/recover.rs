@@ -12,7 +12,8 @@ pub use countersign_core::Leg;
 use countersign_core::chains::Network;
 use countersign_core::reader::Expense;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, SentBy, Summary, Topic, Warnings, family,
+    Account, Code, Family, OrderRecord, Policy, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, Summary, Topic, Warnings,
+    family,
 };
 
 use crate::reader::fees::cap;
@@ -27,15 +28,12 @@ pub const GAS_LIMIT: u64 = 300_000;
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    order_id: String,
-    chain: String,
-    role: Role,
+    terms: RecoveryTerms,
     chain_id: u64,
     call: Call,
     swap_id: [u8; 32],
     swap_id_recomputed: bool,
     to: Address,
-    amount: U256,
     /// The highest gas limit that the policy allows.
     max_gas_limit: u64,
     /// Whether the chain's own coin is paid, and not a token.
@@ -56,23 +54,15 @@ impl From<Recovered> for family::Recovered<Evm> {
 impl fmt::Debug for Recovery {
     /// Leaves out the call, because the call of a redemption contains the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Recovery");
-        shown.field("order_id", &self.order_id).field("role", &self.role).field("to", &self.to).field("amount", &self.amount);
-        shown.finish_non_exhaustive()
+        f.debug_struct("Recovery").field("terms", &self.terms).finish_non_exhaustive()
     }
 }
 
 impl Recovery {
-    /// Returns the order id of the record.
+    /// Returns what the recovery does: to which order, and who is paid how much.
     #[must_use]
-    pub fn order_id(&self) -> &str {
-        &self.order_id
-    }
-
-    /// Returns whether the call redeems or refunds.
-    #[must_use]
-    pub const fn role(&self) -> Role {
-        self.role
+    pub const fn terms(&self) -> &RecoveryTerms {
+        &self.terms
     }
 
     /// Returns the EIP-155 chain id.
@@ -102,16 +92,10 @@ impl Recovery {
         self.swap_id_recomputed
     }
 
-    /// Returns the account that receives the funds.
+    /// Returns the account that receives the funds, in the chain's own type.
     #[must_use]
     pub const fn to(&self) -> Address {
         self.to
-    }
-
-    /// Returns the amount in base units.
-    #[must_use]
-    pub const fn amount(&self) -> U256 {
-        self.amount
     }
 
     /// Applies the gas limit ceiling of `policy` instead of the default policy's.
@@ -140,22 +124,17 @@ impl Recovery {
         let call = Call { gas_limit, ..self.call.clone() };
         let transaction = EvmTransaction::new(self.chain_id, calls.nonce, calls.fees, &call);
         let mut summary = Summary::default();
-        let text = format!("{} of swap {} pays {} base units to {}", self.role, hex::encode(self.swap_id), self.amount, self.to);
-        summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.amount.into()]);
+        let text =
+            format!("{} of swap {} pays {} base units to {}", self.terms.role, hex::encode(self.swap_id), self.terms.amount, self.to);
+        summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.terms.amount.into()]);
         let mut warnings = Warnings::default();
         if !self.swap_id_recomputed {
             warnings.warn(Code::SwapIdUnchecked);
         }
         calls.warn(&mut warnings);
         self.expense(&calls).warn(&mut warnings);
-        let unsigned = Unsigned::new(sender, [(self.role, transaction)], None);
-        Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered {
-            order_id: self.order_id.clone(),
-            chain: self.chain.clone(),
-            summary,
-            unsigned,
-            warnings,
-        })))
+        let unsigned = Unsigned::new(sender, [(self.terms.role, transaction)], None);
+        Ok(UnsignedOrder::from_recovery(Recovered(self.terms.recovered(summary, unsigned, warnings))))
     }
 }
 
@@ -166,7 +145,7 @@ impl Recovery {
     pub fn expense(&self, calls: &TxContext) -> Expense {
         let gas = U256::from(calls.gas_limit.unwrap_or(self.call.gas_limit));
         let cost = gas.saturating_mul(U256::from(cap(calls.fees)));
-        Expense { role: self.role, cost, pays: self.pays_coin.then_some(self.amount), unit: ("wei", 18) }
+        Expense { role: self.terms.role, cost, pays: self.pays_coin.then_some(self.terms.amount), unit: ("wei", 18) }
     }
 }
 
@@ -215,9 +194,9 @@ fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, data: Vec<u
     let address = |account: &Account| address::from_account(account).ok_or_else(|| leg.refuse(Code::RecordMismatch, "chain"));
     let to = address(if role == Role::Redeem { &leg.redeemer } else { &leg.initiator })?;
     let call = Call { to: address(leg.htlc()?)?, value: U256::ZERO, gas_limit: GAS_LIMIT, data: data.into() };
-    let (order_id, chain, amount) = (record.order_id.clone(), leg.asset.chain.record.chain.clone(), leg.swap.amount);
+    let terms = RecoveryTerms::of_leg(record, leg, role);
     let max_gas_limit = Policy::default().evm.gas_limit;
     let (swap_id, swap_id_recomputed) = id;
     let (chain_id, pays_coin) = (chain_id(leg)?, leg.asset.token.is_none());
-    Ok(Recovery { order_id, chain, role, chain_id, call, swap_id, swap_id_recomputed, to, amount, max_gas_limit, pays_coin })
+    Ok(Recovery { terms, chain_id, call, swap_id, swap_id_recomputed, to, max_gas_limit, pays_coin })
 }

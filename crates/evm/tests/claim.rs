@@ -114,7 +114,7 @@ fn a_claim_is_signed_on_the_chain_where_it_was_earned() {
     for value in [claim.to.to_string(), claim.token.to_string(), claim.total_rewards.to_string()] {
         assert!(summary.contains(&value), "{summary}");
     }
-    assert_eq!((unsigned.order_id(), unsigned.verified().is_none()), ("", true));
+    assert_eq!((unsigned.order_id(), unsigned.verified().is_none()), (None, true));
     unsigned.sign(&key).unwrap();
     let signed = unsigned.finish().unwrap();
     let [transaction] = signed.transactions().try_into().unwrap();

@@ -107,7 +107,7 @@ fn recovery_follows_the_pin() -> TestResult {
         let registry = pin.map_or_else(|| pinned("ethereum:usdt", EvmGeneration::V3), |(asset, generation)| pinned(asset, generation));
         let order = record::<Evm>(id, |_| {})?;
         let refund = recover::refund(&order, Leg::Source, &registry)?;
-        assert_eq!((hex::encode(refund.swap_id()), refund.role()), (order.source_swap.swap_id.clone(), Role::Refund), "{id}");
+        assert_eq!((hex::encode(refund.swap_id()), refund.terms().role), (order.source_swap.swap_id.clone(), Role::Refund), "{id}");
         assert_eq!(recover::swap_id(&order, Leg::Source, &registry)?, refund.swap_id());
         assert_eq!(refund.swap_id_recomputed(), is_recomputed, "{id}");
         assert_eq!(hex::encode(&refund.call().data), format!("7249fbb6{}", order.source_swap.swap_id));

@@ -303,13 +303,14 @@ fn recovery_of_a_documented_order() {
     let id = known_swap_id(&known, &record.destination_swap.secret_hash.to_string());
     assert_eq!(hex(recover::swap_id(&record, Leg::Destination, &registry).unwrap())[2..], id);
 
-    let secret: [u8; 32] = hex::decode(&record.destination_swap.secret).unwrap().try_into().unwrap();
+    let digits = record.destination_swap.secret.as_ref().unwrap();
+    let secret: [u8; 32] = hex::decode(digits).unwrap().try_into().unwrap();
     let redeem = recover::redeem(&record, Leg::Destination, &secret, &registry).unwrap();
     // redeem(bytes32,bytes): selector, id, offset 0x40, length 0x20, secret.
-    let calldata = format!("0xf7ff7207{id}{:064x}{:064x}{}", 0x40, 0x20, record.destination_swap.secret);
+    let calldata = format!("0xf7ff7207{id}{:064x}{:064x}{}", 0x40, 0x20, digits);
     assert_eq!(hex(&redeem.call().data), calldata);
     assert_eq!(redeem.to(), "0x004Cc75ACF4132Fc08cB6a252E767804F303F729".parse::<Address>().unwrap());
-    assert_eq!((redeem.chain_id(), redeem.amount(), redeem.call().value), (84_532, U256::from(498_500), U256::ZERO));
+    assert_eq!((redeem.chain_id(), redeem.terms().amount, redeem.call().value), (84_532, U256::from(498_500), U256::ZERO));
 
     let mut wrong = secret;
     wrong[31] ^= 1;

@@ -24,10 +24,10 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     let record = record::<Evm>(CASE, |_| {})?;
     let recovery = recover::refund(&record, Leg::Source, registry())?;
     let id = case["order"]["source_swap"]["swap_id"].as_str().ok_or("no id")?;
-    assert_eq!((hex::encode(recovery.swap_id()), recovery.role()), (id.to_owned(), Role::Refund));
+    assert_eq!((hex::encode(recovery.swap_id()), recovery.terms().role), (id.to_owned(), Role::Refund));
     assert_eq!(recover::swap_id(&record, Leg::Source, registry())?, recovery.swap_id());
     assert_eq!(recovery.to().to_string(), case["request"]["source"]["owner"]);
-    assert_eq!(recovery.amount().to_string(), case["request"]["source"]["amount"]);
+    assert_eq!(recovery.terms().amount.to_string(), case["request"]["source"]["amount"]);
     let htlc = case["response"]["result"]["initiate_transaction"]["to"].as_str().ok_or("no contract")?;
     assert_eq!(recovery.call().to.to_string().to_lowercase(), htlc.to_lowercase());
     assert_eq!(hex::encode(&recovery.call().data), format!("{}{id}", hex::encode(&keccak256("refund(bytes32)")[..4])));
@@ -36,13 +36,13 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     let key = Key::from_bytes(&[3; 32])?;
     let calls = TxContext::eip1559(9, 30_000_000_000, 1_000_000_000);
     let mut unsigned = recovery.prepare(calls.clone().sent_by(key.address()))?;
-    assert_eq!(unsigned.order_id(), case["order"]["order_id"]);
+    assert_eq!(unsigned.order_id(), case["order"]["order_id"].as_str());
     assert!(unsigned.verified().is_none());
     let [request] = unsigned.requests().try_into().unwrap();
     assert_eq!((request.id, request.signer), (RequestId::Refund, key.address().to_string()));
     let summary = unsigned.summary();
     let payout = summary.about(Topic::Payout).next().ok_or("no payout")?;
-    for value in [recovery.to().to_string(), recovery.amount().to_string(), id.to_owned()] {
+    for value in [recovery.to().to_string(), recovery.terms().amount.to_string(), id.to_owned()] {
         assert!(payout.text.contains(&value), "{payout}");
     }
     assert!(summary.to_string().contains(&hex::encode(&request.digest)), "{summary}");
@@ -50,7 +50,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     unsigned.sign(&key)?;
     let signed = unsigned.finish()?;
     let [transaction] = signed.transactions().try_into().unwrap();
-    assert_eq!((transaction.role, signed.gasless(), signed.order_id()), (Role::Refund, None, record.order_id.as_str()));
+    assert_eq!((transaction.role, signed.gasless(), signed.order_id()), (Role::Refund, None, Some(record.order_id.as_str())));
     let native = &transaction.native;
     assert_eq!(
         (native.chain_id(), native.nonce(), native.gas_limit(), native.value()),
@@ -98,7 +98,7 @@ fn redeems_with_the_right_secret_only() -> TestResult {
     assert_eq!((refusal.code(), refusal.location()), (Code::RecordSwapId, "/order/source_swap/swap_id"));
     record.source_swap.swap_id = refusal.expected().ok_or("no id")?.to_string();
     let recovery = recover::redeem(&record, Leg::Source, &secret, registry())?;
-    assert_eq!(recovery.role(), Role::Redeem);
+    assert_eq!(recovery.terms().role, Role::Redeem);
     assert_eq!(recovery.call().data[..4], keccak256("redeem(bytes32,bytes)")[..4]);
     assert_eq!(&recovery.call().data[4 + 3 * 32..], secret);
     assert_eq!(recovery.to().to_string(), record.source_swap.redeemer);

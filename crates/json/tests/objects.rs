@@ -67,6 +67,58 @@ fn external_signatures_are_proven() {
     assert_eq!(objects::artefacts(&unsigned), objects::artefacts(&prepare()), "a refused signature changes nothing");
 }
 
+/// A case, a change of its wallet context that gives another transaction, the code of that transaction's refusal, and the names of the
+/// requests.
+const RETURNED: [(&str, [&str; 2], &str, &[&str]); 5] = [
+    ("evm-token-approval-exact", [r#""nonce":22"#, r#""nonce":23"#], "transaction_mismatch", &["approval", "initiate"]),
+    ("tron-native-typed-data", ["1772601010010", "1772601010011"], "transaction_mismatch", &["initiate"]),
+    ("starknet-approval-exact", [r#""nonce":"0x2""#, r#""nonce":"0x3""#], "transaction_mismatch", &["invoke"]),
+    (
+        "solana-native-v0",
+        [r#""recent_blockhash":null"#, r#""recent_blockhash":"SysvarC1ock11111111111111111111111111111111""#],
+        "transaction_mismatch",
+        &["transaction"],
+    ),
+    ("bitcoin-p2wpkh", [r#""fee_rate":"2""#, r#""fee_rate":"3""#], "psbt_mismatch", &["input_0"]),
+];
+
+/// Signs a case, and returns the bytes that signers of its family return.
+fn returned(order: &Verified, wallet: &str, key: &str) -> Vec<Vec<u8>> {
+    let mut unsigned = objects::prepare(order, wallet.as_bytes()).unwrap();
+    objects::sign(&mut unsigned, key).unwrap();
+    let artefacts: Value = serde_json::from_str(&objects::artefacts(&unsigned)).unwrap();
+    if let Some(psbt) = artefacts["deposit"]["signed_psbt"].as_str() {
+        return vec![STANDARD.decode(psbt).unwrap()];
+    }
+    let bytes = |payload: &str| hex::decode(payload.trim_start_matches("0x")).unwrap_or_else(|_| payload.as_bytes().to_vec());
+    objects::transactions(&objects::finish(unsigned).unwrap()).iter().map(|transaction| bytes(&transaction.payload)).collect()
+}
+
+#[test]
+fn a_signer_may_return_the_signed_transaction() {
+    let (registry, policy) = (registry(), Policy::default());
+    for (id, [from, to], code, names) in RETURNED {
+        let family = id.split('-').next().unwrap();
+        let case = fixtures(family).into_iter().find(|case| case.value("id") == *id).unwrap();
+        let order = objects::verify(&case.documents(), &registry, &policy).unwrap();
+        let wallet = case.value("wallet").to_string();
+        let key = case.value("wallet")["secret_key"].as_str().unwrap().to_owned();
+        assert!(wallet.contains(from), "{id}: {wallet}");
+        let mut unsigned = objects::prepare(&order, wallet.as_bytes()).unwrap();
+        let before = objects::artefacts(&unsigned);
+        for other in returned(&order, &wallet.replacen(from, to, 1), &key) {
+            let failure = objects::attach_transaction(&mut unsigned, &other).unwrap_err();
+            assert_eq!((failure.code, &*failure.at), (code, "/transaction"), "{id}");
+        }
+        let failure = objects::attach_transaction(&mut unsigned, b"").unwrap_err();
+        assert!(failure.at.starts_with("/transaction"), "{id}: {failure}");
+        assert_eq!(objects::artefacts(&unsigned), before, "{id}: a refused transaction changes nothing");
+        let transactions = returned(&order, &wallet, &key);
+        let attached = transactions.iter().map(|transaction| objects::attach_transaction(&mut unsigned, transaction).unwrap());
+        assert_eq!(attached.collect::<Vec<_>>().concat(), names, "{id}");
+    }
+}
+
 /// Returns a signed transaction in the form in which wallets of the family return it.
 fn as_returned(family: &str, payload: &str) -> String {
     match family {

@@ -30,7 +30,7 @@ fn conversation(family: &str, case: &str) -> Value {
 }
 
 fn reader(record: &Record, line: &Value, endpoint: &str) -> Reader {
-    record.reader(line["leg"].as_str().unwrap(), endpoint, b"", line["protocol"] == "rpc").unwrap()
+    record.reader(line["leg"].as_str().unwrap(), endpoint, b"", line["protocol"].as_str()).unwrap()
 }
 
 fn answers(round: &Value) -> Vec<Answer> {
@@ -100,8 +100,10 @@ fn a_reader_takes_one_answer_for_each_request_and_can_be_asked_again() {
     quorum.hear(&reader);
     assert!(!quorum.is_settled());
     for (leg, known) in [("nowhere", &b""[..]), ("destination", b"{}"), ("destination", b"[")] {
-        assert!(record.reader(leg, "one", known, false).is_err(), "{leg}");
+        assert!(record.reader(leg, "one", known, None).is_err(), "{leg}");
     }
+    let refused = record.reader("destination", "one", b"", Some("grpc")).unwrap_err();
+    assert_eq!((refused.code, &*refused.at), ("usage", "/protocol"));
 }
 
 #[test]
@@ -112,7 +114,7 @@ fn what_is_known_about_an_endpoint_shows_that_it_went_back() {
     assert_eq!(known["height"], line["outcome"]["height"]);
     let mut later = known;
     later["height"] = json!(later["height"].as_u64().unwrap() + 1_000);
-    let mut reader = record.reader("destination", "one", later.to_string().as_bytes(), false).unwrap();
+    let mut reader = record.reader("destination", "one", later.to_string().as_bytes(), None).unwrap();
     reader.answer(answers(&line["rounds"][0])).unwrap();
     assert_eq!(reader.fault().unwrap().code, "node_went_back");
 }

@@ -59,7 +59,7 @@ fn orders_are_signed_step_by_step<F: JsonFamily>() {
             assert!(summary.lines().contains(line), "{}: {line} was in the summary before signing, and is missing", case.id);
         }
         let signed = unsigned.finish().unwrap();
-        assert_eq!(signed.order_id(), case.expect()["order_id"]);
+        assert_eq!(signed.order_id(), case.expect()["order_id"].as_str());
         assert_eq!(signed.verified().unwrap().order_id(), order.order_id());
         let transactions = signed.transactions();
         assert!(!transactions.is_empty() || signed.gasless().is_some(), "{}: nothing to send", case.id);

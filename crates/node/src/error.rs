@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use countersign::{Code, Refusal};
+use countersign::{BlockHeight, Code, Refusal};
 use countersign_core::reader::{Doubt, Failure, FailureKind, Fault};
 use countersign_transport::{GatherError, TransportError, TransportErrorKind};
 
@@ -65,9 +65,9 @@ pub enum NodeError {
         /// The host.
         endpoint: String,
         /// The greatest height that the endpoint has reported.
-        before: u64,
+        before: BlockHeight,
         /// The height that it reports now.
-        now: u64,
+        now: BlockHeight,
     },
     /// Too few endpoints gave the same answer.
     #[error("too few endpoints agree: {agreed} of the required {needed}{detail}")]

@@ -56,7 +56,7 @@ async fn a_funded_order_is_evidence() {
         assert_eq!((&locked.initiator, &locked.redeemer), (&terms.destination.initiator, &terms.destination.redeemer));
         assert_eq!((locked.amount, locked.timelock, locked.elapsed), (terms.destination.amount, terms.destination.timelock, 99));
         assert_eq!((&locked.token, locked.secret_hash, locked.covered), (&terms.destination.token, None, true));
-        assert_eq!((seen.height, &seen.hash, seen.depth), (LATEST, &hash_of(LATEST).to_string(), 100));
+        assert_eq!((seen.height.get(), &seen.hash, seen.depth), (LATEST, &hash_of(LATEST).to_string(), 100));
         assert_eq!((seen.is_safe, seen.is_finalized, seen.head_time.as_secs()), (true, true, NOW - 5));
         // The third endpoint is not waited for.
         assert_eq!(u32::try_from(count).unwrap().min(2), seen.agreed);
@@ -473,7 +473,7 @@ async fn the_worst_of_the_agreeing_endpoints_counts() {
     });
     let (state, seen) = read_with(behind.with(|evm| evm.safe = Some(LATEST - 32)), 2, &terms()).await.unwrap().state().unwrap();
     let HtlcState::Locked(locked) = state else { panic!("{state:?}") };
-    assert_eq!((locked.elapsed, seen.depth, seen.height, seen.head_time.as_secs()), (99, 80, LATEST - 20, NOW - 5 - 20 * 12));
+    assert_eq!((locked.elapsed, seen.depth, seen.height.get(), seen.head_time.as_secs()), (99, 80, LATEST - 20, NOW - 5 - 20 * 12));
 }
 
 #[tokio::test]

@@ -412,7 +412,7 @@ async fn receipts_are_of_the_transaction_and_agreed_upon() {
         nodes(chain().lying(lie), count).evm("ethereum").unwrap().receipt(id).await
     };
     let found = receipt(vec![good.clone(), good.clone()]).await.unwrap().unwrap();
-    assert_eq!((found.block, found.hash, found.success), (16, hash_of(16), true));
+    assert_eq!((found.block.get(), found.hash, found.success), (16, hash_of(16), true));
     assert_eq!(receipt(vec![Value::Null]).await.unwrap(), None);
     assert_eq!(receipt(vec![Value::Null, good.clone()]).await.unwrap_err().code().name(), "node_disagree");
     for (member, value) in [("transactionHash", json!(hash_of(1))), ("status", json!("0x2")), ("blockNumber", Value::Null)] {

@@ -16,8 +16,8 @@ use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::number::bare_hex_array;
 use countersign_core::reader::Expense;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, SecretHash, SentBy, Summary, Topic, U256, Warnings,
-    family,
+    Account, Code, Family, OrderRecord, Policy, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SecretHash, SentBy, Summary, Topic,
+    U256, Warnings, family,
 };
 use solana_instruction::{AccountMeta, Instruction};
 use solana_message::{Message, VersionedMessage};
@@ -33,15 +33,12 @@ use crate::{Solana, UnsignedOrder};
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Recovery {
-    order_id: String,
-    chain: String,
-    role: Role,
+    terms: RecoveryTerms,
     instruction: Instruction,
     swap_account: Address,
     swap_id: [u8; 32],
     swap_id_recomputed: bool,
     to: Address,
-    amount: U256,
     /// The program and its token.
     htlc: Htlc,
     /// Whether the token account that receives the funds is created first.
@@ -63,23 +60,15 @@ impl From<Recovered> for family::Recovered<Solana> {
 impl fmt::Debug for Recovery {
     /// Leaves out the instruction, because the instruction of a redemption contains the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Recovery");
-        shown.field("order_id", &self.order_id).field("role", &self.role).field("to", &self.to).field("amount", &self.amount);
-        shown.finish_non_exhaustive()
+        f.debug_struct("Recovery").field("terms", &self.terms).finish_non_exhaustive()
     }
 }
 
 impl Recovery {
-    /// Returns the order id of the record.
+    /// Returns what the recovery does: to which order, and who is paid how much.
     #[must_use]
-    pub fn order_id(&self) -> &str {
-        &self.order_id
-    }
-
-    /// Returns whether the instruction redeems or refunds.
-    #[must_use]
-    pub const fn role(&self) -> Role {
-        self.role
+    pub const fn terms(&self) -> &RecoveryTerms {
+        &self.terms
     }
 
     /// Returns the instruction to the HTLC. Only the fee payer signs.
@@ -108,16 +97,10 @@ impl Recovery {
         self.swap_id_recomputed
     }
 
-    /// Returns the account that receives the funds.
+    /// Returns the account that receives the funds, in the chain's own type.
     #[must_use]
     pub const fn to(&self) -> Address {
         self.to
-    }
-
-    /// Returns the amount in base units.
-    #[must_use]
-    pub const fn amount(&self) -> U256 {
-        self.amount
     }
 
     /// Sets the account that paid the rent of the swap and gets it back. The default is the initiator. The client's native program has
@@ -206,8 +189,8 @@ impl Recovery {
     #[must_use]
     pub fn expense(&self, message: &VersionedMessage) -> Expense {
         let fee = ComputeBudget::from_message(message).priority_fee().saturating_add(u128::from(LAMPORTS_PER_SIGNATURE));
-        let pays = self.htlc.token.is_none().then_some(self.amount);
-        Expense { role: self.role, cost: U256::from(fee), pays, unit: ("lamports", 9) }
+        let pays = self.htlc.token.is_none().then_some(self.terms.amount);
+        Expense { role: self.terms.role, cost: U256::from(fee), pays, unit: ("lamports", 9) }
     }
 
     fn unsigned(&self, fee_payer: Address, message: VersionedMessage, chosen: TxContext) -> UnsignedOrder {
@@ -218,20 +201,14 @@ impl Recovery {
         }
         self.expense(&message).warn(&mut warnings);
         let mut summary = Summary::default();
-        let text = format!("{} of swap {swap_id} pays {} base units to {}", self.role, self.amount, self.to);
-        summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.amount.into()]);
+        let text = format!("{} of swap {swap_id} pays {} base units to {}", self.terms.role, self.terms.amount, self.to);
+        summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.terms.amount.into()]);
         if let Some(account) = self.token_account().filter(|_| self.creates_token_account) {
             let text = format!("creates the token account {account} if it does not exist, at the expense of {fee_payer}");
             summary.add_values(Topic::Token, text, [account, fee_payer].map(|address| address::to_account(address).into()));
         }
-        let unsigned = Unsigned::recovery(self.role, fee_payer, message, chosen);
-        UnsignedOrder::from_recovery(Recovered(family::Recovered {
-            order_id: self.order_id.clone(),
-            chain: self.chain.clone(),
-            summary,
-            unsigned,
-            warnings,
-        }))
+        let unsigned = Unsigned::recovery(self.terms.role, fee_payer, message, chosen);
+        UnsignedOrder::from_recovery(Recovered(self.terms.recovered(summary, unsigned, warnings)))
     }
 }
 
@@ -308,15 +285,12 @@ fn recovery(
         return Err(leg.refuse(Code::Internal, "secret_hash").with_reason("no program-derived address for the terms"));
     };
     Ok(Recovery {
-        order_id: record.order_id.clone(),
-        chain: leg.asset.chain.record.chain.clone(),
-        role,
+        terms: RecoveryTerms::of_leg(record, leg, role),
         instruction,
         swap_account,
         swap_id,
         swap_id_recomputed,
         to,
-        amount: leg.swap.amount,
         htlc,
         creates_token_account: false,
         fee_limits: FeeLimits::from_policy(&Policy::default()),

@@ -161,7 +161,7 @@ fn an_endpoint_that_goes_back_is_a_fault() {
     let chain = Chain::funded(&terms);
     // The endpoint ignores the minimum slot in the request.
     let at = |height: u64| {
-        drive::<Htlc>(&terms, &Known::default().with_height(height), |_, _, request| match request {
+        drive::<Htlc>(&terms, &Known::default().with_height(height.into()), |_, _, request| match request {
             Request::JsonRpc { method: "getMultipleAccounts", params } => {
                 let mut params: Value = serde_json::from_str(params).unwrap();
                 assert_eq!(params[1]["minContextSlot"], height - 150);
@@ -172,8 +172,8 @@ fn an_endpoint_that_goes_back_is_a_fault() {
         })
     };
     let observation = at(FINALIZED + 150).outcome.unwrap();
-    assert_eq!(observation.known().height(), FINALIZED);
-    assert_eq!(at(FINALIZED + 151).outcome.unwrap_err(), Fault::WentBack { before: FINALIZED + 151, now: FINALIZED });
+    assert_eq!(observation.known().height().get(), FINALIZED);
+    assert_eq!(at(FINALIZED + 151).outcome.unwrap_err(), Fault::WentBack { before: (FINALIZED + 151).into(), now: FINALIZED.into() });
 }
 
 /// L1: the vault must be the program's, of the mint, not frozen, and hold the amount.
@@ -266,7 +266,7 @@ fn the_slot_of_the_end_decides_whether_it_is_final() {
 fn depth_and_elapsed_time_have_their_own_slots() {
     let terms = of(FORMS[3]);
     let near = finding(&Chain::funded(&terms), &terms);
-    assert_eq!((near.seen.height, near.seen.depth, near.seen.head_time.as_secs()), (FINALIZED, 100, NOW - 20));
+    assert_eq!((near.seen.height.get(), near.seen.depth, near.seen.head_time.as_secs()), (FINALIZED, 100, NOW - 20));
     let far = finding(&lying(Chain::funded(&terms), "getSlot", json!(NEWEST + 70)), &terms);
     for (finding, newest) in [(&near, NEWEST), (&far, NEWEST + 70)] {
         let locked = locked(&finding.state);

@@ -35,7 +35,7 @@ fn refunds_lamports_to_the_owner() -> TestResult {
 
     let key = Key::from_seed(&[9; 32]);
     let mut unsigned = recovery.prepare(TxContext::new().with_blockhash(Hash::new_from_array([5; 32])).sent_by(key.address()))?;
-    assert_eq!((unsigned.order_id(), unsigned.missing()), (record.order_id.as_str(), vec![RequestId::Refund]));
+    assert_eq!((unsigned.order_id(), unsigned.missing()), (Some(record.order_id.as_str()), vec![RequestId::Refund]));
     assert!(unsigned.warnings().list().is_empty());
     let shown = unsigned.summary().to_string();
     assert!(shown.contains(&format!("base units to {owner}")) && shown.contains("to sign: refund transaction, SHA-256"), "{shown}");

@@ -12,8 +12,8 @@ pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formulas};
 use countersign_core::reader::Expense;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, SentBy, StarknetGeneration, Summary, Topic, U256, Warnings,
-    family,
+    Account, Code, Family, OrderRecord, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, StarknetGeneration, Summary, Topic,
+    U256, Warnings, family,
 };
 use starknet_types_core::felt::Felt;
 
@@ -29,15 +29,12 @@ use crate::{Starknet, UnsignedOrder, address, felt, generation, htlc};
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    order_id: String,
-    chain: String,
-    role: Role,
+    terms: RecoveryTerms,
     chain_id: Felt,
     call: Call,
     swap_id: Felt,
     swap_id_recomputed: bool,
     to: Felt,
-    amount: U256,
     /// Whether the token is the one that pays fees.
     pays_strk: bool,
 }
@@ -56,23 +53,15 @@ impl From<Recovered> for family::Recovered<Starknet> {
 impl fmt::Debug for Recovery {
     /// Leaves out the call, because the call of a redemption contains the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Recovery");
-        shown.field("order_id", &self.order_id).field("role", &self.role).field("to", &self.to).field("amount", &self.amount);
-        shown.finish_non_exhaustive()
+        f.debug_struct("Recovery").field("terms", &self.terms).finish_non_exhaustive()
     }
 }
 
 impl Recovery {
-    /// Returns the order id of the record.
+    /// Returns what the recovery does: to which order, and who is paid how much.
     #[must_use]
-    pub fn order_id(&self) -> &str {
-        &self.order_id
-    }
-
-    /// Returns whether the call redeems or refunds.
-    #[must_use]
-    pub const fn role(&self) -> Role {
-        self.role
+    pub const fn terms(&self) -> &RecoveryTerms {
+        &self.terms
     }
 
     /// Returns the chain id of the pinned asset, as a short string.
@@ -100,16 +89,10 @@ impl Recovery {
         self.swap_id_recomputed
     }
 
-    /// Returns the account that receives the funds.
+    /// Returns the account that receives the funds, in the chain's own type.
     #[must_use]
     pub const fn to(&self) -> Felt {
         self.to
-    }
-
-    /// Returns the amount in base units.
-    #[must_use]
-    pub const fn amount(&self) -> U256 {
-        self.amount
     }
 
     /// Prepares the transaction in which the sender makes the call: see [`TxContext::sent_by`]. The sender need not be a party to the
@@ -125,21 +108,15 @@ impl Recovery {
         let SentBy { sender, context: execution } = context;
         let invoke = execution.invoke(sender, self.chain_id, vec![self.call.clone()])?;
         let mut summary = Summary::default();
-        let text = format!("{} of swap {:x} pays {} base units to {:#066x}", self.role, self.swap_id, self.amount, self.to);
-        summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.amount.into()]);
-        let unsigned = Unsigned::new(sender, execution.public_key, Some((self.role, invoke)), None);
+        let text = format!("{} of swap {:x} pays {} base units to {:#066x}", self.terms.role, self.swap_id, self.terms.amount, self.to);
+        summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.terms.amount.into()]);
+        let unsigned = Unsigned::new(sender, execution.public_key, Some((self.terms.role, invoke)), None);
         let mut warnings = Warnings::default();
         if !self.swap_id_recomputed {
             warnings.warn(Code::SwapIdUnchecked);
         }
         self.expense(execution.resource_bounds.max_fee(execution.tip)).warn(&mut warnings);
-        Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered {
-            order_id: self.order_id.clone(),
-            chain: self.chain.clone(),
-            summary,
-            unsigned,
-            warnings,
-        })))
+        Ok(UnsignedOrder::from_recovery(Recovered(self.terms.recovered(summary, unsigned, warnings))))
     }
 }
 
@@ -147,7 +124,7 @@ impl Recovery {
     /// Returns what a transaction with this maximum fee in FRI may cost, and what it pays.
     #[must_use]
     pub fn expense(&self, cost: U256) -> Expense {
-        Expense { role: self.role, cost, pays: self.pays_strk.then_some(self.amount), unit: ("FRI", 18) }
+        Expense { role: self.terms.role, cost, pays: self.pays_strk.then_some(self.terms.amount), unit: ("FRI", 18) }
     }
 }
 
@@ -282,7 +259,6 @@ fn recovery(
     let call = Call::new(address(leg.htlc()?)?, selector, calldata);
     let chain_id = felt::from_short_string(chain(leg)?).map_err(|_| mismatch())?;
     let token = leg.asset.token.as_ref().and_then(|token| token.account.as_ref()).and_then(address::from_account);
-    let (order_id, chain, amount, pays_strk) =
-        (record.order_id.clone(), leg.asset.chain.record.chain.clone(), leg.swap.amount, token == Some(STRK));
-    Ok(Recovery { order_id, chain, role, chain_id, call, swap_id, swap_id_recomputed, to, amount, pays_strk })
+    let terms = RecoveryTerms::of_leg(record, leg, role);
+    Ok(Recovery { terms, chain_id, call, swap_id, swap_id_recomputed, to, pays_strk: token == Some(STRK) })
 }

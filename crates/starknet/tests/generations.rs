@@ -298,7 +298,7 @@ fn an_instant_refund_is_signed_as_its_contract_hashes_it() -> TestResult {
         let recovery = refund.with_signature(&[Felt::from(7), Felt::from(8)].into());
         assert_eq!(recovery.call().selector, htlc::INSTANT_REFUND);
         assert_eq!(recovery.call().calldata, [id, Felt::TWO, Felt::from(7), Felt::from(8)]);
-        assert_eq!((recovery.role(), format!("{:#066x}", recovery.to())), (Role::Refund, OWNER.to_owned()));
+        assert_eq!((recovery.terms().role, format!("{:#066x}", recovery.to())), (Role::Refund, OWNER.to_owned()));
     }
     Ok(())
 }

@@ -28,10 +28,10 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     let (sender, key) = (Felt::from(7), Key::parse("0x1234")?);
     let execution = TxContext::new(Felt::ONE, ResourceBounds::default()).with_public_key(key.public_key());
     let mut unsigned = recovery.prepare(execution.clone().sent_by(sender))?;
-    assert_eq!((unsigned.order_id(), unsigned.verified().is_none()), (record.order_id.as_str(), true));
+    assert_eq!((unsigned.order_id(), unsigned.verified().is_none()), (Some(record.order_id.as_str()), true));
     let summary = unsigned.summary().to_string();
     let payout =
-        format!("pay-out: refund of swap {:x} pays {} base units to {:#066x}", recovery.swap_id(), recovery.amount(), recovery.to());
+        format!("pay-out: refund of swap {:x} pays {} base units to {:#066x}", recovery.swap_id(), recovery.terms().amount, recovery.to());
     assert!(summary.contains(&payout), "{summary}");
     assert_eq!(unsigned.missing(), [RequestId::Refund]);
     unsigned.sign(&key)?;
@@ -63,7 +63,7 @@ fn redeems_with_the_right_secret_only() -> TestResult {
         order["source_swap"]["swap_id"] = id.clone().into();
     })?;
     let recovery = recover::redeem(&record, Leg::Source, &secret, registry())?;
-    assert_eq!((recovery.role(), recovery.call().selector), (Role::Redeem, htlc::REDEEM));
+    assert_eq!((recovery.terms().role, recovery.call().selector), (Role::Redeem, htlc::REDEEM));
     let words = [0x102_u32, 0x5a5a_5a5a, 0x5a5a_5a5a, 0x5a5a_5a5a, 0x5a5a_5a5a, 0x5a5a_5a5a, 0x5a5a_5a5a, 0x5a5a_5a5a].map(Felt::from);
     assert_eq!(recovery.call().calldata, [&[recovery.swap_id(), Felt::from(8)][..], &words].concat());
     assert_eq!(format!("{:#066x}", recovery.to()), record.source_swap.redeemer);

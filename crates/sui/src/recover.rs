@@ -12,7 +12,8 @@ pub use countersign_core::Leg;
 use countersign_core::chains::swap_id as formula;
 use countersign_core::reader::Expense;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, RecordedLeg, Refusal, Registry, Role, SentBy, Summary, Topic, U256, Warnings, family, number,
+    Account, Code, Family, OrderRecord, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, Summary, Topic, U256, Warnings,
+    family, number,
 };
 use sui_sdk_types::{
     Address, Argument, Command, Identifier, Input, MoveCall, Mutability, ObjectReference, ProgrammableTransaction, SharedInput,
@@ -53,14 +54,11 @@ impl FunctionNames {
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    order_id: String,
-    chain: String,
-    role: Role,
+    terms: RecoveryTerms,
     kind: Arc<TransactionKind>,
     swap_id: [u8; 32],
     swap_id_recomputed: bool,
     to: Address,
-    amount: U256,
     /// Whether SUI is paid, and not another coin.
     pays_sui: bool,
 }
@@ -79,23 +77,15 @@ impl From<Recovered> for family::Recovered<Sui> {
 impl fmt::Debug for Recovery {
     /// Leaves out the call, because the call of a redemption contains the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Recovery");
-        shown.field("order_id", &self.order_id).field("role", &self.role).field("to", &self.to).field("amount", &self.amount);
-        shown.finish_non_exhaustive()
+        f.debug_struct("Recovery").field("terms", &self.terms).finish_non_exhaustive()
     }
 }
 
 impl Recovery {
-    /// Returns the order id of the record.
+    /// Returns what the recovery does: to which order, and who is paid how much.
     #[must_use]
-    pub fn order_id(&self) -> &str {
-        &self.order_id
-    }
-
-    /// Returns whether the call redeems or refunds.
-    #[must_use]
-    pub const fn role(&self) -> Role {
-        self.role
+    pub const fn terms(&self) -> &RecoveryTerms {
+        &self.terms
     }
 
     /// Returns the transaction kind: one call of the pinned package.
@@ -117,16 +107,10 @@ impl Recovery {
         self.swap_id_recomputed
     }
 
-    /// Returns the account that receives the funds.
+    /// Returns the account that receives the funds, in the chain's own type.
     #[must_use]
     pub const fn to(&self) -> Address {
         self.to
-    }
-
-    /// Returns the amount in base units.
-    #[must_use]
-    pub const fn amount(&self) -> U256 {
-        self.amount
     }
 
     /// Sets the function names of the pinned package.
@@ -135,7 +119,7 @@ impl Recovery {
         if let TransactionKind::ProgrammableTransaction(transaction) = Arc::make_mut(&mut self.kind) {
             for command in &mut transaction.commands {
                 if let Command::MoveCall(call) = command {
-                    call.function = names.function(self.role);
+                    call.function = names.function(self.terms.role);
                 }
             }
         }
@@ -146,7 +130,7 @@ impl Recovery {
     /// simulation fails for another reason, the redemption would fail for that reason too. A refund is returned unchanged.
     #[must_use]
     pub fn rehearsal(mut self) -> Self {
-        if self.role == Role::Redeem
+        if self.terms.role == Role::Redeem
             && let TransactionKind::ProgrammableTransaction(transaction) = Arc::make_mut(&mut self.kind)
             && let Some(secret) = transaction.inputs.last_mut()
         {
@@ -180,22 +164,17 @@ impl Recovery {
         };
         let bytes = bcs::to_bytes(&Kind::ProgrammableTransaction(transaction))
             .map_err(|error| Refusal::new(Code::KindMalformed, "").with_reason(error.to_string()))?;
-        let unsigned = Unsigned::new(self.role, Arc::clone(&self.kind), &bytes, sender, &gas)?;
+        let unsigned = Unsigned::new(self.terms.role, Arc::clone(&self.kind), &bytes, sender, &gas)?;
         let mut summary = Summary::default();
-        let text = format!("{} of swap {} pays {} base units to {}", self.role, hex::encode(self.swap_id), self.amount, self.to);
-        summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.amount.into()]);
+        let text =
+            format!("{} of swap {} pays {} base units to {}", self.terms.role, hex::encode(self.swap_id), self.terms.amount, self.to);
+        summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.terms.amount.into()]);
         let mut warnings = Warnings::default();
         if !self.swap_id_recomputed {
             warnings.warn(Code::SwapIdUnchecked);
         }
         self.expense(gas.budget).warn(&mut warnings);
-        Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered {
-            order_id: self.order_id.clone(),
-            chain: self.chain.clone(),
-            summary,
-            unsigned,
-            warnings,
-        })))
+        Ok(UnsignedOrder::from_recovery(Recovered(self.terms.recovered(summary, unsigned, warnings))))
     }
 }
 
@@ -203,7 +182,7 @@ impl Recovery {
     /// Returns what a transaction with this gas budget in MIST may cost, and what it pays.
     #[must_use]
     pub fn expense(&self, budget: u64) -> Expense {
-        Expense { role: self.role, cost: U256::from(budget), pays: self.pays_sui.then_some(self.amount), unit: ("MIST", 9) }
+        Expense { role: self.terms.role, cost: U256::from(budget), pays: self.pays_sui.then_some(self.terms.amount), unit: ("MIST", 9) }
     }
 }
 
@@ -279,6 +258,6 @@ fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, last: Input
     let inputs = vec![Input::Shared(registry), Input::Pure(byte_vector(&swap_id)), last];
     let kind = TransactionKind::ProgrammableTransaction(ProgrammableTransaction { inputs, commands: vec![Command::MoveCall(call)] });
     let to = account(if role == Role::Redeem { &leg.redeemer } else { &leg.initiator })?;
-    let (order_id, chain, amount) = (record.order_id.clone(), leg.asset.chain.record.chain.clone(), leg.swap.amount);
-    Ok(Recovery { order_id, chain, role, kind: Arc::new(kind), swap_id, swap_id_recomputed, to, amount, pays_sui })
+    let terms = RecoveryTerms::of_leg(record, leg, role);
+    Ok(Recovery { terms, kind: Arc::new(kind), swap_id, swap_id_recomputed, to, pays_sui })
 }

@@ -77,8 +77,8 @@ fn a_call_ends_in_the_same_states_as_an_order() -> TestResult {
     assert_eq!(payload.signing_digest, payload.transaction().signing_digest());
     assert_eq!(payload.digest(), payload.transaction().digest());
     assert_eq!(payload.bytes, bcs::to_bytes(&payload.transaction())?);
-    assert_eq!((unsigned.order_id(), unsigned.missing()), (record.order_id.as_str(), vec![RequestId::Refund]));
-    let text = format!("refund of swap {} pays {} base units to {}", hex(&refund.swap_id()), refund.amount(), refund.to());
+    assert_eq!((unsigned.order_id(), unsigned.missing()), (Some(record.order_id.as_str()), vec![RequestId::Refund]));
+    let text = format!("refund of swap {} pays {} base units to {}", hex(&refund.swap_id()), refund.terms().amount, refund.to());
     assert!(unsigned.summary().to_string().contains(&text), "{}", unsigned.summary());
     assert_eq!(unsigned.warnings().list(), []);
     unsigned.sign(&key)?;
@@ -145,7 +145,7 @@ fn a_budget_above_the_payout_is_said() -> TestResult {
         let order = refund.prepare(TxContext::new(1_000, budget, vec![coin.clone()]).sent_by(Address::new([9; 32])))?;
         Ok(order.warnings().list().iter().map(|warning| warning.code()).collect())
     };
-    let amount = u64::try_from(refund.amount())?;
+    let amount = u64::try_from(refund.terms().amount)?;
     let is_sui = record.source_swap.asset.as_str().ends_with(":sui");
     assert!(warned(amount)?.is_empty());
     assert_eq!(warned(amount + 1)?, if is_sui { vec![Code::FeeAbovePayout] } else { Vec::new() });

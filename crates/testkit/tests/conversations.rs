@@ -70,7 +70,7 @@ fn write(answer: &Answer) -> Value {
 fn converse(case: &str, fixture: &str, is_rpc: bool, record: &Record, chain: &Chain) -> String {
     let terms = &record.verified.terms.destination;
     let mut reader = HtlcReader::new(terms, &Known::default().with_rpc(is_rpc)).unwrap();
-    let mut replayed = record.reader("destination", "one", b"", is_rpc).unwrap();
+    let mut replayed = record.reader("destination", "one", b"", is_rpc.then_some("rpc")).unwrap();
     let mut rounds = Vec::new();
     while !reader.requests().is_empty() {
         let answers: Vec<_> = reader.requests().iter().map(chain).collect();
@@ -89,7 +89,7 @@ fn converse(case: &str, fixture: &str, is_rpc: bool, record: &Record, chain: &Ch
     };
     let fault = replayed.fault().map(|fault| fault.code);
     // The state of the same answers, as they were before they were written as JSON.
-    assert_eq!(reader.outcome().unwrap().map(|one| one.finding().seen.height).ok(), replayed.height(), "{case}");
+    assert_eq!(reader.outcome().unwrap().map(|one| one.finding().seen.height.get()).ok(), replayed.height(), "{case}");
     let outcome = json!({"fault": fault, "height": replayed.height(), "state": state, "verdict": verdict});
     json!({
         "case": case, "fixture": fixture, "leg": "destination", "protocol": if is_rpc { "rpc" } else { "esplora" }, "now": NOW,

@@ -16,7 +16,8 @@ use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::number::bare_hex_array;
 use countersign_core::reader::Expense;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, Policy, RecordedLeg, Refusal, Registry, Role, SentBy, Summary, Topic, TypedValue, Warnings, family,
+    Account, Code, Family, OrderRecord, Policy, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, Summary, Topic, TypedValue,
+    Warnings, family,
 };
 
 use crate::address::Address;
@@ -32,15 +33,12 @@ pub const FEE_LIMIT: i64 = 100_000_000;
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    order_id: String,
-    chain: String,
-    role: Role,
+    terms: RecoveryTerms,
     chain_id: u64,
     call: Call,
     swap_id: [u8; 32],
     swap_id_recomputed: bool,
     to: Address,
-    amount: U256,
     /// The highest fee limit that the policy allows, in sun.
     max_fee_limit: u64,
     /// Whether TRX is paid, and not a token.
@@ -61,23 +59,15 @@ impl From<Recovered> for family::Recovered<Tron> {
 impl fmt::Debug for Recovery {
     /// Leaves out the call, because the call of a redemption contains the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Recovery");
-        shown.field("order_id", &self.order_id).field("role", &self.role).field("to", &self.to).field("amount", &self.amount);
-        shown.finish_non_exhaustive()
+        f.debug_struct("Recovery").field("terms", &self.terms).finish_non_exhaustive()
     }
 }
 
 impl Recovery {
-    /// Returns the order id of the record.
+    /// Returns what the recovery does: to which order, and who is paid how much.
     #[must_use]
-    pub fn order_id(&self) -> &str {
-        &self.order_id
-    }
-
-    /// Returns whether the call redeems or refunds.
-    #[must_use]
-    pub const fn role(&self) -> Role {
-        self.role
+    pub const fn terms(&self) -> &RecoveryTerms {
+        &self.terms
     }
 
     /// Returns the chain id of the pinned asset.
@@ -105,16 +95,10 @@ impl Recovery {
         self.swap_id_recomputed
     }
 
-    /// Returns the account that receives the funds.
+    /// Returns the account that receives the funds, in the chain's own type.
     #[must_use]
     pub const fn to(&self) -> Address {
         self.to
-    }
-
-    /// Returns the amount in base units.
-    #[must_use]
-    pub const fn amount(&self) -> U256 {
-        self.amount
     }
 
     /// Applies the fee limit ceiling of `policy` instead of the default policy's.
@@ -145,26 +129,21 @@ impl Recovery {
         let fee_limit = check_fee_limit(self.max_fee_limit, fee_limit, &refuse)?;
         let transaction = TronTransaction::new(sender, &calls, &Call { fee_limit, ..self.call.clone() });
         let mut summary = Summary::default();
-        let text = format!("{} of swap {} pays {} base units to {}", self.role, hex::encode(self.swap_id), self.amount, self.to);
-        summary.add_values(Topic::Payout, text, [self.to.into(), TypedValue::from(self.amount)]);
+        let text =
+            format!("{} of swap {} pays {} base units to {}", self.terms.role, hex::encode(self.swap_id), self.terms.amount, self.to);
+        summary.add_values(Topic::Payout, text, [self.to.into(), TypedValue::from(self.terms.amount)]);
         let mut warnings = Warnings::default();
         if !self.swap_id_recomputed {
             warnings.warn(Code::SwapIdUnchecked);
         }
-        let unsigned = Unsigned::new(sender.bytes(), [(self.role, transaction)], None);
-        Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered {
-            order_id: self.order_id.clone(),
-            chain: self.chain.clone(),
-            summary,
-            unsigned,
-            warnings,
-        })))
+        let unsigned = Unsigned::new(sender.bytes(), [(self.terms.role, transaction)], None);
+        Ok(UnsignedOrder::from_recovery(Recovered(self.terms.recovered(summary, unsigned, warnings))))
     }
 
     /// Returns what the call may cost with this fee limit, in sun, and what it pays.
     #[must_use]
     pub fn expense(&self, fee_limit: U256) -> Expense {
-        Expense { role: self.role, cost: fee_limit, pays: self.pays_coin.then_some(self.amount), unit: ("sun", 6) }
+        Expense { role: self.terms.role, cost: fee_limit, pays: self.pays_coin.then_some(self.terms.amount), unit: ("sun", 6) }
     }
 }
 
@@ -219,7 +198,7 @@ fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, data: Vec<u
     let to = address(if role == Role::Redeem { &leg.redeemer } else { &leg.initiator })?;
     let call = Call { to: address(leg.htlc()?)?, value: 0, fee_limit: FEE_LIMIT, data: data.into() };
     let (swap_id, swap_id_recomputed) = id;
-    let (order_id, chain, amount) = (record.order_id.clone(), leg.asset.chain.record.chain.clone(), leg.swap.amount);
+    let terms = RecoveryTerms::of_leg(record, leg, role);
     let (chain_id, max_fee_limit, pays_coin) = (chain_id(leg)?, Policy::default().tron.fee_limit, leg.asset.token.is_none());
-    Ok(Recovery { order_id, chain, role, chain_id, call, swap_id, swap_id_recomputed, to, amount, max_fee_limit, pays_coin })
+    Ok(Recovery { terms, chain_id, call, swap_id, swap_id_recomputed, to, max_fee_limit, pays_coin })
 }

@@ -32,9 +32,9 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     let sender = Address::from(key.address());
     let calls = TxContext::new([1, 2], [3; 8], 60_000, 0);
     let mut unsigned = recovery.prepare(calls.clone().sent_by(sender))?;
-    assert_eq!((unsigned.order_id(), unsigned.missing()), (record.order_id.as_str(), vec![RequestId::Refund]));
+    assert_eq!((unsigned.order_id(), unsigned.missing()), (Some(record.order_id.as_str()), vec![RequestId::Refund]));
     assert_eq!(unsigned.warnings().list(), []);
-    let text = format!("refund of swap {id} pays {} base units to {}", recovery.amount(), recovery.to());
+    let text = format!("refund of swap {id} pays {} base units to {}", recovery.terms().amount, recovery.to());
     assert!(unsigned.summary().to_string().contains(&text), "{}", unsigned.summary());
     unsigned.sign(&key)?;
     let transactions = unsigned.finish()?.transactions();

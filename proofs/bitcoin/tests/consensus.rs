@@ -24,11 +24,11 @@ fn scenes() -> impl Iterator<Item = Scene> {
 }
 
 fn fundings() -> [Funding; 2] {
-    [Funding::new(outpoint(1), 50_000), Funding::new(outpoint(2), 1_234)]
+    [Funding::new(outpoint(1), Amount::from_sat(50_000)), Funding::new(outpoint(2), Amount::from_sat(1_234))]
 }
 
 fn prevouts(scene: &Scene) -> Vec<TxOut> {
-    fundings().iter().map(|funding| scene.prevout(funding.value)).collect()
+    fundings().iter().map(|funding| scene.prevout(funding.value.to_sat())).collect()
 }
 
 /// All of it to the owner.

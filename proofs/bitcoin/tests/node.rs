@@ -13,7 +13,7 @@ mod support;
 use std::time::SystemTime;
 
 use bitcoin::consensus::encode::serialize_hex;
-use bitcoin::{OutPoint, Transaction};
+use bitcoin::{Amount, OutPoint, Transaction};
 use countersign::reader::HtlcQuorum;
 use countersign::recover::Recovery;
 use countersign::{Funded, Unsigned};
@@ -190,7 +190,7 @@ async fn htlcs_are_read_judged_redeemed_and_refunded() -> Done<()> {
         }
         // Redeemed: in the mempool, then in a block.
         let redeem = signed(swap.scene.htlc().redeem(&SECRET, &swap.payout().await?)?, REDEEMER)?;
-        assert!(swap.chain().preflight(&redeem, &Policy::default()).await? > 0);
+        assert!(swap.chain().preflight(&redeem, &Policy::default()).await? > Amount::ZERO);
         swap.broadcast(&redeem).await?;
         for depth in 0..3 {
             let (state, seen) = swap.read().await?.state().unwrap();
@@ -251,7 +251,7 @@ async fn replaced_and_reorganised_fundings_start_again() -> Done<()> {
     // Replaced while it waits: by the lowest rate that is taken, and by no lower one.
     let first = swap.send(wallet(FeeRate::from_whole(2))?).await?;
     let fee =
-        |transaction: &Transaction| output.value.to_sat() - transaction.output.iter().map(|output| output.value.to_sat()).sum::<u64>();
+        |transaction: &Transaction| output.value - transaction.output.iter().map(|output| output.value).sum::<Amount>();
     let policy = Policy::default();
     let cheap = signed(swap.scene.unsigned(wallet(FeeRate::parse("2.5")?)?), WALLET)?;
     assert!(matches!(swap.broadcast(&cheap).await, Err(NodeError::Rejected { .. })));
@@ -291,6 +291,6 @@ async fn replaced_and_reorganised_fundings_start_again() -> Done<()> {
     assert!(matches!(&error, NodeError::Rejected { message, .. } if message.contains("missingorspent")), "{error}");
     elsewhere.locked(3).await?;
     let listed = elsewhere.chain().fundings(&elsewhere.scene.tree).await?;
-    assert_eq!(listed, [Funding::new(OutPoint { txid: rival.compute_txid(), vout: 0 }, AMOUNT)]);
+    assert_eq!(listed, [Funding::new(OutPoint { txid: rival.compute_txid(), vout: 0 }, Amount::from_sat(AMOUNT))]);
     Ok(())
 }

@@ -56,12 +56,12 @@ fn deposits_from_every_kind_of_coin_and_every_recovery() -> Done<()> {
     let refunded = deposit(&node, &scene, &own.p2tr)?;
     let instant = deposit(&node, &scene, &own.p2sh)?;
     let partial = deposit(&node, &scene, &own.p2pkh)?;
-    assert!([redeemed, refunded, instant, partial].iter().all(|funding| funding.value == AMOUNT));
+    assert!([redeemed, refunded, instant, partial].iter().all(|funding| funding.value.to_sat() == AMOUNT));
 
     // The dust limit that the warning `amount_below_dust` is about is this node's own.
     let refusal = deposit(&node, &Scene::new("litecoin:regtest", TIMELOCK, 3_299), &own.p2wpkh).expect_err("dust").to_string();
     assert!(refusal.contains("dust"), "{refusal}");
-    assert_eq!(deposit(&node, &Scene::new("litecoin:regtest", TIMELOCK, 3_300), &own.p2wpkh)?.value, 3_300);
+    assert_eq!(deposit(&node, &Scene::new("litecoin:regtest", TIMELOCK, 3_300), &own.p2wpkh)?.value.to_sat(), 3_300);
 
     // Redeem: not with another secret in the witness, then with the secret.
     let redeem = signed(htlc.redeem(&SECRET, &payout([redeemed], &to))?, REDEEMER)?;

@@ -245,7 +245,12 @@ fn the_secret_pays_the_redeemer() -> TestResult {
         let refusal = recover::redeem(&record, Leg::Source, &wrong, &registry).expect_err("another secret");
         assert_eq!(refusal.code(), Code::SecretWrong, "{}", case.id);
         let recovery = recover::redeem(&record, Leg::Source, SECRET, &registry)?;
-        assert_eq!((recovery.swap_id_recomputed(), recovery.to().bytes(), recovery.amount()), (true, redeemer, amount), "{}", case.id);
+        assert_eq!(
+            (recovery.swap_id_recomputed(), recovery.to().bytes(), recovery.terms().amount),
+            (true, redeemer, amount),
+            "{}",
+            case.id
+        );
         let relayer = Account::from_phrase("countersign proofs: relayer").address();
         let data = Htlc::redeemCall { orderId: id, secret: wrong.into() }.abi_encode();
         let receipt = world.call(relayer, case.htlc, data, U256::ZERO)?;

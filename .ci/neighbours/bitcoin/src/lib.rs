@@ -4,7 +4,7 @@
 use std::error::Error;
 
 use bdk_wallet::bitcoin::bip32::Xpriv;
-use bdk_wallet::bitcoin::{Amount, Psbt, Transaction};
+use bdk_wallet::bitcoin::{Psbt, Transaction};
 use bdk_wallet::signer::SignerError;
 use bdk_wallet::{KeychainKind, SignOptions, Wallet};
 use countersign::bitcoin::bitcoin::consensus::encode;
@@ -58,7 +58,7 @@ pub fn attach(mut unsigned: UnsignedOrder, signer: impl Fn(&Psbt) -> Psbt) -> Re
 pub fn pay(wallet: &mut Wallet, order: &VerifiedOrder, seed: &Xpriv) -> Result<(Role, Psbt), Box<dyn Error>> {
     let deposit = order.deposit();
     let mut builder = wallet.build_tx();
-    builder.add_recipient(deposit.script_pubkey.clone(), Amount::from_sat(deposit.amount));
+    builder.add_recipient(deposit.script_pubkey.clone(), deposit.amount);
     let mut psbt = builder.finish()?;
     let role = deposit.matches_psbt(&psbt)?;
     psbt.sign(seed, wallet.secp_ctx()).map_err(|_| "the seed has no key for a coin")?;

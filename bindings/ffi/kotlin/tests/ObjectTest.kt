@@ -6,6 +6,22 @@ import countersign.Leg
 import countersign.Recovery
 import countersign.SignedOrder
 import countersign.UnsignedOrder
+import java.util.Base64
+
+/** A case, a change of its wallet context that gives another transaction, the code of its refusal, and the names of the requests. */
+private class Returned(val id: String, val from: String, val to: String, val code: String, val names: List<String>)
+
+/** Signs, and returns the bytes that signers of the family return. */
+private fun signedBytes(order: Order, wallet: ByteArray, key: String): List<ByteArray> =
+    order.prepare(wallet).use { unsigned ->
+        unsigned.sign(key)
+        val deposit = JsonParser.parseString(unsigned.artefacts()).asJsonObject["deposit"]
+        if (deposit != null) {
+            listOf(Base64.getDecoder().decode(deposit.asJsonObject["signed_psbt"].asString))
+        } else {
+            unsigned.finish().use { signed -> signed.transactions().map { bytes(it.payload) } }
+        }
+    }
 
 /** An order from verification to its transactions. */
 fun objectTests(fixtures: Fixtures): Map<String, () -> Unit> = mapOf(
@@ -43,6 +59,31 @@ fun objectTests(fixtures: Fixtures): Map<String, () -> Unit> = mapOf(
         }
         equal(families.keys, setOf("evm", "tron", "solana", "sui"), "families")
         println("        $families")
+    },
+    "a signer may return the signed transaction" to {
+        for (one in listOf(
+            Returned("evm-token-approval-exact", "\"nonce\":22", "\"nonce\":23", "transaction_mismatch", listOf("approval", "initiate")),
+            Returned("solana-native-v0", "null", "\"SysvarC1ock11111111111111111111111111111111\"", "transaction_mismatch", listOf("transaction")),
+            Returned("bitcoin-p2wpkh", "\"fee_rate\":\"2\"", "\"fee_rate\":\"3\"", "psbt_mismatch", listOf("input_0")),
+        )) {
+            val case = fixtures.case(one.id)
+            val changed = String(case.wallet).replace(one.from, one.to).toByteArray()
+            check(!changed.contentEquals(case.wallet)) { one.id }
+            case.verify(fixtures.registry).use { order ->
+                order.prepare(case.wallet).use { unsigned ->
+                    val before = unsigned.artefacts()
+                    for (other in signedBytes(order, changed, case.key!!)) {
+                        val error = refused(one.code, one.id) { unsigned.attachTransaction(other) }
+                        equal(error.at, "/transaction", one.id)
+                    }
+                    refused("transaction_mismatch", one.id) { unsigned.attachTransaction(byteArrayOf()) }
+                    equal(unsigned.artefacts(), before, "${one.id}: a refused transaction changes nothing")
+                    val attached: List<String> = signedBytes(order, case.wallet, case.key).flatMap { unsigned.attachTransaction(it) }
+                    equal(attached, one.names, one.id)
+                    check(unsigned.missing().none { it in one.names }) { one.id }
+                }
+            }
+        }
     },
     "transactions are the ones of the fixtures" to {
         val case = fixtures.case("evm-token-approval-exact")

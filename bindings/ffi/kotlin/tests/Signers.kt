@@ -25,6 +25,8 @@ fun signOutside(request: Request, key: String): String = when (request.scheme) {
 
 fun hex(bytes: ByteArray): String = bytes.joinToString("") { "%02x".format(it) }
 
+fun bytes(hex: String): ByteArray = hex.removePrefix("0x").chunked(2).map { it.toInt(16).toByte() }.toByteArray()
+
 private val curve = SECNamedCurves.getByName("secp256k1").run { ECDomainParameters(curve, g, n, h) }
 
 /** r, s and v: RFC 6979, low s, v 27 or 28. */

@@ -10,7 +10,7 @@ __all__ = [
     "Htlc",
     "HtlcTerms",
     "Line",
-    "Native",
+    "NativePayload",
     "Notice",
     "Order",
     "Policy",
@@ -134,7 +134,7 @@ class Terms:
     def secret_hash(self) -> str | None: ...
 
 @final
-class Native:
+class NativePayload:
     @property
     def kind(
         self,
@@ -163,7 +163,7 @@ class Request:
     @property
     def digest(self) -> bytes: ...
     @property
-    def native(self) -> Native: ...
+    def native(self) -> NativePayload: ...
 
 @final
 class Transaction:
@@ -295,6 +295,7 @@ class UnsignedOrder:
     def missing(self) -> list[str]: ...
     def sign(self, key: _Secret) -> None: ...
     def attach(self, name: _Text, signature: _Text) -> None: ...
+    def attach_transaction(self, transaction: bytes) -> list[str]: ...
     def artefacts(self) -> str: ...
     def finish(self) -> SignedOrder: ...
 

@@ -4,7 +4,7 @@
 
 use bitcoin::hashes::Hash;
 use bitcoin::pow::CompactTarget;
-use bitcoin::{BlockHash, OutPoint, Script, Transaction, TxMerkleNode, Txid, block};
+use bitcoin::{Amount, BlockHash, OutPoint, Script, Transaction, TxMerkleNode, Txid, block};
 use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Format, Head, Reply, Request};
 use countersign_core::{Code, Refusal, UnixTime};
@@ -121,7 +121,7 @@ pub(super) fn read_unspent(reply: &Reply<'_>) -> Result<Option<Vec<Claim>>, Faul
         let members = cursor.object()?;
         let block = read_block(&members.need("status")?)?;
         let outpoint = OutPoint { txid: parse::txid(&members.need("txid")?)?, vout: parse::word(&members.need("vout")?)? };
-        let funding = Funding::new(outpoint, members.need("value")?.integer()?);
+        let funding = Funding::new(outpoint, members.need("value")?.integer().map(Amount::from_sat)?);
         Ok(Claim { funding, height: block.map(|block| block.height), hash: block.map(|block| block.hash), is_unspent: true })
     };
     Ok(Some(list(&reply.json()?, MAX_UNSPENT)?.map(claim).collect::<Result<_, Refusal>>()?))
@@ -149,7 +149,7 @@ pub(super) fn read_history(cursor: Cursor<'_, '_>, script: &Script) -> Result<Hi
         for (vout, output) in (0..).zip(members.need("vout")?.array()?) {
             let output = output.object()?;
             if output.need("scriptpubkey")?.text()? == wanted {
-                let funding = Funding::new(OutPoint { txid, vout }, output.need("value")?.integer()?);
+                let funding = Funding::new(OutPoint { txid, vout }, output.need("value")?.integer().map(Amount::from_sat)?);
                 let (height, hash) = (block.map(|block| block.height), block.map(|block| block.hash));
                 history.claims.push(Claim { funding, height, hash, is_unspent: false });
             }

@@ -1,5 +1,6 @@
 //! Fee rates.
 
+use bitcoin::Amount;
 use countersign_core::Refusal;
 use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
 
@@ -51,8 +52,8 @@ pub fn highest(quotes: &[FeeQuote], max: u64) -> Option<FeeQuote> {
 }
 
 /// Returns the fee of 1,000 vB, by which rates are compared.
-fn per_thousand(rate: FeeRate) -> u64 {
-    rate.fee(1_000).unwrap_or(u64::MAX)
+fn per_thousand(rate: FeeRate) -> Amount {
+    rate.fee(1_000).unwrap_or(Amount::MAX)
 }
 
 impl Machine for FeeEstimation {

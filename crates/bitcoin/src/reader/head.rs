@@ -1,7 +1,7 @@
 //! The newest block.
 
-use countersign_core::Refusal;
 use countersign_core::reader::{Fault, Head, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::{BlockHeight, Refusal};
 
 use super::{NamedChain, esplora, rpc};
 
@@ -11,14 +11,14 @@ pub struct NewestBlock {
     chain: NamedChain,
     known: Known,
     state: State,
-    height: u64,
+    height: BlockHeight,
 }
 
 #[derive(Debug)]
 enum State {
     Esplora,
     RpcTip,
-    RpcHeader((u64, bitcoin::BlockHash)),
+    RpcHeader((BlockHeight, bitcoin::BlockHash)),
 }
 
 impl Machine for NewestBlock {
@@ -28,7 +28,7 @@ impl Machine for NewestBlock {
 
     fn start(subject: &NamedChain, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
         let (state, request) = if known.is_rpc() { (State::RpcTip, rpc::tip()) } else { (State::Esplora, esplora::newest()) };
-        Ok((Self { chain: subject.clone(), known: known.clone(), state, height: 0 }, vec![request]))
+        Ok((Self { chain: subject.clone(), known: known.clone(), state, height: BlockHeight::default() }, vec![request]))
     }
 
     fn identity(&self) -> Identity {

@@ -187,6 +187,6 @@ impl Context {
     /// Returns the output of a transaction that was kept, if it pays the HTLC and covers the amount.
     fn kept_funding(&self, kept: Kept, transaction: &Transaction) -> Option<Funding> {
         let mut fundings = Funding::from_transaction(transaction, &self.tree).into_iter();
-        fundings.find(|funding| funding.outpoint == kept.outpoint && U256::from(funding.value) >= self.amount)
+        fundings.find(|funding| funding.outpoint == kept.outpoint && U256::from(funding.value.to_sat()) >= self.amount)
     }
 }

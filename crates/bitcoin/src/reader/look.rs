@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bitcoin::{BlockHash, OutPoint, Transaction, Txid};
 use countersign_core::chains::Coin;
 use countersign_core::reader::{Fault, Head};
-use countersign_core::{Code, Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, U256};
+use countersign_core::{BlockHeight, Code, Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, U256};
 
 use crate::address::Chain;
 use crate::chain::{self, HtlcSpend};
@@ -18,7 +18,7 @@ const MAX_PARENTS: usize = 32;
 /// Where a transaction was mined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Block {
-    pub(super) height: u64,
+    pub(super) height: BlockHeight,
     pub(super) hash: BlockHash,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Block {
 pub(super) struct Claim {
     pub(super) funding: Funding,
     /// `None` if the output is in no block.
-    pub(super) height: Option<u64>,
+    pub(super) height: Option<BlockHeight>,
     /// `None` if the endpoint lists the height alone.
     pub(super) hash: Option<BlockHash>,
     pub(super) is_unspent: bool,
@@ -39,7 +39,7 @@ impl Claim {
     }
 
     pub(super) fn covers(&self, amount: U256) -> bool {
-        U256::from(self.funding.value) >= amount
+        U256::from(self.funding.value.to_sat()) >= amount
     }
 }
 
@@ -104,7 +104,7 @@ pub(super) fn judge(look: Look, head: &Head, terms: &HtlcTerms, coin: Coin) -> R
             // For an output mined in block f with timelock T, a refund is valid in block f + T (BIP-68). Nodes relay it once block
             // f + T - 1 exists, which is when the output is T blocks deep. So the elapsed time is the depth.
             let (initiator, redeemer) = (terms.initiator.clone(), terms.redeemer.clone());
-            let locked = LockedHtlc::new(initiator, redeemer, U256::from(output.funding.value), terms.timelock, depth);
+            let locked = LockedHtlc::new(initiator, redeemer, U256::from(output.funding.value.to_sat()), terms.timelock, depth);
             (HtlcState::Locked(locked.with_secret_hash(terms.secret_hash)), output.block)
         }
     };
@@ -116,7 +116,7 @@ pub(super) fn judge(look: Look, head: &Head, terms: &HtlcTerms, coin: Coin) -> R
     let mut origin = bitcoin::consensus::serialize(&output.funding.outpoint);
     if let Some(Block { height, hash }) = block {
         origin.extend(bitcoin::consensus::serialize(&hash));
-        origin.extend(height.to_le_bytes());
+        origin.extend(height.get().to_le_bytes());
     }
     Ok(finding.with_origin(origin))
 }
@@ -124,8 +124,8 @@ pub(super) fn judge(look: Look, head: &Head, terms: &HtlcTerms, coin: Coin) -> R
 /// Returns the number of blocks from a transaction's block to the newest one, both included; 0 for a transaction in no block.
 pub(super) fn depth(block: Option<Block>, head: &Head) -> Result<u64, Refusal> {
     let Some(block) = block else { return Ok(0) };
-    let above = head.height.checked_sub(block.height).ok_or_else(|| {
-        Refusal::new(Code::FundingMismatch, "/block").with_reason("the block is above the newest one").with_actual(block.height)
+    let above = head.height.blocks_since(block.height).ok_or_else(|| {
+        Refusal::new(Code::FundingMismatch, "/block").with_reason("the block is above the newest one").with_actual(block.height.get())
     })?;
     Ok(above.saturating_add(1))
 }
@@ -210,7 +210,7 @@ fn is_peg_out(raw: &[u8], txid: Txid) -> Result<bool, Refusal> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kept {
     pub(super) outpoint: OutPoint,
-    pub(super) height: u64,
+    pub(super) height: BlockHeight,
 }
 
 impl Kept {
@@ -222,10 +222,10 @@ impl Kept {
     pub(super) fn parse(hint: &[u8]) -> Option<Self> {
         let (outpoint, height) = hint.split_at_checked(36)?;
         let outpoint = bitcoin::consensus::deserialize(outpoint).ok()?;
-        Some(Self { outpoint, height: u64::from_le_bytes(height.try_into().ok()?) })
+        Some(Self { outpoint, height: u64::from_le_bytes(height.try_into().ok()?).into() })
     }
 
     pub(super) fn to_bytes(self) -> Vec<u8> {
-        [bitcoin::consensus::serialize(&self.outpoint), self.height.to_le_bytes().to_vec()].concat()
+        [bitcoin::consensus::serialize(&self.outpoint), self.height.get().to_le_bytes().to_vec()].concat()
     }
 }

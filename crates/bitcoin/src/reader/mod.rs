@@ -39,7 +39,7 @@ use bitcoin::Network as BitcoinNetwork;
 use bitcoin::constants::genesis_block;
 use countersign_core::chains::{BitcoinNet, Coin, Network};
 use countersign_core::reader::{Fault, Format, Identity, Known, Reply, Request};
-use countersign_core::{Code, Refusal};
+use countersign_core::{BlockHeight, Code, Refusal};
 
 pub use broadcast::{Broadcast, Sender, decode};
 pub use fees::{FeeEstimation, FeeQuote};
@@ -85,8 +85,7 @@ impl NamedChain {
     /// Returns what identifies the chain: the hash of block 0.
     ///
     /// The hashes for Bitcoin are those of the crate `bitcoin`, and those for Litecoin come from Litecoin Core's `chainparams.cpp`.
-    #[must_use]
-    pub fn identity(&self, is_rpc: bool) -> Identity {
+    fn identity(&self, is_rpc: bool) -> Identity {
         let bitcoin = |network: BitcoinNetwork| genesis_block(network).block_hash().to_string();
         let is_any_test = self.chain == Chain { coin: Coin::Bitcoin, net: BitcoinNet::Test } && self.test_network().is_none();
         let expected = match (self.chain.coin, self.chain.net) {
@@ -110,7 +109,7 @@ impl NamedChain {
     }
 
     /// Requires that the newest block has not gone back by more than a reorganization explains.
-    fn check_height(&self, known: &Known, height: u64) -> Result<(), Fault> {
+    fn check_height(&self, known: &Known, height: BlockHeight) -> Result<(), Fault> {
         known.check_height(height, self.chain.coin.profile().max_reorganization)
     }
 }

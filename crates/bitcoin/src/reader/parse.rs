@@ -1,8 +1,8 @@
 //! Parsers for the parts of an answer that both protocols share: ids, heights, raw bytes and amounts, each with a limit.
 
-use bitcoin::{BlockHash, Txid};
+use bitcoin::{Amount, BlockHash, Txid};
 use countersign_core::json::{Cursor, Value};
-use countersign_core::{Code, Refusal};
+use countersign_core::{BlockHeight, Code, Refusal};
 
 use crate::chain::MAX_TRANSACTION;
 
@@ -22,12 +22,12 @@ pub(super) fn block_hash(cursor: &Cursor<'_, '_>) -> Result<BlockHash, Refusal> 
     cursor.text()?.parse().map_err(|_| cursor.at().refuse(Code::HexLength).with_expected("a block hash"))
 }
 
-pub(super) fn height(cursor: &Cursor<'_, '_>) -> Result<u64, Refusal> {
+pub(super) fn height(cursor: &Cursor<'_, '_>) -> Result<BlockHeight, Refusal> {
     let height = cursor.integer()?;
     if height > MAX_HEIGHT {
         return Err(cursor.refuse(Code::NumberTooLarge));
     }
-    Ok(height)
+    Ok(height.into())
 }
 
 /// Reads a 32-bit number.
@@ -64,10 +64,10 @@ pub(super) fn number<'v>(cursor: &Cursor<'_, 'v>) -> Result<&'v str, Refusal> {
     }
 }
 
-/// Reads an amount in whole coins, a decimal with at most eight digits after the point. Returns it in base units.
+/// Reads an amount in whole coins, a decimal with at most eight digits after the point.
 ///
 /// Nodes write plain decimals. A host that parses and writes the answer again writes small ones with an exponent.
-pub(super) fn coins(cursor: &Cursor<'_, '_>) -> Result<u64, Refusal> {
+pub(super) fn coins(cursor: &Cursor<'_, '_>) -> Result<Amount, Refusal> {
     let text = number(cursor)?;
     let refuse = || cursor.refuse(Code::DecimalDigit);
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
@@ -79,7 +79,8 @@ pub(super) fn coins(cursor: &Cursor<'_, '_>) -> Result<u64, Refusal> {
     let zeros = zeros.and_then(|zeros| usize::try_from(zeros).ok()).filter(|zeros| *zeros <= 20);
     match zeros {
         Some(zeros) if is_decimal && !whole.is_empty() => {
-            format!("{whole}{fraction}{}", "0".repeat(zeros)).parse().map_err(|_| cursor.refuse(Code::NumberTooLarge))
+            let units = format!("{whole}{fraction}{}", "0".repeat(zeros)).parse();
+            units.map(Amount::from_sat).map_err(|_| cursor.refuse(Code::NumberTooLarge))
         }
         _ => Err(refuse()),
     }
@@ -97,7 +98,7 @@ mod tests {
         for (text, units) in
             [("0.00500000", 500_000), ("0.1", 10_000_000), ("3", 300_000_000), ("0.00000001", 1), ("3.3e-6", 330), ("1E+1", 1_000_000_000)]
         {
-            assert_eq!(read(text).unwrap(), units, "{text}");
+            assert_eq!(read(text).unwrap().to_sat(), units, "{text}");
         }
         for text in ["-1", "1e-9", "1e99", "1e", "1.5e-8", "0.000000001", "99999999999999999999", ".5"] {
             assert!(read(text).is_err(), "{text}");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bitcoin::{BlockHash, OutPoint, Transaction};
+use bitcoin::{Amount, BlockHash, OutPoint, Transaction};
 use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
 use countersign_core::{Refusal, U256};
 
@@ -19,14 +19,14 @@ use crate::recover::Funding;
 pub struct Deposit {
     /// The HTLC.
     pub tree: Tree,
-    /// The amount in base units.
-    pub amount: u64,
+    /// The amount.
+    pub amount: Amount,
 }
 
 impl Deposit {
     /// Creates the subject of a reading.
     #[must_use]
-    pub const fn new(tree: Tree, amount: u64) -> Self {
+    pub const fn new(tree: Tree, amount: Amount) -> Self {
         Self { tree, amount }
     }
 }
@@ -69,7 +69,7 @@ pub struct PaymentSpend {
 }
 
 impl Agree for FoundPayment {
-    type Key = Option<(OutPoint, u64, BlockHash)>;
+    type Key = Option<(OutPoint, Amount, BlockHash)>;
 
     /// Returns the output alone. What spends it is a question to each endpoint, because mempools differ.
     fn key(&self) -> Self::Key {
@@ -88,7 +88,7 @@ impl Machine for PaymentSearch {
     fn start(subject: &Self::Subject, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
         let Deposit { tree, amount } = subject.subject;
         let NamedChain { chain, name } = &subject.chain;
-        let (search, requests) = Search::start(NamedChain::new(*chain, name), tree, U256::from(amount), known);
+        let (search, requests) = Search::start(NamedChain::new(*chain, name), tree, U256::from(amount.to_sat()), known);
         Ok((Self(search), requests))
     }
 

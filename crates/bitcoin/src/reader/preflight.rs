@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use bitcoin::consensus::encode::serialize_hex;
-use bitcoin::{OutPoint, Transaction};
+use bitcoin::{Amount, OutPoint, Transaction};
 use countersign_core::reader::{Agree, Fault, Identity, Judged, Known, Machine, Replies, Reply, Request, Turn};
 use countersign_core::{Code, Refusal, TypedValue, U256};
 
 use super::broadcast::KNOWN;
 use super::{OnChain, esplora, rpc};
 use crate::recover::Funding;
+use crate::transaction::sum;
 
 /// The maximum number of inputs of a transaction.
 const MAX_INPUTS: usize = 500;
@@ -38,8 +39,8 @@ impl Plan {
 pub struct Preflight {
     /// The outputs that it spends.
     pub inputs: Vec<Funding>,
-    /// The fee in base units.
-    pub fee: u64,
+    /// The fee.
+    pub fee: Amount,
 }
 
 impl Agree for Preflight {
@@ -113,19 +114,19 @@ impl PreflightCheck {
                 None => return invalid(&format!("the output {outpoint} does not exist or is spent")),
             }
         }
-        let held = inputs.iter().map(|funding| funding.value).fold(0, u64::saturating_add);
-        let paid = transaction.output.iter().map(|output| output.value.to_sat()).fold(0, u64::saturating_add);
+        let held = sum(inputs.iter().map(|funding| funding.value));
+        let paid = sum(transaction.output.iter().map(|output| output.value));
         let Some(fee) = held.checked_sub(paid) else { return invalid("its outputs exceed its inputs") };
         let max = max_fee_rate.unwrap_or(u64::MAX).saturating_mul(transaction.weight().to_vbytes_ceil());
-        if fee > max {
+        if fee.to_sat() > max {
             let refusal = Refusal::new(Code::FeeRateTooHigh, "/fee").with_expected(TypedValue::AtMost(U256::from(max)));
-            return Ok(Err(refusal.with_actual(fee)));
+            return Ok(Err(refusal.with_actual(fee.to_sat())));
         }
         Ok(Ok(Preflight { inputs, fee }))
     }
 
     /// Returns the value of an input; `None` if it does not exist, or if another transaction spends it.
-    fn value(&self, outpoint: OutPoint, pair: &[Reply<'_>]) -> Result<Option<u64>, Fault> {
+    fn value(&self, outpoint: OutPoint, pair: &[Reply<'_>]) -> Result<Option<Amount>, Fault> {
         let [first, second] = pair else { return Err(Refusal::new(Code::MissingField, "/result").into()) };
         if self.is_rpc {
             // A transaction in the mempool may spend it, because that may be the transaction that is being checked.
@@ -139,6 +140,6 @@ impl PreflightCheck {
         let spender = esplora::read_outspend(second.json()?)?;
         let output = usize::try_from(outpoint.vout).ok().and_then(|vout| previous.output.get(vout));
         let own = self.subject.subject.transaction.compute_txid();
-        Ok(output.filter(|_| spender.is_none_or(|(by, _)| by == own)).map(|output| output.value.to_sat()))
+        Ok(output.filter(|_| spender.is_none_or(|(by, _)| by == own)).map(|output| output.value))
     }
 }

@@ -4,10 +4,10 @@
 //! a Litecoin payment comes from needs `-txindex=1`.
 
 use bitcoin::consensus::encode::deserialize_partial;
-use bitcoin::{BlockHash, OutPoint, Script, Transaction, Txid, VarInt, block};
+use bitcoin::{Amount, BlockHash, OutPoint, Script, Transaction, Txid, VarInt, block};
 use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Head, Reply, Request, RpcError};
-use countersign_core::{Code, Refusal, U256, UnixTime, number};
+use countersign_core::{BlockHeight, Code, Refusal, U256, UnixTime, number};
 
 use super::look::Claim;
 use super::parse;
@@ -26,7 +26,7 @@ pub(super) const UNKNOWN: i64 = -5;
 /// of it.
 const NO_INDEX: [&str; 3] = ["mempool transaction", "txindex", "being indexed"];
 
-pub(super) fn block_hash(height: u64) -> Request {
+pub(super) fn block_hash(height: BlockHeight) -> Request {
     Request::json_rpc("getblockhash", format_args!("[{height}]"))
 }
 
@@ -91,19 +91,19 @@ pub(super) fn send(hex: &str) -> Request {
 }
 
 /// Reads the height and the hash of the newest block.
-pub(super) fn read_tip(cursor: Cursor<'_, '_>) -> Result<(u64, BlockHash), Refusal> {
+pub(super) fn read_tip(cursor: Cursor<'_, '_>) -> Result<(BlockHeight, BlockHash), Refusal> {
     let members = cursor.object()?;
     Ok((parse::height(&members.need("blocks")?)?, parse::block_hash(&members.need("bestblockhash")?)?))
 }
 
 /// Reads the newest block from its header.
-pub(super) fn read_head(cursor: Cursor<'_, '_>, (height, hash): (u64, BlockHash), chain: Chain) -> Result<Head, Refusal> {
+pub(super) fn read_head(cursor: Cursor<'_, '_>, (height, hash): (BlockHeight, BlockHash), chain: Chain) -> Result<Head, Refusal> {
     let header = chain::check_header(&parse::bytes(&cursor)?, hash, chain)?;
     Ok(Head::new(height, hash.to_string(), UnixTime::from_secs(header.time.into())))
 }
 
 /// Reads a scan: the newest block, and the unspent outputs.
-pub(super) fn read_scan(cursor: Cursor<'_, '_>) -> Result<((u64, BlockHash), Vec<Claim>), Refusal> {
+pub(super) fn read_scan(cursor: Cursor<'_, '_>) -> Result<((BlockHeight, BlockHash), Vec<Claim>), Refusal> {
     let claim = |cursor: Cursor<'_, '_>| {
         let members = cursor.object()?;
         let outpoint = OutPoint { txid: parse::txid(&members.need("txid")?)?, vout: parse::word(&members.need("vout")?)? };
@@ -125,16 +125,18 @@ pub(super) fn read_scan(cursor: Cursor<'_, '_>) -> Result<((u64, BlockHash), Vec
 }
 
 /// Reads the value of an unspent output; `None` if the output does not exist or is spent.
-pub(super) fn read_value(cursor: Cursor<'_, '_>) -> Result<Option<u64>, Refusal> {
+pub(super) fn read_value(cursor: Cursor<'_, '_>) -> Result<Option<Amount>, Refusal> {
     if cursor.is_null() { Ok(None) } else { parse::coins(&cursor.object()?.need("value")?).map(Some) }
 }
 
 /// Requires that an unspent output has the value that its transaction shows.
-pub(super) fn check_value(value: u64, funding: Funding) -> Result<(), Refusal> {
+pub(super) fn check_value(value: Amount, funding: Funding) -> Result<(), Refusal> {
     if value == funding.value {
         return Ok(());
     }
-    Err(Refusal::new(Code::FundingMismatch, "/value").with_expected(funding.value.to_string()).with_actual(value.to_string()))
+    Err(Refusal::new(Code::FundingMismatch, "/value")
+        .with_expected(funding.value.to_sat().to_string())
+        .with_actual(value.to_sat().to_string()))
 }
 
 /// Reads a raw transaction.
@@ -199,7 +201,7 @@ pub(super) fn read_found(reply: &Reply<'_>, txid: Txid) -> Result<Option<Option<
 }
 
 /// Reads the height of a block.
-pub(super) fn read_height(cursor: Cursor<'_, '_>) -> Result<u64, Refusal> {
+pub(super) fn read_height(cursor: Cursor<'_, '_>) -> Result<BlockHeight, Refusal> {
     parse::height(&cursor.object()?.need("height")?)
 }
 
@@ -207,7 +209,7 @@ pub(super) fn read_height(cursor: Cursor<'_, '_>) -> Result<u64, Refusal> {
 pub(super) fn read_estimate(cursor: Cursor<'_, '_>) -> Result<Option<FeeRate>, Refusal> {
     let Some(rate) = cursor.object()?.get("feerate") else { return Ok(None) };
     // Nodes write whole coins per 1,000 vB.
-    let text = number::in_whole_units(U256::from(parse::coins(&rate)?), 3);
+    let text = number::in_whole_units(U256::from(parse::coins(&rate)?.to_sat()), 3);
     FeeRate::parse(&text).map(Some).map_err(|error| rate.refuse(error.code()))
 }
 

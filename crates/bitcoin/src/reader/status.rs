@@ -1,8 +1,8 @@
 //! How far a transaction is confirmed.
 
 use bitcoin::{BlockHash, Txid};
-use countersign_core::Refusal;
 use countersign_core::reader::{Agree, Fault, Head, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::{BlockHeight, Refusal};
 
 use super::look::{self, Block};
 use super::{OnChain, esplora, rpc};
@@ -37,14 +37,14 @@ pub struct Status {
     subject: OnChain<Txid>,
     known: Known,
     state: State,
-    height: u64,
+    height: BlockHeight,
 }
 
 #[derive(Debug)]
 enum State {
     Esplora,
     Rpc,
-    RpcBlock { tip: (u64, BlockHash), found: Option<Option<BlockHash>> },
+    RpcBlock { tip: (BlockHeight, BlockHash), found: Option<Option<BlockHash>> },
 }
 
 impl Machine for Status {
@@ -58,7 +58,7 @@ impl Machine for Status {
         } else {
             (State::Esplora, vec![esplora::newest(), esplora::status(subject.subject)])
         };
-        Ok((Self { subject: subject.clone(), known: known.clone(), state, height: 0 }, requests))
+        Ok((Self { subject: subject.clone(), known: known.clone(), state, height: BlockHeight::default() }, requests))
     }
 
     fn identity(&self) -> Identity {

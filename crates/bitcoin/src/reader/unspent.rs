@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 
 use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Txid};
 use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Reply, Request, Turn};
-use countersign_core::{Code, Refusal, U256};
+use countersign_core::{BlockHeight, Code, Refusal, U256};
 
 use super::esplora::History;
 use super::look::{self, Claim};
 use super::{OnChain, esplora, parse, rpc};
 use crate::recover::Funding;
-use crate::transaction::Utxo;
+use crate::transaction::{Utxo, sum};
 
 /// The maximum number of outputs of a script that are used. The most valuable ones are chosen.
 const MAX_COINS: usize = 200;
@@ -49,25 +49,25 @@ pub struct ConfirmedOutput {
     /// The outpoint and the value.
     pub funding: Funding,
     /// The height of its block.
-    pub height: u64,
+    pub height: BlockHeight,
 }
 
 impl Outputs {
-    /// Returns the sum of the outputs, in base units.
+    /// Returns the sum of the outputs.
     #[must_use]
-    pub fn sum(&self) -> u64 {
-        self.0.iter().map(|output| output.funding.value).fold(0, u64::saturating_add)
+    pub fn sum(&self) -> Amount {
+        sum(self.0.iter().map(|output| output.funding.value))
     }
 
     /// Returns the output that covers `amount` and was mined first.
     #[must_use]
-    pub fn covering(&self, amount: u64) -> Option<Funding> {
+    pub fn covering(&self, amount: Amount) -> Option<Funding> {
         let claim = |output: &ConfirmedOutput| {
             let ConfirmedOutput { funding, height } = *output;
             Claim { funding, height: Some(height), hash: None, is_unspent: true }
         };
         let claims: Vec<_> = self.0.iter().map(claim).collect();
-        look::choose(&claims, U256::from(amount)).map(|claim| claim.funding)
+        look::choose(&claims, U256::from(amount.to_sat())).map(|claim| claim.funding)
     }
 }
 
@@ -164,9 +164,9 @@ impl Unspent {
         self.found.retain(|claim| claim.height.is_some());
         self.found.sort_by_key(|claim| (Reverse(claim.funding.value), claim.funding.outpoint));
         self.found.truncate(max);
-        let total = self.found.iter().map(|claim| claim.funding.value).fold(0, u64::saturating_add);
+        let total = sum(self.found.iter().map(|claim| claim.funding.value));
         if total > self.subject.chain.chain.supply() {
-            return Err(Refusal::new(Code::AmountAboveSupply, "").with_actual(total));
+            return Err(Refusal::new(Code::AmountAboveSupply, "").with_actual(total.to_sat()));
         }
         Ok(())
     }
@@ -252,7 +252,7 @@ impl Coins {
             let OutPoint { txid, .. } = outpoint;
             let read = if is_rpc { rpc::read_transaction } else { esplora::read_transaction };
             let previous = raws.get(index).map(|reply| read(reply, txid));
-            let output = TxOut { value: Amount::from_sat(value), script_pubkey: subject.subject.clone() };
+            let output = TxOut { value, script_pubkey: subject.subject.clone() };
             Utxo::from_parts(outpoint, output, None, previous.transpose()?).map_err(|refusal| match refusal.code() {
                 Code::UtxoMismatch => Fault::Malformed(refusal),
                 _ => Fault::Refused(refusal),

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use bitcoin::{OutPoint, Transaction, Txid};
-use countersign_core::{Code, ParseError, Refusal, Warnings};
+use bitcoin::{Amount, OutPoint, Transaction, Txid};
+use countersign_core::{BlockHeight, Code, ParseError, Refusal, Warnings};
 
 use super::RecordedHtlc;
 use crate::htlc::Tree;
@@ -17,18 +17,15 @@ pub struct FundingTx {
     /// The transaction id.
     pub txid: Txid,
     /// The number after the colon, which is a block height and not the index of the output; `None` if there is none.
-    pub number: Option<u64>,
+    pub number: Option<BlockHeight>,
 }
 
 impl FundingTx {
     /// Parses a list of `<txid>:<number>`, separated by commas. The number is optional.
     pub(super) fn parse_list(text: &str) -> Option<Vec<Self>> {
-        if text.is_empty() {
-            return Some(Vec::new());
-        }
         let parse = |one: &str| {
             let (id, number) = match one.trim().split_once(':') {
-                Some((id, number)) => (id, Some(number.parse().ok()?)),
+                Some((id, number)) => (id, Some(number.parse::<u64>().ok()?.into())),
                 None => (one.trim(), None),
             };
             Some(Self { txid: parse_txid(id).ok()?, number })
@@ -45,8 +42,8 @@ pub enum FundingStatus {
     Unfunded,
     /// Less than the amount has been paid. The service waits for the rest, and only a refund returns what has been paid.
     Partial {
-        /// The missing amount in base units.
-        missing: u64,
+        /// The missing amount.
+        missing: Amount,
     },
     /// The amount, or more, has been paid.
     Full,
@@ -56,7 +53,7 @@ impl fmt::Display for FundingStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unfunded => f.write_str("not funded"),
-            Self::Partial { missing } => write!(f, "partly funded, {missing} base units missing"),
+            Self::Partial { missing } => write!(f, "partly funded, {} base units missing", missing.to_sat()),
             Self::Full => f.write_str("funded"),
         }
     }
@@ -68,14 +65,14 @@ impl fmt::Display for FundingStatus {
 pub struct Funding {
     /// The transaction id and the index of the output.
     pub outpoint: OutPoint,
-    /// Value in base units.
-    pub value: u64,
+    /// The value.
+    pub value: Amount,
 }
 
 impl Funding {
-    /// Creates a funding output with a value in base units.
+    /// Creates a funding output.
     #[must_use]
-    pub const fn new(outpoint: OutPoint, value: u64) -> Self {
+    pub const fn new(outpoint: OutPoint, value: Amount) -> Self {
         Self { outpoint, value }
     }
 
@@ -95,7 +92,7 @@ impl Funding {
             return Err(malformed());
         }
         let vout = vout.parse().map_err(|_| malformed())?;
-        let value = value.parse().map_err(|_| malformed())?;
+        let value = Amount::from_sat(value.parse().map_err(|_| malformed())?);
         Ok(Self { outpoint: OutPoint { txid: parse_txid(id).map_err(|_| malformed())?, vout }, value })
     }
 
@@ -104,7 +101,7 @@ impl Funding {
     pub fn from_transaction(transaction: &Transaction, tree: &Tree) -> Vec<Self> {
         let (txid, script) = (transaction.compute_txid(), tree.script_pubkey());
         let paying = (0_u32..).zip(&transaction.output).filter(|(_, output)| output.script_pubkey == script);
-        paying.map(|(vout, output)| Self { outpoint: OutPoint { txid, vout }, value: output.value.to_sat() }).collect()
+        paying.map(|(vout, output)| Self { outpoint: OutPoint { txid, vout }, value: output.value }).collect()
     }
 }
 
@@ -141,8 +138,8 @@ impl RecordedHtlc {
     }
 
     /// Requires that outputs of the caller belong to the record's funding transactions, if it has any, and that each output is listed once.
-    /// Returns their value in base units, and the warnings.
-    pub(super) fn check_fundings(&self, fundings: &[Funding], source: FundingSource) -> Result<(u64, Warnings), Refusal> {
+    /// Returns their value, and the warnings.
+    pub(super) fn check_fundings(&self, fundings: &[Funding], source: FundingSource) -> Result<(Amount, Warnings), Refusal> {
         let mismatch = |why: &'static str| self.refuse(Code::FundingMismatch, "initiate_tx_hash").with_reason(why);
         let is_from_chain = source == FundingSource::Chain;
         let mut warnings = Warnings::default();
@@ -154,7 +151,7 @@ impl RecordedHtlc {
         if fundings.is_empty() {
             return Err(mismatch("no funding output is given"));
         }
-        let mut total = 0_u64;
+        let mut total = Amount::ZERO;
         for (index, funding) in fundings.iter().enumerate() {
             let outpoint = || funding.outpoint.to_string();
             if fundings.iter().take(index).any(|other| other.outpoint == funding.outpoint) {

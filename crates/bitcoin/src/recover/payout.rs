@@ -113,8 +113,10 @@ impl FeeCoins {
         let draft = Draft::new(inputs.iter().map(|input| (input.prevout.value, input.weight())), &outputs);
         let plan = ChangePlan { chain, rule: ChangeRule::Standard, fee_rate: self.fee_rate, script: &script };
         let cost = plan.settle(&draft).map_err(|short| {
-            let needed = short.needed.saturating_sub(draft.paid);
-            Refusal::new(Code::InsufficientFunds, "/utxos").with_expected(TypedValue::AtLeast(U256::from(needed))).with_actual(held)
+            let needed = short.needed.to_sat().saturating_sub(draft.paid.to_sat());
+            Refusal::new(Code::InsufficientFunds, "/utxos")
+                .with_expected(TypedValue::AtLeast(U256::from(needed)))
+                .with_actual(held.to_sat())
         })?;
         let change = cost.change.is_some().then_some(outputs.len());
         outputs.extend(cost.change);
@@ -125,22 +127,22 @@ impl FeeCoins {
 }
 
 impl Fee {
-    /// Creates the payment of an HTLC's inputs, which are worth `total` base units, to a script.
-    pub(super) fn pay(&self, chain: Chain, inputs: Vec<Input>, total: u64, script: ScriptBuf) -> Result<Payment, Refusal> {
+    /// Creates the payment of an HTLC's inputs, which are worth `total`, to a script.
+    pub(super) fn pay(&self, chain: Chain, inputs: Vec<Input>, total: Amount, script: ScriptBuf) -> Result<Payment, Refusal> {
         let fee_rate = match self {
             Self::Paid(coins) => {
-                return coins.add_to(chain, inputs, vec![TxOut { value: Amount::from_sat(total), script_pubkey: script }]);
+                return coins.add_to(chain, inputs, vec![TxOut { value: total, script_pubkey: script }]);
             }
             Self::Deducted(fee_rate) => *fee_rate,
         };
         let (draft, plan) = (draft(&inputs), plan(chain, fee_rate, &script));
         let settled = plan.settle(&draft).ok().and_then(|cost| Some((cost.fee, cost.weight, cost.change?)));
         let (fee, weight, paid) = settled.ok_or_else(|| {
-            let needed = TypedValue::AtLeast(U256::from(plan.needed_with_change(&draft)));
-            let fee = fee_rate.fee(plan.vsize_with_change(&draft)).unwrap_or(u64::MAX);
+            let needed = TypedValue::AtLeast(U256::from(plan.needed_with_change(&draft).to_sat()));
+            let fee = fee_rate.fee(plan.vsize_with_change(&draft)).unwrap_or(Amount::MAX);
             let (fee, held) = (format_coins(fee, chain), format_coins(total, chain));
             let reason = format!("at {fee_rate} sat/vB the fee would be {fee} of {held}, which leaves nothing that nodes relay");
-            Refusal::new(Code::InsufficientFunds, "/fee_rate").with_reason(reason).with_expected(needed).with_actual(total)
+            Refusal::new(Code::InsufficientFunds, "/fee_rate").with_reason(reason).with_expected(needed).with_actual(total.to_sat())
         })?;
         Payment::new(PaymentPlan { chain, inputs, outputs: vec![paid], change: None, change_origin: None, fee, fee_rate, weight })
     }

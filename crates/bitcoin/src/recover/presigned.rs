@@ -1,7 +1,7 @@
 //! The presigned instant refund in an order record.
 
 use bitcoin::consensus::encode;
-use bitcoin::{Transaction, Witness};
+use bitcoin::{Amount, Transaction, Witness};
 use countersign_core::chains::digits;
 use countersign_core::{Code, Refusal};
 
@@ -27,22 +27,22 @@ impl InstantRefund {
     pub fn verify_presigned(htlc: &RecordedHtlc, owner: impl Into<Destination>) -> Result<Self, Refusal> {
         let mismatch = |why: &'static str| htlc.refuse(Code::InstantRefundMismatch, "instant_refund_tx").with_reason(why);
         let owner = htlc.destination(&owner.into())?;
-        let bytes = digits::bytes(&htlc.instant_refund_tx).ok().filter(|bytes| !bytes.is_empty());
+        let bytes = htlc.instant_refund_tx.as_deref().and_then(|text| digits::bytes(text).ok()).filter(|bytes| !bytes.is_empty());
         let bytes = bytes.ok_or_else(|| mismatch("the record has no presigned refund in hex"))?;
         let found: Transaction = encode::deserialize(&bytes).map_err(|_| mismatch("the bytes are not a transaction"))?;
         if encode::serialize(&found) != bytes {
             return Err(mismatch("the transaction is not canonical"));
         }
         let spent = found.input.iter().zip(&found.output);
-        let fundings: Vec<_> = spent.map(|(input, output)| Funding::new(input.previous_output, output.value.to_sat())).collect();
+        let fundings: Vec<_> = spent.map(|(input, output)| Funding::new(input.previous_output, output.value)).collect();
         htlc.check_funding_txs()?;
         if htlc.funding.is_empty() {
             return Err(mismatch("the record has no funding transaction"));
         }
         let (total, _) = htlc.check_fundings(&fundings, FundingSource::Caller)?;
-        let expected = if htlc.filled == 0 { htlc.amount } else { htlc.filled };
+        let expected = if htlc.filled == Amount::ZERO { htlc.amount } else { htlc.filled };
         if total != expected {
-            return Err(mismatch("the transaction refunds another amount").with_expected(expected).with_actual(total));
+            return Err(mismatch("the transaction refunds another amount").with_expected(expected.to_sat()).with_actual(total.to_sat()));
         }
         let refund = Self::from_parts(htlc, &fundings, &owner)?;
         if without_witnesses(&found) != refund.transaction {

@@ -1,5 +1,6 @@
 //! Fee and change, computed in the same way for payments and recoveries.
 
+use bitcoin::amount::CheckedSum as _;
 use bitcoin::{Amount, ScriptBuf, TxOut};
 use serde::{Deserialize, Serialize};
 
@@ -28,10 +29,10 @@ pub enum ChangeRule {
 
 impl ChangeRule {
     /// Returns the smallest value of a change output.
-    pub(crate) fn dust_limit(self, chain: Chain, script: &ScriptBuf) -> u64 {
+    pub(crate) fn dust_limit(self, chain: Chain, script: &ScriptBuf) -> Amount {
         match self {
             Self::Standard => chain.dust_limit(script),
-            Self::BatchContract => script.minimal_non_dust().to_sat(),
+            Self::BatchContract => script.minimal_non_dust(),
         }
     }
 
@@ -42,6 +43,11 @@ impl ChangeRule {
     }
 }
 
+/// Returns the sum of amounts, or the largest representable amount if the sum is larger.
+pub(crate) fn sum(amounts: impl IntoIterator<Item = Amount>) -> Amount {
+    amounts.into_iter().checked_sum().unwrap_or(Amount::MAX)
+}
+
 /// Returns the weight of an output, which is its value, the length of the script and the script.
 pub(crate) fn output_weight(script: &ScriptBuf) -> u64 {
     u64::try_from(script.len()).unwrap_or(u64::MAX).saturating_add(9).saturating_mul(4)
@@ -50,10 +56,10 @@ pub(crate) fn output_weight(script: &ScriptBuf) -> u64 {
 /// The totals of a transaction whose change is not known yet.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Draft {
-    /// Value of the inputs, in base units.
-    pub(crate) total: u64,
-    /// Value of the outputs, in base units.
-    pub(crate) paid: u64,
+    /// Value of the inputs.
+    pub(crate) total: Amount,
+    /// Value of the outputs.
+    pub(crate) paid: Amount,
     weight: u64,
     inputs: usize,
     outputs: usize,
@@ -66,12 +72,12 @@ impl Draft {
     pub(crate) fn new<'o>(inputs: impl IntoIterator<Item = (Amount, u64)>, outputs: impl IntoIterator<Item = &'o TxOut>) -> Self {
         let mut draft = Self::default();
         for (value, weight) in inputs {
-            draft.total = draft.total.saturating_add(value.to_sat());
+            draft.total = sum([draft.total, value]);
             draft.weight = draft.weight.saturating_add(weight);
             draft.inputs = draft.inputs.saturating_add(1);
         }
         for output in outputs {
-            draft.paid = draft.paid.saturating_add(output.value.to_sat());
+            draft.paid = sum([draft.paid, output.value]);
             draft.weight = draft.weight.saturating_add(output_weight(&output.script_pubkey));
             draft.outputs = draft.outputs.saturating_add(1);
         }
@@ -91,7 +97,7 @@ pub(crate) struct ChangePlan<'p> {
 /// The fee and the change of a transaction.
 #[derive(Debug, Clone)]
 pub(crate) struct ChangeOutcome {
-    pub(crate) fee: u64,
+    pub(crate) fee: Amount,
     pub(crate) weight: u64,
     pub(crate) change: Option<TxOut>,
 }
@@ -99,8 +105,8 @@ pub(crate) struct ChangeOutcome {
 /// The value of the inputs is too low.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shortfall {
-    /// The lowest sufficient value of the inputs, in base units.
-    pub(crate) needed: u64,
+    /// The lowest sufficient value of the inputs.
+    pub(crate) needed: Amount,
 }
 
 impl ChangePlan<'_> {
@@ -112,20 +118,20 @@ impl ChangePlan<'_> {
             && let Some(value) = left.checked_sub(fee)
             && value >= self.dust_limit()
         {
-            let change = TxOut { value: Amount::from_sat(value), script_pubkey: self.script.clone() };
+            let change = TxOut { value, script_pubkey: self.script.clone() };
             return Ok(ChangeOutcome { fee, weight: with_change, change: Some(change) });
         }
-        let needed = self.fee(alone).unwrap_or(u64::MAX).saturating_add(draft.paid);
+        let needed = sum([self.fee(alone).unwrap_or(Amount::MAX), draft.paid]);
         match draft.total.checked_sub(draft.paid) {
             Some(fee) if draft.total >= needed => Ok(ChangeOutcome { fee, weight: alone, change: None }),
             _ => Err(Shortfall { needed }),
         }
     }
 
-    /// Returns the lowest value of the inputs, in base units, with which a change output is created.
-    pub(crate) fn needed_with_change(&self, draft: &Draft) -> u64 {
-        let fee = self.fee(self.weights(draft).1).unwrap_or(u64::MAX);
-        fee.saturating_add(self.dust_limit()).saturating_add(draft.paid)
+    /// Returns the lowest value of the inputs with which a change output is created.
+    pub(crate) fn needed_with_change(&self, draft: &Draft) -> Amount {
+        let fee = self.fee(self.weights(draft).1).unwrap_or(Amount::MAX);
+        sum([fee, self.dust_limit(), draft.paid])
     }
 
     /// Returns the virtual size with a change output.
@@ -134,7 +140,7 @@ impl ChangePlan<'_> {
     }
 
     /// Returns the smallest value of a change output.
-    pub(crate) fn dust_limit(&self) -> u64 {
+    pub(crate) fn dust_limit(&self) -> Amount {
         self.rule.dust_limit(self.chain, self.script)
     }
 
@@ -145,7 +151,7 @@ impl ChangePlan<'_> {
         (weight(draft.outputs), with_change)
     }
 
-    fn fee(&self, weight: u64) -> Option<u64> {
+    fn fee(&self, weight: u64) -> Option<Amount> {
         self.fee_rate.fee(weight.div_ceil(4))
     }
 }
@@ -162,7 +168,7 @@ mod tests {
         let plan = ChangePlan { chain, rule, fee_rate: FeeRate::from_whole(1), script: &script };
         let paid = TxOut { value: Amount::from_sat(1_000), script_pubkey: script.clone() };
         let draft = Draft::new((0..inputs).map(|_| (Amount::from_sat(each), 272)), [&paid]);
-        plan.settle(&draft).ok().map(|outcome| (outcome.fee, outcome.change.map(|change| change.value.to_sat())))
+        plan.settle(&draft).ok().map(|outcome| (outcome.fee.to_sat(), outcome.change.map(|change| change.value.to_sat())))
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use bdk_coin_select::metrics::LowestFee;
 use bdk_coin_select::{Candidate, ChangePolicy, CoinSelector, DrainWeights, FeeRate as Rough, Target, TargetFee, TargetOutputs};
+use bitcoin::Amount;
 
 use super::{FeeRate, Spend, Utxo};
 
@@ -19,14 +20,14 @@ const SPEND_CHANGE: u64 = 272;
 /// The payment that the selected coins must cover.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SelectionTarget {
-    /// Amount to pay, in base units.
-    pub(crate) amount: u64,
+    /// Amount to pay.
+    pub(crate) amount: Amount,
     /// Weight of the output that pays the amount.
     pub(crate) output_weight: u64,
     /// Weight of a change output.
     pub(crate) change_weight: u64,
     /// Smallest value of a change output.
-    pub(crate) dust_limit: u64,
+    pub(crate) dust_limit: Amount,
     pub(crate) fee_rate: FeeRate,
 }
 
@@ -46,7 +47,7 @@ pub(crate) fn choose<'u>(utxos: &'u [Utxo], target: &SelectionTarget, is_enough:
         })
         .collect();
     let rate = Rough::from_sat_per_vb(target.fee_rate.rough()?);
-    let outputs = TargetOutputs::fund_outputs([(target.output_weight, target.amount)]);
+    let outputs = TargetOutputs::fund_outputs([(target.output_weight, target.amount.to_sat())]);
     let mut selector = CoinSelector::new(&candidates);
     selector.sort_candidates_by_descending_value_pwu();
     for (index, candidate) in candidates.iter().enumerate() {
@@ -55,7 +56,7 @@ pub(crate) fn choose<'u>(utxos: &'u [Utxo], target: &SelectionTarget, is_enough:
         }
     }
     let picked = |indices: &[usize]| indices.iter().filter_map(|index| utxos.get(*index)).collect::<Vec<_>>();
-    let largest = largest_first(&selector, target.amount, |indices| is_enough(&picked(indices)))?;
+    let largest = largest_first(&selector, target.amount.to_sat(), |indices| is_enough(&picked(indices)))?;
     // Each round visits every candidate, and sums up to `needed` coins up to `needed` times.
     let needed = largest.len();
     let rounds = MAX_SELECTION_STEPS.checked_div(needed.saturating_mul(needed).saturating_add(candidates.len()))?.min(MAX_ROUNDS);
@@ -63,7 +64,7 @@ pub(crate) fn choose<'u>(utxos: &'u [Utxo], target: &SelectionTarget, is_enough:
     let metric = LowestFee {
         target: Target { fee: TargetFee::from_feerate(rate), outputs },
         long_term_feerate: rate,
-        change_policy: ChangePolicy::min_value(drain, target.dust_limit),
+        change_policy: ChangePolicy::min_value(drain, target.dust_limit.to_sat()),
     };
     if rounds >= MIN_ROUNDS && selector.run_bnb(metric, rounds).is_ok() {
         let chosen = picked(&selector.selected_indices().iter().copied().collect::<Vec<_>>());

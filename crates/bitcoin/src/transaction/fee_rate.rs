@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use bitcoin::Amount;
 use countersign_core::{Code, ParseError, Refusal, TypedValue, U256, number};
 
 /// The most digits after the decimal point.
@@ -12,9 +13,10 @@ const MAX_FRACTION: usize = 36;
 ///
 /// ```
 /// use countersign_bitcoin::FeeRate;
+/// use countersign_bitcoin::bitcoin::Amount;
 ///
 /// let rate: FeeRate = "2.5".parse()?;
-/// assert_eq!(rate.fee(141), Some(353), "352.5 rounded up");
+/// assert_eq!(rate.fee(141), Some(Amount::from_sat(353)), "352.5 rounded up");
 /// # Ok::<(), countersign_core::ParseError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,8 +61,8 @@ impl FeeRate {
     /// has the same size. The replacement must pay that fee, and 1 sat/vB for its own relay (BIP-125, rules 3 and 4). Returns `None` if
     /// `vsize` is zero, or if the fee has more than 64 bits.
     #[must_use]
-    pub fn replacing(fee: u64, vsize: u64) -> Option<Self> {
-        let needed = U256::from(fee.checked_add(vsize)?).checked_mul(U256::from(1_000))?;
+    pub fn replacing(fee: Amount, vsize: u64) -> Option<Self> {
+        let needed = U256::from(fee.to_sat().checked_add(vsize)?).checked_mul(U256::from(1_000))?;
         if vsize == 0 {
             return None;
         }
@@ -82,25 +84,25 @@ impl FeeRate {
     /// Requires that the rate is not above `max` sat/vB.
     pub(crate) fn check_ceiling(self, max: u64, location: &str) -> Result<(), Refusal> {
         // The fee of one byte, rounded up, is above the maximum exactly if the rate is.
-        if self.fee(1).is_none_or(|fee| fee > max) {
+        if self.fee(1).is_none_or(|fee| fee.to_sat() > max) {
             let expected = TypedValue::AtMost(U256::from(max));
             return Err(Refusal::new(Code::FeeRateTooHigh, location).with_expected(expected).with_actual(self.to_string()));
         }
         Ok(())
     }
 
-    /// Returns the fee of a transaction with this virtual size, in base units, rounded up; `None` if it has more than 64 bits.
+    /// Returns the fee of a transaction with this virtual size, rounded up; `None` if it has more than 64 bits.
     #[must_use]
-    pub fn fee(self, vsize: u64) -> Option<u64> {
+    pub fn fee(self, vsize: u64) -> Option<Amount> {
         let scale = U256::from(10).checked_pow(U256::from(self.scale))?;
         let fee = self.units.checked_mul(U256::from(vsize))?.div_ceil(scale);
-        u64::try_from(fee).ok()
+        u64::try_from(fee).ok().map(Amount::from_sat)
     }
 
     /// Returns the approximate rate in sat/vB. Callers must check their result against the exact rate.
     #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "the float next to the number is near enough")]
     pub(crate) fn rough(self) -> Option<f32> {
-        Some(self.fee(1_000_000)? as f32 / 1e6)
+        Some(self.fee(1_000_000)?.to_sat() as f32 / 1e6)
     }
 }
 
@@ -140,10 +142,10 @@ mod tests {
             ("17.03", 100, 1703),
             ("14.000000000000000000000000000000000001", 1, 15),
         ] {
-            assert_eq!(FeeRate::parse(rate).unwrap().fee(vsize), Some(fee), "{rate}");
+            assert_eq!(FeeRate::parse(rate).unwrap().fee(vsize), Some(Amount::from_sat(fee)), "{rate}");
         }
         let largest = FeeRate::parse("18446744073709551615.999999999999999999999999999999999999").unwrap();
-        assert_eq!((largest.fee(0), largest.fee(1), largest.fee(u64::MAX)), (Some(0), None, None));
+        assert_eq!((largest.fee(0), largest.fee(1), largest.fee(u64::MAX)), (Some(Amount::ZERO), None, None));
     }
 
     #[test]
@@ -168,16 +170,17 @@ mod tests {
     #[test]
     fn rates_of_the_bitcoin_crate_are_converted() {
         // 250 sat/kWU are 1 sat/vB.
-        assert_eq!(FeeRate::from(bitcoin::FeeRate::BROADCAST_MIN).fee(141), Some(141));
+        assert_eq!(FeeRate::from(bitcoin::FeeRate::BROADCAST_MIN).fee(141), Some(Amount::from_sat(141)));
         assert_eq!(FeeRate::from(bitcoin::FeeRate::from_sat_per_kwu(625)).to_string(), "2.5");
     }
 
     #[test]
     fn a_replacement_pays_for_being_relayed_again() {
         // 141 vB at 2 sat/vB pay 282; another 141 make 3 sat/vB.
-        assert_eq!(FeeRate::replacing(282, 141).unwrap().fee(141), Some(423));
-        assert_eq!(FeeRate::replacing(283, 141).unwrap().fee(141), Some(425), "rounded up: 1 above the minimum, never below it");
-        assert_eq!((FeeRate::replacing(1, 0), FeeRate::replacing(u64::MAX, 1)), (None, None));
+        let replacing = |fee| FeeRate::replacing(Amount::from_sat(fee), 141).unwrap().fee(141).unwrap().to_sat();
+        assert_eq!(replacing(282), 423);
+        assert_eq!(replacing(283), 425, "rounded up: 1 above the minimum, never below it");
+        assert_eq!((FeeRate::replacing(Amount::ONE_SAT, 0), FeeRate::replacing(Amount::MAX, 1)), (None, None));
     }
 
     #[test]

@@ -36,27 +36,27 @@ pub(crate) fn prepare(deposit: &Deposit, wallet: &TxContext) -> Result<Unsigned,
     Ok(Unsigned { role: Role::Initiate, deposit: Some(deposit.clone()), payment })
 }
 
-/// Requires that each coin is listed once, and that they are not worth more than the chain's supply. Returns their value in base units.
-pub(crate) fn check_coins(utxos: &[Utxo], chain: Chain) -> Result<u64, Refusal> {
+/// Requires that each coin is listed once, and that they are not worth more than the chain's supply. Returns their value.
+pub(crate) fn check_coins(utxos: &[Utxo], chain: Chain) -> Result<Amount, Refusal> {
     let mut seen = BTreeSet::new();
-    let mut total = 0_u64;
+    let mut total = Amount::ZERO;
     for (index, utxo) in utxos.iter().enumerate() {
         let at = |member| format!("/utxos/{index}/{member}");
         if !seen.insert(utxo.outpoint()) {
             return Err(Refusal::new(Code::UtxoTwice, at("txid")).with_actual(utxo.outpoint().to_string()));
         }
-        let value = utxo.output().value.to_sat();
+        let value = utxo.output().value;
         total = total.checked_add(value).filter(|total| *total <= chain.supply()).ok_or_else(|| {
             Refusal::new(Code::AmountAboveSupply, at("value"))
-                .with_expected(format!("at most {} in all", chain.supply()))
-                .with_actual(value)
+                .with_expected(format!("at most {} in all", chain.supply().to_sat()))
+                .with_actual(value.to_sat())
         })?;
     }
     Ok(total)
 }
 
 fn pay(deposit: &Deposit, wallet: &TxContext, utxos: &[Utxo], plan: ChangePlan<'_>) -> Result<Payment, Refusal> {
-    let paid = TxOut { value: Amount::from_sat(deposit.amount), script_pubkey: deposit.script_pubkey.clone() };
+    let paid = TxOut { value: deposit.amount, script_pubkey: deposit.script_pubkey.clone() };
     let draft = |coins: &[&Utxo]| Draft::new(coins.iter().map(|utxo| (utxo.output().value, utxo.spend().weight())), [&paid]);
     let all = || utxos.iter().collect::<Vec<_>>();
     let mut coins = match wallet.selection {
@@ -75,8 +75,8 @@ fn pay(deposit: &Deposit, wallet: &TxContext, utxos: &[Utxo], plan: ChangePlan<'
     let drafted = draft(&coins);
     let cost = plan.settle(&drafted).map_err(|short| {
         Refusal::new(Code::InsufficientFunds, "/utxos")
-            .with_expected(TypedValue::AtLeast(U256::from(short.needed)))
-            .with_actual(drafted.total)
+            .with_expected(TypedValue::AtLeast(U256::from(short.needed.to_sat())))
+            .with_actual(drafted.total.to_sat())
     })?;
     let mut outputs = vec![(paid, false)];
     outputs.extend(cost.change.map(|change| (change, true)));

@@ -8,7 +8,7 @@ use bitcoin::consensus::encode;
 use bitcoin::psbt::{self, Psbt};
 use bitcoin::taproot::{ControlBlock, LeafVersion, TapNodeHash};
 use bitcoin::transaction::Version;
-use bitcoin::{OutPoint, ScriptBuf, Sequence, TapLeafHash, Transaction, TxIn, TxOut, Witness, XOnlyPublicKey};
+use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, TapLeafHash, Transaction, TxIn, TxOut, Witness, XOnlyPublicKey};
 use countersign_core::{Code, Refusal};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -30,8 +30,8 @@ pub struct Payment {
     pub chain: Chain,
     /// The PSBT for signers, version 0 (BIP-174), without signatures.
     pub psbt: Arc<Psbt>,
-    /// Fee in base units.
-    pub fee: u64,
+    /// The fee.
+    pub fee: Amount,
     /// The virtual size for which the fee was computed.
     pub vsize: u64,
     /// The requested fee rate.
@@ -49,7 +49,7 @@ pub(crate) struct PaymentPlan {
     /// Index of the change output.
     pub(crate) change: Option<usize>,
     pub(crate) change_origin: Option<KeyOrigin>,
-    pub(crate) fee: u64,
+    pub(crate) fee: Amount,
     pub(crate) fee_rate: FeeRate,
     pub(crate) weight: u64,
 }

@@ -1,7 +1,7 @@
 //! Small outputs that anybody can pay to the address of an HTLC, and endpoints that cannot prove what they show.
 
 use countersign_bitcoin::Chain;
-use countersign_bitcoin::bitcoin::{OutPoint, ScriptBuf, Transaction};
+use countersign_bitcoin::bitcoin::{Amount, OutPoint, ScriptBuf, Transaction};
 use countersign_bitcoin::htlc::Leaf;
 use countersign_bitcoin::reader::{Deposit, FoundPayment, Htlc, NamedChain, OnChain, PaymentSearch, Status, Unspent};
 use countersign_core::HtlcState;
@@ -22,14 +22,14 @@ fn dust(count: u32, each: usize) -> impl Iterator<Item = Transaction> {
 }
 
 fn payment(ledger: &Ledger, is_rpc: bool) -> FoundPayment {
-    let subject = OnChain::new(named(), Deposit::new(tree(), AMOUNT));
+    let subject = OnChain::new(named(), Deposit::new(tree(), Amount::from_sat(AMOUNT)));
     let (outcome, ..) = drive::<PaymentSearch>(&subject, &protocol(is_rpc), |_, _, request| ledger.answer(request));
     outcome.unwrap().into_output()
 }
 
 fn funding_of(payment: &FoundPayment) -> (OutPoint, u64) {
     let FoundPayment::Output(output) = payment else { panic!("{payment:?}") };
-    (output.funding.outpoint, output.funding.value)
+    (output.funding.outpoint, output.funding.value.to_sat())
 }
 
 /// One output, 199 of them, more than servers list, in one transaction or in many, before and after the payment.
@@ -98,7 +98,7 @@ fn a_refused_list_changes_nothing_about_the_choice() {
     let (outcome, rounds, _) = drive::<Unspent>(&subject, &protocol(false), |_, _, request| ledger.answer(request));
     let outputs = outcome.unwrap().into_output();
     assert!(rounds <= Unspent::MAX_ROUNDS);
-    assert_eq!(outputs.covering(AMOUNT).map(|funding| funding.value), Some(AMOUNT + 1));
+    assert_eq!(outputs.covering(Amount::from_sat(AMOUNT)).map(|funding| funding.value.to_sat()), Some(AMOUNT + 1));
     assert!(outputs.0.iter().all(|output| output.funding.outpoint.txid != first.compute_txid()), "that one is spent");
 }
 
@@ -137,7 +137,7 @@ fn a_node_without_the_block_cannot_be_used() {
         assert!(matches!(outcome, Err(Fault::Rpc(_))), "{outcome:?}");
         known.learn(&earlier);
     }
-    let subject = OnChain::new(named(), Deposit::new(tree(), AMOUNT));
+    let subject = OnChain::new(named(), Deposit::new(tree(), Amount::from_sat(AMOUNT)));
     let (outcome, ..) = drive::<PaymentSearch>(&subject, &protocol(true), |_, _, request| ledger.answer(request));
     assert!(matches!(outcome, Err(Fault::Rpc(_))));
     ledger.pruned_below = 6;

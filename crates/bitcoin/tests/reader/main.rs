@@ -81,7 +81,7 @@ fn an_open_htlc_takes_three_rounds_and_later_two() {
             let HtlcState::Locked(locked) = &observation.output().state else { panic!("{observation:?}") };
             assert_eq!((locked.elapsed, locked.least_elapsed, observation.output().seen.depth), (depth, depth, depth));
             assert_eq!((locked.timelock, locked.amount), (u64::from(TIMELOCK), U256::from(AMOUNT)));
-            assert_eq!(observation.known().height(), 5 + depth);
+            assert_eq!(observation.known().height().get(), 5 + depth);
             let mut known = protocol(is_rpc);
             known.learn(observation.known());
             let (again, rounds, requests) = drive::<Htlc>(&terms("bitcoin"), &known, |_, _, request| ledger.answer(request));
@@ -246,7 +246,7 @@ fn a_reorganization_starts_again() {
         ledger.mempool.push(transaction.clone());
         ledger.mine(1);
         let finding = read_again(&ledger, is_rpc, &earlier);
-        assert_eq!((is_locked(&finding), finding.seen.depth, finding.seen.height), (true, 1, 7));
+        assert_eq!((is_locked(&finding), finding.seen.depth, finding.seen.height.get()), (true, 1, 7));
         let rival = funding(5, AMOUNT + 7);
         abandoned.mempool.push(rival);
         abandoned.mine(3);
@@ -257,7 +257,7 @@ fn a_reorganization_starts_again() {
         let mut known = protocol(is_rpc);
         known.learn(&earlier);
         let (outcome, ..) = drive::<Htlc>(&terms("bitcoin"), &known, |_, _, request| abandoned.answer(request));
-        assert_eq!(outcome.unwrap_err(), Fault::WentBack { before: 8, now: 3 });
+        assert_eq!(outcome.unwrap_err(), Fault::WentBack { before: 8.into(), now: 3.into() });
     }
 }
 

@@ -128,10 +128,10 @@ impl StatedEnd {
     /// Returns whether what is known about the secret agrees with the end. A completion and a loss need a secret that is out, because
     /// nobody can redeem without it. A refund needs the opposite: while the secret is out, the destination has to be redeemed.
     ///
-    /// `has_left` is whether the secret may have left this machine. The secret is also out if the record contains it.
+    /// The secret is out if the record contains it, or if by `kept`, the order in the store, it may have left this machine.
     #[must_use]
-    pub fn agrees_with_secret(self, record: &OrderRecord, has_left: bool) -> bool {
-        let is_out = has_left || is_revealed(record);
+    pub fn agrees_with_secret(self, record: &OrderRecord, kept: Option<&OrderState>) -> bool {
+        let is_out = kept.is_some_and(OrderState::secret_has_left) || is_revealed(record);
         match self {
             Self::Complete | Self::Lost => is_out,
             Self::Refunded => !is_out,
@@ -143,8 +143,8 @@ impl StatedEnd {
 /// Returns whether the record contains the right secret: its hash is the secret hash of the order.
 fn is_revealed(record: &OrderRecord) -> bool {
     let hash = record.destination_swap.secret_hash;
-    let is_right = |text: &str| Secret::parse(text).is_ok_and(|secret| secret.hash() == hash);
-    [&record.source_swap, &record.destination_swap].iter().any(|swap| is_right(&swap.secret))
+    let is_right = |text: &String| Secret::parse(text).is_ok_and(|secret| secret.hash() == hash);
+    [&record.source_swap, &record.destination_swap].iter().any(|swap| swap.secret.as_ref().is_some_and(is_right))
 }
 
 impl Progress {
@@ -225,7 +225,7 @@ impl Following {
             // The driver has compared both legs, each with its chain where that is connected.
             StatedEnd::Lost => (self.source_connected && self.destination_connected, matches!(progress.status, Status::Lost)),
         };
-        let counts = counts && end.agrees_with_secret(&stated.record, kept.secret_has_left());
+        let counts = counts && end.agrees_with_secret(&stated.record, Some(kept));
         (!is_read).then_some((end, counts))
     }
 

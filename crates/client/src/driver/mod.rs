@@ -98,8 +98,8 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
 
     /// Allows the service's relayer to redeem where the owner cannot. It then gets the secret once the destination is funded.
     #[must_use]
-    pub const fn with_relayer(mut self, allowed: bool) -> Self {
-        self.relayer_allowed = allowed;
+    pub const fn allow_relayer(mut self) -> Self {
+        self.relayer_allowed = true;
         self
     }
 
@@ -113,8 +113,8 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
 
     /// Allows paying orders whose secret is not in the store: somebody else holds it and redeems.
     #[must_use]
-    pub const fn with_secret_elsewhere(mut self, is_elsewhere: bool) -> Self {
-        self.secret_is_elsewhere = is_elsewhere;
+    pub const fn allow_secret_elsewhere(mut self) -> Self {
+        self.secret_is_elsewhere = true;
         self
     }
 

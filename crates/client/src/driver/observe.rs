@@ -401,12 +401,11 @@ fn check_head(terms: &HtlcTerms, look: &Look, clock: UnixTime) -> Result<(), Str
 /// Converts what the service states about one leg into the form that a chain's answer has.
 fn stated(known: &VerifiedRecord, leg: Leg, registry: &Registry, now: UnixTime) -> HtlcState {
     let (swap, terms) = (leg.of(&known.record), known.terms.leg(leg));
-    let transaction = |id: &String| Some(id.clone()).filter(|id| !id.is_empty());
     if swap.is_redeemed() {
-        return HtlcState::Redeemed { secret: stated_secret(known, leg), transaction: transaction(&swap.redeem_tx_hash) };
+        return HtlcState::Redeemed { secret: stated_secret(known, leg), transaction: swap.redeem_tx_hash.clone() };
     }
     if swap.is_refunded() {
-        return HtlcState::Refunded { transaction: transaction(&swap.refund_tx_hash) };
+        return HtlcState::Refunded { transaction: swap.refund_tx_hash.clone() };
     }
     if !swap.is_funded() {
         return HtlcState::Absent;
@@ -423,7 +422,7 @@ fn stated(known: &VerifiedRecord, leg: Leg, registry: &Registry, now: UnixTime) 
 
 /// Returns the secret that the record contains; `None` without one. It was compared with the hash when the record was verified.
 fn stated_secret(known: &VerifiedRecord, leg: Leg) -> Option<[u8; 32]> {
-    countersign::number::bare_hex_array(leg.of(&known.record).secret.trim_start_matches("0x")).ok()
+    countersign::number::bare_hex_array(leg.of(&known.record).secret.as_ref()?.trim_start_matches("0x")).ok()
 }
 
 /// Returns the secret if an endpoint or the record contains it. A value with the order's hash is the secret, whatever its origin.

@@ -70,7 +70,8 @@ fn driver(worlds: &Worlds, store: Arc<Disk>) -> StormDriver<'_> {
         Client::new(Api::new("https://service.example", None).unwrap(), worlds).with_retry(Retry { attempts: 2, ..Retry::default() });
     let flow = Flow::new(client, Arc::new(registry().clone()), Policy::default());
     let pace = Pace { quickest: Duration::from_secs(4), slowest: Duration::from_secs(600) };
-    Driver::new(flow, worlds, store, worlds).with_pace(pace).with_relayer(worlds.all[0].plan.relayer_allowed)
+    let driver = Driver::new(flow, worlds, store, worlds).with_pace(pace);
+    if worlds.all[0].plan.relayer_allowed { driver.allow_relayer() } else { driver }
 }
 
 /// Creates an order unless it is stored. Returns `None` if the power is off.

@@ -1,6 +1,6 @@
 //! What endpoints at different heights show together, for display.
 
-use countersign_chains::UnixTime;
+use countersign_chains::{BlockHeight, UnixTime};
 
 use super::{Finding, HtlcState, ObservedAt};
 
@@ -20,7 +20,7 @@ pub fn combine(findings: &[&Finding], needed: usize) -> Option<(HtlcState, Obser
         numbers.get(place).copied()
     };
     let shortest = |finding: &Finding| if let HtlcState::Locked(locked) = &finding.state { locked.least_elapsed } else { 0 };
-    let height = greatest(|finding| finding.seen.height)?;
+    let height = greatest(|finding| finding.seen.height.get()).map(BlockHeight::from)?;
     let shown = findings.iter().find(|finding| finding.seen.height == height)?;
     let state = match &shown.state {
         HtlcState::Locked(locked) => {
@@ -36,7 +36,8 @@ pub fn combine(findings: &[&Finding], needed: usize) -> Option<(HtlcState, Obser
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let (head_time, depth) =
         (greatest(|finding| finding.seen.head_time.as_secs()).map(UnixTime::from_secs)?, greatest(|finding| finding.seen.depth)?);
-    let marks = (greatest(|finding| u64::from(finding.seen.is_safe))? == 1, greatest(|finding| u64::from(finding.seen.is_finalized))? == 1);
-    let seen = ObservedAt::new(height, shown.seen.hash.clone(), head_time, depth).with_marks(marks.0, marks.1);
+    let is_safe = greatest(|finding| u64::from(finding.seen.is_safe))? == 1;
+    let is_finalized = greatest(|finding| u64::from(finding.seen.is_finalized))? == 1;
+    let seen = ObservedAt::new(height, shown.seen.hash.clone(), head_time, depth).with_safe(is_safe).with_finalized(is_finalized);
     Some((state, seen.with_agreement(count(findings.len()), count(needed))))
 }

@@ -1,6 +1,6 @@
 //! The state of one HTLC on its chain.
 
-use countersign_chains::{Account, Family, Finality, FinalityRule, UnixTime};
+use countersign_chains::{Account, BlockHeight, Family, Finality, FinalityRule, UnixTime};
 use ruint::aliases::U256;
 
 use crate::reader::Agree;
@@ -109,7 +109,7 @@ impl LockedHtlc {
 #[non_exhaustive]
 pub struct ObservedAt {
     /// Height of the block at which the state was read.
-    pub height: u64,
+    pub height: BlockHeight,
     /// Hash of that block, in hex.
     pub hash: String,
     /// Time of the chain's newest block.
@@ -129,14 +129,21 @@ pub struct ObservedAt {
 impl ObservedAt {
     /// Creates the place of a state that a single endpoint reported, without the chain's marks.
     #[must_use]
-    pub fn new(height: u64, hash: impl Into<String>, head_time: UnixTime, depth: u64) -> Self {
+    pub fn new(height: BlockHeight, hash: impl Into<String>, head_time: UnixTime, depth: u64) -> Self {
         Self { height, hash: hash.into(), head_time, depth, is_safe: false, is_finalized: false, agreed: 1, needed: 1 }
     }
 
-    /// Sets how the chain itself marks the block. A finalized block is also safe.
+    /// Sets whether the chain marks the block as safe.
     #[must_use]
-    pub const fn with_marks(mut self, is_safe: bool, is_finalized: bool) -> Self {
-        (self.is_safe, self.is_finalized) = (is_safe || is_finalized, is_finalized);
+    pub const fn with_safe(mut self, is_safe: bool) -> Self {
+        self.is_safe = is_safe;
+        self
+    }
+
+    /// Sets whether the chain marks the block as final. A final block is also safe.
+    #[must_use]
+    pub const fn with_finalized(mut self, is_finalized: bool) -> Self {
+        (self.is_safe, self.is_finalized) = (self.is_safe || is_finalized, is_finalized);
         self
     }
 

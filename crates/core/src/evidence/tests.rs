@@ -52,7 +52,7 @@ fn locked() -> LockedHtlc {
 }
 
 fn seen() -> ObservedAt {
-    ObservedAt::new(50, "ee", NOW, 2)
+    ObservedAt::new(50.into(), "ee", NOW, 2)
 }
 
 fn judged(terms: &VerifiedTerms, state: &HtlcState, seen: &ObservedAt, rule: &FinalityRule, now: UnixTime) -> Result<Judgement, Hold> {
@@ -100,7 +100,7 @@ fn a_hash_that_nothing_shows_cannot_be_judged() {
 
 #[test]
 fn finality_is_what_the_rule_says() {
-    let marked = |depth, safe, finalized| ObservedAt::new(50, "ee", NOW, depth).with_marks(safe, finalized);
+    let marked = |depth, safe, finalized| ObservedAt::new(50.into(), "ee", NOW, depth).with_safe(safe).with_finalized(finalized);
     let rule = |finality| FinalityRule::new(finality, 2, 6);
     for (finality, seen, is_final) in [
         (Finality::Depth(2), marked(0, false, false), false),
@@ -123,15 +123,15 @@ fn a_starknet_payment_must_have_settled() {
     let mut terms = terms();
     terms.destination.family = Family::Starknet;
     let rule = FinalityRule::new(Finality::Safe, 30, 6);
-    let seen = |depth| ObservedAt::new(50, "ee", NOW, depth);
+    let seen = |depth| ObservedAt::new(50.into(), "ee", NOW, depth);
     let judge = |elapsed, seen: ObservedAt| judged(&terms, &HtlcState::Locked(LockedHtlc { elapsed, ..locked() }), &seen, &rule, NOW);
     // The depth counts, not the elapsed timelock: a greater height that an endpoint reports makes nothing older.
-    assert!(matches!(judge(90, seen(30).with_marks(true, false)), Err(Hold::NotFinal { .. })));
-    assert!(judge(30, seen(31).with_marks(true, false)).is_ok());
-    assert!(judge(1, seen(2).with_marks(true, true)).is_ok());
+    assert!(matches!(judge(90, seen(30).with_safe(true)), Err(Hold::NotFinal { .. })));
+    assert!(judge(30, seen(31).with_safe(true)).is_ok());
+    assert!(judge(1, seen(2).with_finalized(true)).is_ok());
     // How a swap ended must have settled as well.
-    let is_final = |depth| seen(depth).with_marks(true, false).is_final(Family::Starknet, &rule);
-    assert!(!is_final(30) && is_final(31) && seen(1).with_marks(true, false).is_final(Family::Evm, &rule));
+    let is_final = |depth| seen(depth).with_safe(true).is_final(Family::Starknet, &rule);
+    assert!(!is_final(30) && is_final(31) && seen(1).with_safe(true).is_final(Family::Evm, &rule));
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn terms_never_change() {
 
 fn finding(elapsed: u64, height: u64, is_safe: bool) -> Finding {
     let locked = locked().with_elapsed(elapsed, elapsed);
-    Finding::new(HtlcState::Locked(locked), ObservedAt::new(height, height.to_string(), after(height), height).with_marks(is_safe, false))
+    Finding::new(HtlcState::Locked(locked), ObservedAt::new(height.into(), height.to_string(), after(height), height).with_safe(is_safe))
 }
 
 /// Each number is the worst of the best that are needed: a laggard, or an endpoint without marks, spoils nothing.
@@ -251,11 +251,11 @@ fn endpoints_at_different_heights_show_one_state() {
     let (state, seen) = combined(&three, 2).unwrap();
     let HtlcState::Locked(locked) = state else { panic!("{state:?}") };
     assert_eq!((locked.least_elapsed, locked.elapsed), (12, 12));
-    assert_eq!((seen.height, seen.hash.as_str(), seen.depth, seen.head_time), (50, "50", 50, after(50)));
+    assert_eq!((seen.height.get(), seen.hash.as_str(), seen.depth, seen.head_time), (50, "50", 50, after(50)));
     assert_eq!((seen.is_safe, seen.is_finalized, seen.agreed, seen.needed), (true, false, 3, 2));
     let (state, seen) = combined(&three, 3).unwrap();
     let HtlcState::Locked(locked) = state else { panic!("{state:?}") };
-    assert_eq!((locked.least_elapsed, locked.elapsed, seen.height, seen.is_safe), (10, 5_000, 7, false));
+    assert_eq!((locked.least_elapsed, locked.elapsed, seen.height.get(), seen.is_safe), (10, 5_000, 7, false));
     assert!(combined(&three, 4).is_none() && combined(&three, 0).is_none() && combined(&[], 1).is_none());
 }
 

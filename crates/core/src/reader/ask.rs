@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use countersign_chains::BlockHeight;
+
 use super::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
 use crate::report::{Code, Refusal};
 
@@ -30,8 +32,8 @@ pub trait Question: fmt::Debug + Clone + PartialEq + Send + Sync + 'static {
     fn read(&self, replies: &Replies<'_>, known: &Known) -> Result<Self::Output, Fault>;
 
     /// Returns the height of the newest block that the answers show; 0 if they show none.
-    fn height(_: &Self::Output) -> u64 {
-        0
+    fn height(_: &Self::Output) -> BlockHeight {
+        BlockHeight::default()
     }
 }
 
@@ -41,7 +43,7 @@ pub struct Ask<Q: Question> {
     question: Q,
     identity: Identity,
     known: Known,
-    height: u64,
+    height: BlockHeight,
 }
 
 impl<Q: Question> Machine for Ask<Q> {
@@ -50,7 +52,8 @@ impl<Q: Question> Machine for Ask<Q> {
     const MAX_ROUNDS: usize = 1;
 
     fn start(question: &Q, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        let machine = Self { question: question.clone(), identity: question.identity()?, known: known.clone(), height: 0 };
+        let machine =
+            Self { question: question.clone(), identity: question.identity()?, known: known.clone(), height: BlockHeight::default() };
         Ok((machine, question.requests()))
     }
 

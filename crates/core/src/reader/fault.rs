@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use countersign_chains::BlockHeight;
+
 use super::{Failure, FailureKind, RpcError};
 use crate::report::{Code, Refusal};
 
@@ -25,9 +27,9 @@ pub enum Fault {
     /// The newest block of the endpoint is older than one that it showed before, by more than a reorganization explains.
     WentBack {
         /// The greatest height that the endpoint has shown.
-        before: u64,
+        before: BlockHeight,
         /// The height that it shows now.
-        now: u64,
+        now: BlockHeight,
     },
     /// The answers are longer, or need more rounds, than a reading allows.
     TooMuch(&'static str),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use countersign_chains::BlockHeight;
+
 use super::Fault;
 use crate::json::{self, Cursor};
 use crate::report::Refusal;
@@ -15,7 +17,7 @@ const MAX_FACT: usize = 1_024;
 /// safety except that an endpoint which falls behind is noticed later.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
-    height: u64,
+    height: BlockHeight,
     is_rpc: bool,
     facts: BTreeMap<String, Vec<u8>>,
     hints: BTreeMap<String, Vec<u8>>,
@@ -31,7 +33,7 @@ impl Known {
 
     /// Sets the greatest height that the endpoint has shown.
     #[must_use]
-    pub const fn with_height(mut self, height: u64) -> Self {
+    pub const fn with_height(mut self, height: BlockHeight) -> Self {
         self.height = height;
         self
     }
@@ -58,7 +60,7 @@ impl Known {
 
     /// Returns the greatest height that the endpoint has shown.
     #[must_use]
-    pub const fn height(&self) -> u64 {
+    pub const fn height(&self) -> BlockHeight {
         self.height
     }
 
@@ -84,7 +86,7 @@ impl Known {
         let root = Cursor::root(&value, "");
         let members = root.object()?;
         members.only(&["height", "is_rpc", "facts", "hints"])?;
-        let mut known = Self::default().with_height(members.need("height")?.integer()?).with_rpc(members.need("is_rpc")?.bool()?);
+        let mut known = Self::default().with_height(members.need("height")?.integer()?.into()).with_rpc(members.need("is_rpc")?.bool()?);
         (known.facts, known.hints) = (read_named(&members.need("facts")?)?, read_named(&members.need("hints")?)?);
         Ok(known)
     }
@@ -119,8 +121,8 @@ impl Known {
     /// # Errors
     ///
     /// [`Fault::WentBack`].
-    pub const fn check_height(&self, now: u64, tolerance: u64) -> Result<(), Fault> {
-        if now.saturating_add(tolerance) < self.height { Err(Fault::WentBack { before: self.height, now }) } else { Ok(()) }
+    pub const fn check_height(&self, now: BlockHeight, tolerance: u64) -> Result<(), Fault> {
+        if now.saturating_add(tolerance).get() < self.height.get() { Err(Fault::WentBack { before: self.height, now }) } else { Ok(()) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use countersign_chains::{Network, UnixTime};
+use countersign_chains::{BlockHeight, Network, UnixTime};
 use zeroize::Zeroizing;
 
 use super::{Agree, Reply, RpcError};
@@ -13,7 +13,7 @@ use crate::report::text;
 #[non_exhaustive]
 pub struct Head {
     /// The height: the slot on Solana, the sequence number of the checkpoint on Sui.
-    pub height: u64,
+    pub height: BlockHeight,
     /// The hash in hex, with `0x` on EVM chains and Starknet and without it elsewhere. On Solana, the newest blockhash in base58.
     pub hash: String,
     /// The time of the block.
@@ -23,7 +23,7 @@ pub struct Head {
 impl Head {
     /// Creates the newest block.
     #[must_use]
-    pub fn new(height: u64, hash: impl Into<String>, time: UnixTime) -> Self {
+    pub fn new(height: BlockHeight, hash: impl Into<String>, time: UnixTime) -> Self {
         Self { height, hash: hash.into(), time }
     }
 }

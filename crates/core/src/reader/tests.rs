@@ -222,10 +222,12 @@ fn an_endpoint_that_is_named_twice_counts_once() {
 
 #[test]
 fn what_is_known_is_kept_and_bounded() {
-    let mut known = Known::default().with_height(10).with_fact("class 1", *b"a").with_hint("outpoint", *b"d");
-    known.learn(&Known::default().with_height(5).with_fact("class 1", *b"b").with_fact("class 2", *b"c").with_hint("outpoint", *b"e"));
+    let mut known = Known::default().with_height(10.into()).with_fact("class 1", *b"a").with_hint("outpoint", *b"d");
+    known.learn(
+        &Known::default().with_height(5.into()).with_fact("class 1", *b"b").with_fact("class 2", *b"c").with_hint("outpoint", *b"e"),
+    );
     assert_eq!(known.hint("outpoint"), Some(&b"e"[..]), "a hint is replaced");
-    assert_eq!((known.height(), known.fact("class 1"), known.fact("class 2")), (10, Some(&b"a"[..]), Some(&b"c"[..])));
+    assert_eq!((known.height().get(), known.fact("class 1"), known.fact("class 2")), (10, Some(&b"a"[..]), Some(&b"c"[..])));
     assert_eq!(Known::from_json(known.to_json().as_bytes()).unwrap(), known);
     for text in [
         "{}",
@@ -235,6 +237,6 @@ fn what_is_known_is_kept_and_bounded() {
     ] {
         assert!(Known::from_json(text.as_bytes()).is_err(), "{text}");
     }
-    assert_eq!(known.check_height(8, 2), Ok(()));
-    assert_eq!(known.check_height(7, 2), Err(Fault::WentBack { before: 10, now: 7 }));
+    assert_eq!(known.check_height(8.into(), 2), Ok(()));
+    assert_eq!(known.check_height(7.into(), 2), Err(Fault::WentBack { before: 10.into(), now: 7.into() }));
 }

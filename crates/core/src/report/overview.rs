@@ -7,7 +7,7 @@ use countersign_chains::{Family, UnixTime};
 use super::{OrderTerms, Refusal, Summary, Timelock, Topic, text};
 use crate::trust::{Asset, Chain, Solver};
 use crate::verify::{OrderContext, SwapTerms, check_deadline};
-use crate::wire::{CreateOrder, OrderRecord};
+use crate::wire::{CreateOrder, OrderRecord, RecordTime};
 
 /// What the common lines are made of. The lines themselves are only written when somebody reads them.
 #[derive(Debug)]
@@ -124,8 +124,9 @@ impl Overview {
     fn describe_record(&self, record: &OrderRecord, summary: &mut Summary) {
         let escape = text::escape_untrusted;
         let (from, to) = (&record.source_swap, &record.destination_swap);
-        let created = format!("order {} created {}", escape(&record.version), escape(&record.created_at));
-        summary.add_values(Topic::Record, created, [(&record.version).into(), (&record.created_at).into()]);
+        let created = record.created_at.as_ref().map_or("", RecordTime::as_str);
+        let text = format!("order {} created {}", escape(&record.version), escape(created));
+        summary.add_values(Topic::Record, text, [(&record.version).into(), created.into()]);
         summary.add_values(Topic::Record, format!("source swap id {}", escape(&from.swap_id)), [(&from.swap_id).into()]);
         summary.add_values(Topic::Record, format!("destination swap id {}", escape(&to.swap_id)), [(&to.swap_id).into()]);
         let pays = self.destination.amount(to.amount);
@@ -135,7 +136,7 @@ impl Overview {
         let timelock: Timelock = self.destination.chain.timelock(to.timelock);
         summary.add_values(Topic::Record, format!("destination timelock {timelock}{key}"), [timelock.into()]);
         if let Some(deadline) = &record.deadline {
-            summary.add_values(Topic::Record, format!("deadline {}", escape(deadline)), [deadline.into()]);
+            summary.add_values(Topic::Record, format!("deadline {}", escape(deadline.as_str())), [deadline.as_str().into()]);
         }
     }
 }

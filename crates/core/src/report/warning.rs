@@ -34,8 +34,8 @@ impl fmt::Display for Severity {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     code: Code,
-    /// Empty where the code describes the warning completely.
-    detail: String,
+    /// `None` where the code describes the warning completely.
+    detail: Option<String>,
 }
 
 impl Warning {
@@ -48,7 +48,7 @@ impl Warning {
     /// Returns the detail in this order, with untrusted text escaped; `None` where the code describes the warning completely.
     #[must_use]
     pub fn detail(&self) -> Option<&str> {
-        (!self.detail.is_empty()).then_some(self.detail.as_str())
+        self.detail.as_deref()
     }
 
     /// Returns how serious it is.
@@ -92,13 +92,16 @@ impl Warnings {
     /// Adds a warning that its code describes completely.
     #[doc(hidden)]
     pub fn warn(&mut self, code: Code) {
-        self.warn_about(code, String::new());
+        self.add(Warning { code, detail: None });
     }
 
     /// Adds a warning with a detail; untrusted text in it is escaped.
     #[doc(hidden)]
     pub fn warn_about(&mut self, code: Code, detail: impl Into<String>) {
-        let warning = Warning { code, detail: text::escape_untrusted(&detail.into()) };
+        self.add(Warning { code, detail: Some(text::escape_untrusted(&detail.into())) });
+    }
+
+    fn add(&mut self, warning: Warning) {
         if !self.0.contains(&warning) {
             self.0.push(warning);
         }

@@ -26,6 +26,7 @@
 //! ```
 
 mod received;
+mod recovery;
 mod request;
 mod signed;
 mod signer;
@@ -37,6 +38,7 @@ use std::sync::Arc;
 
 use countersign_chains::{Family, UnixTime};
 
+pub use recovery::RecoveryTerms;
 pub use request::{GaslessSubmission, RequestId, Role, Scheme, SignedTransaction, SigningRequest};
 pub use signed::{Incomplete, SignedOrder};
 pub use signer::SignerError;
@@ -214,17 +216,17 @@ enum Origin<F: ChainFamily> {
     Order(VerifiedOrder<F>),
     /// A recovery has no response, only the record that it was rebuilt from.
     Recovery {
-        order_id: String,
+        order_id: Option<String>,
         chain: String,
         summary: Summary,
     },
 }
 
 impl<F: ChainFamily> Origin<F> {
-    fn order_id(&self) -> &str {
+    fn order_id(&self) -> Option<&str> {
         match self {
-            Self::Order(order) => order.order_id(),
-            Self::Recovery { order_id, .. } => order_id,
+            Self::Order(order) => Some(order.order_id()),
+            Self::Recovery { order_id, .. } => order_id.as_deref(),
         }
     }
 
@@ -271,9 +273,9 @@ impl<F: ChainFamily> UnsignedOrder<F> {
         self
     }
 
-    /// Returns the order's id; empty if the payloads belong to no order (a claim of earnings).
+    /// Returns the order's id; `None` if the payloads belong to no order (a claim of earnings).
     #[must_use]
-    pub fn order_id(&self) -> &str {
+    pub fn order_id(&self) -> Option<&str> {
         self.origin.order_id()
     }
 

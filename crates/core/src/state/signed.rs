@@ -68,9 +68,9 @@ impl<F: ChainFamily> SignedOrder<F> {
         Self { signed, warnings, origin }
     }
 
-    /// Returns the order's id.
+    /// Returns the order's id; `None` if the payloads belong to no order (a claim of earnings).
     #[must_use]
-    pub fn order_id(&self) -> &str {
+    pub fn order_id(&self) -> Option<&str> {
         self.origin.order_id()
     }
 

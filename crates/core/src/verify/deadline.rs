@@ -6,7 +6,7 @@ use countersign_chains::UnixTime;
 
 use crate::report::{Code, Refusal};
 use crate::trust::Chain;
-use crate::wire::{OrderRecord, parse_time};
+use crate::wire::{OrderRecord, RecordTime};
 
 /// By how much two clocks may differ.
 const CLOCK_SKEW: Duration = Duration::from_secs(600);
@@ -20,16 +20,13 @@ const CLOCK_SKEW: Duration = Duration::from_secs(600);
 /// [`Code::MissingField`] if the record has neither a deadline nor a time of creation.
 pub(crate) fn check(record: &OrderRecord, at: &str, source: &Chain, now: UnixTime) -> Result<(), Refusal> {
     let refuse = |code, member: &str| Refusal::new(code, format!("{at}/{member}"));
-    let time = |member, text: &str| parse_time(text).ok_or_else(|| refuse(Code::TimeMalformed, member).with_actual(text));
-    let created = match record.created_at.as_str() {
-        "" => None,
-        text => Some(time("created_at", text)?),
-    };
+    let parse = |member, time: &RecordTime| time.time().ok_or_else(|| refuse(Code::TimeMalformed, member).with_actual(time.as_str()));
+    let created = record.created_at.as_ref().map(|time| parse("created_at", time)).transpose()?;
     if let Some(created) = created.filter(|created| *created > now.saturating_add(CLOCK_SKEW)) {
         return Err(refuse(Code::CreatedInFuture, "created_at").with_expected(format!("not after {now}")).with_actual(created.as_secs()));
     }
     let (deadline, member) = match (&record.deadline, created) {
-        (Some(text), _) => (time("deadline", text)?, "deadline"),
+        (Some(time), _) => (parse("deadline", time)?, "deadline"),
         (None, Some(created)) => (created.saturating_add(source.profile.payment_window), "created_at"),
         (None, None) => return Err(refuse(Code::MissingField, "created_at")),
     };

@@ -13,7 +13,7 @@ use super::{Leg, OrderContext, SwapTerms, deadline, swap_id};
 use crate::report::amount::format_duration;
 use crate::report::{Code, Refusal, Warnings};
 use crate::trust::{Asset, Chain};
-use crate::wire::{OrderRecord, SwapRecord};
+use crate::wire::{OrderRecord, RecordTime, SwapRecord};
 
 /// The two parties of a swap record, as the HTLC stores them.
 pub(super) struct Parties {
@@ -147,10 +147,10 @@ impl Check<'_, '_> {
     /// knows the secret.
     fn still_open(&self) -> Result<(), Refusal> {
         // A missing time proves nothing, but a time that is there shows that it has happened.
-        let time = |member, time: &Option<String>| [(member, time.clone())];
+        let time = |member, time: &Option<RecordTime>| [(member, time.as_ref().map(|time| time.as_str().to_owned()))];
         for leg in [Leg::Source, Leg::Destination] {
             let swap = self.swap(leg);
-            if !swap.secret.is_empty() {
+            if swap.secret.is_some() {
                 return Err(self.refuse_leg(Code::RecordSecretKnown, leg, "secret"));
             }
             self.refuse_if(Code::RecordRedeemed, leg, &swap.signs_of_redemption())?;

@@ -7,7 +7,7 @@ use std::fmt;
 use ruint::aliases::U256;
 use serde::{Serialize, Serializer};
 
-use super::{AssetId, Read, text, text_or_empty};
+use super::{AssetId, Read, non_empty, shown, text};
 use crate::json::{Cursor, Value, number};
 use crate::report::{Code, Refusal};
 
@@ -66,8 +66,8 @@ impl Read for QuotedLeg {
         Ok(Self {
             asset: AssetId::read(members.need("asset")?)?,
             amount: members.need("amount")?.decimal()?,
-            display: text_or_empty(&members, "display")?,
-            value: text_or_empty(&members, "value")?,
+            display: shown(&members, "display")?,
+            value: shown(&members, "value")?,
         })
     }
 }
@@ -80,15 +80,15 @@ pub struct ChainRecord {
     pub chain: String,
     /// `<family>:<network>`, such as `evm:1`.
     pub id: String,
-    /// Display name; empty if there is none.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub name: String,
-    /// URL of a block explorer; empty if there is none.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub explorer_url: String,
-    /// Asset id of the chain's own coin; empty if there is none.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub native_asset_id: String,
+    /// Display name, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// URL of a block explorer, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explorer_url: Option<String>,
+    /// Asset id of the chain's own coin, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub native_asset_id: Option<String>,
     /// Nominal seconds per block, where the list has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_time: Option<Seconds>,
@@ -126,9 +126,9 @@ pub struct ContractRecord {
 pub struct AssetRecord {
     /// Asset id.
     pub id: AssetId,
-    /// Display name; empty if there is none.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub name: String,
+    /// Display name, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Chain name.
     pub chain: String,
     /// The network part of the chain's id, where it is given.
@@ -170,9 +170,9 @@ impl Read for ChainRecord {
         Ok(Self {
             chain: members.need("chain")?.text()?.to_owned(),
             id: members.need("id")?.text()?.to_owned(),
-            name: text_or_empty(&members, "name")?,
-            explorer_url: text_or_empty(&members, "explorer_url")?,
-            native_asset_id: text_or_empty(&members, "native_asset_id")?,
+            name: non_empty(&members, "name")?,
+            explorer_url: non_empty(&members, "explorer_url")?,
+            native_asset_id: non_empty(&members, "native_asset_id")?,
             block_time: members.get("block_time").map(Seconds::read).transpose()?,
             source_timelock: members.get("source_timelock").map(units).transpose()?,
         })
@@ -207,7 +207,7 @@ impl Read for AssetRecord {
         let decimals = members.need("decimals")?;
         Ok(Self {
             id: AssetId::read(members.need("id")?)?,
-            name: text_or_empty(&members, "name")?,
+            name: non_empty(&members, "name")?,
             chain: members.need("chain")?.text()?.to_owned(),
             chain_id: members.get("chain_id").map(spelled).transpose()?,
             // No token has more decimals than 256 bits have digits.

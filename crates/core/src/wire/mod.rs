@@ -25,7 +25,7 @@ pub use request::{AffiliateFee, CreateOrder, RequestedLeg};
 pub use secret_hash::SecretHash;
 pub use service::{Balance, Earnings, Fees, Page, SchemaRecord, SolverBalances};
 pub use swap::{OrderRecord, RecordFee, SwapRecord};
-pub use time::parse_time;
+pub use time::{RecordTime, parse_time};
 
 use crate::json::{Cursor, Members};
 use crate::report::{Code, Refusal};
@@ -131,6 +131,11 @@ fn text(members: &Members<'_, '_>, key: &str) -> Result<Option<String>, Refusal>
 }
 
 /// Reads a text member that is empty until it is known. Missing, null and empty mean the same.
-fn text_or_empty(members: &Members<'_, '_>, key: &str) -> Result<String, Refusal> {
+fn non_empty(members: &Members<'_, '_>, key: &str) -> Result<Option<String>, Refusal> {
+    Ok(text(members, key)?.filter(|text| !text.is_empty()))
+}
+
+/// Reads a text that is only shown; empty if it is missing.
+fn shown(members: &Members<'_, '_>, key: &str) -> Result<String, Refusal> {
     text(members, key).map(Option::unwrap_or_default)
 }

@@ -192,11 +192,11 @@ impl RequestedLeg {
         Self { asset, owner: Some(owner.into()), delegate: None, amount }
     }
 
-    /// Creates a leg that names no owner, only the owner's x-only key. Only a source leg on a Bitcoin-like chain may be like this:
-    /// a destination without an owner is refused.
+    /// Creates a leg that names no owner. Only a source leg on a Bitcoin-like chain may be like this, and it needs the owner's x-only key
+    /// ([`Self::with_delegate`]); a destination without an owner is refused.
     #[must_use]
-    pub fn with_key_only(asset: AssetId, key: impl Into<String>, amount: U256) -> Self {
-        Self { asset, owner: None, delegate: Some(key.into()), amount }
+    pub const fn without_owner(asset: AssetId, amount: U256) -> Self {
+        Self { asset, owner: None, delegate: None, amount }
     }
 
     /// Sets the delegate: on account chains the account that sends and pays, on Bitcoin-like chains the owner's x-only key.

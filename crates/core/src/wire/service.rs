@@ -2,7 +2,7 @@
 
 use ruint::aliases::U256;
 
-use super::{AssetId, Read, text, text_or_empty};
+use super::{AssetId, Read, shown, text};
 use crate::json::{Cursor, Value};
 use crate::report::Refusal;
 
@@ -111,7 +111,7 @@ impl Read for Earnings {
         let members = cursor.object()?;
         Ok(Self {
             total_earnings: members.need("total_earnings")?.decimal()?,
-            total_earnings_usd: text_or_empty(&members, "total_earnings_usd")?,
+            total_earnings_usd: shown(&members, "total_earnings_usd")?,
             affiliate: members.need("affiliate")?.text()?.to_owned(),
             asset: AssetId::read(members.need("asset")?)?,
             token_address: text(&members, "token_address")?,
@@ -127,8 +127,8 @@ impl Read for SolverBalances {
     fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = cursor.object()?;
         Ok(Self {
-            solver_id: text_or_empty(&members, "solver_id")?,
-            address: text_or_empty(&members, "address")?,
+            solver_id: shown(&members, "solver_id")?,
+            address: shown(&members, "address")?,
             liquidity: members.get("liquidity").or_else(|| members.get("assets")).map(Read::read).transpose()?.unwrap_or_default(),
         })
     }
@@ -139,10 +139,10 @@ impl Read for Balance {
         let members = cursor.object()?;
         Ok(Self {
             asset: AssetId::read(members.need("asset")?)?,
-            balance: text_or_empty(&members, "balance")?,
-            virtual_balance: text_or_empty(&members, "virtual_balance")?,
-            readable_balance: text_or_empty(&members, "readable_balance")?,
-            fiat_value: text_or_empty(&members, "fiat_value")?,
+            balance: shown(&members, "balance")?,
+            virtual_balance: shown(&members, "virtual_balance")?,
+            readable_balance: shown(&members, "readable_balance")?,
+            fiat_value: shown(&members, "fiat_value")?,
         })
     }
 }

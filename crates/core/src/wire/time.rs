@@ -2,9 +2,37 @@
 
 use chrono::DateTime;
 use countersign_chains::UnixTime;
+use serde::Serialize;
 
 /// The last second of the year 9999.
 const LATEST: i64 = 253_402_300_799;
+
+/// A time as an order record states it, in RFC 3339 or Unix seconds (`docs/spec/service.md#times`).
+///
+/// The text stays as it was written, because it is shown and stored. A malformed time is refused only by a rule that needs it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(transparent)]
+pub struct RecordTime(pub(super) String);
+
+impl RecordTime {
+    /// Returns the time; `None` if the text is malformed, as for [`parse_time`].
+    #[must_use]
+    pub fn time(&self) -> Option<UnixTime> {
+        parse_time(&self.0)
+    }
+
+    /// Returns the text of the record.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for RecordTime {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
 
 /// Parses a time in RFC 3339, which is a form of ISO 8601, or in Unix seconds (`docs/spec/service.md#times`).
 ///

@@ -50,13 +50,13 @@ pub(super) fn by_number(number: u64) -> Request {
 pub(super) fn latest(replies: &Replies<'_>, index: usize, known: &Known) -> Result<Block, Fault> {
     let cursor = replies.json(index)?;
     let block = Block::read(&cursor)?.ok_or_else(|| cursor.at().refuse(Code::MissingField).with_expected("a block"))?;
-    known.check_height(block.number, MAX_STEP_BACK)?;
+    known.check_height(block.number.into(), MAX_STEP_BACK)?;
     Ok(block)
 }
 
 /// Returns what a newest block adds to what is known about the endpoint.
 pub(super) fn learned(newest: Option<&Block>) -> Known {
-    newest.map_or_else(Known::default, |block| Known::default().with_height(block.number))
+    newest.map_or_else(Known::default, |block| Known::default().with_height(block.number.into()))
 }
 
 impl Block {

@@ -2,7 +2,7 @@
 
 use alloy_primitives::Address;
 use countersign_core::reader::{Agree, Ask, Fault, Identity, Known, Question, Replies, Request};
-use countersign_core::{Code, Refusal};
+use countersign_core::{BlockHeight, Code, Refusal};
 use serde_json::json;
 
 use super::block::{self, LATEST};
@@ -23,7 +23,7 @@ pub struct NonceAndFees {
     /// The fees.
     pub fees: FeeLevels,
     /// The height of the newest block.
-    pub height: u64,
+    pub height: BlockHeight,
 }
 
 impl Agree for NonceAndFees {
@@ -75,10 +75,10 @@ impl Question for OnChain<Address> {
         if mined_nonce > nonce {
             return Err(Refusal::new(Code::WrongType, "/result").with_reason("the pending nonce is below the mined one").into());
         }
-        Ok(NonceAndFees { nonce, mined_nonce, fees, height: block.number })
+        Ok(NonceAndFees { nonce, mined_nonce, fees, height: block.number.into() })
     }
 
-    fn height(output: &NonceAndFees) -> u64 {
+    fn height(output: &NonceAndFees) -> BlockHeight {
         output.height
     }
 }

@@ -1,8 +1,8 @@
 //! The newest block.
 
-use countersign_core::Refusal;
 use countersign_core::UnixTime;
 use countersign_core::reader::{Ask, Fault, Head, Identity, Known, Question, Replies, Request};
+use countersign_core::{BlockHeight, Refusal};
 
 use super::{OnChain, block};
 
@@ -27,10 +27,10 @@ impl Question for OnChain<Newest> {
 
     fn read(&self, replies: &Replies<'_>, known: &Known) -> Result<Head, Fault> {
         let block = block::latest(replies, 0, known)?;
-        Ok(Head::new(block.number, block.hash.to_string(), UnixTime::from_secs(block.time)))
+        Ok(Head::new(block.number.into(), block.hash.to_string(), UnixTime::from_secs(block.time)))
     }
 
-    fn height(head: &Head) -> u64 {
+    fn height(head: &Head) -> BlockHeight {
         head.height
     }
 }

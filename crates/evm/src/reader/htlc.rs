@@ -189,13 +189,13 @@ impl Blocks {
     }
 
     fn seen_at(&self, depth: u64) -> ObservedAt {
-        ObservedAt::new(self.latest.number, self.latest.hash.to_string(), UnixTime::from_secs(self.latest.time), depth)
+        ObservedAt::new(self.latest.number.into(), self.latest.hash.to_string(), UnixTime::from_secs(self.latest.time), depth)
     }
 
     /// Returns the finding for a state that the block with this number and hash led to.
     fn finding_from(&self, state: HtlcState, stored: &Stored, number: u64, origin: B256) -> Finding {
         let depth = self.latest.number.saturating_sub(number).saturating_add(1);
-        Finding::new(state, self.seen_at(depth).with_marks(stored.is_safe, stored.is_finalized)).with_origin(origin.0)
+        Finding::new(state, self.seen_at(depth).with_safe(stored.is_safe).with_finalized(stored.is_finalized)).with_origin(origin.0)
     }
 }
 

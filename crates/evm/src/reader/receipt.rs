@@ -3,7 +3,7 @@
 use alloy_primitives::B256;
 use countersign_core::json::Cursor;
 use countersign_core::reader::{Ask, Equal, Fault, Identity, Known, Question, Replies, Request};
-use countersign_core::{Code, Refusal};
+use countersign_core::{BlockHeight, Code, Refusal};
 use serde_json::json;
 
 use super::{OnChain, hash, quantity};
@@ -13,7 +13,7 @@ use super::{OnChain, hash, quantity};
 #[non_exhaustive]
 pub struct Receipt {
     /// The height of its block.
-    pub block: u64,
+    pub block: BlockHeight,
     /// The hash of its block.
     pub hash: B256,
     /// Whether it succeeded. A transaction that reverted is mined too.
@@ -54,6 +54,6 @@ fn read(cursor: &Cursor<'_, '_>, id: B256) -> Result<Option<Receipt>, Refusal> {
         1 => true,
         _ => return Err(status.refuse(Code::NumberTooLarge).with_expected("0 or 1")),
     };
-    let (block, hash) = (quantity(&members.need("blockNumber")?)?, hash(&members.need("blockHash")?)?);
+    let (block, hash) = (quantity(&members.need("blockNumber")?)?.into(), hash(&members.need("blockHash")?)?);
     Ok(Some(Receipt { block, hash, success }))
 }

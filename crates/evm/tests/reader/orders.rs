@@ -14,13 +14,13 @@ fn an_open_order_is_read_in_three_rounds() {
     let observation = observation.unwrap();
     // Each round also asks for the identity.
     assert_eq!(asked, [1 + 3, 1 + 6, 1 + 1]);
-    assert_eq!((observation.subject(), observation.known().height()), (&terms, LATEST));
+    assert_eq!((observation.subject(), observation.known().height().get()), (&terms, LATEST));
     let Finding { state, origin, seen, .. } = observation.output();
     let HtlcState::Locked(locked) = state else { panic!("{state:?}") };
     assert_eq!((&locked.initiator, &locked.redeemer), (&terms.initiator, &terms.redeemer));
     assert_eq!((locked.amount, locked.timelock, locked.covered), (terms.amount, terms.timelock, true));
     // The elapsed time, the height and the time are the chain's own (G1, G2).
-    assert_eq!((locked.elapsed, locked.least_elapsed, seen.height, seen.head_time.as_secs()), (99, 99, LATEST, NOW - 5));
+    assert_eq!((locked.elapsed, locked.least_elapsed, seen.height.get(), seen.head_time.as_secs()), (99, 99, LATEST, NOW - 5));
     assert_eq!((seen.hash.as_str(), seen.depth), (hash_of(LATEST).to_string().as_str(), 100));
     assert_eq!((seen.is_safe, seen.is_finalized, seen.agreed, seen.needed), (true, true, 1, 1));
     // The hash of the block of the funding is what endpoints agree on (E7).

@@ -25,12 +25,13 @@ fn the_chain_id_is_asked_in_every_round() {
 /// E2
 #[test]
 fn a_chain_must_not_become_shorter() {
-    let read = |height| drive::<Htlc>(&leg(), &Known::default().with_height(height), |_, _, request| chain().answer(request)).0;
+    let read = |height: u64| drive::<Htlc>(&leg(), &Known::default().with_height(height.into()), |_, _, request| chain().answer(request)).0;
     assert!(read(LATEST + 16).is_ok());
-    assert_eq!(read(LATEST + 17).unwrap_err(), Fault::WentBack { before: LATEST + 17, now: LATEST });
+    assert_eq!(read(LATEST + 17).unwrap_err(), Fault::WentBack { before: (LATEST + 17).into(), now: LATEST.into() });
     let tip = OnChain { chain_id: 1, subject: Newest };
-    let tip = |height| drive::<NewestBlock>(&tip, &Known::default().with_height(height), |_, _, request| chain().answer(request)).0;
-    assert_eq!(tip(LATEST).unwrap().output().height, LATEST);
+    let tip =
+        |height: u64| drive::<NewestBlock>(&tip, &Known::default().with_height(height.into()), |_, _, request| chain().answer(request)).0;
+    assert_eq!(tip(LATEST).unwrap().output().height.get(), LATEST);
     assert_eq!(tip(u64::MAX).unwrap_err().code().name(), "node_went_back");
 }
 

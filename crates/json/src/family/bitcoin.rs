@@ -208,7 +208,7 @@ impl Serialize for Artefact<'_> {
         if let Some(deposit) = deposit {
             map.serialize_entry("address", &deposit.address)?;
             map.serialize_entry("script_pubkey", &hex::encode(deposit.script_pubkey.as_bytes()))?;
-            map.serialize_entry("amount", &deposit.amount.to_string())?;
+            map.serialize_entry("amount", &deposit.amount.to_sat().to_string())?;
             map.serialize_entry("uri", &deposit.uri())?;
         }
         map.serialize_entry("psbt", &payment.as_ref().map(|payment| payment.psbt.to_string()))?;

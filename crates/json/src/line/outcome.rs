@@ -57,7 +57,7 @@ impl Serialize for Outcome {
         match &self.result {
             Ok(order) => {
                 map.serialize_entry("family", order.family().name())?;
-                map.serialize_entry("order_id", order.order_id())?;
+                map.serialize_entry("order_id", &order.order_id())?;
                 map.serialize_entry("artefacts", &Artefacts(order))?;
                 map.serialize_entry("summary", &order.summary())?;
                 map.serialize_entry("warnings", order.warnings())?;

@@ -22,6 +22,7 @@
 //! ```
 
 mod external;
+mod fields;
 mod native;
 mod reader;
 mod record;
@@ -35,12 +36,11 @@ use crate::dispatch::{self, Artefacts};
 use crate::line::Outcome;
 
 pub use external::matches;
+pub use fields::{Convert, Coverage, Htlc, HtlcTerms, Line, NativePayload, Notice, Proof, Request, Terms, Transaction, Value};
 pub use native::wallet_calls;
 pub use reader::{Answer, Ask, Quorum, Reader, answers, error_answer, split_batch};
-pub use record::{Proof, Record, htlc_terms, verify_record};
-pub use shapes::{
-    Coverage, Failure, Htlc, HtlcTerms, Line, Native, Notice, Request, Terms, Transaction, Value, coverage, summary, terms, warnings,
-};
+pub use record::{Record, htlc_terms, verify_record};
+pub use shapes::{Failure, coverage, summary, terms, warnings};
 
 /// The documents of one order, as bytes of JSON.
 #[derive(Debug, Clone, Copy)]
@@ -158,6 +158,18 @@ pub fn attach(order: &mut Unsigned, name: &str, signature: &str) -> Result<(), F
         format!("{{{name}:{}}}", serde_json::Value::from(signature))
     };
     with_json(signatures.as_bytes(), "/signatures", |signatures| dispatch::attach(order, signatures))
+}
+
+/// Takes the signatures out of a transaction that an external signer has signed, checks each as [`attach`] does, and attaches them. Returns
+/// the names of their requests. [`Unsigned::attach_transaction`] says what the bytes are in each family.
+///
+/// # Errors
+///
+/// [`Failure`] at `/transaction`, with the code `transaction_mismatch` or `psbt_mismatch` if it is not a payload of this order, or with the
+/// code of the refused signature. A refused transaction changes nothing.
+pub fn attach_transaction(order: &mut Unsigned, transaction: &[u8]) -> Result<Vec<String>, Failure> {
+    let attached = order.attach_transaction(transaction).map_err(|refusal| refusal.with_prefix("/transaction"))?;
+    Ok(attached.iter().map(ToString::to_string).collect())
 }
 
 /// Returns the artefacts with the signatures so far, as JSON text (`docs/spec/batch.md#artefacts`).

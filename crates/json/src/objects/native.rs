@@ -2,7 +2,8 @@
 
 use countersign::{Code, Payload, Refusal, SigningRequest, Unsigned, Verified};
 
-use super::shapes::{Failure, Native};
+use super::fields::NativePayload;
+use super::shapes::Failure;
 
 /// Prepares the gasless path.
 pub(super) fn prepare_gasless(order: &Verified) -> Result<Unsigned, Refusal> {
@@ -45,7 +46,7 @@ pub fn wallet_calls(order: &Verified) -> Result<Vec<String>, Failure> {
 }
 
 /// Returns the payload of one of an order's requests, in the form that wallets accept.
-pub(super) fn payload(request: &SigningRequest<Payload>, order: &Unsigned) -> Native {
+pub(super) fn payload(request: &SigningRequest<Payload>, order: &Unsigned) -> NativePayload {
     match (&request.payload, order) {
         #[cfg(feature = "evm")]
         (Payload::Evm(payload), Unsigned::Evm(order)) => evm(payload, order, &request.signer),
@@ -72,8 +73,8 @@ pub(super) fn payload(request: &SigningRequest<Payload>, order: &Unsigned) -> Na
     }
 }
 
-fn native(kind: &str, value: String) -> Native {
-    Native { kind: kind.to_owned(), value }
+fn native(kind: &str, value: String) -> NativePayload {
+    NativePayload { kind: kind.to_owned(), value }
 }
 
 #[cfg(feature = "solana")]
@@ -84,7 +85,7 @@ fn base64(bytes: &[u8]) -> String {
 
 /// Returns a transaction with the members of `eth_signTransaction` (EIP-1474), or typed data with the domain's type among its types.
 #[cfg(feature = "evm")]
-fn evm(payload: &countersign::evm::Payload, order: &countersign::UnsignedOrder<countersign::evm::Evm>, signer: &str) -> Native {
+fn evm(payload: &countersign::evm::Payload, order: &countersign::UnsignedOrder<countersign::evm::Evm>, signer: &str) -> NativePayload {
     use countersign::evm::Payload;
     use countersign::evm::alloy_consensus::Transaction;
 

@@ -207,7 +207,7 @@ impl Reader {
     /// Returns the height of the newest block that the endpoint shows; `None` before the end.
     #[must_use]
     pub fn height(&self) -> Option<u64> {
-        Some(self.reader.outcome()?.ok()?.finding().seen.height)
+        Some(self.reader.outcome()?.ok()?.finding().seen.height.get())
     }
 
     /// Returns the endpoint's memory as JSON text, to pass to its next [`Record::reader`](super::Record::reader).

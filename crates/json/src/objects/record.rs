@@ -4,7 +4,7 @@ use countersign::reader::{HtlcReader, Known};
 use countersign::{Code, FinalityRule, Funded, Leg, Policy, Refusal, Registry, UnixTime, VerifiedRecord};
 
 use super::reader::{Quorum, Reader};
-use super::{Documents, Failure, Htlc, read_leg, shapes};
+use super::{Documents, Failure, Htlc, HtlcTerms, Proof, read_leg, shapes};
 
 /// A verified record, with what is needed to judge what its chains show.
 #[derive(Debug, Clone)]
@@ -14,18 +14,6 @@ pub struct Record {
     pub verified: VerifiedRecord,
     /// The policy's rules for source and destination.
     rules: [FinalityRule; 2],
-}
-
-/// The proof that a destination is funded.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-#[non_exhaustive]
-pub struct Proof {
-    /// Id of the order that the proof is for.
-    pub order_id: String,
-    /// What is left of the destination's timelock, in `unit`.
-    pub left: u64,
-    /// `blocks`, `slots` or `ms`.
-    pub unit: String,
 }
 
 /// Verifies the record of an order that is under way: see [`countersign::verify_record`].
@@ -48,7 +36,7 @@ pub fn verify_record(documents: &Documents<'_>, registry: &Registry, policy: &Po
 /// # Errors
 ///
 /// [`Failure`] with the code `usage` at `/leg`, or of the terms if they give no address.
-pub fn htlc_terms(record: &Record, leg: &str) -> Result<shapes::HtlcTerms, Failure> {
+pub fn htlc_terms(record: &Record, leg: &str) -> Result<HtlcTerms, Failure> {
     let terms = record.verified.terms.leg(read_leg(leg)?);
     let (account, vault) = match terms.family {
         #[cfg(feature = "solana")]
@@ -60,22 +48,26 @@ pub fn htlc_terms(record: &Record, leg: &str) -> Result<shapes::HtlcTerms, Failu
         countersign::Family::Sui => (Some(countersign::sui::reader::field_of(terms)?.to_string()), None),
         _ => (None, None),
     };
-    Ok(shapes::HtlcTerms { account, vault, ..shapes::htlc_terms(terms) })
+    Ok(HtlcTerms { account, vault, ..shapes::htlc_terms(terms) })
 }
 
 impl Record {
     /// Creates the reader of the HTLC of a leg, `source` or `destination`, for one endpoint. `endpoint` is its name in the quorum.
-    /// `known` is what [`Reader::known`] returned for this endpoint before; empty the first time. `is_rpc` says that the endpoint of a
-    /// Bitcoin-like chain is a node's own RPC and not an Esplora server.
+    /// `known` is what [`Reader::known`] returned for this endpoint before; empty the first time. `protocol` says what the endpoint of a
+    /// Bitcoin-like chain is: `esplora`, an Esplora server, which is the default, or `rpc`, a node's own RPC.
     ///
     /// # Errors
     ///
-    /// [`Failure`] with the code `usage` at `/leg`, at a member of `/known` that is malformed, or of the terms if they name no HTLC.
-    pub fn reader(&self, leg: &str, endpoint: &str, known: &[u8], is_rpc: bool) -> Result<Reader, Failure> {
+    /// [`Failure`] with the code `usage` at `/leg` or `/protocol`, at a member of `/known` that is malformed, or of the terms if they name no HTLC.
+    pub fn reader(&self, leg: &str, endpoint: &str, known: &[u8], protocol: Option<&str>) -> Result<Reader, Failure> {
         let terms = self.verified.terms.leg(read_leg(leg)?);
         let known =
             if known.is_empty() { Known::default() } else { Known::from_json(known).map_err(|refusal| refusal.with_prefix("/known"))? };
-        let known = known.with_rpc(is_rpc);
+        let known = match protocol {
+            None | Some("esplora") => known.with_rpc(false),
+            Some("rpc") => known.with_rpc(true),
+            Some(_) => return Err(Failure::usage("/protocol", "esplora or rpc")),
+        };
         Ok(Reader::new(endpoint, HtlcReader::new(terms, &known)?, known))
     }
 

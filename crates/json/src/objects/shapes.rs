@@ -1,4 +1,4 @@
-//! What the objects return: small serializable structs with the member names of the JSON contract.
+//! How the structs that the objects return are made from the library's values, and their errors.
 
 use countersign::reader::{Fault, Miscount};
 use countersign::{
@@ -7,6 +7,7 @@ use countersign::{
 };
 use serde::Serialize;
 
+use super::fields::{Coverage, Htlc, HtlcTerms, Line, Notice, Request, Terms, Transaction, Value};
 use super::native;
 
 const CALLER: &str = "caller";
@@ -113,22 +114,6 @@ impl From<Miscount> for Failure {
     }
 }
 
-/// One value, as text for people and in its parts for programs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Value {
-    /// `text`, `number`, `at_least`, `at_most`, `amount`, `account`, `hash` or `timelock`.
-    pub kind: String,
-    /// The value as a person reads it; untrusted text in it is escaped.
-    pub text: String,
-    /// Of numbers, bounds, amounts and timelocks: the decimal number, for amounts in base units, for timelocks in `unit`.
-    pub number: Option<String>,
-    /// Of amounts: the asset's symbol. Of timelocks: `blocks`, `slots` or `ms`.
-    pub unit: Option<String>,
-    /// Of amounts: decimal places of one whole unit.
-    pub decimals: Option<u8>,
-}
-
 impl From<&TypedValue> for Value {
     fn from(value: &TypedValue) -> Self {
         let (kind, number, unit, decimals) = match value {
@@ -147,20 +132,6 @@ impl From<&TypedValue> for Value {
     }
 }
 
-/// One line of a summary.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Line {
-    /// What the line is about, such as `secret hash`.
-    pub topic: String,
-    /// The text; untrusted text in it is escaped.
-    pub text: String,
-    /// `info`, `caution` or `danger`.
-    pub severity: String,
-    /// The values in the text.
-    pub values: Vec<Value>,
-}
-
 /// Returns the lines of a summary.
 #[must_use]
 pub fn summary(summary: &Summary) -> Vec<Line> {
@@ -173,18 +144,6 @@ pub fn summary(summary: &Summary) -> Vec<Line> {
     summary.lines().iter().map(line).collect()
 }
 
-/// A warning: something that the owner should know.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Notice {
-    /// The stable code.
-    pub code: String,
-    /// The text that a person reads.
-    pub message: String,
-    /// `info`, `caution` or `danger`.
-    pub severity: String,
-}
-
 /// Returns the warnings.
 #[must_use]
 pub fn warnings(warnings: &Warnings) -> Vec<Notice> {
@@ -194,22 +153,6 @@ pub fn warnings(warnings: &Warnings) -> Vec<Notice> {
         severity: warning.severity().to_string(),
     };
     warnings.list().iter().map(notice).collect()
-}
-
-/// Bytes of the response that the lines of one topic describe.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Coverage {
-    /// The topic of the lines.
-    pub topic: String,
-    /// JSON pointer of the payload.
-    pub at: String,
-    /// The first byte in the decoded payload; `None` for the whole member.
-    pub start: Option<u64>,
-    /// The byte after the last; `None` for the whole member.
-    pub end: Option<u64>,
-    /// What these bytes are.
-    pub what: String,
 }
 
 /// Returns which bytes of the response each line of the summary describes.
@@ -224,36 +167,6 @@ pub fn coverage(coverage: Vec<ByteCoverage>) -> Vec<Coverage> {
         what: covered.what.to_owned(),
     };
     coverage.into_iter().map(covered).collect()
-}
-
-/// The terms that the owner agrees to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Terms {
-    /// The order's id.
-    pub order_id: String,
-    /// The family that signs.
-    pub family: String,
-    /// What the owner pays.
-    pub pay: Value,
-    /// Display name of the source chain.
-    pub source_chain: String,
-    /// What the owner receives, as requested.
-    pub receive: Value,
-    /// Display name of the destination chain.
-    pub destination_chain: String,
-    /// The address at which the owner is paid.
-    pub payout: Option<String>,
-    /// Who receives a refund; on Bitcoin-like chains the x-only key. `None` where the payload does not state it.
-    pub initiator: Option<String>,
-    /// Who may redeem with the secret. `None` where the payload does not state it.
-    pub redeemer: Option<String>,
-    /// The id of the pinned solver that the redeemer belongs to; `None` if it is not pinned.
-    pub solver_id: Option<String>,
-    /// How long until a refund is possible. `None` where the payload does not state it.
-    pub timelock: Option<Value>,
-    /// SHA-256 of the secret, 64 hex digits without `0x`.
-    pub secret_hash: Option<String>,
 }
 
 /// Returns the terms of a verified order.
@@ -276,34 +189,6 @@ pub fn terms(terms: &OrderTerms<'_>) -> Terms {
     }
 }
 
-/// Something to sign.
-#[derive(Debug, Clone, Serialize)]
-#[non_exhaustive]
-pub struct Request {
-    /// The name under which the signature is attached.
-    pub name: String,
-    /// The account whose signature is needed.
-    pub signer: String,
-    /// The signature scheme.
-    pub scheme: String,
-    /// The bytes that the digest is computed from; in JSON as `0x` hex.
-    pub payload: Hex,
-    /// What is signed; in JSON as `0x` hex. Ed25519 signs the payload itself, so then this is the payload too.
-    pub digest: Hex,
-    /// The payload in the form that the chain's own wallets accept.
-    pub native: Native,
-}
-
-/// A payload in the form that wallets accept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Native {
-    /// `evm_transaction`, `tron_transaction`, `starknet_invoke`, `typed_data`, `solana_transaction`, `sui_transaction` or `psbt`.
-    pub kind: String,
-    /// JSON (`evm_transaction`, `tron_transaction`, `starknet_invoke`, `typed_data`) or base64 (the others).
-    pub value: String,
-}
-
 impl Request {
     pub(super) fn new(request: SigningRequest<countersign::Payload>, order: &Unsigned) -> Self {
         let native = native::payload(&request, order);
@@ -312,65 +197,11 @@ impl Request {
     }
 }
 
-/// A signed transaction.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Transaction {
-    /// What it does, such as `approval` or `initiate`.
-    pub role: String,
-    /// Its id, as explorers write it.
-    pub id: String,
-    /// What nodes accept: the bytes in hex, on EVM chains with `0x`; on Starknet and Sui the JSON that their nodes accept.
-    pub payload: String,
-    /// The outputs that it spends, on Bitcoin-like chains.
-    pub spends: Vec<String>,
-}
-
 impl From<BroadcastTransaction> for Transaction {
     fn from(broadcast: BroadcastTransaction) -> Self {
         let BroadcastTransaction { role, id, payload, spends, .. } = broadcast;
         Self { role: role.to_string(), id, payload, spends }
     }
-}
-
-/// What one HTLC of a swap must hold, and where it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct HtlcTerms {
-    /// The chain's name in asset ids.
-    pub chain: String,
-    /// The chain's family.
-    pub family: String,
-    /// The asset's id.
-    pub asset: String,
-    /// The pinned contract, program or package; on Bitcoin-like chains the internal key.
-    pub htlc: Option<String>,
-    /// The registry object of the pinned package, on Sui.
-    pub htlc_registry: Option<String>,
-    /// The pinned token, as the registry writes it; `None` for the chain's own coin.
-    pub token: Option<String>,
-    /// The pinned generation of the contract, as the registry writes it.
-    pub generation: Option<String>,
-    /// The swap's id in the record; on Bitcoin-like chains the HTLC's address.
-    pub swap_id: String,
-    /// What stores the swap: the swap account on Solana, the order's dynamic field on Sui. `None` where it is read by its id.
-    pub account: Option<String>,
-    /// The account that holds the tokens of all swaps, for tokens on Solana.
-    pub vault: Option<String>,
-    /// Who pays and gets a refund; on Bitcoin-like chains the x-only key.
-    pub initiator: String,
-    /// Who redeems with the secret; on Bitcoin-like chains the x-only key.
-    pub redeemer: String,
-    /// The amount in base units, decimal.
-    pub amount: String,
-    /// The timelock, in `unit`.
-    pub timelock: u64,
-    /// `blocks`, `slots` or `ms`.
-    pub unit: String,
-    /// Nominal milliseconds of one unit.
-    pub unit_millis: u64,
-    /// SHA-256 of the secret, 64 hex digits without `0x`.
-    pub secret_hash: String,
 }
 
 /// Describes the terms of an HTLC. What stores the swap is not in the terms.
@@ -397,50 +228,10 @@ pub(super) fn htlc_terms(terms: &countersign::HtlcTerms) -> HtlcTerms {
     }
 }
 
-/// The state of one HTLC.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Htlc {
-    /// `absent`, `locked`, `redeemed`, `refunded` or `unclear`.
-    pub state: String,
-    /// If `locked`: who gets a refund.
-    pub initiator: Option<String>,
-    /// If `locked`: who redeems.
-    pub redeemer: Option<String>,
-    /// If `locked`: the amount in base units, decimal.
-    pub amount: Option<String>,
-    /// If `locked`: the token, as the registry writes it; `None` for the chain's own coin.
-    pub token: Option<String>,
-    /// If `locked`: the secret hash, where the chain shows it.
-    pub secret_hash: Option<String>,
-    /// If `locked`: the timelock in the chain's own unit.
-    pub timelock: Option<u64>,
-    /// If `locked`: how much of the timelock has passed, in the same unit.
-    pub elapsed: Option<u64>,
-    /// If `locked`: whether the balance of the HTLC covers the amount.
-    pub covered: Option<bool>,
-    /// If `redeemed`: the secret in hex, where the transaction shows it. It is then public.
-    pub secret: Option<String>,
-    /// If `redeemed` or `refunded`: the id of the transaction, where it is known.
-    pub transaction: Option<String>,
-    /// If `unclear`: why.
-    pub reason: Option<String>,
-    /// Height of the block at which the state was read.
-    pub height: u64,
-    /// Number of blocks from the one that created the state to the newest, both included; 0 while it is in no block.
-    pub depth: u64,
-    /// Whether the state is in a final block, by the policy's rule for the chain.
-    pub is_final: bool,
-    /// How many endpoints show this state.
-    pub agreed: u32,
-    /// How many endpoints must show it.
-    pub needed: u32,
-}
-
 /// Describes the state of an HTLC that enough endpoints agree on.
 pub(super) fn htlc(state: &HtlcState, seen: &ObservedAt, is_final: bool) -> Htlc {
     let ObservedAt { height, depth, agreed, needed, .. } = *seen;
-    let named = |state: &str| Htlc { state: state.to_owned(), height, depth, is_final, agreed, needed, ..Htlc::default() };
+    let named = |state: &str| Htlc { state: state.to_owned(), height: height.get(), depth, is_final, agreed, needed, ..Htlc::default() };
     match state {
         HtlcState::Absent => named("absent"),
         HtlcState::Locked(locked) => locked_htlc(named("locked"), locked),

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use countersign::bitcoin::FeeRate;
-use countersign::bitcoin::bitcoin::{OutPoint, Transaction};
+use countersign::bitcoin::bitcoin::amount::CheckedSum as _;
+use countersign::bitcoin::bitcoin::{Amount, OutPoint, Transaction};
 use countersign::bitcoin::chain::HtlcSpend;
 use countersign::bitcoin::reader::{Deposit, FoundPayment, PaymentOutput, PaymentSearch, PaymentSpend, Plan, Preflight, decode};
 use countersign::bitcoin::recover::{Funding, Recovery};
@@ -24,14 +25,14 @@ pub(super) struct Spendable {
 /// A transaction that spends an output of a recovery.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Replaced {
-    fee: u64,
+    fee: Amount,
     vsize: u64,
     /// Whether the endpoints show it. If they do not, it may still be in some mempools.
     is_shown: bool,
 }
 
 impl Replaced {
-    fn new(transaction: &Transaction, fee: u64, is_shown: bool) -> Self {
+    fn new(transaction: &Transaction, fee: Amount, is_shown: bool) -> Self {
         Self { fee, vsize: transaction.weight().to_vbytes_ceil(), is_shown }
     }
 
@@ -39,7 +40,7 @@ impl Replaced {
     /// more for each virtual byte. Returns `None` if that is above the policy and the replaced transaction is not shown.
     pub(super) fn min_rate(self, vsize: u64, policy: &Policy) -> Result<Option<FeeRate>, Refusal> {
         let rates = FeeRate::replacing(self.fee, vsize).zip(FeeRate::replacing(self.fee, self.vsize));
-        let refuse = || Refusal::new(Code::FeeRateTooHigh, "/fee_rate").with_actual(self.fee);
+        let refuse = || Refusal::new(Code::FeeRateTooHigh, "/fee_rate").with_actual(self.fee.to_sat());
         let rate = rates.map(|(total, each)| super::prepare::higher(total, each)).ok_or_else(refuse)?;
         let is_needed = self.is_shown || rate.check(policy.bitcoin.fee_rate, "").is_ok();
         Ok(is_needed.then_some(rate))
@@ -122,7 +123,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
     }
 
     /// Returns the fee of a transaction that spends the payment; `None` if the endpoints do not show it.
-    async fn fee_of(&self, transaction: &Arc<Transaction>, funding: Funding) -> Option<u64> {
+    async fn fee_of(&self, transaction: &Arc<Transaction>, funding: Funding) -> Option<Amount> {
         match own_fee(transaction, funding) {
             Some(fee) => Some(fee),
             None => self.check(Plan::new(transaction, None)).await.ok().map(|preflight| preflight.fee),
@@ -185,7 +186,7 @@ fn is_payment(recovery: &Recovery, inputs: &[Funding]) -> bool {
 }
 
 /// Returns the fee of a transaction that spends the payment alone.
-fn own_fee(transaction: &Transaction, funding: Funding) -> Option<u64> {
-    let paid = transaction.output.iter().map(|output| output.value.to_sat()).fold(0, u64::saturating_add);
+fn own_fee(transaction: &Transaction, funding: Funding) -> Option<Amount> {
+    let paid = transaction.output.iter().map(|output| output.value).checked_sum()?;
     matches!(transaction.input.as_slice(), [only] if only.previous_output == funding.outpoint).then(|| funding.value.checked_sub(paid))?
 }

@@ -101,7 +101,7 @@ fn warned(order: UnsignedOrder<Bitcoin>, is_lowered: bool) -> UnsignedOrder<Bitc
 
 /// Returns the fee of 1,000 vB, by which rates are compared.
 fn per_thousand(rate: FeeRate) -> u64 {
-    rate.fee(1_000).unwrap_or(u64::MAX)
+    rate.fee(1_000).map_or(u64::MAX, |fee| fee.to_sat())
 }
 
 pub(super) fn higher(one: FeeRate, other: FeeRate) -> FeeRate {

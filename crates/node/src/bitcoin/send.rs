@@ -1,6 +1,6 @@
 //! Checks transactions before they are sent, broadcasts them, and reads their confirmations.
 
-use countersign::bitcoin::bitcoin::{Transaction, Txid};
+use countersign::bitcoin::bitcoin::{Amount, Transaction, Txid};
 use countersign::bitcoin::reader::{Plan, Preflight, PreflightCheck, Status};
 use countersign::{Code, Policy, Refusal};
 use countersign_core::reader::{Doubt, Observation, Verdict};
@@ -11,7 +11,7 @@ use crate::error::NodeError;
 
 impl<T: Transport> BitcoinChain<'_, T> {
     /// Checks that the inputs of a transaction exist and are unspent, and that its fee is within the policy. A node's own RPC also tests
-    /// whether it would accept the transaction. Returns the fee in base units.
+    /// whether it would accept the transaction. Returns the fee.
     ///
     /// The endpoints must agree: one that invents a reason cannot stop a transaction that the others would accept.
     ///
@@ -19,7 +19,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
     ///
     /// Returns [`NodeError::Rejected`] if the transaction cannot be mined, [`NodeError::Refused`] with [`Code::FeeRateTooHigh`] if it pays
     /// too high a fee, and another [`NodeError`] if no endpoint answers or too few of them agree.
-    pub async fn preflight(&self, transaction: &Transaction, policy: &Policy) -> Result<u64, NodeError> {
+    pub async fn preflight(&self, transaction: &Transaction, policy: &Policy) -> Result<Amount, NodeError> {
         Ok(self.check(Plan::new(transaction, Some(policy.bitcoin.fee_rate))).await?.fee)
     }
 

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use countersign::bitcoin::bitcoin::Amount;
 use countersign::bitcoin::htlc::Tree;
 use countersign::bitcoin::reader::fees::{self, FeeQuote};
 use countersign::bitcoin::reader::{Coins, FeeEstimation, Outputs, Unspent};
@@ -49,13 +50,13 @@ impl<T: Transport> BitcoinChain<'_, T> {
         self.connection.first(|caller| self.connection.read_one::<Coins>(caller, &subject)).await
     }
 
-    /// Returns the sum of the confirmed coins of an address, in base units: as much as enough endpoints show at least. Only the 200 most
+    /// Returns the sum of the confirmed coins of an address: as much as enough endpoints show at least. Only the 200 most
     /// valuable coins count.
     ///
     /// # Errors
     ///
     /// Returns [`NodeError::Refused`] if `owner` is not an address of this chain, and another [`NodeError`] if too few endpoints answer.
-    pub async fn balance(&self, owner: &str) -> Result<u64, NodeError> {
+    pub async fn balance(&self, owner: &str) -> Result<Amount, NodeError> {
         let subject = self.on_chain(self.chain.script(owner, "/owner")?);
         let sum = |one: &Observation<Unspent>| Ok::<_, NodeError>(one.output().sum());
         match self.connection.gather::<Unspent, _, _>(&subject, sum).await?.ask(sum) {
@@ -65,7 +66,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
     }
 
     pub(crate) async fn balance_of(&self, owner: &str, _: Option<&Contract>) -> Result<U256, NodeError> {
-        self.balance(owner).await.map(U256::from)
+        self.balance(owner).await.map(|sum| U256::from(sum.to_sat()))
     }
 
     /// Lists the confirmed, unspent outputs of an HTLC that enough endpoints show, the most valuable first. An output that only some
@@ -137,13 +138,14 @@ impl<T: Transport> BitcoinChain<'_, T> {
         quote.map(FeeEstimate::from).ok_or_else(|| NodeError::NotConnected(self.connection.name.to_owned()))
     }
 
-    /// Returns the lowest fee rate that lets a transaction of `vsize` virtual bytes replace one that paid `fee` base units (BIP-125).
+    /// Returns the lowest fee rate that lets a transaction of `vsize` virtual bytes replace one that paid `fee` (BIP-125).
     ///
     /// # Errors
     ///
     /// Returns [`Code::FeeRateTooHigh`] if the rate exceeds the policy.
-    pub fn replacement_rate(fee: u64, vsize: u64, policy: &Policy) -> Result<FeeRate, Refusal> {
-        let rate = FeeRate::replacing(fee, vsize).ok_or_else(|| Refusal::new(Code::FeeRateTooHigh, "/fee_rate").with_actual(fee))?;
+    pub fn replacement_rate(fee: Amount, vsize: u64, policy: &Policy) -> Result<FeeRate, Refusal> {
+        let refuse = || Refusal::new(Code::FeeRateTooHigh, "/fee_rate").with_actual(fee.to_sat());
+        let rate = FeeRate::replacing(fee, vsize).ok_or_else(refuse)?;
         rate.check(policy.bitcoin.fee_rate, "/fee_rate")?;
         Ok(rate)
     }

@@ -40,7 +40,7 @@ impl<T: Transport> EvmChain<'_, T> {
     /// transaction. A refund does: it is not worth replacing another transaction of the sender.
     pub(crate) async fn prepare_recovery(&self, recovery: &Recovery, account: &str, bid: Bid<'_>) -> Result<UnsignedOrder<Evm>, NodeError> {
         let sender = parse(account, "/sender")?;
-        if recovery.role() == Role::Redeem {
+        if recovery.terms().role == Role::Redeem {
             return self.redeem(recovery, sender, bid, false).await;
         }
         let calls = self.urgent_calls(sender, bid.speed, bid.policy).await?;
@@ -78,7 +78,7 @@ impl<T: Transport> EvmChain<'_, T> {
             // Another transaction has taken the nonce.
             return self.prepare_recovery(recovery, account, bid).await;
         }
-        if mined < envelope.nonce() && recovery.role() == Role::Redeem {
+        if mined < envelope.nonce() && recovery.terms().role == Role::Redeem {
             // It waits for another transaction of the sender.
             return self.redeem(recovery, sender, bid, true).await;
         }

@@ -87,7 +87,7 @@ impl<T: Transport> StarknetChain<'_, T> {
     /// redemption.
     async fn recovery_context(&self, recovery: &Recovery, sender: Felt, bid: Bid<'_>) -> Result<(TxContext, bool), NodeError> {
         let calls = [recovery.call().clone()];
-        let shown = (recovery.role() != Role::Redeem).then_some(&calls[..]);
+        let shown = (recovery.terms().role != Role::Redeem).then_some(&calls[..]);
         self.context(sender, shown, bid).await.map_err(|error| explained(recovery, error))
     }
 

@@ -85,7 +85,7 @@ impl<T: Transport> SuiChain<'_, T> {
     }
 
     async fn recovered(&self, recovery: &Recovery, sender: Address, coins: &GasCoins, bid: Bid<'_>) -> Result<UnsignedOrder, NodeError> {
-        if recovery.role() != Role::Redeem {
+        if recovery.terms().role != Role::Redeem {
             return self.simulated(coins, Payer::Recovery(recovery), bid.policy, |gas| recovery.prepare(gas.sent_by(sender))).await;
         }
         let limit = bid.policy.sui.gas_budget.saturating_sub(REDEEM_STORAGE) / REDEEM_UNITS;

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use countersign::bitcoin::bitcoin::consensus::encode::serialize_hex;
-use countersign::bitcoin::bitcoin::{OutPoint, ScriptBuf, Transaction};
+use countersign::bitcoin::bitcoin::{Amount, OutPoint, ScriptBuf, Transaction};
 use countersign::bitcoin::htlc::Leaf;
 use countersign::bitcoin::recover::{Fee, Funding, Payout, Recovery, redeem, refund};
 use countersign::bitcoin::{Bitcoin, FeeRate, Key};
@@ -101,12 +101,16 @@ fn spent(order: &UnsignedOrder<Bitcoin>) -> Vec<OutPoint> {
 }
 
 fn fee(order: &UnsignedOrder<Bitcoin>) -> u64 {
-    order.payloads().payment.as_ref().unwrap().fee
+    order.payloads().payment.as_ref().unwrap().fee.to_sat()
 }
 
 /// Output 1 of a funding.
 fn of(funding: &Transaction) -> OutPoint {
     OutPoint { txid: funding.compute_txid(), vout: 1 }
+}
+
+fn output(transaction: &Transaction, value: u64) -> Funding {
+    Funding::new(of(transaction), Amount::from_sat(value))
 }
 
 /// Anybody's dust, which is so old that its refund is valid, and a payment.
@@ -135,10 +139,10 @@ async fn a_refund_of_dust_does_not_evict_a_redemption() {
     let ledger = shared(ledger);
     let nodes = three(&ledger).connect(2);
     let (redemption, refund) = (recovery(Some(&SECRET), ""), recovery(None, ""));
-    let solver = Payout::new([Funding::new(of(&dust), 40_000)], owner().as_str(), Fee::Deducted(FeeRate::from_whole(100)));
+    let solver = Payout::new([output(&dust, 40_000)], owner().as_str(), Fee::Deducted(FeeRate::from_whole(100)));
     let attack = signed(refund.prepare(solver).unwrap(), INITIATOR);
 
-    let both = [Funding::new(of(&payment), AMOUNT), Funding::new(of(&dust), 40_000)];
+    let both = [output(&payment, AMOUNT), output(&dust, 40_000)];
     let both = Payout::new(both, owner().as_str(), Fee::Deducted(FeeRate::from_whole(20)));
     let both = signed(redemption.prepare(both).unwrap(), REDEEMER);
     let mut other = ledger.lock().unwrap().clone();
@@ -211,7 +215,7 @@ async fn a_false_statement_about_the_payment_is_a_warning() {
     let (ledger, payment) = Ledger::funded(2);
     let nodes = three(&shared(ledger)).connect(2);
     let honest = format!("{}:90249", payment.compute_txid());
-    let by_hand = Payout::new([Funding::new(of(&payment), AMOUNT)], owner().as_str(), Fee::Deducted(FeeRate::from_whole(2)));
+    let by_hand = Payout::new([output(&payment, AMOUNT)], owner().as_str(), Fee::Deducted(FeeRate::from_whole(2)));
     for (stated, is_true) in [(honest, true), (String::new(), true), (format!("{}:7", "aa".repeat(32)), false), ("x".to_owned(), false)] {
         for secret in [Some(&SECRET), None] {
             let recovery = recovery(secret, &stated);
@@ -337,7 +341,7 @@ async fn a_redemption_is_replaced_or_prepared_afresh() {
 
     // One that spent the dust too is replaced by one that does not, although the dust is gone.
     ledger.lock().unwrap().mempool.clear();
-    let both = [Funding::new(of(&payment), AMOUNT), Funding::new(of(&dust), 40_000)];
+    let both = [output(&payment, AMOUNT), output(&dust, 40_000)];
     let both = Payout::new(both, owner().as_str(), Fee::Deducted(FeeRate::from_whole(20)));
     let both = signed(recovery(Some(&SECRET), "").prepare(both).unwrap(), REDEEMER);
     ledger.lock().unwrap().offer(&both).unwrap();
@@ -358,7 +362,7 @@ async fn a_redemption_is_replaced_or_prepared_afresh() {
 async fn a_rival_in_the_mempool_is_outbid() {
     let (ledger, payment) = Ledger::funded(usize::from(TIMELOCK));
     let ledger = shared(ledger);
-    let rival = Payout::new([Funding::new(of(&payment), AMOUNT)], owner().as_str(), Fee::Deducted(FeeRate::from_whole(40)));
+    let rival = Payout::new([output(&payment, AMOUNT)], owner().as_str(), Fee::Deducted(FeeRate::from_whole(40)));
     let rival = signed(recovery(None, "").prepare(rival).unwrap(), INITIATOR);
     let redemption = recovery(Some(&SECRET), "");
     let (nodes, policy) = (three(&ledger).connect(2), Policy::default());

@@ -79,7 +79,7 @@ async fn a_funded_swap_is_evidence_in_every_form() {
             assert_eq!((locked.amount, locked.timelock, locked.elapsed), (destination.amount, destination.timelock, NEWEST - INITIATED));
             assert_eq!((&locked.token, locked.secret_hash), (&destination.token, Some(destination.secret_hash)));
             assert!(locked.covered);
-            assert_eq!((seen.height, seen.depth, seen.head_time.as_secs()), (FINALIZED, 100, NOW - 20));
+            assert_eq!((seen.height.get(), seen.depth, seen.head_time.as_secs()), (FINALIZED, 100, NOW - 20));
             assert_eq!((seen.is_safe, seen.is_finalized, seen.hash.len()), (true, true, 64));
             assert_eq!((seen.agreed, seen.needed), (agreed, agreed));
             assert!(Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).is_ok(), "{form}");
@@ -358,7 +358,7 @@ async fn the_clock_says_which_slot_the_accounts_are_of() {
         })
     });
     let (_, seen) = read_with(ahead, 1, form, &terms(form)).await.unwrap().state().unwrap();
-    assert_eq!(seen.height, FINALIZED);
+    assert_eq!(seen.height.get(), FINALIZED);
 }
 
 /// Endpoints are at different slots. The smallest depth and the longest elapsed time count.

@@ -67,7 +67,7 @@ async fn a_funded_order_is_evidence() {
             assert_eq!((locked.amount, locked.timelock, locked.elapsed), (terms.destination.amount, terms.destination.timelock, 99));
             let hash = (!terms.destination.swap_id_recomputed).then_some(SecretHash::of(&SECRET));
             assert_eq!((&locked.token, locked.secret_hash, locked.covered), (&terms.destination.token, hash, true));
-            assert_eq!((seen.height, &seen.hash, seen.depth), (LATEST, &hash_of(LATEST), 100));
+            assert_eq!((seen.height.get(), &seen.hash, seen.depth), (LATEST, &hash_of(LATEST), 100));
             assert_eq!((seen.is_safe, seen.is_finalized, seen.head_time.as_secs()), (true, true, NOW - 5));
             assert_eq!(u32::try_from(count / 2 + 1).unwrap(), seen.agreed, "as many as must agree");
             assert!(Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).is_ok(), "{id}");
@@ -464,7 +464,7 @@ async fn the_worst_of_the_agreeing_endpoints_counts() {
     });
     let (state, seen) = read_with(behind, 2, &terms(USUAL)).await.unwrap().state().unwrap();
     let HtlcState::Locked(locked) = state else { panic!("{state:?}") };
-    assert_eq!((locked.elapsed, seen.depth, seen.height, seen.head_time.as_secs()), (99, 80, LATEST - 20, NOW - 5 - 20 * 4));
+    assert_eq!((locked.elapsed, seen.depth, seen.height.get(), seen.head_time.as_secs()), (99, 80, LATEST - 20, NOW - 5 - 20 * 4));
 }
 
 #[tokio::test]

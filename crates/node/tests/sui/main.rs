@@ -75,7 +75,7 @@ async fn a_funded_order_is_evidence() {
         // The head is 62.682 seconds after the funding: 65.432 before the clock, which is 2.75 before the head.
         assert_eq!((locked.amount, locked.timelock, locked.elapsed), (terms.destination.amount, 7_200_000, 62_682));
         assert_eq!((&locked.token, locked.secret_hash, locked.covered), (&None, Some(terms.destination.secret_hash), true));
-        assert_eq!((seen.height, seen.hash.as_str(), seen.depth), (HEAD, hex::encode([9; 32]).as_str(), 62));
+        assert_eq!((seen.height.get(), seen.hash.as_str(), seen.depth), (HEAD, hex::encode([9; 32]).as_str(), 62));
         assert_eq!((seen.is_safe, seen.is_finalized, seen.head_time.as_secs()), (true, true, NOW - 3));
         assert_eq!((seen.agreed, seen.needed), (needed, needed), "as soon as enough agree");
         assert!(Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).is_ok());
@@ -112,7 +112,7 @@ async fn what_the_reference_sdk_encodes_is_evidence() {
     let (state, seen) = quorum.state().unwrap();
     let HtlcState::Locked(locked) = &state else { panic!("{state:?}") };
     assert_eq!((locked.amount, locked.elapsed), (terms.destination.amount, 62_682));
-    assert_eq!((seen.height, seen.depth, seen.is_finalized), (HEAD, 62, true));
+    assert_eq!((seen.height.get(), seen.depth, seen.is_finalized), (HEAD, 62, true));
     assert_eq!(seen.hash, made["digests"]["head"].as_str().unwrap());
     assert!(Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).is_ok());
     let redeemed = HtlcState::Redeemed { secret: Some(word(&made["order"]["secret"])), transaction: Some(transaction.clone()) };
@@ -195,7 +195,7 @@ async fn an_upgraded_package_keeps_the_types_of_the_first() {
 #[tokio::test]
 async fn an_order_that_is_not_there_is_absent_and_not_under_another_id() {
     let (state, seen) = read(one(|ledger| drop(ledger.objects.remove(0)))).await.unwrap().state().unwrap();
-    assert_eq!((state, seen.height, seen.depth, seen.is_finalized), (HtlcState::Absent, HEAD, 0, false));
+    assert_eq!((state, seen.height.get(), seen.depth, seen.is_finalized), (HtlcState::Absent, HEAD, 0, false));
     // The id that follows from the terms with the other chain word.
     let elsewhere = |ledger: &mut Ledger| ledger.objects[0].id = Some(address(&made()["order"]["fields"][1]));
     assert_eq!(unclear(one(elsewhere)).await, "the order has another id than the record");

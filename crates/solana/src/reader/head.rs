@@ -1,8 +1,8 @@
 //! The newest block.
 
-use countersign_core::Refusal;
 use countersign_core::chains::Network;
 use countersign_core::reader::{Ask, Fault, Head, Identity, Known, Question, Replies, Request};
+use countersign_core::{BlockHeight, Refusal};
 
 use super::account::{self, Accounts};
 use super::context::LatestBlockhash;
@@ -40,11 +40,11 @@ impl Question for HeadQuery {
     fn read(&self, replies: &Replies<'_>, known: &Known) -> Result<Head, Fault> {
         let clock = Accounts::read(&replies.json(0)?, 1)?.clock()?;
         let latest = LatestBlockhash::read(&replies.json(1)?)?;
-        known.check_height(clock.slot, MAX_STEP_BACK)?;
-        Ok(Head::new(clock.slot, latest.blockhash.to_string(), clock.time))
+        known.check_height(clock.slot.into(), MAX_STEP_BACK)?;
+        Ok(Head::new(clock.slot.into(), latest.blockhash.to_string(), clock.time))
     }
 
-    fn height(head: &Head) -> u64 {
+    fn height(head: &Head) -> BlockHeight {
         head.height
     }
 }

@@ -98,7 +98,7 @@ impl Machine for Htlc {
     fn start(terms: &HtlcTerms, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
         let (identity, location) = (identity(&terms.network)?, SwapLocation::new(terms)?);
         let requests = vec![
-            account::get(&keys(&location), FINALIZED, known.height().saturating_sub(MAX_STEP_BACK)),
+            account::get(&keys(&location), FINALIZED, known.height().saturating_sub(MAX_STEP_BACK).get()),
             Request::json_rpc("getSlot", format!(r#"[{{"commitment":"{CONFIRMED}"}}]"#)),
             transactions::list(location.swap_account, None),
         ];
@@ -113,8 +113,8 @@ impl Machine for Htlc {
         let reading = match std::mem::replace(&mut self.round, Round::Over) {
             Round::Accounts => {
                 let reading = Reading::new(&self.location, replies)?;
-                self.known.check_height(reading.clock.slot, MAX_STEP_BACK)?;
-                self.known = Known::default().with_height(reading.clock.slot);
+                self.known.check_height(reading.clock.slot.into(), MAX_STEP_BACK)?;
+                self.known = Known::default().with_height(reading.clock.slot.into());
                 Box::new(reading)
             }
             Round::Page(mut reading) => {
@@ -196,8 +196,7 @@ impl Reading {
             other => other,
         };
         let depth = since(self.clock.slot.saturating_add(1));
-        let seen =
-            ObservedAt::new(self.clock.slot, hex::encode(digest), self.clock.time, depth).with_marks(origin.is_some(), origin.is_some());
+        let seen = ObservedAt::new(self.clock.slot.into(), hex::encode(digest), self.clock.time, depth).with_finalized(origin.is_some());
         let origin = origin.map(u64::to_be_bytes).unwrap_or_default();
         Finding::new(state, seen).with_origin([origin.as_slice(), &digest].concat())
     }

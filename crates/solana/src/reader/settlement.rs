@@ -29,7 +29,7 @@ impl SettlementQuery {
         Self {
             network: network.clone(),
             htlc: *recovery.htlc(),
-            role: recovery.role(),
+            role: recovery.terms().role,
             swap_account: recovery.swap_account(),
             to: recovery.to(),
             token_account: recovery.token_account(),

@@ -139,10 +139,11 @@ fn a_blockhash_is_vouched_for_or_refused() {
 #[test]
 fn heads_and_balances_are_read_from_one_bank() {
     let head = drive_on::<NewestBlock>(&HeadQuery::new(&devnet()), &empty()).outcome.unwrap();
-    assert_eq!((head.output().height, head.output().time.as_secs(), head.known().height()), (FINALIZED, NOW - 20, FINALIZED));
-    let behind = drive::<NewestBlock>(&HeadQuery::new(&devnet()), &Known::default().with_height(FINALIZED + 151), |_, _, request| {
-        empty().answer(request)
-    });
+    assert_eq!((head.output().height.get(), head.output().time.as_secs(), head.known().height().get()), (FINALIZED, NOW - 20, FINALIZED));
+    let behind =
+        drive::<NewestBlock>(&HeadQuery::new(&devnet()), &Known::default().with_height((FINALIZED + 151).into()), |_, _, request| {
+            empty().answer(request)
+        });
     assert!(matches!(behind.outcome, Err(Fault::WentBack { .. })));
     let owner = Address::from([0x21; 32]);
     let mut chain = empty();

@@ -66,7 +66,7 @@ impl Block {
     /// Reads the newest block, which must not have gone back.
     pub(super) fn read_newest(cursor: &Cursor<'_, '_>, known: &Known) -> Result<Self, Fault> {
         let block = Self::read(cursor)?;
-        known.check_height(block.number, MAX_STEP_BACK)?;
+        known.check_height(block.number.into(), MAX_STEP_BACK)?;
         Ok(block)
     }
 

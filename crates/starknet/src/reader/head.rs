@@ -1,8 +1,8 @@
 //! The newest block.
 
-use countersign_core::Refusal;
 use countersign_core::UnixTime;
 use countersign_core::reader::{Ask, Fault, Head, Identity, Known, Question, Replies, Request};
+use countersign_core::{BlockHeight, Refusal};
 use starknet_types_core::felt::Felt;
 
 use super::block::{self, Block, LATEST};
@@ -33,10 +33,10 @@ impl Question for HeadQuery {
     fn read(&self, replies: &Replies<'_>, known: &Known) -> Result<Head, Fault> {
         check_version(&replies.get(0)?)?;
         let block = Block::read_newest(&replies.json(1)?, known)?;
-        Ok(Head::new(block.number, hex(block.hash), UnixTime::from_secs(block.time)))
+        Ok(Head::new(block.number.into(), hex(block.hash), UnixTime::from_secs(block.time)))
     }
 
-    fn height(head: &Head) -> u64 {
+    fn height(head: &Head) -> BlockHeight {
         head.height
     }
 }

@@ -343,8 +343,9 @@ fn order_felts(access: Access, replies: &[Reply<'_>]) -> Result<Option<Vec<Felt>
 /// Returns the finding at the newest block. `change` is the number and the hash of the block that led to the state.
 fn found(state: HtlcState, latest: &Block, class: Option<Felt>, change: Option<(u64, Felt)>, is_finalized: bool) -> Turn<Finding> {
     let depth = change.map_or(0, |(number, _)| latest.number.saturating_sub(number).saturating_add(1));
-    let seen =
-        ObservedAt::new(latest.number, hex(latest.hash), UnixTime::from_secs(latest.time), depth).with_marks(depth > 0, is_finalized);
+    let seen = ObservedAt::new(latest.number.into(), hex(latest.hash), UnixTime::from_secs(latest.time), depth)
+        .with_safe(depth > 0)
+        .with_finalized(is_finalized);
     let origin = class.into_iter().chain(change.map(|(_, hash)| hash)).flat_map(|felt| felt.to_bytes_be());
     Turn::Done(Finding::new(state, seen).with_origin(origin.collect::<Vec<_>>()))
 }

@@ -102,7 +102,7 @@ impl Endpoint {
     /// Reads the newest block, which must not have gone back.
     fn newest(&mut self, cursor: &Cursor<'_, '_>) -> Result<Block, Fault> {
         let block = Block::read_newest(cursor, &self.known)?;
-        self.learned = Known::default().with_height(block.number);
+        self.learned = Known::default().with_height(block.number.into());
         Ok(block)
     }
 }

@@ -180,16 +180,16 @@ fn the_chain_is_identified_in_every_round() {
 fn the_newest_block_is_the_chains() {
     let finding = read_usual(&chain_of(USUAL)).unwrap();
     assert_eq!(
-        (finding.seen.height, finding.seen.hash.as_str(), finding.seen.head_time.as_secs()),
+        (finding.seen.height.get(), finding.seen.hash.as_str(), finding.seen.head_time.as_secs()),
         (LATEST, hash_of(LATEST).as_str(), NOW - 5)
     );
     let chain = chain_of(USUAL);
-    let read = |height| {
-        let known = Known::default().with_height(height);
+    let read = |height: u64| {
+        let known = Known::default().with_height(height.into());
         drive::<Htlc>(&destination(USUAL), &known, |_, _, request| chain.answer(request)).outcome
     };
-    assert_eq!(read(LATEST + 16).unwrap().known().height(), LATEST);
-    assert_eq!(read(LATEST + 17).unwrap_err(), Fault::WentBack { before: LATEST + 17, now: LATEST });
+    assert_eq!(read(LATEST + 16).unwrap().known().height().get(), LATEST);
+    assert_eq!(read(LATEST + 17).unwrap_err(), Fault::WentBack { before: (LATEST + 17).into(), now: LATEST.into() });
 }
 
 /// S1, S2: the class has the interface of the pinned generation, and stays.
@@ -201,7 +201,7 @@ fn the_class_is_that_of_the_generation_and_stays() {
         for other in StarknetGeneration::ALL.iter().filter(|other| **other != own && **other != StarknetGeneration::July2025) {
             let chain = Chain { abi: cairo::abi(*other).to_string(), ..chain_of(id) };
             let reading = drive::<Htlc>(&destination(id), &Known::default(), |_, _, request| chain.answer(request)).outcome.unwrap();
-            assert_eq!(reading.known(), &Known::default().with_height(LATEST), "a wrong class is not remembered");
+            assert_eq!(reading.known(), &Known::default().with_height(LATEST.into()), "a wrong class is not remembered");
             assert_unclear(Ok(reading.into_output()), "interface");
         }
         let chain = chain_of(id);

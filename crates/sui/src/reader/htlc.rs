@@ -1,7 +1,7 @@
 //! Reads the state of one HTLC.
 
 use countersign_core::reader::{Fault, Identity, Known, Machine, Reader, Replies, Request, RpcError, Turn};
-use countersign_core::{Code, Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, SecretHash, U256, number};
+use countersign_core::{BlockHeight, Code, Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, SecretHash, U256, number};
 use sui_sdk_types::{Address, Digest, TypeTag};
 
 use super::fields::{event, events, object, package, transaction, type_origin};
@@ -53,7 +53,7 @@ enum State {
     /// The newest checkpoint, which completes `Found`.
     Newest(Found),
     /// Nothing: the newest checkpoint had this height.
-    Ended(u64),
+    Ended(BlockHeight),
 }
 
 /// An order, and the transaction that last changed it.
@@ -74,7 +74,7 @@ struct Found {
     /// When the order was initiated, in Unix milliseconds; `None` if there is no order.
     initiated_at: Option<u64>,
     /// The checkpoint of the transaction that last changed the order.
-    checkpoint: Option<u64>,
+    checkpoint: Option<BlockHeight>,
 }
 
 /// Where an order is stored, and the terms that it must have.
@@ -144,7 +144,7 @@ impl Machine for Htlc {
 
     fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Finding>, Fault> {
         let reply = replies.get(0)?;
-        match std::mem::replace(&mut self.state, State::Ended(0)) {
+        match std::mem::replace(&mut self.state, State::Ended(BlockHeight::default())) {
             State::Objects => {
                 let objects = objects::read(&reply, &self.query.objects)?;
                 self.objects(&objects)
@@ -166,7 +166,7 @@ impl Machine for Htlc {
     }
 
     fn learned(&self) -> Known {
-        let height = if let State::Ended(height) = self.state { height } else { 0 };
+        let height = if let State::Ended(height) = self.state { height } else { BlockHeight::default() };
         Known::default().with_height(height)
     }
 }
@@ -191,7 +191,7 @@ impl Htlc {
 
     fn transaction(&mut self, change: Change, executed: Message<'_>) -> Result<Turn<Finding>, Fault> {
         let Change { order, origin, transaction } = change;
-        let checkpoint = executed.get(transaction::CHECKPOINT)?;
+        let checkpoint = executed.get::<u64>(transaction::CHECKPOINT)?.map(BlockHeight::from);
         let all = executed.get::<Message<'_>>(transaction::EVENTS)?;
         let all = all.map(|all| all.all(events::EVENTS, MAX_EVENTS)).transpose()?.unwrap_or_default();
         let state = match own_events(&self.query, &order, &all)? {
@@ -215,7 +215,7 @@ impl Found {
         // The depth is 1 in the newest checkpoint, and 0 while the transaction is not in a checkpoint.
         let depth = match self.checkpoint {
             Some(checkpoint) => {
-                let below = newest.height.checked_sub(checkpoint);
+                let below = newest.height.blocks_since(checkpoint);
                 let reason = "the transaction is in a checkpoint after the newest one";
                 below.ok_or_else(|| ahead(transaction::CHECKPOINT.1, reason))?.saturating_add(1)
             }
@@ -228,7 +228,7 @@ impl Found {
             other => other,
         };
         let (head, is_final) = (newest.head(), depth > 0);
-        let seen = ObservedAt::new(head.height, head.hash, head.time, depth).with_marks(is_final, is_final);
+        let seen = ObservedAt::new(head.height, head.hash, head.time, depth).with_finalized(is_final);
         Ok(Finding::new(state, seen).with_origin(self.origin))
     }
 }

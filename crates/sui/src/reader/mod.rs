@@ -23,7 +23,7 @@ mod wallet;
 
 use countersign_core::chains::Network;
 use countersign_core::reader::{Fault, Head, Identity, Known, Reply, Request};
-use countersign_core::{Account, Code, Refusal, UnixTime};
+use countersign_core::{Account, BlockHeight, Code, Refusal, UnixTime};
 use sui_sdk_types::{Address, Digest};
 
 pub use grpc::is_message;
@@ -81,7 +81,7 @@ impl<S> On<S> {
 /// A checkpoint: Sui's block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Checkpoint {
-    height: u64,
+    height: BlockHeight,
     digest: Digest,
     /// Unix milliseconds.
     time: u64,
@@ -96,7 +96,7 @@ impl Checkpoint {
     /// Reads the newest checkpoint, which must not be older than those that the endpoint showed before.
     fn read(reply: &Reply<'_>, known: &Known) -> Result<Self, Fault> {
         let message: Message<'_> = grpc::read(reply)?.need(found_checkpoint::CHECKPOINT)?;
-        let height = message.need(checkpoint::SEQUENCE_NUMBER)?;
+        let height = message.need::<u64>(checkpoint::SEQUENCE_NUMBER)?.into();
         let digest = digest(message.need(checkpoint::DIGEST)?, checkpoint::DIGEST)?;
         let time: Message<'_> = message.need::<Message<'_>>(checkpoint::SUMMARY)?.need(summary::TIMESTAMP)?;
         let (seconds, nanos) = (time.get::<u64>(timestamp::SECONDS)?, time.get::<u64>(timestamp::NANOS)?.unwrap_or_default());

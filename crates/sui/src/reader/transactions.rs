@@ -5,7 +5,7 @@ use std::fmt;
 use countersign_core::reader::{
     self, Equal, Fault, Identity, Known, NotTaken, Question, Replies, Reply, Request, RpcError, Sending, Sent, Submission,
 };
-use countersign_core::{Code, Refusal, text};
+use countersign_core::{BlockHeight, Code, Refusal, text};
 use sui_sdk_types::bcs::ToBcs as _;
 use sui_sdk_types::{Digest, SignedTransaction, UserSignature};
 use zeroize::Zeroizing;
@@ -23,7 +23,7 @@ const EXECUTED: [&str; 3] = ["digest", "effects", "checkpoint"];
 #[non_exhaustive]
 pub struct Receipt {
     /// The sequence number of its checkpoint.
-    pub checkpoint: u64,
+    pub checkpoint: BlockHeight,
     /// Whether it succeeded. A transaction that failed has paid for its gas, and can never be executed again.
     pub success: bool,
 }
@@ -47,7 +47,7 @@ impl Question for On<TransactionReceipt> {
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Equal<Option<Receipt>>, Fault> {
         let Some(executed) = objects::read_transaction(&replies.get(0)?, self.subject.0)? else { return Ok(Equal(None)) };
         let success = failure(executed)?.is_none();
-        Ok(Equal(executed.get(transaction::CHECKPOINT)?.map(|checkpoint| Receipt { checkpoint, success })))
+        Ok(Equal(executed.get::<u64>(transaction::CHECKPOINT)?.map(|checkpoint| Receipt { checkpoint: checkpoint.into(), success })))
     }
 }
 

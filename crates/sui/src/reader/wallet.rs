@@ -1,7 +1,7 @@
 //! Reads the wallet context: the newest checkpoint, the gas price, balances, coins, and the initial shared version of an object.
 
 use countersign_core::reader::{Agree, Equal, Fault, Head, Identity, Known, Machine, Question, Replies, Reply, Request, Turn};
-use countersign_core::{Code, Refusal};
+use countersign_core::{BlockHeight, Code, Refusal};
 use sui_sdk_types::{Address, ObjectReference, StructTag, TypeTag};
 
 use super::fields::{balance, epoch, found_balance, found_epoch, method, object, owner, page};
@@ -39,7 +39,7 @@ impl Question for On<NewestCheckpoint> {
         Ok(Checkpoint::read(&replies.get(0)?, known)?.head())
     }
 
-    fn height(head: &Head) -> u64 {
+    fn height(head: &Head) -> BlockHeight {
         head.height
     }
 }

@@ -47,7 +47,7 @@ fn a_funded_order_has_the_parties_the_amount_and_the_timelock_of_the_chain() {
     let (terms, found) = (terms(), read(&Ledger::funded(), &terms()).unwrap());
     let expected = LockedHtlc::new(terms.initiator, terms.redeemer, terms.amount, terms.timelock, 62_682);
     assert_eq!(locked(found.state), expected.with_secret_hash(terms.secret_hash));
-    assert_eq!((found.seen.height, found.seen.depth, found.seen.is_safe, found.seen.is_finalized), (HEAD, 62, true, true));
+    assert_eq!((found.seen.height.get(), found.seen.depth, found.seen.is_safe, found.seen.is_finalized), (HEAD, 62, true, true));
     assert_eq!(found.seen.hash, hex::encode([9; 32]));
     assert_eq!(found.origin, [&411_u64.to_be_bytes()[..], &[1; 32]].concat());
 
@@ -234,18 +234,18 @@ fn e1_every_round_shows_the_chain() {
 
 #[test]
 fn e2_a_height_that_goes_back_is_a_fault() {
-    let at = |height| {
-        let known = Known::default().with_height(height);
+    let at = |height: u64| {
+        let known = Known::default().with_height(height.into());
         drive::<Htlc>(&terms(), &known, |_, request| Ledger::funded().answer(request)).0
     };
-    assert_eq!(at(HEAD + 128).unwrap().known().height(), HEAD);
-    assert_eq!(at(HEAD + 129).unwrap_err(), Fault::WentBack { before: HEAD + 129, now: HEAD });
+    assert_eq!(at(HEAD + 128).unwrap().known().height().get(), HEAD);
+    assert_eq!(at(HEAD + 129).unwrap_err(), Fault::WentBack { before: (HEAD + 129).into(), now: HEAD.into() });
 }
 
 #[test]
 fn g1_and_g2_time_and_height_are_those_of_this_endpoint() {
     let behind = changed(|ledger| (ledger.height, ledger.time, ledger.digest) = (FUNDED + 4, (NOW - 50, 0), digest_of(6))).unwrap();
-    assert_eq!((behind.seen.height, behind.seen.head_time.as_secs(), behind.seen.depth), (FUNDED + 4, NOW - 50, 5));
+    assert_eq!((behind.seen.height.get(), behind.seen.head_time.as_secs(), behind.seen.depth), (FUNDED + 4, NOW - 50, 5));
     assert_eq!(behind.seen.hash, hex::encode([6; 32]));
     let LockedHtlc { elapsed, least_elapsed, .. } = locked(behind.state.clone());
     assert_eq!((elapsed, least_elapsed), (62_682 - 47_250, 62_682 - 47_250));

@@ -132,8 +132,8 @@ fn a_question_takes_one_round() {
     let answer = |_, request: &Request| ledger.answer(request);
     let (head, asked) = drive::<Ask<_>>(&On::new(network(), NewestCheckpoint), &Known::default(), answer);
     let head = head.unwrap();
-    assert_eq!((head.output().height, head.known().height(), asked.len()), (HEAD, HEAD, 1));
-    let known = Known::default().with_height(HEAD + 129);
+    assert_eq!((head.output().height.get(), head.known().height().get(), asked.len()), (HEAD, HEAD, 1));
+    let known = Known::default().with_height((HEAD + 129).into());
     assert!(drive::<Ask<_>>(&On::new(network(), NewestCheckpoint), &known, answer).0.is_err());
     let account = Balance { owner: Address::ZERO, coin_type: SUI.parse().unwrap() };
     assert_eq!(drive::<Ask<_>>(&On::new(network(), account), &Known::default(), answer).0.unwrap().key(), 0);

@@ -1,9 +1,9 @@
 //! Reads the newest block.
 
 use alloy_primitives::hex;
-use countersign_core::Refusal;
 use countersign_core::UnixTime;
 use countersign_core::reader::{Ask, Fault, Head, Identity, Known, Question, Replies, Request};
+use countersign_core::{BlockHeight, Refusal};
 
 use super::{Block, MAX_STEP_BACK, OnChain, View};
 
@@ -24,12 +24,12 @@ impl Question for OnChain<View> {
     fn read(&self, replies: &Replies<'_>, known: &Known) -> Result<Head, Fault> {
         let block = Block::read_newest(&replies.get(0)?)?;
         if self.subject == View::Newest {
-            known.check_height(block.number, MAX_STEP_BACK)?;
+            known.check_height(block.number.into(), MAX_STEP_BACK)?;
         }
-        Ok(Head::new(block.number, hex::encode(block.id), UnixTime::from_millis(block.millis)))
+        Ok(Head::new(block.number.into(), hex::encode(block.id), UnixTime::from_millis(block.millis)))
     }
 
-    fn height(head: &Head) -> u64 {
+    fn height(head: &Head) -> BlockHeight {
         head.height
     }
 }

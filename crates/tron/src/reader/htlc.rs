@@ -131,7 +131,7 @@ impl Machine for Htlc {
                 };
                 let depth = before.number.saturating_add(1).saturating_sub(changed_at);
                 let is_final = solid.is_some_and(|solid| solid.number >= changed_at);
-                let seen = seen(before, depth).with_marks(is_final, is_final);
+                let seen = seen(before, depth).with_finalized(is_final);
                 Ok(Turn::Done(Finding::new(state, seen).with_origin(origin.id)))
             }
             State::Ended => Err(AFTER_THE_END),
@@ -147,8 +147,8 @@ impl Htlc {
     /// Reads the newest block, and requires that it has not gone back.
     fn newest(&mut self, reply: &Reply<'_>) -> Result<Block, Fault> {
         let block = Block::read_newest(reply)?;
-        self.shown.check_height(block.number, MAX_STEP_BACK)?;
-        self.shown.learn(&Known::default().with_height(block.number));
+        self.shown.check_height(block.number.into(), MAX_STEP_BACK)?;
+        self.shown.learn(&Known::default().with_height(block.number.into()));
         Ok(block)
     }
 }
@@ -271,5 +271,5 @@ fn unclear(why: &str) -> HtlcState {
 }
 
 fn seen(head: Block, depth: u64) -> ObservedAt {
-    ObservedAt::new(head.number, hex::encode(head.id), UnixTime::from_millis(head.millis), depth)
+    ObservedAt::new(head.number.into(), hex::encode(head.id), UnixTime::from_millis(head.millis), depth)
 }

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{B256, hex};
 use countersign_core::reader::{Agree, Ask, Fault, Identity, Known, Question, Replies, Reply, Request};
-use countersign_core::{Code, Refusal};
+use countersign_core::{BlockHeight, Code, Refusal};
 use serde_json::json;
 
 use super::{OnChain, View, contradiction, count, hash, post, value};
@@ -12,7 +12,7 @@ use super::{OnChain, View, contradiction, count, hash, post, value};
 #[non_exhaustive]
 pub struct Receipt {
     /// The height of its block.
-    pub block: u64,
+    pub block: BlockHeight,
     /// Whether it succeeded. A transaction that reverted or ran out of energy is in a block too.
     pub success: bool,
     /// Whether the block is irreversible (solidified).
@@ -25,7 +25,7 @@ pub struct Receipt {
 pub struct Included(pub Option<Receipt>);
 
 impl Agree for Included {
-    type Key = Option<(u64, bool)>;
+    type Key = Option<(BlockHeight, bool)>;
 
     fn key(&self) -> Self::Key {
         self.0.map(|receipt| (receipt.block, receipt.success))
@@ -73,5 +73,5 @@ fn read_receipt(reply: &Reply<'_>, id: B256, is_final: bool) -> Result<Option<Re
     let receipt = members.need("receipt")?;
     let result = receipt.object()?.get("result").map(|result| result.text()).transpose()?;
     let failed = members.get("result").map(|result| result.text()).transpose()? == Some("FAILED");
-    Ok(Some(Receipt { block, success: !failed && result == Some("SUCCESS"), is_final }))
+    Ok(Some(Receipt { block: block.into(), success: !failed && result == Some("SUCCESS"), is_final }))
 }

@@ -5,7 +5,7 @@
 //! block at one of those [`candidates`], on which enough endpoints must agree.
 
 use countersign_core::reader::{Ask, Equal, Fault, Identity, Known, Question, Replies, Request};
-use countersign_core::{Code, Refusal};
+use countersign_core::{BlockHeight, Code, Refusal};
 
 use super::{Block, MAX_STEP_BACK, OnChain, View};
 use crate::TxContext;
@@ -15,9 +15,9 @@ const LIFETIME: u64 = 3_600_000;
 
 /// Reads the irreversible block at a height, as the context for signing the next calls: the reference, and a lifetime of one hour after
 /// the time of the block. Endpoints must agree on all of it.
-pub type Context = Ask<OnChain<u64>>;
+pub type Context = Ask<OnChain<BlockHeight>>;
 
-impl Question for OnChain<u64> {
+impl Question for OnChain<BlockHeight> {
     type Output = Equal<TxContext>;
 
     fn identity(&self) -> Result<Identity, Refusal> {
@@ -25,11 +25,11 @@ impl Question for OnChain<u64> {
     }
 
     fn requests(&self) -> Vec<Request> {
-        vec![Block::request(View::Irreversible, self.subject)]
+        vec![Block::request(View::Irreversible, self.subject.get())]
     }
 
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Equal<TxContext>, Fault> {
-        let block = Block::read_at(self.subject, &replies.get(0)?)?;
+        let block = Block::read_at(self.subject.get(), &replies.get(0)?)?;
         let [.., high, low] = block.number.to_be_bytes();
         let hash = block.id.get(8..16).and_then(|part| part.try_into().ok()).unwrap_or_default();
         let too_large = |_| Refusal::new(Code::NumberTooLarge, "/block_header/raw_data/timestamp");
@@ -45,7 +45,7 @@ impl Question for OnChain<u64> {
 /// comes first: an endpoint that shows a height that does not exist costs one more reading, and one that shows an old block, which nodes
 /// no longer accept as a reference, is not used as long as a later block is agreed on.
 #[must_use]
-pub fn candidates(heights: impl IntoIterator<Item = u64>) -> Vec<u64> {
+pub fn candidates(heights: impl IntoIterator<Item = BlockHeight>) -> Vec<BlockHeight> {
     let mut all: Vec<_> = heights.into_iter().flat_map(|height| [height, height.saturating_sub(MAX_STEP_BACK)]).collect();
     all.sort_unstable_by(|one, other| other.cmp(one));
     all.dedup();

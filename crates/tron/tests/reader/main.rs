@@ -118,7 +118,7 @@ fn rounds_and_requests_are_counted() {
         let observation = observation.unwrap();
         assert_eq!(observation.subject(), &terms(record));
         assert!(observation.stamp().is_none());
-        assert_eq!(observation.known().height(), LATEST);
+        assert_eq!(observation.known().height().get(), LATEST);
         asked.into_inner()
     };
     for record in [TOKEN, NATIVE] {
@@ -139,7 +139,7 @@ fn an_order_is_read_as_the_chain_stores_it() {
             drive(reader, |_, _, request| chain.answer(request)).unwrap().into_output()
         };
         let finding = read(&funded(&terms));
-        assert_eq!((finding.seen.height, finding.seen.head_time.as_secs(), finding.seen.depth), (LATEST, NOW - 3, 100));
+        assert_eq!((finding.seen.height.get(), finding.seen.head_time.as_secs(), finding.seen.depth), (LATEST, NOW - 3, 100));
         assert_eq!((finding.seen.hash.clone(), finding.seen.is_finalized), (bare(id_of(LATEST)), true));
         assert_eq!(finding.origin, id_of(INITIATED).to_vec());
         let locked = locked(finding);
@@ -184,13 +184,13 @@ fn e1_the_identity_is_checked_in_every_round() {
 /// E2
 #[test]
 fn e2_a_newest_block_that_went_back_is_a_fault() {
-    let known = |height| Known::default().with_height(height);
+    let known = |height: u64| Known::default().with_height(height.into());
     assert!(read_known(&tron(), &known(LATEST + 20)).is_ok());
-    assert_eq!(read_known(&tron(), &known(LATEST + 21)), Err(Fault::WentBack { before: LATEST + 21, now: LATEST }));
+    assert_eq!(read_known(&tron(), &known(LATEST + 21)), Err(Fault::WentBack { before: (LATEST + 21).into(), now: LATEST.into() }));
     // Between the two readings of the newest block.
     assert!(read_lie(&tron(), (2, 1), |_| tron().block(LATEST - 20)).is_ok());
     let back = read_lie(&tron(), (2, 1), |_| tron().block(LATEST - 21));
-    assert_eq!(back, Err(Fault::WentBack { before: LATEST, now: LATEST - 21 }));
+    assert_eq!(back, Err(Fault::WentBack { before: LATEST.into(), now: (LATEST - 21).into() }));
 }
 
 /// E3, T4: the token is compared before anything else that the contract says.
@@ -373,7 +373,7 @@ fn e11_an_order_of_the_future_is_a_fault() {
 fn t2_g1_g2_of_the_blocks_before_and_after_the_contract_the_cautious_one_counts() {
     let later = Tron { latest: LATEST + 7, time: NOW - 3 + 21, ..tron() };
     let finding = read_lie(&tron(), (2, 1), |_| later.block(LATEST + 7)).unwrap();
-    assert_eq!((finding.seen.height, finding.seen.head_time.as_secs(), finding.seen.depth), (LATEST, NOW - 3, 100));
+    assert_eq!((finding.seen.height.get(), finding.seen.head_time.as_secs(), finding.seen.depth), (LATEST, NOW - 3, 100));
     let locked = locked(finding);
     assert_eq!((locked.least_elapsed, locked.elapsed), (99, 106));
     // Initiated between the two.
@@ -396,7 +396,7 @@ fn t2_g1_g2_of_the_blocks_before_and_after_the_contract_the_cautious_one_counts(
     let reader = HtlcReader::new(&terms(TOKEN), &Known::default()).unwrap();
     let finding = drive(reader, |round, _, request| if round == 0 { tron().answer(request) } else { after.answer(request) });
     let finding = finding.unwrap().into_output();
-    assert_eq!((finding.seen.height, finding.seen.depth, finding.seen.is_finalized), (LATEST, 0, false));
+    assert_eq!((finding.seen.height.get(), finding.seen.depth, finding.seen.is_finalized), (LATEST, 0, false));
     let locked = self::locked(finding);
     assert_eq!((locked.least_elapsed, locked.elapsed), (0, 1));
 }

@@ -1,8 +1,7 @@
 //! What is read besides HTLCs.
 
-use countersign_core::Network;
-use countersign_core::UnixTime;
 use countersign_core::reader::{Answer, Fault, Known, Next, Observation, Reader, Request, Sent, Submission};
+use countersign_core::{BlockHeight, Network, UnixTime};
 use countersign_testkit::chain::tron::{LATEST, NOW, SOLID, Tron, bare};
 use countersign_tron::Address;
 use countersign_tron::alloy_primitives::B256;
@@ -74,7 +73,8 @@ fn receipts_of_both_views_must_not_contradict_each_other() {
             1 => Answer::http(200, solid.to_string().into_bytes()),
             _ => Answer::http(200, newest.to_string().into_bytes()),
         };
-        drive(reader, answer).map(|observation| observation.output().0.map(|receipt| (receipt.block, receipt.success, receipt.is_final)))
+        drive(reader, answer)
+            .map(|observation| observation.output().0.map(|receipt| (receipt.block.get(), receipt.success, receipt.is_final)))
     };
     assert_eq!(read(json!({}), json!({})), Ok(None));
     assert_eq!(read(json!({}), receipt(9, "SUCCESS")), Ok(Some((9, true, false))));
@@ -87,17 +87,17 @@ fn receipts_of_both_views_must_not_contradict_each_other() {
 
 #[test]
 fn the_greatest_height_is_the_first_candidate_for_a_reference() {
-    assert_eq!(reader::candidates([100, 7, 100]), [100, 80, 7, 0]);
-    assert_eq!(reader::candidates([]), [0_u64; 0]);
+    assert_eq!(reader::candidates([100, 7, 100].map(BlockHeight::from)), [100, 80, 7, 0].map(BlockHeight::from));
+    assert_eq!(reader::candidates([]), []);
     let tip = |view, known: &Known| {
         let reader = Reader::<NewestBlock>::new(&OnChain { chain_id: 728_126_428, subject: view }, known).unwrap();
         let tip = drive(reader, |_, _, request| tron().answer(request))?;
         let mut known = known.clone();
         known.learn(tip.known());
-        Ok((tip.output().height, tip.output().time, known.height()))
+        Ok((tip.output().height.get(), tip.output().time, known.height().get()))
     };
-    let known = Known::default().with_height(LATEST + 1);
+    let known = Known::default().with_height((LATEST + 1).into());
     assert_eq!(tip(View::Newest, &known), Ok((LATEST, UnixTime::from_secs(NOW - 3), LATEST + 1)));
     assert_eq!(tip(View::Irreversible, &known), Ok((SOLID, UnixTime::from_secs(NOW - 60), LATEST + 1)));
-    assert!(matches!(tip(View::Newest, &Known::default().with_height(LATEST + 21)), Err(Fault::WentBack { .. })));
+    assert!(matches!(tip(View::Newest, &Known::default().with_height((LATEST + 21).into())), Err(Fault::WentBack { .. })));
 }

@@ -64,7 +64,7 @@ fn send(stage: &mut Stage, recovery: &Recovery, signer: &Account) -> Result<Rece
     let by_hand = signer.sign_transaction(transaction);
     let signed = sign(recovery.prepare(stage.calls(signer).sent_by(signer.address()))?, signer)?;
     let [transaction] = signed.transactions().try_into().map_err(|_| "one transaction")?;
-    assert_eq!((transaction.role, &transaction.bytes), (recovery.role(), &by_hand));
+    assert_eq!((transaction.role, &transaction.bytes), (recovery.terms().role, &by_hand));
     Ok(stage.world.send_raw(&by_hand)?)
 }
 
@@ -75,7 +75,7 @@ fn the_secret_pays_the_redeemer_of_each_side() -> TestResult {
     let [source_id, payout_id] = order.swap_ids.ok_or("both sides are paid")?;
 
     let recovery = recover::redeem(&record, Leg::Destination, SECRET, &registry)?;
-    assert_eq!((recovery.swap_id(), recovery.to(), recovery.amount()), (payout_id.0, payout.owner.address(), U256::from(PAYOUT)));
+    assert_eq!((recovery.swap_id(), recovery.to(), recovery.terms().amount), (payout_id.0, payout.owner.address(), U256::from(PAYOUT)));
     let owner = payout.owner.clone();
     let receipt = send(&mut payout, &recovery, &owner)?;
     let event: Htlc::Redeemed = receipt.event(CBBTC.htlc).expect("a redemption is logged");
@@ -112,7 +112,7 @@ fn another_secret_is_refused_here_as_it_is_there() -> TestResult {
 fn the_refund_pays_the_owner_once_the_timelock_has_run() -> TestResult {
     let paid = Paid::new(WBTC)?;
     let (recovery, mut stage) = (recover::refund(&paid.record()?, Leg::Source, &registry()?)?, paid.source);
-    assert_eq!((recovery.to(), recovery.amount()), (stage.owner.address(), U256::from(AMOUNT)));
+    assert_eq!((recovery.to(), recovery.terms().amount), (stage.owner.address(), U256::from(AMOUNT)));
     let thief = stage.thief.clone();
     for wait in [0, 1, TIMELOCK - 1] {
         stage.world.advance_blocks(wait);

@@ -290,7 +290,7 @@ async fn a_funding_can_be_reorganized_away() {
 
     stage.rpc("devnet_abortBlocks", json!({"starting_block_id": {"block_hash": receipt["block_hash"]}})).await;
     let (state, after) = stage.read(&record.terms.source).await;
-    assert_eq!((state, after.height + 5), (HtlcState::Absent, before.height));
+    assert_eq!((state, after.height.saturating_add(5)), (HtlcState::Absent, before.height));
     assert_eq!(stage.chain().status(felt(&funding.id)).await.unwrap(), None);
     // The same transaction is sent again, and comes into another block.
     stage.mine(1).await;

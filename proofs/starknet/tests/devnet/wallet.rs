@@ -49,7 +49,7 @@ async fn a_node_is_identified_before_anything_else() {
     assert_eq!((json!(head.height), json!(head.time)), (latest["block_number"].clone(), latest["timestamp"].clone()));
     assert_eq!(json!(head.hash), latest["block_hash"]);
     stage.mine(3).await;
-    assert_eq!(stage.nodes.head(CHAIN, 0).await.unwrap().height, head.height + 3);
+    assert_eq!(stage.nodes.head(CHAIN, 0).await.unwrap().height, head.height.saturating_add(3));
 
     // The same node as an endpoint of the main network.
     let other = connect(&[stage.devnet.url()], "starknet", stage.registry, |_, _| (), |_, _| ());

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use bitcoin::{BlockHash, OutPoint, Transaction, Txid};
+use bitcoin::{Amount, BlockHash, OutPoint, Transaction, Txid};
 use countersign_core::reader::{Fault, Head, Replies, Request, RpcError};
-use countersign_core::{Code, Refusal, U256};
+use countersign_core::{BlockHeight, Code, Refusal, U256};
 
 use super::super::look::{self, Block, Claim, HtlcEnd, Kept, Look, Output, Parents};
 use super::super::{parse, rpc};
@@ -27,7 +27,7 @@ const NOT_LISTED: &str = "no unspent output covers the amount, and a node withou
 const NO_AMOUNT: &str = "outputs of the HTLC were refunded, and the node does not show whether they covered the amount";
 
 /// The height and the hash of the newest block.
-type Tip = (u64, BlockHash);
+type Tip = (BlockHeight, BlockHash);
 
 #[derive(Debug)]
 pub(super) enum State {
@@ -64,7 +64,7 @@ pub(super) struct Newest {
     /// The output, if it is known.
     found: Option<(Funding, Block)>,
     /// The heights and hashes of the blocks, the oldest first.
-    hashes: Vec<(u64, BlockHash)>,
+    hashes: Vec<(BlockHeight, BlockHash)>,
     /// Why the state is unclear if nothing is found.
     why: &'static str,
 }
@@ -73,7 +73,7 @@ pub(super) struct Newest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IsSpent {
     /// It is not, and has this value.
-    No(u64),
+    No(Amount),
     InMempool,
     InBlock,
 }
@@ -235,8 +235,8 @@ fn read_kept_output(
 }
 
 /// Returns the heights of the newest blocks, the newest first.
-fn newest(height: u64) -> impl Iterator<Item = u64> {
-    (0..MAX_WALK.min(height)).map(move |back| height.saturating_sub(back))
+fn newest(height: BlockHeight) -> impl Iterator<Item = BlockHeight> {
+    (0..MAX_WALK.min(height.get())).map(move |back| height.saturating_sub(back))
 }
 
 /// Reads the hashes of the newest blocks, from the reply at `first` on, and asks for the first block.
@@ -334,11 +334,11 @@ fn read_spent(
         Some((funding, _)) => Some(funding),
         None => fundings.iter().copied().find(|funding| funding.outpoint == outpoint),
     };
-    let covers = |funding: Funding| U256::from(funding.value) >= context.amount;
+    let covers = |funding: Funding| U256::from(funding.value.to_sat()) >= context.amount;
     // The secret proves itself, so a redemption counts even if the node does not show the amount.
     let is_end = |(outpoint, how): &(OutPoint, HtlcSpend)| match (funding_of(*outpoint), how) {
         (Some(funding), _) if covers(funding) => Some((funding, *how)),
-        (None, HtlcSpend::Redeem(_)) => Some((Funding::new(*outpoint, 0), *how)),
+        (None, HtlcSpend::Redeem(_)) => Some((Funding::new(*outpoint, Amount::ZERO), *how)),
         _ => None,
     };
     let end = spends.into_iter().find_map(|spends| {

@@ -42,7 +42,7 @@ fn record(secret: &str) -> OrderRecord {
     let mut record = OrderRecord::from_json(tree.at("/order").unwrap().text().as_bytes()).unwrap();
     let hash = Secret::parse(SECRET).unwrap().hash();
     (record.source_swap.secret_hash, record.destination_swap.secret_hash) = (hash, hash);
-    record.source_swap.secret = secret.to_owned();
+    record.source_swap.secret = Some(secret.to_owned()).filter(|secret| !secret.is_empty());
     record
 }
 

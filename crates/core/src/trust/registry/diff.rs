@@ -45,15 +45,15 @@ impl Registry {
         for chain in self.chains() {
             let entry = format!("chain {}", chain.name());
             put(&entry, "id", Some(chain.record.id.clone()));
-            put(&entry, "display name", Some(chain.record.name.clone()).filter(|name| !name.is_empty()));
-            put(&entry, "explorer", Some(chain.record.explorer_url.clone()).filter(|url| !url.is_empty()));
-            put(&entry, "native asset", Some(chain.record.native_asset_id.clone()).filter(|id| !id.is_empty()));
+            put(&entry, "display name", chain.record.name.clone());
+            put(&entry, "explorer", chain.record.explorer_url.clone());
+            put(&entry, "native asset", chain.record.native_asset_id.clone());
             put(&entry, "source timelock", chain.record.source_timelock.map(|units| units.to_string()));
             put(&entry, "block time", chain.record.block_time.map(|seconds| seconds.to_string()));
         }
         for asset in self.assets() {
             let entry = format!("asset {}", asset.record.id);
-            put(&entry, "name", Some(asset.record.name.clone()).filter(|name| !name.is_empty()));
+            put(&entry, "name", asset.record.name.clone());
             put(&entry, "decimals", Some(asset.record.decimals.to_string()));
             put(&entry, "chain id", asset.record.chain_id.clone());
             put(&entry, "smallest amount", asset.record.min_amount.clone());

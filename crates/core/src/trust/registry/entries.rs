@@ -128,7 +128,6 @@ impl Chain {
 
     /// Returns the name in asset ids, such as `ethereum`.
     #[must_use]
-    #[expect(clippy::misnamed_getters, reason = "the record's `name` is the display name: see `title`")]
     pub fn name(&self) -> &str {
         &self.record.chain
     }
@@ -136,7 +135,7 @@ impl Chain {
     /// Returns the display name, or the name in asset ids if there is none.
     #[must_use]
     pub fn title(&self) -> &str {
-        if self.record.name.is_empty() { &self.record.chain } else { &self.record.name }
+        self.record.name.as_ref().unwrap_or(&self.record.chain)
     }
 
     /// Returns a timelock of this chain. `units` is in the chain's own unit.

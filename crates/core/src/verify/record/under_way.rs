@@ -7,14 +7,15 @@ use super::Check;
 use crate::json::number;
 use crate::report::{Code, Refusal};
 use crate::verify::Leg;
-use crate::wire::{SecretHash, parse_time};
+use crate::wire::{RecordTime, SecretHash};
 
 impl Check<'_, '_> {
     /// Requires that a secret in the record matches its hash.
     pub(super) fn known_secrets(&self) -> Result<(), Refusal> {
         for leg in [Leg::Source, Leg::Destination] {
             let swap = self.swap(leg);
-            let text = swap.secret.strip_prefix("0x").unwrap_or(&swap.secret);
+            let Some(secret) = &swap.secret else { continue };
+            let text = secret.strip_prefix("0x").unwrap_or(secret);
             let is_right = || number::bare_hex_array(text).is_ok_and(|secret| SecretHash::of(&secret) == swap.secret_hash);
             if !text.is_empty() && !is_right() {
                 return Err(self
@@ -27,12 +28,11 @@ impl Check<'_, '_> {
 
     /// Requires that every time in the record can be parsed, because callers base decisions on them.
     pub(super) fn times(&self) -> Result<(), Refusal> {
-        let malformed = |text: &&str| !text.is_empty() && parse_time(text).is_none();
+        let malformed = |time: &&RecordTime| !time.as_str().is_empty() && time.time().is_none();
         let record = self.record;
-        let own = [("created_at", Some(record.created_at.as_str())), ("deadline", record.deadline.as_deref())];
-        for (member, text) in own {
-            if let Some(text) = text.filter(malformed) {
-                return Err(self.refuse(Code::TimeMalformed, member).with_actual(text));
+        for (member, time) in [("created_at", &record.created_at), ("deadline", &record.deadline)] {
+            if let Some(time) = time.as_ref().filter(malformed) {
+                return Err(self.refuse(Code::TimeMalformed, member).with_actual(time.as_str()));
             }
         }
         for leg in [Leg::Source, Leg::Destination] {
@@ -42,9 +42,9 @@ impl Check<'_, '_> {
                 ("redeem_timestamp", &swap.redeem_timestamp),
                 ("refund_timestamp", &swap.refund_timestamp),
             ];
-            for (member, text) in times {
-                if let Some(text) = text.as_deref().filter(malformed) {
-                    return Err(self.refuse_leg(Code::TimeMalformed, leg, member).with_actual(text));
+            for (member, time) in times {
+                if let Some(time) = time.as_ref().filter(malformed) {
+                    return Err(self.refuse_leg(Code::TimeMalformed, leg, member).with_actual(time.as_str()));
                 }
             }
         }
@@ -62,7 +62,7 @@ impl Check<'_, '_> {
                 ("refund_tx_hash", &swap.refund_tx_hash),
             ];
             for (member, id) in ids {
-                if !id.is_empty() && !transaction_id::is_well_formed(family, id) {
+                if let Some(id) = id.as_ref().filter(|id| !transaction_id::is_well_formed(family, id)) {
                     let refusal = self.refuse_leg(Code::TransactionIdMalformed, leg, member);
                     return Err(refusal.with_expected(transaction_id::form(family)).with_actual(id));
                 }
