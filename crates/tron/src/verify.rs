@@ -65,11 +65,13 @@ impl Deposit {
     /// Returns the path on which the owner pays least, with the approvals that the context names.
     ///
     /// This is the gasless path where the order offers it, and the self-funded path otherwise. If the order offers the gasless path but
-    /// an approval is still to be sent, both are prepared, because the approval is the owner's own transaction.
+    /// an approval is still to be sent, both are prepared, because the approval is the owner's own transaction. An order that pays TRX is
+    /// always self-funded: it may carry a message too, but no contract can take an owner's coins by a signature.
     #[must_use]
     pub fn cheapest_path(&self, context: TxContext) -> FundingPath<TxContext> {
         let is_approved = self.approval.is_none() || context.approvals.step == ApprovalStep::AlreadyApproved;
         match (&self.typed_data, is_approved) {
+            (Some(_), _) if self.initiate.call_value > 0 => FundingPath::SelfFunded(context),
             (Some(_), true) => FundingPath::Gasless,
             (Some(_), false) => FundingPath::Both(context),
             (None, _) => FundingPath::SelfFunded(context),
