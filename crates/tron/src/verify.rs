@@ -71,7 +71,7 @@ impl Deposit {
     pub fn cheapest_path(&self, context: TxContext) -> FundingPath<TxContext> {
         let is_approved = self.approval.is_none() || context.approvals.step == ApprovalStep::AlreadyApproved;
         match (&self.typed_data, is_approved) {
-            (Some(_), _) if self.initiate.call_value > 0 => FundingPath::SelfFunded(context),
+            (Some(_), _) if self.initiate.value > 0 => FundingPath::SelfFunded(context),
             (Some(_), true) => FundingPath::Gasless,
             (Some(_), false) => FundingPath::Both(context),
             (None, _) => FundingPath::SelfFunded(context),
