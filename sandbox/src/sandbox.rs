@@ -216,7 +216,8 @@ fn endow(chain: &crate::world::Chain) {
     let mut engine = chain.engine();
     let user = engine.address_of(&accounts::key(accounts::USER));
     for asset in &chain.listing.assets {
-        let (Some(id), Some(decimals)) = (asset.get("id").and_then(|id| id.as_str()), asset.get("decimals").and_then(|decimals| decimals.as_u64()))
+        let (Some(id), Some(decimals)) =
+            (asset.get("id").and_then(|id| id.as_str()), asset.get("decimals").and_then(|decimals| decimals.as_u64()))
         else {
             continue;
         };
