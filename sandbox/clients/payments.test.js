@@ -106,9 +106,10 @@ test("TronWeb pays on tron", async () => {
   assert.equal(await tron.trx.getBalance(to), 250_000);
 });
 
-for (const [name, network] of Object.entries(networks)) {
+for (const name of ["bitcoin_testnet", "litecoin"]) {
   test(`bitcoinjs-lib and an Esplora client pay on ${name}`, async () => {
     const { url, account: payer } = sandbox.chains[name];
+    const network = networks[name];
     const wallet = esploraWallet(url, sandbox.key, network);
     assert.equal(wallet.address, payer);
     const to = bitcoin.payments.p2wpkh({ hash: Buffer.alloc(20, 0xaa), network }).address;
