@@ -85,11 +85,10 @@ test("web3.js sends a versioned transaction on solana, and starknet pays", async
   assert.equal(result.versioned_tx_gasless, null);
   const connection = new solana.Connection(sandbox.chains.solana.url, "confirmed");
   const transaction = solana.VersionedTransaction.deserialize(Buffer.from(result.versioned_tx, "base64"));
-  const latest = await connection.getLatestBlockhash();
-  transaction.message.recentBlockhash = latest.blockhash;
+  const { lastValidBlockHeight } = await connection.getLatestBlockhash();
   transaction.sign([solana.Keypair.fromSeed(Buffer.from(sandbox.key, "hex"))]);
   const signature = await connection.sendTransaction(transaction);
-  const { value } = await connection.confirmTransaction({ signature, ...latest }, "confirmed");
+  const { value } = await connection.confirmTransaction({ signature, blockhash: transaction.message.recentBlockhash, lastValidBlockHeight }, "confirmed");
   assert.equal(value.err, null);
   const record = await order.completed();
   assert.equal(record.source_swap.initiate_tx_hash, signature);

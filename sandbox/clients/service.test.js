@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
 
+import * as solana from "@solana/web3.js";
 import * as bitcoin from "bitcoinjs-lib";
+import { Account, RpcProvider } from "starknet";
 import { createPublicClient, createWalletClient, defineChain, http } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 
@@ -144,6 +146,28 @@ test("the relayer redeems with the client's secret, and a second call has the sa
   await order.completed();
   assert.deepEqual([hashes[1], await order.act("redeem", body)], [hashes[0], hashes[0]]);
   assert.equal((await order.read()).destination_swap.secret, body.secret);
+});
+
+test("the local networks of starknet and solana take signed messages", async () => {
+  const { url, account: address } = sandbox.chains.starknet_devnet;
+  const provider = new RpcProvider({ nodeUrl: url });
+  const account = new Account({ provider, address, signer: `0x${sandbox.key}` });
+  const starknet = await service.order("starknet_devnet:strk", "solana_localnet:sol", 50n * 10n ** 18n);
+  if (starknet.result.approval_transaction) {
+    const { to, calldata } = starknet.result.approval_transaction;
+    const { transaction_hash: hash } = await account.execute({ contractAddress: to, entrypoint: "approve", calldata });
+    await provider.waitForTransaction(hash, { retryInterval: 100 });
+  }
+  const signature = await account.signMessage(starknet.result.typed_data);
+  const felts = (Array.isArray(signature) ? signature : [signature.r, signature.s]).map((felt) => BigInt(felt).toString());
+  const hash = await starknet.order.act("initiate", { signature: felts.join(",") });
+  assert.ok((await provider.getTransactionReceipt(hash)).isSuccess());
+  const token = await service.order("solana_localnet:usdc", "starknet_devnet:strk", 20_000_000);
+  const transaction = solana.VersionedTransaction.deserialize(Buffer.from(token.result.versioned_tx_gasless, "base64"));
+  transaction.sign([solana.Keypair.fromSeed(Buffer.from(sandbox.key, "hex"))]);
+  await token.order.act("initiate", { signature: Buffer.from(transaction.serialize()).toString("base64") });
+  await starknet.order.completed();
+  await token.order.completed();
 });
 
 /** The script tree of a swap, as a client builds it from the record. */
