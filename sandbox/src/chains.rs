@@ -215,8 +215,16 @@ pub type Engines = BTreeMap<String, Box<dyn Engine>>;
 /// Main networks. Bitcoin's is not among them: its headers prove work, which nobody has for a sandbox.
 const MAIN: &[&str] = &["arbitrum", "base", "ethereum", "litecoin", "solana", "starknet", "sui", "tron"];
 /// Test networks.
-const TEST: &[&str] =
-    &["arbitrum_sepolia", "base_sepolia", "bitcoin_testnet", "litecoin_testnet", "solana_testnet", "starknet_sepolia", "sui_testnet", "tron_shasta"];
+const TEST: &[&str] = &[
+    "arbitrum_sepolia",
+    "base_sepolia",
+    "bitcoin_testnet",
+    "litecoin_testnet",
+    "solana_testnet",
+    "starknet_sepolia",
+    "sui_testnet",
+    "tron_shasta",
+];
 /// The test networks that local clients of the service expect.
 const LOCAL: &[&str] = &["arbitrum_localnet", "bitcoin_regtest", "ethereum_localnet", "solana_localnet", "starknet_devnet"];
 

@@ -183,7 +183,7 @@ impl Sandbox {
 /// Binds a port, and the one that follows where subscriptions are served.
 async fn bind(address: IpAddr, port: u16, has_subscriptions: bool) -> Result<(TcpListener, Option<TcpListener>), StartError> {
     let taken = |address: SocketAddr| move |error| StartError::Io { what: address.to_string(), error };
-    let mut tries = 0;
+    let mut tries = 0_u32;
     loop {
         let at = SocketAddr::new(address, port);
         let listener = TcpListener::bind(at).await.map_err(taken(at))?;
@@ -194,7 +194,7 @@ async fn bind(address: IpAddr, port: u16, has_subscriptions: bool) -> Result<(Tc
         match TcpListener::bind(next).await {
             Ok(beside) => return Ok((listener, Some(beside))),
             // Among free ports there are enough pairs.
-            Err(_) if port == 0 && tries < 50 => tries += 1,
+            Err(_) if port == 0 && tries < 50 => tries = tries.saturating_add(1),
             Err(error) => return Err(taken(next)(error)),
         }
     }
@@ -216,7 +216,8 @@ fn endow(chain: &crate::world::Chain) {
     let mut engine = chain.engine();
     let user = engine.address_of(&accounts::key(accounts::USER));
     for asset in &chain.listing.assets {
-        let (Some(id), Some(decimals)) = (asset.get("id").and_then(|id| id.as_str()), asset.get("decimals").and_then(|decimals| decimals.as_u64()))
+        let (Some(id), Some(decimals)) =
+            (asset.get("id").and_then(|id| id.as_str()), asset.get("decimals").and_then(|decimals| decimals.as_u64()))
         else {
             continue;
         };

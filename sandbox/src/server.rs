@@ -135,9 +135,9 @@ fn answer(world: &World, front: &Front, request: &mut Request) -> Reply {
         Front::Service => page::answer(world, request),
         Front::Chain(name) => {
             let Ok(chain) = world.chain(name) else { return Reply::text(404, "no such chain") };
-            let endpoint = ["/a", "/b", "/c"].iter().position(|endpoint| {
-                request.path.strip_prefix(endpoint).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            });
+            let endpoint = ["/a", "/b", "/c"]
+                .iter()
+                .position(|endpoint| request.path.strip_prefix(endpoint).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
             if endpoint.is_some() {
                 let rest = request.path.get(2..).filter(|rest| !rest.is_empty()).unwrap_or("/").to_owned();
                 request.path = rest;

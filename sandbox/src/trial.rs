@@ -95,7 +95,9 @@ pub fn program() -> Result<PathBuf, String> {
     let name = format!("countersign{}", env::consts::EXE_SUFFIX);
     let built = ["release", "debug"].map(|profile| project.join("target").join(profile).join(&name));
     let found = built.into_iter().find(|path| path.is_file());
-    found.ok_or_else(|| "the program is not built: run `cargo build -p countersign-cli` in the checkout, or set COUNTERSIGN_PROGRAM".to_owned())
+    found.ok_or_else(|| {
+        "the program is not built: run `cargo build -p countersign-cli` in the checkout, or set COUNTERSIGN_PROGRAM".to_owned()
+    })
 }
 
 fn holds(world: &World, asset: &str) -> u128 {
@@ -203,7 +205,8 @@ fn outlast(world: &World) {
         world.clock.advance(longest.clone().max().unwrap_or(0));
     }
     for chain in world.chains.values() {
-        let timelock = chain.listing.chain.get("source_timelock").and_then(Value::as_str).and_then(|text| text.parse().ok()).unwrap_or(0_u64);
+        let timelock =
+            chain.listing.chain.get("source_timelock").and_then(Value::as_str).and_then(|text| text.parse().ok()).unwrap_or(0_u64);
         chain.engine().mine(timelock.min(250_000).saturating_add(2));
     }
 }

@@ -22,7 +22,10 @@ fn world(chains: &[&str]) -> World {
         let mut engine = chain.engine();
         let user = engine.address_of(&key(accounts::USER));
         for asset in &chain.listing.assets {
-            engine.fund(&user, asset["id"].as_str().unwrap(), 10_u128.pow(21)).or_else(|_| engine.fund(&user, asset["id"].as_str().unwrap(), 10_u128.pow(12))).unwrap();
+            engine
+                .fund(&user, asset["id"].as_str().unwrap(), 10_u128.pow(21))
+                .or_else(|_| engine.fund(&user, asset["id"].as_str().unwrap(), 10_u128.pow(12)))
+                .unwrap();
         }
         engine.mine(1);
     }
@@ -118,7 +121,11 @@ fn a_record_begins_empty_and_lists_find_it() {
         ("from_owner=0xnobody".to_owned(), 0),
     ] {
         let page = ok(&call(&world, "GET", &format!("/v2/orders?{query}"), &Value::Null));
-        assert_eq!((page["total_items"].as_u64(), page["data"].as_array().unwrap().len()), (Some(found), usize::try_from(found).unwrap()), "{query}");
+        assert_eq!(
+            (page["total_items"].as_u64(), page["data"].as_array().unwrap().len()),
+            (Some(found), usize::try_from(found).unwrap()),
+            "{query}"
+        );
         assert!(page["page"] == 1 && page["per_page"] == 10);
     }
     let page = ok(&call(&world, "GET", "/v2/orders?page=2&per_page=1", &Value::Null));
@@ -136,7 +143,9 @@ fn the_service_keeps_the_secret_of_a_request_without_a_hash_and_redeems() {
     world.chain("solana").unwrap().engine().lock(&order.source.terms(true)).unwrap();
     run(&world, &mut solver, 60);
     let record = ok(&call(&world, "GET", &format!("/v2/orders/{id}"), &Value::Null));
-    for (leg, name) in [("source_swap", "initiate"), ("destination_swap", "initiate"), ("destination_swap", "redeem"), ("source_swap", "redeem")] {
+    for (leg, name) in
+        [("source_swap", "initiate"), ("destination_swap", "initiate"), ("destination_swap", "redeem"), ("source_swap", "redeem")]
+    {
         assert_ne!(record[leg][format!("{name}_tx_hash")], "", "{leg} {name}: {:#?}", world.lines());
         assert_ne!(record[leg][format!("{name}_block_number")], "0");
     }
@@ -162,7 +171,8 @@ fn what_is_wrong_is_said() {
     assert!(changed("/source/owner", json!("0x12")).len() > 5);
     assert!(changed("/destination/owner", Value::Null).contains("owner is missing"));
     for body in ["", "[]", "null", "{", "{\"source\": 7}"] {
-        let request = Request { method: "POST".into(), path: "/v2/orders".into(), query: String::new(), headers: Vec::new(), body: body.into() };
+        let request =
+            Request { method: "POST".into(), path: "/v2/orders".into(), query: String::new(), headers: Vec::new(), body: body.into() };
         refused(&service::answer(&world, &request));
     }
     assert_eq!(call(&world, "GET", "/v2/orders/00", &Value::Null).status, 404);

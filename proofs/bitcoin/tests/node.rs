@@ -250,8 +250,7 @@ async fn replaced_and_reorganised_fundings_start_again() -> Done<()> {
 
     // Replaced while it waits: by the lowest rate that is taken, and by no lower one.
     let first = swap.send(wallet(FeeRate::from_whole(2))?).await?;
-    let fee =
-        |transaction: &Transaction| output.value - transaction.output.iter().map(|output| output.value).sum::<Amount>();
+    let fee = |transaction: &Transaction| output.value - transaction.output.iter().map(|output| output.value).sum::<Amount>();
     let policy = Policy::default();
     let cheap = signed(swap.scene.unsigned(wallet(FeeRate::parse("2.5")?)?), WALLET)?;
     assert!(matches!(swap.broadcast(&cheap).await, Err(NodeError::Rejected { .. })));

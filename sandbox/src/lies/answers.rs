@@ -85,7 +85,9 @@ pub(super) const LIES: &[Lie] = &[
         word(answer, CALL, 3, &"5a".repeat(32));
     }),
     lie("evm-selector", "the call is another function", "the user's tokens", EVM, |answer| {
-        if let Some(data) = answer.pointer(CALL).and_then(Value::as_str).and_then(|data| data.get(10..)).map(|rest| format!("0xa9059cbb{rest}")) {
+        if let Some(data) =
+            answer.pointer(CALL).and_then(Value::as_str).and_then(|data| data.get(10..)).map(|rest| format!("0xa9059cbb{rest}"))
+        {
             put(answer, CALL, json!(data));
         }
     }),
@@ -143,7 +145,11 @@ pub(super) const LIES: &[Lie] = &[
         put(answer, "/to", json!("bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqzk5jj0"));
     }),
     lie("bitcoin-amount", "the deposit is twice the amount", "the difference", BITCOIN, |answer| {
-        let twice = answer.pointer("/amount").and_then(Value::as_str).and_then(|text| text.parse::<u64>().ok()).map(|amount| amount.saturating_mul(2));
+        let twice = answer
+            .pointer("/amount")
+            .and_then(Value::as_str)
+            .and_then(|text| text.parse::<u64>().ok())
+            .map(|amount| amount.saturating_mul(2));
         if let Some(twice) = twice {
             put(answer, "/amount", json!(twice.to_string()));
         }

@@ -46,12 +46,20 @@ pub(super) fn page(world: &World) -> String {
 
 fn write(html: &mut String, world: &World) -> fmt::Result {
     let active = world.lies.active();
-    let told = if active.is_empty() { "Nobody lies.".to_owned() } else { format!("Told now: {}.", active.iter().copied().collect::<Vec<_>>().join(", ")) };
+    let told = if active.is_empty() {
+        "Nobody lies.".to_owned()
+    } else {
+        format!("Told now: {}.", active.iter().copied().collect::<Vec<_>>().join(", "))
+    };
     html.push_str("<h2>Orders</h2><div class=\"wide\" id=\"orders\" data-live tabindex=\"-1\">");
     orders(html, world)?;
     html.push_str("</div>\n<h2>Chains</h2><div class=\"wide\" id=\"chains\" data-live>");
     chains(html, world)?;
-    write!(html, "</div>\n<h2>Lies</h2><p id=\"told\" data-live aria-live=\"polite\">{}</p><div class=\"lies\" id=\"lies\" data-live>", Text(told))?;
+    write!(
+        html,
+        "</div>\n<h2>Lies</h2><p id=\"told\" data-live aria-live=\"polite\">{}</p><div class=\"lies\" id=\"lies\" data-live>",
+        Text(told)
+    )?;
     for lie in lies::all() {
         let is_on = active.contains(lie.name);
         write!(
@@ -76,7 +84,10 @@ fn write(html: &mut String, world: &World) -> fmt::Result {
 fn orders(html: &mut String, world: &World) -> fmt::Result {
     let count = world.ledger.count().unwrap_or(0);
     if count == 0 {
-        return write!(html, "<p>No order yet. In a terminal: <code>countersign swap --from base:usdc --amount '1.5 usdc' --to litecoin:ltc</code></p>");
+        return write!(
+            html,
+            "<p>No order yet. In a terminal: <code>countersign swap --from base:usdc --amount '1.5 usdc' --to litecoin:ltc</code></p>"
+        );
     }
     html.push_str("<table><thead><tr><th scope=\"col\">Order<th scope=\"col\">Made<th scope=\"col\">Source<th scope=\"col\">Destination<th scope=\"col\">State</thead><tbody>");
     for number in (count.saturating_sub(ORDERS).saturating_add(1)..=count).rev() {

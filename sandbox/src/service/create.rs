@@ -29,10 +29,8 @@ pub(super) fn create(world: &World, request: &Request) -> Result<Value, Refused>
     } else {
         request_key(&owner, &json!([nonce, source, destination]), &given_hash.map(hex::encode).unwrap_or_default())
     };
-    if !key.is_empty() {
-        if let Some(order) = world.ledger.by_request(&key)? {
-            return Ok(order.answer);
-        }
+    if let Some(order) = world.ledger.by_request(&key)? {
+        return Ok(order.answer);
     }
 
     let number = world.ledger.count()?.saturating_add(1);

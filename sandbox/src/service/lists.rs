@@ -43,7 +43,8 @@ pub(super) fn chains(world: &World) -> Value {
 
 pub(super) fn assets(world: &World, request: &Request) -> Value {
     let wanted = request.parameter("chain").or_else(|| request.parameter("chains"));
-    let chains = world.chains.iter().filter(|(name, _)| wanted.as_deref().is_none_or(|wanted| wanted.split(',').any(|chain| chain == *name)));
+    let chains =
+        world.chains.iter().filter(|(name, _)| wanted.as_deref().is_none_or(|wanted| wanted.split(',').any(|chain| chain == *name)));
     chains.flat_map(|(_, chain)| chain.listing.assets.iter().cloned()).collect()
 }
 
@@ -95,7 +96,8 @@ pub(super) fn volume(world: &World) -> Result<Value, Refused> {
 
 pub(super) fn orders(world: &World, request: &Request) -> Result<Value, Refused> {
     let asked = |name: &str| request.parameter(name).filter(|value| !value.is_empty()).map(|value| value.to_lowercase());
-    let number = |name: &str, default: usize| asked(name).map_or(Ok(default), |text| text.parse().map_err(|_| format!("{name} is not a number")));
+    let number =
+        |name: &str, default: usize| asked(name).map_or(Ok(default), |text| text.parse().map_err(|_| format!("{name} is not a number")));
     let page = number("page", 1)?.max(1);
     let per_page = number("per_page", DEFAULT_PAGE)?.clamp(1, LARGEST_PAGE);
     let numbers = match asked("from_owner").or_else(|| asked("to_owner")).or_else(|| asked("address")).or_else(|| asked("tx_hash")) {
@@ -153,7 +155,11 @@ struct Filter {
 
 impl Filter {
     const fn is_empty(&self) -> bool {
-        self.from_owner.is_none() && self.to_owner.is_none() && self.from_chain.is_none() && self.to_chain.is_none() && self.status.is_none()
+        self.from_owner.is_none()
+            && self.to_owner.is_none()
+            && self.from_chain.is_none()
+            && self.to_chain.is_none()
+            && self.status.is_none()
     }
 
     fn takes(&self, order: &Order) -> bool {
