@@ -196,7 +196,8 @@ fn a_quote_keeps_thirty_basis_points_in_both_directions() {
 #[test]
 fn an_instant_refund_that_is_signed_ahead_waits_for_the_solver() {
     let world = world(&["bitcoin_regtest", "arbitrum"]);
-    let created = ok(&call(&world, "POST", "/v2/orders", &order(&world, "bitcoin_regtest:btc", "arbitrum:eth", ["50000", "9000000000000000"])));
+    let created =
+        ok(&call(&world, "POST", "/v2/orders", &order(&world, "bitcoin_regtest:btc", "arbitrum:eth", ["50000", "9000000000000000"])));
     let target = |rest: &str| format!("/v2/orders/{}{rest}", created["order_id"].as_str().unwrap());
     let hashes = || call(&world, "GET", &target("/instant-refund-hash"), &Value::Null);
     assert!(refused(&hashes()).contains("nothing is locked"));
