@@ -16,7 +16,7 @@ export const program = () => {
   return path;
 };
 
-/** Starts a sandbox on free ports. `{ service, chains: { base: { url, account } }, key, post, stop }` */
+/** Starts a sandbox on free ports. `{ service, chains: { base: { url, account } }, key, config, post, stop }` */
 export const start = async (...flags) => {
   const directory = mkdtempSync(join(tmpdir(), "countersign-sandbox-"));
   const child = spawn(program(), ["--port", "0", "--json", "--dir", directory, ...flags], { stdio: ["ignore", "pipe", "inherit"] });
@@ -24,10 +24,11 @@ export const start = async (...flags) => {
     createInterface({ input: child.stdout }).once("line", resolve);
     child.once("exit", (code) => reject(new Error(`the sandbox ended with ${code}`)));
   });
-  const { service, chains, key } = JSON.parse(line);
+  const { service, chains, key, config } = JSON.parse(line);
   return {
     service,
     key,
+    config,
     chains: Object.fromEntries(chains.map(({ chain, url, account }) => [chain, { url, account }])),
     /** Turns the sandbox: `post("mine", { chain: "base", blocks: 10 })`. */
     post: async (what, parameters) => {
@@ -40,4 +41,49 @@ export const start = async (...flags) => {
       rmSync(directory, { recursive: true, force: true });
     },
   };
+};
+
+/** The service's calls as existing clients make them: `{ call, quote, order }`. */
+export const client = ({ service, chains }) => {
+  const call = async (method, path, body) => {
+    const headers = { "content-type": "application/json", "service-app-id": "test" };
+    const response = await fetch(`${service}/v2${path}`, { method, headers, body: body && JSON.stringify(body) });
+    const { status, result, error } = await response.json();
+    if (!response.ok || status !== "Ok") throw new Error(`${path}: ${response.status} ${error}`);
+    if (!result) throw new Error(`${path}: the answer has no result`);
+    return result;
+  };
+  const quote = async (from, to, amount) => (await call("GET", `/quote?${new URLSearchParams({ from, to, from_amount: amount })}`))[0];
+  let nonce = Date.now();
+  /** Creates an order for what a quote offers, without a hash. More members of the request come from `more`. */
+  const order = async (from, to, amount, more = {}) => {
+    const offer = await quote(from, to, amount);
+    const leg = ({ asset, amount }, delegate = null) => ({ asset, amount, owner: chains[asset.split(":")[0]].account, delegate });
+    const { delegates = {}, ...members } = more;
+    const request = {
+      source: leg(offer.source, delegates.source), destination: leg(offer.destination, delegates.destination), solver_id: offer.solver_id,
+      slippage: 0, nonce: (nonce += 1), affiliate_fees: [], ...members,
+    };
+    const result = await call("POST", "/orders", request);
+    return { request, result, order: follow(result.order_id) };
+  };
+  const follow = (id) => {
+    const read = () => call("GET", `/orders/${id}`);
+    /** Reads the record until a test holds. */
+    const until = async (test, seconds = 20) => {
+      for (const end = Date.now() + seconds * 1_000; ; await new Promise((resolve) => setTimeout(resolve, 100))) {
+        const record = await read();
+        if (test(record)) return record;
+        if (Date.now() > end) throw new Error(`the order does not go on: ${JSON.stringify(record, null, 1)}`);
+      }
+    };
+    const act = (action, body) => call("PATCH", `/orders/${id}?action=${action}`, body);
+    /** Waits until the solver has paid, and then until the destination is redeemed. */
+    const completed = async () => {
+      await until(({ destination_swap: swap }) => swap.initiate_tx_hash !== "");
+      return until(({ destination_swap: swap }) => swap.redeem_tx_hash !== "" && Number(swap.redeem_block_number) > 0);
+    };
+    return { id, read, until, act, completed };
+  };
+  return { call, quote, order };
 };

@@ -192,3 +192,25 @@ fn a_quote_keeps_thirty_basis_points_in_both_directions() {
     let back = ok(&call(&world, "GET", "/v2/quote?from=base:usdc&to=arbitrum:eth&to_amount=997000000000000000", &Value::Null));
     assert_eq!(back[0]["source"]["amount"], "4000000000");
 }
+
+#[test]
+fn an_instant_refund_that_is_signed_ahead_waits_for_the_solver() {
+    let world = world(&["bitcoin_regtest", "arbitrum"]);
+    let created =
+        ok(&call(&world, "POST", "/v2/orders", &order(&world, "bitcoin_regtest:btc", "arbitrum:eth", ["50000", "9000000000000000"])));
+    let target = |rest: &str| format!("/v2/orders/{}{rest}", created["order_id"].as_str().unwrap());
+    let hashes = || call(&world, "GET", &target("/instant-refund-hash"), &Value::Null);
+    assert!(refused(&hashes()).contains("nothing is locked"));
+    let terms = world.ledger.by_id(created["order_id"].as_str().unwrap()).unwrap().unwrap().source.terms(true);
+    world.chain("bitcoin_regtest").unwrap().engine().lock(&terms).unwrap();
+    assert_eq!(ok(&hashes())[0].as_str().unwrap().len(), 64);
+    let post = |signature: String| call(&world, "PATCH", &target("?action=instant-refund"), &json!({ "signatures": [signature] }));
+    assert!(refused(&post("00".repeat(65))).contains("65 bytes"));
+    assert!(refused(&post("83".repeat(64))).contains("65 bytes"));
+    for _ in 0..2 {
+        assert_eq!(ok(&post("83".repeat(65))), "accepted");
+    }
+    // Once nobody is going to answer the payment, the signature counts.
+    world.lies.set("solver-never-pays", true);
+    assert!(refused(&post("83".repeat(65))).contains("not the owner's"));
+}

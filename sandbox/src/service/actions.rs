@@ -9,8 +9,12 @@ use super::create::short;
 use super::{Refused, body, text};
 use crate::chains::Engine;
 use crate::http::Request;
+use crate::lies::Conduct;
 use crate::order::Order;
 use crate::world::World;
+
+/// How long the solver may take to answer a payment before an instant refund gives it back, in milliseconds.
+const ANSWERED_WITHIN: u64 = 10_000;
 
 pub(super) fn act(world: &World, order: Order, request: &Request) -> Result<Value, Refused> {
     let action = request.parameter("action").unwrap_or_default();
@@ -94,11 +98,44 @@ fn instant_refund(world: &World, order: &Order, body: &Value) -> Result<Value, R
         (_, Some(one)) => vec![one],
         _ => return Err("signatures is missing".into()),
     };
+    if !given.iter().all(|signature| is_for_instant_refund(signature)) {
+        return Err("a signature is not 65 bytes in hex with hash type 83".into());
+    }
+    if is_awaited(world, order) {
+        return Ok(json!("accepted"));
+    }
     relay(world, order, "instant-refund", &order.source.asset, |engine| engine.instant_refund(&order.source.terms(true), &given))
 }
 
+fn is_for_instant_refund(signature: &str) -> bool {
+    hex::decode(signature).is_ok_and(|bytes| bytes.len() == 65 && bytes.last() == Some(&0x83))
+}
+
+/// Whether the solver is about to answer the payment. Clients sign the refund as soon as they see their own payment, in case that nobody
+/// answers it, and send it again at every poll: nothing has to be kept, and an order that goes well is not given back.
+fn is_awaited(world: &World, order: &Order) -> bool {
+    if order.destination.initiated.is_some() || world.lies.conduct() == Some(Conduct::NeverPays) {
+        return false;
+    }
+    let now = world.clock.millis();
+    order.source.initiated.as_ref().map_or(now <= order.deadline(), |paid| {
+        let is_answered = order.source.filled >= order.source.amount && paid.at <= order.deadline();
+        is_answered && now <= paid.at.saturating_add(ANSWERED_WITHIN)
+    })
+}
+
+/// The hashes stay what they were after the refund, because clients ask for them at every poll.
 pub(super) fn instant_refund_hashes(world: &World, order: &Order) -> Result<Value, Refused> {
+    let key = format!("{} hashes", order.id);
     let chain = world.chain_of(&order.source.asset)?;
-    let hashes = chain.engine().instant_refund_hashes(&order.source.terms(true))?;
-    Ok(json!(hashes))
+    let hashes = chain.engine().instant_refund_hashes(&order.source.terms(true));
+    let mut relayed = world.relayed.lock().unwrap_or_else(PoisonError::into_inner);
+    match (hashes, relayed.get(&key)) {
+        (Ok(hashes), _) => {
+            relayed.insert(key, hashes.join(","));
+            Ok(json!(hashes))
+        }
+        (Err(_), Some(hashes)) => Ok(hashes.split(',').collect()),
+        (Err(reason), None) => Err(reason.into()),
+    }
 }

@@ -2,23 +2,24 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import * as ecc from "@bitcoinerlab/secp256k1";
 import { SuiGrpcClient } from "@mysten/sui/grpc";
 import { Ed25519Keypair } from "@mysten/sui/keypairs/ed25519";
 import { Transaction } from "@mysten/sui/transactions";
 import * as solana from "@solana/web3.js";
 import * as bitcoin from "bitcoinjs-lib";
-import { ECPairFactory } from "ecpair";
+import { JsonRpcProvider, Wallet, parseEther as etherOf } from "ethers";
 import { Account, RpcProvider, cairo } from "starknet";
 import { TronWeb } from "tronweb";
 import { createPublicClient, createWalletClient, defineChain, http, parseEther } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 
+import { esploraWallet, networks } from "./esplora.js";
 import { start } from "./sandbox.js";
 
 let sandbox;
 before(async () => {
-  sandbox = await start();
+  // The main network of Bitcoin is not in the sandbox: its headers prove work.
+  sandbox = await start("--chains", "arbitrum,base,bitcoin_testnet,litecoin,solana,starknet,sui,tron");
 });
 after(() => sandbox?.stop());
 
@@ -34,6 +35,18 @@ test("viem pays on base", async () => {
   const receipt = await reader.waitForTransactionReceipt({ hash, confirmations: 2 });
   assert.equal(receipt.status, "success");
   assert.equal(await reader.getBalance({ address: to }), parseEther("0.25"));
+});
+
+test("ethers pays on arbitrum", async () => {
+  const { url, account: payer } = sandbox.chains.arbitrum;
+  const provider = new JsonRpcProvider(url, undefined, { pollingInterval: 100 });
+  const wallet = new Wallet(sandbox.key, provider);
+  assert.equal(wallet.address, payer);
+  const to = "0x00000000000000000000000000000000000000aa";
+  const receipt = await (await wallet.sendTransaction({ to, value: etherOf("0.25") })).wait(2);
+  assert.equal(receipt.status, 1);
+  assert.equal(await provider.getBalance(to), etherOf("0.25"));
+  provider.destroy();
 });
 
 test("web3.js pays on solana", async () => {
@@ -93,26 +106,15 @@ test("TronWeb pays on tron", async () => {
   assert.equal(await tron.trx.getBalance(to), 250_000);
 });
 
-test("bitcoinjs-lib and an Esplora client pay on bitcoin", async () => {
-  const { url, account: payer } = sandbox.chains.bitcoin;
-  const get = async (path) => (await fetch(`${url}${path}`)).json();
-  const pair = ECPairFactory(ecc).fromPrivateKey(Buffer.from(sandbox.key, "hex"));
-  const own = bitcoin.payments.p2wpkh({ pubkey: Buffer.from(pair.publicKey) });
-  assert.equal(own.address, payer);
-  const to = bitcoin.payments.p2wpkh({ hash: Buffer.alloc(20, 0xaa) }).address;
-  const [coin] = await get(`/address/${payer}/utxo`);
-  const fee = Math.ceil(Number((await get("/fee-estimates"))[2]) * 150);
-  const psbt = new bitcoin.Psbt();
-  psbt.addInput({ hash: coin.txid, index: coin.vout, witnessUtxo: { script: own.output, value: BigInt(coin.value) } });
-  psbt.addOutput({ address: to, value: 250_000n });
-  psbt.addOutput({ address: payer, value: BigInt(coin.value - 250_000 - fee) });
-  psbt.signAllInputs({ publicKey: Buffer.from(pair.publicKey), sign: (hash) => Buffer.from(pair.sign(hash)) }).finalizeAllInputs();
-  const response = await fetch(`${url}/tx`, { method: "POST", body: psbt.extractTransaction().toHex() });
-  const txid = await response.text();
-  assert.equal(response.status, 200, txid);
-  for (let tries = 0; !(await get(`/tx/${txid}/status`)).confirmed; tries += 1) {
-    assert.ok(tries < 100, "the payment does not come into a block");
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  assert.equal((await get(`/address/${to}`)).chain_stats.funded_txo_sum, 250_000);
-});
+for (const name of ["bitcoin_testnet", "litecoin"]) {
+  test(`bitcoinjs-lib and an Esplora client pay on ${name}`, async () => {
+    const { url, account: payer } = sandbox.chains[name];
+    const network = networks[name];
+    const wallet = esploraWallet(url, sandbox.key, network);
+    assert.equal(wallet.address, payer);
+    const to = bitcoin.payments.p2wpkh({ hash: Buffer.alloc(20, 0xaa), network }).address;
+    const txid = await wallet.pay(to, 250_000);
+    await wallet.confirmed(txid);
+    assert.equal((await wallet.get(`/address/${to}`)).chain_stats.funded_txo_sum, 250_000);
+  });
+}
