@@ -4,19 +4,23 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::sync::Semaphore;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::lies::{self, Lie};
 use crate::trial::{self, Money, Outcome, Trial};
 
+/// How many swaps run beside each other: most of a swap is waiting.
+const LANES: usize = 6;
+
 /// A swap of each family in both directions.
 const ROUTES: [[&str; 2]; 12] = [
     ["base:usdc", "litecoin:ltc"],
     ["litecoin:ltc", "base:usdc"],
-    ["bitcoin:btc", "arbitrum:eth"],
-    ["ethereum:eth", "bitcoin:btc"],
+    ["bitcoin_testnet:btc", "base_sepolia:usdc"],
+    ["ethereum_sepolia:eth", "bitcoin_testnet:btc"],
     ["tron:usdt", "base:usdc"],
     ["base:eth", "tron:trx"],
     ["solana:usdc", "arbitrum:eth"],
@@ -39,7 +43,7 @@ const TOLD: [&str; 12] = [
     "solver-other-hash",
     "solver-one-block",
     "solver-never-pays",
-    "endpoint-stale",
+    "endpoint-fails",
     "relayer-tells",
 ];
 
@@ -53,6 +57,15 @@ pub fn routes() -> Vec<Trial> {
 #[must_use]
 pub fn told() -> Vec<Trial> {
     TOLD.iter().filter_map(|name| lies::find(name)).map(with_lie).collect()
+}
+
+/// The swaps of lies by name.
+///
+/// # Errors
+///
+/// A name that no lie has.
+pub fn named(names: &[String]) -> Result<Vec<Trial>, String> {
+    names.iter().map(|name| lies::find(name).map(with_lie).ok_or_else(|| format!("no lie is called {name}"))).collect()
 }
 
 fn with_lie(lie: &'static Lie) -> Trial {
@@ -71,24 +84,31 @@ pub async fn run(
     trials: Vec<Trial>,
     mut each: impl FnMut(&Trial, &Outcome) -> io::Result<()>,
 ) -> Result<(), String> {
-    // Most of a swap is waiting for blocks.
-    let lanes = Arc::new(Semaphore::new(4));
-    let mut tasks = JoinSet::new();
-    for (index, trial) in trials.iter().cloned().enumerate() {
-        let (lanes, program, directory) = (Arc::clone(&lanes), program.to_owned(), directory.join(format!("swap-{index}")));
-        tasks.spawn(async move {
-            let _lane = lanes.acquire_owned().await;
-            let _ = std::fs::remove_dir_all(&directory);
-            let seed = u64::try_from(index).unwrap_or(0);
-            let outcome = trial::run(&program, &directory, &trial, seed).await;
-            let _ = std::fs::remove_dir_all(&directory);
-            (index, outcome)
+    let trials: Arc<[Trial]> = trials.into();
+    let next_trial = Arc::new(AtomicUsize::new(0));
+    let (done, mut outcomes_of_lanes) = mpsc::channel(LANES);
+    let mut lanes = JoinSet::new();
+    for _ in 0..LANES {
+        let (trials, next_trial, done) = (Arc::clone(&trials), Arc::clone(&next_trial), done.clone());
+        let (program, directory) = (program.to_owned(), directory.to_owned());
+        lanes.spawn(async move {
+            loop {
+                let index = next_trial.fetch_add(1, Ordering::Relaxed);
+                let Some(trial) = trials.get(index) else { break };
+                let directory = directory.join(format!("swap-{index}"));
+                let _ = std::fs::remove_dir_all(&directory);
+                let outcome = trial::run(&program, &directory, trial, 0).await;
+                let _ = std::fs::remove_dir_all(&directory);
+                if done.send((index, outcome)).await.is_err() {
+                    break;
+                }
+            }
         });
     }
+    drop(done);
     let mut outcomes: Vec<Option<Outcome>> = vec![None; trials.len()];
     let mut next = 0;
-    while let Some(done) = tasks.join_next().await {
-        let (index, outcome) = done.map_err(|error| error.to_string())?;
+    while let Some((index, outcome)) = outcomes_of_lanes.recv().await {
         if let Some(place) = outcomes.get_mut(index) {
             *place = Some(outcome?);
         }

@@ -57,10 +57,10 @@ const STARKNET: [&str; 2] = ["starknet:strk", "litecoin:ltc"];
 const SOLANA: [&str; 2] = ["solana:usdc", "base:usdc"];
 const SOL: [&str; 2] = ["solana:sol", "base:usdc"];
 const SUI: [&str; 2] = ["sui:sui", "base:usdc"];
-const BITCOIN: [&str; 2] = ["bitcoin:btc", "base:usdc"];
+const BITCOIN: [&str; 2] = ["bitcoin_testnet:btc", "base_sepolia:usdc"];
 
 const fn lie(name: &'static str, about: &'static str, at_stake: &'static str, route: [&'static str; 2], change: fn(&mut Value)) -> Lie {
-    Lie { name, liar: Liar::Answer, about, at_stake, route, act: Act::Answer(change) }
+    Lie { name, liar: Liar::Answer, about, at_stake, route, act: Act::Answer(change), conduct: None }
 }
 
 pub(super) const LIES: &[Lie] = &[
@@ -140,7 +140,7 @@ pub(super) const LIES: &[Lie] = &[
     }),
     lie("sui-bytes", "one bit of the transaction's inputs is another", PAYMENT, SUI, |answer| sui_byte(answer, 20)),
     lie("bitcoin-address", "the deposit address is a stranger's", PAYMENT, BITCOIN, |answer| {
-        put(answer, "/to", json!("bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqzk5jj0"));
+        put(answer, "/to", json!("tb1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vq47zagq"));
     }),
     lie("bitcoin-amount", "the deposit is twice the amount", "the difference", BITCOIN, |answer| {
         let twice = answer.pointer("/amount").and_then(Value::as_str).and_then(|text| text.parse::<u64>().ok()).map(|amount| amount.saturating_mul(2));
