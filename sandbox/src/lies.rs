@@ -8,6 +8,8 @@ mod records;
 mod relayer;
 mod service;
 mod solver;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

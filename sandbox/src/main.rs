@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use countersign_sandbox::accounts;
-use countersign_sandbox::{lies, recording, tour, trial};
 use countersign_sandbox::sandbox::{Config, Sandbox};
+use countersign_sandbox::{lies, recording, tour, trial};
 
 /// The swap service and its chains on this machine, to try whole swaps against. All keys are public, all coins worthless.
 #[derive(Parser)]
@@ -69,7 +69,7 @@ fn main() -> ExitCode {
     let mut out = std::io::stdout().lock();
     if args.list_lies {
         for lie in lies::all() {
-            let _ = writeln!(out, "{:<28} {:<9} {}", lie.name, lie.liar.to_string(), lie.about);
+            let _ = writeln!(out, "{:<34} {:<9} {}", lie.name, lie.liar.to_string(), lie.about);
         }
         return ExitCode::SUCCESS;
     }
@@ -164,11 +164,8 @@ fn greet(sandbox: &Sandbox, home: &std::path::Path, is_json: bool, out: &mut imp
     let config = home.join("config.json");
     let address = |name: &str| sandbox.world.chain(name).map(|chain| chain.engine().address_of(&key)).unwrap_or_default();
     if is_json {
-        let chains: Vec<_> = sandbox
-            .chains()
-            .iter()
-            .map(|(name, url)| serde_json::json!({ "chain": name, "url": url, "account": address(name) }))
-            .collect();
+        let chains: Vec<_> =
+            sandbox.chains().iter().map(|(name, url)| serde_json::json!({ "chain": name, "url": url, "account": address(name) })).collect();
         let value = serde_json::json!({ "service": sandbox.service(), "chains": chains, "key": hex::encode(key), "config": config });
         writeln!(out, "{value}")?;
         return out.flush();
@@ -182,6 +179,10 @@ fn greet(sandbox: &Sandbox, home: &std::path::Path, is_json: bool, out: &mut imp
     writeln!(out, "Now, in a second terminal:\n")?;
     writeln!(out, "  export COUNTERSIGN_CONFIG={}", config.display())?;
     writeln!(out, "  countersign swap --from base:usdc --amount '1.5 usdc' --to litecoin:ltc\n")?;
-    writeln!(out, "In a checkout, `cargo run -- swap` is the same as `countersign swap`. Ctrl-C ends the sandbox; its orders stay in {}.", home.display())?;
+    writeln!(
+        out,
+        "In a checkout, `cargo run -- swap` is the same as `countersign swap`. Ctrl-C ends the sandbox; its orders stay in {}.",
+        home.display()
+    )?;
     out.flush()
 }

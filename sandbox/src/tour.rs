@@ -165,20 +165,34 @@ fn clipped(line: &str) -> String {
 /// A sandbox or the program does not start.
 pub async fn table(program: &Path, directory: &Path, out: &mut impl Write) -> Result<(String, bool), String> {
     let mut text = String::from(
-        "# Lies\n\nWhat happens when service, solver, relayer, an endpoint or the network lies: each row is a swap that the sandbox made and \
-         the program\ncarried out. Made by `sandbox/lies`; the sandbox tells a lie with `--lie NAME`.\n\n\
-         | lie | who | what | what would be lost | how it ended | where the money is |\n|---|---|---|---|---|---|\n",
+        "# Lies\n\nWhat happens when the service, the solver, the relayer, an endpoint or the network lies. Each row is a swap that \
+         `countersign swap`\ncarried out against [the sandbox](../sandbox/README.md), while one of them told the lie: the exit code, the \
+         code of the refusal, and where\nthe money is afterwards by the balances on the chains. A user tries again where the program says \
+         so (exit 3), and lets the timelock pass\nwhere nothing else can end the swap.\n\n`sandbox/lies` makes this page, and \
+         `sandbox/lies --check` compares it. `countersign-sandbox lies NAME` tells one lie and shows every\nstep; \
+         `countersign-sandbox --lie NAME` tells it to your own wallet. What each check is for is in [threats.md](threats.md), what\n\
+         codes mean in [codes.md](codes.md).\n\n\
+         | lie | swap | who | what | what would be lost | how it ended | where the money is |\n|---|---|---|---|---|---|---|\n",
     );
     let mut is_right_everywhere = true;
     let trials: Vec<_> = lies::all().map(with_lie).collect();
     run(program, directory, trials, |trial, outcome| {
         let Some(lie) = trial.lie else { return Ok(()) };
+        let [from, to] = lie.route;
         let right = is_right(trial, outcome);
         is_right_everywhere &= right;
         let exit = outcome.exit.map_or_else(|| "did not end".to_owned(), |exit| format!("exit {exit}"));
         let code = outcome.code.as_ref().map_or(exit.clone(), |code| format!("`{code}`, {exit}"));
-        let _ = writeln!(text, "| `{}` | {} | {} | {} | {code} | {} |", lie.name, lie.liar, lie.about, lie.at_stake, outcome.money.words());
-        writeln!(out, "{:<28} {:<40} {}", lie.name, code, if right { outcome.money.words() } else { "WRONG" })?;
+        let _ = writeln!(
+            text,
+            "| `{}` | {from} → {to} | {} | {} | {} | {code} | {} |",
+            lie.name,
+            lie.liar,
+            lie.about,
+            lie.at_stake,
+            outcome.money.words()
+        );
+        writeln!(out, "{:<34} {:<40} {}", lie.name, code, if right { outcome.money.words() } else { "WRONG" })?;
         out.flush()
     })
     .await?;

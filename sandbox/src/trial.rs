@@ -26,7 +26,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// The program's exit code for a failure of the network or the service: the same may succeed later.
 const TRY_AGAIN: i32 = 3;
 /// How often the user tries again.
-const ATTEMPTS: u32 = 20;
+const ATTEMPTS: u32 = 10;
 
 /// What is swapped, and who lies.
 #[derive(Debug, Clone)]
@@ -100,7 +100,9 @@ pub fn program() -> Result<PathBuf, String> {
     let name = format!("countersign{}", env::consts::EXE_SUFFIX);
     let built = ["release", "debug"].map(|profile| project.join("target").join(profile).join(&name));
     let found = built.into_iter().find(|path| path.is_file());
-    found.ok_or_else(|| "the program is not built: run `cargo build -p countersign-cli` in the checkout, or set COUNTERSIGN_PROGRAM".to_owned())
+    found.ok_or_else(|| {
+        "the program is not built: run `cargo build -p countersign-cli` in the checkout, or set COUNTERSIGN_PROGRAM".to_owned()
+    })
 }
 
 fn holds(world: &World, asset: &str) -> u128 {
@@ -138,12 +140,7 @@ pub async fn run(program: &Path, directory: &Path, trial: &Trial, seed: u64) -> 
     let chain = |asset: &str| asset.split_once(':').map_or(asset, |(chain, _)| chain).to_owned();
     let mut chains = vec![chain(&trial.from), chain(&trial.to)];
     chains.dedup();
-    let config = Config {
-        directory: Some(directory.to_owned()),
-        chains,
-        seed,
-        ..Config::default()
-    };
+    let config = Config { directory: Some(directory.to_owned()), chains, seed, ..Config::default() };
     let sandbox = Sandbox::start(config).await.map_err(|error| error.to_string())?;
     let (world, program, directory, trial) = (Arc::clone(&sandbox.world), program.to_owned(), directory.to_owned(), trial.clone());
     let swapped = tokio::task::spawn_blocking(move || swap(&world, &program, &directory, &trial)).await;
@@ -256,7 +253,8 @@ fn outlast(world: &World) {
         world.clock.advance(longest.clone().max().unwrap_or(0));
     }
     for chain in world.chains.values() {
-        let timelock = chain.listing.chain.get("source_timelock").and_then(Value::as_str).and_then(|text| text.parse().ok()).unwrap_or(0_u64);
+        let timelock =
+            chain.listing.chain.get("source_timelock").and_then(Value::as_str).and_then(|text| text.parse().ok()).unwrap_or(0_u64);
         chain.engine().mine(timelock.min(250_000).saturating_add(2));
     }
 }

@@ -115,7 +115,10 @@ fn accepted(request: &Request) -> Option<Reply> {
             _ => return None,
         };
         let id = hex::encode(Sha256::digest(bytes.get(start..start.checked_add(length)?)?));
-        return Some(Reply::json(200, &json!({ "result": true, "code": "SUCCESS", "message": "", "txid": id, "transaction": call.get("transaction") })));
+        return Some(Reply::json(
+            200,
+            &json!({ "result": true, "code": "SUCCESS", "message": "", "txid": id, "transaction": call.get("transaction") }),
+        ));
     }
     let first = call.pointer("/params/0").and_then(Value::as_str);
     let result = match call.get("method")?.as_str()? {
@@ -160,7 +163,9 @@ fn ahead(request: &Request, reply: Reply) -> Reply {
     if !asks(request, "eth_getBlockByNumber") && !asks(request, "eth_blockNumber") {
         return reply;
     }
-    let further = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok().map(|height| format!("{:#x}", height.saturating_add(100_000)));
+    let further = |text: &str| {
+        u64::from_str_radix(text.trim_start_matches("0x"), 16).ok().map(|height| format!("{:#x}", height.saturating_add(100_000)))
+    };
     let answers = match &mut value {
         Value::Array(answers) => answers.iter_mut().collect(),
         one => vec![one],
@@ -252,18 +257,84 @@ pub(super) const LIES: &[Lie] = &[
     lie("endpoint-hangs", "one endpoint of three answers nothing", ENOUGH, ROUTE, EndpointLie::Hangs),
     lie("endpoint-half", "one endpoint of three cuts its answers in half", ENOUGH, ROUTE, EndpointLie::Half),
     lie("endpoint-html", "one endpoint of three has a page of HTML for everything", ENOUGH, ROUTE, EndpointLie::Html),
-    lie("endpoint-other-chain", "one endpoint of three is that of another chain", "what the user has there", ROUTE, EndpointLie::OtherChain),
-    lie("endpoint-other-chain-solana", "one endpoint of three is that of another chain", "what the user has there", SOLANA, EndpointLie::OtherChain),
-    lie("endpoint-other-chain-starknet", "one endpoint of three is that of another chain", "what the user has there", STARKNET, EndpointLie::OtherChain),
-    lie("endpoint-ahead", "one endpoint of three invents a height", "the swap, if its timelocks seem to be over", ROUTE, EndpointLie::Ahead),
-    lie("endpoint-denies", "one endpoint of three knows nothing of what is locked", "the swap, if it is given up", ROUTE, EndpointLie::Denies),
-    lie("endpoint-denies-evm", "one endpoint of three knows nothing of what is locked", "the swap, if it is given up", TO_EVM, EndpointLie::Denies),
-    lie("endpoint-invents", "one endpoint of three shows a payment that is not there", "the whole payment: a wallet that believes it shows the secret", ROUTE, EndpointLie::Invents)
-        .while_solver(Conduct::NeverPays),
+    lie(
+        "endpoint-other-chain",
+        "one endpoint of three is that of another chain",
+        "what the user has there",
+        ROUTE,
+        EndpointLie::OtherChain,
+    ),
+    lie(
+        "endpoint-other-chain-solana",
+        "one endpoint of three is that of another chain",
+        "what the user has there",
+        SOLANA,
+        EndpointLie::OtherChain,
+    ),
+    lie(
+        "endpoint-other-chain-starknet",
+        "one endpoint of three is that of another chain",
+        "what the user has there",
+        STARKNET,
+        EndpointLie::OtherChain,
+    ),
+    lie(
+        "endpoint-ahead",
+        "one endpoint of three invents a height",
+        "the swap, if its timelocks seem to be over",
+        ROUTE,
+        EndpointLie::Ahead,
+    ),
+    lie(
+        "endpoint-denies",
+        "one endpoint of three knows nothing of what is locked",
+        "the swap, if it is given up",
+        ROUTE,
+        EndpointLie::Denies,
+    ),
+    lie(
+        "endpoint-denies-evm",
+        "one endpoint of three knows nothing of what is locked",
+        "the swap, if it is given up",
+        TO_EVM,
+        EndpointLie::Denies,
+    ),
+    lie(
+        "endpoint-invents",
+        "one endpoint of three shows a payment that is not there",
+        "the whole payment: a wallet that believes it shows the secret",
+        ROUTE,
+        EndpointLie::Invents,
+    )
+    .while_solver(Conduct::NeverPays),
     lie("endpoint-swallows", "one endpoint of three accepts transactions and keeps them", SECRET, ROUTE, EndpointLie::Swallows),
     lie("endpoint-swallows-evm", "one endpoint of three accepts transactions and keeps them", SECRET, TO_EVM, EndpointLie::Swallows),
-    lie("endpoint-swallows-tron", "one endpoint of three accepts transactions and keeps them", SECRET, ["base:eth", "tron:trx"], EndpointLie::Swallows),
-    lie("endpoint-swallows-solana", "one endpoint of three accepts transactions and keeps them", SECRET, ["base:usdc", "solana:sol"], EndpointLie::Swallows),
-    lie("endpoint-swallows-starknet", "one endpoint of three accepts transactions under an id of its own and keeps them", SECRET, ["base:usdc", "starknet:wbtc"], EndpointLie::Swallows),
-    lie("endpoint-swallows-sui", "one endpoint of three refuses transactions that are right", SECRET, ["base:usdc", "sui:sui"], EndpointLie::Swallows),
+    lie(
+        "endpoint-swallows-tron",
+        "one endpoint of three accepts transactions and keeps them",
+        SECRET,
+        ["base:eth", "tron:trx"],
+        EndpointLie::Swallows,
+    ),
+    lie(
+        "endpoint-swallows-solana",
+        "one endpoint of three accepts transactions and keeps them",
+        SECRET,
+        ["base:usdc", "solana:sol"],
+        EndpointLie::Swallows,
+    ),
+    lie(
+        "endpoint-swallows-starknet",
+        "one endpoint of three accepts transactions under an id of its own and keeps them",
+        SECRET,
+        ["base:usdc", "starknet:wbtc"],
+        EndpointLie::Swallows,
+    ),
+    lie(
+        "endpoint-swallows-sui",
+        "one endpoint of three refuses transactions that are right",
+        SECRET,
+        ["base:usdc", "sui:sui"],
+        EndpointLie::Swallows,
+    ),
 ];

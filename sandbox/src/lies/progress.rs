@@ -101,11 +101,21 @@ pub(super) const LIES: &[Lie] = &[
             set(record, DESTINATION, "swap_id", json!("5a".repeat(32)));
         }
     }),
-    lie("record-adds-fees", "the record has affiliate fees that nobody has agreed to, once the source is paid", "the fees", ROUTE, |record, order| {
-        if order.source.initiated.is_some() {
-            put(record, "affiliate_fees", json!([{ "address": "0x00000000000000000000000000000000000000ef", "asset": "base:usdc", "fee": 5_000 }]));
-        }
-    }),
+    lie(
+        "record-adds-fees",
+        "the record has affiliate fees that nobody has agreed to, once the source is paid",
+        "the fees",
+        ROUTE,
+        |record, order| {
+            if order.source.initiated.is_some() {
+                put(
+                    record,
+                    "affiliate_fees",
+                    json!([{ "address": "0x00000000000000000000000000000000000000ef", "asset": "base:usdc", "fee": 5_000 }]),
+                );
+            }
+        },
+    ),
     lie("record-becomes-another", "the record becomes that of another order once the source is paid", PAYMENT, ROUTE, |record, order| {
         if order.source.initiated.is_some() {
             put(record, "order_id", json!("5a".repeat(32)));
@@ -157,34 +167,52 @@ pub(super) const LIES: &[Lie] = &[
             invent(record, DESTINATION, "refund");
         }
     }),
-    lie("record-denies-payment", "the record never shows that the source is paid", "the payment, if the wallet pays again", ROUTE, |record, _| {
-        set(record, SOURCE, "initiate_tx_hash", json!(""));
-        set(record, SOURCE, "initiate_block_number", json!("0"));
-        set(record, SOURCE, "filled_amount", json!("0"));
-        set(record, SOURCE, "initiate_timestamp", Value::Null);
-    }),
+    lie(
+        "record-denies-payment",
+        "the record never shows that the source is paid",
+        "the payment, if the wallet pays again",
+        ROUTE,
+        |record, _| {
+            set(record, SOURCE, "initiate_tx_hash", json!(""));
+            set(record, SOURCE, "initiate_block_number", json!("0"));
+            set(record, SOURCE, "filled_amount", json!("0"));
+            set(record, SOURCE, "initiate_timestamp", Value::Null);
+        },
+    ),
     lie("record-hides-lock", "the record never shows that the solver has paid", GIVES_UP, TO_EVM, |record, _| {
         set(record, DESTINATION, "initiate_tx_hash", json!(""));
         set(record, DESTINATION, "initiate_block_number", json!("0"));
         set(record, DESTINATION, "filled_amount", json!("0"));
         set(record, DESTINATION, "initiate_timestamp", Value::Null);
     }),
-    lie("record-names-dust", "the record names another payment of the destination than the one that was made", PAYMENT, ROUTE, |record, order| {
-        if order.destination.initiated.is_some() {
-            set(record, DESTINATION, "initiate_tx_hash", json!(INVENTED));
-        }
-    }),
+    lie(
+        "record-names-dust",
+        "the record names another payment of the destination than the one that was made",
+        PAYMENT,
+        ROUTE,
+        |record, order| {
+            if order.destination.initiated.is_some() {
+                set(record, DESTINATION, "initiate_tx_hash", json!(INVENTED));
+            }
+        },
+    ),
     lie("record-time-later-malformed", "the times of the payments cannot be read", "time for the refund", ROUTE, |record, order| {
         if order.source.initiated.is_some() {
             set(record, SOURCE, "initiate_timestamp", json!("2026-11-45T25:61:00Z"));
         }
     }),
-    lie("record-malformed-transaction", "the transactions of the payments are no transactions", "the wallet's process", ROUTE, |record, order| {
-        if order.source.initiated.is_some() {
-            set(record, SOURCE, "initiate_tx_hash", json!("x"));
-        }
-        if order.destination.initiated.is_some() {
-            set(record, DESTINATION, "initiate_tx_hash", json!("x\u{202e}\u{1b}[2J"));
-        }
-    }),
+    lie(
+        "record-malformed-transaction",
+        "the transactions of the payments are no transactions",
+        "the wallet's process",
+        ROUTE,
+        |record, order| {
+            if order.source.initiated.is_some() {
+                set(record, SOURCE, "initiate_tx_hash", json!("x"));
+            }
+            if order.destination.initiated.is_some() {
+                set(record, DESTINATION, "initiate_tx_hash", json!("x\u{202e}\u{1b}[2J"));
+            }
+        },
+    ),
 ];

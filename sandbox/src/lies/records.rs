@@ -92,19 +92,31 @@ pub(super) const LIES: &[Lie] = &[
         set(record, SOURCE, "redeem_tx_hash", json!(format!("0x{}", "aa".repeat(32))));
         set(record, SOURCE, "redeem_block_number", json!("1"));
     }),
-    lie("record-funded", "the record's source is paid before the user has paid it", "the payment, a second time", ROUTE, |record, order| {
-        if order.source.initiated.is_none() {
-            set(record, SOURCE, "initiate_tx_hash", json!(format!("0x{}", "aa".repeat(32))));
-            set(record, SOURCE, "initiate_block_number", json!("1"));
-        }
-    }),
-    lie("record-expired", "the order is three days past its deadline", "the payment of an order that nobody serves", ROUTE, |record, order| {
-        let made = crate::order::iso(order.created_at.saturating_sub(3 * 86_400_000));
-        put(record, "created_at", json!(made));
-        set(record, SOURCE, "created_at", json!(made));
-        set(record, DESTINATION, "created_at", json!(made));
-        put(record, "deadline", json!((order.deadline() / 1_000).saturating_sub(3 * 86_400)));
-    }),
+    lie(
+        "record-funded",
+        "the record's source is paid before the user has paid it",
+        "the payment, a second time",
+        ROUTE,
+        |record, order| {
+            if order.source.initiated.is_none() {
+                set(record, SOURCE, "initiate_tx_hash", json!(format!("0x{}", "aa".repeat(32))));
+                set(record, SOURCE, "initiate_block_number", json!("1"));
+            }
+        },
+    ),
+    lie(
+        "record-expired",
+        "the order is three days past its deadline",
+        "the payment of an order that nobody serves",
+        ROUTE,
+        |record, order| {
+            let made = crate::order::iso(order.created_at.saturating_sub(3 * 86_400_000));
+            put(record, "created_at", json!(made));
+            set(record, SOURCE, "created_at", json!(made));
+            set(record, DESTINATION, "created_at", json!(made));
+            put(record, "deadline", json!((order.deadline() / 1_000).saturating_sub(3 * 86_400)));
+        },
+    ),
     lie("record-from-the-future", "the order was made tomorrow", "time for the refund", ROUTE, |record, order| {
         let made = crate::order::iso(order.created_at.saturating_add(86_400_000));
         put(record, "created_at", json!(made));
