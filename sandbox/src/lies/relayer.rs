@@ -18,15 +18,6 @@ pub(super) const LIES: &[Lie] = &[
         "the payment, if the wallet waits for it until the timelock is over",
         Act::RelayerIdles,
     ),
-    Lie {
-        name: "relayer-idles-at-payment",
-        route: ["base:usdc", "litecoin:ltc"],
-        liar: Liar::Relayer,
-        about: "the relayer accepts a gasless payment and does nothing",
-        at_stake: "the payment, if the wallet pays again and the first one comes too",
-        act: Act::RelayerIdles,
-        conduct: None,
-    },
     lie(
         "relayer-invents",
         "the relayer says that it has redeemed, and has not",
