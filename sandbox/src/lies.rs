@@ -3,13 +3,19 @@
 mod answers;
 mod endpoints;
 mod network;
+mod progress;
 mod records;
+mod relayer;
+mod service;
 mod solver;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -19,6 +25,7 @@ use crate::order::Order;
 
 pub use endpoints::EndpointLie;
 pub use network::Fault;
+pub use service::ServiceLie;
 pub use solver::Conduct;
 
 /// Who lies.
@@ -28,6 +35,8 @@ pub enum Liar {
     Answer,
     /// The service, in the record of an order.
     Record,
+    /// The service, in what it serves at all.
+    Service,
     /// The solver.
     Solver,
     /// The service's relayer.
@@ -41,7 +50,7 @@ pub enum Liar {
 impl fmt::Display for Liar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Answer | Self::Record => "service",
+            Self::Answer | Self::Record | Self::Service => "service",
             Self::Solver => "solver",
             Self::Relayer => "relayer",
             Self::Endpoint => "endpoint",
@@ -61,8 +70,12 @@ pub enum Act {
     Solver(Conduct),
     /// The relayer says yes and does nothing.
     RelayerIdles,
+    /// The relayer says that it has redeemed, names a transaction that is on no chain, and does nothing.
+    RelayerInvents,
     /// The relayer gives the secret to the solver, who redeems the source with it and never pays.
     RelayerTells,
+    /// How the service serves its calls.
+    Service(ServiceLie),
     /// What one endpoint of each chain does.
     Endpoint(EndpointLie),
     /// What happens to calls.
@@ -84,11 +97,32 @@ pub struct Lie {
     pub route: [&'static str; 2],
     /// What is done.
     pub act: Act,
+    /// What the solver does meanwhile, where it is part of the same lie.
+    pub conduct: Option<Conduct>,
+}
+
+impl Lie {
+    /// The same lie, while the solver does this.
+    #[must_use]
+    const fn while_solver(mut self, conduct: Conduct) -> Self {
+        self.conduct = Some(conduct);
+        self
+    }
+
+    /// Whether the swap can only end once the source's timelock is over, as long as the user believes nothing wrong.
+    #[must_use]
+    pub const fn needs_timelock(&self) -> bool {
+        match self.liar {
+            Liar::Answer | Liar::Record | Liar::Solver | Liar::Relayer => true,
+            Liar::Service | Liar::Endpoint | Liar::Network => self.conduct.is_some(),
+        }
+    }
 }
 
 /// Every lie, by liar.
 pub fn all() -> impl Iterator<Item = &'static Lie> {
-    answers::LIES.iter().chain(records::LIES).chain(solver::LIES).chain(endpoints::LIES).chain(network::LIES)
+    let service = answers::LIES.iter().chain(records::LIES).chain(progress::LIES).chain(service::LIES);
+    service.chain(solver::LIES).chain(relayer::LIES).chain(endpoints::LIES).chain(network::LIES)
 }
 
 /// The lie of a name.
@@ -170,16 +204,31 @@ impl Lies {
 
     /// What the solver does in place of what is agreed.
     pub(crate) fn conduct(&self) -> Option<Conduct> {
-        self.acts().into_iter().find_map(|act| match act {
-            Act::Solver(conduct) => Some(conduct),
-            Act::RelayerTells => Some(Conduct::NeverPays),
-            _ => None,
-        })
+        let active = locked(&self.active);
+        active.values().find_map(|lie| if let Act::Solver(conduct) = lie.act { Some(conduct) } else { lie.conduct })
     }
 
     /// Whether the relayer says yes and does nothing.
     pub(crate) fn relayer_idles(&self) -> bool {
         self.acts().iter().any(|act| matches!(act, Act::RelayerIdles))
+    }
+
+    /// What the relayer answers to a redemption that it does not send.
+    pub(crate) fn invented_redemption(&self) -> Option<&'static str> {
+        self.acts().iter().any(|act| matches!(act, Act::RelayerInvents)).then_some(relayer::INVENTED)
+    }
+
+    /// What happens to a call of the service; `is_paid` says whether an order has been paid.
+    pub(crate) fn service(&self, request: &Request, is_paid: bool) -> Option<ServiceLie> {
+        self.acts().into_iter().find_map(|act| match act {
+            Act::Service(lie) if lie.applies(request, is_paid) => Some(lie),
+            _ => None,
+        })
+    }
+
+    /// A secret that was seen before its transaction was in a block.
+    pub(crate) fn overheard(&self, order: &str, secret: &str) {
+        locked(&self.stolen).insert(order.to_owned(), secret.to_owned());
     }
 
     /// The relayer has been told a secret.
@@ -194,10 +243,18 @@ impl Lies {
         locked(&self.stolen).get(order).cloned()
     }
 
+    fn endpoint_lie(&self) -> Option<EndpointLie> {
+        self.acts().into_iter().find_map(|act| if let Act::Endpoint(lie) = act { Some(lie) } else { None })
+    }
+
+    /// How long the endpoint that lies lets a call wait.
+    pub(crate) fn endpoint_delay(&self) -> Option<Duration> {
+        self.endpoint_lie().and_then(EndpointLie::delay)
+    }
+
     /// What one of a chain's endpoints says in place of `answer`; the last of three is the one that lies.
     pub(crate) fn endpoint(&self, chain: &str, request: &Request, answer: impl FnOnce(&Request) -> Reply) -> Reply {
-        let lie = self.acts().into_iter().find_map(|act| if let Act::Endpoint(lie) = act { Some(lie) } else { None });
-        match lie {
+        match self.endpoint_lie() {
             Some(lie) => lie.tell(chain, request, &mut locked(&self.remembered), answer),
             None => answer(request),
         }

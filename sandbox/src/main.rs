@@ -56,8 +56,11 @@ enum Command {
     /// Tells every lie to the program, and writes the table of what came of it.
     Lies {
         /// The file to write.
-        #[arg(long, value_name = "FILE")]
-        out: PathBuf,
+        #[arg(long, value_name = "FILE", required_unless_present = "names")]
+        out: Option<PathBuf>,
+        /// Only these lies, with every line that was said.
+        #[arg(value_name = "NAME", conflicts_with = "out")]
+        names: Vec<String>,
     },
 }
 
@@ -66,7 +69,7 @@ fn main() -> ExitCode {
     let mut out = std::io::stdout().lock();
     if args.list_lies {
         for lie in lies::all() {
-            let _ = writeln!(out, "{:<28} {:<9} {}", lie.name, lie.liar.to_string(), lie.about);
+            let _ = writeln!(out, "{:<34} {:<9} {}", lie.name, lie.liar.to_string(), lie.about);
         }
         return ExitCode::SUCCESS;
     }
@@ -135,9 +138,19 @@ async fn tried(command: &Command, out: &mut impl Write) -> Result<bool, String> 
             }
             is_right
         }
-        Command::Lies { out: file } => {
+        Command::Lies { out: Some(file), .. } => {
             let (table, is_right) = tour::table(&program, &directory, out).await?;
             std::fs::write(file, table).map_err(|error| format!("{}: {error}", file.display()))?;
+            is_right
+        }
+        Command::Lies { out: None, names } => {
+            let mut is_right = true;
+            tour::run(&program, &directory, tour::named(names)?, |trial, outcome| {
+                is_right &= tour::is_right(trial, outcome);
+                tour::show(trial, outcome, out)?;
+                outcome.program.iter().try_for_each(|line| writeln!(out, "  | {line}"))
+            })
+            .await?;
             is_right
         }
     };

@@ -21,9 +21,10 @@ use tokio::net::TcpListener;
 
 use crate::chains::solana::Subscriptions;
 use crate::http::{Reply, Request};
-use crate::lies::Fault;
+use crate::lies::{Conduct, Fault, ServiceLie};
 use crate::page;
 use crate::service;
+use crate::solver;
 use crate::world::World;
 
 /// The longest body of a call.
@@ -32,6 +33,9 @@ const LONGEST: usize = 4 << 20;
 const LONGEST_FRAME: usize = 64 << 10;
 /// How long a client may take for its headers and body.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a service that hangs keeps a call.
+const HANGS: Duration = Duration::from_secs(120);
 
 /// What a socket stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,8 +112,16 @@ async fn handle(request: hyper::Request<Incoming>, _peer: SocketAddr, front: Fro
         }
         _ => {}
     }
+    let lie = if front == Front::Service { service_lie(&world, &request) } else { None };
+    if lie == Some(ServiceLie::Hangs) {
+        tokio::time::sleep(HANGS).await;
+    }
+    if let Some(delay) = world.lies.endpoint_delay().filter(|_| front != Front::Service && endpoint(&request.path) == Some(2)) {
+        tokio::time::sleep(delay).await;
+    }
     let answered = tokio::task::spawn_blocking(move || answer(&world, &front, &mut request)).await;
     let reply = answered.unwrap_or_else(|_| Reply::text(500, "internal error"));
+    let reply = lie.map_or(Ok(reply.clone()), |lie| lie.change(reply).ok_or(Dropped))?;
     match fault {
         Some(Fault::DropAfter) => Err(Dropped),
         Some(Fault::Html) => Ok(response(Reply::new(200, "text/html", "<html><body>Please log in to this network.</body></html>"))),
@@ -135,20 +147,42 @@ fn answer(world: &World, front: &Front, request: &mut Request) -> Reply {
         Front::Service => page::answer(world, request),
         Front::Chain(name) => {
             let Ok(chain) = world.chain(name) else { return Reply::text(404, "no such chain") };
-            let endpoint = ["/a", "/b", "/c"]
-                .iter()
-                .position(|endpoint| request.path.strip_prefix(endpoint).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
+            let endpoint = endpoint(&request.path);
             if endpoint.is_some() {
                 let rest = request.path.get(2..).filter(|rest| !rest.is_empty()).unwrap_or("/").to_owned();
                 request.path = rest;
             }
-            if endpoint == Some(2) {
+            let conduct = world.lies.conduct();
+            let listens = matches!(conduct, Some(Conduct::FrontRuns | Conduct::DustMatured)) && request.method == "POST";
+            let heard = if listens { solver::overhear(world, name, &request.body) } else { None };
+            if let Some(heard) = heard.as_ref().filter(|_| conduct == Some(Conduct::FrontRuns)) {
+                solver::front_run(world, heard);
+            }
+            let reply = if endpoint == Some(2) {
                 world.lies.endpoint(name, request, |request| chain.engine().answer(request))
             } else {
                 chain.engine().answer(request)
+            };
+            if let Some(heard) = heard.as_ref().filter(|_| conduct == Some(Conduct::DustMatured)) {
+                solver::take_dust_back(world, heard);
             }
+            reply
         }
     }
+}
+
+/// Which of a chain's three endpoints a path belongs to.
+fn endpoint(path: &str) -> Option<usize> {
+    ["/a", "/b", "/c"].iter().position(|endpoint| path.strip_prefix(endpoint).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+}
+
+/// How the service lies in serving a call.
+fn service_lie(world: &World, request: &Request) -> Option<ServiceLie> {
+    let is_paid = || {
+        let last = world.ledger.count().ok()?;
+        world.ledger.by_number(last).ok()?.map(|order| order.source.initiated.is_some())
+    };
+    world.lies.service(request, is_paid().unwrap_or(false))
 }
 
 /// Browsers ask first whether they may.

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sha2::{Digest, Sha256};
+
 use crate::chains::{Change, Event, Terms};
 use crate::ledger::LedgerError;
 use crate::lies::Conduct;
@@ -117,6 +119,9 @@ impl Solver {
         }
         if !source.has_ended() && source.initiated.is_some() {
             if let Some(secret) = destination.secret.clone().or_else(|| world.lies.stolen(&order.id)) {
+                if conduct == Some(Conduct::NeverRedeems) {
+                    return;
+                }
                 self.redeem(world, order, Act::RedeemSource, source.terms(true), &secret);
             } else if is_over(world, source) && source.shown_delegate.is_none() && !world.lies.relayer_idles() {
                 self.refund(world, order, Act::RefundSource, source.terms(true));
@@ -126,14 +131,35 @@ impl Solver {
 
     fn pay(&mut self, world: &World, order: &Order, conduct: Option<Conduct>) {
         let terms = order.destination.terms(false);
-        if conduct == Some(Conduct::DustFirst) {
-            let dust = Terms { amount: (terms.amount / 1_000).max(1_000), ..terms.clone() };
-            self.send(world, order, Act::Dust, "pays dust on", &dust, |engine| engine.lock(&dust));
+        let dust = dust(&terms);
+        let repeated = match conduct {
+            Some(Conduct::DustFirst | Conduct::DustMatured) => 1,
+            Some(Conduct::DustCrowd) => 30,
+            _ => 0,
+        };
+        if repeated > 0 {
+            self.send(world, order, Act::Dust, "pays dust on", &dust, |engine| {
+                let mut sent = Err("nothing was sent".to_owned());
+                for _ in 0..repeated {
+                    sent = engine.lock(&dust);
+                    // Nodes refuse long rows of transactions that wait for each other.
+                    engine.mine(1);
+                }
+                if conduct == Some(Conduct::DustMatured) {
+                    engine.mine(dust.timelock.saturating_add(1));
+                }
+                sent
+            });
         }
         let changed = conduct.map_or_else(|| terms.clone(), |conduct| conduct.change(&terms));
-        self.send(world, order, Act::Lock, "pays on", &terms, |engine| engine.lock(&changed));
+        self.send(world, order, Act::Lock, "pays on", &terms, |engine| {
+            let sent = engine.lock(&changed);
+            if conduct == Some(Conduct::RefundsAtOnce) {
+                engine.mine(changed.timelock.saturating_add(2));
+            }
+            sent
+        });
         if conduct == Some(Conduct::DustAfter) {
-            let dust = Terms { amount: (terms.amount / 1_000).max(1_000), ..terms.clone() };
             self.send(world, order, Act::Dust, "pays dust on", &dust, |engine| engine.lock(&dust));
         }
     }
@@ -178,6 +204,51 @@ impl Solver {
         };
         self.waits.insert(key, wait);
     }
+}
+
+/// A thousandth of what is agreed, and enough for a fee.
+fn dust(terms: &Terms) -> Terms {
+    Terms { amount: (terms.amount / 1_000).max(1_000), ..terms.clone() }
+}
+
+/// An order, with its secret in hex.
+pub(crate) type Overheard = (Order, String);
+
+/// The secret in a transaction that a wallet submits to a chain, if one is there that redeems a destination. Everybody who watches a
+/// mempool sees it; only transactions in hex are looked through.
+pub(crate) fn overhear(world: &World, chain: &str, body: &[u8]) -> Option<Overheard> {
+    let orders = (1..=world.ledger.count().ok()?).filter_map(|number| world.ledger.by_number(number).ok().flatten());
+    let orders: Vec<_> = orders.filter(|order| order.destination.chain() == chain).collect();
+    body.windows(64).find_map(|window| {
+        let secret: [u8; 32] = hex::decode_to_array(window).ok()?;
+        let hash = hex::encode(Sha256::digest(secret));
+        let order = orders.iter().find(|order| order.destination.secret_hash == hash)?;
+        Some((order.clone(), hex::encode(secret)))
+    })
+}
+
+/// Before the wallet's transaction is in the mempool: the destination is redeemed with the secret, which pays the user, and the source will
+/// be.
+pub(crate) fn front_run(world: &World, (order, secret): &Overheard) {
+    let mut bytes = [0; 32];
+    let Ok(chain) = world.chain_of(&order.destination.asset) else { return };
+    if hex::decode_to_slice(secret, &mut bytes).is_err() || world.lies.stolen(&order.id).is_some() {
+        return;
+    }
+    world.lies.overheard(&order.id, secret);
+    let sent = chain.engine().redeem(&order.destination.terms(false), &bytes);
+    world.note(format!("{}: the solver takes the secret out of the mempool and is first: {}", short(&order.id), said(sent)));
+}
+
+/// While the wallet's redemption waits: the dust beside the payment goes back to the solver.
+pub(crate) fn take_dust_back(world: &World, (order, _): &Overheard) {
+    let Ok(chain) = world.chain_of(&order.destination.asset) else { return };
+    let sent = chain.engine().refund(&dust(&order.destination.terms(false)));
+    world.note(format!("{}: the solver takes its dust back beside the redemption: {}", short(&order.id), said(sent)));
+}
+
+fn said(sent: Result<String, String>) -> String {
+    sent.unwrap_or_else(|reason| format!("refused, {reason}"))
 }
 
 /// Whether the timelock of a side is over.

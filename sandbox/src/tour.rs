@@ -4,19 +4,23 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::sync::Semaphore;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::lies::{self, Lie};
 use crate::trial::{self, Money, Outcome, Trial};
 
+/// How many swaps run beside each other: most of a swap is waiting.
+const LANES: usize = 6;
+
 /// A swap of each family in both directions.
 const ROUTES: [[&str; 2]; 12] = [
     ["base:usdc", "litecoin:ltc"],
     ["litecoin:ltc", "base:usdc"],
-    ["bitcoin:btc", "arbitrum:eth"],
-    ["ethereum:eth", "bitcoin:btc"],
+    ["bitcoin_testnet:btc", "base_sepolia:usdc"],
+    ["ethereum_sepolia:eth", "bitcoin_testnet:btc"],
     ["tron:usdt", "base:usdc"],
     ["base:eth", "tron:trx"],
     ["solana:usdc", "arbitrum:eth"],
@@ -39,7 +43,7 @@ const TOLD: [&str; 12] = [
     "solver-other-hash",
     "solver-one-block",
     "solver-never-pays",
-    "endpoint-stale",
+    "endpoint-fails",
     "relayer-tells",
 ];
 
@@ -53,6 +57,15 @@ pub fn routes() -> Vec<Trial> {
 #[must_use]
 pub fn told() -> Vec<Trial> {
     TOLD.iter().filter_map(|name| lies::find(name)).map(with_lie).collect()
+}
+
+/// The swaps of lies by name.
+///
+/// # Errors
+///
+/// A name that no lie has.
+pub fn named(names: &[String]) -> Result<Vec<Trial>, String> {
+    names.iter().map(|name| lies::find(name).map(with_lie).ok_or_else(|| format!("no lie is called {name}"))).collect()
 }
 
 fn with_lie(lie: &'static Lie) -> Trial {
@@ -71,24 +84,31 @@ pub async fn run(
     trials: Vec<Trial>,
     mut each: impl FnMut(&Trial, &Outcome) -> io::Result<()>,
 ) -> Result<(), String> {
-    // Most of a swap is waiting for blocks.
-    let lanes = Arc::new(Semaphore::new(4));
-    let mut tasks = JoinSet::new();
-    for (index, trial) in trials.iter().cloned().enumerate() {
-        let (lanes, program, directory) = (Arc::clone(&lanes), program.to_owned(), directory.join(format!("swap-{index}")));
-        tasks.spawn(async move {
-            let _lane = lanes.acquire_owned().await;
-            let _ = std::fs::remove_dir_all(&directory);
-            let seed = u64::try_from(index).unwrap_or(0);
-            let outcome = trial::run(&program, &directory, &trial, seed).await;
-            let _ = std::fs::remove_dir_all(&directory);
-            (index, outcome)
+    let trials: Arc<[Trial]> = trials.into();
+    let next_trial = Arc::new(AtomicUsize::new(0));
+    let (done, mut outcomes_of_lanes) = mpsc::channel(LANES);
+    let mut lanes = JoinSet::new();
+    for _ in 0..LANES {
+        let (trials, next_trial, done) = (Arc::clone(&trials), Arc::clone(&next_trial), done.clone());
+        let (program, directory) = (program.to_owned(), directory.to_owned());
+        lanes.spawn(async move {
+            loop {
+                let index = next_trial.fetch_add(1, Ordering::Relaxed);
+                let Some(trial) = trials.get(index) else { break };
+                let directory = directory.join(format!("swap-{index}"));
+                let _ = std::fs::remove_dir_all(&directory);
+                let outcome = trial::run(&program, &directory, trial, 0).await;
+                let _ = std::fs::remove_dir_all(&directory);
+                if done.send((index, outcome)).await.is_err() {
+                    break;
+                }
+            }
         });
     }
+    drop(done);
     let mut outcomes: Vec<Option<Outcome>> = vec![None; trials.len()];
     let mut next = 0;
-    while let Some(done) = tasks.join_next().await {
-        let (index, outcome) = done.map_err(|error| error.to_string())?;
+    while let Some((index, outcome)) = outcomes_of_lanes.recv().await {
         if let Some(place) = outcomes.get_mut(index) {
             *place = Some(outcome?);
         }
@@ -145,20 +165,34 @@ fn clipped(line: &str) -> String {
 /// A sandbox or the program does not start.
 pub async fn table(program: &Path, directory: &Path, out: &mut impl Write) -> Result<(String, bool), String> {
     let mut text = String::from(
-        "# Lies\n\nWhat happens when service, solver, relayer, an endpoint or the network lies: each row is a swap that the sandbox made and \
-         the program\ncarried out. Made by `sandbox/lies`; the sandbox tells a lie with `--lie NAME`.\n\n\
-         | lie | who | what | what would be lost | how it ended | where the money is |\n|---|---|---|---|---|---|\n",
+        "# Lies\n\nWhat happens when the service, the solver, the relayer, an endpoint or the network lies. Each row is a swap that \
+         `countersign swap`\ncarried out against [the sandbox](../sandbox/README.md), while one of them told the lie: the exit code, the \
+         code of the refusal, and where\nthe money is afterwards by the balances on the chains. A user tries again where the program says \
+         so (exit 3), and lets the timelock pass\nwhere nothing else can end the swap.\n\n`sandbox/lies` makes this page, and \
+         `sandbox/lies --check` compares it. `countersign-sandbox lies NAME` tells one lie and shows every\nstep; \
+         `countersign-sandbox --lie NAME` tells it to your own wallet. What each check is for is in [threats.md](threats.md), what\n\
+         codes mean in [codes.md](codes.md).\n\n\
+         | lie | swap | who | what | what would be lost | how it ended | where the money is |\n|---|---|---|---|---|---|---|\n",
     );
     let mut is_right_everywhere = true;
     let trials: Vec<_> = lies::all().map(with_lie).collect();
     run(program, directory, trials, |trial, outcome| {
         let Some(lie) = trial.lie else { return Ok(()) };
+        let [from, to] = lie.route;
         let right = is_right(trial, outcome);
         is_right_everywhere &= right;
         let exit = outcome.exit.map_or_else(|| "did not end".to_owned(), |exit| format!("exit {exit}"));
         let code = outcome.code.as_ref().map_or(exit.clone(), |code| format!("`{code}`, {exit}"));
-        let _ = writeln!(text, "| `{}` | {} | {} | {} | {code} | {} |", lie.name, lie.liar, lie.about, lie.at_stake, outcome.money.words());
-        writeln!(out, "{:<28} {:<40} {}", lie.name, code, if right { outcome.money.words() } else { "WRONG" })?;
+        let _ = writeln!(
+            text,
+            "| `{}` | {from} → {to} | {} | {} | {} | {code} | {} |",
+            lie.name,
+            lie.liar,
+            lie.about,
+            lie.at_stake,
+            outcome.money.words()
+        );
+        writeln!(out, "{:<34} {:<40} {}", lie.name, code, if right { outcome.money.words() } else { "WRONG" })?;
         out.flush()
     })
     .await?;

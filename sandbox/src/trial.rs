@@ -5,7 +5,6 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,10 +17,16 @@ use crate::sandbox::{Config, Sandbox};
 use crate::service;
 use crate::world::World;
 
-/// How long a swap may take before the timelocks are let pass.
-const PATIENCE: Duration = Duration::from_secs(8);
-/// How long it may take at all.
-const LIMIT: Duration = Duration::from_secs(60);
+/// How long nothing may happen before the timelocks are let pass, where nothing else can end the swap.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The same where honest parties only have to be waited for.
+const LONG_PATIENCE: Duration = Duration::from_secs(45);
+/// How long a swap may take at all.
+const LIMIT: Duration = Duration::from_secs(120);
+/// The program's exit code for a failure of the network or the service: the same may succeed later.
+const TRY_AGAIN: i32 = 3;
+/// How often the user tries again.
+const ATTEMPTS: u32 = 10;
 
 /// What is swapped, and who lies.
 #[derive(Debug, Clone)]
@@ -135,13 +140,7 @@ pub async fn run(program: &Path, directory: &Path, trial: &Trial, seed: u64) -> 
     let chain = |asset: &str| asset.split_once(':').map_or(asset, |(chain, _)| chain).to_owned();
     let mut chains = vec![chain(&trial.from), chain(&trial.to)];
     chains.dedup();
-    let config = Config {
-        directory: Some(directory.to_owned()),
-        chains,
-        seed,
-        lies: trial.lie.iter().map(|lie| lie.name.to_owned()).collect(),
-        ..Config::default()
-    };
+    let config = Config { directory: Some(directory.to_owned()), chains, seed, ..Config::default() };
     let sandbox = Sandbox::start(config).await.map_err(|error| error.to_string())?;
     let (world, program, directory, trial) = (Arc::clone(&sandbox.world), program.to_owned(), directory.to_owned(), trial.clone());
     let swapped = tokio::task::spawn_blocking(move || swap(&world, &program, &directory, &trial)).await;
@@ -151,11 +150,61 @@ pub async fn run(program: &Path, directory: &Path, trial: &Trial, seed: u64) -> 
 fn swap(world: &World, program: &Path, directory: &Path, trial: &Trial) -> io::Result<Outcome> {
     let amount = amount(world, &trial.from);
     let least = quoted(world, &trial.from, &trial.to, amount).unwrap_or_else(|| "1".to_owned());
+    // From here on, so that the user's minimum is what the market pays.
+    if let Some(lie) = trial.lie {
+        world.lies.set(lie.name, true);
+    }
     let before = [holds(world, &trial.from), holds(world, &trial.to)];
     let start = Instant::now();
+    let amount_text = amount.to_string();
+    let first = ["--from", &trial.from, "--to", &trial.to, "--amount", &amount_text, "--at-least", &least];
+    let patience = if trial.lie.is_none_or(|lie| lie.needs_timelock()) { PATIENCE } else { LONG_PATIENCE };
+    let mut clock = Clock { start, patience, is_late: false };
+    let mut attempt = attempt(world, program, directory, &first, &mut clock)?;
+    for _ in 0..ATTEMPTS {
+        if attempt.exit != Some(TRY_AGAIN) {
+            break;
+        }
+        // What the program says: the same again, or the order that exists by now.
+        world.note("the program asks to be run again, and is");
+        attempt = match kept_order(directory) {
+            Some(order) => self::attempt(world, program, directory, &["--resume", &order], &mut clock)?,
+            None => self::attempt(world, program, directory, &first, &mut clock)?,
+        };
+    }
+    let took = start.elapsed();
+    // The solver redeems its side, and what was swept up comes into a block.
+    thread::sleep(Duration::from_millis(400));
+    let after = [holds(world, &trial.from), holds(world, &trial.to)];
+    let Attempt { exit, code, said } = attempt;
+    let money = money(world, before, after, amount, least.parse().unwrap_or(1));
+    Ok(Outcome { exit, code, program: said, sandbox: world.lines(), money, took, is_late: clock.is_late })
+}
+
+/// When a swap began, and whether its timelocks have been let pass.
+struct Clock {
+    start: Instant,
+    patience: Duration,
+    is_late: bool,
+}
+
+/// One run of the program.
+struct Attempt {
+    exit: Option<i32>,
+    code: Option<String>,
+    said: Vec<String>,
+}
+
+/// The order that the program has stored.
+fn kept_order(directory: &Path) -> Option<String> {
+    let entry = std::fs::read_dir(directory.join("state").join("orders")).ok()?.find_map(Result::ok)?;
+    entry.file_name().into_string().ok()
+}
+
+fn attempt(world: &World, program: &Path, directory: &Path, arguments: &[&str], clock: &mut Clock) -> io::Result<Attempt> {
     let mut child = Command::new(program)
-        .args(["swap", "--json", "--yes", "--poll", "100", "--from", &trial.from, "--to", &trial.to])
-        .args(["--amount", &amount.to_string(), "--at-least", &least])
+        .args(["swap", "--json", "--yes", "--poll", "100"])
+        .args(arguments)
         .env_clear()
         .env("HOME", directory)
         .env("COUNTERSIGN_CONFIG", directory.join("config.json"))
@@ -170,30 +219,29 @@ fn swap(world: &World, program: &Path, directory: &Path, trial: &Trial) -> io::R
         let _ = stdout.map(|mut stdout| stdout.read_to_string(&mut text));
         text
     });
-    let is_late = AtomicBool::new(false);
+    let (mut happened, mut quiet) = (world.lines().len(), Instant::now());
     let exit = loop {
         if let Some(status) = child.try_wait()? {
             break status.code();
         }
-        if start.elapsed() > LIMIT {
+        if clock.start.elapsed() > LIMIT {
             child.kill()?;
             child.wait()?;
             break None;
         }
-        if start.elapsed() > PATIENCE && !is_late.swap(true, Ordering::Relaxed) {
+        let lines = world.lines().len();
+        if lines != happened {
+            (happened, quiet) = (lines, Instant::now());
+        }
+        if quiet.elapsed() > clock.patience && !clock.is_late {
+            clock.is_late = true;
             outlast(world);
         }
         thread::sleep(Duration::from_millis(20));
     };
-    let took = start.elapsed();
-    // The solver redeems its side, and what was swept up comes into a block.
-    thread::sleep(Duration::from_millis(400));
-    let after = [holds(world, &trial.from), holds(world, &trial.to)];
     let document: Value = serde_json::from_str(&document.join().unwrap_or_default()).unwrap_or(Value::Null);
-    let program: Vec<String> = said.join().unwrap_or_default();
     let code = document.pointer("/error/code").and_then(Value::as_str).map(str::to_owned);
-    let money = money(world, before, after, amount, least.parse().unwrap_or(1));
-    Ok(Outcome { exit, code, program, sandbox: world.lines(), money, took, is_late: is_late.into_inner() })
+    Ok(Attempt { exit, code, said: said.join().unwrap_or_default() })
 }
 
 /// Lets every timelock pass.
@@ -214,16 +262,22 @@ fn outlast(world: &World) {
 /// Where the money is. Fees are less than a tenth of what is swapped.
 fn money(world: &World, before: [u128; 2], after: [u128; 2], amount: u128, least: u128) -> Money {
     let (paid, received) = (before[0].saturating_sub(after[0]), after[1].saturating_sub(before[1]));
-    let order = world.ledger.by_number(1).ok().flatten();
-    let source = order.as_ref().map(|order| &order.source);
-    if received >= least - least / 10 {
-        return Money::Received;
+    let orders = (1..=world.ledger.count().unwrap_or(0)).filter_map(|number| world.ledger.by_number(number).ok().flatten());
+    let sources: Vec<_> = orders.map(|order| order.source).filter(|source| source.initiated.is_some()).collect();
+    if sources.len() > 1 && paid > amount.saturating_add(amount / 2) {
+        // Paid twice.
+        return Money::Lost;
     }
-    match source {
-        Some(source) if source.redeemed.is_some() => Money::Lost,
-        Some(source) if source.refunded.is_some() && paid < amount / 2 => Money::Returned,
-        Some(source) if source.initiated.is_some() => Money::Locked,
-        _ if paid >= amount / 2 => Money::Locked,
-        _ => Money::Kept,
+    let is_redeemed = sources.iter().any(|source| source.redeemed.is_some());
+    if received >= least.saturating_sub(least / 10) {
+        Money::Received
+    } else if is_redeemed {
+        Money::Lost
+    } else if paid >= amount / 2 {
+        Money::Locked
+    } else if sources.is_empty() {
+        Money::Kept
+    } else {
+        Money::Returned
     }
 }

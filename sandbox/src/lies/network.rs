@@ -40,7 +40,7 @@ const ROUTE: [&str; 2] = ["base:usdc", "litecoin:ltc"];
 const AT_STAKE: &str = "nothing, if every call can be repeated or its effect can be found out";
 
 const fn fault(name: &'static str, about: &'static str, fault: Fault) -> Lie {
-    Lie { name, liar: Liar::Network, about, at_stake: AT_STAKE, route: ROUTE, act: Act::Network(fault) }
+    Lie { name, liar: Liar::Network, about, at_stake: AT_STAKE, route: ROUTE, act: Act::Network(fault), conduct: None }
 }
 
 pub(super) const LIES: &[Lie] = &[

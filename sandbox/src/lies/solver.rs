@@ -20,6 +20,18 @@ pub enum Conduct {
     DustFirst,
     /// What is agreed, and then a thousandth.
     DustAfter,
+    /// Thirty times a thousandth, and then what is agreed.
+    DustCrowd,
+    /// A thousandth, then what is agreed once the first can be refunded, and it refunds the first when the secret is under way.
+    DustMatured,
+    /// What is agreed, so late that it can take it back at once.
+    RefundsAtOnce,
+    /// What is agreed, after the source's timelock.
+    PaysLate,
+    /// What is agreed. It takes the secret out of the mempool, redeems the source with it, and goes before the user's redemption.
+    FrontRuns,
+    /// What is agreed, and it never redeems the source.
+    NeverRedeems,
 }
 
 impl Conduct {
@@ -30,78 +42,93 @@ impl Conduct {
             Self::PaysLess => changed.amount /= 2,
             Self::OtherHash => changed.secret_hash = changed.secret_hash.map(|byte| byte ^ 0x55),
             Self::OneBlock => changed.timelock = 1,
-            Self::OtherKey => changed.is_source = false,
-            Self::NeverPays | Self::DustFirst | Self::DustAfter => {}
+            // On Bitcoin-like chains the delegate redeems, elsewhere the owner.
+            Self::OtherKey if changed.delegate.is_some() => changed.delegate = Some(STRANGERS_KEY.to_owned()),
+            Self::OtherKey => changed.owner = STRANGER.to_owned(),
+            _ => {}
         }
         changed
     }
 }
 
+const STRANGER: &str = "0x00000000000000000000000000000000000000ef";
+/// A point on the curve whose key everybody has.
+const STRANGERS_KEY: &str = "c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5";
+
 const ROUTE: [&str; 2] = ["base:usdc", "litecoin:ltc"];
+const TO_EVM: [&str; 2] = ["litecoin:ltc", "base:usdc"];
+
+const fn lie(name: &'static str, about: &'static str, at_stake: &'static str, route: [&'static str; 2], conduct: Conduct) -> Lie {
+    Lie { name, liar: Liar::Solver, about, at_stake, route, act: Act::Solver(conduct), conduct: None }
+}
+
+const TIME: &str = "nothing but time: the payment goes back after the timelock";
+const HALF: &str = "half of the swap";
+const USELESS: &str = "the whole payment: the secret does not open what was paid";
+const TAKES_BACK: &str = "the whole payment: the solver takes its side back while the secret is under way";
+const DUST: &str = "the payment, if the wrong output is taken for the whole";
 
 pub(super) const LIES: &[Lie] = &[
-    Lie {
-        name: "solver-never-pays",
-        liar: Liar::Solver,
-        about: "the solver never pays the destination",
-        at_stake: "nothing but time: the payment goes back after the timelock",
-        route: ROUTE,
-        act: Act::Solver(Conduct::NeverPays),
-    },
-    Lie {
-        name: "solver-pays-less",
-        liar: Liar::Solver,
-        about: "the solver pays half of what is agreed",
-        at_stake: "half of the swap",
-        route: ROUTE,
-        act: Act::Solver(Conduct::PaysLess),
-    },
-    Lie {
-        name: "solver-other-hash",
-        liar: Liar::Solver,
-        about: "the solver pays under the hash of another secret",
-        at_stake: "the whole payment: the secret does not open what was paid",
-        route: ROUTE,
-        act: Act::Solver(Conduct::OtherHash),
-    },
-    Lie {
-        name: "solver-one-block",
-        liar: Liar::Solver,
-        about: "the solver pays with a timelock of one block",
-        at_stake: "the whole payment: the solver takes it back while the secret is under way",
-        route: ROUTE,
-        act: Act::Solver(Conduct::OneBlock),
-    },
-    Lie {
-        name: "solver-dust-first",
-        liar: Liar::Solver,
-        about: "the solver pays a thousandth before it pays what is agreed",
-        at_stake: "the payment, if the first output is taken for the whole",
-        route: ROUTE,
-        act: Act::Solver(Conduct::DustFirst),
-    },
-    Lie {
-        name: "solver-dust-after",
-        liar: Liar::Solver,
-        about: "the solver pays a thousandth after it has paid what is agreed",
-        at_stake: "the payment, if the last output is taken for the whole",
-        route: ROUTE,
-        act: Act::Solver(Conduct::DustAfter),
-    },
-    Lie {
-        name: "relayer-idles",
-        liar: Liar::Relayer,
-        about: "the relayer accepts everything and does nothing",
-        at_stake: "the payment, if the wallet waits for it until the timelock is over",
-        route: ["litecoin:ltc", "base:usdc"],
-        act: Act::RelayerIdles,
-    },
-    Lie {
-        name: "relayer-tells",
-        liar: Liar::Relayer,
-        about: "the relayer gives the secret to the solver, who redeems the source and never pays",
-        at_stake: "the whole payment",
-        route: ["litecoin:ltc", "base:usdc"],
-        act: Act::RelayerTells,
-    },
+    lie("solver-never-pays", "the solver never pays the destination", TIME, ROUTE, Conduct::NeverPays),
+    lie("solver-never-pays-evm", "the solver never pays the destination", TIME, TO_EVM, Conduct::NeverPays),
+    lie("solver-never-pays-tron", "the solver never pays the destination", TIME, ["tron:usdt", "base:usdc"], Conduct::NeverPays),
+    lie("solver-never-pays-solana", "the solver never pays the destination", TIME, ["solana:usdc", "base:usdc"], Conduct::NeverPays),
+    lie("solver-never-pays-starknet", "the solver never pays the destination", TIME, ["starknet:strk", "base:usdc"], Conduct::NeverPays),
+    lie("solver-never-pays-sui", "the solver never pays the destination", TIME, ["sui:sui", "base:usdc"], Conduct::NeverPays),
+    lie("solver-pays-less", "the solver pays half of what is agreed", HALF, ROUTE, Conduct::PaysLess),
+    lie("solver-pays-less-evm", "the solver pays half of what is agreed", HALF, TO_EVM, Conduct::PaysLess),
+    lie("solver-pays-less-solana", "the solver pays half of what is agreed", HALF, ["base:usdc", "solana:sol"], Conduct::PaysLess),
+    lie("solver-other-hash", "the solver pays under the hash of another secret", USELESS, ROUTE, Conduct::OtherHash),
+    lie("solver-other-hash-evm", "the solver pays under the hash of another secret", USELESS, TO_EVM, Conduct::OtherHash),
+    lie("solver-other-hash-sui", "the solver pays under the hash of another secret", USELESS, ["base:usdc", "sui:sui"], Conduct::OtherHash),
+    lie("solver-other-key", "the solver pays for a stranger's key", USELESS, ROUTE, Conduct::OtherKey),
+    lie("solver-other-key-evm", "the solver pays for a stranger's account", USELESS, TO_EVM, Conduct::OtherKey),
+    lie("solver-one-block", "the solver pays with a timelock of one block", TAKES_BACK, ROUTE, Conduct::OneBlock),
+    lie("solver-one-block-evm", "the solver pays with a timelock of one block", TAKES_BACK, TO_EVM, Conduct::OneBlock),
+    lie("solver-one-block-tron", "the solver pays with a timelock of one block", TAKES_BACK, ["base:usdc", "tron:trx"], Conduct::OneBlock),
+    lie(
+        "solver-one-block-starknet",
+        "the solver pays with a timelock of one block",
+        TAKES_BACK,
+        ["base:usdc", "starknet:wbtc"],
+        Conduct::OneBlock,
+    ),
+    lie(
+        "solver-refunds-at-once",
+        "the solver takes its payment back as soon as its timelock is over",
+        TAKES_BACK,
+        ROUTE,
+        Conduct::RefundsAtOnce,
+    ),
+    lie(
+        "solver-refunds-at-once-evm",
+        "the solver takes its payment back as soon as its timelock is over",
+        TAKES_BACK,
+        TO_EVM,
+        Conduct::RefundsAtOnce,
+    ),
+    lie("solver-dust-first", "the solver pays a thousandth before it pays what is agreed", DUST, ROUTE, Conduct::DustFirst),
+    lie("solver-dust-after", "the solver pays a thousandth after it has paid what is agreed", DUST, ROUTE, Conduct::DustAfter),
+    lie("solver-dust-crowd", "the solver pays a thousandth thirty times before it pays what is agreed", DUST, ROUTE, Conduct::DustCrowd),
+    lie(
+        "solver-dust-matured",
+        "the solver pays a thousandth long before, and takes it back when the redemption is in the mempool",
+        "the whole payment, if the redemption spends that output too and is thrown out with the secret in it",
+        ROUTE,
+        Conduct::DustMatured,
+    ),
+    lie(
+        "solver-front-runs",
+        "the solver takes the secret out of the mempool, and uses it before the user's redemption is in a block",
+        "nothing, if the contract pays whoever is the redeemer, and nobody else",
+        TO_EVM,
+        Conduct::FrontRuns,
+    ),
+    lie(
+        "solver-never-redeems",
+        "the solver pays, and never redeems the source",
+        "nothing: the user has both",
+        ROUTE,
+        Conduct::NeverRedeems,
+    ),
 ];

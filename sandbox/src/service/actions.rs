@@ -22,6 +22,9 @@ pub(super) fn act(world: &World, order: Order, request: &Request) -> Result<Valu
     if world.lies.relayer_idles() {
         return Ok(json!("accepted"));
     }
+    if let Some(transaction) = world.lies.invented_redemption().filter(|_| action == "redeem") {
+        return Ok(json!(transaction));
+    }
     match action.as_str() {
         "initiate" => initiate(world, &order, &body(request)?),
         "redeem" => redeem(world, &order, &body(request)?),

@@ -36,9 +36,8 @@ async fn a_swap_from_payment_to_redemption() {
     let record = stage.record(&SECRET);
     let (paid, payout) = (&record.terms.source, &record.terms.destination);
     assert!(paid.swap_id_recomputed && payout.swap_id_recomputed, "the ids follow from the terms");
-    // The service lets users approve everything, and says so in every answer that was captured.
     let warnings: Vec<_> = record.warnings.list().iter().map(|warning| warning.code().name()).collect();
-    assert_eq!(warnings, ["unlimited_approval"]);
+    assert!(warnings.is_empty(), "{warnings:?}: the approval is for exactly the amount");
     assert_eq!(stage.state(paid).await, HtlcState::Absent);
     assert_eq!(stage.judge(&record).await, Err(Hold::NotFunded));
 

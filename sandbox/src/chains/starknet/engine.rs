@@ -166,8 +166,9 @@ impl Engine for Starknet {
         let delegate = terms.delegate.as_deref().filter(|text| !text.is_empty()).map(account).transpose()?;
         let payer = delegate.unwrap_or(swap.initiator);
         let is_approved = self.allowance(swap.token, payer, swap.htlc) >= U256::from(terms.amount);
-        let largest = Felt::from(u128::MAX);
-        let approval = if is_approved { Value::Null } else { shown(swap.token, "approve", &[swap.htlc, largest, largest]) };
+        // Exactly the amount: an unlimited approval is a warning that `--yes` does not pass.
+        let [low, high] = halves(U256::from(terms.amount));
+        let approval = if is_approved { Value::Null } else { shown(swap.token, "approve", &[swap.htlc, low, high]) };
         let (initiate, typed_data) = match delegate {
             None => (shown(swap.htlc, "initiate", &swap.arguments), self.typed_data(&swap, terms)),
             Some(_) => (shown(swap.htlc, "initiate_on_behalf", &[vec![swap.initiator], swap.arguments].concat()), Value::Null),

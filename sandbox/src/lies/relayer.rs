@@ -1,0 +1,34 @@
+//! What the service's relayer does with what users give it.
+
+use super::{Act, Conduct, Liar, Lie};
+
+/// A transaction that is on no chain.
+pub(super) const INVENTED: &str = "abababababababababababababababababababababababababababababababab";
+
+const ROUTE: [&str; 2] = ["litecoin:ltc", "base:usdc"];
+
+const fn lie(name: &'static str, about: &'static str, at_stake: &'static str, act: Act) -> Lie {
+    Lie { name, liar: Liar::Relayer, about, at_stake, route: ROUTE, act, conduct: None }
+}
+
+pub(super) const LIES: &[Lie] = &[
+    lie(
+        "relayer-idles",
+        "the relayer accepts everything and does nothing",
+        "the payment, if the wallet waits for it until the timelock is over",
+        Act::RelayerIdles,
+    ),
+    lie(
+        "relayer-invents",
+        "the relayer says that it has redeemed, and has not",
+        "the payment, if the wallet believes it and stops",
+        Act::RelayerInvents,
+    ),
+    lie(
+        "relayer-tells",
+        "the relayer gives the secret to the solver, who redeems the source and never pays",
+        "the whole payment",
+        Act::RelayerTells,
+    )
+    .while_solver(Conduct::NeverPays),
+];

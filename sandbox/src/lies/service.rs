@@ -1,0 +1,106 @@
+//! How the service serves its calls, whatever it says in them.
+
+use super::{Act, Conduct, Liar, Lie};
+use crate::http::{Reply, Request};
+
+/// How the service serves a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServiceLie {
+    /// From the payment on, it takes calls and does not answer them.
+    Hangs,
+    /// From the payment on, connections end without an answer.
+    Gone,
+    /// From the payment on, every answer is a page of HTML.
+    Html,
+    /// From the payment on, there is no such order.
+    Forgets,
+    /// The answer to a new order says that all is well, and has an error beside it.
+    OkBesideError,
+    /// The answer to a new order is two documents.
+    TwoDocuments,
+    /// The answer to a new order names one member twice.
+    TwiceNamed,
+    /// The answer to a new order is nested without end.
+    Deep,
+    /// A quote for half of what the market pays.
+    PoorQuote,
+    /// The order's id is a path.
+    PathInId,
+}
+
+impl ServiceLie {
+    pub(super) fn applies(self, request: &Request, is_paid: bool) -> bool {
+        match self {
+            Self::Hangs | Self::Gone | Self::Html | Self::Forgets => is_paid && request.path.starts_with("/v2/orders/"),
+            Self::PoorQuote => request.path == "/v2/quote",
+            _ => request.method == "POST" && request.path == "/v2/orders",
+        }
+    }
+
+    /// The answer that the service gives in place of the right one. `None` where it gives none.
+    #[must_use]
+    pub fn change(self, reply: Reply) -> Option<Reply> {
+        let text = String::from_utf8_lossy(&reply.body).into_owned();
+        let changed = match self {
+            Self::Hangs | Self::Gone => return None,
+            Self::Html => return Some(Reply::new(200, "text/html", "<html><body>We will be back soon.</body></html>")),
+            Self::Forgets => return Some(Reply::new(404, "application/json", r#"{"status":"Error","error":"order not found"}"#)),
+            Self::OkBesideError => text.replacen('{', r#"{"error":"no liquidity","#, 1),
+            Self::TwoDocuments => format!("{text}{text}"),
+            Self::TwiceNamed => text.replacen(r#""result":{"#, &format!(r#""result":{{"order_id":"{}","#, "0".repeat(64)), 1),
+            Self::Deep => format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)),
+            Self::PoorQuote => return Some(halved(&reply)),
+            Self::PathInId => text.replacen(r#""order_id":""#, r#""order_id":"../../../"#, 1),
+        };
+        Some(Reply::new(reply.status, "application/json", changed))
+    }
+}
+
+/// A quote whose destination amounts are half of what they were.
+fn halved(reply: &Reply) -> Reply {
+    let Ok(mut value) = serde_json::from_slice::<serde_json::Value>(&reply.body) else { return reply.clone() };
+    for quote in value.get_mut("result").and_then(|result| result.as_array_mut()).into_iter().flatten() {
+        if let Some(amount) = quote.pointer_mut("/destination/amount") {
+            let half = amount.as_str().and_then(|text| text.parse::<u128>().ok()).unwrap_or(0) / 2;
+            *amount = serde_json::json!(half.to_string());
+        }
+    }
+    Reply::json(reply.status, &value)
+}
+
+const ROUTE: [&str; 2] = ["base:usdc", "litecoin:ltc"];
+const PAYMENT: &str = "the whole payment, if the swap cannot end without the service";
+
+const fn lie(name: &'static str, about: &'static str, at_stake: &'static str, lie: ServiceLie) -> Lie {
+    Lie { name, liar: Liar::Service, about, at_stake, route: ROUTE, act: Act::Service(lie), conduct: None }
+}
+
+pub(super) const LIES: &[Lie] = &[
+    lie("service-hangs", "the service answers nothing any more once the source is paid", PAYMENT, ServiceLie::Hangs),
+    lie("service-gone", "the service is gone once the source is paid", PAYMENT, ServiceLie::Gone),
+    lie("service-gone-with-solver", "service and solver are gone once the source is paid", PAYMENT, ServiceLie::Gone)
+        .while_solver(Conduct::NeverPays),
+    lie("service-html", "the service answers with a page of HTML once the source is paid", PAYMENT, ServiceLie::Html),
+    lie("service-forgets", "the service knows no such order once the source is paid", PAYMENT, ServiceLie::Forgets),
+    lie(
+        "service-error-beside-ok",
+        "a new order is both accepted and refused",
+        "the payment of an order that nobody serves",
+        ServiceLie::OkBesideError,
+    ),
+    lie(
+        "service-two-documents",
+        "the answer to a new order is two documents",
+        "whatever the wallet reads in the second",
+        ServiceLie::TwoDocuments,
+    ),
+    lie(
+        "service-duplicate-key",
+        "the answer to a new order names one member twice",
+        "whatever the wallet reads in the second",
+        ServiceLie::TwiceNamed,
+    ),
+    lie("service-deep", "the answer to a new order is nested without end", "the wallet's process", ServiceLie::Deep),
+    lie("service-path-in-id", "the order's id is a path", "the application id, sent elsewhere", ServiceLie::PathInId),
+    lie("service-poor-quote", "the quote pays half of what the market pays", "half of the swap", ServiceLie::PoorQuote),
+];

@@ -1,0 +1,93 @@
+#![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn names_are_unique_and_every_lie_is_found_by_its_name() {
+    let names: BTreeSet<_> = all().map(|lie| lie.name).collect();
+    assert_eq!(names.len(), all().count());
+    for lie in all() {
+        assert_eq!(find(lie.name).unwrap().about, lie.about);
+        assert!(lie.route.iter().all(|asset| asset.contains(':')), "{}", lie.name);
+    }
+}
+
+#[test]
+fn lies_are_told_only_while_they_are_on() {
+    let lies = Lies::new(0);
+    let honest = json!({ "initiate_transaction": { "to": "0x01", "chain_id": 8453 } });
+    let told = |lies: &Lies| {
+        let mut answer = honest.clone();
+        lies.answer(&mut answer);
+        answer
+    };
+    assert_eq!(told(&lies), honest);
+    assert!(lies.set("evm-chain", true) && !lies.set("no-such-lie", true));
+    assert_eq!(told(&lies).pointer("/initiate_transaction/chain_id"), Some(&json!(137)));
+    lies.set("evm-chain", false);
+    assert_eq!(told(&lies), honest);
+}
+
+#[test]
+fn a_lie_of_the_record_brings_its_solver_along() {
+    let lies = Lies::new(0);
+    assert_eq!(lies.conduct(), None);
+    lies.set("record-invents-payment", true);
+    assert_eq!(lies.conduct(), Some(Conduct::NeverPays));
+    lies.clear();
+    lies.set("solver-one-block", true);
+    assert_eq!(lies.conduct(), Some(Conduct::OneBlock));
+}
+
+fn post(path: &str, body: &str) -> Request {
+    Request { method: "POST".into(), path: path.into(), query: String::new(), headers: Vec::new(), body: body.into() }
+}
+
+#[test]
+fn an_endpoint_that_swallows_answers_as_if_it_had_accepted() {
+    let lies = Lies::new(0);
+    lies.set("endpoint-swallows", true);
+    let call = post("/", r#"{"jsonrpc":"2.0","id":7,"method":"eth_sendRawTransaction","params":["0x02c0"]}"#);
+    let reply = lies.endpoint("base", &call, |_| Reply::text(500, "it was relayed"));
+    let answer: Value = serde_json::from_slice(&reply.body).unwrap();
+    // keccak256(02 c0)
+    let hash = alloy_primitives::keccak256([2, 0xc0]).to_string();
+    assert_eq!((answer.get("id"), answer.get("result")), (Some(&json!(7)), Some(&json!(hash))));
+    // The genesis transaction of Bitcoin, whose id everybody knows.
+    let coinbase = "01000000010000000000000000000000000000000000000000000000000000000000000000ffffffff4d04ffff001d0104455468652054696d65\
+                    732030332f4a616e2f32303039204368616e63656c6c6f72206f6e206272696e6b206f66207365636f6e64206261696c6f757420666f72206261\
+                    6e6b73ffffffff0100f2052a01000000434104678afdb0fe5548271967f1a67130b7105cd6a828e03909a67962e0ea1f61deb649f6bc3f4cef38\
+                    c4f35504e51ec112de5c384df7ba0b8d578a4c702b6bf11d5fac00000000";
+    let reply = lies.endpoint("litecoin", &post("/tx", coinbase), |_| Reply::text(500, "it was relayed"));
+    assert_eq!(reply.body, b"4a5e1e4baab89f3a32518a88c31bc87f618f76673e2cc77ab2127b7afdeda33b");
+    // Whatever does not submit is answered honestly.
+    let reply = lies.endpoint("base", &post("/", r#"{"method":"eth_chainId"}"#), |_| Reply::text(200, "honest"));
+    assert_eq!(reply.body, b"honest");
+}
+
+#[test]
+fn a_stale_endpoint_repeats_itself_under_new_ids() {
+    let lies = Lies::new(0);
+    lies.set("endpoint-stale", true);
+    let ask = |id: u64, result: u64| {
+        let call = post("/", &json!({ "jsonrpc": "2.0", "id": id, "method": "eth_blockNumber", "params": [] }).to_string());
+        let reply = lies.endpoint("base", &call, |_| Reply::json(200, &json!({ "jsonrpc": "2.0", "id": id, "result": result })));
+        serde_json::from_slice::<Value>(&reply.body).unwrap()
+    };
+    assert_eq!(ask(1, 100), json!({ "jsonrpc": "2.0", "id": 1, "result": 100 }));
+    assert_eq!(ask(2, 200), json!({ "jsonrpc": "2.0", "id": 2, "result": 100 }));
+}
+
+#[test]
+fn a_service_that_is_gone_is_there_until_it_is_paid() {
+    let lies = Lies::new(0);
+    lies.set("service-gone", true);
+    let record = Request { method: "GET".into(), ..post("/v2/orders/00", "") };
+    assert_eq!(lies.service(&record, false), None);
+    let lie = lies.service(&record, true).unwrap();
+    assert_eq!(lie.change(Reply::text(200, "honest")), None);
+}
