@@ -1,6 +1,9 @@
 //! The page, and the calls that turn the sandbox: blocks, clock, funds, lies.
 
+mod chains;
 mod html;
+mod lies;
+mod orders;
 mod switches;
 
 use serde_json::{Value, json};
@@ -29,9 +32,11 @@ pub fn answer(world: &World, request: &Request) -> Reply {
 
 fn page(html: String) -> Reply {
     let mut reply = Reply::new(200, "text/html; charset=utf-8", html);
-    for (name, value) in [("content-security-policy", POLICY), ("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer")] {
+    // Not `no-referrer`: with it, browsers send `Origin: null` with the page's own forms, and the switches would refuse them.
+    for (name, value) in [("content-security-policy", POLICY), ("x-content-type-options", "nosniff"), ("referrer-policy", "same-origin")] {
         reply.headers.push((name.to_owned(), value.to_owned()));
     }
+    reply.headers.push(("cache-control".to_owned(), "no-store".to_owned()));
     reply
 }
 

@@ -1,19 +1,31 @@
-//! The page as HTML. What comes from outside is escaped.
+//! The page as HTML: its frame, and how amounts and foreign text are written. What comes from outside is escaped.
 
 use std::fmt::{self, Display, Write};
 
 use serde_json::Value;
 
-use crate::accounts;
-use crate::lies;
-use crate::order::{Order, Side, Status, iso};
-use crate::world::{Chain, World};
+use super::{chains, lies, orders};
+use crate::world::World;
 
-/// How many orders are shown.
-const ORDERS: u64 = 20;
+/// How many lines of the log are shown.
+const LINES: usize = 100;
+/// Words of the log that are longer than this are shortened.
+const LONGEST_WORD: usize = 24;
+
+const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+    <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">\
+    <title>countersign sandbox</title>\
+    <link rel=\"icon\" href=\"data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath fill='%233457d5' \
+    d='M1 5h9V2l5 4-5 4V7H1zm14 6H6V9l-5 3 5 3v-2h9z'/%3E%3C/svg%3E\">\
+    <link rel=\"stylesheet\" href=\"/style.css\"><script src=\"/refresh.js\" defer></script></head>\n\
+    <body><a class=\"skip\" href=\"#orders\">Skip to the orders</a>\n\
+    <header class=\"top\"><div class=\"bar\"><h1>countersign <span>sandbox</span></h1>\
+    <nav aria-label=\"On this page\"><a href=\"#orders\">Orders</a><a href=\"#log\">Log</a><a href=\"#chains\">Chains</a>\
+    <a href=\"#lies\">Lies</a></nav></div>\
+    <p class=\"trouble\" id=\"trouble\" role=\"status\"></p></header>\n";
 
 /// Text in HTML.
-struct Text<T>(T);
+pub(super) struct Text<T>(pub(super) T);
 
 impl<T: Display> Display for Text<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -23,6 +35,7 @@ impl<T: Display> Display for Text<T> {
                 '<' => f.write_str("&lt;")?,
                 '>' => f.write_str("&gt;")?,
                 '"' => f.write_str("&quot;")?,
+                '\'' => f.write_str("&#39;")?,
                 other => f.write_char(other)?,
             }
         }
@@ -31,156 +44,102 @@ impl<T: Display> Display for Text<T> {
 }
 
 pub(super) fn page(world: &World) -> String {
-    let mut html = String::from(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
-         <title>countersign sandbox</title><link rel=\"stylesheet\" href=\"/style.css\"><script src=\"/refresh.js\" defer></script></head>\n\
-         <body><a class=\"skip\" href=\"#orders\">To the orders</a><h1>countersign sandbox</h1>\n\
-         <p class=\"worthless\">Everything here is worthless: keys are public, coins come from nowhere. Never send real funds to these \
-         addresses.</p>\n<main>\n",
-    );
+    let mut html = String::from(HEAD);
     // Writing to a string does not fail.
     let _ = write(&mut html, world);
-    html.push_str("</main></body></html>\n");
+    html.push_str("<footer><p>The same as JSON: <a href=\"/sandbox/state\">/sandbox/state</a></p></footer></body></html>\n");
     html
 }
 
 fn write(html: &mut String, world: &World) -> fmt::Result {
-    let active = world.lies.active();
-    let told = if active.is_empty() {
-        "Nobody lies.".to_owned()
-    } else {
-        format!("Told now: {}.", active.iter().copied().collect::<Vec<_>>().join(", "))
-    };
-    html.push_str("<h2>Orders</h2><div class=\"wide\" id=\"orders\" data-live tabindex=\"-1\">");
-    orders(html, world)?;
-    html.push_str("</div>\n<h2>Chains</h2><div class=\"wide\" id=\"chains\" data-live>");
-    chains(html, world)?;
-    write!(
-        html,
-        "</div>\n<h2>Lies</h2><p id=\"told\" data-live aria-live=\"polite\">{}</p><div class=\"lies\" id=\"lies\" data-live>",
-        Text(told)
-    )?;
-    for lie in lies::all() {
-        let is_on = active.contains(lie.name);
-        write!(
-            html,
-            "<form method=\"post\" action=\"/sandbox/lies\"{}><input type=\"hidden\" name=\"name\" value=\"{name}\">\
-             <button name=\"on\" value=\"{}\" aria-pressed=\"{is_on}\" title=\"{about}\">{name}</button><span>{liar}</span></form>",
-            if is_on { " class=\"on\"" } else { "" },
-            !is_on,
-            name = Text(lie.name),
-            about = Text(lie.about),
-            liar = Text(lie.liar),
-        )?;
-    }
-    html.push_str("</div>\n<h2>What happened</h2><pre class=\"log\" id=\"log\" data-live tabindex=\"0\" aria-label=\"What happened, the newest first\">");
-    for line in world.lines().iter().rev().take(100) {
-        writeln!(html, "{}", Text(line))?;
-    }
-    html.push_str("</pre>\n");
-    Ok(())
-}
-
-fn orders(html: &mut String, world: &World) -> fmt::Result {
-    let count = world.ledger.count().unwrap_or(0);
-    if count == 0 {
-        return write!(
-            html,
-            "<p>No order yet. In a terminal: <code>countersign swap --from base:usdc --amount '1.5 usdc' --to litecoin:ltc</code></p>"
-        );
-    }
-    html.push_str("<table><thead><tr><th scope=\"col\">Order<th scope=\"col\">Made<th scope=\"col\">Source<th scope=\"col\">Destination<th scope=\"col\">State</thead><tbody>");
-    for number in (count.saturating_sub(ORDERS).saturating_add(1)..=count).rev() {
-        if let Ok(Some(order)) = world.ledger.by_number(number) {
-            row(html, world, &order)?;
-        }
-    }
-    html.push_str("</tbody></table>");
-    if count > ORDERS {
-        write!(html, "<p>{count} orders in all; the newest are shown.</p>")?;
-    }
-    Ok(())
-}
-
-fn row(html: &mut String, world: &World, order: &Order) -> fmt::Result {
-    let state = match order.status(world.clock.millis()) {
-        Status::NotInitiated => "waits for the payment",
-        Status::InProgress => "under way",
-        Status::Completed => "complete",
-        Status::Refunded => "refunded",
-        Status::Expired => "expired",
-    };
-    let made = iso(order.created_at);
-    let time = made.get(11..19).unwrap_or_default();
-    write!(html, "<tr><td><code>{}</code><td>{time}<td>", Text(order.id.get(..8).unwrap_or_default()))?;
-    leg(html, world, &order.source)?;
-    html.push_str("<td>");
-    leg(html, world, &order.destination)?;
-    write!(html, "<td>{state}</tr>")
-}
-
-fn leg(html: &mut String, world: &World, side: &Side) -> fmt::Result {
-    write!(html, "{} {}<ul class=\"steps\">", Text(shown(world, &side.asset, side.amount)), Text(&side.asset))?;
-    for (name, seen) in [("paid", &side.initiated), ("redeemed", &side.redeemed), ("refunded", &side.refunded)] {
-        match seen {
-            Some(seen) => write!(html, "<li class=\"done\" title=\"{}\">{name} in {}</li>", Text(&seen.transaction), seen.height)?,
-            None if name == "refunded" => {}
-            None => write!(html, "<li>not {name}</li>")?,
-        }
-    }
-    html.push_str("</ul>");
-    Ok(())
-}
-
-fn chains(html: &mut String, world: &World) -> fmt::Result {
     html.push_str(
-        "<table><thead><tr><th scope=\"col\">Chain<th scope=\"col\">Newest block<th scope=\"col\">Waiting<th scope=\"col\">The user has\
-         <th scope=\"col\">The solver has<th scope=\"col\">Blocks</thead><tbody>",
+        "<main>\n<p class=\"worthless\"><strong>Everything here is worthless.</strong> Keys are public, and coins come from nowhere. Never send \
+         real funds to these addresses.</p>\n<noscript><p class=\"worthless\">Scripts are off: reload the page to see what has changed. \
+         Every button works.</p></noscript>\n",
     );
-    for (name, chain) in &world.chains {
-        let title = chain.listing.chain.get("name").and_then(Value::as_str).unwrap_or(name);
-        let (height, pending) = {
-            let engine = chain.engine();
-            (engine.height(), engine.pending())
-        };
-        write!(html, "<tr><th scope=\"row\">{}<td>{height}<td>{pending}<td>", Text(title))?;
-        balances(html, world, chain, accounts::USER)?;
-        html.push_str("<td>");
-        balances(html, world, chain, accounts::SOLVER)?;
-        html.push_str("<td>");
-        for blocks in [1, 100] {
-            write!(
-                html,
-                "<form method=\"post\" action=\"/sandbox/mine\"><input type=\"hidden\" name=\"chain\" value=\"{name}\">\
-                 <button name=\"blocks\" value=\"{blocks}\">mine {blocks}<span class=\"skip\"> on {name}</span></button></form>",
-                name = Text(name)
-            )?;
+    lies::told(html, world)?;
+    html.push_str("<div class=\"columns\">\n<section aria-labelledby=\"orders\"><h2 id=\"orders\" tabindex=\"-1\">Orders</h2>\n");
+    orders::orders(html, world)?;
+    html.push_str("</section>\n<section class=\"side\" aria-labelledby=\"log\"><h2 id=\"log\" tabindex=\"-1\">Log <small>newest first</small></h2>\n");
+    log(html, world)?;
+    html.push_str("</section></div>\n<section aria-labelledby=\"chains\"><h2 id=\"chains\" tabindex=\"-1\">Chains</h2>\n");
+    chains::chains(html, world)?;
+    html.push_str("</section>\n<section aria-labelledby=\"lies\"><h2 id=\"lies\" tabindex=\"-1\">Lies</h2>\n");
+    lies::switches(html, world)?;
+    html.push_str("</section>\n</main>\n");
+    Ok(())
+}
+
+fn log(html: &mut String, world: &World) -> fmt::Result {
+    let lines = world.lines();
+    if lines.is_empty() {
+        html.push_str("<p class=\"none\">Nothing has happened yet.</p>");
+        return Ok(());
+    }
+    // A box that scrolls must be reachable by keyboard.
+    html.push_str("<ol class=\"log\" tabindex=\"0\" aria-labelledby=\"log\">");
+    for line in lines.iter().rev().take(LINES) {
+        html.push_str("<li>");
+        for word in line.split(' ') {
+            if word.chars().count() > LONGEST_WORD {
+                write!(html, "<code>{}</code> ", Text(shortened(word, LONGEST_WORD)))?;
+            } else {
+                write!(html, "{} ", Text(word))?;
+            }
         }
-        html.push_str("</tr>");
+        html.push_str("</li>");
     }
-    html.push_str("</tbody></table>");
+    html.push_str("</ol>");
     Ok(())
 }
 
-fn balances(html: &mut String, world: &World, chain: &Chain, role: &str) -> fmt::Result {
-    let engine = chain.engine();
-    let account = engine.address_of(&accounts::key(role));
-    for asset in &chain.listing.assets {
-        let Some(id) = asset.get("id").and_then(Value::as_str) else { continue };
-        let balance = engine.balance(&account, id).unwrap_or(0);
-        let symbol = id.split_once(':').map_or(id, |(_, symbol)| symbol);
-        write!(html, "{} {}<br>", Text(shown(world, id, balance)), Text(symbol))?;
+/// A long word by its beginning and its end; the details of an order have it whole.
+pub(super) fn shortened(word: &str, longest: usize) -> String {
+    let count = word.chars().count();
+    if count <= longest {
+        return word.to_owned();
     }
-    Ok(())
+    let start: String = word.chars().take(10).collect();
+    let end: String = word.chars().skip(count.saturating_sub(6)).collect();
+    format!("{start}…{end}")
 }
 
-/// An amount in whole units, with at most eight decimals.
-fn shown(world: &World, asset: &str, amount: u128) -> String {
+/// A whole number with commas between thousands.
+pub(super) fn grouped(number: impl Display) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && digits.len().saturating_sub(place) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// What the service calls an asset, for example `USDC`.
+pub(super) fn symbol(world: &World, asset: &str) -> String {
+    let listed = world.chain_of(asset).ok().and_then(|chain| chain.asset(asset)?.get("name")?.as_str());
+    listed.unwrap_or(asset).to_owned()
+}
+
+/// What the service calls the chain of an asset, for example `Base`.
+pub(super) fn chain_name(world: &World, chain: &str) -> String {
+    let listed = world.chain(chain).ok().and_then(|chain| chain.listing.chain.get("name").and_then(Value::as_str));
+    listed.unwrap_or(chain).to_owned()
+}
+
+/// An amount in whole units, with at most so many decimals; what follows them is left out.
+pub(super) fn shown(world: &World, asset: &str, amount: u128, places: usize) -> String {
     let decimals = world.chain_of(asset).ok().and_then(|chain| chain.asset(asset)?.get("decimals")?.as_u64()).unwrap_or(0);
     let width = usize::try_from(decimals).unwrap_or(0);
     let unit = 10_u128.saturating_pow(decimals.try_into().unwrap_or(0)).max(1);
-    let fraction = format!("{:0>width$}", (amount % unit).to_string());
-    let fraction = fraction.get(..width.min(8)).unwrap_or_default().trim_end_matches('0');
-    let whole = amount / unit;
-    if fraction.is_empty() { whole.to_string() } else { format!("{whole}.{fraction}") }
+    let (whole, rest) = (amount / unit, amount % unit);
+    let fraction = if width == 0 { String::new() } else { format!("{rest:0>width$}") };
+    let fraction = fraction.get(..width.min(places)).unwrap_or_default().trim_end_matches('0');
+    match (whole, fraction) {
+        (0, "") if rest > 0 => format!("<0.{:0>places$}", 1),
+        (whole, "") => grouped(whole),
+        (whole, fraction) => format!("{}.{fraction}", grouped(whole)),
+    }
 }

@@ -1,14 +1,68 @@
-// Replaces what has changed, and nothing that has the focus. Without scripts the page shows the state of its last load.
-const refresh = async () => {
-  try {
-    const text = await (await fetch(location.href)).text();
-    const next = new DOMParser().parseFromString(text, "text/html");
-    for (const now of document.querySelectorAll("[data-live]")) {
-      const then = next.getElementById(now.id);
-      if (then && then.innerHTML !== now.innerHTML && !now.contains(document.activeElement)) now.replaceChildren(...then.childNodes);
+// Shows what has changed, once a second, and sends forms without leaving the page. Elements that are still there stay the same elements, so
+// focus, selection, scroll positions and open details are kept. Without scripts, forms and links do the same by loading the page again.
+const PERIOD = 1000;
+const trouble = document.getElementById("trouble");
+
+const alignElement = (now, then) => {
+  for (const { name, value } of then.attributes) if (now.getAttribute(name) !== value) now.setAttribute(name, value);
+  // What the reader has opened stays open.
+  for (const { name } of [...now.attributes]) if (!then.hasAttribute(name) && name !== "open") now.removeAttribute(name);
+  alignChildren(now, then);
+};
+
+const alignChildren = (now, then) => {
+  const nextIds = new Set([...then.children].map(({ id }) => id));
+  for (const child of [...now.children]) if (child.id && !nextIds.has(child.id)) child.remove();
+  const known = new Map([...now.children].map((child) => [child.id, child]));
+  let place = now.firstChild;
+  for (const next of then.childNodes) {
+    const same = next.id ? known.get(next.id) : !place?.id && place?.nodeName === next.nodeName ? place : undefined;
+    if (!same) {
+      now.insertBefore(document.importNode(next, true), place);
+      continue;
     }
-  } finally {
-    setTimeout(refresh, 1000);
+    if (same !== place) now.insertBefore(same, place);
+    place = same.nextSibling;
+    if (next.nodeType === Node.ELEMENT_NODE) alignElement(same, next);
+    else if (same.data !== next.data) same.data = next.data;
+  }
+  while (place) {
+    const after = place.nextSibling;
+    place.remove();
+    place = after;
   }
 };
-setTimeout(refresh, 1000);
+
+// An answer is dropped if a newer call is under way, so that a switch does not jump back.
+let newest = 0;
+const load = async (url, options) => {
+  const call = ++newest;
+  try {
+    const response = await fetch(url, options);
+    const text = await response.text();
+    if (call !== newest) return;
+    if (!response.ok) throw new Error(`The sandbox refuses: ${text}`);
+    const focused = document.activeElement;
+    alignElement(document.querySelector("main"), new DOMParser().parseFromString(text, "text/html").querySelector("main"));
+    if (focused && !focused.isConnected) document.getElementById("told").focus();
+    say("");
+  } catch (error) {
+    if (call === newest) say(error instanceof TypeError ? "The sandbox does not answer. What you see may be old." : error.message);
+  }
+};
+
+const say = (text) => {
+  if (trouble.textContent !== text) trouble.textContent = text;
+};
+
+document.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const { target: form, submitter } = event;
+  load(form.action, { method: "POST", body: new URLSearchParams(new FormData(form, submitter)) });
+});
+
+const repeat = async () => {
+  if (!document.hidden) await load(location.pathname);
+  setTimeout(repeat, PERIOD);
+};
+setTimeout(repeat, PERIOD);

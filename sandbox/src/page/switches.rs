@@ -21,11 +21,20 @@ pub(super) fn turn(world: &World, request: &Request) -> Reply {
         // A form goes back to the page.
         Ok(_) if is_form => {
             let mut reply = Reply::text(303, "done");
-            reply.headers.push(("location".to_owned(), "/".to_owned()));
+            reply.headers.push(("location".to_owned(), back(&request.path, &text("name"))));
             reply
         }
         Ok(done) => Reply::json(200, &done),
         Err(reason) => Reply::json(400, &json!({ "error": reason })),
+    }
+}
+
+/// Where on the page a form was. A lie's switch gets the focus again.
+fn back(path: &str, lie: &str) -> String {
+    match (path, lies::find(lie)) {
+        ("/sandbox/lies", Some(lie)) => format!("/#lie-{}", lie.name),
+        ("/sandbox/lies", None) => "/#lies".to_owned(),
+        _ => "/#chains".to_owned(),
     }
 }
 
@@ -56,12 +65,14 @@ fn act(world: &World, path: &str, text: &impl Fn(&str) -> String) -> Result<Valu
         }
         "/sandbox/lies" if text("name") == "none" => {
             world.lies.clear();
+            world.note("lies: none");
             Ok(json!({ "lies": [] }))
         }
         "/sandbox/lies" => {
             let name = text("name");
             if world.lies.set(&name, text("on") != "false") {
-                world.note(format!("lies: {}", world.lies.active().into_iter().collect::<Vec<_>>().join(", ")));
+                let active: Vec<_> = world.lies.active().into_iter().collect();
+                world.note(format!("lies: {}", if active.is_empty() { "none".to_owned() } else { active.join(", ") }));
                 return Ok(json!({ "lies": world.lies.active() }));
             }
             Err(format!("no lie is called {name}; known: {}", lies::all().map(|lie| lie.name).collect::<Vec<_>>().join(", ")))
