@@ -2,6 +2,7 @@
 //! back what nobody redeems. The service's relayer, which redeems and refunds for users, is here too, because both watch the same blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::PoisonError;
 
 use crate::chains::{Change, Event, Terms};
 use crate::ledger::LedgerError;
@@ -41,12 +42,15 @@ impl Solver {
     ///
     /// The ledger has failed.
     pub fn step(&mut self, world: &World) -> Result<(), LedgerError> {
+        // Written together: the disk takes as long for one order as for a hundred.
+        let mut changed = BTreeMap::new();
         for (name, chain) in &world.chains {
             let events = chain.engine().events();
             for event in events {
-                self.note(world, name, &event)?;
+                self.note(world, name, &event, &mut changed)?;
             }
         }
+        world.ledger.update(&changed.into_values().collect::<Vec<_>>())?;
         self.waits.retain(|_, left| {
             *left = left.saturating_sub(1);
             *left > 0
@@ -56,6 +60,8 @@ impl Solver {
             let Some(order) = world.ledger.by_number(number)? else { continue };
             if order.has_ended() {
                 self.live.remove(&number);
+                self.waits.retain(|(waiting, _), _| *waiting != number);
+                world.relayed.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
             } else {
                 self.act(world, &order);
             }
@@ -64,8 +70,9 @@ impl Solver {
     }
 
     /// Writes down what a block did to an order.
-    fn note(&mut self, world: &World, chain: &str, event: &Event) -> Result<(), LedgerError> {
-        let Some(mut order) = world.ledger.by_swap(chain, &event.swap_id)? else { return Ok(()) };
+    fn note(&mut self, world: &World, chain: &str, event: &Event, changed: &mut BTreeMap<u64, Order>) -> Result<(), LedgerError> {
+        let Some(order) = world.ledger.by_swap(chain, &event.swap_id)? else { return Ok(()) };
+        let order = changed.entry(order.number).or_insert(order);
         let is_source = order.source.chain() == chain && order.source.swap_id.eq_ignore_ascii_case(&event.swap_id);
         let deadline = order.deadline();
         let side = if is_source { &mut order.source } else { &mut order.destination };
@@ -99,7 +106,7 @@ impl Solver {
         if order.source.initiated.as_ref().is_some_and(|paid| paid.at <= deadline || order.destination.initiated.is_some()) {
             self.live.insert(order.number);
         }
-        world.ledger.update(std::slice::from_ref(&order))
+        Ok(())
     }
 
     fn act(&mut self, world: &World, order: &Order) {
