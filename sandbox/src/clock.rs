@@ -7,14 +7,25 @@ use std::time::{SystemTime, UNIX_EPOCH};
 #[derive(Debug, Default)]
 pub struct Clock {
     ahead: AtomicU64,
+    fixed: Option<u64>,
 }
 
 impl Clock {
+    /// A clock that begins at a time, in milliseconds since 1970, and goes only when somebody turns it.
+    #[must_use]
+    pub const fn fixed(millis: u64) -> Self {
+        Self { ahead: AtomicU64::new(0), fixed: Some(millis) }
+    }
+
     /// Milliseconds since 1970.
     #[must_use]
     pub fn millis(&self) -> u64 {
+        let ahead = self.ahead.load(Ordering::Relaxed);
+        if let Some(fixed) = self.fixed {
+            return fixed.saturating_add(ahead);
+        }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
-        u64::try_from(now).unwrap_or(u64::MAX).saturating_add(self.ahead.load(Ordering::Relaxed))
+        u64::try_from(now).unwrap_or(u64::MAX).saturating_add(ahead)
     }
 
     /// Seconds since 1970.

@@ -37,13 +37,13 @@ impl Home {
         self.directory.join(name)
     }
 
-    /// Writes the files. `urls` are those of the service and of each chain's nodes.
+    /// Writes the files for the user of a role. The URLs are those of the service and of each chain's nodes.
     ///
     /// # Errors
     ///
     /// The disk fails.
-    pub fn write(&self, world: &World, service: &str, chains: &[(String, String)]) -> io::Result<()> {
-        let key = accounts::key(accounts::USER);
+    pub fn write(&self, world: &World, role: &str, service: &str, chains: &[(String, String)]) -> io::Result<()> {
+        let key = accounts::key(role);
         self.put("key.txt", &format!("{}\n", hex::encode(key)))?;
         let mut key_files = Map::new();
         for (name, chain) in &world.chains {

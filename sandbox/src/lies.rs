@@ -260,12 +260,21 @@ impl Lies {
         }
     }
 
-    /// What the network does to the next call.
-    pub(crate) fn fault(&self) -> Option<Fault> {
-        let fault = self.acts().into_iter().find_map(|act| if let Act::Network(fault) = act { Some(fault) } else { None })?;
+    /// What the network does to the next call: how many milliseconds it is late, and what else happens to it. Of several faults that are
+    /// told at once, the seed takes one.
+    pub(crate) fn fault(&self) -> (u64, Option<Fault>) {
+        let faults: Vec<Fault> =
+            self.acts().into_iter().filter_map(|act| if let Act::Network(fault) = act { Some(fault) } else { None }).collect();
+        let late = faults.iter().map(|fault| if let Fault::Slow(millis) = fault { *millis } else { 0 }).max().unwrap_or(0);
+        let others: Vec<Fault> = faults.into_iter().filter(|fault| !matches!(fault, Fault::Slow(_))).collect();
+        if others.is_empty() {
+            return (late, None);
+        }
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
         let draw = Sha256::digest(format!("{} {call}", self.seed));
-        let chance = u32::from(*draw.first().unwrap_or(&0));
-        (chance.saturating_mul(100) < fault.percent().saturating_mul(256)).then_some(fault)
+        let [chance, which] = [0, 1].map(|index: usize| usize::from(*draw.get(index).unwrap_or(&0)));
+        let happens = chance.saturating_mul(100) < Fault::PERCENT.saturating_mul(256);
+        let fault = which.checked_rem(others.len()).and_then(|index| others.get(index)).copied();
+        (late, fault.filter(|_| happens))
     }
 }

@@ -100,6 +100,7 @@ async fn run(args: Args, out: &mut impl Write) -> ExitCode {
         chains: args.chains.clone(),
         is_manual: args.manual,
         seed: args.seed,
+        time: None,
         lies: args.lie.clone(),
     };
     let sandbox = match Sandbox::start(config).await {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::chains::{Leg, Terms};
+use crate::ledger::Brief;
 
 /// How long an order waits for its payment, in milliseconds: that of the service's clients.
 pub const PAYMENT_WINDOW: u64 = 3_600_000;
@@ -138,6 +139,15 @@ impl Side {
         self.redeemed.is_some() || self.refunded.is_some()
     }
 
+    /// Forgets what its chain has shown.
+    fn forget(&mut self) {
+        self.filled = 0;
+        self.initiated = None;
+        self.redeemed = None;
+        self.refunded = None;
+        self.secret = None;
+    }
+
     fn record(&self, created_at: &str, height: u64) -> Value {
         let id = |seen: &Option<Seen>| seen.as_ref().map_or_else(String::new, |seen| seen.transaction.clone());
         let block = |seen: &Option<Seen>| seen.as_ref().map_or_else(|| "0".to_owned(), |seen| seen.height.to_string());
@@ -185,19 +195,22 @@ impl Order {
     /// The order's status at a time, in milliseconds.
     #[must_use]
     pub fn status(&self, now: u64) -> Status {
-        match (&self.destination.redeemed, &self.source.refunded, &self.source.initiated) {
-            (Some(_), ..) => Status::Completed,
-            (None, Some(_), _) => Status::Refunded,
-            (None, None, Some(_)) => Status::InProgress,
-            (None, None, None) if now > self.deadline() => Status::Expired,
-            (None, None, None) => Status::NotInitiated,
-        }
+        Brief::of(self).status(now)
     }
 
     /// Whether nothing can happen any more that the solver or the relayer would act on.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.source.has_ended() && (self.destination.initiated.is_none() || self.destination.has_ended())
+    }
+
+    /// What becomes of an order that was under way when the chains were lost. Of one whose user has got nothing yet, nothing has happened
+    /// on the new chains: it is unpaid again, and so it says. One whose user has got the destination, or the payment back, stays as it is.
+    pub fn lose_chains(&mut self) {
+        if self.destination.redeemed.is_none() && !self.source.has_ended() {
+            self.source.forget();
+            self.destination.forget();
+        }
     }
 
     /// The record of `GET /v2/orders/{order}`, with the newest heights of both chains.

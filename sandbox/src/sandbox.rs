@@ -37,6 +37,8 @@ pub struct Config {
     pub is_manual: bool,
     /// What is random follows from it.
     pub seed: u64,
+    /// The time at which the clock stands, in milliseconds since 1970, until somebody turns it; `None` for the machine's.
+    pub time: Option<u64>,
     /// Lies that are told from the beginning.
     pub lies: Vec<String>,
 }
@@ -50,6 +52,7 @@ impl Default for Config {
             chains: Vec::new(),
             is_manual: false,
             seed: 0,
+            time: None,
             lies: Vec::new(),
         }
     }
@@ -96,7 +99,7 @@ impl Sandbox {
             let what = what.to_owned();
             move |error| StartError::Io { what, error }
         };
-        let clock = Arc::new(Clock::default());
+        let clock = Arc::new(config.time.map_or_else(Clock::default, Clock::fixed));
         let engines = chains::engines(&config.chains, &clock).map_err(StartError::Unknown)?;
         let home = match &config.directory {
             Some(directory) => Some(Home::open(directory).map_err(io(&directory.display().to_string()))?),
@@ -114,8 +117,9 @@ impl Sandbox {
             }
         }
         for chain in world.chains.values() {
-            endow(chain);
+            endow(chain, accounts::USER);
         }
+        lose_chains(&world)?;
         let mut tasks = JoinSet::new();
         let mut fronts = vec![Front::Service];
         fronts.extend(world.chains.keys().map(|name| Front::Chain(name.clone())));
@@ -141,7 +145,7 @@ impl Sandbox {
         let service = urls.first().cloned().unwrap_or_default();
         let chains: Vec<_> = world.chains.keys().cloned().zip(urls.into_iter().skip(1)).collect();
         if let Some(home) = &home {
-            home.write(&world, &service, &chains).map_err(io("the program's files"))?;
+            home.write(&world, accounts::USER, &service, &chains).map_err(io("the program's files"))?;
         }
         let solver = Arc::new(tokio::sync::Mutex::new(Solver::default()));
         let mut sandbox = Self { world, service, chains, solver, tasks };
@@ -167,6 +171,18 @@ impl Sandbox {
     #[must_use]
     pub fn chains(&self) -> &[(String, String)] {
         &self.chains
+    }
+
+    /// Writes what the program needs to swap as one more user, whose key follows from `role`, and gives that user funds on all chains.
+    ///
+    /// # Errors
+    ///
+    /// The disk fails.
+    pub fn add_user(&self, role: &str, directory: &std::path::Path) -> io::Result<()> {
+        for chain in self.world.chains.values() {
+            endow(chain, role);
+        }
+        Home::open(directory)?.write(&self.world, role, &self.service, &self.chains)
     }
 
     /// Lets chains and solver do once what is due.
@@ -211,10 +227,26 @@ async fn step(world: &Arc<World>, solver: &Arc<tokio::sync::Mutex<Solver>>) {
     let _ = stepped.await;
 }
 
-/// Gives the user something of every asset.
-fn endow(chain: &crate::world::Chain) {
+/// Tells the orders of an earlier start that the chains have begun anew.
+fn lose_chains(world: &World) -> Result<(), LedgerError> {
+    let mut orders = Vec::new();
+    for number in world.ledger.under_way()? {
+        if let Some(mut order) = world.ledger.by_number(number)? {
+            let before = order.clone();
+            order.lose_chains();
+            if order != before {
+                world.note(format!("{}: was under way when the chains began anew, and is unpaid again", crate::service::short(&order.id)));
+                orders.push(order);
+            }
+        }
+    }
+    world.ledger.update(&orders)
+}
+
+/// Gives a user something of every asset.
+fn endow(chain: &crate::world::Chain, role: &str) {
     let mut engine = chain.engine();
-    let user = engine.address_of(&accounts::key(accounts::USER));
+    let user = engine.address_of(&accounts::key(role));
     for asset in &chain.listing.assets {
         let (Some(id), Some(decimals)) =
             (asset.get("id").and_then(|id| id.as_str()), asset.get("decimals").and_then(|decimals| decimals.as_u64()))

@@ -12,12 +12,13 @@ use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::routing::any;
 use futures_util::stream;
 use http_body_util::{BodyExt, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::service::service_fn;
 use hyper::{Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use thiserror::Error;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
 use crate::chains::solana::Subscriptions;
 use crate::http::{Reply, Request};
@@ -31,6 +32,14 @@ use crate::world::World;
 const LONGEST: usize = 4 << 20;
 /// The longest frame of a subscription.
 const LONGEST_FRAME: usize = 64 << 10;
+/// Bodies up to this length are read as they come; GET requests have none.
+const SHORT: usize = 64 << 10;
+/// Longer ones, and those whose length nobody says, wait for one of these, so that many of them at once do not fill the memory.
+static LONG_BODIES: Semaphore = Semaphore::const_new(16);
+/// Connections of one front at once. Others wait until one of them ends.
+const CONNECTIONS: usize = 512;
+/// Subscribers of one process at once.
+static SUBSCRIBERS: Semaphore = Semaphore::const_new(256);
 /// How long a client may take for its headers and body.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -57,7 +66,9 @@ struct Dropped;
 ///
 /// The socket fails.
 pub async fn serve(listener: TcpListener, front: Front, world: Arc<World>) -> io::Result<Infallible> {
+    let connections = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
+        let permit = Arc::clone(&connections).acquire_owned().await;
         let (stream, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
             // Too many open files, or a client that has gone: the next one may be served.
@@ -73,6 +84,7 @@ pub async fn serve(listener: TcpListener, front: Front, world: Arc<World>) -> io
             builder.timer(hyper_util::rt::TokioTimer::new()).header_read_timeout(PATIENCE);
             // What goes wrong with a connection is the client's affair.
             let _ = builder.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
+            drop(permit);
         });
     }
 }
@@ -92,16 +104,24 @@ async fn handle(request: hyper::Request<Incoming>, _peer: SocketAddr, front: Fro
     if request.method == "OPTIONS" {
         return Ok(response(preflight(&request)));
     }
-    request.body = match tokio::time::timeout(PATIENCE, Limited::new(body, LONGEST).collect()).await {
-        Ok(Ok(body)) => body.to_bytes().into(),
-        Ok(Err(_)) => return Ok(response(Reply::text(413, "the body is longer than 4 MiB"))),
+    let length =
+        if body.is_end_stream() { Some(0) } else { request.header("content-length").and_then(|length| length.parse::<usize>().ok()) };
+    let read = async {
+        // Held until the call is answered.
+        let long = if length.is_some_and(|length| length <= SHORT) { None } else { LONG_BODIES.acquire().await.ok() };
+        (long, Limited::new(body, LONGEST).collect().await)
+    };
+    let (_long, body) = match tokio::time::timeout(PATIENCE, read).await {
+        Ok((long, Ok(body))) => (long, body.to_bytes()),
+        Ok((_, Err(_))) => return Ok(response(Reply::text(413, "the body is longer than 4 MiB, or has not come whole"))),
         Err(_) => return Ok(response(Reply::text(408, "the body did not come"))),
     };
+    request.body = body.into();
     // The page and its switches are not part of what is tried, so nothing happens to them.
     let is_tried = front != Front::Service || request.path.starts_with("/v2");
-    let fault = if is_tried { world.lies.fault() } else { None };
+    let (late, fault) = if is_tried { world.lies.fault() } else { (0, None) };
+    tokio::time::sleep(Duration::from_millis(late)).await;
     match fault {
-        Some(Fault::Slow(millis)) => tokio::time::sleep(Duration::from_millis(millis)).await,
         Some(Fault::Error) => return Ok(response(Reply::text(500, "internal server error"))),
         Some(Fault::TooMany) => return Ok(response(Reply::text(429, "too many requests"))),
         Some(Fault::DropBefore) => return Err(Dropped),
@@ -224,6 +244,7 @@ pub async fn serve_subscriptions(listener: TcpListener, chain: String, world: Ar
 }
 
 async fn subscribed(mut socket: WebSocket, chain: String, world: Arc<World>) {
+    let Ok(_permit) = SUBSCRIBERS.try_acquire() else { return };
     let mut subscriptions = Subscriptions::default();
     let mut tick = tokio::time::interval(Duration::from_millis(50));
     loop {

@@ -11,6 +11,7 @@ use crate::http::{Reply, Request};
 use crate::ledger::LedgerError;
 use crate::order::Order;
 use crate::world::World;
+pub(crate) use actions::HASHES;
 pub(crate) use create::short;
 
 /// Why a call is not served.

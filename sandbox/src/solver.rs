@@ -2,6 +2,7 @@
 //! back what nobody redeems. The service's relayer, which redeems and refunds for users, is here too, because both watch the same blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::PoisonError;
 
 use sha2::{Digest, Sha256};
 
@@ -9,7 +10,7 @@ use crate::chains::{Change, Event, Terms};
 use crate::ledger::LedgerError;
 use crate::lies::Conduct;
 use crate::order::{Order, Seen, Side};
-use crate::service::short;
+use crate::service::{HASHES, short};
 use crate::world::World;
 
 /// How many steps somebody waits after a chain has refused a transaction.
@@ -43,12 +44,15 @@ impl Solver {
     ///
     /// The ledger has failed.
     pub fn step(&mut self, world: &World) -> Result<(), LedgerError> {
+        // Written together: the disk takes as long for one order as for a hundred.
+        let mut changed = BTreeMap::new();
         for (name, chain) in &world.chains {
             let events = chain.engine().events();
             for event in events {
-                self.note(world, name, &event)?;
+                self.note(world, name, &event, &mut changed)?;
             }
         }
+        world.ledger.update(&changed.into_values().collect::<Vec<_>>())?;
         self.waits.retain(|_, left| {
             *left = left.saturating_sub(1);
             *left > 0
@@ -58,6 +62,12 @@ impl Solver {
             let Some(order) = world.ledger.by_number(number)? else { continue };
             if order.has_ended() {
                 self.live.remove(&number);
+                self.waits.retain(|(waiting, _), _| *waiting != number);
+                let mut relayed = world.relayed.lock().unwrap_or_else(PoisonError::into_inner);
+                // Clients ask for an instant refund's hashes for as long as they look.
+                if relayed.get(&number).is_some_and(|sent| !sent.contains_key(HASHES)) {
+                    relayed.remove(&number);
+                }
             } else {
                 self.act(world, &order);
             }
@@ -66,8 +76,9 @@ impl Solver {
     }
 
     /// Writes down what a block did to an order.
-    fn note(&mut self, world: &World, chain: &str, event: &Event) -> Result<(), LedgerError> {
-        let Some(mut order) = world.ledger.by_swap(chain, &event.swap_id)? else { return Ok(()) };
+    fn note(&mut self, world: &World, chain: &str, event: &Event, changed: &mut BTreeMap<u64, Order>) -> Result<(), LedgerError> {
+        let Some(order) = world.ledger.by_swap(chain, &event.swap_id)? else { return Ok(()) };
+        let order = changed.entry(order.number).or_insert(order);
         let is_source = order.source.chain() == chain && order.source.swap_id.eq_ignore_ascii_case(&event.swap_id);
         let deadline = order.deadline();
         let side = if is_source { &mut order.source } else { &mut order.destination };
@@ -101,7 +112,7 @@ impl Solver {
         if order.source.initiated.as_ref().is_some_and(|paid| paid.at <= deadline || order.destination.initiated.is_some()) {
             self.live.insert(order.number);
         }
-        world.ledger.update(std::slice::from_ref(&order))
+        Ok(())
     }
 
     fn act(&mut self, world: &World, order: &Order) {

@@ -105,21 +105,26 @@ pub fn program() -> Result<PathBuf, String> {
     })
 }
 
-fn holds(world: &World, asset: &str) -> u128 {
+/// What the user of a role has of an asset.
+#[must_use]
+pub fn holds(world: &World, role: &str, asset: &str) -> u128 {
     let Ok(chain) = world.chain_of(asset) else { return 0 };
     let engine = chain.engine();
-    engine.balance(&engine.address_of(&accounts::key(accounts::USER)), asset).unwrap_or(0)
+    engine.balance(&engine.address_of(&accounts::key(role)), asset).unwrap_or(0)
 }
 
 /// An amount of an asset that is worth about fifty dollars.
-fn amount(world: &World, asset: &str) -> u128 {
+#[must_use]
+pub fn amount(world: &World, asset: &str) -> u128 {
     let Some(listed) = world.chain_of(asset).ok().and_then(|chain| chain.asset(asset)) else { return 0 };
     let decimals = listed.get("decimals").and_then(Value::as_u64).and_then(|decimals| decimals.try_into().ok()).unwrap_or(0);
     let cents: u128 = format!("{:.2}", listed.get("price").and_then(Value::as_f64).unwrap_or(1.0)).replace('.', "").parse().unwrap_or(100);
     10_u128.saturating_pow(decimals).saturating_mul(5_000) / cents.max(1)
 }
 
-fn quoted(world: &World, from: &str, to: &str, amount: u128) -> Option<String> {
+/// What the service gives for an amount.
+#[must_use]
+pub fn quoted(world: &World, from: &str, to: &str, amount: u128) -> Option<String> {
     let request = Request {
         method: "GET".to_owned(),
         path: "/v2/quote".to_owned(),
@@ -154,7 +159,7 @@ fn swap(world: &World, program: &Path, directory: &Path, trial: &Trial) -> io::R
     if let Some(lie) = trial.lie {
         world.lies.set(lie.name, true);
     }
-    let before = [holds(world, &trial.from), holds(world, &trial.to)];
+    let before = [holds(world, accounts::USER, &trial.from), holds(world, accounts::USER, &trial.to)];
     let start = Instant::now();
     let amount_text = amount.to_string();
     let first = ["--from", &trial.from, "--to", &trial.to, "--amount", &amount_text, "--at-least", &least];
@@ -175,7 +180,7 @@ fn swap(world: &World, program: &Path, directory: &Path, trial: &Trial) -> io::R
     let took = start.elapsed();
     // The solver redeems its side, and what was swept up comes into a block.
     thread::sleep(Duration::from_millis(400));
-    let after = [holds(world, &trial.from), holds(world, &trial.to)];
+    let after = [holds(world, accounts::USER, &trial.from), holds(world, accounts::USER, &trial.to)];
     let Attempt { exit, code, said } = attempt;
     let money = money(world, before, after, amount, least.parse().unwrap_or(1));
     Ok(Outcome { exit, code, program: said, sandbox: world.lines(), money, took, is_late: clock.is_late })

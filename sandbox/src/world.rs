@@ -11,6 +11,7 @@ use crate::chains::{Engine, Listing};
 use crate::clock::Clock;
 use crate::ledger::Ledger;
 use crate::lies::Lies;
+use crate::service::create::Creating;
 
 /// How many lines of what happened are kept.
 const LINES: usize = 500;
@@ -61,9 +62,9 @@ pub struct World {
     seed: u64,
     lines: Mutex<VecDeque<String>>,
     /// What the relayer has sent, by order and action: clients ask again before a block has it.
-    pub(crate) relayed: Mutex<BTreeMap<String, String>>,
-    /// One order is made at a time, so that numbers are not used twice.
-    pub(crate) creating: Mutex<()>,
+    pub(crate) relayed: Mutex<BTreeMap<u64, BTreeMap<&'static str, String>>>,
+    /// Orders that are being made.
+    pub(crate) creating: Creating,
 }
 
 impl World {
@@ -84,7 +85,7 @@ impl World {
             seed,
             lines: Mutex::default(),
             relayed: Mutex::default(),
-            creating: Mutex::default(),
+            creating: Creating::default(),
         }
     }
 

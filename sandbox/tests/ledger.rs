@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test ends by panicking")]
 
 use countersign_sandbox::chains::{Leg, Terms};
-use countersign_sandbox::ledger::Ledger;
+use countersign_sandbox::ledger::{Ledger, Role};
 use countersign_sandbox::order::{Order, Seen, Side, Status};
 use serde_json::json;
 
@@ -55,9 +55,9 @@ fn what_was_added_is_there_after_the_process_is_gone() {
     assert_eq!(ledger.by_id(&paid.id).unwrap().unwrap(), paid);
     assert_eq!(ledger.by_swap("litecoin", "LITECOIN:LTC-7").unwrap().unwrap().number, 7);
     assert_eq!(ledger.by_request("request 9").unwrap().unwrap().number, 9);
-    assert_eq!(ledger.with_word("0xABC").unwrap(), [7]);
-    assert_eq!(ledger.with_word("0xowner8").unwrap(), [8]);
-    assert_eq!(ledger.with_word("0xa").unwrap().len(), 50);
+    assert_eq!(ledger.with_word("0xABC", Role::Any).unwrap(), [7]);
+    assert_eq!(ledger.with_word("0xowner8", Role::From).unwrap(), [8]);
+    assert_eq!(ledger.with_word("0xa", Role::Any).unwrap().len(), 50);
     assert!(ledger.by_id("none").unwrap().is_none() && ledger.by_number(51).unwrap().is_none());
     std::fs::remove_file(&path).unwrap();
     std::fs::remove_file(&copy).unwrap();

@@ -60,7 +60,9 @@ fn write(html: &mut String, world: &World) -> fmt::Result {
     lies::told(html, world)?;
     html.push_str("<div class=\"columns\">\n<section aria-labelledby=\"orders\"><h2 id=\"orders\" tabindex=\"-1\">Orders</h2>\n");
     orders::orders(html, world)?;
-    html.push_str("</section>\n<section class=\"side\" aria-labelledby=\"log\"><h2 id=\"log\" tabindex=\"-1\">Log <small>newest first</small></h2>\n");
+    html.push_str(
+        "</section>\n<section class=\"side\" aria-labelledby=\"log\"><h2 id=\"log\" tabindex=\"-1\">Log <small>newest first</small></h2>\n",
+    );
     log(html, world)?;
     html.push_str("</section></div>\n<section aria-labelledby=\"chains\"><h2 id=\"chains\" tabindex=\"-1\">Chains</h2>\n");
     chains::chains(html, world)?;

@@ -38,19 +38,18 @@ pub(super) fn act(world: &World, order: Order, request: &Request) -> Result<Valu
 fn relay(
     world: &World,
     order: &Order,
-    action: &str,
+    action: &'static str,
     asset: &str,
     send: impl FnOnce(&mut Box<dyn Engine>) -> Result<String, String>,
 ) -> Result<Value, Refused> {
-    let key = format!("{} {action}", order.id);
     // Held while it is sent, so that of two calls at once only one sends.
     let mut relayed = world.relayed.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(transaction) = relayed.get(&key) {
+    if let Some(transaction) = relayed.get(&order.number).and_then(|sent| sent.get(action)) {
         return Ok(json!(transaction));
     }
     let chain = world.chain_of(asset)?;
     let transaction = send(&mut chain.engine())?;
-    relayed.insert(key, transaction.clone());
+    relayed.entry(order.number).or_default().insert(action, transaction.clone());
     drop(relayed);
     // What is answered is on the chain already.
     world.settle(chain);
@@ -127,15 +126,17 @@ fn is_awaited(world: &World, order: &Order) -> bool {
     })
 }
 
+/// What is kept beside what was sent.
+pub(crate) const HASHES: &str = "hashes";
+
 /// The hashes stay what they were after the refund, because clients ask for them at every poll.
 pub(super) fn instant_refund_hashes(world: &World, order: &Order) -> Result<Value, Refused> {
-    let key = format!("{} hashes", order.id);
     let chain = world.chain_of(&order.source.asset)?;
     let hashes = chain.engine().instant_refund_hashes(&order.source.terms(true));
     let mut relayed = world.relayed.lock().unwrap_or_else(PoisonError::into_inner);
-    match (hashes, relayed.get(&key)) {
+    match (hashes, relayed.get(&order.number).and_then(|sent| sent.get(HASHES))) {
         (Ok(hashes), _) => {
-            relayed.insert(key, hashes.join(","));
+            relayed.entry(order.number).or_default().insert(HASHES, hashes.join(","));
             Ok(json!(hashes))
         }
         (Err(_), Some(hashes)) => Ok(hashes.split(',').collect()),

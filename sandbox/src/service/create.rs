@@ -1,6 +1,7 @@
 //! `POST /v2/orders`.
 
-use std::sync::PoisonError;
+use std::collections::BTreeSet;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -13,6 +14,38 @@ use crate::ledger::request_key;
 use crate::order::{Order, Side};
 use crate::world::World;
 
+/// Orders that are made and not on disk yet. Terms are looked at one order at a time; the disk is waited for together.
+#[derive(Debug, Default)]
+pub(crate) struct Creating {
+    made: Mutex<Made>,
+    written: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Made {
+    /// The last number that was given to an order.
+    last: u64,
+    /// Requests and HTLCs of orders that are not on disk yet.
+    keys: BTreeSet<String>,
+}
+
+impl Creating {
+    /// Waits until no order of a request is on its way to the disk.
+    fn enter(&self, request: &str) -> MutexGuard<'_, Made> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        self.written.wait_while(made, |made| made.keys.contains(request)).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn leave(&self, keys: &[String]) {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        for key in keys {
+            made.keys.remove(key);
+        }
+        drop(made);
+        self.written.notify_all();
+    }
+}
+
 pub(super) fn create(world: &World, request: &Request) -> Result<Value, Refused> {
     let body = body(request)?;
     let side = |name: &str| body.get(name).filter(|side| side.is_object()).ok_or_else(|| format!("{name} is missing"));
@@ -21,19 +54,19 @@ pub(super) fn create(world: &World, request: &Request) -> Result<Value, Refused>
     let nonce = text(&body, "nonce");
     let owner = text(source, "owner").unwrap_or_default();
 
-    // One order at a time, so that a request that comes again while the first is served finds its order.
-    let _creating = world.creating.lock().unwrap_or_else(PoisonError::into_inner);
     let key = if nonce.is_none() && given_hash.is_none() {
         // Nothing tells two such requests apart.
         String::new()
     } else {
         request_key(&owner, &json!([nonce, source, destination]), &given_hash.map(hex::encode).unwrap_or_default())
     };
+    // A request that comes again while the first is served finds its order.
+    let mut made = world.creating.enter(&key);
     if let Some(order) = world.ledger.by_request(&key)? {
         return Ok(order.answer);
     }
 
-    let number = world.ledger.count()?.saturating_add(1);
+    let number = world.ledger.count()?.max(made.last).saturating_add(1);
     let (secret_hash, kept_secret) = match given_hash {
         Some(hash) => (hash, None),
         None => {
@@ -56,9 +89,11 @@ pub(super) fn create(world: &World, request: &Request) -> Result<Value, Refused>
         (engine.leg(&source)?, engine.payloads(&source)?)
     };
     let destination_leg = payee.engine().leg(&destination)?;
+    let mut keys = Vec::new();
     for (chain, leg) in [(&source.asset, &source_leg), (&destination.asset, &destination_leg)] {
         let chain = chain.split_once(':').map_or("", |(chain, _)| chain);
-        if world.ledger.by_swap(chain, &leg.swap_id)?.is_some() {
+        keys.push(format!("{chain}/{}", leg.swap_id));
+        if keys.last().is_some_and(|key| made.keys.contains(key)) || world.ledger.by_swap(chain, &leg.swap_id)?.is_some() {
             return Err("there is an order with these terms and this secret hash already".into());
         }
     }
@@ -78,7 +113,13 @@ pub(super) fn create(world: &World, request: &Request) -> Result<Value, Refused>
         id,
     };
     let key = if key.is_empty() { order.id.clone() } else { key };
-    world.ledger.add(&order, &key)?;
+    keys.push(key.clone());
+    made.last = number;
+    made.keys.extend(keys.iter().cloned());
+    drop(made);
+    let added = world.ledger.add(&order, &key);
+    world.creating.leave(&keys);
+    added?;
     world.note(format!("{}: {} -> {}, order made", short(&order.id), order.source.asset, order.destination.asset));
     Ok(order.answer)
 }

@@ -8,7 +8,8 @@ use super::quote::{FEE, priced, worth};
 use super::{Refused, stated};
 use crate::accounts;
 use crate::http::Request;
-use crate::order::{Order, Status};
+use crate::ledger::{Brief, Role};
+use crate::order::Status;
 use crate::world::{Chain, World};
 
 const SCHEMAS: [&str; 14] = [
@@ -78,9 +79,10 @@ pub(super) fn schema(name: &str) -> Option<Value> {
 /// What completed orders have moved, in USD.
 fn moved(world: &World) -> Result<u128, Refused> {
     let mut micros = 0_u128;
-    for number in 1..=world.ledger.count()? {
-        if let Some(order) = world.ledger.by_number(number)?.filter(|order| order.destination.redeemed.is_some()) {
-            micros = micros.saturating_add(worth(order.source.amount, &priced(world, &order.source.asset)?));
+    for (asset, amount) in world.ledger.completed()? {
+        // A chain of an earlier start may be missing in this one.
+        if let Ok(asset) = priced(world, &asset) {
+            micros = micros.saturating_add(worth(amount, &asset));
         }
     }
     Ok(micros / 1_000_000)
@@ -100,38 +102,24 @@ pub(super) fn orders(world: &World, request: &Request) -> Result<Value, Refused>
         |name: &str, default: usize| asked(name).map_or(Ok(default), |text| text.parse().map_err(|_| format!("{name} is not a number")));
     let page = number("page", 1)?.max(1);
     let per_page = number("per_page", DEFAULT_PAGE)?.clamp(1, LARGEST_PAGE);
-    let numbers = match asked("from_owner").or_else(|| asked("to_owner")).or_else(|| asked("address")).or_else(|| asked("tx_hash")) {
-        Some(word) => world.ledger.with_word(key_of(word.split_once(':').map_or(word.as_str(), |(word, _)| word)))?,
-        None => (1..=world.ledger.count()?).rev().collect(),
-    };
+    let owned = |name: &str, role: Role| asked(name).map(|owner| (key_of(&owner).to_owned(), role));
+    let transaction = asked("tx_hash").map(|id| (id.split_once(':').map_or(id.as_str(), |(id, _)| id).to_owned(), Role::Any));
+    let words = [owned("from_owner", Role::From), owned("to_owner", Role::To), owned("address", Role::Any), transaction];
+    let words: Vec<_> = words.iter().flatten().map(|(word, role)| (word.as_str(), *role)).collect();
     let filter = Filter {
-        from_owner: asked("from_owner"),
-        to_owner: asked("to_owner"),
         from_chain: asked("from_chain"),
         to_chain: asked("to_chain"),
         status: asked("status").map(|status| status.split(',').map(str::to_owned).collect()),
         now: world.clock.millis(),
     };
     let first = page.saturating_sub(1).saturating_mul(per_page);
-    let last = first.saturating_add(per_page);
-    if filter.is_empty() {
-        // Only the page is read.
-        let shown = numbers.get(first.min(numbers.len())..last.min(numbers.len())).unwrap_or_default();
-        let mut data = Vec::new();
-        for number in shown {
-            data.extend(world.ledger.by_number(*number)?.map(|order| stated(world, &order)));
-        }
-        return Ok(listed(data, page, per_page, numbers.len()));
-    }
-    let (mut total, mut data) = (0_usize, Vec::new());
-    for number in numbers {
-        let Some(order) = world.ledger.by_number(number)?.filter(|order| filter.takes(order)) else { continue };
-        if total >= first && total < last {
-            data.push(stated(world, &order));
-        }
-        total = total.saturating_add(1);
-    }
-    Ok(listed(data, page, per_page, total))
+    let found = if words.is_empty() && filter.is_empty() {
+        world.ledger.newest(first, per_page)?
+    } else {
+        world.ledger.find(&words, |brief| filter.takes(brief), first, per_page)?
+    };
+    let data = found.orders.iter().map(|order| stated(world, order)).collect();
+    Ok(listed(data, page, per_page, found.total))
 }
 
 fn listed(data: Vec<Value>, page: usize, per_page: usize, total: usize) -> Value {
@@ -145,8 +133,6 @@ fn key_of(owner: &str) -> &str {
 }
 
 struct Filter {
-    from_owner: Option<String>,
-    to_owner: Option<String>,
     from_chain: Option<String>,
     to_chain: Option<String>,
     status: Option<BTreeSet<String>>,
@@ -155,21 +141,12 @@ struct Filter {
 
 impl Filter {
     const fn is_empty(&self) -> bool {
-        self.from_owner.is_none()
-            && self.to_owner.is_none()
-            && self.from_chain.is_none()
-            && self.to_chain.is_none()
-            && self.status.is_none()
+        self.from_chain.is_none() && self.to_chain.is_none() && self.status.is_none()
     }
 
-    fn takes(&self, order: &Order) -> bool {
-        let is = |wanted: &Option<String>, values: &[&str]| {
-            wanted.as_ref().is_none_or(|wanted| values.iter().any(|value| value.to_lowercase() == *wanted))
-        };
-        let (source, destination) = (&order.source, &order.destination);
-        let owner = [source.owner.as_str(), source.delegate.as_deref().unwrap_or_default(), source.initiator.as_str()];
-        let key = self.from_owner.as_deref().map(|owner| key_of(owner).to_owned());
-        let status = order.status(self.now);
+    fn takes(&self, brief: &Brief<'_>) -> bool {
+        let is = |wanted: &Option<String>, value: &str| wanted.as_ref().is_none_or(|wanted| wanted == value);
+        let status = brief.status(self.now);
         let is_status = |name: &String| match name.as_str() {
             "all" | "display" => true,
             "not-initiated" => status == Status::NotInitiated,
@@ -180,10 +157,8 @@ impl Filter {
             "pending" => matches!(status, Status::NotInitiated | Status::InProgress),
             _ => false,
         };
-        (is(&self.from_owner, &owner) || is(&key, &owner))
-            && is(&self.to_owner, &[destination.owner.as_str(), destination.delegate.as_deref().unwrap_or_default()])
-            && is(&self.from_chain, &[source.chain()])
-            && is(&self.to_chain, &[destination.chain()])
+        is(&self.from_chain, brief.from)
+            && is(&self.to_chain, brief.to)
             && self.status.as_ref().is_none_or(|wanted| wanted.iter().any(is_status))
     }
 }

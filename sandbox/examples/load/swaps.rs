@@ -1,0 +1,180 @@
+//! Many users who swap at the same time over a network that fails: each is the program, with a home and a key of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use countersign_sandbox::sandbox::{Config, Sandbox};
+use countersign_sandbox::trial;
+
+/// Everything that a network does to a call, but being slow: the calls of a swap would take a minute.
+const FAULTS: [&str; 8] =
+    ["net-500", "net-429", "net-drop-before", "net-drop-after", "net-truncate", "net-html", "net-endless", "net-redirect"];
+/// How long a swap may take.
+const LIMIT: Duration = Duration::from_secs(120);
+/// How often a user begins or continues.
+const TRIES: usize = 30;
+/// What is swapped.
+const ROUTES: [[&str; 2]; 8] = [
+    ["base:usdc", "litecoin:ltc"],
+    ["litecoin:ltc", "base:usdc"],
+    ["tron:usdt", "base:usdc"],
+    ["base:eth", "tron:trx"],
+    ["solana:usdc", "arbitrum:eth"],
+    ["base:usdc", "solana:sol"],
+    ["base:usdc", "starknet:wbtc"],
+    ["sui:sui", "base:usdc"],
+];
+
+/// What came of all swaps.
+pub struct Report {
+    /// What has not ended as it must, in words.
+    pub wrong: Vec<String>,
+    /// Seconds that each swap has taken, the shortest first.
+    pub took: Vec<f64>,
+    /// Orders that were made.
+    pub orders: u64,
+    /// How often the program ran: it ends where something outside fails for long, and is told to continue.
+    pub runs: usize,
+    /// Seconds that all have taken.
+    pub all: f64,
+}
+
+/// Swaps `count` times, `at_once` at a time.
+pub fn run(program: &Path, directory: &Path, count: usize, at_once: usize) -> Result<Report, String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| error.to_string())?;
+    let lies = FAULTS.map(str::to_owned).to_vec();
+    let config = Config { directory: Some(directory.to_owned()), lies, seed: 5, ..Config::default() };
+    let sandbox = Arc::new(runtime.block_on(Sandbox::start(config)).map_err(|error| error.to_string())?);
+    let (next, runs, wrong, took) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    let start = Instant::now();
+    thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= count {
+                        return;
+                    }
+                    let [from, to] = ROUTES[number % ROUTES.len()];
+                    let begun = Instant::now();
+                    let home = directory.join(format!("user-{number}"));
+                    match swap(&sandbox, program, home, &format!("user-{number}"), from, to) {
+                        Ok(tries) => {
+                            runs.fetch_add(tries, Ordering::Relaxed);
+                            took.lock().map(|mut took| took.push(begun.elapsed().as_secs_f64())).unwrap_or_default();
+                        }
+                        Err(reason) => {
+                            wrong.lock().map(|mut wrong| wrong.push(format!("user-{number}, {from} -> {to}: {reason}"))).unwrap_or_default()
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let all = start.elapsed().as_secs_f64();
+    let (mut wrong, mut took) = (wrong.into_inner().unwrap_or_default(), took.into_inner().unwrap_or_default());
+    took.sort_by(f64::total_cmp);
+    let orders = sandbox.world.ledger.count().map_err(|error| error.to_string())?;
+    settle(&sandbox);
+    // The solver, too, has paid each order once, and has its money.
+    for number in 1..=orders {
+        let Some(order) = sandbox.world.ledger.by_number(number).map_err(|error| error.to_string())? else { continue };
+        for (name, side) in [("source", &order.source), ("destination", &order.destination)] {
+            if side.filled != 0 && (side.filled != side.amount || side.redeemed.is_none()) {
+                wrong.push(format!(
+                    "order {number}: the {name} has {} of {}, redeemed: {}",
+                    side.filled,
+                    side.amount,
+                    side.redeemed.is_some()
+                ));
+            }
+        }
+        if order.source.filled == 0 && order.destination.filled != 0 {
+            wrong.push(format!("order {number}: the solver paid for nothing"));
+        }
+    }
+    Ok(Report { wrong, took, orders, runs: runs.into_inner(), all })
+}
+
+/// Waits until everything that was paid is redeemed, or long enough.
+fn settle(sandbox: &Sandbox) {
+    for _ in 0..100 {
+        if sandbox.world.ledger.under_way().is_ok_and(|orders| orders.is_empty()) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn swap(sandbox: &Sandbox, program: &Path, home: PathBuf, role: &str, from: &str, to: &str) -> Result<usize, String> {
+    let world = &sandbox.world;
+    sandbox.add_user(role, &home).map_err(|error| error.to_string())?;
+    let amount = trial::amount(world, from);
+    let least = trial::quoted(world, from, to, amount).ok_or("no quote")?;
+    let holds = || [from, to].map(|asset| trial::holds(world, role, asset));
+    let before = holds();
+    let mut line = vec!["--from".to_owned(), from.to_owned(), "--to".to_owned(), to.to_owned(), "--amount".to_owned(), amount.to_string()];
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let status = once(program, &home, &line, &least)?;
+        if status == Some(0) {
+            break;
+        }
+        // 3: something outside has failed. A user types what the program says to continue with.
+        if status != Some(3) || tries >= TRIES {
+            return Err(format!("exit code {status:?} at try {tries}: {}", said(&home)));
+        }
+        if let Some(order) = said(&home).split_once("swap --resume ").and_then(|(_, rest)| rest.get(..64)) {
+            line = vec!["--resume".to_owned(), order.to_owned()];
+        }
+    }
+    // What the user has redeemed is in a block soon.
+    let least: u128 = least.parse().unwrap_or(0);
+    for _ in 0..50 {
+        let after = holds();
+        // Fees are less than a tenth of what is swapped.
+        let (paid, received) = (before[0].saturating_sub(after[0]), after[1].saturating_sub(before[1]));
+        if received >= least - least / 10 && received <= least + least / 10 {
+            return if paid <= amount + amount / 10 { Ok(tries) } else { Err(format!("paid {paid} in place of {amount}")) };
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    Err(format!("the program has ended well, and of {least} have come {}", holds()[1].saturating_sub(before[1])))
+}
+
+/// Runs the program until it ends, and returns its exit code.
+fn once(program: &Path, home: &Path, line: &[String], least: &str) -> Result<Option<i32>, String> {
+    let mut child = Command::new(program)
+        .args(["swap", "--json", "--yes", "--poll", "200", "--at-least", least])
+        .args(line)
+        .env_clear()
+        .env("HOME", home)
+        .env("COUNTERSIGN_CONFIG", home.join("config.json"))
+        .stdin(Stdio::null())
+        .stdout(std::fs::File::create(home.join("stdout")).map_err(|error| error.to_string())?)
+        .stderr(std::fs::File::create(home.join("stderr")).map_err(|error| error.to_string())?)
+        .spawn()
+        .map_err(|error| error.to_string())?;
+    let start = Instant::now();
+    while start.elapsed() < LIMIT {
+        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+            return Ok(status.code());
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    Ok(None)
+}
+
+/// The end of what the program has said.
+fn said(home: &Path) -> String {
+    let text = ["stderr", "stdout"].map(|name| std::fs::read_to_string(home.join(name)).unwrap_or_default()).concat();
+    let lines: Vec<_> = text.lines().collect();
+    lines[lines.len().saturating_sub(12)..].join(" | ")
+}
