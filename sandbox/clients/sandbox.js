@@ -20,6 +20,12 @@ export const program = () => {
 export const start = async (...flags) => {
   const directory = mkdtempSync(join(tmpdir(), "countersign-sandbox-"));
   const child = spawn(program(), ["--port", "0", "--json", "--dir", directory, ...flags], { stdio: ["ignore", "pipe", "inherit"] });
+  const stop = () => {
+    child.kill("SIGKILL");
+    rmSync(directory, { recursive: true, force: true });
+  };
+  // A test that fails in between leaves nothing behind.
+  process.once("exit", stop);
   const line = await new Promise((resolve, reject) => {
     createInterface({ input: child.stdout }).once("line", resolve);
     child.once("exit", (code) => reject(new Error(`the sandbox ended with ${code}`)));
@@ -36,10 +42,7 @@ export const start = async (...flags) => {
       if (!response.ok) throw new Error(await response.text());
       return response.json();
     },
-    stop: () => {
-      child.kill("SIGKILL");
-      rmSync(directory, { recursive: true, force: true });
-    },
+    stop,
   };
 };
 

@@ -214,3 +214,20 @@ fn an_instant_refund_that_is_signed_ahead_waits_for_the_solver() {
     world.lies.set("solver-never-pays", true);
     assert!(refused(&post("83".repeat(65))).contains("not the owner's"));
 }
+
+#[test]
+fn the_relayer_redeems_what_the_chain_has_before_the_record_does() {
+    let world = world(&["base", "arbitrum"]);
+    let secret = [7; 32];
+    let mut request = order(&world, "base:usdc", "arbitrum:eth", ["4000000", "900000000000000"]);
+    request["secret_hash"] = json!(hex::encode(Sha256::digest(secret)));
+    let created = ok(&call(&world, "POST", "/v2/orders", &request));
+    let id = created["order_id"].as_str().unwrap();
+    let redeem = || call(&world, "PATCH", &format!("/v2/orders/{id}?action=redeem"), &json!({ "secret": hex::encode(secret) }));
+    assert_eq!(refused(&redeem()), "the destination is not initiated");
+    let terms = world.ledger.by_id(id).unwrap().unwrap().destination.terms(false);
+    let payee = world.chain("arbitrum").unwrap();
+    payee.engine().lock(&terms).unwrap();
+    payee.engine().mine(1);
+    assert_eq!(ok(&redeem()), ok(&redeem()));
+}
