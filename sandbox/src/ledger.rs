@@ -45,7 +45,7 @@ pub enum LedgerError {
     Stored(#[from] serde_json::Error),
     /// What was written together with others has not been committed.
     #[error(transparent)]
-    Commit(Arc<LedgerError>),
+    Commit(Arc<Self>),
 }
 
 impl LedgerError {

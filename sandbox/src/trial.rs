@@ -119,7 +119,7 @@ pub fn amount(world: &World, asset: &str) -> u128 {
     let Some(listed) = world.chain_of(asset).ok().and_then(|chain| chain.asset(asset)) else { return 0 };
     let decimals = listed.get("decimals").and_then(Value::as_u64).and_then(|decimals| decimals.try_into().ok()).unwrap_or(0);
     let cents: u128 = format!("{:.2}", listed.get("price").and_then(Value::as_f64).unwrap_or(1.0)).replace('.', "").parse().unwrap_or(100);
-    10_u128.saturating_pow(decimals).saturating_mul(5_000) / cents.max(1)
+    10_u128.saturating_pow(decimals).saturating_mul(5_000).checked_div(cents).unwrap_or(0)
 }
 
 /// What the service gives for an amount.

@@ -136,7 +136,7 @@ pub(super) fn shown(world: &World, asset: &str, amount: u128, places: usize) -> 
     let decimals = world.chain_of(asset).ok().and_then(|chain| chain.asset(asset)?.get("decimals")?.as_u64()).unwrap_or(0);
     let width = usize::try_from(decimals).unwrap_or(0);
     let unit = 10_u128.saturating_pow(decimals.try_into().unwrap_or(0)).max(1);
-    let (whole, rest) = (amount / unit, amount % unit);
+    let (whole, rest) = (amount.checked_div(unit).unwrap_or(0), amount.checked_rem(unit).unwrap_or(0));
     let fraction = if width == 0 { String::new() } else { format!("{rest:0>width$}") };
     let fraction = fraction.get(..width.min(places)).unwrap_or_default().trim_end_matches('0');
     match (whole, fraction) {
