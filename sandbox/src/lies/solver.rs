@@ -26,8 +26,6 @@ pub enum Conduct {
     DustMatured,
     /// What is agreed, so late that it can take it back at once.
     RefundsAtOnce,
-    /// What is agreed, after the source's timelock.
-    PaysLate,
     /// What is agreed. It takes the secret out of the mempool, redeems the source with it, and goes before the user's redemption.
     FrontRuns,
     /// What is agreed, and it never redeems the source.
