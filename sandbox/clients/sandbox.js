@@ -16,7 +16,7 @@ export const program = () => {
   return path;
 };
 
-/** Starts a sandbox on free ports. `{ service, chains: { base: { url, account } }, key, post, stop }` */
+/** Starts a sandbox on free ports. `{ service, chains: { base: { url, account } }, key, config, post, stop }` */
 export const start = async (...flags) => {
   const directory = mkdtempSync(join(tmpdir(), "countersign-sandbox-"));
   const child = spawn(program(), ["--port", "0", "--json", "--dir", directory, ...flags], { stdio: ["ignore", "pipe", "inherit"] });
@@ -24,10 +24,11 @@ export const start = async (...flags) => {
     createInterface({ input: child.stdout }).once("line", resolve);
     child.once("exit", (code) => reject(new Error(`the sandbox ended with ${code}`)));
   });
-  const { service, chains, key } = JSON.parse(line);
+  const { service, chains, key, config } = JSON.parse(line);
   return {
     service,
     key,
+    config,
     chains: Object.fromEntries(chains.map(({ chain, url, account }) => [chain, { url, account }])),
     /** Turns the sandbox: `post("mine", { chain: "base", blocks: 10 })`. */
     post: async (what, parameters) => {

@@ -33,7 +33,8 @@ fn card(html: &mut String, world: &World, name: &str, chain: &Chain) -> fmt::Res
     let (height, pending, balances) = {
         let engine = chain.engine();
         let accounts = [accounts::USER, accounts::SOLVER].map(|role| engine.address_of(&accounts::key(role)));
-        let balances: Vec<_> = assets.iter().map(|asset| accounts.each_ref().map(|account| engine.balance(account, asset).unwrap_or(0))).collect();
+        let balances: Vec<_> =
+            assets.iter().map(|asset| accounts.each_ref().map(|account| engine.balance(account, asset).unwrap_or(0))).collect();
         (engine.height(), engine.pending(), balances)
     };
     let title = chain_name(world, name);

@@ -60,7 +60,9 @@ fn write(html: &mut String, world: &World) -> fmt::Result {
     lies::told(html, world)?;
     html.push_str("<div class=\"columns\">\n<section aria-labelledby=\"orders\"><h2 id=\"orders\" tabindex=\"-1\">Orders</h2>\n");
     orders::orders(html, world)?;
-    html.push_str("</section>\n<section class=\"side\" aria-labelledby=\"log\"><h2 id=\"log\" tabindex=\"-1\">Log <small>newest first</small></h2>\n");
+    html.push_str(
+        "</section>\n<section class=\"side\" aria-labelledby=\"log\"><h2 id=\"log\" tabindex=\"-1\">Log <small>newest first</small></h2>\n",
+    );
     log(html, world)?;
     html.push_str("</section></div>\n<section aria-labelledby=\"chains\"><h2 id=\"chains\" tabindex=\"-1\">Chains</h2>\n");
     chains::chains(html, world)?;
@@ -134,7 +136,7 @@ pub(super) fn shown(world: &World, asset: &str, amount: u128, places: usize) -> 
     let decimals = world.chain_of(asset).ok().and_then(|chain| chain.asset(asset)?.get("decimals")?.as_u64()).unwrap_or(0);
     let width = usize::try_from(decimals).unwrap_or(0);
     let unit = 10_u128.saturating_pow(decimals.try_into().unwrap_or(0)).max(1);
-    let (whole, rest) = (amount / unit, amount % unit);
+    let (whole, rest) = (amount.checked_div(unit).unwrap_or(0), amount.checked_rem(unit).unwrap_or(0));
     let fraction = if width == 0 { String::new() } else { format!("{rest:0>width$}") };
     let fraction = fraction.get(..width.min(places)).unwrap_or_default().trim_end_matches('0');
     match (whole, fraction) {

@@ -34,7 +34,9 @@ fn state_of(order: &Order, now: u64) -> State {
         (_, true, false) => state("bad", "✗", "The solver took the payment; the user has nothing"),
         (_, false, true) if source.refunded.is_some() => state("bad", "✗", "The user has both legs"),
         (_, false, true) => state("busy", "◐", "The user has redeemed; the solver is next"),
-        (Status::Refunded, ..) if answered && destination.refunded.is_none() => state("busy", "◐", "The user has the refund; the solver's is next"),
+        (Status::Refunded, ..) if answered && destination.refunded.is_none() => {
+            state("busy", "◐", "The user has the refund; the solver's is next")
+        }
         (Status::Refunded, ..) => state("back", "↩", "Refunded"),
         (Status::Expired, ..) => state("back", "–", "Expired: nobody paid in time"),
         _ if destination.refunded.is_some() => state("busy", "◐", "The solver has its refund; the user's is next"),
@@ -102,7 +104,12 @@ fn leg(html: &mut String, world: &World, side: &Side, is_source: bool) -> fmt::R
         Some(seen) => {
             step(html, "done", &format!("The {payer} paid"), Some(seen))?;
             if side.filled != side.amount {
-                write!(html, "<li class=\"odd\"><span>{} {} arrived</span></li>", Text(shown(world, &side.asset, side.filled, PLACES)), Text(symbol(world, &side.asset)))?;
+                write!(
+                    html,
+                    "<li class=\"odd\"><span>{} {} arrived</span></li>",
+                    Text(shown(world, &side.asset, side.filled, PLACES)),
+                    Text(symbol(world, &side.asset))
+                )?;
             }
         }
         None => step(html, "todo", &format!("The {payer} has not paid"), None)?,
