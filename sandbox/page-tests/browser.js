@@ -1,5 +1,6 @@
 // The page's browser, and the swaps that it shows.
 import { execFile, execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
@@ -45,7 +46,7 @@ export const order = async (sandbox, changes = {}, application = "page-tests") =
   const body = {
     source: { asset: "base:usdc", owner: sandbox.chains.base.account, amount: "25000000" },
     destination: { asset: "base:eth", owner: sandbox.chains.base.account, amount: "6000000000000000" },
-    secret_hash: "5a".repeat(32),
+    secret_hash: randomBytes(32).toString("hex"),
     nonce: "1",
     ...changes,
   };

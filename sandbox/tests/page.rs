@@ -1,0 +1,140 @@
+//! The page and its switches, without a socket.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs, reason = "a test ends by panicking")]
+
+use std::sync::Arc;
+
+use countersign_sandbox::accounts::{self, key};
+use countersign_sandbox::chains::engines;
+use countersign_sandbox::clock::Clock;
+use countersign_sandbox::http::{Reply, Request};
+use countersign_sandbox::ledger::Ledger;
+use countersign_sandbox::world::World;
+use countersign_sandbox::{lies, page, service};
+use serde_json::json;
+
+const HOST: &str = "127.0.0.1:7700";
+const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
+
+fn world() -> World {
+    let clock = Arc::new(Clock::default());
+    World::new(engines(&["base".to_owned(), "arbitrum".to_owned()], &clock).unwrap(), Ledger::in_memory().unwrap(), clock, 1)
+}
+
+fn call(world: &World, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let headers = headers.iter().chain(&[("host", HOST)]).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let request = Request { method: method.to_owned(), path: path.to_owned(), query: query.to_owned(), headers, body: body.into() };
+    if path.starts_with("/v2") { service::answer(world, &request) } else { page::answer(world, &request) }
+}
+
+fn header<'a>(reply: &'a Reply, name: &str) -> Option<&'a str> {
+    reply.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+}
+
+fn html(world: &World) -> String {
+    String::from_utf8(call(world, "GET", "/", &[], "").body).unwrap()
+}
+
+#[test]
+fn the_page_forbids_everything_from_elsewhere() {
+    let reply = call(&world(), "GET", "/", &[], "");
+    assert_eq!((reply.status, header(&reply, "content-type")), (200, Some("text/html; charset=utf-8")));
+    let policy = header(&reply, "content-security-policy").unwrap();
+    for rule in
+        ["default-src 'none'", "script-src 'self'", "style-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'"]
+    {
+        assert!(policy.split("; ").any(|part| part == rule), "{rule} is not in {policy}");
+    }
+    assert!(!policy.contains("unsafe"), "{policy}");
+    assert_eq!(header(&reply, "x-content-type-options"), Some("nosniff"));
+    // With `no-referrer`, browsers send `Origin: null` with forms, which the switches refuse.
+    assert_eq!(header(&reply, "referrer-policy"), Some("same-origin"));
+}
+
+#[test]
+fn what_comes_from_outside_is_escaped() {
+    let world = world();
+    let owner = world.chain("base").unwrap().engine().address_of(&key(accounts::USER));
+    let order = json!({
+        "source": { "asset": "base:usdc", "owner": owner, "amount": "25000000" },
+        "destination": { "asset": "arbitrum:eth", "owner": owner, "amount": "6000000000000000" },
+        "secret_hash": "5a".repeat(32), "nonce": "\"'><script>alert(1)</script>&amp;",
+    });
+    let reply = call(&world, "POST", "/v2/orders", &[("service-app-id", "<img src=x onerror=alert(2)>")], &order.to_string());
+    assert_eq!(reply.status, 200, "{}", String::from_utf8_lossy(&reply.body));
+    world.note("<b>a line</b>");
+    let html = html(&world);
+    assert!(html.contains("&quot;&#39;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&amp;amp;"));
+    assert!(html.contains("&lt;img src=x onerror=alert(2)&gt;"));
+    assert!(html.contains("&lt;b&gt;a line&lt;/b&gt;"));
+    assert_eq!(html.matches("<script").count(), 1, "the page's own");
+    assert!(!html.contains("<img") && !html.contains("<b>"));
+}
+
+#[test]
+fn every_lie_has_a_switch_that_says_what_it_does() {
+    let world = world();
+    assert!(world.lies.set("solver-pays-less", true));
+    let html = html(&world);
+    for lie in lies::all() {
+        let is_on = lie.name == "solver-pays-less";
+        assert!(
+            html.contains(&format!("id=\"lie-{0}\" name=\"on\" value=\"{1}\" role=\"switch\" aria-checked=\"{is_on}\"", lie.name, !is_on)),
+            "{}",
+            lie.name
+        );
+        assert!(html.contains(&format!("id=\"about-{}\"", lie.name)));
+    }
+    assert!(html.contains("The solver pays half of what is agreed."));
+}
+
+#[test]
+fn a_page_of_another_origin_turns_nothing() {
+    let world = world();
+    for origin in ["http://evil.example", "null", "https://127.0.0.1:7700", "http://127.0.0.1:7701", "http://127.0.0.1:7700.evil.example"] {
+        let reply = call(&world, "POST", "/sandbox/lies", &[FORM, ("origin", origin)], "name=net-slow&on=true");
+        assert_eq!(reply.status, 403, "{origin}");
+    }
+    assert!(world.lies.active().is_empty());
+}
+
+#[test]
+fn a_form_goes_back_to_where_it_was() {
+    let world = world();
+    let own = format!("http://{HOST}");
+    let post = |target: &str, body: &str| call(&world, "POST", target, &[FORM, ("origin", &own)], body);
+    for (target, body, back) in [
+        ("/sandbox/lies", "name=net-slow&on=true", "/#lie-net-slow"),
+        ("/sandbox/lies", "name=none", "/#lies"),
+        ("/sandbox/mine", "chain=base&blocks=2", "/#chains"),
+        ("/sandbox/clock", "advance=3600", "/#chains"),
+    ] {
+        let reply = post(target, body);
+        assert_eq!((reply.status, header(&reply, "location")), (303, Some(back)), "{target} {body}");
+    }
+    assert!(world.lies.active().is_empty());
+    // Programs get JSON.
+    let reply = call(&world, "POST", "/sandbox/lies?name=net-slow&on=true", &[], "");
+    assert_eq!((reply.status, reply.body.as_slice()), (200, br#"{"lies":["net-slow"]}"#.as_slice()));
+}
+
+#[test]
+fn wrong_parameters_are_refused() {
+    let world = world();
+    for (target, body) in [
+        ("/sandbox/lies", ""),
+        ("/sandbox/lies", "name=no-such-lie&on=true"),
+        ("/sandbox/mine", "chain=moon&blocks=1"),
+        ("/sandbox/mine", "chain=base&blocks=-1"),
+        ("/sandbox/mine", "chain=base&blocks=1000001"),
+        ("/sandbox/clock", "advance=soon"),
+        ("/sandbox/fund", "asset=base:usdc&amount=1.5"),
+        ("/sandbox/fund", "asset=base:usdc&amount=1&account=nobody"),
+        ("/sandbox/reorganize", "chain=base"),
+        ("/sandbox/nothing", ""),
+    ] {
+        assert_eq!(call(&world, "POST", target, &[FORM], body).status, 400, "{target} {body}");
+    }
+    assert_eq!(call(&world, "GET", "/nowhere", &[], "").status, 404);
+    assert_eq!(call(&world, "DELETE", "/", &[], "").status, 405);
+}
