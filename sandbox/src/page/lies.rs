@@ -7,9 +7,10 @@ use crate::lies::{self, Liar, Lie};
 use crate::world::World;
 
 /// Who lies, and about what.
-const LIARS: [(Liar, &str, &str); 6] = [
+const LIARS: [(Liar, &str, &str); 7] = [
     (Liar::Answer, "The service, in its answer to a new order", "What the wallet is asked to sign differs from what was agreed."),
     (Liar::Record, "The service, in the record of an order", "What the wallet reads about an order is not what the chains show."),
+    (Liar::Service, "The service, at its socket", "It hangs, is gone, or answers with what is no answer."),
     (Liar::Solver, "The solver", "It does not pay what the record states. One of these at a time: the first by name is told."),
     (Liar::Relayer, "The relayer", "It redeems and refunds for wallets that have no gas, or says so."),
     (Liar::Endpoint, "An endpoint", "One of the three nodes of each chain. One of these at a time: the first by name is told."),

@@ -31,6 +31,18 @@ fn transfer(to: &str, amount: u64) -> Vec<Felt> {
     vec![Felt::ONE, felt(STRK), selector, Felt::THREE, felt(to), Felt::from(amount), Felt::ZERO]
 }
 
+/// The user's first transaction: an approval for the asset's HTLC, in a block.
+pub fn approve(stage: &Stage, asset: &str, amount: u128) {
+    let listing = stage.engine(|engine| engine.listing());
+    let listed = listing.assets.iter().find(|listed| listed["id"] == asset).unwrap();
+    let address = |member: &str| felt(listed[member]["address"].as_str().unwrap());
+    let selector = get_selector_from_name("approve").unwrap();
+    let call = [Felt::ONE, address("token"), selector, Felt::THREE, address("htlc"), Felt::from(amount), Felt::ZERO];
+    let sent = stage.rpc("starknet_addInvokeTransaction", &json!({"invoke_transaction": invoke(stage, 0, AMOUNTS, 20, &call)}));
+    assert!(sent["transaction_hash"].is_string());
+    stage.engine(|engine| engine.mine(1));
+}
+
 #[tokio::test]
 async fn transactions_are_refused_as_nodes_refuse_them() {
     let stage = Stage::new();

@@ -98,9 +98,7 @@ async fn what_the_user_signs_is_sent_by_the_relayer() {
     let stage = Stage::new();
     let paid = stage.record(&SECRET).terms.source;
     let terms = stage.terms(true, SecretHash::of(&SECRET).0);
-    // A first payment leaves an allowance behind.
-    stage.send(&signed(stage.prepare(b"the secret of the payment before").await.unwrap())).await.unwrap();
-    stage.engine(|engine| engine.mine(1));
+    front::approve(&stage, "starknet:wbtc", terms.amount);
     let payloads = stage.engine(|engine| engine.payloads(&terms)).unwrap();
     assert!(payloads["approval_transaction"].is_null() && payloads["typed_data"].is_object());
     let mut order = stage.prepare(&SECRET).await.unwrap();
