@@ -5,7 +5,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { BUILDS, DIST } from "./paths.mjs";
 
 /** What is above the aim of 350 kB for one family: Bitcoin's and Sui's code, and the tables of Starknet's Pedersen hash, which old contracts need. */
-const REACHED = { all: 970_000, bitcoin: 400_000, starknet: 440_000, sui: 380_000 };
+const REACHED = { all: 975_000, bitcoin: 405_000, starknet: 440_000, sui: 380_000 };
 
 /** Most bytes of a build's WebAssembly and JavaScript together, with gzip. */
 export const limitOf = (build) => REACHED[build] ?? 350_000;
