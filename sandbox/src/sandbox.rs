@@ -75,6 +75,9 @@ pub enum StartError {
     /// A name in the configuration.
     #[error("{0}")]
     Unknown(String),
+    /// A chain has refused what a user starts with.
+    #[error("{0}")]
+    Unfunded(String),
 }
 
 /// A running sandbox. It stops when it is dropped.
@@ -117,7 +120,7 @@ impl Sandbox {
             }
         }
         for chain in world.chains.values() {
-            endow(chain, accounts::USER);
+            endow(chain, accounts::USER).map_err(StartError::Unfunded)?;
         }
         lose_chains(&world)?;
         let mut tasks = JoinSet::new();
@@ -177,10 +180,10 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// The disk fails.
+    /// The disk fails, or a faucet is empty.
     pub fn add_user(&self, role: &str, directory: &std::path::Path) -> io::Result<()> {
         for chain in self.world.chains.values() {
-            endow(chain, role);
+            endow(chain, role).map_err(io::Error::other)?;
         }
         Home::open(directory)?.write(&self.world, role, &self.service, &self.chains)
     }
@@ -244,7 +247,7 @@ fn lose_chains(world: &World) -> Result<(), LedgerError> {
 }
 
 /// Gives a user something of every asset.
-fn endow(chain: &crate::world::Chain, role: &str) {
+fn endow(chain: &crate::world::Chain, role: &str) -> Result<(), String> {
     let mut engine = chain.engine();
     let user = engine.address_of(&accounts::key(role));
     for asset in &chain.listing.assets {
@@ -257,7 +260,8 @@ fn endow(chain: &crate::world::Chain, role: &str) {
         // A thousand units of what is cheap, ten of what is dear.
         let price = asset.get("price").and_then(|price| price.as_f64()).unwrap_or(1.0);
         let units = if price > 1_000.0 { 10 } else { 10_000 };
-        let _ = engine.fund(&user, id, unit.saturating_mul(units));
+        engine.fund(&user, id, unit.saturating_mul(units)).map_err(|reason| format!("{id} for {role}: {reason}"))?;
     }
     engine.mine(1);
+    Ok(())
 }

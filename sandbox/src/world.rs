@@ -15,6 +15,8 @@ use crate::service::create::Creating;
 
 /// How many lines of what happened are kept.
 const LINES: usize = 500;
+/// Milliseconds between the blocks of a chain that must not run ahead of somebody's timelock.
+const HELD_INTERVAL: u64 = 3_000;
 
 /// One chain with its pace.
 pub struct Chain {
@@ -23,7 +25,10 @@ pub struct Chain {
     pub listing: Listing,
     /// Blocks that are still to come quickly, so that what waits becomes final.
     due: AtomicU64,
-    next_idle: AtomicU64,
+    /// When the last block came, in milliseconds since 1970.
+    last: AtomicU64,
+    /// The height up to which blocks come quickly: beyond it a payment that somebody is about to redeem would soon be refundable.
+    quick_until: AtomicU64,
 }
 
 impl std::fmt::Debug for Chain {
@@ -37,6 +42,11 @@ impl Chain {
     pub fn engine(&self) -> MutexGuard<'_, Box<dyn Engine>> {
         // An engine never panics while it is held; if it does, its state is as good as before the call.
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets blocks come quickly up to a height only.
+    pub(crate) fn hurry_until(&self, height: u64) {
+        self.quick_until.store(height, Ordering::Relaxed);
     }
 
     /// A member of an asset of this chain.
@@ -73,8 +83,8 @@ impl World {
     pub fn new(chains: BTreeMap<String, Box<dyn Engine>>, ledger: Ledger, clock: Arc<Clock>, seed: u64) -> Self {
         let chains = chains.into_iter().map(|(name, engine)| {
             let listing = engine.listing();
-            let chain = Chain { engine: Mutex::new(engine), listing, due: AtomicU64::new(0), next_idle: AtomicU64::new(0) };
-            (name, chain)
+            let (due, last, quick_until) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(u64::MAX));
+            (name, Chain { engine: Mutex::new(engine), listing, due, last, quick_until })
         });
         Self {
             clock,
@@ -133,12 +143,16 @@ impl World {
                 chain.due.store(engine.depth().saturating_add(1), Ordering::Relaxed);
             }
             let due = chain.due.load(Ordering::Relaxed);
-            if due > 0 || now >= chain.next_idle.load(Ordering::Relaxed) {
-                // What waits is in the first block alone; those that make it final come a few at a time.
-                let blocks = if engine.pending() > 0 { 1 } else { due.div_ceil(3).max(1) };
+            // What waits is in the first block alone; those that make it final come a few at a time.
+            let wanted = if engine.pending() > 0 { 1 } else { due.div_ceil(3) };
+            let quick = wanted.min(chain.quick_until.load(Ordering::Relaxed).saturating_sub(engine.height()));
+            let interval = if wanted > 0 { engine.interval().min(HELD_INTERVAL) } else { engine.interval() };
+            let is_time = now.saturating_sub(chain.last.load(Ordering::Relaxed)) >= interval;
+            let blocks = quick.max(u64::from(is_time));
+            if blocks > 0 {
                 engine.mine(blocks);
                 chain.due.store(due.saturating_sub(blocks), Ordering::Relaxed);
-                chain.next_idle.store(now.saturating_add(engine.interval()), Ordering::Relaxed);
+                chain.last.store(now, Ordering::Relaxed);
             }
         }
     }
@@ -147,9 +161,10 @@ impl World {
     pub fn settle(&self, chain: &Chain) {
         if !self.is_manual.load(Ordering::Relaxed) {
             let mut engine = chain.engine();
-            if engine.pending() > 0 {
+            if engine.pending() > 0 && engine.height() < chain.quick_until.load(Ordering::Relaxed) {
                 engine.mine(1);
                 chain.due.store(engine.depth(), Ordering::Relaxed);
+                chain.last.store(self.clock.millis(), Ordering::Relaxed);
             }
         }
     }

@@ -225,6 +225,30 @@ async fn a_chain_that_is_needed_and_not_connected_is_named() {
     assert_eq!((progress.status, progress.trouble), (Status::NeedsOwner { what: OwnerTask::Redeem }, not_connected("arbitrum")));
 }
 
+/// A service that accepts the signed payment and keeps it is reported, and the order is not given up: the message has no end.
+#[tokio::test(start_paused = true)]
+async fn a_payment_that_the_service_does_not_submit_is_reported() {
+    let world = World::new(0, Malice { submits_nothing: true, ..Malice::NONE });
+    let driver = world.driver(MemoryStore::default());
+    let (fixture, secret) = world.order(2);
+    let id = driver.create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap();
+    let rests = async || loop {
+        let progress = driver.advance(&id).await.unwrap();
+        if !progress.acted {
+            return progress;
+        }
+    };
+    let progress = rests().await;
+    assert_eq!((progress.status, progress.trouble), (Status::Paying, None));
+    for seconds in [180, 30 * 86_400] {
+        tokio::time::sleep(std::time::Duration::from_secs(seconds)).await;
+        let progress = rests().await;
+        assert_eq!((progress.status, progress.trouble), (Status::Paying, Some(Trouble::NotSubmitted)));
+    }
+    // No payment of another kind is made beside it.
+    assert_eq!(world.end(&id).0, 1);
+}
+
 /// A result that says the same as the one before is not a change, although times that the service states may differ.
 #[tokio::test(start_paused = true)]
 async fn only_what_changed_is_reported() {

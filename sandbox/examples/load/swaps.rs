@@ -13,8 +13,8 @@ use countersign_sandbox::trial;
 /// Everything that a network does to a call, but being slow: the calls of a swap would take a minute.
 const FAULTS: [&str; 8] =
     ["net-500", "net-429", "net-drop-before", "net-drop-after", "net-truncate", "net-html", "net-endless", "net-redirect"];
-/// How long a swap may take.
-const LIMIT: Duration = Duration::from_secs(120);
+/// How long one run of the program may take: with 25 at once each has a small share of a small machine.
+const LIMIT: Duration = Duration::from_secs(600);
 /// How often a user begins or continues.
 const TRIES: usize = 30;
 /// What is swapped.

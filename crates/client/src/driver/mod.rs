@@ -236,7 +236,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
             _ => None,
         };
         let is_paid = is_paid(&kept, &observed);
-        let mut progress = Progress { status, acted: false, trouble: trouble(&observed, is_paid), is_paid, stated };
+        let mut progress = Progress { status, acted: false, trouble: trouble(&kept, &observed, is_paid), is_paid, stated };
         let Some(action) = action else {
             self.name_missing_chain(&kept, &observed, capabilities, &mut progress);
             return Ok(progress);
@@ -332,12 +332,20 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
     }
 }
 
-/// Returns why the service's record could not be read, or why nothing can be paid now, for display.
-fn trouble(observed: &OrderObservation, is_paid: bool) -> Option<Trouble> {
+/// How long the service may take to submit a payment before that is reported.
+const SUBMISSION_TIME: Duration = Duration::from_secs(120);
+
+/// Returns why the service's record could not be read, why nothing can be paid now, or that the payment does not arrive, for display.
+fn trouble(kept: &OrderState, observed: &OrderObservation, is_paid: bool) -> Option<Trouble> {
     match (&observed.record, &observed.heads) {
         (RecordObservation::Unknown(why), _) => Some(Trouble::Failed(why.clone())),
         (_, Err(why)) if !is_paid => Some(Trouble::Failed(why.clone())),
-        _ => None,
+        _ => {
+            let is_absent = matches!(observed.source, LegObservation::Seen { state: HtlcState::Absent, .. });
+            let (_, sent_at) = kept.attempts(Delivery::Gasless);
+            let is_overdue = observed.now > sent_at.saturating_add(SUBMISSION_TIME);
+            (is_absent && is_overdue && kept.was_sent(Delivery::Gasless)).then_some(Trouble::NotSubmitted)
+        }
     }
 }
 

@@ -93,6 +93,10 @@ pub enum Trouble {
     /// The next action needs this chain, by its name in asset ids such as `base`, and [`Chains`](super::Chains) has no endpoints of it.
     #[error("not connected to {0}")]
     NotConnected(String),
+    /// The service accepted the gasless payment some time ago, and the chain shows none. The message does not expire with the order, so
+    /// the service can still submit it; the order is followed until it is paid.
+    #[error("the service accepted the signed payment and has not submitted it; it can still do so, even after the deadline, and a payment that comes too late is refunded")]
+    NotSubmitted,
 }
 
 impl Serialize for Trouble {

@@ -43,6 +43,8 @@ pub enum Third {
 pub struct Malice {
     /// What the third endpoint of each chain does; `None` if each chain has one endpoint, which is honest.
     pub third: Option<Third>,
+    /// The service accepts the gasless payment and submits nothing.
+    pub submits_nothing: bool,
     /// The service says that the destination is funded, and nothing is on chain.
     pub only_says_funded: bool,
     /// The service takes the secret and relays nothing.
@@ -87,6 +89,7 @@ impl Malice {
     /// Everybody is honest.
     pub const NONE: Self = Self {
         third: None,
+        submits_nothing: false,
         only_says_funded: false,
         keeps_the_secret: false,
         changes_the_record: false,
@@ -344,6 +347,9 @@ impl World {
         let mut orders = self.orders.lock().unwrap();
         let order = orders.get_mut(id).unwrap();
         order.fundings.insert(funding.to_owned());
+        if self.malice.submits_nothing {
+            return;
+        }
         let now = self.time();
         order.funded_at.get_or_insert(now);
     }

@@ -35,7 +35,7 @@ use crate::http::{Reply, Request};
 /// Who pays what comes from nowhere.
 const FAUCET: &str = "faucet";
 /// Coins of the accounts at the beginning: role, number of coins, and whole coins in each. Many coins let as many payments wait at once.
-const COINS: [(&str, usize, u64); 3] = [(accounts::SOLVER, 300, 100), (accounts::RELAYER, 50, 100), (FAUCET, 20, 10_000)];
+const COINS: [(&str, usize, u64); 3] = [(accounts::SOLVER, 300, 100), (accounts::RELAYER, 50, 100), (FAUCET, 20, 500_000)];
 /// The most events that are kept for a caller who does not ask for them.
 const MAX_EVENTS: usize = 100_000;
 
