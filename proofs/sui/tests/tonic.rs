@@ -368,5 +368,5 @@ async fn an_order_is_prepared_signed_and_sent() {
     assert_eq!(node.0.lock().unwrap().executed, [(kept.id.clone(), signatures)]);
     let id = sui_sdk_types::Digest::from_base58(&kept.id).unwrap();
     let Receipt { checkpoint, success, .. } = sui.receipt(id).await.unwrap().unwrap();
-    assert_eq!((checkpoint, success), (HEAD - 61, true));
+    assert_eq!((checkpoint.get(), success), (HEAD - 61, true));
 }
