@@ -53,7 +53,7 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         svg: Option<PathBuf>,
     },
-    /// Tells every lie to the program, and writes the table of what came of it.
+    /// Runs the program against every lie, and writes the table of the outcomes.
     Lies {
         /// The file to write.
         #[arg(long, value_name = "FILE", required_unless_present = "names")]

@@ -46,7 +46,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a service that hangs keeps a call.
 const HANGS: Duration = Duration::from_secs(120);
 
-/// What a socket stands for.
+/// The interface that a socket serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Front {
     /// The service under `/v2`, and the page.

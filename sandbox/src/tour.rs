@@ -1,4 +1,4 @@
-//! The guided tour, and the table of lies: both run swaps by the program, and say what came of them.
+//! The guided tour and the table of lies: both run swaps with the program and report their outcomes.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -73,7 +73,7 @@ fn with_lie(lie: &'static Lie) -> Trial {
     Trial { from: from.to_owned(), to: to.to_owned(), lie: Some(lie) }
 }
 
-/// Runs swaps beside each other, each in a sandbox of its own below `directory`, and hands over what came of them in their order.
+/// Runs swaps in parallel, each in a sandbox of its own below `directory`, and passes on their outcomes in order.
 ///
 /// # Errors
 ///

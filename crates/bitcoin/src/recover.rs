@@ -119,7 +119,7 @@ impl Recovery {
         Account::from_array(Family::Bitcoin, key.serialize())
     }
 
-    /// Returns what the recovery does: to which order, and who is paid how much.
+    /// Returns the terms of the recovery: order, chain, role, recipient and amount.
     #[must_use]
     pub fn terms(&self) -> RecoveryTerms {
         let htlc = &self.htlc;

@@ -78,7 +78,7 @@ impl Recovery {
         for_each_family! { family_of! [self] }
     }
 
-    /// Returns what the recovery does: to which order, and who is paid how much.
+    /// Returns the terms of the recovery: order, chain, role, recipient and amount.
     #[must_use]
     pub fn terms(&self) -> RecoveryTerms {
         each_family!(self, Self => |recovery| recovery.terms().to_owned())

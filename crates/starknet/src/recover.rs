@@ -58,7 +58,7 @@ impl fmt::Debug for Recovery {
 }
 
 impl Recovery {
-    /// Returns what the recovery does: to which order, and who is paid how much.
+    /// Returns the terms of the recovery: order, chain, role, recipient and amount.
     #[must_use]
     pub const fn terms(&self) -> &RecoveryTerms {
         &self.terms

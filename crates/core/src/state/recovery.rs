@@ -9,7 +9,7 @@ use crate::report::{Summary, Warnings};
 use crate::verify::RecordedLeg;
 use crate::wire::OrderRecord;
 
-/// What a recovery does, as the order record states it: who is paid, and how much.
+/// The terms of a recovery, as the order record states them: order, chain, role, recipient and amount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecoveryTerms {

@@ -52,7 +52,7 @@ impl Bitcoin {
         Holder::new(&self.secp, &accounts::key(role))
     }
 
-    /// The key that stands for a user who gave none. Only the service can use it, so such a user trusts the service.
+    /// The key of a leg whose request has no public key of the user. The service holds it, so such a user trusts the service.
     fn held(&self, terms: &Terms) -> Result<Holder, String> {
         let side = if terms.is_source { "source" } else { "destination" };
         self.holder(&format!("{side} of {}", hex::encode(terms.secret_hash)))
