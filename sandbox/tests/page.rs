@@ -95,7 +95,18 @@ fn a_page_of_another_origin_turns_nothing() {
         let reply = call(&world, "POST", "/sandbox/lies", &[FORM, ("origin", origin)], "name=net-slow&on=true");
         assert_eq!(reply.status, 403, "{origin}");
     }
+    // A name of somebody else's that was pointed at this machine is the same origin for a browser.
+    for host in ["evil.example", "evil.example:7700", "localhost.evil.example:7700", "127.0.0.1.evil.example:7700"] {
+        let origin = format!("http://{host}");
+        let reply = call(&world, "POST", "/sandbox/lies", &[("host", host), FORM, ("origin", &origin)], "name=net-slow&on=true");
+        assert_eq!(reply.status, 403, "{host}");
+    }
     assert!(world.lies.active().is_empty());
+    for host in ["127.0.0.1:7700", "[::1]:7700", "localhost:7700", "192.0.2.1"] {
+        let origin = format!("http://{host}");
+        let reply = call(&world, "POST", "/sandbox/lies", &[("host", host), FORM, ("origin", &origin)], "name=none");
+        assert_eq!(reply.status, 303, "{host}");
+    }
 }
 
 #[test]

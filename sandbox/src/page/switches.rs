@@ -1,5 +1,7 @@
 //! What turns the sandbox: `POST /sandbox/...` with parameters in the query or in a form.
 
+use std::net::IpAddr;
+
 use serde_json::{Value, json};
 
 use crate::http::{Reply, Request};
@@ -12,6 +14,9 @@ pub(super) fn turn(world: &World, request: &Request) -> Reply {
         let host = request.header("host").unwrap_or_default();
         if origin.strip_prefix("http://") != Some(host) {
             return Reply::text(403, "another origin");
+        }
+        if !is_fixed(host) {
+            return Reply::text(403, "open the page by its IP address: a name may be another site's");
         }
     }
     let is_form = request.header("content-type").is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded"));
@@ -27,6 +32,13 @@ pub(super) fn turn(world: &World, request: &Request) -> Reply {
         Ok(done) => Reply::json(200, &done),
         Err(reason) => Reply::json(400, &json!({ "error": reason })),
     }
+}
+
+/// Whether a `Host` cannot be pointed at this machine by the DNS of another site.
+fn is_fixed(host: &str) -> bool {
+    let name = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|digit| digit.is_ascii_digit())).map_or(host, |(name, _)| name);
+    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    name == "localhost" || address.parse::<IpAddr>().is_ok()
 }
 
 /// Where on the page a form was. A lie's switch gets the focus again.
