@@ -50,10 +50,9 @@ impl Draw {
     }
 }
 
-/// Not among the usual ones: on a loaded machine some swaps have not ended in the time that they are given. It needs the program:
-/// `cargo build -p countersign-cli` in the checkout, or `COUNTERSIGN_PROGRAM`.
+/// It needs the program: `cargo build -p countersign-cli` in the checkout, or `COUNTERSIGN_PROGRAM`.
 #[test]
-#[ignore = "takes minutes, and has not been seen to pass"]
+#[ignore = "needs the program, and a minute; `check` runs it"]
 fn twenty_users_swap_over_a_network_that_fails() {
     let directory = directory("twenty");
     let report = swaps::run(&countersign_sandbox::trial::program().unwrap(), &directory, 20, 10).unwrap();
