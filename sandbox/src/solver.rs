@@ -279,7 +279,7 @@ fn said(sent: Result<String, String>) -> String {
 fn considerate(world: &World, side: &Side) -> Option<u64> {
     let paid = side.initiated.as_ref().filter(|_| !side.has_ended())?;
     let is_fresh = world.clock.millis().saturating_sub(paid.at) < CONSIDERATE;
-    is_fresh.then(|| paid.height.saturating_add(side.timelock / 8 * 5))
+    is_fresh.then(|| paid.height.saturating_add(side.timelock.div_ceil(8).saturating_mul(5)))
 }
 
 fn is_over(world: &World, side: &Side) -> bool {

@@ -141,7 +141,7 @@ fn any_bytes_on_any_front_are_answered() {
     let open: Vec<_> = (0..600)
         .filter_map(|number: usize| {
             let mut stream = TcpStream::connect(&fronts[number % 3].0).ok()?;
-            if number % 2 == 0 {
+            if number.is_multiple_of(2) {
                 stream.write_all(b"POST /v2/orders HTTP/1.1\r\nhost: h\r\ncontent-length: 4000000\r\n\r\n{").ok()?;
             }
             Some(stream)
