@@ -2,6 +2,7 @@
 
 pub mod bitcoin;
 pub mod evm;
+mod listing;
 pub mod solana;
 pub mod starknet;
 pub mod sui;

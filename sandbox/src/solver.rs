@@ -16,7 +16,7 @@ use crate::world::World;
 /// How many steps somebody waits after a chain has refused a transaction.
 const PATIENCE: u32 = 10;
 /// How long the chains wait for somebody who has not redeemed, in milliseconds since the payment.
-const CONSIDERATE: u64 = 60_000;
+const CONSIDERATE: u64 = 120_000;
 
 /// What is under way.
 #[derive(Debug, Default)]

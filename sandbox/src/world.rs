@@ -16,7 +16,7 @@ use crate::service::create::Creating;
 /// How many lines of what happened are kept.
 const LINES: usize = 500;
 /// Milliseconds between the blocks of a chain that must not run ahead of somebody's timelock.
-const HELD_INTERVAL: u64 = 3_000;
+const HELD_INTERVAL: u64 = 10_000;
 
 /// One chain with its pace.
 pub struct Chain {

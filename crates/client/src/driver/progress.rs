@@ -95,7 +95,9 @@ pub enum Trouble {
     NotConnected(String),
     /// The service accepted the gasless payment some time ago, and the chain shows none. The message does not expire with the order, so
     /// the service can still submit it; the order is followed until it is paid.
-    #[error("the service accepted the signed payment and has not submitted it; it can still do so, even after the deadline, and a payment that comes too late is refunded")]
+    #[error(
+        "the service accepted the signed payment and has not submitted it; it can still do so, even after the deadline, and a payment that comes too late is refunded"
+    )]
     NotSubmitted,
 }
 

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::htlc::INTERNAL_KEY;
 use crate::chains::Listing;
+use crate::chains::listing::{AssetRow, ChainRow};
 
 /// One network.
 #[derive(Debug, Clone)]
@@ -126,27 +127,31 @@ impl Network {
     }
 
     pub(super) fn listing(&self, solver: String) -> Listing {
-        let (title, source, destination, price, min) = match self.coin {
-            Coin::Bitcoin => ("Bitcoin", "144", "12", 100_000, "1000"),
-            Coin::Litecoin => ("Litecoin", "576", "48", 100, "10000"),
+        let (title, timelocks, min) = match self.coin {
+            Coin::Bitcoin => ("Bitcoin", [144, 12], "1000"),
+            Coin::Litecoin => ("Litecoin", [576, 48], "10000"),
         };
         let title = match self.net {
             BitcoinNet::Main => title.to_owned(),
             BitcoinNet::Test => format!("{title} Testnet"),
             BitcoinNet::Regtest => format!("{title} Regtest"),
         };
-        let (coin, network) = self.id.split_once(':').unwrap_or_default();
-        let schema = format!("{coin}:htlc");
-        let chain = json!({
-            "chain": self.name, "id": self.id, "name": title, "icon": "", "explorer_url": format!("https://explorer.invalid/{}", self.name),
-            "native_asset_id": self.asset(), "confirmation_target": 1, "source_timelock": source,
-            "destination_timelock": destination, "supported_htlc_schemas": [schema], "supported_token_schemas": [],
-        });
-        let asset = json!({
-            "id": self.asset(), "name": self.coin.profile().symbol, "chain": self.name, "chain_id": network, "icon": "", "decimals": 8,
-            "min_amount": min, "max_amount": "10000000000", "price": price,
-            "htlc": { "address": hex::encode(INTERNAL_KEY), "schema": schema }, "token": Value::Null,
-        });
+        let (family, network) = self.id.split_once(':').unwrap_or_default();
+        let schema = format!("{family}:htlc");
+        let coin = &self.symbol();
+        let chain =
+            ChainRow { chain: &self.name, id: self.id.to_owned(), title, coin, timelocks, htlcs: json!([schema]), tokens: json!([]) }
+                .json();
+        let asset = AssetRow {
+            chain: &self.name,
+            network: network.into(),
+            symbol: coin,
+            decimals: 8,
+            limits: [min, "10000000000"].map(str::to_owned),
+            htlc: json!({"address": hex::encode(INTERNAL_KEY), "schema": schema}),
+            token: Value::Null,
+        }
+        .json();
         Listing { chain, assets: vec![asset], solver }
     }
 }

@@ -31,6 +31,7 @@ use self::ledger::{Ledger, Mined};
 use self::pool::Pool;
 use super::{Engine, Event, Leg, Listing, Terms};
 use crate::accounts;
+use crate::chains::listing::{AssetRow, ChainRow, cents};
 use crate::clock::Clock;
 use crate::http::{Reply, Request};
 
@@ -154,26 +155,23 @@ impl Evm {
 impl Engine for Evm {
     fn listing(&self) -> Listing {
         let Network { chain, id, name, interval, timelocks, coin, .. } = &self.network;
-        let mut row = json!({
-            "chain": chain,
-            "id": format!("evm:{id}"),
-            "name": name,
-            "icon": "",
-            "explorer_url": format!("https://explorer.invalid/{chain}"),
-            "native_asset_id": format!("{chain}:{coin}"),
-            "confirmation_target": 1,
-            "source_timelock": timelocks.0.to_string(),
-            "destination_timelock": timelocks.1.to_string(),
-            "supported_htlc_schemas": ["evm:htlc", "evm:htlc_erc20"],
-            "supported_token_schemas": ["evm:erc20"],
-        });
+        let mut row = ChainRow {
+            chain,
+            id: format!("evm:{id}"),
+            title: (*name).to_string(),
+            coin,
+            timelocks: (*timelocks).into(),
+            htlcs: json!(["evm:htlc", "evm:htlc_erc20"]),
+            tokens: json!(["evm:erc20"]),
+        }
+        .json();
         if *interval >= 1_000 {
             put(&mut row, "block_time", json!(interval / 1_000));
         }
         let assets = self.assets.iter().map(|asset| {
             let token = asset.token.map(|token| json!({"address": token, "schema": "evm:erc20"}));
             let schema = if token.is_some() { "evm:htlc_erc20" } else { "evm:htlc" };
-            asset_row((chain, *id), asset, json!({"address": asset.htlc, "schema": schema}), token)
+            asset_row(chain, *id, asset, json!({"address": asset.htlc, "schema": schema}), token)
         });
         Listing { chain: row, assets: assets.collect(), solver: self.solver.address().to_string() }
     }
@@ -319,33 +317,10 @@ fn unsigned(envelope: &TxEnvelope, from: Address) -> UnsignedCall {
 }
 
 /// An asset as `GET /v2/assets` has it: at least about a dollar, at most half a million.
-pub(crate) fn asset_row(chain: (&str, u64), asset: &Asset, htlc: Value, token: Option<Value>) -> Value {
-    let price = price(&asset.symbol);
+pub(crate) fn asset_row(chain: &str, network: u64, asset: &Asset, htlc: Value, token: Option<Value>) -> Value {
     let units = U256::from(10).saturating_pow(U256::from(asset.decimals));
-    // Prices have at most two digits after the point.
-    let min = units.saturating_mul(U256::from(100)).checked_div(U256::from(price.0)).unwrap_or_default().max(U256::from(1));
-    json!({
-        "id": format!("{}:{}", chain.0, asset.symbol),
-        "name": asset.symbol.to_uppercase(),
-        "chain": chain.0,
-        "chain_id": chain.1,
-        "icon": "",
-        "decimals": asset.decimals,
-        "min_amount": min.to_string(),
-        "max_amount": min.saturating_mul(U256::from(500_000)).to_string(),
-        "price": price.1,
-        "htlc": htlc,
-        "token": token,
-    })
-}
-
-/// The price of a symbol in cents and in dollars.
-const fn price(symbol: &str) -> (u64, f64) {
-    match symbol.as_bytes() {
-        b"wbtc" | b"cbbtc" | b"btcb" => (10_000_000, 100_000.0),
-        b"eth" => (400_000, 4_000.0),
-        b"bnb" => (80_000, 800.0),
-        b"trx" => (30, 0.3),
-        _ => (100, 1.0),
-    }
+    let min = units.saturating_mul(U256::from(100)).checked_div(U256::from(cents(&asset.symbol))).unwrap_or_default().max(U256::from(1));
+    let limits = [min, min.saturating_mul(U256::from(500_000))].map(|limit| limit.to_string());
+    let (symbol, decimals, token) = (asset.symbol.as_str(), asset.decimals, token.unwrap_or_default());
+    AssetRow { chain, network: network.into(), symbol, decimals, limits, htlc, token }.json()
 }

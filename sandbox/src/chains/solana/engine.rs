@@ -23,6 +23,7 @@ use solana_transaction::versioned::VersionedTransaction;
 use super::bank::{Bank, Commitment, Record, SLOT_MILLIS, id};
 use super::htlc::{self, DECIMALS, MINT, NATIVE, SYSTEM, Step, Swap, TOKEN, TOKENS, token_account, token_account_of};
 use crate::accounts::{self, RELAYER, SOLVER, USER};
+use crate::chains::listing::{AssetRow, ChainRow};
 use crate::chains::{Change, Engine, Event, Leg, Listing, Terms};
 use crate::clock::Clock;
 use crate::http::{Reply, Request};
@@ -267,33 +268,26 @@ fn add(account: &mut AccountSharedData, at: usize, amount: u64) -> Result<(), St
 impl Engine for Solana {
     fn listing(&self) -> Listing {
         let Self { chain, cluster, .. } = self;
-        let explorer = format!("https://explorer.invalid/{chain}");
-        let row = json!({
-            "chain": chain, "id": format!("solana:{cluster}"), "name": "Solana", "icon": "", "explorer_url": explorer,
-            "native_asset_id": format!("{chain}:sol"), "confirmation_target": 1,
-            "source_timelock": "216000", "destination_timelock": "18000",
-            "supported_htlc_schemas": ["solana:htlc", "solana:htlc_spltoken"], "supported_token_schemas": ["solana:spltoken"],
-        });
-        let asset = |symbol: &str, decimals: u8, bounds: [&str; 2], price: f64, htlc: Value, token: Value| {
-            json!({
-                "id": format!("{chain}:{symbol}"), "name": symbol.to_uppercase(), "chain": chain, "chain_id": cluster, "icon": "",
-                "decimals": decimals, "min_amount": bounds[0], "max_amount": bounds[1], "price": price, "htlc": htlc, "token": token,
-            })
+        let row = ChainRow {
+            chain,
+            id: format!("solana:{cluster}"),
+            title: "Solana".to_owned(),
+            coin: "sol",
+            timelocks: [216_000, 18_000],
+            htlcs: json!(["solana:htlc", "solana:htlc_spltoken"]),
+            tokens: json!(["solana:spltoken"]),
+        }
+        .json();
+        let asset = |symbol: &str, decimals: u8, limits: [&str; 2], htlc: Value, token: Value| {
+            AssetRow { chain, network: json!(cluster), symbol, decimals, limits: limits.map(str::to_owned), htlc, token }.json()
         };
         // Less than a new account must hold could not be paid to one.
-        let sol = asset(
-            "sol",
-            9,
-            ["1000000", "1000000000000000"],
-            200.0,
-            json!({"address": NATIVE.to_string(), "schema": "solana:htlc"}),
-            Value::Null,
-        );
+        let sol =
+            asset("sol", 9, ["1000000", "1000000000000000"], json!({"address": NATIVE.to_string(), "schema": "solana:htlc"}), Value::Null);
         let usdc = asset(
             "usdc",
             DECIMALS,
             ["1000", "10000000000000"],
-            1.0,
             json!({"address": TOKENS.to_string(), "schema": "solana:htlc_spltoken"}),
             json!({"address": MINT.to_string(), "schema": "solana:spltoken"}),
         );

@@ -7,8 +7,9 @@ use starknet_crypto::Felt;
 use super::felts::{account_of_key, halves, hex, padded, parse, parse_any, selector, words};
 use super::ledger::{At, INTERVAL, Input, LAG};
 use super::machine::{self, Token};
-use super::{ASSETS, Call, Starknet, front, htlc, invoke};
+use super::{Call, Starknet, front, htlc, invoke};
 use crate::accounts;
+use crate::chains::listing::{AssetRow, ChainRow};
 use crate::chains::{Change, Engine, Event, Leg, Listing, Terms};
 use crate::http::{Reply, Request};
 
@@ -122,21 +123,27 @@ fn change(event: &machine::Event) -> Option<(Felt, Change)> {
 
 impl Engine for Starknet {
     fn listing(&self) -> Listing {
-        let [source, destination] = TIMELOCKS.map(|blocks| blocks.to_string());
-        let chain = json!({
-            "chain": self.name, "id": format!("starknet:{}", self.chain_id), "name": "Starknet (model)", "icon": "",
-            "explorer_url": format!("https://explorer.invalid/{}", self.name), "native_asset_id": format!("{}:strk", self.name),
-            "confirmation_target": 1, "source_timelock": source, "destination_timelock": destination,
-            "supported_htlc_schemas": ["starknet:htlc_erc20"], "supported_token_schemas": ["starknet:erc20"],
-        });
-        let assets = self.ledger.world.tokens.iter().zip(ASSETS).map(|(token, (.., price, _))| {
-            json!({
-                "id": format!("{}:{}", self.name, token.symbol.to_lowercase()), "name": token.symbol, "chain": self.name,
-                "chain_id": self.chain_id, "icon": "", "decimals": token.decimals, "min_amount": "1",
-                "max_amount": "1000000000000000000000000", "price": price,
-                "htlc": {"address": padded(token.htlc), "schema": "starknet:htlc_erc20", "generation": "2025_11"},
-                "token": {"address": padded(token.address), "schema": "starknet:erc20"},
-            })
+        let chain = ChainRow {
+            chain: &self.name,
+            id: format!("starknet:{}", self.chain_id),
+            title: "Starknet (model)".to_owned(),
+            coin: "strk",
+            timelocks: TIMELOCKS,
+            htlcs: json!(["starknet:htlc_erc20"]),
+            tokens: json!(["starknet:erc20"]),
+        }
+        .json();
+        let assets = self.ledger.world.tokens.iter().map(|token| {
+            AssetRow {
+                chain: &self.name,
+                network: json!(self.chain_id),
+                symbol: &token.symbol.to_lowercase(),
+                decimals: token.decimals,
+                limits: ["1", "1000000000000000000000000"].map(str::to_owned),
+                htlc: json!({"address": padded(token.htlc), "schema": "starknet:htlc_erc20", "generation": "2025_11"}),
+                token: json!({"address": padded(token.address), "schema": "starknet:erc20"}),
+            }
+            .json()
         });
         Listing { chain, assets: assets.collect(), solver: self.address_of(&accounts::key(accounts::SOLVER)) }
     }

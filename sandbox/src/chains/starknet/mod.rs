@@ -35,10 +35,10 @@ use crate::chains::Event;
 use crate::clock::Clock;
 
 /// A token: symbol, name, decimals, price in dollars, and its address on the main network.
-const ASSETS: [(&str, u8, f64, Felt); 3] = [
-    ("STRK", 18, 0.2, STRK),
-    ("WBTC", 8, 100_000.0, Felt::from_hex_unchecked("0x3fe2b97c1fd336e750087d68b9b867997fd64a2661ff3ca5a7c771641e8e7ac")),
-    ("ETH", 18, 4_000.0, Felt::from_hex_unchecked("0x49d36570d4e46f48e99674bd3fcc84644ddd6b96f7c741b1562b82f9e004dc7")),
+const ASSETS: [(&str, u8, Felt); 3] = [
+    ("STRK", 18, STRK),
+    ("WBTC", 8, Felt::from_hex_unchecked("0x3fe2b97c1fd336e750087d68b9b867997fd64a2661ff3ca5a7c771641e8e7ac")),
+    ("ETH", 18, Felt::from_hex_unchecked("0x49d36570d4e46f48e99674bd3fcc84644ddd6b96f7c741b1562b82f9e004dc7")),
 ];
 /// What the solver and the relayer have of each token, in whole ones.
 const LAVISH: u64 = 1_000_000_000;
@@ -65,14 +65,14 @@ impl Starknet {
     /// `starknet_devnet` and `SN_DEVNET` (registries know `SN_SEPOLIA` as another chain's).
     #[must_use]
     pub fn new(name: &str, chain_id: &str, clock: Arc<Clock>) -> Self {
-        let token = |(symbol, decimals, _, address): (&'static str, u8, f64, Felt)| {
+        let token = |(symbol, decimals, address): (&'static str, u8, Felt)| {
             let htlc = contract_address(short(symbol), HTLC_CLASS, &[address]);
             Token { address, symbol, decimals, htlc }
         };
         let world = World { chain_id: short(chain_id), tokens: ASSETS.into_iter().map(token).collect() };
         let mut ledger = Ledger::new(world, clock.seconds());
         for role in [accounts::SOLVER, accounts::RELAYER] {
-            for (_, decimals, _, address) in ASSETS {
+            for (_, decimals, address) in ASSETS {
                 let unit = U256::from(10).saturating_pow(U256::from(decimals));
                 let amount = U256::from(LAVISH).saturating_mul(unit);
                 ledger.give(address, account_of_key(&accounts::key(role)), amount);

@@ -13,6 +13,7 @@ use sui_sdk_types::{
 use super::ledger::{CLOCK, GAS_PRICE};
 use super::{Sui, account, htlc, messages, private, resolve};
 use crate::accounts::{self, RELAYER, SOLVER};
+use crate::chains::listing::{AssetRow, ChainRow};
 use crate::chains::{Engine, Event, Leg, Listing, Terms};
 use crate::http::{Reply, Request};
 
@@ -128,21 +129,29 @@ impl Engine for Sui {
     fn listing(&self) -> Listing {
         let chain = &self.network.chain;
         let title = if self.network.id == "mainnet" { "Sui (model)".to_owned() } else { format!("Sui {} (model)", self.network.id) };
-        let row = json!({
-            "chain": chain, "id": format!("sui:{}", self.network.id), "name": title, "icon": "",
-            "explorer_url": format!("https://explorer.invalid/{chain}"), "native_asset_id": self.asset_id(), "confirmation_target": 1,
-            "source_timelock": "86400000", "destination_timelock": "7200000", "supported_htlc_schemas": ["sui:htlc"],
-            "supported_token_schemas": [],
-        });
+        let row = ChainRow {
+            chain,
+            id: format!("sui:{}", self.network.id),
+            title,
+            coin: "sui",
+            timelocks: [86_400_000, 7_200_000],
+            htlcs: json!(["sui:htlc"]),
+            tokens: json!([]),
+        }
+        .json();
         let (registry, version) = (self.registry.0.to_string(), self.registry.1.to_string());
-        let asset = json!({
-            "id": self.asset_id(), "name": "SUI", "chain": chain, "chain_id": self.network.id, "icon": "", "decimals": 9,
-            "min_amount": "1", "max_amount": u64::MAX.to_string(), "price": 4,
-            "htlc": {
+        let asset = AssetRow {
+            chain,
+            network: json!(self.network.id),
+            symbol: "sui",
+            decimals: 9,
+            limits: ["1".to_owned(), u64::MAX.to_string()],
+            htlc: json!({
                 "address": self.package.to_string(), "schema": "sui:htlc", "registry": registry, "registry_initial_shared_version": version,
-            },
-            "token": null,
-        });
+            }),
+            token: Value::Null,
+        }
+        .json();
         Listing { chain: row, assets: vec![asset], solver: account(&accounts::key(SOLVER)).to_string() }
     }
 

@@ -19,11 +19,12 @@ pub use network::Network;
 
 use self::block::Executed;
 use self::wire::{Operation, Raw, Signed, show};
-use super::evm::asset_row;
 use super::evm::contracts::{self, Asset, Swap};
 use super::evm::ledger::{Ledger, Mined};
+use super::evm::{asset_row, put};
 use super::{Engine, Event, Leg, Listing, Terms};
 use crate::accounts;
+use crate::chains::listing::ChainRow;
 use crate::clock::Clock;
 use crate::http::{Reply, Request};
 
@@ -278,24 +279,21 @@ fn base58(address: Address) -> String {
 impl Engine for Tron {
     fn listing(&self) -> Listing {
         let Network { chain, id, name, timelocks, .. } = &self.network;
-        let row = json!({
-            "chain": chain,
-            "id": format!("tron:{id}"),
-            "name": name,
-            "icon": "",
-            "explorer_url": format!("https://explorer.invalid/{chain}"),
-            "native_asset_id": format!("{chain}:trx"),
-            "confirmation_target": 1,
-            "source_timelock": timelocks.0.to_string(),
-            "destination_timelock": timelocks.1.to_string(),
-            "supported_htlc_schemas": ["tron:htlc", "tron:htlc_trc20"],
-            "supported_token_schemas": ["tron:trc20"],
-            "block_time": self.network.interval / 1_000,
-        });
+        let mut row = ChainRow {
+            chain,
+            id: format!("tron:{id}"),
+            title: (*name).to_string(),
+            coin: "trx",
+            timelocks: (*timelocks).into(),
+            htlcs: json!(["tron:htlc", "tron:htlc_trc20"]),
+            tokens: json!(["tron:trc20"]),
+        }
+        .json();
+        put(&mut row, "block_time", json!(self.network.interval / 1_000));
         let assets = self.assets.iter().map(|asset| {
             let token = asset.token.map(|token| json!({"address": base58(token), "schema": "tron:trc20"}));
             let schema = if token.is_some() { "tron:htlc_trc20" } else { "tron:htlc" };
-            asset_row((chain, (*id).into()), asset, json!({"address": base58(asset.htlc), "schema": schema}), token)
+            asset_row(chain, (*id).into(), asset, json!({"address": base58(asset.htlc), "schema": schema}), token)
         });
         Listing { chain: row, assets: assets.collect(), solver: base58(self.solver.address()) }
     }
