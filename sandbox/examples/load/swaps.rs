@@ -50,6 +50,11 @@ pub fn run(program: &Path, directory: &Path, count: usize, at_once: usize) -> Re
     let config = Config { directory: Some(directory.to_owned()), lies, seed: 5, ..Config::default() };
     let sandbox = Arc::new(runtime.block_on(Sandbox::start(config)).map_err(|error| error.to_string())?);
     let (next, runs, wrong, took) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    // Before anybody swaps: each funding is a block, and twenty users would bring others closer to the end of their timelocks.
+    for number in 0..count {
+        let (role, home) = (format!("user-{number}"), directory.join(format!("user-{number}")));
+        sandbox.add_user(&role, &home).map_err(|error| error.to_string())?;
+    }
     let start = Instant::now();
     thread::scope(|scope| {
         for _ in 0..at_once {
@@ -112,7 +117,6 @@ fn settle(sandbox: &Sandbox) {
 
 fn swap(sandbox: &Sandbox, program: &Path, home: PathBuf, role: &str, from: &str, to: &str) -> Result<usize, String> {
     let world = &sandbox.world;
-    sandbox.add_user(role, &home).map_err(|error| error.to_string())?;
     let amount = trial::amount(world, from);
     let least = trial::quoted(world, from, to, amount).ok_or("no quote")?;
     let holds = || [from, to].map(|asset| trial::holds(world, role, asset));
