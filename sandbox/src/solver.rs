@@ -15,8 +15,8 @@ use crate::world::World;
 
 /// How many steps somebody waits after a chain has refused a transaction.
 const PATIENCE: u32 = 10;
-/// How long the chains wait for somebody who has not redeemed, in milliseconds since the payment.
-const CONSIDERATE: u64 = 120_000;
+/// How long after a payment its timelock is protected from the blocks of other users, in milliseconds.
+const TIME_TO_REDEEM: u64 = 120_000;
 
 /// What is under way.
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ impl Solver {
             *left = left.saturating_sub(1);
             *left > 0
         });
-        let mut quick_until: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut quick_limits: BTreeMap<&str, u64> = BTreeMap::new();
         let numbers: Vec<_> = self.live.iter().copied().collect();
         for number in numbers {
             let Some(order) = world.ledger.by_number(number)? else { continue };
@@ -73,15 +73,15 @@ impl Solver {
                 }
             } else {
                 for side in [&order.source, &order.destination] {
-                    if let (Some(height), Some((name, _))) = (considerate(world, side), world.chains.get_key_value(side.chain())) {
-                        quick_until.entry(name).and_modify(|least| *least = height.min(*least)).or_insert(height);
+                    if let (Some(height), Some((name, _))) = (quick_limit(world, side), world.chains.get_key_value(side.chain())) {
+                        quick_limits.entry(name).and_modify(|least| *least = height.min(*least)).or_insert(height);
                     }
                 }
                 self.act(world, &order);
             }
         }
         for (name, chain) in &world.chains {
-            chain.hurry_until(quick_until.get(name.as_str()).copied().unwrap_or(u64::MAX));
+            chain.set_quick_limit(quick_limits.get(name.as_str()).copied().unwrap_or(u64::MAX));
         }
         Ok(())
     }
@@ -274,11 +274,11 @@ fn said(sent: Result<String, String>) -> String {
 }
 
 /// Whether the timelock of a side is over.
-/// The height up to which a chain may hurry for others without ending the timelock of a fresh payment: blocks come on demand, and
-/// twenty users would otherwise pass a timelock of two hours in seconds.
-fn considerate(world: &World, side: &Side) -> Option<u64> {
+/// The height up to which blocks may come on demand without using up the timelock of a recent payment; `None` if the payment has ended or
+/// is old. With twenty users, blocks on demand would pass a timelock of two hours in seconds.
+fn quick_limit(world: &World, side: &Side) -> Option<u64> {
     let paid = side.initiated.as_ref().filter(|_| !side.has_ended())?;
-    let is_fresh = world.clock.millis().saturating_sub(paid.at) < CONSIDERATE;
+    let is_fresh = world.clock.millis().saturating_sub(paid.at) < TIME_TO_REDEEM;
     is_fresh.then(|| paid.height.saturating_add(side.timelock.div_ceil(8).saturating_mul(5)))
 }
 

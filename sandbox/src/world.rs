@@ -15,7 +15,7 @@ use crate::service::create::Creating;
 
 /// How many lines of what happened are kept.
 const LINES: usize = 500;
-/// Milliseconds between the blocks of a chain that must not run ahead of somebody's timelock.
+/// Milliseconds between the blocks of a chain above its quick limit.
 const HELD_INTERVAL: u64 = 10_000;
 
 /// One chain with its pace.
@@ -27,8 +27,8 @@ pub struct Chain {
     due: AtomicU64,
     /// When the last block came, in milliseconds since 1970.
     last: AtomicU64,
-    /// The height up to which blocks come quickly: beyond it a payment that somebody is about to redeem would soon be refundable.
-    quick_until: AtomicU64,
+    /// The height up to which blocks come on demand. Above it, a recent payment would soon be refundable.
+    quick_limit: AtomicU64,
 }
 
 impl std::fmt::Debug for Chain {
@@ -44,9 +44,9 @@ impl Chain {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets blocks come quickly up to a height only.
-    pub(crate) fn hurry_until(&self, height: u64) {
-        self.quick_until.store(height, Ordering::Relaxed);
+    /// Sets the height up to which blocks come on demand.
+    pub(crate) fn set_quick_limit(&self, height: u64) {
+        self.quick_limit.store(height, Ordering::Relaxed);
     }
 
     /// A member of an asset of this chain.
@@ -83,8 +83,8 @@ impl World {
     pub fn new(chains: BTreeMap<String, Box<dyn Engine>>, ledger: Ledger, clock: Arc<Clock>, seed: u64) -> Self {
         let chains = chains.into_iter().map(|(name, engine)| {
             let listing = engine.listing();
-            let (due, last, quick_until) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(u64::MAX));
-            (name, Chain { engine: Mutex::new(engine), listing, due, last, quick_until })
+            let (due, last, quick_limit) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(u64::MAX));
+            (name, Chain { engine: Mutex::new(engine), listing, due, last, quick_limit })
         });
         Self {
             clock,
@@ -145,7 +145,7 @@ impl World {
             let due = chain.due.load(Ordering::Relaxed);
             // What waits is in the first block alone; those that make it final come a few at a time.
             let wanted = if engine.pending() > 0 { 1 } else { due.div_ceil(3) };
-            let quick = wanted.min(chain.quick_until.load(Ordering::Relaxed).saturating_sub(engine.height()));
+            let quick = wanted.min(chain.quick_limit.load(Ordering::Relaxed).saturating_sub(engine.height()));
             let interval = if wanted > 0 { engine.interval().min(HELD_INTERVAL) } else { engine.interval() };
             let is_time = now.saturating_sub(chain.last.load(Ordering::Relaxed)) >= interval;
             let blocks = quick.max(u64::from(is_time));
@@ -161,7 +161,7 @@ impl World {
     pub fn settle(&self, chain: &Chain) {
         if !self.is_manual.load(Ordering::Relaxed) {
             let mut engine = chain.engine();
-            if engine.pending() > 0 && engine.height() < chain.quick_until.load(Ordering::Relaxed) {
+            if engine.pending() > 0 && engine.height() < chain.quick_limit.load(Ordering::Relaxed) {
                 engine.mine(1);
                 chain.due.store(engine.depth(), Ordering::Relaxed);
                 chain.last.store(self.clock.millis(), Ordering::Relaxed);

@@ -16,7 +16,7 @@ pub(super) fn turn(world: &World, request: &Request) -> Reply {
             return Reply::text(403, "another origin");
         }
         if !is_fixed(host) {
-            return Reply::text(403, "open the page by its IP address: a name may be another site's");
+            return Reply::text(403, "open the page at its IP address: a host name could belong to another site");
         }
     }
     let is_form = request.header("content-type").is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded"));
@@ -34,7 +34,7 @@ pub(super) fn turn(world: &World, request: &Request) -> Reply {
     }
 }
 
-/// Whether a `Host` cannot be pointed at this machine by the DNS of another site.
+/// Whether a `Host` is an address or `localhost`: the DNS of another site can point a name at this machine.
 fn is_fixed(host: &str) -> bool {
     let name = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|digit| digit.is_ascii_digit())).map_or(host, |(name, _)| name);
     let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);

@@ -93,10 +93,10 @@ pub enum Trouble {
     /// The next action needs this chain, by its name in asset ids such as `base`, and [`Chains`](super::Chains) has no endpoints of it.
     #[error("not connected to {0}")]
     NotConnected(String),
-    /// The service accepted the gasless payment some time ago, and the chain shows none. The message does not expire with the order, so
-    /// the service can still submit it; the order is followed until it is paid.
+    /// The service accepted the gasless payment more than two minutes ago, and the chain shows no payment. The signed message does not
+    /// expire, so the service can submit it at any time; the driver keeps following the order.
     #[error(
-        "the service accepted the signed payment and has not submitted it; it can still do so, even after the deadline, and a payment that comes too late is refunded"
+        "the service accepted the signed payment but has not submitted it to the chain; it may still do so, even after the order's deadline; a late payment can be refunded after its timelock"
     )]
     NotSubmitted,
 }
