@@ -164,9 +164,11 @@ fn is_told<C: Chain>(story: Story, state: &HtlcState, terms: &HtlcTerms) -> bool
     let is_of =
         |locked: &LockedHtlc| (&locked.initiator, &locked.redeemer, locked.timelock) == (&terms.initiator, &terms.redeemer, terms.timelock);
     match (story, state) {
-        (Story::Funded, HtlcState::Locked(locked)) => is_of(locked) && locked.amount == terms.amount,
-        // A chain on which the id contains the amount has no such HTLC under the id.
         // A lie about a slot that holds only the upper half of the amount makes it greater, and then the contract cannot pay it.
+        (Story::Funded, HtlcState::Locked(locked)) => {
+            is_of(locked) && (locked.amount == terms.amount || (locked.amount > terms.amount && !locked.covered))
+        }
+        // A chain on which the id contains the amount has no such HTLC under the id.
         (Story::Less, HtlcState::Locked(locked)) => locked.amount < terms.amount || !locked.covered,
         (Story::Less, HtlcState::Absent | HtlcState::Unclear(_)) => true,
         (Story::Unfunded, HtlcState::Absent) | (Story::Refunded, HtlcState::Refunded { .. }) => true,
