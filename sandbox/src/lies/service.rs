@@ -1,5 +1,8 @@
 //! How the service serves its calls, whatever it says in them.
 
+use serde_json::{Value, json};
+
+use super::records::put;
 use super::{Act, Conduct, Liar, Lie};
 use crate::http::{Reply, Request};
 
@@ -26,6 +29,12 @@ pub enum ServiceLie {
     PoorQuote,
     /// The order's id is a path.
     PathInId,
+    /// The list of orders has another one with the same secret hash.
+    ListsTwin,
+    /// After each page of the list of orders there is one more.
+    ListsForever,
+    /// The list of orders is empty.
+    ListsNothing,
 }
 
 impl ServiceLie {
@@ -33,6 +42,7 @@ impl ServiceLie {
         match self {
             Self::Hangs | Self::Gone | Self::Html | Self::Forgets => is_paid && request.path.starts_with("/v2/orders/"),
             Self::PoorQuote => request.path == "/v2/quote",
+            Self::ListsTwin | Self::ListsForever | Self::ListsNothing => request.method == "GET" && request.path == "/v2/orders",
             _ => request.method == "POST" && request.path == "/v2/orders",
         }
     }
@@ -49,23 +59,48 @@ impl ServiceLie {
             Self::TwoDocuments => format!("{text}{text}"),
             Self::TwiceNamed => text.replacen(r#""result":{"#, &format!(r#""result":{{"order_id":"{}","#, "0".repeat(64)), 1),
             Self::Deep => format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)),
-            Self::PoorQuote => return Some(halved(&reply)),
+            Self::PoorQuote => return Some(changed(&reply, halve)),
+            Self::ListsTwin => return Some(changed(&reply, twin)),
+            Self::ListsForever => return Some(changed(&reply, lengthen)),
+            Self::ListsNothing => return Some(changed(&reply, |list| put(list, "data", json!([])))),
             Self::PathInId => text.replacen(r#""order_id":""#, r#""order_id":"../../../"#, 1),
         };
         Some(Reply::new(reply.status, "application/json", changed))
     }
 }
 
-/// A quote whose destination amounts are half of what they were.
-fn halved(reply: &Reply) -> Reply {
-    let Ok(mut value) = serde_json::from_slice::<serde_json::Value>(&reply.body) else { return reply.clone() };
-    for quote in value.get_mut("result").and_then(|result| result.as_array_mut()).into_iter().flatten() {
-        if let Some(amount) = quote.pointer_mut("/destination/amount") {
-            let half = amount.as_str().and_then(|text| text.parse::<u128>().ok()).unwrap_or(0) / 2;
-            *amount = serde_json::json!(half.to_string());
-        }
+/// The reply with another result.
+fn changed(reply: &Reply, change: impl FnOnce(&mut Value)) -> Reply {
+    let Ok(mut value) = serde_json::from_slice::<Value>(&reply.body) else { return reply.clone() };
+    if let Some(result) = value.get_mut("result") {
+        change(result);
     }
     Reply::json(reply.status, &value)
+}
+
+/// Halves the destination amounts of quotes.
+fn halve(quotes: &mut Value) {
+    for quote in quotes.as_array_mut().into_iter().flatten() {
+        if let Some(amount) = quote.pointer_mut("/destination/amount") {
+            let half = amount.as_str().and_then(|text| text.parse::<u128>().ok()).unwrap_or(0) / 2;
+            *amount = json!(half.to_string());
+        }
+    }
+}
+
+/// Lists the newest order once more, under another id.
+fn twin(list: &mut Value) {
+    if let Some(orders) = list.get_mut("data").and_then(Value::as_array_mut)
+        && let Some(mut twin) = orders.first().cloned()
+    {
+        put(&mut twin, "order_id", json!("17".repeat(32)));
+        orders.push(twin);
+    }
+}
+
+fn lengthen(list: &mut Value) {
+    let page = list.get("page").and_then(Value::as_u64).unwrap_or(1);
+    put(list, "total_pages", json!(page.saturating_add(1)));
 }
 
 const ROUTE: [&str; 2] = ["base:usdc", "litecoin:ltc"];
@@ -102,5 +137,13 @@ pub(super) const LIES: &[Lie] = &[
     ),
     lie("service-deep", "the answer to a new order is nested without end", "the wallet's process", ServiceLie::Deep),
     lie("service-path-in-id", "the order's id is a path", "the application id, sent elsewhere", ServiceLie::PathInId),
+    lie(
+        "service-lists-twin",
+        "the list of the user's orders has another one with the same secret hash",
+        "nothing; where it is true, two orders share one secret",
+        ServiceLie::ListsTwin,
+    ),
+    lie("service-lists-forever", "after each page of the list of orders there is one more", "the wallet's time", ServiceLie::ListsForever),
+    lie("service-lists-nothing", "the list of orders is empty", "nothing", ServiceLie::ListsNothing),
     lie("service-poor-quote", "the quote pays half of what the market pays", "half of the swap", ServiceLie::PoorQuote),
 ];
