@@ -18,6 +18,9 @@ const PATIENCE: u32 = 10;
 /// How long after a payment its timelock is protected from the blocks of other users, in milliseconds.
 const TIME_TO_REDEEM: u64 = 120_000;
 
+/// How many transactions of the solver wait for a block at most.
+const MAX_WAITING: usize = 15;
+
 /// What is under way.
 #[derive(Debug, Default)]
 pub struct Solver {
@@ -163,10 +166,13 @@ impl Solver {
             self.send(world, order, Act::Dust, "pays dust on", &dust, |engine| {
                 let mut sent = Err("nothing was sent".to_owned());
                 for _ in 0..repeated {
-                    sent = engine.lock(&dust);
                     // Nodes refuse long rows of transactions that wait for each other.
-                    engine.mine(1);
+                    if engine.pending() >= MAX_WAITING {
+                        engine.mine(1);
+                    }
+                    sent = engine.lock(&dust);
                 }
+                engine.mine(1);
                 if conduct == Some(Conduct::DustMatured) {
                     engine.mine(dust.timelock.saturating_add(1));
                 }
