@@ -279,15 +279,15 @@ fn said(sent: Result<String, String>) -> String {
     sent.unwrap_or_else(|reason| format!("refused, {reason}"))
 }
 
-/// Whether the timelock of a side is over.
-/// The height up to which blocks may come on demand without using up the timelock of a recent payment; `None` if the payment has ended or
-/// is old. With twenty users, blocks on demand would pass a timelock of two hours in seconds.
+/// The height up to which blocks may come on demand without using up the timelock of a recent payment; `None` if the payment has ended, or
+/// is old, or its timelock is over. With twenty users, blocks on demand would pass a timelock of two hours in seconds.
 fn quick_limit(world: &World, side: &Side) -> Option<u64> {
-    let paid = side.initiated.as_ref().filter(|_| !side.has_ended())?;
+    let paid = side.initiated.as_ref().filter(|_| !side.has_ended() && !is_over(world, side))?;
     let is_fresh = world.clock.millis().saturating_sub(paid.at) < TIME_TO_REDEEM;
     is_fresh.then(|| paid.height.saturating_add(side.timelock.div_ceil(8).saturating_mul(5)))
 }
 
+/// Whether the timelock of a side is over.
 fn is_over(world: &World, side: &Side) -> bool {
     let (Some(paid), Ok(chain)) = (&side.initiated, world.chain_of(&side.asset)) else { return false };
     let engine = chain.engine();
