@@ -3,12 +3,14 @@
 pub mod bitcoin;
 pub mod evm;
 mod listing;
+mod node;
 pub mod solana;
 pub mod starknet;
 pub mod sui;
 pub mod tron;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -229,22 +231,32 @@ const TEST: &[&str] = &[
 /// The test networks that local clients of the service expect.
 const LOCAL: &[&str] = &["arbitrum_localnet", "bitcoin_regtest", "ethereum_localnet", "solana_localnet", "starknet_devnet"];
 
+/// Programs that take the place of the sandbox's own engines.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "callers name the programs that they have")]
+pub struct Nodes {
+    /// Foundry's anvil: a process for each EVM chain.
+    pub anvil: Option<PathBuf>,
+    /// Litecoin's node: for the chain `litecoin_regtest`.
+    pub litecoind: Option<PathBuf>,
+}
+
 /// The engines of chains by their names; all main networks if none is named, and `local` for those of local clients.
 ///
 /// # Errors
 ///
-/// A name that is not known.
-pub fn engines(names: &[String], clock: &Arc<Clock>) -> Result<Engines, String> {
+/// A name is not known, or a program does not start.
+pub fn engines(names: &[String], clock: &Arc<Clock>, nodes: &Nodes) -> Result<Engines, String> {
     let names: Vec<&str> = match names {
         [] => MAIN.to_vec(),
         [name] if name == "test" => TEST.to_vec(),
         [name] if name == "local" => LOCAL.to_vec(),
         names => names.iter().map(String::as_str).collect(),
     };
-    names.into_iter().map(|name| Ok((name.to_owned(), engine(name, clock)?))).collect()
+    names.into_iter().map(|name| Ok((name.to_owned(), engine(name, clock, nodes)?))).collect()
 }
 
-fn engine(name: &str, clock: &Arc<Clock>) -> Result<Box<dyn Engine>, String> {
+fn engine(name: &str, clock: &Arc<Clock>, nodes: &Nodes) -> Result<Box<dyn Engine>, String> {
     let clock = Arc::clone(clock);
     let id = match name {
         "ethereum" => "evm:1",
