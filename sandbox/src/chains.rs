@@ -109,6 +109,11 @@ pub trait Engine: Send {
     /// What is wrong with the account or the asset.
     fn fund(&mut self, account: &str, asset: &str, amount: u128) -> Result<(), String>;
 
+    /// The most units of an asset that a user starts with. A real node cannot make money from nowhere.
+    fn max_endowment(&self) -> u128 {
+        u128::MAX
+    }
+
     /// What an account has of an asset, in base units.
     ///
     /// # Errors
@@ -176,7 +181,8 @@ pub trait Engine: Send {
         Err("this chain has no instant refund".to_owned())
     }
 
-    /// Makes blocks. Pending transactions go into the first; more than a hundred thousand empty ones take no noticeable time.
+    /// Makes blocks. Pending transactions go into the first; more than a hundred thousand empty ones take no noticeable time. A real node
+    /// makes each of them, so it makes a limited number at once, and none if it has ended.
     fn mine(&mut self, blocks: u64);
 
     /// Takes back the newest blocks and what they held; where an engine cannot, an error says so.
@@ -253,6 +259,10 @@ pub fn engines(names: &[String], clock: &Arc<Clock>, nodes: &Nodes) -> Result<En
         [name] if name == "local" => LOCAL.to_vec(),
         names => names.iter().map(String::as_str).collect(),
     };
+    if nodes.litecoind.is_some() && !names.contains(&bitcoin::LITECOIND) {
+        let chain = bitcoin::LITECOIND;
+        return Err(format!("litecoind needs the chain {chain}: add it to the chains, for example `--chains base_sepolia,{chain}`"));
+    }
     names.into_iter().map(|name| Ok((name.to_owned(), engine(name, clock, nodes)?))).collect()
 }
 
@@ -299,6 +309,9 @@ fn engine(name: &str, clock: &Arc<Clock>, nodes: &Nodes) -> Result<Box<dyn Engin
         "sui" if network == "mainnet" => Box::new(sui::Sui::new(sui::Network::mainnet(), clock)),
         "sui" => Box::new(sui::Sui::new(sui::Network::testnet(), clock)),
         "solana" => Box::new(solana::Solana::new(name, network, clock)),
-        _ => Box::new(bitcoin::Bitcoin::new(name, id, clock)?),
+        _ => match &nodes.litecoind {
+            Some(program) if name == bitcoin::LITECOIND => Box::new(bitcoin::Bitcoin::beside_litecoind(program, clock)?),
+            _ => Box::new(bitcoin::Bitcoin::new(name, id, clock)?),
+        },
     })
 }

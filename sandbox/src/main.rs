@@ -35,7 +35,7 @@ struct Args {
     /// Runs this anvil for each EVM chain in the place of the own engine.
     #[arg(long, value_name = "PROGRAM")]
     anvil: Option<PathBuf>,
-    /// Runs this litecoind in the place of the own engine, for the chain `litecoin_regtest`.
+    /// Runs this litecoind in the place of the own engine, for the chain `litecoin_regtest`, which `--chains` has to name.
     #[arg(long, value_name = "PROGRAM")]
     litecoind: Option<PathBuf>,
     /// Makes blocks only on demand.
@@ -119,11 +119,24 @@ async fn run(args: Args, out: &mut impl Write) -> ExitCode {
     if greet(&sandbox, &home, args.json, out).is_err() {
         return failed("stdout is closed");
     }
-    let interrupted = tokio::signal::ctrl_c().await;
-    if interrupted.is_err() {
+    if interrupted().await.is_err() {
         sandbox.wait().await;
     }
     ExitCode::SUCCESS
+}
+
+/// Completes when somebody ends the program. It must not end at once, because nodes that it has started would go on.
+async fn interrupted() -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => interrupted,
+            _ = terminated.recv() => Ok(()),
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await
 }
 
 /// Runs the swaps of a command. Returns whether all have ended as they must.

@@ -262,7 +262,7 @@ fn endow(chain: &crate::world::Chain, role: &str) -> Result<(), String> {
         let unit = 10_u128.saturating_pow(decimals.try_into().unwrap_or(0));
         // A thousand units of what is cheap, ten of what is dear.
         let price = asset.get("price").and_then(|price| price.as_f64()).unwrap_or(1.0);
-        let units = if price > 1_000.0 { 10 } else { 10_000 };
+        let units = if price > 1_000.0 { 10 } else { 10_000 }.min(engine.max_endowment());
         engine.fund(&user, id, unit.saturating_mul(units)).map_err(|reason| format!("{id} for {role}: {reason}"))?;
     }
     engine.mine(1);

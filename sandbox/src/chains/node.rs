@@ -1,5 +1,7 @@
 //! A node of somebody else's, in the place of an engine: its process, and calls of its JSON-RPC.
 
+use std::env;
+use std::ffi::OsString;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -50,7 +52,11 @@ impl Node {
         let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", program.display());
         let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         let port = free.map_err(|error| failed(&error))?.port();
-        let child = Command::new(program)
+        let mut command = Command::new(program);
+        if let Some(libraries) = libraries(program) {
+            command.env("LD_LIBRARY_PATH", libraries);
+        }
+        let child = command
             .args(arguments(port))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -111,6 +117,15 @@ impl Node {
         let body = answer.body_mut().with_config().limit(LONGEST).read_to_vec().map_err(|error| error.to_string())?;
         Ok((answer.status().as_u16(), content_type, body))
     }
+}
+
+/// Where the system looks for libraries, with those of a Debian package that is unpacked and not installed in front: for
+/// `usr/lib/litecoin/litecoind`, the folder `usr/lib/x86_64-linux-gnu`. `None` if there is no such folder.
+fn libraries(program: &Path) -> Option<OsString> {
+    let folder = program.parent()?.parent()?.join(format!("{}-linux-gnu", env::consts::ARCH));
+    let others = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let folders = folder.is_dir().then(|| std::iter::once(folder).chain(env::split_paths(&others)))?;
+    env::join_paths(folders).ok()
 }
 
 impl Drop for Node {
