@@ -13,13 +13,14 @@ use countersign_sandbox::clock::Clock;
 use serde_json::{Value, json};
 
 use super::front::climb;
-use super::mempool::{follows_litecoin, solvers_payment};
+use super::mempool::{Spoil, follows_litecoin, solvers_payment};
 use super::{World, call, swaps};
 
 const CHAIN: &str = "litecoin_regtest";
 const OTHER: &str = "bitcoin_regtest";
 
 /// The program: `COUNTERSIGN_LITECOIND`, what `proofs/bitcoin/fetch-litecoind` has fetched, or what Debian's package has installed.
+#[expect(clippy::print_stderr, reason = "whoever runs the tests is told what is skipped")]
 fn program() -> Option<PathBuf> {
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let places = ["proofs/bitcoin/.engine/usr/lib/litecoin/litecoind", "/usr/lib/litecoin/litecoind"].map(|place| project.join(place));
@@ -107,11 +108,12 @@ fn a_payment_is_seen_and_a_refusal_has_the_words_of_the_node() {
     let Some(world) = world() else { return };
     follows_litecoin(&world);
     world.mine(CHAIN, 1);
-    for (text, spoil) in [
-        ("bad-txns-inputs-missingorspent", (|tx| tx.input[0].previous_output.vout = 9_999) as fn(&mut bitcoin::Transaction)),
+    let cases: [(&str, Spoil); 3] = [
+        ("bad-txns-inputs-missingorspent", |tx| tx.input[0].previous_output.vout = 9_999),
         ("min relay fee not met, 0 < 110", |tx| tx.output[0].value += Amount::from_sat(1_000)),
         ("non-BIP68-final", |tx| tx.input[0].sequence = Sequence::from_height(100)),
-    ] {
+    ];
+    for (text, spoil) in cases {
         let refused = world.post(CHAIN, &solvers_payment(&world, CHAIN, spoil)).unwrap_err();
         let code = if text.contains("missing") { -25 } else { -26 };
         assert_eq!(refused, format!(r#"sendrawtransaction RPC error: {{"code":{code},"message":"{text}"}}"#));

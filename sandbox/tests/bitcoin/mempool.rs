@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{World, call};
 
 /// Spoils a transaction before it is signed.
-type Spoil = fn(&mut Transaction);
+pub(super) type Spoil = fn(&mut Transaction);
 
 /// A payment from the solver's coins, which a test may spoil.
 pub(super) fn solvers_payment(world: &World, chain: &str, edit: impl FnOnce(&mut Transaction)) -> Transaction {

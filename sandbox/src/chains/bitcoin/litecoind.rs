@@ -2,6 +2,8 @@
 //!
 //! The node runs a regression-test network of its own. The chain begins where extension blocks (MWEB) are active, as on the main network:
 //! each block ends with a HogEx transaction.
+//!
+//! What the own rules can do and a node cannot: create coins, make long runs of blocks in no time, and make a block of chosen transactions.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,7 +30,7 @@ const BEFORE_MWEB: u64 = 431;
 const PAY_FAUCET: u64 = 300;
 /// Seconds between those blocks.
 const INTERVAL: u64 = 150;
-/// The most blocks that are made at once. A hundred take about a quarter of a second.
+/// The most blocks that are made at once. They take about four seconds.
 const MAX_BLOCKS: u64 = 1_000;
 /// How many the node makes in one call.
 const MAX_CALL: u64 = 100;
@@ -74,8 +76,9 @@ impl Litecoind {
         let authorization = Some(format!("Basic {}", STANDARD.encode(format!("sandbox:{password}"))));
         let datadir = format!("-datadir={}", directory.display());
         let arguments = |port| vec![datadir, format!("-rpcport={port}")];
-        let node = Node::start(program, authorization, Some(directory), "getblockcount", arguments)?;
-        let node = Self(node);
+        let node = Node::start(program, authorization, Some(directory.clone()), "getblockcount", arguments);
+        // Only a node that has started removes its folder.
+        let node = Self(node.inspect_err(|_| drop(std::fs::remove_dir_all(directory)))?);
         node.prepare(faucet, now).map_err(|error| format!("{}: {error}", program.display()))?;
         Ok(node)
     }

@@ -69,6 +69,8 @@ impl Bitcoin {
     /// The chain `litecoin_regtest` with Litecoin's node, whose program this starts, in the place of the own rules. The node ends when
     /// this is dropped.
     ///
+    /// All coins are mined, so accounts have less. At most a thousand blocks are made at once.
+    ///
     /// # Errors
     ///
     /// The program does not start, or is not a Litecoin node.
