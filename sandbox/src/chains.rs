@@ -3,12 +3,14 @@
 pub mod bitcoin;
 pub mod evm;
 mod listing;
+mod node;
 pub mod solana;
 pub mod starknet;
 pub mod sui;
 pub mod tron;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -107,6 +109,11 @@ pub trait Engine: Send {
     /// What is wrong with the account or the asset.
     fn fund(&mut self, account: &str, asset: &str, amount: u128) -> Result<(), String>;
 
+    /// The most units of an asset that a user starts with. A real node cannot make money from nowhere.
+    fn max_endowment(&self) -> u128 {
+        u128::MAX
+    }
+
     /// What an account has of an asset, in base units.
     ///
     /// # Errors
@@ -174,7 +181,8 @@ pub trait Engine: Send {
         Err("this chain has no instant refund".to_owned())
     }
 
-    /// Makes blocks. Pending transactions go into the first; more than a hundred thousand empty ones take no noticeable time.
+    /// Makes blocks. Pending transactions go into the first; more than a hundred thousand empty ones take no noticeable time. A real node
+    /// makes each of them, so it makes a limited number at once, and none if it has ended.
     fn mine(&mut self, blocks: u64);
 
     /// Takes back the newest blocks and what they held; where an engine cannot, an error says so.
@@ -229,22 +237,36 @@ const TEST: &[&str] = &[
 /// The test networks that local clients of the service expect.
 const LOCAL: &[&str] = &["arbitrum_localnet", "bitcoin_regtest", "ethereum_localnet", "solana_localnet", "starknet_devnet"];
 
+/// Programs that take the place of the sandbox's own engines.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "callers name the programs that they have")]
+pub struct Nodes {
+    /// Foundry's anvil: a process for each EVM chain.
+    pub anvil: Option<PathBuf>,
+    /// Litecoin's node: for the chain `litecoin_regtest`.
+    pub litecoind: Option<PathBuf>,
+}
+
 /// The engines of chains by their names; all main networks if none is named, and `local` for those of local clients.
 ///
 /// # Errors
 ///
-/// A name that is not known.
-pub fn engines(names: &[String], clock: &Arc<Clock>) -> Result<Engines, String> {
+/// A name is not known, or a program does not start.
+pub fn engines(names: &[String], clock: &Arc<Clock>, nodes: &Nodes) -> Result<Engines, String> {
     let names: Vec<&str> = match names {
         [] => MAIN.to_vec(),
         [name] if name == "test" => TEST.to_vec(),
         [name] if name == "local" => LOCAL.to_vec(),
         names => names.iter().map(String::as_str).collect(),
     };
-    names.into_iter().map(|name| Ok((name.to_owned(), engine(name, clock)?))).collect()
+    if nodes.litecoind.is_some() && !names.contains(&bitcoin::LITECOIND) {
+        let chain = bitcoin::LITECOIND;
+        return Err(format!("litecoind needs the chain {chain}: add it to the chains, for example `--chains base_sepolia,{chain}`"));
+    }
+    names.into_iter().map(|name| Ok((name.to_owned(), engine(name, clock, nodes)?))).collect()
 }
 
-fn engine(name: &str, clock: &Arc<Clock>) -> Result<Box<dyn Engine>, String> {
+fn engine(name: &str, clock: &Arc<Clock>, nodes: &Nodes) -> Result<Box<dyn Engine>, String> {
     let clock = Arc::clone(clock);
     let id = match name {
         "ethereum" => "evm:1",
@@ -287,6 +309,9 @@ fn engine(name: &str, clock: &Arc<Clock>) -> Result<Box<dyn Engine>, String> {
         "sui" if network == "mainnet" => Box::new(sui::Sui::new(sui::Network::mainnet(), clock)),
         "sui" => Box::new(sui::Sui::new(sui::Network::testnet(), clock)),
         "solana" => Box::new(solana::Solana::new(name, network, clock)),
-        _ => Box::new(bitcoin::Bitcoin::new(name, id, clock)?),
+        _ => match &nodes.litecoind {
+            Some(program) if name == bitcoin::LITECOIND => Box::new(bitcoin::Bitcoin::beside_litecoind(program, clock)?),
+            _ => Box::new(bitcoin::Bitcoin::new(name, id, clock)?),
+        },
     })
 }

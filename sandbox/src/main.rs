@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use countersign_sandbox::accounts;
+use countersign_sandbox::chains::Nodes;
 use countersign_sandbox::sandbox::{Config, Sandbox};
 use countersign_sandbox::{lies, recording, tour, trial};
 
@@ -31,6 +32,12 @@ struct Args {
     /// Only these chains, separated by commas. By default all main networks; `local` has the test networks of local clients.
     #[arg(long, value_delimiter = ',', value_name = "CHAINS")]
     chains: Vec<String>,
+    /// Runs this anvil for each EVM chain in the place of the own engine.
+    #[arg(long, value_name = "PROGRAM")]
+    anvil: Option<PathBuf>,
+    /// Runs this litecoind in the place of the own engine, for the chain `litecoin_regtest`, which `--chains` has to name.
+    #[arg(long, value_name = "PROGRAM")]
+    litecoind: Option<PathBuf>,
     /// Makes blocks only on demand.
     #[arg(long)]
     manual: bool,
@@ -98,6 +105,7 @@ async fn run(args: Args, out: &mut impl Write) -> ExitCode {
         port: args.port,
         directory: Some(args.dir.clone()),
         chains: args.chains.clone(),
+        nodes: Nodes { anvil: args.anvil.clone(), litecoind: args.litecoind.clone() },
         is_manual: args.manual,
         seed: args.seed,
         time: None,
@@ -111,11 +119,24 @@ async fn run(args: Args, out: &mut impl Write) -> ExitCode {
     if greet(&sandbox, &home, args.json, out).is_err() {
         return failed("stdout is closed");
     }
-    let interrupted = tokio::signal::ctrl_c().await;
-    if interrupted.is_err() {
+    if interrupted().await.is_err() {
         sandbox.wait().await;
     }
     ExitCode::SUCCESS
+}
+
+/// Completes when somebody ends the program. It must not end at once, because nodes that it has started would go on.
+async fn interrupted() -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => interrupted,
+            _ = terminated.recv() => Ok(()),
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await
 }
 
 /// Runs the swaps of a command. Returns whether all have ended as they must.

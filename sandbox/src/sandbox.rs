@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::accounts;
-use crate::chains;
+use crate::chains::{self, Nodes};
 use crate::clock::Clock;
 use crate::home::Home;
 use crate::ledger::{Ledger, LedgerError};
@@ -33,6 +33,8 @@ pub struct Config {
     pub directory: Option<PathBuf>,
     /// Names of chains; empty for all main networks.
     pub chains: Vec<String>,
+    /// Programs in the place of the sandbox's own engines.
+    pub nodes: Nodes,
     /// Blocks come only when somebody asks for them, and the solver acts only in [`Sandbox::step`].
     pub is_manual: bool,
     /// What is random follows from it.
@@ -50,6 +52,7 @@ impl Default for Config {
             port: 0,
             directory: None,
             chains: Vec::new(),
+            nodes: Nodes::default(),
             is_manual: false,
             seed: 0,
             time: None,
@@ -103,7 +106,7 @@ impl Sandbox {
             move |error| StartError::Io { what, error }
         };
         let clock = Arc::new(config.time.map_or_else(Clock::default, Clock::fixed));
-        let engines = chains::engines(&config.chains, &clock).map_err(StartError::Unknown)?;
+        let engines = chains::engines(&config.chains, &clock, &config.nodes).map_err(StartError::Unknown)?;
         let home = match &config.directory {
             Some(directory) => Some(Home::open(directory).map_err(io(&directory.display().to_string()))?),
             None => None,
@@ -259,7 +262,7 @@ fn endow(chain: &crate::world::Chain, role: &str) -> Result<(), String> {
         let unit = 10_u128.saturating_pow(decimals.try_into().unwrap_or(0));
         // A thousand units of what is cheap, ten of what is dear.
         let price = asset.get("price").and_then(|price| price.as_f64()).unwrap_or(1.0);
-        let units = if price > 1_000.0 { 10 } else { 10_000 };
+        let units = if price > 1_000.0 { 10 } else { 10_000 }.min(engine.max_endowment());
         engine.fund(&user, id, unit.saturating_mul(units)).map_err(|reason| format!("{id} for {role}: {reason}"))?;
     }
     engine.mine(1);

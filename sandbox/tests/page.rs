@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use countersign_sandbox::accounts::{self, key};
-use countersign_sandbox::chains::engines;
+use countersign_sandbox::chains::{Nodes, engines};
 use countersign_sandbox::clock::Clock;
 use countersign_sandbox::http::{Reply, Request};
 use countersign_sandbox::ledger::Ledger;
@@ -17,7 +17,12 @@ const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded")
 
 fn world() -> World {
     let clock = Arc::new(Clock::default());
-    World::new(engines(&["base".to_owned(), "arbitrum".to_owned()], &clock).unwrap(), Ledger::in_memory().unwrap(), clock, 1)
+    World::new(
+        engines(&["base".to_owned(), "arbitrum".to_owned()], &clock, &Nodes::default()).unwrap(),
+        Ledger::in_memory().unwrap(),
+        clock,
+        1,
+    )
 }
 
 fn call(world: &World, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Reply {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use countersign_sandbox::accounts::{self, key};
-use countersign_sandbox::chains::engines;
+use countersign_sandbox::chains::{Nodes, engines};
 use countersign_sandbox::clock::Clock;
 use countersign_sandbox::http::{Reply, Request};
 use countersign_sandbox::ledger::Ledger;
@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 fn world(chains: &[&str]) -> World {
     let clock = Arc::new(Clock::default());
     let names: Vec<_> = chains.iter().map(|name| (*name).to_owned()).collect();
-    let world = World::new(engines(&names, &clock).unwrap(), Ledger::in_memory().unwrap(), clock, 1);
+    let world = World::new(engines(&names, &clock, &Nodes::default()).unwrap(), Ledger::in_memory().unwrap(), clock, 1);
     for chain in world.chains.values() {
         let mut engine = chain.engine();
         let user = engine.address_of(&key(accounts::USER));

@@ -94,7 +94,7 @@ fn old_blocks_are_dropped_and_coins_are_not() {
 }
 
 /// The root that an Electrum proof leads to.
-fn climb(proof: &Value, txid: &str) -> TxMerkleNode {
+pub(super) fn climb(proof: &Value, txid: &str) -> TxMerkleNode {
     let mut position = proof["pos"].as_u64().unwrap();
     let mut node: TxMerkleNode = txid.parse().unwrap();
     for beside in proof["merkle"].as_array().unwrap() {

@@ -10,6 +10,7 @@
 )]
 
 mod front;
+mod litecoind;
 mod mempool;
 mod swaps;
 
@@ -74,8 +75,22 @@ fn user_x_only() -> String {
 impl World {
     fn new(chains: &[(&str, &str)]) -> Self {
         let clock = Arc::new(Clock::default());
-        let chain = |(name, id): &(&str, &str)| ((*name).to_owned(), Mutex::new(Bitcoin::new(name, id, Arc::clone(&clock)).unwrap()));
-        Self { chains: Arc::new(chains.iter().map(chain).collect()), clock }
+        let chain = |(name, id): &(&str, &str)| ((*name).to_owned(), Bitcoin::new(name, id, Arc::clone(&clock)).unwrap());
+        Self::of(chains.iter().map(chain).collect(), clock)
+    }
+
+    fn of(chains: Vec<(String, Bitcoin)>, clock: Arc<Clock>) -> Self {
+        Self { chains: Arc::new(chains.into_iter().map(|(name, chain)| (name, Mutex::new(chain))).collect()), clock }
+    }
+
+    /// Gives the user a few coins on each chain.
+    fn funded(self) -> Self {
+        for chain in self.chains.keys() {
+            let (owner, asset) = (self.owner(chain), self.asset(chain));
+            self.on(chain, |engine| (0..3).for_each(|_| engine.fund(&owner, &asset, 1_000_000).unwrap()));
+            assert_eq!(self.balance(chain, &owner), 3_000_000);
+        }
+        self
     }
 
     fn on<R>(&self, chain: &str, act: impl FnOnce(&mut Bitcoin) -> R) -> R {
@@ -215,11 +230,5 @@ const CHAINS: [(&str, &str); 2] = [("litecoin_regtest", "litecoin:regtest"), ("b
 
 /// Both chains, on which the user has a few coins.
 fn world() -> World {
-    let world = World::new(&CHAINS);
-    for (chain, _) in CHAINS {
-        let (owner, asset) = (world.owner(chain), world.asset(chain));
-        world.on(chain, |engine| (0..3).for_each(|_| engine.fund(&owner, &asset, 1_000_000).unwrap()));
-        assert_eq!(world.balance(chain, &owner), 3_000_000);
-    }
-    world
+    World::new(&CHAINS).funded()
 }

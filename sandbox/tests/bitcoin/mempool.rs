@@ -8,10 +8,10 @@ use serde_json::json;
 use super::{World, call};
 
 /// Spoils a transaction before it is signed.
-type Spoil = fn(&mut Transaction);
+pub(super) type Spoil = fn(&mut Transaction);
 
 /// A payment from the solver's coins, which a test may spoil.
-fn solvers_payment(world: &World, chain: &str, edit: impl FnOnce(&mut Transaction)) -> Transaction {
+pub(super) fn solvers_payment(world: &World, chain: &str, edit: impl FnOnce(&mut Transaction)) -> Transaction {
     use bitcoin::sighash::{EcdsaSighashType, SighashCache};
     let secp = bitcoin::key::Secp256k1::new();
     let key = accounts::key(accounts::SOLVER);
@@ -93,11 +93,13 @@ fn with_fee(world: &World, chain: &str, fee: u64) -> Transaction {
 
 #[test]
 fn a_coin_of_litecoin_has_its_own_dust_and_asks_to_be_replaceable() {
+    follows_litecoin(&World::new(&[("litecoin_regtest", "litecoin:regtest")]));
+}
+
+pub(super) fn follows_litecoin(world: &World) {
     let chain = "litecoin_regtest";
-    let world = World::new(&[(chain, "litecoin:regtest")]);
-    let dust =
-        |value| solvers_payment(&world, chain, |tx| tx.output.push(TxOut { value: Amount::from_sat(value), ..tx.output[0].clone() }));
+    let dust = |value| solvers_payment(world, chain, |tx| tx.output.push(TxOut { value: Amount::from_sat(value), ..tx.output[0].clone() }));
     assert!(world.post(chain, &dust(2_939)).unwrap_err().contains(r#""dust""#));
-    world.post(chain, &solvers_payment(&world, chain, |_| {})).unwrap();
-    assert!(world.post(chain, &with_fee(&world, chain, 50_000)).unwrap_err().contains("txn-mempool-conflict"));
+    world.post(chain, &solvers_payment(world, chain, |_| {})).unwrap();
+    assert!(world.post(chain, &with_fee(world, chain, 50_000)).unwrap_err().contains("txn-mempool-conflict"));
 }

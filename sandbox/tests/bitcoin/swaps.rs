@@ -43,63 +43,68 @@ async fn settle(world: &World, nodes: &Nodes<World>, chain: &str, recovery: &rec
 #[tokio::test]
 async fn a_swap_completes_in_both_directions() {
     for (from, to) in [("litecoin_regtest", "bitcoin_regtest"), ("bitcoin_regtest", "litecoin_regtest")] {
-        let world = world();
-        let (nodes, order) = (world.nodes(), Order::new(&world, from, to));
-        let terms = order.terms(&world);
-        world.on(from, |engine| drop(engine.events()));
-
-        let paid = pay(&world, &nodes, &order, from).await;
-        assert_eq!(world.on(from, |engine| engine.pending()), 1);
-        world.mine(from, 1);
-        let height = world.on(from, |engine| engine.height());
-        let events = world.on(from, Engine::events);
-        let funded = events.iter().find(|event| event.swap_id == order.address("source_swap")).unwrap();
-        assert_eq!((funded.transaction.clone(), funded.height), (format!("{paid}:{height}"), height));
-        assert_eq!(funded.change, Change::Initiated { amount: AMOUNT });
-
-        world.on(to, |engine| engine.lock(&order.destination).unwrap());
-        assert!(matches!(state(&nodes, &terms.destination).await, (HtlcState::Locked(_), 0)));
-        let depth = world.on(to, |engine| engine.depth());
-        world.mine(to, 1 + depth);
-        let rule = FinalityRule::new(Finality::Depth(1 + depth), 1 + depth, 6);
-        Funded::judge(&terms, &nodes.htlc(&terms.destination).await.unwrap(), &rule, world.now()).unwrap();
-
-        let redemption = recover::redeem(&order.record(), Leg::Destination, &SECRET, &world.registry()).unwrap();
-        let redeemed = settle(&world, &nodes, to, &redemption).await.unwrap();
-        world.mine(to, 1);
-        let expected = HtlcState::Redeemed { secret: Some(SECRET), transaction: Some(redeemed.clone()) };
-        assert_eq!(state(&nodes, &terms.destination).await, (expected, 1));
-        let events = world.on(to, Engine::events);
-        let shown = events.iter().find(|event| event.transaction == redeemed).unwrap();
-        assert_eq!((&shown.swap_id, &shown.change), (&order.address("destination_swap"), &Change::Redeemed { secret: SECRET }));
-        assert!(world.balance(to, &world.owner(to)) > 3_490_000);
-
-        assert!(world.on(from, |engine| engine.redeem(&order.source, &[7; 32])).is_err());
-        let by_solver = world.on(from, |engine| engine.redeem(&order.source, &SECRET).unwrap());
-        world.mine(from, 1);
-        let expected = HtlcState::Redeemed { secret: Some(SECRET), transaction: Some(by_solver) };
-        assert_eq!(state(&nodes, &terms.source).await, (expected, 1));
+        completes(&world(), from, to).await;
     }
+}
+
+pub(super) async fn completes(world: &World, from: &str, to: &str) {
+    let (nodes, order) = (world.nodes(), Order::new(world, from, to));
+    let terms = order.terms(world);
+    world.on(from, |engine| drop(engine.events()));
+
+    let paid = pay(world, &nodes, &order, from).await;
+    assert_eq!(world.on(from, |engine| engine.pending()), 1);
+    world.mine(from, 1);
+    let height = world.on(from, |engine| engine.height());
+    let events = world.on(from, Engine::events);
+    let funded = events.iter().find(|event| event.swap_id == order.address("source_swap")).unwrap();
+    assert_eq!((funded.transaction.clone(), funded.height), (format!("{paid}:{height}"), height));
+    assert_eq!(funded.change, Change::Initiated { amount: AMOUNT });
+
+    world.on(to, |engine| engine.lock(&order.destination).unwrap());
+    assert!(matches!(state(&nodes, &terms.destination).await, (HtlcState::Locked(_), 0)));
+    let depth = world.on(to, |engine| engine.depth());
+    world.mine(to, 1 + depth);
+    let rule = FinalityRule::new(Finality::Depth(1 + depth), 1 + depth, 6);
+    Funded::judge(&terms, &nodes.htlc(&terms.destination).await.unwrap(), &rule, world.now()).unwrap();
+
+    let redemption = recover::redeem(&order.record(), Leg::Destination, &SECRET, &world.registry()).unwrap();
+    let redeemed = settle(world, &nodes, to, &redemption).await.unwrap();
+    world.mine(to, 1);
+    let expected = HtlcState::Redeemed { secret: Some(SECRET), transaction: Some(redeemed.clone()) };
+    assert_eq!(state(&nodes, &terms.destination).await, (expected, 1));
+    let events = world.on(to, Engine::events);
+    let shown = events.iter().find(|event| event.transaction == redeemed).unwrap();
+    assert_eq!((&shown.swap_id, &shown.change), (&order.address("destination_swap"), &Change::Redeemed { secret: SECRET }));
+    assert!(world.balance(to, &world.owner(to)) > 3_490_000);
+
+    assert!(world.on(from, |engine| engine.redeem(&order.source, &[7; 32])).is_err());
+    let by_solver = world.on(from, |engine| engine.redeem(&order.source, &SECRET).unwrap());
+    world.mine(from, 1);
+    let expected = HtlcState::Redeemed { secret: Some(SECRET), transaction: Some(by_solver) };
+    assert_eq!(state(&nodes, &terms.source).await, (expected, 1));
 }
 
 #[tokio::test]
 async fn refunds_wait_for_their_timelock() {
-    let (from, to) = ("bitcoin_regtest", "litecoin_regtest");
-    let world = world();
-    let (nodes, order) = (world.nodes(), Order::new(&world, from, to));
-    let terms = order.terms(&world);
-    pay(&world, &nodes, &order, from).await;
+    are_refunded(&world(), "bitcoin_regtest", "litecoin_regtest").await;
+}
+
+pub(super) async fn are_refunded(world: &World, from: &str, to: &str) {
+    let (nodes, order) = (world.nodes(), Order::new(world, from, to));
+    let terms = order.terms(world);
+    pay(world, &nodes, &order, from).await;
     world.on(to, |engine| engine.lock(&order.destination).unwrap());
     world.mine(from, order.source.timelock - 1);
     world.mine(to, order.destination.timelock - 1);
 
     let refund = recover::refund(&order.record(), Leg::Source, &world.registry()).unwrap();
-    let early = settle(&world, &nodes, from, &refund).await.unwrap_err();
+    let early = settle(world, &nodes, from, &refund).await.unwrap_err();
     assert!(early.to_string().contains("non-BIP68-final"), "{early}");
     assert_eq!(world.on(to, |engine| engine.refund(&order.destination)), Err("non-BIP68-final".to_owned()));
     world.mine(from, 1);
     world.mine(to, 1);
-    let by_user = settle(&world, &nodes, from, &refund).await.unwrap();
+    let by_user = settle(world, &nodes, from, &refund).await.unwrap();
     let by_solver = world.on(to, |engine| engine.refund(&order.destination).unwrap());
 
     // What waits is replaced by what pays more.
@@ -125,54 +130,63 @@ async fn refunds_wait_for_their_timelock() {
 async fn an_instant_refund_needs_the_hashes_that_the_wallet_computes() {
     let world = world();
     for (from, to) in [("litecoin_regtest", "bitcoin_regtest"), ("bitcoin_regtest", "litecoin_regtest")] {
-        let (nodes, order) = (world.nodes(), Order::new(&world, from, to));
-        let terms = order.terms(&world);
-        let paid = pay(&world, &nodes, &order, from).await;
-        world.mine(from, 1);
-        let hashes = world.on(from, |engine| engine.instant_refund_hashes(&order.source).unwrap());
-
-        let htlc = RecordedHtlc::new(&order.record(), Leg::Source, &world.registry()).unwrap();
-        let funding: Transaction = deserialize_hex(&world.text(from, &format!("/tx/{paid}/hex"))).unwrap();
-        let fundings = Funding::from_transaction(&funding, &htlc.tree);
-        let refund = InstantRefund::new(&htlc, &fundings, world.owner(from)).unwrap();
-        refund.check_hashes(&hashes.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
-        let signatures = refund.sign(&hex::encode(user()).parse().unwrap()).unwrap().signatures;
-
-        let wrong = vec![format!("{}83", "11".repeat(64)); signatures.len()];
-        assert!(world.on(from, |engine| engine.instant_refund(&order.source, &wrong)).is_err());
-        let before = world.balance(from, &world.owner(from));
-        let done = world.on(from, |engine| engine.instant_refund(&order.source, &signatures).unwrap());
-        world.mine(from, 1);
-        assert_eq!(state(&nodes, &terms.source).await, (HtlcState::Refunded { transaction: Some(done) }, 1));
-        assert_eq!(world.balance(from, &world.owner(from)), before + AMOUNT, "the solver paid the fee");
+        is_refunded_instantly(&world, from, to).await;
     }
+}
+
+pub(super) async fn is_refunded_instantly(world: &World, from: &str, to: &str) {
+    let (nodes, order) = (world.nodes(), Order::new(world, from, to));
+    let terms = order.terms(world);
+    let paid = pay(world, &nodes, &order, from).await;
+    world.mine(from, 1);
+    let hashes = world.on(from, |engine| engine.instant_refund_hashes(&order.source).unwrap());
+
+    let htlc = RecordedHtlc::new(&order.record(), Leg::Source, &world.registry()).unwrap();
+    let funding: Transaction = deserialize_hex(&world.text(from, &format!("/tx/{paid}/hex"))).unwrap();
+    let fundings = Funding::from_transaction(&funding, &htlc.tree);
+    let refund = InstantRefund::new(&htlc, &fundings, world.owner(from)).unwrap();
+    refund.check_hashes(&hashes.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+    let signatures = refund.sign(&hex::encode(user()).parse().unwrap()).unwrap().signatures;
+
+    let wrong = vec![format!("{}83", "11".repeat(64)); signatures.len()];
+    assert!(world.on(from, |engine| engine.instant_refund(&order.source, &wrong)).is_err());
+    let before = world.balance(from, &world.owner(from));
+    let done = world.on(from, |engine| engine.instant_refund(&order.source, &signatures).unwrap());
+    world.mine(from, 1);
+    assert_eq!(state(&nodes, &terms.source).await, (HtlcState::Refunded { transaction: Some(done) }, 1));
+    assert_eq!(world.balance(from, &world.owner(from)), before + AMOUNT, "the solver paid the fee");
 }
 
 #[tokio::test]
 async fn without_a_delegate_the_service_holds_the_key() {
     let world = world();
-    for (chain, _) in CHAINS {
-        let terms = |is_source| Terms { delegate: None, ..world.terms(chain, is_source) };
-        let owner = world.owner(chain);
-        for is_source in [true, false] {
-            let (terms, before) = (terms(is_source), world.balance(chain, &owner));
-            world.on(chain, |engine| {
-                engine.lock(&terms).unwrap();
-                engine.mine(terms.timelock);
-                if is_source { engine.refund(&terms) } else { engine.redeem(&terms, &SECRET) }.unwrap();
-                engine.mine(1);
-            });
-            assert!(world.balance(chain, &owner) > before + AMOUNT - 1_000);
-        }
-        let theirs = world.terms(chain, false);
-        world.on(chain, |engine| engine.lock(&theirs).unwrap());
-        assert!(world.on(chain, |engine| engine.redeem(&theirs, &SECRET)).is_err(), "the user has the key");
+    CHAINS.iter().for_each(|(chain, _)| is_held_by_the_service(&world, chain));
+}
+
+pub(super) fn is_held_by_the_service(world: &World, chain: &str) {
+    let terms = |is_source| Terms { delegate: None, ..world.terms(chain, is_source) };
+    let owner = world.owner(chain);
+    for is_source in [true, false] {
+        let (terms, before) = (terms(is_source), world.balance(chain, &owner));
+        world.on(chain, |engine| {
+            engine.lock(&terms).unwrap();
+            engine.mine(terms.timelock);
+            if is_source { engine.refund(&terms) } else { engine.redeem(&terms, &SECRET) }.unwrap();
+            engine.mine(1);
+        });
+        assert!(world.balance(chain, &owner) > before + AMOUNT - 1_000);
     }
+    let theirs = world.terms(chain, false);
+    world.on(chain, |engine| engine.lock(&theirs).unwrap());
+    assert!(world.on(chain, |engine| engine.redeem(&theirs, &SECRET)).is_err(), "the user has the key");
 }
 
 #[test]
 fn two_hundred_swaps_fit_into_one_block() {
-    let (world, chain) = (world(), "litecoin_regtest");
+    fit_into_one_block(&world(), "litecoin_regtest");
+}
+
+pub(super) fn fit_into_one_block(world: &World, chain: &str) {
     let secrets: Vec<[u8; 32]> = (0..200).map(|index| [index; 32]).collect();
     world.on(chain, |engine| drop(engine.events()));
     let both = |secret: &[u8; 32]| {
@@ -195,11 +209,13 @@ fn two_hundred_swaps_fit_into_one_block() {
 
 #[tokio::test]
 async fn a_reorganisation_returns_transactions_to_the_mempool() {
-    let (from, to) = ("bitcoin_regtest", "litecoin_regtest");
-    let world = world();
-    let (nodes, order) = (world.nodes(), Order::new(&world, from, to));
-    let terms = order.terms(&world);
-    let paid = pay(&world, &nodes, &order, from).await;
+    is_taken_back(&world(), "bitcoin_regtest", "litecoin_regtest").await;
+}
+
+pub(super) async fn is_taken_back(world: &World, from: &str, to: &str) {
+    let (nodes, order) = (world.nodes(), Order::new(world, from, to));
+    let terms = order.terms(world);
+    let paid = pay(world, &nodes, &order, from).await;
     world.mine(from, 3);
     let (height, before) = (world.on(from, |engine| engine.height()), world.text(from, "/blocks/tip/hash"));
     assert_eq!(state(&nodes, &terms.source).await.1, 3);

@@ -3,7 +3,7 @@
 //! <https://github.com/Blockstream/esplora/blob/master/API.md>
 
 use bitcoin::hashes::{Hash, sha256d};
-use bitcoin::{Block as WholeBlock, BlockHash, MerkleBlock, OutPoint, Txid, consensus};
+use bitcoin::{BlockHash, MerkleBlock, OutPoint, Txid, consensus};
 use countersign_chains::AddressError;
 use serde_json::{Map, Value, json};
 
@@ -39,6 +39,8 @@ pub(super) fn answer(ledger: &mut Ledger, request: &Request) -> Reply {
             std::str::from_utf8(&request.body).map_err(|error| invalid(&error.to_string())).and_then(|hex| send(ledger, hex))
         }
         ("GET", ["broadcast"]) => request.parameter("tx").ok_or_else(|| invalid("Missing tx")).and_then(|hex| send(ledger, &hex)),
+        // A node's own RPC, for clients that use it in place of Esplora.
+        ("POST", [""]) => ledger.pass(request).ok_or_else(|| missing("")),
         ("GET" | "HEAD", parts) => get(ledger, parts),
         _ => None.ok_or_else(|| missing("")),
     };
@@ -141,9 +143,8 @@ fn block(ledger: &Ledger, hash: BlockHash, rest: &[&str]) -> Result<Reply, Failu
             page.map(|page| Reply::json(200, &page)).ok_or_else(|| invalid("missing tx"))
         }
         ["raw"] => {
-            let transactions = block.txids.iter().map(|txid| Some(ledger.entries.get(txid)?.transaction.as_ref().clone()));
-            let txdata = transactions.collect::<Option<_>>().ok_or_else(|| missing("Block not found"))?;
-            Ok(Reply::new(200, "application/octet-stream", consensus::serialize(&WholeBlock { header: block.header, txdata })))
+            let bytes = ledger.raw(block).ok_or_else(|| missing("Block not found"))?;
+            Ok(Reply::new(200, "application/octet-stream", bytes))
         }
         _ => Err(missing("")),
     }

@@ -1,12 +1,13 @@
 //! Blocks, the mempool, and the indexes over both that an Esplora server has.
 //!
-//! Headers, Merkle roots and witness commitments are real, and headers have the work of a regression-test network, which is two hashes a
+//! Without a node, headers, Merkle roots and witness commitments are real, and headers have the work of a regression-test network, which is two hashes a
 //! block. The reward of blocks is not claimed, which consensus allows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bitcoin::block::{Header, Version};
+use bitcoin::consensus::serialize;
 use bitcoin::hashes::{Hash, sha256, sha256d};
 use bitcoin::merkle_tree::calculate_root;
 use bitcoin::pow::CompactTarget;
@@ -16,6 +17,7 @@ use bitcoin::{
     WitnessMerkleNode, Wtxid, absolute, transaction,
 };
 
+use super::litecoind::Litecoind;
 use super::network::Network;
 
 /// The height in the [`Place`] of a transaction that waits for a block.
@@ -87,7 +89,7 @@ pub(super) fn sum(outputs: &[TxOut]) -> u64 {
 pub(super) struct Ledger {
     pub(super) network: Network,
     pub(super) blocks: BTreeMap<u32, Block>,
-    heights: HashMap<BlockHash, u32>,
+    pub(super) heights: HashMap<BlockHash, u32>,
     pub(super) entries: HashMap<Txid, Entry>,
     /// The inputs that spend outputs, also those in the mempool.
     pub(super) spends: HashMap<OutPoint, (Txid, u32)>,
@@ -100,17 +102,36 @@ pub(super) struct Ledger {
     made: u64,
     /// Below this height everything has been dropped that can be.
     dropped: u32,
+    /// The height from which on nobody has read yet what blocks did to swaps.
+    pub(super) unread: u32,
+    /// The height of the block that pays the accounts. It is never taken back.
+    pub(super) first: u32,
+    /// The node that judges transactions and makes blocks; without one, the rules of the sandbox do.
+    pub(super) node: Option<Arc<Litecoind>>,
 }
 
 impl Ledger {
     /// The genesis block, and one that creates the first coins.
     pub(super) fn new(network: Network, coins: Vec<TxOut>, now: u64) -> Self {
+        let mut ledger = Self::genesis(network, None);
+        ledger.append(ledger.network.start(), Vec::new(), coins, now);
+        ledger.begin();
+        ledger
+    }
+
+    /// The chain begins for users after the newest block.
+    pub(super) fn begin(&mut self) {
+        self.first = self.height();
+        self.unread = self.next();
+    }
+
+    /// The genesis block alone.
+    pub(super) fn genesis(network: Network, node: Option<Litecoind>) -> Self {
         let header = network.genesis();
         // The only transaction of the block is its Merkle root. As on any node, it is not in the index.
         let txids = vec![Txid::from_raw_hash(header.merkle_root.to_raw_hash())];
         let genesis = Block { height: 0, hash: header.block_hash(), header, txids };
-        let start = network.start();
-        let mut ledger = Self {
+        Self {
             heights: HashMap::from([(genesis.hash, 0)]),
             blocks: BTreeMap::from([(0, genesis)]),
             network,
@@ -122,9 +143,10 @@ impl Ledger {
             turns: 0,
             made: 0,
             dropped: 1,
-        };
-        ledger.append(start, Vec::new(), coins, now);
-        ledger
+            unread: 1,
+            first: 0,
+            node: node.map(Arc::new),
+        }
     }
 
     pub(super) fn height(&self) -> u32 {
@@ -187,7 +209,7 @@ impl Ledger {
         txid
     }
 
-    fn add(&mut self, transaction: Transaction, place: Place) -> Txid {
+    pub(super) fn add(&mut self, transaction: Transaction, place: Place) -> Txid {
         let txid = transaction.compute_txid();
         let mut prevouts = Vec::new();
         for (vin, input) in (0..).zip(&transaction.input) {
@@ -232,6 +254,11 @@ impl Ledger {
 
     /// Makes blocks, of which the first takes what waits. Blocks are an interval apart, and the last one is new.
     pub(super) fn mine(&mut self, count: u64, now: u64) {
+        if self.node.is_some() {
+            // Whoever sees the height sees how far it came.
+            let _ = self.generate(count, now);
+            return;
+        }
         if count == 0 {
             return;
         }
@@ -259,9 +286,13 @@ impl Ledger {
         }
     }
 
-    /// Makes a block of certain transactions of the mempool.
-    pub(super) fn mine_only(&mut self, txids: Vec<Txid>, now: u64) {
-        self.append(self.next(), txids, Vec::new(), now);
+    /// Makes a block of one transaction of the mempool. A node that makes extension blocks cannot leave out the others.
+    pub(super) fn mine_only(&mut self, txid: Txid, now: u64) -> Result<(), String> {
+        if self.node.is_some() {
+            return self.generate(1, now).map_err(|error| error.to_string());
+        }
+        self.append(self.next(), vec![txid], Vec::new(), now);
+        Ok(())
     }
 
     /// Makes a block. Without a block before it, there is a run of blocks that are not known.
@@ -294,8 +325,13 @@ impl Ledger {
             header.nonce = header.nonce.wrapping_add(1);
             hash = header.block_hash();
         }
-        self.heights.insert(hash, height);
-        self.blocks.insert(height, Block { height, hash, header, txids });
+        self.insert(Block { height, hash, header, txids });
+    }
+
+    /// Puts a block on top, whose transactions are in the index.
+    pub(super) fn insert(&mut self, block: Block) {
+        self.heights.insert(block.hash, block.height);
+        self.blocks.insert(block.height, block);
         self.drop_old();
     }
 
@@ -324,10 +360,25 @@ impl Ledger {
     pub(super) fn take_back(&mut self, depth: u64) -> Result<(), String> {
         let depth = u32::try_from(depth).unwrap_or(WAITING);
         let tip = self.height();
-        let kept = tip.checked_sub(depth).filter(|kept| depth <= MAX_REORGANIZATION && *kept >= self.network.start());
+        let kept = tip.checked_sub(depth).filter(|kept| depth <= MAX_REORGANIZATION && *kept >= self.first);
         let Some(kept) = kept.filter(|kept| (*kept..=tip).all(|height| self.blocks.contains_key(&height))) else {
             return Err(format!("only up to {MAX_REORGANIZATION} blocks after the first one can be taken back"));
         };
+        if self.node.is_some() {
+            return self.invalidate(kept.saturating_add(1)).map_err(|error| error.to_string());
+        }
+        for transaction in self.unmake(kept).into_iter().rev() {
+            if !transaction.is_coinbase() {
+                // What has become invalid leaves, as on a node.
+                let _ = self.accept(Arc::unwrap_or_clone(transaction));
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the blocks above a height and the mempool. Returns their transactions, the newest first.
+    pub(super) fn unmake(&mut self, kept: u32) -> Vec<Arc<Transaction>> {
+        self.unread = self.unread.min(kept.saturating_add(1));
         let removed = self.blocks.split_off(&kept.saturating_add(1));
         let mut txids = Vec::new();
         for block in removed.into_values() {
@@ -335,14 +386,16 @@ impl Ledger {
             txids.extend(block.txids);
         }
         txids.extend(self.waiting.iter().map(|(_, txid)| *txid));
-        let mut transactions: Vec<_> = txids.iter().rev().filter_map(|txid| self.remove(txid)).collect();
-        while let Some(transaction) = transactions.pop() {
-            if !transaction.is_coinbase() {
-                // What has become invalid leaves, as on a node.
-                let _ = self.accept(Arc::unwrap_or_clone(transaction));
-            }
+        txids.iter().rev().filter_map(|txid| self.remove(txid)).collect()
+    }
+
+    /// A block as it goes over the wire, if everything in it is still known.
+    pub(super) fn raw(&self, block: &Block) -> Option<Vec<u8>> {
+        if let Some(node) = &self.node {
+            return node.raw(&block.hash).ok();
         }
-        Ok(())
+        let transactions = block.txids.iter().map(|txid| Some(self.entries.get(txid)?.transaction.as_ref().clone()));
+        Some(serialize(&WholeBlock { header: block.header, txdata: transactions.collect::<Option<_>>()? }))
     }
 
     /// Drops old transactions whose outputs were all spent long ago, and old empty blocks. What is unspent stays.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bitcoin::consensus::encode::deserialize_hex;
+use bitcoin::consensus::encode::{deserialize_hex, serialize_hex};
 use bitcoin::locktime::relative;
 use bitcoin::{OutPoint, Transaction, TxOut, Txid, WitnessVersion, absolute, transaction};
 use countersign_proofs_bitcoin::verify;
@@ -25,7 +25,7 @@ const MAX_WAITING_SIZE: u64 = 20_000_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rejection {
     /// The code of the node's RPC.
-    pub(super) code: i32,
+    pub(super) code: i64,
     pub(super) message: String,
 }
 
@@ -37,12 +37,18 @@ impl Ledger {
     /// Takes a transaction in hex, as `sendrawtransaction` does.
     pub(super) fn accept_hex(&mut self, hex: &str) -> Result<Txid, Rejection> {
         const FAILED: &str = "TX decode failed. Make sure the tx has at least one input.";
+        if self.node.is_some() {
+            return self.send(hex.trim());
+        }
         let transaction = deserialize_hex::<Transaction>(hex.trim());
         self.accept(transaction.map_err(|_| Rejection { code: -22, message: FAILED.to_owned() })?)
     }
 
     /// Takes a transaction into the mempool. One that is there already is not an error.
     pub(super) fn accept(&mut self, transaction: Transaction) -> Result<Txid, Rejection> {
+        if self.node.is_some() {
+            return self.send(&serialize_hex(&transaction));
+        }
         let txid = transaction.compute_txid();
         match self.entries.get(&txid).map(Entry::height) {
             Some(None) => return Ok(txid),

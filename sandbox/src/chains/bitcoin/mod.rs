@@ -5,26 +5,28 @@
 //! refuses the main network of Bitcoin; between block 0 and the first block of its own, and inside a long run of empty ones, a chain has
 //! no headers, as on a pruned node; coinbase outputs can be spent at once.
 //!
-//! Everything that only an engine of blocks can do is in [`Bitcoin::new`] and the methods of [`Engine`], so a real node's RPC can take
-//! its place behind the same trait.
+//! Litecoin's node can judge transactions and make blocks in the place of these rules ([`Bitcoin::beside_litecoind`]). What answers
+//! clients of Esplora is then an index beside the node, as an Esplora server is.
 
 mod esplora;
 mod htlc;
 mod ledger;
+mod litecoind;
 mod mempool;
 mod network;
 mod shapes;
 mod solver;
 
-use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 
 use bitcoin::key::Secp256k1;
 use bitcoin::secp256k1::All;
-use bitcoin::{Amount, TxOut};
+use bitcoin::{Amount, TxOut, Txid};
 use serde_json::{Map, Value, json};
 
-use self::ledger::{Entry, Ledger};
+use self::ledger::{Block, Entry, Ledger};
+use self::litecoind::Litecoind;
 use self::network::Network;
 use self::solver::Holder;
 use super::{Change, Engine, Event, Leg, Listing, Terms};
@@ -36,8 +38,12 @@ use crate::http::{Reply, Request};
 const FAUCET: &str = "faucet";
 /// Coins of the accounts at the beginning: role, number of coins, and whole coins in each. Many coins let as many payments wait at once.
 const COINS: [(&str, usize, u64); 3] = [(accounts::SOLVER, 300, 100), (accounts::RELAYER, 50, 100), (FAUCET, 20, 500_000)];
-/// The most events that are kept for a caller who does not ask for them.
-const MAX_EVENTS: usize = 100_000;
+/// The same with litecoind, where coins are mined: about 15,000 are all that a regression-test network has.
+const MINED: [(&str, usize, u64); 3] = [(accounts::SOLVER, 300, 10), (accounts::RELAYER, 50, 2), (FAUCET, 20, 400)];
+/// The coins that a user starts with there.
+const MAX_ENDOWMENT: u128 = 100;
+/// The chain whose node litecoind can be.
+pub(super) const LITECOIND: &str = "litecoin_regtest";
 
 /// A Bitcoin-like chain.
 #[derive(Debug)]
@@ -45,7 +51,6 @@ pub struct Bitcoin {
     ledger: Ledger,
     clock: Arc<Clock>,
     secp: Secp256k1<All>,
-    events: VecDeque<Event>,
 }
 
 impl Bitcoin {
@@ -57,37 +62,47 @@ impl Bitcoin {
     /// `id` is not a network of Bitcoin or Litecoin.
     pub fn new(name: &str, id: &str, clock: Arc<Clock>) -> Result<Self, String> {
         let (network, secp) = (Network::new(name, id)?, Secp256k1::new());
-        let mut outputs = Vec::new();
-        for (role, count, coins) in COINS {
-            let output = TxOut {
-                value: Amount::from_sat(coins.saturating_mul(Amount::ONE_BTC.to_sat())),
-                script_pubkey: Holder::new(&secp, &accounts::key(role))?.script,
-            };
-            outputs.extend(std::iter::repeat_n(output, count));
-        }
-        let ledger = Ledger::new(network, outputs, clock.seconds());
-        Ok(Self { ledger, clock, secp, events: VecDeque::new() })
+        let ledger = Ledger::new(network, coins(&secp, COINS)?, clock.seconds());
+        Ok(Self { ledger, clock, secp })
+    }
+
+    /// The chain `litecoin_regtest` with Litecoin's node, whose program this starts, in the place of the own rules. The node ends when
+    /// this is dropped.
+    ///
+    /// All coins are mined, so accounts have less. At most a thousand blocks are made at once.
+    ///
+    /// # Errors
+    ///
+    /// The program does not start, or is not a Litecoin node.
+    pub fn beside_litecoind(program: &Path, clock: Arc<Clock>) -> Result<Self, String> {
+        let (network, secp) = (Network::new(LITECOIND, "litecoin:regtest")?, Secp256k1::new());
+        let faucet = Holder::new(&secp, &accounts::key(FAUCET))?;
+        let address = network.address(&faucet.script).unwrap_or_default();
+        let node = Litecoind::start(program, &address, clock.seconds())?;
+        let mut engine = Self { ledger: Ledger::genesis(network, Some(node)), clock, secp };
+        engine.ledger.follow().map_err(|error| error.to_string())?;
+        let split = engine.payment(&faucet, coins(&engine.secp, MINED)?, false)?;
+        let txid = engine.ledger.accept(split).map_err(|rejection| rejection.message)?;
+        engine.ledger.mine_only(txid, engine.clock.seconds())?;
+        engine.ledger.begin();
+        Ok(engine)
     }
 
     fn check_asset(&self, asset: &str) -> Result<(), String> {
         if asset == self.ledger.network.asset() { Ok(()) } else { Err(format!("{asset} is not an asset of this chain")) }
     }
 
-    /// Keeps what a block did to swaps. Whoever asks knows which addresses are swaps.
-    fn record(&mut self, height: u32) {
-        let Some(block) = self.ledger.blocks.get(&height) else { return };
+    /// What a block did to swaps. Whoever asks knows which addresses are swaps.
+    fn read(&self, block: &Block) -> Vec<Event> {
+        let height = block.height;
         let entries = block.txids.iter().skip(1).filter_map(|txid| Some((txid, self.ledger.entries.get(txid)?)));
-        let mut events = Vec::new();
-        for (txid, entry) in entries {
-            events.extend(self.changes(entry).into_iter().map(|(swap_id, change)| {
-                let is_funding = matches!(change, Change::Initiated { .. });
-                let transaction = if is_funding { format!("{txid}:{height}") } else { txid.to_string() };
-                Event { swap_id, transaction, height: height.into(), change }
-            }));
-        }
-        self.events.extend(events);
-        let excess = self.events.len().saturating_sub(MAX_EVENTS);
-        self.events.drain(..excess);
+        let changes = entries.flat_map(|(txid, entry)| self.changes(entry).into_iter().map(move |change| (txid, change)));
+        let event = |(txid, (swap_id, change)): (&Txid, (String, Change))| {
+            let is_funding = matches!(change, Change::Initiated { .. });
+            let transaction = if is_funding { format!("{txid}:{height}") } else { txid.to_string() };
+            Event { swap_id, transaction, height: height.into(), change }
+        };
+        changes.map(event).collect()
     }
 
     fn changes(&self, entry: &Entry) -> Vec<(String, Change)> {
@@ -100,6 +115,17 @@ impl Bitcoin {
         });
         ends.chain(payments).collect()
     }
+}
+
+/// Outputs to accounts: roles, numbers of outputs, and whole coins in each.
+fn coins(secp: &Secp256k1<All>, shares: [(&str, usize, u64); 3]) -> Result<Vec<TxOut>, String> {
+    let mut outputs = Vec::new();
+    for (role, count, coins) in shares {
+        let value = Amount::from_sat(coins.saturating_mul(Amount::ONE_BTC.to_sat()));
+        let output = TxOut { value, script_pubkey: Holder::new(secp, &accounts::key(role))?.script };
+        outputs.extend(std::iter::repeat_n(output, count));
+    }
+    Ok(outputs)
 }
 
 impl Engine for Bitcoin {
@@ -120,9 +146,11 @@ impl Engine for Bitcoin {
         let output = TxOut { value: solver::base_units(amount)?, script_pubkey };
         let payment = self.payment(&self.holder(FAUCET)?, vec![output], false)?;
         let txid = self.ledger.accept(payment).map_err(|rejection| rejection.message)?;
-        self.ledger.mine_only(vec![txid], self.clock.seconds());
-        self.record(self.ledger.height());
-        Ok(())
+        self.ledger.mine_only(txid, self.clock.seconds())
+    }
+
+    fn max_endowment(&self) -> u128 {
+        if self.ledger.node.is_some() { MAX_ENDOWMENT } else { u128::MAX }
     }
 
     fn balance(&self, account: &str, asset: &str) -> Result<u128, String> {
@@ -177,9 +205,7 @@ impl Engine for Bitcoin {
     }
 
     fn mine(&mut self, blocks: u64) {
-        let first = self.ledger.next();
         self.ledger.mine(blocks, self.clock.seconds());
-        self.record(first);
     }
 
     fn reorganize(&mut self, depth: u64) -> Result<(), String> {
@@ -203,7 +229,10 @@ impl Engine for Bitcoin {
     }
 
     fn events(&mut self) -> Vec<Event> {
-        self.events.drain(..).collect()
+        let unread = self.ledger.blocks.range(self.ledger.unread..);
+        let events = unread.flat_map(|(_, block)| self.read(block)).collect();
+        self.ledger.unread = self.ledger.next();
+        events
     }
 
     fn answer(&mut self, request: &Request) -> Reply {
