@@ -1,7 +1,7 @@
 //! Blocks, the mempool, and the indexes over both that an Esplora server has.
 //!
-//! Without a node, headers, Merkle roots and witness commitments are real, and headers have the work of a regression-test network, which is two hashes a
-//! block. The reward of blocks is not claimed, which consensus allows.
+//! Without a node, headers, Merkle roots and witness commitments are real, and headers have the work of a regression-test network, which
+//! is two hashes a block. The reward of blocks is not claimed, which consensus allows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
