@@ -119,11 +119,24 @@ async fn run(args: Args, out: &mut impl Write) -> ExitCode {
     if greet(&sandbox, &home, args.json, out).is_err() {
         return failed("stdout is closed");
     }
-    let interrupted = tokio::signal::ctrl_c().await;
-    if interrupted.is_err() {
+    if interrupted().await.is_err() {
         sandbox.wait().await;
     }
     ExitCode::SUCCESS
+}
+
+/// Completes when somebody ends the program. Whoever ends it without a signal that it sees leaves the nodes of others running.
+async fn interrupted() -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+        tokio::select! {
+            _ = terminated.recv() => Ok(()),
+            interrupted = tokio::signal::ctrl_c() => interrupted,
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await
 }
 
 /// Runs the swaps of a command. Returns whether all have ended as they must.

@@ -4,6 +4,7 @@
 //! Blocks hash as on Ethereum, their state roots can be proven, and `safe` and `finalized` follow the newest block at fixed distances.
 //! What is left out: uncles, blobs, withdrawals, access lists of their own type, and subscriptions.
 
+mod anvil;
 pub(crate) mod contracts;
 pub(crate) mod engine;
 mod error;
@@ -24,6 +25,7 @@ use alloy_primitives::{Address, U256};
 use countersign_proofs_evm::{CallError, UnsignedCall};
 use serde_json::Value;
 
+pub use anvil::Anvil;
 pub use network::Network;
 
 use self::contracts::Asset;
