@@ -299,7 +299,12 @@ fn engine(name: &str, clock: &Arc<Clock>, nodes: &Nodes) -> Result<Box<dyn Engin
     Ok(match family {
         "evm" => {
             let id = network.parse().map_err(|_| format!("no chain id: {network}"))?;
-            Box::new(evm::Evm::new(evm::Network::new(name, id), clock)?)
+            let network = evm::Network::new(name, id);
+            match &nodes.anvil {
+                // Anvil's blocks of Arbitrum show Ethereum's height as a number, where those of Arbitrum's nodes have hex digits.
+                Some(program) if !network.has_l1_number => Box::new(evm::Anvil::new(program, network, clock)?),
+                _ => Box::new(evm::Evm::new(network, clock)?),
+            }
         }
         "tron" => {
             let id = network.parse().map_err(|_| format!("no chain id: {network}"))?;

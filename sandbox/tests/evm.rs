@@ -8,120 +8,87 @@
     reason = "a test ends by panicking"
 )]
 
+mod rpc;
 mod wallet;
 
 use std::sync::Arc;
 
 use alloy_trie::proof::verify_proof;
 use alloy_trie::{Nibbles, TrieAccount};
-use countersign_proofs_evm::Account;
-use countersign_proofs_evm::alloy_consensus::{Header, TxEip1559};
-use countersign_proofs_evm::alloy_primitives::{Address, B256, Bytes, TxKind, U256, hex, keccak256};
-use countersign_sandbox::accounts;
+use countersign_proofs_evm::alloy_consensus::Header;
+use countersign_proofs_evm::alloy_primitives::{Address, B256, Bytes, U256, hex, keccak256};
 use countersign_sandbox::chains::Engine;
 use countersign_sandbox::chains::evm::{Evm, Network};
 use countersign_sandbox::clock::Clock;
+use rpc::{GWEI, Node};
 use serde_json::{Value, json};
-use wallet::{Chains, Swap, post, raw};
+use wallet::{Swap, post, raw};
 
-fn chains() -> Arc<Chains> {
-    let clock = Arc::new(Clock::default());
-    let engine = |name: &str, id: u64| -> Box<dyn Engine> { Box::new(Evm::new(Network::new(name, id), Arc::clone(&clock)).unwrap()) };
-    let engines = vec![
-        ("ethereum", engine("ethereum", 1)),
-        ("base", engine("base", 8453)),
-        ("arbitrum", engine("arbitrum", 42161)),
-        ("bnbchain", engine("bnbchain", 56)),
-    ];
-    Chains::new(Arc::clone(&clock), engines)
+fn own(network: Network, clock: Arc<Clock>) -> Box<dyn Engine> {
+    Box::new(Evm::new(network, clock).unwrap())
+}
+
+fn node(chain: &str, id: u64) -> Node {
+    Node::new(own, chain, id)
 }
 
 #[test]
 fn a_token_is_swapped_without_gas() {
-    Swap::new(&chains(), ("base:usdc", 1_500_000), ("ethereum:wbtc", 50_000)).run(true);
+    rpc::a_token_is_swapped_without_gas(own);
 }
 
 #[test]
 fn coins_are_swapped_by_transactions() {
-    Swap::new(&chains(), ("ethereum:eth", 1_000_000_000_000_000), ("base:cbbtc", 4_000)).run(false);
-    Swap::new(&chains(), ("arbitrum:wbtc", 50_000), ("bnbchain:bnb", 1_000_000_000_000_000)).run(false);
-    Swap::new(&chains(), ("bnbchain:bnb", 1_000_000_000_000_000), ("arbitrum:eth", 1_000_000_000_000_000)).run(false);
+    rpc::coins_are_swapped_by_transactions(own);
+    let (chains, coins) = (rpc::chains(own, &[("arbitrum", 42161), ("bnbchain", 56)]), 1_000_000_000_000_000);
+    Swap::new(&chains, ("arbitrum:wbtc", 50_000), ("bnbchain:bnb", coins)).run(false);
+    Swap::new(&chains, ("bnbchain:bnb", coins), ("arbitrum:eth", coins)).run(false);
 }
 
 #[test]
 fn a_token_that_resets_its_allowance_is_swapped() {
-    Swap::new(&chains(), ("ethereum:usdt", 2_000_000), ("base:usdc", 1_900_000)).run(true);
+    rpc::a_token_that_resets_its_allowance_is_swapped(own);
+}
+
+#[test]
+fn the_owner_takes_it_back_after_the_timelock() {
+    rpc::the_owner_takes_it_back_after_the_timelock(own);
+    let chains = rpc::chains(own, &[("base", 8453), ("ethereum", 1)]);
+    Swap::new(&chains, ("base:usdc", 1_500_000), ("ethereum:wbtc", 50_000)).refund();
 }
 
 #[test]
 fn a_delegate_pays() {
+    let chains = rpc::chains(own, &[("base", 8453), ("ethereum", 1)]);
     let delegate = "0x35A026182A63fb0Dc4578cF1C89bEa754Bad72f4".to_owned();
-    let swap = Swap::new(&chains(), ("base:usdc", 1_500_000), ("ethereum:wbtc", 50_000)).with_delegate(delegate);
+    let swap = Swap::new(&chains, ("base:usdc", 1_500_000), ("ethereum:wbtc", 50_000)).with_delegate(delegate);
     let line = swap.line();
     assert_eq!(line["response"]["result"]["typed_data"], Value::Null);
     assert!(line["response"]["result"]["initiate_transaction"]["data"].as_str().unwrap().starts_with("0x13d4a787"));
     swap.record();
 }
 
-#[test]
-fn the_owner_takes_it_back_after_the_timelock() {
-    Swap::new(&chains(), ("base:usdc", 1_500_000), ("ethereum:wbtc", 50_000)).refund();
-    Swap::new(&chains(), ("ethereum:eth", 1_000_000_000_000_000), ("base:usdc", 1_000_000)).refund();
-}
-
 // ---- the node
 
-struct Node {
-    evm: Evm,
-    user: Account,
+#[test]
+fn blocks_follow_each_other() {
+    rpc::blocks_follow_each_other(own);
 }
 
-impl Node {
-    fn new(chain: &str, id: u64) -> Self {
-        let mut evm = Evm::new(Network::new(chain, id), Arc::new(Clock::default())).unwrap();
-        let user = Account::from_secret(&accounts::key(accounts::USER)).unwrap();
-        let coin = evm.listing().chain["native_asset_id"].as_str().unwrap().to_owned();
-        evm.fund(&user.address().to_string(), &coin, 10_u128.pow(19)).unwrap();
-        Self { evm, user }
-    }
-
-    fn ask(&mut self, method: &str, params: Value) -> Result<Value, (i64, String)> {
-        let answer = post(&mut self.evm, "/", &json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}));
-        assert_eq!((&answer["jsonrpc"], &answer["id"]), (&json!("2.0"), &json!(7)));
-        match answer.get("error") {
-            Some(error) => Err((error["code"].as_i64().unwrap(), error["message"].as_str().unwrap().to_owned())),
-            None => Ok(answer["result"].clone()),
-        }
-    }
-
-    fn payment(&self, nonce: u64, price: u128, value: u64) -> String {
-        let transaction = TxEip1559 {
-            chain_id: 1,
-            nonce,
-            gas_limit: 21_000,
-            max_fee_per_gas: price,
-            max_priority_fee_per_gas: price / 10,
-            to: TxKind::Call(Address::repeat_byte(5)),
-            value: U256::from(value),
-            ..TxEip1559::default()
-        };
-        hex::encode_prefixed(self.user.sign_transaction(transaction))
-    }
-
-    fn send(&mut self, raw: &str) -> Result<String, String> {
-        let sent = self.ask("eth_sendRawTransaction", json!([raw]));
-        sent.map(|id| id.as_str().unwrap().to_owned()).map_err(|(code, message)| {
-            assert_eq!(code, -32_000, "{message}");
-            message
-        })
-    }
+#[test]
+fn a_reorganization_takes_back_what_blocks_held() {
+    let gone = rpc::a_reorganization_takes_back_what_blocks_held(own);
+    assert_eq!(gone, (-32_000, "header for hash not found".to_owned()));
 }
 
-const GWEI: u128 = 1_000_000_000;
+#[test]
+fn events_of_blocks_that_were_taken_back_are_not_told() {
+    rpc::events_of_blocks_that_were_taken_back_are_not_told(own);
+}
 
 #[test]
 fn the_pool_has_the_rules_of_geth() {
-    let mut node = Node::new("ethereum", 1);
+    let mut node = node("ethereum", 1);
     let first = node.payment(0, 3 * GWEI, 1);
     let id = node.send(&first).unwrap();
     assert_eq!(node.send(&first).unwrap_err(), "already known");
@@ -156,13 +123,14 @@ fn the_pool_has_the_rules_of_geth() {
     for (raw, message) in refused {
         assert!(node.send(&raw).unwrap_err().starts_with(message), "{message}");
     }
-    let other = Node::new("base", 8453).payment(0, GWEI, 1);
-    assert_eq!(Node::new("base", 8453).send(&other).unwrap_err(), "invalid chain id for signer: have 1 want 8453");
+    let mut base = Node::new(own, "base", 8453);
+    let other = base.payment(0, GWEI, 1);
+    assert_eq!(base.send(&other).unwrap_err(), "invalid chain id for signer: have 1 want 8453");
 }
 
 #[test]
 fn blocks_follow_each_other_and_hash_as_on_ethereum() {
-    let mut node = Node::new("ethereum", 1);
+    let mut node = node("ethereum", 1);
     node.send(&node.payment(0, 3 * GWEI, 1)).unwrap();
     node.evm.mine(1);
     let head = node.evm.height();
@@ -216,7 +184,7 @@ fn header(block: &Value) -> Header {
 
 #[test]
 fn headers_hash_and_the_state_of_any_of_them_is_proven() {
-    let mut node = Node::new("ethereum", 1);
+    let mut node = node("ethereum", 1);
     let assets = node.evm.listing().assets;
     let token: Address = assets[1]["token"]["address"].as_str().unwrap().parse().unwrap();
     let mut supplies = Vec::new();
@@ -260,47 +228,20 @@ fn headers_hash_and_the_state_of_any_of_them_is_proven() {
 }
 
 #[test]
-fn a_reorganization_takes_back_what_blocks_held() {
-    let mut node = Node::new("ethereum", 1);
-    let account = Address::repeat_byte(5).to_string();
-    let before = node.evm.height();
-    let id = node.send(&node.payment(0, 3 * GWEI, 7)).unwrap();
-    node.evm.mine(2);
-    let old = node.ask("eth_getBlockByNumber", json!([format!("{:#x}", before + 1), false])).unwrap();
-    assert_eq!(node.ask("eth_getBalance", json!([account, "latest"])).unwrap(), "0x7");
-    assert_eq!(node.ask("eth_getBalance", json!([account, format!("{before:#x}")])).unwrap(), "0x0");
-    node.evm.reorganize(2).unwrap();
-    assert_eq!((node.evm.height(), node.evm.pending()), (before, 0));
-    assert_eq!(node.ask("eth_getTransactionReceipt", json!([id])).unwrap(), Value::Null);
-    assert_eq!(node.ask("eth_getBalance", json!([account, "latest"])).unwrap(), "0x0");
-    node.evm.mine(1);
-    let new = node.ask("eth_getBlockByNumber", json!([format!("{:#x}", before + 1), false])).unwrap();
-    assert_ne!(new["hash"], old["hash"]);
-    assert_eq!(new["parentHash"], old["parentHash"]);
-    let gone = node.ask("eth_call", json!([{"to": account}, {"blockHash": old["hash"], "requireCanonical": true}]));
-    assert_eq!(gone.unwrap_err(), (-32_000, "header for hash not found".to_owned()));
-    assert!(node.evm.reorganize(64).is_err());
-    node.evm.mine(100);
-    node.evm.reorganize(50).unwrap();
-    assert_eq!(node.evm.height(), before + 51);
-    node.evm.mine(3);
-}
-
-#[test]
 fn arbitrum_shows_the_height_of_ethereum() {
-    let mut node = Node::new("arbitrum", 42_161);
+    let mut node = node("arbitrum", 42_161);
     let block = node.ask("eth_getBlockByNumber", json!(["latest", false])).unwrap();
     assert!(block["l1BlockNumber"].as_str().unwrap().len() > 6);
 }
 
 #[test]
 fn calls_take_overrides_and_say_why_they_fail() {
-    let mut node = Node::new("ethereum", 1);
+    let mut node = node("ethereum", 1);
     let assets = node.evm.listing().assets;
     let htlc = assets[1]["htlc"]["address"].as_str().unwrap().to_owned();
     // redeem of an order that is not there
     let data = format!("0xf7ff7207{}{:064x}{:064x}{}", "11".repeat(32), 64, 32, "22".repeat(32));
-    let answer = post(&mut node.evm, "/", &json!({"id": 1, "method": "eth_call", "params": [{"to": htlc, "data": data}, "latest"]}));
+    let answer = post(node.evm.as_mut(), "/", &json!({"id": 1, "method": "eth_call", "params": [{"to": htlc, "data": data}, "latest"]}));
     assert_eq!((&answer["error"]["code"], &answer["error"]["message"]), (&json!(3), &json!("execution reverted")));
     assert!(answer["error"]["data"].as_str().unwrap().len() > 10);
     let error = node.ask("eth_estimateGas", json!([{"to": htlc, "data": data}])).unwrap_err();
@@ -321,7 +262,7 @@ fn calls_take_overrides_and_say_why_they_fail() {
 
 #[test]
 fn calls_are_simulated_on_top_of_each_other() {
-    let mut node = Node::new("ethereum", 1);
+    let mut node = node("ethereum", 1);
     let assets = node.evm.listing().assets;
     let (token, htlc) = (&assets[1]["token"]["address"], &assets[1]["htlc"]["address"]);
     let (user, to) = (node.user.address(), Address::repeat_byte(5));
@@ -348,7 +289,7 @@ fn calls_are_simulated_on_top_of_each_other() {
 
 #[test]
 fn any_bytes_get_an_answer() {
-    let mut node = Node::new("ethereum", 1);
+    let mut node = node("ethereum", 1);
     let bodies: [&[u8]; 9] = [
         b"",
         b"\xff\xfe",
@@ -361,11 +302,11 @@ fn any_bytes_get_an_answer() {
         br#"{"jsonrpc":"2.0","id":{"a":[1]},"method":"debug_traceTransaction","params":[]}"#,
     ];
     for body in bodies {
-        let reply = raw(&mut node.evm, "POST", "/", body);
+        let reply = raw(node.evm.as_mut(), "POST", "/", body);
         assert_eq!(reply.status, 200);
         assert!(String::from_utf8(reply.body).unwrap().contains("\"error\""), "{}", String::from_utf8_lossy(body));
     }
-    assert_eq!(raw(&mut node.evm, "GET", "/", b"").status, 405);
+    assert_eq!(raw(node.evm.as_mut(), "GET", "/", b"").status, 405);
     let methods = [
         "eth_getBlockByNumber",
         "eth_getBlockByHash",
@@ -405,6 +346,6 @@ fn any_bytes_get_an_answer() {
         let _ = node.ask(method, params.clone());
     }
     let batch: Vec<_> = (0..3).map(|id| json!({"jsonrpc": "2.0", "id": id, "method": "eth_blockNumber"})).collect();
-    let answers = post(&mut node.evm, "/", &json!(batch));
+    let answers = post(node.evm.as_mut(), "/", &json!(batch));
     assert_eq!(answers.as_array().unwrap().iter().map(|answer| answer["id"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 1, 2]);
 }

@@ -32,9 +32,9 @@ pub(crate) struct Node {
 /// Why a call of a node has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CallError {
-    /// What the node says: its message, and the code beside it.
+    /// What the node says: its message, and code and data beside it.
     #[error("{message}")]
-    Refused { code: i64, message: String },
+    Refused { code: i64, message: String, data: Value },
     /// There is no answer, or none of JSON-RPC.
     #[error("the node does not answer: {0}")]
     Silent(String),
@@ -88,7 +88,8 @@ impl Node {
         match answer.get("error").filter(|error| !error.is_null()) {
             Some(error) => {
                 let message = error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
-                Err(CallError::Refused { code: error.get("code").and_then(Value::as_i64).unwrap_or_default(), message })
+                let code = error.get("code").and_then(Value::as_i64).unwrap_or_default();
+                Err(CallError::Refused { code, message, data: error.get("data").cloned().unwrap_or_default() })
             }
             None => Ok(answer.get_mut("result").map(Value::take).unwrap_or_default()),
         }

@@ -53,7 +53,7 @@ struct NodeBlock {
 impl From<CallError> for Rejection {
     fn from(error: CallError) -> Self {
         match error {
-            CallError::Refused { code, message } => Self { code, message },
+            CallError::Refused { code, message, .. } => Self { code, message },
             silent @ CallError::Silent(_) => Self { code: -32_603, message: silent.to_string() },
         }
     }

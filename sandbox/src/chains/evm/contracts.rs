@@ -1,15 +1,15 @@
 //! The tokens and swap contracts of a chain, the calls that a swap consists of, and the events that show its progress. Ethereum-like
 //! chains and Tron share it.
 
-use alloy_primitives::{Address, B256, Bytes, U256};
+use alloy_primitives::{Address, B256, Bytes, Log, U256};
 use alloy_sol_types::{SolCall, SolEvent, SolValue};
 use countersign_proofs_evm::abi::{Erc20, Htlc};
-use countersign_proofs_evm::{Contract, Outcome, Receipt, World};
+use countersign_proofs_evm::{Contract, Outcome, World};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::put;
-use crate::chains::{Change, Terms};
+use crate::chains::{Change, Event, Terms};
 
 /// The version in the domain of what users sign.
 pub(crate) const VERSION: &str = "3";
@@ -176,41 +176,40 @@ pub(crate) fn endow(world: &mut World, assets: &[Asset], accounts: &[Address]) {
 }
 
 /// What an account has of an asset.
-pub(crate) fn balance(world: &World, asset: &Asset, account: Address) -> Result<u128, String> {
-    let balance = match asset.token {
-        None => world.native_balance_of(account),
-        Some(token) => world.balance_of(token, account).map_err(|error| error.to_string())?,
-    };
-    Ok(balance.saturating_to())
+pub(crate) fn balance(world: &World, asset: &Asset, account: Address) -> Result<U256, String> {
+    match asset.token {
+        None => Ok(world.native_balance_of(account)),
+        Some(token) => world.balance_of(token, account).map_err(|error| error.to_string()),
+    }
 }
 
-/// What a transaction did to swaps: the ids, and what happened to each.
-pub(crate) fn changes(assets: &[Asset], receipt: &Receipt) -> Vec<(B256, Change)> {
-    let of_swaps = receipt.logs.iter().filter(|log| assets.iter().any(|asset| asset.htlc == log.address));
-    let read = |log: &alloy_primitives::Log| {
-        let data = &log.data;
-        if let Ok(event) = Htlc::Initiated::decode_log_data_validate(data) {
-            return Some((event.orderId, Change::Initiated { amount: event.amount.saturating_to() }));
-        }
-        if let Ok(event) = Htlc::Redeemed::decode_log_data_validate(data) {
-            return Some((event.orderId, Change::Redeemed { secret: event.secret.as_ref().try_into().ok()? }));
-        }
-        let event = Htlc::Refunded::decode_log_data_validate(data).ok()?;
-        Some((event.orderId, Change::Refunded))
+/// What a log of a swap contract says about a swap.
+pub(crate) fn event(assets: &[Asset], log: &Log, transaction: &str, height: u64) -> Option<Event> {
+    let data = &log.data;
+    let (id, change) = if !assets.iter().any(|asset| asset.htlc == log.address) {
+        return None;
+    } else if let Ok(event) = Htlc::Initiated::decode_log_data_validate(data) {
+        (event.orderId, Change::Initiated { amount: event.amount.saturating_to() })
+    } else if let Ok(event) = Htlc::Redeemed::decode_log_data_validate(data) {
+        (event.orderId, Change::Redeemed { secret: event.secret.as_ref().try_into().ok()? })
+    } else {
+        (Htlc::Refunded::decode_log_data_validate(data).ok()?.orderId, Change::Refunded)
     };
-    of_swaps.filter_map(read).collect()
+    Some(Event { swap_id: hex::encode(id), transaction: transaction.to_owned(), height, change })
 }
 
 /// Why an execution did not succeed, in words.
 pub(crate) fn failure(outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::Success { .. } => None,
-        Outcome::Reverted { output } => Some(match reason(output) {
-            Some(reason) => format!("execution reverted: {reason}"),
-            None => "execution reverted".to_owned(),
-        }),
+        Outcome::Reverted { output } => Some(reverted(output)),
         Outcome::Halted { reason } => Some(format!("{reason:?}")),
     }
+}
+
+/// Why a contract refused, in words.
+pub(crate) fn reverted(output: &[u8]) -> String {
+    reason(output).map_or_else(|| "execution reverted".to_owned(), |reason| format!("execution reverted: {reason}"))
 }
 
 /// The text of `Error(string)`, or the name of an error of the contracts.

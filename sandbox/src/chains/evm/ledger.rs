@@ -7,9 +7,11 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-use alloy_primitives::{Address, B256, Bloom};
-use countersign_proofs_evm::{Changes, Receipt, World};
+use alloy_primitives::{Address, B256, Bloom, U256};
+use countersign_proofs_evm::{CallError, Changes, Receipt, UnsignedCall, World};
 
+use super::contracts::{self, Asset};
+use crate::chains::Event;
 use crate::clock::Clock;
 
 /// How many empty blocks at the end of a run are stored.
@@ -98,6 +100,8 @@ pub(crate) struct Ledger<F: Format> {
     changes: BTreeMap<u64, Changes>,
     oldest_state: u64,
     forks: BTreeMap<u64, u64>,
+    /// What blocks have done to swaps, as far as nobody has read it.
+    pub(crate) events: Vec<Event>,
 }
 
 impl<F: Format> Ledger<F> {
@@ -119,6 +123,7 @@ impl<F: Format> Ledger<F> {
             changes: BTreeMap::new(),
             oldest_state: head,
             forks: BTreeMap::new(),
+            events: Vec::new(),
         };
         let parent = ledger.format.hash_of(ledger.head, 0);
         ledger.push(Vec::new(), millis, parent);
@@ -187,6 +192,25 @@ impl<F: Format> Ledger<F> {
         millis
     }
 
+    /// What a call would do in the next block, after other calls.
+    pub(crate) fn dry_run(&self, before: impl Iterator<Item = UnsignedCall>, call: &UnsignedCall) -> Result<Receipt, CallError> {
+        let nothing = Changes::default();
+        let mut simulation = self.world.before(&nothing).simulate(self.head.saturating_add(1), self.next_millis() / 1_000);
+        for waiting in before {
+            // One that fails changes nothing, and is not the question.
+            let _ = simulation.run(&waiting, false);
+        }
+        simulation.run(call, false)
+    }
+
+    /// Gives an account of an asset, in a block of its own, because the state of a block never changes.
+    pub(crate) fn fund(&mut self, account: Address, asset: &Asset, amount: U256) -> Result<(), String> {
+        let millis = self.open(1);
+        let funded = contracts::fund(&mut self.world, asset, account, amount);
+        self.seal(Vec::new(), millis);
+        funded
+    }
+
     /// Closes the block that was opened.
     pub(crate) fn seal(&mut self, transactions: Vec<Mined<F::Transaction>>, millis: u64) {
         let parent = self.newest().hash;
@@ -243,6 +267,7 @@ impl<F: Format> Ledger<F> {
         self.forks.split_off(&first);
         self.forks.insert(first, fork);
         self.head = target;
+        self.events.retain(|event| event.height <= target);
         let _ = self.world.take_changes();
         let seconds = self.newest().millis / 1_000;
         self.world.set_block(first, seconds);

@@ -67,14 +67,14 @@ impl Evm {
         let account = |index| params.read(index, params::address);
         match method {
             "web3_clientVersion" => Ok(json!(concat!("countersign-sandbox/v", env!("CARGO_PKG_VERSION"), "/revm"))),
-            "net_version" => Ok(json!(self.network.id.to_string())),
+            "net_version" => Ok(json!(self.contracts.network.id.to_string())),
             "net_listening" => Ok(json!(true)),
-            "eth_chainId" => Ok(quantity(self.network.id)),
+            "eth_chainId" => Ok(quantity(self.contracts.network.id)),
             "eth_syncing" => Ok(json!(false)),
             "eth_accounts" => Ok(json!([])),
             "eth_blockNumber" => Ok(quantity(self.ledger.head())),
-            "eth_gasPrice" => Ok(quantity(self.tip().saturating_add(self.network.base_fee.into()))),
-            "eth_maxPriorityFeePerGas" => Ok(quantity(self.tip())),
+            "eth_gasPrice" => Ok(quantity(self.contracts.tip().saturating_add(self.contracts.network.base_fee.into()))),
+            "eth_maxPriorityFeePerGas" => Ok(quantity(self.contracts.tip())),
             "eth_feeHistory" => self.fee_history(params),
             "eth_getBlockByNumber" => self.block_of(params, params.read(0, params::name)?),
             "eth_getBlockByHash" => self.block_of(params, Name::Hash(params.read(0, params::hash)?)),
@@ -136,8 +136,8 @@ impl Evm {
         match name {
             Name::Latest => Ok(head),
             // Blocks before the deployment are not kept, so they are marked without being looked at.
-            Name::Safe => Ok(head.saturating_sub(self.network.safe)),
-            Name::Finalized => Ok(head.saturating_sub(self.network.finalized)),
+            Name::Safe => Ok(head.saturating_sub(self.contracts.network.safe)),
+            Name::Finalized => Ok(head.saturating_sub(self.contracts.network.finalized)),
             Name::Number(number) if number <= head => Ok(number),
             Name::Number(_) => Err(RpcError::server("header not found")),
             Name::Hash(hash) => self.ledger.number_of(hash).ok_or_else(|| RpcError::server("header for hash not found")),
@@ -151,7 +151,7 @@ impl Evm {
     /// Looks at the state of a block.
     pub(crate) fn at<R>(&self, number: u64, look: impl FnOnce(Past<'_>) -> R) -> Result<R, RpcError> {
         // Nothing is known of the state before the deployment, so it is that after it.
-        match self.ledger.since(number.max(self.network.start)) {
+        match self.ledger.since(number.max(self.contracts.network.start)) {
             Some(changes) => Ok(look(self.ledger.world.before(&changes))),
             None => Err(RpcError::server(format!("missing trie node: the state of block {number} is not available"))),
         }
@@ -162,7 +162,7 @@ impl Evm {
         let Ok(number) = self.number(name) else { return Ok(Value::Null) };
         let block = self.shown(number)?;
         let header = self.ledger.format.header(&block);
-        let mut value = shape::block(&block, &header, self.network.l1_number(block.millis), is_full);
+        let mut value = shape::block(&block, &header, self.contracts.network.l1_number(block.millis), is_full);
         if params.get(0).and_then(Value::as_str) == Some("pending") {
             let waiting = self.pool.ready(&self.ledger.world);
             let show = |one: &super::pool::Waiting| if is_full { shape::transaction(&one.envelope, one.from, None) } else { json!(one.id) };
@@ -194,11 +194,11 @@ impl Evm {
         let used = |number: u64| self.ledger.block(number).map_or(0.0, |block| ratio(block.roots.gas_used));
         let mut history = json!({
             "oldestBlock": quantity(oldest),
-            "baseFeePerGas": vec![quantity(self.network.base_fee); blocks.saturating_add(1)],
+            "baseFeePerGas": vec![quantity(self.contracts.network.base_fee); blocks.saturating_add(1)],
             "gasUsedRatio": (oldest..=newest).map(used).collect::<Vec<_>>(),
         });
         if percentiles > 0 {
-            put(&mut history, "reward", json!(vec![vec![quantity(self.tip()); percentiles]; blocks]));
+            put(&mut history, "reward", json!(vec![vec![quantity(self.contracts.tip()); percentiles]; blocks]));
         }
         Ok(history)
     }

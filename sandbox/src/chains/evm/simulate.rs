@@ -112,7 +112,7 @@ pub(crate) fn simulate(evm: &Evm, params: Params<'_>) -> Result<Value, RpcError>
             let overrides = block.get("blockOverrides").filter(|value| !value.is_null());
             let read = |name| overrides.and_then(|members| members.get(name)).map(small).transpose().map_err(invalid);
             next = read("number")?.unwrap_or_else(|| next.saturating_add(1));
-            seconds = read("time")?.unwrap_or_else(|| seconds.saturating_add(evm.network.interval.div_ceil(1_000)));
+            seconds = read("time")?.unwrap_or_else(|| seconds.saturating_add(evm.contracts.network.interval.div_ceil(1_000)));
             simulation.set_block(next, seconds);
             if let Some(overrides) = block.get("stateOverrides").filter(|value| !value.is_null()) {
                 override_state(&mut simulation, overrides).map_err(invalid)?;
@@ -148,7 +148,7 @@ pub(crate) fn simulate(evm: &Evm, params: Params<'_>) -> Result<Value, RpcError>
                 }
                 outcomes.push(outcome);
             }
-            let mut block = shape::block(&made, &evm.ledger.format.header(&made), evm.network.l1_number(made.millis), false);
+            let mut block = shape::block(&made, &evm.ledger.format.header(&made), evm.contracts.network.l1_number(made.millis), false);
             put(&mut block, "calls", json!(outcomes));
             shown.push(block);
         }

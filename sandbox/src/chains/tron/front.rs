@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::block::{self, Executed};
 use super::wire::{Operation, Signed, show};
 use super::{BANDWIDTH_PRICE, ENERGY_PRICE, Refusal, Tron, hash};
+use crate::chains::evm::engine::Dialect;
 use crate::chains::evm::ledger::Block;
 use crate::chains::evm::put;
 use crate::http::{Reply, Request};
@@ -73,7 +74,7 @@ impl Question {
     fn address(&self, name: &str) -> Result<Address, Failure> {
         let text = self.text(name);
         let parsed = if self.visible() {
-            super::address(text).ok()
+            Dialect::Tron.read(text).ok()
         } else {
             let bytes = hex::decode(text.strip_prefix("0x").unwrap_or(text)).ok();
             bytes.and_then(|bytes| Address::try_from(bytes.strip_prefix(&[0x41])?).ok())
@@ -227,12 +228,13 @@ impl Tron {
 
     fn at<R>(&self, number: u64, look: impl FnOnce(Past<'_>) -> R) -> Result<R, Failure> {
         // The state before the deployment is that after it.
-        let changes = self.ledger.since(number.max(self.network.start)).ok_or_else(|| Failure::argument("the state is no longer known"))?;
+        let changes =
+            self.ledger.since(number.max(self.contracts.network.start)).ok_or_else(|| Failure::argument("the state is no longer known"))?;
         Ok(look(self.ledger.world.before(&changes)))
     }
 
     fn account(&self, owner: Address, balance: U256, visible: bool) -> Value {
-        let created = self.ledger.block(self.network.start).map_or(0, |block| block.millis);
+        let created = self.ledger.block(self.contracts.network.start).map_or(0, |block| block.millis);
         json!({"address": show(owner, visible), "balance": balance.saturating_to::<u64>(), "create_time": created})
     }
 
@@ -245,7 +247,7 @@ impl Tron {
         let visible = question.visible();
         let contract = json!({
             "contract_address": show(address, visible),
-            "origin_address": show(self.solver.address(), visible),
+            "origin_address": show(self.contracts.solver.address(), visible),
             "bytecode": hex::encode(&code),
             "consume_user_resource_percent": 100,
             "name": "",

@@ -12,28 +12,22 @@ mod wire;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, Signature, U256};
-use countersign_proofs_evm::{Account, Changes, Outcome, Receipt, UnsignedCall, World};
-use serde_json::{Map, Value, json};
+use countersign_proofs_evm::{Changes, Outcome, Receipt, UnsignedCall};
 
 pub use network::Network;
 
 use self::block::Executed;
 use self::wire::{Operation, Raw, Signed, show};
-use super::evm::contracts::{self, Asset, Swap};
+use super::Event;
+use super::evm::contracts::{self, Asset};
+use super::evm::engine::{Contracts, Dialect, Machine};
 use super::evm::ledger::{Ledger, Mined};
-use super::evm::{asset_row, put};
-use super::{Engine, Event, Leg, Listing, Terms};
-use crate::accounts;
-use crate::chains::listing::ChainRow;
 use crate::clock::Clock;
 use crate::http::{Reply, Request};
 
 /// Sun for a unit of energy, and for a byte.
 const ENERGY_PRICE: u64 = 100;
 const BANDWIDTH_PRICE: u64 = 1_000;
-/// Fee limits that payloads name, in sun.
-const APPROVE_LIMIT: u64 = 60_000_000;
-const INITIATE_LIMIT: u64 = 300_000_000;
 /// How long transactions of the sandbox live, in milliseconds, and the longest that a node accepts.
 const LIFE: u64 = 10 * 3_600_000;
 const MAX_LIFE: u64 = 24 * 3_600_000;
@@ -47,16 +41,12 @@ const BLOCK_BYTES: u64 = 2_000_000;
 /// A Tron chain.
 #[derive(Debug)]
 pub struct Tron {
-    network: Network,
+    contracts: Contracts,
     ledger: Ledger<block::Tron>,
     clock: Arc<Clock>,
     waiting: Vec<Signed>,
-    assets: Vec<Asset>,
-    solver: Account,
-    relayer: Account,
     /// Transactions that the sandbox has made, so that no two of them are equal.
     made: u64,
-    events: Vec<Event>,
 }
 
 /// Why a node does not take a transaction: its code and its words.
@@ -69,38 +59,15 @@ impl Tron {
     ///
     /// Says why a contract could not be deployed.
     pub fn new(network: Network, clock: Arc<Clock>) -> Result<Self, String> {
-        let account = |role| Account::from_secret(&accounts::key(role)).ok_or_else(|| format!("{role} has no key"));
-        let (solver, relayer) = (account(accounts::SOLVER)?, account(accounts::RELAYER)?);
-        let mut world = World::new(network.id.into(), network.start);
-        world.set_block(network.start, clock.seconds());
-        let assets = contracts::deploy(&mut world, ("trx", 6), &[("usdt", 6)]);
-        if assets.len() != 2 {
-            return Err("a contract could not be deployed".to_owned());
-        }
-        contracts::endow(&mut world, &assets, &[solver.address(), relayer.address()]);
-        let format = block::Tron { id: network.id };
-        let ledger = Ledger::new(format, world, Arc::clone(&clock), network.start, network.interval);
-        Ok(Self { network, ledger, clock, waiting: Vec::new(), assets, solver, relayer, made: 0, events: Vec::new() })
-    }
-
-    fn asset(&self, id: &str) -> Result<&Asset, String> {
-        let symbol = id.split_once(':').filter(|(chain, _)| *chain == self.network.chain).map(|(_, symbol)| symbol);
-        let asset = symbol.and_then(|symbol| self.assets.iter().find(|asset| asset.symbol == symbol));
-        asset.ok_or_else(|| format!("{id} is not an asset of {}", self.network.chain))
-    }
-
-    fn swap(&self, terms: &Terms) -> Result<Swap, String> {
-        if terms.delegate.is_some() {
-            return Err("this chain has no delegates".to_owned());
-        }
-        let (owner, solver) = (address(&terms.owner)?, self.solver.address());
-        let (initiator, redeemer) = if terms.is_source { (owner, solver) } else { (solver, owner) };
-        Ok(Swap::new(self.network.id.into(), self.asset(&terms.asset)?, initiator, redeemer, terms))
+        let (id, start, interval) = (network.id, network.start, network.interval);
+        let (contracts, world) = Contracts::deploy(network.into(), Dialect::Tron, &clock)?;
+        let ledger = Ledger::new(block::Tron { id }, world, Arc::clone(&clock), start, interval);
+        Ok(Self { contracts, ledger, clock, waiting: Vec::new(), made: 0 })
     }
 
     /// The newest irreversible block.
     fn solid(&self) -> u64 {
-        self.ledger.head().saturating_sub(self.network.solid)
+        self.ledger.head().saturating_sub(self.contracts.network.finalized)
     }
 
     /// The time of the newest block, in Unix milliseconds.
@@ -119,34 +86,9 @@ impl Tron {
         Raw { owner, to, value, operation, ref_block_bytes, ref_block_hash, expiration, timestamp, fee_limit }
     }
 
-    /// Submits a call of the sandbox's own accounts, if it would succeed now or after what is waiting.
-    fn submit(&mut self, is_solver: bool, to: Address, data: Vec<u8>, value: U256) -> Result<String, String> {
-        let account = if is_solver { &self.solver } else { &self.relayer };
-        let owner = account.address();
-        let call = UnsignedCall { from: owner, to: Some(to), data: data.clone().into(), value, gas: None };
-        self.dry_run(&call, false).or_else(|_| self.dry_run(&call, true))?;
-        let value = u64::try_from(value).map_err(|_| "the amount is too large".to_owned())?;
-        let mut raw = self.draft(owner, to, value, Operation::Trigger(data), INITIATE_LIMIT);
-        self.made = self.made.saturating_add(1);
-        raw.timestamp = raw.timestamp.saturating_add(self.made);
-        raw.expiration = self.now().saturating_add(LIFE);
-        let mut signed = Signed::new(raw.bytes(), Vec::new())?;
-        let account = if is_solver { &self.solver } else { &self.relayer };
-        signed.signatures.push(account.sign_digest(signed.id).as_bytes().to_vec());
-        let id = signed.id;
-        self.take(signed).map_err(|Refusal(code, why)| format!("{code}: {why}"))?;
-        Ok(hex::encode(id))
-    }
-
     fn dry_run(&self, call: &UnsignedCall, after_waiting: bool) -> Result<(), String> {
-        let nothing = Changes::default();
-        let next = self.ledger.head().saturating_add(1);
-        let mut simulation = self.ledger.world.before(&nothing).simulate(next, self.ledger.next_millis() / 1_000);
-        for waiting in self.waiting.iter().filter(|_| after_waiting) {
-            // One that fails changes nothing, and is not the question.
-            let _ = simulation.run(&unsigned(&waiting.raw), false);
-        }
-        let receipt = simulation.run(call, false).map_err(|_| "the account has too little".to_owned())?;
+        let waiting = self.waiting.iter().filter(|_| after_waiting).map(|waiting| unsigned(&waiting.raw));
+        let receipt = self.ledger.dry_run(waiting, call).map_err(|_| "the account has too little".to_owned())?;
         contracts::failure(&receipt.outcome).map_or(Ok(()), Err)
     }
 
@@ -244,10 +186,7 @@ impl Tron {
         for signed in later.by_ref() {
             bytes = bytes.saturating_add(signed.size());
             let Some(one) = self.execute(&signed) else { continue };
-            for (id, change) in contracts::changes(&self.assets, &one.receipt) {
-                let height = self.ledger.head().saturating_add(1);
-                self.events.push(Event { swap_id: hex::encode(id), transaction: hex::encode(one.id), height, change });
-            }
+            self.ledger.events.extend(self.contracts.events(&one.receipt, &hex::encode(one.id), self.ledger.head().saturating_add(1)));
             mined.push(one);
             if bytes > BLOCK_BYTES {
                 break;
@@ -267,108 +206,42 @@ fn unsigned(raw: &Raw) -> UnsignedCall {
     UnsignedCall { from: raw.owner, to: Some(raw.to), data: data.into(), value: raw.amount(), gas: None }
 }
 
-fn address(text: &str) -> Result<Address, String> {
-    let bytes = countersign_chains::address::parse_tron_base58(text).map_err(|error| format!("{text}: {error}"))?;
-    Ok(Address::from(bytes))
-}
-
-fn base58(address: Address) -> String {
+pub(crate) fn base58(address: Address) -> String {
     show(address, true)
 }
 
-impl Engine for Tron {
-    fn listing(&self) -> Listing {
-        let Network { chain, id, name, timelocks, .. } = &self.network;
-        let mut row = ChainRow {
-            chain,
-            id: format!("tron:{id}"),
-            title: (*name).to_string(),
-            coin: "trx",
-            timelocks: (*timelocks).into(),
-            htlcs: json!(["tron:htlc", "tron:htlc_trc20"]),
-            tokens: json!(["tron:trc20"]),
-        }
-        .json();
-        put(&mut row, "block_time", json!(self.network.interval / 1_000));
-        let assets = self.assets.iter().map(|asset| {
-            let token = asset.token.map(|token| json!({"address": base58(token), "schema": "tron:trc20"}));
-            let schema = if token.is_some() { "tron:htlc_trc20" } else { "tron:htlc" };
-            asset_row(chain, (*id).into(), asset, json!({"address": base58(asset.htlc), "schema": schema}), token)
-        });
-        Listing { chain: row, assets: assets.collect(), solver: base58(self.solver.address()) }
+impl Machine for Tron {
+    fn contracts(&self) -> &Contracts {
+        &self.contracts
     }
 
-    fn address_of(&self, key: &[u8; 32]) -> String {
-        Account::from_secret(key).map_or_else(String::new, |account| base58(account.address()))
+    fn submit(&mut self, is_solver: bool, to: Address, data: Vec<u8>, value: U256) -> Result<String, String> {
+        let owner = self.contracts.sender(is_solver).address();
+        let call = UnsignedCall { from: owner, to: Some(to), data: data.clone().into(), value, gas: None };
+        self.dry_run(&call, false).or_else(|_| self.dry_run(&call, true))?;
+        let value = u64::try_from(value).map_err(|_| "the amount is too large".to_owned())?;
+        let [_, limit] = Dialect::Tron.limits();
+        let mut raw = self.draft(owner, to, value, Operation::Trigger(data), limit);
+        self.made = self.made.saturating_add(1);
+        raw.timestamp = raw.timestamp.saturating_add(self.made);
+        raw.expiration = self.now().saturating_add(LIFE);
+        let mut signed = Signed::new(raw.bytes(), Vec::new())?;
+        signed.signatures.push(self.contracts.sender(is_solver).sign_digest(signed.id).as_bytes().to_vec());
+        let id = signed.id;
+        self.take(signed).map_err(|Refusal(code, why)| format!("{code}: {why}"))?;
+        Ok(hex::encode(id))
     }
 
-    fn fund(&mut self, account: &str, asset: &str, amount: u128) -> Result<(), String> {
-        let (account, asset) = (address(account)?, self.asset(asset)?.clone());
-        // A block of its own, because the state of a block never changes.
-        let millis = self.ledger.open(1);
-        let funded = contracts::fund(&mut self.ledger.world, &asset, account, U256::from(amount));
-        self.ledger.seal(Vec::new(), millis);
-        funded
+    fn fund(&mut self, account: Address, asset: &Asset, amount: U256) -> Result<(), String> {
+        self.ledger.fund(account, asset, amount)
     }
 
-    fn balance(&self, account: &str, asset: &str) -> Result<u128, String> {
-        contracts::balance(&self.ledger.world, self.asset(asset)?, address(account)?)
+    fn balance(&self, account: Address, asset: &Asset) -> Result<U256, String> {
+        contracts::balance(&self.ledger.world, asset, account)
     }
 
-    fn leg(&self, terms: &Terms) -> Result<Leg, String> {
-        let swap = self.swap(terms)?;
-        let (initiator, redeemer) = (base58(swap.initiator), base58(swap.redeemer));
-        Ok(Leg { swap_id: hex::encode(swap.id), initiator, redeemer, delegate: None })
-    }
-
-    fn payloads(&self, terms: &Terms) -> Result<Map<String, Value>, String> {
-        let swap = self.swap(terms)?;
-        let call = |to: Address, data: &[u8], limit: u64, value: U256| {
-            json!({
-                "chain_id": self.network.id,
-                "data": format!("0x{}", hex::encode(data)),
-                "gas_limit": limit.to_string(),
-                "to": base58(to),
-                "value": value.to_string(),
-            })
-        };
-        let mut approval = Value::Null;
-        if let Some(token) = swap.asset.token {
-            let allowed = self.ledger.world.allowance(token, swap.initiator, swap.asset.htlc).map_err(|error| error.to_string())?;
-            if allowed < swap.amount {
-                approval = call(token, &swap.approve(), APPROVE_LIMIT, U256::ZERO);
-            }
-        }
-        // Clients of this chain expect a message for coins as well, although no signature can pay them.
-        let message = swap.typed_data(self.network.id.into(), base58, true);
-        let mut payloads = Map::new();
-        payloads.insert("approval_transaction".to_owned(), approval);
-        let initiate = call(swap.asset.htlc, &swap.initiate_with_data(), INITIATE_LIMIT, swap.value());
-        payloads.insert("initiate_transaction".to_owned(), initiate);
-        payloads.insert("typed_data".to_owned(), message);
-        Ok(payloads)
-    }
-
-    fn initiate(&mut self, terms: &Terms, signature: &str) -> Result<String, String> {
-        let swap = self.swap(terms)?;
-        let data = swap.initiate_with_signature(signature)?;
-        self.submit(false, swap.asset.htlc, data, U256::ZERO)
-    }
-
-    fn lock(&mut self, terms: &Terms) -> Result<String, String> {
-        let swap = self.swap(terms)?;
-        let data = if terms.is_source { swap.initiate_on_behalf() } else { swap.initiate_with_data() };
-        self.submit(!terms.is_source, swap.asset.htlc, data, swap.value())
-    }
-
-    fn redeem(&mut self, terms: &Terms, secret: &[u8; 32]) -> Result<String, String> {
-        let swap = self.swap(terms)?;
-        self.submit(terms.is_source, swap.asset.htlc, swap.redeem(secret), U256::ZERO)
-    }
-
-    fn refund(&mut self, terms: &Terms) -> Result<String, String> {
-        let swap = self.swap(terms)?;
-        self.submit(!terms.is_source, swap.asset.htlc, swap.refund(), U256::ZERO)
+    fn allowance(&self, token: Address, owner: Address, spender: Address) -> Result<U256, String> {
+        self.ledger.world.allowance(token, owner, spender).map_err(|error| error.to_string())
     }
 
     fn mine(&mut self, blocks: u64) {
@@ -383,13 +256,8 @@ impl Engine for Tron {
     }
 
     fn reorganize(&mut self, depth: u64) -> Result<(), String> {
-        if depth >= self.network.solid {
-            return Err(format!("blocks are irreversible after {}", self.network.solid));
-        }
-        self.ledger.reorganize(depth)?;
-        let head = self.ledger.head();
-        self.events.retain(|event| event.height <= head);
-        Ok(())
+        self.contracts.check_depth(depth)?;
+        self.ledger.reorganize(depth).map(drop)
     }
 
     fn height(&self) -> u64 {
@@ -400,16 +268,8 @@ impl Engine for Tron {
         self.waiting.len()
     }
 
-    fn depth(&self) -> u64 {
-        self.network.solid
-    }
-
-    fn interval(&self) -> u64 {
-        self.network.interval
-    }
-
     fn events(&mut self) -> Vec<Event> {
-        std::mem::take(&mut self.events)
+        std::mem::take(&mut self.ledger.events)
     }
 
     fn answer(&mut self, request: &Request) -> Reply {

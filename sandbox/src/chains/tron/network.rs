@@ -1,5 +1,7 @@
 //! What is particular about each chain.
 
+use crate::chains::evm;
+
 /// A Tron chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "whoever describes a chain of their own fills in every member")]
@@ -26,5 +28,14 @@ impl Network {
     pub fn new(chain: &str, id: u32) -> Self {
         let name = if chain == "tron" { "Tron".to_owned() } else { format!("Tron ({chain})") };
         Self { chain: chain.to_owned(), id, name, interval: 3_000, start: 88_000_000, solid: 19, timelocks: (28_800, 2_400) }
+    }
+}
+
+/// The machine's part of it.
+impl From<Network> for evm::Network {
+    fn from(Network { chain, id, name, interval, start, solid, timelocks }: Network) -> Self {
+        let (coin, tokens) = ("trx", vec![("usdt", 6)]);
+        let known = Self::new("tron", id.into());
+        Self { chain, name, interval, start, safe: solid, finalized: solid, timelocks, coin, tokens, ..known }
     }
 }

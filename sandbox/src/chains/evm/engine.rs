@@ -1,0 +1,355 @@
+//! What is the same on every chain with the swap contracts, whether revm executes them, Tron's front is before it, or a node of
+//! somebody else's: what is listed, what users sign, and the calls of solver and relayer.
+
+use alloy_consensus::TxEip1559;
+use alloy_primitives::{Address, TxKind, U256, hex};
+use countersign_proofs_evm::{Account, Receipt, World};
+use serde_json::{Map, Value, json};
+
+use super::contracts::{self, Asset, Swap};
+use super::{Network, put};
+use crate::accounts;
+use crate::chains::listing::{AssetRow, ChainRow, cents};
+use crate::chains::{Engine, Event, Leg, Listing, Terms};
+use crate::clock::Clock;
+use crate::http::{Reply, Request};
+
+/// How a family of chains writes what it has in common with the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Evm,
+    Tron,
+}
+
+impl Dialect {
+    pub(crate) fn read(self, text: &str) -> Result<Address, String> {
+        let bytes = match self {
+            Self::Evm => countersign_chains::address::parse_evm(text).map_err(|error| error.to_string()),
+            Self::Tron => countersign_chains::address::parse_tron_base58(text).map_err(|error| error.to_string()),
+        };
+        bytes.map(Address::from).map_err(|error| format!("{text}: {error}"))
+    }
+
+    pub(crate) fn write(self, address: Address) -> String {
+        match self {
+            Self::Evm => address.to_string(),
+            Self::Tron => crate::chains::tron::base58(address),
+        }
+    }
+
+    /// The address of a contract: without a checksum on EVM chains.
+    fn contract(self, address: Address) -> Value {
+        match self {
+            Self::Evm => json!(address),
+            Self::Tron => json!(self.write(address)),
+        }
+    }
+
+    /// A number in a transaction that the user is to sign.
+    fn number(self, number: U256) -> String {
+        match self {
+            Self::Evm => format!("{number:#x}"),
+            Self::Tron => number.to_string(),
+        }
+    }
+
+    /// The limits of approval and initiation that transactions for users name, well above what the calls need: gas, and sun on Tron.
+    pub(crate) const fn limits(self) -> [u64; 2] {
+        match self {
+            Self::Evm => [100_000, 300_000],
+            Self::Tron => [60_000_000, 300_000_000],
+        }
+    }
+
+    /// The names of family, coin contract and token standard.
+    const fn names(self) -> [&'static str; 2] {
+        match self {
+            Self::Evm => ["evm", "erc20"],
+            Self::Tron => ["tron", "trc20"],
+        }
+    }
+
+    const fn coin_decimals(self) -> u8 {
+        match self {
+            Self::Evm => 18,
+            Self::Tron => 6,
+        }
+    }
+}
+
+/// The swap contracts of a chain, and the accounts that call them for the service.
+#[derive(Debug)]
+pub(crate) struct Contracts {
+    pub(crate) network: Network,
+    dialect: Dialect,
+    pub(crate) assets: Vec<Asset>,
+    pub(crate) solver: Account,
+    relayer: Account,
+}
+
+impl Contracts {
+    /// Makes the state that a chain begins with: tokens, swap contracts, and a solver and relayer who have plenty of everything.
+    pub(crate) fn deploy(network: Network, dialect: Dialect, clock: &Clock) -> Result<(Self, World), String> {
+        let account = |role| Account::from_secret(&accounts::key(role)).ok_or_else(|| format!("{role} has no key"));
+        let (solver, relayer) = (account(accounts::SOLVER)?, account(accounts::RELAYER)?);
+        let mut world = World::new(network.id, network.start);
+        world.set_block(network.start, clock.seconds());
+        world.set_base_fee(network.base_fee);
+        let assets = contracts::deploy(&mut world, (network.coin, dialect.coin_decimals()), &network.tokens);
+        if assets.len() != network.tokens.len().saturating_add(1) {
+            return Err("a contract could not be deployed".to_owned());
+        }
+        contracts::endow(&mut world, &assets, &[solver.address(), relayer.address()]);
+        Ok((Self { network, dialect, assets, solver, relayer }, world))
+    }
+
+    /// The solver's account for what it does itself, the relayer's for what it does for the user.
+    pub(crate) const fn sender(&self, is_solver: bool) -> &Account {
+        if is_solver { &self.solver } else { &self.relayer }
+    }
+
+    /// What transactions offer on top of the base fee.
+    pub(crate) fn tip(&self) -> u128 {
+        u128::from(self.network.base_fee / 10).max(1)
+    }
+
+    /// A signed transaction of the solver or the relayer, with half more than the gas that a call has used.
+    pub(crate) fn sign(&self, is_solver: bool, nonce: u64, used: u64, to: Address, data: Vec<u8>, value: U256) -> Vec<u8> {
+        let tip = self.tip();
+        self.sender(is_solver).sign_transaction(TxEip1559 {
+            chain_id: self.network.id,
+            nonce,
+            gas_limit: used.saturating_mul(3).saturating_div(2).saturating_add(30_000),
+            max_fee_per_gas: u128::from(self.network.base_fee).saturating_mul(2).saturating_add(tip),
+            max_priority_fee_per_gas: tip,
+            to: TxKind::Call(to),
+            value,
+            input: data.into(),
+            ..TxEip1559::default()
+        })
+    }
+
+    /// Refuses to take back blocks that wallets may hold for final.
+    pub(crate) fn check_depth(&self, depth: u64) -> Result<(), String> {
+        match (self.dialect, self.network.finalized) {
+            (_, finalized) if depth < finalized => Ok(()),
+            (Dialect::Evm, finalized) => Err(format!("blocks are final after {finalized}")),
+            (Dialect::Tron, finalized) => Err(format!("blocks are irreversible after {finalized}")),
+        }
+    }
+
+    /// What a transaction in a block did to swaps.
+    pub(crate) fn events(&self, receipt: &Receipt, transaction: &str, height: u64) -> impl Iterator<Item = Event> {
+        receipt.logs.iter().filter_map(move |log| contracts::event(&self.assets, log, transaction, height))
+    }
+
+    fn asset(&self, id: &str) -> Result<&Asset, String> {
+        let symbol = id.split_once(':').filter(|(chain, _)| *chain == self.network.chain).map(|(_, symbol)| symbol);
+        let asset = symbol.and_then(|symbol| self.assets.iter().find(|asset| asset.symbol == symbol));
+        asset.ok_or_else(|| format!("{id} is not an asset of {}", self.network.chain))
+    }
+
+    fn swap(&self, terms: &Terms) -> Result<Swap, String> {
+        if self.dialect == Dialect::Tron && terms.delegate.is_some() {
+            return Err("this chain has no delegates".to_owned());
+        }
+        let (owner, solver) = (self.dialect.read(&terms.owner)?, self.solver.address());
+        let (initiator, redeemer) = if terms.is_source { (owner, solver) } else { (solver, owner) };
+        Ok(Swap::new(self.network.id, self.asset(&terms.asset)?, initiator, redeemer, terms))
+    }
+
+    /// The initiation of who locks for themselves.
+    fn initiate(&self, swap: &Swap) -> Vec<u8> {
+        match self.dialect {
+            Dialect::Evm => swap.initiate(),
+            Dialect::Tron => swap.initiate_with_data(),
+        }
+    }
+
+    fn listing(&self) -> Listing {
+        let Network { chain, id, name, interval, timelocks, coin, .. } = &self.network;
+        let [family, token] = self.dialect.names();
+        let mut row = ChainRow {
+            chain,
+            id: format!("{family}:{id}"),
+            title: (*name).to_string(),
+            coin,
+            timelocks: (*timelocks).into(),
+            htlcs: json!([format!("{family}:htlc"), format!("{family}:htlc_{token}")]),
+            tokens: json!([format!("{family}:{token}")]),
+        }
+        .json();
+        if *interval >= 1_000 {
+            put(&mut row, "block_time", json!(interval / 1_000));
+        }
+        Listing {
+            chain: row,
+            assets: self.assets.iter().map(|asset| self.row(asset)).collect(),
+            solver: self.dialect.write(self.solver.address()),
+        }
+    }
+
+    /// An asset as `GET /v2/assets` has it: at least about a dollar, at most half a million.
+    fn row(&self, asset: &Asset) -> Value {
+        let [family, standard] = self.dialect.names();
+        let at = |address, schema| json!({"address": self.dialect.contract(address), "schema": schema});
+        let units = U256::from(10).saturating_pow(U256::from(asset.decimals));
+        let min = units.saturating_mul(U256::from(100)).checked_div(U256::from(cents(&asset.symbol)));
+        let min = min.unwrap_or_default().max(U256::from(1));
+        AssetRow {
+            chain: &self.network.chain,
+            network: self.network.id.into(),
+            symbol: &asset.symbol,
+            decimals: asset.decimals,
+            limits: [min, min.saturating_mul(U256::from(500_000))].map(|limit| limit.to_string()),
+            htlc: match asset.token {
+                Some(_) => at(asset.htlc, format!("{family}:htlc_{standard}")),
+                None => at(asset.htlc, format!("{family}:htlc")),
+            },
+            token: asset.token.map(|token| at(token, format!("{family}:{standard}"))).unwrap_or_default(),
+        }
+        .json()
+    }
+}
+
+/// What differs from one chain with the swap contracts to another: executions, blocks, and the interface of its nodes. Methods are as
+/// in [`Engine`] where they have the same name.
+pub(crate) trait Machine: Send {
+    fn contracts(&self) -> &Contracts;
+
+    /// Submits a call of the solver or of the relayer, if it would succeed now or after what is waiting. Returns the transaction's id.
+    fn submit(&mut self, is_solver: bool, to: Address, data: Vec<u8>, value: U256) -> Result<String, String>;
+
+    fn fund(&mut self, account: Address, asset: &Asset, amount: U256) -> Result<(), String>;
+
+    fn balance(&self, account: Address, asset: &Asset) -> Result<U256, String>;
+
+    /// What a swap contract may still take of somebody's tokens.
+    fn allowance(&self, token: Address, owner: Address, spender: Address) -> Result<U256, String>;
+
+    fn mine(&mut self, blocks: u64);
+
+    fn reorganize(&mut self, depth: u64) -> Result<(), String>;
+
+    fn height(&self) -> u64;
+
+    fn pending(&self) -> usize;
+
+    fn events(&mut self) -> Vec<Event>;
+
+    fn answer(&mut self, request: &Request) -> Reply;
+}
+
+impl<M: Machine> Engine for M {
+    fn listing(&self) -> Listing {
+        self.contracts().listing()
+    }
+
+    fn address_of(&self, key: &[u8; 32]) -> String {
+        Account::from_secret(key).map_or_else(String::new, |account| self.contracts().dialect.write(account.address()))
+    }
+
+    fn fund(&mut self, account: &str, asset: &str, amount: u128) -> Result<(), String> {
+        let (account, asset) = (self.contracts().dialect.read(account)?, self.contracts().asset(asset)?.clone());
+        Machine::fund(self, account, &asset, U256::from(amount))
+    }
+
+    fn balance(&self, account: &str, asset: &str) -> Result<u128, String> {
+        let (asset, account) = (self.contracts().asset(asset)?, self.contracts().dialect.read(account)?);
+        Ok(Machine::balance(self, account, asset)?.saturating_to())
+    }
+
+    fn leg(&self, terms: &Terms) -> Result<Leg, String> {
+        let (swap, dialect) = (self.contracts().swap(terms)?, self.contracts().dialect);
+        let (initiator, redeemer) = (dialect.write(swap.initiator), dialect.write(swap.redeemer));
+        Ok(Leg { swap_id: hex::encode(swap.id), initiator, redeemer, delegate: None })
+    }
+
+    fn payloads(&self, terms: &Terms) -> Result<Map<String, Value>, String> {
+        let contracts = self.contracts();
+        let (swap, dialect, chain_id) = (contracts.swap(terms)?, contracts.dialect, contracts.network.id);
+        let delegate = terms.delegate.as_deref().map(|delegate| dialect.read(delegate)).transpose()?;
+        let [to_approve, to_initiate] = dialect.limits();
+        let call = |to: Address, data: &[u8], limit: u64, value: U256| {
+            json!({
+                "chain_id": chain_id,
+                "data": hex::encode_prefixed(data),
+                "gas_limit": dialect.number(U256::from(limit)),
+                "to": dialect.contract(to),
+                "value": dialect.number(value),
+            })
+        };
+        let payer = delegate.unwrap_or(swap.initiator);
+        let mut approval = Value::Null;
+        if let Some(token) = swap.asset.token
+            && self.allowance(token, payer, swap.asset.htlc)? < swap.amount
+        {
+            approval = call(token, &swap.approve(), to_approve, U256::ZERO);
+        }
+        let data = if delegate.is_some() { swap.initiate_on_behalf() } else { contracts.initiate(&swap) };
+        // A contract cannot pull the chain's own coin, and what a delegate pays the owner does not sign. Clients of Tron expect a message
+        // for coins as well, although no signature can pay them.
+        let is_tron = dialect == Dialect::Tron;
+        let has_message = is_tron || (swap.asset.token.is_some() && delegate.is_none());
+        let message = if has_message { swap.typed_data(chain_id, |address| dialect.write(address), is_tron) } else { Value::Null };
+        let mut payloads = Map::new();
+        payloads.insert("approval_transaction".to_owned(), approval);
+        payloads.insert("initiate_transaction".to_owned(), call(swap.asset.htlc, &data, to_initiate, swap.value()));
+        payloads.insert("typed_data".to_owned(), message);
+        Ok(payloads)
+    }
+
+    fn initiate(&mut self, terms: &Terms, signature: &str) -> Result<String, String> {
+        let swap = self.contracts().swap(terms)?;
+        let data = swap.initiate_with_signature(signature)?;
+        self.submit(false, swap.asset.htlc, data, U256::ZERO)
+    }
+
+    fn lock(&mut self, terms: &Terms) -> Result<String, String> {
+        let swap = self.contracts().swap(terms)?;
+        let data = if terms.is_source { swap.initiate_on_behalf() } else { self.contracts().initiate(&swap) };
+        self.submit(!terms.is_source, swap.asset.htlc, data, swap.value())
+    }
+
+    fn redeem(&mut self, terms: &Terms, secret: &[u8; 32]) -> Result<String, String> {
+        let swap = self.contracts().swap(terms)?;
+        self.submit(terms.is_source, swap.asset.htlc, swap.redeem(secret), U256::ZERO)
+    }
+
+    fn refund(&mut self, terms: &Terms) -> Result<String, String> {
+        let swap = self.contracts().swap(terms)?;
+        self.submit(!terms.is_source, swap.asset.htlc, swap.refund(), U256::ZERO)
+    }
+
+    fn mine(&mut self, blocks: u64) {
+        Machine::mine(self, blocks);
+    }
+
+    fn reorganize(&mut self, depth: u64) -> Result<(), String> {
+        Machine::reorganize(self, depth)
+    }
+
+    fn height(&self) -> u64 {
+        Machine::height(self)
+    }
+
+    fn pending(&self) -> usize {
+        Machine::pending(self)
+    }
+
+    fn depth(&self) -> u64 {
+        self.contracts().network.finalized
+    }
+
+    fn interval(&self) -> u64 {
+        self.contracts().network.interval
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        Machine::events(self)
+    }
+
+    fn answer(&mut self, request: &Request) -> Reply {
+        Machine::answer(self, request)
+    }
+}
