@@ -1,5 +1,5 @@
-//! What is the same on every chain with the swap contracts, whether revm executes them, Tron's front is before it, or a node of
-//! somebody else's: what is listed, what users sign, and the calls of solver and relayer.
+//! What is the same on every chain with the swap contracts, whether revm executes them or somebody else's node: what is listed, what
+//! users sign, and the calls of solver and relayer.
 
 use alloy_consensus::TxEip1559;
 use alloy_primitives::{Address, TxKind, U256, hex};
@@ -14,7 +14,7 @@ use crate::chains::{Engine, Event, Leg, Listing, Terms};
 use crate::clock::Clock;
 use crate::http::{Reply, Request};
 
-/// How a family of chains writes what it has in common with the other.
+/// The family, which decides how addresses and numbers are written and which of the contract's calls users sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Evm,
@@ -61,7 +61,7 @@ impl Dialect {
         }
     }
 
-    /// The names of family, coin contract and token standard.
+    /// The names of the family and of its token standard.
     const fn names(self) -> [&'static str; 2] {
         match self {
             Self::Evm => ["evm", "erc20"],
