@@ -109,7 +109,7 @@ pub trait Engine: Send {
     /// What is wrong with the account or the asset.
     fn fund(&mut self, account: &str, asset: &str, amount: u128) -> Result<(), String>;
 
-    /// The most units of an asset that a user starts with. A real node cannot make money from nowhere.
+    /// The most whole units of an asset that a user starts with. A real node cannot create coins at will.
     fn max_endowment(&self) -> u128 {
         u128::MAX
     }

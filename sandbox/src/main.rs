@@ -13,7 +13,7 @@ use countersign_sandbox::{lies, recording, tour, trial};
 
 /// The swap service and its chains on this machine, to try whole swaps against. All keys are public, all coins worthless.
 #[derive(Parser)]
-#[command(version)]
+#[command(version, args_conflicts_with_subcommands = true)]
 struct Args {
     #[command(subcommand)]
     command: Option<Command>,

@@ -1,51 +1,79 @@
-//! A node of somebody else's, in the place of an engine: its process, and calls of its JSON-RPC.
+//! A real node that takes the place of an engine: its process, its files and calls of its JSON-RPC.
 
 use std::env;
 use std::ffi::OsString;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::home::Home;
 use crate::http::{Reply, Request};
 
-/// How long a node may take for an answer.
+/// How long a node may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a node may take to answer for the first time.
+/// How long a node may take to start.
 const START: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(20);
-/// The longest answer that is read.
+/// Longer answers are refused.
 const LONGEST: u64 = 64 << 20;
 
-/// A running node. It ends, and the folder of its files is removed, when this is dropped.
+/// A running node. Dropping it stops the process and removes its files.
 #[derive(Debug)]
 pub(crate) struct Node {
     child: Child,
     agent: ureq::Agent,
     url: String,
     authorization: Option<String>,
-    directory: Option<PathBuf>,
+    // Fields are dropped in this order, after the process has ended.
+    _files: Files,
+}
+
+/// A temporary folder for the files of one node. Dropping it removes the folder.
+#[derive(Debug)]
+pub(crate) struct Files(PathBuf);
+
+impl Files {
+    /// A new folder, which nobody but its owner can read.
+    pub(crate) fn new(program: &str) -> std::io::Result<Self> {
+        static CREATED: AtomicU32 = AtomicU32::new(0);
+        let name = format!("countersign-{program}-{}-{}", std::process::id(), CREATED.fetch_add(1, Ordering::Relaxed));
+        let directory = std::env::temp_dir().join(name);
+        Home::open(&directory)?;
+        Ok(Self(directory))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 /// Why a call of a node has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CallError {
-    /// What the node says: its message, and code and data beside it.
+    /// The node's own error.
     #[error("{message}")]
     Refused { code: i64, message: String, data: Value },
-    /// There is no answer, or none of JSON-RPC.
+    /// There is no answer, or it is not JSON-RPC.
     #[error("the node does not answer: {0}")]
     Silent(String),
 }
 
 impl Node {
-    /// Starts a program on a free port, with the arguments that `arguments` gives it for the port, and waits until it answers `method`.
+    /// Starts a program on a free port and waits until it answers `method`. `arguments` takes the port.
     pub(crate) fn start(
         program: &Path,
         authorization: Option<String>,
-        directory: Option<PathBuf>,
+        files: Files,
         method: &str,
         arguments: impl FnOnce(u16) -> Vec<String>,
     ) -> Result<Self, String> {
@@ -65,7 +93,7 @@ impl Node {
             .map_err(|error| failed(&error))?;
         let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).http_status_as_error(false).build();
         let url = format!("http://127.0.0.1:{port}");
-        let mut node = Self { child, agent: config.into(), url, authorization, directory };
+        let mut node = Self { child, agent: config.into(), url, authorization, _files: files };
         let start = Instant::now();
         loop {
             match node.call(method, &json!([])) {
@@ -95,7 +123,7 @@ impl Node {
         }
     }
 
-    /// Passes a call of a wallet on, and the answer back.
+    /// Passes a wallet's request on to the node, and returns the answer unchanged.
     pub(crate) fn pass(&self, request: &Request) -> Reply {
         if request.method != "POST" {
             return Reply::text(405, "POST only");
@@ -120,8 +148,8 @@ impl Node {
     }
 }
 
-/// Where the system looks for libraries, with those of a Debian package that is unpacked and not installed in front: for
-/// `usr/lib/litecoin/litecoind`, the folder `usr/lib/x86_64-linux-gnu`. `None` if there is no such folder.
+/// The library search path for a program from an unpacked Debian package: `usr/lib/x86_64-linux-gnu` for
+/// `usr/lib/litecoin/litecoind`, followed by the current path. `None` if there is no such folder.
 fn libraries(program: &Path) -> Option<OsString> {
     let folder = program.parent()?.parent()?.join(format!("{}-linux-gnu", env::consts::ARCH));
     let others = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
@@ -133,8 +161,5 @@ impl Drop for Node {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        if let Some(directory) = &self.directory {
-            let _ = std::fs::remove_dir_all(directory);
-        }
     }
 }

@@ -1,14 +1,13 @@
-//! Litecoin's node: it judges transactions and makes blocks, and the ledger is the index beside it.
+//! A litecoind that validates transactions and makes blocks. The ledger is only an index of what the node has.
 //!
-//! The node runs a regression-test network of its own. The chain begins where extension blocks (MWEB) are active, as on the main network:
-//! each block ends with a HogEx transaction.
+//! The node runs a private regtest network. The chain starts with extension blocks (MWEB) already active, as on mainnet: each block ends
+//! with a HogEx transaction.
 //!
-//! What the own rules can do and a node cannot: create coins, make long runs of blocks in no time, and make a block of chosen transactions.
+//! Unlike the sandbox's own engine, a node cannot create coins, make a long run of blocks at once, or make a block of chosen transactions.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,30 +19,27 @@ use serde_json::{Value, json};
 
 use super::ledger::{Block, Ledger};
 use super::mempool::Rejection;
-use crate::chains::node::{CallError, Node};
-use crate::home::Home;
+use crate::chains::node::{CallError, Files, Node};
 use crate::http::{Reply, Request};
 
-/// Extension blocks are active from block 432 on. That block has to hold the first payment into them.
+/// Extension blocks are active from block 432, which has to contain the first payment into them.
 const BEFORE_MWEB: u64 = 431;
-/// How many of those blocks pay the faucet. The last of them is a hundred blocks old when its coins are spent.
+/// How many of those blocks pay the faucet. Even the last of these is a hundred blocks deep before its coins are spent.
 const PAY_FAUCET: u64 = 300;
 /// Seconds between those blocks.
 const INTERVAL: u64 = 150;
-/// The most blocks that are made at once. They take about four seconds.
+/// The most blocks made on one demand. They take about four seconds.
 const MAX_BLOCKS: u64 = 1_000;
-/// How many the node makes in one call.
+/// The most blocks made in one call of the node.
 const MAX_CALL: u64 = 100;
-/// What clients may call, beside the methods that begin with `get`. Others could write files, or stop the node.
+/// What clients may call besides methods that begin with `get`. Other methods could write files or stop the node.
 const METHODS: [&str; 4] = ["estimatesmartfee", "scantxoutset", "sendrawtransaction", "testmempoolaccept"];
-/// Distinguishes the folders of one process.
-static STARTED: AtomicU32 = AtomicU32::new(0);
 
 /// A running node.
 #[derive(Debug)]
 pub(super) struct Litecoind(Node);
 
-/// A block of the node. A transaction is missing if `bitcoin` cannot decode it.
+/// A block as the node reports it. A transaction is `None` if `bitcoin` cannot decode it.
 struct NodeBlock {
     height: u32,
     header: Header,
@@ -64,22 +60,19 @@ fn unexpected(what: &str) -> CallError {
 }
 
 impl Litecoind {
-    /// Starts a node and makes the blocks before extension blocks are active, most of which pay an address. The first payment into
-    /// extension blocks waits.
+    /// Starts a node and makes the blocks before extension blocks are active, most of which pay `faucet`. The first payment into
+    /// extension blocks is left in the mempool.
     pub(super) fn start(program: &Path, faucet: &str, now: u64) -> Result<Self, String> {
-        let number = STARTED.fetch_add(1, Ordering::Relaxed);
-        let directory = std::env::temp_dir().join(format!("countersign-litecoind-{}-{number}", std::process::id()));
+        let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", program.display());
         let password = hex::encode(rand::random::<[u8; 16]>());
-        // Other users of the machine see the arguments of a program, but not this file.
-        let written = Home::open(&directory).and_then(|home| std::fs::write(home.path("litecoin.conf"), configuration(&password)));
-        written.map_err(|error| format!("{}: {error}", directory.display()))?;
+        let files = Files::new("litecoind").map_err(|error| failed(&error))?;
+        // Other users of the machine can see a program's arguments, but not this file.
+        std::fs::write(files.path().join("litecoin.conf"), configuration(&password)).map_err(|error| failed(&error))?;
         let authorization = Some(format!("Basic {}", STANDARD.encode(format!("sandbox:{password}"))));
-        let datadir = format!("-datadir={}", directory.display());
+        let datadir = format!("-datadir={}", files.path().display());
         let arguments = |port| vec![datadir, format!("-rpcport={port}")];
-        let node = Node::start(program, authorization, Some(directory.clone()), "getblockcount", arguments);
-        // Only a node that has started removes its folder.
-        let node = Self(node.inspect_err(|_| drop(std::fs::remove_dir_all(directory)))?);
-        node.prepare(faucet, now).map_err(|error| format!("{}: {error}", program.display()))?;
+        let node = Self(Node::start(program, authorization, files, "getblockcount", arguments)?);
+        node.prepare(faucet, now).map_err(|error| failed(&error))?;
         Ok(node)
     }
 
@@ -88,7 +81,7 @@ impl Litecoind {
         self.0.call("createwallet", &json!(["miner"]))?;
         let own: String = self.get("getnewaddress", json!(["", "bech32"]))?;
         let left = BEFORE_MWEB.saturating_sub(PAY_FAUCET);
-        // The wallet pays the first payment into extension blocks from the first of its coins.
+        // The wallet funds the first payment into extension blocks with its first coins.
         for (blocks, address) in [(1, own.as_str()), (PAY_FAUCET.saturating_sub(1), faucet), (left, own.as_str())] {
             self.0.call("generatetoaddress", &json!([blocks, address]))?;
         }
@@ -97,7 +90,7 @@ impl Litecoind {
         Ok(())
     }
 
-    /// Calls a method whose result is text.
+    /// Calls a method and parses its text result.
     fn get<T: FromStr>(&self, method: &str, params: Value) -> Result<T, CallError> {
         let result = self.0.call(method, &params)?;
         result.as_str().and_then(|text| text.parse().ok()).ok_or_else(|| unexpected(method))
@@ -107,14 +100,14 @@ impl Litecoind {
         self.0.call("setmocktime", &json!([time])).map(drop)
     }
 
-    /// Makes blocks at a time. An address that is new each time keeps a block from being one that was taken back.
+    /// Makes blocks with a timestamp. A new address each time keeps a block from having the hash of an invalidated one.
     fn generate(&self, blocks: u64, time: u64) -> Result<(), CallError> {
         self.set_time(time)?;
         let address: String = self.get("getnewaddress", json!(["", "bech32"]))?;
         self.0.call("generatetoaddress", &json!([blocks, address])).map(drop)
     }
 
-    /// A block as it goes over the wire, with its extension block.
+    /// A serialized block, with its extension block.
     pub(super) fn raw(&self, hash: &BlockHash) -> Result<Vec<u8>, CallError> {
         let text: String = self.get("getblock", json!([hash.to_string(), 0]))?;
         hex::decode(text).map_err(|_| unexpected("getblock"))
@@ -137,7 +130,7 @@ impl Litecoind {
         read().ok_or_else(|| unexpected("getblock"))
     }
 
-    /// The ids of what waits.
+    /// The transaction ids in the mempool.
     fn waiting(&self) -> Result<BTreeSet<Txid>, CallError> {
         let list = self.0.call("getrawmempool", &json!([]))?;
         let txids = list.as_array().ok_or_else(|| unexpected("getrawmempool"))?;
@@ -145,7 +138,7 @@ impl Litecoind {
     }
 }
 
-/// By default, Litecoin's nodes replace nothing, and their wallets do not guess fees.
+/// The node's configuration. By default, litecoind has replacement off, and its wallet does not fall back to a fee rate.
 fn configuration(password: &str) -> String {
     format!(
         "regtest=1\nserver=1\nlisten=0\ndnsseed=0\ntxindex=1\nacceptnonstdtxn=0\nmempoolreplacement=1\nfallbackfee=0.0001\n\
@@ -153,8 +146,8 @@ fn configuration(password: &str) -> String {
     )
 }
 
-/// Decodes a transaction. The id of a HogEx transaction leaves out what is particular to its form: marker 0 and flag 8 after the
-/// version, and before the locktime a 0 in place of an extension transaction. It is kept without these.
+/// Decodes a transaction. A HogEx transaction has marker 0 and flag 8 after the version, and a 0 in place of an extension transaction
+/// before the locktime. Its id leaves these out, and so does the decoded transaction.
 fn decode(hex: &str) -> Option<Transaction> {
     let hogex = || {
         let (version, rest) = hex.split_at_checked(8)?;
@@ -166,13 +159,13 @@ fn decode(hex: &str) -> Option<Transaction> {
 }
 
 impl Ledger {
-    /// Makes blocks at the node, a limited number of them.
+    /// Makes the node generate blocks, at most [`MAX_BLOCKS`].
     pub(super) fn generate(&mut self, count: u64, now: u64) -> Result<(), CallError> {
         let Some(node) = self.node.clone() else { return Ok(()) };
         let mut left = count.min(MAX_BLOCKS);
         while left > 0 {
             let blocks = left.min(MAX_CALL);
-            // A node refuses blocks far ahead of its clock, and in a long run each has to be later than those before.
+            // The node refuses blocks far ahead of its clock, and timestamps have to rise in a long run.
             let last = self.blocks.last_key_value().map_or(0, |(_, block)| block.header.time);
             node.generate(blocks, now.max(last.into()))?;
             self.follow()?;
@@ -181,23 +174,23 @@ impl Ledger {
         Ok(())
     }
 
-    /// Takes back the blocks from a height on.
+    /// Invalidates the blocks from a height on.
     pub(super) fn invalidate(&mut self, height: u32) -> Result<(), CallError> {
         let (Some(node), Some(block)) = (self.node.clone(), self.blocks.get(&height)) else { return Ok(()) };
         node.0.call("invalidateblock", &json!([block.hash.to_string()]))?;
         self.follow()
     }
 
-    /// Sends a transaction to the node.
+    /// Submits a transaction to the node.
     pub(super) fn send(&mut self, hex: &str) -> Result<Txid, Rejection> {
         let Some(node) = self.node.clone() else { return Err(unexpected("sendrawtransaction").into()) };
         let txid = node.get("sendrawtransaction", json!([hex]))?;
-        // The node has taken it. If it has ended since, the next call says so.
+        // The node has accepted it. If it has ended since, the next call reports it.
         let _ = self.follow();
         Ok(txid)
     }
 
-    /// Passes a client's call of the node's own RPC on; `None` without a node.
+    /// Passes a client's JSON-RPC call on to the node. `None` without a node.
     pub(super) fn pass(&mut self, request: &Request) -> Option<Reply> {
         let node = self.node.clone()?;
         let calls: Value = serde_json::from_slice(&request.body).unwrap_or_default();
@@ -212,7 +205,7 @@ impl Ledger {
         Some(reply)
     }
 
-    /// Brings the index to where the node is.
+    /// Updates the index to the node's best chain and mempool.
     pub(super) fn follow(&mut self) -> Result<(), CallError> {
         let Some(node) = self.node.clone() else { return Ok(()) };
         let mut blocks = Vec::new();
@@ -240,7 +233,7 @@ impl Ledger {
 
     fn follow_mempool(&mut self, node: &Litecoind) -> Result<(), CallError> {
         let waiting = node.waiting()?;
-        // Those that come later may depend on earlier ones.
+        // Later ones may depend on earlier ones.
         let gone: Vec<Txid> = self.waiting.iter().rev().map(|(_, txid)| *txid).filter(|txid| !waiting.contains(txid)).collect();
         for txid in gone {
             self.remove(&txid);
@@ -248,7 +241,7 @@ impl Ledger {
         let mut new = Vec::new();
         for txid in waiting.iter().filter(|txid| !self.entries.contains_key(*txid)) {
             let hex: String = node.get("getrawtransaction", json!([txid.to_string()]))?;
-            // A payment into extension blocks is not shown before its block has it: there it has the usual form.
+            // A payment into extension blocks has no usual form before it is in a block, so it is not shown until then.
             new.extend(deserialize_hex::<Transaction>(&hex));
         }
         while !new.is_empty() {

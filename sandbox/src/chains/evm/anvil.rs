@@ -1,13 +1,12 @@
-//! An EVM chain that Foundry's anvil executes: a process for each chain, with the contracts and accounts of the own engine at the same
-//! addresses. Blocks come when the sandbox says so, with the sandbox's time.
+//! An EVM chain that Foundry's anvil executes, one process for each chain. It has the contracts and accounts of the sandbox's own engine
+//! at the same addresses. The sandbox decides when a block is made, and sets its timestamp.
 //!
-//! What differs from the own engine: base fees fall as blocks stay empty, there are no blocks before the first one, errors have anvil's
-//! words, and a long run of empty blocks takes time. Wallets' calls are passed on unchanged, those included that only a node for
-//! development takes, such as `anvil_setBalance`.
+//! Anvil differs from the engine in four ways: the base fee falls while blocks are empty, there are no blocks before the first one, error
+//! messages are anvil's, and a long run of empty blocks takes time. Wallets' calls are passed on unchanged, including those of
+//! development nodes such as `anvil_setBalance`.
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use alloy_primitives::{Address, B256, Bytes, Log, U64, U256, address, hex};
 use alloy_sol_types::SolCall;
@@ -22,18 +21,16 @@ use super::contracts::{self, Asset};
 use super::engine::{Contracts, Dialect, Machine};
 use super::pool::BLOCK_GAS;
 use crate::chains::Event;
-use crate::chains::node::{CallError, Node};
+use crate::chains::node::{CallError, Files, Node};
 use crate::clock::Clock;
 use crate::http::{Reply, Request};
 
-/// States that are kept from before the final block. Without a limit, anvil writes old ones to the disk.
+/// States kept from before the final block. Without a limit, anvil writes old states to the disk.
 const STATES: u64 = 16;
-/// Blocks of one call, so that it ends long before the patience with it.
+/// Blocks made in one call, few enough that it cannot time out.
 const RUN: u64 = 1_000;
 /// Where EIP-2935 keeps the hashes of blocks.
 const HISTORY: Address = address!("0000F90827F1C53a10cb7A02335B175320002935");
-/// The processes that were started, so that each has a folder of its own.
-static STARTED: AtomicU32 = AtomicU32::new(0);
 
 /// An EVM chain over anvil.
 #[derive(Debug)]
@@ -67,24 +64,23 @@ struct Waiting {
 }
 
 impl Anvil {
-    /// Starts anvil as a chain with its tokens and swap contracts, whose solver and relayer have plenty of everything.
+    /// Starts anvil and gives it the chain's tokens, swap contracts, and a well-funded solver and relayer.
     ///
     /// # Errors
     ///
-    /// Says why a contract could not be deployed, or why the program does not start or does not do what it is told.
+    /// A contract cannot be deployed, or anvil does not start or refuses a call.
     pub fn new(program: &Path, network: Network, clock: Arc<Clock>) -> Result<Self, String> {
         // Anvil's final block is twice as far behind as its safe one.
         let network = Network { finalized: network.safe.saturating_mul(2), ..network };
         let (contracts, world) = Contracts::deploy(network, Dialect::Evm, &clock)?;
         let Network { id, start, safe, finalized, interval, base_fee, .. } = contracts.network;
-        // There has to be a final block from the beginning, and the state is changed before it.
+        // A final block has to exist from the start, and the state has to be set before it.
         let before = finalized.saturating_add(1);
         let genesis = clock.seconds().saturating_sub(before.saturating_mul(interval) / 1_000);
-        let folder = format!("countersign-anvil-{}-{}", std::process::id(), STARTED.fetch_add(1, Ordering::Relaxed));
-        let folder = std::env::temp_dir().join(folder);
-        // Without it, an empty folder in the user's home would stay from each start.
-        let cache = folder.display().to_string();
-        let node = Node::start(program, None, Some(folder), "eth_chainId", |port| {
+        let files = Files::new("anvil").map_err(|error| error.to_string())?;
+        // Without it, each start would leave an empty folder in the user's home.
+        let cache = files.path().display().to_string();
+        let node = Node::start(program, None, files, "eth_chainId", |port| {
             let numbers = [
                 ("--port", port.into()),
                 ("--chain-id", id),
@@ -105,7 +101,7 @@ impl Anvil {
         Ok(anvil)
     }
 
-    /// Gives the newest block the state of a world.
+    /// Copies a world's state into the newest block.
     fn load(&self, world: &World) -> Result<(), String> {
         let nothing = Changes::default();
         let state = world.before(&nothing);
@@ -118,11 +114,11 @@ impl Anvil {
                 self.tell("anvil_setStorageAt", json!([address, slot, B256::from(value)]))?;
             }
         }
-        // It has a slot for each of the last blocks, and anvil hashes all of them for each block: ten times slower after a few thousand.
+        // Its contract stores a slot per block, and anvil hashes them all for each block: ten times slower after a few thousand blocks.
         self.tell("anvil_setCode", json!([HISTORY, "0x"]))
     }
 
-    /// Makes blocks, whose time passes evenly from that of the newest one to that of the clock.
+    /// Makes blocks, with timestamps spread evenly from the newest block to the clock's time.
     fn make(&self, blocks: u64) -> Result<(), String> {
         let newest: Header = self.ask("eth_getBlockByNumber", json!(["latest", false]))?;
         let before: u64 = newest.timestamp.saturating_to();
@@ -161,7 +157,7 @@ impl Anvil {
         let head = self.ask::<U64>("eth_blockNumber", json!([]))?.saturating_to();
         let (first, last) = (self.seen.saturating_add(1), head);
         if first > last {
-            // Taken back by somebody else, or nothing new.
+            // Nothing new, or a client has rolled blocks back.
             self.seen = last;
             return Ok(Vec::new());
         }
@@ -203,7 +199,7 @@ impl Machine for Anvil {
                 self.submit(false, token, mint, U256::ZERO)?;
             }
         }
-        // The state of a block that somebody has seen does not change.
+        // The state of a block that clients have seen must not change.
         self.make(1)
     }
 
@@ -219,14 +215,14 @@ impl Machine for Anvil {
     }
 
     fn mine(&mut self, blocks: u64) {
-        // Nobody can be told here; the calls that follow fail in the same way, and say so.
+        // No error can be returned here. If anvil has ended, the next call fails and reports it.
         let _ = self.make(blocks);
     }
 
     fn reorganize(&mut self, depth: u64) -> Result<(), String> {
         self.contracts.check_depth(depth)?;
         self.tell("anvil_rollback", json!([depth]))?;
-        // What the new blocks do has not been seen.
+        // The events of the replacing blocks are still to be read.
         self.seen = self.seen.min(Machine::height(self));
         Ok(())
     }
@@ -249,7 +245,7 @@ impl Machine for Anvil {
     }
 }
 
-/// Why anvil refuses, with the names of the contracts' errors, which it does not know.
+/// Anvil's error message, with contract errors decoded: anvil does not know their names.
 fn reason(error: &CallError) -> String {
     let data = match error {
         CallError::Refused { code: 3, data: Value::String(data), .. } => hex::decode(data).ok(),
