@@ -32,12 +32,8 @@ struct Args {
     /// Only these chains, separated by commas. By default all main networks; `local` has the test networks of local clients.
     #[arg(long, value_delimiter = ',', value_name = "CHAINS")]
     chains: Vec<String>,
-    /// Runs this anvil for each EVM chain in the place of the own engine.
-    #[arg(long, value_name = "PROGRAM")]
-    anvil: Option<PathBuf>,
-    /// Runs this litecoind in the place of the own engine, for the chain `litecoin_regtest`, which `--chains` has to name.
-    #[arg(long, value_name = "PROGRAM")]
-    litecoind: Option<PathBuf>,
+    #[command(flatten)]
+    nodes: NodeArgs,
     /// Makes blocks only on demand.
     #[arg(long)]
     manual: bool,
@@ -52,10 +48,28 @@ struct Args {
     json: bool,
 }
 
+#[derive(clap::Args)]
+struct NodeArgs {
+    /// Runs this anvil for each EVM chain in the place of the own engine.
+    #[arg(long, value_name = "PROGRAM")]
+    anvil: Option<PathBuf>,
+    /// Runs this litecoind in the place of the own engine, for the chain `litecoin_regtest`, which `--chains` has to name; a tour and lies swap on it.
+    #[arg(long, value_name = "PROGRAM")]
+    litecoind: Option<PathBuf>,
+}
+
+impl From<NodeArgs> for Nodes {
+    fn from(args: NodeArgs) -> Self {
+        Self { anvil: args.anvil, litecoind: args.litecoind }
+    }
+}
+
 #[derive(Subcommand)]
 enum Command {
     /// Runs a swap of each family in both directions, and then a dozen lies, by the program.
     Tour {
+        #[command(flatten)]
+        nodes: NodeArgs,
         /// Writes a recording too.
         #[arg(long, value_name = "FILE")]
         svg: Option<PathBuf>,
@@ -63,11 +77,13 @@ enum Command {
     /// Runs the program against every lie, and writes the table of the outcomes.
     Lies {
         /// The file to write.
-        #[arg(long, value_name = "FILE", required_unless_present = "names")]
+        #[arg(long, value_name = "FILE", required_unless_present = "names", conflicts_with_all = ["names", "anvil", "litecoind"])]
         out: Option<PathBuf>,
         /// Only these lies, with every line that was said.
-        #[arg(value_name = "NAME", conflicts_with = "out")]
+        #[arg(value_name = "NAME")]
         names: Vec<String>,
+        #[command(flatten)]
+        nodes: NodeArgs,
     },
 }
 
@@ -86,7 +102,7 @@ fn main() -> ExitCode {
     };
     match args.command {
         None => runtime.block_on(run(args, &mut out)),
-        Some(command) => match runtime.block_on(tried(&command, &mut out)) {
+        Some(command) => match runtime.block_on(tried(command, &mut out)) {
             Ok(true) => ExitCode::SUCCESS,
             Ok(false) => failed("a swap has not ended as it must"),
             Err(reason) => failed(&reason),
@@ -105,7 +121,7 @@ async fn run(args: Args, out: &mut impl Write) -> ExitCode {
         port: args.port,
         directory: Some(args.dir.clone()),
         chains: args.chains.clone(),
-        nodes: Nodes { anvil: args.anvil.clone(), litecoind: args.litecoind.clone() },
+        nodes: args.nodes.into(),
         is_manual: args.manual,
         seed: args.seed,
         time: None,
@@ -140,14 +156,14 @@ async fn interrupted() -> std::io::Result<()> {
 }
 
 /// Runs the swaps of a command. Returns whether all have ended as they must.
-async fn tried(command: &Command, out: &mut impl Write) -> Result<bool, String> {
+async fn tried(command: Command, out: &mut impl Write) -> Result<bool, String> {
     let program = trial::program()?;
     let directory = std::env::temp_dir().join(format!("countersign-sandbox-{}", std::process::id()));
     let is_right = match command {
-        Command::Tour { svg } => {
-            let (mut is_right, mut recorded) = (true, Vec::new());
+        Command::Tour { svg, nodes } => {
+            let (nodes, mut is_right, mut recorded) = (nodes.into(), true, Vec::new());
             for trials in [tour::routes(), tour::told()] {
-                tour::run(&program, &directory, trials, |trial, outcome| {
+                tour::run(&program, &directory, &nodes, trials, |trial, outcome| {
                     is_right &= tour::is_right(trial, outcome);
                     tour::show(trial, outcome, &mut recorded)?;
                     tour::show(trial, outcome, out)
@@ -156,18 +172,18 @@ async fn tried(command: &Command, out: &mut impl Write) -> Result<bool, String> 
             }
             if let Some(file) = svg {
                 let text = recording::svg(&String::from_utf8_lossy(&recorded));
-                std::fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()))?;
+                std::fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
             }
             is_right
         }
         Command::Lies { out: Some(file), .. } => {
             let (table, is_right) = tour::table(&program, &directory, out).await?;
-            std::fs::write(file, table).map_err(|error| format!("{}: {error}", file.display()))?;
+            std::fs::write(&file, table).map_err(|error| format!("{}: {error}", file.display()))?;
             is_right
         }
-        Command::Lies { out: None, names } => {
+        Command::Lies { out: None, names, nodes } => {
             let mut is_right = true;
-            tour::run(&program, &directory, tour::named(names)?, |trial, outcome| {
+            tour::run(&program, &directory, &nodes.into(), tour::named(&names)?, |trial, outcome| {
                 is_right &= tour::is_right(trial, outcome);
                 tour::show(trial, outcome, out)?;
                 outcome.program.iter().try_for_each(|line| writeln!(out, "  | {line}"))

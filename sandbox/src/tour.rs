@@ -9,11 +9,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::chains::Nodes;
 use crate::lies::{self, Lie};
 use crate::trial::{self, Money, Outcome, Trial};
 
 /// How many swaps run beside each other: most of a swap is waiting.
 const LANES: usize = 6;
+/// The same over nodes, which work for seconds to make the blocks of a timelock.
+const LANES_OVER_NODES: usize = 2;
 
 /// A swap of each family in both directions.
 const ROUTES: [[&str; 2]; 12] = [
@@ -81,23 +84,25 @@ fn with_lie(lie: &'static Lie) -> Trial {
 pub async fn run(
     program: &Path,
     directory: &Path,
+    nodes: &Nodes,
     trials: Vec<Trial>,
     mut each: impl FnMut(&Trial, &Outcome) -> io::Result<()>,
 ) -> Result<(), String> {
     let trials: Arc<[Trial]> = trials.into();
     let next_trial = Arc::new(AtomicUsize::new(0));
-    let (done, mut outcomes_of_lanes) = mpsc::channel(LANES);
+    let lanes_at_once = if *nodes == Nodes::default() { LANES } else { LANES_OVER_NODES };
+    let (done, mut outcomes_of_lanes) = mpsc::channel(lanes_at_once);
     let mut lanes = JoinSet::new();
-    for _ in 0..LANES {
+    for _ in 0..lanes_at_once {
         let (trials, next_trial, done) = (Arc::clone(&trials), Arc::clone(&next_trial), done.clone());
-        let (program, directory) = (program.to_owned(), directory.to_owned());
+        let (program, directory, nodes) = (program.to_owned(), directory.to_owned(), nodes.clone());
         lanes.spawn(async move {
             loop {
                 let index = next_trial.fetch_add(1, Ordering::Relaxed);
                 let Some(trial) = trials.get(index) else { break };
                 let directory = directory.join(format!("swap-{index}"));
                 let _ = std::fs::remove_dir_all(&directory);
-                let outcome = trial::run(&program, &directory, trial, 0).await;
+                let outcome = trial::run(&program, &directory, trial, &nodes).await;
                 let _ = std::fs::remove_dir_all(&directory);
                 if done.send((index, outcome)).await.is_err() {
                     break;
@@ -176,7 +181,7 @@ pub async fn table(program: &Path, directory: &Path, out: &mut impl Write) -> Re
     );
     let mut is_right_everywhere = true;
     let trials: Vec<_> = lies::all().map(with_lie).collect();
-    run(program, directory, trials, |trial, outcome| {
+    run(program, directory, &Nodes::default(), trials, |trial, outcome| {
         let Some(lie) = trial.lie else { return Ok(()) };
         let [from, to] = lie.route;
         let right = is_right(trial, outcome);

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::accounts;
+use crate::chains::{self, Nodes};
 use crate::http::Request;
 use crate::lies::Lie;
 use crate::sandbox::{Config, Sandbox};
@@ -136,18 +137,29 @@ pub fn quoted(world: &World, from: &str, to: &str, amount: u128) -> Option<Strin
     Some(answer.pointer("/result/0/destination/amount")?.as_str()?.to_owned())
 }
 
-/// Runs a swap in a sandbox that is made for it in `directory`.
+/// Runs a swap in a sandbox that is made for it in `directory`, over these nodes. Where there is a litecoind, a swap between Base and
+/// Litecoin is one between Base's test network and Litecoin's regtest: orders do not mix main networks with others.
 ///
 /// # Errors
 ///
 /// The sandbox or the program does not start.
-pub async fn run(program: &Path, directory: &Path, trial: &Trial, seed: u64) -> Result<Outcome, String> {
-    let chain = |asset: &str| asset.split_once(':').map_or(asset, |(chain, _)| chain).to_owned();
-    let mut chains = vec![chain(&trial.from), chain(&trial.to)];
+pub async fn run(program: &Path, directory: &Path, trial: &Trial, nodes: &Nodes) -> Result<Outcome, String> {
+    let mut trial = trial.clone();
+    let chain_of = |asset: &str| asset.split_once(':').map_or(asset, |(chain, _)| chain).to_owned();
+    let mut chains = vec![chain_of(&trial.from), chain_of(&trial.to)];
+    let mut nodes = nodes.clone();
+    if nodes.litecoind.is_some() && chains.iter().all(|chain| ["base", "litecoin"].contains(&chain.as_str())) {
+        for asset in [&mut trial.from, &mut trial.to] {
+            *asset = asset.replace("base:", "base_sepolia:").replace("litecoin:", &format!("{}:", chains::bitcoin::LITECOIND));
+        }
+        chains = vec![chain_of(&trial.from), chain_of(&trial.to)];
+    } else {
+        nodes.litecoind = None;
+    }
     chains.dedup();
-    let config = Config { directory: Some(directory.to_owned()), chains, seed, ..Config::default() };
+    let config = Config { directory: Some(directory.to_owned()), chains, nodes, ..Config::default() };
     let sandbox = Sandbox::start(config).await.map_err(|error| error.to_string())?;
-    let (world, program, directory, trial) = (Arc::clone(&sandbox.world), program.to_owned(), directory.to_owned(), trial.clone());
+    let (world, program, directory) = (Arc::clone(&sandbox.world), program.to_owned(), directory.to_owned());
     let swapped = tokio::task::spawn_blocking(move || swap(&world, &program, &directory, &trial)).await;
     swapped.map_err(|error| error.to_string())?.map_err(|error| format!("the program: {error}"))
 }

@@ -1,21 +1,21 @@
-//! EVM chains of the sandbox over anvil. The program is the one that `COUNTERSIGN_ANVIL` names, or that `npm ci` in `proofs/swap` fetches;
-//! without it nothing is tested here, and each test says so.
+//! EVM chains of the sandbox over anvil. Skipped where there is no anvil.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
-    clippy::print_stderr,
-    reason = "a test ends by panicking, and says why it is skipped"
+    reason = "a test ends by panicking"
 )]
 
+mod nodes;
 mod rpc;
 mod wallet;
 
-use std::path::{Path, PathBuf};
+use std::env;
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
-use std::{env, fs};
 
 use countersign_sandbox::chains::Engine;
 use countersign_sandbox::chains::evm::{Anvil, Network};
@@ -24,28 +24,13 @@ use rpc::{GWEI, Node};
 use serde_json::json;
 use wallet::raw;
 
-/// Where anvil is, if it is installed.
-fn program() -> Option<PathBuf> {
-    if let Some(named) = env::var_os("COUNTERSIGN_ANVIL") {
-        return Some(named.into());
-    }
-    let packages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../proofs/swap/node_modules/@foundry-rs");
-    let programs = fs::read_dir(packages).into_iter().flatten().flatten();
-    let found =
-        programs.map(|entry| entry.path().join("bin").join(format!("anvil{}", env::consts::EXE_SUFFIX))).find(|path| path.is_file());
-    if found.is_none() {
-        eprintln!("skipped: no anvil; run npm ci in proofs/swap, or name one in COUNTERSIGN_ANVIL");
-    }
-    found
-}
-
 fn anvil(network: Network, clock: Arc<Clock>) -> Box<dyn Engine> {
-    Box::new(Anvil::new(&program().unwrap(), network, clock).unwrap())
+    Box::new(Anvil::new(&nodes::anvil().unwrap(), network, clock).unwrap())
 }
 
 /// Runs a test if anvil is installed.
 fn with_anvil(test: impl FnOnce(rpc::Make)) {
-    if program().is_some() {
+    if nodes::anvil().is_some() {
         test(anvil);
     }
 }
@@ -142,7 +127,7 @@ fn a_node_that_has_ended_gives_errors() {
         let folder = env::temp_dir().join(format!("countersign-anvil-test-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let (script, id) = (folder.join("anvil"), folder.join("id"));
-        let text = format!("#!/bin/sh\necho $$ > '{}'\nexec '{}' \"$@\"\n", id.display(), program().unwrap().display());
+        let text = format!("#!/bin/sh\necho $$ > '{}'\nexec '{}' \"$@\"\n", id.display(), nodes::anvil().unwrap().display());
         fs::write(&script, text).unwrap();
         fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
         let mut chain = Anvil::new(&script, Network::new("base", 8453), Arc::default()).unwrap();

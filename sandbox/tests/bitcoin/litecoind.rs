@@ -1,7 +1,7 @@
 //! The same with Litecoin's node in the place of the engine's own rules. Skipped where there is no litecoind.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,26 +14,14 @@ use serde_json::{Value, json};
 
 use super::front::climb;
 use super::mempool::{Spoil, follows_litecoin, solvers_payment};
-use super::{World, call, swaps};
+use super::{World, call, nodes, swaps};
 
 const CHAIN: &str = "litecoin_regtest";
 const OTHER: &str = "bitcoin_regtest";
 
-/// The program: `COUNTERSIGN_LITECOIND`, what `proofs/bitcoin/fetch-litecoind` has fetched, or what Debian's package has installed.
-#[expect(clippy::print_stderr, reason = "whoever runs the tests is told what is skipped")]
-fn program() -> Option<PathBuf> {
-    let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let places = ["proofs/bitcoin/.engine/usr/lib/litecoin/litecoind", "/usr/lib/litecoin/litecoind"].map(|place| project.join(place));
-    let found = env::var_os("COUNTERSIGN_LITECOIND").map(PathBuf::from).or_else(|| places.into_iter().find(|path| path.is_file()));
-    if found.is_none() {
-        eprintln!("skipped: no litecoind; run proofs/bitcoin/fetch-litecoind, or set COUNTERSIGN_LITECOIND");
-    }
-    found
-}
-
 /// Both chains, Litecoin's with a node, on which the user has a few coins.
 fn world() -> Option<World> {
-    let (program, clock) = (program()?, Arc::new(Clock::default()));
+    let (program, clock) = (nodes::litecoind()?, Arc::new(Clock::default()));
     let node = Bitcoin::beside_litecoind(&program, Arc::clone(&clock)).unwrap();
     let own = Bitcoin::new(OTHER, "bitcoin:regtest", Arc::clone(&clock)).unwrap();
     Some(World::of(vec![(CHAIN.to_owned(), node), (OTHER.to_owned(), own)], clock).funded())
@@ -178,7 +166,7 @@ fn litecoind_needs_its_chain() {
 #[test]
 fn a_node_that_dies_gives_errors() {
     use std::os::unix::fs::PermissionsExt;
-    let Some(program) = program() else { return };
+    let Some(program) = nodes::litecoind() else { return };
     let folder = env::temp_dir().join(format!("countersign-litecoind-test-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let (script, pid) = (folder.join("litecoind"), folder.join("pid"));

@@ -12,6 +12,8 @@
 mod front;
 mod litecoind;
 mod mempool;
+#[path = "../nodes/mod.rs"]
+mod nodes;
 mod swaps;
 
 use std::collections::BTreeMap;

@@ -43,7 +43,7 @@ const MINED: [(&str, usize, u64); 3] = [(accounts::SOLVER, 300, 10), (accounts::
 /// The coins that a user starts with there.
 const MAX_ENDOWMENT: u128 = 100;
 /// The chain whose node litecoind can be.
-pub(super) const LITECOIND: &str = "litecoin_regtest";
+pub(crate) const LITECOIND: &str = "litecoin_regtest";
 
 /// A Bitcoin-like chain.
 #[derive(Debug)]

@@ -1,0 +1,227 @@
+//! A swap whose service is gone once the source is paid, by the program and nothing but the user's own endpoints: over the sandbox's
+//! engines, and over anvil and litecoind where `nodes/fetch` has fetched them. The service never sees the secret.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::print_stderr,
+    reason = "a test ends by panicking, and says why it is skipped"
+)]
+
+mod nodes;
+mod relay;
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use countersign_sandbox::chains::Nodes;
+use countersign_sandbox::sandbox::{Config, Sandbox};
+use countersign_sandbox::{accounts, order, trial};
+use relay::Relay;
+use tokio::runtime::Runtime;
+
+/// Longer than anything takes that is waited for.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// Waits until something is there.
+fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(start.elapsed() < DEADLINE, "waited in vain: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A swap, its chains, and a service that can be stopped.
+struct Stage {
+    sandbox: Sandbox,
+    service: Relay,
+    home: PathBuf,
+    route: [&'static str; 2],
+    amount: u128,
+    least: u128,
+    before: [u128; 2],
+    // Ends after what runs on it.
+    _runtime: Runtime,
+}
+
+impl Stage {
+    fn open(name: &str, route: [&'static str; 2], nodes: Nodes, lie: Option<&str>) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        let home = std::env::temp_dir().join(format!("countersign-alone-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&home);
+        let chains = route.map(|asset| asset.split_once(':').unwrap().0.to_owned()).to_vec();
+        let config = Config { directory: Some(home.clone()), chains, nodes, ..Config::default() };
+        let sandbox = runtime.block_on(Sandbox::start(config)).unwrap();
+        let world = &sandbox.world;
+        let amount = trial::amount(world, route[0]);
+        let least = trial::quoted(world, route[0], route[1], amount).unwrap().parse().unwrap();
+        assert!(lie.is_none_or(|lie| world.lies.set(lie, true)));
+        let service = Relay::open(sandbox.service().strip_prefix("http://").unwrap());
+        let before = route.map(|asset| trial::holds(world, accounts::USER, asset));
+        Self { sandbox, service, home, route, amount, least, before, _runtime: runtime }
+    }
+
+    fn start(&self, arguments: &[&str]) -> Run {
+        let log = self.home.join("log");
+        let output = File::create(&log).unwrap();
+        let child = Command::new(trial::program().expect("cargo build -p countersign-cli"))
+            .args(arguments)
+            .env_clear()
+            .env("HOME", &self.home)
+            .env("COUNTERSIGN_CONFIG", self.home.join("config.json"))
+            .env("COUNTERSIGN_BASE_URL", self.service.url())
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().unwrap())
+            .stderr(output)
+            .spawn()
+            .unwrap();
+        Run { child, log }
+    }
+
+    fn swap(&self) -> Run {
+        let [from, to] = self.route;
+        let (amount, least) = (self.amount.to_string(), self.least.to_string());
+        self.start(&["swap", "--yes", "--poll", "100", "--from", from, "--to", to, "--amount", &amount, "--at-least", &least])
+    }
+
+    fn resume(&self, id: &str) -> Run {
+        self.start(&["swap", "--yes", "--poll", "100", "--resume", id])
+    }
+
+    /// The order, once it has come as far as is asked.
+    fn order(&self, what: &str, is_there: impl Fn(&order::Order) -> bool) -> order::Order {
+        wait_for(what, || self.sandbox.world.ledger.by_number(1).unwrap().filter(&is_there))
+    }
+
+    fn paid(&self) -> order::Order {
+        self.order("the payment of the source", |order| order.source.initiated.is_some())
+    }
+
+    fn change(&self, side: usize) -> i128 {
+        let now = trial::holds(&self.sandbox.world, accounts::USER, self.route[side]);
+        i128::try_from(now).unwrap() - i128::try_from(self.before[side]).unwrap()
+    }
+
+    /// The user has what was promised, the solver has its side, and the service has learnt nothing.
+    fn is_complete(&self) {
+        let order = self.order("both redemptions", |order| order.source.redeemed.is_some() && order.destination.redeemed.is_some());
+        // Fees are less than a tenth of what is swapped.
+        let least = i128::try_from(self.least - self.least / 10).unwrap();
+        wait_for("what was promised", || (self.change(1) >= least).then_some(()));
+        let secret = order.destination.secret.expect("a redemption shows the secret");
+        let sent = self.service.sent();
+        assert!(sent.contains("POST /v2/orders"), "nothing was seen: {sent}");
+        assert!(!sent.to_lowercase().contains(secret.trim_start_matches("0x")), "the service was told the secret");
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            let _ = fs::remove_dir_all(&self.home);
+        }
+    }
+}
+
+/// The program under way. Killed on drop.
+struct Run {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Run {
+    fn ends(mut self) -> (Option<i32>, String) {
+        let said = || fs::read_to_string(&self.log).unwrap();
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return (status.code(), said());
+            }
+            assert!(start.elapsed() < DEADLINE, "the program does not end:\n{}", said());
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn ends_with(self, code: i32) -> String {
+        let (actual, said) = self.ends();
+        assert_eq!(actual, Some(code), "{said}");
+        said
+    }
+
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs a test in both directions, over both kinds of chains.
+fn everywhere(name: &str, lie: Option<&str>, test: impl Fn(&Stage)) {
+    let route = ["base:usdc", "litecoin:ltc"];
+    let mut cases = vec![("own", route, Nodes::default())];
+    if let Some(nodes) = nodes::both() {
+        cases.push(("nodes", ["base_sepolia:usdc", "litecoin_regtest:ltc"], nodes));
+    }
+    for (kind, [a, b], nodes) in cases {
+        for (index, route) in [[a, b], [b, a]].into_iter().enumerate() {
+            test(&Stage::open(&format!("{name}-{kind}-{index}"), route, nodes.clone(), lie));
+        }
+    }
+}
+
+#[test]
+fn a_swap_completes_without_the_service() {
+    everywhere("completes", None, |stage| {
+        let run = stage.swap();
+        stage.paid();
+        stage.service.stop();
+        run.ends_with(0);
+        stage.is_complete();
+    });
+}
+
+#[test]
+fn a_killed_swap_is_resumed_without_the_service() {
+    everywhere("resumed", None, |stage| {
+        let run = stage.swap();
+        let order = stage.paid();
+        run.kill();
+        stage.service.stop();
+        stage.order("the payment of the destination", |order| order.destination.initiated.is_some());
+        stage.resume(&order.id).ends_with(0);
+        stage.is_complete();
+    });
+}
+
+/// `redeem` keeps the secret until the payment is final. A resumed swap then finds the order complete.
+#[test]
+fn the_destination_is_redeemed_without_the_service() {
+    everywhere("redeemed", None, |stage| {
+        let run = stage.swap();
+        let order = stage.paid();
+        run.kill();
+        stage.service.stop();
+        wait_for("a payment that is final", || {
+            let (code, said) = stage.start(&["redeem", &order.id]).ends();
+            assert!(code == Some(0) || said.contains("the secret was not released"), "{said}");
+            (code == Some(0)).then_some(())
+        });
+        stage.resume(&order.id).ends_with(0);
+        stage.is_complete();
+    });
+}

@@ -1,0 +1,33 @@
+//! Where the nodes are that take the place of the sandbox's engines: what a variable names, what `nodes/fetch` has fetched, or what is
+//! installed. Tests that need one that is missing say so, and are skipped.
+#![allow(dead_code, clippy::print_stderr, reason = "each test uses the node that it needs, and says what is skipped")]
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use countersign_sandbox::chains::Nodes;
+
+pub(crate) fn anvil() -> Option<PathBuf> {
+    let packages = Path::new(env!("CARGO_MANIFEST_DIR")).join("nodes/node_modules/@foundry-rs");
+    let name = format!("anvil{}", env::consts::EXE_SUFFIX);
+    let fetched = fs::read_dir(packages).into_iter().flatten().flatten().map(|entry| entry.path().join("bin").join(&name));
+    found("anvil", "COUNTERSIGN_ANVIL", fetched)
+}
+
+pub(crate) fn litecoind() -> Option<PathBuf> {
+    let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let places = ["proofs/bitcoin/.engine/usr/lib/litecoin/litecoind", "/usr/lib/litecoin/litecoind"];
+    found("litecoind", "COUNTERSIGN_LITECOIND", places.into_iter().map(|place| project.join(place)))
+}
+
+pub(crate) fn both() -> Option<Nodes> {
+    Some(Nodes { anvil: Some(anvil()?), litecoind: Some(litecoind()?) })
+}
+
+fn found(name: &str, variable: &str, mut places: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
+    let found = env::var_os(variable).map(PathBuf::from).or_else(|| places.find(|path| path.is_file()));
+    if found.is_none() {
+        eprintln!("skipped: no {name}; run nodes/fetch, or name one in {variable}");
+    }
+    found
+}
