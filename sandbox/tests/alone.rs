@@ -106,6 +106,13 @@ impl Stage {
         self.order("the payment of the source", |order| order.source.initiated.is_some())
     }
 
+    /// Makes as many blocks on the source as its timelock lasts.
+    fn outlast_source(&self) {
+        let chain = self.sandbox.world.chain_of(self.route[0]).unwrap();
+        let timelock: u64 = chain.listing.chain["source_timelock"].as_str().unwrap().parse().unwrap();
+        chain.engine().mine(timelock + 2);
+    }
+
     fn change(&self, side: usize) -> i128 {
         let now = trial::holds(&self.sandbox.world, accounts::USER, self.route[side]);
         i128::try_from(now).unwrap() - i128::try_from(self.before[side]).unwrap()
@@ -170,10 +177,11 @@ impl Drop for Run {
     }
 }
 
+const ROUTE: [&str; 2] = ["base:usdc", "litecoin:ltc"];
+
 /// Runs a test in both directions, over both kinds of chains.
 fn everywhere(name: &str, lie: Option<&str>, test: impl Fn(&Stage)) {
-    let route = ["base:usdc", "litecoin:ltc"];
-    let mut cases = vec![("own", route, Nodes::default())];
+    let mut cases = vec![("own", ROUTE, Nodes::default())];
     if let Some(nodes) = nodes::both() {
         cases.push(("nodes", ["base_sepolia:usdc", "litecoin_regtest:ltc"], nodes));
     }
@@ -224,4 +232,46 @@ fn the_destination_is_redeemed_without_the_service() {
         stage.resume(&order.id).ends_with(0);
         stage.is_complete();
     });
+}
+
+/// The program is killed once it has paid, and the service is gone. The solver never pays.
+fn paid_in_vain(stage: &Stage) -> order::Order {
+    let run = stage.swap();
+    let order = stage.paid();
+    run.kill();
+    stage.service.stop();
+    let paid = i128::try_from(stage.amount).unwrap();
+    wait_for("the payment", || (stage.change(0) <= -paid).then_some(()));
+    order
+}
+
+fn is_refunded(stage: &Stage) {
+    let fees = i128::try_from(stage.amount / 10).unwrap();
+    wait_for("the refund", || (stage.change(0) > -fees).then_some(()));
+}
+
+/// `refund` sends nothing before the timelock, and gives the money back after it.
+#[test]
+fn the_source_comes_back_without_the_service() {
+    everywhere("refunded", Some("solver-never-pays"), |stage| {
+        let order = paid_in_vain(stage);
+        // It would refund by itself.
+        assert!(stage.sandbox.world.lies.set("relayer-idles", true));
+        let said = stage.start(&["refund", &order.id]).ends_with(1);
+        assert!(said.contains("the timelock of your payment has not expired"), "{said}");
+        stage.outlast_source();
+        stage.start(&["refund", &order.id]).ends_with(0);
+        is_refunded(stage);
+    });
+}
+
+/// `refund` sees that the relayer has refunded, although the service cannot be asked.
+#[test]
+fn the_relayers_refund_is_seen_without_the_service() {
+    let stage = Stage::open("relayer", ROUTE, Nodes::default(), Some("solver-never-pays"));
+    let order = paid_in_vain(&stage);
+    stage.outlast_source();
+    is_refunded(&stage);
+    let (code, said) = stage.start(&["refund", &order.id]).ends();
+    assert!(code == Some(0) || said.contains("the order ended"), "{said}");
 }

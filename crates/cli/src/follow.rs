@@ -271,6 +271,10 @@ pub(crate) async fn refund<O: Owner>(driver: &CliDriver<O>, id: &OrderId, sessio
     if progress.acted && was_sent()? {
         return Ok(());
     }
+    // The relayer, or a transaction sent earlier, has refunded it.
+    if progress.is_refunded && matches!(progress.status, Status::Refunding) {
+        return Ok(());
+    }
     // The source chain alone shows that it is too early, even if the service fails.
     let source_is_seen = driver.chains().has(kept()?.swap.request().source.asset.chain());
     let is_too_early = source_is_seen && matches!(progress.status, Status::Waiting { .. } | Status::AwaitingRefund { .. });

@@ -78,6 +78,9 @@ pub struct Progress {
     pub trouble: Option<Trouble>,
     /// Whether the owner's funds are on chain, or may be.
     pub is_paid: bool,
+    /// Whether the source chain shows that the source is refunded. The block may not be final yet.
+    #[serde(skip)]
+    pub is_refunded: bool,
     /// What the service states, for display only; `None` if its record is not available or was refused.
     #[serde(skip)]
     pub stated: Option<Box<ServiceStatement>>,
