@@ -274,4 +274,8 @@ fn the_relayers_refund_is_seen_without_the_service() {
     is_refunded(&stage);
     let (code, said) = stage.start(&["refund", &order.id]).ends();
     assert!(code == Some(0) || said.contains("the order ended"), "{said}");
+    // Once it is final, there is nothing left to do.
+    stage.outlast_source();
+    let said = stage.start(&["refund", &order.id]).ends_with(1);
+    assert!(said.contains("the order ended"), "{said}");
 }

@@ -275,10 +275,11 @@ pub(crate) async fn refund<O: Owner>(driver: &CliDriver<O>, id: &OrderId, sessio
     if progress.is_refunded && matches!(progress.status, Status::Refunding) {
         return Ok(());
     }
-    // The source chain alone shows that it is too early, even if the service fails.
+    // The source chain alone shows that it is too early or too late, even if the service fails.
     let source_is_seen = driver.chains().has(kept()?.swap.request().source.asset.chain());
-    let is_too_early = source_is_seen && matches!(progress.status, Status::Waiting { .. } | Status::AwaitingRefund { .. });
-    if let Some(trouble) = progress.failure().filter(|_| !is_too_early) {
+    let is_too_early = matches!(progress.status, Status::Waiting { .. } | Status::AwaitingRefund { .. });
+    let is_too_late = matches!(progress.status, Status::Ended { .. } | Status::Lost);
+    if let Some(trouble) = progress.failure().filter(|_| !(source_is_seen && (is_too_early || is_too_late))) {
         let message = format!("{}; try again, or refund your payment with: {by_self}", without_advice(&text::escape_untrusted(trouble)));
         return Err(Failure::Network { code: "service_unavailable", message });
     }
