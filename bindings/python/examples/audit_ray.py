@@ -1,6 +1,6 @@
 """Audits stored orders on a Ray cluster: verifies every case again, and writes the verdicts as Parquet.
 
-    pip install 'countersign[scale]'
+    pip install './bindings/python[scale]'    # in a clone: `countersign` on PyPI is another project
     python audit_ray.py --registry registry.json --cases cases/ --out verdicts/
 
 `cases/` holds files with one case a line, as `countersign batch` takes them. A worker takes a file at a time, so have several files for
