@@ -7,10 +7,11 @@ import { usage } from "./error.js";
  */
 export type Document = string | Uint8Array;
 
-/** Most bytes of a document. */
-const MAX_DOCUMENT = 4 * 1024 * 1024;
-/** Most bytes of a line of `countersign batch`. */
-const MAX_LINE = 16 * 1024 * 1024;
+/**
+ * Most bytes of a document, or of a line of `countersign batch`, in every language. The module refuses more; only one byte more is
+ * copied into it.
+ */
+const MAX_DOCUMENT = 16 * 1024 * 1024;
 /** Most bytes of a signature or a signed transaction: a signed PSBT with the transactions that it spends. */
 const MAX_SIGNATURE = 16 * 1024 * 1024;
 /** Most bytes of a key or a name. */
@@ -18,14 +19,30 @@ const MAX_WORD = 4096;
 
 const encoder = new TextEncoder();
 
-/** Returns the bytes of a document. */
+// What an array itself says about its length, type and memory can be anything; these read it as it is, from any realm.
+const typedArray = Object.getPrototypeOf(Uint8Array.prototype);
+const getter = (name: PropertyKey) => Object.getOwnPropertyDescriptor(typedArray, name)!.get!;
+const readTag = getter(Symbol.toStringTag);
+const [readBuffer, readOffset, readLength] = [getter("buffer"), getter("byteOffset"), getter("length")];
+
+/** Returns a copy of the bytes of a document. One that is too large is cut one byte behind the limit, so that the module refuses it. */
 export function documentBytes(value: unknown, what: string): Uint8Array {
-  return bytes(value, what, MAX_DOCUMENT);
+  if (typeof value !== "string") return arrayBytes(value, what, "a string or a Uint8Array", (length) => Math.min(length, MAX_DOCUMENT + 1));
+  // UTF-8 takes at least one byte for each unit of a string.
+  if (value.length > MAX_DOCUMENT) return encoder.encode(value.slice(0, MAX_DOCUMENT + 1)).slice(0, MAX_DOCUMENT + 1);
+  checkWellFormed(value, what);
+  const encoded = encoder.encode(value);
+  return encoded.length > MAX_DOCUMENT ? encoded.slice(0, MAX_DOCUMENT + 1) : encoded;
 }
 
-/** Returns the bytes of a line. */
+/** Returns a copy of the bytes of a node's answer. One that is too large is cut one byte behind the limit. */
+export function answerBytes(value: unknown, what: string): Uint8Array {
+  return arrayBytes(value, what, "a Uint8Array", (length) => Math.min(length, MAX_DOCUMENT + 1));
+}
+
+/** Returns a copy of the bytes of a line. */
 export function lineBytes(value: unknown): Uint8Array {
-  return bytes(value, "line", MAX_LINE);
+  return documentBytes(value, "line");
 }
 
 /** Returns a short text. */
@@ -47,16 +64,15 @@ export function signatureText(value: unknown): string {
 /** Returns the bytes of a signed transaction. */
 export function transactionBytes(value: unknown): Uint8Array {
   // Not text either: a caller who passes hex or base64 learns that bytes are expected.
-  if (!(value instanceof Uint8Array)) throw wrongType("transaction", "a Uint8Array", value);
-  checkLength(value.length, "transaction", MAX_SIGNATURE);
-  return value;
+  return arrayBytes(value, "transaction", "a Uint8Array", atMost("transaction", MAX_SIGNATURE));
 }
 
 /** Returns a copy of the bytes of a key or secret, which the caller wipes without touching the original. */
 export function keyBytes(value: unknown, what = "key"): Uint8Array {
-  const found = bytes(value, what, MAX_WORD);
-  // Not `slice`: that of Node's Buffer shares the memory.
-  return typeof value === "string" ? found : new Uint8Array(found);
+  if (typeof value !== "string") return arrayBytes(value, what, "a string or a Uint8Array", atMost(what, MAX_WORD));
+  checkLength(value.length, what, MAX_WORD);
+  checkWellFormed(value, what);
+  return encoder.encode(value);
 }
 
 /** Returns a whole number of seconds or the like. */
@@ -76,18 +92,23 @@ export function wrongType(what: string, expected: string, value: unknown): Error
   return usage("usage", `${what} is not ${expected}`, expected, describe(value));
 }
 
-function bytes(value: unknown, what: string, max: number): Uint8Array {
-  if (typeof value === "string") {
-    // UTF-8 takes at least one byte for each unit of a string.
-    checkLength(value.length, what, max);
-    checkWellFormed(value, what);
-    const encoded = encoder.encode(value);
-    checkLength(encoded.length, what, max);
-    return encoded;
+/** Copies a `Uint8Array` of any realm. `take` returns how many bytes of its length are copied. */
+function arrayBytes(value: unknown, what: string, expected: string, take: (length: number) => number): Uint8Array {
+  // Neither proxies nor objects that only look like arrays have a tag.
+  if (readTag.call(value) !== "Uint8Array") throw wrongType(what, expected, value);
+  const length = take(readLength.call(value));
+  try {
+    return new Uint8Array(new Uint8Array(readBuffer.call(value), readOffset.call(value), length));
+  } catch {
+    throw usage("usage", `the memory of ${what} was transferred`, expected, "a detached Uint8Array");
   }
-  if (!(value instanceof Uint8Array)) throw wrongType(what, "a string or a Uint8Array", value);
-  checkLength(value.length, what, max);
-  return value;
+}
+
+function atMost(what: string, max: number): (length: number) => number {
+  return (length) => {
+    checkLength(length, what, max);
+    return length;
+  };
 }
 
 function checkLength(length: number, what: string, max: number): void {
@@ -102,6 +123,12 @@ function checkWellFormed(value: string, what: string): void {
 /** Names a type, never a value: it may be a key. */
 function describe(value: unknown): string {
   if (value === null) return "null";
-  if (typeof value === "object") return value.constructor?.name ?? "object";
-  return typeof value;
+  if (typeof value !== "object") return typeof value;
+  try {
+    const name: unknown = value.constructor?.name;
+    return typeof name === "string" ? name : "object";
+  } catch {
+    // A getter or a proxy threw.
+    return "object";
+  }
 }

@@ -123,7 +123,11 @@ export class Order extends Freeable {
    */
   prepare(wallet: Document): UnsignedOrder {
     const bytes = documentBytes(wallet, "wallet");
-    return UnsignedOrder.from(call(() => this.#handle.prepare(bytes)));
+    try {
+      return UnsignedOrder.from(call(() => this.#handle.prepare(bytes)));
+    } finally {
+      bytes.fill(0);
+    }
   }
 
   /**

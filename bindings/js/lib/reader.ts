@@ -2,7 +2,7 @@
 import * as glue from "countersign-glue";
 import { CountersignError, usage } from "./error.js";
 import { Freeable, bind, handleOf } from "./handle.js";
-import { members, text, wholeNumber, wrongType } from "./input.js";
+import { answerBytes, members, text, wholeNumber, wrongType } from "./input.js";
 import { call } from "./module.js";
 import { fromHex, jsonText } from "./output.js";
 import type { BatchResponse, ChainAnswer, ChainRequest } from "./types.js";
@@ -172,14 +172,14 @@ function add(list: glue.Answers, answer: Record<string, unknown>, batches: Map<u
   }
   if ("resultText" in answer) {
     const { resultText } = answer;
-    return addResult(list, typeof resultText === "string" ? encoder.encode(resultText) : bytes(resultText, "answer.resultText"));
+    return addResult(list, typeof resultText === "string" ? encoder.encode(resultText) : answerBytes(resultText, "answer.resultText"));
   }
   if ("error" in answer) {
     const written = attempt(() => encoder.encode(jsonText(answer["error"])));
     return list.error(written ?? NO_TEXT);
   }
   if ("status" in answer) {
-    const body = bytes(answer["body"], "answer.body");
+    const body = answerBytes(answer["body"], "answer.body");
     const grpcStatus = answer["grpcStatus"] ?? undefined;
     if (grpcStatus !== undefined && typeof grpcStatus !== "string") throw wrongType("answer.grpcStatus", "a string", grpcStatus);
     if (body.length > MAX_ANSWER) return list.failed("too_large", "");
@@ -194,7 +194,7 @@ function add(list: glue.Answers, answer: Record<string, unknown>, batches: Map<u
   if ("response" in answer) {
     const { status, body, calls } = members(answer["response"], "answer.response");
     const split = () => {
-      const whole = bytes(body, "answer.response.body");
+      const whole = answerBytes(body, "answer.response.body");
       const [code, count] = [httpStatus(status, "answer.response.status"), place(calls, "answer.response.calls")];
       return list.split(code, whole.length > MAX_ANSWER ? NO_TEXT : whole, count);
     };
@@ -218,11 +218,6 @@ function attempt<T>(work: () => T): T | undefined {
   } catch {
     return undefined;
   }
-}
-
-function bytes(value: unknown, what: string): Uint8Array {
-  if (!(value instanceof Uint8Array)) throw wrongType(what, "a Uint8Array", value);
-  return value;
 }
 
 /** Returns an HTTP status. */

@@ -65,7 +65,11 @@ export class Recovery extends Freeable {
    */
   prepare(wallet: Document, policy?: Policy): UnsignedOrder {
     const [bytes, limits] = [documentBytes(wallet, "wallet"), policyHandle(policy)];
-    return UnsignedOrder.from(call(() => this.#handle.prepare(bytes, limits)));
+    try {
+      return UnsignedOrder.from(call(() => this.#handle.prepare(bytes, limits)));
+    } finally {
+      bytes.fill(0);
+    }
   }
 
   get #handle(): glue.Recovery {

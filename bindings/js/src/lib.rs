@@ -121,8 +121,9 @@ impl Order {
     }
 
     /// Prepares the order with a wallet context.
-    pub fn prepare(&self, wallet: &[u8]) -> Result<UnsignedOrder, String> {
-        objects::prepare(&self.0, wallet).map(UnsignedOrder::new).map_err(thrown)
+    pub fn prepare(&self, wallet: Vec<u8>) -> Result<UnsignedOrder, String> {
+        // The wallet context can have a secret key.
+        objects::prepare(&self.0, &Zeroizing::new(wallet)).map(UnsignedOrder::new).map_err(thrown)
     }
 
     /// Prepares the gasless path.
@@ -289,8 +290,8 @@ impl Recovery {
     }
 
     /// Prepares the recovery with a wallet context.
-    pub fn prepare(&self, wallet: &[u8], policy: &Policy) -> Result<UnsignedOrder, String> {
-        objects::prepare_recovery(&self.0, wallet, &policy.0).map(UnsignedOrder::new).map_err(thrown)
+    pub fn prepare(&self, wallet: Vec<u8>, policy: &Policy) -> Result<UnsignedOrder, String> {
+        objects::prepare_recovery(&self.0, &Zeroizing::new(wallet), &policy.0).map(UnsignedOrder::new).map_err(thrown)
     }
 }
 

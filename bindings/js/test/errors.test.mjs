@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { test } from "node:test";
+import { runInNewContext } from "node:vm";
 import * as countersign from "countersign";
 import { REGISTRY, documents, fixture, walletOf } from "./fixtures.mjs";
 
@@ -86,16 +87,39 @@ test("text that is not UTF-8", () => {
 });
 
 test("huge inputs", () => {
-  const huge = " ".repeat(4 * 1024 * 1024 + 1);
+  const huge = " ".repeat(16 * 1024 * 1024 + 1);
   refused(() => new Registry(huge), "json_too_large");
-  refused(() => Order.verify({ ...docs, response: Buffer.from(huge) }, registry), "json_too_large");
+  refused(() => Order.verify({ ...docs, response: Buffer.from(huge) }, registry), "json_too_large", "service");
+  refused(() => Order.verify({ ...docs, response: huge.repeat(3) }, registry), "json_too_large", "service");
   // Three bytes for each of these.
-  refused(() => Order.verify({ ...docs, response: "\u20ac".repeat(2 * 1024 * 1024) }, registry), "json_too_large");
-  refused(() => verifyLine("[".repeat(16 * 1024 * 1024 + 1), registry), "json_too_large");
+  refused(() => Order.verify({ ...docs, response: "\u20ac".repeat(6 * 1024 * 1024) }, registry), "json_too_large", "service");
+  // White space is no reason to refuse what fits.
+  assert.equal(Order.verify({ ...docs, response: docs.response + huge.slice(0, 5 * 1024 * 1024) }, registry).family, "evm");
+  assert.equal(JSON.parse(verifyLine("[".repeat(16 * 1024 * 1024 + 1), registry)).error.code, "json_too_large");
   refused(() => Order.verify(docs, registry).prepare(wallet).sign("1".repeat(5000)), "json_too_large");
   // Just below the limit, and deep.
   refused(() => Order.verify({ ...docs, response: "[".repeat(4 * 1024 * 1024) }, registry), "json_too_deep", "service");
   assert.equal(JSON.parse(verifyLine(`{"id":${"[".repeat(1_000_000)}`, registry)).ok, false);
+});
+
+test("arrays that are not what they say", () => {
+  const response = new TextEncoder().encode(docs.response);
+  class Short extends Uint8Array {
+    get length() {
+      return 1;
+    }
+    get byteLength() {
+      return 1;
+    }
+  }
+  assert.equal(Order.verify({ ...docs, response: new Short(response) }, registry).family, "evm");
+  assert.equal(Order.verify({ ...docs, response: runInNewContext("Uint8Array.from(bytes)", { bytes: [...response] }) }, registry).family, "evm");
+  const detached = response.slice();
+  structuredClone(detached, { transfer: [detached.buffer] });
+  const throws = { get constructor() { throw new TypeError("no"); } };
+  for (const value of [detached, new Proxy(response, {}), throws, new DataView(response.buffer), { length: 1, 0: 1 }, null, 7]) {
+    refused(() => Order.verify({ ...docs, response: value }, registry), "usage");
+  }
 });
 
 test("objects that are used up", () => {
