@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use countersign::wire::AffiliateFee;
-use countersign::{AssetId, CreateOrder, Family, Registry, RequestedLeg, U256};
+use countersign::{AssetId, CreateOrder, Registry, RequestedLeg, U256};
 use countersign_client::driver::{NewOrder, NoOwner};
+use countersign_client::rescue::Missing;
 use countersign_client::{Flow, Http, OrderId, Pace, Secret};
 use countersign_store::KeyIndex;
 
@@ -84,30 +85,18 @@ impl SecretArgs {
         session: &Session,
     ) -> Result<NewOrderSecret, Failure> {
         let given = self.given(Some(state))?;
-        let derives_secret = given.is_none() && !self.service_secret && order.secret_hash.is_none();
-        let is_bitcoin = |leg: &RequestedLeg| registry.family(leg.asset.chain()).is_ok_and(|family| family == Family::Bitcoin);
-        let refund_key = is_bitcoin(&order.source) && order.source.delegate.is_none();
-        let redeem_key = is_bitcoin(&order.destination) && order.destination.delegate.is_none() && !self.service_secret;
+        if let Some(secret) = &given {
+            order.secret_hash = Some(secret.hash());
+        }
         let mut owned = NewOrderSecret { secret: given, index: None };
-        // An index is used up by what is derived from it, so none is taken for nothing.
-        if derives_secret || refund_key || redeem_key {
+        let missing = Missing::of(order, registry, self.service_secret);
+        if missing.is_needed() {
             let (rescue, taken) = (state.rescue(session)?, state.take_index()?);
-            let (branch, index) = (rescue.branch(taken.branch).map_err(usage)?, taken.index);
             owned.index = Some(taken);
-            if derives_secret {
-                let secret = Secret::parse(&hex::encode(*branch.secret(index).map_err(usage)?))?;
+            if let Some(secret) = missing.derive(order, &rescue, taken).map_err(usage)? {
                 state.check_unused(&secret.hash())?;
                 owned.secret = Some(secret);
             }
-            if refund_key {
-                order.source.delegate = Some(branch.refund_key(index).map_err(usage)?.public_key());
-            }
-            if redeem_key {
-                order.destination.delegate = Some(branch.redeem_key(index).map_err(usage)?.public_key());
-            }
-        }
-        if let Some(secret) = &owned.secret {
-            order.secret_hash = Some(secret.hash());
         }
         Ok(owned)
     }

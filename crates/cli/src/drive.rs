@@ -5,7 +5,7 @@ use std::io::{BufRead, IsTerminal};
 use std::sync::Arc;
 
 use countersign::json::{self, Cursor};
-use countersign::{BroadcastTransaction, Code, Family, Policy, Severity, U256, Unsigned, Verified, Warnings, recover};
+use countersign::{BroadcastTransaction, Code, Family, Policy, Severity, U256, Unsigned, Verified, Warnings};
 use countersign_client::driver::{
     Chains as _, Driver, FundingReply, Owner, OwnerCode, OwnerError, Purpose, Settlement, SignedFunding, TrustTheService, check_floor,
 };
@@ -150,11 +150,7 @@ impl TerminalOwner<'_> {
 
     /// Builds and signs a redemption or a refund with the nonce and fees read from its chain.
     async fn settle_with(&self, task: &Settlement<'_>, key: &SettlementKey) -> Result<Vec<BroadcastTransaction>, Failure> {
-        let Settlement { leg, record, registry, .. } = task;
-        let recovery = match task.secret {
-            Some(secret) => recover::redeem(record, *leg, secret.expose(), registry)?,
-            None => recover::refund(record, *leg, registry)?,
-        };
+        let recovery = task.recovery()?;
         let attempt = match task.replaces {
             [] if task.is_urgent => Attempt::Urgent,
             [] => Attempt::First(self.speed),
@@ -162,7 +158,7 @@ impl TerminalOwner<'_> {
             // A recovery is a single transaction.
             _ => return Ok(Vec::new()),
         };
-        let signed = self.nodes.settle(&recovery, &leg.of(record).chain, attempt, key, &self.policy).await?;
+        let signed = self.nodes.settle(&recovery, &task.leg.of(task.record).chain, attempt, key, &self.policy).await?;
         Ok(signed.broadcasts())
     }
 

@@ -356,7 +356,7 @@ impl Kept {
             return configured_key(Some(leg.of(&self.record).asset.chain()));
         }
         let index = match (&self.order, &self.restored) {
-            (Some(order), _) => state::key_index(order),
+            (Some(order), _) => order.key_index(),
             (None, Some(_)) => state.index(&self.id)?,
             (None, None) => None,
         };
@@ -373,7 +373,7 @@ pub(crate) fn instant_refund(args: &InstantRefundArgs, session: &Session) -> Res
     let (registry, policy) = args.trust.read()?;
     let state = args.state.open()?;
     let kept = state.load(&OrderId::parse(&args.id)?)?;
-    let (index, swap) = (state::key_index(&kept), kept.swap);
+    let (index, swap) = (kept.key_index(), kept.swap);
     let key = match args.key.read()? {
         Some(key) => Some(key),
         None => state.derived_key(Leg::Source, index, swap.request().source.delegate.as_deref(), session)?,

@@ -14,7 +14,7 @@ use crate::session::Session;
 use crate::show;
 use crate::state::at_once;
 use crate::stated::{self, ONLY_STATED};
-use crate::status::{Alarm, StatusReport, describe, report_status};
+use crate::status::{Alarm, StatusReport, report_status};
 
 /// The message if an order's secret is missing.
 pub(crate) const SECRET_MISSING: &str =
@@ -136,7 +136,7 @@ impl<O: Owner> Follower<'_, O> {
     fn ended(&self, progress: &Progress, outcome: Outcome) -> Result<u8, Failure> {
         match outcome {
             Outcome::Complete => self.show_complete(progress).map(|()| OK),
-            Outcome::Lost => Err(Failure::Lost(describe(&Status::Lost))),
+            Outcome::Lost => Err(Failure::Lost(Status::Lost.to_string())),
             other => Err(order_ended("swap_not_complete", other)),
         }
     }
@@ -248,7 +248,7 @@ fn by_self<O: Owner>(driver: &CliDriver<O>, kept: &OrderState, leg: Leg, session
 }
 
 fn order_ended(code: &'static str, outcome: Outcome) -> Failure {
-    Failure::Held { code, message: format!("the order ended: {}", describe(&Status::Ended { outcome })) }
+    Failure::Held { code, message: format!("the order ended: {}", outcome.name()) }
 }
 
 /// Refunds a stored order once its timelock has expired: with the owner's own transaction where the source chain is connected, otherwise
@@ -299,11 +299,11 @@ pub(crate) async fn refund<O: Owner>(driver: &CliDriver<O>, id: &OrderId, sessio
             let message = format!("the service states that the order is lost, and this program cannot check that: try {by_self}");
             Err(Failure::NeedsUser { code: "refund_needed", message })
         }
-        Status::Lost => Err(Failure::Lost(describe(&progress.status))),
+        Status::Lost => Err(Failure::Lost(progress.status.to_string())),
         Status::Unsigned | Status::Expired => not_yet("nothing was paid for this order"),
         Status::Paying => not_yet("the payment for this order has not arrived yet"),
         Status::Waiting { .. } | Status::AwaitingRefund { .. } => not_yet("the timelock of your payment has not expired"),
-        other => not_yet(&describe(other)),
+        other => not_yet(&&other.to_string()),
     }
 }
 

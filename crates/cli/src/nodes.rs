@@ -18,7 +18,7 @@ use crate::files::read;
 use crate::input::{RegistryArgs, key_from, parse_key};
 use crate::quote::asset;
 use crate::session::Session;
-use crate::state::{State, key_index};
+use crate::state::State;
 use crate::{service, show};
 
 pub(crate) const CHECK_EXAMPLES: &str = "Examples:
@@ -159,7 +159,7 @@ impl EndingArgs {
         let settles = |leg: Leg, requested: &RequestedLeg, key: Option<&Zeroizing<String>>| -> Result<Option<SettlementKey>, Failure> {
             let Ok(family) = registry.family(requested.asset.chain()) else { return Ok(None) };
             let key = match family {
-                Family::Bitcoin => state.derived_key(leg, key_index(kept), requested.delegate.as_deref(), session)?,
+                Family::Bitcoin => state.derived_key(leg, kept.key_index(), requested.delegate.as_deref(), session)?,
                 _ => key.cloned(),
             };
             let key = key.map(|key| parse_key(family, &key)).transpose()?;

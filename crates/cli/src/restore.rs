@@ -15,7 +15,6 @@ use crate::config::Config;
 use crate::exit::OK;
 use crate::failure::{Failure, usage};
 use crate::files;
-use crate::listed;
 use crate::prompt::{self, PasswordArgs};
 use crate::session::Session;
 use crate::state::StateArgs;
@@ -100,7 +99,7 @@ fn from_phrase(args: &Args, session: &Session) -> Result<u8, Failure> {
     let path = args.state.path()?;
     check_free(&args.state, &path, &phrase)?;
     let client = args.service.client()?;
-    let listed = service::run(listed::list(&client, filters))
+    let listed = service::run(async { Ok(client.list_orders(filters).await?) })
         .map_err(|failure| failure.with_advice("nothing was written: run the same command again"))?;
     for count in &listed.counts {
         session.progress(&format!("{} listed", show::count(*count, "order")));
@@ -191,8 +190,8 @@ impl PhraseArgs {
         let owners: Vec<_> = config.owners().into_iter().map(str::to_owned).collect();
         let is_given = !self.from_owner.is_empty() || !self.to_owner.is_empty();
         let (from, to) = if is_given { (&self.from_owner, &self.to_owner) } else { (&owners, &owners) };
-        let from = from.iter().map(|owner| listed::from_owner(owner));
-        let filters: Vec<_> = from.chain(to.iter().map(|owner| listed::to_owner(owner))).collect();
+        let from = from.iter().map(|owner| OrderFilter::from_owner(owner));
+        let filters: Vec<_> = from.chain(to.iter().map(|owner| OrderFilter::to_owner(owner))).collect();
         if filters.is_empty() {
             return Err(usage("no address: pass yours with --from-owner and --to-owner, or set owners in the configuration file"));
         }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use countersign::{Leg, OrderRecord, SecretHash};
 use countersign_client::driver::{self, Entry, Event, OrderState, OrderStore as _, StoreError};
 use countersign_client::restore::RestoredOrder;
-use countersign_client::{OrderId, Secret};
+use countersign_client::{OrderId, Secret, rescue};
 use countersign_store::rescue::Rescue;
 use countersign_store::{KeyIndex, Store, Zeroizing};
 
@@ -149,10 +149,7 @@ impl State {
         session: &Session,
     ) -> Result<Option<Zeroizing<String>>, Failure> {
         let (Some(index), Some(named)) = (index, named) else { return Ok(None) };
-        let rescue = self.rescue(session)?;
-        let branch = rescue.branch(index.branch).map_err(usage)?;
-        let key = if leg == Leg::Source { branch.refund_key(index.index) } else { branch.redeem_key(index.index) }.map_err(usage)?;
-        Ok(named.eq_ignore_ascii_case(&key.public_key()).then(|| Zeroizing::new(hex::encode(key.expose()))))
+        rescue::derived_key(&self.rescue(session)?, leg, index, named).map_err(usage)
     }
 }
 
@@ -162,11 +159,6 @@ pub(crate) fn at_once<T>(operation: impl Future<Output = Result<T, StoreError>>)
         Poll::Ready(result) => result,
         Poll::Pending => Err(StoreError::Failed("the store on disk did not answer at once".to_owned())),
     }
-}
-
-/// Returns the index of an order that was created here; `None` if nothing is derived for it.
-pub(crate) fn key_index(kept: &OrderState) -> Option<KeyIndex> {
-    kept.index.map(|index| KeyIndex { branch: kept.branch, index })
 }
 
 /// Reads an order record from the user's own file, with or without its envelope.

@@ -2,7 +2,7 @@
 
 use countersign::{BroadcastTransaction, text};
 use countersign_client::OrderId;
-use countersign_client::driver::{Progress, Status};
+use countersign_client::driver::Progress;
 use serde::Serialize;
 
 use crate::failure::without_advice;
@@ -53,7 +53,7 @@ pub(crate) struct Alarm<'a> {
 /// Reports the status on stderr.
 pub(crate) fn report_status(id: &OrderId, progress: &Progress, session: &Session) {
     let report = StatusReport { event: Some("status"), ..StatusReport::new(id, progress) };
-    let mut text = format!("{}: {}", show::time(show::now()), describe(&progress.status));
+    let mut text = format!("{}: {}", show::time(show::now()), progress.status);
     if let Some(stated) = &progress.stated {
         text.push_str(&format!(" (the service states: {})", stated.status.state.name()));
     }
@@ -61,22 +61,4 @@ pub(crate) fn report_status(id: &OrderId, progress: &Progress, session: &Session
         text.push_str(&format!("; {}", without_advice(&text::escape_untrusted(&trouble.to_string()))));
     }
     session.event(&report, &text);
-}
-
-pub(crate) fn describe(status: &Status) -> String {
-    match status {
-        Status::Unsigned => "nothing is signed yet".to_owned(),
-        Status::Expired => "expired: nothing was signed here in time".to_owned(),
-        Status::Paying => "paying".to_owned(),
-        Status::NeedsOwner { .. } => "waiting for you".to_owned(),
-        Status::Waiting { on } => format!("paid; {}", text::escape_untrusted(&on.to_string())),
-        Status::Redeeming => "redeeming".to_owned(),
-        Status::RedeemNow => "REDEEM NOW: others may know the secret, and the destination is not redeemed yet".to_owned(),
-        Status::AwaitingRefund { reason } => format!("waiting for the refund: {}", text::escape_untrusted(&reason.to_string())),
-        Status::Refunding => "refunding".to_owned(),
-        Status::Refused { refusal } => format!("the record was refused: {refusal}"),
-        Status::Lost => "LOST: the source is redeemed, and the destination refunded".to_owned(),
-        Status::Ended { outcome } => format!("{outcome:?}").to_lowercase(),
-        _ => "unknown".to_owned(),
-    }
 }

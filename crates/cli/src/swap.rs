@@ -6,7 +6,7 @@ use countersign::json::{self, Cursor};
 use countersign::wire::Quote;
 use countersign::{AssetId, Registry, U256, text};
 use countersign_client::driver::{Chains as _, Delivery, Purpose};
-use countersign_client::{Flow, Http, OrderId, QuoteAmount, QuoteRequest};
+use countersign_client::{Flow, Http, OrderId, QuoteError, QuoteWish};
 use countersign_node::Nodes;
 use serde::Serialize;
 use zeroize::Zeroizing;
@@ -284,30 +284,27 @@ async fn quote(args: &Args, flow: &Flow<Http>, at_least: Option<U256>, session: 
         // The service checks its rules again when the order is created. Checking them here only avoids a useless order.
         Err(error) => session.progress(&format!("routes unknown: {}", chain(&error))),
     }
-    let mut request = QuoteRequest::new(from.clone(), to.clone(), QuoteAmount::From(amount));
-    request.slippage = args.ask.slippage;
-    let quotes = client.quote(&request).await.map_err(|error| Failure::from(error).with_advice("nothing was created; try again"))?.value;
-    let is_asked = |quote: &Quote| quote.source.asset == from && quote.destination.asset == to && quote.source.amount == amount;
-    if let Some(other) = quotes.iter().find(|quote| !is_asked(quote)) {
-        let message = format!(
-            "a quote is for {} to {}, not for {} to {to}",
-            amount::shown(other.source.amount, &other.source.asset, Some(flow.registry())),
-            other.destination.asset,
-            amount::shown(amount, &from, Some(flow.registry()))
-        );
-        return Err(Failure::Held { code: "quote_mismatch", message });
-    }
-    let offered =
-        quotes.into_iter().filter(|quote| args.choice.solver.as_ref().is_none_or(|solver| quote.solver_id.eq_ignore_ascii_case(solver)));
-    let best = offered.max_by_key(|quote| quote.destination.amount);
-    let best = best.ok_or_else(|| Failure::Held { code: "no_quote", message: "no solver offers this swap".to_owned() })?;
-    let least = at_least.unwrap_or_default();
-    if best.destination.amount < least {
-        let shown = |amount| amount::shown(amount, &to, Some(flow.registry()));
-        let message = format!("the best quote pays {}, less than {}", shown(best.destination.amount), shown(least));
-        return Err(Failure::Held { code: "quote_too_low", message });
-    }
-    let pays = amount::shown(best.destination.amount, &to, Some(flow.registry()));
+    let mut wish = QuoteWish::new(from.clone(), to.clone(), amount);
+    (wish.slippage, wish.solver, wish.at_least) = (args.ask.slippage, args.choice.solver.clone(), at_least);
+    let shown = |amount, asset: &AssetId| amount::shown(amount, asset, Some(flow.registry()));
+    let best = flow.best_quote(&wish).await.map_err(|error| {
+        let code = error.code();
+        let message = match error {
+            QuoteError::Service(error) => return Failure::from(error).with_advice("nothing was created; try again"),
+            QuoteError::Mismatch(other) => format!(
+                "a quote is for {} to {}, not for {} to {to}",
+                shown(other.source.amount, &other.source.asset),
+                other.destination.asset,
+                shown(amount, &from)
+            ),
+            QuoteError::TooLow(best) => {
+                format!("the best quote pays {}, less than {}", shown(best.destination.amount, &to), shown(at_least.unwrap_or_default(), &to))
+            }
+            other => other.to_string(),
+        };
+        Failure::Held { code, message }
+    })?;
+    let pays = shown(best.destination.amount, &to);
     session.progress(&format!("quote of {}: {pays}", text::escape_untrusted(&best.solver_id)));
     Ok(best)
 }

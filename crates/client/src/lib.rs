@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod affiliate;
+pub mod amount;
 mod client;
 pub mod driver;
 mod error;
@@ -8,9 +9,13 @@ mod flow;
 pub mod guide;
 #[cfg(feature = "bitcoin")]
 mod instant;
+mod listed;
+mod quote;
 mod release;
 mod request;
 pub mod response;
+#[cfg(feature = "store")]
+pub mod rescue;
 #[cfg(feature = "store")]
 pub mod restore;
 mod retry;
@@ -34,6 +39,8 @@ pub use flow::{Flow, VerifiedSwap};
 pub use futures_util::{Stream, StreamExt};
 #[cfg(feature = "bitcoin")]
 pub use instant::instant_refund;
+pub use listed::{ListedOrders, MAX_LISTED};
+pub use quote::{QuoteError, QuoteWish};
 pub use request::{
     Action, Api, ExtraParameters, List, OrderFilter, OrderId, OrderStatus, ParseOrderStatusError, QuoteAmount, QuoteRequest,
 };

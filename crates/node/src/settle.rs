@@ -1,7 +1,7 @@
 //! Builds and signs the transaction that redeems or refunds a leg, with a local key.
 
 use countersign::recover::Recovery;
-use countersign::{Key, Policy, Refusal, Signed};
+use countersign::{Key, Policy, Refusal, Signed, Unsigned};
 use countersign_transport::Transport;
 
 use crate::error::NodeError;
@@ -74,16 +74,33 @@ impl<T: Transport> Nodes<T> {
         policy: &Policy,
     ) -> Result<Signed, NodeError> {
         let SettlementKey { key, account } = with;
-        let mut unsigned = match attempt {
-            Attempt::First(speed) => self.prepare_recovery(recovery, chain, account, speed, policy).await?,
-            Attempt::Urgent => self.prepare_urgent(recovery, chain, account, Speed::Fast, policy).await?,
+        let mut unsigned = self.prepare_settlement(recovery, chain, attempt, account, policy).await?;
+        unsigned.sign_with_key(key)?;
+        Ok(unsigned.finish().map_err(Refusal::from)?)
+    }
+
+    /// Builds the transaction that redeems or refunds a leg, for a signer outside: like [`Nodes::settle`], but unsigned. `account` is the
+    /// account that sends it; on a Bitcoin-like chain the address that receives the coins.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of the method that [`Attempt`] names.
+    pub async fn prepare_settlement(
+        &self,
+        recovery: &Recovery,
+        chain: &str,
+        attempt: Attempt<'_>,
+        account: &str,
+        policy: &Policy,
+    ) -> Result<Unsigned, NodeError> {
+        match attempt {
+            Attempt::First(speed) => self.prepare_recovery(recovery, chain, account, speed, policy).await,
+            Attempt::Urgent => self.prepare_urgent(recovery, chain, account, Speed::Fast, policy).await,
             // A transaction with too low a fee is replaced by one that should be mined at once.
             Attempt::Replacement { id, payload } => {
                 let sent = self.submission(chain, id, payload)?;
-                self.prepare_replacement(recovery, chain, account, &sent, Speed::Fast, policy).await?
+                self.prepare_replacement(recovery, chain, account, &sent, Speed::Fast, policy).await
             }
-        };
-        unsigned.sign_with_key(key)?;
-        Ok(unsigned.finish().map_err(Refusal::from)?)
+        }
     }
 }

@@ -136,6 +136,19 @@ pub enum Outcome {
     Lost,
 }
 
+impl Outcome {
+    /// Returns the stable name, in snake case.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Refunded => "refunded",
+            Self::Expired => "expired",
+            Self::Lost => "lost",
+        }
+    }
+}
+
 const fn once() -> u32 {
     1
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use countersign::family::ChainFamily;
+use countersign::recover::{self, Recovery};
 use countersign::{BroadcastTransaction, Incomplete, IncompleteOrder, Leg, OrderRecord, Refusal, Registry, Role, Signed, Verified};
 
 use super::journal::Purpose;
@@ -78,6 +79,20 @@ pub struct Settlement<'s> {
     pub replaces: &'s [BroadcastTransaction],
     /// Whether others may know the secret of a redemption. Then a slow one is better than none.
     pub is_urgent: bool,
+}
+
+impl Settlement<'_> {
+    /// Builds the redemption or the refund from the record. Prepare and sign it to settle the leg.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`recover::redeem`] and [`recover::refund`].
+    pub fn recovery(&self) -> Result<Recovery, Refusal> {
+        match self.secret {
+            Some(secret) => recover::redeem(self.record, self.leg, secret.expose(), self.registry),
+            None => recover::refund(self.record, self.leg, self.registry),
+        }
+    }
 }
 
 /// An error of an [`Owner`].

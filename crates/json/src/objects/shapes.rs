@@ -39,7 +39,9 @@ impl Failure {
         self.code == USAGE
     }
 
-    fn new(code: &'static str, message: impl Into<String>, blame: &'static str) -> Self {
+    /// Creates a failure without a location. `blame` is one of the words of [`Failure::blame`].
+    #[must_use]
+    pub fn new(code: &'static str, message: impl Into<String>, blame: &'static str) -> Self {
         Self { code, message: message.into(), at: Box::default(), expected: None, actual: None, blame }
     }
 

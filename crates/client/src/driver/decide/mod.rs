@@ -9,7 +9,7 @@ mod refund;
 use std::fmt;
 use std::time::Duration;
 
-use countersign::{Hold, HtlcState, Leg, Refusal};
+use countersign::{Hold, HtlcState, Leg, Refusal, text};
 use countersign_transport::Chains;
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
@@ -76,6 +76,28 @@ pub enum Status {
         /// How it ended.
         outcome: Outcome,
     },
+}
+
+impl fmt::Display for Status {
+    /// Writes a sentence for the owner. Untrusted text in it is escaped.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unsigned => "nothing is signed yet",
+            Self::Expired => "expired: nothing was signed here in time",
+            Self::Paying => "paying",
+            Self::NeedsOwner { .. } => "waiting for you",
+            Self::Waiting { on } => return write!(f, "paid; {}", text::escape_untrusted(&on.to_string())),
+            Self::Redeeming => "redeeming",
+            Self::RedeemNow => "REDEEM NOW: others may know the secret, and the destination is not redeemed yet",
+            Self::AwaitingRefund { reason } => {
+                return write!(f, "waiting for the refund: {}", text::escape_untrusted(&reason.to_string()));
+            }
+            Self::Refunding => "refunding",
+            Self::Refused { refusal } => return write!(f, "the record was refused: {refusal}"),
+            Self::Lost => "LOST: the source is redeemed, and the destination refunded",
+            Self::Ended { outcome } => outcome.name(),
+        })
+    }
 }
 
 /// What a paid order waits for before the secret may be released.

@@ -1,0 +1,192 @@
+//! What the machine reports, as JSON.
+
+use countersign_client::driver::{Alert, DriveError, OwnerTask, Progress, StatedEnd, Stop, StoreError};
+use countersign_client::{Error, QuoteError};
+use countersign_json::objects::{Failure, Value};
+use countersign_node::NodeError;
+use serde::Serialize;
+
+const CALLER: &str = "caller";
+
+/// Something that happened. Its JSON has the member `event` with the name in snake case.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Event {
+    /// The best quote for a call of [`Swaps::quote`](crate::Swaps::quote).
+    Quoted {
+        /// The call.
+        call: u64,
+        /// The solver.
+        solver_id: String,
+        /// What the owner pays.
+        pay: Value,
+        /// What the owner receives.
+        receive: Value,
+    },
+    /// The rescue phrase was generated. Show [`Swaps::phrase`](crate::Swaps::phrase) to the owner once.
+    PhraseCreated,
+    /// An order was created and stored. Nothing is paid yet.
+    Created {
+        /// The call.
+        call: u64,
+        /// The order's id.
+        order_id: String,
+    },
+    /// The status of an order changed.
+    Status {
+        /// The order's id.
+        order_id: String,
+        /// A sentence for the owner. Untrusted text in it is escaped.
+        message: String,
+        /// The status and what goes with it.
+        #[serde(flatten)]
+        progress: Box<Progress>,
+    },
+    /// The owner should hear this at once.
+    Alert {
+        /// The order's id.
+        order_id: String,
+        /// `retrying`, `maybe_paid`, `redeem_now` or `stated_only`.
+        alert: &'static str,
+        /// A sentence for the owner.
+        message: String,
+    },
+    /// The order is not followed any longer. [`Swaps::follow`](crate::Swaps::follow) continues, unless it ended.
+    Stopped {
+        /// The call.
+        call: u64,
+        /// The order's id.
+        order_id: String,
+        /// `complete`, `refunded`, `expired` or `lost` if it ended; otherwise `stated_` with one of these where only the service says so,
+        /// `not_signed`, `needs_owner`, `evidence_needed`, `unavailable`, `refused` or `failed`.
+        reason: String,
+        /// A sentence for the owner.
+        message: String,
+        /// Why, where there is an error.
+        error: Option<Failure>,
+    },
+    /// The stored orders, for a call of [`Swaps::list`](crate::Swaps::list).
+    Listed {
+        /// The call.
+        call: u64,
+        /// The orders.
+        orders: Vec<StoredOrder>,
+    },
+    /// A call failed. Nothing was paid by it.
+    Failed {
+        /// The call.
+        call: u64,
+        /// Why.
+        error: Failure,
+    },
+}
+
+/// A stored order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct StoredOrder {
+    /// The order's id.
+    pub order_id: String,
+    /// The source asset.
+    pub from: String,
+    /// The destination asset.
+    pub to: String,
+    /// Whether the payment may be on chain.
+    pub may_be_paid: bool,
+    /// How it ended: `complete`, `refunded`, `expired` or `lost`; `None` if it has not.
+    pub outcome: Option<&'static str>,
+}
+
+/// Returns the failure that a call of the client ended with.
+pub(crate) fn of_client(error: Error) -> Failure {
+    match error {
+        Error::Refused(refusal) | Error::Input(refusal) | Error::Shape(refusal) => refusal.into(),
+        Error::Held(hold) => hold.into(),
+        other => Failure::new(other.code().name(), other.to_string(), "service"),
+    }
+}
+
+/// Returns the failure of a quote.
+pub(crate) fn of_quote(error: QuoteError) -> Failure {
+    match error {
+        QuoteError::Service(error) => of_client(error),
+        other => Failure::new(other.code(), other.to_string(), "service"),
+    }
+}
+
+/// Returns the failure of a node.
+pub(crate) fn of_node(error: NodeError) -> Failure {
+    match error {
+        NodeError::Refused(refusal) => refusal.into(),
+        other => Failure::new(other.code().name(), other.to_string(), "chain"),
+    }
+}
+
+/// Returns the failure of the store.
+pub(crate) fn of_store(error: &StoreError) -> Failure {
+    Failure::new("store_failed", error.to_string(), CALLER)
+}
+
+/// Returns the failure of a step.
+pub(crate) fn of_drive(error: DriveError) -> Failure {
+    match error {
+        DriveError::Refused(refusal) => refusal.into(),
+        DriveError::Create(error) => of_client(error),
+        DriveError::Owner(error) => match error {
+            countersign_client::driver::OwnerError::Refused(refusal) => refusal.into(),
+            countersign_client::driver::OwnerError::Failed { code, message } => Failure::new(code.name(), message, CALLER),
+            other => Failure::new("owner_unavailable", other.to_string(), "chain"),
+        },
+        DriveError::Store(error) => of_store(&error),
+        other => Failure::new("failed", other.to_string(), CALLER),
+    }
+}
+
+/// Returns the name of an alert and its sentence.
+pub(crate) fn of_alert(alert: Alert, error: Option<&DriveError>) -> (&'static str, String) {
+    match alert {
+        Alert::Retrying => ("retrying", error.map_or_else(String::new, |error| format!("{error}; trying again"))),
+        Alert::MaybePaid => ("maybe_paid", "it is not known whether the payment arrived, so it may have been paid".to_owned()),
+        Alert::RedeemNow => ("redeem_now", "others may know the secret, and the destination is not redeemed yet".to_owned()),
+        Alert::StatedOnly(end) => ("stated_only", stated(end)),
+        _ => ("other", String::new()),
+    }
+}
+
+fn stated(end: StatedEnd) -> String {
+    format!("the service states that the order is {}, which no connected chain shows", end.name())
+}
+
+/// Returns why an order is not followed any longer: the reason, a sentence, and the error if there is one.
+pub(crate) fn of_stop(stop: Stop) -> (String, String, Option<Failure>) {
+    let plain = |reason: &str, message: &str| (reason.to_owned(), message.to_owned(), None);
+    match stop {
+        Stop::Ended(outcome) => plain(outcome.name(), outcome.name()),
+        Stop::Stated(end) => (format!("stated_{}", end.name()), stated(end), None),
+        Stop::NotSigned => plain("not_signed", "nothing is signed or paid"),
+        Stop::Owner(task) => plain("needs_owner", task_message(task)),
+        Stop::EvidenceNeeded => plain(
+            "evidence_needed",
+            "the service states that the solver has paid, but only the destination chain can prove it: connect that chain",
+        ),
+        Stop::Unavailable(why) => {
+            let message = countersign::text::escape_untrusted(&why);
+            ("unavailable".to_owned(), format!("{message}; nothing that moves your funds was sent"), None)
+        }
+        Stop::Refused(refusal) => ("refused".to_owned(), refusal.message(), Some(refusal.into())),
+        Stop::Failed(error) => ("failed".to_owned(), error.to_string(), Some(of_drive(error))),
+        _ => plain("other", "the order is not followed any longer"),
+    }
+}
+
+const fn task_message(task: OwnerTask) -> &'static str {
+    match task {
+        OwnerTask::Secret => "the secret of this order is not stored here, so nothing is paid",
+        OwnerTask::BroadcastFunding => "the source chain is not connected: broadcast the signed payment yourself",
+        OwnerTask::Redeem => "only your own key can redeem: connect the destination chain and a signer for it",
+        OwnerTask::BroadcastRedemption => "broadcast the signed redemption at once: the secret may be public",
+        OwnerTask::Refund => "only your own key can refund: connect the source chain and a signer for it",
+        _ => "you have to do something first",
+    }
+}

@@ -1,0 +1,232 @@
+//! What the machine shares with its futures: the needs that are not answered yet, the timers and the clock.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use countersign::{Unsigned, UnixTime};
+use countersign_client::{MAX_BODY, Transport, TransportError, TransportErrorKind, is_safe};
+use countersign_json::objects::Failure;
+use countersign_transport::{Request, Response};
+
+use crate::event::Event;
+use crate::need::{Ask, Need, Reply};
+
+/// What a need waits for.
+#[derive(Debug)]
+enum Slot {
+    /// The kind of reply that is expected, and whom to wake.
+    Open(Expected, Option<Waker>),
+    Answered(Reply),
+}
+
+/// The kind of reply that a need takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Expected {
+    Http,
+    Stored,
+    Consent,
+    /// A signature; for a payment, the wallet may also have sent it.
+    Signature {
+        may_be_sent: bool,
+    },
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Unix milliseconds, as the host last told.
+    now: u64,
+    last: u64,
+    slots: BTreeMap<u64, Slot>,
+    timers: BTreeMap<(u64, u64), Waker>,
+    needs: Vec<Need>,
+    withdrawn: Vec<u64>,
+    events: Vec<Event>,
+    unsigned: BTreeMap<u64, Unsigned>,
+}
+
+impl Shared {
+    const fn number(&mut self) -> u64 {
+        self.last = self.last.saturating_add(1);
+        self.last
+    }
+}
+
+/// The side of the machine that its futures see. Cloning is cheap.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Host(Arc<Mutex<Shared>>);
+
+impl Host {
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the clock, which never goes back, and wakes the timers that are due.
+    pub(crate) fn set_now(&self, now: u64) {
+        let due = {
+            let mut shared = self.shared();
+            shared.now = shared.now.max(now);
+            let next = shared.now.saturating_add(1);
+            let later = shared.timers.split_off(&(next, 0));
+            std::mem::replace(&mut shared.timers, later)
+        };
+        due.into_values().for_each(Waker::wake);
+    }
+
+    /// Returns when the next timer is due, in Unix milliseconds.
+    pub(crate) fn wake_at(&self) -> Option<u64> {
+        self.shared().timers.keys().next().map(|(at, _)| *at)
+    }
+
+    /// Takes the needs that have come up, and the numbers of those that are not needed any more.
+    pub(crate) fn take_needs(&self) -> (Vec<Need>, Vec<u64>) {
+        let mut shared = self.shared();
+        (std::mem::take(&mut shared.needs), std::mem::take(&mut shared.withdrawn))
+    }
+
+    pub(crate) fn take_events(&self) -> Vec<Event> {
+        std::mem::take(&mut self.shared().events)
+    }
+
+    pub(crate) fn report(&self, event: Event) {
+        self.shared().events.push(event);
+    }
+
+    /// Numbers a call.
+    pub(crate) fn number(&self) -> u64 {
+        self.shared().number()
+    }
+
+    /// Returns the order that a need wants signed. It is handed out once.
+    pub(crate) fn take_unsigned(&self, id: u64) -> Option<Unsigned> {
+        self.shared().unsigned.remove(&id)
+    }
+
+    /// Takes the reply to a need. Returns whether it was still expected.
+    pub(crate) fn reply(&self, id: u64, reply: Reply) -> Result<bool, Failure> {
+        let waker = {
+            let mut shared = self.shared();
+            let Some(slot) = shared.slots.get_mut(&id) else { return Ok(false) };
+            let Slot::Open(expected, waker) = slot else { return Ok(false) };
+            reply.check(*expected)?;
+            let waker = waker.take();
+            *slot = Slot::Answered(reply);
+            waker
+        };
+        waker.into_iter().for_each(Waker::wake);
+        Ok(true)
+    }
+
+    /// Asks the host for something, and waits for the reply.
+    pub(crate) async fn ask(&self, ask: Ask) -> Reply {
+        self.need(ask, None).await
+    }
+
+    /// Asks the host to sign an order.
+    pub(crate) async fn ask_to_sign(&self, ask: Ask, unsigned: Unsigned) -> Reply {
+        self.need(ask, Some(unsigned)).await
+    }
+
+    fn need(&self, ask: Ask, unsigned: Option<Unsigned>) -> Asking {
+        let mut shared = self.shared();
+        let id = shared.number();
+        shared.slots.insert(id, Slot::Open(ask.expects(), None));
+        shared.unsigned.extend(unsigned.map(|unsigned| (id, unsigned)));
+        shared.needs.push(Need { id, ask });
+        Asking { host: self.clone(), id }
+    }
+}
+
+/// The future of a reply. Dropping it withdraws the need.
+struct Asking {
+    host: Host,
+    id: u64,
+}
+
+impl Future for Asking {
+    type Output = Reply;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Reply> {
+        let mut shared = self.host.shared();
+        match shared.slots.remove(&self.id) {
+            Some(Slot::Answered(reply)) => Poll::Ready(reply),
+            Some(Slot::Open(expected, _)) => {
+                shared.slots.insert(self.id, Slot::Open(expected, Some(context.waker().clone())));
+                Poll::Pending
+            }
+            // Not reached: a future is not polled after it was ready.
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        let mut shared = self.host.shared();
+        shared.unsigned.remove(&self.id);
+        if matches!(shared.slots.remove(&self.id), Some(Slot::Open(..))) {
+            // One that the host has not seen yet is simply not told.
+            let before = shared.needs.len();
+            shared.needs.retain(|need| need.id != self.id);
+            if shared.needs.len() == before {
+                shared.withdrawn.push(self.id);
+            }
+        }
+    }
+}
+
+/// The future of a timer.
+struct Timer {
+    host: Host,
+    key: (u64, u64),
+}
+
+impl Future for Timer {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let mut shared = self.host.shared();
+        if shared.now >= self.key.0 {
+            return Poll::Ready(());
+        }
+        shared.timers.insert(self.key, context.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        self.host.shared().timers.remove(&self.key);
+    }
+}
+
+impl Transport for Host {
+    async fn send(&self, request: &Request) -> Result<Response, TransportError> {
+        if !is_safe(&request.url) {
+            return Err(TransportError::new(TransportErrorKind::Insecure, ""));
+        }
+        match self.ask(Ask::http(request)).await {
+            Reply::Response { status, headers, body } if body.len() <= MAX_BODY => {
+                let response = Response::new(status, body);
+                Ok(headers.iter().fold(response, |response, (name, value)| response.with_header(&name.to_ascii_lowercase(), value)))
+            }
+            Reply::NoResponse { kind, detail } => Err(TransportError::new(kind, &detail)),
+            _ => Err(TransportError::new(TransportErrorKind::TooLarge, "")),
+        }
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        let key = {
+            let mut shared = self.shared();
+            let at = shared.now.saturating_add(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
+            (at, shared.number())
+        };
+        Timer { host: self.clone(), key }.await;
+    }
+
+    fn now(&self) -> UnixTime {
+        UnixTime::from_millis(self.shared().now)
+    }
+}

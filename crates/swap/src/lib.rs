@@ -1,0 +1,18 @@
+#![doc = include_str!("../README.md")]
+
+mod disk;
+mod event;
+mod host;
+mod need;
+mod options;
+mod owner;
+mod store;
+mod swaps;
+
+pub use countersign_client::driver::Purpose;
+pub use countersign_json::objects::Failure;
+pub use countersign_store::Zeroizing;
+pub use countersign_transport::TransportErrorKind;
+pub use event::{Event, StoredOrder};
+pub use need::{Ask, Consent, HttpRequest, Need, Reply, Signing, Write};
+pub use swaps::{Output, Setup, Swaps};

@@ -1,0 +1,161 @@
+//! The host's options, and what it asks for in a new swap.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use countersign::chains::address;
+use countersign::json::{self, Cursor};
+use countersign::wire::AffiliateFee;
+use countersign::{AssetId, Code, CreateOrder, Family, Refusal, Registry, RequestedLeg, U256};
+use countersign_client::amount::base_units;
+use countersign_client::driver::TrustTheService;
+use countersign_client::{AppId, Pace, QuoteWish, url::Url};
+use countersign_json::objects::Failure;
+use countersign_node::Speed;
+
+/// How swaps are run.
+#[derive(Debug)]
+pub(crate) struct Options {
+    pub(crate) service: Url,
+    pub(crate) app_id: Option<AppId>,
+    /// The owner's accounts, by chain or by family.
+    accounts: BTreeMap<String, String>,
+    pub(crate) relayer: bool,
+    pub(crate) trust: Option<TrustTheService>,
+    pub(crate) pace: Pace,
+    pub(crate) speed: Speed,
+}
+
+impl Options {
+    /// Parses the options.
+    pub(crate) fn from_json(text: &[u8]) -> Result<Self, Refusal> {
+        let value = json::parse(text)?;
+        let root = Cursor::root(&value, "");
+        let members = root.object()?;
+        members.only(&["service", "app_id", "accounts", "relayer", "trust_the_service", "poll_ms", "speed"])?;
+        let service = members.need("service")?;
+        let app_id = members.get("app_id").filter(|id| !id.is_null());
+        let mut accounts = BTreeMap::new();
+        if let Some(given) = members.get("accounts") {
+            let given = given.object()?;
+            for name in given.keys() {
+                accounts.insert(name.to_owned(), given.need(name)?.text()?.to_owned());
+            }
+        }
+        let flag = |name| members.get(name).map_or(Ok(false), |value| value.bool());
+        let pace = members.get("poll_ms").map(|millis| millis.integer().map(Duration::from_millis)).transpose()?;
+        Ok(Self {
+            service: Url::parse(service.text()?).map_err(|_| service.refuse(Code::WrongType).with_reason("not a URL"))?,
+            app_id: match app_id {
+                Some(id) => Some(AppId::new(id.secret()?).map_err(|_| id.refuse(Code::TextNotPlain))?),
+                None => None,
+            },
+            accounts,
+            relayer: flag("relayer")?,
+            trust: flag("trust_the_service")?.then_some(TrustTheService),
+            pace: pace.map_or_else(Pace::default, |wait| Pace { quickest: wait, slowest: wait }),
+            speed: match members.get("speed").map(|speed| speed.text().map(|text| (text, speed.refuse(Code::WrongType)))).transpose()? {
+                None | Some(("normal", _)) => Speed::Normal,
+                Some(("slow", _)) => Speed::Slow,
+                Some(("fast", _)) => Speed::Fast,
+                Some((_, refusal)) => return Err(refusal.with_expected("slow, normal or fast")),
+            },
+        })
+    }
+
+    /// Returns the owner's account on a chain, by the chain's name or by its family; `None` if nobody signs there.
+    pub(crate) fn account(&self, chain: &str, registry: &Registry) -> Option<&str> {
+        let of_family = || self.accounts.get(registry.family(chain).ok()?.name());
+        self.accounts.get(chain).or_else(of_family).map(String::as_str)
+    }
+}
+
+/// A swap that the host asks for.
+#[derive(Debug, Clone)]
+pub(crate) struct Wish {
+    pub(crate) quote: QuoteWish,
+    pub(crate) from_owner: Option<String>,
+    pub(crate) receive_at: String,
+    pub(crate) affiliate_fees: Vec<AffiliateFee>,
+}
+
+impl Wish {
+    /// Parses a wish, and checks everything that needs no network.
+    pub(crate) fn from_json(text: &[u8], registry: &Registry, options: &Options) -> Result<Self, Failure> {
+        let value = json::parse(text)?;
+        let root = Cursor::root(&value, "");
+        let members = root.object()?;
+        members.only(&["from", "to", "amount", "receive_at", "from_owner", "at_least", "slippage", "solver", "affiliate_fees"])?;
+        let quote = read_quote(&root, registry)?;
+        let receive_at = members.need("receive_at")?;
+        check_address(&receive_at, &quote.to, registry)?;
+        let from_owner = match members.get("from_owner") {
+            Some(owner) => {
+                check_address(&owner, &quote.from, registry)?;
+                Some(owner.text()?.to_owned())
+            }
+            None => options.account(quote.from.chain(), registry).map(str::to_owned),
+        };
+        // A deposit names no owner. Everywhere else the owner pays and is refunded.
+        if from_owner.is_none() && registry.family(quote.from.chain()) != Ok(Family::Bitcoin) {
+            return Err(Failure::usage("/from_owner", format!("your address on {}, or an account of that chain", quote.from.chain())));
+        }
+        let mut affiliate_fees = Vec::new();
+        if let Some(fees) = members.get("affiliate_fees") {
+            for fee in fees.array()? {
+                affiliate_fees.push(<AffiliateFee as countersign::wire::Read>::read(fee)?);
+            }
+        }
+        Ok(Self { quote, from_owner, receive_at: receive_at.text()?.to_owned(), affiliate_fees })
+    }
+
+    /// Returns the request to the service, for the amount that was quoted.
+    pub(crate) fn request(&self, receive: U256) -> CreateOrder {
+        let mut source = RequestedLeg::without_owner(self.quote.from.clone(), self.quote.amount);
+        source.owner.clone_from(&self.from_owner);
+        let destination = RequestedLeg::new(self.quote.to.clone(), self.receive_at.clone(), receive);
+        let mut order = CreateOrder::new(source, destination);
+        order.slippage = self.quote.slippage;
+        order.affiliate_fees.clone_from(&self.affiliate_fees);
+        order
+    }
+}
+
+/// Parses what a quote is asked for.
+pub(crate) fn quote_from_json(text: &[u8], registry: &Registry) -> Result<QuoteWish, Failure> {
+    let value = json::parse(text)?;
+    let root = Cursor::root(&value, "");
+    root.object()?.only(&["from", "to", "amount", "at_least", "slippage", "solver"])?;
+    read_quote(&root, registry)
+}
+
+fn read_quote(root: &Cursor<'_, '_>, registry: &Registry) -> Result<QuoteWish, Failure> {
+    let members = root.object()?;
+    let asset = |name| {
+        let text = members.need(name)?;
+        let id = AssetId::parse(text.text()?).map_err(|error| text.refuse(error))?;
+        if registry.asset(id.as_str()).is_none() {
+            return Err(text.refuse(Code::UnknownAsset).with_actual(&id));
+        }
+        Ok::<_, Refusal>(id)
+    };
+    let (from, to) = (asset("from")?, asset("to")?);
+    if from == to {
+        return Err(Failure::usage("/to", "another asset than that of the source"));
+    }
+    let amount = |name: &'static str, text: &str, asset| {
+        base_units(text, asset, Some(registry)).map_err(|error| Failure::usage(format!("/{name}"), error.to_string()))
+    };
+    let text = |name| members.get(name).filter(|value| !value.is_null()).map(|value| value.text()).transpose();
+    let mut wish = QuoteWish::new(from.clone(), to.clone(), amount("amount", members.need("amount")?.text()?, &from)?);
+    wish.at_least = text("at_least")?.map(|least| amount("at_least", least, &to)).transpose()?;
+    wish.slippage = members.get("slippage").map(|slippage| slippage.integer()).transpose()?;
+    wish.solver = text("solver")?.map(str::to_owned);
+    Ok(wish)
+}
+
+/// Checks that a text is an address on the chain of an asset.
+fn check_address(text: &Cursor<'_, '_>, asset: &AssetId, registry: &Registry) -> Result<(), Refusal> {
+    let Some(asset) = registry.asset(asset.as_str()) else { return Ok(()) };
+    address::parse(&asset.chain.network, text.text()?).map(drop).map_err(|error| text.refuse(Code::AddressMalformed).with_reason(format!("not an address on this chain: {error}")))
+}

@@ -1,0 +1,151 @@
+//! The owner behind the host: asked for consent and signatures, except for what the keys of the rescue phrase sign.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use countersign::{BroadcastTransaction, Family, Key, Policy, Unsigned, Verified};
+use countersign_client::driver::{
+    Chains as _, FundingReply, OrderStore as _, Owner, OwnerCode, OwnerError, Purpose, Settlement, SignedFunding,
+};
+use countersign_client::rescue::derived_key;
+use countersign_client::{OrderId, Transport as _};
+use countersign_json::objects;
+use countersign_node::{Attempt, NodeError, Nodes, SettlementKey};
+use countersign_store::rescue::Rescue;
+use futures_util::future::{Either, select};
+
+use crate::host::Host;
+use crate::need::{Ask, Consent, Reply, Signing};
+use crate::options::Options;
+use crate::store::HostStore;
+
+/// How long a signature of a redemption or a refund is waited for. The relayer, or a new transaction, takes its turn then.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(120);
+const DECLINED: OwnerCode = OwnerCode::new("declined");
+const NOT_SIGNED: OwnerCode = OwnerCode::new("not_signed");
+
+pub(crate) struct HostOwner {
+    pub(crate) host: Host,
+    pub(crate) nodes: Arc<Nodes<Host>>,
+    pub(crate) store: HostStore,
+    pub(crate) options: Arc<Options>,
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) registry: Arc<countersign::Registry>,
+}
+
+fn unavailable(error: impl std::fmt::Display) -> OwnerError {
+    OwnerError::Unavailable(error.to_string())
+}
+
+fn of_node(error: NodeError) -> OwnerError {
+    match error {
+        NodeError::Refused(refusal) => OwnerError::Refused(refusal),
+        other => unavailable(other),
+    }
+}
+
+impl Owner for HostOwner {
+    async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
+        let chain = order.chain().to_owned();
+        let Some(account) = self.options.account(&chain, &self.registry).map(str::to_owned) else {
+            return self.deposit(order).await;
+        };
+        let unsigned = match self.nodes.prepare(order, &chain, &account, self.options.speed, &self.policy).await {
+            Ok(unsigned) => unsigned,
+            // The coins may be in another wallet, which pays the deposit address.
+            Err(NodeError::Refused(_) | NodeError::NotConnected(_)) if order.family() == Family::Bitcoin => return self.deposit(order).await,
+            Err(error) => return Err(of_node(error)),
+        };
+        self.consent(order, &unsigned).await?;
+        let ask = self.signing(order.order_id(), Purpose::Funding, chain, account);
+        match self.host.ask_to_sign(ask, unsigned).await {
+            Reply::Signed(unsigned) => Ok(FundingReply::Signed(SignedFunding::from_signed(&unsigned.finish()?))),
+            Reply::Sent => Ok(FundingReply::Elsewhere),
+            Reply::NotSigned(message) => Err(OwnerError::Failed { code: NOT_SIGNED, message }),
+            _ => Ok(FundingReply::NotNow),
+        }
+    }
+
+    async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
+        let chain = task.leg.of(task.record).chain.clone();
+        if !self.nodes.has(&chain) {
+            return Ok(None);
+        }
+        let recovery = task.recovery()?;
+        let attempt = match task.replaces {
+            [] if task.is_urgent => Attempt::Urgent,
+            [] => Attempt::First(self.options.speed),
+            [sent] => Attempt::Replacement { id: &sent.id, payload: &sent.payload },
+            // A recovery is a single transaction.
+            _ => return Ok(None),
+        };
+        if recovery.family() == Family::Bitcoin {
+            let Some(key) = self.derived(task).await? else { return Ok(None) };
+            let signed = self.nodes.settle(&recovery, &chain, attempt, &key, &self.policy).await.map_err(of_node)?;
+            return Ok(Some(signed.broadcasts()));
+        }
+        let Some(account) = self.options.account(&chain, task.registry).map(str::to_owned) else { return Ok(None) };
+        let unsigned = self.nodes.prepare_settlement(&recovery, &chain, attempt, &account, &self.policy).await.map_err(of_node)?;
+        let ask = self.signing(&task.record.order_id, task.purpose, chain, account);
+        let asking = pin!(self.host.ask_to_sign(ask, unsigned));
+        match select(asking, pin!(self.host.sleep(SETTLE_TIMEOUT))).await {
+            Either::Left((Reply::Signed(unsigned), _)) => Ok(Some(unsigned.finish()?.broadcasts())),
+            _ => Ok(None),
+        }
+    }
+
+    fn can_redeem(&self, chain: &str) -> bool {
+        let is_bitcoin = self.registry.family(chain).is_ok_and(|family| family == Family::Bitcoin);
+        self.nodes.has(chain) && (is_bitcoin || self.options.account(chain, &self.registry).is_some())
+    }
+}
+
+impl HostOwner {
+    fn signing(&self, order_id: &str, purpose: Purpose, chain: String, account: String) -> Ask {
+        Ask::Sign(Signing { order_id: order_id.to_owned(), purpose, chain, account })
+    }
+
+    /// Shows a Bitcoin-like deposit, which any wallet can pay. Other families need an account.
+    async fn deposit(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
+        if order.family() != Family::Bitcoin {
+            return Ok(FundingReply::NotNow);
+        }
+        let unsigned = objects::prepare(order, b"{}").map_err(unavailable)?;
+        self.consent(order, &unsigned).await?;
+        let ask = self.signing(order.order_id(), Purpose::Funding, order.chain().to_owned(), String::new());
+        match self.host.ask_to_sign(ask, unsigned).await {
+            Reply::Sent => Ok(FundingReply::Elsewhere),
+            Reply::NotSigned(message) => Err(OwnerError::Failed { code: NOT_SIGNED, message }),
+            _ => Ok(FundingReply::NotNow),
+        }
+    }
+
+    /// Asks the owner to agree to exactly what would be signed.
+    async fn consent(&self, order: &Verified, unsigned: &Unsigned) -> Result<(), OwnerError> {
+        let consent = Consent {
+            order_id: order.order_id().to_owned(),
+            terms: objects::terms(&order.terms()),
+            summary: objects::summary(&unsigned.summary()),
+            warnings: objects::warnings(unsigned.warnings()),
+        };
+        match self.host.ask(Ask::Consent(Box::new(consent))).await {
+            Reply::Consent(true) => Ok(()),
+            _ => Err(OwnerError::Failed { code: DECLINED, message: "the owner declined".to_owned() }),
+        }
+    }
+
+    /// Returns the key of the rescue phrase that settles a leg of an order on a Bitcoin-like chain; `None` if the order names another key.
+    async fn derived(&self, task: &Settlement<'_>) -> Result<Option<SettlementKey>, OwnerError> {
+        let id = OrderId::parse(&task.record.order_id).map_err(unavailable)?;
+        let kept = self.store.load(&id).await.map_err(unavailable)?;
+        let request = kept.swap.request();
+        let leg = if task.purpose == Purpose::Refund { &request.source } else { &request.destination };
+        let (Some(at), Some(named)) = (kept.key_index(), &leg.delegate) else { return Ok(None) };
+        let Some(phrase) = self.store.run(|store| store.phrase()).await.map_err(unavailable)? else { return Ok(None) };
+        let rescue = Rescue::new(&phrase).map_err(unavailable)?;
+        let Some(key) = derived_key(&rescue, task.leg, at, named).map_err(unavailable)? else { return Ok(None) };
+        let account = leg.owner.clone().or_else(|| self.options.account(leg.asset.chain(), task.registry).map(str::to_owned));
+        Ok(SettlementKey::new(Key::parse(Family::Bitcoin, &key)?, account))
+    }
+}

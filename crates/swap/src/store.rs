@@ -1,0 +1,98 @@
+//! The store over the host's documents: the same as the program's on disk, and every write waits until the host has kept it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use countersign::SecretHash;
+use countersign_client::OrderId;
+use countersign_client::driver::{Entry, OrderState, OrderStore, SignedUnder, StoreError};
+use countersign_store::{Error, LockedOrder, Store};
+use futures_util::lock::Mutex;
+
+use crate::disk::{HostDisk, ROOT};
+use crate::host::Host;
+use crate::need::{Ask, Reply};
+
+/// A store whose writes the host keeps. Cloning is cheap.
+#[derive(Debug, Clone)]
+pub(crate) struct HostStore {
+    host: Host,
+    disk: HostDisk,
+    store: Store,
+    /// One operation at a time, so that nothing is read that the host has not kept.
+    turn: Arc<Mutex<()>>,
+}
+
+impl HostStore {
+    /// Opens the store. What it writes on first use goes to the host with the first operation.
+    pub(crate) fn open(host: Host, disk: HostDisk) -> Result<Self, Error> {
+        let store = Store::open_on(Arc::new(disk.clone()), Path::new(ROOT))?;
+        Ok(Self { host, disk, store, turn: Arc::default() })
+    }
+
+    /// Returns the store in memory, to read what the host has kept.
+    pub(crate) const fn peek(&self) -> &Store {
+        &self.store
+    }
+
+    /// Does one operation, and waits until the host has kept what it changed. Nothing has changed if the host cannot.
+    pub(crate) async fn with<T>(&self, operation: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+        let _turn = self.turn.lock().await;
+        // The store's own futures are ready at once.
+        let result = operation.await;
+        let writes = self.disk.changes();
+        if !writes.is_empty() {
+            if let Reply::Stored(Err(why)) = self.host.ask(Ask::Store(writes)).await {
+                self.disk.revert();
+                return Err(StoreError::Failed(why));
+            }
+        }
+        self.disk.keep();
+        result
+    }
+
+    /// Does one operation that has no future.
+    pub(crate) async fn run<T>(&self, operation: impl FnOnce(&Store) -> Result<T, Error>) -> Result<T, StoreError> {
+        self.with(async { Ok(operation(&self.store)?) }).await
+    }
+}
+
+impl OrderStore for HostStore {
+    type Guard = LockedOrder;
+
+    async fn create(&self, order: &OrderState) -> Result<(), StoreError> {
+        self.with(OrderStore::create(&self.store, order)).await
+    }
+
+    async fn lock(&self, id: &OrderId) -> Result<LockedOrder, StoreError> {
+        self.with(OrderStore::lock(&self.store, id)).await
+    }
+
+    async fn load(&self, id: &OrderId) -> Result<OrderState, StoreError> {
+        self.with(self.store.load(id)).await
+    }
+
+    async fn keep_record(&self, guard: &LockedOrder, body: &[u8]) -> Result<(), StoreError> {
+        self.with(self.store.keep_record(guard, body)).await
+    }
+
+    async fn keep_pins(&self, guard: &LockedOrder, pins: &SignedUnder) -> Result<(), StoreError> {
+        self.with(self.store.keep_pins(guard, pins)).await
+    }
+
+    async fn append(&self, guard: &LockedOrder, entry: &Entry) -> Result<(), StoreError> {
+        self.with(self.store.append(guard, entry)).await
+    }
+
+    async fn replace_journal(&self, guard: &LockedOrder, entries: &[Entry]) -> Result<(), StoreError> {
+        self.with(self.store.replace_journal(guard, entries)).await
+    }
+
+    async fn orders(&self) -> Result<Vec<OrderId>, StoreError> {
+        self.with(OrderStore::orders(&self.store)).await
+    }
+
+    async fn order_of(&self, hash: &SecretHash) -> Result<Option<OrderId>, StoreError> {
+        self.with(self.store.order_of(hash)).await
+    }
+}
