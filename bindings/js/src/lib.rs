@@ -5,6 +5,8 @@
 //! nothing but the calls. What it throws is the JSON of a [`Failure`].
 
 mod key;
+#[cfg(feature = "swap")]
+mod swap;
 
 use countersign_json::objects::{self, Documents, Failure};
 use serde::Serialize;
@@ -208,6 +210,11 @@ impl UnsignedOrder {
 impl UnsignedOrder {
     const fn new(order: countersign::Unsigned) -> Self {
         Self(Some(order))
+    }
+
+    #[cfg(feature = "swap")]
+    const fn take(&mut self) -> Option<countersign::Unsigned> {
+        self.0.take()
     }
 
     fn get(&self) -> Result<&countersign::Unsigned, String> {
