@@ -25,7 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-import countersign
+import countersign_swap
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "tests"))
@@ -43,10 +43,10 @@ def processor() -> str:
 
 
 def in_python(folder: Path, threads: int) -> None:
-    registry = countersign.Registry((folder / "registry.json").read_bytes())
+    registry = countersign_swap.Registry((folder / "registry.json").read_bytes())
     lines = (folder / "lines.jsonl").read_bytes().splitlines()
     with (folder / "python.jsonl").open("w", encoding="utf-8") as results:
-        for output in countersign.verify_many(lines, registry, threads=threads):
+        for output in countersign_swap.verify_many(lines, registry, threads=threads):
             results.write(output)
             results.write("\n")
 

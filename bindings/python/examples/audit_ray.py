@@ -1,6 +1,6 @@
 """Audits stored orders on a Ray cluster: verifies every case again, and writes the verdicts as Parquet.
 
-    pip install './bindings/python[scale]'    # in a clone: `countersign` on PyPI is another project
+    pip install './bindings/python[scale]'    # in a clone: `countersign` on PyPI is another project, and this one is not published yet
     python audit_ray.py --registry registry.json --cases cases/ --out verdicts/
 
 `cases/` holds files with one case a line, as `countersign batch` takes them. A worker takes a file at a time, so have several files for
@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import ray
 import ray.data
 
-import countersign
+import countersign_swap
 
 SCHEMA = pa.schema(
     [
@@ -43,7 +43,7 @@ SCHEMA = pa.schema(
 )
 
 
-def verify(files: pa.Table, registry: countersign.Registry, policy: countersign.Policy) -> pa.Table:
+def verify(files: pa.Table, registry: countersign_swap.Registry, policy: countersign_swap.Policy) -> pa.Table:
     """Verifies the cases of whole files. It runs in the workers, which get registry and policy by pickle."""
     rows: list[dict[str, Any]] = []
     for file, content in zip(files["path"].to_pylist(), files["bytes"].to_pylist()):
@@ -51,7 +51,7 @@ def verify(files: pa.Table, registry: countersign.Registry, policy: countersign.
         lines = [(number, line) for number, line in enumerate(content.split(b"\n"), 1) if line.strip()]
         start = time.process_time()
         # One thread: Ray runs as many workers as there are processors.
-        outputs = countersign.verify_many([line for _, line in lines], registry, policy, threads=1)
+        outputs = countersign_swap.verify_many([line for _, line in lines], registry, policy, threads=1)
         seconds = (time.process_time() - start) / max(len(lines), 1)
         rows += [row(file, number, len(line), output, seconds) for (number, line), output in zip(lines, outputs)]
     return pa.Table.from_pylist(rows, SCHEMA)
@@ -76,7 +76,7 @@ def row(file: str, number: int, size: int, output: str, seconds: float) -> dict[
     }
 
 
-def audit(cases: str, registry: countersign.Registry, policy: countersign.Policy, out: str, workers: int) -> float:
+def audit(cases: str, registry: countersign_swap.Registry, policy: countersign_swap.Policy, out: str, workers: int) -> float:
     """Writes the verdicts of all cases to a folder of Parquet files, and returns how many seconds it took."""
     start = time.perf_counter()
     files = ray.data.read_binary_files(cases, include_paths=True)
@@ -125,8 +125,8 @@ def main() -> None:
     arguments = parser.parse_args()
     ray.init(address=arguments.address, include_dashboard=False, log_to_driver=False)
     workers = arguments.workers or int(ray.cluster_resources()["CPU"])
-    registry = countersign.Registry(arguments.registry.read_bytes())
-    policy = countersign.Policy(arguments.policy.read_bytes() if arguments.policy else None)
+    registry = countersign_swap.Registry(arguments.registry.read_bytes())
+    policy = countersign_swap.Policy(arguments.policy.read_bytes() if arguments.policy else None)
     elapsed = audit(arguments.cases, registry, policy, arguments.out, workers)
     print(report(arguments.out, elapsed, workers))
 

@@ -1,6 +1,6 @@
 """Reads chains through connections that a program already has: web3.py's provider, and plain HTTP.
 
-Nothing here interprets an answer. `countersign` does, so a connection can neither forge a proof nor hide a missing one.
+Nothing here interprets an answer. `countersign_swap` does, so a connection can neither forge a proof nor hide a missing one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, Literal
 
-from countersign import ChainAnswer, ChainRequest, Quorum, Reader, Record, split_batch
+from countersign_swap import ChainAnswer, ChainRequest, Quorum, Reader, Record, split_batch
 
 Connection = Callable[[Sequence[ChainRequest]], Sequence[ChainAnswer]]
 _MAX_RESPONSE = 16 * 1024 * 1024

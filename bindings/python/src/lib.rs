@@ -1,4 +1,4 @@
-//! The Python package `countersign`.
+//! The Python package `countersign-swap`, with the module `countersign_swap`.
 //!
 //! No verdict is made here: everything comes from `countersign_json`, as in the bindings of other languages. The only `unsafe`
 //! code is what PyO3's macros expand to.
@@ -14,7 +14,7 @@ mod values;
 
 use pyo3::prelude::*;
 
-/// The compiled part of `countersign`.
+/// The compiled part of `countersign_swap`.
 #[pymodule]
 mod _native {
     #[pymodule_export]

@@ -14,7 +14,7 @@ use crate::values::{Coverage, Line, Notice, Request, Terms, Transaction};
 /// A verified order: every byte that would be signed agrees with the request, the registry and the record, or is shown.
 ///
 /// Only `Order.verify` makes one. Immutable and usable from all threads.
-#[pyclass(frozen, module = "countersign")]
+#[pyclass(frozen, module = "countersign_swap")]
 #[derive(Debug)]
 pub(crate) struct Order(countersign::Verified);
 
@@ -139,14 +139,14 @@ impl Order {
     }
 
     fn __repr__(&self) -> String {
-        format!("<countersign.Order {} {}>", self.family(), self.order_id())
+        format!("<countersign_swap.Order {} {}>", self.family(), self.order_id())
     }
 }
 
 /// Payloads for any signer, and the signatures that have been attached so far.
 ///
 /// Usable from all threads. After `finish` it is used up: every method raises a `Refusal` with the code `used_up`.
-#[pyclass(frozen, module = "countersign")]
+#[pyclass(frozen, module = "countersign_swap")]
 #[derive(Debug)]
 pub(crate) struct UnsignedOrder(Mutex<Option<countersign::Unsigned>>);
 
@@ -271,7 +271,7 @@ impl UnsignedOrder {
 }
 
 /// An order with all its signatures. Immutable and usable from all threads.
-#[pyclass(frozen, module = "countersign")]
+#[pyclass(frozen, module = "countersign_swap")]
 #[derive(Debug)]
 pub(crate) struct SignedOrder(countersign::Signed);
 

@@ -10,7 +10,7 @@ use crate::input::Text;
 use crate::refusal::{self, raise};
 
 /// A request to an endpoint of a chain. The caller's connection sends it as it is.
-#[pyclass(frozen, eq, module = "countersign")]
+#[pyclass(frozen, eq, module = "countersign_swap")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChainRequest(objects::Ask);
 
@@ -65,7 +65,7 @@ impl ChainRequest {
 }
 
 /// The answer to one `ChainRequest`. Its content is untrusted, and nothing in it needs to be checked before it is handed over.
-#[pyclass(frozen, eq, from_py_object, module = "countersign")]
+#[pyclass(frozen, eq, from_py_object, module = "countersign_swap")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChainAnswer(objects::Answer);
 
@@ -137,7 +137,7 @@ pub(crate) fn split_batch(body: Text, calls: u16, status: u16) -> Vec<ChainAnswe
 /// Reads one HTLC from one endpoint: says what to ask, and takes the answers. It has no connection of its own.
 ///
 /// Only `Record.reader` makes one.
-#[pyclass(frozen, module = "countersign")]
+#[pyclass(frozen, module = "countersign_swap")]
 #[derive(Debug)]
 pub(crate) struct Reader {
     endpoint: String,
@@ -205,7 +205,7 @@ impl Reader {
 ///
 /// Raises:
 ///     Refusal: At `/quorum`, if `needed` is another number.
-#[pyclass(frozen, module = "countersign")]
+#[pyclass(frozen, module = "countersign_swap")]
 #[derive(Debug)]
 pub(crate) struct Quorum(Mutex<objects::Quorum>);
 

@@ -14,7 +14,7 @@ use crate::values::{Htlc, HtlcTerms, Notice, Proof};
 ///
 /// A record by itself is only coherent: its parties may be anybody's. Verify it first (`Record.verify`), or show the owner who
 /// is paid.
-#[pyclass(frozen, module = "countersign")]
+#[pyclass(frozen, module = "countersign_swap")]
 #[derive(Debug)]
 pub(crate) struct Recovery(countersign::recover::Recovery);
 
@@ -73,7 +73,7 @@ impl Recovery {
 }
 
 /// The verified record of an order that is under way. Nothing to sign comes out of it.
-#[pyclass(frozen, module = "countersign")]
+#[pyclass(frozen, module = "countersign_swap")]
 #[derive(Debug)]
 pub(crate) struct Record(objects::Record);
 

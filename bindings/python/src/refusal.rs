@@ -5,7 +5,7 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 
 pyo3::create_exception!(
-    countersign,
+    countersign_swap,
     Refusal,
     PyException,
     "A document, key, signature or state that is not accepted.

@@ -17,7 +17,7 @@ use crate::refusal::raise;
 ///
 /// Raises:
 ///     Refusal: At the first member that is malformed or contradictory.
-#[pyclass(frozen, module = "countersign")]
+#[pyclass(frozen, module = "countersign_swap")]
 #[derive(Debug)]
 pub(crate) struct Registry {
     pub(crate) inner: countersign::Registry,
@@ -46,7 +46,7 @@ impl Registry {
 ///
 /// Raises:
 ///     Refusal: At the first member that is malformed or unknown.
-#[pyclass(frozen, module = "countersign")]
+#[pyclass(frozen, module = "countersign_swap")]
 #[derive(Debug)]
 pub(crate) struct Policy {
     inner: countersign::Policy,

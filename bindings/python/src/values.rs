@@ -11,7 +11,7 @@ macro_rules! declare {
     ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {
         $(
             $(#[$doc])*
-            #[pyclass(frozen, eq, get_all, module = "countersign")]
+            #[pyclass(frozen, eq, get_all, module = "countersign_swap")]
             #[derive(Debug, Clone, PartialEq, Eq)]
             pub(crate) struct $name {
                 $($(#[$field_doc])* $field: $type,)*

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-import countersign
+import countersign_swap
 from cases import REGISTRY, all_accepted
 
 LINES = [case.line for case in all_accepted().values()]
@@ -21,7 +21,7 @@ LINES = [case.line for case in all_accepted().values()]
 ORDERS = int(os.environ.get("COUNTERSIGN_LEAK_ORDERS", "5000"))
 
 
-def test_other_python_threads_make_progress(registry: countersign.Registry) -> None:
+def test_other_python_threads_make_progress(registry: countersign_swap.Registry) -> None:
     steps = 0
     done = threading.Event()
 
@@ -36,7 +36,7 @@ def test_other_python_threads_make_progress(registry: countersign.Registry) -> N
     try:
         before = steps
         start = time.monotonic()
-        countersign.verify_many(LINES * 10, registry, threads=1)
+        countersign_swap.verify_many(LINES * 10, registry, threads=1)
         elapsed = time.monotonic() - start
         during = steps - before
     finally:
@@ -48,7 +48,7 @@ def test_other_python_threads_make_progress(registry: countersign.Registry) -> N
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="the time of each thread is read from /proc")
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_the_work_is_shared_by_as_many_threads_as_were_asked_for(threads: int, registry: countersign.Registry) -> None:
+def test_the_work_is_shared_by_as_many_threads_as_were_asked_for(threads: int, registry: countersign_swap.Registry) -> None:
     def times() -> dict[str, int]:
         """Nanoseconds of processor time of each thread of this process."""
         found = {}
@@ -61,7 +61,7 @@ def test_the_work_is_shared_by_as_many_threads_as_were_asked_for(threads: int, r
     lines = LINES * (4096 // len(LINES))
     before = times()
     seen: dict[str, int] = {}
-    call = threading.Thread(target=lambda: countersign.verify_many(lines, registry, threads=threads))
+    call = threading.Thread(target=lambda: countersign_swap.verify_many(lines, registry, threads=threads))
     call.start()
     while call.is_alive():
         seen.update(times())
@@ -72,13 +72,13 @@ def test_the_work_is_shared_by_as_many_threads_as_were_asked_for(threads: int, r
     assert len(busy) == threads, sorted(spent)
 
 
-def test_an_input_that_fails_while_it_is_read_raises_its_own_error(registry: countersign.Registry) -> None:
+def test_an_input_that_fails_while_it_is_read_raises_its_own_error(registry: countersign_swap.Registry) -> None:
     def lines() -> object:
         yield LINES[0]
         raise KeyError("the source broke off")
 
     with pytest.raises(KeyError, match="the source broke off"):
-        countersign.verify_many(lines(), registry)  # type: ignore[arg-type]
+        countersign_swap.verify_many(lines(), registry)  # type: ignore[arg-type]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as on POSIX systems")
@@ -87,14 +87,14 @@ def test_ctrl_c_ends_a_long_call(tmp_path: Path) -> None:
     (tmp_path / "line.json").write_text(LINES[0])
     program = (
         "import signal\n"
-        "import countersign\n"
+        "import countersign_swap\n"
         # A process that was started in the background ignores the signal, and its children do too.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "registry = countersign.Registry(open('registry.json').read())\n"
+        "registry = countersign_swap.Registry(open('registry.json').read())\n"
         "lines = [open('line.json').read()] * 2_000_000\n"
         "print('started', flush=True)\n"
         "try:\n"
-        "    countersign.verify_many(lines, registry, threads=1)\n"
+        "    countersign_swap.verify_many(lines, registry, threads=1)\n"
         "except KeyboardInterrupt:\n"
         "    print('interrupted')\n"
     )
@@ -115,13 +115,13 @@ def resident() -> int:
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:"))
 
 
-def run_orders(count: int, registry: countersign.Registry) -> None:
+def run_orders(count: int, registry: countersign_swap.Registry) -> None:
     """Takes orders through every state, accepted and refused, by objects and by lines."""
     cases = list(all_accepted().values())
     for index in range(count // 2):
         case = cases[index % len(cases)]
         documents = case.documents
-        order = countersign.Order.verify(documents["request"], documents["response"], registry, record=documents.get("order"))
+        order = countersign_swap.Order.verify(documents["request"], documents["response"], registry, record=documents.get("order"))
         order.summary(), order.terms(), order.warnings(), order.coverage()
         unsigned = order.prepare(documents["wallet"])
         unsigned.requests(), unsigned.artefacts()
@@ -129,19 +129,19 @@ def run_orders(count: int, registry: countersign.Registry) -> None:
             if '"secret_key"' in documents["wallet"]:
                 unsigned.sign(case.key)
             unsigned.finish().transactions()
-        except countersign.Refusal as refusal:
+        except countersign_swap.Refusal as refusal:
             assert refusal.code == "signature_missing"
         try:
-            countersign.Order.verify(documents["response"], documents["request"], registry)
-        except countersign.Refusal:
+            countersign_swap.Order.verify(documents["response"], documents["request"], registry)
+        except countersign_swap.Refusal:
             pass
     for start in range(0, count // 2, 500):
-        countersign.verify_many(LINES[:250] * 2, registry)
+        countersign_swap.verify_many(LINES[:250] * 2, registry)
         del start
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="memory is read from /proc")
-def test_memory_stays_flat(registry: countersign.Registry) -> None:
+def test_memory_stays_flat(registry: countersign_swap.Registry) -> None:
     run_orders(2_000, registry)
     before = resident()
     run_orders(ORDERS, registry)

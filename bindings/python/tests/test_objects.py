@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-import countersign
+import countersign_swap
 from cases import REGISTRY, Case, all_accepted, families, rejected
 
 EXACT = "evm-token-approval-exact"
@@ -21,17 +21,17 @@ def case_of(identifier: str) -> Case:
     return all_accepted()[identifier]
 
 
-def verify(case: Case, registry: countersign.Registry) -> countersign.Order:
+def verify(case: Case, registry: countersign_swap.Registry) -> countersign_swap.Order:
     documents = case.documents
-    return countersign.Order.verify(documents["request"], documents["response"], registry, record=documents.get("order"))
+    return countersign_swap.Order.verify(documents["request"], documents["response"], registry, record=documents.get("order"))
 
 
 @pytest.mark.parametrize("family", families())
-def test_steps_give_what_the_line_gives(family: str, registry: countersign.Registry) -> None:
+def test_steps_give_what_the_line_gives(family: str, registry: countersign_swap.Registry) -> None:
     for case in all_accepted().values():
         if not case.id.startswith(f"{family}-"):
             continue
-        result = json.loads(countersign.verify_line(case.line, registry))
+        result = json.loads(countersign_swap.verify_line(case.line, registry))
         order = verify(case, registry)
         assert (order.family, order.order_id) == (result["family"], result["order_id"])
         assert (order.terms().order_id, order.terms().family) == (order.order_id, order.family)
@@ -49,7 +49,7 @@ def test_steps_give_what_the_line_gives(family: str, registry: countersign.Regis
         assert {part.topic for part in covered} <= {line.topic for line in order.summary()}
 
 
-def test_summary_lines_carry_typed_values(registry: countersign.Registry) -> None:
+def test_summary_lines_carry_typed_values(registry: countersign_swap.Registry) -> None:
     pay = next(line for line in verify(case_of(EXACT), registry).summary() if line.topic == "pay")
     (amount,) = pay.values
     assert (amount.kind, amount.unit, amount.decimals) == ("amount", "cbbtc", 8)
@@ -60,7 +60,7 @@ def test_summary_lines_carry_typed_values(registry: countersign.Registry) -> Non
 
 
 @pytest.mark.parametrize("family", families())
-def test_rejected_documents_raise_the_code_at_the_place(family: str, registry: countersign.Registry) -> None:
+def test_rejected_documents_raise_the_code_at_the_place(family: str, registry: countersign_swap.Registry) -> None:
     checked = 0
     for case in rejected(family):
         if case.code is None or (case.registry, case.policy) != (REGISTRY, "{}"):
@@ -70,11 +70,11 @@ def test_rejected_documents_raise_the_code_at_the_place(family: str, registry: c
         except (ValueError, RecursionError):
             continue  # What is wrong is the text of the line itself.
         documents = [json.dumps(line.get(name)) for name in ("request", "response", "order")]
-        expected = json.loads(countersign.verify_line(json.dumps(line), registry)).get("error")
+        expected = json.loads(countersign_swap.verify_line(json.dumps(line), registry)).get("error")
         if expected is None or not {"request", "response"} <= line.keys() or not expected["at"].startswith(("/request", "/response", "/order")):
             continue
-        with pytest.raises(countersign.Refusal) as refused:
-            countersign.Order.verify(documents[0], documents[1], registry, None, None if documents[2] == "null" else documents[2])
+        with pytest.raises(countersign_swap.Refusal) as refused:
+            countersign_swap.Order.verify(documents[0], documents[1], registry, None, None if documents[2] == "null" else documents[2])
         error = refused.value
         assert (error.code, error.message) == (expected["code"], expected["message"]), case.id
         assert error.at.partition("#")[0] == expected["at"].partition("#")[0], case.id
@@ -84,7 +84,7 @@ def test_rejected_documents_raise_the_code_at_the_place(family: str, registry: c
     assert checked > 50
 
 
-def test_an_order_is_prepared_as_often_as_fees_change(registry: countersign.Registry) -> None:
+def test_an_order_is_prepared_as_often_as_fees_change(registry: countersign_swap.Registry) -> None:
     order = verify(case_of(EXACT), registry)
     wallet = json.loads(case_of(EXACT).documents["wallet"])
     digests = set()
@@ -93,9 +93,9 @@ def test_an_order_is_prepared_as_often_as_fees_change(registry: countersign.Regi
     assert len(digests) == 3
 
 
-def test_a_finished_order_is_used_up(registry: countersign.Registry) -> None:
+def test_a_finished_order_is_used_up(registry: countersign_swap.Registry) -> None:
     unsigned = verify(case_of(EXACT), registry).prepare(case_of(EXACT).documents["wallet"])
-    with pytest.raises(countersign.Refusal) as missing:
+    with pytest.raises(countersign_swap.Refusal) as missing:
         unsigned.finish()
     assert missing.value.code == "signature_missing"
     unsigned.sign(case_of(EXACT).key)
@@ -114,12 +114,12 @@ def test_a_finished_order_is_used_up(registry: countersign.Registry) -> None:
         lambda: unsigned.attach("initiate", "0x00"),
     ]
     for call in calls:
-        with pytest.raises(countersign.Refusal) as used:
+        with pytest.raises(countersign_swap.Refusal) as used:
             call()
         assert (used.value.code, used.value.blame) == ("used_up", "caller")
 
 
-def test_only_one_of_many_threads_finishes(registry: countersign.Registry) -> None:
+def test_only_one_of_many_threads_finishes(registry: countersign_swap.Registry) -> None:
     unsigned = verify(case_of(EXACT), registry).prepare(case_of(EXACT).documents["wallet"])
     unsigned.sign(case_of(EXACT).key)
     codes: list[str] = []
@@ -128,7 +128,7 @@ def test_only_one_of_many_threads_finishes(registry: countersign.Registry) -> No
         try:
             unsigned.finish()
             codes.append("finished")
-        except countersign.Refusal as refusal:
+        except countersign_swap.Refusal as refusal:
             codes.append(refusal.code)
 
     threads = [threading.Thread(target=finish) for _ in range(16)]
@@ -139,53 +139,53 @@ def test_only_one_of_many_threads_finishes(registry: countersign.Registry) -> No
     assert sorted(codes) == ["finished"] + ["used_up"] * 15
 
 
-def test_the_gasless_path_needs_no_wallet_context(registry: countersign.Registry) -> None:
+def test_the_gasless_path_needs_no_wallet_context(registry: countersign_swap.Registry) -> None:
     order = verify(case_of(EXACT), registry)
     unsigned = order.prepare_gasless()
     unsigned.sign(case_of(EXACT).key)
     assert unsigned.finish().gasless() == case_of(EXACT).expect["artefacts"]["typed_data"]["signature"]
     assert [json.loads(call)["to"] for call in order.wallet_calls()]
-    with pytest.raises(countersign.Refusal) as refused:
+    with pytest.raises(countersign_swap.Refusal) as refused:
         verify(case_of("sui-native"), registry).prepare_gasless()
     assert refused.value.code == "nothing_to_sign"
-    with pytest.raises(countersign.Refusal) as refused:
+    with pytest.raises(countersign_swap.Refusal) as refused:
         verify(case_of("sui-native"), registry).wallet_calls()
     assert refused.value.code == "unsupported_family"
 
 
-def test_a_deadline_passes(registry: countersign.Registry) -> None:
+def test_a_deadline_passes(registry: countersign_swap.Registry) -> None:
     order = verify(case_of("evm-record-evm-v1"), registry)
     order.check_deadline(1_772_600_800)
-    with pytest.raises(countersign.Refusal):
+    with pytest.raises(countersign_swap.Refusal):
         order.check_deadline(2**63)
 
 
-def test_a_recovery_refunds_and_redeems(registry: countersign.Registry) -> None:
+def test_a_recovery_refunds_and_redeems(registry: countersign_swap.Registry) -> None:
     case = case_of("evm-record-evm-v1")
     wallet = json.loads(case.documents["wallet"]) | {"gas_limit": 300_000}
-    recovery = countersign.Recovery.refund(case.documents["order"], "source", registry)
+    recovery = countersign_swap.Recovery.refund(case.documents["order"], "source", registry)
     assert recovery.family == "evm"
     unsigned = recovery.prepare(json.dumps(wallet))
     assert unsigned.missing() == ["refund"]
     unsigned.sign(case.key)
     assert [transaction.role for transaction in unsigned.finish().transactions()] == ["refund"]
     wrong = "11" * 32
-    with pytest.raises(countersign.Refusal) as refused:
-        countersign.Recovery.redeem(case.documents["order"], "destination", wrong, registry)
+    with pytest.raises(countersign_swap.Refusal) as refused:
+        countersign_swap.Recovery.redeem(case.documents["order"], "destination", wrong, registry)
     assert refused.value.code == "secret_wrong"
     assert wrong not in str(refused.value)
     with pytest.raises(ValueError, match="leg: expected source or destination"):
-        countersign.Recovery.refund(case.documents["order"], "elsewhere", registry)  # type: ignore[arg-type]
-    with pytest.raises(countersign.Refusal) as refused:
+        countersign_swap.Recovery.refund(case.documents["order"], "elsewhere", registry)  # type: ignore[arg-type]
+    with pytest.raises(countersign_swap.Refusal) as refused:
         recovery.prepare(json.dumps({**wallet, "Nonce": 1}))
     assert refused.value.at == "/wallet/Nonce"
 
 
-def test_a_record_says_what_its_htlcs_must_hold(registry: countersign.Registry) -> None:
+def test_a_record_says_what_its_htlcs_must_hold(registry: countersign_swap.Registry) -> None:
     case = case_of("evm-record-evm-v1")
     order = json.loads(case.documents["order"])
     htlc = order.get("result", order)["destination_swap"]
-    record = countersign.Record.verify(case.documents["request"], case.documents["response"], case.documents["order"], registry)
+    record = countersign_swap.Record.verify(case.documents["request"], case.documents["response"], case.documents["order"], registry)
     terms = record.terms("destination")
     assert (terms.chain, terms.amount, terms.timelock, terms.unit) == ("base", htlc["amount"], htlc["timelock"], "blocks")
     assert (terms.swap_id, terms.secret_hash, terms.account) == (htlc["swap_id"], htlc["secret_hash"], None)
@@ -194,33 +194,33 @@ def test_a_record_says_what_its_htlcs_must_hold(registry: countersign.Registry) 
         record.terms("nowhere")  # type: ignore[arg-type]
 
 
-def test_what_a_wallet_sent_is_compared_with_the_order(registry: countersign.Registry) -> None:
+def test_what_a_wallet_sent_is_compared_with_the_order(registry: countersign_swap.Registry) -> None:
     case = case_of(EXACT)
     order = verify(case, registry)
     unsigned = order.prepare(case.documents["wallet"])
     unsigned.sign(case.key)
     for transaction in unsigned.finish().transactions():
         assert order.matches(transaction.payload) == transaction.role
-        with pytest.raises(countersign.Refusal) as refused:
+        with pytest.raises(countersign_swap.Refusal) as refused:
             order.matches(transaction.payload[:-2])
         assert (refused.value.code, refused.value.at) == ("transaction_mismatch", "/transaction")
 
 
-def test_objects_of_the_wrong_type_are_type_errors(registry: countersign.Registry) -> None:
+def test_objects_of_the_wrong_type_are_type_errors(registry: countersign_swap.Registry) -> None:
     case = case_of(EXACT)
     order = verify(case, registry)
     unsigned = order.prepare(case.documents["wallet"])
     wrong: list[Any] = [None, 1, 1.5, [], {}, object(), memoryview(b"{}"), ("{}",), type]
     for value in wrong:
         calls: list[Callable[[], Any]] = [
-            lambda: countersign.Registry(value),
-            lambda: countersign.verify_line(value, registry),
-            lambda: countersign.verify_many([value], registry),
-            lambda: countersign.Order.verify(value, case.documents["response"], registry),
-            lambda: countersign.Order.verify(case.documents["request"], value, registry),
-            lambda: countersign.Order.verify(case.documents["request"], case.documents["response"], value),
-            lambda: countersign.Recovery.refund(value, "source", registry),
-            lambda: countersign.Record.verify(value, value, value, registry),
+            lambda: countersign_swap.Registry(value),
+            lambda: countersign_swap.verify_line(value, registry),
+            lambda: countersign_swap.verify_many([value], registry),
+            lambda: countersign_swap.Order.verify(value, case.documents["response"], registry),
+            lambda: countersign_swap.Order.verify(case.documents["request"], value, registry),
+            lambda: countersign_swap.Order.verify(case.documents["request"], case.documents["response"], value),
+            lambda: countersign_swap.Recovery.refund(value, "source", registry),
+            lambda: countersign_swap.Record.verify(value, value, value, registry),
             lambda: order.prepare(value),
             lambda: order.matches(value),
             lambda: order.check_deadline(value if not isinstance(value, int) else 1.0),  # type: ignore[arg-type]
@@ -233,53 +233,53 @@ def test_objects_of_the_wrong_type_are_type_errors(registry: countersign.Registr
                 call()
     for one_document in ("{}", b"{}", bytearray(b"{}"), 1, None):
         with pytest.raises(TypeError):
-            countersign.verify_many(one_document, registry)  # type: ignore[arg-type]
+            countersign_swap.verify_many(one_document, registry)  # type: ignore[arg-type]
     for threads in (0, -1, 2**70):
         with pytest.raises((ValueError, OverflowError)):
-            countersign.verify_many(["{}"], registry, threads=threads)
+            countersign_swap.verify_many(["{}"], registry, threads=threads)
     for name in ("Order", "UnsignedOrder", "SignedOrder", "Recovery", "Record", "Reader", "ChainRequest", "ChainAnswer", "Terms", "Value"):
         with pytest.raises(TypeError):
-            getattr(countersign, name)()
+            getattr(countersign_swap, name)()
 
 
-def test_text_that_is_not_utf8_is_refused_without_being_quoted(registry: countersign.Registry) -> None:
+def test_text_that_is_not_utf8_is_refused_without_being_quoted(registry: countersign_swap.Registry) -> None:
     case = case_of(EXACT)
     unsigned = verify(case, registry).prepare(case.documents["wallet"])
     with pytest.raises(ValueError, match="surrogate"):
-        countersign.Registry("\ud800")
+        countersign_swap.Registry("\ud800")
     with pytest.raises(ValueError, match="surrogate") as surrogate:
         unsigned.sign(case.key + "\udfff")
     with pytest.raises(ValueError, match="UTF-8") as invalid:
         unsigned.sign(case.key.encode() + b"\xff")
-    with pytest.raises(countersign.Refusal) as malformed:
+    with pytest.raises(countersign_swap.Refusal) as malformed:
         unsigned.sign(case.key + "0")
     for error in (surrogate.value, invalid.value, malformed.value):
         assert case.key[:12] not in f"{error!r} {vars(error)} {error.__cause__!r} {error.__context__!r}"
     for text in (b"\xff", b"\xc3", b"\xed\xa0\x80", b"\x00", "\x00"):
-        with pytest.raises(countersign.Refusal):
-            countersign.Registry(text)
-        assert "error" in json.loads(countersign.verify_line(text, registry))
+        with pytest.raises(countersign_swap.Refusal):
+            countersign_swap.Registry(text)
+        assert "error" in json.loads(countersign_swap.verify_line(text, registry))
 
 
-def test_huge_and_deep_documents_are_refused(registry: countersign.Registry) -> None:
+def test_huge_and_deep_documents_are_refused(registry: countersign_swap.Registry) -> None:
     case = case_of(EXACT)
     huge = " " * (16 * 1024 * 1024) + case.line
-    assert json.loads(countersign.verify_line(huge, registry))["error"]["code"] == "json_too_large"
+    assert json.loads(countersign_swap.verify_line(huge, registry))["error"]["code"] == "json_too_large"
     large = case.line[:-1] + ',"padding":"' + "x" * (5 * 1024 * 1024) + '"}'
-    assert len(countersign.verify_many([large] * 3, registry)) == 3
+    assert len(countersign_swap.verify_many([large] * 3, registry)) == 3
     for text in ("[" * 1_000_000, '{"a":' * 1_000_000, '"' + "\\u0000" * 1_000_000, "9" * 5_000_000):
-        assert "error" in json.loads(countersign.verify_line(text, registry))
-        with pytest.raises(countersign.Refusal):
-            countersign.Registry(text)
-        with pytest.raises(countersign.Refusal):
-            countersign.Order.verify(text, text, registry)
+        assert "error" in json.loads(countersign_swap.verify_line(text, registry))
+        with pytest.raises(countersign_swap.Refusal):
+            countersign_swap.Registry(text)
+        with pytest.raises(countersign_swap.Refusal):
+            countersign_swap.Order.verify(text, text, registry)
     unsigned = verify(case, registry).prepare(case.documents["wallet"])
     for signature in ("00" * 5_000_000, '{"contract":' * 100_000, '{"'):
-        with pytest.raises(countersign.Refusal):
+        with pytest.raises(countersign_swap.Refusal):
             unsigned.attach("typed_data", signature)
 
 
-def test_a_surviving_bytearray_may_change_afterwards(registry: countersign.Registry) -> None:
+def test_a_surviving_bytearray_may_change_afterwards(registry: countersign_swap.Registry) -> None:
     case = case_of(EXACT)
     key = bytearray(case.key.encode())
     unsigned = verify(case, registry).prepare(case.documents["wallet"])
@@ -288,25 +288,25 @@ def test_a_surviving_bytearray_may_change_afterwards(registry: countersign.Regis
     assert unsigned.missing() == []
 
 
-def test_pins_limits_and_refusals_can_be_pickled(registry: countersign.Registry) -> None:
-    policy = countersign.Policy(b'{"refused_warnings": ["unlimited_approval"]}')
+def test_pins_limits_and_refusals_can_be_pickled(registry: countersign_swap.Registry) -> None:
+    policy = countersign_swap.Policy(b'{"refused_warnings": ["unlimited_approval"]}')
     copies = pickle.loads(pickle.dumps((registry, policy)))
     line = case_of("evm-token-approval-unlimited").line
-    assert countersign.verify_line(line, *copies) == countersign.verify_line(line, registry, policy)
-    with pytest.raises(countersign.Refusal) as refused:
-        countersign.Registry("[]")
+    assert countersign_swap.verify_line(line, *copies) == countersign_swap.verify_line(line, registry, policy)
+    with pytest.raises(countersign_swap.Refusal) as refused:
+        countersign_swap.Registry("[]")
     copy = pickle.loads(pickle.dumps(refused.value))
     assert (str(copy), vars(copy)) == (str(refused.value), vars(refused.value))
-    assert type(copy) is countersign.Refusal
+    assert type(copy) is countersign_swap.Refusal
 
 
 def test_everything_has_a_docstring() -> None:
-    for name in countersign.__all__:
+    for name in countersign_swap.__all__:
         if name == "__version__":
             continue
-        item = getattr(countersign, name)
+        item = getattr(countersign_swap, name)
         assert inspect.getdoc(item), name
-        assert item.__module__ in ("countersign", "countersign._native"), name
+        assert item.__module__ in ("countersign_swap", "countersign_swap._native"), name
         for member in vars(item) if isinstance(item, type) else ():
             if not member.startswith("_"):
                 assert inspect.getdoc(getattr(item, member)), f"{name}.{member}"

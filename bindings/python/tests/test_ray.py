@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-import countersign
+import countersign_swap
 from cases import REGISTRY, all_accepted, families, rejected
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "audit_ray.py"
 
 
-def test_an_audit_on_ray_writes_a_row_for_each_case(tmp_path: Path, registry: countersign.Registry) -> None:
+def test_an_audit_on_ray_writes_a_row_for_each_case(tmp_path: Path, registry: countersign_swap.Registry) -> None:
     for module in ("ray", "pyarrow"):
         pytest.importorskip(module, reason=f"{module} is not installed: pip install './bindings/python[scale]'")
     import pyarrow.parquet as pq
@@ -34,7 +34,7 @@ def test_an_audit_on_ray_writes_a_row_for_each_case(tmp_path: Path, registry: co
     rows = pq.read_table(tmp_path / "out").to_pylist()
     verdicts = sorted((row["id"] or "", row["accepted"], row["code"] or "", row["at"] or "", row["order_id"] or "") for row in rows)
     expected = []
-    for output in map(json.loads, countersign.verify_many(lines, registry)):
+    for output in map(json.loads, countersign_swap.verify_many(lines, registry)):
         error = output.get("error", {"code": "", "at": ""})
         expected.append((output["id"] or "", output["ok"], error["code"], error["at"], output.get("order_id", "")))
     assert verdicts == sorted(expected)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-import countersign
+import countersign_swap
 from cases import FIXTURES, all_accepted
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
@@ -28,22 +28,22 @@ def conversation(family: str, case: str) -> dict[str, Any]:
     return next(line for line in conversations(family) if line["case"] == case)
 
 
-def open_record(line: dict[str, Any], registry: countersign.Registry) -> countersign.Record:
+def open_record(line: dict[str, Any], registry: countersign_swap.Registry) -> countersign_swap.Record:
     documents = all_accepted()[line["fixture"]].documents
-    return countersign.Record.verify(documents["request"], documents["response"], documents["order"], registry)
+    return countersign_swap.Record.verify(documents["request"], documents["response"], documents["order"], registry)
 
 
-def to_answer(answer: dict[str, Any]) -> countersign.ChainAnswer:
+def to_answer(answer: dict[str, Any]) -> countersign_swap.ChainAnswer:
     if "result" in answer:
-        return countersign.ChainAnswer.result(answer["result"])
+        return countersign_swap.ChainAnswer.result(answer["result"])
     if "error" in answer:
-        return countersign.ChainAnswer.error(json.dumps(answer["error"]))
+        return countersign_swap.ChainAnswer.error(json.dumps(answer["error"]))
     if "status" in answer:
-        return countersign.ChainAnswer.http(answer["status"], bytes.fromhex(answer["body"][2:]), answer.get("grpc_status"))
-    return countersign.ChainAnswer.failed(answer["failed"], answer["detail"])
+        return countersign_swap.ChainAnswer.http(answer["status"], bytes.fromhex(answer["body"][2:]), answer.get("grpc_status"))
+    return countersign_swap.ChainAnswer.failed(answer["failed"], answer["detail"])
 
 
-def as_json(request: countersign.ChainRequest) -> dict[str, Any]:
+def as_json(request: countersign_swap.ChainRequest) -> dict[str, Any]:
     body = None if request.body is None else f"0x{request.body.hex()}"
     assert request.params_text is None or request.params == json.loads(request.params_text)
     return {
@@ -56,7 +56,7 @@ def as_json(request: countersign.ChainRequest) -> dict[str, Any]:
     }
 
 
-def play(record: countersign.Record, line: dict[str, Any], endpoint: str = "one") -> countersign.Reader:
+def play(record: countersign_swap.Record, line: dict[str, Any], endpoint: str = "one") -> countersign_swap.Reader:
     reader = record.reader(line["leg"], endpoint, protocol=line["protocol"])
     for turn in line["rounds"]:
         requests = reader.next()
@@ -67,10 +67,10 @@ def play(record: countersign.Record, line: dict[str, Any], endpoint: str = "one"
     return reader
 
 
-def verdict(record: countersign.Record, quorum: countersign.Quorum, line: dict[str, Any]) -> dict[str, Any]:
+def verdict(record: countersign_swap.Record, quorum: countersign_swap.Quorum, line: dict[str, Any]) -> dict[str, Any]:
     try:
         proof = record.judge(quorum, line["now"])
-    except countersign.Refusal as refusal:
+    except countersign_swap.Refusal as refusal:
         assert refusal.blame == "chain"
         return {"code": refusal.code}
     assert proof.order_id == record.order_id
@@ -78,24 +78,24 @@ def verdict(record: countersign.Record, quorum: countersign.Quorum, line: dict[s
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_conversation_has_its_requests_and_its_outcome(family: str, registry: countersign.Registry) -> None:
+def test_every_conversation_has_its_requests_and_its_outcome(family: str, registry: countersign_swap.Registry) -> None:
     for line in conversations(family):
         record, expected = open_record(line, registry), line["outcome"]
         reader = play(record, line)
         assert (reader.fault and reader.fault.code, reader.height) == (expected["fault"], expected["height"]), line["case"]
-        quorum = countersign.Quorum(["one"], 1)
+        quorum = countersign_swap.Quorum(["one"], 1)
         quorum.hear(reader)
         assert quorum.is_settled
         assert verdict(record, quorum, line) == expected["verdict"], line["case"]
         if expected["state"] is None:
-            with pytest.raises(countersign.Refusal):
+            with pytest.raises(countersign_swap.Refusal):
                 record.state("destination", quorum)
         else:
             state = record.state("destination", quorum)
             assert {name: getattr(state, name) for name in expected["state"]} == expected["state"]
 
 
-def test_misuse_raises_and_what_endpoints_do_wrong_does_not(registry: countersign.Registry) -> None:
+def test_misuse_raises_and_what_endpoints_do_wrong_does_not(registry: countersign_swap.Registry) -> None:
     line = conversation("evm", "funded")
     record = open_record(line, registry)
     reader = record.reader("destination", "one")
@@ -106,25 +106,25 @@ def test_misuse_raises_and_what_endpoints_do_wrong_does_not(registry: countersig
     with pytest.raises(TypeError):
         reader.answer([None] * len(requests))  # type: ignore[list-item]
     assert reader.next() == requests
-    quorum = countersign.Quorum(["one"], 1)
+    quorum = countersign_swap.Quorum(["one"], 1)
     quorum.hear(reader)
     assert not quorum.is_settled
-    reader.answer([countersign.ChainAnswer.result("{")] * len(requests))
+    reader.answer([countersign_swap.ChainAnswer.result("{")] * len(requests))
     assert reader.next() is None
     assert reader.fault is not None and (reader.fault.code, reader.fault.blame) == ("node_malformed", "chain")
     with pytest.raises(ValueError, match="source or destination"):
         record.reader("nowhere", "one")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="esplora or rpc"):
         record.reader("destination", "one", protocol="grpc")  # type: ignore[arg-type]
-    with pytest.raises(countersign.Refusal) as malformed:
+    with pytest.raises(countersign_swap.Refusal) as malformed:
         record.reader("destination", "one", known="{}")
     assert malformed.value.at.startswith("/known")
-    with pytest.raises(countersign.Refusal):
-        countersign.Quorum(["one", "two"], 1)
+    with pytest.raises(countersign_swap.Refusal):
+        countersign_swap.Quorum(["one", "two"], 1)
     assert "params" not in repr(requests[0])
 
 
-def test_what_is_known_shows_an_endpoint_that_went_back(registry: countersign.Registry) -> None:
+def test_what_is_known_shows_an_endpoint_that_went_back(registry: countersign_swap.Registry) -> None:
     line = conversation("evm", "funded")
     record = open_record(line, registry)
     known = json.loads(play(record, line).known)
@@ -153,14 +153,14 @@ class Broken:
         raise ConnectionError("no route")
 
 
-def test_web3_reads_through_its_provider(registry: countersign.Registry) -> None:
+def test_web3_reads_through_its_provider(registry: countersign_swap.Registry) -> None:
     line = conversation("evm", "funded")
     record = open_record(line, registry)
     endpoints = {name: connections.web3(Provider(line)) for name in ("one", "two")}
     quorum = connections.read_all(record, "destination", {**endpoints, "three": connections.web3(Broken())}, 2)
     assert verdict(record, quorum, line) == line["outcome"]["verdict"]
     alone = connections.read_all(record, "destination", {"three": connections.web3(Broken())}, 1)
-    with pytest.raises(countersign.Refusal, match="no route"):
+    with pytest.raises(countersign_swap.Refusal, match="no route"):
         record.judge(alone, line["now"])
 
 
@@ -207,7 +207,7 @@ def serve(line: dict[str, Any]) -> ThreadingHTTPServer:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_family_is_read_over_http(family: str, registry: countersign.Registry) -> None:
+def test_every_family_is_read_over_http(family: str, registry: countersign_swap.Registry) -> None:
     line = conversation(family, "funded")
     record = open_record(line, registry)
     server = serve(line)

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-import countersign
+import countersign_swap
 from cases import Case, accepted, all_accepted
 
-Sign = Callable[[Case, countersign.Request], str]
+Sign = Callable[[Case, countersign_swap.Request], str]
 BLOCKHASH = "SysvarC1ock11111111111111111111111111111111"
 
 
-def prepare(case: Case, registry: countersign.Registry, wallet: dict[str, Any] | None = None) -> countersign.UnsignedOrder:
+def prepare(case: Case, registry: countersign_swap.Registry, wallet: dict[str, Any] | None = None) -> countersign_swap.UnsignedOrder:
     """Prepares a case with its wallet context, some members of which are replaced."""
     documents = case.documents
-    order = countersign.Order.verify(documents["request"], documents["response"], registry, record=documents.get("order"))
+    order = countersign_swap.Order.verify(documents["request"], documents["response"], registry, record=documents.get("order"))
     assert order.order_id.lower() == case.expect["order_id"].lower()
     return order.prepare(json.dumps({**json.loads(documents["wallet"]), **(wallet or {})}))
 
@@ -29,7 +29,7 @@ def with_key(family: str) -> list[Case]:
     return [case for case in accepted(f"{family}.jsonl") if '"secret_key"' in case.documents["wallet"]]
 
 
-def check(family: str, registry: countersign.Registry, sign: Sign, same_nonces: bool = True) -> None:
+def check(family: str, registry: countersign_swap.Registry, sign: Sign, same_nonces: bool = True) -> None:
     """Signs every request of every case. Libraries that choose nonces as ours does make the bytes that the fixtures expect."""
     cases = with_key(family)
     for case in cases:
@@ -51,10 +51,10 @@ def hex_key(case: Case) -> bytes:
     return bytes.fromhex(case.key.removeprefix("0x"))
 
 
-def test_evm_by_eth_account(registry: countersign.Registry) -> None:
+def test_evm_by_eth_account(registry: countersign_swap.Registry) -> None:
     accounts = pytest.importorskip("eth_account")
 
-    def sign(case: Case, request: countersign.Request) -> str:
+    def sign(case: Case, request: countersign_swap.Request) -> str:
         account = accounts.Account.from_key(case.key)
         assert account.address == request.signer
         native = json.loads(request.native.value)
@@ -72,22 +72,22 @@ def test_evm_by_eth_account(registry: countersign.Registry) -> None:
     check("evm", registry, sign)
 
 
-def test_tron_by_eth_keys(registry: countersign.Registry) -> None:
+def test_tron_by_eth_keys(registry: countersign_swap.Registry) -> None:
     keys = pytest.importorskip("eth_keys")
 
-    def sign(case: Case, request: countersign.Request) -> str:
+    def sign(case: Case, request: countersign_swap.Request) -> str:
         signature = keys.keys.PrivateKey(hex_key(case)).sign_msg_hash(request.digest)
         return f"{signature.r:064x}{signature.s:064x}{signature.v + 27:02x}"
 
     check("tron", registry, sign)
 
 
-def test_starknet_by_starknet_py(registry: countersign.Registry) -> None:
+def test_starknet_by_starknet_py(registry: countersign_swap.Registry) -> None:
     pytest.importorskip("starknet_py")
     from starknet_py.hash.utils import message_signature
     from starknet_py.utils.typed_data import TypedData
 
-    def sign(case: Case, request: countersign.Request) -> str:
+    def sign(case: Case, request: countersign_swap.Request) -> str:
         digest = int.from_bytes(request.digest, "big")
         if request.native.kind == "typed_data":
             typed_data = TypedData.from_dict(json.loads(request.native.value))
@@ -108,14 +108,14 @@ def solana_keypair(solders: Any, key: str) -> Any:
         return keypair.from_seed(bytes(solders.pubkey.Pubkey.from_string(key)))
 
 
-def test_solana_by_solders(registry: countersign.Registry) -> None:
+def test_solana_by_solders(registry: countersign_swap.Registry) -> None:
     pytest.importorskip("solders")
     import solders.keypair
     import solders.message
     import solders.pubkey
     import solders.transaction
 
-    def sign(case: Case, request: countersign.Request) -> str:
+    def sign(case: Case, request: countersign_swap.Request) -> str:
         keypair = solana_keypair(solders, case.key)
         assert str(keypair.pubkey()) == request.signer
         transaction = solders.transaction.VersionedTransaction.from_bytes(base64.b64decode(request.native.value))
@@ -133,7 +133,7 @@ def bech32_payload(text: str) -> bytes:
     return bytes(int(bits[at : at + 8], 2) for at in range(0, len(bits) - 7, 8))
 
 
-def test_sui_by_solders(registry: countersign.Registry) -> None:
+def test_sui_by_solders(registry: countersign_swap.Registry) -> None:
     pytest.importorskip("solders")
     from solders.keypair import Keypair
 
@@ -153,7 +153,7 @@ def test_sui_by_solders(registry: countersign.Registry) -> None:
     assert signed > 30
 
 
-def test_bitcoin_by_embit(registry: countersign.Registry) -> None:
+def test_bitcoin_by_embit(registry: countersign_swap.Registry) -> None:
     pytest.importorskip("embit")
     from embit.ec import PrivateKey
     from embit.psbt import PSBT
@@ -178,26 +178,26 @@ def test_bitcoin_by_embit(registry: countersign.Registry) -> None:
     assert signed > 5
 
 
-def test_a_signature_of_another_key_is_refused_and_changes_nothing(registry: countersign.Registry) -> None:
+def test_a_signature_of_another_key_is_refused_and_changes_nothing(registry: countersign_swap.Registry) -> None:
     keys = pytest.importorskip("eth_keys")
     case = with_key("evm")[0]
     unsigned = prepare(case, registry)
     request = unsigned.requests()[0]
     signature = keys.keys.PrivateKey(b"\x01" * 32).sign_msg_hash(request.digest).to_bytes().hex()
-    with pytest.raises(countersign.Refusal) as refused:
+    with pytest.raises(countersign_swap.Refusal) as refused:
         unsigned.attach(request.name, signature)
     assert (refused.value.code, refused.value.blame) == ("signature_mismatch", "caller")
     assert request.name in unsigned.missing()
 
 
-def eth_transaction(case: Case, request: countersign.Request) -> bytes:
+def eth_transaction(case: Case, request: countersign_swap.Request) -> bytes:
     accounts = pytest.importorskip("eth_account")
     native = json.loads(request.native.value)
     signed = accounts.Account.from_key(case.key).sign_transaction({name: native[name] for name in native if name != "from"})
     return bytes(signed.raw_transaction)
 
 
-def solana_transaction(case: Case, request: countersign.Request) -> bytes:
+def solana_transaction(case: Case, request: countersign_swap.Request) -> bytes:
     pytest.importorskip("solders")
     import solders.keypair
     import solders.pubkey
@@ -207,7 +207,7 @@ def solana_transaction(case: Case, request: countersign.Request) -> bytes:
     return bytes(solders.transaction.VersionedTransaction(unsigned.message, [solana_keypair(solders, case.key)]))
 
 
-def bitcoin_psbt(case: Case, request: countersign.Request) -> bytes:
+def bitcoin_psbt(case: Case, request: countersign_swap.Request) -> bytes:
     pytest.importorskip("embit")
     from embit.ec import PrivateKey
     from embit.psbt import PSBT
@@ -227,20 +227,20 @@ def bitcoin_psbt(case: Case, request: countersign.Request) -> bytes:
 )
 def test_a_signer_may_return_the_signed_transaction(
     identifier: str,
-    sign: Callable[[Case, countersign.Request], bytes],
+    sign: Callable[[Case, countersign_swap.Request], bytes],
     change: dict[str, Any],
     code: str,
-    registry: countersign.Registry,
+    registry: countersign_swap.Registry,
 ) -> None:
     case = all_accepted()[identifier]
     unsigned, other = prepare(case, registry), prepare(case, registry, change)
 
-    def transactions(order: countersign.UnsignedOrder) -> list[bytes]:
+    def transactions(order: countersign_swap.UnsignedOrder) -> list[bytes]:
         return [sign(case, request) for request in order.requests() if request.native.kind != "typed_data"]
 
     before = unsigned.artefacts()
     for transaction in [*transactions(other), b"", b"\0"]:
-        with pytest.raises(countersign.Refusal) as refused:
+        with pytest.raises(countersign_swap.Refusal) as refused:
             unsigned.attach_transaction(transaction)
         assert refused.value.code == (code if len(transaction) > 1 else "transaction_mismatch")
         assert refused.value.at == "/transaction"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import countersign
+import countersign_swap
 
 HERE = Path(__file__).resolve().parents[1]
 
@@ -20,7 +20,7 @@ def mypy(*arguments: str, cwd: Path) -> str:
 
 
 def test_the_stubs_are_what_the_module_has(tmp_path: Path) -> None:
-    output = mypy("mypy.stubtest", "countersign", cwd=tmp_path)
+    output = mypy("mypy.stubtest", "countersign_swap", cwd=tmp_path)
     assert output.startswith("0\n"), output
 
 
@@ -35,11 +35,11 @@ def test_examples_and_tests_pass_strict_checks(tmp_path: Path) -> None:
 
 def test_misuse_does_not_pass(tmp_path: Path) -> None:
     (tmp_path / "misuse.py").write_text(
-        "import countersign\n"
-        "registry = countersign.Registry({})\n"
-        "countersign.Recovery.refund('{}', 'sauce', registry)\n"
-        "countersign.verify_many('{}', registry, threads='2')\n"
-        "countersign.Order()\n"
+        "import countersign_swap\n"
+        "registry = countersign_swap.Registry({})\n"
+        "countersign_swap.Recovery.refund('{}', 'sauce', registry)\n"
+        "countersign_swap.verify_many('{}', registry, threads='2')\n"
+        "countersign_swap.Order()\n"
     )
     output = mypy("mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "misuse.py", cwd=tmp_path)
     assert output.startswith("1\n"), output
@@ -48,5 +48,5 @@ def test_misuse_does_not_pass(tmp_path: Path) -> None:
 
 
 def test_the_package_is_marked_as_typed() -> None:
-    assert countersign.__file__ is not None
-    assert (Path(countersign.__file__).parent / "py.typed").is_file()
+    assert countersign_swap.__file__ is not None
+    assert (Path(countersign_swap.__file__).parent / "py.typed").is_file()

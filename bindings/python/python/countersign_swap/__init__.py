@@ -5,7 +5,7 @@ as JSON. A `Reader` says what to ask a chain, and a `Quorum` compares what sever
 `Refusal`.
 """
 
-from countersign._native import (
+from countersign_swap._native import (
     ChainAnswer,
     ChainRequest,
     Coverage,
