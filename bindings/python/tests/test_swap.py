@@ -1,0 +1,265 @@
+"""Whole swaps against the sandbox, honest and with lies. Skipped where the sandbox is not built: `cargo build` in `sandbox/`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+import pytest
+
+from countersign_swap import Refusal, UnsignedOrder
+from countersign_swap.swap import AsyncSwaps, Change, FileStore, MemoryStore, Swaps, _send, local_key
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(CHECKOUT / "sandbox" / "examples" / "python"))
+from sandbox import Sandbox, built  # type: ignore[import-not-found, unused-ignore]  # noqa: E402
+
+PROGRAM = built("countersign-sandbox", "COUNTERSIGN_SANDBOX", CHECKOUT / "sandbox" / "target")
+pytestmark = pytest.mark.skipif(
+    not (os.environ.get("COUNTERSIGN_SANDBOX") or Path(PROGRAM).is_file()), reason="the sandbox is not built: cargo build in sandbox/"
+)
+AMOUNTS = {"base": "1.5 usdc", "litecoin": "0.3 ltc", "solana": "0.4 sol", "tron": "40 usdt", "starknet": "300 strk", "sui": "20 sui"}
+
+
+class User:
+    """The sandbox's user: what a wallet has."""
+
+    def __init__(self, sandbox: Any) -> None:
+        home = Path(sandbox.config).parent
+        config = json.loads(Path(sandbox.config).read_text())
+        self.service, self.accounts = config["base_url"], config["owners"]
+        self.registry = (home / "registry.json").read_bytes()
+        self.nodes = json.loads((home / "nodes.json").read_text())
+        files = {chain: config["key_files"].get(chain, config["key_file"]) for chain in self.accounts}
+        self.signers = {chain: local_key((home / file).read_text().strip()) for chain, file in files.items()}
+
+    def options(self, **changes: Any) -> Dict[str, Any]:
+        options: Dict[str, Any] = {
+            "service": self.service,
+            "app_id": "sandbox",
+            "registry": self.registry,
+            "nodes": self.nodes,
+            "accounts": self.accounts,
+            "signers": self.signers,
+            "consent": lambda order: bool(order["summary"]),
+            "store": MemoryStore(),
+            "poll_ms": 100,
+        }
+        options.update(changes)
+        return options
+
+    def wish(self, source: str, to: str) -> Dict[str, str]:
+        return {
+            "from_": source,
+            "to": to,
+            "amount": AMOUNTS[source.split(":")[0]],
+            "receive_at": self.accounts[to.split(":")[0]],
+        }
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Tuple[Any, User]]]:
+    running: List[Any] = []
+
+    def begin(*assets: str) -> Tuple[Any, User]:
+        sandbox = Sandbox("--chains", ",".join(asset.split(":")[0] for asset in assets))
+        running.append(sandbox)
+        return sandbox, User(sandbox)
+
+    yield begin
+    for sandbox in running:
+        sandbox.stop()
+
+
+@pytest.mark.parametrize(
+    ("source", "to"),
+    [
+        ("base:usdc", "litecoin:ltc"),
+        ("litecoin:ltc", "base:usdc"),
+        ("solana:sol", "tron:usdt"),
+        ("tron:usdt", "solana:sol"),
+        ("starknet:strk", "sui:sui"),
+        ("sui:sui", "starknet:strk"),
+    ],
+)
+def test_a_swap_of_each_family_completes(start: Any, source: str, to: str) -> None:
+    _, user = start(source, to)
+    with Swaps(**user.options()) as swaps:
+        quote = swaps.quote(**{name: value for name, value in user.wish(source, to).items() if name != "receive_at"})
+        assert int(quote["receive"]["number"]) > 0
+        changes = list(swaps.create(**user.wish(source, to)))
+        assert changes[-1]["reason"] == "complete", changes
+        assert [order["outcome"] for order in swaps.orders()] == ["complete"]
+        assert len((swaps.phrase() or "").split()) == 12
+
+
+EVM_TO_LITECOIN, LITECOIN_TO_EVM = ("base:usdc", "litecoin:ltc"), ("litecoin:ltc", "base:usdc")
+
+
+@pytest.mark.parametrize(
+    ("lie", "route", "end"),
+    [
+        ("evm-contract", EVM_TO_LITECOIN, "unknown_contract"),
+        ("evm-redeemer", EVM_TO_LITECOIN, "unknown_redeemer"),
+        ("evm-amount", EVM_TO_LITECOIN, "amount_mismatch"),
+        ("record-pays-less", EVM_TO_LITECOIN, "record_pays_less"),
+        ("record-redeem-key", EVM_TO_LITECOIN, "record_pays_elsewhere"),
+        ("record-hash", EVM_TO_LITECOIN, "record_mismatch"),
+        ("service-error-beside-ok", EVM_TO_LITECOIN, "error_beside_ok"),
+        ("service-lists-twin", EVM_TO_LITECOIN, "secret_used"),
+        ("service-gone", EVM_TO_LITECOIN, "complete"),
+        ("endpoint-fails", EVM_TO_LITECOIN, "complete"),
+        ("endpoint-denies", EVM_TO_LITECOIN, "complete"),
+        ("relayer-invents", LITECOIN_TO_EVM, "complete"),
+    ],
+)
+def test_a_lie_ends_as_it_must(start: Any, lie: str, route: Tuple[str, str], end: str) -> None:
+    sandbox, user = start(*route)
+    sandbox.post("lies", name=lie, on="true")
+    with Swaps(**user.options()) as swaps:
+        assert _end(lambda: list(swaps.create(**user.wish(*route)))) == end
+
+
+def _end(run: Callable[[], List[Change]]) -> str:
+    """How a swap ended: the reason, or the code of the error."""
+    try:
+        last = run()[-1]
+    except Refusal as refusal:
+        code: str = refusal.code
+        return code
+    error: Optional[Dict[str, str]] = last["error"]
+    return error["code"] if error else str(last["reason"])
+
+
+def test_the_secret_is_not_sent_before_the_solver_has_paid(start: Any) -> None:
+    sandbox, user = start(*EVM_TO_LITECOIN)
+    sandbox.post("lies", name="solver-pays-less", on="true")
+    store, sent = MemoryStore(), []
+
+    def send(method: str, url: str, headers: Dict[str, str], body: Optional[bytes]) -> Tuple[int, Dict[str, str], bytes]:
+        sent.append(url.encode() + (body or b""))
+        return _send(method, url, headers, body)
+
+    with Swaps(**user.options(store=store, send=send)) as swaps:
+        changes = swaps.create(**user.wish(*EVM_TO_LITECOIN))
+        next(change for change in changes if change.get("message", "").startswith("paid;"))
+        time.sleep(2)
+    secret = next(data for name, data in store.documents.items() if name.endswith("/secret"))
+    assert sent and not any(secret in each for each in sent)
+
+
+def test_asyncio_and_coroutines(start: Any) -> None:
+    _, user = start(*EVM_TO_LITECOIN)
+
+    async def swap() -> List[Change]:
+        async def consent(order: Change) -> bool:
+            await asyncio.sleep(0)
+            return any(line["topic"] for line in order["summary"])
+
+        async def sign(order: UnsignedOrder, task: Dict[str, str]) -> None:
+            await asyncio.sleep(0)
+            user.signers[task["chain"]](order, task)
+
+        signers = {chain: sign for chain in user.signers}
+        async with AsyncSwaps(**user.options(consent=consent, signers=signers)) as swaps:
+            return [change async for change in swaps.create(**user.wish(*EVM_TO_LITECOIN))]
+
+    assert asyncio.run(swap())[-1]["reason"] == "complete"
+
+
+def test_a_declined_order_is_not_paid(start: Any) -> None:
+    _, user = start(*EVM_TO_LITECOIN)
+    with Swaps(**user.options(consent=lambda order: False)) as swaps:
+        assert _end(lambda: list(swaps.create(**user.wish(*EVM_TO_LITECOIN)))) == "declined"
+        assert [order["may_be_paid"] for order in swaps.orders()] == [False]
+
+
+def test_what_is_not_stored_is_not_done(start: Any) -> None:
+    _, user = start(*EVM_TO_LITECOIN)
+
+    class Full(MemoryStore):
+        def write(self, documents: List[Tuple[str, Optional[bytes]]]) -> None:
+            raise OSError("no space left")
+
+    with Swaps(**user.options(store=Full())) as swaps:
+        with pytest.raises(Refusal, match="no space left"):
+            list(swaps.create(**user.wish(*EVM_TO_LITECOIN)))
+
+
+# Swaps into a directory, and prints the order's id and what happens.
+CHILD = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from test_swap import User
+from countersign_swap.swap import FileStore, Swaps
+class Config: config = sys.argv[2]
+user = User(Config)
+with Swaps(**user.options(store=FileStore(sys.argv[3]))) as swaps:
+    for change in swaps.create(**user.wish("base:usdc", "litecoin:ltc")):
+        print(json.dumps(change), flush=True)
+"""
+
+
+def test_a_swap_is_resumed_after_its_process_was_killed(start: Any, tmp_path: Path) -> None:
+    sandbox, user = start(*EVM_TO_LITECOIN)
+    store = tmp_path / "swaps"
+    arguments = [sys.executable, "-c", CHILD, str(Path(__file__).parent), sandbox.config, str(store)]
+    child = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    order_id = ""
+    for line in child.stdout:
+        change = json.loads(line)
+        order_id = order_id or change.get("order_id", "")
+        if change.get("is_paid"):
+            break
+    with pytest.raises(BlockingIOError):
+        Swaps(**user.options(store=FileStore(store)))
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+    assert order_id
+    with Swaps(**user.options(store=FileStore(store))) as swaps:
+        assert _end(lambda: list(swaps.follow(order_id))) == "complete"
+    # Nothing that others could read.
+    assert all(path.stat().st_mode & 0o077 == 0 for path in store.rglob("*"))
+
+
+def test_errors_in_what_is_asked_for(start: Any) -> None:
+    _, user = start(*EVM_TO_LITECOIN)
+    with pytest.raises(Refusal) as refused:
+        Swaps(**user.options(registry=b"{"))
+    assert refused.value.at.startswith("/registry")
+    with Swaps(**user.options()) as swaps:
+        wish = user.wish(*EVM_TO_LITECOIN)
+        for change, at in (({"amount": "1.5"}, "amount"), ({"to": "litecoin:nothing"}, "/to"), ({"receive_at": "0x1"}, "/receive_at")):
+            with pytest.raises((Refusal, ValueError), match=at):
+                list(swaps.create(**{**wish, **change}))
+    with pytest.raises(RuntimeError):
+        swaps.orders()
+
+
+def test_one_call_does_not_wait_for_another(start: Any) -> None:
+    sandbox, user = start(*EVM_TO_LITECOIN)
+    asked, go = threading.Event(), threading.Event()
+
+    def consent(order: Change) -> bool:
+        asked.set()
+        return go.wait(30)
+
+    with Swaps(**user.options(consent=consent)) as swaps:
+        ends: List[str] = []
+        thread = threading.Thread(target=lambda: ends.append(_end(lambda: list(swaps.create(**user.wish(*EVM_TO_LITECOIN))))))
+        thread.start()
+        assert asked.wait(30)
+        assert len(swaps.orders()) == 1
+        go.set()
+        thread.join(60)
+        assert ends == ["complete"]
