@@ -45,7 +45,7 @@ impl<'p> At<'p> {
         At { parent: Some(self), step: Step::Key(key) }
     }
 
-    const fn index<'s>(&'s self, index: usize) -> At<'s>
+    pub(super) const fn index<'s>(&'s self, index: usize) -> At<'s>
     where
         'p: 's,
     {

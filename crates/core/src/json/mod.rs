@@ -24,6 +24,7 @@ use std::fmt;
 
 use jiter::{Jiter, JiterError, Peek};
 
+use crate::report::text::escape_untrusted;
 use crate::report::{Code, Refusal};
 
 mod cursor;
@@ -83,7 +84,8 @@ impl fmt::Debug for Value<'_> {
 /// # Errors
 ///
 /// [`Code::JsonTooLarge`] above [`MAX_BYTES`] or [`MAX_VALUES`], [`Code::JsonNotUtf8`], [`Code::JsonTooDeep`],
-/// [`Code::JsonDuplicateKey`] (keys are compared after unescaping) or [`Code::JsonSyntax`]. The location is a byte range of the
+/// [`Code::JsonDuplicateKey`] (keys are compared after unescaping) or [`Code::JsonSyntax`]. The location of a duplicate key is its
+/// pointer, which is the same in a document and in a line that contains the document. Every other location is a byte range of the
 /// text, `#start-end`; it is empty for a text of too many bytes.
 pub fn parse(bytes: &[u8]) -> Result<Value<'_>, Refusal> {
     if bytes.len() > MAX_BYTES {
@@ -110,6 +112,11 @@ pub fn parse(bytes: &[u8]) -> Result<Value<'_>, Refusal> {
 
 fn range(start: usize, end: usize) -> String {
     format!("#{start}-{end}")
+}
+
+/// Puts a step in front of the location of a duplicate key. Every other location counts bytes of the whole text.
+fn inside(refusal: Refusal, step: &At<'_>) -> Refusal {
+    if refusal.code() == Code::JsonDuplicateKey { refusal.with_prefix(&step.to_string()) } else { refusal }
 }
 
 struct Reader<'v> {
@@ -189,7 +196,8 @@ impl<'v> Reader<'v> {
         let start = self.items.len();
         let mut next = self.step(Jiter::known_array)?;
         while let Some(peek) = next {
-            let value = self.value(peek, depth)?;
+            let index = self.items.len().saturating_sub(start);
+            let value = self.value(peek, depth).map_err(|refusal| inside(refusal, &At::root("").index(index)))?;
             self.items.push(value);
             next = self.step(Jiter::array_step)?;
         }
@@ -213,11 +221,13 @@ impl<'v> Reader<'v> {
                 }
                 !seen.insert(key.clone())
             };
+            // Any text can be a key.
+            let named = |refusal| inside(refusal, &At::root("").key(&escape_untrusted(&key)));
             if is_duplicate {
-                return Err(self.refuse(Code::JsonDuplicateKey).with_actual(key.as_ref()));
+                return Err(named(Refusal::new(Code::JsonDuplicateKey, "").with_actual(key.as_ref())));
             }
             let peek = self.step(Jiter::peek)?;
-            let value = self.value(peek, depth)?;
+            let value = self.value(peek, depth).map_err(named)?;
             self.members.push((key, value));
             next = self.step(|jiter| jiter.next_key().map(|key| key.map(str::len)))?;
         }
@@ -337,6 +347,16 @@ mod tests {
         assert!(parse(format!("{{{}}}", long.join(",")).as_bytes()).is_ok());
         long.push("\"k3\":0".into());
         assert_eq!(code(&format!("{{{}}}", long.join(","))), Code::JsonDuplicateKey);
+    }
+
+    #[test]
+    fn a_duplicate_key_is_located_by_its_pointer() {
+        let at = |text: &str| parse(text.as_bytes()).unwrap_err().location().to_owned();
+        assert_eq!(at(r#"{"a":1,"a":1}"#), "/a");
+        assert_eq!(at(r#"{"x":[0,{"y":{"a/b~":1,"a/b\u007e":1}}]}"#), "/x/1/y/a~1b~0");
+        assert_eq!(at(r#"{"\u202e":{"a":1,"a":1}}"#), r"/\u{202e}/a");
+        assert_eq!(at(&format!(r#"{{"{}":{{"a":1,"a":1}}}}"#, "k".repeat(1_000))), format!("/{}…/a", "k".repeat(160)));
+        assert_eq!(at(r#"{"x":[1,{"y":}]}"#), "#13-14");
     }
 
     #[test]
