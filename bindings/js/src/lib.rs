@@ -4,7 +4,6 @@
 //! (`lib/`) turns that text into values and errors. It also checks every argument before it comes here, so that this module has
 //! nothing but the calls. What it throws is the JSON of a [`Failure`].
 
-mod key;
 #[cfg(feature = "swap")]
 mod swap;
 
@@ -192,7 +191,7 @@ impl UnsignedOrder {
     pub fn sign(&mut self, key: Vec<u8>) -> Result<(), String> {
         let key = Zeroizing::new(key);
         let unsigned = self.get_mut()?;
-        let text = key::text(&key, unsigned.family()).map_err(thrown)?;
+        let text = objects::key_text(&key, unsigned.family()).map_err(thrown)?;
         objects::sign(unsigned, &text).map_err(thrown)
     }
 
@@ -271,7 +270,7 @@ impl Recovery {
 
     /// Creates the redemption of a leg.
     pub fn redeem(record: &[u8], leg: &str, secret: Vec<u8>, registry: &Registry) -> Result<Self, String> {
-        let secret = key::secret_text(&Zeroizing::new(secret)).map_err(thrown)?;
+        let secret = objects::secret_text(&Zeroizing::new(secret)).map_err(thrown)?;
         objects::redeem(record, leg, &secret, &registry.0).map(Self).map_err(thrown)
     }
 

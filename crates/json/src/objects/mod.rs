@@ -23,6 +23,7 @@
 
 mod external;
 mod fields;
+mod key;
 mod native;
 mod reader;
 mod record;
@@ -37,6 +38,7 @@ use crate::line::Outcome;
 
 pub use external::matches;
 pub use fields::{Convert, Coverage, Htlc, HtlcTerms, Line, NativePayload, Notice, Proof, Request, Terms, Transaction, Value};
+pub use key::{key_text, secret_text};
 pub use native::wallet_calls;
 pub use reader::{Answer, Ask, Quorum, Reader, answers, error_answer, split_batch};
 pub use record::{Record, htlc_terms, verify_record};

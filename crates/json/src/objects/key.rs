@@ -1,11 +1,17 @@
-//! Keys and secrets as bytes: JavaScript cannot wipe a string, so wallets hand over bytes.
+//! Keys and secrets as bytes: most languages cannot wipe a string, so wallets pass bytes.
 
 use countersign::Family;
-use countersign_json::objects::Failure;
 use zeroize::Zeroizing;
 
-/// Returns the text form of a key. 32 bytes are the key itself, on Solana 64 too; any other bytes are text already.
-pub(crate) fn text(key: &[u8], family: Family) -> Result<Zeroizing<String>, Failure> {
+use super::Failure;
+
+/// Returns the text form of a key, as [`sign`](super::sign) takes it. 32 bytes are the key itself, on Solana 64 bytes too; any other bytes are
+/// the text already.
+///
+/// # Errors
+///
+/// [`Failure`] with the code `usage` at `/key` if the bytes are text that is not UTF-8.
+pub fn key_text(key: &[u8], family: Family) -> Result<Zeroizing<String>, Failure> {
     match (key.len(), family) {
         #[cfg(feature = "solana")]
         (32 | 64, Family::Solana) => Ok(base58(key)),
@@ -14,8 +20,13 @@ pub(crate) fn text(key: &[u8], family: Family) -> Result<Zeroizing<String>, Fail
     }
 }
 
-/// Returns the text form of a swap's secret: of its 32 bytes, or of text.
-pub(crate) fn secret_text(secret: &[u8]) -> Result<Zeroizing<String>, Failure> {
+/// Returns the text form of a swap's secret, as [`redeem`](super::redeem) takes it. 32 bytes are the secret itself; any other bytes are the
+/// text already.
+///
+/// # Errors
+///
+/// [`Failure`] with the code `usage` at `/secret` if the bytes are text that is not UTF-8.
+pub fn secret_text(secret: &[u8]) -> Result<Zeroizing<String>, Failure> {
     if secret.len() == 32 { Ok(hex(secret)) } else { decode(secret, "/secret") }
 }
 
