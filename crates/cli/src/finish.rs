@@ -10,6 +10,7 @@ use countersign::recover::Leg;
 use countersign::{Code, Family, OrderRecord, Policy, Proposal, Refusal, Registry, Warnings, text};
 use countersign_client::driver::{Chains as _, OrderState};
 use countersign_client::restore::{RestoredOrder, owner_key};
+use countersign_client::status::refund_possible_from;
 use countersign_client::{Action, Flow, Http, OrderId, Pace};
 use countersign_node::{Nodes, Speed};
 use serde::Serialize;
@@ -148,7 +149,8 @@ pub(crate) fn refund(args: &RefundArgs, session: &Session) -> Result<u8, Failure
         let key = kept.signing_key(Leg::Source, registry, &state, session)?;
         let recovery = LegRecovery::new(&kept.record, Leg::Source, None, registry)?.with_default_key(key);
         let context = kept.context(Leg::Source, &args.own, || args.nodes.connect(registry, session), args.ending.speed(), &policy)?;
-        return recovery.finish(kept.warnings.as_ref(), &context, || Ok(()), session);
+        let refunded = recovery.finish(kept.warnings.as_ref(), &context, || Ok(()), session);
+        return refunded.map_err(|failure| kept.explain_early_refund(failure, registry));
     }
     args.own.signing.check_key_only(args.nodes.is_named()?)?;
     let (client, id) = (args.service.client()?, OrderId::parse(&args.id)?);
@@ -312,6 +314,19 @@ impl Kept {
         let secret = self.order.as_ref().and_then(OrderState::own_secret).or(restored);
         let secret = secret.ok_or_else(|| usage("the order's secret is not in the state directory: pass --secret-file"))?;
         Ok(Zeroizing::new(*secret.expose()))
+    }
+
+    /// Adds when a refund is possible to the reason why the chain refuses it now.
+    fn explain_early_refund(&self, failure: Failure, registry: &Registry) -> Failure {
+        match failure {
+            Failure::Refused(refusal) if refusal.code() == Code::SimulationReverted => {
+                match refund_possible_from(&self.record, Leg::Source, registry).filter(|from| *from > show::now()) {
+                    Some(from) => follow::not_refundable(refusal.reason(), Some(from)),
+                    None => Failure::Refused(refusal),
+                }
+            }
+            other => other,
+        }
     }
 
     fn is_bitcoin(&self, leg: Leg, registry: &Registry) -> bool {

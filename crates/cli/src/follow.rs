@@ -1,6 +1,6 @@
 //! Follows a stored order until it ends, for `swap`, `order watch`, `redeem` and `refund`.
 
-use countersign::{BroadcastTransaction, Leg, text};
+use countersign::{BroadcastTransaction, Leg, UnixTime, text};
 use countersign_client::driver::{
     Alert, Chains as _, Delivery, DriveError, Event, Following, OrderState, OrderStore as _, Outcome, Owner, OwnerTask, Progress, Purpose,
     StatedEnd, Status, Stop, TrustTheService,
@@ -251,6 +251,12 @@ fn order_ended(code: &'static str, outcome: Outcome) -> Failure {
     Failure::Held { code, message: format!("the order ended: {}", outcome.name()) }
 }
 
+/// Returns the failure of a refund that is not possible yet, with the time from which it is, if that is known.
+pub(crate) fn not_refundable(reason: &str, possible_from: Option<UnixTime>) -> Failure {
+    let from = possible_from.map(|time| format!("; possible from about {}", show::time(time))).unwrap_or_default();
+    Failure::Held { code: "not_refundable", message: format!("nothing was refunded: {reason}{from}") }
+}
+
 /// Refunds a stored order once its timelock has expired: with the owner's own transaction where the source chain is connected, otherwise
 /// through the service's relayer.
 pub(crate) async fn refund<O: Owner>(driver: &CliDriver<O>, id: &OrderId, session: &Session) -> Result<(), Failure> {
@@ -258,11 +264,8 @@ pub(crate) async fn refund<O: Owner>(driver: &CliDriver<O>, id: &OrderId, sessio
     report_status(id, &progress, session);
     let kept = || at_once(driver.store().load(id)).map_err(usage);
     let by_self = by_self(driver, &kept()?, Leg::Source, session);
-    let not_yet = |reason: &str| {
-        let from = progress.stated.as_ref().and_then(|stated| stated.status.refund_possible_from);
-        let from = from.map(|time| format!("; possible from about {}", show::time(time))).unwrap_or_default();
-        Err(Failure::Held { code: "not_refundable", message: format!("nothing was refunded: {reason}{from}") })
-    };
+    let possible_from = progress.stated.as_ref().and_then(|stated| stated.status.refund_possible_from);
+    let not_yet = |reason: &str| Err(not_refundable(reason, possible_from));
     let was_sent = || {
         let kept = kept()?;
         Ok::<_, Failure>(kept.was_sent(Delivery::RefundRequest) || kept.was_sent(Delivery::Refund))

@@ -20,10 +20,9 @@
 
 use std::fmt;
 
-use alloy_primitives::{Address, B256, U256, hex, keccak256};
+use alloy_primitives::{Address, B256, U256, keccak256};
 use alloy_sol_types::{SolCall, SolEvent, SolValue, sol};
 use countersign_core::json::Cursor;
-use countersign_core::text::escape_untrusted;
 use countersign_core::{Code, EvmGeneration, Refusal, SecretHash};
 
 sol! {
@@ -312,17 +311,6 @@ pub fn address(answer: &[u8]) -> Result<Address, Unclear> {
 /// [`Unclear`] unless it is the encoding of a string.
 pub fn text(answer: &[u8]) -> Result<String, Unclear> {
     String::abi_decode_validate(answer).map_err(|_| Unclear("the return data is not a string"))
-}
-
-/// Returns why a call reverted: the text of `Error(string)`, escaped, or the selector of a contract's own error. `None` for data of
-/// less than four bytes.
-#[must_use]
-pub fn revert_reason(data: &[u8]) -> Option<String> {
-    let (selector, arguments) = data.split_first_chunk::<4>()?;
-    match (selector, text(arguments)) {
-        ([0x08, 0xc3, 0x79, 0xa0], Ok(text)) => Some(escape_untrusted(&text)),
-        _ => Some(format!("error {}", hex::encode_prefixed(selector))),
-    }
 }
 
 /// The EIP-712 domain that a contract reports (ERC-5267).

@@ -68,7 +68,8 @@ async fn a_sender_that_cannot_pay_the_fee_signs_no_redemption_and_no_refund() {
         let chain = chain().lying(move |_, method, _| match method {
             "eth_getBalance" => Some(json!(format!("{balance:#x}"))),
             "eth_simulateV1" => {
-                let call = json!({"status": format!("{status:#x}"), "gasUsed": "0x5208", "logs": [], "returnData": "0x"});
+                let data = if status == 0 { "0x839f009c" } else { "0x" };
+                let call = json!({"status": format!("{status:#x}"), "gasUsed": "0x5208", "logs": [], "returnData": data});
                 Some(json!([{"calls": [call]}]))
             }
             _ => None,
@@ -84,7 +85,9 @@ async fn a_sender_that_cannot_pay_the_fee_signs_no_redemption_and_no_refund() {
         assert_eq!(refused(&prepare(recovery, fee - U256::from(1), 1).await.unwrap_err()), (Code::InsufficientFunds, "/balance"));
     }
     // A refund that would fail is not signed. A redemption is not shown to any node.
-    assert_eq!(refused(&prepare(&refund, U256::MAX, 0).await.unwrap_err()), (Code::SimulationReverted, "/refund"));
+    let early = prepare(&refund, U256::MAX, 0).await.unwrap_err();
+    assert_eq!(refused(&early), (Code::SimulationReverted, "/refund"));
+    assert!(early.to_string().contains("the timelock has not expired (HTLC__OrderNotExpired)"), "{early}");
     assert!(prepare(&redemption, U256::MAX, 0).await.is_ok());
 }
 

@@ -163,18 +163,20 @@ async fn within<F: Future + Unpin>(timer: &impl Transport, limit: Duration, futu
 }
 
 /// Remembers what the endpoints that agree have shown. Of the heights, at most the one that as many endpoints as must agree have reached:
-/// an absurd height that a single endpoint shows is forgotten.
+/// an absurd height that a single endpoint shows is forgotten. Of the others, only the progress of their searches is remembered: an endpoint
+/// may need several readings until it can agree.
 fn remember<O: Agree + Remembered>(memory: &Memory, chain: &str, quorum: &Quorum<O>) {
-    let Ok(group) = quorum.agreed::<()>() else { return };
+    let group = quorum.agreed::<()>().unwrap_or_default();
     let mut heights: Vec<_> = group.iter().map(|one| one.known().height()).collect();
     heights.sort_unstable_by(|one, other| other.cmp(one));
     let reached = heights.get(quorum.needed().saturating_sub(1)).copied().unwrap_or_default();
     for (name, word) in quorum.heard() {
-        if let Ok(observation) = word
-            && group.iter().any(|member| std::ptr::eq(*member, observation))
-        {
-            let known = observation.known();
+        let Ok(observation) = word else { continue };
+        let known = observation.known();
+        if group.iter().any(|member| std::ptr::eq(*member, observation)) {
             memory.learn(chain, name, &known.clone().with_height(known.height().min(reached)));
+        } else {
+            memory.learn(chain, name, &known.progress_only());
         }
     }
 }

@@ -41,7 +41,8 @@ impl Memory {
         self.lock().get(&key(chain, endpoint)).map(|memory| memory.known.clone()).unwrap_or_default()
     }
 
-    /// Adds what an endpoint has shown. Call it only for observations that the quorum agrees with.
+    /// Adds what an endpoint has shown. Call it only for observations that the quorum agrees with, or with
+    /// [`Known::progress_only`].
     pub fn learn(&self, chain: &str, endpoint: &str, known: &Known) {
         self.lock().entry(key(chain, endpoint)).or_default().known.learn(known);
     }

@@ -71,7 +71,7 @@ impl Machine for Height {
     }
 
     fn learned(&self) -> Known {
-        Known::default().with_height(self.height.unwrap_or_default().into())
+        Known::default().with_height(self.height.unwrap_or_default().into()).with_hint("hint", *b"1").with_progress("search", *b"2")
     }
 
     fn stamp(&self) -> Option<Vec<u8>> {
@@ -160,6 +160,24 @@ impl Transport for Clock {
 
     fn now(&self) -> UnixTime {
         UnixTime::from_secs(0)
+    }
+}
+
+/// A search that takes several readings goes on, although the endpoints cannot agree before it ends.
+#[tokio::test(start_paused = true)]
+async fn the_progress_of_every_endpoint_is_remembered() {
+    let memory = Memory::default();
+    let other = Endpoint { block: 8, ..HONEST };
+    let (quorum, _) = World::new(&[HONEST, HONEST, other], 2).read(&memory, 1, 50).await;
+    assert_eq!(heights(&quorum), Some(100));
+    let agreed = memory.known("chain", "0");
+    assert_eq!((agreed.height().get(), agreed.hint("hint"), agreed.progress("search")), (100, Some(&b"1"[..]), Some(&b"2"[..])));
+    let memory = Memory::default();
+    let (quorum, _) = World::new(&[HONEST, other], 2).read(&memory, 1, 50).await;
+    assert_eq!(heights(&quorum), None);
+    for name in ["0", "1"] {
+        let known = memory.known("chain", name);
+        assert_eq!((known.height().get(), known.hint("hint"), known.progress("search")), (0, None, Some(&b"2"[..])));
     }
 }
 

@@ -29,16 +29,18 @@ sol! {
     /// The token HTLC, and the native HTLC where the two are alike.
     #[derive(Debug, PartialEq, Eq)]
     interface Htlc {
-        error ZeroAddress();
-        error ZeroAmount();
-        error ZeroTimelock();
+        error HTLC__DuplicateOrder();
+        error HTLC__OrderNotInitiated();
+        error HTLC__OrderFulfilled();
+        error HTLC__IncorrectSecret();
+        error HTLC__OrderNotExpired();
+        error HTLC__ZeroAddressInitiator();
+        error HTLC__ZeroAddressRedeemer();
+        error HTLC__ZeroAmount();
+        error HTLC__ZeroTimelock();
+        error HTLC__InvalidInitiatorSignature();
         error ZeroSecretHash();
-        error DuplicateOrder(bytes32 orderId);
-        error UnknownOrder(bytes32 orderId);
-        error OrderClosed(bytes32 orderId);
-        error WrongSecret(bytes32 orderId);
-        error NotExpired(uint256 expiry, uint256 blockNumber);
-        error InvalidSignature(address initiator);
+        error ZeroAddressToken();
         error TokenCallFailed();
 
         event Initiated(bytes32 indexed orderId, bytes32 indexed secretHash, uint256 indexed amount);
@@ -59,12 +61,22 @@ sol! {
         function version() external view returns (string);
         function domainSeparator() external view returns (bytes32);
         function INITIATE_TYPEHASH() external view returns (bytes32);
+        function eip712Domain() external view returns (bytes1 fields, string name, string version_, uint256 chainId, address verifyingContract, bytes32 salt, uint256[] extensions);
     }
 
     /// What only the native HTLC says.
     #[derive(Debug, PartialEq, Eq)]
     interface NativeHtlc {
-        error ValueMismatch(uint256 value, uint256 amount);
+        error NativeHTLC__DuplicateOrder();
+        error NativeHTLC__OrderNotInitiated();
+        error NativeHTLC__OrderFulfilled();
+        error NativeHTLC__IncorrectSecret();
+        error NativeHTLC__OrderNotExpired();
+        error NativeHTLC__ZeroAddressInitiator();
+        error NativeHTLC__ZeroAddressRedeemer();
+        error NativeHTLC__ZeroAmount();
+        error NativeHTLC__ZeroTimelock();
+        error NativeHTLC__IncorrectFundsRecieved();
         error PaymentFailed(address to);
     }
 }

@@ -207,7 +207,7 @@ fn the_signature_locks_the_same_when_a_stranger_brings_it() -> TestResult {
             call.abi_encode()
         };
         let longer = world.call(relayer, case.htlc, bring(signature.clone(), timelock + U256::ONE), U256::ZERO)?;
-        assert_eq!(longer.reverted_with(), Some(Htlc::InvalidSignature { initiator }), "{}", case.id);
+        assert_eq!(longer.reverted_with(), Some(Htlc::HTLC__InvalidInitiatorSignature {}), "{}", case.id);
         let receipt = world.call(relayer, case.htlc, bring(signature, timelock), U256::ZERO)?;
         case.opened(&world, &receipt)?;
         brought += 1;
@@ -254,7 +254,7 @@ fn the_secret_pays_the_redeemer() -> TestResult {
         let relayer = Account::from_phrase("countersign proofs: relayer").address();
         let data = Htlc::redeemCall { orderId: id, secret: wrong.into() }.abi_encode();
         let receipt = world.call(relayer, case.htlc, data, U256::ZERO)?;
-        assert_eq!(receipt.reverted_with(), Some(Htlc::WrongSecret { orderId: id }), "{}", case.id);
+        assert_eq!(receipt.reverted_with(), Some(Htlc::HTLC__IncorrectSecret {}), "{}", case.id);
         assert!(world.call(relayer, recovery.call().to.bytes(), recovery.call().data.clone(), U256::ZERO)?.is_success(), "{}", case.id);
         let paid = match case.token {
             Some(token) => world.balance_of(token, redeemer)?,
@@ -292,7 +292,7 @@ fn the_record_alone_leads_back_to_the_funds() -> TestResult {
         let relayer = Account::from_phrase("countersign proofs: relayer").address();
         let refund = |world: &mut World| world.call(relayer, recovery.call().to.bytes(), recovery.call().data.clone(), U256::ZERO);
         world.advance_blocks(u64::try_from(case.entry.timelock)?);
-        let early: Option<Htlc::NotExpired> = refund(&mut world)?.reverted_with();
+        let early: Option<Htlc::HTLC__OrderNotExpired> = refund(&mut world)?.reverted_with();
         assert!(early.is_some(), "{}", case.id);
         world.advance_blocks(1);
         assert!(refund(&mut world)?.is_success(), "{}", case.id);

@@ -4,15 +4,17 @@
 //! |---|---|---|
 //! | first reading | newest block and lists; the output, its block and the id of its spender; the spender, its block, the parents | scan; newest header and block; the output, its proof, whether the mempool spends it |
 //! | later readings | the known output by its outpoint; its block, the spender, the parents | the known output by its outpoint; newest header, the output and its proof |
-//! | after the end, or if the server refuses to list the unspent outputs | up to 40 more pages of the history, and whether the outputs on them are spent | the mempool, or the newest eight blocks one by one, and the proof of the spender |
+//! | after the end, or if the server refuses to list the unspent outputs | up to 40 more pages of the history, and whether the outputs on them are spent | the mempool, or eight blocks one by one, and the proof of the spender; later readings search older blocks |
 
 mod esplora;
 mod rpc;
+mod walk;
 
 use bitcoin::{ScriptBuf, Transaction};
 use countersign_core::reader::{Fault, Head, Identity, Known, Machine, Reader, Replies, Request, Turn};
 use countersign_core::{Finding, HtlcTerms, Refusal, U256};
 
+use self::walk::Searched;
 use super::NamedChain;
 use super::look::{self, Block, Kept, Look, Output};
 use crate::address::Chain;
@@ -71,6 +73,8 @@ enum State {
 enum Step<S> {
     Ask(S, Vec<Request>),
     Done(Head, Look),
+    /// Done after a search of blocks, which later readings continue.
+    Searched(Head, Look, Searched),
 }
 
 impl Machine for Htlc {
@@ -103,8 +107,8 @@ impl Machine for Htlc {
 
 impl Search {
     /// An HTLC that is open takes at most three rounds; one more if the output that was known has left the chain, and, on a node's RPC, one
-    /// more for the check where a Litecoin payment comes from. The others are for pages of the history, or for the newest eight blocks of
-    /// a node, two each.
+    /// more for the check where a Litecoin payment comes from. The others are for pages of the history, or for eight blocks of a node, two
+    /// each.
     pub(super) const MAX_ROUNDS: usize = 45;
 
     pub(super) fn start(named: NamedChain, tree: Tree, amount: U256, known: &Known) -> (Self, Vec<Request>) {
@@ -138,6 +142,11 @@ impl Search {
                 self.learn(&head, &look)?;
                 Ok(Turn::Done((head, look)))
             }
+            Step::Searched(head, look, searched) => {
+                self.learn(&head, &look)?;
+                self.learned = self.learned.clone().with_progress(self.context.address(), searched.to_bytes());
+                Ok(Turn::Done((head, look)))
+            }
         }
     }
 
@@ -161,6 +170,7 @@ impl<S> Step<S> {
         match self {
             Self::Ask(state, requests) => Step::Ask(wrap(state), requests),
             Self::Done(head, look) => Step::Done(head, look),
+            Self::Searched(head, look, searched) => Step::Searched(head, look, searched),
         }
     }
 }
@@ -177,6 +187,15 @@ impl Context {
     /// Returns the name of the hint that holds the output.
     fn hint(&self) -> String {
         Kept::name(&self.tree.address(self.chain()))
+    }
+
+    fn address(&self) -> String {
+        self.tree.address(self.chain()).to_lowercase()
+    }
+
+    /// Returns the blocks that earlier readings have searched.
+    fn searched(&self) -> Option<Searched> {
+        Searched::parse(self.known.progress(&self.address())?)
     }
 
     /// Returns the output that an earlier reading has found in a block.

@@ -117,10 +117,104 @@ fn both_protocols_show_the_same_end() {
                 assert_eq!(read(&ledger, true).state == expected, is_clear, "{leaf:?} {depth}");
                 ledger.mine(1);
             }
-            ledger.mine(1);
-            assert!(matches!(read_again(&ledger, true, &earlier).state, HtlcState::Unclear(_)), "older than what a node is searched for");
         }
     }
+}
+
+/// Reads until the state is clear, each time with what the readings before have shown. Returns the state, and the blocks that each reading
+/// asked for.
+fn read_on(ledger: &Ledger, known: &mut Known, most: usize) -> (HtlcState, Vec<usize>) {
+    let mut blocks = Vec::new();
+    loop {
+        let mut asked = 0;
+        let (outcome, _, _) = drive::<Htlc>(&terms("bitcoin"), known, |_, _, request| {
+            asked += usize::from(matches!(request, Request::JsonRpc { method, .. } if &**method == "getblock"));
+            ledger.answer(request)
+        });
+        let observation = outcome.unwrap();
+        known.learn(observation.known());
+        blocks.push(asked);
+        if !matches!(observation.output().state, HtlcState::Unclear(_)) || blocks.len() == most {
+            return (observation.into_output().state, blocks);
+        }
+    }
+}
+
+/// A node without an address index finds an end that is older than what one reading searches, whether the output is known or not.
+#[test]
+fn a_node_is_searched_for_an_old_end_in_several_readings() {
+    for (leaf, is_known) in [(Leaf::Redeem, true), (Leaf::Refund, true), (Leaf::InstantRefund, true), (Leaf::Redeem, false)] {
+        let (mut ledger, transaction) = Ledger::funded(3);
+        let mut known = protocol(true);
+        if is_known {
+            known.learn(read_known(&ledger, &terms("bitcoin"), &known).known());
+        }
+        let spender = spend(&transaction, leaf, &SECRET);
+        let expected = if leaf == Leaf::Redeem { redeemed(&spender) } else { refunded(&spender) };
+        ledger.mempool.push(spender);
+        // In the mempool it is found at once if the output is known; otherwise it is not listed in any block yet.
+        ledger.mine(1);
+        ledger.mine(20);
+        // It is in the 21st block from the newest one.
+        let (state, blocks) = read_on(&ledger, &mut known, 9);
+        assert_eq!((state, blocks), (expected.clone(), vec![8, 8, 5]), "{leaf:?} {is_known}");
+        // From then on it is found in new blocks and its own.
+        ledger.mine(2);
+        assert_eq!(read_on(&ledger, &mut known, 1), (expected.clone(), vec![3]));
+        assert_eq!(read_on(&ledger, &mut known, 1), (expected, vec![1]));
+    }
+}
+
+/// The blocks that were searched may leave the chain. A search of an output's blocks that finds nothing begins again.
+#[test]
+fn a_search_begins_again_after_a_reorganization() {
+    let (mut ledger, transaction) = Ledger::funded(3);
+    let mut known = protocol(true);
+    known.learn(read_known(&ledger, &terms("bitcoin"), &known).known());
+    let spender = spend(&transaction, Leaf::Redeem, &SECRET);
+    ledger.mine(2);
+    let common = ledger.blocks.len();
+    ledger.mempool.push(spender.clone());
+    ledger.mine(1);
+    ledger.mine(12);
+    assert!(matches!(read_on(&ledger, &mut known, 1), (HtlcState::Unclear(_), blocks) if blocks == [8]));
+    // Its block is replaced, and so are those that were searched: the redemption is now in one of them.
+    ledger.blocks.truncate(common);
+    ledger.mempool.clear();
+    ledger.mempool.push(funding(7, 1_000));
+    ledger.mine(1);
+    ledger.mine(9);
+    ledger.mempool.push(spender.clone());
+    ledger.mine(1);
+    ledger.mine(2);
+    assert_eq!(read_on(&ledger, &mut known, 1), (redeemed(&spender), vec![3]));
+    // What was remembered is wrong: the blocks above the output were all searched, and nothing was found.
+    let mut wrong = protocol(true);
+    wrong.learn(&known);
+    let address = terms("bitcoin").swap_id.to_lowercase();
+    let tip =
+        |height: usize| [&u64::try_from(height).unwrap().to_le_bytes()[..], &serialize(&ledger.blocks[height].0.block_hash())].concat();
+    wrong = wrong.with_progress(address, [tip(ledger.blocks.len() - 1), tip(2)].concat());
+    assert_eq!(read_on(&ledger, &mut wrong, 9), (redeemed(&spender), vec![0, 3]));
+}
+
+/// Before an address is paid, a node's blocks are searched once, and then only the new ones.
+#[test]
+fn an_address_that_was_not_paid_costs_a_node_no_more_than_its_new_blocks() {
+    let mut ledger = Ledger::new();
+    ledger.mine(30);
+    let mut known = protocol(true);
+    let height = ledger.blocks.len() - 1;
+    let (state, blocks) = read_on(&ledger, &mut known, 8);
+    assert!(matches!(state, HtlcState::Unclear(_)));
+    assert_eq!(blocks.iter().sum::<usize>(), height, "all but the first block of the chain");
+    assert_eq!(blocks[6..], [0, 0]);
+    ledger.mine(3);
+    assert_eq!(read_on(&ledger, &mut known, 1).1, [3]);
+    let (funded, _) = Ledger::funded(1);
+    ledger.mempool.push(funded.blocks.iter().flat_map(|(_, transactions)| transactions).last().unwrap().clone());
+    ledger.mine(1);
+    assert!(matches!(read_on(&ledger, &mut known, 1).0, HtlcState::Locked(_)));
 }
 
 /// B1: coins that have just left the extension block count at 24 blocks.

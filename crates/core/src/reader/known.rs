@@ -8,19 +8,20 @@ use super::Fault;
 use crate::json::{self, Cursor};
 use crate::report::Refusal;
 
-/// The maximum number of facts, and of hints, that are kept for one endpoint. They are cleared when there are more.
+/// The maximum number of facts, of hints and of searches that are kept for one endpoint. They are cleared when there are more.
 const MAX_FACTS: usize = 4_096;
 /// The maximum length in bytes of a fact or hint.
 const MAX_FACT: usize = 1_024;
 
-/// What an endpoint showed in earlier readings that the quorum agreed with. The caller keeps it between readings; losing it costs no
-/// safety except that an endpoint which falls behind is noticed later.
+/// What an endpoint showed in earlier readings that the quorum agreed with, and how far its searches have come. The caller keeps it between
+/// readings; losing it costs no safety except that an endpoint which falls behind is noticed later.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
     height: BlockHeight,
     is_rpc: bool,
     facts: BTreeMap<String, Vec<u8>>,
     hints: BTreeMap<String, Vec<u8>>,
+    progress: BTreeMap<String, Vec<u8>>,
 }
 
 impl Known {
@@ -52,6 +53,20 @@ impl Known {
         self
     }
 
+    /// Sets how far a search has come that takes several readings of this endpoint. A family chooses its name.
+    #[must_use]
+    pub fn with_progress(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
+        self.progress.insert(name.into(), value.into());
+        self
+    }
+
+    /// Returns the progress of searches alone. It may be kept even if the quorum does not agree: it says only where the endpoint is to be
+    /// asked next.
+    #[must_use]
+    pub fn progress_only(&self) -> Self {
+        Self { progress: self.progress.clone(), ..Self::default() }
+    }
+
     /// Returns whether a Bitcoin-like endpoint is a node's own RPC.
     #[must_use]
     pub const fn is_rpc(&self) -> bool {
@@ -76,6 +91,12 @@ impl Known {
         self.hints.get(name).map(Vec::as_slice)
     }
 
+    /// Returns the progress of a search by its name.
+    #[must_use]
+    pub fn progress(&self, name: &str) -> Option<&[u8]> {
+        self.progress.get(name).map(Vec::as_slice)
+    }
+
     /// Parses what [`Known::to_json`] wrote.
     ///
     /// # Errors
@@ -85,9 +106,10 @@ impl Known {
         let value = json::parse(text)?;
         let root = Cursor::root(&value, "");
         let members = root.object()?;
-        members.only(&["height", "is_rpc", "facts", "hints"])?;
+        members.only(&["height", "is_rpc", "facts", "hints", "progress"])?;
         let mut known = Self::default().with_height(members.need("height")?.integer()?.into()).with_rpc(members.need("is_rpc")?.bool()?);
         (known.facts, known.hints) = (read_named(&members.need("facts")?)?, read_named(&members.need("hints")?)?);
+        known.progress = members.get("progress").map(|progress| read_named(&progress)).transpose()?.unwrap_or_default();
         Ok(known)
     }
 
@@ -97,19 +119,21 @@ impl Known {
         let named = |values: &BTreeMap<String, Vec<u8>>| -> BTreeMap<String, String> {
             values.iter().map(|(name, value)| (name.clone(), hex::encode_prefixed(value))).collect()
         };
-        serde_json::json!({"height": self.height, "is_rpc": self.is_rpc, "facts": named(&self.facts), "hints": named(&self.hints)})
-            .to_string()
+        let (facts, hints, progress) = (named(&self.facts), named(&self.hints), named(&self.progress));
+        serde_json::json!({"height": self.height, "is_rpc": self.is_rpc, "facts": facts, "hints": hints, "progress": progress}).to_string()
     }
 
-    /// Adds what a later reading has shown. A fact that is already known is kept, a hint is replaced.
+    /// Adds what a later reading has shown. A fact that is already known is kept; hints and progress are replaced.
     pub fn learn(&mut self, later: &Self) {
         self.height = self.height.max(later.height);
-        for (own, added) in [(&mut self.facts, &later.facts), (&mut self.hints, &later.hints)] {
+        let parts = [(&mut self.facts, &later.facts), (&mut self.hints, &later.hints), (&mut self.progress, &later.progress)];
+        for (own, added) in parts {
             if own.len().saturating_add(added.len()) > MAX_FACTS {
                 own.clear();
             }
         }
         self.hints.extend(later.hints.clone());
+        self.progress.extend(later.progress.clone());
         for (name, value) in &later.facts {
             self.facts.entry(name.clone()).or_insert_with(|| value.clone());
         }

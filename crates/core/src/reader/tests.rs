@@ -222,11 +222,19 @@ fn an_endpoint_that_is_named_twice_counts_once() {
 
 #[test]
 fn what_is_known_is_kept_and_bounded() {
-    let mut known = Known::default().with_height(10.into()).with_fact("class 1", *b"a").with_hint("outpoint", *b"d");
+    let mut known =
+        Known::default().with_height(10.into()).with_fact("class 1", *b"a").with_hint("outpoint", *b"d").with_progress("blocks", *b"f");
     known.learn(
-        &Known::default().with_height(5.into()).with_fact("class 1", *b"b").with_fact("class 2", *b"c").with_hint("outpoint", *b"e"),
+        &Known::default()
+            .with_height(5.into())
+            .with_fact("class 1", *b"b")
+            .with_fact("class 2", *b"c")
+            .with_hint("outpoint", *b"e")
+            .with_progress("blocks", *b"g"),
     );
     assert_eq!(known.hint("outpoint"), Some(&b"e"[..]), "a hint is replaced");
+    assert_eq!(known.progress("blocks"), Some(&b"g"[..]), "progress is replaced");
+    assert_eq!(known.progress_only(), Known::default().with_progress("blocks", *b"g"));
     assert_eq!((known.height().get(), known.fact("class 1"), known.fact("class 2")), (10, Some(&b"a"[..]), Some(&b"c"[..])));
     assert_eq!(Known::from_json(known.to_json().as_bytes()).unwrap(), known);
     for text in [

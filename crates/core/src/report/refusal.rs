@@ -143,11 +143,12 @@ impl Refusal {
     /// Returns the rule that was broken, and what to do about it.
     #[must_use]
     pub fn message(&self) -> String {
-        format!("{}; {}", self.what(), self.remedy())
+        format!("{}; {}", self.reason(), self.remedy())
     }
 
     /// Returns the reason in this case, or else the general meaning of the code.
-    pub(crate) fn what(&self) -> &str {
+    #[must_use]
+    pub fn reason(&self) -> &str {
         self.0.reason.as_deref().unwrap_or_else(|| self.0.code.meaning())
     }
 }

@@ -33,6 +33,7 @@ use alloy_primitives::{Address, B256, hex};
 use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Identity, Reply, Request, RpcError};
 use countersign_core::{Code, Network, Refusal};
+use countersign_evm_core::revert::revert_reason;
 use serde_json::{Value, json};
 
 use crate::read::{self, Unclear};
@@ -141,5 +142,5 @@ fn revert(error: &RpcError) -> Option<String> {
     // With the code for every failure of its own, a node may add data too: "missing trie node" says nothing about the contract.
     let has_data = data.is_some() && *code != SERVER_ERROR;
     (*code == 3 || has_data || message.to_ascii_lowercase().contains("revert"))
-        .then(|| data.as_deref().and_then(read::revert_reason).unwrap_or_else(|| message.clone()))
+        .then(|| data.as_deref().and_then(revert_reason).unwrap_or_else(|| message.clone()))
 }

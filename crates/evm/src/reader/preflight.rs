@@ -7,6 +7,7 @@ use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use countersign_core::json::Cursor;
 use countersign_core::reader::{Agree, Fault, Identity, Judged, Known, Machine, Replies, Reply, Request, Turn, check_balance};
 use countersign_core::{Code, Refusal, Role};
+use countersign_evm_core::revert::revert_reason;
 use countersign_evm_core::transfer::{Expected, check_payout, check_transfers};
 use serde_json::{Value, json};
 
@@ -294,7 +295,7 @@ fn read_outcome(call: &Cursor<'_, '_>) -> Result<Outcome, Refusal> {
     let gas_used = quantity(&members.need("gasUsed")?)?;
     if quantity(&members.need("status")?)? != 1 {
         let data = members.get("returnData").map(|data| data.hex_bytes(MAX_DATA)).transpose()?;
-        let failure = data.as_deref().and_then(read::revert_reason).unwrap_or_else(|| "no reason given".to_owned());
+        let failure = data.as_deref().and_then(revert_reason).unwrap_or_else(|| "no reason given".to_owned());
         return Ok(Outcome { failure: Some(failure), gas_used, transfers: Vec::new() });
     }
     let logs = members.need("logs")?;

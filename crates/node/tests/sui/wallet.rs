@@ -395,6 +395,15 @@ async fn a_refund_pays_out_and_takes_nothing_but_gas() {
     }
     let mut early = rich();
     early.simulated.as_mut().unwrap().success = false;
-    let error = recovered(&Network::new(&[early]).connect(), Role::Refund, &Policy::default()).await.unwrap_err();
+    let error = recovered(&Network::new(&[early.clone()]).connect(), Role::Refund, &Policy::default()).await.unwrap_err();
     assert_eq!(refused(&error), (Code::SimulationReverted, "/refund"));
+    // The contract's code is explained, and another module's is not.
+    for (module, expected) in [("AtomicSwap", "the timelock has not expired (EOrderNotExpired): aborted"), ("balance", "/refund: aborted")]
+    {
+        let mut aborted = early.clone();
+        let simulated = aborted.simulated.as_mut().unwrap();
+        (simulated.reason, simulated.abort) = (Some("aborted"), Some((module, 2)));
+        let error = recovered(&Network::new(&[aborted]).connect(), Role::Refund, &Policy::default()).await.unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
 }

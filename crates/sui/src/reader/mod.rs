@@ -11,6 +11,7 @@
 //!
 //! Specification: `docs/spec/sui.md#reading-an-order`, `docs/spec/chains.md#sui`.
 
+mod aborts;
 mod fields;
 mod grpc;
 mod htlc;

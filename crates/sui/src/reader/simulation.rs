@@ -7,9 +7,8 @@ use countersign_core::reader::{Agree, Equal, Fault, Identity, Judged, Known, Que
 use countersign_core::{Code, Refusal, Role, U256};
 use sui_sdk_types::{Address, TypeTag};
 
-use super::fields::{
-    abort, balance_change, effects, execution, execution_error, found_transaction, gas_used, location, method, transaction,
-};
+use super::aborts::is_about_the_secret;
+use super::fields::{balance_change, effects, found_transaction, gas_used, method, transaction};
 use super::proto::{Message, Writer};
 use super::transactions::{bcs, failure};
 use super::wallet::{read_balance, request_balance};
@@ -20,8 +19,6 @@ use crate::{UnsignedOrder, htlc};
 const SIMULATION: [&str; 2] = ["transaction.effects", "transaction.balance_changes"];
 /// The maximum number of balance changes. An order causes a handful.
 const MAX_CHANGES: usize = 64;
-/// The contract's abort codes for an order that is not in the registry, and for one that has ended. It checks these before the secret.
-const NO_OPEN_ORDER: [u64; 2] = [5, 14];
 
 /// The result of a preflight that found nothing wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -241,16 +238,6 @@ impl Question for On<Rehearsal> {
         let is_expected = is_about_the_secret(executed)?;
         Ok(Judged(if is_expected { Ok(Equal(())) } else { Err(simulation.reverted(reason)) }))
     }
-}
-
-/// Returns whether the contract aborted for a reason that it finds only after the order.
-fn is_about_the_secret(executed: Message<'_>) -> Result<bool, Fault> {
-    let status: Message<'_> = executed.need::<Message<'_>>(transaction::EFFECTS)?.need(effects::STATUS)?;
-    let Some(error) = status.get::<Message<'_>>(execution::ERROR)? else { return Ok(false) };
-    let Some(abort) = error.get::<Message<'_>>(execution_error::ABORT)? else { return Ok(false) };
-    let code: Option<u64> = abort.get(abort::CODE)?;
-    let module = abort.get::<Message<'_>>(abort::LOCATION)?.map(|location| location.get(location::MODULE)).transpose()?.flatten();
-    Ok(module == Some(htlc::MODULE) && code.is_some_and(|code| !NO_OPEN_ORDER.contains(&code)))
 }
 
 type Changes = BTreeMap<(Address, TypeTag), i128>;

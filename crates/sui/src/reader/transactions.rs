@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 use super::fields::{effects, execution, execution_error, method, transaction};
 use super::proto::{Message, Writer};
-use super::{On, grpc, identity, objects};
+use super::{On, aborts, grpc, identity, objects};
 use crate::sign::Execution;
 
 /// The fields that are read of a transaction that was sent.
@@ -51,7 +51,7 @@ impl Question for On<TransactionReceipt> {
     }
 }
 
-/// Returns the node's reason why a transaction failed; `None` if it succeeded.
+/// Returns why a transaction failed, in the node's words, after what the contract's error means; `None` if it succeeded.
 pub(super) fn failure(executed: Message<'_>) -> Result<Option<String>, Fault> {
     let effects: Message<'_> = executed.need(transaction::EFFECTS)?;
     let status: Message<'_> = effects.need(effects::STATUS)?;
@@ -60,7 +60,11 @@ pub(super) fn failure(executed: Message<'_>) -> Result<Option<String>, Fault> {
     }
     let error: Option<Message<'_>> = status.get(execution::ERROR)?;
     let words = error.map(|error| error.get(execution_error::DESCRIPTION)).transpose()?.flatten();
-    Ok(Some(text::escape_untrusted(words.unwrap_or("no reason given"))))
+    let words = text::escape_untrusted(words.unwrap_or("no reason given"));
+    Ok(Some(match aborts::meaning(executed)? {
+        Some(meaning) => format!("{meaning}: {words}"),
+        None => words,
+    }))
 }
 
 /// Writes a transaction or a signature as its BCS bytes.

@@ -5,6 +5,7 @@ use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Reply, Request};
 use countersign_core::{Code, Refusal};
 use countersign_evm_core::read::{self, Transfer, Unclear};
+use countersign_evm_core::revert::revert_reason;
 use serde_json::json;
 
 use super::{View, bytes, count, failed, hash, post, value, words, written};
@@ -80,7 +81,7 @@ impl Outcome {
             None => Vec::new(),
         };
         if !message.is_empty() || has_failed(members.get("transaction"))? {
-            return Ok(Self::Reverted(read::revert_reason(&data).unwrap_or(message)));
+            return Ok(Self::Reverted(revert_reason(&data).unwrap_or(message)));
         }
         let logs = members.get("logs").map(|logs| read_logs_of(|_| true, &logs)).transpose()?.unwrap_or_default();
         let transfers = logs.iter().filter_map(|log| Some((log.address, read::transfer(&log.topics, &log.data)?))).collect();

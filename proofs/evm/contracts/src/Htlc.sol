@@ -10,8 +10,18 @@ abstract contract TwoSlots {
 
 /// @title HTLC over one ERC-20 token.
 contract Htlc is TwoSlots, Swap {
-    /// The signature does not recover to `initiator`, is not 65 bytes, has a high `s`, or a `v` other than 27 and 28.
-    error InvalidSignature(address initiator);
+    error HTLC__DuplicateOrder();
+    error HTLC__OrderNotInitiated();
+    error HTLC__OrderFulfilled();
+    error HTLC__IncorrectSecret();
+    error HTLC__OrderNotExpired();
+    error HTLC__ZeroAddressInitiator();
+    error HTLC__ZeroAddressRedeemer();
+    error HTLC__ZeroAmount();
+    error HTLC__ZeroTimelock();
+    /// The signature does not recover to the initiator, is not 65 bytes, has a high `s`, or a `v` other than 27 and 28.
+    error HTLC__InvalidInitiatorSignature();
+    error ZeroAddressToken();
     /// The token refused, returned false, or has no code.
     error TokenCallFailed();
 
@@ -26,7 +36,7 @@ contract Htlc is TwoSlots, Swap {
     string public version;
 
     constructor(address token_, string memory version_) {
-        if (token_ == address(0)) revert ZeroAddress();
+        if (token_ == address(0)) revert ZeroAddressToken();
         token = token_;
         version = version_;
     }
@@ -92,6 +102,23 @@ contract Htlc is TwoSlots, Swap {
         );
     }
 
+    /// @notice The fields of the domain (ERC-5267). The bits of `fields` say which of them are used: the first four.
+    function eip712Domain()
+        external
+        view
+        returns (
+            bytes1 fields,
+            string memory name,
+            string memory version_,
+            uint256 chainId,
+            address verifyingContract,
+            bytes32 salt,
+            uint256[] memory extensions
+        )
+    {
+        return (hex"0f", "HTLC", version, block.chainid, address(this), bytes32(0), new uint256[](0));
+    }
+
     function _initiate(
         address payer,
         address initiator,
@@ -108,6 +135,18 @@ contract Htlc is TwoSlots, Swap {
         _callToken(abi.encodeWithSignature("transfer(address,uint256)", to, amount));
     }
 
+    function _fail(Fault fault) internal pure override {
+        if (fault == Fault.DuplicateOrder) revert HTLC__DuplicateOrder();
+        if (fault == Fault.OrderNotInitiated) revert HTLC__OrderNotInitiated();
+        if (fault == Fault.OrderFulfilled) revert HTLC__OrderFulfilled();
+        if (fault == Fault.IncorrectSecret) revert HTLC__IncorrectSecret();
+        if (fault == Fault.OrderNotExpired) revert HTLC__OrderNotExpired();
+        if (fault == Fault.ZeroAddressInitiator) revert HTLC__ZeroAddressInitiator();
+        if (fault == Fault.ZeroAddressRedeemer) revert HTLC__ZeroAddressRedeemer();
+        if (fault == Fault.ZeroAmount) revert HTLC__ZeroAmount();
+        revert HTLC__ZeroTimelock();
+    }
+
     /// @dev Accepts a token that returns true and one that returns nothing. The token's own revert data is passed on.
     function _callToken(bytes memory data) private {
         if (token.code.length == 0) revert TokenCallFailed();
@@ -122,13 +161,13 @@ contract Htlc is TwoSlots, Swap {
     }
 
     function _requireSigner(address initiator, bytes32 digest, bytes calldata signature) private pure {
-        if (signature.length != 65) revert InvalidSignature(initiator);
+        if (signature.length != 65) revert HTLC__InvalidInitiatorSignature();
         bytes32 r = bytes32(signature[:32]);
         bytes32 s = bytes32(signature[32:64]);
         uint8 v = uint8(signature[64]);
-        if (uint256(s) > HALF_ORDER || (v != 27 && v != 28)) revert InvalidSignature(initiator);
+        if (uint256(s) > HALF_ORDER || (v != 27 && v != 28)) revert HTLC__InvalidInitiatorSignature();
         address signer = ecrecover(digest, v, r, s);
         // ecrecover answers zero for a bad signature, so a zero initiator must not be allowed to match it.
-        if (signer == address(0) || signer != initiator) revert InvalidSignature(initiator);
+        if (signer == address(0) || signer != initiator) revert HTLC__InvalidInitiatorSignature();
     }
 }

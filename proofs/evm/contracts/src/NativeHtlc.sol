@@ -7,7 +7,17 @@ import {Swap} from "./Swap.sol";
 /// @notice The calldata names the amount and the transaction carries it: both must say the same. There is no
 /// `initiateWithSignature`, because a signature cannot pull the native coin from an account.
 contract NativeHtlc is Swap {
-    error ValueMismatch(uint256 value, uint256 amount);
+    error NativeHTLC__DuplicateOrder();
+    error NativeHTLC__OrderNotInitiated();
+    error NativeHTLC__OrderFulfilled();
+    error NativeHTLC__IncorrectSecret();
+    error NativeHTLC__OrderNotExpired();
+    error NativeHTLC__ZeroAddressInitiator();
+    error NativeHTLC__ZeroAddressRedeemer();
+    error NativeHTLC__ZeroAmount();
+    error NativeHTLC__ZeroTimelock();
+    /// The value is not the amount. The name is misspelt in the interface too.
+    error NativeHTLC__IncorrectFundsRecieved();
     error PaymentFailed(address to);
 
     /// The address that ERC-7528 gives to the native coin.
@@ -58,12 +68,24 @@ contract NativeHtlc is Swap {
         uint256 amount,
         bytes32 secretHash
     ) private returns (bytes32 orderId) {
-        if (msg.value != amount) revert ValueMismatch(msg.value, amount);
+        if (msg.value != amount) revert NativeHTLC__IncorrectFundsRecieved();
         orderId = _open(initiator, redeemer, timelock, amount, secretHash);
     }
 
     function _pay(address to, uint256 amount) internal override {
         (bool ok,) = to.call{value: amount}("");
         if (!ok) revert PaymentFailed(to);
+    }
+
+    function _fail(Fault fault) internal pure override {
+        if (fault == Fault.DuplicateOrder) revert NativeHTLC__DuplicateOrder();
+        if (fault == Fault.OrderNotInitiated) revert NativeHTLC__OrderNotInitiated();
+        if (fault == Fault.OrderFulfilled) revert NativeHTLC__OrderFulfilled();
+        if (fault == Fault.IncorrectSecret) revert NativeHTLC__IncorrectSecret();
+        if (fault == Fault.OrderNotExpired) revert NativeHTLC__OrderNotExpired();
+        if (fault == Fault.ZeroAddressInitiator) revert NativeHTLC__ZeroAddressInitiator();
+        if (fault == Fault.ZeroAddressRedeemer) revert NativeHTLC__ZeroAddressRedeemer();
+        if (fault == Fault.ZeroAmount) revert NativeHTLC__ZeroAmount();
+        revert NativeHTLC__ZeroTimelock();
     }
 }

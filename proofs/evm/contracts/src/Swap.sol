@@ -4,18 +4,23 @@ pragma solidity ^0.8.28;
 /// @title What the token HTLC and the native HTLC share: the records, their ids, and the two ways out.
 /// @notice A subclass brings the funds in before or after `_open`, and says in `_pay` how they leave.
 abstract contract Swap {
-    error ZeroAddress();
-    error ZeroAmount();
-    error ZeroTimelock();
+    /// What both contracts refuse. Each reverts with its own error, whose name has the contract's prefix.
+    enum Fault {
+        /// The same terms are already on record, open or closed: an id is used once.
+        DuplicateOrder,
+        OrderNotInitiated,
+        /// The order was redeemed or refunded before.
+        OrderFulfilled,
+        IncorrectSecret,
+        /// The refund opens in the block after `initiatedAt + timelock`.
+        OrderNotExpired,
+        ZeroAddressInitiator,
+        ZeroAddressRedeemer,
+        ZeroAmount,
+        ZeroTimelock
+    }
+
     error ZeroSecretHash();
-    /// The same terms are already on record, open or closed: an id is used once.
-    error DuplicateOrder(bytes32 orderId);
-    error UnknownOrder(bytes32 orderId);
-    /// The order was redeemed or refunded before.
-    error OrderClosed(bytes32 orderId);
-    error WrongSecret(bytes32 orderId);
-    /// The refund is not open: it opens in the block after `expiry`.
-    error NotExpired(uint256 expiry, uint256 blockNumber);
 
     event Initiated(bytes32 indexed orderId, bytes32 indexed secretHash, uint256 indexed amount);
     event InitiatedWithData(bytes32 indexed orderId, bytes32 indexed secretHash, uint256 amount, bytes destinationData);
@@ -42,7 +47,7 @@ abstract contract Swap {
         Order storage order = _held(orderId);
         bytes32 secretHash = sha256(secret);
         bytes32 id = _id(order.initiator, order.redeemer, order.timelock, order.amount, secretHash);
-        if (id != orderId) revert WrongSecret(orderId);
+        if (id != orderId) _fail(Fault.IncorrectSecret);
         order.fulfilledAt = block.number;
         emit Redeemed(orderId, secretHash, secret);
         _pay(order.redeemer, order.amount);
@@ -51,8 +56,7 @@ abstract contract Swap {
     /// @notice Pays the initiator back once `initiatedAt + timelock < block.number`. Anyone may call it.
     function refund(bytes32 orderId) external {
         Order storage order = _held(orderId);
-        uint256 expiry = order.initiatedAt + order.timelock;
-        if (expiry >= block.number) revert NotExpired(expiry, block.number);
+        if (order.initiatedAt + order.timelock >= block.number) _fail(Fault.OrderNotExpired);
         order.fulfilledAt = block.number;
         emit Refunded(orderId);
         _pay(order.initiator, order.amount);
@@ -63,13 +67,14 @@ abstract contract Swap {
         internal
         returns (bytes32 orderId)
     {
-        if (initiator == address(0) || redeemer == address(0)) revert ZeroAddress();
-        if (timelock == 0) revert ZeroTimelock();
-        if (amount == 0) revert ZeroAmount();
+        if (initiator == address(0)) _fail(Fault.ZeroAddressInitiator);
+        if (redeemer == address(0)) _fail(Fault.ZeroAddressRedeemer);
+        if (timelock == 0) _fail(Fault.ZeroTimelock);
+        if (amount == 0) _fail(Fault.ZeroAmount);
         if (secretHash == bytes32(0)) revert ZeroSecretHash();
 
         orderId = _id(initiator, redeemer, timelock, amount, secretHash);
-        if (orders[orderId].timelock != 0) revert DuplicateOrder(orderId);
+        if (orders[orderId].timelock != 0) _fail(Fault.DuplicateOrder);
         orders[orderId] = Order({
             initiator: initiator,
             redeemer: redeemer,
@@ -93,10 +98,13 @@ abstract contract Swap {
     /// @dev The record of an order whose funds are still here.
     function _held(bytes32 orderId) private view returns (Order storage order) {
         order = orders[orderId];
-        if (order.timelock == 0) revert UnknownOrder(orderId);
-        if (order.fulfilledAt != 0) revert OrderClosed(orderId);
+        if (order.timelock == 0) _fail(Fault.OrderNotInitiated);
+        if (order.fulfilledAt != 0) _fail(Fault.OrderFulfilled);
     }
 
     /// @dev Sends `amount` out of this contract. Called last, after the record is closed.
     function _pay(address to, uint256 amount) internal virtual;
+
+    /// @dev Reverts with the subclass's error for `fault`.
+    function _fail(Fault fault) internal pure virtual;
 }

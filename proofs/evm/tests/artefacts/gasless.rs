@@ -24,7 +24,7 @@ fn submission(signed: &SignedOrder) -> Result<Vec<u8>, Box<dyn Error>> {
 fn refused(stage: &mut Stage, signature: Vec<u8>) -> TestResult {
     let call = bring(stage, signature);
     let receipt = stage.relay(WBTC, &call)?;
-    assert_eq!(receipt.reverted_with(), Some(Htlc::InvalidSignature { initiator: call.initiator }), "{}", call.signature);
+    assert_eq!(receipt.reverted_with(), Some(Htlc::HTLC__InvalidInitiatorSignature {}), "{}", call.signature);
     Ok(())
 }
 
@@ -92,10 +92,10 @@ fn call_and_signature_cannot_both_lock_funds() -> TestResult {
     gasless_first.approved_before(WBTC, stage.owner.address(), AMOUNT)?;
     assert!(gasless_first.relay(WBTC, &message)?.is_success());
     let receipts = gasless_first.broadcast(&signed)?;
-    assert!(receipts[1].reverted_with::<Htlc::DuplicateOrder>().is_some(), "{:?}", receipts[1].outcome);
+    assert!(receipts[1].reverted_with::<Htlc::HTLC__DuplicateOrder>().is_some(), "{:?}", receipts[1].outcome);
 
     let id = stage.execute(&signed, WBTC)?;
-    assert_eq!(stage.relay(WBTC, &message)?.reverted_with(), Some(Htlc::DuplicateOrder { orderId: id }));
+    assert_eq!(stage.relay(WBTC, &message)?.reverted_with(), Some(Htlc::HTLC__DuplicateOrder {}));
     for stage in [&stage, &gasless_first] {
         assert_eq!(stage.holdings(WBTC)?, tokens([MINTED - AMOUNT, MINTED, MINTED, 0, AMOUNT]));
     }

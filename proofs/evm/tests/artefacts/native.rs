@@ -35,7 +35,7 @@ fn another_value_is_refused_here_as_it_is_there() -> TestResult {
         assert_eq!((refusal.code(), refusal.location()), (Code::ValueMismatch, "/response/result/initiate_transaction/value"));
 
         let receipts = by_hand(&mut stage, &result)?;
-        let expected = NativeHtlc::ValueMismatch { value: U256::from(value), amount: U256::from(AMOUNT) };
+        let expected = NativeHtlc::NativeHTLC__IncorrectFundsRecieved {};
         assert_eq!(receipts[0].reverted_with(), Some(expected));
     }
     Ok(())

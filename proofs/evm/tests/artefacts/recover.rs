@@ -104,7 +104,7 @@ fn another_secret_is_refused_here_as_it_is_there() -> TestResult {
     let recovery = recover::redeem(&record, Leg::Destination, SECRET, &registry)?;
     let call = Htlc::redeemCall { orderId: recovery.swap_id().into(), secret: wrong.into() };
     let receipt = payout.world.call(payout.owner.address(), recovery.call().to, call.abi_encode(), U256::ZERO)?;
-    assert_eq!(receipt.reverted_with(), Some(Htlc::WrongSecret { orderId: recovery.swap_id().into() }));
+    assert_eq!(receipt.reverted_with(), Some(Htlc::HTLC__IncorrectSecret {}));
     Ok(())
 }
 
@@ -116,14 +116,14 @@ fn the_refund_pays_the_owner_once_the_timelock_has_run() -> TestResult {
     let thief = stage.thief.clone();
     for wait in [0, 1, TIMELOCK - 1] {
         stage.world.advance_blocks(wait);
-        let early = Htlc::NotExpired { expiry: U256::from(START + TIMELOCK), blockNumber: U256::from(stage.world.block_number()) };
+        let early = Htlc::HTLC__OrderNotExpired {};
         assert_eq!(send(&mut stage, &recovery, &thief)?.reverted_with(), Some(early));
     }
     stage.world.advance_blocks(1);
     let receipt = send(&mut stage, &recovery, &thief)?;
     assert_eq!(receipt.event(WBTC.htlc), Some(Htlc::Refunded { orderId: recovery.swap_id().into() }));
     assert_eq!(stage.holdings(WBTC)?, tokens([MINTED, MINTED, MINTED, 0, 0]));
-    assert!(send(&mut stage, &recovery, &thief)?.reverted_with::<Htlc::OrderClosed>().is_some());
+    assert!(send(&mut stage, &recovery, &thief)?.reverted_with::<Htlc::HTLC__OrderFulfilled>().is_some());
     Ok(())
 }
 
@@ -192,7 +192,7 @@ fn the_record_of_an_order_that_nobody_paid_opens_nothing() -> TestResult {
     source.world.advance_blocks(TIMELOCK + 2);
     let owner = source.owner.clone();
     let receipt = send(&mut source, &recovery, &owner)?;
-    assert_eq!(receipt.reverted_with(), Some(Htlc::UnknownOrder { orderId: event.orderId }));
+    assert_eq!(receipt.reverted_with(), Some(Htlc::HTLC__OrderNotInitiated {}));
     assert_eq!(source.holdings(WBTC)?, tokens([MINTED - AMOUNT, MINTED, MINTED, 0, AMOUNT]));
     Ok(())
 }

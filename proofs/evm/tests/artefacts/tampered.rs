@@ -148,7 +148,7 @@ fn a_timelock_without_end() -> TestResult {
     let receipts = refused_then_done(&mut stage, &result, Code::TimelockTooLong, "initiate_transaction/data#36-68")?;
     stage.world.advance_blocks(100 * Policy::default().evm.timelock);
     let refund = stage.relay(WBTC, &Htlc::refundCall { orderId: opened(&receipts) })?;
-    assert!(refund.reverted_with::<Htlc::NotExpired>().is_some(), "{:?}", refund.outcome);
+    assert!(refund.reverted_with::<Htlc::HTLC__OrderNotExpired>().is_some(), "{:?}", refund.outcome);
     Ok(())
 }
 

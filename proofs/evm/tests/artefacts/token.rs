@@ -142,7 +142,7 @@ fn one_order_locks_funds_once_even_if_it_is_signed_again() -> TestResult {
     let order = stage.order(WBTC);
     let id = stage.execute(&stage.sign(&order)?, WBTC)?;
     let receipts = stage.broadcast(&stage.sign(&order)?)?;
-    assert_eq!(receipts[1].reverted_with(), Some(Htlc::DuplicateOrder { orderId: id }));
+    assert_eq!(receipts[1].reverted_with(), Some(Htlc::HTLC__DuplicateOrder {}));
     assert_eq!(stage.holdings(WBTC)?, tokens([MINTED - AMOUNT, MINTED, MINTED, 0, AMOUNT]));
     Ok(())
 }

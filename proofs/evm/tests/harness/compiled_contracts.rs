@@ -57,6 +57,28 @@ fn answer_to_the_selectors_of_the_interface() -> TestResult {
     Ok(())
 }
 
+/// Selectors of `docs/spec/evm.md#errors`: the token HTLC's, and the native HTLC's.
+#[test]
+fn revert_with_the_errors_of_the_interface() {
+    let expected = [
+        (Htlc::HTLC__DuplicateOrder::SELECTOR, hex!("90c06174")),
+        (Htlc::HTLC__IncorrectSecret::SELECTOR, hex!("3dbd7ab4")),
+        (Htlc::HTLC__OrderFulfilled::SELECTOR, hex!("356b842c")),
+        (Htlc::HTLC__OrderNotExpired::SELECTOR, hex!("839f009c")),
+        (Htlc::HTLC__OrderNotInitiated::SELECTOR, hex!("ca1eac12")),
+        (Htlc::HTLC__InvalidInitiatorSignature::SELECTOR, hex!("3b3fd9ae")),
+        (Htlc::HTLC__ZeroAddressInitiator::SELECTOR, hex!("5411490b")),
+        (Htlc::HTLC__ZeroAddressRedeemer::SELECTOR, hex!("32a4beb3")),
+        (Htlc::HTLC__ZeroAmount::SELECTOR, hex!("4d15835c")),
+        (Htlc::HTLC__ZeroTimelock::SELECTOR, hex!("cb5d8501")),
+        (NativeHtlc::NativeHTLC__OrderNotExpired::SELECTOR, hex!("221bb10a")),
+        (NativeHtlc::NativeHTLC__IncorrectFundsRecieved::SELECTOR, hex!("a6fe390b")),
+    ];
+    for (actual, expected) in expected {
+        assert_eq!(hex::encode(actual), hex::encode(expected));
+    }
+}
+
 #[test]
 fn the_rust_types_are_those_of_the_compiled_contracts() -> TestResult {
     let compiled = functions(&Contract::Htlc { token: Address::ZERO, version: "3" })?;

@@ -92,7 +92,7 @@ fn an_id_opens_once_even_after_it_was_closed() -> TestResult {
     let mut stage = Stage::new()?;
     let id = stage.initiate()?;
     stage.approve(AMOUNT)?;
-    let duplicate = Some(Htlc::DuplicateOrder { orderId: id });
+    let duplicate = Some(Htlc::HTLC__DuplicateOrder {});
     assert_eq!(stage.send(stage.htlc, &stage.terms(), U256::ZERO)?.reverted_with(), duplicate);
     assert_eq!(stage.relay(&stage.signed_terms())?.reverted_with(), duplicate);
 
@@ -131,17 +131,17 @@ fn refuses_zeros() -> TestResult {
     stage.approve(AMOUNT)?;
     let terms = stage.terms();
     let call = Htlc::initiate_0Call { redeemer: Address::ZERO, ..terms.clone() };
-    assert!(stage.send(stage.htlc, &call, U256::ZERO)?.reverted_with::<Htlc::ZeroAddress>().is_some());
+    assert!(stage.send(stage.htlc, &call, U256::ZERO)?.reverted_with::<Htlc::HTLC__ZeroAddressRedeemer>().is_some());
     let call = Htlc::initiate_0Call { timelock: U256::ZERO, ..terms.clone() };
-    assert!(stage.send(stage.htlc, &call, U256::ZERO)?.reverted_with::<Htlc::ZeroTimelock>().is_some());
+    assert!(stage.send(stage.htlc, &call, U256::ZERO)?.reverted_with::<Htlc::HTLC__ZeroTimelock>().is_some());
     let call = Htlc::initiate_0Call { amount: U256::ZERO, ..terms.clone() };
-    assert!(stage.send(stage.htlc, &call, U256::ZERO)?.reverted_with::<Htlc::ZeroAmount>().is_some());
+    assert!(stage.send(stage.htlc, &call, U256::ZERO)?.reverted_with::<Htlc::HTLC__ZeroAmount>().is_some());
     let call = Htlc::initiate_0Call { secretHash: B256::ZERO, ..terms.clone() };
     assert!(stage.send(stage.htlc, &call, U256::ZERO)?.reverted_with::<Htlc::ZeroSecretHash>().is_some());
     let Htlc::initiate_0Call { redeemer, timelock, amount, secretHash } = terms;
     let initiator = Address::ZERO;
     let call = Htlc::initiateOnBehalf_0Call { initiator, redeemer, timelock, amount, secretHash };
-    assert!(stage.send(stage.htlc, &call, U256::ZERO)?.reverted_with::<Htlc::ZeroAddress>().is_some());
+    assert!(stage.send(stage.htlc, &call, U256::ZERO)?.reverted_with::<Htlc::HTLC__ZeroAddressInitiator>().is_some());
     Ok(())
 }
 

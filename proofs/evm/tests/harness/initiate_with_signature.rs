@@ -4,7 +4,7 @@ use super::*;
 
 fn refused(stage: &mut Stage, call: &Htlc::initiateWithSignatureCall) -> TestResult {
     let receipt = stage.relay(call)?;
-    let expected = Htlc::InvalidSignature { initiator: call.initiator };
+    let expected = Htlc::HTLC__InvalidInitiatorSignature {};
     assert_eq!(receipt.reverted_with(), Some(expected), "{}", call.signature);
     Ok(())
 }

@@ -60,6 +60,10 @@ fn the_typed_data_domain_is_the_service_s() -> TestResult {
         );
         assert_eq!(world.read(htlc, &Htlc::versionCall {})?, version);
         assert_eq!(world.read(htlc, &Htlc::tokenCall {})?, TOKEN);
+        let stated = world.read(htlc, &Htlc::eip712DomainCall {})?;
+        assert_eq!((stated.fields.0, stated.name.as_str(), stated.version_.as_str()), ([0x0f], "HTLC", version));
+        assert_eq!((stated.chainId, stated.verifyingContract), (U256::from(SEPOLIA), htlc));
+        assert!(stated.salt.is_zero() && stated.extensions.is_empty());
     }
     Ok(())
 }

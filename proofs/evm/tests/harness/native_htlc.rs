@@ -32,7 +32,7 @@ fn refuses_a_value_that_is_not_the_amount() -> TestResult {
     let amount = U256::from(AMOUNT);
     for value in [U256::ZERO, amount - U256::ONE, amount + U256::ONE] {
         let receipt = stage.send(stage.htlc, &stage.terms(), value)?;
-        assert_eq!(receipt.reverted_with(), Some(NativeHtlc::ValueMismatch { value, amount }));
+        assert_eq!(receipt.reverted_with(), Some(NativeHtlc::NativeHTLC__IncorrectFundsRecieved {}));
         assert_eq!(stage.world.native_balance_of(stage.htlc), U256::ZERO);
     }
     Ok(())
@@ -47,7 +47,7 @@ fn refunds_the_initiator_after_the_timelock() -> TestResult {
     let receipt = stage.send(stage.htlc, &call, amount)?;
     let refund = Htlc::refundCall { orderId: initiated(&receipt, stage.htlc).orderId };
     stage.world.advance_blocks(TIMELOCK);
-    assert!(stage.relay(&refund)?.reverted_with::<Htlc::NotExpired>().is_some());
+    assert!(stage.relay(&refund)?.reverted_with::<NativeHtlc::NativeHTLC__OrderNotExpired>().is_some());
     stage.world.advance_blocks(1);
     assert!(stage.relay(&refund)?.is_success());
     assert_eq!(stage.world.native_balance_of(initiator), amount);

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use bitcoin::{Amount, BlockHash, OutPoint, Transaction, Txid};
+use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Head, Replies, Request, RpcError};
-use countersign_core::{BlockHeight, Code, Refusal, U256};
+use countersign_core::{BlockHeight, Code, Refusal};
 
 use super::super::look::{self, Block, Claim, HtlcEnd, Kept, Look, Output, Parents};
 use super::super::{parse, rpc};
+use super::walk::{Spends, Walk};
 use super::{Context, Step};
 use crate::chain::{self, HtlcSpend};
 use crate::recover::Funding;
@@ -15,19 +17,8 @@ use crate::recover::Funding;
 /// The maximum size of a mempool that is searched for the transaction that spends an output, if the node has no method for that.
 const MAX_MEMPOOL: usize = 500;
 
-/// The number of newest blocks that are searched for the transaction that spent an output. By default, fewer confirmations make a
-/// transaction final.
-const MAX_WALK: u64 = 8;
-
-/// The maximum number of transactions of a block that are checked because they spend outputs of the HTLC, and of the transactions that
-/// created these outputs.
-const MAX_SPENT: usize = 32;
-
-const NOT_LISTED: &str = "no unspent output covers the amount, and a node without an address index does not find outputs that were spent before its newest blocks";
-const NO_AMOUNT: &str = "outputs of the HTLC were refunded, and the node does not show whether they covered the amount";
-
 /// The height and the hash of the newest block.
-type Tip = (BlockHeight, BlockHash);
+pub(super) type Tip = (BlockHeight, BlockHash);
 
 #[derive(Debug)]
 pub(super) enum State {
@@ -39,7 +30,7 @@ pub(super) enum State {
     Scan,
     /// Asked for the newest header, and for the block of the output.
     Scanned { tip: Tip, claim: Claim },
-    /// Asked for the newest header, and for the hashes of the newest blocks.
+    /// Asked for the newest header, and for the hash of the block at its height.
     NotListed { tip: Tip },
     /// Asked for the output, its proof, and whether the mempool spends it.
     Chosen { head: Head, claim: Claim, block: Block },
@@ -51,22 +42,10 @@ pub(super) enum State {
     Mempool(Found),
     /// Asked for transactions in the mempool.
     Candidates { found: Found, txids: Vec<Txid> },
-    /// Asked for one of the newest blocks.
-    Walk(Newest),
+    /// Asked for a block.
+    Walk(Walk),
     /// Asked for the proofs of the transactions that spend the HTLC, and for the transactions of the outputs that they spend.
-    Spent { newest: Newest, block: Block, spends: Vec<Spends> },
-}
-
-/// The newest blocks that are still to be searched for the transaction that spent an output.
-#[derive(Debug)]
-pub(super) struct Newest {
-    head: Head,
-    /// The output, if it is known.
-    found: Option<(Funding, Block)>,
-    /// The heights and hashes of the blocks, the oldest first.
-    hashes: Vec<(BlockHeight, BlockHash)>,
-    /// Why the state is unclear if nothing is found.
-    why: &'static str,
+    Spent { walk: Walk, block: Block, spends: Vec<Spends> },
 }
 
 /// Whether an output is spent.
@@ -84,14 +63,6 @@ pub(super) struct Found {
     head: Head,
     funding: Funding,
     block: Block,
-}
-
-/// A transaction that spends outputs of the HTLC.
-#[derive(Debug)]
-pub(super) struct Spends {
-    transaction: Arc<Transaction>,
-    txid: Txid,
-    outputs: Vec<(OutPoint, HtlcSpend)>,
 }
 
 impl Found {
@@ -147,7 +118,7 @@ impl State {
                         let block = claim.height.map(rpc::block_hash);
                         Step::Ask(Self::Scanned { tip, claim }, header.chain(block).collect())
                     }
-                    None => Step::Ask(Self::NotListed { tip }, header.chain(newest(tip.0).map(rpc::block_hash)).collect()),
+                    None => Step::Ask(Self::NotListed { tip }, header.chain([rpc::block_hash(tip.0)]).collect()),
                 })
             }
             Self::Scanned { tip, claim } => {
@@ -160,7 +131,8 @@ impl State {
             }
             Self::NotListed { tip } => {
                 let head = rpc::read_head(replies.json(0)?, tip, chain)?;
-                walk(head, tip, None, replies, 1)
+                check_tip(tip, &replies.json(1)?)?;
+                Ok(Walk::new(context, head, tip, None).next())
             }
             Self::Chosen { head, claim, block } => {
                 let txid = claim.funding.outpoint.txid;
@@ -186,8 +158,8 @@ impl State {
                 let by = search(context, outpoint, &txids, replies)?;
                 Ok(found.done(Some(HtlcEnd { by, block: None }), false))
             }
-            Self::Walk(newest) => read_block(context, newest, replies),
-            Self::Spent { newest, block, spends } => read_spent(context, newest, block, spends, replies),
+            Self::Walk(walk) => walk.read_block(context, replies),
+            Self::Spent { walk, block, spends } => walk.read_spent(context, block, spends, replies),
         }
     }
 }
@@ -205,7 +177,7 @@ fn read_kept(context: &Context, kept: Kept, replies: &Replies<'_>) -> Result<Ste
     let txid = kept.outpoint.txid;
     let mut requests = vec![rpc::header(tip.1), rpc::transaction(txid, Some(hash)), rpc::proof(txid, hash)];
     if is_spent == IsSpent::InBlock {
-        requests.extend(newest(tip.0).map(rpc::block_hash));
+        requests.push(rpc::block_hash(tip.0));
     }
     Ok(Step::Ask(State::KeptOutput { kept, tip, hash, is_spent }, requests))
 }
@@ -227,131 +199,22 @@ fn read_kept_output(
     rpc::check_proof(&replies.get(2)?, txid, hash, context.chain())?;
     let block = Block { height: kept.height, hash };
     match is_spent {
-        IsSpent::InBlock => return walk(head, tip, Some((funding, block)), replies, 3),
+        IsSpent::InBlock => {
+            check_tip(tip, &replies.json(3)?)?;
+            return Ok(Walk::new(context, head, tip, Some((funding, block))).next());
+        }
         IsSpent::InMempool => {}
         IsSpent::No(value) => rpc::check_value(value, funding)?,
     }
     Ok(Found { head, funding, block }.next(context, is_spent == IsSpent::InMempool, &transaction))
 }
 
-/// Returns the heights of the newest blocks, the newest first.
-fn newest(height: BlockHeight) -> impl Iterator<Item = BlockHeight> {
-    (0..MAX_WALK.min(height.get())).map(move |back| height.saturating_sub(back))
-}
-
-/// Reads the hashes of the newest blocks, from the reply at `first` on, and asks for the first block.
-fn walk(head: Head, tip: Tip, found: Option<(Funding, Block)>, replies: &Replies<'_>, first: usize) -> Result<Step<State>, Fault> {
-    let mut hashes = Vec::new();
-    for (height, index) in newest(tip.0).zip(first..) {
-        hashes.push((height, parse::block_hash(&replies.json(index)?)?));
+/// Requires that the newest block is the one at its height.
+fn check_tip((_, newest): Tip, hash: &Cursor<'_, '_>) -> Result<(), Refusal> {
+    if parse::block_hash(hash)? == newest {
+        return Ok(());
     }
-    if hashes.first().is_some_and(|(_, hash)| *hash != tip.1) {
-        return Err(Refusal::new(Code::FundingMismatch, "/block").with_reason("the newest block is not at its height").into());
-    }
-    hashes.reverse();
-    Ok(Newest { head, found, hashes, why: NOT_LISTED }.next())
-}
-
-impl Newest {
-    /// Asks for the newest of the blocks that are still to be searched, which is the last.
-    fn next(self) -> Step<State> {
-        match self.hashes.last() {
-            Some((_, hash)) => {
-                let request = rpc::block(*hash);
-                Step::Ask(State::Walk(self), vec![request])
-            }
-            None => Step::Done(self.head, Look::Unclear(self.why)),
-        }
-    }
-}
-
-/// Searches one of the newest blocks for transactions that spend the HTLC.
-fn read_block(context: &Context, mut newest: Newest, replies: &Replies<'_>) -> Result<Step<State>, Fault> {
-    let Some((height, hash)) = newest.hashes.pop() else { return Ok(newest.next()) };
-    let spends = |transaction: Transaction| {
-        let inputs = transaction.input.iter().map(|input| input.previous_output);
-        let own = inputs.filter(|outpoint| newest.found.is_none_or(|(funding, _)| funding.outpoint == *outpoint));
-        let outputs: Vec<_> =
-            own.filter_map(|outpoint| Some((outpoint, chain::read_spend(&context.tree, outpoint, &transaction).ok()?))).collect();
-        let txid = transaction.compute_txid();
-        (!outputs.is_empty()).then(|| Spends { transaction: Arc::new(transaction), txid, outputs })
-    };
-    let (header, mut spends) = rpc::search_block(&replies.get(0)?, hash, context.chain(), spends)?;
-    if newest.hashes.last().is_some_and(|(_, before)| header.prev_blockhash != *before) {
-        return Err(Refusal::new(Code::FundingMismatch, "/block").with_reason("the newest blocks do not follow each other").into());
-    }
-    if spends.is_empty() {
-        return Ok(newest.next());
-    }
-    // A redemption proves itself, and anybody's small outputs can be refunded in the same block.
-    spends.sort_by_key(|spends| !spends.redeems());
-    spends.truncate(MAX_SPENT);
-    let mut requests: Vec<_> = spends.iter().map(|spends| rpc::proof(spends.txid, hash)).collect();
-    if newest.found.is_none() {
-        requests.extend(parents(&spends).into_iter().map(|txid| rpc::transaction(txid, None)));
-    }
-    Ok(Step::Ask(State::Spent { newest, block: Block { height, hash }, spends }, requests))
-}
-
-impl Spends {
-    fn redeems(&self) -> bool {
-        self.outputs.iter().any(|(_, how)| matches!(how, HtlcSpend::Redeem(_)))
-    }
-}
-
-/// Returns the transactions of the outputs that are spent, each once.
-fn parents(spends: &[Spends]) -> Vec<Txid> {
-    let outpoints = spends.iter().flat_map(|spends| &spends.outputs).map(|(outpoint, _)| outpoint);
-    let mut txids: Vec<_> = outpoints.map(|outpoint| outpoint.txid).collect();
-    txids.sort_unstable();
-    txids.dedup();
-    txids.truncate(MAX_SPENT);
-    txids
-}
-
-/// Checks the proofs of the transactions that spend the HTLC. If the output was not known, it must be one that covers the amount: small
-/// outputs that were refunded say nothing about the payment, whose end may be in an older block.
-fn read_spent(
-    context: &Context,
-    mut newest: Newest,
-    block: Block,
-    spends: Vec<Spends>,
-    replies: &Replies<'_>,
-) -> Result<Step<State>, Fault> {
-    let mut rest = replies.all().iter();
-    for (spends, reply) in spends.iter().zip(rest.by_ref()) {
-        rpc::check_proof(reply, spends.txid, block.hash, context.chain())?;
-    }
-    let mut fundings = Vec::new();
-    if newest.found.is_none() {
-        for (txid, reply) in parents(&spends).into_iter().zip(rest) {
-            if let Some(raw) = rpc::read_raw(reply)? {
-                fundings.extend(Funding::from_transaction(&chain::parse_transaction(&raw, txid)?, &context.tree));
-            }
-        }
-    }
-    let funding_of = |outpoint: OutPoint| match newest.found {
-        Some((funding, _)) => Some(funding),
-        None => fundings.iter().copied().find(|funding| funding.outpoint == outpoint),
-    };
-    let covers = |funding: Funding| U256::from(funding.value.to_sat()) >= context.amount;
-    // The secret proves itself, so a redemption counts even if the node does not show the amount.
-    let is_end = |(outpoint, how): &(OutPoint, HtlcSpend)| match (funding_of(*outpoint), how) {
-        (Some(funding), _) if covers(funding) => Some((funding, *how)),
-        (None, HtlcSpend::Redeem(_)) => Some((Funding::new(*outpoint, Amount::ZERO), *how)),
-        _ => None,
-    };
-    let end = spends.into_iter().find_map(|spends| {
-        let (funding, how) = spends.outputs.iter().find_map(is_end)?;
-        Some((funding, spends.transaction, how))
-    });
-    let Some((funding, transaction, how)) = end else {
-        newest.why = NO_AMOUNT;
-        return Ok(newest.next());
-    };
-    let spend = Some(HtlcEnd { by: Some((transaction, how)), block: Some(block) });
-    let output = Output { funding, block: newest.found.map(|(_, block)| block), spend, is_from_mweb: false };
-    Ok(Step::Done(newest.head, Look::Output(output)))
+    Err(Refusal::new(Code::FundingMismatch, "/block").with_reason("the newest block is not at its height"))
 }
 
 /// Reads the id of the transaction in the mempool that spends the output. Newer nodes have a method for it. Otherwise a small mempool is

@@ -37,7 +37,7 @@ impl Notice {
 
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is not pinned: {}", self.entry, self.refusal.what())?;
+        write!(f, "{} is not pinned: {}", self.entry, self.refusal.reason())?;
         if self.refusal.location() == self.entry { Ok(()) } else { write!(f, " ({})", self.refusal.location()) }
     }
 }
@@ -47,7 +47,7 @@ impl Serialize for Notice {
         let mut map = serializer.serialize_struct("Notice", 4)?;
         map.serialize_field("entry", &self.entry)?;
         map.serialize_field("code", self.code().name())?;
-        map.serialize_field("reason", self.refusal.what())?;
+        map.serialize_field("reason", self.refusal.reason())?;
         map.serialize_field("at", self.refusal.location())?;
         map.end()
     }
