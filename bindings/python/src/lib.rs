@@ -9,6 +9,7 @@ mod order;
 mod reader;
 mod recovery;
 mod refusal;
+mod swap;
 mod trust;
 mod values;
 
@@ -27,6 +28,8 @@ mod _native {
     use crate::recovery::{Record, Recovery};
     #[pymodule_export]
     use crate::refusal::Refusal;
+    #[pymodule_export]
+    use crate::swap::{Machine, Need};
     #[pymodule_export]
     use crate::trust::{Policy, Registry};
     #[pymodule_export]

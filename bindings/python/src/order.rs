@@ -160,6 +160,11 @@ impl UnsignedOrder {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Takes the order out, which uses this object up.
+    pub(crate) fn take(&self) -> PyResult<countersign::Unsigned> {
+        self.lock().take().ok_or_else(|| raise(Failure::used_up()))
+    }
+
     fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&countersign::Unsigned) -> T + Send) -> PyResult<T> {
         py.detach(|| self.lock().as_ref().map(read)).ok_or_else(|| raise(Failure::used_up()))
     }
