@@ -298,7 +298,11 @@ async fn quote(args: &Args, flow: &Flow<Http>, at_least: Option<U256>, session: 
                 shown(amount, &from)
             ),
             QuoteError::TooLow(best) => {
-                format!("the best quote pays {}, less than {}", shown(best.destination.amount, &to), shown(at_least.unwrap_or_default(), &to))
+                format!(
+                    "the best quote pays {}, less than {}",
+                    shown(best.destination.amount, &to),
+                    shown(at_least.unwrap_or_default(), &to)
+                )
             }
             other => other.to_string(),
         };

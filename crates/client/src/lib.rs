@@ -13,9 +13,9 @@ mod listed;
 mod quote;
 mod release;
 mod request;
-pub mod response;
 #[cfg(feature = "store")]
 pub mod rescue;
+pub mod response;
 #[cfg(feature = "store")]
 pub mod restore;
 mod retry;

@@ -81,7 +81,9 @@ impl HostDisk {
         }
         // A directory exists for its files.
         let Files { directories, files, .. } = &mut *files;
-        directories.retain(|directory| directory.parent() != Some(&Path::new(ROOT).join("orders")) || files.keys().any(|path| path.starts_with(directory)));
+        directories.retain(|directory| {
+            directory.parent() != Some(&Path::new(ROOT).join("orders")) || files.keys().any(|path| path.starts_with(directory))
+        });
     }
 }
 
@@ -209,5 +211,57 @@ struct Locked {
 impl Drop for Locked {
     fn drop(&mut self) {
         self.disk.files().locked.remove(&self.file);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+    use countersign_store::Store;
+
+    use super::*;
+
+    fn names(disk: &HostDisk) -> Vec<String> {
+        disk.changes().into_iter().map(|write| write.name).collect()
+    }
+
+    #[test]
+    fn an_operation_is_written_whole_or_undone() {
+        let disk = HostDisk::new(Vec::new(), "here");
+        let store = Store::open_on(Arc::new(disk.clone()), Path::new(ROOT)).unwrap();
+        assert_eq!(names(&disk), ["index", "version"]);
+        disk.keep();
+        assert_eq!(names(&disk), [""; 0]);
+
+        let id = "ab".repeat(32);
+        let documents: [(&str, &[u8]); 2] = [("order.json", b"{}"), ("secret", b"00")];
+        let create = || store.lock_store().unwrap().create_order(&id, &documents);
+        create().unwrap();
+        // What completes an order is written last.
+        assert_eq!(names(&disk), [format!("orders/{id}/secret"), format!("orders/{id}/order.json")]);
+        disk.revert();
+        assert!(store.orders().unwrap().is_empty());
+        let order = create().unwrap();
+        disk.keep();
+
+        let first = store.take_index().unwrap();
+        disk.revert();
+        assert_eq!(store.take_index().unwrap(), first);
+        disk.keep();
+        order.lock().unwrap().append("journal", b"{}").unwrap();
+        assert_eq!(names(&disk), [format!("orders/{id}/journal")]);
+    }
+
+    #[test]
+    fn a_store_in_another_place_is_a_copy() {
+        let disk = HostDisk::new(Vec::new(), "here");
+        let store = Store::open_on(Arc::new(disk.clone()), Path::new(ROOT)).unwrap();
+        assert_eq!(store.take_index().unwrap().branch, 0);
+        let documents: Vec<_> = disk.changes().into_iter().map(|write| (write.name, write.bytes.unwrap())).collect();
+        let reopened =
+            |place| Store::open_on(Arc::new(HostDisk::new(documents.clone(), place)), Path::new(ROOT)).unwrap().take_index().unwrap();
+        assert_eq!((reopened("here").branch, reopened("here").index), (0, 1));
+        assert_ne!(reopened("there").branch, 0);
     }
 }

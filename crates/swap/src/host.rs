@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use countersign::{Unsigned, UnixTime};
+use countersign::{UnixTime, Unsigned};
 use countersign_client::{MAX_BODY, Transport, TransportError, TransportErrorKind, is_safe};
 use countersign_json::objects::Failure;
 use countersign_transport::{Request, Response};
@@ -38,12 +38,15 @@ pub(crate) enum Expected {
 struct Shared {
     /// Unix milliseconds, as the host last told.
     now: u64,
+    /// Milliseconds that have passed. Timers count in these, so that a clock that is set back does not stop them.
+    passed: u64,
     last: u64,
     slots: BTreeMap<u64, Slot>,
     timers: BTreeMap<(u64, u64), Waker>,
     needs: Vec<Need>,
     withdrawn: Vec<u64>,
     events: Vec<Event>,
+    /// Orders to sign that the host has not taken yet.
     unsigned: BTreeMap<u64, Unsigned>,
 }
 
@@ -63,12 +66,13 @@ impl Host {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the clock, which never goes back, and wakes the timers that are due.
+    /// Sets the clock, and wakes the timers that are due.
     pub(crate) fn set_now(&self, now: u64) {
         let due = {
             let mut shared = self.shared();
-            shared.now = shared.now.max(now);
-            let next = shared.now.saturating_add(1);
+            shared.passed = shared.passed.saturating_add(now.saturating_sub(shared.now));
+            shared.now = now;
+            let next = shared.passed.saturating_add(1);
             let later = shared.timers.split_off(&(next, 0));
             std::mem::replace(&mut shared.timers, later)
         };
@@ -77,7 +81,9 @@ impl Host {
 
     /// Returns when the next timer is due, in Unix milliseconds.
     pub(crate) fn wake_at(&self) -> Option<u64> {
-        self.shared().timers.keys().next().map(|(at, _)| *at)
+        let shared = self.shared();
+        let (due, _) = shared.timers.keys().next()?;
+        Some(shared.now.saturating_add(due.saturating_sub(shared.passed)))
     }
 
     /// Takes the needs that have come up, and the numbers of those that are not needed any more.
@@ -188,7 +194,7 @@ impl Future for Timer {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let mut shared = self.host.shared();
-        if shared.now >= self.key.0 {
+        if shared.passed >= self.key.0 {
             return Poll::Ready(());
         }
         shared.timers.insert(self.key, context.waker().clone());
@@ -220,7 +226,7 @@ impl Transport for Host {
     async fn sleep(&self, duration: Duration) {
         let key = {
             let mut shared = self.shared();
-            let at = shared.now.saturating_add(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
+            let at = shared.passed.saturating_add(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
             (at, shared.number())
         };
         Timer { host: self.clone(), key }.await;
@@ -228,5 +234,55 @@ impl Transport for Host {
 
     fn now(&self) -> UnixTime {
         UnixTime::from_millis(self.shared().now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+    use std::pin::pin;
+
+    use super::*;
+
+    fn is_ready(future: Pin<&mut impl Future>) -> bool {
+        future.poll(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    #[test]
+    fn a_timer_counts_what_passes_even_if_the_clock_is_set_back() {
+        let host = Host::default();
+        host.set_now(10_000_000);
+        let mut timer = pin!(host.sleep(Duration::from_secs(10)));
+        assert!(!is_ready(timer.as_mut()));
+        assert_eq!(host.wake_at(), Some(10_010_000));
+        host.set_now(10_004_000);
+        // An hour back: six seconds are left.
+        host.set_now(10_004_000 - 3_600_000);
+        assert_eq!(host.now(), UnixTime::from_millis(10_004_000 - 3_600_000));
+        assert_eq!(host.wake_at(), Some(10_010_000 - 3_600_000));
+        host.set_now(10_009_999 - 3_600_000);
+        assert!(!is_ready(timer.as_mut()));
+        host.set_now(10_010_000 - 3_600_000);
+        assert!(is_ready(timer.as_mut()));
+        assert_eq!(host.wake_at(), None);
+    }
+
+    #[test]
+    fn a_need_that_is_not_awaited_any_more_is_withdrawn_once_it_was_handed_out() {
+        let host = Host::default();
+        {
+            let mut unseen = pin!(host.ask(Ask::Store(Vec::new())));
+            assert!(!is_ready(unseen.as_mut()));
+        }
+        let (needs, withdrawn) = host.take_needs();
+        assert!(needs.is_empty() && withdrawn.is_empty());
+        let id = {
+            let mut seen = pin!(host.ask(Ask::Store(Vec::new())));
+            assert!(!is_ready(seen.as_mut()));
+            host.take_needs().0.pop().unwrap().id
+        };
+        assert_eq!(host.take_needs().1, [id]);
+        assert_eq!(host.reply(id, Reply::Stored(Ok(()))), Ok(false));
     }
 }

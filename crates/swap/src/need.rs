@@ -301,3 +301,51 @@ fn read(text: &[u8], body: Vec<u8>) -> Result<Reply, countersign::Refusal> {
     }
     Ok(Reply::Response { status, headers, body })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_are_read_strictly_and_fit_only_what_was_asked() {
+        let payment = Expected::Signature { may_be_sent: true };
+        let redemption = Expected::Signature { may_be_sent: false };
+        for (text, expected) in [
+            (r#"{"status":200,"headers":[["retry-after","2"]]}"#, Expected::Http),
+            (r#"{"failed":"connect","detail":"refused"}"#, Expected::Http),
+            (r#"{"stored":true}"#, Expected::Stored),
+            (r#"{"stored":false,"detail":"full"}"#, Expected::Stored),
+            (r#"{"consent":false}"#, Expected::Consent),
+            (r#"{"sent":true}"#, payment),
+            (r#"{"not_signed":"no"}"#, redemption),
+        ] {
+            let reply = Reply::from_json(text.as_bytes(), Vec::new());
+            for other in [Expected::Http, Expected::Stored, Expected::Consent, payment, redemption] {
+                let fits = other == expected || (expected == redemption && other == payment);
+                assert_eq!(reply.as_ref().is_ok_and(|reply| reply.check(other).is_ok()), fits, "{text}: {other:?}");
+            }
+        }
+        for (text, at) in [
+            (r#"{"status":70000}"#, "/reply/status"),
+            (r#"{"status":"200"}"#, "/reply/status"),
+            (r#"{"consent":1}"#, "/reply/consent"),
+            (r#"{"stored":true,"extra":1}"#, "/reply/extra"),
+            ("{}", "/reply/status"),
+            ("[]", "/reply"),
+        ] {
+            assert!(Reply::from_json(text.as_bytes(), Vec::new()).is_err_and(|failure| *failure.at == *at), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_a_refused_connection_counts_as_nothing_sent() {
+        for (kind, expected) in [
+            ("connect", TransportErrorKind::Connect),
+            ("timeout", TransportErrorKind::Timeout),
+            ("anything else", TransportErrorKind::Interrupted),
+        ] {
+            let reply = Reply::from_json(format!(r#"{{"failed":"{kind}"}}"#).as_bytes(), Vec::new());
+            assert!(matches!(reply, Ok(Reply::NoResponse { kind, .. }) if kind == expected), "{kind}");
+        }
+    }
+}

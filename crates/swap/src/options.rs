@@ -88,14 +88,14 @@ impl Wish {
         members.only(&["from", "to", "amount", "receive_at", "from_owner", "at_least", "slippage", "solver", "affiliate_fees"])?;
         let quote = read_quote(&root, registry)?;
         let receive_at = members.need("receive_at")?;
-        check_address(&receive_at, &quote.to, registry)?;
+        check_address(receive_at.text()?, "/receive_at", &quote.to, registry)?;
         let from_owner = match members.get("from_owner") {
-            Some(owner) => {
-                check_address(&owner, &quote.from, registry)?;
-                Some(owner.text()?.to_owned())
-            }
+            Some(owner) => Some(owner.text()?.to_owned()),
             None => options.account(quote.from.chain(), registry).map(str::to_owned),
         };
+        if let Some(owner) = &from_owner {
+            check_address(owner, "/from_owner", &quote.from, registry)?;
+        }
         // A deposit names no owner. Everywhere else the owner pays and is refunded.
         if from_owner.is_none() && registry.family(quote.from.chain()) != Ok(Family::Bitcoin) {
             return Err(Failure::usage("/from_owner", format!("your address on {}, or an account of that chain", quote.from.chain())));
@@ -155,7 +155,8 @@ fn read_quote(root: &Cursor<'_, '_>, registry: &Registry) -> Result<QuoteWish, F
 }
 
 /// Checks that a text is an address on the chain of an asset.
-fn check_address(text: &Cursor<'_, '_>, asset: &AssetId, registry: &Registry) -> Result<(), Refusal> {
+fn check_address(text: &str, at: &str, asset: &AssetId, registry: &Registry) -> Result<(), Refusal> {
     let Some(asset) = registry.asset(asset.as_str()) else { return Ok(()) };
-    address::parse(&asset.chain.network, text.text()?).map(drop).map_err(|error| text.refuse(Code::AddressMalformed).with_reason(format!("not an address on this chain: {error}")))
+    let parsed = address::parse(&asset.chain.network, text);
+    parsed.map(drop).map_err(|error| Refusal::new(Code::AddressMalformed, at).with_reason(error.to_string()).with_actual(text))
 }

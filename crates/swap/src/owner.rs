@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use countersign::{BroadcastTransaction, Family, Key, Policy, Unsigned, Verified};
+use countersign::{BroadcastTransaction, Family, Key, Policy, Signed, Unsigned, Verified};
 use countersign_client::driver::{
     Chains as _, FundingReply, OrderStore as _, Owner, OwnerCode, OwnerError, Purpose, Settlement, SignedFunding,
 };
@@ -54,13 +54,16 @@ impl Owner for HostOwner {
         let unsigned = match self.nodes.prepare(order, &chain, &account, self.options.speed, &self.policy).await {
             Ok(unsigned) => unsigned,
             // The coins may be in another wallet, which pays the deposit address.
-            Err(NodeError::Refused(_) | NodeError::NotConnected(_)) if order.family() == Family::Bitcoin => return self.deposit(order).await,
+            Err(NodeError::Refused(_) | NodeError::NotConnected(_)) if order.family() == Family::Bitcoin => {
+                return self.deposit(order).await;
+            }
             Err(error) => return Err(of_node(error)),
         };
         self.consent(order, &unsigned).await?;
-        let ask = self.signing(order.order_id(), Purpose::Funding, chain, account);
+        let ask = signing(order.order_id(), Purpose::Funding, chain, account);
+        let asked = Payloads::of(&unsigned);
         match self.host.ask_to_sign(ask, unsigned).await {
-            Reply::Signed(unsigned) => Ok(FundingReply::Signed(SignedFunding::from_signed(&unsigned.finish()?))),
+            Reply::Signed(signed) => Ok(FundingReply::Signed(SignedFunding::from_signed(&asked.finish(*signed)?))),
             Reply::Sent => Ok(FundingReply::Elsewhere),
             Reply::NotSigned(message) => Err(OwnerError::Failed { code: NOT_SIGNED, message }),
             _ => Ok(FundingReply::NotNow),
@@ -87,10 +90,11 @@ impl Owner for HostOwner {
         }
         let Some(account) = self.options.account(&chain, task.registry).map(str::to_owned) else { return Ok(None) };
         let unsigned = self.nodes.prepare_settlement(&recovery, &chain, attempt, &account, &self.policy).await.map_err(of_node)?;
-        let ask = self.signing(&task.record.order_id, task.purpose, chain, account);
+        let ask = signing(&task.record.order_id, task.purpose, chain, account);
+        let asked = Payloads::of(&unsigned);
         let asking = pin!(self.host.ask_to_sign(ask, unsigned));
         match select(asking, pin!(self.host.sleep(SETTLE_TIMEOUT))).await {
-            Either::Left((Reply::Signed(unsigned), _)) => Ok(Some(unsigned.finish()?.broadcasts())),
+            Either::Left((Reply::Signed(signed), _)) => Ok(Some(asked.finish(*signed)?.broadcasts())),
             _ => Ok(None),
         }
     }
@@ -101,11 +105,30 @@ impl Owner for HostOwner {
     }
 }
 
-impl HostOwner {
-    fn signing(&self, order_id: &str, purpose: Purpose, chain: String, account: String) -> Ask {
-        Ask::Sign(Signing { order_id: order_id.to_owned(), purpose, chain, account })
+fn signing(order_id: &str, purpose: Purpose, chain: String, account: String) -> Ask {
+    Ask::Sign(Signing { order_id: order_id.to_owned(), purpose, chain, account })
+}
+
+/// What the host was asked to sign. It must hand back the same order, not another one that it holds.
+struct Payloads(Vec<(String, Vec<u8>)>);
+
+impl Payloads {
+    fn of(unsigned: &Unsigned) -> Self {
+        Self(unsigned.requests().into_iter().map(|request| (request.id.to_string(), request.digest)).collect())
     }
 
+    fn finish(&self, signed: Unsigned) -> Result<Signed, OwnerError> {
+        if Self::of(&signed).0 != self.0 {
+            return Err(OwnerError::Failed {
+                code: NOT_SIGNED,
+                message: "another order was signed than the one that was asked for".to_owned(),
+            });
+        }
+        Ok(signed.finish()?)
+    }
+}
+
+impl HostOwner {
     /// Shows a Bitcoin-like deposit, which any wallet can pay. Other families need an account.
     async fn deposit(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
         if order.family() != Family::Bitcoin {
@@ -113,7 +136,7 @@ impl HostOwner {
         }
         let unsigned = objects::prepare(order, b"{}").map_err(unavailable)?;
         self.consent(order, &unsigned).await?;
-        let ask = self.signing(order.order_id(), Purpose::Funding, order.chain().to_owned(), String::new());
+        let ask = signing(order.order_id(), Purpose::Funding, order.chain().to_owned(), String::new());
         match self.host.ask_to_sign(ask, unsigned).await {
             Reply::Sent => Ok(FundingReply::Elsewhere),
             Reply::NotSigned(message) => Err(OwnerError::Failed { code: NOT_SIGNED, message }),

@@ -132,8 +132,16 @@ impl Swaps {
         let Setup { options, registry, policy, nodes, documents, place, now } = setup;
         let options = Arc::new(Options::from_json(options).map_err(|refusal| refusal.with_prefix("/options"))?);
         let registry = Arc::new(Registry::from_json(registry).map_err(|refusal| refusal.with_prefix("/registry"))?);
-        let policy = if policy.is_empty() { Policy::default() } else { Policy::from_json(policy).map_err(|refusal| refusal.with_prefix("/policy"))? };
-        let config = if nodes.is_empty() { NodeConfig::new() } else { NodeConfig::from_json(nodes).map_err(|refusal| refusal.with_prefix("/nodes"))? };
+        let policy = if policy.is_empty() {
+            Policy::default()
+        } else {
+            Policy::from_json(policy).map_err(|refusal| refusal.with_prefix("/policy"))?
+        };
+        let config = if nodes.is_empty() {
+            NodeConfig::new()
+        } else {
+            NodeConfig::from_json(nodes).map_err(|refusal| refusal.with_prefix("/nodes"))?
+        };
         let policy = Arc::new(policy);
         let host = Host::default();
         host.set_now(now);
@@ -407,7 +415,8 @@ impl Inner {
         let other = self.driver.flow().client().other_with_secret_of(&kept.swap).await.map_err(event::of_client)?;
         let Some(other) = other else { return Ok(()) };
         self.store.run(|store| store.start_branch()).await.map_err(|error| event::of_store(&error))?;
-        let message = format!("order {other} of yours has the same secret hash, so a copy of this store is in use elsewhere; create a new order");
+        let message =
+            format!("order {other} of yours has the same secret hash, so a copy of this store is in use elsewhere; create a new order");
         Err(Failure::new("secret_used", message, "caller"))
     }
 }
