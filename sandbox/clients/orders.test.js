@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { SuiGrpcClient } from "@mysten/sui/grpc";
+import { SuiJsonRpcClient } from "@mysten/sui/jsonRpc";
 import { Ed25519Keypair } from "@mysten/sui/keypairs/ed25519";
 import { Transaction } from "@mysten/sui/transactions";
 import * as solana from "@solana/web3.js";
@@ -147,6 +148,29 @@ test("@mysten/sui completes and sends a transaction kind, and bitcoin_testnet pa
   await client.waitForTransaction({ digest });
   const record = await order.completed();
   assert.equal(record.source_swap.initiate_tx_hash, digest);
+});
+
+test("a JSON-RPC client of sui sends a transaction kind with a price and a budget of its own, and base pays", async () => {
+  const { result, order } = await service.order("sui:sui", "base:usdc", 20n * 10n ** 9n);
+  const client = new SuiJsonRpcClient({ network: "mainnet", url: sandbox.chains.sui.url });
+  const signer = Ed25519Keypair.fromSecretKey(Buffer.from(sandbox.key, "hex"));
+  const transaction = Transaction.fromKind(Uint8Array.from(result.ptb_bytes));
+  transaction.setSender(signer.toSuiAddress());
+  transaction.setGasPrice(await client.getReferenceGasPrice());
+  transaction.setGasBudget(10_000_000);
+  const { data: coins } = await client.getCoins({ owner: signer.toSuiAddress() });
+  transaction.setGasPayment(coins.map(({ coinObjectId: objectId, version, digest }) => ({ objectId, version, digest })));
+  const { bytes, signature } = await signer.signTransaction(await transaction.build());
+  const rehearsed = await client.dryRunTransactionBlock({ transactionBlock: bytes });
+  assert.equal(rehearsed.effects.status.status, "success");
+  const options = { showEffects: true };
+  const { digest } = await client.executeTransactionBlock({ transactionBlock: bytes, signature, options });
+  const { effects, checkpoint } = await client.waitForTransaction({ digest, options, pollInterval: 100 });
+  assert.deepEqual([effects.status.status, effects.transactionDigest, Number(checkpoint) > 0], ["success", digest, true]);
+  const record = await order.completed();
+  assert.equal(record.source_swap.initiate_tx_hash, digest);
+  await assert.rejects(client.getTransactionBlock({ digest: "11111111111111111111111111111111" }), /Could not find/);
+  await assert.rejects(client.call("sui_getObject", []), /Method not found/);
 });
 
 /** TronWeb, and a way to send a call of the service's with it. */

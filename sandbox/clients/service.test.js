@@ -39,7 +39,7 @@ const evm = (name, id) => {
     assert.equal((await reader.waitForTransactionReceipt({ hash })).status, "success");
     return hash;
   };
-  return { reader, send };
+  return { reader, wallet, send };
 };
 
 test("the test networks of local clients are there", async () => {
@@ -180,8 +180,8 @@ const htlc = (initiator, redeemer, hash, timelock) => {
   return bitcoin.payments.p2tr({ internalPubkey: INTERNAL_KEY, scriptTree: tree, redeem, network: networks.bitcoin_regtest });
 };
 
-test("a client redeems bitcoin with its own key and the parties of the record", async () => {
-  const wallet = bitcoinWallet();
+/** Pays an order to Bitcoin, and signs its redemption as a client does. */
+const redemption = async (wallet) => {
   const { secret, secret_hash } = secrets();
   const more = { secret_hash, delegates: { destination: wallet.xOnly } };
   const { result, order } = await service.order("arbitrum_localnet:eth", "bitcoin_regtest:btc", 10n ** 16n, more);
@@ -200,11 +200,71 @@ test("a client redeems bitcoin with its own key and the parties of the record", 
   const leaf = bitcoin.crypto.taggedHash("TapLeaf", Buffer.concat([Buffer.from([0xc0, script.length]), script]));
   const hash = transaction.hashForWitnessV1(0, [address.output], [BigInt(coin.value)], bitcoin.Transaction.SIGHASH_DEFAULT, leaf);
   transaction.setWitness(0, [wallet.signSchnorr(hash), secret, script, address.witness.at(-1)]);
-  const sent = await fetch(`${sandbox.chains.bitcoin_regtest.url}/tx`, { method: "POST", body: transaction.toHex() });
+  return { order, bytes: transaction.toHex() };
+};
+
+/** Calls the relayer beside `/v2`, as clients do for Bitcoin. */
+const relayer = async (action, body) => {
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(`${sandbox.service}/relayer/bitcoin/${action}`, { method: "POST", headers, body: JSON.stringify(body) });
+  const { result, error } = await response.json();
+  if (!result) throw new Error(`${response.status} ${error}`);
+  return result;
+};
+
+test("a client redeems bitcoin with its own key and the parties of the record", async () => {
+  const { order, bytes } = await redemption(bitcoinWallet());
+  const sent = await fetch(`${sandbox.chains.bitcoin_regtest.url}/tx`, { method: "POST", body: bytes });
   assert.equal(sent.status, 200, await sent.clone().text());
   const record = await order.completed();
   assert.equal(record.destination_swap.redeem_tx_hash, await sent.text());
   await order.until(({ source_swap: source }) => source.redeem_tx_hash !== "");
+});
+
+test("the relayer broadcasts a redemption that a client has signed, and may be asked again", async () => {
+  const { order, bytes } = await redemption(bitcoinWallet());
+  const body = { order_id: order.id, redeem_tx_bytes: bytes };
+  await assert.rejects(relayer("redeem", { ...body, redeem_tx_bytes: bytes.slice(0, -2) }), /400/);
+  await assert.rejects(relayer("redeem", { ...body, order_id: "0".repeat(64) }), /404/);
+  const hash = await relayer("redeem", body);
+  const record = await order.completed();
+  assert.equal(record.destination_swap.redeem_tx_hash, hash);
+  assert.equal(await relayer("redeem", body), hash);
+  await order.until(({ source_swap: source }) => source.redeem_tx_hash !== "");
+});
+
+test("two slashes after the service's url are one", async () => {
+  const response = await fetch(`${sandbox.service}//v2/assets`);
+  assert.ok((await response.json()).result.some(({ id }) => id === "ethereum_localnet:usdc"));
+});
+
+test("a client reads the domain of the contract, and pays from the record alone", async () => {
+  const { result, order } = await service.order("ethereum_localnet:usdc", "arbitrum_localnet:eth", 20_000_000);
+  const { reader, wallet, send } = evm("ethereum_localnet", 31337);
+  await send(result.approval_transaction);
+  const record = await order.read();
+  const htlc = (await service.call("GET", "/assets")).find(({ id }) => id === record.source_swap.asset).htlc.address;
+  const { domain } = await reader.getEip712Domain({ address: htlc });
+  assert.deepEqual({ ...domain, chainId: Number(domain.chainId) }, { ...result.typed_data.domain, chainId: 31337, salt: `0x${"00".repeat(32)}` });
+  const { redeemer, timelock, amount, secret_hash: hash } = record.source_swap;
+  const message = { redeemer, timelock: BigInt(timelock), amount: BigInt(amount), secretHash: `0x${hash}` };
+  const types = { Initiate: result.typed_data.types.Initiate };
+  const { salt: _, ...signed } = domain;
+  const signature = await wallet.signTypedData({ domain: signed, types, primaryType: "Initiate", message });
+  await order.act("initiate", { signature });
+  await order.completed();
+  // A second payment has the contract's own error, by which clients know that they have paid.
+  const { to, data } = result.initiate_transaction;
+  const again = reader.call({ account: wallet.account, to, data });
+  await assert.rejects(again, (error) => error.walk(({ data: reason }) => reason)?.data === "0x90c06174");
+});
+
+test("wallets find the fee rates of bitcoin", async () => {
+  const fees = await bitcoinWallet().get("/v1/fees/recommended");
+  const estimates = await bitcoinWallet().get("/fee-estimates");
+  assert.deepEqual([fees.fastestFee, fees.halfHourFee, fees.hourFee, fees.economyFee], [1, 3, 6, 144].map((blocks) => estimates[blocks]));
+  // 142 bytes are counted for a payment of 153, and the rate of ten blocks has to make up for that.
+  assert.ok(Math.floor(estimates[10] * 1.05) * 142 >= 153);
 });
 
 test("a compressed key finds the orders of its x coordinate", async () => {
@@ -233,6 +293,23 @@ test("an instant refund that is signed ahead does not end an order that the solv
   await order.act("instant-refund", { signatures: await presign(wallet, order) });
   const record = await order.completed();
   assert.equal(record.source_swap.refund_tx_hash, "");
+});
+
+test("the relayer gives instant refunds too", async () => {
+  const wallet = bitcoinWallet();
+  const more = { delegates: { source: wallet.xOnly } };
+  await sandbox.post("lies", { name: "solver-never-pays", on: true });
+  try {
+    const { result, order } = await service.order("bitcoin_regtest:btc", "arbitrum_localnet:usdc", 70_000, more);
+    await wallet.confirmed(await wallet.pay(result.to, 70_000));
+    const hashes = await relayer("instant-refund-hash", { order_id: order.id });
+    assert.deepEqual(hashes, await service.call("GET", `/orders/${order.id}/instant-refund-hash`));
+    const hash = await relayer("instant-refund", { order_id: order.id, signatures: await presign(wallet, order) });
+    const record = await order.until(({ source_swap: swap }) => swap.refund_tx_hash !== "");
+    assert.equal(record.source_swap.refund_tx_hash, hash);
+  } finally {
+    await sandbox.post("lies", { name: "none", on: true });
+  }
 });
 
 test("an instant refund gives back what the solver does not answer, and may be sent again", async () => {

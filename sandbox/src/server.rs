@@ -49,7 +49,7 @@ const HANGS: Duration = Duration::from_secs(120);
 /// The interface that a socket serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Front {
-    /// The service under `/v2`, and the page.
+    /// The service under `/v2` and `/relayer`, and the page.
     Service,
     /// The nodes of a chain: the root, and three endpoints `/a`, `/b` and `/c`.
     Chain(String),
@@ -118,7 +118,7 @@ async fn handle(request: hyper::Request<Incoming>, _peer: SocketAddr, front: Fro
     };
     request.body = body.into();
     // The page and its switches are not part of what is tried, so nothing happens to them.
-    let is_tried = front != Front::Service || request.path.starts_with("/v2");
+    let is_tried = front != Front::Service || service::serves(&request.path);
     let (late, fault) = if is_tried { world.lies.fault() } else { (0, None) };
     tokio::time::sleep(Duration::from_millis(late)).await;
     match fault {
@@ -163,7 +163,7 @@ async fn handle(request: hyper::Request<Incoming>, _peer: SocketAddr, front: Fro
 /// Answers a call to a front.
 fn answer(world: &World, front: &Front, request: &mut Request) -> Reply {
     match front {
-        Front::Service if request.path.starts_with("/v2") => service::answer(world, request),
+        Front::Service if service::serves(&request.path) => service::answer(world, request),
         Front::Service => page::answer(world, request),
         Front::Chain(name) => {
             let Ok(chain) = world.chain(name) else { return Reply::text(404, "no such chain") };

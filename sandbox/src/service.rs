@@ -1,4 +1,4 @@
-//! The interface under `/v2`, as the project's `docs/spec/service.md` describes it.
+//! The interface under `/v2`, as the project's `docs/spec/service.md` describes it, and what clients call of the relayer beside it.
 
 mod actions;
 pub(crate) mod create;
@@ -58,10 +58,42 @@ pub fn answer(world: &World, request: &Request) -> Reply {
     }
 }
 
+/// Whether a path is one of the interface, and not of the page.
+#[must_use]
+pub fn serves(path: &str) -> bool {
+    segments(path).next().is_some_and(|first| ["v2", "relayer"].contains(&first))
+}
+
+/// The parts of a path. Clients put two slashes between the service's URL and the rest.
+fn segments(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|segment| !segment.is_empty())
+}
+
 fn route(world: &World, request: &Request) -> Result<Value, Refused> {
-    let path = request.path.strip_prefix("/v2/").ok_or_else(|| missing("path"))?;
-    let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
-    match (request.method.as_str(), segments.as_slice()) {
+    let segments: Vec<&str> = segments(&request.path).collect();
+    match segments.as_slice() {
+        ["v2", rest @ ..] => call(world, request, rest),
+        ["relayer", "bitcoin", action] if request.method == "POST" => relay(world, request, action),
+        _ => Err(missing("path")),
+    }
+}
+
+/// The paths of the relayer that clients use for Bitcoin in place of `/v2/orders`. Their bodies name the order.
+fn relay(world: &World, request: &Request, action: &str) -> Result<Value, Refused> {
+    let body = body(request)?;
+    let order = order(world, &text(&body, "order_id").ok_or("order_id is missing")?)?;
+    world.note(format!("{}: POST bitcoin/{action}", short(&order.id)));
+    match action {
+        "instant-refund" | "redeem" if world.lies.relayer_idles() => Ok(json!("accepted")),
+        "instant-refund-hash" => actions::instant_refund_hashes(world, &order),
+        "instant-refund" => actions::instant_refund(world, &order, &body),
+        "redeem" => actions::broadcast(world, &order, &body),
+        _ => Err(missing("path")),
+    }
+}
+
+fn call(world: &World, request: &Request, segments: &[&str]) -> Result<Value, Refused> {
+    match (request.method.as_str(), segments) {
         ("GET", ["health"]) => Ok(json!("Online")),
         ("GET", ["quote"]) => quote::quote(world, request),
         ("GET", ["chains"]) => Ok(lists::chains(world)),

@@ -173,7 +173,8 @@ pub async fn table(program: &Path, directory: &Path, out: &mut impl Write) -> Re
         "# Lies\n\nWhat happens when the service, the solver, the relayer, an endpoint or the network lies. Each row is a swap that \
          `countersign swap`\ncarried out against [the sandbox](../sandbox/README.md), while one of them told the lie: the exit code, the \
          code of the refusal, and where\nthe money is afterwards by the balances on the chains. A user tries again where the program says \
-         so (exit 3), and lets the timelock pass\nwhere nothing else can end the swap.\n\n`sandbox/lies` makes this page, and \
+         so (exit 3), lets the timelock pass\nwhere nothing else can end the swap, and stops the program (exit 130) once it reports that the relayer keeps a payment \
+         back.\n\n`sandbox/lies` makes this page, and \
          `sandbox/lies --check` compares it. `countersign-sandbox lies NAME` tells one lie and shows every\nstep; \
          `countersign-sandbox --lie NAME` tells it to your own wallet. What each check is for is in [threats.md](threats.md), what\n\
          codes mean in [codes.md](codes.md).\n\n\

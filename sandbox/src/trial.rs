@@ -3,8 +3,9 @@
 use std::env;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,7 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The same where honest parties only have to be waited for.
 const LONG_PATIENCE: Duration = Duration::from_secs(45);
 /// How long a swap may take at all.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(150);
+/// What the program says after two minutes about a payment that the relayer keeps. It never gives such an order up, so the user stops it.
+const NOT_SUBMITTED: &str = "has not submitted it to the chain";
 /// The program's exit code for a failure of the network or the service: the same may succeed later.
 const TRY_AGAIN: i32 = 3;
 /// How often the user tries again.
@@ -230,13 +233,22 @@ fn attempt(world: &World, program: &Path, directory: &Path, arguments: &[&str], 
         .stderr(Stdio::piped())
         .spawn()?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let said = thread::spawn(move || stderr.map_or_else(Vec::new, |stderr| BufReader::new(stderr).lines().map_while(Result::ok).collect()));
+    let is_kept_back = Arc::new(AtomicBool::new(false));
+    let reported = Arc::clone(&is_kept_back);
+    let said = thread::spawn(move || {
+        let mut said = Vec::new();
+        for line in stderr.into_iter().flat_map(|stderr| BufReader::new(stderr).lines().map_while(Result::ok)) {
+            reported.fetch_or(line.contains(NOT_SUBMITTED), Ordering::Relaxed);
+            said.push(line);
+        }
+        said
+    });
     let document = thread::spawn(move || {
         let mut text = String::new();
         let _ = stdout.map(|mut stdout| stdout.read_to_string(&mut text));
         text
     });
-    let (mut happened, mut quiet) = (world.lines().len(), Instant::now());
+    let (mut happened, mut quiet, mut is_stopped) = (world.lines().len(), Instant::now(), false);
     let exit = loop {
         if let Some(status) = child.try_wait()? {
             break status.code();
@@ -245,6 +257,11 @@ fn attempt(world: &World, program: &Path, directory: &Path, arguments: &[&str], 
             child.kill()?;
             child.wait()?;
             break None;
+        }
+        if is_kept_back.load(Ordering::Relaxed) && !is_stopped {
+            is_stopped = true;
+            world.note("the user stops the program");
+            interrupt(&child)?;
         }
         let lines = world.lines().len();
         if lines != happened {
@@ -259,6 +276,11 @@ fn attempt(world: &World, program: &Path, directory: &Path, arguments: &[&str], 
     let document: Value = serde_json::from_str(&document.join().unwrap_or_default()).unwrap_or(Value::Null);
     let code = document.pointer("/error/code").and_then(Value::as_str).map(str::to_owned);
     Ok(Attempt { exit, code, said: said.join().unwrap_or_default() })
+}
+
+/// Does what Ctrl-C does.
+fn interrupt(child: &Child) -> io::Result<()> {
+    Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().map(drop)
 }
 
 /// Lets every timelock pass.

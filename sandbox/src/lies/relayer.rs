@@ -18,6 +18,15 @@ pub(super) const LIES: &[Lie] = &[
         "the payment, if the wallet waits for it until the timelock is over",
         Act::RelayerIdles,
     ),
+    Lie {
+        route: ["base:usdc", "litecoin:ltc"],
+        ..lie(
+            "relayer-idles-at-payment",
+            "the relayer accepts the signed payment and does not submit it",
+            "a second payment, if the wallet pays again and the relayer submits the first one later",
+            Act::RelayerIdles,
+        )
+    },
     lie(
         "relayer-invents",
         "the relayer says that it has redeemed, and has not",

@@ -88,7 +88,7 @@ fn refund(world: &World, order: &Order) -> Result<Value, Refused> {
     relay(world, order, "refund", &order.source.asset, |engine| engine.refund(&order.source.terms(true)))
 }
 
-fn instant_refund(world: &World, order: &Order, body: &Value) -> Result<Value, Refused> {
+pub(super) fn instant_refund(world: &World, order: &Order, body: &Value) -> Result<Value, Refused> {
     if let Some(seen) = &order.source.refunded {
         return Ok(json!(seen.transaction));
     }
@@ -107,6 +107,24 @@ fn instant_refund(world: &World, order: &Order, body: &Value) -> Result<Value, R
         return Ok(json!("accepted"));
     }
     relay(world, order, "instant-refund", &order.source.asset, |engine| engine.instant_refund(&order.source.terms(true), &given))
+}
+
+/// Sends a redemption that the client has signed, on the order's destination.
+pub(super) fn broadcast(world: &World, order: &Order, body: &Value) -> Result<Value, Refused> {
+    if let Some(seen) = &order.destination.redeemed {
+        return Ok(json!(seen.transaction));
+    }
+    let bytes = text(body, "redeem_tx_bytes").ok_or("redeem_tx_bytes is missing")?;
+    let (method, path) = ("POST".to_owned(), "/tx".to_owned());
+    let call = Request { method, path, query: String::new(), headers: Vec::new(), body: bytes.into_bytes() };
+    let chain = world.chain_of(&order.destination.asset)?;
+    let reply = chain.engine().answer(&call);
+    let said = String::from_utf8_lossy(&reply.body).into_owned();
+    if reply.status != 200 {
+        return Err(said.into());
+    }
+    world.settle(chain);
+    Ok(json!(said))
 }
 
 fn is_for_instant_refund(signature: &str) -> bool {

@@ -1,4 +1,5 @@
-//! The front: the HTTP interface of an Esplora server, with the texts of its errors.
+//! The front: the HTTP interface of an Esplora server, with the texts of its errors, and the fee rates of a mempool.space server, which
+//! wallets ask for too.
 //!
 //! <https://github.com/Blockstream/esplora/blob/master/API.md>
 
@@ -86,6 +87,17 @@ fn get(ledger: &Ledger, parts: &[&str]) -> Result<Reply, Failure> {
         }
         ["mempool", rest @ ..] => mempool(ledger, rest),
         ["fee-estimates"] => Ok(Reply::json(200, &estimates())),
+        ["v1", "fees", "recommended"] => {
+            let rate = |blocks| json!(rate(blocks));
+            let fees = json!({
+                "fastestFee": rate(1),
+                "halfHourFee": rate(3),
+                "hourFee": rate(6),
+                "economyFee": rate(144),
+                "minimumFee": rate(144),
+            });
+            Ok(Reply::json(200, &fees))
+        }
         _ => Err(missing("")),
     }
 }
@@ -98,14 +110,18 @@ fn at_height(ledger: &Ledger, height: u32) -> Result<&Block, Failure> {
     ledger.blocks.get(&height).ok_or_else(|| missing("Block not found"))
 }
 
-/// Sat/vB by the number of blocks. Blocks are never full, so these are what estimates of quiet days are.
-fn estimates() -> Value {
-    let rate = |blocks| match blocks {
+/// Sat/vB by the number of blocks. Blocks are never full, so these are what estimates of quiet days are. The service's clients count too
+/// few bytes, so the minimum is not enough for what they want within an hour or two.
+const fn rate(blocks: u32) -> f64 {
+    match blocks {
         1 => 3.0,
         2 => 2.5,
-        3..6 => 2.0,
+        3..=12 => 2.0,
         _ => 1.0,
-    };
+    }
+}
+
+fn estimates() -> Value {
     (1..=25).chain([144, 504, 1_008]).map(|blocks| (blocks.to_string(), json!(rate(blocks)))).collect::<Map<_, _>>().into()
 }
 

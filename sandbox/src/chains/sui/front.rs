@@ -1,11 +1,11 @@
-//! What a full node answers over gRPC-web.
+//! What a full node answers over gRPC-web, and to the calls of JSON-RPC that older clients make.
 
 use sui_sdk_types::{Address, Digest, Object, Owner, SignedTransaction, StructTag, Transaction, TypeTag, UserSignature};
 
 use super::grpc::{self, Status};
 use super::ledger::{Executed, GAS_PRICE, View, epoch};
 use super::proto::{self, Message};
-use super::{Sui, messages, resolve};
+use super::{Sui, json_rpc, messages, resolve};
 use crate::http::{Reply, Request};
 
 /// The sizes of pages and batches.
@@ -20,6 +20,10 @@ type Answer = Result<Message, Status>;
 
 impl Sui {
     pub(super) fn respond(&mut self, request: &Request) -> Reply {
+        let is_json = request.header("content-type").is_some_and(|kind| kind.starts_with("application/json"));
+        if is_json && request.method == "POST" && request.path == "/" {
+            return json_rpc::answer(self, request);
+        }
         grpc::answer(request, |path, message| self.call(path, message))
     }
 

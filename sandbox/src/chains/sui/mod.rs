@@ -13,6 +13,7 @@ mod execute;
 mod front;
 mod grpc;
 mod htlc;
+mod json_rpc;
 mod ledger;
 mod messages;
 mod proto;
