@@ -92,7 +92,7 @@ impl Order {
 
 /// Payloads for any signer, and the signatures that have been attached so far.
 ///
-/// After a successful `finish` every method fails with the code `used_up`.
+/// After a successful `finish`, and after `Swaps.reply_signed`, every method fails with the code `used_up`.
 #[derive(Debug, uniffi::Object)]
 pub struct UnsignedOrder(Mutex<Option<Unsigned>>);
 
@@ -108,6 +108,11 @@ impl UnsignedOrder {
     fn with<T>(&self, act: impl FnOnce(&mut Unsigned) -> std::result::Result<T, Failure>) -> Result<T> {
         let mut order = self.0.lock().map_err(|_| Failure::used_up())?;
         Ok(act(order.as_mut().ok_or_else(Failure::used_up)?)?)
+    }
+
+    /// Takes the order out, for the machine that handed it out. The object is used up.
+    pub(crate) fn take(&self) -> Result<Unsigned> {
+        Ok(self.0.lock().map_err(|_| Failure::used_up())?.take().ok_or_else(Failure::used_up)?)
     }
 }
 

@@ -1,0 +1,225 @@
+package runner
+
+import com.google.gson.Gson
+import com.google.gson.JsonObject
+import com.google.gson.JsonParser
+import countersign.Need
+import countersign.StoredDocument
+import countersign.Swaps
+import countersign.UnsignedOrder
+import java.io.IOException
+import java.util.concurrent.CompletableFuture
+import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.Executors
+import java.util.concurrent.Future
+import java.util.concurrent.FutureTask
+import java.util.concurrent.Semaphore
+import java.util.concurrent.TimeUnit
+import java.util.concurrent.TimeoutException
+import kotlin.concurrent.thread
+
+/** A request to the service or to a chain. The URL and the headers can contain keys: do not log them. */
+class HttpCall(val method: String, val url: String, val headers: List<Pair<String, String>>, val body: ByteArray?)
+
+/** A complete response, with any status. */
+class HttpReply(val status: Int, val headers: List<Pair<String, String>>, val body: ByteArray)
+
+/** Why there is no complete response: `connect` (only if nothing can have been sent), `timeout`, `interrupted` or `too_large`. */
+class HttpFailure(val kind: String, detail: String) : IOException(detail)
+
+/** The platform's HTTP. */
+fun interface Http {
+    /**
+     * Sends a request once, follows no redirect, and ends it after some 20 seconds. The future fails with [HttpFailure] or
+     * [TimeoutException]; cancelling it aborts the request. What this throws by itself was not sent.
+     */
+    fun send(call: HttpCall): CompletableFuture<HttpReply>
+}
+
+/** Where documents survive. One runner at a time has it. */
+interface Store : AutoCloseable {
+    /** Identifies this place: a copy has another one. */
+    val place: String
+
+    /** Reads every document. */
+    fun load(): List<StoredDocument>
+
+    /** Writes documents durably, in this order. One without bytes is deleted. */
+    fun write(documents: List<Pair<String, ByteArray?>>)
+}
+
+/** The owner, or the app in their name. Each method is called in a thread of its own, except [hears]. */
+interface Owner {
+    /** Shows the `terms`, the whole `summary` and the `warnings` of an order, and asks whether to sign it. */
+    fun consents(order: JsonObject): Boolean
+
+    /**
+     * Signs an order for the `chain` and the `account` of the request. Returns false if a wallet has sent the payment by itself, which is
+     * possible only for the `purpose` `funding`. Throws if the order is not signed.
+     */
+    fun signs(request: JsonObject, order: UnsignedOrder): Boolean
+
+    /** Hears an event. This must not block. */
+    fun hears(event: JsonObject)
+}
+
+/** The JSON documents with which the machine is opened. */
+class Settings(val options: ByteArray, val registry: ByteArray, val nodes: ByteArray, val policy: ByteArray = ByteArray(0))
+
+/**
+ * Runs whole swaps on the Java machine and on Android: the loop around [Swaps], which decides everything. It has the store until it is closed.
+ *
+ * A runner may end at any moment, as a process does that is killed. The next one on the same store continues with [follow].
+ */
+class SwapRunner(settings: Settings, private val store: Store, private val http: Http, private val owner: Owner) : AutoCloseable {
+    private val swaps = with(settings) { Swaps.open(options, registry, policy, nodes, store.load(), store.place, now()) }
+    private val calls = HashMap<Long, CompletableFuture<JsonObject>>()
+    private val running = ConcurrentHashMap<ULong, Future<*>>()
+    private val workers = Executors.newCachedThreadPool { Thread(it).apply { isDaemon = true } }
+    private val changed = Semaphore(0)
+    @Volatile private var isClosed = false
+    private val loop = thread(name = "swaps", start = false, block = ::run).apply { start() }
+
+    /** Asks for a quote. The future has the event `quoted` or `failed`. */
+    fun quote(wish: JsonObject): CompletableFuture<JsonObject> = call { swaps.quote(wish.toString().toByteArray()) }
+
+    /** Swaps. The future has the event `stopped` or `failed`. */
+    fun create(wish: JsonObject): CompletableFuture<JsonObject> = call { swaps.create(wish.toString().toByteArray()) }
+
+    /** Continues a stored order. The future has the event `stopped` or `failed`. */
+    fun follow(orderId: String): CompletableFuture<JsonObject> = call { swaps.follow(orderId) }
+
+    /** Refunds a stored order after its timelock. The future has the event `stopped` or `failed`. */
+    fun refund(orderId: String): CompletableFuture<JsonObject> = call { swaps.refund(orderId) }
+
+    /** Lists the stored orders. The future has the event `listed` or `failed`. */
+    fun list(): CompletableFuture<JsonObject> = call { swaps.list() }
+
+    /** Returns the words of the rescue phrase; null before the first order. */
+    fun phrase(): String? = swaps.phrase()
+
+    /** Ends the loop, and gives the store back. What is under way is continued by the next runner. */
+    override fun close() {
+        isClosed = true
+        changed.release()
+        if (Thread.currentThread() !== loop) loop.join()
+    }
+
+    private fun call(start: () -> ULong): CompletableFuture<JsonObject> = synchronized(calls) {
+        check(!isClosed) { "the runner is closed" }
+        val end = CompletableFuture<JsonObject>()
+        // The lock is held until the number is known, because the event may come at once.
+        calls[start().toLong()] = end
+        changed.release()
+        end
+    }
+
+    private fun run() {
+        var why: Throwable = IllegalStateException("the runner is closed")
+        try {
+            while (!isClosed) {
+                changed.drainPermits()
+                val output = swaps.poll(now())
+                output.withdrawn.forEach { running.remove(it)?.cancel(true) }
+                output.needs.forEach(::serve)
+                JsonParser.parseString(output.events).asJsonArray.forEach { hear(it.asJsonObject) }
+                val wait = output.wakeAt?.let { it.toLong() - now().toLong() } ?: LONGEST_WAIT
+                changed.tryAcquire(wait.coerceIn(0, LONGEST_WAIT), TimeUnit.MILLISECONDS)
+            }
+        } catch (error: Throwable) {
+            why = error
+        } finally {
+            isClosed = true
+            running.values.forEach { it.cancel(true) }
+            workers.shutdownNow()
+            swaps.close()
+            store.close()
+            synchronized(calls) { calls.values.forEach { it.completeExceptionally(why) } }
+        }
+    }
+
+    /** Does what is needed, or has it done. */
+    private fun serve(need: Need) {
+        val detail = JsonParser.parseString(need.detail).asJsonObject
+        when (detail["kind"].asString) {
+            "http" -> send(need, detail)
+            "store" -> store(need, detail)
+            "consent" -> work(need.id) { reply(need.id, "consent" to owner.consents(detail)) }
+            "sign" -> work(need.id) { sign(need.id, detail) }
+        }
+    }
+
+    /** Writes in the loop's own thread, so that one write follows the other. */
+    private fun store(need: Need, detail: JsonObject) {
+        try {
+            store.write(detail["names"].asJsonArray.map { it.asString }.zip(need.bodies))
+            reply(need.id, "stored" to true)
+        } catch (error: IOException) {
+            reply(need.id, "stored" to false, "detail" to error.toString())
+        }
+    }
+
+    private fun send(need: Need, detail: JsonObject) {
+        val headers = detail["headers"].asJsonArray.map { it.asJsonArray[0].asString to it.asJsonArray[1].asString }
+        val sent = try {
+            http.send(HttpCall(detail["method"].asString, detail["url"].asString, headers, need.bodies.single()))
+        } catch (error: Exception) {
+            return reply(need.id, "failed" to "connect", "detail" to error.toString())
+        }
+        running[need.id] = sent
+        sent.whenComplete { response, error ->
+            running.remove(need.id)
+            if (error == null) {
+                val pairs = response.headers.map { (name, value) -> listOf(name, value) }
+                reply(need.id, "status" to response.status, "headers" to pairs, body = response.body)
+            } else {
+                val kind = if (error is HttpFailure) error.kind else if (error is TimeoutException) "timeout" else "interrupted"
+                reply(need.id, "failed" to kind, "detail" to error.toString())
+            }
+        }
+    }
+
+    private fun sign(id: ULong, request: JsonObject) {
+        val order = swaps.takeUnsigned(id) ?: return
+        order.use {
+            try {
+                if (owner.signs(request, it)) swaps.replySigned(id, it) else reply(id, "sent" to true)
+            } catch (error: Exception) {
+                reply(id, "not_signed" to (error.message ?: error.toString()))
+            }
+        }
+    }
+
+    /** Runs what can take long in a thread of its own. A need that is withdrawn interrupts it. */
+    private fun work(id: ULong, act: () -> Unit) {
+        val task = FutureTask {
+            try {
+                act()
+            } finally {
+                running.remove(id)
+                changed.release()
+            }
+        }
+        running[id] = task
+        workers.execute(task)
+    }
+
+    private fun reply(id: ULong, vararg members: Pair<String, Any?>, body: ByteArray = ByteArray(0)) {
+        swaps.reply(id, gson.toJson(members.toMap()), body)
+        changed.release()
+    }
+
+    private fun hear(event: JsonObject) {
+        owner.hears(event)
+        if (event["event"].asString in ENDS) synchronized(calls) { calls.remove(event["call"].asLong) }?.complete(event)
+    }
+
+    private companion object {
+        /** Milliseconds. A device that slept, or a clock that was set, is noticed after that. */
+        const val LONGEST_WAIT = 5_000L
+        val ENDS = setOf("quoted", "listed", "stopped", "failed")
+        val gson = Gson()
+
+        fun now(): ULong = System.currentTimeMillis().toULong()
+    }
+}
