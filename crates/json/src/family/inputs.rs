@@ -285,6 +285,6 @@ for_each_input! { declare }
 /// integers. A language with integers of its own needs this to write a context.
 #[must_use]
 pub fn is_decimal_text(member: &str) -> bool {
-    let texts = ["Decimal", "FeeRate", "Option<Decimal>", "Option<FeeRate>"];
-    TYPES.iter().any(|(name, kind)| *name == member && texts.contains(kind))
+    let is_text = |kind: &str| kind.split(|letter: char| !letter.is_alphanumeric()).any(|word| matches!(word, "Decimal" | "FeeRate"));
+    TYPES.iter().any(|(name, kind)| *name == member && is_text(kind))
 }
