@@ -187,7 +187,7 @@ def test_a_record_says_what_its_htlcs_must_hold(registry: countersign_swap.Regis
     htlc = order.get("result", order)["destination_swap"]
     record = countersign_swap.Record.verify(case.documents["request"], case.documents["response"], case.documents["order"], registry)
     terms = record.terms("destination")
-    assert (terms.chain, terms.amount, terms.timelock, terms.unit) == ("base", htlc["amount"], htlc["timelock"], "blocks")
+    assert (terms.chain, terms.amount, terms.timelock, terms.unit) == ("base", int(htlc["amount"]), htlc["timelock"], "blocks")
     assert (terms.swap_id, terms.secret_hash, terms.account) == (htlc["swap_id"], htlc["secret_hash"], None)
     assert (record.order_id, record.warnings()) == (order.get("result", order)["order_id"], [])
     with pytest.raises(ValueError, match="source or destination"):

@@ -34,5 +34,6 @@ mod recover;
 struct Readme;
 
 pub use dispatch::{Artefacts, attach, prepare, sign};
+pub use family::inputs::is_decimal_text;
 pub use family::{JsonArtefacts, JsonFamily, attach_json, prepare_json, sign_text};
 pub use recover::prepare_recovery;

@@ -19,6 +19,8 @@ use countersign::recover::Recovery;
 use countersign::{Code, Policy, Refusal, Unsigned, UnsignedOrder};
 use countersign_core::json::{Cursor, Members};
 
+use crate::family::inputs;
+
 /// Calls the function of this module for the family of a recovery.
 macro_rules! prepare {
     ([$recovery:ident $wallet:ident $members:ident $policy:ident] $($feature:literal $family:ident $module:ident,)*) => {
@@ -51,7 +53,7 @@ fn evm(
 ) -> Result<UnsignedOrder<countersign::evm::Evm>, Refusal> {
     use countersign::evm::address;
 
-    only(members, &crate::family::evm::FIELDS, &["sender", "gas_limit"])?;
+    only(members, inputs::EvmWallet::MEMBERS, inputs::EvmRecovery::MEMBERS)?;
     let mut calls = crate::family::evm::read_calls(members)?;
     calls.gas_limit = members.get("gas_limit").map(|cursor| crate::family::read_u64(cursor)).transpose()?;
     let sender = read_sender(members, recovery.to(), address::read)?;
@@ -67,7 +69,7 @@ fn tron(
 ) -> Result<UnsignedOrder<countersign::tron::Tron>, Refusal> {
     use countersign::tron::address;
 
-    only(members, &crate::family::tron::FIELDS, &["sender", "fee_limit"])?;
+    only(members, inputs::TronWallet::MEMBERS, inputs::TronRecovery::MEMBERS)?;
     let mut calls = crate::family::tron::read_calls(members)?;
     calls.fee_limit = members.get("fee_limit").map(|cursor| crate::family::read_u64(cursor)).transpose()?;
     let sender = read_sender(members, recovery.to(), address::read)?;
@@ -83,7 +85,7 @@ fn starknet(
 ) -> Result<UnsignedOrder<countersign::starknet::Starknet>, Refusal> {
     use countersign::starknet::felt;
 
-    only(members, &crate::family::starknet::FIELDS, &["sender"])?;
+    only(members, inputs::StarknetWallet::MEMBERS, inputs::StarknetRecovery::MEMBERS)?;
     let execution = crate::family::starknet::read_execution(members)?;
     let sender = read_sender(members, recovery.to(), felt::read)?;
     recovery.prepare(execution.sent_by(sender)).map_err(in_wallet)
@@ -99,7 +101,7 @@ fn solana(
     use countersign::solana::address;
 
     let read = |cursor: Cursor<'_, '_>| address::parse(cursor.text()?).map_err(|error| cursor.refuse(error));
-    only(members, &crate::family::solana::FIELDS, &["sender", "rent_sponsor"])?;
+    only(members, inputs::SolanaWallet::MEMBERS, inputs::SolanaRecovery::MEMBERS)?;
     let path = crate::family::solana::read_self_funded(members)?;
     let sender = read_sender(members, recovery.to(), read)?;
     let recovery = match members.get("rent_sponsor") {
@@ -119,7 +121,7 @@ fn sui(
     use countersign::sui::recover::FunctionNames;
     use countersign::sui::{Sui, address};
 
-    only(members, &crate::family::sui::FIELDS, &["sender", "function_names"])?;
+    only(members, inputs::SuiWallet::MEMBERS, inputs::SuiRecovery::MEMBERS)?;
     let names = match members.get("function_names") {
         None => FunctionNames::default(),
         Some(cursor) => match cursor.text()? {
@@ -143,7 +145,7 @@ fn bitcoin(
     // The outputs of the context are compared with the record's.
     recovery.htlc.check_funding_txs()?;
     // Only the holder of the HTLC's key can take the coins, so the context has no `sender`.
-    only(members, &["secret_key", "funding", "to", "fee_rate", "utxos", "change_address", "origins"], &[])?;
+    only(members, &[], inputs::BitcoinRecovery::MEMBERS)?;
     let payout = crate::family::bitcoin::read_payout(members, policy)?;
     recovery.clone().with_policy(policy).prepare(payout).map_err(in_wallet)
 }

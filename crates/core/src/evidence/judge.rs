@@ -67,49 +67,40 @@ pub enum Hold {
     Unclear(String),
 }
 
-/// The code of a [`Hold`]: which one it is, without its figures. [`HoldCode::name`] never changes once released.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum HoldCode {
-    /// [`Hold::NotFunded`].
-    NotFunded,
-    /// [`Hold::NotFinal`].
-    NotFinal,
-    /// [`Hold::Differs`].
-    Differs,
-    /// [`Hold::NotCovered`].
-    NotCovered,
-    /// [`Hold::NoTime`].
-    NoTime,
-    /// [`Hold::Redeemed`].
-    Redeemed,
-    /// [`Hold::Refunded`].
-    Refunded,
-    /// [`Hold::Stale`].
-    Stale,
-    /// [`Hold::Disagree`].
-    Disagree,
-    /// [`Hold::Unclear`].
-    Unclear,
+/// Declares the codes, with their names.
+macro_rules! hold_codes {
+    ($($variant:ident = $name:literal,)*) => {
+        /// The code of a [`Hold`]: which one it is, without its figures. [`HoldCode::name`] never changes once released.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum HoldCode {
+            $(#[doc = concat!("[`Hold::", stringify!($variant), "`].")] $variant,)*
+        }
+
+        impl HoldCode {
+            /// Every code.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// Returns the stable name, in snake case.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+    };
 }
 
-impl HoldCode {
-    /// Returns the stable name, in snake case.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NotFunded => "destination_not_funded",
-            Self::NotFinal => "destination_not_final",
-            Self::Differs => "destination_differs",
-            Self::NotCovered => "destination_not_covered",
-            Self::NoTime => "destination_no_time",
-            Self::Redeemed => "destination_redeemed",
-            Self::Refunded => "destination_refunded",
-            Self::Stale => "chain_stale",
-            Self::Disagree => "endpoints_disagree",
-            Self::Unclear => "destination_unclear",
-        }
-    }
+hold_codes! {
+    NotFunded = "destination_not_funded",
+    NotFinal = "destination_not_final",
+    Differs = "destination_differs",
+    NotCovered = "destination_not_covered",
+    NoTime = "destination_no_time",
+    Redeemed = "destination_redeemed",
+    Refunded = "destination_refunded",
+    Stale = "chain_stale",
+    Disagree = "endpoints_disagree",
+    Unclear = "destination_unclear",
 }
 
 impl std::fmt::Display for HoldCode {

@@ -16,6 +16,7 @@ use countersign_core::json::{Cursor, Members, Value};
 use countersign_core::{Code, ParseError, Policy, Refusal, RequestId, U256, number};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use super::inputs::{self, BitcoinSignature, BitcoinWallet};
 use super::{JsonFamily, hex};
 
 /// Maximum length of a script, in bytes. Consensus rules execute no longer one.
@@ -28,7 +29,7 @@ const PSBT: &str = "psbt";
 impl JsonFamily for Bitcoin {
     fn read_wallet(wallet: Cursor<'_, '_>) -> Result<TxContext, Refusal> {
         let members = wallet.object()?;
-        members.check_spelling(&["utxos", "change_address", "fee_rate", "selection", "order", "seed", "rbf", "origins", "secret_key"])?;
+        members.check_spelling(BitcoinWallet::MEMBERS)?;
         let mut context = TxContext::address_only();
         if let Some(utxos) = members.get("utxos") {
             context.utxos = Some(read_utxos(&utxos)?);
@@ -53,7 +54,7 @@ impl JsonFamily for Bitcoin {
         let text = match signature.value() {
             Value::Object(_) => {
                 let members = signature.object()?;
-                members.only(&["signature", "public_key"])?;
+                members.only(BitcoinSignature::MEMBERS)?;
                 format!("{}:{}", members.need("signature")?.text()?, members.need("public_key")?.text()?).into()
             }
             _ => std::borrow::Cow::Borrowed(signature.text()?),
@@ -161,7 +162,7 @@ fn read_ordering(members: &Members<'_, '_>) -> Result<TxOrdering, Refusal> {
 
 fn read_utxo(cursor: &Cursor<'_, '_>) -> Result<Utxo, Refusal> {
     let members = cursor.object()?;
-    members.check_spelling(&["txid", "vout", "value", "script_pubkey", "redeem_script", "previous_tx"])?;
+    members.check_spelling(inputs::Utxo::MEMBERS)?;
     let (txid, vout, value) = (members.need("txid")?, members.need("vout")?, members.need("value")?);
     let vout = u32::try_from(vout.integer()?).map_err(|_| vout.refuse(Code::NumberTooLarge))?;
     let wide = value.decimal().or_else(|refusal| value.integer().map(U256::from).map_err(|_| refusal))?;

@@ -7,6 +7,7 @@ use countersign_evm_core::payloads::{CallPayload, MessagePayload, Unsigned};
 use countersign_evm_core::signature::ExternalSignature;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use super::inputs::ContractSignature;
 use super::read_u64;
 
 /// Maximum length of a contract wallet's signature, in bytes.
@@ -36,7 +37,7 @@ pub(crate) fn read_approvals(members: &Members<'_, '_>) -> Result<ApprovalPlan, 
 pub(crate) fn read_signature(signature: Cursor<'_, '_>) -> Result<ExternalSignature, Refusal> {
     let at = || signature.at().to_string();
     if let Ok(members) = signature.object() {
-        members.only(&["contract"])?;
+        members.only(ContractSignature::MEMBERS)?;
         let bytes = members.need("contract")?.hex_bytes(MAX_CONTRACT_SIGNATURE)?;
         return ExternalSignature::contract(bytes).map_err(|refusal| refusal.with_prefix(&at()));
     }

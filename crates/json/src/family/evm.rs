@@ -9,16 +9,13 @@ use countersign_core::{Code, Refusal};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::calls::{Call, Hex, read_approvals, read_chain_id, read_signature, serialize_steps};
+use super::inputs::EvmWallet;
 use super::{JsonFamily, hex};
-
-/// The members of a wallet context.
-pub(crate) const FIELDS: [&str; 7] =
-    ["nonce", "max_fee_per_gas", "max_priority_fee_per_gas", "gas_price", "chain_id", "reset_approval", "secret_key"];
 
 impl JsonFamily for Evm {
     fn read_wallet(wallet: Cursor<'_, '_>) -> Result<FundingPath<TxContext>, Refusal> {
         let members = wallet.object()?;
-        members.check_spelling(&FIELDS)?;
+        members.check_spelling(EvmWallet::MEMBERS)?;
         let mut calls = read_calls(&members)?;
         calls.approvals = read_approvals(&members)?;
         Ok(FundingPath::Both(calls))

@@ -6,6 +6,7 @@ pub(crate) mod bitcoin;
 mod calls;
 #[cfg(feature = "evm")]
 pub(crate) mod evm;
+pub(crate) mod inputs;
 #[cfg(feature = "solana")]
 pub(crate) mod solana;
 #[cfg(feature = "starknet")]

@@ -11,15 +11,13 @@ use countersign_core::json::{Cursor, Members};
 use countersign_core::{Code, Refusal, Role};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use super::inputs::SolanaWallet;
 use super::{JsonFamily, plain};
-
-/// The members of a wallet context.
-pub(crate) const FIELDS: [&str; 4] = ["recent_blockhash", "last_valid_block_height", "block_height", "secret_key"];
 
 impl JsonFamily for Solana {
     fn read_wallet(wallet: Cursor<'_, '_>) -> Result<FundingPath<TxContext>, Refusal> {
         let members = wallet.object()?;
-        members.check_spelling(&FIELDS)?;
+        members.check_spelling(SolanaWallet::MEMBERS)?;
         read_self_funded(&members).map(FundingPath::Both)
     }
 

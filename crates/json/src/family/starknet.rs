@@ -10,30 +10,16 @@ use countersign_core::json::{Cursor, Members, Value};
 use countersign_core::{Code, Refusal, Role};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use super::inputs::{self, StarknetSignature, StarknetWallet};
 use super::{JsonFamily, read_u64};
 
 /// Maximum length of paymaster or deployment data, in felts. A transaction with more is too large for a node.
 const MAX_DATA: usize = 4096;
 
-/// The members of a wallet context.
-pub(crate) const FIELDS: [&str; 11] = [
-    "nonce",
-    "resource_bounds",
-    "chain_id",
-    "tip",
-    "public_key",
-    "cairo_version",
-    "paymaster_data",
-    "account_deployment_data",
-    "nonce_data_availability_mode",
-    "fee_data_availability_mode",
-    "secret_key",
-];
-
 impl JsonFamily for Starknet {
     fn read_wallet(wallet: Cursor<'_, '_>) -> Result<KeyedPath, Refusal> {
         let members = wallet.object()?;
-        members.check_spelling(&FIELDS)?;
+        members.check_spelling(StarknetWallet::MEMBERS)?;
         Ok(FundingPath::Both(read_execution(&members)?).into())
     }
 
@@ -49,7 +35,7 @@ impl JsonFamily for Starknet {
             }
             Value::Object(_) => {
                 let members = signature.object()?;
-                members.only(&["r", "s"])?;
+                members.only(StarknetSignature::MEMBERS)?;
                 vec![felt::read_any(members.need("r")?)?, felt::read_any(members.need("s")?)?]
             }
             _ => Vec::new(),
@@ -88,7 +74,7 @@ impl JsonFamily for Starknet {
 pub(crate) fn read_execution(members: &Members<'_, '_>) -> Result<TxContext, Refusal> {
     let bounds = members.need("resource_bounds")?;
     let resources = bounds.object()?;
-    resources.check_spelling(&["l1_gas", "l2_gas", "l1_data_gas"])?;
+    resources.check_spelling(inputs::ResourceBounds::MEMBERS)?;
     let bounds =
         ResourceBounds::new(read_bound(&resources, "l1_gas")?, read_bound(&resources, "l2_gas")?, read_bound(&resources, "l1_data_gas")?);
     let mut execution = TxContext::new(felt::read_any(members.need("nonce")?)?, bounds);
@@ -106,7 +92,7 @@ pub(crate) fn read_execution(members: &Members<'_, '_>) -> Result<TxContext, Ref
 fn read_bound(members: &Members<'_, '_>, key: &str) -> Result<ResourceBound, Refusal> {
     let cursor = members.need(key)?;
     let members = cursor.object()?;
-    members.check_spelling(&["max_amount", "max_price_per_unit"])?;
+    members.check_spelling(inputs::ResourceBound::MEMBERS)?;
     let price = members.need("max_price_per_unit")?;
     let max_amount = read_u64(members.need("max_amount")?)?;
     let max_price_per_unit = u128::try_from(price.any_number()?).map_err(|_| price.refuse(Code::NumberTooLarge))?;

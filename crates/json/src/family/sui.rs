@@ -8,15 +8,13 @@ use countersign_core::json::Cursor;
 use countersign_core::{Code, Refusal, Role};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use super::inputs::{GasCoin, SuiWallet};
 use super::{JsonFamily, read_u64};
-
-/// The members of a wallet context.
-pub(crate) const FIELDS: [&str; 6] = ["gas_price", "gas_budget", "gas_payment", "sponsor", "expiration_epoch", "secret_key"];
 
 impl JsonFamily for Sui {
     fn read_wallet(wallet: Cursor<'_, '_>) -> Result<TxContext, Refusal> {
         let members = wallet.object()?;
-        members.check_spelling(&FIELDS)?;
+        members.check_spelling(SuiWallet::MEMBERS)?;
         let mist = |cursor: Cursor<'_, '_>| u64::try_from(cursor.decimal()?).map_err(|_| cursor.refuse(Code::NumberTooLarge));
         let payment = members.need("gas_payment")?;
         let coins = payment.array()?;
@@ -61,7 +59,7 @@ impl JsonFamily for Sui {
 /// Reads the id, version and digest of a coin.
 fn read_reference(cursor: &Cursor<'_, '_>) -> Result<ObjectReference, Refusal> {
     let members = cursor.object()?;
-    members.check_spelling(&["object_id", "version", "digest"])?;
+    members.check_spelling(GasCoin::MEMBERS)?;
     let version = members.need("version")?;
     let digest = members.need("digest")?;
     Ok(ObjectReference::new(address::read(members.need("object_id")?)?, read_u64(version)?, read_digest(&digest)?))

@@ -7,16 +7,13 @@ use countersign_core::{Code, Refusal, number};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::calls::{Call, read_approvals, read_chain_id, read_signature, serialize_steps};
+use super::inputs::TronWallet;
 use super::{JsonFamily, hex};
-
-/// The members of a wallet context.
-pub(crate) const FIELDS: [&str; 7] =
-    ["ref_block_bytes", "ref_block_hash", "expiration", "timestamp", "chain_id", "reset_approval", "secret_key"];
 
 impl JsonFamily for Tron {
     fn read_wallet(wallet: Cursor<'_, '_>) -> Result<FundingPath<TxContext>, Refusal> {
         let members = wallet.object()?;
-        members.check_spelling(&FIELDS)?;
+        members.check_spelling(TronWallet::MEMBERS)?;
         let mut calls = read_calls(&members)?;
         calls.approvals = read_approvals(&members)?;
         Ok(FundingPath::Both(calls))

@@ -1,11 +1,16 @@
 //! The structs that the objects return, declared once. A binding makes its own records from the same list.
 
-use countersign::Hex;
-use serde::Serialize;
+use std::fmt;
+
+use countersign::{Hex, U256};
+use serde::{Serialize, Serializer};
+
+use super::words::{Code, Family, HtlcState, PayloadKind, Role, Scheme, Severity, TimelockUnit, ValueKind};
 
 /// Calls a macro with the structs that the objects return, each as `/// doc` `Name { /// doc` `field: Type, }`.
 ///
-/// A type is `String`, `bool`, `u8`, `u32`, `u64`, `Hex` for bytes, another struct of the list, or an `Option` or `Vec` of these.
+/// A type is `String`, `bool`, `u8`, `u32`, `u64`, `Hex` for bytes, `Decimal` for a number of up to 256 bits, a set of
+/// [`for_each_word_set!`](crate::for_each_word_set), another struct of the list, or an `Option` or `Vec` of these.
 /// [`Convert`](crate::objects::Convert) turns the values into those of the caller's structs.
 #[macro_export]
 macro_rules! for_each_shape {
@@ -13,12 +18,12 @@ macro_rules! for_each_shape {
         $callback! {
             /// One value, as text for people and in its parts for programs.
             Value {
-                /// `text`, `number`, `at_least`, `at_most`, `amount`, `account`, `hash` or `timelock`.
-                kind: String,
+                /// What it is.
+                kind: ValueKind,
                 /// The value as a person reads it; untrusted text in it is escaped.
                 text: String,
-                /// Of numbers, bounds, amounts and timelocks: the decimal number, for amounts in base units, for timelocks in `unit`.
-                number: Option<String>,
+                /// Of numbers, bounds, amounts and timelocks: the number, for amounts in base units, for timelocks in `unit`.
+                number: Option<Decimal>,
                 /// Of amounts: the asset's symbol. Of timelocks: `blocks`, `slots` or `ms`.
                 unit: Option<String>,
                 /// Of amounts: decimal places of one whole unit.
@@ -31,8 +36,8 @@ macro_rules! for_each_shape {
                 topic: String,
                 /// The text; untrusted text in it is escaped.
                 text: String,
-                /// `info`, `caution` or `danger`.
-                severity: String,
+                /// How much attention it deserves.
+                severity: Severity,
                 /// The values in the text.
                 values: Vec<Value>,
             }
@@ -40,11 +45,11 @@ macro_rules! for_each_shape {
             /// A warning: something that the owner should know.
             Notice {
                 /// The stable code.
-                code: String,
+                code: Code,
                 /// The text that a person reads.
                 message: String,
-                /// `info`, `caution` or `danger`.
-                severity: String,
+                /// How much attention it deserves.
+                severity: Severity,
             }
 
             /// Bytes of the response that the lines of one topic describe.
@@ -66,7 +71,7 @@ macro_rules! for_each_shape {
                 /// The order's id.
                 order_id: String,
                 /// The family that signs.
-                family: String,
+                family: Family,
                 /// What the owner pays.
                 pay: Value,
                 /// Display name of the source chain.
@@ -91,8 +96,8 @@ macro_rules! for_each_shape {
 
             /// A payload in the form that wallets accept.
             NativePayload {
-                /// `evm_transaction`, `tron_transaction`, `starknet_invoke`, `typed_data`, `solana_transaction`, `sui_transaction` or `psbt`.
-                kind: String,
+                /// Its form.
+                kind: PayloadKind,
                 /// JSON (`evm_transaction`, `tron_transaction`, `starknet_invoke`, `typed_data`) or base64 (the others).
                 value: String,
             }
@@ -103,8 +108,8 @@ macro_rules! for_each_shape {
                 name: String,
                 /// The account whose signature is needed.
                 signer: String,
-                /// `secp256k1_keccak256`, `secp256k1_sha256`, `secp256k1_sha256d`, `bip340`, `ed25519`, `sui` or `stark`.
-                scheme: String,
+                /// The signature scheme.
+                scheme: Scheme,
                 /// The bytes that the digest is computed from.
                 payload: Hex,
                 /// What is signed. Ed25519 signs the payload itself, so then this is the payload too.
@@ -116,7 +121,7 @@ macro_rules! for_each_shape {
             /// A signed transaction.
             Transaction {
                 /// What it does, such as `approval` or `initiate`.
-                role: String,
+                role: Role,
                 /// Its id, as explorers write it.
                 id: String,
                 /// What nodes accept: the bytes in hex, on EVM chains with `0x`; on Starknet and Sui the JSON that their nodes accept.
@@ -130,7 +135,7 @@ macro_rules! for_each_shape {
                 /// The chain's name in asset ids.
                 chain: String,
                 /// The chain's family.
-                family: String,
+                family: Family,
                 /// The asset's id.
                 asset: String,
                 /// The pinned contract, program or package; on Bitcoin-like chains the internal key.
@@ -151,12 +156,12 @@ macro_rules! for_each_shape {
                 initiator: String,
                 /// Who redeems with the secret; on Bitcoin-like chains the x-only key.
                 redeemer: String,
-                /// The amount in base units, decimal.
-                amount: String,
+                /// The amount in base units.
+                amount: Decimal,
                 /// The timelock, in `unit`.
                 timelock: u64,
-                /// `blocks`, `slots` or `ms`.
-                unit: String,
+                /// The unit of the timelock.
+                unit: TimelockUnit,
                 /// Nominal milliseconds of one unit.
                 unit_millis: u64,
                 /// SHA-256 of the secret, 64 hex digits without `0x`.
@@ -165,14 +170,14 @@ macro_rules! for_each_shape {
 
             /// The state of one HTLC.
             Htlc {
-                /// `absent`, `locked`, `redeemed`, `refunded` or `unclear`.
-                state: String,
+                /// The state. Members that it does not have are empty.
+                state: HtlcState,
                 /// If `locked`: who gets a refund.
                 initiator: Option<String>,
                 /// If `locked`: who redeems.
                 redeemer: Option<String>,
-                /// If `locked`: the amount in base units, decimal.
-                amount: Option<String>,
+                /// If `locked`: the amount in base units.
+                amount: Option<Decimal>,
                 /// If `locked`: the token, as the registry writes it; none for the chain's own coin.
                 token: Option<String>,
                 /// If `locked`: the secret hash, where the chain shows it.
@@ -207,8 +212,8 @@ macro_rules! for_each_shape {
                 order_id: String,
                 /// What is left of the destination's timelock, in `unit`.
                 left: u64,
-                /// `blocks`, `slots` or `ms`.
-                unit: String,
+                /// The unit of what is left.
+                unit: TimelockUnit,
             }
         }
     };
@@ -244,6 +249,28 @@ macro_rules! unchanged {
     };
 }
 unchanged!(String, bool, u8, u32, u64);
+
+/// A number that may exceed 64 bits, such as an amount in base units. It serializes as a decimal string.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Decimal(pub U256);
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl Serialize for Decimal {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Convert<String> for Decimal {
+    fn convert(self) -> String {
+        self.to_string()
+    }
+}
 
 impl Convert<Vec<u8>> for Hex {
     fn convert(self) -> Vec<u8> {

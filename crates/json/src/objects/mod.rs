@@ -28,6 +28,7 @@ mod native;
 mod reader;
 mod record;
 mod shapes;
+pub mod words;
 
 use countersign::recover::{self, Leg, Recovery};
 use countersign::{CreateOrder, OrderRecord, Policy, Proposal, Refusal, Registry, Signed, Unsigned, Verified, number};
@@ -37,7 +38,7 @@ use crate::dispatch::{self, Artefacts};
 use crate::line::Outcome;
 
 pub use external::matches;
-pub use fields::{Convert, Coverage, Htlc, HtlcTerms, Line, NativePayload, Notice, Proof, Request, Terms, Transaction, Value};
+pub use fields::{Convert, Coverage, Decimal, Htlc, HtlcTerms, Line, NativePayload, Notice, Proof, Request, Terms, Transaction, Value};
 pub use key::{key_text, secret_text};
 pub use native::wallet_calls;
 pub use reader::{Answer, Ask, Quorum, Reader, answers, error_answer, split_batch};

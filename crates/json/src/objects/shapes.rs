@@ -3,11 +3,11 @@
 use countersign::reader::{Fault, Miscount};
 use countersign::{
     Blame, BroadcastTransaction, ByteCoverage, Hex, Hold, HtlcState, LockedHtlc, ObservedAt, OrderTerms, Refusal, SigningRequest, Summary,
-    TypedValue, Unsigned, Warnings,
+    TypedValue, U256, Unsigned, Warnings,
 };
 use serde::Serialize;
 
-use super::fields::{Coverage, Htlc, HtlcTerms, Line, Notice, Request, Terms, Transaction, Value};
+use super::fields::{Coverage, Decimal, Htlc, HtlcTerms, Line, Notice, Request, Terms, Transaction, Value};
 use super::native;
 
 const CALLER: &str = "caller";
@@ -119,18 +119,16 @@ impl From<Miscount> for Failure {
 impl From<&TypedValue> for Value {
     fn from(value: &TypedValue) -> Self {
         let (kind, number, unit, decimals) = match value {
-            TypedValue::Number(number) => ("number", Some(number.to_string()), None, None),
-            TypedValue::AtLeast(bound) => ("at_least", Some(bound.to_string()), None, None),
-            TypedValue::AtMost(bound) => ("at_most", Some(bound.to_string()), None, None),
-            TypedValue::Amount(amount) => {
-                ("amount", Some(amount.base_units.to_string()), Some(amount.symbol.clone()), Some(amount.decimals))
-            }
-            TypedValue::Timelock(timelock) => ("timelock", Some(timelock.units.to_string()), Some(timelock.unit().to_owned()), None),
+            TypedValue::Number(number) => ("number", Some(*number), None, None),
+            TypedValue::AtLeast(bound) => ("at_least", Some(*bound), None, None),
+            TypedValue::AtMost(bound) => ("at_most", Some(*bound), None, None),
+            TypedValue::Amount(amount) => ("amount", Some(amount.base_units), Some(amount.symbol.clone()), Some(amount.decimals)),
+            TypedValue::Timelock(timelock) => ("timelock", Some(U256::from(timelock.units)), Some(timelock.unit().to_owned()), None),
             TypedValue::Account(_) => ("account", None, None, None),
             TypedValue::Hash(_) => ("hash", None, None, None),
             _ => ("text", None, None, None),
         };
-        Self { kind: kind.to_owned(), text: value.to_string(), number, unit, decimals }
+        Self { kind: kind.to_owned(), text: value.to_string(), number: number.map(Decimal), unit, decimals }
     }
 }
 
@@ -222,7 +220,7 @@ pub(super) fn htlc_terms(terms: &countersign::HtlcTerms) -> HtlcTerms {
         vault: None,
         initiator: address(&terms.initiator),
         redeemer: address(&terms.redeemer),
-        amount: terms.amount.to_string(),
+        amount: Decimal(terms.amount),
         timelock: terms.timelock,
         unit: terms.family.timelock_unit().to_owned(),
         unit_millis: terms.unit_millis,
@@ -250,7 +248,7 @@ fn locked_htlc(named: Htlc, locked: &LockedHtlc) -> Htlc {
     Htlc {
         initiator: Some(locked.initiator.to_string()),
         redeemer: Some(locked.redeemer.to_string()),
-        amount: Some(locked.amount.to_string()),
+        amount: Some(Decimal(locked.amount)),
         token: locked.token.clone(),
         secret_hash: locked.secret_hash.map(|hash| hash.to_string()),
         timelock: Some(locked.timelock),

@@ -1,0 +1,290 @@
+//! The objects that wallets pass in, declared once: wallet contexts, contexts of recoveries, and signatures in several parts. Bindings and
+//! documents take them from the same list.
+
+/// Calls a macro with the objects that wallets pass in, each as `/// doc` `Name { /// doc` `field: Type, }`. The context of a recovery is
+/// written `Name: Base { .. }`, and also has the members of its base.
+///
+/// A type is a set of [`for_each_word_set!`](crate::for_each_word_set), another object of the list, or one of these. It may be in a `Vec`,
+/// and a member that may be missing or null is an `Option`.
+///
+/// | type | JSON |
+/// |---|---|
+/// | `String`, `bool` | the same |
+/// | `Integer` | an integer of at most 64 bits |
+/// | `Decimal` | a decimal string |
+/// | `Number` | an integer, a decimal string or a `0x` hex string |
+/// | `NumberOrText` | the same, or other text |
+/// | `IntegerOrDecimal` | an integer or a decimal string |
+/// | `Hex` | bytes in `0x` hex |
+/// | `BareHex` | bytes in hex without `0x` |
+/// | `Felt` | `0x` and 1 to 64 hex digits |
+/// | `FeeRate` | a decimal string, with decimal places if necessary |
+#[macro_export]
+macro_rules! for_each_input {
+    ($callback:ident) => {
+        $callback! {
+            /// The wallet context of an EVM chain. Transactions are of type EIP-1559 with `max_fee_per_gas` and
+            /// `max_priority_fee_per_gas`, and legacy ones with `gas_price`.
+            EvmWallet {
+                /// Nonce of the first transaction. Each further one takes the next.
+                nonce: Integer,
+                /// Wei per unit of gas; required without `gas_price`.
+                max_fee_per_gas: Option<Decimal>,
+                /// Wei per unit of gas, at most `max_fee_per_gas`; required with it.
+                max_priority_fee_per_gas: Option<Decimal>,
+                /// Wei per unit of gas, for a legacy transaction; ignored beside `max_fee_per_gas`.
+                gas_price: Option<Decimal>,
+                /// The chain that the wallet is set to, which must be that of the asset.
+                chain_id: Option<Number>,
+                /// Whether the allowance is set to zero first, in a transaction of its own.
+                reset_approval: Option<bool>,
+                /// The key of the sender, 64 hex digits. Without it nothing is signed.
+                secret_key: Option<String>,
+            }
+
+            /// The wallet context of a recovery on an EVM chain.
+            EvmRecovery: EvmWallet {
+                /// The account that sends and pays for the transaction; the payee if it is missing.
+                sender: Option<Hex>,
+                /// The gas limit, at most that of the policy.
+                gas_limit: Option<Number>,
+            }
+
+            /// The wallet context of Tron.
+            TronWallet {
+                /// Bytes 6 and 7 of the reference block's number.
+                ref_block_bytes: BareHex,
+                /// Bytes 8 to 15 of the reference block's id.
+                ref_block_hash: BareHex,
+                /// When the transaction expires, in Unix milliseconds.
+                expiration: Integer,
+                /// The time of the transaction, in Unix milliseconds.
+                timestamp: Integer,
+                /// The chain that the wallet is set to, which must be that of the asset.
+                chain_id: Option<Number>,
+                /// Whether the allowance is set to zero first, in a transaction of its own.
+                reset_approval: Option<bool>,
+                /// The key of the owner, 64 hex digits. Without it nothing is signed.
+                secret_key: Option<String>,
+            }
+
+            /// The wallet context of a recovery on Tron.
+            TronRecovery: TronWallet {
+                /// The account that sends and pays for the transaction; the payee if it is missing.
+                sender: Option<String>,
+                /// The fee limit in sun, at most that of the policy.
+                fee_limit: Option<Number>,
+            }
+
+            /// The wallet context of Starknet.
+            StarknetWallet {
+                /// Nonce of the account.
+                nonce: Number,
+                /// The most that the transaction may use and pay.
+                resource_bounds: ResourceBounds,
+                /// The chain that the wallet is set to, which must be that of the asset: a short string such as `SN_MAIN`, or its number.
+                chain_id: Option<NumberOrText>,
+                /// FRI per unit of L2 gas; 0 if it is missing.
+                tip: Option<Number>,
+                /// The account's public key. Without it a local key cannot be checked.
+                public_key: Option<Felt>,
+                /// The account's Cairo version, 0 or 1; 1 if it is missing. It determines how the account takes several calls.
+                cairo_version: Option<Number>,
+                /// Felts for the paymaster.
+                paymaster_data: Option<Vec<Number>>,
+                /// Felts that deploy the account.
+                account_deployment_data: Option<Vec<Number>>,
+                /// Where the nonce is kept; `L1` if it is missing.
+                nonce_data_availability_mode: Option<DataAvailabilityMode>,
+                /// Where the fee is paid; `L1` if it is missing.
+                fee_data_availability_mode: Option<DataAvailabilityMode>,
+                /// The key of the account, 1 to 64 hex digits. Without it nothing is signed.
+                secret_key: Option<String>,
+            }
+
+            /// The resource bounds of a Starknet transaction.
+            ResourceBounds {
+                /// The bound of L1 gas.
+                l1_gas: ResourceBound,
+                /// The bound of L2 gas.
+                l2_gas: ResourceBound,
+                /// The bound of L1 data gas.
+                l1_data_gas: ResourceBound,
+            }
+
+            /// The bound of one resource.
+            ResourceBound {
+                /// Units, at most 64 bits.
+                max_amount: Number,
+                /// FRI per unit, at most 128 bits.
+                max_price_per_unit: Number,
+            }
+
+            /// The wallet context of a recovery on Starknet.
+            StarknetRecovery: StarknetWallet {
+                /// The account that sends and pays for the transaction; the payee if it is missing.
+                sender: Option<Felt>,
+            }
+
+            /// The wallet context of Solana.
+            SolanaWallet {
+                /// Base58 of 32 bytes. It replaces the blockhash of the response's own transaction, never that of the gasless one.
+                recent_blockhash: Option<String>,
+                /// The last block height at which the blockhash is valid.
+                last_valid_block_height: Option<Integer>,
+                /// The block height now. A blockhash that has expired is refused.
+                block_height: Option<Integer>,
+                /// The key of the owner, in base58. Without it nothing is signed.
+                secret_key: Option<String>,
+            }
+
+            /// The wallet context of a recovery on Solana.
+            SolanaRecovery: SolanaWallet {
+                /// The account that pays for the transaction; the payee if it is missing.
+                sender: Option<String>,
+                /// The account that paid the rent of the swap of an SPL token, and gets it back.
+                rent_sponsor: Option<String>,
+            }
+
+            /// The wallet context of Sui.
+            SuiWallet {
+                /// MIST per unit of gas.
+                gas_price: Decimal,
+                /// The most that the transaction may cost, in MIST.
+                gas_budget: Decimal,
+                /// The coins that pay for gas, 1 to 256, each once.
+                gas_payment: Vec<GasCoin>,
+                /// The owner of the gas coins; the sender if it is missing.
+                sponsor: Option<Hex>,
+                /// The last epoch in which the transaction may run.
+                expiration_epoch: Option<Number>,
+                /// The key of the sender: `suiprivkey1..`, or the 64 hex digits of an Ed25519 seed. Without it nothing is signed.
+                secret_key: Option<String>,
+            }
+
+            /// A coin that pays for gas.
+            GasCoin {
+                /// The id of the object.
+                object_id: Hex,
+                /// Its version.
+                version: Number,
+                /// Its digest: base58 of 32 bytes.
+                digest: String,
+            }
+
+            /// The wallet context of a recovery on Sui.
+            SuiRecovery: SuiWallet {
+                /// The account that sends the transaction; the payee if it is missing.
+                sender: Option<Hex>,
+                /// The names of the package's functions; `current` if it is missing.
+                function_names: Option<FunctionNames>,
+            }
+
+            /// The wallet context of Bitcoin and Litecoin. Without `utxos`, only the deposit address is wanted.
+            BitcoinWallet {
+                /// Outputs of the wallet, each once. With them, `change_address` and `fee_rate` are required.
+                utxos: Option<Vec<Utxo>>,
+                /// The address that receives the change.
+                change_address: Option<String>,
+                /// The fee rate in sat/vB, with decimal places if necessary; at most that of the policy.
+                fee_rate: Option<FeeRate>,
+                /// Which outputs are spent; `all` if it is missing.
+                selection: Option<CoinSelection>,
+                /// The order of inputs and outputs; `given` if it is missing.
+                order: Option<TxOrdering>,
+                /// 32 random bytes; required with the order `shuffled`, and refused otherwise.
+                seed: Option<BareHex>,
+                /// Whether the transaction can be replaced; `true` if it is missing.
+                rbf: Option<bool>,
+                /// Derivations of the wallet's keys, for hardware signers: `[fingerprint/path]public key`.
+                origins: Option<Vec<String>>,
+                /// One or more keys, separated by white space: WIF or 64 hex digits. Without it nothing is signed.
+                secret_key: Option<String>,
+            }
+
+            /// An output of a Bitcoin-like wallet.
+            Utxo {
+                /// The id of the transaction, as it is displayed.
+                txid: BareHex,
+                /// The index of the output.
+                vout: Integer,
+                /// Base units.
+                value: IntegerOrDecimal,
+                /// P2WPKH, P2TR, P2SH-P2WPKH or P2PKH.
+                script_pubkey: BareHex,
+                /// The redeem script; required for P2SH.
+                redeem_script: Option<BareHex>,
+                /// The whole transaction; required for P2PKH.
+                previous_tx: Option<BareHex>,
+            }
+
+            /// The wallet context of a recovery on Bitcoin and Litecoin. The fee is deducted, unless `utxos` pay it.
+            BitcoinRecovery {
+                /// The outputs of the HTLC, each as `<txid>:<index>:<base units>`.
+                funding: Vec<String>,
+                /// The address that receives the coins.
+                to: String,
+                /// The fee rate in sat/vB, with decimal places if necessary; at most that of the policy.
+                fee_rate: FeeRate,
+                /// Outputs of the wallet that pay the fee.
+                utxos: Option<Vec<Utxo>>,
+                /// The address that receives the change; required with `utxos`, and refused otherwise.
+                change_address: Option<String>,
+                /// Derivations of the wallet's keys, for hardware signers: `[fingerprint/path]public key`.
+                origins: Option<Vec<String>>,
+                /// One or more keys, separated by white space: WIF or 64 hex digits. Without it nothing is signed.
+                secret_key: Option<String>,
+            }
+
+            /// The signature of a contract wallet over EVM typed data (ERC-1271).
+            ContractSignature {
+                /// The signature, at most 64 KiB.
+                contract: Hex,
+            }
+
+            /// A signature of a Starknet account with one key.
+            StarknetSignature {
+                /// The first felt.
+                r: Number,
+                /// The second felt.
+                s: Number,
+            }
+
+            /// A signature of one input on Bitcoin-like chains, with the key that made it.
+            BitcoinSignature {
+                /// The signature.
+                signature: BareHex,
+                /// The public key.
+                public_key: BareHex,
+            }
+        }
+    };
+}
+
+macro_rules! declare {
+    ($($(#[$doc:meta])* $name:ident $(: $base:ident)? { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {
+        $(
+            $(#[$doc])*
+            #[allow(dead_code, reason = "a build without the family does not read it")]
+            pub(crate) struct $name;
+
+            impl $name {
+                /// The names of the members, without those of the base.
+                #[allow(dead_code, reason = "a build without the family does not read it")]
+                pub(crate) const MEMBERS: &'static [&'static str] = &[$(stringify!($field)),*];
+            }
+        )*
+
+        /// The names of all members, with their types.
+        const TYPES: &[(&str, &str)] = &[$($((stringify!($field), stringify!($type)),)*)*];
+    };
+}
+for_each_input! { declare }
+
+/// Returns how numbers are written in the member with this name, wherever it is in a wallet context: as decimal text (`true`), or as JSON
+/// integers. A language with integers of its own needs this to write a context.
+#[must_use]
+pub fn is_decimal_text(member: &str) -> bool {
+    let is_text = |kind: &str| kind.split(|letter: char| !letter.is_alphanumeric()).any(|word| matches!(word, "Decimal" | "FeeRate"));
+    TYPES.iter().any(|(name, kind)| *name == member && is_text(kind))
+}
