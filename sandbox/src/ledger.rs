@@ -32,7 +32,7 @@ const COMPLETED: TableDefinition<'_, &str, u128> = TableDefinition::new("complet
 const WORDS: MultimapTableDefinition<'_, &str, u64> = MultimapTableDefinition::new("words");
 
 /// Pages of the file that stay in memory; the rest is read when it is needed.
-const CACHE: usize = 24 << 20;
+const CACHE: usize = 4 << 20;
 
 /// The disk has failed, or the file is not a ledger.
 #[derive(Debug, Error)]
