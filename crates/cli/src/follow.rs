@@ -306,7 +306,7 @@ pub(crate) async fn refund<O: Owner>(driver: &CliDriver<O>, id: &OrderId, sessio
         Status::Unsigned | Status::Expired => not_yet("nothing was paid for this order"),
         Status::Paying => not_yet("the payment for this order has not arrived yet"),
         Status::Waiting { .. } | Status::AwaitingRefund { .. } => not_yet("the timelock of your payment has not expired"),
-        other => not_yet(&&other.to_string()),
+        other => not_yet(&other.to_string()),
     }
 }
 

@@ -197,8 +197,10 @@ impl Disk for HostDisk {
     }
 
     fn lock(&self, file: &Path) -> io::Result<Option<LockGuard>> {
-        let is_free = self.files().locked.insert(file.to_path_buf());
-        Ok(is_free.then(|| Box::new(Locked { disk: self.clone(), file: file.to_path_buf() }) as LockGuard))
+        if !self.files().locked.insert(file.to_path_buf()) {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(Locked { disk: self.clone(), file: file.to_path_buf() })))
     }
 }
 

@@ -41,11 +41,11 @@ impl HostStore {
         // The store's own futures are ready at once.
         let result = operation.await;
         let writes = self.disk.changes();
-        if !writes.is_empty() {
-            if let Reply::Stored(Err(why)) = self.host.ask(Ask::Store(writes)).await {
-                self.disk.revert();
-                return Err(StoreError::Failed(why));
-            }
+        if !writes.is_empty()
+            && let Reply::Stored(Err(why)) = self.host.ask(Ask::Store(writes)).await
+        {
+            self.disk.revert();
+            return Err(StoreError::Failed(why));
         }
         self.disk.keep();
         result
