@@ -1,6 +1,7 @@
 //! The compiled contracts answer to the interface that the orders show.
 
 use super::*;
+use alloy_sol_types::SolError;
 
 /// Selectors by ethers 6 from the interface's signatures; not by this crate's own types.
 const TOKEN_HTLC: [(&str, &str); 10] = [
