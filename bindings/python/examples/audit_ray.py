@@ -51,7 +51,7 @@ def verify(files: pa.Table, registry: countersign_swap.Registry, policy: counter
         lines = [(number, line) for number, line in enumerate(content.split(b"\n"), 1) if line.strip()]
         start = time.process_time()
         # One thread: Ray runs as many workers as there are processors.
-        outputs = countersign_swap.verify_many([line for _, line in lines], registry, policy, threads=1)
+        outputs = list(countersign_swap.verify_many([line for _, line in lines], registry, policy, threads=1))
         seconds = (time.process_time() - start) / max(len(lines), 1)
         rows += [row(file, number, len(line), output, seconds) for (number, line), output in zip(lines, outputs)]
     return pa.Table.from_pylist(rows, SCHEMA)

@@ -12,6 +12,7 @@ mod refusal;
 mod swap;
 mod trust;
 mod values;
+mod wallet;
 
 use pyo3::prelude::*;
 
@@ -33,7 +34,9 @@ mod _native {
     #[pymodule_export]
     use crate::trust::{Policy, Registry};
     #[pymodule_export]
-    use crate::values::{Coverage, Htlc, HtlcTerms, Line, NativePayload, Notice, Proof, Request, Terms, Transaction, Value};
+    use crate::values::{
+        Coverage, Htlc, HtlcTerms, Line, NativePayload, Notice, Proof, Request, Terms, Transaction, Value, families, in_whole_units,
+    };
 
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "Python's name for it")]

@@ -1,20 +1,20 @@
 //! The states of an order.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use countersign_json::objects::{self, Convert, Documents, Failure};
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 
-use crate::input::{Secret, Text};
+use crate::input::{Bytes, Seconds, Secret, Text};
 use crate::refusal::raise;
 use crate::trust::{Policy, Registry, policy_of};
 use crate::values::{Coverage, Line, Notice, Request, Terms, Transaction};
+use crate::wallet::Wallet;
 
 /// A verified order: every byte that would be signed agrees with the request, the registry and the record, or is shown.
 ///
 /// Only `Order.verify` makes one. Immutable and usable from all threads.
-#[pyclass(frozen, module = "countersign_swap")]
+#[pyclass(frozen, weakref, module = "countersign_swap")]
 #[derive(Debug)]
 pub(crate) struct Order(countersign::Verified);
 
@@ -85,12 +85,13 @@ impl Order {
     /// Checks that there is still time to pay. Call it again right before broadcasting.
     ///
     /// Args:
-    ///     now: The time in Unix seconds.
+    ///     now: The time in Unix seconds, such as `time.time()`.
     ///
     /// Raises:
     ///     Refusal: When it is too late.
-    fn check_deadline(&self, now: u64) -> PyResult<()> {
-        self.0.check_deadline(countersign::UnixTime::from_secs(now)).map_err(|refusal| raise(refusal.into()))
+    ///     ValueError: If the time is negative, above 2^64 seconds or not a number.
+    fn check_deadline(&self, now: Seconds) -> PyResult<()> {
+        self.0.check_deadline(countersign::UnixTime::from_secs(now.0)).map_err(|refusal| raise(refusal.into()))
     }
 
     /// Returns what wallets take that choose nonce and fees themselves, as JSON texts.
@@ -121,12 +122,13 @@ impl Order {
     /// Adds the wallet's nonce, fees or coins. May be called again, as often as they change.
     ///
     /// Args:
-    ///     wallet: The family's wallet context, as docs/spec/batch.md of the project describes it. A `secret_key` in it is not
-    ///         used.
+    ///     wallet: The family's wallet context: a dict such as `EvmWallet`, or its JSON as docs/spec/batch.md of the project describes it. A
+    ///         `secret_key` in it is not used.
     ///
     /// Raises:
     ///     Refusal: At the member of `/wallet` that is missing, malformed or invalid.
-    fn prepare(&self, py: Python<'_>, wallet: Secret) -> PyResult<UnsignedOrder> {
+    ///     TypeError: If a member of the dict has a type that no wallet context has, such as `float`.
+    fn prepare(&self, py: Python<'_>, wallet: Wallet) -> PyResult<UnsignedOrder> {
         py.detach(|| objects::prepare(&self.0, wallet.as_bytes())).map(UnsignedOrder::new).map_err(raise)
     }
 
@@ -139,14 +141,14 @@ impl Order {
     }
 
     fn __repr__(&self) -> String {
-        format!("<countersign_swap.Order {} {}>", self.family(), self.order_id())
+        format!("<countersign_swap.Order {}: {}>", self.order_id(), self.family())
     }
 }
 
 /// Payloads for any signer, and the signatures that have been attached so far.
 ///
 /// Usable from all threads. After `finish` it is used up: every method raises a `Refusal` with the code `used_up`.
-#[pyclass(frozen, module = "countersign_swap")]
+#[pyclass(frozen, weakref, module = "countersign_swap")]
 #[derive(Debug)]
 pub(crate) struct UnsignedOrder(Mutex<Option<countersign::Unsigned>>);
 
@@ -155,22 +157,24 @@ impl UnsignedOrder {
         Self(Mutex::new(Some(order)))
     }
 
-    /// The lock is never held while anything waits for the interpreter lock, so the two cannot deadlock.
-    fn lock(&self) -> MutexGuard<'_, Option<countersign::Unsigned>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks the order. It is never locked while anything waits for the interpreter lock, so the two cannot deadlock.
+    ///
+    /// A lock that a panic has poisoned counts as used up: the order may be half changed, and preparing it again is the remedy of both.
+    fn lock(&self) -> Result<MutexGuard<'_, Option<countersign::Unsigned>>, Failure> {
+        self.0.lock().map_err(|_| Failure::used_up())
     }
 
     /// Takes the order out, which uses this object up.
     pub(crate) fn take(&self) -> PyResult<countersign::Unsigned> {
-        self.lock().take().ok_or_else(|| raise(Failure::used_up()))
-    }
-
-    fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&countersign::Unsigned) -> T + Send) -> PyResult<T> {
-        py.detach(|| self.lock().as_ref().map(read)).ok_or_else(|| raise(Failure::used_up()))
+        self.lock().and_then(|mut order| order.take().ok_or_else(Failure::used_up)).map_err(raise)
     }
 
     fn change<T: Send>(&self, py: Python<'_>, change: impl FnOnce(&mut countersign::Unsigned) -> Result<T, Failure> + Send) -> PyResult<T> {
-        py.detach(|| self.lock().as_mut().map_or_else(|| Err(Failure::used_up()), change)).map_err(raise)
+        py.detach(|| change(self.lock()?.as_mut().ok_or_else(Failure::used_up)?)).map_err(raise)
+    }
+
+    fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&countersign::Unsigned) -> T + Send) -> PyResult<T> {
+        self.change(py, |order| Ok(read(order)))
     }
 }
 
@@ -211,14 +215,17 @@ impl UnsignedOrder {
     /// Signs with a local key whatever that key can sign. Prefer an external signer and `attach`.
     ///
     /// Args:
-    ///     key: The key in its family's usual text form. The library's own copy is wiped. Python cannot wipe a `str`; pass a
-    ///         `bytearray` and clear it afterwards.
+    ///     key: The key in its family's usual text form, or as bytes: 32 bytes are the raw key (on Solana the seed, or 64 bytes the
+    ///         keypair), and any other number of bytes is the text in UTF-8. The library's own copies are wiped. Python cannot wipe a
+    ///         `str` or `bytes`: pass a `bytearray` and clear it afterwards.
     ///
     /// Raises:
     ///     Refusal: With the code `key_malformed` or `key_mismatch`, never with any part of the key.
     fn sign(&self, py: Python<'_>, key: Secret) -> PyResult<()> {
-        let key = key.as_str()?;
-        self.change(py, |order| objects::sign(order, key))
+        self.change(py, |order| {
+            let key = key.to_key(order.family())?;
+            objects::sign(order, &key)
+        })
     }
 
     /// Proves a signature of an external signer and attaches it. A signature that is refused changes nothing.
@@ -247,8 +254,8 @@ impl UnsignedOrder {
     ///
     /// Raises:
     ///     Refusal: With the code `transaction_mismatch` or `psbt_mismatch` if it is not one of the requested payloads, or as `attach`.
-    fn attach_transaction(&self, py: Python<'_>, transaction: PyBackedBytes) -> PyResult<Vec<String>> {
-        self.change(py, |order| objects::attach_transaction(order, &transaction))
+    fn attach_transaction(&self, py: Python<'_>, transaction: Bytes) -> PyResult<Vec<String>> {
+        self.change(py, |order| objects::attach_transaction(order, transaction.as_bytes()))
     }
 
     /// Returns the artefacts with the signatures so far: the JSON of `countersign batch`.
@@ -262,7 +269,7 @@ impl UnsignedOrder {
     ///     Refusal: With the code `signature_missing`. The order can then still be signed.
     fn finish(&self, py: Python<'_>) -> PyResult<SignedOrder> {
         py.detach(|| {
-            let mut slot = self.lock();
+            let mut slot = self.lock()?;
             let order = slot.take().ok_or_else(Failure::used_up)?;
             objects::finish(order).map_err(|incomplete| {
                 let (order, failure) = *incomplete;
@@ -273,10 +280,19 @@ impl UnsignedOrder {
         .map(SignedOrder)
         .map_err(raise)
     }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let describe = |order: &countersign::Unsigned| {
+            let missing: Vec<_> = order.missing().iter().map(ToString::to_string).collect();
+            let missing = if missing.is_empty() { "nothing".to_owned() } else { missing.join(", ") };
+            format!("{}: {}, missing {missing}", order.order_id().unwrap_or_default(), order.family().name())
+        };
+        format!("<countersign_swap.UnsignedOrder {}>", self.read(py, describe).unwrap_or_else(|_| "that is used up".to_owned()))
+    }
 }
 
 /// An order with all its signatures. Immutable and usable from all threads.
-#[pyclass(frozen, module = "countersign_swap")]
+#[pyclass(frozen, weakref, module = "countersign_swap")]
 #[derive(Debug)]
 pub(crate) struct SignedOrder(countersign::Signed);
 
@@ -301,5 +317,13 @@ impl SignedOrder {
     /// Returns the signature that the service is sent on the gasless path; None where the wallet chose another path.
     fn gasless(&self) -> Option<String> {
         objects::gasless(&self.0)
+    }
+
+    fn __repr__(&self) -> String {
+        let mut parts: Vec<_> = self.0.broadcasts().iter().map(|transaction| format!("{} {}", transaction.role, transaction.id)).collect();
+        if self.0.gasless().is_some() {
+            parts.push("gasless".to_owned());
+        }
+        format!("<countersign_swap.SignedOrder {}: {}>", self.order_id(), parts.join(", "))
     }
 }

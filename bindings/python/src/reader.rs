@@ -6,7 +6,7 @@ use countersign_json::objects::{self, Failure};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::input::Text;
+use crate::input::{Text, Whole};
 use crate::refusal::{self, raise};
 
 /// A request to an endpoint of a chain. The caller's connection sends it as it is.
@@ -97,8 +97,8 @@ impl ChainAnswer {
     ///     grpc_status: The header `grpc-status`, if there is one.
     #[staticmethod]
     #[pyo3(signature = (status, body, grpc_status = None))]
-    fn http(status: u16, body: Text, grpc_status: Option<String>) -> Self {
-        Self(objects::Answer::Http { status, body: body.as_bytes().to_vec(), grpc_status })
+    fn http(status: Whole<u16>, body: Text, grpc_status: Option<String>) -> Self {
+        Self(objects::Answer::Http { status: status.0, body: body.as_bytes().to_vec(), grpc_status })
     }
 
     /// Creates the answer for a request without a complete response. This never says anything about the chain.
@@ -129,15 +129,15 @@ impl ChainAnswer {
 ///     calls: The number of calls.
 ///     status: The HTTP status.
 #[pyfunction]
-#[pyo3(signature = (body, calls, status = 200))]
-pub(crate) fn split_batch(body: Text, calls: u16, status: u16) -> Vec<ChainAnswer> {
-    objects::split_batch(status, body.as_bytes(), calls.into()).into_iter().map(ChainAnswer).collect()
+#[pyo3(signature = (body, calls, status = Whole(200)))]
+pub(crate) fn split_batch(body: Text, calls: Whole<u16>, status: Whole<u16>) -> Vec<ChainAnswer> {
+    objects::split_batch(status.0, body.as_bytes(), calls.0.into()).into_iter().map(ChainAnswer).collect()
 }
 
 /// Reads one HTLC from one endpoint: says what to ask, and takes the answers. It has no connection of its own.
 ///
 /// Only `Record.reader` makes one.
-#[pyclass(frozen, module = "countersign_swap")]
+#[pyclass(frozen, weakref, module = "countersign_swap")]
 #[derive(Debug)]
 pub(crate) struct Reader {
     endpoint: String,
@@ -205,7 +205,7 @@ impl Reader {
 ///
 /// Raises:
 ///     Refusal: At `/quorum`, if `needed` is another number.
-#[pyclass(frozen, module = "countersign_swap")]
+#[pyclass(frozen, weakref, module = "countersign_swap")]
 #[derive(Debug)]
 pub(crate) struct Quorum(Mutex<objects::Quorum>);
 
@@ -218,8 +218,8 @@ impl Quorum {
 #[pymethods]
 impl Quorum {
     #[new]
-    fn new(endpoints: Vec<String>, needed: usize) -> PyResult<Self> {
-        let quorum = objects::Quorum::new(endpoints.iter().map(String::as_str), needed).map_err(raise)?;
+    fn new(endpoints: Vec<String>, needed: Whole<usize>) -> PyResult<Self> {
+        let quorum = objects::Quorum::new(endpoints.iter().map(String::as_str), needed.0).map_err(raise)?;
         Ok(Self(Mutex::new(quorum)))
     }
 

@@ -3,18 +3,19 @@
 use countersign_json::objects::{self, Convert, Documents};
 use pyo3::prelude::*;
 
-use crate::input::{Secret, Text};
+use crate::input::{Seconds, Secret, Text};
 use crate::order::UnsignedOrder;
 use crate::reader::{Quorum, Reader};
 use crate::refusal::raise;
 use crate::trust::{Policy, Registry, policy_of};
-use crate::values::{Htlc, HtlcTerms, Notice, Proof};
+use crate::values::{Decimal, Htlc, HtlcTerms, Notice, Proof};
+use crate::wallet::Wallet;
 
 /// A refund or a redemption from an order record alone.
 ///
 /// A record by itself is only coherent: its parties may be anybody's. Verify it first (`Record.verify`), or show the owner who
 /// is paid.
-#[pyclass(frozen, module = "countersign_swap")]
+#[pyclass(frozen, weakref, module = "countersign_swap")]
 #[derive(Debug)]
 pub(crate) struct Recovery(countersign::recover::Recovery);
 
@@ -40,7 +41,7 @@ impl Recovery {
     /// Args:
     ///     record: The order record.
     ///     leg: `source` or `destination`.
-    ///     secret: 64 hex digits, with or without `0x`.
+    ///     secret: Its 32 bytes, or 64 hex digits with or without `0x`. The library's own copies are wiped.
     ///     registry: What the wallet has pinned.
     ///
     /// Raises:
@@ -48,7 +49,8 @@ impl Recovery {
     ///     ValueError: If the leg is another word.
     #[staticmethod]
     fn redeem(record: Text, leg: Text, secret: Secret, registry: &Registry) -> PyResult<Self> {
-        objects::redeem(record.as_bytes(), leg.as_str()?, secret.as_str()?, &registry.inner).map(Self).map_err(raise)
+        let secret = secret.to_secret().map_err(raise)?;
+        objects::redeem(record.as_bytes(), leg.as_str()?, &secret, &registry.inner).map(Self).map_err(raise)
     }
 
     /// The family that signs.
@@ -57,23 +59,54 @@ impl Recovery {
         self.0.family().name()
     }
 
+    /// The order's id, as the record has it.
+    #[getter]
+    fn order_id(&self) -> String {
+        self.0.terms().order_id
+    }
+
+    /// What it does: `refund` or `redeem`.
+    #[getter]
+    fn role(&self) -> String {
+        self.0.terms().role.to_string()
+    }
+
+    /// Who is paid; on Bitcoin-like chains the x-only key that takes the coins.
+    #[getter]
+    fn payee(&self) -> String {
+        self.0.terms().payee.to_string()
+    }
+
+    /// The amount of the leg in base units, before any fee.
+    #[getter]
+    fn amount(&self) -> Decimal {
+        Decimal(self.0.terms().amount)
+    }
+
     /// Adds the wallet's nonce, fees or coins. May be called again, as often as they change.
     ///
     /// Args:
-    ///     wallet: The wallet context of a recovery, as docs/spec/batch.md of the project describes it.
+    ///     wallet: The wallet context of a recovery: a dict such as `EvmRecovery`, or its JSON as docs/spec/batch.md of the project
+    ///         describes it.
     ///     policy: The wallet's limits, by default those of `Policy()`.
     ///
     /// Raises:
     ///     Refusal: At the member of `/wallet` that is missing, unknown, malformed or invalid.
+    ///     TypeError: If a member of the dict has a type that no wallet context has, such as `float`.
     #[pyo3(signature = (wallet, policy = None))]
-    fn prepare(&self, py: Python<'_>, wallet: Secret, policy: Option<&Policy>) -> PyResult<UnsignedOrder> {
+    fn prepare(&self, py: Python<'_>, wallet: Wallet, policy: Option<&Policy>) -> PyResult<UnsignedOrder> {
         let policy = policy_of(policy);
         py.detach(|| objects::prepare_recovery(&self.0, wallet.as_bytes(), &policy)).map(UnsignedOrder::new).map_err(raise)
+    }
+
+    fn __repr__(&self) -> String {
+        let terms = self.0.terms();
+        format!("<countersign_swap.Recovery {}: {} of {} on {} to {}>", terms.order_id, terms.role, terms.amount, terms.chain, terms.payee)
     }
 }
 
 /// The verified record of an order that is under way. Nothing to sign comes out of it.
-#[pyclass(frozen, module = "countersign_swap")]
+#[pyclass(frozen, weakref, module = "countersign_swap")]
 #[derive(Debug)]
 pub(crate) struct Record(objects::Record);
 
@@ -147,12 +180,13 @@ impl Record {
     ///
     /// Args:
     ///     quorum: What the readers of the destination have shown.
-    ///     now: The time in Unix seconds.
+    ///     now: The time in Unix seconds, such as `time.time()`.
     ///
     /// Raises:
     ///     Refusal: While the secret must not be revealed, with the blame `chain`.
-    fn judge(&self, quorum: &Quorum, now: u64) -> PyResult<Proof> {
-        self.0.judge(&quorum.lock(), now).map(Convert::convert).map_err(raise)
+    ///     ValueError: If the time is negative, above 2^64 seconds or not a number.
+    fn judge(&self, quorum: &Quorum, now: Seconds) -> PyResult<Proof> {
+        self.0.judge(&quorum.lock(), now.0).map(Convert::convert).map_err(raise)
     }
 
     /// Returns the state of the HTLC of a leg, on which enough endpoints agree. For display: only `judge` decides about the secret.
@@ -166,5 +200,9 @@ impl Record {
     ///     ValueError: If the leg is another word.
     fn state(&self, leg: Text, quorum: &Quorum) -> PyResult<Htlc> {
         self.0.state(leg.as_str()?, &quorum.lock()).map(Convert::convert).map_err(raise)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<countersign_swap.Record {}>", self.order_id())
     }
 }

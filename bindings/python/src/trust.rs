@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use countersign_json::objects;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::input::Text;
 use crate::refusal::raise;
@@ -17,7 +18,7 @@ use crate::refusal::raise;
 ///
 /// Raises:
 ///     Refusal: At the first member that is malformed or contradictory.
-#[pyclass(frozen, module = "countersign_swap")]
+#[pyclass(frozen, weakref, module = "countersign_swap")]
 #[derive(Debug)]
 pub(crate) struct Registry {
     pub(crate) inner: countersign::Registry,
@@ -35,6 +36,11 @@ impl Registry {
     fn __getnewargs__(&self) -> (Cow<'_, [u8]>,) {
         (Cow::Borrowed(&self.json),)
     }
+
+    fn __repr__(&self) -> String {
+        let (chains, assets, solvers) = (self.inner.chains().count(), self.inner.assets().len(), self.inner.solvers().len());
+        format!("<countersign_swap.Registry of {chains} chains, {assets} assets and {solvers} solvers>")
+    }
 }
 
 /// The wallet's own limits: timelocks, fees, and the warnings that are refused.
@@ -46,7 +52,7 @@ impl Registry {
 ///
 /// Raises:
 ///     Refusal: At the first member that is malformed or unknown.
-#[pyclass(frozen, module = "countersign_swap")]
+#[pyclass(frozen, weakref, module = "countersign_swap")]
 #[derive(Debug)]
 pub(crate) struct Policy {
     inner: countersign::Policy,
@@ -64,6 +70,10 @@ impl Policy {
 
     fn __getnewargs__(&self) -> (Cow<'_, [u8]>,) {
         (Cow::Borrowed(&self.json),)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("Policy({})", PyBytes::new(py, &self.json).repr()?))
     }
 }
 

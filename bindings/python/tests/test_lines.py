@@ -17,7 +17,7 @@ needs_program = pytest.mark.skipif(program() is None, reason="no native program:
 @pytest.mark.parametrize("family", families())
 def test_accepted_cases_have_the_artefacts_of_outside_tools(family: str, registry: countersign_swap.Registry) -> None:
     cases = accepted(f"{family}.jsonl")
-    outputs = countersign_swap.verify_many([case.line for case in cases], registry)
+    outputs = list(countersign_swap.verify_many([case.line for case in cases], registry))
     assert len(outputs) == len(cases)
     for case, output in zip(cases, outputs):
         result = json.loads(output)
@@ -42,7 +42,7 @@ def test_fixtures_give_the_bytes_of_the_native_program(family: str, tmp_path: Pa
     plain = [case.line for case in accepted(f"{family}.jsonl")]
     plain += [case.line for case in rejected(family) if (case.registry, case.policy) == (REGISTRY, "{}") and "\n" not in case.line]
     assert len(plain) > 100
-    assert countersign_swap.verify_many(plain, countersign_swap.Registry(REGISTRY)) == native(plain, REGISTRY, tmp_path)
+    assert list(countersign_swap.verify_many(plain, countersign_swap.Registry(REGISTRY))) == native(plain, REGISTRY, tmp_path)
 
 
 @needs_program
@@ -53,7 +53,7 @@ def test_changed_pins_and_limits_give_the_bytes_of_the_native_program(tmp_path: 
     for (registry, policy), group in itertools.islice(groups, 0, None, 8):
         lines = [case.line for case in group]
         outputs = countersign_swap.verify_many(lines, countersign_swap.Registry(registry), countersign_swap.Policy(policy))
-        assert outputs == native(lines, registry, tmp_path, policy)
+        assert list(outputs) == native(lines, registry, tmp_path, policy)
 
 
 @needs_program
@@ -63,7 +63,7 @@ def test_another_generation_gives_the_bytes_of_the_native_program(tmp_path: Path
         if asset['"chain"'].startswith('"solana'):
             asset['"htlc"']['"generation"'] = '"audited_2025_11"'
     lines = [cut(line) for line in (FIXTURES / "accept" / "solana.audited_2025_11.jsonl").read_text().splitlines()]
-    outputs = countersign_swap.verify_many(lines, countersign_swap.Registry(write(registry)))
+    outputs = list(countersign_swap.verify_many(lines, countersign_swap.Registry(write(registry))))
     assert all(json.loads(output)["ok"] for output in outputs)
     assert outputs == native(lines, write(registry), tmp_path)
 
@@ -74,7 +74,7 @@ def test_shared_vectors_give_the_bytes_of_the_native_program(tmp_path: Path) -> 
     registry = (VECTORS / "registry.json").read_text()
     for path in sorted(VECTORS.glob("*.jsonl")):
         lines = [cut(line) for line in path.read_text().splitlines()]
-        outputs = countersign_swap.verify_many(lines, countersign_swap.Registry(registry))
+        outputs = list(countersign_swap.verify_many(lines, countersign_swap.Registry(registry)))
         assert outputs == native(lines, registry, tmp_path)
         assert {json.loads(output)["ok"] for output in outputs} == {"hostile" not in path.name}
 
@@ -84,9 +84,9 @@ def test_many_lines_give_what_each_line_gives(registry: countersign_swap.Registr
     lines += ["", "no JSON", b"\xff\xfe", "{}", '{"id": "x"}', lines[0].encode() if isinstance(lines[0], str) else b""]
     one_by_one = [countersign_swap.verify_line(line, registry) for line in lines]
     for threads in (1, 2, 3, 64, None):
-        assert countersign_swap.verify_many(lines, registry, threads=threads) == one_by_one
-    assert countersign_swap.verify_many(iter(lines), registry, None, 2) == one_by_one
-    assert countersign_swap.verify_many([], registry) == []
+        assert list(countersign_swap.verify_many(lines, registry, threads=threads)) == one_by_one
+    assert list(countersign_swap.verify_many(iter(lines), registry, None, 2)) == one_by_one
+    assert list(countersign_swap.verify_many([], registry)) == []
 
 
 def test_a_policy_holds_for_every_line(registry: countersign_swap.Registry) -> None:

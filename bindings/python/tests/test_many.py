@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,7 +38,7 @@ def test_other_python_threads_make_progress(registry: countersign_swap.Registry)
     try:
         before = steps
         start = time.monotonic()
-        countersign_swap.verify_many(LINES * 10, registry, threads=1)
+        list(countersign_swap.verify_many(LINES * 10, registry, threads=1))
         elapsed = time.monotonic() - start
         during = steps - before
     finally:
@@ -57,28 +59,65 @@ def test_the_work_is_shared_by_as_many_threads_as_were_asked_for(threads: int, r
                 found[task] = int(Path(f"/proc/self/task/{task}/schedstat").read_text().split()[0])
         return found
 
-    # One slice, so that the same threads live during the whole call.
-    lines = LINES * (4096 // len(LINES))
+    lines = LINES * (8192 // len(LINES))
     before = times()
     seen: dict[str, int] = {}
-    call = threading.Thread(target=lambda: countersign_swap.verify_many(lines, registry, threads=threads))
+    most = 0
+    call = threading.Thread(target=lambda: list(countersign_swap.verify_many(lines, registry, threads=threads)))
     call.start()
     while call.is_alive():
-        seen.update(times())
+        # Beside the threads that verify, the calling thread waits.
+        now = {task: spent for task, spent in times().items() if task not in before and task != str(call.native_id)}
+        seen.update(now)
+        most = max(most, len(now))
         time.sleep(0.002)
-    spent = [time for task, time in seen.items() if task not in before]
-    # Beside these, the calling thread waits. How much each gets on a busy machine varies.
-    busy = [time for time in spent if time > max(spent) / 4]
-    assert len(busy) == threads, sorted(spent)
+    assert most == threads
+    # How much each gets on a busy machine varies. Each slice of the lines has threads of its own.
+    assert sorted(seen.values())[-threads] > max(seen.values()) / 4, sorted(seen.values())
 
 
 def test_an_input_that_fails_while_it_is_read_raises_its_own_error(registry: countersign_swap.Registry) -> None:
-    def lines() -> object:
+    def lines() -> Iterator[str]:
         yield LINES[0]
         raise KeyError("the source broke off")
 
+    results = countersign_swap.verify_many(lines(), registry)
+    assert next(results) == countersign_swap.verify_line(LINES[0], registry)
     with pytest.raises(KeyError, match="the source broke off"):
-        countersign_swap.verify_many(lines(), registry)  # type: ignore[arg-type]
+        next(results)
+    assert list(results) == []
+
+
+def test_results_come_while_lines_are_read(registry: countersign_swap.Registry) -> None:
+    taken = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal taken
+        for taken in range(1, 50_001):
+            yield LINES[0]
+
+    results = countersign_swap.verify_many(lines(), registry)
+    assert iter(results) is results
+    assert taken == 0
+    for _ in range(100):
+        assert json.loads(next(results))["ok"]
+    assert taken < 1_000
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="memory is read from /proc")
+def test_neither_lines_nor_results_are_kept(registry: countersign_swap.Registry) -> None:
+    def lines(count: int) -> Iterator[bytes]:
+        for index in range(count):
+            yield LINES[index % len(LINES)].encode()
+
+    def size(count: int) -> int:
+        return sum(map(len, countersign_swap.verify_many(lines(count), registry)))
+
+    size(3_000)
+    before = resident()
+    results = size(20_000)
+    grown = resident() - before
+    assert grown * 1024 < results / 4, f"{grown} KiB more after {results} bytes of results"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as on POSIX systems")
@@ -94,7 +133,7 @@ def test_ctrl_c_ends_a_long_call(tmp_path: Path) -> None:
         "lines = [open('line.json').read()] * 2_000_000\n"
         "print('started', flush=True)\n"
         "try:\n"
-        "    countersign_swap.verify_many(lines, registry, threads=1)\n"
+        "    list(countersign_swap.verify_many(lines, registry, threads=1))\n"
         "except KeyboardInterrupt:\n"
         "    print('interrupted')\n"
     )
@@ -136,7 +175,7 @@ def run_orders(count: int, registry: countersign_swap.Registry) -> None:
         except countersign_swap.Refusal:
             pass
     for start in range(0, count // 2, 500):
-        countersign_swap.verify_many(LINES[:250] * 2, registry)
+        list(countersign_swap.verify_many(LINES[:250] * 2, registry))
         del start
 
 

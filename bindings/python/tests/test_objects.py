@@ -6,6 +6,7 @@ import inspect
 import json
 import pickle
 import threading
+import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -53,8 +54,7 @@ def test_summary_lines_carry_typed_values(registry: countersign_swap.Registry) -
     pay = next(line for line in verify(case_of(EXACT), registry).summary() if line.topic == "pay")
     (amount,) = pay.values
     assert (amount.kind, amount.unit, amount.decimals) == ("amount", "cbbtc", 8)
-    assert amount.number is not None
-    assert int(amount.number) == int(json.loads(case_of(EXACT).documents["request"])["source"]["amount"])
+    assert amount.number == int(json.loads(case_of(EXACT).documents["request"])["source"]["amount"])
     assert repr(amount).startswith("Value(kind='amount', text='")
     assert amount == pay.values[0]
 
@@ -210,12 +210,12 @@ def test_objects_of_the_wrong_type_are_type_errors(registry: countersign_swap.Re
     case = case_of(EXACT)
     order = verify(case, registry)
     unsigned = order.prepare(case.documents["wallet"])
-    wrong: list[Any] = [None, 1, 1.5, [], {}, object(), memoryview(b"{}"), ("{}",), type]
+    wrong: list[Any] = [None, 1, 1.5, [], object(), ("{}",), type]
     for value in wrong:
         calls: list[Callable[[], Any]] = [
             lambda: countersign_swap.Registry(value),
             lambda: countersign_swap.verify_line(value, registry),
-            lambda: countersign_swap.verify_many([value], registry),
+            lambda: list(countersign_swap.verify_many([value], registry)),
             lambda: countersign_swap.Order.verify(value, case.documents["response"], registry),
             lambda: countersign_swap.Order.verify(case.documents["request"], value, registry),
             lambda: countersign_swap.Order.verify(case.documents["request"], case.documents["response"], value),
@@ -223,7 +223,7 @@ def test_objects_of_the_wrong_type_are_type_errors(registry: countersign_swap.Re
             lambda: countersign_swap.Record.verify(value, value, value, registry),
             lambda: order.prepare(value),
             lambda: order.matches(value),
-            lambda: order.check_deadline(value if not isinstance(value, int) else 1.0),  # type: ignore[arg-type]
+            lambda: order.check_deadline("1" if isinstance(value, (int, float)) else value),  # type: ignore[arg-type]
             lambda: unsigned.sign(value),
             lambda: unsigned.attach("initiate", value),
             lambda: unsigned.attach(value, "0x00"),
@@ -231,12 +231,9 @@ def test_objects_of_the_wrong_type_are_type_errors(registry: countersign_swap.Re
         for call in calls:
             with pytest.raises(TypeError):
                 call()
-    for one_document in ("{}", b"{}", bytearray(b"{}"), 1, None):
+    for one_document in ("{}", b"{}", bytearray(b"{}"), memoryview(b"{}"), 1, None):
         with pytest.raises(TypeError):
             countersign_swap.verify_many(one_document, registry)  # type: ignore[arg-type]
-    for threads in (0, -1, 2**70):
-        with pytest.raises((ValueError, OverflowError)):
-            countersign_swap.verify_many(["{}"], registry, threads=threads)
     for name in ("Order", "UnsignedOrder", "SignedOrder", "Recovery", "Record", "Reader", "ChainRequest", "ChainAnswer", "Terms", "Value"):
         with pytest.raises(TypeError):
             getattr(countersign_swap, name)()
@@ -266,7 +263,7 @@ def test_huge_and_deep_documents_are_refused(registry: countersign_swap.Registry
     huge = " " * (16 * 1024 * 1024) + case.line
     assert json.loads(countersign_swap.verify_line(huge, registry))["error"]["code"] == "json_too_large"
     large = case.line[:-1] + ',"padding":"' + "x" * (5 * 1024 * 1024) + '"}'
-    assert len(countersign_swap.verify_many([large] * 3, registry)) == 3
+    assert len(list(countersign_swap.verify_many([large] * 3, registry))) == 3
     for text in ("[" * 1_000_000, '{"a":' * 1_000_000, '"' + "\\u0000" * 1_000_000, "9" * 5_000_000):
         assert "error" in json.loads(countersign_swap.verify_line(text, registry))
         with pytest.raises(countersign_swap.Refusal):
@@ -302,11 +299,11 @@ def test_pins_limits_and_refusals_can_be_pickled(registry: countersign_swap.Regi
 
 def test_everything_has_a_docstring() -> None:
     for name in countersign_swap.__all__:
-        if name == "__version__":
-            continue
         item = getattr(countersign_swap, name)
+        if not callable(item) or typing.get_origin(item) is typing.Literal:
+            continue
         assert inspect.getdoc(item), name
-        assert item.__module__ in ("countersign_swap", "countersign_swap._native"), name
+        assert item.__module__ in ("countersign_swap", "countersign_swap._native", "countersign_swap._shapes"), name
         for member in vars(item) if isinstance(item, type) else ():
             if not member.startswith("_"):
                 assert inspect.getdoc(getattr(item, member)), f"{name}.{member}"

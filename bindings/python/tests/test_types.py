@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 import countersign_swap
 
 HERE = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(HERE))
+import stubs  # noqa: E402
 
 
 def mypy(*arguments: str, cwd: Path) -> str:
@@ -26,7 +29,7 @@ def test_the_stubs_are_what_the_module_has(tmp_path: Path) -> None:
 
 def test_examples_and_tests_pass_strict_checks(tmp_path: Path) -> None:
     files = [str(path) for folder in ("examples", "tests") for path in sorted((HERE / folder).glob("*.py"))]
-    files.append(str(HERE / "bench.py"))
+    files += [str(HERE / name) for name in ("bench.py", "stubs.py")]
     # The signers and Ray are optional, and not all of them have types.
     lenient = ["--ignore-missing-imports", "--untyped-calls-exclude=ray"]
     output = mypy("mypy", "--strict", *lenient, "--cache-dir", str(tmp_path), *files, cwd=HERE / "tests")
@@ -40,11 +43,31 @@ def test_misuse_does_not_pass(tmp_path: Path) -> None:
         "countersign_swap.Recovery.refund('{}', 'sauce', registry)\n"
         "countersign_swap.verify_many('{}', registry, threads='2')\n"
         "countersign_swap.Order()\n"
+        "recovery = countersign_swap.Recovery.refund('{}', 'source', registry)\n"
+        "recovery.prepare({'nonce': 1, 'gas_price': 1.5})\n"
+        "recovery.prepare({'nonce': 1, 'gas_prise': 1})\n"
+        "recovery.role == 'refunds'\n"
+        "recovery.prepare({'nonce': 1, 'gas_price': 10**9, 'gas_limit': 300_000})\n"
     )
     output = mypy("mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "misuse.py", cwd=tmp_path)
     assert output.startswith("1\n"), output
-    for line in (2, 3, 4):
+    for line in (2, 3, 4, 7, 8, 9):
         assert f"misuse.py:{line}: error" in output
+    assert "misuse.py:10" not in output
+
+
+def test_the_stubs_have_the_docstrings_of_the_module() -> None:
+    stub = stubs.STUB.read_text()
+    assert stubs.documented(stub) == stub, "run python stubs.py"
+
+
+def test_the_package_has_its_licences_and_addresses() -> None:
+    package = importlib.metadata.distribution("countersign-swap")
+    files = {path.name: path for path in package.files or []}
+    for name in ("LICENSE-APACHE", "LICENSE-MIT"):
+        assert files[name].read_text() == (HERE.parents[1] / name).read_text()
+    assert package.metadata["License-Expression"] == "MIT OR Apache-2.0"
+    assert package.metadata.get_all("Project-URL")
 
 
 def test_the_package_is_marked_as_typed() -> None:

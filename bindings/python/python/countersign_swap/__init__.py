@@ -5,62 +5,10 @@ as JSON. A `Reader` says what to ask a chain, and a `Quorum` compares what sever
 `Refusal`.
 """
 
-from countersign_swap._native import (
-    ChainAnswer,
-    ChainRequest,
-    Coverage,
-    Htlc,
-    HtlcTerms,
-    Line,
-    NativePayload,
-    Notice,
-    Order,
-    Policy,
-    Proof,
-    Quorum,
-    Reader,
-    Record,
-    Recovery,
-    Refusal,
-    Registry,
-    Request,
-    SignedOrder,
-    Terms,
-    Transaction,
-    UnsignedOrder,
-    Value,
-    __version__,
-    split_batch,
-    verify_line,
-    verify_many,
-)
+from countersign_swap import _native, _shapes
+from countersign_swap._native import *  # noqa: F403
+from countersign_swap._shapes import *  # noqa: F403
 
-__all__ = [
-    "ChainAnswer",
-    "ChainRequest",
-    "Coverage",
-    "Htlc",
-    "HtlcTerms",
-    "Line",
-    "NativePayload",
-    "Notice",
-    "Order",
-    "Policy",
-    "Proof",
-    "Quorum",
-    "Reader",
-    "Record",
-    "Recovery",
-    "Refusal",
-    "Registry",
-    "Request",
-    "SignedOrder",
-    "Terms",
-    "Transaction",
-    "UnsignedOrder",
-    "Value",
-    "__version__",
-    "split_batch",
-    "verify_line",
-    "verify_many",
-]
+__all__: list[str] = []
+__all__ += _native.__all__
+__all__ += _shapes.__all__

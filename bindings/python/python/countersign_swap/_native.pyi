@@ -1,7 +1,44 @@
-"""Types of the compiled module. The docstrings are in the module itself."""
+"""Types of the compiled module.
 
-from collections.abc import Iterable, Sequence
+The docstrings are those of the module: `python stubs.py` writes them.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, final
+
+from countersign_swap._shapes import (
+    BitcoinRecovery,
+    BitcoinWallet,
+    Blame,
+    CallCode,
+    Code,
+    Coverage,
+    EvmRecovery,
+    EvmWallet,
+    Family,
+    FaultCode,
+    HoldCode,
+    Htlc,
+    HtlcTerms,
+    Leg,
+    Line,
+    NativePayload,
+    Notice,
+    Proof,
+    Request,
+    Role,
+    SolanaRecovery,
+    SolanaWallet,
+    StarknetRecovery,
+    StarknetWallet,
+    SuiRecovery,
+    SuiWallet,
+    Terms,
+    Transaction,
+    TronRecovery,
+    TronWallet,
+    Value,
+)
 
 __all__ = [
     "ChainAnswer",
@@ -10,7 +47,9 @@ __all__ = [
     "Htlc",
     "HtlcTerms",
     "Line",
+    "Machine",
     "NativePayload",
+    "Need",
     "Notice",
     "Order",
     "Policy",
@@ -28,6 +67,8 @@ __all__ = [
     "UnsignedOrder",
     "Value",
     "__version__",
+    "families",
+    "in_whole_units",
     "split_batch",
     "verify_line",
     "verify_many",
@@ -36,231 +77,67 @@ __all__ = [
 __version__: str
 
 # Documents are text as it came: parsing loses duplicate keys and the spelling of numbers.
-_Text = str | bytes
-_Secret = str | bytes | bytearray
-_Leg = Literal["source", "destination"]
-_Severity = Literal["info", "caution", "danger"]
-_Family = Literal["evm", "tron", "starknet", "solana", "sui", "bitcoin"]
+_Bytes = bytes | bytearray | memoryview
+_Text = str | _Bytes
+_Wallet = EvmWallet | TronWallet | StarknetWallet | SolanaWallet | SuiWallet | BitcoinWallet
+_RecoveryWallet = EvmRecovery | TronRecovery | StarknetRecovery | SolanaRecovery | SuiRecovery | BitcoinRecovery
 
 class Refusal(Exception):
-    code: str
+    """A document, key, signature or state that is not accepted.
+
+    The text of the exception has all of these attributes but `blame`.
+
+    Attributes:
+        code: The stable snake_case code, as docs/codes.md of the project lists them; also `used_up` and `signature_missing`.
+        message: The rule that was broken, and what to do about it.
+        at: Where: an RFC 6901 pointer into the input, with a byte range behind `#` where a payload is meant.
+        expected: What would have been right, or None.
+        actual: What came instead, or None.
+        blame: Who has to act: `service`, `caller`, `unsupported`, `bug`, or `chain` where only waiting can help.
+    """
+    code: Code | HoldCode | FaultCode | CallCode
     message: str
     at: str
     expected: str | None
     actual: str | None
-    blame: Literal["service", "caller", "unsupported", "bug", "chain"]
+    blame: Blame
 
 @final
 class Registry:
+    """What the wallet has pinned: chains, assets and solvers.
+
+    Read it once and share it: it is immutable, usable from all threads, and can be pickled.
+
+    Args:
+        json: The registry document.
+
+    Raises:
+        Refusal: At the first member that is malformed or contradictory.
+    """
     def __new__(cls, json: _Text) -> Registry: ...
     def __getnewargs__(self) -> tuple[bytes]: ...
 
 @final
 class Policy:
+    """The wallet's own limits: timelocks, fees, and the warnings that are refused.
+
+    Immutable, usable from all threads, and can be pickled.
+
+    Args:
+        json: The policy document. What it leaves out keeps its default.
+
+    Raises:
+        Refusal: At the first member that is malformed or unknown.
+    """
     def __new__(cls, json: _Text | None = None) -> Policy: ...
     def __getnewargs__(self) -> tuple[bytes]: ...
 
 @final
-class Value:
-    @property
-    def kind(self) -> Literal["text", "number", "at_least", "at_most", "amount", "account", "hash", "timelock"]: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def number(self) -> str | None: ...
-    @property
-    def unit(self) -> str | None: ...
-    @property
-    def decimals(self) -> int | None: ...
-
-@final
-class Line:
-    @property
-    def topic(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def severity(self) -> _Severity: ...
-    @property
-    def values(self) -> list[Value]: ...
-
-@final
-class Notice:
-    @property
-    def code(self) -> str: ...
-    @property
-    def message(self) -> str: ...
-    @property
-    def severity(self) -> _Severity: ...
-
-@final
-class Coverage:
-    @property
-    def topic(self) -> str: ...
-    @property
-    def at(self) -> str: ...
-    @property
-    def start(self) -> int | None: ...
-    @property
-    def end(self) -> int | None: ...
-    @property
-    def what(self) -> str: ...
-
-@final
-class Terms:
-    @property
-    def order_id(self) -> str: ...
-    @property
-    def family(self) -> _Family: ...
-    @property
-    def pay(self) -> Value: ...
-    @property
-    def source_chain(self) -> str: ...
-    @property
-    def receive(self) -> Value: ...
-    @property
-    def destination_chain(self) -> str: ...
-    @property
-    def payout(self) -> str | None: ...
-    @property
-    def initiator(self) -> str | None: ...
-    @property
-    def redeemer(self) -> str | None: ...
-    @property
-    def solver_id(self) -> str | None: ...
-    @property
-    def timelock(self) -> Value | None: ...
-    @property
-    def secret_hash(self) -> str | None: ...
-
-@final
-class NativePayload:
-    @property
-    def kind(
-        self,
-    ) -> Literal[
-        "evm_transaction",
-        "tron_transaction",
-        "starknet_invoke",
-        "typed_data",
-        "solana_transaction",
-        "sui_transaction",
-        "psbt",
-    ]: ...
-    @property
-    def value(self) -> str: ...
-
-@final
-class Request:
-    @property
-    def name(self) -> str: ...
-    @property
-    def signer(self) -> str: ...
-    @property
-    def scheme(self) -> str: ...
-    @property
-    def payload(self) -> bytes: ...
-    @property
-    def digest(self) -> bytes: ...
-    @property
-    def native(self) -> NativePayload: ...
-
-@final
-class Transaction:
-    @property
-    def role(self) -> str: ...
-    @property
-    def id(self) -> str: ...
-    @property
-    def payload(self) -> str: ...
-    @property
-    def spends(self) -> list[str]: ...
-
-@final
-class HtlcTerms:
-    @property
-    def chain(self) -> str: ...
-    @property
-    def family(self) -> _Family: ...
-    @property
-    def asset(self) -> str: ...
-    @property
-    def htlc(self) -> str | None: ...
-    @property
-    def htlc_registry(self) -> str | None: ...
-    @property
-    def token(self) -> str | None: ...
-    @property
-    def generation(self) -> str | None: ...
-    @property
-    def swap_id(self) -> str: ...
-    @property
-    def account(self) -> str | None: ...
-    @property
-    def vault(self) -> str | None: ...
-    @property
-    def initiator(self) -> str: ...
-    @property
-    def redeemer(self) -> str: ...
-    @property
-    def amount(self) -> str: ...
-    @property
-    def timelock(self) -> int: ...
-    @property
-    def unit(self) -> Literal["blocks", "slots", "ms"]: ...
-    @property
-    def unit_millis(self) -> int: ...
-    @property
-    def secret_hash(self) -> str: ...
-
-@final
-class Htlc:
-    @property
-    def state(self) -> Literal["absent", "locked", "redeemed", "refunded", "unclear"]: ...
-    @property
-    def initiator(self) -> str | None: ...
-    @property
-    def redeemer(self) -> str | None: ...
-    @property
-    def amount(self) -> str | None: ...
-    @property
-    def token(self) -> str | None: ...
-    @property
-    def secret_hash(self) -> str | None: ...
-    @property
-    def timelock(self) -> int | None: ...
-    @property
-    def elapsed(self) -> int | None: ...
-    @property
-    def covered(self) -> bool | None: ...
-    @property
-    def secret(self) -> str | None: ...
-    @property
-    def transaction(self) -> str | None: ...
-    @property
-    def reason(self) -> str | None: ...
-    @property
-    def height(self) -> int: ...
-    @property
-    def depth(self) -> int: ...
-    @property
-    def is_final(self) -> bool: ...
-    @property
-    def agreed(self) -> int: ...
-    @property
-    def needed(self) -> int: ...
-
-@final
-class Proof:
-    @property
-    def order_id(self) -> str: ...
-    @property
-    def left(self) -> int: ...
-    @property
-    def unit(self) -> Literal["blocks", "slots", "ms"]: ...
-
-@final
 class Order:
+    """A verified order: every byte that would be signed agrees with the request, the registry and the record, or is shown.
+
+    Only `Order.verify` makes one. Immutable and usable from all threads.
+    """
     @staticmethod
     def verify(
         request: _Text,
@@ -268,57 +145,225 @@ class Order:
         registry: Registry,
         policy: Policy | None = None,
         record: _Text | None = None,
-    ) -> Order: ...
+    ) -> Order:
+        """Verifies what the service returned for an order.
+
+        Args:
+            request: The wallet's create-order request, as it was sent.
+            response: The service's response, as it came. Do not parse it first: that loses duplicate keys and number spellings.
+            registry: What the wallet has pinned.
+            policy: The wallet's limits, by default those of `Policy()`.
+            record: The order record, where the wallet has it.
+
+        Raises:
+            Refusal: At the first member or byte that is malformed, unknown or contradictory.
+        """
     @property
-    def family(self) -> _Family: ...
+    def family(self) -> Family:
+        """The family that signs: `evm`, `tron`, `starknet`, `solana`, `sui` or `bitcoin`."""
     @property
-    def order_id(self) -> str: ...
-    def terms(self) -> Terms: ...
-    def summary(self) -> list[Line]: ...
-    def warnings(self) -> list[Notice]: ...
-    def coverage(self) -> list[Coverage]: ...
-    def check_deadline(self, now: int) -> None: ...
-    def wallet_calls(self) -> list[str]: ...
-    def matches(self, transaction: _Text) -> str: ...
-    def prepare(self, wallet: _Secret) -> UnsignedOrder: ...
-    def prepare_gasless(self) -> UnsignedOrder: ...
+    def order_id(self) -> str:
+        """The order's id."""
+    def terms(self) -> Terms:
+        """Returns the terms that the owner agrees to, as values."""
+    def summary(self) -> list[Line]:
+        """Returns what the owner reads before signing: every value that the response chose."""
+    def warnings(self) -> list[Notice]:
+        """Returns what the owner should know."""
+    def coverage(self) -> list[Coverage]:
+        """Returns which bytes of the response each topic of the summary describes."""
+    def check_deadline(self, now: float) -> None:
+        """Checks that there is still time to pay. Call it again right before broadcasting.
+
+        Args:
+            now: The time in Unix seconds, such as `time.time()`.
+
+        Raises:
+            Refusal: When it is too late.
+            ValueError: If the time is negative, above 2^64 seconds or not a number.
+        """
+    def wallet_calls(self) -> list[str]:
+        """Returns what wallets take that choose nonce and fees themselves, as JSON texts.
+
+        On EVM chains these are the parameters of `eth_sendTransaction`, one for each call; on Starknet the calls of
+        `account.execute`.
+
+        Raises:
+            Refusal: With the code `unsupported_family` for a family without such an interface.
+        """
+    def matches(self, transaction: _Text) -> Role:
+        """Returns what a transaction does in this order, such as `approval` or `initiate`.
+
+        Use it with wallets that choose nonce and fees themselves: everything that they may not choose must be as it was verified.
+
+        Args:
+            transaction: The transaction that the wallet signed or sent, in the form that docs/spec/batch.md of the project lists: on
+                EVM chains the JSON that `eth_getTransactionByHash` returns, or the raw bytes in hex.
+
+        Raises:
+            Refusal: With the code `transaction_mismatch` and the first difference if it is not part of the order.
+        """
+    def prepare(self, wallet: _Text | _Wallet) -> UnsignedOrder:
+        """Adds the wallet's nonce, fees or coins. May be called again, as often as they change.
+
+        Args:
+            wallet: The family's wallet context: a dict such as `EvmWallet`, or its JSON as docs/spec/batch.md of the project describes it. A
+                `secret_key` in it is not used.
+
+        Raises:
+            Refusal: At the member of `/wallet` that is missing, malformed or invalid.
+            TypeError: If a member of the dict has a type that no wallet context has, such as `float`.
+        """
+    def prepare_gasless(self) -> UnsignedOrder:
+        """Prepares the gasless path, for which a wallet needs neither nonce nor fees.
+
+        Raises:
+            Refusal: With the code `nothing_to_sign` if the order does not offer it.
+        """
 
 @final
 class UnsignedOrder:
+    """Payloads for any signer, and the signatures that have been attached so far.
+
+    Usable from all threads. After `finish` it is used up: every method raises a `Refusal` with the code `used_up`.
+    """
     @property
-    def family(self) -> _Family: ...
+    def family(self) -> Family:
+        """The family that signs."""
     @property
-    def order_id(self) -> str: ...
-    def summary(self) -> list[Line]: ...
-    def warnings(self) -> list[Notice]: ...
-    def requests(self) -> list[Request]: ...
-    def missing(self) -> list[str]: ...
-    def sign(self, key: _Secret) -> None: ...
-    def attach(self, name: _Text, signature: _Text) -> None: ...
-    def attach_transaction(self, transaction: bytes) -> list[str]: ...
-    def artefacts(self) -> str: ...
-    def finish(self) -> SignedOrder: ...
+    def order_id(self) -> str:
+        """The order's id."""
+    def summary(self) -> list[Line]:
+        """Returns what the owner reads before signing. The last lines are the digests."""
+    def warnings(self) -> list[Notice]:
+        """Returns what the owner should know."""
+    def requests(self) -> list[Request]:
+        """Returns what signers are asked for, in the order in which payloads are sent."""
+    def missing(self) -> list[str]:
+        """Returns the names of the requests that still need a signature."""
+    def sign(self, key: _Text) -> None:
+        """Signs with a local key whatever that key can sign. Prefer an external signer and `attach`.
+
+        Args:
+            key: The key in its family's usual text form, or as bytes: 32 bytes are the raw key (on Solana the seed, or 64 bytes the
+                keypair), and any other number of bytes is the text in UTF-8. The library's own copies are wiped. Python cannot wipe a
+                `str` or `bytes`: pass a `bytearray` and clear it afterwards.
+
+        Raises:
+            Refusal: With the code `key_malformed` or `key_mismatch`, never with any part of the key.
+        """
+    def attach(self, name: _Text, signature: _Text) -> None:
+        """Proves a signature of an external signer and attaches it. A signature that is refused changes nothing.
+
+        Args:
+            name: The name of the request.
+            signature: The family's usual text form, or the text of a JSON object as docs/spec/batch.md describes it.
+
+        Raises:
+            Refusal: If the signature is malformed or not the signer's over exactly this digest.
+        """
+    def attach_transaction(self, transaction: _Bytes) -> list[str]:
+        """Takes the signatures out of a transaction that an external signer has signed, proves and attaches them.
+
+        A transaction that is refused changes nothing.
+
+        Args:
+            transaction: The bytes, in the form that docs/spec/batch.md of the project lists: on EVM chains EIP-2718, on Solana the wire
+                format, on Bitcoin-like chains a PSBT.
+
+        Returns:
+            The names of the requests whose signatures it had.
+
+        Raises:
+            Refusal: With the code `transaction_mismatch` or `psbt_mismatch` if it is not one of the requested payloads, or as `attach`.
+        """
+    def artefacts(self) -> str:
+        """Returns the artefacts with the signatures so far: the JSON of `countersign batch`."""
+    def finish(self) -> SignedOrder:
+        """Combines the payloads with their signatures. This uses the order up.
+
+        Raises:
+            Refusal: With the code `signature_missing`. The order can then still be signed.
+        """
 
 @final
 class SignedOrder:
+    """An order with all its signatures. Immutable and usable from all threads."""
     @property
-    def order_id(self) -> str: ...
-    def warnings(self) -> list[Notice]: ...
-    def transactions(self) -> list[Transaction]: ...
-    def gasless(self) -> str | None: ...
+    def order_id(self) -> str:
+        """The order's id."""
+    def warnings(self) -> list[Notice]:
+        """Returns what the owner should know."""
+    def transactions(self) -> list[Transaction]:
+        """Returns the transactions in the order in which they are broadcast."""
+    def gasless(self) -> str | None:
+        """Returns the signature that the service is sent on the gasless path; None where the wallet chose another path."""
 
 @final
 class Recovery:
+    """A refund or a redemption from an order record alone.
+
+    A record by itself is only coherent: its parties may be anybody's. Verify it first (`Record.verify`), or show the owner who
+    is paid.
+    """
     @staticmethod
-    def refund(record: _Text, leg: _Leg, registry: Registry) -> Recovery: ...
+    def refund(record: _Text, leg: Leg, registry: Registry) -> Recovery:
+        """Returns the recovery that refunds a leg after its timelock.
+
+        Args:
+            record: The order record.
+            leg: `source` or `destination`.
+            registry: What the wallet has pinned.
+
+        Raises:
+            Refusal: If the record is malformed or contradicts the registry or itself.
+            ValueError: If the leg is another word.
+        """
     @staticmethod
-    def redeem(record: _Text, leg: _Leg, secret: _Secret, registry: Registry) -> Recovery: ...
+    def redeem(record: _Text, leg: Leg, secret: _Text, registry: Registry) -> Recovery:
+        """Returns the recovery that redeems a leg with the secret. Broadcasting it makes the secret public.
+
+        Args:
+            record: The order record.
+            leg: `source` or `destination`.
+            secret: Its 32 bytes, or 64 hex digits with or without `0x`. The library's own copies are wiped.
+            registry: What the wallet has pinned.
+
+        Raises:
+            Refusal: As for `refund`, and if the secret does not match the record's hash. It never has any part of the secret.
+            ValueError: If the leg is another word.
+        """
     @property
-    def family(self) -> _Family: ...
-    def prepare(self, wallet: _Secret, policy: Policy | None = None) -> UnsignedOrder: ...
+    def family(self) -> Family:
+        """The family that signs."""
+    @property
+    def order_id(self) -> str:
+        """The order's id, as the record has it."""
+    @property
+    def role(self) -> Literal["refund", "redeem"]:
+        """What it does: `refund` or `redeem`."""
+    @property
+    def payee(self) -> str:
+        """Who is paid; on Bitcoin-like chains the x-only key that takes the coins."""
+    @property
+    def amount(self) -> int:
+        """The amount of the leg in base units, before any fee."""
+    def prepare(self, wallet: _Text | _RecoveryWallet, policy: Policy | None = None) -> UnsignedOrder:
+        """Adds the wallet's nonce, fees or coins. May be called again, as often as they change.
+
+        Args:
+            wallet: The wallet context of a recovery: a dict such as `EvmRecovery`, or its JSON as docs/spec/batch.md of the project
+                describes it.
+            policy: The wallet's limits, by default those of `Policy()`.
+
+        Raises:
+            Refusal: At the member of `/wallet` that is missing, unknown, malformed or invalid.
+            TypeError: If a member of the dict has a type that no wallet context has, such as `float`.
+        """
 
 @final
 class Record:
+    """The verified record of an order that is under way. Nothing to sign comes out of it."""
     @staticmethod
     def verify(
         request: _Text,
@@ -326,75 +371,255 @@ class Record:
         record: _Text,
         registry: Registry,
         policy: Policy | None = None,
-    ) -> Record: ...
+    ) -> Record:
+        """Verifies the record of an order that may be funded, redeemed or refunded already.
+
+        Args:
+            request: The wallet's create-order request.
+            response: The service's response.
+            record: The order record.
+            registry: What the wallet has pinned.
+            policy: The wallet's limits, by default those of `Policy()`.
+
+        Raises:
+            Refusal: At the first member or byte that is malformed, unknown or contradictory.
+        """
     @property
-    def order_id(self) -> str: ...
-    def terms(self, leg: _Leg) -> HtlcTerms: ...
-    def warnings(self) -> list[Notice]: ...
+    def order_id(self) -> str:
+        """The order's id."""
+    def terms(self, leg: Leg) -> HtlcTerms:
+        """Returns what the HTLC of a leg must hold, and where it is.
+
+        Args:
+            leg: `source` or `destination`.
+
+        Raises:
+            ValueError: If the leg is another word.
+        """
+    def warnings(self) -> list[Notice]:
+        """Returns what the owner should know."""
     def reader(
         self,
-        leg: _Leg,
+        leg: Leg,
         endpoint: _Text,
         *,
         known: _Text | None = None,
         protocol: Literal["esplora", "rpc"] | None = None,
-    ) -> Reader: ...
-    def judge(self, quorum: Quorum, now: int) -> Proof: ...
-    def state(self, leg: _Leg, quorum: Quorum) -> Htlc: ...
+    ) -> Reader:
+        """Creates the reader of the HTLC of a leg for one endpoint. It says what to ask; the caller's own connection sends it.
+
+        Args:
+            leg: `source` or `destination`.
+            endpoint: The endpoint's name in the quorum.
+            known: What `Reader.known` was after the last reading of this endpoint. It notices an endpoint that falls behind.
+            protocol: Bitcoin-like chains: `esplora` for an Esplora server, `rpc` for a node's own RPC.
+
+        Raises:
+            Refusal: At the member of `/known` that is malformed.
+            ValueError: If the leg or the protocol is another word.
+        """
+    def judge(self, quorum: Quorum, now: float) -> Proof:
+        """Compares what the endpoints show of the destination with the verified terms, and returns the proof that it is funded.
+
+        Args:
+            quorum: What the readers of the destination have shown.
+            now: The time in Unix seconds, such as `time.time()`.
+
+        Raises:
+            Refusal: While the secret must not be revealed, with the blame `chain`.
+            ValueError: If the time is negative, above 2^64 seconds or not a number.
+        """
+    def state(self, leg: Leg, quorum: Quorum) -> Htlc:
+        """Returns the state of the HTLC of a leg, on which enough endpoints agree. For display: only `judge` decides about the secret.
+
+        Args:
+            leg: `source` or `destination`.
+            quorum: What the readers of that leg have shown.
+
+        Raises:
+            Refusal: If too few endpoints agree, with the blame `chain`.
+            ValueError: If the leg is another word.
+        """
 
 @final
 class ChainRequest:
+    """A request to an endpoint of a chain. The caller's connection sends it as it is."""
     @property
-    def kind(self) -> Literal["json_rpc", "get", "post"]: ...
+    def kind(self) -> Literal["json_rpc", "get", "post"]:
+        """`json_rpc`, `get` or `post`."""
     @property
-    def method(self) -> str | None: ...
+    def method(self) -> str | None:
+        """JSON-RPC: the method."""
     @property
-    def params(self) -> Any: ...
+    def params(self) -> Any:
+        """JSON-RPC: the parameters, parsed."""
     @property
-    def params_text(self) -> str | None: ...
+    def params_text(self) -> str | None:
+        """JSON-RPC: the parameters as JSON text."""
     @property
-    def path(self) -> str | None: ...
+    def path(self) -> str | None:
+        """GET and POST: the path below the endpoint's URL, which begins with `/`."""
     @property
-    def content_type(self) -> str | None: ...
+    def content_type(self) -> str | None:
+        """POST: the media type for the header `content-type`."""
     @property
-    def body(self) -> bytes | None: ...
+    def body(self) -> bytes | None:
+        """POST: the body."""
 
 @final
 class ChainAnswer:
+    """The answer to one `ChainRequest`. Its content is untrusted, and nothing in it needs to be checked before it is handed over."""
     @staticmethod
-    def result(text: _Text) -> ChainAnswer: ...
+    def result(text: _Text) -> ChainAnswer:
+        """Creates the answer for the `result` of a JSON-RPC reply.
+
+        Args:
+            text: The result as JSON text: `json.dumps(reply["result"])`.
+        """
     @staticmethod
-    def error(text: _Text) -> ChainAnswer: ...
+    def error(text: _Text) -> ChainAnswer:
+        """Creates the answer for the `error` of a JSON-RPC reply.
+
+        Args:
+            text: The error as JSON text, of any shape: `json.dumps(reply["error"])`.
+        """
     @staticmethod
-    def http(status: int, body: _Text, grpc_status: str | None = None) -> ChainAnswer: ...
+    def http(status: int, body: _Text, grpc_status: str | None = None) -> ChainAnswer:
+        """Creates the answer for the response to a GET or POST.
+
+        Args:
+            status: The HTTP status; any of them.
+            body: The body as it came.
+            grpc_status: The header `grpc-status`, if there is one.
+        """
     @staticmethod
-    def failed(kind: str, detail: str | None = None) -> ChainAnswer: ...
+    def failed(kind: str, detail: str | None = None) -> ChainAnswer:
+        """Creates the answer for a request without a complete response. This never says anything about the chain.
+
+        Args:
+            kind: `connect`, `timeout`, `interrupted`, `too_large`, `unsupported` or `other`.
+            detail: The message of the connection.
+        """
 
 @final
 class Reader:
+    """Reads one HTLC from one endpoint: says what to ask, and takes the answers. It has no connection of its own.
+
+    Only `Record.reader` makes one.
+    """
     @property
-    def endpoint(self) -> str: ...
-    def next(self) -> list[ChainRequest] | None: ...
-    def answer(self, answers: Sequence[ChainAnswer]) -> None: ...
+    def endpoint(self) -> str:
+        """The endpoint's name in the quorum."""
+    def next(self) -> list[ChainRequest] | None:
+        """Returns the requests to send now, all at once; None once the reading has ended. Calling it again changes nothing."""
+    def answer(self, answers: Sequence[ChainAnswer]) -> None:
+        """Takes the answers to these requests, one for each, in their order. What the endpoint did wrong is `fault`, not an exception.
+
+        Raises:
+            ValueError: For another number of answers. The reader is then unchanged.
+        """
     @property
-    def fault(self) -> Refusal | None: ...
+    def fault(self) -> Refusal | None:
+        """Why the endpoint's answers cannot be used, as a `Refusal`. None while the reading goes on, and if it is complete."""
     @property
-    def height(self) -> int | None: ...
+    def height(self) -> int | None:
+        """The height of the newest block that the endpoint shows; None before the end."""
     @property
-    def known(self) -> str: ...
+    def known(self) -> str:
+        """What is known about the endpoint now, as JSON, for the argument `known` of its next reader. Keep it if the quorum agrees with the
+        endpoint.
+        """
 
 @final
 class Quorum:
-    def __new__(cls, endpoints: Sequence[str], needed: int) -> Quorum: ...
-    def hear(self, reader: Reader) -> None: ...
-    @property
-    def is_settled(self) -> bool: ...
+    """What several endpoints show of one HTLC.
 
-def verify_line(line: _Text, registry: Registry, policy: Policy | None = None) -> str: ...
+    Args:
+        endpoints: The names of the endpoints. A name that is there twice counts once.
+        needed: How many of them must agree: more than half, and at most all.
+
+    Raises:
+        Refusal: At `/quorum`, if `needed` is another number.
+    """
+    def __new__(cls, endpoints: Sequence[str], needed: int) -> Quorum: ...
+    def hear(self, reader: Reader) -> None:
+        """Takes what the endpoint of a reader shows. A reader that has not ended says nothing. The first word of each endpoint counts."""
+    @property
+    def is_settled(self) -> bool:
+        """Whether enough endpoints agree, or every endpoint has spoken."""
+
+def verify_line(line: _Text, registry: Registry, policy: Policy | None = None) -> str:
+    """Verifies one case in JSON and returns one line of JSON, exactly as `countersign batch` prints it.
+
+    Never raises for what the line contains: a line that is refused, or that is not JSON at all, gives a line with `error`.
+
+    Args:
+        line: A case with the members `id`, `request`, `response`, and optionally `order` and `wallet`.
+        registry: What the wallet has pinned.
+        policy: The wallet's limits, by default those of `Policy()`.
+    """
 def verify_many(
     lines: Iterable[_Text],
     registry: Registry,
     policy: Policy | None = None,
     threads: int | None = None,
-) -> list[str]: ...
-def split_batch(body: _Text, calls: int, status: int = 200) -> list[ChainAnswer]: ...
+) -> Iterator[str]:
+    """Verifies many cases on several threads. Returns an iterator over one line of JSON for each, in the order of the input.
+
+    The lines are read as the results are taken, so neither are ever all in memory. The interpreter lock is released while lines are
+    verified: other Python threads go on. Ctrl-C ends the iteration.
+
+    Args:
+        lines: Cases as `verify_line` takes them: a list, a generator, an open file, or a column of pandas, numpy or pyarrow.
+        registry: What the wallet has pinned.
+        policy: The wallet's limits, by default those of `Policy()`.
+        threads: How many threads verify, by default as many as this process may run at once; more than 256 count as 256.
+
+    Raises:
+        TypeError: If the lines are one document. While iterating, if a line is neither text nor bytes.
+        ValueError: If the number of threads is less than 1 or too large.
+    """
+def split_batch(body: _Text, calls: int, status: int = 200) -> list[ChainAnswer]:
+    """Splits the response to a JSON-RPC batch into the answers to its calls.
+
+    Args:
+        body: The body of the response, as it came. The ids of the calls must have been 0, 1, and so on.
+        calls: The number of calls.
+        status: The HTTP status.
+    """
+def in_whole_units(value: Value) -> str:
+    """Returns an amount in whole units, such as `1.5`, exactly. Any other value is returned as its text."""
+def families() -> list[Family]:
+    """Returns the families that this build has code for. An order of any other is refused as `unsupported_family`."""
+
+@final
+class Machine:
+    def __new__(
+        cls,
+        options: _Text,
+        registry: _Text,
+        policy: _Text,
+        nodes: _Text,
+        documents: Sequence[tuple[str, _Text]],
+        place: str,
+        now: int,
+    ) -> Machine: ...
+    def quote(self, wish: _Text) -> int: ...
+    def create(self, wish: _Text) -> int: ...
+    def follow(self, order: str) -> int: ...
+    def refund(self, order: str) -> int: ...
+    def phrase(self) -> str | None: ...
+    def poll(self, now: int) -> tuple[list[Need], list[int], str, int | None]: ...
+    def list(self) -> int: ...
+    def reply(self, id: int, reply: _Text, body: bytes | None = None) -> bool: ...
+    def take_unsigned(self, id: int) -> UnsignedOrder | None: ...
+    def reply_signed(self, id: int, order: UnsignedOrder) -> bool: ...
+
+@final
+class Need:
+    @property
+    def id(self) -> int: ...
+    @property
+    def detail(self) -> str: ...
+    @property
+    def bodies(self) -> list[bytes | None]: ...

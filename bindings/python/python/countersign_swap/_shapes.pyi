@@ -1,9 +1,60 @@
 # Generated from the lists of crates/json by `UPDATE=1 cargo test -p countersign-json --test shapes`. Do not edit.
-"""The values that the objects return, and the wallet contexts that they take."""
+"""The values that the objects return, the words in them, and the wallet contexts that the objects take."""
 
 from typing import Any, Literal, final
 
 from typing_extensions import NotRequired, TypeAlias, TypedDict
+
+__all__ = [
+    "BitcoinRecovery",
+    "BitcoinSignature",
+    "BitcoinWallet",
+    "Blame",
+    "CallCode",
+    "Code",
+    "CoinSelection",
+    "ContractSignature",
+    "Coverage",
+    "DataAvailabilityMode",
+    "EvmRecovery",
+    "EvmWallet",
+    "Family",
+    "FaultCode",
+    "FunctionNames",
+    "GasCoin",
+    "HoldCode",
+    "Htlc",
+    "HtlcState",
+    "HtlcTerms",
+    "Leg",
+    "Line",
+    "NativePayload",
+    "Notice",
+    "PayloadKind",
+    "Proof",
+    "Request",
+    "ResourceBound",
+    "ResourceBounds",
+    "Role",
+    "Scheme",
+    "Severity",
+    "SolanaRecovery",
+    "SolanaWallet",
+    "StarknetRecovery",
+    "StarknetSignature",
+    "StarknetWallet",
+    "SuiRecovery",
+    "SuiWallet",
+    "Terms",
+    "TimelockUnit",
+    "Transaction",
+    "TronRecovery",
+    "TronWallet",
+    "TxOrdering",
+    "Utxo",
+    "Value",
+    "ValueKind",
+]
 
 # A number. As text it is decimal; a fee rate may have decimal places.
 NumberLike: TypeAlias = int | str

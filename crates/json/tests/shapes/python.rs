@@ -1,4 +1,4 @@
-//! `bindings/python/python/countersign_swap/_shapes.pyi`.
+//! `bindings/python/python/countersign_swap/_shapes.pyi`, and the module that it describes.
 
 use std::fmt::Write;
 
@@ -6,25 +6,56 @@ use crate::model::{Shape, Type, inputs, outputs, word_sets};
 
 const HEAD: &str = "\
 # Generated from the lists of crates/json by `UPDATE=1 cargo test -p countersign-json --test shapes`. Do not edit.
-\"\"\"The values that the objects return, and the wallet contexts that they take.\"\"\"
+\"\"\"The values that the objects return, the words in them, and the wallet contexts that the objects take.\"\"\"
+";
 
+const STUB: &str = "
 from typing import Any, Literal, final
 
 from typing_extensions import NotRequired, TypeAlias, TypedDict
-
-# A number. As text it is decimal; a fee rate may have decimal places.
-NumberLike: TypeAlias = int | str
 ";
 
-pub(crate) fn write() -> String {
-    let mut text = HEAD.to_owned();
+// Annotations are not evaluated, so the module needs no package, and Python 3.9 has what it uses.
+const MODULE: &str = "
+from __future__ import annotations
+
+from typing import Literal, TypedDict, Union
+";
+
+/// Returns the stub, which has the types.
+pub(crate) fn stub() -> String {
+    let mut text = format!("{HEAD}{STUB}\n{}", exports());
+    text += "\n# A number. As text it is decimal; a fee rate may have decimal places.\nNumberLike: TypeAlias = int | str\n";
+    words(&mut text);
+    outputs().iter().for_each(|shape| class(&mut text, shape));
+    inputs().iter().for_each(|shape| typed_dict(&mut text, shape));
+    text
+}
+
+/// Returns the module. Its values are those of the compiled module.
+pub(crate) fn module() -> String {
+    let values: String = outputs().iter().map(|shape| format!("    {},\n", shape.name)).collect();
+    let mut text = format!("{HEAD}{MODULE}\nfrom countersign_swap._native import (\n{values})\n\n{}", exports());
+    text += "\nNumberLike: TypeAlias = Union[int, str]\n";
+    words(&mut text);
+    inputs().iter().for_each(|shape| typed_dict(&mut text, shape));
+    text
+}
+
+/// Writes which names the package has.
+fn exports() -> String {
+    let mut names: Vec<_> =
+        outputs().iter().chain(&inputs()).map(|shape| shape.name).chain(word_sets().iter().map(|set| set.name)).collect();
+    names.sort_unstable();
+    let names: String = names.into_iter().map(|name| format!("    \"{name}\",\n")).collect();
+    format!("__all__ = [\n{names}]\n")
+}
+
+fn words(text: &mut String) {
     for set in word_sets() {
         let words: String = set.words.iter().map(|word| format!("    \"{word}\",\n")).collect();
         write!(text, "\n{}: TypeAlias = Literal[\n{words}]\n{}\n", set.name, docstring("", &set.doc)).unwrap();
     }
-    outputs().iter().for_each(|shape| class(&mut text, shape));
-    inputs().iter().for_each(|shape| typed_dict(&mut text, shape));
-    text
 }
 
 fn class(text: &mut String, shape: &Shape) {

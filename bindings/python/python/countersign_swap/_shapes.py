@@ -1,0 +1,713 @@
+# Generated from the lists of crates/json by `UPDATE=1 cargo test -p countersign-json --test shapes`. Do not edit.
+"""The values that the objects return, the words in them, and the wallet contexts that the objects take."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict, Union
+
+from countersign_swap._native import (
+    Value,
+    Line,
+    Notice,
+    Coverage,
+    Terms,
+    NativePayload,
+    Request,
+    Transaction,
+    HtlcTerms,
+    Htlc,
+    Proof,
+)
+
+__all__ = [
+    "BitcoinRecovery",
+    "BitcoinSignature",
+    "BitcoinWallet",
+    "Blame",
+    "CallCode",
+    "Code",
+    "CoinSelection",
+    "ContractSignature",
+    "Coverage",
+    "DataAvailabilityMode",
+    "EvmRecovery",
+    "EvmWallet",
+    "Family",
+    "FaultCode",
+    "FunctionNames",
+    "GasCoin",
+    "HoldCode",
+    "Htlc",
+    "HtlcState",
+    "HtlcTerms",
+    "Leg",
+    "Line",
+    "NativePayload",
+    "Notice",
+    "PayloadKind",
+    "Proof",
+    "Request",
+    "ResourceBound",
+    "ResourceBounds",
+    "Role",
+    "Scheme",
+    "Severity",
+    "SolanaRecovery",
+    "SolanaWallet",
+    "StarknetRecovery",
+    "StarknetSignature",
+    "StarknetWallet",
+    "SuiRecovery",
+    "SuiWallet",
+    "Terms",
+    "TimelockUnit",
+    "Transaction",
+    "TronRecovery",
+    "TronWallet",
+    "TxOrdering",
+    "Utxo",
+    "Value",
+    "ValueKind",
+]
+
+NumberLike: TypeAlias = Union[int, str]
+
+Family: TypeAlias = Literal[
+    "evm",
+    "tron",
+    "starknet",
+    "solana",
+    "sui",
+    "bitcoin",
+]
+"""A chain family. Litecoin is of the family `bitcoin`."""
+
+Leg: TypeAlias = Literal[
+    "source",
+    "destination",
+]
+"""A leg of the swap: `source`, what the owner pays, or `destination`, what the owner receives."""
+
+Severity: TypeAlias = Literal[
+    "info",
+    "caution",
+    "danger",
+]
+"""How much attention something deserves."""
+
+ValueKind: TypeAlias = Literal[
+    "text",
+    "number",
+    "at_least",
+    "at_most",
+    "amount",
+    "account",
+    "hash",
+    "timelock",
+]
+"""What a value is."""
+
+TimelockUnit: TypeAlias = Literal[
+    "blocks",
+    "slots",
+    "ms",
+]
+"""The unit of a timelock."""
+
+PayloadKind: TypeAlias = Literal[
+    "evm_transaction",
+    "tron_transaction",
+    "starknet_invoke",
+    "typed_data",
+    "solana_transaction",
+    "sui_transaction",
+    "psbt",
+]
+"""The form of a payload: JSON (`evm_transaction`, `tron_transaction`, `starknet_invoke`, `typed_data`) or base64 (the others)."""
+
+Scheme: TypeAlias = Literal[
+    "secp256k1_keccak256",
+    "secp256k1_sha256",
+    "secp256k1_sha256d",
+    "bip340",
+    "ed25519",
+    "sui",
+    "stark",
+]
+"""A signature scheme, with the hash of its digest."""
+
+Role: TypeAlias = Literal[
+    "approval_reset",
+    "approval",
+    "initiate",
+    "redeem",
+    "refund",
+    "claim",
+]
+"""What a transaction does."""
+
+HtlcState: TypeAlias = Literal[
+    "absent",
+    "locked",
+    "redeemed",
+    "refunded",
+    "unclear",
+]
+"""The state of an HTLC. `unclear` never counts as funded."""
+
+DataAvailabilityMode: TypeAlias = Literal[
+    "L1",
+    "L2",
+]
+"""Where Starknet keeps a nonce, or takes a fee."""
+
+CoinSelection: TypeAlias = Literal[
+    "all",
+    "lowest_fee",
+]
+"""Which outputs of a Bitcoin-like wallet are spent: `all`, or those with the lowest fee."""
+
+TxOrdering: TypeAlias = Literal[
+    "given",
+    "bip69",
+    "shuffled",
+]
+"""The order of inputs and outputs of a Bitcoin-like transaction: as `given`, by BIP 69, or `shuffled` with a seed."""
+
+FunctionNames: TypeAlias = Literal[
+    "current",
+    "older",
+]
+"""The names of the functions of the HTLC package on Sui."""
+
+Blame: TypeAlias = Literal[
+    "service",
+    "caller",
+    "unsupported",
+    "chain",
+    "bug",
+]
+"""Who has to act: the `service`, because the response or the record is wrong; the `caller`, because of an argument, a key or a document of the wallet's own; nobody if the order is `unsupported` by this build; nobody but time or the other party if the `chain` does not show what is needed; the developers of this library if it is a `bug`."""
+
+Code: TypeAlias = Literal[
+    "json_syntax",
+    "json_not_utf8",
+    "json_duplicate_key",
+    "json_too_deep",
+    "json_too_large",
+    "missing_field",
+    "unexpected_field",
+    "misspelt_field",
+    "wrong_type",
+    "text_not_plain",
+    "decimal_empty",
+    "decimal_sign",
+    "decimal_exponent",
+    "decimal_fraction",
+    "decimal_space",
+    "decimal_hex",
+    "decimal_leading_zero",
+    "decimal_digit",
+    "number_too_large",
+    "integer_not_exact",
+    "hex_prefix",
+    "hex_empty",
+    "hex_digit",
+    "hex_odd_length",
+    "hex_length",
+    "asset_id_malformed",
+    "address_malformed",
+    "address_checksum",
+    "address_network",
+    "amount_zero",
+    "same_asset",
+    "mixed_networks",
+    "delegate_not_supported",
+    "payout_invalid",
+    "registry_malformed",
+    "unknown_generation",
+    "unknown_chain",
+    "unknown_asset",
+    "unsupported_family",
+    "service_error",
+    "status_not_ok",
+    "error_beside_ok",
+    "order_id_malformed",
+    "mixed_families",
+    "legacy_key_beside",
+    "chain_mismatch",
+    "unknown_contract",
+    "unknown_token",
+    "unknown_spender",
+    "generation_mismatch",
+    "unexpected_selector",
+    "calldata_length",
+    "calldata_padding",
+    "calldata_offset",
+    "amount_mismatch",
+    "value_mismatch",
+    "initiator_mismatch",
+    "redeemer_invalid",
+    "unknown_redeemer",
+    "secret_hash_mismatch",
+    "secret_hash_trivial",
+    "timelock_zero",
+    "timelock_too_long",
+    "gas_limit_too_low",
+    "gas_limit_too_high",
+    "unexpected_approval",
+    "approval_below_amount",
+    "approval_not_exact",
+    "destination_data_too_long",
+    "typed_data_primary_type",
+    "typed_data_types",
+    "typed_data_domain",
+    "typed_data_with_delegate",
+    "payloads_disagree",
+    "record_mismatch",
+    "record_version",
+    "record_swap_id",
+    "record_pays_less",
+    "pays_too_little",
+    "record_pays_elsewhere",
+    "record_outlasts_source",
+    "record_solver",
+    "record_funded",
+    "record_redeemed",
+    "record_refunded",
+    "record_changed",
+    "record_secret_known",
+    "time_malformed",
+    "transaction_id_malformed",
+    "order_expired",
+    "deadline_too_close",
+    "created_in_future",
+    "expiration_passed",
+    "wallet_chain_mismatch",
+    "nonce_limit",
+    "priority_fee_above_cap",
+    "key_malformed",
+    "key_mismatch",
+    "signature_malformed",
+    "signature_high_s",
+    "signature_mismatch",
+    "signature_count",
+    "nothing_to_sign",
+    "secret_wrong",
+    "warning_refused",
+    "signature_missing",
+    "transaction_mismatch",
+    "internal",
+    "kind_malformed",
+    "kind_not_programmable",
+    "unexpected_command",
+    "unexpected_argument",
+    "unexpected_input",
+    "unknown_registry",
+    "coin_type_mismatch",
+    "object_digest_malformed",
+    "gas_coin_count",
+    "gas_coin_twice",
+    "gas_coin_is_input",
+    "insufficient_funds",
+    "transaction_encoding",
+    "transaction_too_large",
+    "transaction_malformed",
+    "transaction_trailing",
+    "message_version",
+    "lookup_table",
+    "signature_slots",
+    "unexpected_signer",
+    "fee_payer_mismatch",
+    "sponsor_invalid",
+    "unknown_sponsor",
+    "sponsor_signature",
+    "unexpected_instruction",
+    "instruction_data",
+    "account_mismatch",
+    "account_flags",
+    "account_unused",
+    "gasless_native",
+    "blockhash_malformed",
+    "blockhash_expired",
+    "felt_out_of_range",
+    "call_form_unknown",
+    "typed_data_revision",
+    "not_taproot",
+    "address_not_derived",
+    "amount_above_supply",
+    "fee_rate_zero",
+    "fee_rate_too_high",
+    "utxo_twice",
+    "utxo_unsupported",
+    "utxo_mismatch",
+    "change_to_deposit",
+    "transaction_above_standard",
+    "psbt_mismatch",
+    "funding_mismatch",
+    "instant_refund_mismatch",
+    "sighash_mismatch",
+    "gas_price_too_high",
+    "allowance_too_low",
+    "simulation_reverted",
+    "simulation_differs",
+    "address_on_trust",
+    "refund_key_not_yours",
+    "redeem_key_not_yours",
+    "amount_below_dust",
+    "unlimited_approval",
+    "approval_above_amount",
+    "unpinned_registry_version",
+    "unpinned_solver",
+    "secret_not_yours",
+    "no_order_record",
+    "amount_outside_limits",
+    "pays_less_within_slippage",
+    "destination_timelock_close",
+    "destination_timelock_short",
+    "affiliate_fees_not_requested",
+    "nonce_differs",
+    "gasless_form_unproven",
+    "timelock_above_listed",
+    "funding_tx_differs",
+    "swap_id_unchecked",
+    "contract_signature_unverified",
+    "signature_unverified",
+    "own_signature_overwritten",
+    "nonce_gap",
+    "fee_above_payout",
+    "key_not_checked",
+]
+"""The code of a refusal or a warning."""
+
+HoldCode: TypeAlias = Literal[
+    "destination_not_funded",
+    "destination_not_final",
+    "destination_differs",
+    "destination_not_covered",
+    "destination_no_time",
+    "destination_redeemed",
+    "destination_refunded",
+    "chain_stale",
+    "endpoints_disagree",
+    "destination_unclear",
+]
+"""Why the secret must not be released."""
+
+FaultCode: TypeAlias = Literal[
+    "connect",
+    "timeout",
+    "interrupted",
+    "response_too_large",
+    "unsupported",
+    "network",
+    "node_http_status",
+    "node_error",
+    "node_malformed",
+    "node_wrong_chain",
+    "node_went_back",
+    "node_too_much",
+    "transaction_rejected",
+]
+"""What is wrong with an endpoint, apart from the codes of refusals."""
+
+CallCode: TypeAlias = Literal[
+    "used_up",
+    "usage",
+    "signature_missing",
+]
+"""Why a call failed, apart from the other codes: the object is `used_up`, an argument is invalid (`usage`), or a signature is missing."""
+
+class EvmWallet(TypedDict):
+    """The wallet context of an EVM chain. Transactions are of type EIP-1559 with `max_fee_per_gas` and `max_priority_fee_per_gas`, and legacy ones with `gas_price`."""
+
+    nonce: NumberLike
+    """Nonce of the first transaction. Each further one takes the next."""
+
+    max_fee_per_gas: NotRequired[NumberLike | None]
+    """Wei per unit of gas; required without `gas_price`."""
+
+    max_priority_fee_per_gas: NotRequired[NumberLike | None]
+    """Wei per unit of gas, at most `max_fee_per_gas`; required with it."""
+
+    gas_price: NotRequired[NumberLike | None]
+    """Wei per unit of gas, for a legacy transaction; ignored beside `max_fee_per_gas`."""
+
+    chain_id: NotRequired[NumberLike | None]
+    """The chain that the wallet is set to, which must be that of the asset."""
+
+    reset_approval: NotRequired[bool | None]
+    """Whether the allowance is set to zero first, in a transaction of its own."""
+
+    secret_key: NotRequired[str | None]
+    """The key of the sender, 64 hex digits. Without it nothing is signed."""
+
+class EvmRecovery(EvmWallet):
+    """The wallet context of a recovery on an EVM chain."""
+
+    sender: NotRequired[str | None]
+    """The account that sends and pays for the transaction; the payee if it is missing."""
+
+    gas_limit: NotRequired[NumberLike | None]
+    """The gas limit, at most that of the policy."""
+
+class TronWallet(TypedDict):
+    """The wallet context of Tron."""
+
+    ref_block_bytes: str
+    """Bytes 6 and 7 of the reference block's number."""
+
+    ref_block_hash: str
+    """Bytes 8 to 15 of the reference block's id."""
+
+    expiration: NumberLike
+    """When the transaction expires, in Unix milliseconds."""
+
+    timestamp: NumberLike
+    """The time of the transaction, in Unix milliseconds."""
+
+    chain_id: NotRequired[NumberLike | None]
+    """The chain that the wallet is set to, which must be that of the asset."""
+
+    reset_approval: NotRequired[bool | None]
+    """Whether the allowance is set to zero first, in a transaction of its own."""
+
+    secret_key: NotRequired[str | None]
+    """The key of the owner, 64 hex digits. Without it nothing is signed."""
+
+class TronRecovery(TronWallet):
+    """The wallet context of a recovery on Tron."""
+
+    sender: NotRequired[str | None]
+    """The account that sends and pays for the transaction; the payee if it is missing."""
+
+    fee_limit: NotRequired[NumberLike | None]
+    """The fee limit in sun, at most that of the policy."""
+
+class StarknetWallet(TypedDict):
+    """The wallet context of Starknet."""
+
+    nonce: NumberLike
+    """Nonce of the account."""
+
+    resource_bounds: ResourceBounds
+    """The most that the transaction may use and pay."""
+
+    chain_id: NotRequired[NumberLike | None]
+    """The chain that the wallet is set to, which must be that of the asset: a short string such as `SN_MAIN`, or its number."""
+
+    tip: NotRequired[NumberLike | None]
+    """FRI per unit of L2 gas; 0 if it is missing."""
+
+    public_key: NotRequired[str | None]
+    """The account's public key. Without it a local key cannot be checked."""
+
+    cairo_version: NotRequired[NumberLike | None]
+    """The account's Cairo version, 0 or 1; 1 if it is missing. It determines how the account takes several calls."""
+
+    paymaster_data: NotRequired[list[NumberLike] | None]
+    """Felts for the paymaster."""
+
+    account_deployment_data: NotRequired[list[NumberLike] | None]
+    """Felts that deploy the account."""
+
+    nonce_data_availability_mode: NotRequired[DataAvailabilityMode | None]
+    """Where the nonce is kept; `L1` if it is missing."""
+
+    fee_data_availability_mode: NotRequired[DataAvailabilityMode | None]
+    """Where the fee is paid; `L1` if it is missing."""
+
+    secret_key: NotRequired[str | None]
+    """The key of the account, 1 to 64 hex digits. Without it nothing is signed."""
+
+class ResourceBounds(TypedDict):
+    """The resource bounds of a Starknet transaction."""
+
+    l1_gas: ResourceBound
+    """The bound of L1 gas."""
+
+    l2_gas: ResourceBound
+    """The bound of L2 gas."""
+
+    l1_data_gas: ResourceBound
+    """The bound of L1 data gas."""
+
+class ResourceBound(TypedDict):
+    """The bound of one resource."""
+
+    max_amount: NumberLike
+    """Units, at most 64 bits."""
+
+    max_price_per_unit: NumberLike
+    """FRI per unit, at most 128 bits."""
+
+class StarknetRecovery(StarknetWallet):
+    """The wallet context of a recovery on Starknet."""
+
+    sender: NotRequired[str | None]
+    """The account that sends and pays for the transaction; the payee if it is missing."""
+
+class SolanaWallet(TypedDict):
+    """The wallet context of Solana."""
+
+    recent_blockhash: NotRequired[str | None]
+    """Base58 of 32 bytes. It replaces the blockhash of the response's own transaction, never that of the gasless one."""
+
+    last_valid_block_height: NotRequired[NumberLike | None]
+    """The last block height at which the blockhash is valid."""
+
+    block_height: NotRequired[NumberLike | None]
+    """The block height now. A blockhash that has expired is refused."""
+
+    secret_key: NotRequired[str | None]
+    """The key of the owner, in base58. Without it nothing is signed."""
+
+class SolanaRecovery(SolanaWallet):
+    """The wallet context of a recovery on Solana."""
+
+    sender: NotRequired[str | None]
+    """The account that pays for the transaction; the payee if it is missing."""
+
+    rent_sponsor: NotRequired[str | None]
+    """The account that paid the rent of the swap of an SPL token, and gets it back."""
+
+class SuiWallet(TypedDict):
+    """The wallet context of Sui."""
+
+    gas_price: NumberLike
+    """MIST per unit of gas."""
+
+    gas_budget: NumberLike
+    """The most that the transaction may cost, in MIST."""
+
+    gas_payment: list[GasCoin]
+    """The coins that pay for gas, 1 to 256, each once."""
+
+    sponsor: NotRequired[str | None]
+    """The owner of the gas coins; the sender if it is missing."""
+
+    expiration_epoch: NotRequired[NumberLike | None]
+    """The last epoch in which the transaction may run."""
+
+    secret_key: NotRequired[str | None]
+    """The key of the sender: `suiprivkey1..`, or the 64 hex digits of an Ed25519 seed. Without it nothing is signed."""
+
+class GasCoin(TypedDict):
+    """A coin that pays for gas."""
+
+    object_id: str
+    """The id of the object."""
+
+    version: NumberLike
+    """Its version."""
+
+    digest: str
+    """Its digest: base58 of 32 bytes."""
+
+class SuiRecovery(SuiWallet):
+    """The wallet context of a recovery on Sui."""
+
+    sender: NotRequired[str | None]
+    """The account that sends the transaction; the payee if it is missing."""
+
+    function_names: NotRequired[FunctionNames | None]
+    """The names of the package's functions; `current` if it is missing."""
+
+class BitcoinWallet(TypedDict):
+    """The wallet context of Bitcoin and Litecoin. Without `utxos`, only the deposit address is wanted."""
+
+    utxos: NotRequired[list[Utxo] | None]
+    """Outputs of the wallet, each once. With them, `change_address` and `fee_rate` are required."""
+
+    change_address: NotRequired[str | None]
+    """The address that receives the change."""
+
+    fee_rate: NotRequired[NumberLike | None]
+    """The fee rate in sat/vB, with decimal places if necessary; at most that of the policy."""
+
+    selection: NotRequired[CoinSelection | None]
+    """Which outputs are spent; `all` if it is missing."""
+
+    order: NotRequired[TxOrdering | None]
+    """The order of inputs and outputs; `given` if it is missing."""
+
+    seed: NotRequired[str | None]
+    """32 random bytes; required with the order `shuffled`, and refused otherwise."""
+
+    rbf: NotRequired[bool | None]
+    """Whether the transaction can be replaced; `true` if it is missing."""
+
+    origins: NotRequired[list[str] | None]
+    """Derivations of the wallet's keys, for hardware signers: `[fingerprint/path]public key`."""
+
+    secret_key: NotRequired[str | None]
+    """One or more keys, separated by white space: WIF or 64 hex digits. Without it nothing is signed."""
+
+class Utxo(TypedDict):
+    """An output of a Bitcoin-like wallet."""
+
+    txid: str
+    """The id of the transaction, as it is displayed."""
+
+    vout: NumberLike
+    """The index of the output."""
+
+    value: NumberLike
+    """Base units."""
+
+    script_pubkey: str
+    """P2WPKH, P2TR, P2SH-P2WPKH or P2PKH."""
+
+    redeem_script: NotRequired[str | None]
+    """The redeem script; required for P2SH."""
+
+    previous_tx: NotRequired[str | None]
+    """The whole transaction; required for P2PKH."""
+
+class BitcoinRecovery(TypedDict):
+    """The wallet context of a recovery on Bitcoin and Litecoin. The fee is deducted, unless `utxos` pay it."""
+
+    funding: list[str]
+    """The outputs of the HTLC, each as `<txid>:<index>:<base units>`."""
+
+    to: str
+    """The address that receives the coins."""
+
+    fee_rate: NumberLike
+    """The fee rate in sat/vB, with decimal places if necessary; at most that of the policy."""
+
+    utxos: NotRequired[list[Utxo] | None]
+    """Outputs of the wallet that pay the fee."""
+
+    change_address: NotRequired[str | None]
+    """The address that receives the change; required with `utxos`, and refused otherwise."""
+
+    origins: NotRequired[list[str] | None]
+    """Derivations of the wallet's keys, for hardware signers: `[fingerprint/path]public key`."""
+
+    secret_key: NotRequired[str | None]
+    """One or more keys, separated by white space: WIF or 64 hex digits. Without it nothing is signed."""
+
+class ContractSignature(TypedDict):
+    """The signature of a contract wallet over EVM typed data (ERC-1271)."""
+
+    contract: str
+    """The signature, at most 64 KiB."""
+
+class StarknetSignature(TypedDict):
+    """A signature of a Starknet account with one key."""
+
+    r: NumberLike
+    """The first felt."""
+
+    s: NumberLike
+    """The second felt."""
+
+class BitcoinSignature(TypedDict):
+    """A signature of one input on Bitcoin-like chains, with the key that made it."""
+
+    signature: str
+    """The signature."""
+
+    public_key: str
+    """The public key."""
