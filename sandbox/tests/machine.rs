@@ -103,7 +103,8 @@ impl<'s> Host<'s> {
         let built = builder.body(request.body.as_deref().cloned().unwrap_or_default()).unwrap();
         match self.agent.run(built) {
             Ok(mut response) => {
-                let headers = response.headers().iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap_or_default().to_owned()));
+                let headers =
+                    response.headers().iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap_or_default().to_owned()));
                 let (status, headers) = (response.status().as_u16(), headers.collect());
                 match response.body_mut().read_to_vec() {
                     Ok(body) => Reply::Response { status, headers, body },
