@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -154,6 +155,29 @@ def test_the_secret_is_not_sent_before_the_solver_has_paid(start: Any) -> None:
         time.sleep(2)
     secret = next(data for name, data in store.documents.items() if name.endswith("/secret"))
     assert sent and not any(secret in each for each in sent)
+
+
+def test_the_readme_swaps(start: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    sandbox, user = start(*EVM_TO_LITECOIN)
+    readme = (Path(__file__).resolve().parents[1] / "README.md").read_text()
+    blocks = re.findall(r"^```py\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 1
+    code = re.sub(r"nodes=\{.*\}", "nodes=nodes", blocks[0])
+    code = code.replace('"https://service.example"', "service").replace('"ltc1q.."', "receive_at")
+    assert "example" not in code
+    (tmp_path / "registry.json").write_bytes(user.registry)
+    monkeypatch.chdir(tmp_path)
+    names = {
+        "Path": Path,
+        "service": user.service,
+        "nodes": user.nodes,
+        "address": user.accounts["base"],
+        "key": sandbox.key,
+        "receive_at": user.accounts["litecoin"],
+        "show_and_ask": lambda summary, warnings: bool(summary),
+    }
+    exec(compile(code, "README.md", "exec"), names)
+    assert capsys.readouterr().out.endswith("stopped complete\n")
 
 
 def test_asyncio_and_coroutines(start: Any) -> None:
