@@ -165,7 +165,8 @@ mod tests {
     use super::*;
 
     const OPTIONS: &[u8] = br#"{"service": "https://service.example", "accounts": {"base": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"}}"#;
-    const WISH: &[u8] = br#"{"from": "base:usdc", "to": "bitcoin:btc", "amount": "1.5 usdc", "receive_at": "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"}"#;
+    const WISH: &[u8] =
+        br#"{"from": "base:usdc", "to": "bitcoin:btc", "amount": "1.5 usdc", "receive_at": "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"}"#;
 
     fn open() -> Swaps {
         let registry = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/registry.json")).unwrap();
@@ -183,7 +184,10 @@ mod tests {
         let Output { needs, withdrawn, events, wake_at } = swaps.poll(1_764_000_000_001).unwrap();
         let [need] = needs.as_slice() else { panic!("{needs:?}") };
         assert!(need.detail.contains(r#""kind":"http""#) && need.detail.contains("https://service.example/"), "{}", need.detail);
-        assert_eq!((need.bodies.as_slice(), withdrawn.as_slice(), events.as_str(), wake_at.is_some()), ([None].as_slice(), [].as_slice(), "[]", true));
+        assert_eq!(
+            (need.bodies.as_slice(), withdrawn.as_slice(), events.as_str(), wake_at.is_some()),
+            ([None].as_slice(), [].as_slice(), "[]", true)
+        );
         assert!(error(swaps.reply(need.id, r#"{"consent": true}"#.to_owned(), Vec::new())).starts_with("usage at /reply"));
         assert!(swaps.take_unsigned(need.id).unwrap().is_none());
         let failed = r#"{"failed": "connect", "detail": "refused"}"#;
