@@ -37,6 +37,8 @@ pub enum Event {
     Deposit {
         /// The order's id.
         order_id: String,
+        /// A sentence for the owner.
+        message: String,
         /// What the owner agreed to, with the address and the amount.
         summary: Vec<Line>,
     },

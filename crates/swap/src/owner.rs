@@ -143,7 +143,9 @@ impl HostOwner {
         let unsigned = objects::prepare(order, b"{}").map_err(unavailable)?;
         self.consent(order, &unsigned).await?;
         // Written down as paid before anybody is asked to pay: a deposit that is forgotten would be paid twice.
-        self.host.report(Event::Deposit { order_id: order.order_id().to_owned(), summary: objects::summary(&unsigned.summary()) });
+        let message = "pay the deposit address from any wallet; the order counts as paid from now on".to_owned();
+        let summary = objects::summary(&unsigned.summary());
+        self.host.report(Event::Deposit { order_id: order.order_id().to_owned(), message, summary });
         Ok(FundingReply::Elsewhere)
     }
 
