@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -135,6 +135,26 @@ test("a swap goes on after its process was killed, and one process at a time has
   const third = await Swaps.open({ ...user.options, store: fileStore(store) });
   assert.deepEqual((await third.list()).map(({ outcome }) => outcome), ["complete"]);
   await third.close();
+});
+
+test("files: replaced as a whole, deleted, and never outside of the directory", async (context) => {
+  const path = join(folder(context), "swaps");
+  const store = fileStore(path);
+  const bytes = (text) => new TextEncoder().encode(text);
+  const opened = await store.open();
+  assert.deepEqual([...opened.documents], []);
+  await assert.rejects(store.open(), { code: "usage" });
+  await opened.write([{ name: "version", bytes: bytes("1") }, { name: "orders/ab/journal", bytes: bytes("old") }, { name: "orders/ab/secret", bytes: bytes("x") }]);
+  await opened.write([{ name: "orders/ab/journal", bytes: bytes("new") }, { name: "orders/ab/secret", bytes: undefined }]);
+  for (const name of ["../out", "/out", "orders//out", ".out", ""]) await assert.rejects(opened.write([{ name, bytes: bytes("") }]), TypeError, name);
+  // What a process leaves that is killed while it writes.
+  writeFileSync(join(path, "orders", "ab", ".journal.tmp"), "half");
+  await opened.close();
+  const again = await store.open();
+  assert.equal(again.place, opened.place);
+  const read = [...again.documents].map(([name, content]) => [name, Buffer.from(content).toString()]).sort();
+  assert.deepEqual(read, [["orders/ab/journal", "new"], ["version", "1"]]);
+  await again.close();
 });
 
 test("nothing happens that could not be stored", options, async (context) => {
