@@ -39,7 +39,7 @@ writeFileSync(stamp, inputs);
 
 /** Compiles the crate with the families of a build, and makes the module small. */
 function compile(name) {
-  const families = name === "all" ? [] : ["--no-default-features", "--features", name];
+  const families = name === "all" ? [] : name === "swap" ? ["--features", name] : ["--no-default-features", "--features", name];
   const args = ["build", "--quiet", "--release", "--locked", "--target", TARGET, "--manifest-path", join(HERE, "Cargo.toml"), ...families];
   // Panic messages hold the paths of source files: the module must not depend on the machine that built it.
   const sources = join(process.env.CARGO_HOME ?? join(homedir(), ".cargo"), "registry", "src");
@@ -62,15 +62,16 @@ async function link(name) {
   const common = { bundle: true, charset: "utf8", target: "es2022", keepNames: true, legalComments: "none", logLevel: "warning" };
   const alias = { "countersign-glue": join(WORK, name, "countersign.js") };
   const file = (end) => join(DIST, name, end);
+  const entry = (platform) => join(HERE, "lib", name === "swap" ? `swap-${platform}.ts` : `${platform}.ts`);
   await bundle({
-    ...common, alias, platform: "node", format: "cjs", entryPoints: [join(HERE, "lib", "node.ts")], outfile: file("node.cjs"),
+    ...common, alias, platform: "node", format: "cjs", entryPoints: [entry("node")], outfile: file("node.cjs"),
     // Only used where the module is fetched, which Node's build never does.
     define: { "import.meta.url": "undefined" },
   });
   // What a page downloads. Classes and functions keep the names that errors show.
   const small = { minifyWhitespace: true, minifySyntax: true, minifyIdentifiers: true };
   await bundle({
-    ...common, ...small, alias, platform: "browser", format: "esm", entryPoints: [join(HERE, "lib", "web.ts")], outfile: file("web.js"),
+    ...common, ...small, alias, platform: "browser", format: "esm", entryPoints: [entry("web")], outfile: file("web.js"),
   });
   // One instance for both module systems: an order made in one is an order in the other.
   const list = Object.keys(createRequire(import.meta.url)(file("node.cjs"))).sort();
@@ -138,9 +139,7 @@ function hashOfInputs() {
     }
   };
   for (const folder of ["src", "lib", "adapters", "scripts"]) add(join(HERE, folder));
-  for (const folder of ["bitcoin", "chains", "core", "countersign", "evm", "evm-core", "json", "solana", "starknet", "sui", "tron"]) {
-    add(join(ROOT, "crates", folder));
-  }
+  for (const folder of readdirSync(join(ROOT, "crates")).filter((folder) => folder !== "cli")) add(join(ROOT, "crates", folder));
   const files = ["Cargo.toml", "Cargo.lock", "package.json", "package-lock.json", "tsconfig.json"].map((name) => join(HERE, name));
   for (const file of [...files, join(ROOT, "Cargo.toml")]) hash.update(readFileSync(file));
   return hash.digest("hex");
