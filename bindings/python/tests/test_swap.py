@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -197,6 +198,81 @@ def test_asyncio_and_coroutines(start: Any) -> None:
             return [change async for change in swaps.create(**user.wish(*EVM_TO_LITECOIN))]
 
     assert asyncio.run(swap())[-1]["reason"] == "complete"
+
+
+def test_a_server_that_feeds_bytes_for_ever_is_given_up(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, user = start(*EVM_TO_LITECOIN)
+    monkeypatch.setattr("countersign_swap.swap.TIMEOUT", 1.0)
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def feed(connection: socket.socket) -> None:
+        with connection:
+            try:
+                while True:
+                    connection.sendall(b"x")
+                    time.sleep(0.1)
+            except OSError:
+                pass
+
+    def accept() -> None:
+        while True:
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            threading.Thread(target=feed, args=(connection,), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    url = f"http://127.0.0.1:{server.getsockname()[1]}"
+    nodes = {name: [*urls[:2], url] for name, urls in user.nodes.items()}
+    with Swaps(**user.options(nodes=nodes)) as swaps:
+        assert _end(lambda: list(swaps.create(**user.wish(*EVM_TO_LITECOIN)))) == "complete"
+    server.close()
+
+
+def test_a_signer_that_answers_wrongly_ends_nothing(start: Any) -> None:
+    _, user = start(*LITECOIN_TO_EVM)
+    asked: List[str] = []
+
+    def sign(order: UnsignedOrder, task: Dict[str, str]) -> Optional[str]:
+        asked.append(task["purpose"])
+        return "sent" if task["purpose"] == "redemption" else user.signers[task["chain"]](order, task)
+
+    signers = {**user.signers, "base": sign}
+    with Swaps(**user.options(signers=signers, relayer=True)) as swaps:
+        # The relayer redeems, because the wallet did not sign.
+        assert _end(lambda: list(swaps.create(**user.wish(*LITECOIN_TO_EVM)))) == "complete"
+    assert "redemption" in asked
+
+
+def test_a_store_is_opened_again_before_its_first_order(start: Any, tmp_path: Path) -> None:
+    _, user = start(*EVM_TO_LITECOIN)
+    store = tmp_path / "new" / "swaps"
+    for _ in range(2):
+        with Swaps(**user.options(store=FileStore(store))) as swaps:
+            assert swaps.orders() == []
+    with Swaps(**user.options(store=FileStore(store))) as swaps:
+        changes = list(swaps.create(**user.wish(*EVM_TO_LITECOIN)))
+    assert [change["event"] for change in changes][:2] == ["phrase_created", "created"]
+    assert changes[-1]["reason"] == "complete"
+
+
+def test_a_swap_that_could_not_end_from_here_is_refused(start: Any) -> None:
+    _, user = start(*EVM_TO_LITECOIN)
+    wish = user.wish(*LITECOIN_TO_EVM)
+    one = {"litecoin": user.accounts["litecoin"]}
+    for options, at in (
+        ({"accounts": one}, "accounts/base"),
+        ({"nodes": {"litecoin": user.nodes["litecoin"]}}, "nodes/base"),
+        ({"nodes": {"base": user.nodes["base"]}}, "nodes/litecoin"),
+        ({"accounts": {"base": user.accounts["base"]}}, "from_owner"),
+    ):
+        with Swaps(**user.options(**options)) as swaps, pytest.raises(ValueError, match=at):
+            list(swaps.create(**wish))
+    with pytest.raises((ValueError, Refusal), match="accounts/ethereum|accounts/evn"):
+        Swaps(**user.options(accounts={"evn": user.accounts["base"]}))
+    with pytest.raises(Refusal, match="address_malformed"):
+        Swaps(**user.options(accounts={"base": user.accounts["litecoin"]}))
 
 
 def test_a_declined_order_is_not_paid(start: Any) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,11 @@ def mypy(*arguments: str, cwd: Path) -> str:
 
 
 def test_the_stubs_are_what_the_module_has(tmp_path: Path) -> None:
-    output = mypy("mypy.stubtest", "countersign_swap", cwd=tmp_path)
+    # stubtest takes a Literal of several words for a Union, and mypy does not follow an `__all__` that is added to another.
+    literals = [name for name, item in vars(countersign_swap).items() if typing.get_origin(item) is typing.Literal]
+    names = ["__all__", *(f"_shapes.{name}" for name in literals)]
+    (tmp_path / "allowed").write_text("".join(f"countersign_swap\\.{re.escape(name)}\n" for name in names))
+    output = mypy("mypy.stubtest", "countersign_swap", "--allowlist", "allowed", cwd=tmp_path)
     assert output.startswith("0\n"), output
 
 

@@ -370,7 +370,13 @@ impl fmt::Debug for LockedStore {
 /// Returns the root of a store as a folder with an absolute path, because the parent of a relative path may be missing and could not be
 /// synced.
 pub(crate) fn root(disk: Arc<dyn Disk>, path: &Path) -> Result<Folder, Error> {
-    let path = std::path::absolute(path).map_err(Error::disk("read", path.display().to_string()))?;
+    // A disk in memory has a root of its own, which Windows would put on a drive.
+    let is_absolute = path.has_root();
+    let path = if is_absolute {
+        path.to_path_buf()
+    } else {
+        std::path::absolute(path).map_err(Error::disk("read", path.display().to_string()))?
+    };
     Ok(Folder { disk, path, label: String::new() })
 }
 

@@ -36,7 +36,8 @@ impl HostDisk {
     /// Creates a disk with the documents that the host has kept. `place` identifies where: a copy has another one.
     pub(crate) fn new(documents: impl IntoIterator<Item = (String, Bytes)>, place: &str) -> Self {
         let mut files = Files { place: place.to_owned(), ..Files::default() };
-        files.directories.insert(PathBuf::from(ROOT));
+        // Directories are not documents, so a store without orders has nothing that names this one.
+        files.directories.extend([PathBuf::from(ROOT), Path::new(ROOT).join("orders")]);
         for (name, bytes) in documents {
             let path = Path::new(ROOT).join(name);
             files.directories.extend(path.ancestors().skip(1).map(Path::to_path_buf));
@@ -233,6 +234,9 @@ mod tests {
         let disk = HostDisk::new(Vec::new(), "here");
         let store = Store::open_on(Arc::new(disk.clone()), Path::new(ROOT)).unwrap();
         assert_eq!(names(&disk), ["index", "version"]);
+        let documents: Vec<_> = disk.changes().into_iter().map(|write| (write.name, write.bytes.unwrap())).collect();
+        let reopened = Store::open_on(Arc::new(HostDisk::new(documents, "here")), Path::new(ROOT)).unwrap();
+        assert!(reopened.orders().unwrap().is_empty());
         disk.keep();
         assert_eq!(names(&disk), [""; 0]);
 

@@ -2,7 +2,7 @@
 
 use countersign_client::driver::{Alert, DriveError, OwnerTask, Progress, StatedEnd, Stop, StoreError};
 use countersign_client::{Error, QuoteError};
-use countersign_json::objects::{Failure, Value};
+use countersign_json::objects::{Failure, Line, Value};
 use countersign_node::NodeError;
 use serde::Serialize;
 
@@ -32,6 +32,13 @@ pub enum Event {
         call: u64,
         /// The order's id.
         order_id: String,
+    },
+    /// Pay the deposit address that the summary has, from any wallet. The order counts as paid from now on.
+    Deposit {
+        /// The order's id.
+        order_id: String,
+        /// What the owner agreed to, with the address and the amount.
+        summary: Vec<Line>,
     },
     /// The status of an order changed.
     Status {
@@ -88,14 +95,16 @@ pub enum Event {
 pub struct StoredOrder {
     /// The order's id.
     pub order_id: String,
-    /// The source asset.
+    /// The source asset; empty if the order cannot be read.
     pub from: String,
-    /// The destination asset.
+    /// The destination asset; empty if the order cannot be read.
     pub to: String,
     /// Whether the payment may be on chain.
     pub may_be_paid: bool,
     /// How it ended: `complete`, `refunded`, `expired` or `lost`; `None` if it has not.
     pub outcome: Option<&'static str>,
+    /// Why the order cannot be read; `None` if it can. It may be paid.
+    pub error: Option<String>,
 }
 
 /// Returns the failure that a call of the client ended with.

@@ -63,6 +63,24 @@ impl Options {
         })
     }
 
+    /// Checks that each account is named by a pinned chain or by a family, and is an address there.
+    pub(crate) fn check_accounts(&self, registry: &Registry) -> Result<(), Failure> {
+        for (name, account) in &self.accounts {
+            let at = format!("/options/accounts/{name}");
+            let chains: Vec<_> = registry.chains().filter(|chain| chain.name() == name || chain.network.family().name() == name).collect();
+            let is_named = |chain: &&&countersign::Chain| chain.name() == name;
+            if chains.is_empty() {
+                return Err(Failure::usage(at, "the name of a pinned chain or of a family"));
+            }
+            // One address for a family is that of any of its chains.
+            let valid = chains.iter().any(|chain| address::parse(&chain.network, account).is_ok());
+            if !valid || chains.iter().find(is_named).is_some_and(|chain| address::parse(&chain.network, account).is_err()) {
+                return Err(Refusal::new(Code::AddressMalformed, at).with_actual(account.as_str()).into());
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the owner's account on a chain, by the chain's name or by its family; `None` if nobody signs there.
     pub(crate) fn account(&self, chain: &str, registry: &Registry) -> Option<&str> {
         let of_family = || self.accounts.get(registry.family(chain).ok()?.name());

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use countersign::{BroadcastTransaction, Family, Key, Policy, Signed, Unsigned, Verified};
+use countersign::{BroadcastTransaction, Code, Family, Key, Policy, Signed, Unsigned, Verified};
 use countersign_client::driver::{
     Chains as _, FundingReply, OrderStore as _, Owner, OwnerCode, OwnerError, Purpose, Settlement, SignedFunding,
 };
@@ -15,12 +15,13 @@ use countersign_node::{Attempt, NodeError, Nodes, SettlementKey};
 use countersign_store::rescue::Rescue;
 use futures_util::future::{Either, select};
 
+use crate::event::Event;
 use crate::host::Host;
 use crate::need::{Ask, Consent, Reply, Signing};
 use crate::options::Options;
 use crate::store::HostStore;
 
-/// How long a signature of a redemption or a refund is waited for. The relayer, or a new transaction, takes its turn then.
+/// How long a signature of a redemption or a refund is waited for. Then the order is observed again, and a new transaction is asked for.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(120);
 const DECLINED: OwnerCode = OwnerCode::new("declined");
 const NOT_SIGNED: OwnerCode = OwnerCode::new("not_signed");
@@ -47,14 +48,18 @@ fn of_node(error: NodeError) -> OwnerError {
 
 impl Owner for HostOwner {
     async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
+        // Whoever pays, and from wherever: a frozen receiver could never redeem.
+        if let Some(swap) = order.terms().record.map(|record| &record.destination_swap) {
+            self.nodes.check_receiver(swap.asset.as_str(), &swap.redeemer).await.map_err(of_node)?;
+        }
         let chain = order.chain().to_owned();
         let Some(account) = self.options.account(&chain, &self.registry).map(str::to_owned) else {
             return self.deposit(order).await;
         };
         let unsigned = match self.nodes.prepare(order, &chain, &account, self.options.speed, &self.policy).await {
             Ok(unsigned) => unsigned,
-            // The coins may be in another wallet, which pays the deposit address.
-            Err(NodeError::Refused(_) | NodeError::NotConnected(_)) if order.family() == Family::Bitcoin => {
+            // The coins are in another wallet, which pays the deposit address.
+            Err(NodeError::Refused(refusal)) if order.family() == Family::Bitcoin && refusal.code() == Code::InsufficientFunds => {
                 return self.deposit(order).await;
             }
             Err(error) => return Err(of_node(error)),
@@ -95,7 +100,8 @@ impl Owner for HostOwner {
         let asking = pin!(self.host.ask_to_sign(ask, unsigned));
         match select(asking, pin!(self.host.sleep(SETTLE_TIMEOUT))).await {
             Either::Left((Reply::Signed(signed), _)) => Ok(Some(asked.finish(*signed)?.broadcasts())),
-            _ => Ok(None),
+            Either::Left((Reply::NotSigned(_), _)) => Ok(None),
+            _ => Err(unavailable("the redemption or refund was not signed in time; asking again")),
         }
     }
 
@@ -136,12 +142,9 @@ impl HostOwner {
         }
         let unsigned = objects::prepare(order, b"{}").map_err(unavailable)?;
         self.consent(order, &unsigned).await?;
-        let ask = signing(order.order_id(), Purpose::Funding, order.chain().to_owned(), String::new());
-        match self.host.ask_to_sign(ask, unsigned).await {
-            Reply::Sent => Ok(FundingReply::Elsewhere),
-            Reply::NotSigned(message) => Err(OwnerError::Failed { code: NOT_SIGNED, message }),
-            _ => Ok(FundingReply::NotNow),
-        }
+        // Written down as paid before anybody is asked to pay: a deposit that is forgotten would be paid twice.
+        self.host.report(Event::Deposit { order_id: order.order_id().to_owned(), summary: objects::summary(&unsigned.summary()) });
+        Ok(FundingReply::Elsewhere)
     }
 
     /// Asks the owner to agree to exactly what would be signed.
@@ -153,7 +156,8 @@ impl HostOwner {
             warnings: objects::warnings(unsigned.warnings()),
         };
         match self.host.ask(Ask::Consent(Box::new(consent))).await {
-            Reply::Consent(true) => Ok(()),
+            // The owner may have taken hours.
+            Reply::Consent(true) => Ok(order.check_deadline(self.host.now())?),
             _ => Err(OwnerError::Failed { code: DECLINED, message: "the owner declined".to_owned() }),
         }
     }

@@ -38,17 +38,27 @@ impl HostStore {
     /// Does one operation, and waits until the host has kept what it changed. Nothing has changed if the host cannot.
     pub(crate) async fn with<T>(&self, operation: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
         let _turn = self.turn.lock().await;
+        // What a new store begins with is written by itself. Nothing is reverted if that fails, so that it is written with the next operation.
+        self.flush().await?;
         // The store's own futures are ready at once.
         let result = operation.await;
+        if let Err(error) = self.flush().await {
+            self.disk.revert();
+            return Err(error);
+        }
+        result
+    }
+
+    /// Has the host keep what changed.
+    async fn flush(&self) -> Result<(), StoreError> {
         let writes = self.disk.changes();
         if !writes.is_empty()
             && let Reply::Stored(Err(why)) = self.host.ask(Ask::Store(writes)).await
         {
-            self.disk.revert();
             return Err(StoreError::Failed(why));
         }
         self.disk.keep();
-        result
+        Ok(())
     }
 
     /// Does one operation that has no future.

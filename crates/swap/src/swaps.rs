@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use countersign::{Policy, Registry, Unsigned};
-use countersign_client::driver::{Driver, Following, NewOrder, OrderState, OrderStore as _, Stop};
+use countersign_client::driver::{Chains as _, Delivery, Driver, Following, NewOrder, OrderState, OrderStore as _, Stop, StoreError};
 use countersign_client::rescue::Missing;
 use countersign_client::{Api, Client, Flow, OrderId, StreamExt as _};
 use countersign_json::objects::{Failure, Value};
@@ -132,6 +132,7 @@ impl Swaps {
         let Setup { options, registry, policy, nodes, documents, place, now } = setup;
         let options = Arc::new(Options::from_json(options).map_err(|refusal| refusal.with_prefix("/options"))?);
         let registry = Arc::new(Registry::from_json(registry).map_err(|refusal| refusal.with_prefix("/registry"))?);
+        options.check_accounts(&registry)?;
         let policy = if policy.is_empty() {
             Policy::default()
         } else {
@@ -203,6 +204,7 @@ impl Swaps {
     /// [`Failure`] at the invalid member. Nothing is sent then.
     pub fn create(&mut self, wish: &[u8]) -> Result<u64, Failure> {
         let wish = Wish::from_json(wish, self.inner.driver.flow().registry(), &self.inner.options)?;
+        self.inner.check_ends(&wish)?;
         Ok(self.start(async move |inner, call| {
             let id = inner.new_order(wish).await?;
             inner.host.report(Event::Created { call, order_id: id.to_string() });
@@ -230,7 +232,9 @@ impl Swaps {
         let id = OrderId::parse(order_id).map_err(event::of_client)?;
         Ok(self.start(async move |inner, call| {
             let progress = inner.driver.refund(&id).await.map_err(event::of_drive)?;
-            let reason = if progress.is_refunded || progress.acted { "refunding" } else { "not_refunded" };
+            let kept = inner.store.load(&id).await.map_err(|error| event::of_store(&error))?;
+            let was_sent = kept.was_sent(Delivery::Refund) || kept.was_sent(Delivery::RefundRequest);
+            let reason = if progress.is_refunded || was_sent { "refunding" } else { "not_refunded" };
             let message = progress.status.to_string();
             inner.status(&id, progress);
             inner.host.report(Event::Stopped { call, order_id: id.to_string(), reason: reason.to_owned(), message, error: None });
@@ -243,8 +247,11 @@ impl Swaps {
         self.start(async move |inner, call| {
             let mut orders = Vec::new();
             for id in inner.store.orders().await.map_err(|error| event::of_store(&error))? {
-                let kept = inner.store.load(&id).await.map_err(|error| event::of_store(&error))?;
-                orders.push(stored_order(&kept));
+                // One that cannot be read must not hide the others.
+                orders.push(match inner.store.load(&id).await {
+                    Ok(kept) => stored_order(&kept),
+                    Err(error) => unreadable_order(&id, &error),
+                });
             }
             inner.host.report(Event::Listed { call, orders });
             Ok(())
@@ -320,10 +327,40 @@ fn stored_order(kept: &OrderState) -> StoredOrder {
         to: request.destination.asset.to_string(),
         may_be_paid: kept.may_be_paid(),
         outcome: kept.outcome().map(|outcome| outcome.name()),
+        error: None,
     }
 }
 
+fn unreadable_order(id: &OrderId, error: &StoreError) -> StoredOrder {
+    let error = Some(error.to_string());
+    StoredOrder { order_id: id.to_string(), from: String::new(), to: String::new(), may_be_paid: true, outcome: None, error }
+}
+
 impl Inner {
+    /// Refuses a swap that could not be paid, redeemed or refunded from here. An order that is paid is past helping.
+    fn check_ends(&self, wish: &Wish) -> Result<(), Failure> {
+        let (from, to) = (wish.quote.from.chain(), wish.quote.to.chain());
+        let registry = self.driver.flow().registry();
+        if !self.nodes.has(from) {
+            return Err(Failure::usage(format!("/nodes/{from}"), "endpoints of the source chain, to pay and to refund"));
+        }
+        if !self.nodes.has(to) && self.options.trust.is_none() {
+            return Err(Failure::usage(format!("/nodes/{to}"), "endpoints of the destination chain, which prove that the solver has paid"));
+        }
+        let redeems = self.driver.can_redeem(to) || self.options.relayer || self.options.trust.is_some();
+        if !redeems {
+            return Err(Failure::usage(
+                format!("/accounts/{to}"),
+                "an account that redeems on the destination chain, or the option relayer",
+            ));
+        }
+        // The address that receives a refund.
+        if wish.from_owner.is_none() && registry.family(from) == Ok(countersign::Family::Bitcoin) {
+            return Err(Failure::usage("/from_owner", format!("your address on {from}, to which a refund is paid")));
+        }
+        Ok(())
+    }
+
     /// Takes the best quote, derives what is secret, and creates and stores the order.
     async fn new_order(&self, wish: Wish) -> Result<OrderId, Failure> {
         let flow = self.driver.flow();
@@ -405,9 +442,13 @@ impl Inner {
         if report.new == Contracts::default() {
             return Ok(());
         }
-        let mut all = known;
-        all.extend(report.new);
-        self.store.run(|store| store.update_contracts(|_| Some(all.to_file()))).await.map_err(stored)
+        // Another swap may have stored descriptions in the meantime.
+        let added = |bytes: Option<&[u8]>| {
+            let mut all = bytes.map_or_else(|| Ok(Contracts::default()), Contracts::from_json).ok()?;
+            all.extend(report.new);
+            Some(all.to_file())
+        };
+        self.store.run(|store| store.update_contracts(added)).await.map_err(stored)
     }
 
     /// Checks that the service lists no other order of the owner with the same secret hash: the store would be a copy then.

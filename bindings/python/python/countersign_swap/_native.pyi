@@ -579,7 +579,7 @@ def verify_many(
         TypeError: If the lines are one document. While iterating, if a line is neither text nor bytes.
         ValueError: If the number of threads is less than 1 or too large.
     """
-def split_batch(body: _Text, calls: int, status: int = 200) -> list[ChainAnswer]:
+def split_batch(body: _Text, calls: int, status: int = ...) -> list[ChainAnswer]:
     """Splits the response to a JSON-RPC batch into the answers to its calls.
 
     Args:
@@ -594,6 +594,7 @@ def families() -> list[Family]:
 
 @final
 class Machine:
+    """Runs whole swaps without I/O: `poll` says what is needed, and `reply` takes it."""
     def __new__(
         cls,
         options: _Text,
@@ -604,22 +605,41 @@ class Machine:
         place: str,
         now: int,
     ) -> Machine: ...
-    def quote(self, wish: _Text) -> int: ...
-    def create(self, wish: _Text) -> int: ...
-    def follow(self, order: str) -> int: ...
-    def refund(self, order: str) -> int: ...
-    def phrase(self) -> str | None: ...
-    def poll(self, now: int) -> tuple[list[Need], list[int], str, int | None]: ...
-    def list(self) -> int: ...
-    def reply(self, id: int, reply: _Text, body: bytes | None = None) -> bool: ...
-    def take_unsigned(self, id: int) -> UnsignedOrder | None: ...
-    def reply_signed(self, id: int, order: UnsignedOrder) -> bool: ...
+    def quote(self, wish: _Text) -> int:
+        """Asks for the best quote."""
+    def create(self, wish: _Text) -> int:
+        """Creates an order, and follows it to its end."""
+    def follow(self, order: str) -> int:
+        """Continues a stored order."""
+    def refund(self, order: str) -> int:
+        """Refunds a stored order whose timelock has expired."""
+    def phrase(self) -> str | None:
+        """Returns the words of the rescue phrase; None before the first order."""
+    def poll(self, now: int) -> tuple[list[Need], list[int], str, int | None]:
+        """Goes on as far as possible.
+
+        Returns:
+            The needs, the numbers of those that are not needed any more, the events as a JSON array, and when to poll again at the latest, in
+            Unix milliseconds.
+        """
+    def list(self) -> int:
+        """Lists the stored orders."""
+    def reply(self, id: int, reply: _Text, body: bytes | None = None) -> bool:
+        """Takes a reply as JSON, with a body beside it. Returns whether it was still wanted."""
+    def take_unsigned(self, id: int) -> UnsignedOrder | None:
+        """Returns the order that a need wants signed; None if it is not wanted any more."""
+    def reply_signed(self, id: int, order: UnsignedOrder) -> bool:
+        """Takes a signed order back, which uses it up. Returns whether it was still wanted."""
 
 @final
 class Need:
+    """Something that only the host can do."""
     @property
-    def id(self) -> int: ...
+    def id(self) -> int:
+        """The number under which it is replied to."""
     @property
-    def detail(self) -> str: ...
+    def detail(self) -> str:
+        """What is needed, as JSON without the bytes."""
     @property
-    def bodies(self) -> list[bytes | None]: ...
+    def bodies(self) -> list[bytes | None]:
+        """The bytes: the body of a request, or one entry for each document, None to delete it."""

@@ -15,7 +15,7 @@ import time
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Mapping, Optional, Protocol, Tuple, Union
+from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Mapping, Optional, Protocol, Set, Tuple, Union
 
 from countersign_swap._native import Machine, Need, Refusal, UnsignedOrder
 
@@ -66,14 +66,17 @@ class MemoryStore:
 
 
 class FileStore:
-    """Keeps documents as files of a directory that only the user can read. Raises `BlockingIOError` if another process has it open."""
+    """Keeps documents as files of a directory that only the user can read. Raises `BlockingIOError` if another process has it open.
+
+    The program `countersign` can read the directory. Do not let it, or a host in another language, work on these orders meanwhile.
+    """
 
     def __init__(self, directory: Union[str, "os.PathLike[str]"]) -> None:
         self._root = os.path.abspath(directory)
         self._lock: Optional[int] = None
 
     def open(self) -> Tuple[str, List[Tuple[str, bytes]]]:
-        os.makedirs(self._root, mode=0o700, exist_ok=True)
+        self._make(self._root)
         self._lock = os.open(os.path.join(self._root, ".host-lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
             _lock(self._lock)
@@ -162,7 +165,8 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-_opener = urllib.request.build_opener(_NoRedirect)
+# No proxy: plain HTTP is allowed because it stays on this machine.
+_opener = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
 
 
 def _send(method: str, url: str, headers: Dict[str, str], body: Optional[bytes]) -> Tuple[int, Dict[str, str], bytes]:
@@ -234,10 +238,13 @@ class Swaps:
         # Every call wakes the pump; replies are (id, JSON, body or signed order).
         self._wake: "queue.SimpleQueue[Optional[Callable[[], None]]]" = queue.SimpleQueue()
         self._listeners: Dict[int, Callable[[Optional[Change]], None]] = {}
-        self._calls: Dict[str, int] = {}
+        self._calls: Dict[str, Set[int]] = {}
         self._lock = threading.Lock()
         self._closed = False
-        self._pool = ThreadPoolExecutor(16, "countersign")
+        # When each request under way is given up, by the monotonic clock.
+        self._deadlines: Dict[int, float] = {}
+        # An owner who is asked must not hold up requests.
+        self._asker = ThreadPoolExecutor(16, "countersign-owner")
         # Documents are written one after the other.
         self._writer = ThreadPoolExecutor(1, "countersign-store")
         self._thread = threading.Thread(target=self._pump, name="countersign", daemon=True)
@@ -255,7 +262,7 @@ class Swaps:
             self._closed = True
             self._wake.put(None)
             self._thread.join()
-            self._pool.shutdown(wait=False)
+            self._asker.shutdown(wait=False)
             self._writer.shutdown(wait=True)
             self._store.close()
 
@@ -309,31 +316,51 @@ class Swaps:
             call = start()
             self._listeners[call] = listener
             if order_id is not None:
-                self._calls[order_id.lower()] = call
+                self._calls.setdefault(order_id.lower(), set()).add(call)
         self._wake.put(_nothing)
 
     def _pump(self) -> None:
-        while True:
-            needs, _, events, wake_at = self._machine.poll(_now())
-            for need in needs:
-                kind = json.loads(need.detail)["kind"]
-                (self._writer if kind == "store" else self._pool).submit(self._meet, need)
-            for event in json.loads(events):
-                self._tell(event)
-            timeout = None if wake_at is None else max(0.0, (wake_at - _now()) / 1000)
-            try:
-                woken = self._wake.get(timeout=timeout)
-                if woken is None:
-                    break
-                woken()
-                while not self._wake.empty():
-                    more = self._wake.get()
-                    if more is None:
-                        return self._end()
-                    more()
-            except queue.Empty:
-                pass
-        self._end()
+        try:
+            while True:
+                needs, withdrawn, events, wake_at = self._machine.poll(_now())
+                for number in withdrawn:
+                    self._deadlines.pop(number, None)
+                for need in needs:
+                    self._begin(need)
+                for event in json.loads(events):
+                    self._tell(event)
+                waits = [] if wake_at is None else [(wake_at - _now()) / 1000]
+                waits += [end - time.monotonic() for end in self._deadlines.values()]
+                timeout = max(0.0, min(waits)) if waits else None
+                try:
+                    woken = [self._wake.get(timeout=timeout)]
+                    while not self._wake.empty():
+                        woken.append(self._wake.get())
+                except queue.Empty:
+                    self._give_up()
+                    continue
+                for each in woken:
+                    if each is None:
+                        return
+                    each()
+        finally:
+            self._end()
+
+    def _begin(self, need: Need) -> None:
+        kind = json.loads(need.detail)["kind"]
+        if kind == "http":
+            # A thread each: a server that answers byte by byte must not hold up another request.
+            self._deadlines[need.id] = time.monotonic() + TIMEOUT
+            threading.Thread(target=self._meet, args=(need,), name="countersign-http", daemon=True).start()
+        else:
+            (self._writer if kind == "store" else self._asker).submit(self._meet, need)
+
+    def _give_up(self) -> None:
+        """Replies to the requests that take too long. What still comes of them is ignored."""
+        now = time.monotonic()
+        for number in [number for number, end in self._deadlines.items() if end <= now]:
+            del self._deadlines[number]
+            self._machine.reply(number, '{"failed": "timeout"}')
 
     def _end(self) -> None:
         with self._lock:
@@ -343,16 +370,31 @@ class Swaps:
 
     def _tell(self, event: Change) -> None:
         with self._lock:
-            call = event.get("call", self._calls.get(event.get("order_id", "").lower()))
-            listener = self._listeners.get(call) if call is not None else None
-            if listener is None:
-                return
+            order_id = event.get("order_id", "").lower()
             if event["event"] == "created":
-                self._calls[event["order_id"].lower()] = event["call"]
-            listener(event)
-            if event["event"] in ("stopped", "failed", "quoted", "listed"):
-                del self._listeners[event["call"]]
-                listener(None)
+                self._calls.setdefault(order_id, set()).add(event["call"])
+            if "call" in event:
+                calls = [event["call"]]
+            elif order_id:
+                calls = sorted(self._calls.get(order_id, ()))
+            else:
+                calls = list(self._listeners)
+            is_last = event["event"] in ("stopped", "failed", "quoted", "listed")
+            for call in calls:
+                listener = self._listeners.get(call)
+                if listener is None:
+                    continue
+                try:
+                    listener(event)
+                    if is_last:
+                        listener(None)
+                except RuntimeError:
+                    # The loop that listened is closed.
+                    self._listeners.pop(call, None)
+                if is_last:
+                    self._listeners.pop(call, None)
+                    for each in self._calls.values():
+                        each.discard(call)
 
     def _meet(self, need: Need) -> None:
         """Does what is needed, and hands over the reply."""
@@ -366,10 +408,16 @@ class Swaps:
             reply = self._keep(list(zip(detail["names"], need.bodies)))
         else:
             reply = {"consent": self._ask(detail)}
-        self._wake.put(lambda: self._ignore(self._machine.reply(need.id, json.dumps(reply), body)))
+        self._reply(need.id, reply, body)
 
-    def _ignore(self, _: bool) -> None:
-        """A reply that is not wanted any more is no error."""
+    def _reply(self, number: int, reply: Change, body: Optional[bytes] = None) -> None:
+        # JSON in ASCII, so that no text of an error can make it invalid.
+        text = json.dumps(reply)
+        self._wake.put(lambda: self._hand_over(number, text, body))
+
+    def _hand_over(self, number: int, text: str, body: Optional[bytes]) -> None:
+        self._deadlines.pop(number, None)
+        self._machine.reply(number, text, body)
 
     def _fetch(self, detail: Change, body: Optional[bytes]) -> Tuple[Change, Optional[bytes]]:
         try:
@@ -383,7 +431,7 @@ class Swaps:
         try:
             self._store.write(documents)
         except Exception as error:
-            return {"stored": False, "detail": str(error)}
+            return {"stored": False, "detail": _text(error)}
         return {"stored": True}
 
     def _ask(self, order: Change) -> bool:
@@ -397,18 +445,22 @@ class Swaps:
         if order is None:
             return
         signer = self._signers.get(task["chain"]) or self._signers.get(order.family)
-        reply: Change
         try:
             if signer is None:
-                reply = {"not_signed": f"there is no signer for {task['chain']}"}
-            elif signer(order, task) == "sent":
-                reply = {"sent": True}
-            else:
-                self._wake.put(lambda: self._ignore(self._machine.reply_signed(number, order)))
-                return
+                return self._reply(number, {"not_signed": f"there is no signer for {task['chain']}"})
+            if signer(order, task) != "sent":
+                return self._wake.put(lambda: self._hand_back(number, order))
         except Exception as error:
-            reply = {"not_signed": str(error)}
-        self._wake.put(lambda: self._ignore(self._machine.reply(number, json.dumps(reply))))
+            return self._reply(number, {"not_signed": _text(error)})
+        if task["purpose"] != "funding":
+            return self._reply(number, {"not_signed": "only a payment may be sent by the wallet itself"})
+        self._reply(number, {"sent": True})
+
+    def _hand_back(self, number: int, order: UnsignedOrder) -> None:
+        try:
+            self._machine.reply_signed(number, order)
+        except Exception as error:
+            self._machine.reply(number, json.dumps({"not_signed": _text(error)}))
 
 
 class AsyncSwaps:
@@ -483,6 +535,11 @@ def _nothing() -> None:
     pass
 
 
+def _text(error: Exception) -> str:
+    """The text of an error, in characters that every JSON may have."""
+    return str(error).encode("ascii", "backslashreplace").decode("ascii")
+
+
 def _now() -> int:
     return time.time_ns() // 1_000_000
 
@@ -497,8 +554,9 @@ def _wish(*, from_: str, amount: Union[str, int], **options: Any) -> str:
 
 def _failed(error: Exception) -> str:
     """Returns what failed. Only after "connect" nothing can have been sent."""
+    # urllib wraps what happens until the request is written, and only that.
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
-    if isinstance(reason, (ConnectionRefusedError, OSError)) and getattr(reason, "errno", None) in _NOT_CONNECTED:
+    if isinstance(error, (urllib.error.URLError, ConnectionRefusedError)) and getattr(reason, "errno", None) in _NOT_CONNECTED:
         return "connect"
     return "timeout" if isinstance(reason, TimeoutError) else "interrupted"
 

@@ -154,6 +154,10 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
             Ok(Some(transactions)) => transactions,
             // The secret is public, so the relayer learns nothing from it, and it may redeem sooner than an absent owner.
             _ if self.is_public() && self.kept.swap.request().destination.delegate.is_none() => return self.give_secret(true).await,
+            // The owner does not sign: the relayer redeems, if it may, and learns the secret only after the evidence is read again.
+            Ok(None) if self.driver.relayer_allowed && self.kept.swap.request().destination.delegate.is_none() => {
+                return self.give_secret(is_urgent).await;
+            }
             Ok(None) => return Ok(StepOutcome::NeedsOwner),
             Err(error) => return Err(error),
         };

@@ -130,6 +130,11 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
         &self.chains
     }
 
+    /// Returns whether the owner can redeem on a chain: see [`Owner::can_redeem`].
+    pub fn can_redeem(&self, chain: &str) -> bool {
+        self.owner.can_redeem(chain)
+    }
+
     /// Returns the store.
     #[must_use]
     pub const fn store(&self) -> &S {
