@@ -4,7 +4,7 @@
 // WebAssembly. The wasm-bindgen tool is installed once into the cache folder, in the version of the lock file.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { homedir } from "node:os";
 import { join, relative } from "node:path";
@@ -63,14 +63,14 @@ async function link(name) {
   const alias = { "countersign-glue": join(WORK, name, "countersign.js") };
   const file = (end) => join(DIST, name, end);
   await bundle({
-    ...common, alias, platform: "node", format: "cjs", entryPoints: [join(HERE, "lib", "node.ts")], outfile: file("node.cjs"),
+    ...common, alias, platform: "node", format: "cjs", sourcemap: true, entryPoints: [join(HERE, "lib", "node.ts")], outfile: file("node.cjs"),
     // Only used where the module is fetched, which Node's build never does.
     define: { "import.meta.url": "undefined" },
   });
   // What a page downloads. Classes and functions keep the names that errors show.
   const small = { minifyWhitespace: true, minifySyntax: true, minifyIdentifiers: true };
   await bundle({
-    ...common, ...small, alias, platform: "browser", format: "esm", entryPoints: [join(HERE, "lib", "web.ts")], outfile: file("web.js"),
+    ...common, ...small, alias, platform: "browser", format: "esm", sourcemap: true, entryPoints: [join(HERE, "lib", "web.ts")], outfile: file("web.js"),
   });
   // One instance for both module systems: an order made in one is an order in the other.
   const list = Object.keys(createRequire(import.meta.url)(file("node.cjs"))).sort();
@@ -96,12 +96,11 @@ function declarations() {
 async function adapters() {
   for (const [format, end] of [["esm", "js"], ["cjs", "cjs"]]) {
     await bundle({
-      bundle: true, charset: "utf8", target: "es2022", format, platform: "neutral", packages: "external", logLevel: "warning",
+      bundle: true, charset: "utf8", target: "es2022", format, platform: "neutral", packages: "external", logLevel: "warning", sourcemap: true,
       entryPoints: ADAPTERS.map((name) => join(HERE, "adapters", `${name}.ts`)), outdir: join(DIST, "adapters"),
       outExtension: { ".js": `.${end}` },
     });
   }
-  for (const file of ["LICENSE-APACHE", "LICENSE-MIT"]) copyFileSync(join(ROOT, file), join(HERE, file));
 }
 
 /** Returns the wasm-bindgen tool of the lock file's version; another version refuses the module. */
