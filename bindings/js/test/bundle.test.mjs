@@ -21,10 +21,11 @@ const { registry, docs } = await (await fetch("demo.json")).json();
 const order = Order.verify(docs, new Registry(registry));
 const worker = new Worker("worker.js", { type: "module" });
 worker.onmessage = ({ data }) => {
+  if (data === "ready") return worker.postMessage({ registry, docs });
   const error = CountersignError.from(data.failed);
   document.title = [order.orderId, data.orderId, error instanceof CountersignError, error.code, error.blame].join(" ");
 };
-worker.postMessage({ registry, docs });
+worker.onerror = ({ message }) => (document.title = message);
 `;
 const WORKER = `
 import { Order, Registry, init } from "countersign";
@@ -37,6 +38,7 @@ self.onmessage = ({ data: { registry, docs } }) => {
     self.postMessage({ orderId, failed: error.toJSON() });
   }
 };
+self.postMessage("ready");
 `;
 
 test("esbuild bundles a page and a worker that load the module", { skip }, async () => {
