@@ -5,8 +5,8 @@ import type { ChainProvider, Signer } from "./swap-types.js";
 
 /** The members of a transaction that the wallet does not choose by itself. */
 const FIXED = ["from", "to", "data", "value", "chainId"];
-/** The code of EIP-1193 for a request that the owner declined. Then nothing was sent. */
-const DECLINED = 4001;
+/** Codes of EIP-1193 and JSON-RPC after which nothing was sent: declined, not allowed, unknown method, no chain, another chain, bad request. */
+const NOT_SENT = [4001, 4100, 4200, 4900, 4901, 4902, -32600, -32601, -32602];
 
 /**
  * Signs with a browser wallet (EIP-1193, EIP-6963). It signs messages; transactions it sends by itself, with its own nonce and fees. It
@@ -15,8 +15,12 @@ const DECLINED = 4001;
 export function eip1193Signer(provider: ChainProvider): Signer {
   const ask = (method: string, params: readonly unknown[]) => provider.request({ method, params } as never);
   /** Has the wallet send a transaction, and returns its hash. */
-  const send = (value: string) => {
+  const send = async (value: string) => {
     const transaction = JSON.parse(value) as Record<string, unknown>;
+    // A wallet that ignores `chainId` would pay the same address on another chain.
+    if (BigInt((await ask("eth_chainId", [])) as string) !== BigInt(transaction["chainId"] as string)) {
+      throw Object.assign(usage("usage", "the wallet is on another chain"), { code: 4901 });
+    }
     return ask("eth_sendTransaction", [Object.fromEntries(FIXED.map((name) => [name, transaction[name]]))]);
   };
   return async (unsigned: UnsignedOrder, { purpose, signal }) => {
@@ -35,7 +39,7 @@ export function eip1193Signer(provider: ChainProvider): Signer {
       await send(call.native.value);
     } catch (error) {
       // After any other error it may have been sent.
-      if ((error as { code?: unknown }).code === DECLINED) throw error;
+      if (NOT_SENT.includes((error as { code?: unknown }).code as number)) throw error;
     }
     return "sent";
   };

@@ -31,6 +31,8 @@ export class Connections {
   /** What the machine is told: URLs alone. */
   readonly document: Readonly<Record<string, unknown>>;
   readonly #providers = new Map<string, ChainProvider>();
+  /** The chain on which each provider was when it was first asked. */
+  readonly #chains = new Map<ChainProvider, string>();
   readonly #fetch: typeof fetch;
 
   constructor(nodes: Readonly<Record<string, ChainEndpoints>>, send?: typeof fetch) {
@@ -56,13 +58,29 @@ export class Connections {
     const signal = AbortSignal.any([withdrawn, AbortSignal.timeout(TIMEOUT)]);
     try {
       const provider = this.#providers.get(new URL(need.url).origin);
-      return await (provider ? ask(provider, body, signal) : this.#exchange(need, body, signal));
+      return await (provider ? this.#ask(provider, body, signal) : this.#exchange(need, body, signal));
     } catch (error) {
       if (signal.aborted) return { json: { failed: "timeout", detail: "no complete response in time" } };
-      const { message, cause } = error as Error & { cause?: { code?: string; message?: string } };
+      const { name, cause } = error as Error & { cause?: { code?: string } };
       const failed = NOTHING_SENT.includes(cause?.code ?? "") ? "connect" : "interrupted";
-      return { json: { failed, detail: cause?.message || message || String(error) } };
+      // Not the message: that of some HTTP stacks has the URL, which can contain a key.
+      return { json: { failed, detail: String(cause?.code ?? name ?? "the request failed") } };
     }
+  }
+
+  /** Answers from a provider, as long as it is on the chain on which it was first: a wallet can change that at any time. */
+  async #ask(provider: ChainProvider, body: Uint8Array | undefined, signal: AbortSignal): Promise<HttpReply> {
+    const chain = async () => {
+      // Only EVM providers know the method; the others' chain is part of what is read.
+      const id = await settled(() => provider.request({ method: "eth_chainId", params: [] } as never));
+      return typeof id === "string" ? BigInt(id).toString() : "";
+    };
+    const before = await chain();
+    const first = this.#chains.get(provider) ?? before;
+    this.#chains.set(provider, first);
+    const reply = await ask(provider, body, signal);
+    if (before !== first || (await chain()) !== first) return { json: { failed: "interrupted", detail: "the wallet is on another chain" } };
+    return reply;
   }
 
   async #exchange({ method, url, headers }: HttpNeed, body: Uint8Array | undefined, signal: AbortSignal): Promise<HttpReply> {
@@ -93,6 +111,15 @@ export class Connections {
     }
     const sent = HEADERS.map((name): [string, string] => [name, response.headers.get(name) ?? ""]).filter(([, value]) => value !== "");
     return { json: { status: response.status, headers: sent }, body: new Uint8Array(await new Blob(parts as BlobPart[]).arrayBuffer()) };
+  }
+}
+
+/** Returns what a call returns, or undefined if it fails. */
+async function settled(call: () => unknown): Promise<unknown> {
+  try {
+    return await call();
+  } catch {
+    return undefined;
   }
 }
 

@@ -158,6 +158,8 @@ export type SwapChange =
   | { readonly event: "phrase_created" }
   /** An order was created and stored. Nothing is paid yet. */
   | { readonly event: "created"; readonly orderId: string }
+  /** Pay the deposit address that the summary has, from any wallet. The order counts as paid from now on. */
+  | { readonly event: "deposit"; readonly orderId: string; readonly message: string; readonly summary: Order["summary"] }
   | ({
       readonly event: "status";
       readonly orderId: string;
@@ -185,4 +187,6 @@ export interface StoredSwap {
   readonly mayBePaid: boolean;
   /** How it ended; null if it has not. */
   readonly outcome: Outcome | null;
+  /** Why the order cannot be read; null if it can. It may be paid. */
+  readonly error: string | null;
 }

@@ -262,7 +262,8 @@ export class Swaps {
         const signed = this.#call((machine) => machine.takeUnsigned(id));
         if (!signed) return;
         reply = await this.#sign(signed, { ...detail, signal: abort.signal });
-        if (reply === undefined && !this.#end) return void this.#call((machine) => machine.replySigned(id, signed));
+        if ((reply as { sent?: boolean } | undefined)?.sent && detail.purpose !== "funding") reply = { not_signed: "only a payment may be sent by the wallet itself" };
+        if (reply === undefined && !this.#end) return void this.#handBack(id, signed);
       }
       if (!this.#end) this.#call((machine) => machine.reply(id, encode(reply), body));
     } catch (error) {
@@ -271,6 +272,15 @@ export class Swaps {
       need.free();
       this.#running.delete(id);
       this.#wake();
+    }
+  }
+
+  /** Hands a signed order back. One that is refused, because the signer used it up for example, was not signed. */
+  #handBack(id: bigint, signed: glue.UnsignedOrder): void {
+    try {
+      this.#call((machine) => machine.replySigned(id, signed));
+    } catch (error) {
+      this.#call((machine) => machine.reply(id, encode({ not_signed: (error as CountersignError).code }), NOTHING));
     }
   }
 
