@@ -1,5 +1,5 @@
 /** Reads chains through connections that a wallet already has, and through plain HTTP. */
-import type { ChainAnswer, ChainRequest, Leg, Quorum, Reader, Record as SwapRecord } from "../lib/index.js";
+import type { ChainAnswer, ChainRequest, Leg, Quorum, Reader, SwapRecord } from "../lib/index.js";
 
 /**
  * A connection to one endpoint: sends requests and returns one answer for each, in their order. It interprets nothing. What it throws

@@ -1,13 +1,14 @@
 /** Browser wallets behind `window.ethereum` or EIP-6963: they choose nonce and fees, sign and send. */
-import type { Order, UnsignedOrder } from "../lib/index.js";
+import type { HexString, Order, Role, UnsignedOrder } from "../lib/index.js";
 
-/** A provider by EIP-1193. */
+/** A provider by EIP-1193, or a client of viem. */
 export interface Eip1193Provider {
-  request(request: { method: string; params?: unknown }): Promise<unknown>;
+  // Libraries narrow the type of the request to the methods that they know.
+  request(request: never): Promise<unknown>;
 }
 
 /** Waits until a transaction is in a block, and fails if it was reverted: `(hash) => client.waitForTransactionReceipt({ hash })`. */
-export type WaitForReceipt = (hash: string) => Promise<unknown>;
+export type WaitForReceipt = (hash: HexString) => Promise<unknown>;
 
 /**
  * Has the wallet sign the message of the gasless path and attaches the signature.
@@ -15,10 +16,9 @@ export type WaitForReceipt = (hash: string) => Promise<unknown>;
  * @param unsigned - From `order.prepareGasless()`.
  */
 export async function signTypedData(unsigned: UnsignedOrder, provider: Eip1193Provider): Promise<void> {
-  const missing = unsigned.missing;
-  for (const { name, signer, native } of unsigned.requests.filter((request) => missing.includes(request.name))) {
+  for (const { name, signer, native } of unsigned.missingRequests) {
     if (native.kind !== "typed_data") throw new TypeError(`${name} is a transaction; prepare the order with prepareGasless()`);
-    unsigned.attach(name, asText(await provider.request({ method: "eth_signTypedData_v4", params: [signer, native.value] })));
+    unsigned.attach(name, asHex(await ask(provider, "eth_signTypedData_v4", [signer, native.value])));
   }
 }
 
@@ -29,13 +29,13 @@ export async function signTypedData(unsigned: UnsignedOrder, provider: Eip1193Pr
  *
  * @returns The transaction hashes.
  */
-export async function sendTransactions(order: Order, provider: Eip1193Provider, waitForReceipt: WaitForReceipt): Promise<string[]> {
-  const hashes: string[] = [];
-  for (const call of order.walletCalls()) {
+export async function sendTransactions(order: Order, provider: Eip1193Provider, waitForReceipt: WaitForReceipt): Promise<HexString[]> {
+  const hashes: HexString[] = [];
+  for (const call of order.walletCalls("evm")) {
     const last = hashes.at(-1);
     // An approval has to count before the wallet estimates the gas of the call that needs it.
     if (last !== undefined) await waitForReceipt(last);
-    hashes.push(asText(await provider.request({ method: "eth_sendTransaction", params: [call] })));
+    hashes.push(asHex(await ask(provider, "eth_sendTransaction", [call])));
   }
   return hashes;
 }
@@ -48,11 +48,11 @@ export async function sendTransactions(order: Order, provider: Eip1193Provider, 
  * @returns What the transaction does: `approval_reset`, `approval` or `initiate`.
  * @throws CountersignError `transaction_mismatch` with the first difference if it is not part of the order.
  */
-export async function checkSent(order: Order, provider: Eip1193Provider, hash: string): Promise<string> {
-  const found = await provider.request({ method: "eth_getTransactionByHash", params: [hash] });
+export async function checkSent(order: Order, provider: Eip1193Provider, hash: string): Promise<Role> {
+  const found = await ask(provider, "eth_getTransactionByHash", [hash]);
   if (typeof found !== "object" || found === null) throw new TypeError(`the provider does not know ${hash} yet`);
   // With the hash that was asked for: the transaction must have it.
-  return order.matches(JSON.stringify({ ...found, hash }));
+  return order.matches({ ...found, hash });
 }
 
 /**
@@ -61,23 +61,27 @@ export async function checkSent(order: Order, provider: Eip1193Provider, hash: s
  * @returns The id of the batch, for `wallet_getCallsStatus`.
  */
 export async function sendCalls(order: Order, provider: Eip1193Provider): Promise<string> {
-  const calls = order.walletCalls();
+  const calls = order.walletCalls("evm");
   const [first] = calls;
   if (!first) throw new TypeError("the order has no calls");
   const batch = {
     version: "2.0.0",
-    from: first["from"],
-    chainId: first["chainId"],
+    from: first.from,
+    chainId: first.chainId,
     // Without the approval the other call fails, and an approval alone should not stay.
     atomicRequired: true,
     calls: calls.map(({ to, data, value }) => ({ to, data, value })),
   };
-  const answer = await provider.request({ method: "wallet_sendCalls", params: [batch] });
+  const answer = await ask(provider, "wallet_sendCalls", [batch]);
   // Version 1.0 of the method returned the id alone.
-  return asText(typeof answer === "object" && answer !== null && "id" in answer ? answer.id : answer);
+  return asHex(typeof answer === "object" && answer !== null && "id" in answer ? answer.id : answer);
 }
 
-function asText(answer: unknown): string {
+function ask(provider: Eip1193Provider, method: string, params: readonly unknown[]): Promise<unknown> {
+  return provider.request({ method, params } as never);
+}
+
+function asHex(answer: unknown): HexString {
   if (typeof answer !== "string") throw new TypeError("the wallet did not answer with text");
-  return answer;
+  return answer as HexString;
 }

@@ -1,4 +1,4 @@
-/** Solana wallets by the Wallet Standard: `solana:signTransaction`. */
+/** Solana: wallets by the Wallet Standard (`solana:signTransaction`), signers of @solana/kit, and keypairs of @solana/web3.js. */
 import type { UnsignedOrder } from "../lib/index.js";
 
 /** The parts of a standard wallet that this needs. */
@@ -13,28 +13,44 @@ export interface SolanaWallet<Account extends { readonly address: string }> {
   };
 }
 
+/** A signer of @solana/kit that changes nothing: a `KeyPairSigner`, or any other `TransactionPartialSigner`. */
+export interface SolanaKitSigner {
+  readonly address: string;
+  signTransactions(transactions: never): Promise<readonly { readonly [address: string]: Uint8Array }[]>;
+}
+
+/** A `Keypair` of @solana/web3.js. */
+export interface SolanaKeypair {
+  readonly secretKey: Uint8Array;
+}
+
 /**
  * Has the wallet sign every transaction that has no signature yet, and attaches the owner's signatures. If the wallet changes the
  * transaction, for example adds a priority fee, it is refused as `transaction_mismatch`.
  *
- * @param chain - The wallet's name of the network.
+ * @param chain - The wallet's name of the network. Local signers do not need it.
  */
 export async function signWithSolanaWallet<Account extends { readonly address: string }>(
   unsigned: UnsignedOrder,
-  wallet: SolanaWallet<Account>,
+  wallet: SolanaWallet<Account> | SolanaKitSigner | SolanaKeypair,
   chain: `${string}:${string}` = "solana:mainnet",
 ): Promise<void> {
-  const missing = unsigned.missing;
-  for (const { signer, native } of unsigned.requests.filter((request) => missing.includes(request.name))) {
-    const account = wallet.accounts.find(({ address }) => address === signer);
+  if ("secretKey" in wallet) return unsigned.sign(wallet.secretKey);
+  for (const { name, signer, payload, native } of unsigned.missingRequests) {
+    const accounts = "accounts" in wallet ? wallet.accounts : [wallet];
+    const account = accounts.find(({ address }) => address === signer);
     if (!account) throw new TypeError(`the wallet does not have the account ${signer}`);
+    if ("signTransactions" in wallet) {
+      const [signatures] = await wallet.signTransactions([{ messageBytes: payload, signatures: { [signer]: null } }] as never);
+      const signature = signatures?.[signer];
+      if (!signature) throw new TypeError("the signer returned no signature");
+      unsigned.attach(name, signature);
+      continue;
+    }
+    const transaction = Uint8Array.from(atob(native.value), (letter) => letter.charCodeAt(0));
     const feature = wallet.features["solana:signTransaction"];
-    const [output] = await feature.signTransaction({ account, transaction: fromBase64(native.value), chain });
+    const [output] = await feature.signTransaction({ account: account as Account, transaction, chain });
     if (!output) throw new TypeError("the wallet returned no transaction");
     unsigned.attachTransaction(output.signedTransaction);
   }
-}
-
-function fromBase64(text: string): Uint8Array {
-  return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 }

@@ -1,5 +1,5 @@
-/** Accounts of starknet.js, with local or hardware signers. */
-import { type Account, type Call, type InvocationsSignerDetails, type Signature, type TypedData, hash } from "starknet";
+/** Accounts of starknet.js from version 7 on, with local or hardware signers. */
+import { hash } from "starknet";
 import type { UnsignedOrder } from "../lib/index.js";
 
 /** The functions that orders call. starknet.js hashes names, and would hash a selector a second time. */
@@ -26,30 +26,38 @@ interface Invoke {
   readonly fee_data_availability_mode: "L1" | "L2";
 }
 
+/** An `Account` of starknet.js. */
+export interface StarknetAccount {
+  readonly address: string;
+  readonly signer: {
+    // The types of calls and details change with the version.
+    signMessage(message: never, address: string): Promise<unknown>;
+    signTransaction(calls: never, details: never): Promise<unknown>;
+  };
+  /** Version 8 and later. */
+  readonly provider?: { getChainId(): Promise<string> };
+  /** Version 7. */
+  getChainId?(): Promise<string>;
+}
+
 /**
  * Signs every request that has no signature yet with the account's signer, and attaches the signatures.
  *
- * @param chainId - The account's chain; by default the account asks its provider.
+ * @param chainId - The account's chain as starknet.js has it, in hex; by default the account asks its provider.
  */
-export async function signWithStarknetAccount(
-  unsigned: UnsignedOrder,
-  account: Pick<Account, "address" | "provider" | "signer">,
-  chainId?: InvocationsSignerDetails["chainId"],
-): Promise<void> {
-  const missing = unsigned.missing;
-  for (const { name, native } of unsigned.requests.filter((request) => missing.includes(request.name))) {
+export async function signWithStarknetAccount(unsigned: UnsignedOrder, account: StarknetAccount, chainId?: string): Promise<void> {
+  for (const { name, native } of unsigned.missingRequests) {
     if (native.kind === "typed_data") {
-      const message = JSON.parse(native.value) as TypedData;
-      unsigned.attach(name, felts(await account.signer.signMessage(message, account.address)));
+      unsigned.attach(name, signature(await account.signer.signMessage(JSON.parse(native.value) as never, account.address)));
       continue;
     }
     const invoke = JSON.parse(native.value) as Invoke;
-    const chain = chainId ?? (await account.provider.getChainId());
-    unsigned.attach(name, felts(await account.signer.signTransaction(calls(invoke), details(invoke, chain))));
+    const chain = chainId ?? (await (account.provider?.getChainId() ?? account.getChainId?.()));
+    unsigned.attach(name, signature(await account.signer.signTransaction(calls(invoke) as never, details(invoke, chain) as never)));
   }
 }
 
-function details(invoke: Invoke, chainId: InvocationsSignerDetails["chainId"]): InvocationsSignerDetails {
+function details(invoke: Invoke, chainId: string | undefined): object {
   const bound = (resource: keyof Invoke["resource_bounds"]) => ({
     max_amount: BigInt(invoke.resource_bounds[resource].max_amount),
     max_price_per_unit: BigInt(invoke.resource_bounds[resource].max_price_per_unit),
@@ -70,10 +78,10 @@ function details(invoke: Invoke, chainId: InvocationsSignerDetails["chainId"]): 
 }
 
 /** Splits the calldata of `__execute__`: the number of calls, then of each the contract, selector, length and arguments. */
-function calls({ calldata }: Invoke): Call[] {
+function calls({ calldata }: Invoke): object[] {
   const names = new Map(FUNCTIONS.map((name) => [BigInt(hash.getSelectorFromName(name)), name]));
   const words = calldata.map(BigInt);
-  const found: Call[] = [];
+  const found: object[] = [];
   let at = 1;
   for (let left = words[0] ?? 0n; left > 0n; left -= 1n) {
     const [to, selector, length] = words.slice(at, at + 3);
@@ -87,10 +95,11 @@ function calls({ calldata }: Invoke): Call[] {
   return found;
 }
 
-/** Joins the felts of a signature. */
-function felts(signature: Signature): string {
-  const list = Array.isArray(signature) ? signature : [signature.r, signature.s];
-  return list.map((felt) => hex(BigInt(felt))).join(",");
+/** Returns what {@link UnsignedOrder.attach} takes: signers return an array of felts, or an object with more members than r and s. */
+function signature(made: unknown): { r: bigint; s: bigint } | bigint[] {
+  if (Array.isArray(made)) return made.map(BigInt);
+  const { r, s } = made as { r: bigint; s: bigint };
+  return { r, s };
 }
 
 function hex(number: bigint): string {

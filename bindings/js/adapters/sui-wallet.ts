@@ -1,4 +1,4 @@
-/** Sui wallets by the Wallet Standard: `sui:signTransaction`. */
+/** Sui: wallets by the Wallet Standard (`sui:signTransaction`), and local signers of @mysten/sui. */
 import { Transaction } from "@mysten/sui/transactions";
 import type { UnsignedOrder } from "../lib/index.js";
 
@@ -16,21 +16,31 @@ export interface SuiWallet<Account extends { readonly address: string }> {
   };
 }
 
+/** A `Signer` of @mysten/sui, such as a `Keypair`. */
+export interface SuiSigner {
+  toSuiAddress(): string;
+  signTransaction(bytes: never): Promise<{ readonly signature: string }>;
+}
+
 /**
- * Has the wallet sign every request that has no signature yet, and attaches the signatures. If the wallet changes the
- * transaction, for example its gas, the signature is refused as `signature_mismatch`.
+ * Has the wallet sign every request of its accounts that has no signature yet, and attaches the signatures. If the wallet changes the
+ * transaction, for example its gas, the signature is refused as `signature_mismatch`. The request of a sponsor stays open.
  *
- * @param chain - The wallet's name of the network.
+ * @param chain - The wallet's name of the network. Local signers do not need it.
  */
 export async function signWithSuiWallet<Account extends { readonly address: string }>(
   unsigned: UnsignedOrder,
-  wallet: SuiWallet<Account>,
+  wallet: SuiWallet<Account> | SuiSigner,
   chain: `${string}:${string}` = "sui:mainnet",
 ): Promise<void> {
-  const missing = unsigned.missing;
-  for (const { name, signer, native } of unsigned.requests.filter((request) => missing.includes(request.name))) {
+  for (const { name, signer, native } of unsigned.missingRequests) {
+    if ("toSuiAddress" in wallet) {
+      if (wallet.toSuiAddress() !== signer) continue;
+      const bytes = Uint8Array.from(atob(native.value), (letter) => letter.charCodeAt(0));
+      unsigned.attach(name, (await wallet.signTransaction(bytes as never)).signature);
+      continue;
+    }
     const account = wallet.accounts.find(({ address }) => address === signer);
-    // Sponsors sign elsewhere; their request stays open.
     if (!account) continue;
     const transaction = Transaction.from(native.value);
     const { signature } = await wallet.features["sui:signTransaction"].signTransaction({ transaction, account, chain });

@@ -1,12 +1,14 @@
 /** Signs with viem: a local account, or a wallet client whose wallet signs without sending. */
-import { type Hex, type TransactionSerializable, type TransactionSerialized, parseTransaction, toBytes, toHex } from "viem";
+import { type Hex, type TransactionSerialized, parseTransaction, toBytes, toHex } from "viem";
 import type { UnsignedOrder } from "../lib/index.js";
 
-/** What signs: `privateKeyToAccount(..)`, `toAccount(..)`, or any other object of viem with these two methods. */
+/** What signs: `privateKeyToAccount(..)`, `toAccount(..)`, a wallet client, or any other object of viem with these two methods. */
 export interface ViemSigner {
-  // Methods, not properties: viem's own parameters are narrower, and this package never gives them anything else.
-  signTransaction?(transaction: TransactionSerializable): Promise<Hex>;
+  // Methods with `never`, because the parameters of accounts and of clients differ. Both are given what they take.
+  signTransaction?(transaction: never): Promise<unknown>;
   signTypedData(message: never): Promise<Hex>;
+  /** The account of a wallet client. */
+  readonly account?: { readonly address: Hex; readonly type: string } | undefined;
 }
 
 /**
@@ -15,15 +17,18 @@ export interface ViemSigner {
  * A wallet that only sends transactions cannot do this; use `countersign/eip1193` for it.
  */
 export async function signWithViem(unsigned: UnsignedOrder, signer: ViemSigner): Promise<void> {
-  const missing = unsigned.missing;
-  for (const { name, payload, native } of unsigned.requests.filter((request) => missing.includes(request.name))) {
+  // The local account of a client signs by itself. The client would first ask a node for the chain.
+  const local = signer.account?.type === "local" ? (signer.account as typeof signer.account & ViemSigner) : signer;
+  const isClient = "request" in local;
+  for (const { name, signer: account, payload, native } of unsigned.missingRequests) {
+    const options = isClient ? { account, chain: null } : {};
     if (native.kind === "typed_data") {
-      unsigned.attach(name, await signer.signTypedData(JSON.parse(native.value) as never));
+      unsigned.attach(name, await local.signTypedData({ ...options, ...JSON.parse(native.value) } as never));
       continue;
     }
-    if (!signer.signTransaction) throw new TypeError("this signer does not sign transactions; send them with countersign/eip1193");
+    if (!local.signTransaction) throw new TypeError("this signer does not sign transactions; send them with countersign/eip1193");
     // The payload is the transaction that was verified, so nothing can get lost on the way.
     const transaction = parseTransaction(toHex(payload) as TransactionSerialized);
-    unsigned.attachTransaction(toBytes(await signer.signTransaction(transaction as TransactionSerializable)));
+    unsigned.attachTransaction(toBytes((await local.signTransaction({ ...options, ...transaction } as never)) as Hex));
   }
 }

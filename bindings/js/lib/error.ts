@@ -1,22 +1,14 @@
-/**
- * Who can do something about an error:
- *
- * - `service`: the response or the record is wrong. Do not sign; report the service.
- * - `caller`: an argument, a document of the wallet's own or a key is wrong.
- * - `unsupported`: the order may be right, but this build cannot judge it.
- * - `chain`: the chain does not show what is needed. Wait, or do not reveal the secret.
- * - `bug`: a defect of this library. Please report it.
- */
-export type Blame = "service" | "caller" | "unsupported" | "chain" | "bug";
+import type { Blame, ErrorCode } from "./types.js";
 
-/** What an error is made from. */
-export interface ErrorFields {
-  code: string;
-  message: string;
-  at: string;
-  expected?: string | null;
-  actual?: string | null;
-  blame: Blame;
+/** The parts of an error as plain data: {@link CountersignError.toJSON}. */
+export interface ErrorData {
+  readonly name?: "CountersignError";
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly at: string;
+  readonly expected?: string | null;
+  readonly actual?: string | null;
+  readonly blame: Blame;
 }
 
 /** The one error that this package throws: a refused order, or an argument that cannot be used. */
@@ -24,7 +16,7 @@ export class CountersignError extends Error {
   /** `CountersignError`, which also holds across builds, where `instanceof` does not. */
   override readonly name = "CountersignError";
   /** A stable name in snake case, such as `amount_mismatch`. */
-  readonly code: string;
+  readonly code: ErrorCode;
   /**
    * Where: a JSON pointer into the case, such as `/response/result/initiate_transaction/to`. A range of bytes of the decoded
    * payload may follow: `#36-68`. Empty where no single place is meant.
@@ -38,17 +30,35 @@ export class CountersignError extends Error {
   readonly blame: Blame;
 
   /** @internal */
-  constructor(fields: ErrorFields) {
-    super(fields.message);
+  constructor(fields: ErrorData, options?: ErrorOptions) {
+    super(fields.message, options);
     this.code = fields.code;
     this.at = fields.at;
     this.expected = fields.expected ?? undefined;
     this.actual = fields.actual ?? undefined;
     this.blame = fields.blame;
   }
+
+  /** Returns all parts as plain data, which `postMessage` and `JSON.stringify` keep. They drop most of an error. */
+  toJSON(): ErrorData {
+    const { name, code, message, at, expected, actual, blame } = this;
+    return { name, code, message, at, ...(expected === undefined ? {} : { expected }), ...(actual === undefined ? {} : { actual }), blame };
+  }
+
+  /**
+   * Creates the error again from what {@link toJSON} returned, for example on the other side of a worker.
+   *
+   * @throws {@link CountersignError} `usage` if the data is something else.
+   */
+  static from(data: unknown): CountersignError {
+    const fields = (typeof data === "object" && data !== null ? data : {}) as ErrorData;
+    const isText = [fields.code, fields.message, fields.at, fields.blame].every((part) => typeof part === "string");
+    if (!isText) throw usage("usage", "this is not the data of a CountersignError", "what toJSON returned");
+    return new CountersignError(fields);
+  }
 }
 
 /** Creates the error for an argument that cannot be used. */
-export function usage(code: string, message: string, expected?: string, actual?: string): CountersignError {
+export function usage(code: ErrorCode, message: string, expected?: string, actual?: string): CountersignError {
   return new CountersignError({ code, message, at: "", expected: expected ?? null, actual: actual ?? null, blame: "caller" });
 }

@@ -1,4 +1,5 @@
-// The objects of the module that belong to the objects of this package.
+/// <reference lib="esnext.disposable" preserve="true" />
+// The objects of the module that belong to the objects of this package, and what was read from them.
 import { CountersignError } from "./error.js";
 import { wrongType } from "./input.js";
 
@@ -6,26 +7,37 @@ interface Handle {
   free(): void;
 }
 
-const handles = new WeakMap<object, Handle>();
+/** Keeps constructors from being called by others. @internal */
+export const CREATE = Symbol("create");
+
+const handles = new WeakMap<object, { readonly handle: Handle; readonly values: Map<string, unknown> }>();
 
 /** Gives an object its handle. @internal */
 export function bind<T extends object>(object: T, handle: Handle): T {
-  handles.set(object, handle);
+  handles.set(object, { handle, values: new Map() });
   return object;
 }
 
 /** Returns the handle of an object, which has to be of this class and still in use. @internal */
 export function handleOf<H>(object: unknown, kind: Function, what: string): H {
   if (!(object instanceof kind)) throw wrongType(what, `the ${what} that this package made`, object);
-  const handle = handles.get(object);
-  if (!handle) throw usedUp(what);
-  return handle as H;
+  const bound = handles.get(object);
+  if (!bound) throw new CountersignError({ code: "used_up", message: `${what} was freed already; create it again`, at: "", blame: "caller" });
+  return bound.handle as H;
 }
 
-/** Frees the memory of an object; it cannot be used afterwards. @internal */
-export function release(object: object): void {
-  handles.get(object)?.free();
-  handles.delete(object);
+/** Returns what was read under this name before, so that equal values are the same object; or reads it. @internal */
+export function once<T>(object: object, name: string, read: () => T): T {
+  const values = handles.get(object)?.values;
+  if (values?.has(name)) return values.get(name) as T;
+  const value = read();
+  values?.set(name, value);
+  return value;
+}
+
+/** Forgets what was read, because the object changes. @internal */
+export function forget(object: object): void {
+  handles.get(object)?.values.clear();
 }
 
 /** What all objects of this package have in common. */
@@ -35,16 +47,22 @@ export abstract class Freeable {
    * Every later use is an error with the code `used_up`.
    */
   free(): void {
-    release(this);
+    handles.get(this)?.handle.free();
+    handles.delete(this);
   }
 
   /** The same as {@link free}: `using order = Order.verify(..)`. */
   [Symbol.dispose](): void {
-    release(this);
+    this.free();
   }
 }
 
-function usedUp(what: string): CountersignError {
-  const message = `${what} was freed already; create it again`;
-  return new CountersignError({ code: "used_up", message, at: "", blame: "caller" });
+/** An object that only this package makes. */
+export abstract class Made extends Freeable {
+  /** @internal */
+  constructor(key: symbol, handle: Handle, how: string) {
+    super();
+    if (key !== CREATE) throw new TypeError(`use ${how}`);
+    bind(this, handle);
+  }
 }

@@ -1,11 +1,12 @@
 // Arguments, checked before they are copied into the module, whose memory never becomes smaller.
 import { usage } from "./error.js";
+import { contractJson, jsonText } from "./output.js";
 
 /**
  * A JSON document: its text, or its bytes in UTF-8, exactly as received. Never a parsed object: parsing loses duplicate keys and
  * the spelling of numbers, and both matter to what is verified.
  */
-export type Document = string | Uint8Array;
+export type JsonText = string | Uint8Array;
 
 /**
  * Most bytes of a document, or of a line of `countersign batch`, in every language. The module refuses more; only one byte more is
@@ -35,14 +36,32 @@ export function documentBytes(value: unknown, what: string): Uint8Array {
   return encoded.length > MAX_DOCUMENT ? encoded.slice(0, MAX_DOCUMENT + 1) : encoded;
 }
 
+/** Returns the bytes of the JSON contract for a typed value; or of a document, as {@link documentBytes} does. */
+export function contractBytes(value: unknown, what: string): Uint8Array {
+  return typedBytes(value, what, contractJson);
+}
+
+/** Returns the bytes of what a node or a wallet has returned as an object, with its own members; or of a document. */
+export function foreignBytes(value: unknown, what: string): Uint8Array {
+  return typedBytes(value, what, jsonText);
+}
+
+function typedBytes(value: unknown, what: string, write: (value: unknown) => string): Uint8Array {
+  if (typeof value === "string" || readTag.call(value) === "Uint8Array") return documentBytes(value, what);
+  // Neither arrays nor dates, maps and the like.
+  if (Object.prototype.toString.call(value) !== "[object Object]") throw wrongType(what, "an object, a string or a Uint8Array", value);
+  let json: string;
+  try {
+    json = write(value);
+  } catch {
+    throw usage("usage", `${what} cannot be written as JSON`);
+  }
+  return documentBytes(json, what);
+}
+
 /** Returns a copy of the bytes of a node's answer. One that is too large is cut one byte behind the limit. */
 export function answerBytes(value: unknown, what: string): Uint8Array {
   return arrayBytes(value, what, "a Uint8Array", (length) => Math.min(length, MAX_DOCUMENT + 1));
-}
-
-/** Returns a copy of the bytes of a line. */
-export function lineBytes(value: unknown): Uint8Array {
-  return documentBytes(value, "line");
 }
 
 /** Returns a short text. */
@@ -53,12 +72,24 @@ export function text(value: unknown, what: string): string {
   return value;
 }
 
-/** Returns a signature. */
+/** Returns the text of a signature: bytes as hex, felts joined by commas, and other objects as JSON. */
 export function signatureText(value: unknown): string {
-  if (typeof value !== "string") throw wrongType("signature", "a string", value);
-  checkLength(value.length, "signature", MAX_SIGNATURE);
-  checkWellFormed(value, "signature");
-  return value;
+  let written = value;
+  if (readTag.call(value) === "Uint8Array") {
+    written = toHex(arrayBytes(value, "signature", "a Uint8Array", atMost("signature", MAX_SIGNATURE)));
+  } else if (Array.isArray(value)) {
+    written = value.map((felt: unknown) => (typeof felt === "bigint" ? `0x${felt.toString(16)}` : text(felt, "felt"))).join(",");
+  } else if (Object.prototype.toString.call(value) === "[object Object]") {
+    written = new TextDecoder().decode(contractBytes(value, "signature"));
+  }
+  if (typeof written !== "string") throw wrongType("signature", "a string, an object, an array or a Uint8Array", value);
+  checkLength(written.length, "signature", MAX_SIGNATURE);
+  checkWellFormed(written, "signature");
+  return written;
+}
+
+function toHex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** Returns the bytes of a signed transaction. */

@@ -10,6 +10,8 @@ let loading: Promise<void> | undefined;
 
 /** Remembers that the module is there. @internal */
 export function loaded(exports: InitOutput): void {
+  // The glue keeps the first module that it was given, whatever it is.
+  if (!("__wbindgen_start" in exports)) throw new TypeError("it is not the module of this package; load the page or the process again");
   memory = exports.memory;
 }
 
@@ -19,13 +21,16 @@ export function loaded(exports: InitOutput): void {
  *
  * @param source - Where the module comes from: by default `countersign_bg.wasm` beside this file, which bundlers find by
  *   themselves. Extensions and workers may give its URL, its bytes or a compiled module.
+ * @throws {@link CountersignError} `init_failed` if there is no such module. It can be called again.
  */
 export function init(source?: ModuleSource): Promise<void> {
   if (memory) return Promise.resolve();
-  loading ??= load(source === undefined ? undefined : { module_or_path: source }).then(loaded, (error: unknown) => {
+  loading ??= load(source === undefined ? undefined : { module_or_path: source }).then(loaded).catch((error: unknown) => {
     // The next call may try again, for example when the network is back.
     loading = undefined;
-    throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    const message = `the WebAssembly module cannot be loaded (${why}); serve countersign_bg.wasm and give its URL or its bytes to init`;
+    throw new CountersignError({ code: "init_failed", message, at: "", blame: "caller" }, { cause: error });
   });
   return loading;
 }

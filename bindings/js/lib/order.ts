@@ -1,21 +1,22 @@
 // A verified order.
 import * as glue from "countersign-glue";
-import { Freeable, bind, handleOf } from "./handle.js";
-import { type Document, documentBytes, members, wholeNumber } from "./input.js";
+import { usage } from "./error.js";
+import { CREATE, Made, handleOf, once } from "./handle.js";
+import { type JsonText, contractBytes, documentBytes, foreignBytes, members, wholeNumber } from "./input.js";
 import { call } from "./module.js";
 import { read } from "./output.js";
 import { UnsignedOrder } from "./signing.js";
 import { type Policy, type Registry, policyHandle, registryHandle } from "./trust.js";
-import type { Coverage, Family, Line, Terms, Warning } from "./types.js";
+import type { Coverage, EvmCall, ExternalTransaction, Family, Notice, Role, StarknetCall, SummaryLine, Terms, WalletContext } from "./types.js";
 
 /** The documents of one order, as text or bytes, exactly as sent and received. */
 export interface Documents {
   /** The wallet's own create-order request. */
-  readonly request: Document;
+  readonly request: JsonText;
   /** The service's response, in its envelope. */
-  readonly response: Document;
+  readonly response: JsonText;
   /** The order record, bare or in its envelope. Needed on Bitcoin-like chains to recompute the deposit address. */
-  readonly record?: Document | null;
+  readonly record?: JsonText | null;
 }
 
 /** Returns the bytes of the documents. @internal */
@@ -28,14 +29,10 @@ export function openDocuments(documents: unknown): { request: Uint8Array; respon
   };
 }
 
-const CREATE = Symbol("create");
-
 /** An order whose every byte equals the request, the registry or the record, or is shown in {@link Order.summary}. */
-export class Order extends Freeable {
+export class Order extends Made {
   private constructor(key: typeof CREATE, handle: glue.Order) {
-    super();
-    if (key !== CREATE) throw new TypeError("use Order.verify");
-    bind(this, handle);
+    super(key, handle, "Order.verify");
   }
 
   /**
@@ -63,22 +60,22 @@ export class Order extends Freeable {
 
   /** The terms that the owner agrees to, as values. */
   get terms(): Terms {
-    return read(call(() => this.#handle.terms()));
+    return once(this, "terms", () => read(call(() => this.#handle.terms())));
   }
 
   /** What the owner reads before signing: every value that the response chose. Show all of it. */
-  get summary(): readonly Line[] {
-    return read(call(() => this.#handle.summary()));
+  get summary(): readonly SummaryLine[] {
+    return once(this, "summary", () => read(call(() => this.#handle.summary())));
   }
 
   /** What the owner should know. A policy can refuse orders with some warnings. */
-  get warnings(): readonly Warning[] {
-    return read(call(() => this.#handle.warnings()));
+  get warnings(): readonly Notice[] {
+    return once(this, "warnings", () => read(call(() => this.#handle.warnings())));
   }
 
   /** Which bytes of the response each line of the summary describes. */
   get coverage(): readonly Coverage[] {
-    return read(call(() => this.#handle.coverage()));
+    return once(this, "coverage", () => read(call(() => this.#handle.coverage())));
   }
 
   /**
@@ -95,9 +92,14 @@ export class Order extends Freeable {
    * Returns what wallets take that choose nonce and fees themselves: on EVM chains the parameters of `eth_sendTransaction`, one
    * for each call, on Starknet the calls of `account.execute`.
    *
+   * @param family - The order's family, which gives the calls their type.
    * @throws {@link CountersignError} `unsupported_family` for other families.
    */
-  walletCalls(): readonly { readonly [member: string]: unknown }[] {
+  walletCalls(family: "evm"): readonly EvmCall[];
+  walletCalls(family: "starknet"): readonly StarknetCall[];
+  walletCalls(family?: Family): readonly (EvmCall | StarknetCall)[];
+  walletCalls(family: Family = this.family): readonly (EvmCall | StarknetCall)[] {
+    if (family !== this.family) throw usage("usage", "the order is of another family", String(family), this.family);
     return JSON.parse(call(() => this.#handle.walletCalls())).map((text: string) => JSON.parse(text));
   }
 
@@ -106,23 +108,26 @@ export class Order extends Freeable {
    * themselves: everything that they may not choose must be as it was verified.
    *
    * @param transaction - The transaction that the wallet signed or sent, in the form that `docs/spec/batch.md#external-transactions`
-   *   lists: on EVM chains the JSON that `eth_getTransactionByHash` returns, or the raw bytes in hex.
+   *   lists: on EVM chains what `eth_getTransactionByHash` returns, as an object or its text, or the raw bytes in hex.
    * @throws {@link CountersignError} `transaction_mismatch` with the first difference if it is not part of the order.
    */
-  matches(transaction: Document): string {
-    const bytes = documentBytes(transaction, "transaction");
-    return call(() => this.#handle.matches(bytes));
+  matches(transaction: ExternalTransaction): Role {
+    // The members of the other chains' transactions are theirs.
+    const isOurs = typeof transaction === "object" && transaction !== null && "txBytes" in transaction;
+    const bytes = isOurs ? contractBytes(transaction, "transaction") : foreignBytes(transaction, "transaction");
+    return call(() => this.#handle.matches(bytes)) as Role;
   }
 
   /**
    * Prepares the order with the wallet context of its family: nonce, fees, coins. It can be prepared again, as often as those
    * change.
    *
-   * @param wallet - JSON with the members of the family's wallet context.
+   * @param wallet - The family's wallet context: `{ nonce: 7, maxFeePerGas: 30_000_000_000n, .. }`. Or its JSON, as
+   *   `docs/spec/batch.md#wallet-contexts` has it; bytes of it can be wiped.
    * @throws {@link CountersignError} at the member of `/wallet` that is missing, malformed or invalid.
    */
-  prepare(wallet: Document): UnsignedOrder {
-    const bytes = documentBytes(wallet, "wallet");
+  prepare(wallet: WalletContext | JsonText): UnsignedOrder {
+    const bytes = contractBytes(wallet, "wallet");
     try {
       return UnsignedOrder.from(call(() => this.#handle.prepare(bytes)));
     } finally {

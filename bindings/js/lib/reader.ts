@@ -1,13 +1,12 @@
 // Reading a chain through the caller's own connections.
 import * as glue from "countersign-glue";
 import { CountersignError, usage } from "./error.js";
-import { Freeable, bind, handleOf } from "./handle.js";
+import { CREATE, Freeable, Made, bind, handleOf } from "./handle.js";
 import { answerBytes, members, text, wholeNumber, wrongType } from "./input.js";
 import { call } from "./module.js";
 import { fromHex, jsonText } from "./output.js";
 import type { BatchResponse, ChainAnswer, ChainRequest } from "./types.js";
 
-const CREATE = Symbol("create");
 /** Most bytes of one answer. */
 const MAX_ANSWER = 16 * 1024 * 1024;
 /** What a connection may have failed with. */
@@ -34,16 +33,14 @@ interface Ask {
  * quorum.hear(reader);
  * ```
  */
-export class Reader extends Freeable {
+export class Reader extends Made {
   /** The endpoint's name in the quorum. */
   readonly endpoint: string;
 
   /** @internal */
-  constructor(key: typeof CREATE, endpoint: string, handle: glue.Reader) {
-    super();
-    if (key !== CREATE) throw new TypeError("use record.reader");
+  constructor(key: typeof CREATE, handle: glue.Reader, endpoint: string) {
+    super(key, handle, "record.reader");
     this.endpoint = endpoint;
-    bind(this, handle);
   }
 
   /** Returns the requests to send now, all at once; undefined once the reading has ended. Calling it again changes nothing. */
@@ -85,11 +82,6 @@ export class Reader extends Freeable {
   get #handle(): glue.Reader {
     return handleOf(this, Reader, "reader");
   }
-}
-
-/** Creates a reader. @internal */
-export function openReader(endpoint: string, handle: glue.Reader): Reader {
-  return new Reader(CREATE, endpoint, handle);
 }
 
 /** What several endpoints show of one HTLC. */

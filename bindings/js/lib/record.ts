@@ -1,15 +1,14 @@
 // The record of an order that is under way, and what chains show of it.
 import * as glue from "countersign-glue";
-import { Freeable, bind, handleOf } from "./handle.js";
+import { CREATE, Made, handleOf, once } from "./handle.js";
 import { documentBytes, members, text, wholeNumber, wrongType } from "./input.js";
 import { call } from "./module.js";
 import { type Documents, openDocuments } from "./order.js";
 import { read } from "./output.js";
-import { Quorum, Reader, openReader, quorumHandle } from "./reader.js";
+import { Quorum, Reader, quorumHandle } from "./reader.js";
 import { type Policy, type Registry, policyHandle, registryHandle } from "./trust.js";
-import type { Funded, Htlc, HtlcTerms, Leg, Warning } from "./types.js";
+import type { Htlc, HtlcTerms, Leg, Notice, Proof } from "./types.js";
 
-const CREATE = Symbol("create");
 const NOTHING = new Uint8Array();
 
 /** How a reader begins. */
@@ -21,11 +20,9 @@ export interface ReaderOptions {
 }
 
 /** A verified order record: what both HTLCs must say. */
-export class Record extends Freeable {
+export class SwapRecord extends Made {
   private constructor(key: typeof CREATE, handle: glue.Record) {
-    super();
-    if (key !== CREATE) throw new TypeError("use Record.verify");
-    bind(this, handle);
+    super(key, handle, "SwapRecord.verify");
   }
 
   /**
@@ -33,11 +30,11 @@ export class Record extends Freeable {
    *
    * @throws {@link CountersignError} as {@link Order.verify}.
    */
-  static verify(documents: Documents, registry: Registry, policy?: Policy): Record {
+  static verify(documents: Documents, registry: Registry, policy?: Policy): SwapRecord {
     const { request, response, record } = openDocuments(documents);
     if (!record) throw wrongType("documents.record", "a string or a Uint8Array", undefined);
     const [pinned, limits] = [registryHandle(registry), policyHandle(policy)];
-    return new Record(CREATE, call(() => glue.Record.verify(request, response, record, pinned, limits)));
+    return new SwapRecord(CREATE, call(() => glue.Record.verify(request, response, record, pinned, limits)));
   }
 
   /** The order's id. */
@@ -46,14 +43,14 @@ export class Record extends Freeable {
   }
 
   /** What the owner should know. */
-  get warnings(): readonly Warning[] {
-    return read(call(() => this.#handle.warnings()));
+  get warnings(): readonly Notice[] {
+    return once(this, "warnings", () => read(call(() => this.#handle.warnings())));
   }
 
   /** Returns what the HTLC of a leg must hold, and where it is. */
   terms(leg: Leg): HtlcTerms {
     const side = text(leg, "leg");
-    return read(call(() => this.#handle.terms(side)));
+    return once(this, `terms of ${side}`, () => read(call(() => this.#handle.terms(side))));
   }
 
   /**
@@ -66,7 +63,7 @@ export class Record extends Freeable {
     if (protocol !== "esplora" && protocol !== "rpc") throw wrongType("options.protocol", '"esplora" or "rpc"', protocol);
     const [side, name] = [text(leg, "leg"), text(endpoint, "endpoint")];
     const before = known === undefined ? NOTHING : documentBytes(known, "options.known");
-    return openReader(name, call(() => this.#handle.reader(side, name, before, protocol)));
+    return new Reader(CREATE, call(() => this.#handle.reader(side, name, before, protocol)), name);
   }
 
   /** Creates a quorum, for code that must not choose between the builds of this package: `new Quorum(endpoints, needed)`. */
@@ -81,7 +78,7 @@ export class Record extends Freeable {
    * @param now - Unix seconds by the caller's clock: `Math.floor(Date.now() / 1000)`.
    * @throws {@link CountersignError} with the blame `chain` while the secret must not leave; the message says whether waiting may help.
    */
-  judge(quorum: Quorum, now: number): Funded {
+  judge(quorum: Quorum, now: number): Proof {
     const [heard, seconds] = [quorumHandle(quorum), BigInt(wholeNumber(now, "now"))];
     return read(call(() => this.#handle.judge(heard, seconds)));
   }
@@ -99,6 +96,6 @@ export class Record extends Freeable {
   }
 
   get #handle(): glue.Record {
-    return handleOf(this, Record, "record");
+    return handleOf(this, SwapRecord, "record");
   }
 }

@@ -1,26 +1,26 @@
 // How an order ends without the service.
 import * as glue from "countersign-glue";
-import { Freeable, bind, handleOf } from "./handle.js";
-import { type Document, documentBytes, keyBytes, text } from "./input.js";
+import { CREATE, Made, handleOf } from "./handle.js";
+import { type JsonText, contractBytes, documentBytes, keyBytes, text } from "./input.js";
 import { call } from "./module.js";
 import { UnsignedOrder } from "./signing.js";
 import { type Policy, type Registry, policyHandle, registryHandle } from "./trust.js";
-import type { Family, Leg } from "./types.js";
-
-const CREATE = Symbol("create");
+import type { Family, Leg, RecoveryContext, Role } from "./types.js";
 
 /** A refund or a redemption, from the order record alone. Look at the chain before you broadcast it. */
-export class Recovery extends Freeable {
-  private constructor(key: typeof CREATE, handle: glue.Recovery) {
-    super();
-    if (key !== CREATE) throw new TypeError("use Recovery.refund or Recovery.redeem");
-    bind(this, handle);
+export class Recovery extends Made {
+  /** What its transaction does. */
+  readonly role: Extract<Role, "refund" | "redeem">;
+
+  private constructor(key: typeof CREATE, handle: glue.Recovery, role: "refund" | "redeem") {
+    super(key, handle, "Recovery.refund or Recovery.redeem");
+    this.role = role;
   }
 
   /** Returns the recovery that refunds a leg after its timelock. */
-  static refund(record: Document, leg: Leg, registry: Registry): Recovery {
+  static refund(record: JsonText, leg: Leg, registry: Registry): Recovery {
     const [bytes, side, pinned] = [documentBytes(record, "record"), text(leg, "leg"), registryHandle(registry)];
-    return new Recovery(CREATE, call(() => glue.Recovery.refund(bytes, side, pinned)));
+    return new Recovery(CREATE, call(() => glue.Recovery.refund(bytes, side, pinned)), "refund");
   }
 
   /**
@@ -28,11 +28,11 @@ export class Recovery extends Freeable {
    *
    * @param secret - Its 32 bytes, which the caller can wipe afterwards, or 64 hex digits.
    */
-  static redeem(record: Document, leg: Leg, secret: string | Uint8Array, registry: Registry): Recovery {
+  static redeem(record: JsonText, leg: Leg, secret: string | Uint8Array, registry: Registry): Recovery {
     const [bytes, side, pinned] = [documentBytes(record, "record"), text(leg, "leg"), registryHandle(registry)];
     const hidden = keyBytes(secret, "secret");
     try {
-      return new Recovery(CREATE, call(() => glue.Recovery.redeem(bytes, side, hidden, pinned)));
+      return new Recovery(CREATE, call(() => glue.Recovery.redeem(bytes, side, hidden, pinned)), "redeem");
     } finally {
       hidden.fill(0);
     }
@@ -59,12 +59,13 @@ export class Recovery extends Freeable {
   }
 
   /**
-   * Prepares the transaction with the wallet context of its family, which also may name the `sender` who pays for it.
+   * Prepares the transaction with the wallet context of its family, which also may name the `sender` who pays for it. Or with its JSON,
+   * as `docs/spec/batch.md#recovery-contexts` has it.
    *
    * @throws {@link CountersignError} at the member of `/wallet` that is missing, unknown, malformed or invalid.
    */
-  prepare(wallet: Document, policy?: Policy): UnsignedOrder {
-    const [bytes, limits] = [documentBytes(wallet, "wallet"), policyHandle(policy)];
+  prepare(wallet: RecoveryContext | JsonText, policy?: Policy): UnsignedOrder {
+    const [bytes, limits] = [contractBytes(wallet, "wallet"), policyHandle(policy)];
     try {
       return UnsignedOrder.from(call(() => this.#handle.prepare(bytes, limits)));
     } finally {

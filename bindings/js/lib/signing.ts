@@ -1,19 +1,15 @@
 // Orders on their way to a signature, and behind it.
 import type * as glue from "countersign-glue";
-import { Freeable, bind, handleOf } from "./handle.js";
+import { CREATE, Made, forget, handleOf, once } from "./handle.js";
 import { keyBytes, signatureText, text, transactionBytes } from "./input.js";
 import { call } from "./module.js";
 import { read } from "./output.js";
-import type { Family, Line, SigningRequest, Transaction, Warning } from "./types.js";
-
-const CREATE = Symbol("create");
+import type { Family, Notice, Signature, SigningRequest, SummaryLine, Transaction } from "./types.js";
 
 /** Payloads for any signer, and the signatures that have been attached so far. */
-export class UnsignedOrder extends Freeable {
+export class UnsignedOrder extends Made {
   private constructor(key: typeof CREATE, handle: glue.UnsignedOrder) {
-    super();
-    if (key !== CREATE) throw new TypeError("use order.prepare");
-    bind(this, handle);
+    super(key, handle, "order.prepare");
   }
 
   /** @internal */
@@ -32,23 +28,28 @@ export class UnsignedOrder extends Freeable {
   }
 
   /** What the owner reads before signing, fees and digests included. */
-  get summary(): readonly Line[] {
-    return read(call(() => this.#handle.summary()));
+  get summary(): readonly SummaryLine[] {
+    return once(this, "summary", () => read(call(() => this.#handle.summary())));
   }
 
   /** What the owner should know. */
-  get warnings(): readonly Warning[] {
-    return read(call(() => this.#handle.warnings()));
+  get warnings(): readonly Notice[] {
+    return once(this, "warnings", () => read(call(() => this.#handle.warnings())));
   }
 
   /** What signers are asked for, in the order in which payloads are sent. */
   get requests(): readonly SigningRequest[] {
-    return read(call(() => this.#handle.requests()), true);
+    return once(this, "requests", () => read(call(() => this.#handle.requests()), true));
+  }
+
+  /** The requests that have no signature yet. */
+  get missingRequests(): readonly SigningRequest[] {
+    return this.requests.filter(({ name }) => this.missing.includes(name));
   }
 
   /** The names of the requests that have no signature yet. */
   get missing(): readonly string[] {
-    return JSON.parse(call(() => this.#handle.missing()));
+    return once(this, "missing", () => Object.freeze(JSON.parse(call(() => this.#handle.missing())) as string[]));
   }
 
   /** The artefacts with the signatures so far, as the JSON of `countersign batch`. */
@@ -60,12 +61,13 @@ export class UnsignedOrder extends Freeable {
    * Proves a signature of an external signer and attaches it. A refused signature changes nothing.
    *
    * @param name - The name of the request. A signed PSBT has the name `psbt`.
-   * @param signature - Text in its family's usual form: hex on EVM, Tron and Bitcoin, base58 on Solana, base64 on Sui, felts
-   *   joined by commas on Starknet. JSON for a contract wallet: `{"contract": "0x.."}`.
+   * @param signature - In its family's usual form: hex or bytes on EVM, Tron and Bitcoin, base58 or bytes on Solana, base64 on Sui,
+   *   an array of felts on Starknet; `{ contract }` for a contract wallet on EVM chains.
    */
-  attach(name: string, signature: string): void {
+  attach(name: string, signature: Signature): void {
     const [request, proof] = [text(name, "name"), signatureText(signature)];
     call(() => this.#handle.attach(request, proof));
+    forget(this);
   }
 
   /**
@@ -79,7 +81,9 @@ export class UnsignedOrder extends Freeable {
    */
   attachTransaction(transaction: Uint8Array): readonly string[] {
     const bytes = transactionBytes(transaction);
-    return JSON.parse(call(() => this.#handle.attachTransaction(bytes)));
+    const names = JSON.parse(call(() => this.#handle.attachTransaction(bytes))) as string[];
+    forget(this);
+    return names;
   }
 
   /**
@@ -95,6 +99,7 @@ export class UnsignedOrder extends Freeable {
       call(() => this.#handle.sign(bytes));
     } finally {
       bytes.fill(0);
+      forget(this);
     }
   }
 
@@ -105,7 +110,10 @@ export class UnsignedOrder extends Freeable {
    * @throws {@link CountersignError} `signature_missing`; the order then stays as it is.
    */
   finish(): SignedOrder {
-    return SignedOrder.from(call(() => this.#handle.finish()));
+    const { family } = this;
+    const signed = call(() => this.#handle.finish());
+    forget(this);
+    return SignedOrder.from(signed, family);
   }
 
   get #handle(): glue.UnsignedOrder {
@@ -114,16 +122,18 @@ export class UnsignedOrder extends Freeable {
 }
 
 /** An order with all its signatures. Each is made with a local key or proven, or there is a warning. */
-export class SignedOrder extends Freeable {
-  private constructor(key: typeof CREATE, handle: glue.SignedOrder) {
-    super();
-    if (key !== CREATE) throw new TypeError("use unsigned.finish");
-    bind(this, handle);
+export class SignedOrder extends Made {
+  /** The family that signed. */
+  readonly family: Family;
+
+  private constructor(key: typeof CREATE, handle: glue.SignedOrder, family: Family) {
+    super(key, handle, "unsigned.finish");
+    this.family = family;
   }
 
   /** @internal */
-  static from(handle: glue.SignedOrder): SignedOrder {
-    return new SignedOrder(CREATE, handle);
+  static from(handle: glue.SignedOrder, family: Family): SignedOrder {
+    return new SignedOrder(CREATE, handle, family);
   }
 
   /** The order's id. */
@@ -133,7 +143,10 @@ export class SignedOrder extends Freeable {
 
   /** The transactions, in the order in which they are broadcast. */
   get transactions(): readonly Transaction[] {
-    return read(call(() => this.#handle.transactions()));
+    return once(this, "transactions", () => {
+      const { family } = this;
+      return read<Omit<Transaction, "family">[]>(call(() => this.#handle.transactions())).map((one) => Object.freeze({ ...one, family }) as Transaction);
+    });
   }
 
   /** The signature that the service is sent on the gasless path; undefined where the wallet chose another path. */
@@ -142,8 +155,8 @@ export class SignedOrder extends Freeable {
   }
 
   /** What the owner should know. */
-  get warnings(): readonly Warning[] {
-    return read(call(() => this.#handle.warnings()));
+  get warnings(): readonly Notice[] {
+    return once(this, "warnings", () => read(call(() => this.#handle.warnings())));
   }
 
   get #handle(): glue.SignedOrder {

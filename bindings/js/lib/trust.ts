@@ -1,7 +1,7 @@
 // What the wallet trusts: its pinned registry, and its own limits.
 import * as glue from "countersign-glue";
 import { Freeable, bind, handleOf } from "./handle.js";
-import { type Document, documentBytes, lineBytes } from "./input.js";
+import { type JsonText, documentBytes } from "./input.js";
 import { call } from "./module.js";
 import type { Family } from "./types.js";
 
@@ -15,7 +15,7 @@ export class Registry extends Freeable {
    *
    * @throws {@link CountersignError} at the first member that is malformed or contradictory.
    */
-  constructor(json: Document) {
+  constructor(json: JsonText) {
     super();
     const bytes = documentBytes(json, "registry");
     bind(this, call(() => new glue.Registry(bytes)));
@@ -31,7 +31,7 @@ export class Policy extends Freeable {
    *
    * @throws {@link CountersignError} at the first member that is malformed or unknown.
    */
-  constructor(json: Document = "{}") {
+  constructor(json: JsonText = "{}") {
     super();
     const bytes = documentBytes(json, "policy");
     bind(this, call(() => new glue.Policy(bytes)));
@@ -61,8 +61,8 @@ export function families(): Family[] {
  *
  * @param line - One case as JSON, at most 16 MiB: `id`, `request`, `response`, `order` and `wallet`.
  */
-export function verifyLine(line: Document, registry: Registry, policy?: Policy): string {
-  const bytes = lineBytes(line);
+export function verifyLine(line: JsonText, registry: Registry, policy?: Policy): string {
+  const bytes = documentBytes(line, "line");
   const [pinned, limits] = [registryHandle(registry), policyHandle(policy)];
   try {
     return call(() => glue.verifyLine(bytes, pinned, limits));

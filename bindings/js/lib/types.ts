@@ -1,164 +1,47 @@
-// What the objects return. The names are those of the JSON contract, in JavaScript's spelling.
+// What goes in and comes out. Names are those of the JSON contract, in JavaScript's spelling; most types are made from its shapes.
+import type * as shapes from "./shapes.js";
+import type { HexString } from "./shapes.js";
 
-/** A chain family. Litecoin is of the family `bitcoin`. */
-export type Family = "bitcoin" | "evm" | "solana" | "starknet" | "sui" | "tron";
+// The tables of the conversion are not for callers.
+export type * from "./shapes.js";
 
-/** A side of the swap: what you pay, or what you are paid. */
-export type Leg = "source" | "destination";
+/** The code of an error: of a refusal, of what a chain or an endpoint shows, or of a call that cannot be done. */
+export type ErrorCode = shapes.Code | shapes.HoldCode | shapes.FaultCode | shapes.CallCode | "not_initialized" | "init_failed";
 
-/** How much attention something deserves. */
-export type Severity = "info" | "caution" | "danger";
+/** A signed transaction. What nodes accept and explorers write is hex with `0x` on EVM chains. */
+export type Transaction =
+  | (Omit<shapes.Transaction, "id" | "payload"> & { readonly family: "evm"; readonly id: HexString; readonly payload: HexString })
+  | (shapes.Transaction & { readonly family: Exclude<shapes.Family, "evm"> });
 
-/** One value, as text for people and in parts for programs. */
-export interface Value {
-  readonly kind: "text" | "number" | "at_least" | "at_most" | "amount" | "account" | "hash" | "timelock";
-  /** The value as a person reads it. Untrusted text in it is escaped; it still needs to be set as text, never as HTML. */
-  readonly text: string;
-  /** Numbers, amounts and timelocks: base units, blocks, slots or milliseconds. */
-  readonly number: bigint | null;
-  /** Amounts: the symbol of the asset. Timelocks: `blocks`, `slots` or `ms`. */
-  readonly unit: string | null;
-  /** Amounts: decimal places of one whole unit. */
-  readonly decimals: number | null;
+/** The parameter of `eth_sendTransaction`: quantities are in hex. */
+export interface EvmCall {
+  readonly from: HexString;
+  readonly to: HexString;
+  readonly data: HexString;
+  readonly value: HexString;
+  readonly chainId: HexString;
 }
 
-/** One line of a summary. */
-export interface Line {
-  /** What it is about. */
-  readonly topic: string;
-  /** What it says. Untrusted text in it is escaped. */
-  readonly text: string;
-  readonly severity: Severity;
-  /** The values that the text is made of. */
-  readonly values: readonly Value[];
+/** A call of `account.execute` of starknet.js. */
+export interface StarknetCall {
+  readonly contractAddress: HexString;
+  readonly entrypoint: string;
+  readonly calldata: readonly HexString[];
 }
 
-/** Something that the owner should know. */
-export interface Warning {
-  /** The stable code. */
-  readonly code: string;
-  /** The text that a person reads. */
-  readonly message: string;
-  readonly severity: Severity;
-}
+/** What {@link UnsignedOrder.attach} takes. */
+export type Signature =
+  | string
+  | Uint8Array
+  /** Starknet: felts. */
+  | readonly (string | bigint)[]
+  | shapes.StarknetSignature
+  /** EVM: of a contract wallet, which only the chain can check. */
+  | shapes.ContractSignature
+  | shapes.BitcoinSignature;
 
-/** Which bytes of the response the lines about one topic describe. */
-export interface Coverage {
-  /** The topic of the lines. */
-  readonly topic: string;
-  /** JSON pointer of the payload. */
-  readonly at: string;
-  /** First byte in the decoded payload; null for the whole member. */
-  readonly start: number | null;
-  /** The byte after the last. */
-  readonly end: number | null;
-  /** What these bytes are. */
-  readonly what: string;
-}
-
-/** The terms that the owner agrees to. Null where the payload does not state something. */
-export interface Terms {
-  readonly orderId: string;
-  /** The family that signs. */
-  readonly family: Family;
-  /** What the owner pays. */
-  readonly pay: Value;
-  /** Display name of the source chain. */
-  readonly sourceChain: string;
-  /** What the owner receives, as the request has it. */
-  readonly receive: Value;
-  /** Display name of the destination chain. */
-  readonly destinationChain: string;
-  /** Where the owner is paid. */
-  readonly payout: string | null;
-  /** Who receives a refund; on Bitcoin-like chains the x-only key. */
-  readonly initiator: string | null;
-  /** Who may redeem with the secret. */
-  readonly redeemer: string | null;
-  /** The pinned solver that the redeemer belongs to. */
-  readonly solverId: string | null;
-  /** How long until a refund is possible. */
-  readonly timelock: Value | null;
-  /** SHA-256 of the secret, in hex. */
-  readonly secretHash: string | null;
-}
-
-/** A payload as the wallets of its chain take it. */
-export interface NativePayload {
-  /** Which of the two the value is: JSON text (the first four) or base64 (the others). */
-  readonly kind:
-    | "evm_transaction"
-    | "tron_transaction"
-    | "starknet_invoke"
-    | "typed_data"
-    | "solana_transaction"
-    | "sui_transaction"
-    | "psbt";
-  readonly value: string;
-}
-
-/** Something to sign. */
-export interface SigningRequest {
-  /** The name under which the signature is attached. */
-  readonly name: string;
-  /** The account whose signature is needed. */
-  readonly signer: string;
-  readonly scheme: "secp256k1_keccak256" | "secp256k1_sha256" | "secp256k1_sha256d" | "bip340" | "ed25519" | "sui" | "stark";
-  /** The bytes that the digest is computed from. */
-  readonly payload: Uint8Array;
-  /** What is signed. Ed25519 signs the payload itself, which is then here too. */
-  readonly digest: Uint8Array;
-  /** The payload as the chain's own wallets take it. */
-  readonly native: NativePayload;
-}
-
-/** A signed transaction. */
-export interface Transaction {
-  /** What it does: `approval`, `initiate`, `refund` and so on. */
-  readonly role: string;
-  /** Its id, as explorers write it. */
-  readonly id: string;
-  /** What nodes accept: the bytes in hex, on EVM chains with `0x`; on Starknet and Sui the JSON that their interfaces take. */
-  readonly payload: string;
-  /** The outputs that it spends, on Bitcoin-like chains. */
-  readonly spends: readonly string[];
-}
-
-/** What one HTLC of a swap must hold, and where it is. */
-export interface HtlcTerms {
-  /** The chain's name in asset ids. */
-  readonly chain: string;
-  readonly family: Family;
-  /** The asset's id. */
-  readonly asset: string;
-  /** The pinned contract, program or package; on Bitcoin-like chains the internal key. */
-  readonly htlc: string | null;
-  /** Sui: the registry object of the pinned package. */
-  readonly htlcRegistry: string | null;
-  /** The pinned token, as the registry writes it; null for the chain's own coin. */
-  readonly token: string | null;
-  /** The pinned generation of the contract. */
-  readonly generation: string | null;
-  /** The swap's id in the record; on Bitcoin-like chains the HTLC's address. */
-  readonly swapId: string;
-  /** What stores the swap: the swap account on Solana, the order's dynamic field on Sui. Null where it is read by its id. */
-  readonly account: string | null;
-  /** Tokens on Solana: the account that holds the tokens of all swaps. */
-  readonly vault: string | null;
-  /** Who pays and gets a refund; on Bitcoin-like chains the x-only key. */
-  readonly initiator: string;
-  /** Who redeems with the secret; on Bitcoin-like chains the x-only key. */
-  readonly redeemer: string;
-  /** Base units. */
-  readonly amount: bigint;
-  /** The timelock, in `unit`. */
-  readonly timelock: number;
-  readonly unit: "blocks" | "slots" | "ms";
-  /** Nominal milliseconds of one unit. */
-  readonly unitMillis: number;
-  /** SHA-256 of the secret, in hex. */
-  readonly secretHash: string;
-}
+/** What {@link Order.matches} takes: text, bytes of text, or the object that a node or a wallet returned; on Sui its two parts in base64. */
+export type ExternalTransaction = string | Uint8Array | { readonly txBytes: string; readonly signatures: readonly string[] } | object;
 
 /** A request to an endpoint of a chain. The caller's connection sends it as it is. */
 export type ChainRequest =
@@ -212,49 +95,20 @@ export interface BatchResponse {
   readonly calls: number;
 }
 
-/** What a chain shows of one HTLC. Members that a state does not have are null. */
-export interface Htlc {
-  readonly state: "absent" | "locked" | "redeemed" | "refunded" | "unclear";
-  /** `locked`: who gets a refund. */
-  readonly initiator: string | null;
-  /** `locked`: who redeems. */
-  readonly redeemer: string | null;
-  /** `locked`: base units. */
-  readonly amount: bigint | null;
-  /** `locked`: the token, as the registry writes it; null for the chain's own coin. */
-  readonly token: string | null;
-  /** `locked`: the hash that locks it, where the chain shows it. */
-  readonly secretHash: string | null;
-  /** `locked`: the timelock in the chain's own unit. */
-  readonly timelock: number | null;
-  /** `locked`: how much of the timelock has passed. */
-  readonly elapsed: number | null;
-  /** `locked`: whether what the HTLC holds covers the amount. */
-  readonly covered: boolean | null;
-  /** `redeemed`: the secret in hex, where the transaction shows it. It is public then. */
-  readonly secret: string | null;
-  /** `redeemed`, `refunded`: the transaction, where it is known. */
-  readonly transaction: string | null;
-  /** `unclear`: why. */
-  readonly reason: string | null;
-  /** Height of the block at which the state was read. */
-  readonly height: number;
-  /** Number of blocks from the one that created the state to the newest, both included; 0 while it is in no block. */
-  readonly depth: number;
-  /** Whether the state is in a final block, by the policy's rule for the chain. */
-  readonly isFinal: boolean;
-  /** How many endpoints show this state. */
-  readonly agreed: number;
-  /** How many endpoints must show it. */
-  readonly needed: number;
-}
+/** The wallet context of a family, for {@link Order.prepare}. */
+export type WalletContext =
+  | shapes.EvmWallet
+  | shapes.TronWallet
+  | shapes.StarknetWallet
+  | shapes.SolanaWallet
+  | shapes.SuiWallet
+  | shapes.BitcoinWallet;
 
-/** The proof that a destination is funded. */
-export interface Funded {
-  /** The order that it is a proof for. */
-  readonly orderId: string;
-  /** What is left of the destination's timelock. */
-  readonly left: number;
-  /** `blocks`, `slots` or `ms`. */
-  readonly unit: string;
-}
+/** The wallet context of a recovery, for {@link Recovery.prepare}. */
+export type RecoveryContext =
+  | shapes.EvmRecovery
+  | shapes.TronRecovery
+  | shapes.StarknetRecovery
+  | shapes.SolanaRecovery
+  | shapes.SuiRecovery
+  | shapes.BitcoinRecovery;

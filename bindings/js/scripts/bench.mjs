@@ -1,10 +1,11 @@
 // How long one order takes: `npm run bench`. With COUNTERSIGN set to a release build of the program, also natively.
-import { spawnSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Order, Registry, verifyLine } from "../dist/all/node.js";
+import { BUILDS, DIST } from "./paths.mjs";
 import { REGISTRY, documents, fixture, walletOf } from "../test/fixtures.mjs";
 
 const IDS = {
@@ -72,7 +73,29 @@ export function speedTable() {
   return [`| ${heads.join(" | ")} |`, `|${heads.map(() => "---").join("|")}|`, ...rows].join("\n");
 }
 
+/** Starts a build in a new process, and prints the milliseconds of loading it, of the first registry, and of the next. */
+const START = `
+const [build, registry] = process.argv.slice(1);
+const times = [performance.now()];
+const { Registry } = await import(build);
+times.push(performance.now());
+for (let round = 0; round < 2; round += 1) times.push((new Registry(registry), performance.now()));
+console.log(JSON.stringify(times.slice(1).map((time, index) => time - times[index])));`;
+
+/** Returns the table of the README about the start: medians of elapsed milliseconds. */
+export function startTable() {
+  const rows = BUILDS.map((build) => {
+    const argv = ["--input-type=module", "-e", START, pathToFileURL(join(DIST, build, "node.js")).href, REGISTRY];
+    const runs = Array.from({ length: 9 }, () => JSON.parse(execFileSync(process.execPath, argv, { encoding: "utf8" })));
+    const medians = [0, 1, 2].map((column) => runs.map((run) => run[column]).sort((a, b) => a - b)[4].toFixed(1));
+    return `| \`${build === "all" ? "countersign" : `countersign/${build}`}\` | ${medians.join(" | ")} |`;
+  });
+  return ["| build | load | first `Registry` | next |", "|---|---|---|---|", ...rows].join("\n");
+}
+
 /** Names what it was measured with. */
 export const machine = () => `Node ${process.versions.node}, ${cpus().length} threads of ${cpus()[0]?.model ?? "an unknown processor"}`;
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) console.log(`Microseconds for one order, ${machine()}\n\n${speedTable()}`);
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  console.log(`Microseconds for one order, ${machine()}\n\n${speedTable()}\n\nMilliseconds of the start\n\n${startTable()}`);
+}

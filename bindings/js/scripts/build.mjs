@@ -4,7 +4,7 @@
 // WebAssembly. The wasm-bindgen tool is installed once into the cache folder, in the version of the lock file.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { homedir } from "node:os";
 import { join, relative } from "node:path";
@@ -39,7 +39,7 @@ writeFileSync(stamp, inputs);
 
 /** Compiles the crate with the families of a build, and makes the module small. */
 function compile(name) {
-  const families = name === "all" ? [] : ["--no-default-features", "--features", name];
+  const families = name === "all" ? [] : name === "swap" ? ["--features", name] : ["--no-default-features", "--features", name];
   const args = ["build", "--quiet", "--release", "--locked", "--target", TARGET, "--manifest-path", join(HERE, "Cargo.toml"), ...families];
   // Panic messages hold the paths of source files: the module must not depend on the machine that built it.
   const sources = join(process.env.CARGO_HOME ?? join(homedir(), ".cargo"), "registry", "src");
@@ -62,15 +62,16 @@ async function link(name) {
   const common = { bundle: true, charset: "utf8", target: "es2022", keepNames: true, legalComments: "none", logLevel: "warning" };
   const alias = { "countersign-glue": join(WORK, name, "countersign.js") };
   const file = (end) => join(DIST, name, end);
+  const entry = (platform) => join(HERE, "lib", name === "swap" ? `swap-${platform}.ts` : `${platform}.ts`);
   await bundle({
-    ...common, alias, platform: "node", format: "cjs", entryPoints: [join(HERE, "lib", "node.ts")], outfile: file("node.cjs"),
+    ...common, alias, platform: "node", format: "cjs", sourcemap: true, entryPoints: [entry("node")], outfile: file("node.cjs"),
     // Only used where the module is fetched, which Node's build never does.
     define: { "import.meta.url": "undefined" },
   });
   // What a page downloads. Classes and functions keep the names that errors show.
   const small = { minifyWhitespace: true, minifySyntax: true, minifyIdentifiers: true };
   await bundle({
-    ...common, ...small, alias, platform: "browser", format: "esm", entryPoints: [join(HERE, "lib", "web.ts")], outfile: file("web.js"),
+    ...common, ...small, alias, platform: "browser", format: "esm", sourcemap: true, entryPoints: [entry("web")], outfile: file("web.js"),
   });
   // One instance for both module systems: an order made in one is an order in the other.
   const list = Object.keys(createRequire(import.meta.url)(file("node.cjs"))).sort();
@@ -96,12 +97,11 @@ function declarations() {
 async function adapters() {
   for (const [format, end] of [["esm", "js"], ["cjs", "cjs"]]) {
     await bundle({
-      bundle: true, charset: "utf8", target: "es2022", format, platform: "neutral", packages: "external", logLevel: "warning",
+      bundle: true, charset: "utf8", target: "es2022", format, platform: "neutral", packages: "external", logLevel: "warning", sourcemap: true,
       entryPoints: ADAPTERS.map((name) => join(HERE, "adapters", `${name}.ts`)), outdir: join(DIST, "adapters"),
       outExtension: { ".js": `.${end}` },
     });
   }
-  for (const file of ["LICENSE-APACHE", "LICENSE-MIT"]) copyFileSync(join(ROOT, file), join(HERE, file));
 }
 
 /** Returns the wasm-bindgen tool of the lock file's version; another version refuses the module. */
@@ -138,9 +138,7 @@ function hashOfInputs() {
     }
   };
   for (const folder of ["src", "lib", "adapters", "scripts"]) add(join(HERE, folder));
-  for (const folder of ["bitcoin", "chains", "core", "countersign", "evm", "evm-core", "json", "solana", "starknet", "sui", "tron"]) {
-    add(join(ROOT, "crates", folder));
-  }
+  for (const folder of readdirSync(join(ROOT, "crates")).filter((folder) => folder !== "cli")) add(join(ROOT, "crates", folder));
   const files = ["Cargo.toml", "Cargo.lock", "package.json", "package-lock.json", "tsconfig.json"].map((name) => join(HERE, name));
   for (const file of [...files, join(ROOT, "Cargo.toml")]) hash.update(readFileSync(file));
   return hash.digest("hex");

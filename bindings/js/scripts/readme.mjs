@@ -1,13 +1,13 @@
 // Writes the measured tables into the README: `npm run readme`, or `npm run readme -- speed` for one of them.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { machine, speedTable } from "./bench.mjs";
+import { machine, speedTable, startTable } from "./bench.mjs";
 import { HERE } from "./paths.mjs";
 import { sizeTable } from "./sizes.mjs";
 
 const path = join(HERE, "README.md");
 let text = readFileSync(path, "utf8");
-const tables = { sizes: sizeTable, speed: () => `${machine()}:\n\n${speedTable()}` };
+const tables = { sizes: sizeTable, speed: () => `${machine()}:\n\n${speedTable()}`, start: startTable };
 const named = process.argv.slice(2);
 for (const name of named.length > 0 ? named : Object.keys(tables)) {
   const table = tables[name]?.();

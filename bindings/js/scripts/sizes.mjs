@@ -5,10 +5,13 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { BUILDS, DIST } from "./paths.mjs";
 
 /** What is above the aim of 350 kB for one family: Bitcoin's and Sui's code, and the tables of Starknet's Pedersen hash, which old contracts need. */
-const REACHED = { all: 975_000, bitcoin: 405_000, starknet: 440_000, sui: 380_000 };
+const REACHED = { all: 1_005_000, bitcoin: 410_000, starknet: 472_000, sui: 386_000 };
+
+/** Most bytes of the build with the driver, which is for whole wallets. */
+const SWAP = 1_650_000;
 
 /** Most bytes of a build's WebAssembly and JavaScript together, with gzip. */
-export const limitOf = (build) => REACHED[build] ?? 350_000;
+export const limitOf = (build) => (build === "swap" ? SWAP : (REACHED[build] ?? 350_000));
 
 /** Measures every build: WebAssembly and JavaScript, plain, with gzip, and with brotli, in bytes. */
 export function measure() {

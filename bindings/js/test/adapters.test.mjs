@@ -5,6 +5,7 @@ import * as ecc from "@bitcoinerlab/secp256k1";
 import { Ed25519Keypair } from "@mysten/sui/keypairs/ed25519";
 import { Transaction as SuiTransaction } from "@mysten/sui/transactions";
 import { Transaction as ScureTransaction } from "@scure/btc-signer";
+import { createKeyPairSignerFromPrivateKeyBytes } from "@solana/signers";
 import { Keypair, VersionedTransaction } from "@solana/web3.js";
 import * as bitcoin from "bitcoinjs-lib";
 import { Account, RpcProvider, shortString } from "starknet";
@@ -13,6 +14,8 @@ import { privateKeyToAccount } from "viem/accounts";
 import { base58 } from "@scure/base";
 import { Order, Registry } from "countersign";
 import { checkSent } from "countersign/eip1193";
+import { signWithSolanaWallet } from "countersign/solana-wallet";
+import { signWithSuiWallet } from "countersign/sui-wallet";
 import { signWithViem } from "countersign/viem";
 import * as bitcoinExample from "../examples/bitcoin.mjs";
 import * as browserExample from "../examples/evm-browser.mjs";
@@ -80,13 +83,29 @@ test("viem: what a wallet sent with its own nonce and fees is compared with the 
   for (const malformed of ["", "0x", "{}", "{", new Uint8Array([0xff])]) assert.throws(() => order.matches(malformed), { name: "CountersignError" });
 });
 
-test("viem: a wallet client signs a message", async () => {
-  const { docs, registry, key, artefacts } = keyed("evm").find(({ id }) => id === "evm-token-approval-exact");
+test("viem: a wallet client signs, with a local account or by its wallet", async () => {
+  const { docs, registry, wallet, key, artefacts } = keyed("evm").find(({ id }) => id === "evm-token-approval-exact");
   const account = privateKeyToAccount(key);
-  const client = createWalletClient({ account, transport: custom({ request: async () => assert.fail("no network") }) });
-  const unsigned = Order.verify(docs, new Registry(registry)).prepareGasless();
-  await signWithViem(unsigned, client);
-  assert.equal(unsigned.finish().gasless, artefacts.typed_data.signature);
+  const request = async ({ method, params }) => {
+    if (method === "eth_chainId") return "0x2105";
+    if (method === "eth_signTypedData_v4") return account.signTypedData(JSON.parse(params[1]));
+    assert.equal(method, "eth_signTransaction");
+    const { from, nonce, gas, value = "0x0", chainId, maxFeePerGas, maxPriorityFeePerGas, to, data } = params[0];
+    assert.equal(from.toLowerCase(), account.address.toLowerCase());
+    const [fee, tip, wei, limit] = [maxFeePerGas, maxPriorityFeePerGas, value, gas].map(BigInt);
+    return account.signTransaction({ to, data, nonce: Number(nonce), chainId: Number(chainId), gas: limit, value: wei, maxFeePerGas: fee, maxPriorityFeePerGas: tip });
+  };
+  const offline = { request: async () => assert.fail("no network") };
+  const clients = [
+    createWalletClient({ account, transport: custom(offline) }),
+    createWalletClient({ account: account.address, transport: custom({ request }) }),
+    createWalletClient({ transport: custom({ request }) }),
+  ];
+  for (const client of clients) {
+    const unsigned = Order.verify(docs, new Registry(registry)).prepare(wallet);
+    await signWithViem(unsigned, client);
+    assert.deepEqual(JSON.parse(unsigned.artefacts), artefacts);
+  }
 });
 
 /** A browser wallet that takes the fees of the fixture, as its user might. */
@@ -186,6 +205,20 @@ test("Solana: a standard wallet signs", async () => {
   }
 });
 
+test("Solana: local signers of kit and web3.js sign", async () => {
+  for (const { id, docs, registry, wallet, key, artefacts } of keyed("solana")) {
+    const keypair = solanaKeypair(key);
+    for (const signer of [await createKeyPairSignerFromPrivateKeyBytes(keypair.secretKey.slice(0, 32)), keypair]) {
+      const unsigned = Order.verify(docs, new Registry(registry)).prepare(wallet);
+      await signWithSolanaWallet(unsigned, signer);
+      assert.deepEqual(JSON.parse(unsigned.artefacts), artefacts, id);
+    }
+    const unsigned = Order.verify(docs, new Registry(registry)).prepare(wallet);
+    await assert.rejects(signWithSolanaWallet(unsigned, Keypair.generate()), { code: "key_mismatch" });
+    await assert.rejects(signWithSolanaWallet(unsigned, await createKeyPairSignerFromPrivateKeyBytes(new Uint8Array(32).fill(7))), /does not have the account/);
+  }
+});
+
 test("Solana: a wallet that changes the transaction is refused", async () => {
   const { docs, registry, wallet, key } = keyed("solana").find(({ id }) => id === "solana-native-v0");
   const dearer = solanaWallet(solanaKeypair(key), (transaction) => {
@@ -204,7 +237,9 @@ test("starknet.js: an account signs", async () => {
     const network = JSON.parse(registry).chains.find(({ chain }) => chain === source.asset.split(":")[0]).id.split(":")[1];
     // With the chain's id given, the provider never asks a node.
     const provider = new RpcProvider({ nodeUrl: "http://127.0.0.1:1", chainId: shortString.encodeShortString(network) });
-    const account = new Account({ provider, address: source.delegate ?? source.owner, signer: `0x${key.replace("0x", "")}`, cairoVersion: "1" });
+    const [address, signer, cairoVersion] = [source.delegate ?? source.owner, `0x${key.replace("0x", "")}`, "1"];
+    // Version 7 has no object of options.
+    const account = Account.length > 1 ? new Account(provider, address, signer, cairoVersion) : new Account({ provider, address, signer, cairoVersion });
     const { transactions, gasless } = await starknetExample.pay(docs, registry, wallet, account, approve);
     assert.equal(transactions.length, 1, id);
     assert.deepEqual(JSON.parse(transactions[0]).signature, artefacts.invoke.signature, id);
@@ -224,7 +259,7 @@ function suiWallet(keypair, change = () => {}) {
   return { accounts: [{ address: keypair.toSuiAddress() }], features: { "sui:signTransaction": { version: "2.0.0", signTransaction } } };
 }
 
-test("Sui: a standard wallet signs", async () => {
+test("Sui: a standard wallet and a local signer sign", async () => {
   let signed = 0;
   for (const { id, docs, registry, wallet, key, artefacts } of keyed("sui")) {
     // The other curves and sponsors have signers of their own.
@@ -233,6 +268,11 @@ test("Sui: a standard wallet signs", async () => {
     const transaction = await suiExample.pay(docs, registry, wallet, suiWallet(keypair), approve);
     assert.ok(transaction.payload.includes(artefacts.transaction.signature), id);
     assert.equal(transaction.id, artefacts.transaction.tx_digest, id);
+    const unsigned = Order.verify(docs, new Registry(registry)).prepare(wallet);
+    await signWithSuiWallet(unsigned, Ed25519Keypair.generate());
+    assert.equal(unsigned.missing.length, 1, id);
+    await signWithSuiWallet(unsigned, keypair);
+    assert.deepEqual(JSON.parse(unsigned.artefacts), artefacts, id);
     signed += 1;
   }
   assert.ok(signed > 10);

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
-import { Record, Registry } from "countersign";
+import { Registry, SwapRecord } from "countersign";
 import { ROOT } from "../scripts/paths.mjs";
 import { REGISTRY, documents, fixture } from "./fixtures.mjs";
 
@@ -20,7 +20,7 @@ export function conversation(family, name, protocol = "rpc") {
 
 /** Opens the record of a conversation. */
 export function recordOf({ fixture: id }) {
-  return Record.verify(documents(fixture(id).input), new Registry(REGISTRY));
+  return SwapRecord.verify(documents(fixture(id).input), new Registry(REGISTRY));
 }
 
 const bytes = (text) => new Uint8Array(Buffer.from(text.slice(2), "hex"));

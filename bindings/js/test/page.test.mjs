@@ -1,36 +1,16 @@
 // The page in headless Chromium, under its content security policy.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { chromium } from "playwright-core";
 import { Order, Registry } from "countersign";
 import { POLICY, demo, server } from "../examples/page/serve.mjs";
+import { launch, skip } from "./chromium.mjs";
 import { fixture } from "./fixtures.mjs";
 
-/** Returns the path of a Chromium: CHROMIUM, one of the system, or the one that `npx playwright-core install chromium` brings. */
-function findChromium() {
-  const { CHROMIUM } = process.env;
-  if (CHROMIUM) return CHROMIUM;
-  for (const name of ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"]) {
-    try {
-      return execFileSync("sh", ["-c", `command -v ${name}`], { encoding: "utf8" }).trim();
-    } catch {
-      // Try the next.
-    }
-  }
-  const own = chromium.executablePath();
-  return existsSync(own) ? own : undefined;
-}
-
-const executablePath = findChromium();
-const skip = executablePath ? false : "no Chromium: apt-get install chromium, npx playwright-core install chromium, or set CHROMIUM";
 let browser;
 
 before(async () => {
-  // Root, as in containers, cannot have Chromium's sandbox.
-  if (executablePath) browser = await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ["--no-sandbox"] : [] });
+  if (!skip) browser = await launch();
 });
 after(() => browser?.close());
 

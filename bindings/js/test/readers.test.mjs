@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { Connection } from "@solana/web3.js";
 import { RpcProvider } from "starknet";
 import { createPublicClient, custom, http as viemHttp } from "viem";
-import { Quorum, Record, Registry, splitBatch } from "countersign";
+import { Quorum, Registry, SwapRecord, splitBatch } from "countersign";
 import { asAnswer, eip1193, esplora, http, jsonRpc, readAll, readFrom, solanaConnection, starknetProvider } from "countersign/connections";
 import * as example from "../examples/connections.mjs";
 import { FAMILIES } from "../scripts/paths.mjs";
@@ -280,5 +280,5 @@ test("HTTP connections follow no redirect and read no endless response", async (
 test("a record without its order cannot be read", () => {
   const line = conversation("evm", "funded");
   const docs = documents(fixture(line.fixture).input);
-  assert.throws(() => Record.verify({ ...docs, record: undefined }, new Registry(REGISTRY)), { code: "usage" });
+  assert.throws(() => SwapRecord.verify({ ...docs, record: undefined }, new Registry(REGISTRY)), { code: "usage" });
 });

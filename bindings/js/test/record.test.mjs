@@ -1,13 +1,13 @@
 // What a record says that both HTLCs must hold.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Record, Registry } from "countersign";
+import { Registry, SwapRecord } from "countersign";
 import { REGISTRY, documents, fixture } from "./fixtures.mjs";
 
 function open(id) {
   const docs = documents(fixture(id).input);
   const record = JSON.parse(docs.record);
-  return { docs, htlc: (record.result ?? record).destination_swap, record: Record.verify(docs, new Registry(REGISTRY)) };
+  return { docs, htlc: (record.result ?? record).destination_swap, record: SwapRecord.verify(docs, new Registry(REGISTRY)) };
 }
 
 test("a record says what its HTLCs must hold, and where they are", () => {
@@ -24,6 +24,6 @@ test("a record says what its HTLCs must hold, and where they are", () => {
 test("a record that says something else is refused", () => {
   const { docs, htlc } = open("evm-record-evm-v1");
   const changed = { ...docs, record: docs.record.replaceAll(htlc.redeemer, htlc.initiator) };
-  assert.throws(() => Record.verify(changed, new Registry(REGISTRY)), { name: "CountersignError", blame: "service" });
-  assert.throws(() => Record.verify({ ...docs, record: undefined }, new Registry(REGISTRY)), { code: "usage" });
+  assert.throws(() => SwapRecord.verify(changed, new Registry(REGISTRY)), { name: "CountersignError", blame: "service" });
+  assert.throws(() => SwapRecord.verify({ ...docs, record: undefined }, new Registry(REGISTRY)), { code: "usage" });
 });

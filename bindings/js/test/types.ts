@@ -4,12 +4,14 @@ import type { SolanaWallet } from "countersign/solana-wallet";
 import type { WalletWithFeatures } from "@wallet-standard/base";
 import type { SolanaSignTransactionFeature } from "@solana/wallet-standard-features";
 import type { SuiSignTransactionFeature } from "@mysten/wallet-standard";
-import type { Connection as SolanaWeb3Connection } from "@solana/web3.js";
+import type { Keypair as SuiKeypair, Signer as SuiSigner } from "@mysten/sui/cryptography";
+import type { KeyPairSigner, TransactionPartialSigner } from "@solana/signers";
+import type { Keypair as SolanaKeypair, Connection as SolanaWeb3Connection } from "@solana/web3.js";
 import type { Account, RpcProvider } from "starknet";
-import type { EIP1193Provider, LocalAccount, PublicClient } from "viem";
-import { type ChainAnswer, type CountersignError, Order, Policy, Quorum, Record as SwapRecord, Registry, type UnsignedOrder } from "countersign";
+import type { Chain, EIP1193Provider, LocalAccount, PrivateKeyAccount, PublicClient, Account as ViemAccount, Transport, WalletClient } from "viem";
+import { type ChainAnswer, type CountersignError, Order, Policy, Quorum, Registry, type SwapRecord, type UnsignedOrder } from "countersign";
 import { type Connection, eip1193, readAll, solanaConnection, starknetProvider } from "countersign/connections";
-import { sendTransactions } from "countersign/eip1193";
+import { checkSent, sendCalls, sendTransactions, signTypedData } from "countersign/eip1193";
 import { signWithSolanaWallet } from "countersign/solana-wallet";
 import { signWithStarknetAccount } from "countersign/starknet-account";
 import { signWithSuiWallet } from "countersign/sui-wallet";
@@ -19,15 +21,34 @@ export async function adapters(
   order: Order,
   unsigned: UnsignedOrder,
   local: LocalAccount,
+  key: PrivateKeyAccount,
+  client: WalletClient<Transport, Chain, ViemAccount>,
+  anyClient: WalletClient,
+  node: PublicClient,
   provider: EIP1193Provider,
+  kit: KeyPairSigner,
+  partial: TransactionPartialSigner,
+  keypair: SolanaKeypair,
+  suiSigner: SuiSigner,
+  suiKeypair: SuiKeypair,
   solana: WalletWithFeatures<SolanaSignTransactionFeature>,
   sui: WalletWithFeatures<SuiSignTransactionFeature>,
   account: Account,
 ): Promise<void> {
-  await signWithViem(unsigned, local);
-  await sendTransactions(order, provider as never, async () => undefined);
+  for (const signer of [local, key, client, anyClient]) await signWithViem(unsigned, signer);
+  await signTypedData(unsigned, provider);
+  const hashes = await sendTransactions(order, provider, (hash) => node.waitForTransactionReceipt({ hash }));
+  for (const hash of hashes) await checkSent(order, node, hash);
+  await sendCalls(order, client);
+  for (const { to, data, value } of order.walletCalls("evm")) await client.sendTransaction({ to, data, value: BigInt(value) });
+  for (const transaction of unsigned.finish().transactions) {
+    if (transaction.family === "evm") await node.sendRawTransaction({ serializedTransaction: transaction.payload });
+  }
+  await account.execute([...order.walletCalls("starknet")].map((call) => ({ ...call, calldata: [...call.calldata] })));
   await signWithSolanaWallet(unsigned, solana);
+  for (const signer of [kit, partial, keypair]) await signWithSolanaWallet(unsigned, signer);
   await signWithSuiWallet(unsigned, sui);
+  for (const signer of [suiSigner, suiKeypair]) await signWithSuiWallet(unsigned, signer);
   await signWithStarknetAccount(unsigned, account);
   const wallets: [SolanaWallet<(typeof solana.accounts)[number]>, SuiWallet<(typeof sui.accounts)[number]>] = [solana, sui];
   void wallets;

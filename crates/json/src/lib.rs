@@ -27,6 +27,7 @@ mod family;
 pub mod line;
 pub mod objects;
 mod recover;
+mod wipe;
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

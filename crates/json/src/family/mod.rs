@@ -124,9 +124,11 @@ pub(crate) fn hex(text: &[u8], prefix: &str) -> Result<Vec<u8>, Refusal> {
 /// [`Code::KeyMalformed`] or [`Code::KeyMismatch`] at `/wallet/secret_key`; [`Code::NothingToSign`] if the wallet context leaves the
 /// key nothing to sign; [`Code::WarningRefused`] for a warning that the policy refuses. No refusal contains any part of the key.
 pub fn sign_text<F: JsonFamily>(unsigned: &mut UnsignedOrder<F>, key: &str) -> Result<(), Refusal> {
-    let key: F::Key = key.parse().map_err(|error| Refusal::new(error, KEY))?;
-    F::check_signable(unsigned.payloads()).map_err(|refusal| refusal.with_prefix("/wallet"))?;
-    unsigned.sign(&key).and_then(|()| F::check_signed(unsigned.payloads())).map_err(|refusal| refusal.with_prefix(KEY))
+    crate::wipe::with_wiped_stack(|| {
+        let key: F::Key = key.parse().map_err(|error| Refusal::new(error, KEY))?;
+        F::check_signable(unsigned.payloads()).map_err(|refusal| refusal.with_prefix("/wallet"))?;
+        unsigned.sign(&key).and_then(|()| F::check_signed(unsigned.payloads())).map_err(|refusal| refusal.with_prefix(KEY))
+    })
 }
 
 /// Checks and attaches signatures of external signers: an object from request name to signature

@@ -226,9 +226,11 @@ pub fn refund(record: &[u8], leg: &str, registry: &Registry) -> Result<Recovery,
 pub fn redeem(record: &[u8], leg: &str, secret: &str, registry: &Registry) -> Result<Recovery, Failure> {
     let leg = read_leg(leg)?;
     let record = read_record(record)?;
-    let secret = number::bare_hex_array::<32>(secret.strip_prefix("0x").unwrap_or(secret));
-    let secret = zeroize::Zeroizing::new(secret.map_err(|error| Refusal::new(error, "/secret"))?);
-    Ok(recover::redeem(&record, leg, &secret, registry)?)
+    crate::wipe::with_wiped_stack(|| {
+        let secret = number::bare_hex_array::<32>(secret.strip_prefix("0x").unwrap_or(secret));
+        let secret = zeroize::Zeroizing::new(secret.map_err(|error| Refusal::new(error, "/secret"))?);
+        Ok(recover::redeem(&record, leg, &secret, registry)?)
+    })
 }
 
 /// Prepares a recovery with a wallet context (`docs/spec/batch.md#recovery-contexts`).

@@ -1,0 +1,150 @@
+// The machine's HTTP requests: sent by `fetch`, or answered by a wallet's provider.
+import { usage } from "./error.js";
+import { jsonText } from "./output.js";
+import type { ChainEndpoint, ChainEndpoints, ChainProvider } from "./swap-types.js";
+
+/** A request of the machine. */
+export interface HttpNeed {
+  readonly kind: "http";
+  readonly method: string;
+  readonly url: string;
+  readonly headers: readonly (readonly [string, string])[];
+}
+
+/** The reply to one, as the machine reads it; a body is beside it. */
+export interface HttpReply {
+  readonly json: { readonly status: number; readonly headers: [string, string][] } | { readonly failed: string; readonly detail: string };
+  readonly body?: Uint8Array;
+}
+
+/** Milliseconds for one exchange. */
+const TIMEOUT = 20_000;
+/** Most bytes of a response. */
+const MAX_BODY = 16 * 1024 * 1024;
+/** The headers of a response that the machine reads. */
+const HEADERS = ["retry-after", "grpc-status"];
+/** Errors of Node before anything is sent. Browsers do not tell. */
+const NOTHING_SENT = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"];
+
+/** The connections of the chains. */
+export class Connections {
+  /** What the machine is told: URLs alone. */
+  readonly document: Readonly<Record<string, unknown>>;
+  readonly #providers = new Map<string, ChainProvider>();
+  /** The chain on which each provider was when it was first asked. */
+  readonly #chains = new Map<ChainProvider, string>();
+  readonly #fetch: typeof fetch;
+
+  constructor(nodes: Readonly<Record<string, ChainEndpoints>>, send?: typeof fetch) {
+    this.#fetch = send ?? ((input, init) => fetch(input, init));
+    const url = (chain: string, endpoint: ChainEndpoint) => {
+      if (typeof endpoint === "string") return endpoint;
+      if (typeof endpoint?.request !== "function") throw usage("usage", `an endpoint of ${chain} is neither a URL nor a provider`);
+      // A name that no server can have, and that tells people what is meant.
+      const origin = `https://provider-${this.#providers.size + 1}.${chain.replaceAll("_", "-")}.invalid`;
+      this.#providers.set(origin, endpoint);
+      return `${origin}/`;
+    };
+    const read = (chain: string, given: ChainEndpoints): unknown => {
+      if (Array.isArray(given)) return given.map((endpoint) => url(chain, endpoint));
+      if (typeof given !== "object" || !("endpoints" in given)) return [url(chain, given as ChainEndpoint)];
+      return { ...given, endpoints: given.endpoints.map((endpoint) => url(chain, endpoint)) };
+    };
+    this.document = Object.fromEntries(Object.entries(nodes).map(([chain, given]) => [chain, read(chain, given)]));
+  }
+
+  /** Sends a request once. Never throws. */
+  async send(need: HttpNeed, body: Uint8Array | undefined, withdrawn: AbortSignal): Promise<HttpReply> {
+    const signal = AbortSignal.any([withdrawn, AbortSignal.timeout(TIMEOUT)]);
+    try {
+      const provider = this.#providers.get(new URL(need.url).origin);
+      return await (provider ? this.#ask(provider, body, signal) : this.#exchange(need, body, signal));
+    } catch (error) {
+      if (signal.aborted) return { json: { failed: "timeout", detail: "no complete response in time" } };
+      const { name, cause } = error as Error & { cause?: { code?: string } };
+      const failed = NOTHING_SENT.includes(cause?.code ?? "") ? "connect" : "interrupted";
+      // Not the message: that of some HTTP stacks has the URL, which can contain a key.
+      return { json: { failed, detail: String(cause?.code ?? name ?? "the request failed") } };
+    }
+  }
+
+  /** Answers from a provider, as long as it is on the chain on which it was first: a wallet can change that at any time. */
+  async #ask(provider: ChainProvider, body: Uint8Array | undefined, signal: AbortSignal): Promise<HttpReply> {
+    const chain = async () => {
+      // Only EVM providers know the method; the others' chain is part of what is read.
+      const id = await settled(() => provider.request({ method: "eth_chainId", params: [] } as never));
+      return typeof id === "string" ? BigInt(id).toString() : "";
+    };
+    const before = await chain();
+    const first = this.#chains.get(provider) ?? before;
+    this.#chains.set(provider, first);
+    const reply = await ask(provider, body, signal);
+    if (before !== first || (await chain()) !== first) return { json: { failed: "interrupted", detail: "the wallet is on another chain" } };
+    return reply;
+  }
+
+  async #exchange({ method, url, headers }: HttpNeed, body: Uint8Array | undefined, signal: AbortSignal): Promise<HttpReply> {
+    const response = await this.#fetch(url, {
+      method,
+      headers: headers.map(([name, value]): [string, string] => [name, value]),
+      body: (body as BodyInit | undefined) ?? null,
+      // Headers and bodies are for this address alone.
+      redirect: "manual",
+      credentials: "omit",
+      referrerPolicy: "no-referrer",
+      cache: "no-store",
+      signal,
+    });
+    if (response.type === "opaqueredirect") return { json: { failed: "interrupted", detail: "the response is a redirect" } };
+    const parts: Uint8Array[] = [];
+    let length = 0;
+    // Not every browser iterates over streams.
+    for (const reader = response.body?.getReader(); reader; ) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      length += value.length;
+      if (length > MAX_BODY) {
+        await reader.cancel();
+        return { json: { failed: "too_large", detail: `more than ${MAX_BODY} bytes` } };
+      }
+      parts.push(value);
+    }
+    const sent = HEADERS.map((name): [string, string] => [name, response.headers.get(name) ?? ""]).filter(([, value]) => value !== "");
+    return { json: { status: response.status, headers: sent }, body: new Uint8Array(await new Blob(parts as BlobPart[]).arrayBuffer()) };
+  }
+}
+
+/** Returns what a call returns, or undefined if it fails. */
+async function settled(call: () => unknown): Promise<unknown> {
+  try {
+    return await call();
+  } catch {
+    return undefined;
+  }
+}
+
+interface JsonRpcCall {
+  readonly id: unknown;
+  readonly method: string;
+  readonly params: unknown;
+}
+
+/** Answers a JSON-RPC request, or a batch of them, from a provider. */
+async function ask(provider: ChainProvider, body: Uint8Array | undefined, signal: AbortSignal): Promise<HttpReply> {
+  if (!body) throw new TypeError("a provider answers JSON-RPC calls, and this chain has none");
+  const calls = JSON.parse(new TextDecoder().decode(body)) as JsonRpcCall | JsonRpcCall[];
+  const answers = Array.isArray(calls) ? Promise.all(calls.map((one) => answer(provider, one))) : answer(provider, calls);
+  const late = new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+  return { json: { status: 200, headers: [] }, body: new TextEncoder().encode(jsonText(await Promise.race([answers, late]))) };
+}
+
+async function answer(provider: ChainProvider, { id, method, params }: JsonRpcCall): Promise<object> {
+  try {
+    return { jsonrpc: "2.0", id, result: (await provider.request({ method, params } as never)) ?? null };
+  } catch (error) {
+    const { code, message, data } = error as { code?: unknown; message?: unknown; data?: unknown };
+    // Without a code, or disconnected (EIP-1193): this says nothing about the chain.
+    if (!Number.isInteger(code) || code === 4900 || code === 4901) throw error;
+    return { jsonrpc: "2.0", id, error: { code, message: String(message), data } };
+  }
+}

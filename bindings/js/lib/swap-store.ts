@@ -1,0 +1,54 @@
+// Where swaps are kept.
+import { usage } from "./error.js";
+
+/** A document to write, or to delete if it has no bytes. */
+export interface DocumentWrite {
+  /** Lower-case letters, digits, `.`, `_` and `-`, with `/` between directories: `orders/4784d9c7.../journal`. */
+  readonly name: string;
+  readonly bytes: Uint8Array | undefined;
+}
+
+/** A store that is open, and nobody else's until it is closed. */
+export interface OpenStore {
+  /** What tells this store from a copy of it, such as a directory with its inode, or a random name of a database. */
+  readonly place: string;
+  /** Every document that was written. They contain secrets. */
+  readonly documents: Iterable<readonly [name: string, bytes: Uint8Array]>;
+  /**
+   * Writes documents. When it resolves, they survive a power failure. All are written, or none; a store that cannot do that writes one
+   * after the other in this order. The next call comes when this one is done.
+   */
+  write(writes: readonly DocumentWrite[]): Promise<void>;
+  /** Lets others open the store. */
+  close(): void | Promise<void>;
+}
+
+/** A place for swaps. What is lost with it cannot be redeemed or refunded without the rescue phrase. */
+export interface SwapStore {
+  /**
+   * Opens the store. Rejects if it is open elsewhere: two that follow the same swaps can both pay. It must be free again when the process
+   * or the tab dies.
+   */
+  open(): Promise<OpenStore>;
+}
+
+/** Creates the error of a store that is open elsewhere. @internal */
+export function openElsewhere(where: string, why: string): Error {
+  return usage("usage", `${where} is open ${why}; swaps are followed by one at a time`);
+}
+
+/** Keeps swaps in memory, for tests. Everything is lost with the process. */
+export function memoryStore(documents = new Map<string, Uint8Array>()): SwapStore & { readonly documents: Map<string, Uint8Array> } {
+  let isOpen = false;
+  const write = async (writes: readonly DocumentWrite[]) => {
+    for (const { name, bytes } of writes) bytes ? documents.set(name, bytes) : documents.delete(name);
+  };
+  return {
+    documents,
+    async open() {
+      if (isOpen) throw openElsewhere("the store", "already");
+      isOpen = true;
+      return { place: "memory", documents: [...documents], write, close: () => void (isOpen = false) };
+    },
+  };
+}

@@ -1,0 +1,336 @@
+// Whole swaps: a loop around the machine of `countersign-swap`, which decides everything and does no I/O.
+import * as glue from "countersign-glue";
+import { CountersignError, usage } from "./error.js";
+import { documentBytes } from "./input.js";
+import { call, init } from "./module.js";
+import { read } from "./output.js";
+import { UnsignedOrder } from "./signing.js";
+import { Connections, type HttpNeed } from "./swap-http.js";
+import { Inbox } from "./swap-inbox.js";
+import type { OpenStore } from "./swap-store.js";
+import type { ConsentRequest, Quote, QuoteRequest, SigningTask, Stopped, StoredSwap, SwapChange, SwapRequest, SwapsOptions } from "./swap-types.js";
+
+export { eip1193Signer } from "./swap-eip1193.js";
+export { memoryStore, type DocumentWrite, type OpenStore, type SwapStore } from "./swap-store.js";
+export type * from "./swap-types.js";
+
+/** What the builds with the driver have beside the others: `src/swap.rs`. */
+interface Machine {
+  quote(wish: Uint8Array): bigint;
+  create(wish: Uint8Array): bigint;
+  follow(order: string): bigint;
+  refund(order: string): bigint;
+  list(): bigint;
+  phrase(): string | undefined;
+  poll(now: number): { need(): Need | undefined; withdrawn(): string; wakeAt(): number | undefined; events(): string; free(): void };
+  reply(id: bigint, reply: Uint8Array, body: Uint8Array): boolean;
+  takeUnsigned(id: bigint): glue.UnsignedOrder | undefined;
+  replySigned(id: bigint, order: glue.UnsignedOrder): boolean;
+  free(): void;
+}
+interface Need {
+  id(): bigint;
+  detail(): string;
+  body(place: number): Uint8Array | undefined;
+  free(): void;
+}
+interface Opening {
+  add(name: string, bytes: Uint8Array): void;
+  open(now: number): Machine;
+}
+type NewOpening = new (options: Uint8Array, registry: Uint8Array, policy: Uint8Array, nodes: Uint8Array, place: string) => Opening;
+
+type Detail =
+  | HttpNeed
+  | { readonly kind: "store"; readonly names: readonly string[] }
+  | ({ readonly kind: "consent" } & ConsentRequest)
+  | ({ readonly kind: "sign" } & Omit<SigningTask, "signal">);
+type Failure = ConstructorParameters<typeof CountersignError>[0];
+type MachineEvent =
+  | Exclude<SwapChange, Stopped | { readonly event: "created" }>
+  | { readonly event: "created"; readonly orderId: string; readonly call: number }
+  | (Omit<Stopped, "error"> & { readonly call: number; readonly error: Failure | null })
+  | ({ readonly event: "quoted"; readonly call: number } & Quote)
+  | { readonly event: "listed"; readonly call: number; readonly orders: readonly StoredSwap[] }
+  | { readonly event: "failed"; readonly call: number; readonly error: Failure };
+/** A call of the machine that has not ended. */
+interface Call {
+  orderId?: string | undefined;
+  hear(event: MachineEvent): void;
+  end(error?: CountersignError): void;
+}
+
+const encoder = new TextEncoder();
+const encode = (value: unknown) => encoder.encode(JSON.stringify(value));
+const NOTHING = new Uint8Array();
+/** The longest time of a timer. */
+const MAX_WAIT = 2 ** 31 - 1;
+
+/**
+ * Runs whole swaps: creates orders, has them signed, pays, watches the chains, redeems or refunds. It continues whatever the store has, and
+ * it stores what it is about to do before it does it.
+ */
+export class Swaps {
+  readonly #machine: Machine;
+  readonly #options: SwapsOptions;
+  readonly #connections: Connections;
+  readonly #store: OpenStore;
+  readonly #calls = new Map<number, Call>();
+  readonly #running = new Map<bigint, AbortController>();
+  /** Orders that are prepared again, because their signer did something else first. */
+  readonly #again = new Set<string>();
+  #writing: Promise<unknown> = Promise.resolve();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isDue = false;
+  #end: CountersignError | undefined;
+
+  private constructor(machine: Machine, options: SwapsOptions, connections: Connections, store: OpenStore) {
+    this.#machine = machine;
+    this.#options = options;
+    this.#connections = connections;
+    this.#store = store;
+  }
+
+  /**
+   * Opens the store. Nothing is sent before the first call.
+   *
+   * @throws {@link CountersignError} at an option that cannot be used, or if the store is open elsewhere.
+   */
+  static async open(options: SwapsOptions): Promise<Swaps> {
+    await init(options.module);
+    const { service, appId, accounts, relayer, trustTheService, speed, pollMs, registry, policy } = options;
+    const connections = new Connections(options.nodes, options.fetch);
+    const told = { service: String(service), app_id: appId, accounts, relayer, trust_the_service: trustTheService, speed, poll_ms: pollMs };
+    const pinned = documentBytes(registry, "registry");
+    const limits = policy === undefined ? NOTHING : documentBytes(policy, "policy");
+    const store = await options.store.open();
+    try {
+      const { Opening } = glue as unknown as { Opening: NewOpening };
+      const opening = call(() => new Opening(encode(told), pinned, limits, encode(connections.document), store.place));
+      for (const [name, bytes] of store.documents) opening.add(name, bytes);
+      return new Swaps(call(() => opening.open(Date.now())), options, connections, store);
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
+  }
+
+  /** Asks for the best quote. */
+  async quote(wish: QuoteRequest): Promise<Quote> {
+    const { solverId, pay, receive } = await this.#ask<"quoted">((machine) => machine.quote(wishBytes(wish)));
+    return { solverId, pay, receive };
+  }
+
+  /** Lists the stored orders. */
+  async list(): Promise<readonly StoredSwap[]> {
+    return (await this.#ask<"listed">((machine) => machine.list())).orders;
+  }
+
+  /**
+   * Creates an order for the best quote, and follows it to its end. Leaving the loop does not stop the swap.
+   *
+   * @returns The changes; the last one is {@link Stopped}. Throws if no order was created.
+   * @throws {@link CountersignError} at once if the request cannot be used.
+   */
+  create(wish: SwapRequest): AsyncGenerator<SwapChange, void, undefined> {
+    const { receiveAt, fromOwner, affiliateFees } = wish;
+    return this.#follow(undefined, (machine) => machine.create(wishBytes(wish, { receive_at: receiveAt, from_owner: fromOwner, affiliate_fees: affiliateFees })));
+  }
+
+  /** Continues a stored order, from wherever it is. */
+  follow(orderId: string): AsyncGenerator<SwapChange, void, undefined> {
+    return this.#follow(orderId, (machine) => machine.follow(orderId));
+  }
+
+  /** Refunds a stored order if its timelock has expired, whatever else could be done. */
+  refund(orderId: string): AsyncGenerator<SwapChange, void, undefined> {
+    return this.#follow(orderId, (machine) => machine.refund(orderId));
+  }
+
+  /** Continues every stored order that has not ended. The changes come in one sequence, and each order's last one is {@link Stopped}. */
+  async *resume(): AsyncGenerator<SwapChange, void, undefined> {
+    const inbox = new Inbox<SwapChange>();
+    const open = (await this.list()).filter(({ outcome }) => outcome === null);
+    const follow = async ({ orderId }: StoredSwap) => {
+      try {
+        for await (const change of this.follow(orderId)) inbox.push(change);
+      } catch (error) {
+        if (!(error instanceof CountersignError) || this.#end) throw error;
+        inbox.push({ event: "stopped", orderId, reason: "failed", message: error.message, error });
+      }
+    };
+    Promise.all(open.map(follow)).then(() => inbox.end(), (error: unknown) => inbox.end(error));
+    yield* inbox.read();
+  }
+
+  /** Returns the words of the rescue phrase; undefined before the first order. Whoever has them has the funds of every open order. */
+  phrase(): string | undefined {
+    return this.#call((machine) => machine.phrase());
+  }
+
+  /** Stops, and lets others open the store. Swaps go on when they are resumed; until then nobody watches them. */
+  async close(): Promise<void> {
+    this.#stop(usage("used_up", "the swaps were closed"));
+    await this.#writing;
+    await this.#store.close();
+  }
+
+  /** The same as {@link close}: `await using swaps = await Swaps.open(..)`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #call<T>(work: (machine: Machine) => T): T {
+    if (this.#end) throw this.#end;
+    return call(() => work(this.#machine));
+  }
+
+  /** Calls the machine, and returns the one event that it replies with. */
+  #ask<Name extends string>(start: (machine: Machine) => bigint): Promise<Extract<MachineEvent, { readonly event: Name }>> {
+    return new Promise((resolve, end) => {
+      this.#calls.set(Number(this.#call(start)), { hear: (event) => resolve(event as never), end });
+      this.#wake();
+    });
+  }
+
+  #follow(orderId: string | undefined, start: (machine: Machine) => bigint): AsyncGenerator<SwapChange, void, undefined> {
+    const inbox = new Inbox<SwapChange>();
+    const hear = (event: MachineEvent) => inbox.push(publicChange(event));
+    this.#calls.set(Number(this.#call(start)), { orderId, hear, end: (error) => inbox.end(error) });
+    this.#wake();
+    return inbox.read();
+  }
+
+  /** Polls the machine soon, once for everything that happened until then. */
+  #wake(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    queueMicrotask(() => {
+      this.#isDue = false;
+      try {
+        if (!this.#end) this.#poll();
+      } catch (error) {
+        this.#stop(error as CountersignError);
+      }
+    });
+  }
+
+  #poll(): void {
+    const output = this.#call((machine) => machine.poll(Date.now()));
+    for (const id of JSON.parse(output.withdrawn()) as number[]) this.#running.get(BigInt(id))?.abort();
+    for (let need = output.need(); need; need = output.need()) void this.#do(need);
+    const [wakeAt, events] = [output.wakeAt(), read<MachineEvent[]>(output.events())];
+    output.free();
+    clearTimeout(this.#timer);
+    if (wakeAt !== undefined) this.#timer = setTimeout(() => this.#wake(), Math.min(Math.max(wakeAt - Date.now(), 0), MAX_WAIT));
+    for (const event of events) {
+      const one = "call" in event ? this.#calls.get(event.call) : undefined;
+      if (one) this.#answer(one, event as Extract<MachineEvent, { readonly call: number }>);
+      else for (const each of this.#calls.values()) if (!("orderId" in event) || each.orderId === event.orderId) each.hear(event);
+    }
+  }
+
+  /** Reports an event to the call that it belongs to, and ends the call with its last one. */
+  #answer(one: Call, event: Extract<MachineEvent, { readonly call: number }>): void {
+    if (event.event === "created") one.orderId = event.orderId;
+    else this.#calls.delete(event.call);
+    if (event.event === "stopped" && this.#again.delete(event.orderId)) {
+      this.#calls.set(Number(this.#call((machine) => machine.follow(event.orderId))), one);
+      return this.#wake();
+    }
+    if (event.event === "failed") return one.end(new CountersignError(event.error));
+    one.hear(event);
+    if (event.event !== "created") one.end();
+  }
+
+  /** Does what the machine needs, and replies. */
+  async #do(need: Need): Promise<void> {
+    const [id, detail] = [need.id(), read<Detail>(need.detail())];
+    const abort = new AbortController();
+    this.#running.set(id, abort);
+    let [reply, body]: [unknown, Uint8Array] = [undefined, NOTHING];
+    try {
+      if (detail.kind === "http") {
+        const sent = await this.#connections.send(detail, need.body(0), abort.signal);
+        [reply, body] = [sent.json, sent.body ?? NOTHING];
+      } else if (detail.kind === "store") {
+        reply = await this.#keep(detail.names.map((name, place) => ({ name, bytes: need.body(place) })));
+      } else if (detail.kind === "consent") {
+        const { kind, ...order } = detail;
+        reply = { consent: (await settle(() => this.#options.consent(order))) === true };
+      } else {
+        const signed = this.#call((machine) => machine.takeUnsigned(id));
+        if (!signed) return;
+        reply = await this.#sign(signed, { ...detail, signal: abort.signal });
+        if ((reply as { sent?: boolean } | undefined)?.sent && detail.purpose !== "funding") reply = { not_signed: "only a payment may be sent by the wallet itself" };
+        if (reply === undefined && !this.#end) return void this.#handBack(id, signed);
+      }
+      if (!this.#end) this.#call((machine) => machine.reply(id, encode(reply), body));
+    } catch (error) {
+      this.#stop(error as CountersignError);
+    } finally {
+      need.free();
+      this.#running.delete(id);
+      this.#wake();
+    }
+  }
+
+  /** Hands a signed order back. One that is refused, because the signer used it up for example, was not signed. */
+  #handBack(id: bigint, signed: glue.UnsignedOrder): void {
+    try {
+      this.#call((machine) => machine.replySigned(id, signed));
+    } catch (error) {
+      this.#call((machine) => machine.reply(id, encode({ not_signed: (error as CountersignError).code }), NOTHING));
+    }
+  }
+
+  async #keep(writes: Parameters<OpenStore["write"]>[0]): Promise<object> {
+    const writing = settle(() => this.#store.write(writes));
+    this.#writing = writing;
+    const failure = await writing;
+    return failure instanceof Error ? { stored: false, detail: failure.message } : { stored: true };
+  }
+
+  /** Has an order signed. Returns the reply; undefined if it has its signatures. */
+  async #sign(order: glue.UnsignedOrder, { orderId, purpose, chain, account, signal }: SigningTask): Promise<object | undefined> {
+    const unsigned = UnsignedOrder.from(order);
+    const signer = this.#options.signers?.[chain] ?? this.#options.signers?.[unsigned.family];
+    if (!signer) return { not_signed: `there is no signer for ${chain}` };
+    const result = await settle(() => signer(unsigned, { orderId, purpose, chain, account, signal }));
+    if (result === "sent") return { sent: true };
+    if (result === "again") this.#again.add(orderId);
+    if (result === "again" || result instanceof Error) return { not_signed: result === "again" ? "something else was done first" : result.message };
+    return unsigned.missing.length > 0 ? { not_signed: `the signer left out ${unsigned.missing.join(", ")}` } : undefined;
+  }
+
+  /** Ends everything, once. */
+  #stop(error: CountersignError): void {
+    if (this.#end) return;
+    this.#end = error;
+    clearTimeout(this.#timer);
+    for (const abort of this.#running.values()) abort.abort();
+    for (const one of this.#calls.values()) one.end(error);
+    // A module that has stopped cannot free anything.
+    if (error.code !== "internal") this.#machine.free();
+  }
+}
+
+/** Calls what the wallet gave. Returns what it throws. */
+async function settle<T>(work: () => T | Promise<T>): Promise<T | Error> {
+  try {
+    return await work();
+  } catch (error) {
+    return error instanceof Error ? error : new Error(typeof error === "object" ? String((error as { message?: unknown } | null)?.message) : String(error));
+  }
+}
+
+function wishBytes({ from, to, amount, atLeast, slippage, solver }: QuoteRequest, more: object = {}): Uint8Array {
+  return encode({ from, to, amount: String(amount), at_least: atLeast?.toString(), slippage, solver, ...more });
+}
+
+/** Returns an event without what only the loop needs, and with its error as one. */
+function publicChange(event: MachineEvent): SwapChange {
+  const { call: _, ...change } = event as MachineEvent & { call?: number };
+  if (change.event !== "stopped") return Object.freeze(change) as SwapChange;
+  return Object.freeze({ ...change, error: change.error && new CountersignError(change.error) });
+}
