@@ -28,7 +28,7 @@ class FileStore(folder: Path) : Store {
     init {
         val lock = try {
             channel.tryLock()
-        } catch (_: OverlappingFileLockException) {
+        } catch (ignored: OverlappingFileLockException) {
             null // Another runner of this process has it.
         }
         if (lock == null) {

@@ -72,13 +72,18 @@ class Settings(val options: ByteArray, val registry: ByteArray, val nodes: ByteA
  * A runner may end at any moment, as a process does that is killed. The next one on the same store continues with [follow].
  */
 class SwapRunner(settings: Settings, private val store: Store, private val http: Http, private val owner: Owner) : AutoCloseable {
-    private val swaps = with(settings) { Swaps.open(options, registry, policy, nodes, store.load(), store.place, now()) }
+    private val swaps = try {
+        with(settings) { Swaps.open(options, registry, policy, nodes, store.load(), store.place, now()) }
+    } catch (error: Throwable) {
+        store.close()
+        throw error
+    }
     private val calls = HashMap<Long, CompletableFuture<JsonObject>>()
     private val running = ConcurrentHashMap<ULong, Future<*>>()
     private val workers = Executors.newCachedThreadPool { Thread(it).apply { isDaemon = true } }
     private val changed = Semaphore(0)
     @Volatile private var isClosed = false
-    private val loop = thread(name = "swaps", start = false, block = ::run).apply { start() }
+    private val loop = thread(name = "swaps") { repeatUntilClosed() }
 
     /** Asks for a quote. The future has the event `quoted` or `failed`. */
     fun quote(wish: JsonObject): CompletableFuture<JsonObject> = call { swaps.quote(wish.toString().toByteArray()) }
@@ -114,7 +119,7 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
         end
     }
 
-    private fun run() {
+    private fun repeatUntilClosed() {
         var why: Throwable = IllegalStateException("the runner is closed")
         try {
             while (!isClosed) {
@@ -144,7 +149,7 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
         when (detail["kind"].asString) {
             "http" -> send(need, detail)
             "store" -> store(need, detail)
-            "consent" -> work(need.id) { reply(need.id, "consent" to owner.consents(detail)) }
+            "consent" -> work(need.id) { ask(need.id, detail) }
             "sign" -> work(need.id) { sign(need.id, detail) }
         }
     }
@@ -164,7 +169,7 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
         val sent = try {
             http.send(HttpCall(detail["method"].asString, detail["url"].asString, headers, need.bodies.single()))
         } catch (error: Exception) {
-            return reply(need.id, "failed" to "connect", "detail" to error.toString())
+            return reply(need.id, "failed" to "connect", "detail" to error.javaClass.name) // A message could contain the URL.
         }
         running[need.id] = sent
         sent.whenComplete { response, error ->
@@ -177,6 +182,16 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
                 reply(need.id, "failed" to kind, "detail" to error.toString())
             }
         }
+    }
+
+    private fun ask(id: ULong, order: JsonObject) {
+        val isAgreed = try {
+            owner.consents(order)
+        } catch (error: Exception) {
+            report(error)
+            false
+        }
+        reply(id, "consent" to isAgreed)
     }
 
     private fun sign(id: ULong, request: JsonObject) {
@@ -192,7 +207,7 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
 
     /** Runs what can take long in a thread of its own. A need that is withdrawn interrupts it. */
     private fun work(id: ULong, act: () -> Unit) {
-        val task = FutureTask {
+        val task = FutureTask<Unit> {
             try {
                 act()
             } finally {
@@ -210,9 +225,15 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
     }
 
     private fun hear(event: JsonObject) {
-        owner.hears(event)
+        try {
+            owner.hears(event)
+        } catch (error: Exception) {
+            report(error) // The swap goes on.
+        }
         if (event["event"].asString in ENDS) synchronized(calls) { calls.remove(event["call"].asLong) }?.complete(event)
     }
+
+    private fun report(error: Exception) = Thread.currentThread().run { uncaughtExceptionHandler.uncaughtException(this, error) }
 
     private companion object {
         /** Milliseconds. A device that slept, or a clock that was set, is noticed after that. */

@@ -4,15 +4,16 @@ import java.io.File
 import kotlin.system.exitProcess
 
 /** The tests by name. Each throws where it fails. */
-fun tests(fixtures: Fixtures, lines: File, orders: Int): Map<String, () -> Unit> =
+fun tests(checkout: File, fixtures: Fixtures, lines: File, orders: Int): Map<String, () -> Unit> =
     batchTests(lines) + objectTests(fixtures) + recoveryTests(fixtures) + errorTests(fixtures) + exampleTests(fixtures) +
         readerTests(fixtures) +
-        mapOf("$orders orders leave no memory behind" to { leaks(fixtures, orders) })
+        mapOf("$orders orders leave no memory behind" to { leaks(fixtures, orders) }) +
+        httpTests() + swapTests(checkout)
 
 fun main(arguments: Array<String>) {
     val (fixtures, lines, orders) = arguments
     var failed = 0
-    for ((name, test) in tests(Fixtures(File(fixtures)), File(lines), orders.toInt())) {
+    for ((name, test) in tests(File(fixtures).absoluteFile.parentFile, Fixtures(File(fixtures)), File(lines), orders.toInt())) {
         try {
             test()
             println("ok      $name")

@@ -1,0 +1,216 @@
+import Countersign
+import Foundation
+
+/// The owner, or the app in their name.
+public protocol Owner: Sendable {
+    /// Shows the `terms`, the whole `summary` and the `warnings` of an order, all in this JSON, and asks whether to sign it.
+    func consents(to order: Data) async -> Bool
+
+    /// Signs an order for this chain and account, and returns true; false if a wallet has sent the payment by itself, which is possible only
+    /// for the purpose `funding`. Throws if the order is not signed.
+    func signs(_ order: UnsignedOrder, purpose: String, chain: String, account: String) async throws -> Bool
+
+    /// Hears every event, as JSON.
+    func hears(_ event: Data) async
+}
+
+/// What ended a call: an event `quoted`, `listed`, `stopped` or `failed`.
+public struct CallEnd: Decodable, Sendable {
+    public struct Failure: Decodable, Sendable {
+        public let code: String
+        public let message: String
+    }
+
+    public let event: String
+    public let call: UInt64
+    public let reason: String?
+    public let message: String?
+    public let error: Failure?
+}
+
+/// Runs whole swaps: the loop around `Swaps`, which decides everything.
+///
+/// It may end at any moment, as an app does that is killed. The next one on the same store continues with `follow`. While an app is in the
+/// background it stands still: follow open orders again as soon as the system lets the app run, and long before their timelocks end.
+public actor SwapRunner {
+    private let swaps: Swaps
+    private let store: FileStore
+    private let owner: Owner
+    private let session: URLSession
+    private var calls: [UInt64: CheckedContinuation<CallEnd, Error>] = [:]
+    private var running: [UInt64: Task<Void, Never>] = [:]
+    private var nap: Task<Void, Never>?
+    private var isChanged = false
+
+    public init(options: Data, registry: Data, nodes: Data, policy: Data = Data(), store: FileStore, owner: Owner) throws {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.timeoutIntervalForResource = 20
+        configuration.httpCookieStorage = nil
+        configuration.urlCache = nil
+        session = URLSession(configuration: configuration)
+        swaps = try Swaps.open(
+            options: options, registry: registry, policy: policy, nodes: nodes,
+            documents: store.load(), place: store.place(), now: Self.now())
+        self.store = store
+        self.owner = owner
+    }
+
+    /// Asks for a quote.
+    public func quote(_ wish: Data) async throws -> CallEnd { try await call { try swaps.quote(wish: wish) } }
+
+    /// Swaps.
+    public func create(_ wish: Data) async throws -> CallEnd { try await call { try swaps.create(wish: wish) } }
+
+    /// Continues a stored order.
+    public func follow(_ orderId: String) async throws -> CallEnd { try await call { try swaps.follow(orderId: orderId) } }
+
+    /// Refunds a stored order after its timelock.
+    public func refund(_ orderId: String) async throws -> CallEnd { try await call { try swaps.refund(orderId: orderId) } }
+
+    /// Lists the stored orders; `Owner.hears` has them.
+    public func list() async throws -> CallEnd { try await call { try swaps.list() } }
+
+    /// Returns the words of the rescue phrase; nil before the first order.
+    public func phrase() throws -> String? { try swaps.phrase() }
+
+    /// The loop, until its task is cancelled. Start it once.
+    public func run() async throws {
+        defer {
+            running.values.forEach { $0.cancel() }
+            calls.values.forEach { $0.resume(throwing: CancellationError()) }
+            calls = [:]
+        }
+        while !Task.isCancelled {
+            isChanged = false
+            let output = try swaps.poll(now: Self.now())
+            for id in output.withdrawn { running.removeValue(forKey: id)?.cancel() }
+            for need in output.needs { try serve(need) }
+            for event in try JSONSerialization.jsonObject(with: Data(output.events.utf8)) as? [Any] ?? [] {
+                await hear(JSONSerialization.data(withJSONObject: event))
+            }
+            if isChanged { continue }
+            // At most five seconds, so that a clock that was set, or a device that slept, is noticed.
+            let now = Self.now()
+            let millis = min(max(output.wakeAt ?? .max, now) - now, 5_000)
+            let nap = Task<Void, Never> { try? await Task.sleep(nanoseconds: millis * 1_000_000) }
+            self.nap = nap
+            await withTaskCancellationHandler { await nap.value } onCancel: { nap.cancel() }
+        }
+    }
+
+    private func call(_ start: () throws -> UInt64) async throws -> CallEnd {
+        try await withCheckedThrowingContinuation { continuation in
+            do {
+                calls[try start()] = continuation
+                changed()
+            } catch {
+                continuation.resume(throwing: error)
+            }
+        }
+    }
+
+    private func changed() {
+        isChanged = true
+        nap?.cancel()
+    }
+
+    private func hear(_ event: Data) async {
+        await owner.hears(event)
+        if let end = try? JSONDecoder().decode(CallEnd.self, from: event), ["quoted", "listed", "stopped", "failed"].contains(end.event) {
+            calls.removeValue(forKey: end.call)?.resume(returning: end)
+        }
+    }
+
+    /// Does what is needed, or has it done.
+    private func serve(_ need: Need) throws {
+        let detail = Data(need.detail.utf8)
+        let members = try JSONSerialization.jsonObject(with: detail) as? [String: Any] ?? [:]
+        switch members["kind"] as? String {
+        case "store":
+            do {
+                try store.write(Array(zip(members["names"] as? [String] ?? [], need.bodies)))
+                try reply(need.id, ["stored": true])
+            } catch let error as POSIXError {
+                try reply(need.id, ["stored": false, "detail": error.localizedDescription])
+            }
+        case "http":
+            running[need.id] = Task { await send(need, members) }
+        case "consent":
+            running[need.id] = Task {
+                let isAgreed = await owner.consents(to: detail)
+                try? reply(need.id, ["consent": isAgreed])
+            }
+        case "sign":
+            running[need.id] = Task { await sign(need.id, members) }
+        default:
+            break
+        }
+    }
+
+    private func send(_ need: Need, _ members: [String: Any]) async {
+        guard let text = members["url"] as? String, let url = URL(string: text) else {
+            // Nothing was sent.
+            try? reply(need.id, ["failed": "connect", "detail": "not a URL"])
+            return
+        }
+        var request = URLRequest(url: url)
+        request.httpMethod = members["method"] as? String
+        request.httpBody = need.bodies.first ?? nil
+        for pair in members["headers"] as? [[String]] ?? [] { request.setValue(pair[1], forHTTPHeaderField: pair[0]) }
+        do {
+            let (bytes, response) = try await session.bytes(for: request, delegate: Redirects())
+            var body = Data()
+            for try await byte in bytes {
+                body.append(byte)
+                if body.count > 16 << 20 {
+                    try reply(need.id, ["failed": "too_large"])
+                    return
+                }
+            }
+            guard let response = response as? HTTPURLResponse else { throw URLError(.badServerResponse) }
+            let headers = response.allHeaderFields.map { ["\($0.key)", "\($0.value)"] }
+            try reply(need.id, ["status": response.statusCode, "headers": headers], body)
+        } catch {
+            let kind: String
+            switch (error as? URLError)?.code {
+            // Only where nothing can have been sent.
+            case .cannotFindHost, .cannotConnectToHost, .dnsLookupFailed, .notConnectedToInternet: kind = "connect"
+            case .timedOut: kind = "timeout"
+            default: kind = "interrupted"
+            }
+            try? reply(need.id, ["failed": kind, "detail": error.localizedDescription])
+        }
+    }
+
+    private func sign(_ id: UInt64, _ members: [String: Any]) async {
+        func text(_ name: String) -> String { members[name] as? String ?? "" }
+        do {
+            guard let order = try swaps.takeUnsigned(id: id) else { return }
+            if try await owner.signs(order, purpose: text("purpose"), chain: text("chain"), account: text("account")) {
+                _ = try swaps.replySigned(id: id, unsigned: order)
+            } else {
+                _ = try swaps.reply(id: id, reply: #"{"sent": true}"#, body: Data())
+            }
+            running[id] = nil
+            changed()
+        } catch {
+            try? reply(id, ["not_signed": error.localizedDescription])
+        }
+    }
+
+    private func reply(_ id: UInt64, _ members: [String: Any], _ body: Data = Data()) throws {
+        running[id] = nil
+        let json = try JSONSerialization.data(withJSONObject: members)
+        _ = try swaps.reply(id: id, reply: String(decoding: json, as: UTF8.self), body: body)
+        changed()
+    }
+
+    private static func now() -> UInt64 { UInt64(Date().timeIntervalSince1970 * 1_000) }
+}
+
+/// A redirect is an answer like any other.
+private final class Redirects: NSObject, URLSessionTaskDelegate {
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse, newRequest request: URLRequest
+    ) async -> URLRequest? { nil }
+}
