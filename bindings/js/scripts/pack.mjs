@@ -3,7 +3,7 @@
 // The package is put together in a folder of its own, because links of the README to other files of the project would lead nowhere in it.
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, posix } from "node:path";
 import { pathToFileURL } from "node:url";
 import { BUILDS, DIST, HERE, ROOT, targetFolder } from "./paths.mjs";
 
@@ -29,16 +29,18 @@ export function assemble() {
   const url = published.repository?.url?.replace(/^git\+|\.git$/g, "");
   if (url) Object.assign(published, { homepage: `${url}/tree/HEAD/bindings/js#readme`, bugs: `${url}/issues` });
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(published, undefined, 2)}\n`);
-  writeFileSync(join(folder, "README.md"), readme(url));
+  writeFileSync(join(folder, "README.md"), readme(folder, url));
   return { folder, missing };
 }
 
 /** Returns the README with links that lead somewhere: to the files of the package, to the sources, or nowhere. */
-function readme(url) {
+function readme(folder, url) {
   const text = readFileSync(join(HERE, "README.md"), "utf8");
-  return text.replace(/\[([^\]]*)\]\(\.\.\/\.\.\/([^)#]*)(#[^)]*)?\)/g, (_, label, path, part = "") => {
-    if (path in DOCS) return `[${label}](${DOCS[path]}${part})`;
-    return url ? `[${label}](${url}/blob/HEAD/${path}${part})` : label;
+  return text.replace(/\[([^\]]*)\]\((?!https:|#)([^)#]*)(#[^)]*)?\)/g, (link, label, path, part = "") => {
+    const inProject = posix.join("bindings/js", path);
+    if (inProject in DOCS) return `[${label}](${DOCS[inProject]}${part})`;
+    if (existsSync(join(folder, path))) return link;
+    return url ? `[${label}](${url}/blob/HEAD/${inProject}${part})` : label;
   });
 }
 
