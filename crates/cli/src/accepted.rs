@@ -4,6 +4,7 @@ use countersign::{ByteCoverage, Family, Summary, Unsigned, Verified, Warnings};
 use countersign_json::Artefacts;
 
 use countersign_json::line::Request;
+use countersign_view::{Catalogue, Sentence};
 use serde::Serialize;
 
 use crate::failure::{Failure, usage};
@@ -24,6 +25,11 @@ pub(crate) struct Accepted<'a> {
     heading: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     artefacts: Option<Artefacts<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sentence: Option<&'a Sentence>,
+    /// The sentence in the language of the text output.
+    #[serde(skip)]
+    headline: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     requests: Option<Vec<Request>>,
     summary: Summary,
@@ -48,6 +54,8 @@ impl<'a> Accepted<'a> {
             order_id,
             heading: "",
             artefacts: None,
+            sentence: None,
+            headline: String::new(),
             requests: None,
             summary,
             warnings,
@@ -76,6 +84,13 @@ impl<'a> Accepted<'a> {
         self
     }
 
+    /// Adds the sentence above the summary.
+    pub(crate) fn with_sentence(mut self, sentence: &'a Sentence, catalogue: &Catalogue) -> Self {
+        self.headline = sentence.in_language(catalogue);
+        self.sentence = Some(sentence);
+        self
+    }
+
     /// Adds the requests to external signers. The text output shows them in place of the artefacts.
     pub(crate) fn with_requests(mut self, requests: Vec<Request>) -> Self {
         self.requests = Some(requests);
@@ -97,6 +112,9 @@ impl<'a> Accepted<'a> {
     pub(crate) fn print(&self, json: bool) -> Result<(), Failure> {
         if json {
             return Ok(show::json(self)?);
+        }
+        if !self.headline.is_empty() {
+            show::heading(&self.headline)?;
         }
         show::summary(&self.summary, self.coverage.as_deref())?;
         show::warnings(self.warnings)?;

@@ -10,6 +10,7 @@ use crate::exit::OK;
 use crate::failure::{Failure, usage};
 use crate::files;
 use crate::input::{CaseArgs, TrustArgs, WalletArgs};
+use crate::page::PageArgs;
 use crate::session::Session;
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -27,6 +28,8 @@ pub(crate) struct Args {
     wallet: WalletArgs,
     #[command(flatten)]
     signatures: SignatureArgs,
+    #[command(flatten)]
+    page: PageArgs,
 }
 
 /// Signatures of external signers.
@@ -63,8 +66,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let texts = args.case.read(Some(&args.wallet))?;
     texts.open(|values| {
-        let mut order = values.case()?.prepare(&registry, &policy)?;
+        let case = values.case()?;
+        let mut order = case.prepare(&registry, &policy)?;
         args.signatures.attach(&mut order)?;
+        args.page.write(&case, &registry, &policy, Some(&order))?;
         Accepted::prepared(&order).with_id(values.id()).print(session.json)?;
         Ok(OK)
     })

@@ -5,17 +5,20 @@ use std::path::PathBuf;
 
 use countersign::Verified;
 use countersign::bitcoin::uri;
+use countersign_view::Sentence;
 
 use crate::accepted::Accepted;
 use crate::exit::OK;
 use crate::failure::{Failure, usage};
 use crate::input::{CaseArgs, TrustArgs};
+use crate::page::PageArgs;
 use crate::session::Session;
 use crate::show;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign explain --registry registry.json --request request.json --response response.json
   countersign explain --registry registry.json --case case.json --order record.json --bytes
+  countersign explain --registry registry.json --case case.json --html order.html
   curl -s https://service.example/v2/orders/... | countersign explain --registry registry.json --request q.json --response r.json --order -";
 
 #[derive(clap::Args)]
@@ -33,14 +36,19 @@ pub(crate) struct Args {
     /// Writes the same QR code to an SVG file.
     #[arg(long, value_name = "FILE")]
     qr_svg: Option<PathBuf>,
+    #[command(flatten)]
+    page: PageArgs,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let texts = args.case.read(None)?;
     texts.open(|values| {
-        let order = values.case()?.verify(&registry, &policy)?;
-        let mut accepted = Accepted::verified(&order).with_id(values.id());
+        let case = values.case()?;
+        args.page.write(&case, &registry, &policy, None)?;
+        let order = case.verify(&registry, &policy)?;
+        let sentence = Sentence::new(&order.terms());
+        let mut accepted = Accepted::verified(&order).with_id(values.id()).with_sentence(&sentence, &args.page.catalogue());
         if args.bytes {
             accepted = accepted.with_coverage(order.coverage());
         }

@@ -26,6 +26,7 @@ mod lists;
 mod nodes;
 mod order;
 mod orders;
+mod page;
 mod phrase;
 mod preflight;
 mod prepare;

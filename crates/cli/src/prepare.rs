@@ -6,6 +6,7 @@ use crate::accepted::Accepted;
 use crate::exit::OK;
 use crate::failure::Failure;
 use crate::input::{CaseArgs, TrustArgs, WalletArgs};
+use crate::page::PageArgs;
 use crate::session::Session;
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -20,13 +21,17 @@ pub(crate) struct Args {
     case: CaseArgs,
     #[command(flatten)]
     wallet: WalletArgs,
+    #[command(flatten)]
+    page: PageArgs,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let texts = args.case.read(Some(&args.wallet))?;
     texts.open(|values| {
-        let order = values.case()?.prepare(&registry, &policy)?;
+        let case = values.case()?;
+        let order = case.prepare(&registry, &policy)?;
+        args.page.write(&case, &registry, &policy, Some(&order))?;
         let requests = order.requests().into_iter().map(Request::from).collect();
         Accepted::prepared(&order).with_id(values.id()).with_requests(requests).print(session.json)?;
         Ok(OK)

@@ -1,6 +1,5 @@
 //! Writes the output: JSON for programs, text for people. The text is coloured only on a terminal.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 use std::time::SystemTime;
 
@@ -66,17 +65,9 @@ fn print_json(text: String) -> io::Result<()> {
     writeln!(io::stdout().lock(), "{}", safe_json(text))
 }
 
-/// Escapes the characters that can forge a display. Unlike [`text::escape_untrusted`], it does not shorten the text, so it also fits
-/// signatures and addresses.
-pub(crate) fn safe(text: &str) -> Cow<'_, str> {
-    if is_plain(text) {
-        return Cow::Borrowed(text);
-    }
-    let mut buffer = [0; 4];
-    Cow::Owned(text.chars().map(|character| text::escape_untrusted(character.encode_utf8(&mut buffer))).collect())
-}
+pub(crate) use countersign::text::escape_whole as safe;
 
-/// Escapes the same characters in a JSON document, as JSON does. Outside of strings there are none but line breaks and tabs.
+/// Escapes the characters that can forge a display in a JSON document, as JSON does. Outside of strings there are none but line breaks and tabs.
 pub(crate) fn safe_json(text: String) -> String {
     if text.lines().all(is_plain) {
         return text;

@@ -4,6 +4,7 @@ use crate::accepted::Accepted;
 use crate::exit::OK;
 use crate::failure::{Failure, usage};
 use crate::input::{CaseArgs, KeyArgs, TrustArgs, WalletArgs, configured_key};
+use crate::page::PageArgs;
 use crate::session::Session;
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -21,6 +22,8 @@ pub(crate) struct Args {
     wallet: WalletArgs,
     #[command(flatten)]
     key: KeyArgs,
+    #[command(flatten)]
+    page: PageArgs,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
@@ -44,6 +47,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
                 }
             },
         };
+        args.page.write(&case, &registry, &policy, Some(&order))?;
         Accepted::prepared(&order).with_id(values.id()).print(session.json)?;
         Ok(OK)
     })

@@ -166,7 +166,7 @@ pub use countersign_core::{
 };
 /// For the authors of families and of adapters; not covered by semantic versioning.
 #[doc(hidden)]
-pub use countersign_core::{family, json, number, text};
+pub use countersign_core::{family, json, number, report::amount, text};
 pub use funded::Funded;
 pub use key::Key;
 pub use states::{FAMILIES, Incomplete, Payload, Signed, Transaction, Unsigned, Verified, verify, verify_record};

@@ -73,26 +73,68 @@ impl fmt::Display for Timelock {
     }
 }
 
-/// Formats a duration in milliseconds in the unit that people would use: `about 24 h`.
+/// A unit of time in which people express a duration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "a catalogue of messages has a variant for each")]
+pub enum TimeUnit {
+    /// Seconds.
+    Seconds,
+    /// Minutes.
+    Minutes,
+    /// Hours.
+    Hours,
+    /// Days.
+    Days,
+}
+
+impl TimeUnit {
+    /// Returns the word for several of them: `hours`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Seconds => "seconds",
+            Self::Minutes => "minutes",
+            Self::Hours => "hours",
+            Self::Days => "days",
+        }
+    }
+
+    const fn short(self) -> &'static str {
+        match self {
+            Self::Seconds => "s",
+            Self::Minutes => "min",
+            Self::Hours => "h",
+            Self::Days => "days",
+        }
+    }
+}
+
+/// Rounds a duration in milliseconds to tenths of the unit that people would use: `24` hours.
 #[must_use]
-pub fn format_duration(millis: u128) -> String {
+pub fn round_duration(millis: u128) -> (String, TimeUnit) {
     const MINUTE: u128 = 60_000;
     const HOUR: u128 = 60 * MINUTE;
     const DAY: u128 = 24 * HOUR;
-    let tenths = |unit: u128| {
-        let tenths = millis.saturating_mul(10).saturating_add(unit / 2).checked_div(unit).unwrap_or_default();
-        match (tenths / 10, tenths % 10) {
-            (whole, 0) => whole.to_string(),
-            (whole, tenth) => format!("{whole}.{tenth}"),
-        }
-    };
-    match millis {
-        0..MINUTE => format!("about {} s", tenths(1_000)),
-        MINUTE..HOUR => format!("about {} min", tenths(MINUTE)),
+    let (length, unit) = match millis {
+        0..MINUTE => (1_000, TimeUnit::Seconds),
+        MINUTE..HOUR => (MINUTE, TimeUnit::Minutes),
         // Up to two days are shown in hours, because most timelocks are about one day.
-        HOUR..=172_800_000 => format!("about {} h", tenths(HOUR)),
-        _ => format!("about {} days", tenths(DAY)),
-    }
+        HOUR..=172_800_000 => (HOUR, TimeUnit::Hours),
+        _ => (DAY, TimeUnit::Days),
+    };
+    let tenths = millis.saturating_mul(10).saturating_add(length / 2).checked_div(length).unwrap_or_default();
+    let count = match (tenths / 10, tenths % 10) {
+        (whole, 0) => whole.to_string(),
+        (whole, tenth) => format!("{whole}.{tenth}"),
+    };
+    (count, unit)
+}
+
+/// Formats a duration in milliseconds in the unit that people would use: `about 24 h`.
+#[must_use]
+pub fn format_duration(millis: u128) -> String {
+    let (count, unit) = round_duration(millis);
+    format!("about {count} {}", unit.short())
 }
 
 /// Formats how much of a token an allowance of `amount` base units lets the spender take.

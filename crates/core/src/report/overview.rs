@@ -7,7 +7,7 @@ use countersign_chains::{Family, UnixTime};
 use super::{OrderTerms, Refusal, Summary, Timelock, Topic, text};
 use crate::trust::{Asset, Chain, Solver};
 use crate::verify::{OrderContext, SwapTerms, check_deadline};
-use crate::wire::{CreateOrder, OrderRecord, RecordTime};
+use crate::wire::{CreateOrder, OrderRecord, RecordTime, least_after_slippage};
 
 /// What the common lines are made of. The lines themselves are only written when somebody reads them.
 #[derive(Debug)]
@@ -51,13 +51,19 @@ impl Overview {
 
     pub(crate) fn terms(&self) -> OrderTerms<'_> {
         let terms = self.terms.as_ref();
+        let requested = self.request.destination.amount;
+        let at_least = match &self.record {
+            Some(record) => record.destination_swap.amount,
+            None => least_after_slippage(requested, self.request.slippage.unwrap_or(0)),
+        };
         OrderTerms {
             order_id: &self.order_id,
             family: self.source.chain.family(),
             pay: self.source.amount(self.request.source.amount),
             source: &self.request.source.asset,
             source_chain_title: self.source.chain.title(),
-            receive: self.destination.amount(self.request.destination.amount),
+            receive: self.destination.amount(requested),
+            receive_at_least: self.destination.amount(at_least),
             destination: &self.request.destination.asset,
             destination_chain_title: self.destination.chain.title(),
             payout: self.request.destination.owner.as_deref(),

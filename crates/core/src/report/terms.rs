@@ -24,6 +24,8 @@ pub struct OrderTerms<'o> {
     pub source_chain_title: &'o str,
     /// What the owner receives, as requested. The record's amount may be lower by the allowed slippage.
     pub receive: Amount,
+    /// The least that the owner receives: the record's amount, or without a record the requested one less the allowed slippage.
+    pub receive_at_least: Amount,
     /// The asset that the owner receives.
     pub destination: &'o AssetId,
     /// Display name of the destination chain. Its name in asset ids is `destination.chain()`.

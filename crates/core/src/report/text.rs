@@ -1,5 +1,6 @@
 //! Makes untrusted text safe to show: its length is capped, and characters that could forge the display are escaped.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Maximum length of untrusted text that is shown, in characters before escaping.
@@ -32,6 +33,16 @@ pub fn escape_untrusted(text: &str) -> String {
 #[must_use]
 pub fn escape_owned(text: String) -> String {
     if text.len() <= MAX_CHARACTERS && is_plain(&text) { text } else { escape_untrusted(&text) }
+}
+
+/// Escapes the same characters without shortening the text, for places where every character counts: signatures, addresses, payloads.
+#[must_use]
+pub fn escape_whole(text: &str) -> Cow<'_, str> {
+    if is_plain(text) {
+        return Cow::Borrowed(text);
+    }
+    let mut buffer = [0; 4];
+    Cow::Owned(text.chars().map(|character| escape_untrusted(character.encode_utf8(&mut buffer))).collect())
 }
 
 /// Returns whether a text is printable ASCII, which needs no escapes. Almost every value is.

@@ -1,0 +1,38 @@
+//! The page of an order: `--html`.
+
+use std::fs;
+use std::path::PathBuf;
+
+use countersign::{Policy, Registry, Unsigned};
+use countersign_json::line::Case;
+use countersign_view::{Catalogue, Documents, LANGUAGES, Page};
+
+use crate::failure::{Failure, usage};
+
+#[derive(clap::Args)]
+pub(crate) struct PageArgs {
+    /// Writes a page that shows the order down to its bytes, for any browser. A refused order makes a page too.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// The language of the sentence above the order.
+    #[arg(long, value_name = "TAG", default_value = "en", value_parser = LANGUAGES)]
+    language: String,
+}
+
+impl PageArgs {
+    /// Returns the messages of the chosen language.
+    pub(crate) fn catalogue(&self) -> Catalogue {
+        Catalogue::of(&self.language).unwrap_or_else(Catalogue::english)
+    }
+
+    /// Writes the page if it is asked for. `prepared` is the order with what the wallet contributed, and its signatures.
+    pub(crate) fn write(&self, case: &Case<'_>, registry: &Registry, policy: &Policy, prepared: Option<&Unsigned>) -> Result<(), Failure> {
+        let Some(path) = &self.html else { return Ok(()) };
+        let documents = Documents { request: case.request, response: case.response, record: case.order };
+        let mut page = Page::new(documents, registry, policy).in_language(&self.catalogue());
+        if let Some(order) = prepared {
+            page = page.with_prepared(order);
+        }
+        fs::write(path, page.to_html()).map_err(|error| usage(format_args!("{}: {error}", path.display())))
+    }
+}

@@ -1,0 +1,276 @@
+//! The payloads of a response as rows: every leaf of its `result`, with the line of the summary that describes it, and where the order is
+//! refused, what was expected.
+
+use std::ops::Range;
+
+use countersign::json::Value;
+use countersign::{ByteCoverage, Topic};
+
+use super::Documents;
+use super::place::{Payload, Place, find};
+use super::rebuild::{Difference, to_json};
+
+/// What belongs together on the page: one payload, or the members around a refused place.
+#[derive(Debug)]
+pub(super) struct Card {
+    pub(super) title: &'static str,
+    pub(super) at: String,
+    pub(super) rows: Vec<Row>,
+}
+
+/// One value or one range of bytes.
+#[derive(Debug)]
+pub(super) struct Row {
+    /// The path below the card, or the offset of the first byte.
+    pub(super) label: String,
+    pub(super) topic: Option<Topic>,
+    /// What it is.
+    pub(super) what: String,
+    pub(super) actual: Shown,
+    /// What was expected, for a row that is refused.
+    pub(super) refused: Option<Option<Shown>>,
+}
+
+/// A value as the page shows it.
+#[derive(Debug)]
+pub(super) enum Shown {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+/// Leaves that are longer are cut in rows of this many bytes, the width of the words of most chains.
+const ROW: usize = 32;
+/// The most rows of one card; what is beyond them is counted. A compute-only response of 128 KiB would be slow to show.
+const MAX_ROWS: usize = 600;
+
+pub(super) fn cards(documents: Documents<'_>, coverage: &[ByteCoverage], differences: &[Difference]) -> Vec<Card> {
+    let mut cards = Vec::new();
+    let result = find(documents.response, &["result".to_owned()]);
+    if let Some(Value::Object(members)) = result {
+        let mut order = Card { title: "Order", at: "/response/result".to_owned(), rows: Vec::new() };
+        let mut payloads = Vec::new();
+        for (key, value) in members {
+            let at = format!("/response/result/{}", escape(key));
+            let mut card = Card { title: title(key), at: at.clone(), rows: Vec::new() };
+            let is_scalar = matches!(value, Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_));
+            let is_payload = is_scalar && coverage.iter().any(|covered| covered.at == at && covered.bytes.is_some());
+            let to = if is_scalar && !is_payload && Payload::new(value).is_none_or(|payload| payload.bytes.len() <= ROW) {
+                &mut order
+            } else {
+                &mut card
+            };
+            let base = to.at.clone();
+            Leaves { coverage, differences, base: &base }.add(value, &at, &mut to.rows);
+            if !card.rows.is_empty() {
+                payloads.push(card);
+            }
+        }
+        if !order.rows.is_empty() {
+            cards.push(order);
+        }
+        cards.extend(payloads);
+    }
+    let seen = |cards: &[Card], difference: &Difference| {
+        cards.iter().flat_map(|card| &card.rows).any(|row| row.refused.is_some()) && difference.place.at.starts_with("/response/result/")
+    };
+    for (index, difference) in differences.iter().enumerate() {
+        if !seen(&cards, difference) && !differences.iter().take(index).any(|other| parent(&other.place.at) == parent(&difference.place.at)) {
+            cards.extend(around(documents, difference, differences));
+        }
+    }
+    cards.sort_by_key(|card| !card.rows.iter().any(|row| row.refused.is_some()));
+    for card in &mut cards {
+        if let Some(more @ 1..) = card.rows.len().checked_sub(MAX_ROWS) {
+            // The refused rows are kept, wherever they are.
+            let rows = std::mem::take(&mut card.rows).into_iter().enumerate();
+            card.rows = rows.filter(|(index, row)| *index < MAX_ROWS || row.refused.is_some()).map(|(_, row)| row).collect();
+            card.rows.push(Row {
+                label: String::new(),
+                topic: None,
+                what: "not shown".to_owned(),
+                actual: Shown::Text(format!("{more} more rows")),
+                refused: None,
+            });
+        }
+    }
+    cards
+}
+
+const fn title(key: &str) -> &'static str {
+    match key.as_bytes() {
+        b"approval_transaction" => "Approval",
+        b"initiate_transaction" | b"transaction" => "Initiate",
+        b"typed_data" => "Gasless message",
+        b"versioned_tx" => "Transaction",
+        b"versioned_tx_gasless" => "Gasless transaction",
+        b"ptb_bytes" => "Programmable transaction",
+        _ => "Member of the response",
+    }
+}
+
+/// Shows the members beside a place that is in no payload: in the record, the request, or missing from the response.
+fn around(documents: Documents<'_>, difference: &Difference, differences: &[Difference]) -> Option<Card> {
+    let at = parent(&difference.place.at);
+    let (title, root, name) = [
+        ("Order record", documents.record, "/order"),
+        ("Request", Some(documents.request), "/request"),
+        ("Response", Some(documents.response), "/response"),
+    ]
+    .into_iter()
+    .find(|(_, _, name)| difference.place.at.starts_with(name))?;
+    let mut card = Card { title, at: at.to_owned(), rows: Vec::new() };
+    let keys = Place::new(at).keys_below(name).unwrap_or_default();
+    let leaves = Leaves { coverage: &[], differences, base: at };
+    if let Some(value) = root.and_then(|root| find(root, &keys)) {
+        match value {
+            Value::Object(members) => {
+                for (key, value) in members {
+                    leaves.add(value, &format!("{at}/{}", escape(key)), &mut card.rows);
+                }
+            }
+            other => leaves.add(other, at, &mut card.rows),
+        }
+    }
+    if !card.rows.iter().any(|row| row.refused.is_some()) {
+        let label = difference.place.at.strip_prefix(at).unwrap_or(&difference.place.at).trim_start_matches('/').to_owned();
+        let actual = Shown::Text(difference.refusal.actual().map_or_else(|| "missing".to_owned(), ToString::to_string));
+        card.rows.push(Row { label, topic: None, what: String::new(), actual, refused: Some(expected(difference)) });
+    }
+    Some(card)
+}
+
+fn parent(at: &str) -> &str {
+    at.rsplit_once('/').map_or(at, |(parent, _)| if parent.is_empty() { at } else { parent })
+}
+
+fn escape(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+fn expected(difference: &Difference) -> Option<Shown> {
+    match &difference.expected {
+        Some(bytes) => Some(Shown::Bytes(bytes.clone())),
+        None => difference.refusal.expected().map(|expected| Shown::Text(expected.to_string())),
+    }
+}
+
+/// Makes a row of every leaf, and of every range of a payload.
+struct Leaves<'a> {
+    coverage: &'a [ByteCoverage],
+    differences: &'a [Difference],
+    base: &'a str,
+}
+
+impl Leaves<'_> {
+    fn add(&self, value: &Value<'_>, at: &str, rows: &mut Vec<Row>) {
+        let is_nested = matches!(value, Value::Object(_) | Value::Array(_) | Value::Bytes(_));
+        if is_nested && !self.differences.iter().any(|difference| difference.place.at.starts_with(at)) {
+            if let Some(covered) = self.covering(at) {
+                // One line of the summary stands for all of it.
+                let actual = Shown::Text(to_json(value, &[], "").unwrap_or_default());
+                let what = covered.what.to_owned();
+                return rows.push(Row { label: self.label(at), topic: Some(covered.topic), what, actual, refused: None });
+            }
+        }
+        match value {
+            Value::Object(members) => {
+                self.add_whole(at, "object", rows);
+                members.iter().for_each(|(key, value)| self.add(value, &format!("{at}/{}", escape(key)), rows));
+            }
+            Value::Array(items) => {
+                self.add_whole(at, "array", rows);
+                items.iter().enumerate().for_each(|(index, value)| self.add(value, &format!("{at}/{index}"), rows));
+            }
+            Value::Null => {}
+            leaf => self.add_leaf(leaf, at, rows),
+        }
+    }
+
+    /// Adds a row for an object or array that is refused as a whole.
+    fn add_whole(&self, at: &str, what: &str, rows: &mut Vec<Row>) {
+        if let Some(difference) = self.whole(at) {
+            let refused = Some(expected(difference));
+            rows.push(Row { label: self.label(at), topic: None, what: String::new(), actual: Shown::Text(what.to_owned()), refused });
+        }
+    }
+
+    fn whole(&self, at: &str) -> Option<&Difference> {
+        self.differences.iter().find(|difference| difference.place.at == at && difference.place.bytes.is_none())
+    }
+
+    fn label(&self, at: &str) -> String {
+        let label = at.strip_prefix(self.base).unwrap_or(at).trim_start_matches('/');
+        label.replace("~1", "/").replace("~0", "~")
+    }
+
+    /// Returns what covers a whole member: itself, or an object around it.
+    fn covering(&self, at: &str) -> Option<&ByteCoverage> {
+        let covers = |covered: &&ByteCoverage| {
+            covered.bytes.is_none() && at.strip_prefix(covered.at.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.coverage.iter().filter(covers).max_by_key(|covered| covered.at.len())
+    }
+
+    fn add_leaf(&self, leaf: &Value<'_>, at: &str, rows: &mut Vec<Row>) {
+        let ranges: Vec<_> = self.coverage.iter().filter(|covered| covered.at == at).filter_map(|covered| Some((covered, covered.bytes?))).collect();
+        let refused: Vec<_> = self.differences.iter().filter(|difference| difference.place.at == at).collect();
+        let payload = Payload::new(leaf).filter(|payload| {
+            !ranges.is_empty() || refused.iter().any(|difference| difference.place.bytes.is_some()) || payload.bytes.len() > ROW
+        });
+        let Some(payload) = payload else {
+            let covering = self.covering(at);
+            let actual = match leaf {
+                Value::String(text) => text.to_string(),
+                Value::Number(text) => (*text).to_owned(),
+                Value::Bool(is) => is.to_string(),
+                _ => String::new(),
+            };
+            rows.push(Row {
+                label: self.label(at),
+                topic: covering.map(|covered| covered.topic),
+                what: covering.map_or("", |covered| covered.what).to_owned(),
+                actual: Shown::Text(actual),
+                refused: self.whole(at).map(expected),
+            });
+            return;
+        };
+        if let Some(difference) = self.whole(at) {
+            let actual = Shown::Text(format!("payload of {} bytes", payload.bytes.len()));
+            rows.push(Row { label: self.label(at), topic: None, what: String::new(), actual, refused: Some(expected(difference)) });
+        }
+        let of_bytes: Vec<_> = refused.iter().filter_map(|difference| Some((*difference, difference.place.bytes.clone()?))).collect();
+        for range in cut(payload.bytes.len(), &ranges, &of_bytes) {
+            let Some(bytes) = payload.bytes.get(range.clone()) else { continue };
+            let covered = ranges.iter().find(|(_, (start, end))| *start <= range.start && range.end <= *end);
+            let difference = of_bytes.iter().find(|(_, refused)| refused.start <= range.start && range.end <= refused.end);
+            rows.push(Row {
+                label: range.start.to_string(),
+                topic: covered.map(|(covered, _)| covered.topic),
+                what: covered.map_or("", |(covered, _)| covered.what).to_owned(),
+                actual: Shown::Bytes(bytes.to_vec()),
+                refused: difference.map(|(difference, place)| part(difference, place, &range)),
+            });
+        }
+    }
+}
+
+/// Returns what was expected of a part of a refused range.
+fn part(difference: &Difference, place: &Range<usize>, range: &Range<usize>) -> Option<Shown> {
+    let Some(bytes) = &difference.expected else { return expected(difference) };
+    let (start, end) = (range.start.checked_sub(place.start)?, range.end.checked_sub(place.start)?);
+    bytes.get(start..end).map(|bytes| Shown::Bytes(bytes.to_vec()))
+}
+
+/// Cuts a payload where a covered or refused range begins or ends. Without any, it is cut into rows.
+fn cut(len: usize, covered: &[(&ByteCoverage, (usize, usize))], refused: &[(&Difference, Range<usize>)]) -> Vec<Range<usize>> {
+    let mut ends: Vec<usize> = covered.iter().flat_map(|(_, (start, end))| [*start, *end]).collect();
+    ends.extend(refused.iter().flat_map(|(_, range)| [range.start, range.end]));
+    if covered.is_empty() {
+        ends.extend((0..len).step_by(ROW));
+    }
+    ends.extend([0, len]);
+    ends.retain(|end| *end <= len);
+    ends.sort_unstable();
+    ends.dedup();
+    ends.windows(2).filter_map(|ends| Some(*ends.first()?..*ends.last()?)).collect()
+}

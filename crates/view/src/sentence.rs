@@ -1,0 +1,269 @@
+//! One sentence that says what an order does, in any language that has a catalogue.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use countersign::{Amount, OrderTerms, Timelock, TypedValue, amount, text};
+use fluent_bundle::{FluentArgs, FluentBundle, FluentResource, FluentValue};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use unic_langid::LanguageIdentifier;
+
+const ENGLISH: &str = include_str!("../locales/en.ftl");
+const GERMAN: &str = include_str!("../locales/de.ftl");
+/// The languages that this crate has, by their tags.
+pub const LANGUAGES: [&str; 2] = ["en", "de"];
+
+/// A message of the catalogue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Message {
+    /// What is locked, what is received, and when a refund is possible.
+    Lock,
+    /// The same without the time of a refund: a deposit address whose terms no record tells.
+    LockWithoutTerms,
+}
+
+impl Message {
+    const ALL: [Self; 2] = [Self::Lock, Self::LockWithoutTerms];
+
+    /// Returns the message's id in a catalogue.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Lock => "lock",
+            Self::LockWithoutTerms => "lock-without-terms",
+        }
+    }
+
+    /// Returns the names of its values.
+    const fn values(self) -> &'static [&'static str] {
+        match self {
+            Self::Lock => &["pay", "source", "receive", "destination", "payout", "refund"],
+            Self::LockWithoutTerms => &["pay", "source", "receive", "destination", "payout"],
+        }
+    }
+}
+
+/// What an order does, as a message with typed values. It displays itself in English.
+///
+/// The values are those of [`OrderTerms`], so each of them was compared with the request, the registry or the record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sentence {
+    message: Message,
+    values: Vec<(&'static str, TypedValue)>,
+}
+
+impl Sentence {
+    /// Creates the sentence of a verified order's terms.
+    #[must_use]
+    pub fn new(terms: &OrderTerms<'_>) -> Self {
+        let mut values = vec![
+            ("pay", terms.pay.clone().into()),
+            ("source", terms.source_chain_title.into()),
+            ("receive", terms.receive_at_least.clone().into()),
+            ("destination", terms.destination_chain_title.into()),
+            ("payout", terms.payout.unwrap_or_default().into()),
+        ];
+        let message = match terms.timelock {
+            Some(timelock) => {
+                values.push(("refund", timelock.into()));
+                Message::Lock
+            }
+            None => Message::LockWithoutTerms,
+        };
+        Self { message, values }
+    }
+
+    /// Returns the message.
+    #[must_use]
+    pub const fn message(&self) -> Message {
+        self.message
+    }
+
+    /// Returns the values by name, in the order of the English sentence, for a program with its own catalogue.
+    #[must_use]
+    pub fn values(&self) -> &[(&'static str, TypedValue)] {
+        &self.values
+    }
+
+    /// Returns the sentence in a catalogue's language. Untrusted text in it is escaped.
+    #[must_use]
+    pub fn in_language(&self, catalogue: &Catalogue) -> String {
+        catalogue.format(self.message, &self.values)
+    }
+}
+
+impl fmt::Display for Sentence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.in_language(&Catalogue::english()))
+    }
+}
+
+impl Serialize for Sentence {
+    /// Writes the message's id, its values as text, and the English text.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let values: serde_json::Map<_, _> =
+            self.values.iter().map(|(name, value)| ((*name).to_owned(), serde_json::Value::String(value.to_string()))).collect();
+        let mut map = serializer.serialize_map(Some(3))?;
+        map.serialize_entry("message", self.message.id())?;
+        map.serialize_entry("values", &values)?;
+        map.serialize_entry("text", &self.to_string())?;
+        map.end()
+    }
+}
+
+/// Why a catalogue cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CatalogueError {
+    /// The language tag is malformed.
+    Language(String),
+    /// The text is not Fluent, or says a message twice.
+    Syntax(String),
+    /// A message of [`Message`] is missing or cannot be formatted.
+    Message(&'static str),
+    /// A message does not show one of its values.
+    LosesValue {
+        /// The message's id.
+        message: &'static str,
+        /// The name of the value.
+        value: &'static str,
+    },
+}
+
+impl fmt::Display for CatalogueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Language(tag) => write!(f, "{tag} is not a language tag; pass one like de or pt-BR"),
+            Self::Syntax(error) => write!(f, "the catalogue is not valid Fluent: {error}"),
+            Self::Message(id) => write!(f, "the catalogue has no message {id} that can be formatted; add it"),
+            Self::LosesValue { message, value } => write!(f, "the message {message} does not show ${value}; add it to every variant"),
+        }
+    }
+}
+
+impl std::error::Error for CatalogueError {}
+
+/// The messages of one language, in [Fluent](https://projectfluent.org) syntax.
+pub struct Catalogue {
+    language: LanguageIdentifier,
+    bundle: FluentBundle<FluentResource>,
+}
+
+impl fmt::Debug for Catalogue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Catalogue({})", self.language)
+    }
+}
+
+impl Catalogue {
+    /// Parses a catalogue, and requires that each of its messages shows all of its values.
+    ///
+    /// ```
+    /// use countersign_view::{Catalogue, CatalogueError};
+    ///
+    /// let error = Catalogue::new("nl", "lock = Zet { $pay } vast.").unwrap_err();
+    /// assert!(matches!(error, CatalogueError::LosesValue { message: "lock", value: "source" }));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CatalogueError`] with the message and the value that is missing.
+    pub fn new(language: &str, messages: &str) -> Result<Self, CatalogueError> {
+        let catalogue = Self::parse(language, messages)?;
+        Message::ALL.into_iter().try_for_each(|message| catalogue.check(message))?;
+        Ok(catalogue)
+    }
+
+    /// Returns the catalogue of one of [`LANGUAGES`]; `None` for any other.
+    #[must_use]
+    pub fn of(language: &str) -> Option<Self> {
+        let messages = match language {
+            "en" => ENGLISH,
+            "de" => GERMAN,
+            _ => return None,
+        };
+        Self::parse(language, messages).ok()
+    }
+
+    /// Returns the English catalogue.
+    #[must_use]
+    pub fn english() -> Self {
+        Self::of("en").unwrap_or_else(|| Self { language: LanguageIdentifier::default(), bundle: FluentBundle::default() })
+    }
+
+    /// Returns the language's tag, for the `lang` attribute of a page.
+    #[must_use]
+    pub fn language(&self) -> String {
+        self.language.to_string()
+    }
+
+    fn parse(language: &str, messages: &str) -> Result<Self, CatalogueError> {
+        let language: LanguageIdentifier = language.parse().map_err(|_| CatalogueError::Language(text::escape_untrusted(language)))?;
+        let first = |errors: Vec<String>| CatalogueError::Syntax(text::escape_untrusted(errors.first().map_or("", |error| error)));
+        let resource = FluentResource::try_new(messages.to_owned())
+            .map_err(|(_, errors)| first(errors.iter().map(ToString::to_string).collect()))?;
+        let mut bundle = FluentBundle::new(vec![language.clone()]);
+        // Values are printable after escaping, and have no direction of their own; isolates would end up in copied text.
+        bundle.set_use_isolating(false);
+        bundle.add_resource(resource).map_err(|errors| first(errors.iter().map(ToString::to_string).collect()))?;
+        Ok(Self { language, bundle })
+    }
+
+    /// Requires that a message shows each of its values, in every variant of the refund's time.
+    fn check(&self, message: Message) -> Result<(), CatalogueError> {
+        for (units, millis) in [(7, 1_000_u128), (7, 7_000), (7, 60_000), (7, 420_000), (7, 3_600_000), (7, 25_200_000), (7, 604_800_000)] {
+            let refund = Timelock::new(units, countersign::Family::Evm, millis);
+            let values: Vec<_> = message
+                .values()
+                .iter()
+                .map(|name| (*name, if *name == "refund" { refund.into() } else { TypedValue::Text(format!("<{name}>")) }))
+                .collect();
+            let text = self.try_format(message, &values).ok_or(CatalogueError::Message(message.id()))?;
+            for (name, value) in &values {
+                let shown = match value {
+                    TypedValue::Timelock(timelock) => amount::round_duration(timelock.nominal_millis).0,
+                    other => other.to_string(),
+                };
+                if !text.contains(&shown) {
+                    return Err(CatalogueError::LosesValue { message: message.id(), value: name });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn format(&self, message: Message, values: &[(&'static str, TypedValue)]) -> String {
+        self.try_format(message, values).unwrap_or_else(|| {
+            // A catalogue is checked before it is used, so nobody sees this; no value is lost in any case.
+            let values: Vec<_> = values.iter().map(|(name, value)| format!("{name} {value}")).collect();
+            format!("{}: {}", message.id(), values.join(", "))
+        })
+    }
+
+    fn try_format(&self, message: Message, values: &[(&'static str, TypedValue)]) -> Option<String> {
+        let mut arguments = FluentArgs::new();
+        for (name, value) in values {
+            match value {
+                TypedValue::Timelock(timelock) => {
+                    let (count, unit) = amount::round_duration(timelock.nominal_millis);
+                    // The number is for the plural rule alone: what is shown is the text.
+                    arguments.set("plural", FluentValue::from(count.parse::<f64>().unwrap_or_default()));
+                    arguments.set("count", count);
+                    arguments.set("unit", unit.name());
+                }
+                TypedValue::Amount(amount) => arguments.set(*name, short_amount(amount)),
+                other => arguments.set(*name, other.to_string()),
+            }
+        }
+        let pattern = self.bundle.get_message(message.id())?.value()?;
+        let mut errors = Vec::new();
+        let text = self.bundle.format_pattern(pattern, Some(&arguments), &mut errors);
+        errors.is_empty().then(|| Cow::into_owned(text))
+    }
+}
+
+/// Writes an amount without its base units: `0.031 WBTC`.
+pub(crate) fn short_amount(amount: &Amount) -> String {
+    format!("{} {}", amount.whole_units(), text::escape_untrusted(&amount.symbol.to_ascii_uppercase()))
+}
