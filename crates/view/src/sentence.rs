@@ -201,8 +201,8 @@ impl Catalogue {
     fn parse(language: &str, messages: &str) -> Result<Self, CatalogueError> {
         let language: LanguageIdentifier = language.parse().map_err(|_| CatalogueError::Language(text::escape_untrusted(language)))?;
         let first = |errors: Vec<String>| CatalogueError::Syntax(text::escape_untrusted(errors.first().map_or("", |error| error)));
-        let resource = FluentResource::try_new(messages.to_owned())
-            .map_err(|(_, errors)| first(errors.iter().map(ToString::to_string).collect()))?;
+        let resource =
+            FluentResource::try_new(messages.to_owned()).map_err(|(_, errors)| first(errors.iter().map(ToString::to_string).collect()))?;
         let mut bundle = FluentBundle::new(vec![language.clone()]);
         // Values are printable after escaping, and have no direction of their own; isolates would end up in copied text.
         bundle.set_use_isolating(false);

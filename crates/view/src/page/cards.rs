@@ -74,7 +74,8 @@ pub(super) fn cards(documents: Documents<'_>, coverage: &[ByteCoverage], differe
         cards.iter().flat_map(|card| &card.rows).any(|row| row.refused.is_some()) && difference.place.at.starts_with("/response/result/")
     };
     for (index, difference) in differences.iter().enumerate() {
-        if !seen(&cards, difference) && !differences.iter().take(index).any(|other| parent(&other.place.at) == parent(&difference.place.at)) {
+        if !seen(&cards, difference) && !differences.iter().take(index).any(|other| parent(&other.place.at) == parent(&difference.place.at))
+        {
             cards.extend(around(documents, difference, differences));
         }
     }
@@ -164,13 +165,12 @@ struct Leaves<'a> {
 impl Leaves<'_> {
     fn add(&self, value: &Value<'_>, at: &str, rows: &mut Vec<Row>) {
         let is_nested = matches!(value, Value::Object(_) | Value::Array(_) | Value::Bytes(_));
-        if is_nested && !self.differences.iter().any(|difference| difference.place.at.starts_with(at)) {
-            if let Some(covered) = self.covering(at) {
-                // One line of the summary stands for all of it.
-                let actual = Shown::Text(to_json(value, &[], "").unwrap_or_default());
-                let what = covered.what.to_owned();
-                return rows.push(Row { label: self.label(at), topic: Some(covered.topic), what, actual, refused: None });
-            }
+        let is_refused = || self.differences.iter().any(|difference| difference.place.at.starts_with(at));
+        if let Some(covered) = self.covering(at).filter(|_| is_nested && !is_refused()) {
+            // One line of the summary stands for all of it.
+            let actual = Shown::Text(to_json(value, &[], "").unwrap_or_default());
+            let what = covered.what.to_owned();
+            return rows.push(Row { label: self.label(at), topic: Some(covered.topic), what, actual, refused: None });
         }
         match value {
             Value::Object(members) => {
@@ -212,7 +212,8 @@ impl Leaves<'_> {
     }
 
     fn add_leaf(&self, leaf: &Value<'_>, at: &str, rows: &mut Vec<Row>) {
-        let ranges: Vec<_> = self.coverage.iter().filter(|covered| covered.at == at).filter_map(|covered| Some((covered, covered.bytes?))).collect();
+        let ranges: Vec<_> =
+            self.coverage.iter().filter(|covered| covered.at == at).filter_map(|covered| Some((covered, covered.bytes?))).collect();
         let refused: Vec<_> = self.differences.iter().filter(|difference| difference.place.at == at).collect();
         let payload = Payload::new(leaf).filter(|payload| {
             !ranges.is_empty() || refused.iter().any(|difference| difference.place.bytes.is_some()) || payload.bytes.len() > ROW

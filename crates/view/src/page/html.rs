@@ -25,7 +25,8 @@ pub(super) fn page(page: &Page<'_>) -> String {
     };
     let lines = summary.as_ref().map_or(&[][..], countersign::Summary::lines);
     let style = style(&cards, lines);
-    let policy = format!("default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'", STANDARD.encode(Sha256::digest(&style)));
+    let policy =
+        format!("default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'", STANDARD.encode(Sha256::digest(&style)));
     let order_id = page.order().map(|order| order.order_id().to_owned());
     let title = if page.verdict.is_ok() { "Verified order" } else { "Refused order" };
     let markup = html! {
@@ -83,7 +84,10 @@ fn style(cards: &[Card], lines: &[Line]) -> String {
     let of_rows = cards.iter().flat_map(|card| &card.rows).filter_map(|row| row.topic);
     let topics: BTreeSet<_> = lines.iter().map(|line| line.topic).chain(of_rows).map(name).collect();
     topics.iter().fold(STYLE.to_owned(), |style, name| {
-        style + &format!("body:has([data-topic={name}]:is(:hover,:focus-visible)) [data-topic={name}]{{--on:1;outline:2px solid var(--accent)}}\n")
+        style
+            + &format!(
+                "body:has([data-topic={name}]:is(:hover,:focus-visible)) [data-topic={name}]{{--on:1;outline:2px solid var(--accent)}}\n"
+            )
     })
 }
 
@@ -195,7 +199,11 @@ fn card(card: &Card) -> Markup {
 
 fn row(row: &Row) -> Markup {
     let topic = row.topic.map(name);
-    let class = format!("{} {}", if row.refused.is_some() { "wrong" } else { "" }, topic.as_ref().map(|topic| format!("t-{topic}")).unwrap_or_default());
+    let class = format!(
+        "{} {}",
+        if row.refused.is_some() { "wrong" } else { "" },
+        topic.as_ref().map(|topic| format!("t-{topic}")).unwrap_or_default()
+    );
     let is_offset = matches!(row.actual, Shown::Bytes(_));
     let expected = row.refused.as_ref().and_then(Option::as_ref);
     html! {

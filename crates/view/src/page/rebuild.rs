@@ -85,19 +85,19 @@ fn step(
     None
 }
 
-fn verdict(documents: Documents<'_>, (response, record): &Texts, registry: &Registry, policy: &Policy) -> Option<Result<Verified, Refusal>> {
+fn verdict(
+    documents: Documents<'_>,
+    (response, record): &Texts,
+    registry: &Registry,
+    policy: &Policy,
+) -> Option<Result<Verified, Refusal>> {
     let response = json::parse(response.as_bytes()).ok()?;
     let record = record.as_ref().and_then(|text| json::parse(text.as_bytes()).ok());
     Some(verify(Documents { request: documents.request, response: &response, record: record.as_ref() }, registry, policy))
 }
 
 /// Returns what could be at the place instead, as JSON, with the bytes where the place is a range.
-fn candidates(
-    documents: Documents<'_>,
-    found: &Value<'_>,
-    difference: &Difference,
-    registry: &Registry,
-) -> Vec<(String, Option<Vec<u8>>)> {
+fn candidates(documents: Documents<'_>, found: &Value<'_>, difference: &Difference, registry: &Registry) -> Vec<(String, Option<Vec<u8>>)> {
     let source = source(documents, registry);
     let mut values: Vec<_> = difference.refusal.expected().cloned().into_iter().collect();
     if matches!(difference.refusal.code(), Code::UnknownRedeemer | Code::RedeemerInvalid) {
@@ -107,13 +107,17 @@ fn candidates(
     }
     let is_stated = difference.refusal.expected().is_some();
     let network = source.map(|source| &source.chain.network);
-    values.iter().flat_map(|value| texts(value).map(move |text| (value, text))).flat_map(|(value, text)| {
-        let replacements = match &difference.place.bytes {
-            None => members(found, &text).into_iter().map(|json| (json, None)).collect(),
-            Some(range) => ranges(found, range, value, &text, network),
-        };
-        replacements.into_iter().map(|(json, bytes)| (json, bytes.filter(|_| is_stated)))
-    }).collect()
+    values
+        .iter()
+        .flat_map(|value| texts(value).map(move |text| (value, text)))
+        .flat_map(|(value, text)| {
+            let replacements = match &difference.place.bytes {
+                None => members(found, &text).into_iter().map(|json| (json, None)).collect(),
+                Some(range) => ranges(found, range, value, &text, network),
+            };
+            replacements.into_iter().map(|(json, bytes)| (json, bytes.filter(|_| is_stated)))
+        })
+        .collect()
 }
 
 /// Returns the texts in which an expectation may name its value: `at most 5 blocks`, `5, as in the call`.
@@ -145,7 +149,8 @@ fn ranges(
     text: &str,
     network: Option<&Network>,
 ) -> Vec<(String, Option<Vec<u8>>)> {
-    let Some((payload, actual)) = Payload::new(found).and_then(|payload| Some((payload.clone(), payload.bytes.get(range.clone())?.to_vec())))
+    let Some((payload, actual)) =
+        Payload::new(found).and_then(|payload| Some((payload.clone(), payload.bytes.get(range.clone())?.to_vec())))
     else {
         return Vec::new();
     };

@@ -1,0 +1,204 @@
+//! The page of every accept case has every line and every byte; that of every reject case shows the place, what came and why.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod common;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use common::{FAMILIES, rejected, with_case};
+use countersign::{Family, Policy, json};
+use countersign_testkit::{TestResult, fixtures_of, registry, set};
+use countersign_view::{Documents, Page};
+use maud::{Render, html};
+use proptest::prelude::*;
+use serde_json::json;
+
+/// The most bytes that a page may have.
+const MAX_PAGE: usize = 300_000;
+
+/// Returns the text of a page without its tags, as HTML spells it.
+fn text(html: &str) -> String {
+    let body = html.split_once("<body>").unwrap().1;
+    body.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect()
+}
+
+fn escaped(text: &str) -> String {
+    html! { (text) }.render().into_string()
+}
+
+#[test]
+fn a_page_has_every_line_and_every_byte() -> TestResult {
+    let mut largest = 0;
+    for family in FAMILIES {
+        let mut ranges = 0;
+        for case in fixtures_of(family)? {
+            with_case(&case.input, |documents| {
+                let page = Page::new(documents, case.registry, &Policy::default());
+                let order = page.verdict().expect(&case.id);
+                let html = page.to_html();
+                largest = largest.max(html.len());
+                let text = text(&html);
+                assert!(text.contains("Verified: every byte accounted for") && !text.contains("refused"), "{}", case.id);
+                for line in order.summary().lines() {
+                    assert!(text.contains(&escaped(&line.text)), "{}: {line}", case.id);
+                }
+                let root = case.json();
+                for covered in order.coverage() {
+                    let value = root.pointer(&covered.at).expect(&covered.at);
+                    let Some((start, end)) = covered.bytes else { continue };
+                    let payload = match value {
+                        serde_json::Value::Array(items) => items.iter().map(|item| u8::try_from(item.as_u64().unwrap()).unwrap()).collect(),
+                        other => {
+                            let text = other.as_str().unwrap();
+                            hex::decode(text).or_else(|_| STANDARD.decode(text)).unwrap()
+                        }
+                    };
+                    assert!(text.contains(&hex::encode(&payload[start..end])), "{}: {}#{start}-{end}", case.id, covered.at);
+                    ranges += 1;
+                }
+            });
+        }
+        assert!(ranges > 100 || family == Family::Starknet || family == Family::Bitcoin, "{family}: {ranges}");
+    }
+    assert!((30_000..MAX_PAGE).contains(&largest), "{largest}");
+    Ok(())
+}
+
+#[test]
+fn a_refused_page_marks_the_place() {
+    let mut marked = 0;
+    for family in FAMILIES {
+        for case in rejected(family) {
+            let of_order = ["/request", "/response", "/order"].iter().any(|document| case.at.starts_with(document));
+            if !of_order {
+                continue;
+            }
+            with_case(&case.input, |documents| {
+                let page = Page::new(documents, case.registry, &Policy::default());
+                // A few cases are refused only when the wallet prepares them.
+                let Err(refusal) = page.verdict() else { return };
+                let html = page.to_html();
+                assert!(html.len() < MAX_PAGE || case.input.len() > 100_000, "{}: {}", case.id, html.len());
+                let text = text(&html);
+                assert!(text.contains("Do not sign") && text.contains(refusal.code().name()), "{}", case.id);
+                assert!(html.contains("<tr class=\"wrong"), "{}: {refusal}", case.id);
+                marked += 1;
+            });
+        }
+    }
+    assert!(marked > 1_000, "{marked}");
+}
+
+#[test]
+fn a_changed_spender_is_shown_beside_the_pinned_one() {
+    let case = rejected(Family::Evm).into_iter().find(|case| case.id == "spender-htlc-of-another-asset").unwrap();
+    with_case(&case.input, |documents| {
+        let page = Page::new(documents, case.registry, &Policy::default());
+        let refusal = page.verdict().unwrap_err();
+        let [expected, actual] = [refusal.expected(), refusal.actual()].map(|value| value.unwrap().to_string().to_lowercase());
+        let text = text(&page.to_html());
+        let [expected, actual] = [expected, actual].map(|account| "0".repeat(24) + account.trim_start_matches("0x"));
+        assert!(text.contains(&expected) && text.contains(&actual));
+        // The summary is that of the order without the change.
+        assert!(text.contains("What it should say") && text.contains("pinned HTLC"), "{text}");
+    })
+    .unwrap();
+}
+
+#[test]
+fn every_difference_is_listed() {
+    let case = fixtures_of(Family::Evm).unwrap().into_iter().find(|case| case.id == "evm-token-approval-unlimited").unwrap();
+    let mut input = case.json();
+    set(&mut input, "/response/result/initiate_transaction/value", json!("0x1"));
+    set(&mut input, "/response/result/initiate_transaction/gas_limit", json!("0xffffffff"));
+    set(&mut input, "/response/result/typed_data/message/timelock", json!("0x1"));
+    with_case(&input.to_string(), |documents| {
+        let html = Page::new(documents, case.registry, &Policy::default()).to_html();
+        assert_eq!(html.matches("<tr class=\"wrong").count(), 3);
+        for code in ["value_mismatch", "gas limit too high", "payloads disagree"] {
+            assert!(html.contains(code), "{code}");
+        }
+    })
+    .unwrap();
+}
+
+/// Texts that would break out of a page, forge its display, or say something else than they show.
+const HOSTILE: [&str; 8] = [
+    "<script>alert(1)</script>",
+    "\"><img src=x onerror=alert(1)>",
+    "</style><style>*{display:none}</style>",
+    "'\"`<!--",
+    "&lt;b&gt;&#60;",
+    "a\u{202e}b\u{2066}c\u{200b}d\u{feff}",
+    "line\nbreak\u{0}\u{1b}[31m\u{2028}",
+    "-->]]><svg onload=1>",
+];
+
+fn assert_harmless(html: &str, what: &str) {
+    let lower = html.to_lowercase();
+    for open in ["<script", "<img", "<!--", "<iframe", "<link", "<a ", "<svg onload", "<b>"] {
+        let own = if open == "<a " { 1 } else { 0 };
+        assert_eq!(lower.matches(open).count(), own, "{what}: {open}");
+    }
+    assert_eq!(lower.matches("<style").count(), 1, "{what}");
+    let forges = |character: char| matches!(character, '\0'..='\u{9}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
+    assert!(!html.chars().any(forges), "{what}");
+}
+
+/// Returns the pointers of all strings, and of all objects, in a document.
+fn places(value: &serde_json::Value, at: String, strings: &mut Vec<String>, objects: &mut Vec<String>) {
+    match value {
+        serde_json::Value::String(_) => strings.push(at),
+        serde_json::Value::Array(items) => {
+            items.iter().enumerate().for_each(|(index, item)| places(item, format!("{at}/{index}"), strings, objects));
+        }
+        serde_json::Value::Object(members) => {
+            members
+                .iter()
+                .for_each(|(key, item)| places(item, format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), strings, objects));
+            objects.push(at);
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn nothing_of_a_response_reaches_the_page_unescaped() {
+    let mut pages = 0;
+    for family in FAMILIES {
+        let cases = fixtures_of(family).unwrap();
+        let Some(case) = cases.iter().find(|case| case.json()["order"].is_object()).or_else(|| cases.first()) else { continue };
+        let root = case.json();
+        let (mut strings, mut objects) = (Vec::new(), Vec::new());
+        for document in ["response", "order", "request"] {
+            places(&root[document], format!("/{document}"), &mut strings, &mut objects);
+        }
+        let members = objects.iter().map(|at| (at, true)).chain(strings.iter().map(|at| (at, false)));
+        for (index, (at, is_object)) in members.enumerate() {
+            let hostile = HOSTILE[index % HOSTILE.len()];
+            let mut input = root.clone();
+            if is_object {
+                input.pointer_mut(at).unwrap()[hostile] = json!(hostile);
+            } else {
+                set(&mut input, at, json!(hostile));
+            }
+            with_case(&input.to_string(), |documents| {
+                let html = Page::new(documents, case.registry, &Policy::default()).to_html();
+                assert_harmless(&html, at);
+                pages += 1;
+            });
+        }
+    }
+    assert!(pages > 200, "{pages}");
+}
+
+proptest! {
+    #[test]
+    fn any_document_makes_a_page(response in "\\PC{0,40}", key in "[a-z_/~#0-9-]{0,12}") {
+        let text = json!({"status": "Ok", "result": {&key: &response, "order_id": &response, "to": [1, [2, {&key: null}]]}}).to_string();
+        let (Ok(request), Ok(response)) = (json::parse(b"{}"), json::parse(text.as_bytes())) else { return Ok(()) };
+        let page = Page::new(Documents { request: &request, response: &response, record: Some(&response) }, registry(), &Policy::default());
+        prop_assert!(page.verdict().is_err());
+        assert_harmless(&page.to_html(), "any document");
+    }
+}
