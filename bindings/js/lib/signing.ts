@@ -6,6 +6,11 @@ import { call } from "./module.js";
 import { read } from "./output.js";
 import type { Family, Notice, Signature, SigningRequest, SummaryLine, Transaction } from "./types.js";
 
+/** Returns the handle of an order that is not finished. @internal */
+export function preparedHandle(order: unknown): glue.UnsignedOrder {
+  return handleOf(order, UnsignedOrder, "prepared");
+}
+
 /** Payloads for any signer, and the signatures that have been attached so far. */
 export class UnsignedOrder extends Made {
   private constructor(key: typeof CREATE, handle: glue.UnsignedOrder) {

@@ -9,7 +9,7 @@ import { createRequire } from "node:module";
 import { homedir } from "node:os";
 import { join, relative } from "node:path";
 import { build as bundle } from "esbuild";
-import { ADAPTERS, BUILDS, DIST, HERE, ROOT, cacheFolder, localProgram, lockedVersion, targetFolder } from "./paths.mjs";
+import { ADAPTERS, BUILDS, DIST, HERE, LARGER, ROOT, cacheFolder, localProgram, lockedVersion, targetFolder } from "./paths.mjs";
 
 const TARGET = "wasm32-unknown-unknown";
 const WORK = join(targetFolder(), "npm");
@@ -39,7 +39,7 @@ writeFileSync(stamp, inputs);
 
 /** Compiles the crate with the families of a build, and makes the module small. */
 function compile(name) {
-  const families = name === "all" ? [] : name === "swap" ? ["--features", name] : ["--no-default-features", "--features", name];
+  const families = name === "all" ? [] : LARGER.includes(name) ? ["--features", name] : ["--no-default-features", "--features", name];
   const args = ["build", "--quiet", "--release", "--locked", "--target", TARGET, "--manifest-path", join(HERE, "Cargo.toml"), ...families];
   // Panic messages hold the paths of source files: the module must not depend on the machine that built it.
   const sources = join(process.env.CARGO_HOME ?? join(homedir(), ".cargo"), "registry", "src");
@@ -62,7 +62,7 @@ async function link(name) {
   const common = { bundle: true, charset: "utf8", target: "es2022", keepNames: true, legalComments: "none", logLevel: "warning" };
   const alias = { "countersign-glue": join(WORK, name, "countersign.js") };
   const file = (end) => join(DIST, name, end);
-  const entry = (platform) => join(HERE, "lib", name === "swap" ? `swap-${platform}.ts` : `${platform}.ts`);
+  const entry = (platform) => join(HERE, "lib", LARGER.includes(name) ? `${name}-${platform}.ts` : `${platform}.ts`);
   await bundle({
     ...common, alias, platform: "node", format: "cjs", sourcemap: true, entryPoints: [entry("node")], outfile: file("node.cjs"),
     // Only used where the module is fetched, which Node's build never does.

@@ -12,8 +12,10 @@ export const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 export const DIST = join(HERE, "dist");
 /** The chain families; each has a build of its own, beside the one with all of them. */
 export const FAMILIES = ["bitcoin", "evm", "solana", "starknet", "sui", "tron"];
-/** The builds: all families, each family, and all families with the driver of whole swaps. */
-export const BUILDS = ["all", ...FAMILIES, "swap"];
+/** The builds with more than verification: all families with the driver of whole swaps, and with the page of an order. */
+export const LARGER = ["swap", "page"];
+/** The builds: all families, each family, and the larger ones. */
+export const BUILDS = ["all", ...FAMILIES, ...LARGER];
 /** The adapters to wallet libraries. */
 export const ADAPTERS = ["connections", "eip1193", "psbt", "solana-wallet", "starknet-account", "sui-wallet", "viem"];
 

@@ -4,6 +4,8 @@
 //! (`lib/`) turns that text into values and errors. It also checks every argument before it comes here, so that this module has
 //! nothing but the calls. What it throws is the JSON of a [`Failure`].
 
+#[cfg(feature = "page")]
+pub mod page;
 #[cfg(feature = "swap")]
 mod swap;
 

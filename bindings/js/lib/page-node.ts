@@ -1,0 +1,3 @@
+// Node's build with the page of an order.
+export * from "./node.js";
+export * from "./page.js";

@@ -1,0 +1,63 @@
+// The page of an order, and the sentence above it.
+import * as glue from "countersign-glue";
+import { usage } from "./error.js";
+import { members } from "./input.js";
+import { call } from "./module.js";
+import { type Documents, openDocuments } from "./order.js";
+import { type UnsignedOrder, preparedHandle } from "./signing.js";
+import { type Policy, type Registry, policyHandle, registryHandle } from "./trust.js";
+
+/** The languages of the sentence. */
+export type Language = "en" | "de";
+
+/** What a page shows besides the order. */
+export interface PageOptions {
+  /** The wallet's limits; the default policy without it. */
+  readonly policy?: Policy;
+  /** The language of the sentence; English without it. */
+  readonly language?: Language;
+  /** The same order, prepared: the page then shows what the wallet contributed, the digests and the signatures so far. */
+  readonly prepared?: UnsignedOrder;
+}
+
+/** An order as people see it. */
+export interface OrderPage {
+  /** Whether the order was verified. A refused order makes a page too, which shows what came beside what was expected. */
+  readonly ok: boolean;
+  /**
+   * A whole HTML document without script, which loads nothing. Show it in a frame of its own:
+   * `<iframe sandbox srcdoc="...">`, or as a file.
+   */
+  readonly html: string;
+  /** What the order does, in one sentence; null for a refused order. */
+  readonly sentence: Sentence | null;
+}
+
+/** One sentence, and its parts for a wallet with its own messages. */
+export interface Sentence {
+  /** The id of the message. */
+  readonly message: "lock" | "lock-without-terms";
+  /** The values by name: `pay`, `source`, `receive`, `destination`, `payout`, `refund`. */
+  readonly values: Readonly<Record<string, string>>;
+  /** The sentence in the chosen language. */
+  readonly text: string;
+}
+
+/**
+ * Verifies an order, and writes a page that shows it down to its bytes.
+ *
+ * @throws {@link CountersignError} if a document is not JSON. What is wrong in a document is on the page.
+ */
+export function orderPage(documents: Documents, registry: Registry, options: PageOptions = {}): OrderPage {
+  const { request, response, record } = openDocuments(documents);
+  const { policy, language, prepared } = members(options, "options") as PageOptions;
+  if (language !== undefined && language !== "en" && language !== "de") throw usage("usage", "the language is not known", String(language), "en or de");
+  const [pinned, limits, tag] = [registryHandle(registry), policyHandle(policy), language ?? "en"];
+  const rendered = JSON.parse(
+    prepared === undefined
+      ? call(() => glue.orderPage(request, response, record, pinned, limits, tag))
+      : call(() => glue.preparedPage(request, response, record, pinned, limits, tag, preparedHandle(prepared))),
+  );
+  const { html, sentence, text } = rendered;
+  return { ok: rendered.refusal === null, html, sentence: sentence === null ? null : { ...sentence, text } };
+}
