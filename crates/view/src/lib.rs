@@ -1,1 +1,4 @@
 #![doc = include_str!("../README.md")]
+
+pub mod hashes;
+pub mod receipt;
