@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
 use countersign::{Code, Policy, Registry};
-use countersign_testkit::{Case, all_fixtures, fixture, registry_with};
+use countersign_testkit::{Case, Tree, all_fixtures, fixture, registry_with};
 use countersign_view::receipt::{Documents, MAX_BYTES, Receipt, ReceiptKey, Verdict};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -24,7 +24,10 @@ const PUBLIC: &str = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f7
 
 /// Returns the text of each document of a case, cut out of the line.
 fn documents(case: &Case) -> [Option<String>; 3] {
-    ["request", "response", "order"].map(|name| case.tree().text(&format!("/{name}")))
+    ["request", "response", "order"].map(|name| {
+        let text = case.tree().at(&format!("/{name}")).map(Tree::text);
+        text.filter(|text| text != "null")
+    })
 }
 
 fn receipt_of(case: &Case, policy: &Policy) -> Receipt {
@@ -119,7 +122,7 @@ fn the_policy_of_the_receipt_decides_and_not_the_present_one() {
     let case = case();
     let accepted = receipt_of(&case, &Policy::default());
     assert_eq!(accepted.verdict().code(), None);
-    let policy = Policy { evm: countersign::EvmLimits { timelock: 1, ..Policy::default().evm }, ..Policy::default() };
+    let policy: Policy = r#"{"evm_timelock":1}"#.parse().unwrap();
     let refused = receipt_of(&case, &policy);
     assert_eq!(refused.verdict().code(), Some("timelock_too_long"));
     assert!(accepted.check(case.registry, None).is_proven() && refused.check(case.registry, None).is_proven());
@@ -234,7 +237,7 @@ static UNSIGNED: LazyLock<(Receipt, Vec<u8>)> = LazyLock::new(|| {
 });
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn any_bytes_are_answered(bytes: Vec<u8>, text: String) {
