@@ -4,6 +4,7 @@ use countersign::{ByteCoverage, Family, Summary, Unsigned, Verified, Warnings};
 use countersign_json::Artefacts;
 
 use countersign_json::line::Request;
+use countersign_view::hashes::HashCard;
 use serde::Serialize;
 
 use crate::failure::{Failure, usage};
@@ -26,6 +27,8 @@ pub(crate) struct Accepted<'a> {
     artefacts: Option<Artefacts<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     requests: Option<Vec<Request>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hashes: Option<Vec<HashCard>>,
     summary: Summary,
     warnings: &'a Warnings,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,6 +52,7 @@ impl<'a> Accepted<'a> {
             heading: "",
             artefacts: None,
             requests: None,
+            hashes: None,
             summary,
             warnings,
             coverage: None,
@@ -82,6 +86,12 @@ impl<'a> Accepted<'a> {
         self
     }
 
+    /// Adds what devices show of each request.
+    pub(crate) fn with_hashes(mut self, hashes: Vec<HashCard>) -> Self {
+        self.hashes = Some(hashes);
+        self
+    }
+
     /// Adds which bytes of the response each line of the summary describes.
     pub(crate) fn with_coverage(mut self, coverage: Vec<ByteCoverage>) -> Self {
         self.coverage = Some(coverage);
@@ -101,7 +111,8 @@ impl<'a> Accepted<'a> {
         show::summary(&self.summary, self.coverage.as_deref())?;
         show::warnings(self.warnings)?;
         if let Some(requests) = &self.requests {
-            return Ok(show::requests(requests)?);
+            show::requests(requests)?;
+            return Ok(show::hashes(self.hashes.as_deref().unwrap_or_default())?);
         }
         if let Some(artefacts) = &self.artefacts {
             show::heading(self.heading)?;

@@ -10,12 +10,14 @@ use crate::accepted::Accepted;
 use crate::exit::OK;
 use crate::failure::{Failure, usage};
 use crate::input::{CaseArgs, TrustArgs};
+use crate::receipt;
 use crate::session::Session;
 use crate::show;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign explain --registry registry.json --request request.json --response response.json
   countersign explain --registry registry.json --case case.json --order record.json --bytes
+  countersign explain --registry registry.json --request request.json --response response.json --receipt receipt.json
   curl -s https://service.example/v2/orders/... | countersign explain --registry registry.json --request q.json --response r.json --order -";
 
 #[derive(clap::Args)]
@@ -33,13 +35,17 @@ pub(crate) struct Args {
     /// Writes the same QR code to an SVG file.
     #[arg(long, value_name = "FILE")]
     qr_svg: Option<PathBuf>,
+    #[command(flatten)]
+    receipt: receipt::WriteArgs,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let texts = args.case.read(None)?;
     texts.open(|values| {
-        let order = values.case()?.verify(&registry, &policy)?;
+        let verified = values.case().and_then(|case| case.verify(&registry, &policy));
+        args.receipt.write(&texts, &registry, &policy, &verified, session)?;
+        let order = verified?;
         let mut accepted = Accepted::verified(&order).with_id(values.id());
         if args.bytes {
             accepted = accepted.with_coverage(order.coverage());

@@ -1,6 +1,7 @@
 //! `countersign prepare`
 
 use countersign_json::line::Request;
+use countersign_view::hashes::hash_cards;
 
 use crate::accepted::Accepted;
 use crate::exit::OK;
@@ -10,6 +11,7 @@ use crate::session::Session;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign prepare --registry registry.json --request request.json --response response.json --wallet wallet.json
+  countersign prepare --registry registry.json --case case.json --hashes
   countersign prepare --registry registry.json --case case.json --json | jq -r '.requests[].digest'";
 
 #[derive(clap::Args)]
@@ -20,6 +22,9 @@ pub(crate) struct Args {
     case: CaseArgs,
     #[command(flatten)]
     wallet: WalletArgs,
+    /// Adds what hardware wallets that sign blindly show, in their own spelling, to compare with the screen.
+    #[arg(long)]
+    hashes: bool,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
@@ -28,7 +33,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     texts.open(|values| {
         let order = values.case()?.prepare(&registry, &policy)?;
         let requests = order.requests().into_iter().map(Request::from).collect();
-        Accepted::prepared(&order).with_id(values.id()).with_requests(requests).print(session.json)?;
+        let mut accepted = Accepted::prepared(&order).with_id(values.id()).with_requests(requests);
+        if args.hashes {
+            accepted = accepted.with_hashes(hash_cards(&order));
+        }
+        accepted.print(session.json)?;
         Ok(OK)
     })
 }

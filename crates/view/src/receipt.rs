@@ -270,8 +270,19 @@ impl Receipt {
             return Err(version.refuse(Code::WrongType).with_reason(reason).with_expected(VERSION));
         }
         members.only(&[
-            "format", "version", "program", "registry", "policy", "request", "response", "record", "verdict", "hashes", "digest",
-            "public_key", "signature",
+            "format",
+            "version",
+            "program",
+            "registry",
+            "policy",
+            "request",
+            "response",
+            "record",
+            "verdict",
+            "hashes",
+            "digest",
+            "public_key",
+            "signature",
         ])?;
         let mut hashes = BTreeMap::new();
         for hash in members.need("hashes")?.object()?.iter() {

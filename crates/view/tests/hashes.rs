@@ -1,6 +1,7 @@
 //! Hash cards, compared with hashes that other tools computed: ethers, TronWeb, starknet.js, web3.js, Mysten's SDK, bitcoinjs-lib.
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::arithmetic_side_effects,
@@ -76,7 +77,8 @@ fn evm_typed_data_hashes_as_alloys_general_hasher_does() {
     for (request, card) in requests.iter().zip(&cards) {
         assert_eq!(request.id, card.request);
         let countersign::Payload::Evm(countersign::evm::Payload::TypedData(data)) = &request.payload else { continue };
-        let software = [data.domain.separator(), data.hash_struct().unwrap(), data.eip712_signing_hash().unwrap()].map(|hash| hash.to_string());
+        let software =
+            [data.domain.separator(), data.hash_struct().unwrap(), data.eip712_signing_hash().unwrap()].map(|hash| hash.to_string());
         assert_eq!(on(card, Device::Software).iter().map(|(_, hash)| *hash).collect::<Vec<_>>(), software);
         compared += 1;
     }
@@ -145,7 +147,8 @@ fn sui_shows_the_digest_of_mystens_sdk() {
 #[test]
 fn bitcoin_shows_outputs_and_fee_once() {
     let case = fixture::<countersign::bitcoin::Bitcoin>("bitcoin-p2wpkh");
-    let cards = with_unsigned::<countersign::bitcoin::Bitcoin, _>(&case, &Policy::default(), |order, _| Ok(hash_cards(&order.into()))).unwrap();
+    let cards =
+        with_unsigned::<countersign::bitcoin::Bitcoin, _>(&case, &Policy::default(), |order, _| Ok(hash_cards(&order.into()))).unwrap();
     let [card] = &cards[..] else { panic!("{cards:?}") };
     // The transaction of bitcoinjs-lib spends 120000 sat to 50000 and 69694.
     let shown = [
@@ -162,7 +165,11 @@ fn bitcoin_shows_outputs_and_fee_once() {
         let cards = cards.unwrap();
         assert_eq!(cards.len(), usize::from(!deposit["psbt"].is_null()), "{}", case.id);
         let values: Vec<_> = cards.iter().flat_map(|card| &card.values).collect();
-        assert!(values.is_empty() || values.iter().any(|value| value.label == "To" && json!(value.value) == deposit["address"]), "{}", case.id);
+        assert!(
+            values.is_empty() || values.iter().any(|value| value.label == "To" && json!(value.value) == deposit["address"]),
+            "{}",
+            case.id
+        );
     }
 }
 

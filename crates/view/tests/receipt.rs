@@ -1,6 +1,7 @@
 //! Receipts: what they prove, and that nothing else is ever proven.
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::arithmetic_side_effects,
