@@ -42,9 +42,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let texts = args.case.read(None)?;
-    texts.open(|values| {
+    let mut is_parsed = false;
+    let answer = texts.open(|values| {
+        is_parsed = true;
         let verified = values.case().and_then(|case| case.verify(&registry, &policy));
-        args.receipt.write(&texts, &registry, &policy, &verified, session)?;
+        args.receipt.write(&texts, &registry, &policy, verified.as_ref().err(), session)?;
         let order = verified?;
         let mut accepted = Accepted::verified(&order).with_id(values.id());
         if args.bytes {
@@ -55,7 +57,12 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
             qr(args, &order)?;
         }
         Ok(OK)
-    })
+    });
+    // A document that is not JSON is refused before the closure is called.
+    if let (false, Err(Failure::RefusedCase(_, refusal))) = (is_parsed, &answer) {
+        args.receipt.write(&texts, &registry, &policy, Some(refusal), session)?;
+    }
+    answer
 }
 
 fn qr(args: &Args, order: &Verified) -> Result<(), Failure> {

@@ -158,12 +158,14 @@ impl Texts {
             #[serde(borrow)]
             order: Option<&'a RawValue>,
         }
+        fn bytes(raw: &RawValue) -> &[u8] {
+            raw.get().as_bytes()
+        }
         let record = self.order.as_ref().map(|text| text.as_slice());
         match (&self.case, &self.request, &self.response) {
             (Some(case), ..) => {
                 let Raw { request, response, order } = serde_json::from_slice(case).ok()?;
-                let bytes = |raw: &'_ RawValue| raw.get().as_bytes();
-                Some(Documents { request: bytes(request), response: bytes(response), record: record.or(order.map(bytes)) })
+                Some(Documents { request: bytes(request), response: bytes(response), record: record.or_else(|| order.map(bytes)) })
             }
             (None, Some(request), Some(response)) => Some(Documents { request, response, record }),
             _ => None,

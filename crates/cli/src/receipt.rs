@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use countersign::{Policy, Refusal, Registry, Verified};
+use countersign::{Policy, Refusal, Registry};
 use countersign_view::receipt::{Check, Difference, Receipt, ReceiptKey, Verdict, program};
 use serde::Serialize;
 
@@ -36,15 +36,15 @@ impl WriteArgs {
         texts: &Texts,
         registry: &Registry,
         policy: &Policy,
-        verified: &Result<Verified, Refusal>,
+        refusal: Option<&Refusal>,
         session: &Session,
     ) -> Result<(), Failure> {
         let Some(path) = &self.receipt else { return Ok(()) };
-        let code = verified.as_ref().err().map(|refusal| refusal.code().name());
+        let code = refusal.map(|refusal| refusal.code().name());
         let written = self.make(texts, registry, policy, code).and_then(|receipt| files::create_private(path, &receipt.to_json()));
         match written {
             Ok(()) => session.progress(&format!("the receipt was written to {}", path.display())),
-            Err(failure) if verified.is_err() => session.progress(&format!("no receipt was written: {}", failure.message())),
+            Err(failure) if refusal.is_some() => session.progress(&format!("no receipt was written: {}", failure.message())),
             Err(failure) => return Err(failure),
         }
         Ok(())
