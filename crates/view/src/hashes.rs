@@ -132,17 +132,19 @@ pub fn hash_cards(order: &Unsigned) -> Vec<HashCard> {
 }
 
 fn card(request: &SigningRequest<Payload>) -> HashCard {
-    let (card, digest) = (HashCard::new(request), &request.digest);
+    let card = HashCard::new(request);
     match &request.payload {
         #[cfg(feature = "evm")]
-        Payload::Evm(countersign::evm::Payload::Transaction(_)) => card.with(Device::LedgerEthereum, "Transaction hash", lower(digest)),
+        Payload::Evm(countersign::evm::Payload::Transaction(_)) => {
+            card.with(Device::LedgerEthereum, "Transaction hash", lower(&request.digest))
+        }
         #[cfg(feature = "evm")]
         Payload::Evm(_) => typed_data(card, Device::LedgerEthereum, request),
         #[cfg(feature = "tron")]
         Payload::Tron(countersign::tron::Payload::Transaction(transaction)) => {
             let card = tron_call(card, &transaction.trigger);
-            let card = card.with(Device::LedgerTronByHash, "Hash", hex::encode_upper(digest));
-            card.with(Device::Software, "Transaction id", hex::encode(digest))
+            let card = card.with(Device::LedgerTronByHash, "Hash", hex::encode_upper(&request.digest));
+            card.with(Device::Software, "Transaction id", hex::encode(&request.digest))
         }
         #[cfg(feature = "tron")]
         Payload::Tron(_) => typed_data(card, Device::LedgerTron, request),
@@ -153,8 +155,8 @@ fn card(request: &SigningRequest<Payload>) -> HashCard {
                 _ => ("Hash", "Message hash"),
             };
             // SDKs write a felt without leading zeros.
-            let digits = hex::encode(digest);
-            let card = card.with(Device::LedgerStarknet, label, hex::encode_upper(digest));
+            let digits = hex::encode(&request.digest);
+            let card = card.with(Device::LedgerStarknet, label, hex::encode_upper(&request.digest));
             card.with(Device::Software, software, format!("0x{}", digits.trim_start_matches('0')))
         }
         #[cfg(feature = "solana")]
@@ -163,7 +165,7 @@ fn card(request: &SigningRequest<Payload>) -> HashCard {
             card.with(Device::LedgerSolana, "Message Hash", bs58::encode(sha2::Sha256::digest(&request.message)).into_string())
         }
         #[cfg(feature = "sui")]
-        Payload::Sui(_) => card.with(Device::LedgerSui, "Transaction hash", lower(digest)),
+        Payload::Sui(_) => card.with(Device::LedgerSui, "Transaction hash", lower(&request.digest)),
         _ => card,
     }
 }

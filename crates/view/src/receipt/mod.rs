@@ -6,6 +6,9 @@
 //!
 //! Specification: `docs/spec/receipt.md`.
 
+mod check;
+mod verdict;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,6 +23,10 @@ use serde::Serialize;
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
+
+pub use check::{Check, Difference};
+pub use verdict::Verdict;
+use verdict::hashes;
 
 /// The name of the format.
 pub const FORMAT: &str = "countersign-receipt";
@@ -91,86 +98,6 @@ impl Document {
         match &self.text {
             Some(text) => Cow::Borrowed(text.as_bytes()),
             None => Cow::Owned(self.base64.as_ref().and_then(|text| STANDARD.decode(text).ok()).unwrap_or_default()),
-        }
-    }
-}
-
-/// What was decided about the documents.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
-#[non_exhaustive]
-pub enum Verdict {
-    /// The order was accepted.
-    #[non_exhaustive]
-    Accepted {
-        /// `true`
-        ok: bool,
-        /// The family that signs.
-        family: String,
-        /// The order's id.
-        order_id: String,
-        /// The lines of the summary, in their order.
-        summary: Vec<String>,
-        /// The codes of the warnings, in their order.
-        warnings: Vec<String>,
-    },
-    /// The order was refused.
-    #[non_exhaustive]
-    Refused {
-        /// `false`
-        ok: bool,
-        /// The code of the refusal.
-        code: String,
-        /// Its location.
-        at: String,
-        /// What would have been accepted.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        expected: Option<String>,
-        /// What came instead.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        got: Option<String>,
-    },
-}
-
-impl Verdict {
-    fn new(result: &Result<Verified, Refusal>) -> Self {
-        match result {
-            Ok(order) => Self::Accepted {
-                ok: true,
-                family: order.family().name().to_owned(),
-                order_id: order.order_id().to_owned(),
-                summary: order.summary().lines().iter().map(ToString::to_string).collect(),
-                warnings: order.warnings().list().iter().map(|warning| warning.code().name().to_owned()).collect(),
-            },
-            Err(refusal) => Self::Refused {
-                ok: false,
-                code: refusal.code().name().to_owned(),
-                at: refusal.location().to_owned(),
-                expected: refusal.expected().map(ToString::to_string),
-                got: refusal.actual().map(ToString::to_string),
-            },
-        }
-    }
-
-    fn read(cursor: &Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = cursor.object()?;
-        let list = |key| members.need(key)?.array()?.map(|item| item.text().map(str::to_owned)).collect::<Result<Vec<_>, _>>();
-        if members.need("ok")?.bool()? {
-            members.only(&["ok", "family", "order_id", "summary", "warnings"])?;
-            let (family, order_id) = (need_text(&members, "family")?, need_text(&members, "order_id")?);
-            return Ok(Self::Accepted { ok: true, family, order_id, summary: list("summary")?, warnings: list("warnings")? });
-        }
-        members.only(&["ok", "code", "at", "expected", "got"])?;
-        let (code, at) = (need_text(&members, "code")?, need_text(&members, "at")?);
-        Ok(Self::Refused { ok: false, code, at, expected: text(&members, "expected")?, got: text(&members, "got")? })
-    }
-
-    /// Returns the code of the refusal; `None` if the order was accepted.
-    #[must_use]
-    pub fn code(&self) -> Option<&str> {
-        match self {
-            Self::Accepted { .. } => None,
-            Self::Refused { code, .. } => Some(code),
         }
     }
 }
@@ -372,79 +299,6 @@ impl Receipt {
     }
 }
 
-/// What [`Receipt::check`] found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use]
-pub struct Check {
-    differences: Vec<Difference>,
-    signer: Option<String>,
-}
-
-/// A difference between a receipt and what was computed again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Difference {
-    /// JSON pointer into the receipt.
-    pub at: String,
-    /// What the receipt has.
-    pub receipt: String,
-    /// What was computed or required instead.
-    pub computed: String,
-}
-
-impl Check {
-    /// Returns whether everything is as the receipt says.
-    #[must_use]
-    pub const fn is_proven(&self) -> bool {
-        self.differences.is_empty()
-    }
-
-    /// Returns what differs.
-    #[must_use]
-    pub fn differences(&self) -> &[Difference] {
-        &self.differences
-    }
-
-    /// Returns the public key of the valid signature, in hex; `None` without one.
-    #[must_use]
-    pub fn signer(&self) -> Option<&str> {
-        self.signer.as_deref()
-    }
-
-    fn differs(&mut self, at: &str, receipt: &str, computed: &str) {
-        self.differences.push(Difference { at: at.to_owned(), receipt: receipt.to_owned(), computed: computed.to_owned() });
-    }
-
-    fn compare(&mut self, at: &str, receipt: &str, computed: &str) {
-        if receipt != computed {
-            self.differs(at, receipt, computed);
-        }
-    }
-
-    /// Adds each member or item that differs.
-    fn compare_json(&mut self, at: &str, receipt: &Json, computed: &Json) {
-        match (receipt, computed) {
-            (Json::Object(left), Json::Object(right)) => {
-                for key in left.keys().chain(right.keys().filter(|key| !left.contains_key(*key))) {
-                    self.compare_json(&format!("{at}/{key}"), left.get(key).unwrap_or(&Json::Null), right.get(key).unwrap_or(&Json::Null));
-                }
-            }
-            (Json::Array(left), Json::Array(right)) => {
-                for index in 0..left.len().max(right.len()) {
-                    self.compare_json(
-                        &format!("{at}/{index}"),
-                        left.get(index).unwrap_or(&Json::Null),
-                        right.get(index).unwrap_or(&Json::Null),
-                    );
-                }
-            }
-            (Json::String(left), Json::String(right)) => self.compare(at, left, right),
-            _ if receipt == computed => {}
-            _ => self.differs(at, &receipt.to_string(), &computed.to_string()),
-        }
-    }
-}
-
 /// An Ed25519 key that signs receipts. It is wiped on drop.
 pub struct ReceiptKey(SigningKey);
 
@@ -512,51 +366,4 @@ fn text(members: &Members<'_, '_>, key: &str) -> Result<Option<String>, Refusal>
 
 fn need_text(members: &Members<'_, '_>, key: &str) -> Result<String, Refusal> {
     Ok(members.need(key)?.text()?.to_owned())
-}
-
-/// Returns the hashes of the payloads that the order has without a wallet.
-fn hashes(order: &Verified) -> BTreeMap<String, String> {
-    let mut hashes = BTreeMap::new();
-    let mut add = |name: &str, bytes: &[u8]| drop(hashes.insert(name.to_owned(), hex::encode(bytes)));
-    match order {
-        #[cfg(feature = "evm")]
-        Verified::Evm(order) => {
-            if let Some(message) = &order.deposit().typed_data {
-                let hashes = message.hashes();
-                add("typed_data_domain_separator", hashes.domain_separator.as_slice());
-                add("typed_data_struct_hash", hashes.struct_hash.as_slice());
-                add("typed_data_digest", hashes.digest.as_slice());
-            }
-        }
-        #[cfg(feature = "tron")]
-        Verified::Tron(order) => {
-            if let Some(message) = &order.deposit().typed_data {
-                let hashes = message.hashes();
-                add("typed_data_domain_separator", hashes.domain_separator.as_slice());
-                add("typed_data_struct_hash", hashes.struct_hash.as_slice());
-                add("typed_data_digest", hashes.digest.as_slice());
-            }
-        }
-        #[cfg(feature = "starknet")]
-        Verified::Starknet(order) => {
-            let deposit = order.deposit();
-            if let Some(message) = &deposit.typed_data {
-                add("typed_data_message_hash", &message.hashes(deposit.sender).message_hash.to_bytes_be());
-            }
-        }
-        #[cfg(feature = "solana")]
-        Verified::Solana(order) => {
-            let deposit = order.deposit();
-            add("transaction_message_sha256", &Sha256::digest(&deposit.transaction.decoded.message));
-            if let Some(gasless) = &deposit.gasless {
-                add("gasless_message_sha256", &Sha256::digest(&gasless.decoded.message));
-            }
-        }
-        #[cfg(feature = "sui")]
-        Verified::Sui(order) => add("transaction_kind_sha256", &Sha256::digest(order.deposit().kind_bytes())),
-        #[cfg(feature = "bitcoin")]
-        Verified::Bitcoin(order) => add("deposit_script_pubkey", order.deposit().script_pubkey.as_bytes()),
-        _ => {}
-    }
-    hashes
 }
