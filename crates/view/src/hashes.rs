@@ -181,7 +181,7 @@ fn typed_data(card: HashCard, ledger: Device, request: &SigningRequest<Payload>)
     let (Some(domain), Some(message)) = (request.message.get(2..34), request.message.get(34..66)) else { return card };
     let upper = |bytes: &[u8]| format!("0x{}", hex::encode_upper(bytes));
     let mut card = card.with(ledger, "Domain hash", upper(domain)).with(ledger, "Message hash", upper(message));
-    // Trezor signs no messages of Tron.
+    // What Trezor shows of messages of Tron is not established.
     if ledger == Device::LedgerEthereum {
         card = card
             .with(Device::TrezorCore, "Confirm message hash", lower(message))
