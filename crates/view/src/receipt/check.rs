@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value as Json;
 
-/// What [`Receipt::check`] found.
+/// What [`Receipt::check`](super::Receipt::check) found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub struct Check {
