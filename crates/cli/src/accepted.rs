@@ -4,6 +4,7 @@ use countersign::{ByteCoverage, Family, Summary, Unsigned, Verified, Warnings};
 use countersign_json::Artefacts;
 
 use countersign_json::line::Request;
+use countersign_view::hashes::HashCard;
 use countersign_view::{Catalogue, Sentence};
 use serde::Serialize;
 
@@ -32,6 +33,8 @@ pub(crate) struct Accepted<'a> {
     headline: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     requests: Option<Vec<Request>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hashes: Option<Vec<HashCard>>,
     summary: Summary,
     warnings: &'a Warnings,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,6 +60,7 @@ impl<'a> Accepted<'a> {
             sentence: None,
             headline: String::new(),
             requests: None,
+            hashes: None,
             summary,
             warnings,
             coverage: None,
@@ -97,6 +101,12 @@ impl<'a> Accepted<'a> {
         self
     }
 
+    /// Adds what devices show of each request.
+    pub(crate) fn with_hashes(mut self, hashes: Vec<HashCard>) -> Self {
+        self.hashes = Some(hashes);
+        self
+    }
+
     /// Adds which bytes of the response each line of the summary describes.
     pub(crate) fn with_coverage(mut self, coverage: Vec<ByteCoverage>) -> Self {
         self.coverage = Some(coverage);
@@ -119,7 +129,8 @@ impl<'a> Accepted<'a> {
         show::summary(&self.summary, self.coverage.as_deref())?;
         show::warnings(self.warnings)?;
         if let Some(requests) = &self.requests {
-            return Ok(show::requests(requests)?);
+            show::requests(requests)?;
+            return Ok(show::hashes(self.hashes.as_deref().unwrap_or_default())?);
         }
         if let Some(artefacts) = &self.artefacts {
             show::heading(self.heading)?;

@@ -12,6 +12,7 @@ use crate::exit::OK;
 use crate::failure::{Failure, usage};
 use crate::input::{CaseArgs, TrustArgs};
 use crate::page::PageArgs;
+use crate::receipt;
 use crate::session::Session;
 use crate::show;
 
@@ -19,6 +20,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   countersign explain --registry registry.json --request request.json --response response.json
   countersign explain --registry registry.json --case case.json --order record.json --bytes
   countersign explain --registry registry.json --case case.json --html order.html
+  countersign explain --registry registry.json --request request.json --response response.json --receipt receipt.json
   curl -s https://service.example/v2/orders/... | countersign explain --registry registry.json --request q.json --response r.json --order -";
 
 #[derive(clap::Args)]
@@ -38,15 +40,23 @@ pub(crate) struct Args {
     qr_svg: Option<PathBuf>,
     #[command(flatten)]
     page: PageArgs,
+    #[command(flatten)]
+    receipt: receipt::WriteArgs,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let texts = args.case.read(None)?;
-    texts.open(|values| {
-        let case = values.case()?;
-        args.page.write(&case, &registry, &policy, None)?;
-        let order = case.verify(&registry, &policy)?;
+    let mut is_parsed = false;
+    let answer = texts.open(|values| {
+        is_parsed = true;
+        let case = values.case();
+        if let Ok(case) = &case {
+            args.page.write(case, &registry, &policy, None)?;
+        }
+        let verified = case.and_then(|case| case.verify(&registry, &policy));
+        args.receipt.write(&texts, &registry, &policy, verified.as_ref().err(), session)?;
+        let order = verified?;
         let sentence = Sentence::new(&order.terms());
         let mut accepted = Accepted::verified(&order).with_id(values.id()).with_sentence(&sentence, &args.page.catalogue());
         if args.bytes {
@@ -57,7 +67,12 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
             qr(args, &order)?;
         }
         Ok(OK)
-    })
+    });
+    // A document that is not JSON is refused before the closure is called.
+    if let (false, Err(Failure::RefusedCase(_, refusal))) = (is_parsed, &answer) {
+        args.receipt.write(&texts, &registry, &policy, Some(refusal), session)?;
+    }
+    answer
 }
 
 fn qr(args: &Args, order: &Verified) -> Result<(), Failure> {

@@ -7,6 +7,9 @@ use clap::Args;
 use countersign::json::{self, Cursor, Value};
 use countersign::{Code, Family, Key, Policy, Refusal, Registry};
 use countersign_json::line::Case;
+use countersign_view::receipt::Documents;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use zeroize::Zeroizing;
 
 use crate::config::Config;
@@ -141,6 +144,32 @@ impl Texts {
             Failure::Refused(refusal) => Failure::RefusedCase(id, refusal),
             other => other,
         })
+    }
+
+    /// Returns the documents byte for byte, without the wallet context; `None` if they cannot be cut out of the case file.
+    pub(crate) fn documents(&self) -> Option<Documents<'_>> {
+        /// The members of a case as they are written. Others, such as a key, are skipped.
+        #[derive(Deserialize)]
+        struct Raw<'a> {
+            #[serde(borrow)]
+            request: &'a RawValue,
+            #[serde(borrow)]
+            response: &'a RawValue,
+            #[serde(borrow)]
+            order: Option<&'a RawValue>,
+        }
+        fn bytes(raw: &RawValue) -> &[u8] {
+            raw.get().as_bytes()
+        }
+        let record = self.order.as_ref().map(|text| text.as_slice());
+        match (&self.case, &self.request, &self.response) {
+            (Some(case), ..) => {
+                let Raw { request, response, order } = serde_json::from_slice(case).ok()?;
+                Some(Documents { request: bytes(request), response: bytes(response), record: record.or_else(|| order.map(bytes)) })
+            }
+            (None, Some(request), Some(response)) => Some(Documents { request, response, record }),
+            _ => None,
+        }
     }
 
     fn parse(&self) -> Result<Values<'_>, Refusal> {

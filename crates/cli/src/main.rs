@@ -32,6 +32,7 @@ mod preflight;
 mod prepare;
 mod prompt;
 mod quote;
+mod receipt;
 mod recover;
 mod registry;
 mod restore;
@@ -92,6 +93,9 @@ enum Command {
     /// Shows what signing a response would lock, where and until when, or why the response is refused.
     #[command(after_help = explain::EXAMPLES)]
     Explain(explain::Args),
+    /// Verifies the documents of a receipt again, and compares the verdict with the one that was written down.
+    #[command(after_help = receipt::EXAMPLES)]
+    CheckReceipt(receipt::Args),
     /// Prints payloads and digests for an external signer.
     #[command(after_help = prepare::EXAMPLES)]
     Prepare(prepare::Args),
@@ -187,6 +191,7 @@ fn main() -> ExitCode {
         Command::Init(args) => init::run(&args, session),
         Command::Phrase(args) => phrase::run(&args, session),
         Command::Explain(args) => explain::run(&args, session),
+        Command::CheckReceipt(args) => receipt::run(&args, session),
         Command::Prepare(args) => prepare::run(&args, session),
         Command::Sign(args) => sign::run(&args, session),
         Command::Attach(args) => attach::run(&args, session),

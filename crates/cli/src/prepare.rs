@@ -1,6 +1,7 @@
 //! `countersign prepare`
 
 use countersign_json::line::Request;
+use countersign_view::hashes::hash_cards;
 
 use crate::accepted::Accepted;
 use crate::exit::OK;
@@ -11,6 +12,7 @@ use crate::session::Session;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign prepare --registry registry.json --request request.json --response response.json --wallet wallet.json
+  countersign prepare --registry registry.json --case case.json --hashes
   countersign prepare --registry registry.json --case case.json --json | jq -r '.requests[].digest'";
 
 #[derive(clap::Args)]
@@ -23,6 +25,9 @@ pub(crate) struct Args {
     wallet: WalletArgs,
     #[command(flatten)]
     page: PageArgs,
+    /// Adds what hardware wallets that sign blindly show, in their own spelling, to compare with the screen.
+    #[arg(long)]
+    hashes: bool,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
@@ -33,7 +38,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         let order = case.prepare(&registry, &policy)?;
         args.page.write(&case, &registry, &policy, Some(&order))?;
         let requests = order.requests().into_iter().map(Request::from).collect();
-        Accepted::prepared(&order).with_id(values.id()).with_requests(requests).print(session.json)?;
+        let mut accepted = Accepted::prepared(&order).with_id(values.id()).with_requests(requests);
+        if args.hashes {
+            accepted = accepted.with_hashes(hash_cards(&order));
+        }
+        accepted.print(session.json)?;
         Ok(OK)
     })
 }

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use anstyle::{AnsiColor, Style};
 use countersign::{ByteCoverage, Line, Refusal, Summary, Topic, UnixTime, Warnings, text};
 use countersign_json::line::Request;
+use countersign_view::hashes::HashCard;
 use serde::Serialize;
 
 const LABEL: Style = AnsiColor::Cyan.on_default();
@@ -181,6 +182,20 @@ pub(crate) fn requests(requests: &[Request]) -> io::Result<()> {
         heading(&format!("sign {} with {}", request.id, request.signer))?;
         field("payload", &request.payload.to_string())?;
         field("digest", &request.digest.to_string())?;
+    }
+    Ok(())
+}
+
+/// Prints what devices show of each request, below a heading for each device.
+pub(crate) fn hashes(cards: &[HashCard]) -> io::Result<()> {
+    for card in cards {
+        let mut device = None;
+        for value in &card.values {
+            if device.replace(value.device) != Some(value.device) {
+                heading(&format!("{} on {}", card.request, value.device))?;
+            }
+            field(value.label, &value.value)?;
+        }
     }
     Ok(())
 }

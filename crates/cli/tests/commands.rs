@@ -15,13 +15,21 @@ const FORGED: &str = "a\u{202e}b\u{7}c\u{85}";
 /// Each command with its arguments, the service that it talks to, and its exit code. `{name}` is the path of a file.
 ///
 /// The service "lists" answers honestly, with forged texts wherever it may choose them; "fails" refuses everything with a forged text.
-const RUNS: [(&str, &str, &str, i32); 88] = [
+const RUNS: [(&str, &str, &str, i32); 96] = [
     ("init", "lists", "--registry {registry} --key-file {key} --owner base={owner} --replace", 0),
     ("init", "lists", "--registry {forged}", 2),
     ("init", "fails", "--registry {registry}", 2),
     ("explain", "lists", "--registry {registry} --case {case} --order {order} --bytes", 0),
     ("explain", "lists", "--registry {registry} --case {forged}", 1),
     ("explain", "lists", "--registry {registry} --request {request} --response {forged}", 1),
+    ("explain", "lists", "--registry {registry} --case {case} --receipt {new-file}", 0),
+    ("explain", "lists", "--registry {registry} --case {case} --receipt {registry}", 2),
+    ("explain", "lists", "--registry {registry} --case {forged} --receipt {new-file}", 1),
+    ("check-receipt", "lists", "--registry {registry} {receipt}", 0),
+    ("check-receipt", "lists", "--registry {forged-registry} {receipt}", 1),
+    ("check-receipt", "lists", "--registry {registry} {forged-receipt}", 1),
+    ("check-receipt", "lists", "--registry {registry} {forged}", 2),
+    ("prepare", "lists", "--registry {registry} --case {case} --hashes", 0),
     ("prepare", "lists", "--registry {registry} --case {case}", 0),
     ("prepare", "lists", "--registry {registry} --case {case} --wallet {forged}", 1),
     ("sign", "lists", "--registry {registry} --case {case}", 0),
@@ -165,6 +173,12 @@ impl World {
             std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
         }
         std::fs::remove_file(home.path.join("phrase-state/unused")).unwrap();
+        let [registry_file, case_file, receipt] =
+            ["registry", "case", "receipt"].map(|name| home.path.join(name).to_str().unwrap().to_owned());
+        home.run("", &["explain", "--registry", &registry_file, "--case", &case_file, "--receipt", &receipt]);
+        let mut forged: Value = serde_json::from_slice(&std::fs::read(receipt).unwrap()).unwrap();
+        (forged["program"], forged["verdict"]["summary"][0]) = (json!(FORGED), json!(FORGED));
+        home.file("forged-receipt", &forged.to_string());
         countersign_store::Store::open(home.path.join("phrase-state")).unwrap().first_phrase().unwrap();
         home.keep(&id, &fixture.request, &fixture.response, Some(&secret));
         std::fs::write(home.kept(&id, "record.json"), fixture.order.to_string()).unwrap();

@@ -23,6 +23,7 @@ mod nodes;
 mod orders;
 mod preflight;
 mod program;
+mod receipts;
 mod recover;
 mod restore;
 mod service;

@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+pub mod hashes;
 mod page;
+pub mod receipt;
 mod sentence;
 
 pub use page::{Documents, Page};
