@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use common::{FAMILIES, rejected, with_case};
 use countersign::{Family, Policy, json};
 use countersign_testkit::{TestResult, fixtures_of, registry, set};
+use countersign_view::hashes::hash_cards;
 use countersign_view::{Documents, Page};
 use maud::{Render, html};
 use proptest::prelude::*;
@@ -201,4 +202,32 @@ proptest! {
         prop_assert!(page.verdict().is_err());
         assert_harmless(&page.to_html(), "any document");
     }
+}
+
+#[test]
+fn a_signed_page_has_digests_signatures_and_what_devices_show() -> TestResult {
+    let mut signed = 0;
+    for family in FAMILIES {
+        for case in fixtures_of(family)? {
+            let root = json::parse(case.input.as_bytes())?;
+            let parsed = countersign_json::line::Case::from_value(&root)?;
+            let Ok((order, true)) = parsed.run(case.registry, &Policy::default()) else { continue };
+            let documents = Documents { request: parsed.request, response: parsed.response, record: parsed.order };
+            let text = text(&Page::new(documents, case.registry, &Policy::default()).with_prepared(&order).to_html());
+            for request in order.requests() {
+                assert!(text.contains(&escaped(&request.signer)), "{}", case.id);
+                assert!(request.digest == request.message || text.contains(&hex::encode(&request.digest)), "{}", case.id);
+            }
+            let shown = order.signatures().into_iter().map(|(_, signature)| signature);
+            let devices = hash_cards(&order).into_iter().flat_map(|card| card.values).map(|shown| shown.value);
+            for value in shown.chain(devices) {
+                assert!(text.contains(&escaped(&value)), "{}: {value}", case.id);
+            }
+            let secret = parsed.wallet()?.object()?.need("secret_key")?.secret()?.trim_start_matches("0x").to_owned();
+            assert!(!text.contains(&secret), "{}: the key is on the page", case.id);
+            signed += 1;
+        }
+    }
+    assert!(signed > 100, "{signed}");
+    Ok(())
 }

@@ -235,6 +235,17 @@ fn to_sign(prepared: &Prepared) -> Markup {
                 }
             }
         }
+        @for card in prepared.cards.iter().filter(|card| !card.values.is_empty()) {
+            article.card {
+                header { h3 { "On a device: " (card.request) } span.quiet { "compare with its screen, where it does not decode the payload" } }
+                dl.why {
+                    @for shown in &card.values {
+                        dt { (shown.device.name()) br; (shown.label) }
+                        dd { code { (Safe(&shown.value)) } }
+                    }
+                }
+            }
+        }
     }
 }
 

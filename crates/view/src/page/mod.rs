@@ -13,6 +13,7 @@ use countersign::json::{Cursor, Value};
 use countersign::wire::Read as _;
 use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry, Summary, Unsigned, Verified};
 
+use crate::hashes::{HashCard, hash_cards};
 use crate::{Catalogue, Sentence};
 use legs::{Legs, legs};
 use rebuild::{Rebuilt, rebuild};
@@ -39,6 +40,7 @@ fn verify(documents: Documents<'_>, registry: &Registry, policy: &Policy) -> Res
 struct Prepared {
     summary: Summary,
     requests: Vec<ToSign>,
+    cards: Vec<HashCard>,
 }
 
 /// One request to a signer, and its signature if there is one.
@@ -132,7 +134,7 @@ impl<'d> Page<'d> {
                     hex::encode_prefixed(&request.digest)
                 },
             });
-            self.prepared = Some(Prepared { requests: requests.collect(), summary: order.summary() });
+            self.prepared = Some(Prepared { requests: requests.collect(), summary: order.summary(), cards: hash_cards(order) });
         }
         self
     }
