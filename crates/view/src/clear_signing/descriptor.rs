@@ -126,8 +126,8 @@ pub(super) struct MustMatch {
 #[derive(Clone, Serialize)]
 #[serde(untagged, rename_all_fields = "camelCase")]
 pub(super) enum Params {
-    /// `addressName`: what the address must be.
-    Address { types: [&'static str; 1] },
+    /// `addressName`: what the address can be.
+    Address { types: &'static [&'static str] },
     /// `tokenAmount` of a token, or of the chain's own coin if both members are its stand-in.
     Amount {
         token: String,

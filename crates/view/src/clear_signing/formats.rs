@@ -39,12 +39,31 @@ fn field(path: &'static str, label: &'static str, format: &'static str) -> Field
     Field { path, label, format, params: None, visible: None }
 }
 
-fn contract(path: &'static str, topic: Topic, kind: &'static str) -> Field {
-    Field { params: Some(Params::Address { types: [kind] }), ..field(path, topic.title(), "addressName") }
+/// What an address can be: a wallet may take a name only from a list of these.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Account,
+    Contract,
+    Token,
+}
+
+fn address_of(kind: Kind, path: &'static str, topic: Topic) -> Field {
+    let types: &[_] = match kind {
+        // Of the wallet itself, or of somebody else; both can be contracts.
+        Kind::Account => &["wallet", "eoa", "contract"],
+        Kind::Contract => &["contract"],
+        Kind::Token => &["token"],
+    };
+    Field { params: Some(Params::Address { types }), ..field(path, topic.title(), "addressName") }
 }
 
 fn account(path: &'static str, topic: Topic) -> Field {
-    field(path, topic.title(), "addressName")
+    address_of(Kind::Account, path, topic)
+}
+
+/// The contract that is called, or that verifies the message.
+fn called(topic: Topic) -> Field {
+    address_of(if topic == Topic::Token { Kind::Token } else { Kind::Contract }, "@.to", topic)
 }
 
 /// Returns the fields of a call or message that locks funds, in the order of a summary.
@@ -56,7 +75,7 @@ fn terms(form: Form, pay: Pay) -> Vec<Field> {
         fields.push(account("@.from", Topic::Owner));
     }
     fields.extend([
-        contract("@.to", Topic::Contract, "contract"),
+        called(Topic::Contract),
         account("redeemer", Topic::Redeemer),
         field("secretHash", Topic::SecretHash.title(), "raw"),
         // The space is part of the unit, because the unit follows the number directly.
@@ -90,7 +109,7 @@ pub(super) fn calls(forms: &BTreeSet<Form>, pay: Pay) -> Formats {
             Format {
                 intent: "Redeem a swap",
                 interpolated_intent: "Redeem swap {orderID}",
-                fields: vec![swap_id(), contract("@.to", Topic::Contract, "contract"), field("secret", "secret", "raw")],
+                fields: vec![swap_id(), called(Topic::Contract), field("secret", "secret", "raw")],
             },
         ),
         (
@@ -98,7 +117,7 @@ pub(super) fn calls(forms: &BTreeSet<Form>, pay: Pay) -> Formats {
             Format {
                 intent: "Refund a swap",
                 interpolated_intent: "Refund swap {orderID}",
-                fields: vec![swap_id(), contract("@.to", Topic::Contract, "contract")],
+                fields: vec![swap_id(), called(Topic::Contract)],
             },
         ),
     ];
@@ -121,9 +140,9 @@ pub(super) fn approval(spenders: &BTreeSet<Address>) -> Formats {
     let must_match = spenders.iter().flat_map(|spender| [format!("{spender:#x}"), spender.to_string()]).collect();
     let fields = vec![
         Field { params: Some(allowance), ..field("amount", Topic::Approval.title(), "tokenAmount") },
-        contract("spender", Topic::Contract, "contract"),
+        address_of(Kind::Contract, "spender", Topic::Contract),
         Field { visible: Some(MustMatch { must_match }), ..field("spender", Topic::Contract.title(), "raw") },
-        contract("@.to", Topic::Token, "token"),
+        called(Topic::Token),
     ];
     let format = Format { intent: "Approve a swap contract", interpolated_intent: "Let {spender} take {amount}", fields };
     [("approve(address spender,uint256 amount)".to_owned(), format)].into()
