@@ -7,6 +7,7 @@ mod ask;
 mod attach;
 mod backup;
 mod batch;
+mod clear_signing;
 mod command;
 mod config;
 mod contracts;
@@ -114,6 +115,9 @@ enum Command {
     /// Shows, pins and compares registries, which list the contracts and parties that the wallet trusts.
     #[command(subcommand)]
     Registry(registry::Command),
+    /// Writes ERC-7730 descriptors of the pinned EVM contracts, with which wallets show calls and messages in words.
+    #[command(after_help = clear_signing::EXAMPLES)]
+    ClearSigning(clear_signing::Args),
     /// Fetches quotes for an amount.
     #[command(after_help = quote::EXAMPLES)]
     Quote(quote::Args),
@@ -198,6 +202,7 @@ fn main() -> ExitCode {
         Command::Recover(args) => recover::run(&args, session),
         Command::Batch(args) => batch::command(&args),
         Command::Registry(command) => registry::run(&command, session),
+        Command::ClearSigning(args) => clear_signing::run(&args, session),
         Command::Quote(args) => quote::run(&args, session),
         Command::Order(command) => order::run(&command, session),
         Command::Orders(args) => orders::run(&args, session),

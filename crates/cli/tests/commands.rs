@@ -15,7 +15,7 @@ const FORGED: &str = "a\u{202e}b\u{7}c\u{85}";
 /// Each command with its arguments, the service that it talks to, and its exit code. `{name}` is the path of a file.
 ///
 /// The service "lists" answers honestly, with forged texts wherever it may choose them; "fails" refuses everything with a forged text.
-const RUNS: [(&str, &str, &str, i32); 96] = [
+const RUNS: [(&str, &str, &str, i32); 99] = [
     ("init", "lists", "--registry {registry} --key-file {key} --owner base={owner} --replace", 0),
     ("init", "lists", "--registry {forged}", 2),
     ("init", "fails", "--registry {registry}", 2),
@@ -47,6 +47,9 @@ const RUNS: [(&str, &str, &str, i32); 96] = [
     ("registry pin", "fails", "--from-service --out {new-registry}", 3),
     ("registry diff", "lists", "{registry} {forged-registry}", 1),
     ("registry diff", "lists", "{registry} {registry}", 0),
+    ("clear-signing", "lists", "--registry {registry} --out {new-directory}", 0),
+    ("clear-signing", "lists", "--registry {registry} --out {key}", 2),
+    ("clear-signing", "lists", "--registry {forged} --out {new-directory}", 2),
     ("quote", "lists", "base:eth arbitrum:eth 5 --registry {registry}", 0),
     ("quote", "fails", "base:eth arbitrum:eth 5", 3),
     ("quote", "fails", "{forged-text} arbitrum:eth 5", 2),

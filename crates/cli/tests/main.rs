@@ -11,6 +11,7 @@
 )]
 
 mod backup;
+mod clear_signing;
 mod commands;
 mod config;
 mod contracts;

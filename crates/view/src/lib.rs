@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(feature = "evm")]
+pub mod clear_signing;
 pub mod hashes;
 mod page;
 pub mod receipt;
