@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime};
 use countersign::{Family, Key};
 use countersign_sandbox::sandbox::{Config, Sandbox};
 use countersign_sandbox::{accounts, trial};
-use countersign_swap::{Ask, Event, HttpRequest, Output, Reply, Setup, Swaps, TransportErrorKind, Zeroizing};
+use countersign_swap::{Ask, Event, HttpRequest, Output, Purpose, Reply, Setup, Swaps, TransportErrorKind, Zeroizing};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -115,6 +115,13 @@ impl<'s> Host<'s> {
         }
     }
 
+    /// The order's journal, as it is kept.
+    fn journal(&self, order_id: &str) -> String {
+        let is_journal = |name: &&String| name.ends_with("/journal") && name.contains(order_id);
+        let name = self.documents.keys().find(is_journal).expect("a journal");
+        String::from_utf8(self.documents[name].clone()).unwrap()
+    }
+
     fn key(&self, chain: &str) -> Key {
         let file = self.config["key_files"].get(chain).unwrap_or(&self.config["key_file"]).as_str().unwrap();
         let text = String::from_utf8(self.stage.read(file)).unwrap();
@@ -151,6 +158,14 @@ impl<'s> Host<'s> {
                     Reply::Consent(true)
                 }
                 Ask::Sign(signing) => {
+                    // Written down before anybody outside has the payment, or the secret in a redemption.
+                    let journal = self.journal(&signing.order_id);
+                    let line = match signing.purpose {
+                        Purpose::Funding => Some(r#""event":"payment_leaving""#),
+                        Purpose::Redemption => Some(r#""event":"secret_leaving","path":"signer""#),
+                        _ => None,
+                    };
+                    assert!(line.is_none_or(|line| journal.contains(line)), "{:?}: {journal}", signing.purpose);
                     let mut unsigned = self.swaps.take_unsigned(need.id).unwrap();
                     unsigned.sign_with_key(&self.key(&signing.chain)).unwrap();
                     Reply::Signed(Box::new(unsigned))

@@ -161,6 +161,7 @@ impl Swaps {
             options: Arc::clone(&options),
             policy,
             registry,
+            agreed: std::sync::Mutex::default(),
         };
         let driver = Driver::new(flow, Arc::clone(&nodes), store.clone(), owner).with_pace(options.pace).with_trust(options.trust);
         let driver = if options.relayer || options.trust.is_some() { driver.allow_relayer() } else { driver };
