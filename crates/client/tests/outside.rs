@@ -240,3 +240,20 @@ async fn what_the_signer_sent_counts_as_paid() {
     assert_eq!(owner.seen(Purpose::Funding).len(), 1);
     assert!(load(&store, &id).may_be_paid());
 }
+
+/// The source chain is not connected, and the service states that an order is paid which nobody here has signed.
+#[tokio::test(start_paused = true)]
+async fn a_payment_that_only_the_service_states_is_not_called_paid() {
+    let mut world = World::new(0, Malice::NONE);
+    Arc::get_mut(&mut world).unwrap().connected = false;
+    let store = MemoryStore::default();
+    let owner = owner(&world, &store, Does::NotNow, Does::NotNow);
+    let driver = driver(&owner);
+    let id = create(&driver, &world).await;
+    world.orders.lock().unwrap().get_mut(id.as_str()).unwrap().funded_at = Some(world.time());
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let progress = driver.advance(&id).await.unwrap();
+    assert!(!progress.is_paid && progress.is_stated_paid, "{progress:?}");
+    assert_eq!(serde_json::to_value(&progress).unwrap()["is_paid"], false);
+    assert!(load(&store, &id).journal.is_empty());
+}

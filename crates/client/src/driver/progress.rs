@@ -76,8 +76,12 @@ pub struct Progress {
     /// What did not work this time, or what is missing; `None` if everything worked. Serialized as its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<Trouble>,
-    /// Whether the owner's funds are on chain, or may be.
+    /// Whether the payment is on chain, or may have been sent: from here, or by a signer that got it. A statement of the service alone does
+    /// not count.
     pub is_paid: bool,
+    /// Whether the service states that the order is paid, where the source chain is not connected. The payment may be from elsewhere.
+    #[serde(skip)]
+    pub is_stated_paid: bool,
     /// Whether the source chain shows that the source is refunded. The block may not be final yet.
     #[serde(skip)]
     pub is_refunded: bool,
