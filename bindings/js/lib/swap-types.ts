@@ -4,6 +4,7 @@ import type { ModuleSource } from "./module.js";
 import type { Order } from "./order.js";
 import type { UnsignedOrder } from "./signing.js";
 import type { SwapStore } from "./swap-store.js";
+import type { SwapAlert, SwapOutcome, SwapPurpose, SwapStatusName, SwapStop, SwapTask } from "./shapes.js";
 import type { Terms } from "./types.js";
 
 /** Connects a chain by the wallet's own connection: EIP-1193, or any other object that answers JSON-RPC calls. */
@@ -96,7 +97,7 @@ export interface ConsentRequest {
 /** What a {@link Signer} is told. */
 export interface SigningTask {
   readonly orderId: string;
-  readonly purpose: "funding" | "redemption" | "refund";
+  readonly purpose: SwapPurpose;
   /** The chain's name in asset ids. */
   readonly chain: string;
   /** The account that signs; empty for a deposit that any wallet may pay. */
@@ -116,30 +117,19 @@ export type Signer = (unsigned: UnsignedOrder, task: SigningTask) => SignerResul
 export type SignerResult = void | "sent" | "again";
 
 /** How a swap ended. */
-export type Outcome = "complete" | "refunded" | "expired" | "lost";
+export type Outcome = SwapOutcome;
 
 /** The status of an order. */
 export type SwapStatus =
-  | { readonly status: "unsigned" | "expired" | "paying" | "redeeming" | "redeem_now" | "refunding" | "lost" }
-  | { readonly status: "needs_owner"; readonly what: "secret" | "broadcast_funding" | "redeem" | "broadcast_redemption" | "refund" }
+  | { readonly status: Exclude<SwapStatusName, "needs_owner" | "waiting" | "awaiting_refund" | "refused" | "ended"> }
+  | { readonly status: "needs_owner"; readonly what: SwapTask }
   | { readonly status: "waiting"; readonly reason: string; readonly code: string }
   | { readonly status: "awaiting_refund"; readonly reason: string }
   | { readonly status: "refused"; readonly refusal: { readonly code: string; readonly at: string } }
   | { readonly status: "ended"; readonly outcome: Outcome };
 
 /** Why an order is not followed any longer. It ended, or only the service says so, or something is in the way. */
-export type StopReason =
-  | Outcome
-  | `stated_${Outcome}`
-  | "refunding"
-  | "not_refunded"
-  | "not_signed"
-  | "needs_owner"
-  | "evidence_needed"
-  | "unavailable"
-  | "refused"
-  | "failed"
-  | "other";
+export type StopReason = SwapStop;
 
 /** The last change of an order that is followed. */
 export interface Stopped {
@@ -164,7 +154,7 @@ export type SwapChange =
       readonly event: "status";
       readonly orderId: string;
       readonly message: string;
-      /** Whether the owner's funds are on chain, or may be. */
+      /** Whether the payment is on chain, or may have been sent: from here, or by a signer that got it. */
       readonly isPaid: boolean;
       /** What did not work this time, or is missing. */
       readonly trouble?: string;
@@ -173,7 +163,7 @@ export type SwapChange =
   | {
       readonly event: "alert";
       readonly orderId: string;
-      readonly alert: "retrying" | "maybe_paid" | "redeem_now" | "stated_only" | "other";
+      readonly alert: SwapAlert;
       readonly message: string;
     }
   | Stopped;

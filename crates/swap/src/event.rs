@@ -201,3 +201,6 @@ const fn task_message(task: OwnerTask) -> &'static str {
         _ => "you have to do something first",
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -220,7 +220,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
             let status = Status::Ended { outcome };
             let is_paid = outcome != Outcome::Expired && kept.may_be_paid();
             let is_refunded = outcome == Outcome::Refunded;
-            return Ok(Progress { status, acted: false, trouble: None, is_paid, is_stated_paid: false, is_refunded, stated: None });
+            return Ok(Progress { is_paid, is_refunded, ..Progress::new(status) });
         }
         let observed = {
             let (registry, policy) = self.pins(&kept);

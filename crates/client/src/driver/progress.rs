@@ -90,6 +90,14 @@ pub struct Progress {
     pub stated: Option<Box<ServiceStatement>>,
 }
 
+impl Progress {
+    /// Creates the progress of an order that is not paid, with which nothing is wrong.
+    #[must_use]
+    pub const fn new(status: Status) -> Self {
+        Self { status, acted: false, trouble: None, is_paid: false, is_stated_paid: false, is_refunded: false, stated: None }
+    }
+}
+
 /// Why an order does not proceed. The text is for display.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

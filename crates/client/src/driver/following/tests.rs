@@ -54,7 +54,7 @@ fn status_of(state: State, is_complete: bool) -> crate::status::Status {
 
 /// A step that did nothing, on an order that is not known to be paid.
 fn rest(status: Status) -> Progress {
-    Progress { status, acted: false, trouble: None, is_paid: false, is_stated_paid: false, is_refunded: false, stated: None }
+    Progress::new(status)
 }
 
 impl Progress {
