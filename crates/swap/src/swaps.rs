@@ -259,14 +259,13 @@ impl Swaps {
         })
     }
 
-    /// Returns the words of the rescue phrase; `None` before the first order. Whoever has them has the funds of every open order.
+    /// Returns the words of the rescue phrase; `None` before the first order, and until the host has kept them. Whoever has them has the funds of every open order.
     ///
     /// # Errors
     ///
     /// [`Failure`] with the code `store_failed` if the stored phrase is damaged.
     pub fn phrase(&self) -> Result<Option<Zeroizing<String>>, Failure> {
-        let phrase = self.inner.store.peek().phrase().map_err(|error| event::of_store(&error.into()))?;
-        Ok(phrase.map(|phrase| phrase.words()))
+        self.inner.store.kept_phrase().map_err(|error| event::of_store(&error.into()))
     }
 
     /// Goes on as far as possible without the host, and returns what the host has to do. `now` is the time in Unix milliseconds; a clock
