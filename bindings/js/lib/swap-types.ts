@@ -45,6 +45,11 @@ export interface SwapsOptions {
   readonly trustTheService?: boolean | undefined;
   /** How soon the owner's transactions should be mined: `normal` by default. */
   readonly speed?: "slow" | "normal" | "fast" | undefined;
+  /**
+   * Whether no signer ever sends a payment by itself. Otherwise an order counts as paid from the moment its signer gets the payment, so that
+   * it is not paid twice if the page or the process ends before the signer is done.
+   */
+  readonly signOnly?: boolean | undefined;
   /** Milliseconds between two looks at an order, for tests; by default the wait adapts. */
   readonly pollMs?: number | undefined;
   /** Sends the HTTP requests; by default the global `fetch`. */

@@ -24,6 +24,8 @@ pub(crate) struct Options {
     pub(crate) trust: Option<TrustTheService>,
     pub(crate) pace: Pace,
     pub(crate) speed: Speed,
+    /// Whether the host's signers never send a payment by themselves. One that does is believed, but only once it replies.
+    pub(crate) sign_only: bool,
 }
 
 impl Options {
@@ -32,7 +34,7 @@ impl Options {
         let value = json::parse(text)?;
         let root = Cursor::root(&value, "");
         let members = root.object()?;
-        members.only(&["service", "app_id", "accounts", "relayer", "trust_the_service", "poll_ms", "speed"])?;
+        members.only(&["service", "app_id", "accounts", "relayer", "trust_the_service", "poll_ms", "speed", "sign_only"])?;
         let service = members.need("service")?;
         let app_id = members.get("app_id").filter(|id| !id.is_null());
         let mut accounts = BTreeMap::new();
@@ -52,6 +54,7 @@ impl Options {
             },
             accounts,
             relayer: flag("relayer")?,
+            sign_only: flag("sign_only")?,
             trust: flag("trust_the_service")?.then_some(TrustTheService),
             pace: pace.map_or_else(Pace::default, |wait| Pace { quickest: wait, slowest: wait }),
             speed: match members.get("speed").map(|speed| speed.text().map(|text| (text, speed.refuse(Code::WrongType)))).transpose()? {

@@ -77,27 +77,23 @@ impl Owner for HostOwner {
         };
         self.consent(order, &unsigned).await?;
         let signing = signing(order.order_id(), Purpose::Funding, chain, account);
+        if self.options.sign_only {
+            return self.sign(signing, unsigned).await;
+        }
         Ok(self.agree(order, Payment::Sign(Box::new(signing), unsigned)))
     }
 
     async fn hand_out(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
         let agreed = self.agreed.lock().unwrap_or_else(PoisonError::into_inner).remove(order.order_id());
-        let (signing, unsigned) = match agreed {
-            None => return Ok(FundingReply::NotNow),
+        match agreed {
+            None => Ok(FundingReply::NotNow),
             Some(Payment::Deposit(unsigned)) => {
                 let message = "pay the deposit address from any wallet; the order counts as paid from now on".to_owned();
                 let summary = objects::summary(&unsigned.summary());
                 self.host.report(Event::Deposit { order_id: order.order_id().to_owned(), message, summary });
-                return Ok(FundingReply::Elsewhere);
+                Ok(FundingReply::Elsewhere)
             }
-            Some(Payment::Sign(signing, unsigned)) => (signing, unsigned),
-        };
-        let asked = Payloads::of(&unsigned);
-        match self.host.ask_to_sign(Ask::Sign(*signing), unsigned).await {
-            Reply::Signed(signed) => Ok(FundingReply::Signed(SignedFunding::from_signed(&asked.finish(*signed)?))),
-            Reply::Sent => Ok(FundingReply::Elsewhere),
-            Reply::NotSigned(message) => Err(OwnerError::Failed { code: NOT_SIGNED, message }),
-            _ => Ok(FundingReply::NotNow),
+            Some(Payment::Sign(signing, unsigned)) => self.sign(*signing, unsigned).await,
         }
     }
 
@@ -165,6 +161,17 @@ impl Payloads {
 }
 
 impl HostOwner {
+    /// Has a payment signed.
+    async fn sign(&self, signing: Signing, unsigned: Unsigned) -> Result<FundingReply, OwnerError> {
+        let asked = Payloads::of(&unsigned);
+        match self.host.ask_to_sign(Ask::Sign(signing), unsigned).await {
+            Reply::Signed(signed) => Ok(FundingReply::Signed(SignedFunding::from_signed(&asked.finish(*signed)?))),
+            Reply::Sent => Ok(FundingReply::Elsewhere),
+            Reply::NotSigned(message) => Err(OwnerError::Failed { code: NOT_SIGNED, message }),
+            _ => Ok(FundingReply::NotNow),
+        }
+    }
+
     /// Shows a Bitcoin-like deposit, which any wallet can pay. Other families need an account.
     async fn deposit(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
         if order.family() != Family::Bitcoin {

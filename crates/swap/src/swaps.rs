@@ -124,6 +124,7 @@ impl Swaps {
     /// | `trust_the_service` | whether to believe the service about a destination that is not connected. **A dishonest service then has the funds** |
     /// | `poll_ms` | milliseconds between two looks at an order, for tests; by default the wait adapts |
     /// | `speed` | `slow`, `normal` or `fast`: how soon the owner's transactions should be mined |
+    /// | `sign_only` | whether the host's signers never send a payment by themselves. Otherwise an order counts as paid from the moment its payment is handed out, so that it is not paid twice if the machine ends before the reply |
     ///
     /// # Errors
     ///
