@@ -365,6 +365,7 @@ export type SwapCode =
 export type SwapEvent =
   | "quoted"
   | "phrase_created"
+  | "contract"
   | "created"
   | "deposit"
   | "status"

@@ -80,6 +80,8 @@ export interface SwapRequest extends QuoteRequest {
   readonly receiveAt: string;
   /** The owner's address on the source chain; by default the account there. */
   readonly fromOwner?: string | undefined;
+  /** What is accepted that would otherwise be refused: with `contract_changed`, a pinned contract that you have inspected. */
+  readonly accept?: readonly "contract_changed"[] | undefined;
   readonly affiliateFees?: readonly { readonly address: string; readonly asset: string; readonly fee: number }[] | undefined;
 }
 
@@ -151,6 +153,8 @@ export interface Stopped {
 export type SwapChange =
   /** The rescue phrase was generated. Show {@link Swaps.phrase} to the owner once. */
   | { readonly event: "phrase_created" }
+  /** A contract is seen for the first time, or its change was accepted, and its description was stored. Nothing is paid yet. */
+  | { readonly event: "contract"; readonly orderId: string; readonly asset: string; readonly isNew: boolean; readonly message: string }
   /** An order was created and stored. Nothing is paid yet. */
   | { readonly event: "created"; readonly orderId: string }
   /** Pay the deposit address that the summary has, from any wallet. The order counts as paid from now on. */

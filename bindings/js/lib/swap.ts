@@ -133,8 +133,8 @@ export class Swaps {
    * @throws {@link CountersignError} at once if the request cannot be used.
    */
   create(wish: SwapRequest): AsyncGenerator<SwapChange, void, undefined> {
-    const { receiveAt, fromOwner, affiliateFees } = wish;
-    return this.#follow(undefined, (machine) => machine.create(wishBytes(wish, { receive_at: receiveAt, from_owner: fromOwner, affiliate_fees: affiliateFees })));
+    const { receiveAt, fromOwner, affiliateFees, accept } = wish;
+    return this.#follow(undefined, (machine) => machine.create(wishBytes(wish, { receive_at: receiveAt, from_owner: fromOwner, affiliate_fees: affiliateFees, accept })));
   }
 
   /** Continues a stored order, from wherever it is. */

@@ -444,6 +444,7 @@ SwapCode: TypeAlias = Literal[
 SwapEvent: TypeAlias = Literal[
     "quoted",
     "phrase_created",
+    "contract",
     "created",
     "deposit",
     "status",

@@ -277,7 +277,7 @@ class Swaps:
         """Creates an order, pays it, and follows it to its end. Yields what changes; the last one has `event` `stopped` and a `reason`.
 
         Amounts are base units (`1500000`), or whole units with the symbol (`"1.5 usdc"`). Other options: `at_least`, `from_owner`,
-        `slippage`, `solver`.
+        `slippage`, `solver`, and `accept`: with `["contract_changed"]`, a pinned contract that has changed and that you have inspected.
         """
         wish = _wish(from_=from_, to=to, amount=amount, receive_at=receive_at, **options)
         return self._changes(lambda: self._machine.create(wish))

@@ -43,7 +43,8 @@ fn next(last: Option<&Event>) -> Option<Event> {
     Some(match last {
         None => Event::Quoted { call, solver_id: "one".to_owned(), pay: amount(), receive: amount() },
         Some(Event::Quoted { .. }) => Event::PhraseCreated,
-        Some(Event::PhraseCreated) => Event::Created { call, order_id },
+        Some(Event::PhraseCreated) => Event::Contract { order_id, asset: "base:usdc".to_owned(), is_new: true, message },
+        Some(Event::Contract { .. }) => Event::Created { call, order_id },
         Some(Event::Created { .. }) => Event::Deposit { order_id, message, summary: Vec::new() },
         Some(Event::Deposit { .. }) => {
             let mut progress = Progress::new(Status::Unsigned);
@@ -190,9 +191,9 @@ fn every_code_of_a_whole_swap_is_listed() {
         let names = text.lines().filter_map(|line| line.trim().strip_suffix("\",")?.split_once(" => \""));
         found.extend(names.map(|(_, name)| (name.to_owned(), file)));
     }
-    for file in ["swap/src/event.rs", "swap/src/owner.rs", "swap/src/swaps.rs"] {
+    for file in ["swap/src/event.rs", "swap/src/options.rs", "swap/src/owner.rs", "swap/src/swaps.rs"] {
         let text = read(&format!("crates/{file}"));
-        for call in ["Failure::new(\"", "OwnerCode::new(\""] {
+        for call in ["Failure::new(\"", "OwnerCode::new(\"", "CONTRACT_CHANGED: &str = \""] {
             found.extend(text.split(call).skip(1).map(|rest| (rest.split('"').next().unwrap().to_owned(), file)));
         }
     }
