@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime};
 use countersign::{Family, Key};
 use countersign_sandbox::sandbox::{Config, Sandbox};
 use countersign_sandbox::{accounts, trial};
-use countersign_swap::{Ask, Event, HttpRequest, Output, Reply, Setup, Swaps, TransportErrorKind, Zeroizing};
+use countersign_swap::{Ask, Event, HttpRequest, Output, Purpose, Reply, Setup, Swaps, TransportErrorKind, Zeroizing};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -66,6 +66,8 @@ struct Host<'s> {
     swaps: Swaps,
     documents: Documents,
     config: Value,
+    /// Whether the signers never send by themselves.
+    sign_only: bool,
     events: Vec<Event>,
     consents: usize,
     agent: ureq::Agent,
@@ -78,9 +80,14 @@ struct Host<'s> {
 
 impl<'s> Host<'s> {
     fn open(stage: &'s Stage, documents: Documents) -> Self {
+        Self::open_with(stage, documents, true)
+    }
+
+    fn open_with(stage: &'s Stage, documents: Documents, sign_only: bool) -> Self {
         let config: Value = serde_json::from_slice(&stage.read("config.json")).unwrap();
         let options = json!({
             "service": config["base_url"], "app_id": config["app_id"], "accounts": config["owners"], "poll_ms": 100, "relayer": true,
+            "sign_only": sign_only,
         });
         let (options, registry, nodes) = (options.to_string(), stage.read("registry.json"), stage.read("nodes.json"));
         let mut setup = Setup::new(options.as_bytes(), &registry, now());
@@ -88,7 +95,8 @@ impl<'s> Host<'s> {
         setup.documents = documents.iter().map(|(name, bytes)| (name.clone(), Zeroizing::new(bytes.clone()))).collect();
         let swaps = Swaps::open(setup).unwrap();
         let agent = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(20))).build().into();
-        Self { stage, swaps, documents, config, events: Vec::new(), consents: 0, agent, writes: 0, fail_write: None, sent: String::new() }
+        let (events, sent) = (Vec::new(), String::new());
+        Self { stage, swaps, documents, config, sign_only, events, consents: 0, agent, writes: 0, fail_write: None, sent }
     }
 
     fn send(&mut self, request: &HttpRequest) -> Reply {
@@ -113,6 +121,13 @@ impl<'s> Host<'s> {
             }
             Err(error) => Reply::NoResponse { kind: TransportErrorKind::Connect, detail: error.to_string() },
         }
+    }
+
+    /// The order's journal, as it is kept.
+    fn journal(&self, order_id: &str) -> String {
+        let is_journal = |name: &&String| name.ends_with("/journal") && name.contains(order_id);
+        let name = self.documents.keys().find(is_journal).expect("a journal");
+        String::from_utf8(self.documents[name].clone()).unwrap()
     }
 
     fn key(&self, chain: &str) -> Key {
@@ -151,6 +166,14 @@ impl<'s> Host<'s> {
                     Reply::Consent(true)
                 }
                 Ask::Sign(signing) => {
+                    // Written down before anybody outside has the payment, or the secret in a redemption.
+                    let journal = self.journal(&signing.order_id);
+                    let line = match signing.purpose {
+                        Purpose::Funding if !self.sign_only => Some(r#""event":"payment_leaving""#),
+                        Purpose::Redemption => Some(r#""event":"secret_leaving","path":"signer""#),
+                        _ => None,
+                    };
+                    assert!(line.is_none_or(|line| journal.contains(line)), "{:?}: {journal}", signing.purpose);
                     let mut unsigned = self.swaps.take_unsigned(need.id).unwrap();
                     unsigned.sign_with_key(&self.key(&signing.chain)).unwrap();
                     Reply::Signed(Box::new(unsigned))
@@ -211,7 +234,7 @@ fn a_swap_of_each_family_completes() {
     for (index, route) in ROUTES.into_iter().enumerate() {
         let stage = Stage::open(&format!("completes-{index}"), route, None);
         let before = trial::holds(&stage.sandbox.world, accounts::USER, route[1]);
-        let mut host = Host::open(&stage, Documents::new());
+        let mut host = Host::open_with(&stage, Documents::new(), index % 2 == 0);
         host.create(route);
         let (reason, message) = host.end();
         assert_eq!(reason, "complete", "{route:?}: {message}\n{:#?}", host.events);

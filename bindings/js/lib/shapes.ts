@@ -334,6 +334,110 @@ export type CallCode =
   | "usage"
   | "signature_missing";
 
+/** Why a whole swap, or a call of it, failed, apart from the other codes: the owner, the store, the service, a node, or the connection to one of them. A test of `countersign-swap` compares them with what it returns. */
+export type SwapCode =
+  | "declined"
+  | "not_signed"
+  | "owner_unavailable"
+  | "store_failed"
+  | "contract_changed"
+  | "secret_used"
+  | "derive_failed"
+  | "failed"
+  | "http_status"
+  | "service_error"
+  | "random"
+  | "no_quote"
+  | "quote_mismatch"
+  | "quote_too_low"
+  | "transport_connect"
+  | "transport_timeout"
+  | "transport_interrupted"
+  | "transport_too_large"
+  | "transport_encoded"
+  | "transport_setup"
+  | "transport_insecure"
+  | "node_disagree"
+  | "node_endpoint"
+  | "not_connected";
+
+/** What happened in a whole swap: the member `event`. */
+export type SwapEvent =
+  | "quoted"
+  | "phrase_created"
+  | "contract"
+  | "created"
+  | "deposit"
+  | "status"
+  | "alert"
+  | "stopped"
+  | "listed"
+  | "failed";
+
+/** The status of an order of a whole swap. */
+export type SwapStatusName =
+  | "unsigned"
+  | "expired"
+  | "paying"
+  | "needs_owner"
+  | "waiting"
+  | "redeeming"
+  | "redeem_now"
+  | "awaiting_refund"
+  | "refunding"
+  | "refused"
+  | "lost"
+  | "ended";
+
+/** What only the owner can do for a whole swap. */
+export type SwapTask =
+  | "secret"
+  | "broadcast_funding"
+  | "redeem"
+  | "broadcast_redemption"
+  | "refund";
+
+/** How a swap ended. */
+export type SwapOutcome =
+  | "complete"
+  | "refunded"
+  | "expired"
+  | "lost";
+
+/** What the owner of a whole swap should hear at once. */
+export type SwapAlert =
+  | "retrying"
+  | "maybe_paid"
+  | "redeem_now"
+  | "stated_only"
+  | "other";
+
+/** Why an order is not followed any longer. It ended, or only the service says so, or something is in the way. */
+export type SwapStop =
+  | "complete"
+  | "refunded"
+  | "expired"
+  | "lost"
+  | "stated_complete"
+  | "stated_refunded"
+  | "stated_expired"
+  | "stated_lost"
+  | "refunding"
+  | "not_refunded"
+  | "not_signed"
+  | "needs_owner"
+  | "evidence_needed"
+  | "unavailable"
+  | "refused"
+  | "failed"
+  | "other";
+
+/** What a signature is for. */
+export type SwapPurpose =
+  | "funding"
+  | "redemption"
+  | "refund";
+
 /** One value, as text for people and in its parts for programs. */
 export interface TypedValue {
   /** What it is. */

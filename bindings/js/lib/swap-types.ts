@@ -4,6 +4,7 @@ import type { ModuleSource } from "./module.js";
 import type { Order } from "./order.js";
 import type { UnsignedOrder } from "./signing.js";
 import type { SwapStore } from "./swap-store.js";
+import type { SwapAlert, SwapOutcome, SwapPurpose, SwapStatusName, SwapStop, SwapTask } from "./shapes.js";
 import type { Terms } from "./types.js";
 
 /** Connects a chain by the wallet's own connection: EIP-1193, or any other object that answers JSON-RPC calls. */
@@ -44,6 +45,11 @@ export interface SwapsOptions {
   readonly trustTheService?: boolean | undefined;
   /** How soon the owner's transactions should be mined: `normal` by default. */
   readonly speed?: "slow" | "normal" | "fast" | undefined;
+  /**
+   * Whether no signer ever sends a payment by itself. Otherwise an order counts as paid from the moment its signer gets the payment, so that
+   * it is not paid twice if the page or the process ends before the signer is done.
+   */
+  readonly signOnly?: boolean | undefined;
   /** Milliseconds between two looks at an order, for tests; by default the wait adapts. */
   readonly pollMs?: number | undefined;
   /** Sends the HTTP requests; by default the global `fetch`. */
@@ -74,6 +80,8 @@ export interface SwapRequest extends QuoteRequest {
   readonly receiveAt: string;
   /** The owner's address on the source chain; by default the account there. */
   readonly fromOwner?: string | undefined;
+  /** What is accepted that would otherwise be refused: with `contract_changed`, a pinned contract that you have inspected. */
+  readonly accept?: readonly "contract_changed"[] | undefined;
   readonly affiliateFees?: readonly { readonly address: string; readonly asset: string; readonly fee: number }[] | undefined;
 }
 
@@ -96,7 +104,7 @@ export interface ConsentRequest {
 /** What a {@link Signer} is told. */
 export interface SigningTask {
   readonly orderId: string;
-  readonly purpose: "funding" | "redemption" | "refund";
+  readonly purpose: SwapPurpose;
   /** The chain's name in asset ids. */
   readonly chain: string;
   /** The account that signs; empty for a deposit that any wallet may pay. */
@@ -116,30 +124,19 @@ export type Signer = (unsigned: UnsignedOrder, task: SigningTask) => SignerResul
 export type SignerResult = void | "sent" | "again";
 
 /** How a swap ended. */
-export type Outcome = "complete" | "refunded" | "expired" | "lost";
+export type Outcome = SwapOutcome;
 
 /** The status of an order. */
 export type SwapStatus =
-  | { readonly status: "unsigned" | "expired" | "paying" | "redeeming" | "redeem_now" | "refunding" | "lost" }
-  | { readonly status: "needs_owner"; readonly what: "secret" | "broadcast_funding" | "redeem" | "broadcast_redemption" | "refund" }
+  | { readonly status: Exclude<SwapStatusName, "needs_owner" | "waiting" | "awaiting_refund" | "refused" | "ended"> }
+  | { readonly status: "needs_owner"; readonly what: SwapTask }
   | { readonly status: "waiting"; readonly reason: string; readonly code: string }
   | { readonly status: "awaiting_refund"; readonly reason: string }
   | { readonly status: "refused"; readonly refusal: { readonly code: string; readonly at: string } }
   | { readonly status: "ended"; readonly outcome: Outcome };
 
 /** Why an order is not followed any longer. It ended, or only the service says so, or something is in the way. */
-export type StopReason =
-  | Outcome
-  | `stated_${Outcome}`
-  | "refunding"
-  | "not_refunded"
-  | "not_signed"
-  | "needs_owner"
-  | "evidence_needed"
-  | "unavailable"
-  | "refused"
-  | "failed"
-  | "other";
+export type StopReason = SwapStop;
 
 /** The last change of an order that is followed. */
 export interface Stopped {
@@ -156,6 +153,8 @@ export interface Stopped {
 export type SwapChange =
   /** The rescue phrase was generated. Show {@link Swaps.phrase} to the owner once. */
   | { readonly event: "phrase_created" }
+  /** A contract is seen for the first time, or its change was accepted, and its description was stored. Nothing is paid yet. */
+  | { readonly event: "contract"; readonly orderId: string; readonly asset: string; readonly isNew: boolean; readonly message: string }
   /** An order was created and stored. Nothing is paid yet. */
   | { readonly event: "created"; readonly orderId: string }
   /** Pay the deposit address that the summary has, from any wallet. The order counts as paid from now on. */
@@ -164,7 +163,7 @@ export type SwapChange =
       readonly event: "status";
       readonly orderId: string;
       readonly message: string;
-      /** Whether the owner's funds are on chain, or may be. */
+      /** Whether the payment is on chain, or may have been sent: from here, or by a signer that got it. */
       readonly isPaid: boolean;
       /** What did not work this time, or is missing. */
       readonly trouble?: string;
@@ -173,7 +172,7 @@ export type SwapChange =
   | {
       readonly event: "alert";
       readonly orderId: string;
-      readonly alert: "retrying" | "maybe_paid" | "redeem_now" | "stated_only" | "other";
+      readonly alert: SwapAlert;
       readonly message: string;
     }
   | Stopped;

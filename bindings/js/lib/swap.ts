@@ -98,9 +98,9 @@ export class Swaps {
    */
   static async open(options: SwapsOptions): Promise<Swaps> {
     await init(options.module);
-    const { service, appId, accounts, relayer, trustTheService, speed, pollMs, registry, policy } = options;
+    const { service, appId, accounts, relayer, trustTheService, speed, signOnly, pollMs, registry, policy } = options;
     const connections = new Connections(options.nodes, options.fetch);
-    const told = { service: String(service), app_id: appId, accounts, relayer, trust_the_service: trustTheService, speed, poll_ms: pollMs };
+    const told = { service: String(service), app_id: appId, accounts, relayer, trust_the_service: trustTheService, speed, sign_only: signOnly, poll_ms: pollMs };
     const pinned = documentBytes(registry, "registry");
     const limits = policy === undefined ? NOTHING : documentBytes(policy, "policy");
     const store = await options.store.open();
@@ -133,8 +133,8 @@ export class Swaps {
    * @throws {@link CountersignError} at once if the request cannot be used.
    */
   create(wish: SwapRequest): AsyncGenerator<SwapChange, void, undefined> {
-    const { receiveAt, fromOwner, affiliateFees } = wish;
-    return this.#follow(undefined, (machine) => machine.create(wishBytes(wish, { receive_at: receiveAt, from_owner: fromOwner, affiliate_fees: affiliateFees })));
+    const { receiveAt, fromOwner, affiliateFees, accept } = wish;
+    return this.#follow(undefined, (machine) => machine.create(wishBytes(wish, { receive_at: receiveAt, from_owner: fromOwner, affiliate_fees: affiliateFees, accept })));
   }
 
   /** Continues a stored order, from wherever it is. */

@@ -5,8 +5,8 @@ import type { HexString } from "./shapes.js";
 // The tables of the conversion are not for callers.
 export type * from "./shapes.js";
 
-/** The code of an error: of a refusal, of what a chain or an endpoint shows, or of a call that cannot be done. */
-export type ErrorCode = shapes.Code | shapes.HoldCode | shapes.FaultCode | shapes.CallCode | "not_initialized" | "init_failed";
+/** The code of an error: of a refusal, of what a chain or an endpoint shows, of a whole swap, or of a call that cannot be done. */
+export type ErrorCode = shapes.Code | shapes.HoldCode | shapes.FaultCode | shapes.CallCode | shapes.SwapCode | "not_initialized" | "init_failed";
 
 /** A signed transaction. What nodes accept and explorers write is hex with `0x` on EVM chains. */
 export type Transaction =

@@ -85,7 +85,11 @@ fn failed(failure: Failure) -> OwnerError {
 
 impl Owner for TerminalOwner<'_> {
     async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
-        self.sign(order).await.map_err(failed)
+        self.sign(order, false).await.map_err(failed)
+    }
+
+    async fn hand_out(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
+        self.sign(order, true).await.map_err(failed)
     }
 
     async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
@@ -99,11 +103,16 @@ impl Owner for TerminalOwner<'_> {
     fn can_redeem(&self, chain: &str) -> bool {
         self.redeem.is_some() && self.nodes.has(chain)
     }
+
+    /// Every key is read from an argument, a file or the rescue phrase.
+    fn signs_here(&self, _: &str) -> bool {
+        true
+    }
 }
 
 impl TerminalOwner<'_> {
-    /// Shows the order, asks for confirmation, and signs.
-    async fn sign(&self, order: &Verified) -> Result<FundingReply, Failure> {
+    /// Shows the order, asks for confirmation, and signs. A deposit that any wallet pays is shown once the journal says so (`is_written`).
+    async fn sign(&self, order: &Verified, is_written: bool) -> Result<FundingReply, Failure> {
         check_floor(order, self.at_least)?;
         let chain = order.chain();
         let key = self.key.as_deref().or(self.configured_key.as_deref()).map(String::as_str);
@@ -121,13 +130,16 @@ impl TerminalOwner<'_> {
         let in_wallet = wallet.object()?.get("secret_key").map(|key| key.secret()).transpose()?;
         let (named, configured) = (self.key.as_deref(), self.configured_key.as_deref());
         let Some(key) = named.map(String::as_str).or(in_wallet).or(configured.map(String::as_str)) else {
+            let is_deposit = order.family() == Family::Bitcoin;
+            if is_deposit && !is_written {
+                return Ok(FundingReply::Outside);
+            }
             // The result of the command follows later, so that this is not its document.
             if self.session.json {
                 Accepted::prepared(&unsigned).report(self.session)
             } else {
                 Accepted::prepared(&unsigned).print(false)?
             }
-            let is_deposit = order.family() == Family::Bitcoin;
             return Ok(if is_deposit { FundingReply::Elsewhere } else { FundingReply::NotNow });
         };
         self.sign_prepared(unsigned, key)

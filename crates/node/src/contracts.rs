@@ -54,6 +54,8 @@ pub struct ContractReport {
     pub new: Contracts,
     /// The facts that differ from the stored ones.
     pub changes: Vec<ContractChange>,
+    /// The descriptions of the contracts with these facts, to store if the changes are accepted.
+    pub changed: Contracts,
 }
 
 impl Description {
@@ -188,7 +190,11 @@ impl Contracts {
         for asset in assets.into_iter().filter(|asset| asset.htlc.is_some() && nodes.has(&asset.chain.record.chain)) {
             let description = nodes.describe(asset).await?;
             if self.get(asset).is_some() {
-                report.changes.extend(self.changes(asset, &description));
+                let changes = self.changes(asset, &description);
+                if !changes.is_empty() {
+                    report.changes.extend(changes);
+                    report.changed.insert(asset, description);
+                }
             } else if description.facts().next().is_some() {
                 report.first_seen.push(asset.record.id.clone());
                 report.new.insert(asset, description);

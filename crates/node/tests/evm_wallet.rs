@@ -454,6 +454,10 @@ async fn a_contract_is_compared_with_its_stored_description() {
     let changed = check(&kept, "0x6002", &["ethereum:usdc"]).await;
     assert_eq!(changed.changes.iter().map(|change| change.fact.as_str()).collect::<Vec<_>>(), ["code_hash"]);
     assert!(changed.first_seen.is_empty() && changed.new == Contracts::default());
+    // Once the change is accepted, it is none.
+    let mut accepted = kept.clone();
+    accepted.extend(changed.changed);
+    assert_eq!(check(&accepted, "0x6002", &["ethereum:usdc"]).await, ContractReport::default());
 }
 
 #[tokio::test]

@@ -71,6 +71,22 @@ impl HostDisk {
         self.files().before.clear();
     }
 
+    /// Returns a copy of what the host has kept beside the orders.
+    pub(crate) fn kept(&self) -> Self {
+        let files = self.files();
+        let is_beside = |path: &PathBuf| path.parent() == Some(Path::new(ROOT));
+        let mut kept = Files { place: files.place.clone(), ..Files::default() };
+        kept.directories.extend([PathBuf::from(ROOT), Path::new(ROOT).join("orders")]);
+        kept.files.extend(files.files.iter().filter(|(path, _)| is_beside(path)).map(|(path, bytes)| (path.clone(), bytes.clone())));
+        for (path, before) in files.before.iter().filter(|(path, _)| is_beside(path)) {
+            match before {
+                Some(bytes) => drop(kept.files.insert(path.clone(), bytes.clone())),
+                None => drop(kept.files.remove(path)),
+            }
+        }
+        Self(Arc::new(Mutex::new(kept)))
+    }
+
     /// Undoes the last changes, because the host could not keep them.
     pub(crate) fn revert(&self) {
         let mut files = self.files();

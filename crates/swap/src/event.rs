@@ -26,6 +26,17 @@ pub enum Event {
     },
     /// The rescue phrase was generated. Show [`Swaps::phrase`](crate::Swaps::phrase) to the owner once.
     PhraseCreated,
+    /// The description of a contract was stored: it is seen for the first time, or its change was accepted. Nothing is paid yet.
+    Contract {
+        /// The order's id.
+        order_id: String,
+        /// The asset whose contract it is.
+        asset: String,
+        /// Whether the contract is seen for the first time.
+        is_new: bool,
+        /// A sentence for the owner.
+        message: String,
+    },
     /// An order was created and stored. Nothing is paid yet.
     Created {
         /// The call.
@@ -201,3 +212,6 @@ const fn task_message(task: OwnerTask) -> &'static str {
         _ => "you have to do something first",
     }
 }
+
+#[cfg(test)]
+mod tests;

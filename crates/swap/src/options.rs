@@ -13,6 +13,9 @@ use countersign_client::{AppId, Pace, QuoteWish, url::Url};
 use countersign_json::objects::Failure;
 use countersign_node::Speed;
 
+/// A pinned contract differs from its stored description.
+pub(crate) const CONTRACT_CHANGED: &str = "contract_changed";
+
 /// How swaps are run.
 #[derive(Debug)]
 pub(crate) struct Options {
@@ -24,6 +27,8 @@ pub(crate) struct Options {
     pub(crate) trust: Option<TrustTheService>,
     pub(crate) pace: Pace,
     pub(crate) speed: Speed,
+    /// Whether the host's signers never send a payment by themselves. One that does is believed, but only once it replies.
+    pub(crate) sign_only: bool,
 }
 
 impl Options {
@@ -32,7 +37,7 @@ impl Options {
         let value = json::parse(text)?;
         let root = Cursor::root(&value, "");
         let members = root.object()?;
-        members.only(&["service", "app_id", "accounts", "relayer", "trust_the_service", "poll_ms", "speed"])?;
+        members.only(&["service", "app_id", "accounts", "relayer", "trust_the_service", "poll_ms", "speed", "sign_only"])?;
         let service = members.need("service")?;
         let app_id = members.get("app_id").filter(|id| !id.is_null());
         let mut accounts = BTreeMap::new();
@@ -52,6 +57,7 @@ impl Options {
             },
             accounts,
             relayer: flag("relayer")?,
+            sign_only: flag("sign_only")?,
             trust: flag("trust_the_service")?.then_some(TrustTheService),
             pace: pace.map_or_else(Pace::default, |wait| Pace { quickest: wait, slowest: wait }),
             speed: match members.get("speed").map(|speed| speed.text().map(|text| (text, speed.refuse(Code::WrongType)))).transpose()? {
@@ -95,6 +101,8 @@ pub(crate) struct Wish {
     pub(crate) from_owner: Option<String>,
     pub(crate) receive_at: String,
     pub(crate) affiliate_fees: Vec<AffiliateFee>,
+    /// Whether a contract may differ from its stored description. The new one is stored then.
+    pub(crate) accepts_contracts: bool,
 }
 
 impl Wish {
@@ -103,7 +111,18 @@ impl Wish {
         let value = json::parse(text)?;
         let root = Cursor::root(&value, "");
         let members = root.object()?;
-        members.only(&["from", "to", "amount", "receive_at", "from_owner", "at_least", "slippage", "solver", "affiliate_fees"])?;
+        members.only(&[
+            "from",
+            "to",
+            "amount",
+            "receive_at",
+            "from_owner",
+            "at_least",
+            "slippage",
+            "solver",
+            "affiliate_fees",
+            "accept",
+        ])?;
         let quote = read_quote(&root, registry)?;
         let receive_at = members.need("receive_at")?;
         check_address(receive_at.text()?, "/receive_at", &quote.to, registry)?;
@@ -124,7 +143,16 @@ impl Wish {
                 affiliate_fees.push(<AffiliateFee as countersign::wire::Read>::read(fee)?);
             }
         }
-        Ok(Self { quote, from_owner, receive_at: receive_at.text()?.to_owned(), affiliate_fees })
+        let mut accepts_contracts = false;
+        if let Some(accept) = members.get("accept") {
+            for code in accept.array()? {
+                if code.text()? != CONTRACT_CHANGED {
+                    return Err(code.refuse(Code::WrongType).with_expected(CONTRACT_CHANGED).into());
+                }
+                accepts_contracts = true;
+            }
+        }
+        Ok(Self { quote, from_owner, receive_at: receive_at.text()?.to_owned(), affiliate_fees, accepts_contracts })
     }
 
     /// Returns the request to the service, for the amount that was quoted.
@@ -177,4 +205,32 @@ fn check_address(text: &str, at: &str, asset: &AssetId, registry: &Registry) -> 
     let Some(asset) = registry.asset(asset.as_str()) else { return Ok(()) };
     let parsed = address::parse(&asset.chain.network, text);
     parsed.map(drop).map_err(|error| Refusal::new(Code::AddressMalformed, at).with_reason(error.to_string()).with_actual(text))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn only_a_changed_contract_can_be_accepted() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/registry.json");
+        let registry = Registry::from_json(&std::fs::read(path).unwrap()).unwrap();
+        let options = Options::from_json(br#"{"service":"https://service.example"}"#).unwrap();
+        let owner = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+        let wish = |accept: &str| {
+            let text = format!(
+                r#"{{"from":"base:usdc","to":"ethereum:usdc","amount":"5","receive_at":"{owner}","from_owner":"{owner}"{accept}}}"#
+            );
+            Wish::from_json(text.as_bytes(), &registry, &options)
+        };
+        for (accept, accepts) in [("", false), (r#","accept":[]"#, false), (r#","accept":["contract_changed"]"#, true)] {
+            assert_eq!(wish(accept).unwrap().accepts_contracts, accepts, "{accept}");
+        }
+        let other = wish(r#","accept":["contract_changed","danger"]"#).unwrap_err();
+        assert_eq!((&*other.at, other.code), ("/accept/1", "wrong_type"));
+    }
 }

@@ -1,7 +1,8 @@
 //! The owner behind the host: asked for consent and signatures, except for what the keys of the rescue phrase sign.
 
+use std::collections::BTreeMap;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use countersign::{BroadcastTransaction, Code, Family, Key, Policy, Signed, Unsigned, Verified};
@@ -33,6 +34,16 @@ pub(crate) struct HostOwner {
     pub(crate) options: Arc<Options>,
     pub(crate) policy: Arc<Policy>,
     pub(crate) registry: Arc<countersign::Registry>,
+    /// What the owner agreed to and nobody has signed yet, by order id.
+    pub(crate) agreed: Mutex<BTreeMap<String, Payment>>,
+}
+
+/// A payment that the owner agreed to.
+pub(crate) enum Payment {
+    /// A signer gets it.
+    Sign(Box<Signing>, Unsigned),
+    /// Any wallet pays the deposit address.
+    Deposit(Unsigned),
 }
 
 fn unavailable(error: impl std::fmt::Display) -> OwnerError {
@@ -65,13 +76,24 @@ impl Owner for HostOwner {
             Err(error) => return Err(of_node(error)),
         };
         self.consent(order, &unsigned).await?;
-        let ask = signing(order.order_id(), Purpose::Funding, chain, account);
-        let asked = Payloads::of(&unsigned);
-        match self.host.ask_to_sign(ask, unsigned).await {
-            Reply::Signed(signed) => Ok(FundingReply::Signed(SignedFunding::from_signed(&asked.finish(*signed)?))),
-            Reply::Sent => Ok(FundingReply::Elsewhere),
-            Reply::NotSigned(message) => Err(OwnerError::Failed { code: NOT_SIGNED, message }),
-            _ => Ok(FundingReply::NotNow),
+        let signing = signing(order.order_id(), Purpose::Funding, chain, account);
+        if self.options.sign_only {
+            return self.sign(signing, unsigned).await;
+        }
+        Ok(self.agree(order, Payment::Sign(Box::new(signing), unsigned)))
+    }
+
+    async fn hand_out(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
+        let agreed = self.agreed.lock().unwrap_or_else(PoisonError::into_inner).remove(order.order_id());
+        match agreed {
+            None => Ok(FundingReply::NotNow),
+            Some(Payment::Deposit(unsigned)) => {
+                let message = "pay the deposit address from any wallet; the order counts as paid from now on".to_owned();
+                let summary = objects::summary(&unsigned.summary());
+                self.host.report(Event::Deposit { order_id: order.order_id().to_owned(), message, summary });
+                Ok(FundingReply::Elsewhere)
+            }
+            Some(Payment::Sign(signing, unsigned)) => self.sign(*signing, unsigned).await,
         }
     }
 
@@ -95,7 +117,7 @@ impl Owner for HostOwner {
         }
         let Some(account) = self.options.account(&chain, task.registry).map(str::to_owned) else { return Ok(None) };
         let unsigned = self.nodes.prepare_settlement(&recovery, &chain, attempt, &account, &self.policy).await.map_err(of_node)?;
-        let ask = signing(&task.record.order_id, task.purpose, chain, account);
+        let ask = Ask::Sign(signing(&task.record.order_id, task.purpose, chain, account));
         let asked = Payloads::of(&unsigned);
         let asking = pin!(self.host.ask_to_sign(ask, unsigned));
         match select(asking, pin!(self.host.sleep(SETTLE_TIMEOUT))).await {
@@ -106,13 +128,17 @@ impl Owner for HostOwner {
     }
 
     fn can_redeem(&self, chain: &str) -> bool {
-        let is_bitcoin = self.registry.family(chain).is_ok_and(|family| family == Family::Bitcoin);
-        self.nodes.has(chain) && (is_bitcoin || self.options.account(chain, &self.registry).is_some())
+        self.nodes.has(chain) && (self.signs_here(chain) || self.options.account(chain, &self.registry).is_some())
+    }
+
+    /// The keys of the rescue phrase are here, and those of accounts are the host's.
+    fn signs_here(&self, chain: &str) -> bool {
+        self.registry.family(chain).is_ok_and(|family| family == Family::Bitcoin)
     }
 }
 
-fn signing(order_id: &str, purpose: Purpose, chain: String, account: String) -> Ask {
-    Ask::Sign(Signing { order_id: order_id.to_owned(), purpose, chain, account })
+fn signing(order_id: &str, purpose: Purpose, chain: String, account: String) -> Signing {
+    Signing { order_id: order_id.to_owned(), purpose, chain, account }
 }
 
 /// What the host was asked to sign. It must hand back the same order, not another one that it holds.
@@ -135,6 +161,17 @@ impl Payloads {
 }
 
 impl HostOwner {
+    /// Has a payment signed.
+    async fn sign(&self, signing: Signing, unsigned: Unsigned) -> Result<FundingReply, OwnerError> {
+        let asked = Payloads::of(&unsigned);
+        match self.host.ask_to_sign(Ask::Sign(signing), unsigned).await {
+            Reply::Signed(signed) => Ok(FundingReply::Signed(SignedFunding::from_signed(&asked.finish(*signed)?))),
+            Reply::Sent => Ok(FundingReply::Elsewhere),
+            Reply::NotSigned(message) => Err(OwnerError::Failed { code: NOT_SIGNED, message }),
+            _ => Ok(FundingReply::NotNow),
+        }
+    }
+
     /// Shows a Bitcoin-like deposit, which any wallet can pay. Other families need an account.
     async fn deposit(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
         if order.family() != Family::Bitcoin {
@@ -143,10 +180,13 @@ impl HostOwner {
         let unsigned = objects::prepare(order, b"{}").map_err(unavailable)?;
         self.consent(order, &unsigned).await?;
         // Written down as paid before anybody is asked to pay: a deposit that is forgotten would be paid twice.
-        let message = "pay the deposit address from any wallet; the order counts as paid from now on".to_owned();
-        let summary = objects::summary(&unsigned.summary());
-        self.host.report(Event::Deposit { order_id: order.order_id().to_owned(), message, summary });
-        Ok(FundingReply::Elsewhere)
+        Ok(self.agree(order, Payment::Deposit(unsigned)))
+    }
+
+    /// Keeps what the owner agreed to until the journal says that it may be on its way.
+    fn agree(&self, order: &Verified, payment: Payment) -> FundingReply {
+        self.agreed.lock().unwrap_or_else(PoisonError::into_inner).insert(order.order_id().to_owned(), payment);
+        FundingReply::Outside
     }
 
     /// Asks the owner to agree to exactly what would be signed.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use countersign::SecretHash;
 use countersign_client::OrderId;
 use countersign_client::driver::{Entry, OrderState, OrderStore, SignedUnder, StoreError};
-use countersign_store::{Error, LockedOrder, Store};
+use countersign_store::{Error, LockedOrder, Store, Zeroizing};
 use futures_util::lock::Mutex;
 
 use crate::disk::{HostDisk, ROOT};
@@ -30,9 +30,11 @@ impl HostStore {
         Ok(Self { host, disk, store, turn: Arc::default() })
     }
 
-    /// Returns the store in memory, to read what the host has kept.
-    pub(crate) const fn peek(&self) -> &Store {
-        &self.store
+    /// Returns the words of the rescue phrase that the host has kept; `None` if it has none. One that is still being written could be lost,
+    /// and another one made in its place.
+    pub(crate) fn kept_phrase(&self) -> Result<Option<Zeroizing<String>>, Error> {
+        let phrase = Store::open_on(Arc::new(self.disk.kept()), Path::new(ROOT))?.phrase()?;
+        Ok(phrase.map(|phrase| phrase.words()))
     }
 
     /// Does one operation, and waits until the host has kept what it changed. Nothing has changed if the host cannot.
@@ -104,5 +106,50 @@ impl OrderStore for HostStore {
 
     async fn order_of(&self, hash: &SecretHash) -> Result<Option<OrderId>, StoreError> {
         self.with(self.store.order_of(hash)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    /// Polls until the future is ready. Each write is answered with this reply, after `seen` has looked.
+    fn answer<T>(host: &Host, future: impl Future<Output = T>, stored: &Result<(), String>, mut seen: impl FnMut()) -> T {
+        let mut future = pin!(future);
+        loop {
+            if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                return done;
+            }
+            seen();
+            for need in host.take_needs().0 {
+                assert!(host.reply(need.id, Reply::Stored(stored.clone())).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn the_phrase_is_shown_once_it_is_kept() {
+        let host = Host::default();
+        let store = HostStore::open(host.clone(), HostDisk::new(Vec::new(), "here")).unwrap();
+        let shown = || store.kept_phrase().unwrap();
+        assert_eq!(shown(), None);
+        let full = Err("the disk is full".to_owned());
+        let failed = answer(&host, store.run(|store| store.first_phrase()), &full, || assert_eq!(shown(), None));
+        assert!(failed.is_err());
+        let mut looks = 0;
+        let seen = || {
+            looks += 1;
+            assert_eq!(shown(), None, "it is being written");
+        };
+        let (phrase, is_new) = answer(&host, store.run(|store| store.first_phrase()), &Ok(()), seen).unwrap();
+        assert!(is_new && looks > 1);
+        assert_eq!(shown().unwrap(), phrase.words());
+        // A later write that is under way hides nothing.
+        answer(&host, store.run(|store| store.take_index()), &Ok(()), || assert!(shown().is_some())).unwrap();
     }
 }

@@ -19,7 +19,7 @@ use crate::disk::HostDisk;
 use crate::event::{self, Event, StoredOrder};
 use crate::host::Host;
 use crate::need::{Need, Reply};
-use crate::options::{Options, Wish, quote_from_json};
+use crate::options::{CONTRACT_CHANGED, Options, Wish, quote_from_json};
 use crate::owner::HostOwner;
 use crate::store::HostStore;
 
@@ -124,6 +124,7 @@ impl Swaps {
     /// | `trust_the_service` | whether to believe the service about a destination that is not connected. **A dishonest service then has the funds** |
     /// | `poll_ms` | milliseconds between two looks at an order, for tests; by default the wait adapts |
     /// | `speed` | `slow`, `normal` or `fast`: how soon the owner's transactions should be mined |
+    /// | `sign_only` | whether the host's signers never send a payment by themselves. Otherwise an order counts as paid from the moment its payment is handed out, so that it is not paid twice if the machine ends before the reply |
     ///
     /// # Errors
     ///
@@ -161,6 +162,7 @@ impl Swaps {
             options: Arc::clone(&options),
             policy,
             registry,
+            agreed: std::sync::Mutex::default(),
         };
         let driver = Driver::new(flow, Arc::clone(&nodes), store.clone(), owner).with_pace(options.pace).with_trust(options.trust);
         let driver = if options.relayer || options.trust.is_some() { driver.allow_relayer() } else { driver };
@@ -193,7 +195,8 @@ impl Swaps {
 
     /// Creates an order, verifies it, asks for consent and signatures, pays it, and follows it to its end. The members of `wish` are those
     /// of [`quote`](Self::quote), and `receive_at`, the address that is paid; if wanted, `from_owner`, the address on the source chain that
-    /// receives a refund (by default the account of that chain), and `affiliate_fees`. The secret, and the owner's keys on Bitcoin-like
+    /// receives a refund (by default the account of that chain), `affiliate_fees`, and `accept`: with `["contract_changed"]`, a contract that
+    /// differs from its stored description is accepted once, and its new description stored. The secret, and the owner's keys on Bitcoin-like
     /// chains, are derived from the store's rescue phrase.
     ///
     /// Reports [`Event::Created`], then [`Event::Status`] and [`Event::Alert`], and ends with [`Event::Stopped`]; or with [`Event::Failed`]
@@ -206,9 +209,10 @@ impl Swaps {
         let wish = Wish::from_json(wish, self.inner.driver.flow().registry(), &self.inner.options)?;
         self.inner.check_ends(&wish)?;
         Ok(self.start(async move |inner, call| {
+            let accepts_contracts = wish.accepts_contracts;
             let id = inner.new_order(wish).await?;
             inner.host.report(Event::Created { call, order_id: id.to_string() });
-            inner.follow(call, &id).await
+            inner.follow(call, &id, accepts_contracts).await
         }))
     }
 
@@ -219,7 +223,7 @@ impl Swaps {
     /// [`Failure`] if `order_id` is not an order id.
     pub fn follow(&mut self, order_id: &str) -> Result<u64, Failure> {
         let id = OrderId::parse(order_id).map_err(event::of_client)?;
-        Ok(self.start(async move |inner, call| inner.follow(call, &id).await))
+        Ok(self.start(async move |inner, call| inner.follow(call, &id, false).await))
     }
 
     /// Refunds a stored order if its timelock has expired, whatever else could be done. Reports the status, and ends with
@@ -258,14 +262,13 @@ impl Swaps {
         })
     }
 
-    /// Returns the words of the rescue phrase; `None` before the first order. Whoever has them has the funds of every open order.
+    /// Returns the words of the rescue phrase; `None` before the first order, and until the host has kept them. Whoever has them has the funds of every open order.
     ///
     /// # Errors
     ///
     /// [`Failure`] with the code `store_failed` if the stored phrase is damaged.
     pub fn phrase(&self) -> Result<Option<Zeroizing<String>>, Failure> {
-        let phrase = self.inner.store.peek().phrase().map_err(|error| event::of_store(&error.into()))?;
-        Ok(phrase.map(|phrase| phrase.words()))
+        self.inner.store.kept_phrase().map_err(|error| event::of_store(&error.into()))
     }
 
     /// Goes on as far as possible without the host, and returns what the host has to do. `now` is the time in Unix milliseconds; a clock
@@ -381,10 +384,10 @@ impl Inner {
     }
 
     /// Follows an order until it ends, or until only the owner can continue.
-    async fn follow(&self, call: u64, id: &OrderId) -> Result<(), Failure> {
+    async fn follow(&self, call: u64, id: &OrderId, accepts_contracts: bool) -> Result<(), Failure> {
         let kept = self.store.load(id).await.map_err(|error| event::of_store(&error))?;
         if !kept.may_be_paid() {
-            self.check_contracts(&kept).await?;
+            self.check_contracts(&kept, accepts_contracts).await?;
             self.check_unlisted(&kept).await?;
         }
         let mut following = Following::new(&kept, &self.nodes, self.options.trust);
@@ -426,8 +429,8 @@ impl Inner {
     }
 
     /// Compares the contracts of both legs with their stored descriptions, where their chains are connected. One that is seen for the first
-    /// time is stored; one that has changed is refused.
-    async fn check_contracts(&self, kept: &OrderState) -> Result<(), Failure> {
+    /// time is stored; one that has changed is refused, unless that is accepted.
+    async fn check_contracts(&self, kept: &OrderState, accepts_changes: bool) -> Result<(), Failure> {
         let (registry, request) = (self.driver.flow().registry(), kept.swap.request());
         let assets = [&request.source, &request.destination].into_iter().filter_map(|leg| registry.asset(leg.asset.as_str()));
         let assets: Vec<_> = assets.map(AsRef::as_ref).collect();
@@ -435,20 +438,32 @@ impl Inner {
         let bytes = self.store.run(|store| store.contracts()).await.map_err(stored)?;
         let known = bytes.map(|bytes| Contracts::from_json(&bytes)).transpose()?.unwrap_or_default();
         let report = known.check(&self.nodes, assets).await.map_err(event::of_node)?;
-        if let Some(change) = report.changes.first() {
-            let message = format!("a pinned contract has changed: {change}; inspect it, then pin it again");
-            return Err(Failure::new("contract_changed", message, "caller"));
+        if let Some(change) = report.changes.first().filter(|_| !accepts_changes) {
+            let message =
+                format!("a pinned contract has changed: {change}; inspect it, then create an order that accepts {CONTRACT_CHANGED}");
+            return Err(Failure::new(CONTRACT_CHANGED, message, "caller"));
         }
-        if report.new == Contracts::default() {
+        if report.new == Contracts::default() && report.changed == Contracts::default() {
             return Ok(());
         }
         // Another swap may have stored descriptions in the meantime.
         let added = |bytes: Option<&[u8]>| {
             let mut all = bytes.map_or_else(|| Ok(Contracts::default()), Contracts::from_json).ok()?;
             all.extend(report.new);
+            all.extend(report.changed);
             Some(all.to_file())
         };
-        self.store.run(|store| store.update_contracts(added)).await.map_err(stored)
+        self.store.run(|store| store.update_contracts(added)).await.map_err(stored)?;
+        let tell = |asset: &str, is_new, message| {
+            self.host.report(Event::Contract { order_id: kept.swap.id().to_string(), asset: asset.to_owned(), is_new, message });
+        };
+        for asset in report.first_seen {
+            tell(asset.as_str(), true, format!("the contract of {asset} is seen for the first time; its description is stored"));
+        }
+        for change in report.changes {
+            tell(&change.asset, false, format!("the contract of {change}; that was accepted, and is stored"));
+        }
+        Ok(())
     }
 
     /// Checks that the service lists no other order of the owner with the same secret hash: the store would be a copy then.

@@ -1,6 +1,7 @@
 package runner
 
 import java.net.ConnectException
+import java.net.ProxySelector
 import java.net.URI
 import java.net.http.HttpClient
 import java.net.http.HttpConnectTimeoutException
@@ -17,18 +18,21 @@ import java.util.concurrent.TimeUnit
 
 /**
  * The HTTP client of Java 11 and later. Android has none: implement [Http] with its own there. A `GET` whose connection fails is sent again
- * by this client, which does no harm; nothing else is.
+ * by this client, which does no harm; nothing else is. Requests go through no proxy unless one is given, whatever the system's properties say.
  */
-class JvmHttp(private val timeout: Duration = Duration.ofSeconds(20)) : Http {
+class JvmHttp(private val timeout: Duration = Duration.ofSeconds(20), proxy: ProxySelector = HttpClient.Builder.NO_PROXY) : Http {
     private val client = HttpClient.newBuilder()
         .followRedirects(HttpClient.Redirect.NEVER)
         .version(HttpClient.Version.HTTP_1_1)
         .connectTimeout(timeout.dividedBy(2))
+        .proxy(proxy)
         .build()
 
     override fun send(call: HttpCall): CompletableFuture<HttpReply> {
         val request = HttpRequest.newBuilder(URI(call.url)).method(call.method, call.body?.let(BodyPublishers::ofByteArray) ?: BodyPublishers.noBody())
-        call.headers.forEach { (name, value) -> request.header(name, value) }
+        // This client would name itself and the version of Java.
+        request.setHeader("user-agent", "countersign")
+        call.headers.forEach { (name, value) -> request.setHeader(name, value) }
         val exchange = client.sendAsync(request.build()) { Capped(BodySubscribers.ofByteArray()) }
         val reply = CompletableFuture<HttpReply>()
         exchange.whenComplete { response, error ->

@@ -83,6 +83,8 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
     private val workers = Executors.newCachedThreadPool { Thread(it).apply { isDaemon = true } }
     private val changed = Semaphore(0)
     @Volatile private var isClosed = false
+    /** Why the machine refused a reply. Every call fails with it. */
+    @Volatile private var refused: Exception? = null
     private val loop = thread(name = "swaps") { repeatUntilClosed() }
 
     /** Asks for a quote. The future has the event `quoted` or `failed`. */
@@ -124,6 +126,7 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
         try {
             while (!isClosed) {
                 changed.drainPermits()
+                refused?.let { throw it }
                 val output = swaps.poll(now())
                 output.withdrawn.forEach { running.remove(it)?.cancel(true) }
                 output.needs.forEach(::serve)
@@ -198,7 +201,12 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
         val order = swaps.takeUnsigned(id) ?: return
         order.use {
             try {
-                if (owner.signs(request, it)) swaps.replySigned(id, it) else reply(id, "sent" to true)
+                val isSigned = owner.signs(request, it)
+                when {
+                    isSigned -> swaps.replySigned(id, it)
+                    request["purpose"].asString == "funding" -> reply(id, "sent" to true)
+                    else -> reply(id, "not_signed" to "only a payment may be sent by the wallet itself")
+                }
             } catch (error: Exception) {
                 reply(id, "not_signed" to (error.message ?: error.toString()))
             }
@@ -219,8 +227,14 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
         workers.execute(task)
     }
 
+    /** Replies to a need. A reply that the machine refuses ends the runner, because the need would stay open without a word. */
     private fun reply(id: ULong, vararg members: Pair<String, Any?>, body: ByteArray = ByteArray(0)) {
-        swaps.reply(id, gson.toJson(members.toMap()), body)
+        try {
+            swaps.reply(id, gson.toJson(members.toMap()), body)
+        } catch (error: Exception) {
+            // A runner that is closed has no machine any more.
+            if (!isClosed) refused = error
+        }
         changed.release()
     }
 

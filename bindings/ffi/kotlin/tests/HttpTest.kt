@@ -1,4 +1,6 @@
 import java.net.InetAddress
+import java.net.InetSocketAddress
+import java.net.ProxySelector
 import java.net.ServerSocket
 import java.net.Socket
 import java.net.SocketException
@@ -24,6 +26,29 @@ fun httpTests(): Map<String, () -> Unit> = mapOf(
         val endless = "HTTP/1.1 200 OK\r\n\r\n"
         equal((failure { served(endless, fill = true) { it.get() } } as HttpFailure).kind, "too_large", "much")
         check(failure { served(endless, seconds = 2) { it.get() } } is TimeoutException) { "slow" }
+    },
+    "HTTP: a request has the headers that it names, and takes no proxy" to {
+        val system = ProxySelector.getDefault()
+        ServerSocket(0, 1, InetAddress.getLoopbackAddress()).use { server ->
+            val asked = CompletableFuture<String>()
+            thread(isDaemon = true) {
+                server.accept().use {
+                    asked.complete(readHeaders(it))
+                    it.getOutputStream().write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".toByteArray())
+                    untilLeft { it.getInputStream().read() >= 0 }
+                }
+            }
+            try {
+                // A proxy that nobody listens at.
+                ProxySelector.setDefault(ProxySelector.of(InetSocketAddress(InetAddress.getLoopbackAddress(), 1)))
+                equal(JvmHttp().send(call(server.localPort)).get().status, 200, "the status")
+            } finally {
+                ProxySelector.setDefault(system)
+            }
+            val names = asked.get().lines().drop(1).filter { it.isNotEmpty() }.map { it.substringBefore(':').lowercase() }
+            equal(names.toSet(), setOf("host", "content-length", "user-agent", "accept"), "the headers")
+            check("user-agent: countersign" in asked.get().lowercase()) { asked.get() }
+        }
     },
     "HTTP: half a response is an interruption" to {
         equal((failure { served("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf", hold = false) { it.get() } } as HttpFailure).kind, "interrupted", "half")
@@ -78,9 +103,10 @@ private fun serve(socket: Socket, answer: String, fill: Boolean, hold: Boolean) 
     }
 }
 
-private fun readHeaders(socket: Socket) {
+private fun readHeaders(socket: Socket): String {
     val read = StringBuilder()
     while (!read.endsWith("\r\n\r\n")) read.append(socket.getInputStream().read().toChar())
+    return read.toString()
 }
 
 /** Repeats while there is more, or until the client has closed the connection. */

@@ -66,6 +66,7 @@ class User(val home: File) {
             add("app_id", config["app_id"])
             add("accounts", config["owners"])
             addProperty("relayer", true)
+            addProperty("sign_only", true)
             addProperty("poll_ms", 100)
         }.toString().toByteArray(),
         registry = File(home, "registry.json").readBytes(),

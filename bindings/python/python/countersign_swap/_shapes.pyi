@@ -45,6 +45,14 @@ __all__ = [
     "StarknetWallet",
     "SuiRecovery",
     "SuiWallet",
+    "SwapAlert",
+    "SwapCode",
+    "SwapEvent",
+    "SwapOutcome",
+    "SwapPurpose",
+    "SwapStatusName",
+    "SwapStop",
+    "SwapTask",
     "Terms",
     "TimelockUnit",
     "Transaction",
@@ -404,6 +412,118 @@ CallCode: TypeAlias = Literal[
     "signature_missing",
 ]
 """Why a call failed, apart from the other codes: the object is `used_up`, an argument is invalid (`usage`), or a signature is missing."""
+
+SwapCode: TypeAlias = Literal[
+    "declined",
+    "not_signed",
+    "owner_unavailable",
+    "store_failed",
+    "contract_changed",
+    "secret_used",
+    "derive_failed",
+    "failed",
+    "http_status",
+    "service_error",
+    "random",
+    "no_quote",
+    "quote_mismatch",
+    "quote_too_low",
+    "transport_connect",
+    "transport_timeout",
+    "transport_interrupted",
+    "transport_too_large",
+    "transport_encoded",
+    "transport_setup",
+    "transport_insecure",
+    "node_disagree",
+    "node_endpoint",
+    "not_connected",
+]
+"""Why a whole swap, or a call of it, failed, apart from the other codes: the owner, the store, the service, a node, or the connection to one of them. A test of `countersign-swap` compares them with what it returns."""
+
+SwapEvent: TypeAlias = Literal[
+    "quoted",
+    "phrase_created",
+    "contract",
+    "created",
+    "deposit",
+    "status",
+    "alert",
+    "stopped",
+    "listed",
+    "failed",
+]
+"""What happened in a whole swap: the member `event`."""
+
+SwapStatusName: TypeAlias = Literal[
+    "unsigned",
+    "expired",
+    "paying",
+    "needs_owner",
+    "waiting",
+    "redeeming",
+    "redeem_now",
+    "awaiting_refund",
+    "refunding",
+    "refused",
+    "lost",
+    "ended",
+]
+"""The status of an order of a whole swap."""
+
+SwapTask: TypeAlias = Literal[
+    "secret",
+    "broadcast_funding",
+    "redeem",
+    "broadcast_redemption",
+    "refund",
+]
+"""What only the owner can do for a whole swap."""
+
+SwapOutcome: TypeAlias = Literal[
+    "complete",
+    "refunded",
+    "expired",
+    "lost",
+]
+"""How a swap ended."""
+
+SwapAlert: TypeAlias = Literal[
+    "retrying",
+    "maybe_paid",
+    "redeem_now",
+    "stated_only",
+    "other",
+]
+"""What the owner of a whole swap should hear at once."""
+
+SwapStop: TypeAlias = Literal[
+    "complete",
+    "refunded",
+    "expired",
+    "lost",
+    "stated_complete",
+    "stated_refunded",
+    "stated_expired",
+    "stated_lost",
+    "refunding",
+    "not_refunded",
+    "not_signed",
+    "needs_owner",
+    "evidence_needed",
+    "unavailable",
+    "refused",
+    "failed",
+    "other",
+]
+"""Why an order is not followed any longer. It ended, or only the service says so, or something is in the way."""
+
+SwapPurpose: TypeAlias = Literal[
+    "funding",
+    "redemption",
+    "refund",
+]
+"""What a signature is for."""
 
 @final
 class Value:

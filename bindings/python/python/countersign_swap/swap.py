@@ -196,6 +196,8 @@ class Swaps:
         app_id: The application's id, if the service wants one.
         relayer: Whether the service's relayer may redeem where the owner has no account, once the destination is proven to be funded.
         speed: `slow`, `normal` or `fast`: how soon the owner's transactions should be mined.
+        sign_only: Whether no signer ever sends a payment by itself. Otherwise an order counts as paid from the moment its signer gets the
+            payment, so that it is not paid twice if the process ends before the signer is done.
         poll_ms: Milliseconds between two looks at an order, for tests.
         send: Sends one HTTP request, in place of urllib.
 
@@ -218,10 +220,11 @@ class Swaps:
         app_id: Optional[str] = None,
         relayer: bool = False,
         speed: str = "normal",
+        sign_only: bool = False,
         poll_ms: Optional[int] = None,
         send: Optional[Send] = None,
     ) -> None:
-        options: Dict[str, Any] = {"service": service, "accounts": dict(accounts or {}), "relayer": relayer, "speed": speed}
+        options: Dict[str, Any] = {"service": service, "accounts": dict(accounts or {}), "relayer": relayer, "speed": speed, "sign_only": sign_only}
         options.update({name: value for name, value in (("app_id", app_id), ("poll_ms", poll_ms)) if value is not None})
         self._signers = dict(signers or {})
         self._consent = consent
@@ -274,7 +277,7 @@ class Swaps:
         """Creates an order, pays it, and follows it to its end. Yields what changes; the last one has `event` `stopped` and a `reason`.
 
         Amounts are base units (`1500000`), or whole units with the symbol (`"1.5 usdc"`). Other options: `at_least`, `from_owner`,
-        `slippage`, `solver`.
+        `slippage`, `solver`, and `accept`: with `["contract_changed"]`, a pinned contract that has changed and that you have inspected.
         """
         wish = _wish(from_=from_, to=to, amount=amount, receive_at=receive_at, **options)
         return self._changes(lambda: self._machine.create(wish))

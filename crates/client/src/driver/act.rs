@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use countersign::{
-    BroadcastTransaction, Code, Family, GaslessSubmission, Leg, Policy, Refusal, U256, Verified, VerifiedRecord, Warning, Warnings,
+    BroadcastTransaction, Code, Family, GaslessSubmission, Hold, HtlcState, Leg, Policy, Refusal, U256, Verified, VerifiedRecord, Warning,
+    Warnings,
 };
 
 use super::chain::{ChainError, judge, rule_of};
@@ -65,7 +66,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
                 self.write(Event::sending(*what)).await?;
                 Ok(StepOutcome::HandedOut)
             }
-            Action::Redeem { path: SecretRoute::Own, is_urgent } => self.redeem(*is_urgent).await,
+            Action::Redeem { path: SecretRoute::Own | SecretRoute::Signer, is_urgent } => self.redeem(*is_urgent).await,
             Action::Redeem { path: SecretRoute::Relayer, is_urgent } => self.give_secret(*is_urgent).await,
             Action::Refund => self.refund().await,
             Action::End(outcome) => self.end(*outcome).await,
@@ -117,8 +118,12 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
             }
             Some(first) => self.verify(first)?.terms.check_unchanged(&self.verify(&body)?.terms)?,
         }
-        match self.driver.owner.fund(&order).await? {
-            FundingReply::NotNow => Ok(StepOutcome::NeedsOwner),
+        let reply = match self.driver.owner.fund(&order).await? {
+            FundingReply::Outside => self.hand_out(&order).await?,
+            reply => reply,
+        };
+        match reply {
+            FundingReply::NotNow | FundingReply::Outside => Ok(StepOutcome::NeedsOwner),
             FundingReply::Elsewhere => {
                 self.write(Event::sending(Delivery::Funding)).await?;
                 Ok(StepOutcome::Acted)
@@ -129,6 +134,16 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
                 Ok(StepOutcome::Acted)
             }
         }
+    }
+
+    /// Gives the payment to a signer that can send it by itself. If this process ends before the signer replies, the order counts as paid.
+    async fn hand_out(&self, order: &Verified) -> Result<FundingReply, DriveError> {
+        self.write(Event::PaymentLeaving).await?;
+        let reply = self.driver.owner.hand_out(order).await;
+        if !matches!(reply, Ok(FundingReply::Signed(_) | FundingReply::Elsewhere)) {
+            self.write(Event::PaymentStayed).await?;
+        }
+        Ok(reply?)
     }
 
     /// Sends a part of the signed payment.
@@ -144,7 +159,10 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
 
     /// Redeems with the owner's own transaction. The evidence is read again right before the secret is released.
     async fn redeem(&self, is_urgent: bool) -> Result<StepOutcome, DriveError> {
-        if !is_urgent && let Err(why) = self.confirm_release().await {
+        let is_held = self.only_signer_knows();
+        if (!is_urgent || is_held)
+            && let Err(why) = self.confirm_release(is_urgent).await
+        {
             return Ok(StepOutcome::Retry(why));
         }
         if let Some((transactions, _)) = self.kept.signed(Purpose::Redemption) {
@@ -156,13 +174,16 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
             _ if self.is_public() && self.kept.swap.request().destination.delegate.is_none() => return self.give_secret(true).await,
             // The owner does not sign: the relayer redeems, if it may, and learns the secret only after the evidence is read again.
             Ok(None) if self.driver.relayer_allowed && self.kept.swap.request().destination.delegate.is_none() => {
-                return self.give_secret(is_urgent).await;
+                return self.give_secret(is_urgent && !is_held).await;
             }
             Ok(None) => return Ok(StepOutcome::NeedsOwner),
             Err(error) => return Err(error),
         };
-        // Signing may have taken hours.
-        if !is_urgent && let Err(why) = self.confirm_release().await {
+        // Signing may have taken hours. A signer outside has seen the secret by now, so that the margin counts no longer.
+        let is_outside = !self.driver.owner.signs_here(self.kept.swap.request().destination.asset.chain());
+        if (!is_urgent || is_held)
+            && let Err(why) = self.confirm_release(is_urgent || is_outside).await
+        {
             return Ok(StepOutcome::Retry(why));
         }
         self.write(Event::SecretLeaving { path: SecretRoute::Own }).await?;
@@ -178,6 +199,12 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
         self.observed.public_secret.is_some()
     }
 
+    /// Returns whether the secret may be known to the owner's signer, and to nobody else.
+    fn only_signer_knows(&self) -> bool {
+        let is_used = self.observed.source.is_seen() && matches!(self.observed.source.state(), Some(HtlcState::Redeemed { .. }));
+        self.kept.secret_has_left() && !self.kept.secret_was_sent() && !self.is_public() && !is_used
+    }
+
     /// Sends the secret to the service's relayer.
     async fn give_secret(&self, is_urgent: bool) -> Result<StepOutcome, DriveError> {
         let secret = match (self.kept.own_secret(), &self.observed.public_secret) {
@@ -185,10 +212,10 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
             (None, Some(public)) => Secret::from_bytes(*public),
             (None, None) => return Ok(StepOutcome::NeedsOwner),
         };
-        if !is_urgent && let Err(why) = self.confirm_release().await {
+        if !is_urgent && let Err(why) = self.confirm_release(false).await {
             return Ok(StepOutcome::Retry(why));
         }
-        if self.kept.secret_left() != Some(SecretRoute::Relayer) {
+        if !self.kept.relayer_has_secret() {
             self.write(Event::SecretLeaving { path: SecretRoute::Relayer }).await?;
         }
         self.call(Delivery::Secret, &Call::Redeem { secret: &secret }).await
@@ -231,6 +258,9 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
         let secret = self.kept.own_secret().or(public.as_ref()).filter(|_| purpose == Purpose::Redemption);
         let is_urgent = purpose == Purpose::Redemption && (self.kept.secret_has_left() || self.is_public());
         let task = Settlement { purpose, leg, record: &record, registry: self.driver.pins(self.kept).0, secret, replaces, is_urgent };
+        if secret.is_some() && !is_urgent && !self.driver.owner.signs_here(&leg.of(&record).chain) {
+            self.write(Event::SecretLeaving { path: SecretRoute::Signer }).await?;
+        }
         let signed = self.driver.owner.settle(&task).await?;
         Ok(signed.filter(|transactions| !transactions.is_empty()))
     }
@@ -245,16 +275,23 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
         })
     }
 
-    /// Reads the destination chain once more, because the solver may have refunded its payment since the first reading.
-    async fn confirm_release(&self) -> Result<(), String> {
-        let Ok(Release::Evidence(_)) = &self.observed.release else {
-            return self.observed.release.as_ref().map(drop).map_err(ToString::to_string);
-        };
+    /// Reads the destination chain once more, because the solver may have refunded its payment since the first reading. `is_late` accepts a
+    /// payment of whose timelock less than the margin is left, because the secret may be out.
+    async fn confirm_release(&self, is_late: bool) -> Result<(), String> {
+        let is_accepted = |hold: &Hold| is_late && matches!(hold, Hold::NoTime { .. });
+        match &self.observed.release {
+            Ok(Release::Evidence(_)) => {}
+            Err(hold) if is_accepted(hold) => {}
+            other => return other.as_ref().map(drop).map_err(ToString::to_string),
+        }
         let Some(VerifiedRecord { terms, .. }) = self.verified() else { return Err("no verified terms".to_owned()) };
         let (registry, policy) = self.driver.pins(self.kept);
         let rule = rule_of(&terms.destination, registry, policy);
         let quorum = self.driver.chain_access().destination(&terms, rule.as_ref()).await.map_err(|error| error.to_string())?;
-        judge(&terms, &quorum, rule.as_ref(), self.driver.now()).map(drop).map_err(|hold| hold.to_string())
+        match judge(&terms, &quorum, rule.as_ref(), self.driver.now()) {
+            Err(hold) if !is_accepted(&hold) => Err(hold.to_string()),
+            _ => Ok(()),
+        }
     }
 
     /// Broadcasts a redemption or a refund. If the chain rejects it, it is signed again with current fees. That is safe, because both

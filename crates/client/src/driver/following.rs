@@ -187,7 +187,7 @@ impl Following {
             }
             Err(error) => return FollowStep { alerts: Vec::new(), stop: Some(Stop::Failed(error.clone())) },
         };
-        self.is_paid |= progress.is_paid;
+        self.is_paid |= progress.is_paid || progress.is_stated_paid;
         let mut alerts = Vec::new();
         if self.is_paid && !was_paid && progress.failure().is_some() {
             alerts.push(Alert::MaybePaid);

@@ -66,6 +66,11 @@ pub enum Event {
         /// What is sent.
         what: Delivery,
     },
+    /// A signer that can send the payment by itself is about to get it. Until a later line says what the signer did, the payment may be on
+    /// its way.
+    PaymentLeaving,
+    /// The signer that got the payment has neither signed nor sent it.
+    PaymentStayed,
     /// The secret is about to be released. From then on the redemption is urgent.
     SecretLeaving {
         /// How it is released.
@@ -115,7 +120,9 @@ pub enum Delivery {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SecretRoute {
-    /// In a redemption that the owner broadcasts. Nobody learns the secret before the transaction is broadcast.
+    /// In a redemption that a signer outside of this process is asked to sign. The signer sees the secret, and could broadcast it.
+    Signer,
+    /// In a redemption that the owner broadcasts. Apart from the signer, nobody learns the secret before the transaction is broadcast.
     Own,
     /// By sending it to the service's relayer, which redeems for the owner.
     Relayer,
@@ -201,10 +208,22 @@ impl OrderState {
         self.signed(Purpose::Funding).is_some_and(|(_, gasless)| gasless.is_some())
     }
 
-    /// Returns whether the payment may have been sent. An approval for a gasless payment does not count.
+    /// Returns whether the payment may have been sent, from here or by a signer that can send by itself. An approval for a gasless payment
+    /// does not count.
     #[must_use]
     pub fn may_be_paid(&self) -> bool {
-        self.may_be_sent(Delivery::Gasless) || (!self.is_gasless() && self.may_be_sent(Delivery::Funding))
+        let is_sent = self.may_be_sent(Delivery::Gasless) || (!self.is_gasless() && self.may_be_sent(Delivery::Funding));
+        is_sent || self.is_payment_at_signer()
+    }
+
+    /// Returns whether a signer that can send the payment by itself has got it, and what it did is not known.
+    fn is_payment_at_signer(&self) -> bool {
+        let last = self.journal.iter().rev().find(|entry| match &entry.event {
+            Event::PaymentLeaving | Event::PaymentStayed => true,
+            Event::Signed { purpose, .. } => *purpose == Purpose::Funding,
+            _ => false,
+        });
+        last.is_some_and(|entry| entry.event == Event::PaymentLeaving)
     }
 
     /// Returns whether something was sent and accepted, or is on chain.
@@ -219,7 +238,7 @@ impl OrderState {
         self.was_sent(wanted) || self.has(|event| matches!(event, Event::Sending { what, .. } if *what == wanted))
     }
 
-    /// Returns how the secret was released, or may have been; `None` if it was not.
+    /// Returns how the secret was last released, or may have been; `None` if it was not.
     #[must_use]
     pub fn secret_left(&self) -> Option<SecretRoute> {
         self.journal.iter().rev().find_map(|entry| match entry.event {
@@ -228,15 +247,27 @@ impl OrderState {
         })
     }
 
-    /// Returns whether the secret may have left this machine.
+    /// Returns whether the secret may have left this process.
     #[must_use]
     pub fn secret_has_left(&self) -> bool {
-        match self.secret_left() {
-            // A signed redemption that was neither sent nor handed out exists only on this machine.
-            Some(SecretRoute::Own) => self.may_be_sent(Delivery::Redemption),
-            Some(SecretRoute::Relayer) => true,
-            None => false,
-        }
+        self.has_left_by(SecretRoute::Signer) || self.secret_was_sent()
+    }
+
+    /// Returns whether the secret may be known to others than the owner's signer.
+    #[must_use]
+    pub fn secret_was_sent(&self) -> bool {
+        // A signed redemption that was neither sent nor handed out is known only here, and to its signer.
+        self.relayer_has_secret() || (self.has_left_by(SecretRoute::Own) && self.may_be_sent(Delivery::Redemption))
+    }
+
+    /// Returns whether the service's relayer has the secret, or may have it.
+    #[must_use]
+    pub fn relayer_has_secret(&self) -> bool {
+        self.has_left_by(SecretRoute::Relayer)
+    }
+
+    fn has_left_by(&self, wanted: SecretRoute) -> bool {
+        self.has(|event| matches!(event, Event::SecretLeaving { path } if *path == wanted))
     }
 
     /// Returns how the swap ended; `None` if it has not.
@@ -311,6 +342,8 @@ enum Kind {
     Sent(Delivery),
     NotSent(Delivery),
     OnChain(Delivery),
+    PaymentLeaving,
+    PaymentStayed,
     SecretLeaving(SecretRoute),
     Ended,
 }
@@ -323,6 +356,8 @@ impl Kind {
             Event::Sent { what } => Self::Sent(*what),
             Event::NotSent { what, .. } => Self::NotSent(*what),
             Event::OnChain { what } => Self::OnChain(*what),
+            Event::PaymentLeaving => Self::PaymentLeaving,
+            Event::PaymentStayed => Self::PaymentStayed,
             Event::SecretLeaving { path } => Self::SecretLeaving(*path),
             Event::Ended { .. } => Self::Ended,
         }
@@ -362,7 +397,8 @@ mod tests {
     fn answers(kept: &OrderState) -> String {
         let whats = WHATS.map(|what| (kept.was_sent(what), kept.may_be_sent(what), kept.attempts(what)));
         let signed = PURPOSES.map(|purpose| (format!("{:?}", kept.signed(purpose)), kept.signed_at(purpose)));
-        format!("{whats:?} {signed:?} {:?} {:?} {} {}", kept.secret_left(), kept.outcome(), kept.is_gasless(), kept.may_be_paid())
+        let secret = (kept.secret_left(), kept.secret_has_left(), kept.secret_was_sent(), kept.relayer_has_secret());
+        format!("{whats:?} {signed:?} {secret:?} {:?} {} {}", kept.outcome(), kept.is_gasless(), kept.may_be_paid())
     }
 
     /// Lines in a pseudorandom order, folded again and again while more are written.
@@ -379,7 +415,14 @@ mod tests {
                 3 => Event::NotSent { what, error: "busy".to_owned(), is_rejected: false },
                 4 => Event::Sent { what },
                 5 if roll % 3 == 0 => Event::OnChain { what },
-                6 => Event::SecretLeaving { path: if roll % 3 == 0 { SecretRoute::Own } else { SecretRoute::Relayer } },
+                5 if roll % 3 == 1 => {
+                    if roll % 2 == 0 {
+                        Event::PaymentLeaving
+                    } else {
+                        Event::PaymentStayed
+                    }
+                }
+                6 => Event::SecretLeaving { path: *[SecretRoute::Own, SecretRoute::Relayer, SecretRoute::Signer].get(roll % 3).unwrap() },
                 7 if at > 4_990 => Event::Ended { outcome: Outcome::Refunded },
                 _ => signed(*PURPOSES.get(roll / 8 % 3).unwrap(), at),
             };
@@ -396,6 +439,27 @@ mod tests {
         }
         let signatures = short.iter().filter(|entry| matches!(entry.event, Event::Signed { purpose: Purpose::Redemption, .. })).count();
         assert!(signatures <= KEPT_SIGNATURES + 1, "{signatures}");
+    }
+
+    #[test]
+    fn a_payment_is_with_its_signer_until_a_line_says_what_became_of_it() {
+        let is_paid = |events: &[Event]| {
+            kept(events.iter().map(|event| Entry { at: UnixTime::from_secs(9), event: event.clone() }).collect()).may_be_paid()
+        };
+        let (leaving, stayed) = (Event::PaymentLeaving, Event::PaymentStayed);
+        let sent = Event::sending(Delivery::Funding);
+        assert!(is_paid(std::slice::from_ref(&leaving)));
+        assert!(!is_paid(&[leaving.clone(), stayed.clone()]));
+        assert!(is_paid(&[leaving.clone(), stayed.clone(), leaving.clone()]), "asked again");
+        assert!(!is_paid(&[leaving.clone(), signed(Purpose::Funding, 1)]), "signed, and not sent yet");
+        assert!(is_paid(&[leaving, sent, stayed]), "what was sent stays sent");
+    }
+
+    #[test]
+    fn a_secret_that_the_relayer_has_stays_out_whatever_is_written_later() {
+        let entry = |path| Entry { at: UnixTime::from_secs(9), event: Event::SecretLeaving { path } };
+        let kept = kept(vec![entry(SecretRoute::Relayer), entry(SecretRoute::Own)]);
+        assert!(kept.secret_has_left() && kept.secret_was_sent() && kept.relayer_has_secret());
     }
 
     #[test]

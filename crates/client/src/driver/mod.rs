@@ -218,9 +218,9 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
         let kept = self.store.load(id).await?;
         if let Some(outcome) = kept.outcome() {
             let status = Status::Ended { outcome };
-            let is_paid = outcome != Outcome::Expired;
+            let is_paid = outcome != Outcome::Expired && kept.may_be_paid();
             let is_refunded = outcome == Outcome::Refunded;
-            return Ok(Progress { status, acted: false, trouble: None, is_paid, is_refunded, stated: None });
+            return Ok(Progress { is_paid, is_refunded, ..Progress::new(status) });
         }
         let observed = {
             let (registry, policy) = self.pins(&kept);
@@ -242,10 +242,13 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
             }
             _ => None,
         };
-        let is_paid = is_paid(&kept, &observed);
+        let counts_as_paid = is_paid(&kept, &observed);
+        // What the source chain shows has just been written down.
+        let is_paid = kept.may_be_paid();
+        let is_stated_paid = counts_as_paid && !is_paid;
         let is_refunded = observed.source.is_seen() && matches!(observed.source.state(), Some(HtlcState::Refunded { .. }));
-        let trouble = trouble(&kept, &observed, is_paid);
-        let mut progress = Progress { status, acted: false, trouble, is_paid, is_refunded, stated };
+        let trouble = trouble(&kept, &observed, counts_as_paid);
+        let mut progress = Progress { status, acted: false, trouble, is_paid, is_stated_paid, is_refunded, stated };
         let Some(action) = action else {
             self.name_missing_chain(&kept, &observed, capabilities, &mut progress);
             return Ok(progress);

@@ -15,8 +15,19 @@ use countersign_transport::{BoxFuture, MaybeSend, MaybeSync};
 ///
 /// The owner may be absent. The driver then reports what it is waiting for.
 pub trait Owner: MaybeSend + MaybeSync {
-    /// Signs the funding of an order, which the driver has just verified, including its deadline.
+    /// Signs the funding of an order, which the driver has just verified, including its deadline. A signer that can send the payment by
+    /// itself must not get it here: return [`FundingReply::Outside`] then.
     fn fund(&self, order: &Verified) -> impl Future<Output = Result<FundingReply, OwnerError>> + MaybeSend;
+
+    /// Gives the funding of an order to a signer that can send it by itself. Called after [`FundingReply::Outside`], once the journal says
+    /// that the payment may be on its way.
+    ///
+    /// Every reply but [`FundingReply::Elsewhere`], and every error, states that the signer has sent nothing. If that is not known, return
+    /// [`FundingReply::Elsewhere`].
+    fn hand_out(&self, order: &Verified) -> impl Future<Output = Result<FundingReply, OwnerError>> + MaybeSend {
+        let _ = order;
+        std::future::ready(Ok(FundingReply::Elsewhere))
+    }
 
     /// Signs the transactions that redeem the destination or refund the source. `None` or an empty list means that the owner cannot sign
     /// now.
@@ -25,6 +36,14 @@ pub trait Owner: MaybeSend + MaybeSync {
     /// Returns whether the owner can redeem on a chain, that is, has a key there and can pay the fees. Otherwise only the service's relayer
     /// can redeem.
     fn can_redeem(&self, chain: &str) -> bool;
+
+    /// Returns whether the keys for a chain are in this process, so that nobody sees the secret of a redemption while it is signed.
+    ///
+    /// `false` by default: the journal then says that the secret may be out before [`settle`](Self::settle) gets it.
+    fn signs_here(&self, chain: &str) -> bool {
+        let _ = chain;
+        false
+    }
 }
 
 /// The owner's reply to the request to sign a funding.
@@ -33,6 +52,9 @@ pub trait Owner: MaybeSend + MaybeSync {
 pub enum FundingReply {
     /// The funding is signed. The driver sends it.
     Signed(SignedFunding),
+    /// The owner agrees, and a signer that can send the payment by itself has to be asked. The driver writes down that the payment may be
+    /// on its way, and calls [`Owner::hand_out`].
+    Outside,
     /// The owner pays with another wallet. From now on the payment may be on chain.
     Elsewhere,
     /// The owner cannot sign now.
@@ -204,6 +226,10 @@ macro_rules! forward {
                     P::fund(self, order)
                 }
 
+                fn hand_out(&self, order: &Verified) -> impl Future<Output = Result<FundingReply, OwnerError>> + MaybeSend {
+                    P::hand_out(self, order)
+                }
+
                 fn settle(
                     &self,
                     task: &Settlement<'_>,
@@ -213,6 +239,10 @@ macro_rules! forward {
 
                 fn can_redeem(&self, chain: &str) -> bool {
                     P::can_redeem(self, chain)
+                }
+
+                fn signs_here(&self, chain: &str) -> bool {
+                    P::signs_here(self, chain)
                 }
             }
         )*
@@ -224,13 +254,19 @@ forward! { ['p] &'p P; [] Box<P>; [] Arc<P>; }
 /// The object-safe form of an owner.
 trait Erased: MaybeSend + MaybeSync {
     fn fund<'f>(&'f self, order: &'f Verified) -> BoxFuture<'f, Result<FundingReply, OwnerError>>;
+    fn hand_out<'f>(&'f self, order: &'f Verified) -> BoxFuture<'f, Result<FundingReply, OwnerError>>;
     fn settle<'f>(&'f self, task: &'f Settlement<'f>) -> BoxFuture<'f, Result<Option<Vec<BroadcastTransaction>>, OwnerError>>;
     fn can_redeem(&self, chain: &str) -> bool;
+    fn signs_here(&self, chain: &str) -> bool;
 }
 
 impl<P: Owner> Erased for P {
     fn fund<'f>(&'f self, order: &'f Verified) -> BoxFuture<'f, Result<FundingReply, OwnerError>> {
         Box::pin(P::fund(self, order))
+    }
+
+    fn hand_out<'f>(&'f self, order: &'f Verified) -> BoxFuture<'f, Result<FundingReply, OwnerError>> {
+        Box::pin(P::hand_out(self, order))
     }
 
     fn settle<'f>(&'f self, task: &'f Settlement<'f>) -> BoxFuture<'f, Result<Option<Vec<BroadcastTransaction>>, OwnerError>> {
@@ -239,6 +275,10 @@ impl<P: Owner> Erased for P {
 
     fn can_redeem(&self, chain: &str) -> bool {
         P::can_redeem(self, chain)
+    }
+
+    fn signs_here(&self, chain: &str) -> bool {
+        P::signs_here(self, chain)
     }
 }
 
@@ -272,11 +312,19 @@ impl Owner for BoxOwner {
         self.0.fund(order).await
     }
 
+    async fn hand_out(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
+        self.0.hand_out(order).await
+    }
+
     async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
         self.0.settle(task).await
     }
 
     fn can_redeem(&self, chain: &str) -> bool {
         self.0.can_redeem(chain)
+    }
+
+    fn signs_here(&self, chain: &str) -> bool {
+        self.0.signs_here(chain)
     }
 }

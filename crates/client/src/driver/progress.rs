@@ -76,14 +76,26 @@ pub struct Progress {
     /// What did not work this time, or what is missing; `None` if everything worked. Serialized as its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<Trouble>,
-    /// Whether the owner's funds are on chain, or may be.
+    /// Whether the payment is on chain, or may have been sent: from here, or by a signer that got it. A statement of the service alone does
+    /// not count.
     pub is_paid: bool,
+    /// Whether the service states that the order is paid, where the source chain is not connected. The payment may be from elsewhere.
+    #[serde(skip)]
+    pub is_stated_paid: bool,
     /// Whether the source chain shows that the source is refunded. The block may not be final yet.
     #[serde(skip)]
     pub is_refunded: bool,
     /// What the service states, for display only; `None` if its record is not available or was refused.
     #[serde(skip)]
     pub stated: Option<Box<ServiceStatement>>,
+}
+
+impl Progress {
+    /// Creates the progress of an order that is not paid, with which nothing is wrong.
+    #[must_use]
+    pub const fn new(status: Status) -> Self {
+        Self { status, acted: false, trouble: None, is_paid: false, is_stated_paid: false, is_refunded: false, stated: None }
+    }
 }
 
 /// Why an order does not proceed. The text is for display.

@@ -5,9 +5,11 @@
 //!
 //! | method | asked when | reply |
 //! |---|---|---|
-//! | `fund` | the order was verified, both chains were read, and the deadline has not passed | [`Signed`](crate::driver::FundingReply::Signed), [`Elsewhere`](crate::driver::FundingReply::Elsewhere) if another wallet pays, [`NotNow`](crate::driver::FundingReply::NotNow) |
+//! | `fund` | the order was verified, both chains were read, and the deadline has not passed | [`Signed`](crate::driver::FundingReply::Signed), [`Outside`](crate::driver::FundingReply::Outside) if a signer that can send by itself has to be asked, [`NotNow`](crate::driver::FundingReply::NotNow) |
+//! | `hand_out` | after `Outside`, once the journal says that the payment may be on its way | [`Signed`](crate::driver::FundingReply::Signed), [`Elsewhere`](crate::driver::FundingReply::Elsewhere) if it was sent, or may have been |
 //! | `settle` | the destination is funded (a redemption), or the source's timelock is over (a refund); again with `replaces` if what was sent is not mined | transactions; `None` for not now |
 //! | `can_redeem` | before paying | whether there is a key and a coin for fees on that chain |
+//! | `signs_here` | before a redemption is signed | whether the key is in this process. Otherwise the journal says first that the secret may be out |
 //!
 //! ```
 //! use countersign_client::countersign::recover::{self, Recovery};

@@ -333,3 +333,95 @@ impl Order<'_> {
         self.observed.now < last || self.observed.now >= last.saturating_add(Duration::from_secs(wait))
     }
 }
+
+#[cfg(test)]
+mod words {
+    use std::collections::BTreeSet;
+
+    use super::super::journal::Purpose;
+    use super::*;
+
+    macro_rules! sets {
+        ($($(#[$doc:meta])* $name:ident = $words:expr;)*) => {
+            fn words(wanted: &str) -> BTreeSet<String> {
+                $(if wanted == stringify!($name) { return $words.into_iter().map(|word| word.to_string()).collect(); })*
+                BTreeSet::new()
+            }
+        };
+    }
+    countersign_json::for_each_word_set! { sets }
+
+    fn written<T: Serialize>(values: &[T], member: Option<&str>) -> BTreeSet<String> {
+        let text = |value: &T| {
+            let json = serde_json::to_value(value).unwrap();
+            member.map_or(&json, |member| &json[member]).as_str().unwrap().to_owned()
+        };
+        values.iter().map(text).collect()
+    }
+
+    /// The next one of each enum, so that a new variant does not compile until it is listed.
+    fn status(last: Option<&Status>) -> Option<Status> {
+        let refusal = Refusal::new(countersign::Code::RecordChanged, "/order");
+        Some(match last {
+            None => Status::Unsigned,
+            Some(Status::Unsigned) => Status::Expired,
+            Some(Status::Expired) => Status::Paying,
+            Some(Status::Paying) => Status::NeedsOwner { what: OwnerTask::Secret },
+            Some(Status::NeedsOwner { .. }) => Status::Waiting { on: WaitingFor::SecretElsewhere },
+            Some(Status::Waiting { .. }) => Status::Redeeming,
+            Some(Status::Redeeming) => Status::RedeemNow,
+            Some(Status::RedeemNow) => Status::AwaitingRefund { reason: Hold::Refunded },
+            Some(Status::AwaitingRefund { .. }) => Status::Refunding,
+            Some(Status::Refunding) => Status::Refused { refusal },
+            Some(Status::Refused { .. }) => Status::Lost,
+            Some(Status::Lost) => Status::Ended { outcome: Outcome::Lost },
+            Some(Status::Ended { .. }) => return None,
+        })
+    }
+
+    const fn task(last: Option<&OwnerTask>) -> Option<OwnerTask> {
+        Some(match last {
+            None => OwnerTask::Secret,
+            Some(OwnerTask::Secret) => OwnerTask::BroadcastFunding,
+            Some(OwnerTask::BroadcastFunding) => OwnerTask::Redeem,
+            Some(OwnerTask::Redeem) => OwnerTask::BroadcastRedemption,
+            Some(OwnerTask::BroadcastRedemption) => OwnerTask::Refund,
+            Some(OwnerTask::Refund) => return None,
+        })
+    }
+
+    const fn outcome(last: Option<&Outcome>) -> Option<Outcome> {
+        Some(match last {
+            None => Outcome::Complete,
+            Some(Outcome::Complete) => Outcome::Refunded,
+            Some(Outcome::Refunded) => Outcome::Expired,
+            Some(Outcome::Expired) => Outcome::Lost,
+            Some(Outcome::Lost) => return None,
+        })
+    }
+
+    const fn purpose(last: Option<&Purpose>) -> Option<Purpose> {
+        Some(match last {
+            None => Purpose::Funding,
+            Some(Purpose::Funding) => Purpose::Redemption,
+            Some(Purpose::Redemption) => Purpose::Refund,
+            Some(Purpose::Refund) => return None,
+        })
+    }
+
+    fn all<T>(next: impl Fn(Option<&T>) -> Option<T>) -> Vec<T> {
+        let mut all = Vec::new();
+        while let Some(one) = next(all.last()) {
+            all.push(one);
+        }
+        all
+    }
+
+    #[test]
+    fn what_is_written_is_what_the_lists_of_the_bindings_have() {
+        assert_eq!(written(&all(status), Some("status")), words("SwapStatusName"));
+        assert_eq!(written(&all(task), None), words("SwapTask"));
+        assert_eq!(written(&all(outcome), None), words("SwapOutcome"));
+        assert_eq!(written(&all(purpose), None), words("SwapPurpose"));
+    }
+}

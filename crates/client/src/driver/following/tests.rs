@@ -54,7 +54,7 @@ fn status_of(state: State, is_complete: bool) -> crate::status::Status {
 
 /// A step that did nothing, on an order that is not known to be paid.
 fn rest(status: Status) -> Progress {
-    Progress { status, acted: false, trouble: None, is_paid: false, is_refunded: false, stated: None }
+    Progress::new(status)
 }
 
 impl Progress {
@@ -106,7 +106,8 @@ fn an_order_that_ended_or_waits_for_its_owner_is_not_followed() {
     // Paid, in the store or on chain: everything may still change.
     for status in [Status::Unsigned, Status::Expired, refused(), Status::Paying, Status::Redeeming, Status::Refunding, Status::Lost] {
         check(alone(), &paid(), Ok(rest(status.clone())), &[], None);
-        check(alone(), &kept(), Ok(Progress { is_paid: true, ..rest(status) }), &[], None);
+        check(alone(), &kept(), Ok(Progress { is_paid: true, ..rest(status.clone()) }), &[], None);
+        check(alone(), &kept(), Ok(Progress { is_stated_paid: true, ..rest(status) }), &[], None);
     }
     // What was observed before an act says nothing about what is left to do.
     check(alone(), &paid(), Ok(Progress { acted: true, ..rest(needs(OwnerTask::Redeem)) }), &[], None);
