@@ -3,7 +3,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use sui_sdk_types::bcs::FromBcs as _;
 use sui_sdk_types::{Address, Digest, ExecutionStatus, SignedTransaction, StructTag, Transaction, TypeTag, UserSignature};
 
@@ -124,15 +124,15 @@ fn found(sui: &Sui, params: &[Value]) -> Result<Value, Failure> {
 
 /// A transaction with what the options ask for.
 fn block(executed: &Executed, options: Option<&Value>) -> Value {
-    let mut block = json!({ "digest": executed.digest.to_base58() });
+    let mut block = Map::from_iter([("digest".to_owned(), json!(executed.digest.to_base58()))]);
     if let Some((checkpoint, millis)) = executed.checkpoint {
-        block["checkpoint"] = json!(checkpoint.to_string());
-        block["timestampMs"] = json!(millis.to_string());
+        block.insert("checkpoint".to_owned(), json!(checkpoint.to_string()));
+        block.insert("timestampMs".to_owned(), json!(millis.to_string()));
     }
     if options.and_then(|options| options.get("showEffects")) == Some(&Value::Bool(true)) {
-        block["effects"] = effects(executed);
+        block.insert("effects".to_owned(), effects(executed));
     }
-    block
+    Value::Object(block)
 }
 
 fn effects(executed: &Executed) -> Value {
