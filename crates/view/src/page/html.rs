@@ -146,7 +146,7 @@ fn route(legs: &Legs) -> Markup {
     let leg = |title: &str, leg: &LegView, note: &str| {
         html! {
             div.leg {
-                h3 { (title) " on " (Safe(&leg.chain)) }
+                h2 { (title) " on " (Safe(&leg.chain)) }
                 p.amount { (Safe(&leg.amount)) }
                 p.quiet {
                     @match &leg.timelock {
@@ -208,16 +208,26 @@ fn row(row: &Row) -> Markup {
     let expected = row.refused.as_ref().and_then(Option::as_ref);
     html! {
         tr class=(class.trim()) data-topic=[topic.as_ref()] tabindex="0" {
-            th scope="row" class=(if is_offset { "offset" } else { "path" }) { (Safe(&row.label)) }
+            th scope="row" class=(if is_offset { "offset" } else { "path" }) { (path(&row.label)) }
             td { code { (value(&row.actual, expected)) } @if row.topic.is_none() && row.refused.is_none() { span.quiet { " not part of what is signed" } } }
             td.what { @if row.refused.is_some() { strong { "refused " } } (Safe(&row.what)) }
         }
         @if let Some(expected) = expected {
             tr.expected {
-                th scope="row" {}
+                td {}
                 td { code { (value(expected, Some(&row.actual))) } }
                 td.what { "expected" }
             }
+        }
+    }
+}
+
+/// Writes a path that may be broken behind each slash.
+fn path(path: &str) -> Markup {
+    html! {
+        @for (index, part) in path.split_inclusive('/').enumerate() {
+            @if index > 0 { wbr; }
+            (Safe(part))
         }
     }
 }

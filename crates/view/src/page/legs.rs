@@ -50,40 +50,38 @@ pub(super) fn legs(order: Option<&Verified>, documents: Documents<'_>, registry:
     })
 }
 
-/// The drawing's left margin and the width of its longer bar, in its own units.
-const LEFT: u128 = 8;
-const BAR: u128 = 704;
-
 pub(super) fn duration(timelock: &Timelock) -> String {
     let (count, unit) = amount::round_duration(timelock.nominal_millis);
     format!("about {count} {}", unit.name())
 }
 
-/// Draws until when each side is locked: two bars from the same start, and what is between their ends.
+/// Draws until when each side is locked: two bars from the same start. In the user's bar a line shows where the solver's ends.
 pub(super) fn timeline(legs: &Legs) -> Option<Markup> {
     let yours = legs.source.timelock?;
     let solver = legs.destination.timelock;
     let longest = yours.nominal_millis.max(solver.map_or(0, |solver| solver.nominal_millis)).max(1);
-    let width = |millis: u128| millis.saturating_mul(BAR).checked_div(longest).unwrap_or_default().max(6);
-    let bar = |y: u32, class: &str, timelock: &Timelock, text: String| {
+    let percent = |timelock: &Timelock| {
+        let percent = timelock.nominal_millis.saturating_mul(100).checked_div(longest).unwrap_or_default();
+        format!("{}%", percent.max(1))
+    };
+    let bar = |class: &str, timelock: &Timelock, until: Option<&Timelock>, text: &str| {
         html! {
-            rect class=(class) x=(LEFT) y=(y) width=(width(timelock.nominal_millis)) height="18" rx="4" {}
-            text x=(LEFT) y=(y.saturating_add(34)) { (text) }
+            div {
+                svg aria-hidden="true" {
+                    rect class=(class) width=(percent(timelock)) height="100%" rx="4" {}
+                    @if let Some(until) = until { line.gap x1=(percent(until)) x2=(percent(until)) y1="0" y2="100%" {} }
+                }
+                p { (text) " after " (timelock.units) " " (timelock.unit()) ", " (duration(timelock)) }
+            }
         }
     };
     let gap = solver.map(|solver| yours.nominal_millis.saturating_sub(solver.nominal_millis));
     Some(html! {
         figure.timeline {
-            svg viewBox=(format!("0 0 720 {}", if solver.is_some() { 108 } else { 52 })) role="img" aria-labelledby="timeline" {
-                title #timeline { "Until when each side is locked" }
-                @if let Some(solver) = &solver {
-                    (bar(2, "theirs", solver, format!("The solver can take its payment back after {} {}, {}", solver.units, solver.unit(), duration(solver))))
-                    (bar(56, "yours", &yours, format!("You can take yours back after {} {}, {}", yours.units, yours.unit(), duration(&yours))))
-                    line.gap x1=(width(solver.nominal_millis).saturating_add(LEFT)) x2=(width(solver.nominal_millis).saturating_add(LEFT)) y1="2" y2="74" {}
-                } @else {
-                    (bar(2, "yours", &yours, format!("You can take your payment back after {} {}, {}", yours.units, yours.unit(), duration(&yours))))
-                }
+            @if let Some(solver) = &solver {
+                (bar("theirs", solver, None, "The solver can take its payment back"))
             }
+            (bar("yours", &yours, solver.as_ref(), "You can take your payment back"))
             @if let Some(gap) = gap {
                 @let (count, unit) = amount::round_duration(gap);
                 figcaption { "Once the solver's payment is redeemed, the secret is public; the gap of about " (count) " " (unit.name()) " is the time in which it redeems yours. Times are estimates from nominal block times." }
