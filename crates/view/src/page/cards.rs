@@ -217,7 +217,9 @@ impl Leaves<'_> {
         let refused: Vec<_> = self.differences.iter().filter(|difference| difference.place.at == at).collect();
         // A member that a line of the summary describes as a whole is no payload: a long decimal number reads like hex.
         let payload = Payload::new(leaf).filter(|payload| {
-            !ranges.is_empty() || refused.iter().any(|difference| difference.place.bytes.is_some()) || (payload.bytes.len() > ROW && self.covering(at).is_none())
+            !ranges.is_empty()
+                || refused.iter().any(|difference| difference.place.bytes.is_some())
+                || (payload.bytes.len() > ROW && self.covering(at).is_none())
         });
         let Some(payload) = payload else {
             let covering = self.covering(at);
