@@ -139,11 +139,11 @@ pub(super) fn approval(spenders: &BTreeSet<Address>) -> Formats {
     // Renderers compare text, and write addresses in one of two ways.
     let must_match = spenders.iter().flat_map(|spender| [format!("{spender:#x}"), spender.to_string()]).collect();
     let fields = vec![
-        Field { params: Some(allowance), ..field("amount", Topic::Approval.title(), "tokenAmount") },
+        Field { params: Some(allowance), ..field("value", Topic::Approval.title(), "tokenAmount") },
         address_of(Kind::Contract, "spender", Topic::Contract),
         Field { visible: Some(MustMatch { must_match }), ..field("spender", Topic::Contract.title(), "raw") },
         called(Topic::Token),
     ];
-    let format = Format { intent: "Approve a swap contract", interpolated_intent: "Let {spender} take {amount}", fields };
-    [("approve(address spender,uint256 amount)".to_owned(), format)].into()
+    let format = Format { intent: "Approve a swap contract", interpolated_intent: "Let {spender} take {value}", fields };
+    [("approve(address spender,uint256 value)".to_owned(), format)].into()
 }

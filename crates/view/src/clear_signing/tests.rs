@@ -149,7 +149,7 @@ fn an_approval_names_every_htlc_of_its_token_and_no_other_spender() {
     let descriptors = Descriptors::from_registry(&pinned);
     let token = descriptors.files.iter().position(|file| file.name == format!("calldata-token-1-{}.json", address(3))).unwrap();
     let json = &parsed(&descriptors)[token];
-    let fields = json["display"]["formats"]["approve(address spender,uint256 amount)"]["fields"].as_array().unwrap();
+    let fields = json["display"]["formats"]["approve(address spender,uint256 value)"]["fields"].as_array().unwrap();
     let rules: Vec<_> = fields.iter().filter(|field| field["path"] == "spender").map(|field| &field["visible"]["mustMatch"]).collect();
     assert_eq!(rules, [&Value::Null, &json!([address(1), address(1), address(2), address(2)])]);
     // The two assets have two symbols, so none of them can be the ticker.
