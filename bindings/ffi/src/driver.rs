@@ -165,12 +165,13 @@ mod tests {
     use super::*;
 
     const OPTIONS: &[u8] = br#"{"service": "https://service.example", "accounts": {"base": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"}}"#;
+    const NODES: &[u8] = br#"{"base": ["https://base.example"], "bitcoin": ["https://bitcoin.example"]}"#;
     const WISH: &[u8] =
         br#"{"from": "base:usdc", "to": "bitcoin:btc", "amount": "1.5 usdc", "receive_at": "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"}"#;
 
     fn open() -> Swaps {
         let registry = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/registry.json")).unwrap();
-        Swaps::open(OPTIONS.to_vec(), registry, Vec::new(), Vec::new(), Vec::new(), "a test".to_owned(), 1_764_000_000_000).unwrap()
+        Swaps::open(OPTIONS.to_vec(), registry, Vec::new(), NODES.to_vec(), Vec::new(), "a test".to_owned(), 1_764_000_000_000).unwrap()
     }
 
     fn error<T>(result: Result<T>) -> String {

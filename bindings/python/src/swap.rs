@@ -26,12 +26,14 @@ impl Machine {
     }
 }
 
+/// Needs, the numbers of those that are not needed any more, events as JSON, and when to poll again.
+type Polled = (Vec<Need>, Vec<u64>, String, Option<u64>);
+
 #[pymethods]
 impl Machine {
     /// Opens the machine with what was stored before.
     #[new]
     #[pyo3(signature = (options, registry, policy, nodes, documents, place, now))]
-    #[expect(clippy::too_many_arguments, reason = "only swap.py calls it")]
     fn new(
         options: Text,
         registry: Text,
@@ -82,7 +84,7 @@ impl Machine {
     /// Returns:
     ///     The needs, the numbers of those that are not needed any more, the events as a JSON array, and when to poll again at the latest, in
     ///     Unix milliseconds.
-    fn poll(&self, py: Python<'_>, now: u64) -> PyResult<(Vec<Need>, Vec<u64>, String, Option<u64>)> {
+    fn poll(&self, py: Python<'_>, now: u64) -> PyResult<Polled> {
         let output = self.call(py, |swaps| Ok(swaps.poll(now)))?;
         let events = output.events_json();
         Ok((output.needs.into_iter().map(Need).collect(), output.withdrawn, events, output.wake_at))

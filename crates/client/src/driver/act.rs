@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use countersign::{
-    BroadcastTransaction, Code, Family, GaslessSubmission, Hold, HtlcState, Leg, Policy, Refusal, U256, Verified, VerifiedRecord, Warning,
-    Warnings,
+    BroadcastTransaction, Code, Family, GaslessSubmission, Leg, Policy, Refusal, U256, Verified, VerifiedRecord, Warning, Warnings,
 };
 
 use super::chain::{ChainError, judge, rule_of};
@@ -159,10 +158,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
 
     /// Redeems with the owner's own transaction. The evidence is read again right before the secret is released.
     async fn redeem(&self, is_urgent: bool) -> Result<StepOutcome, DriveError> {
-        let is_held = self.only_signer_knows();
-        if (!is_urgent || is_held)
-            && let Err(why) = self.confirm_release(is_urgent).await
-        {
+        if !is_urgent && let Err(why) = self.confirm_release().await {
             return Ok(StepOutcome::Retry(why));
         }
         if let Some((transactions, _)) = self.kept.signed(Purpose::Redemption) {
@@ -174,16 +170,13 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
             _ if self.is_public() && self.kept.swap.request().destination.delegate.is_none() => return self.give_secret(true).await,
             // The owner does not sign: the relayer redeems, if it may, and learns the secret only after the evidence is read again.
             Ok(None) if self.driver.relayer_allowed && self.kept.swap.request().destination.delegate.is_none() => {
-                return self.give_secret(is_urgent && !is_held).await;
+                return self.give_secret(is_urgent).await;
             }
             Ok(None) => return Ok(StepOutcome::NeedsOwner),
             Err(error) => return Err(error),
         };
-        // Signing may have taken hours. A signer outside has seen the secret by now, so that the margin counts no longer.
-        let is_outside = !self.driver.owner.signs_here(self.kept.swap.request().destination.asset.chain());
-        if (!is_urgent || is_held)
-            && let Err(why) = self.confirm_release(is_urgent || is_outside).await
-        {
+        // Signing may have taken hours.
+        if !is_urgent && let Err(why) = self.confirm_release().await {
             return Ok(StepOutcome::Retry(why));
         }
         self.write(Event::SecretLeaving { path: SecretRoute::Own }).await?;
@@ -199,12 +192,6 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
         self.observed.public_secret.is_some()
     }
 
-    /// Returns whether the secret may be known to the owner's signer, and to nobody else.
-    fn only_signer_knows(&self) -> bool {
-        let is_used = self.observed.source.is_seen() && matches!(self.observed.source.state(), Some(HtlcState::Redeemed { .. }));
-        self.kept.secret_has_left() && !self.kept.secret_was_sent() && !self.is_public() && !is_used
-    }
-
     /// Sends the secret to the service's relayer.
     async fn give_secret(&self, is_urgent: bool) -> Result<StepOutcome, DriveError> {
         let secret = match (self.kept.own_secret(), &self.observed.public_secret) {
@@ -212,7 +199,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
             (None, Some(public)) => Secret::from_bytes(*public),
             (None, None) => return Ok(StepOutcome::NeedsOwner),
         };
-        if !is_urgent && let Err(why) = self.confirm_release(false).await {
+        if !is_urgent && let Err(why) = self.confirm_release().await {
             return Ok(StepOutcome::Retry(why));
         }
         if !self.kept.relayer_has_secret() {
@@ -256,9 +243,9 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
         let leg = if purpose == Purpose::Refund { Leg::Source } else { Leg::Destination };
         let public = self.observed.public_secret.map(Secret::from_bytes);
         let secret = self.kept.own_secret().or(public.as_ref()).filter(|_| purpose == Purpose::Redemption);
-        let is_urgent = purpose == Purpose::Redemption && (self.kept.secret_has_left() || self.is_public());
+        let is_urgent = purpose == Purpose::Redemption && (self.kept.secret_was_sent() || self.is_public());
         let task = Settlement { purpose, leg, record: &record, registry: self.driver.pins(self.kept).0, secret, replaces, is_urgent };
-        if secret.is_some() && !is_urgent && !self.driver.owner.signs_here(&leg.of(&record).chain) {
+        if secret.is_some() && !self.kept.secret_has_left() && !self.driver.owner.signs_here(&leg.of(&record).chain) {
             self.write(Event::SecretLeaving { path: SecretRoute::Signer }).await?;
         }
         let signed = self.driver.owner.settle(&task).await?;
@@ -275,23 +262,16 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
         })
     }
 
-    /// Reads the destination chain once more, because the solver may have refunded its payment since the first reading. `is_late` accepts a
-    /// payment of whose timelock less than the margin is left, because the secret may be out.
-    async fn confirm_release(&self, is_late: bool) -> Result<(), String> {
-        let is_accepted = |hold: &Hold| is_late && matches!(hold, Hold::NoTime { .. });
-        match &self.observed.release {
-            Ok(Release::Evidence(_)) => {}
-            Err(hold) if is_accepted(hold) => {}
-            other => return other.as_ref().map(drop).map_err(ToString::to_string),
-        }
+    /// Reads the destination chain once more, because the solver may have refunded its payment since the first reading.
+    async fn confirm_release(&self) -> Result<(), String> {
+        let Ok(Release::Evidence(_)) = &self.observed.release else {
+            return self.observed.release.as_ref().map(drop).map_err(ToString::to_string);
+        };
         let Some(VerifiedRecord { terms, .. }) = self.verified() else { return Err("no verified terms".to_owned()) };
         let (registry, policy) = self.driver.pins(self.kept);
         let rule = rule_of(&terms.destination, registry, policy);
         let quorum = self.driver.chain_access().destination(&terms, rule.as_ref()).await.map_err(|error| error.to_string())?;
-        match judge(&terms, &quorum, rule.as_ref(), self.driver.now()) {
-            Err(hold) if !is_accepted(&hold) => Err(hold.to_string()),
-            _ => Ok(()),
-        }
+        judge(&terms, &quorum, rule.as_ref(), self.driver.now()).map(drop).map_err(|hold| hold.to_string())
     }
 
     /// Broadcasts a redemption or a refund. If the chain rejects it, it is signed again with current fees. That is safe, because both

@@ -128,13 +128,13 @@ impl StatedEnd {
     /// Returns whether what is known about the secret agrees with the end. A completion and a loss need a secret that is out, because
     /// nobody can redeem without it. A refund needs the opposite: while the secret is out, the destination has to be redeemed.
     ///
-    /// The secret is out if the record contains it, or if by `kept`, the order in the store, it may have left this machine.
+    /// The secret is out if the record contains it, or if by `kept`, the order in the store, it may have left this machine. What only the
+    /// owner's signer has seen agrees with either end.
     #[must_use]
     pub fn agrees_with_secret(self, record: &OrderRecord, kept: Option<&OrderState>) -> bool {
-        let is_out = kept.is_some_and(OrderState::secret_has_left) || is_revealed(record);
         match self {
-            Self::Complete | Self::Lost => is_out,
-            Self::Refunded => !is_out,
+            Self::Complete | Self::Lost => kept.is_some_and(OrderState::secret_has_left) || is_revealed(record),
+            Self::Refunded => !kept.is_some_and(OrderState::secret_was_sent) && !is_revealed(record),
             Self::Expired => true,
         }
     }

@@ -236,8 +236,8 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
     /// Hears the chains and the service about an order whose terms are stored. The service has the time that the chains need, and a moment
     /// more. It is not asked at all once the secret is out and both chains are connected.
     async fn hear(&self, kept: &OrderState, terms: &VerifiedTerms) -> Heard {
-        let is_out = kept.secret_has_left();
-        let is_paid = kept.may_be_paid() || is_out;
+        let is_out = kept.secret_was_sent();
+        let is_paid = kept.may_be_paid() || kept.secret_has_left();
         let is_connected = |terms: &HtlcTerms| self.chains.chains.has(&terms.chain);
         let is_asked = !(is_out && is_connected(&terms.source) && is_connected(&terms.destination));
         let destination_rule = self.rule_of(&terms.destination);

@@ -2,19 +2,19 @@
 
 use super::*;
 
-/// The signer may have broadcast the redemption, or done nothing: no margin delays the owner, and nobody else gets the secret.
+/// The signer may have done nothing: nobody gets the secret while the payment is not proven, or too little of its time is left. Whoever
+/// waited until then must not be made to reveal it.
 #[test]
-fn a_secret_that_only_the_signer_has_is_redeemed_late_but_not_without_proof() {
+fn a_secret_that_only_the_signer_has_is_as_safe_as_before() {
     let at_signer = |world: &mut World| world.wrote([Event::SecretLeaving { path: SecretRoute::Signer }]);
     let mut world = World::funded();
     at_signer(&mut world);
     assert!(world.kept.secret_has_left() && !world.kept.secret_was_sent());
-    assert_eq!(world.decide(), (Status::Redeeming, OWN), "asked again, and proven again");
-    world.observed.release = Err(Hold::NoTime { left: 1, needed: 6, unit: "blocks" });
-    assert_eq!(world.decide(), (Status::RedeemNow, OWN_URGENT));
-    world.observed.release = Err(Hold::NotFunded);
-    world.observed.destination = seen(HtlcState::Absent, false);
-    assert!(matches!(world.decide(), (Status::Waiting { on: WaitingFor::Evidence(Hold::NotFunded) }, None)), "the payment is gone");
+    assert_eq!(world.action(), OWN, "asked again, and proven again");
+    for left in [0, 1] {
+        world.observed.release = Err(Hold::NoTime { left, needed: 6, unit: "blocks" });
+        assert!(matches!(world.decide(), (Status::AwaitingRefund { .. }, None)), "the solver could take its payment back");
+    }
     // The relayer gets the secret for evidence alone.
     world.capabilities.owner_redeems = false;
     world.capabilities.relayer_allowed = true;
@@ -23,13 +23,26 @@ fn a_secret_that_only_the_signer_has_is_redeemed_late_but_not_without_proof() {
         world.observed.release = Err(hold);
         assert_eq!(world.action(), None);
     }
-    // A source that is refunded does not end the order while the destination can be redeemed by whoever has the secret.
+    // Once it is public, nothing is waited for.
     let mut world = World::funded();
     at_signer(&mut world);
-    world.observed.source = seen(refunded(), true);
-    assert_eq!(world.action(), OWN);
-    // Once it is public, nothing is waited for.
     world.observed.source = seen(redeemed(true), false);
     world.observed.release = Err(Hold::NotFunded);
     assert_eq!(world.action(), OWN_URGENT);
+}
+
+/// A signer that never signs does not keep the driver from the refund, which is tried again.
+#[test]
+fn a_signer_that_never_signs_does_not_delay_the_refund() {
+    let mut world = World::funded();
+    world.wrote([Event::SecretLeaving { path: SecretRoute::Signer }]);
+    world.observed.release = Err(Hold::NoTime { left: 0, needed: 6, unit: "blocks" });
+    world.observed.source = seen(world.locked(1_000_000), true);
+    for round in 0_u64..3 {
+        assert_eq!(world.action(), Some(Action::Refund), "{round}");
+        world.wrote([Event::sending(Delivery::Refund)]);
+        world.observed.now = UnixTime::from_secs(901);
+        assert_eq!(world.action(), None, "a moment ago");
+        world.observed.now = UnixTime::from_secs(100_000 * (round + 1));
+    }
 }

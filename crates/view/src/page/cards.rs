@@ -248,7 +248,7 @@ impl Leaves<'_> {
             let covered = ranges.iter().find(|(_, (start, end))| *start <= range.start && range.end <= *end);
             let difference = of_bytes.iter().find(|(_, refused)| refused.start <= range.start && range.end <= refused.end);
             rows.push(Row {
-                label: range.start.to_string(),
+                label: format!("{} {}", self.label(at), range.start).trim_start().to_owned(),
                 topic: covered.map(|(covered, _)| covered.topic),
                 what: covered.map_or("", |(covered, _)| covered.what).to_owned(),
                 actual: Shown::Bytes(bytes.to_vec()),

@@ -36,7 +36,7 @@ impl Order<'_> {
     /// Returns whether the secret is out, and something is at stake: an order that was never paid is only redeemed if there is something
     /// to redeem.
     pub(super) fn can_redeem_now(&self) -> bool {
-        let is_at_stake = super::is_paid(self.kept, self.observed) || self.kept.secret_has_left();
+        let is_at_stake = super::is_paid(self.kept, self.observed) || self.kept.secret_was_sent();
         self.secret_is_out() && (is_at_stake || (self.is_locked(Leg::Destination) && self.observed.destination.is_seen()))
     }
 
@@ -66,28 +66,13 @@ impl Order<'_> {
         }
         // A secret that is public, or that the relayer has already, may be sent to the relayer freely.
         let is_known = self.is_public() || self.kept.relayer_has_secret();
-        let decision = if self.is_only_at_signer() { self.redeem_at_signer(status) } else { self.redeem_by(status, true, is_known) };
+        let decision = self.redeem_by(status, true, is_known);
         // Once the source's timelock is over, either may succeed and neither may wait for the other, so they take turns.
         if self.source_has_run_out() && (decision.action.is_none() || self.is_refunds_turn()) {
             let refund = self.refund_when_due();
             return if refund.action.is_some() || decision.action.is_none() { refund } else { decision };
         }
         self.refund_if_overdue(decision)
-    }
-
-    /// Returns whether the secret may be known to the owner's signer, and to nobody else.
-    fn is_only_at_signer(&self) -> bool {
-        self.kept.secret_has_left() && !self.kept.secret_was_sent() && !self.is_public()
-    }
-
-    /// Decides for an order whose secret only the owner's signer may know. The signer may have broadcast it, so no margin delays the
-    /// redemption. It may as well have done nothing, so nobody else gets the secret while the payment is not proven.
-    fn redeem_at_signer(&self, status: Status) -> Decision {
-        match &self.observed.release {
-            Ok(_) => self.redeem_by(status, false, false),
-            Err(Hold::NoTime { .. }) => self.redeem_by(status, true, false),
-            Err(hold) => rest(Status::Waiting { on: WaitingFor::Evidence(hold.clone()) }),
-        }
     }
 
     /// Returns whether at least half of the destination's timelock has elapsed, or less than the margin of its chain is left.

@@ -311,9 +311,10 @@ impl Order<'_> {
         self.leg(leg).is_final()
     }
 
-    /// Returns whether the secret may have left this machine, or is public.
+    /// Returns whether the secret may have been sent, or is public. A signer that was asked to sign a redemption has seen it too, but if
+    /// the signer sent nothing, the swap is as safe as before: a payment of which too little time is left is not redeemed then.
     fn secret_is_out(&self) -> bool {
-        self.kept.secret_has_left() || self.is_public()
+        self.kept.secret_was_sent() || self.is_public()
     }
 
     /// Returns whether the secret is public: it was observed, or the source chain shows that it was used. A redemption that only the
