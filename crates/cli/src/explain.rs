@@ -51,12 +51,19 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let answer = texts.open(|values| {
         is_parsed = true;
         let case = values.case();
-        if let Ok(case) = &case {
-            args.page.write(case, &registry, &policy, None)?;
-        }
+        let page = case.as_ref().map_or(Ok(()), |case| args.page.write(case, &registry, &policy, None));
         let verified = case.and_then(|case| case.verify(&registry, &policy));
         args.receipt.write(&texts, &registry, &policy, verified.as_ref().err(), session)?;
-        let order = verified?;
+        let order = match (verified, page) {
+            (Ok(order), page) => page.map(|()| order)?,
+            (Err(refusal), page) => {
+                // The verdict comes first, and decides the exit code.
+                if let Err(failure) = page {
+                    session.progress(&format!("no page was written: {}", failure.message()));
+                }
+                return Err(refusal.into());
+            }
+        };
         let sentence = Sentence::new(&order.terms());
         let mut accepted = Accepted::verified(&order).with_id(values.id()).with_sentence(&sentence, &args.page.catalogue());
         if args.bytes {

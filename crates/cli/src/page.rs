@@ -1,13 +1,13 @@
 //! The page of an order: `--html`.
 
-use std::fs;
 use std::path::PathBuf;
 
 use countersign::{Policy, Registry, Unsigned};
 use countersign_json::line::Case;
 use countersign_view::{Catalogue, Documents, LANGUAGES, Page};
 
-use crate::failure::{Failure, usage};
+use crate::failure::Failure;
+use crate::files::{self, Access};
 
 #[derive(clap::Args)]
 pub(crate) struct PageArgs {
@@ -33,6 +33,6 @@ impl PageArgs {
         if let Some(order) = prepared {
             page = page.with_prepared(order);
         }
-        fs::write(path, page.to_html()).map_err(|error| usage(format_args!("{}: {error}", path.display())))
+        files::replace(path, page.to_html().as_bytes(), Access::Private)
     }
 }

@@ -91,7 +91,8 @@ struct Checked<'a> {
     program: &'a str,
     digest: &'a str,
     signer: Option<&'a str>,
-    verdict: &'a Verdict,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<&'a Verdict>,
     differences: &'a [Difference],
     advice: Option<&'a str>,
 }
@@ -109,7 +110,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
             program: receipt.program(),
             digest: receipt.digest(),
             signer: check.signer(),
-            verdict: receipt.verdict(),
+            verdict: is_proven.then(|| receipt.verdict()),
             differences: check.differences(),
             advice: advice.as_deref(),
         })?;

@@ -59,9 +59,9 @@ impl Sentence {
     pub fn new(terms: &OrderTerms<'_>) -> Self {
         let mut values = vec![
             ("pay", terms.pay.clone().into()),
-            ("source", terms.source_chain_title.into()),
+            ("source", chain_name(terms.source_chain_title, terms.source.chain()).into()),
             ("receive", terms.receive_at_least.clone().into()),
-            ("destination", terms.destination_chain_title.into()),
+            ("destination", chain_name(terms.destination_chain_title, terms.destination.chain()).into()),
             ("payout", terms.payout.unwrap_or_default().into()),
         ];
         let message = match terms.timelock {
@@ -261,6 +261,13 @@ impl Catalogue {
         let text = self.bundle.format_pattern(pattern, Some(&arguments), &mut errors);
         errors.is_empty().then(|| Cow::into_owned(text))
     }
+}
+
+/// Returns the display name of a chain, or its name in asset ids if the display name could read as words of the sentence.
+fn chain_name<'t>(title: &'t str, name: &'t str) -> &'t str {
+    let is_plain = |character: char| character.is_alphanumeric() || matches!(character, ' ' | '.' | '-' | '(' | ')');
+    let is_name = title.chars().count() <= 32 && title.split(' ').count() <= 4 && title.chars().all(is_plain);
+    if is_name { title } else { name }
 }
 
 /// Writes an amount without its base units: `0.031 WBTC`.

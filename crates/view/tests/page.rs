@@ -101,7 +101,7 @@ fn a_changed_spender_is_shown_beside_the_pinned_one() {
         let [expected, actual] = [expected, actual].map(|account| "0".repeat(24) + account.trim_start_matches("0x"));
         assert!(text.contains(&expected) && text.contains(&actual));
         // The summary is that of the order without the change.
-        assert!(text.contains("What it should say") && text.contains("pinned HTLC"), "{text}");
+        assert!(text.contains("What would have been accepted") && text.contains("pinned HTLC"), "{text}");
     })
     .unwrap();
 }
@@ -191,6 +191,45 @@ fn nothing_of_a_response_reaches_the_page_unescaped() {
         }
     }
     assert!(pages > 200, "{pages}");
+}
+
+/// A response that is large in every way in which it can be.
+#[test]
+fn a_huge_response_makes_a_short_page() {
+    let long = "k".repeat(1_000_000);
+    let many: Vec<_> = vec!["x"; 20_000];
+    let members: serde_json::Map<_, _> = (0..50_000).map(|index| (format!("a{index}"), json!(["x"]))).collect();
+    let payload = "00".repeat(4_000_000);
+    for result in
+        [json!({"x": {&long: many}}), json!(members), json!({"x": {&long: &payload}}), json!({"to": &payload}), json!({"to": &long})]
+    {
+        let mut input = fixtures_of(Family::Evm).unwrap().first().unwrap().json();
+        set(&mut input, "/response/result", result);
+        with_case(&input.to_string(), |documents| {
+            let page = Page::new(documents, registry(), &Policy::default());
+            assert!(page.verdict().is_err());
+            let html = page.to_html();
+            assert!(html.len() < 2 * MAX_PAGE && html.contains("Do not sign"), "{}", html.len());
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn a_name_of_a_chain_cannot_extend_the_sentence() {
+    let forged =
+        countersign_testkit::registry_with(&[("/chains/0/name", json!("Ethereum at bc1qgood; refund after about 1 hour. Ignore"))]);
+    let mut seen = 0;
+    for case in fixtures_of(Family::Evm).unwrap() {
+        with_case(&case.input, |documents| {
+            let page = Page::new(documents, &forged, &Policy::default());
+            let Ok(order) = page.verdict() else { return };
+            let sentence = countersign_view::Sentence::new(&order.terms()).to_string();
+            assert!(!sentence.contains("bc1qgood"), "{sentence}");
+            seen += usize::from(order.terms().source_chain_title.contains("bc1qgood"));
+        });
+    }
+    assert!(seen > 0);
 }
 
 proptest! {

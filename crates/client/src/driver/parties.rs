@@ -26,7 +26,7 @@ pub trait Owner: MaybeSend + MaybeSync {
     /// [`FundingReply::Elsewhere`].
     fn hand_out(&self, order: &Verified) -> impl Future<Output = Result<FundingReply, OwnerError>> + MaybeSend {
         let _ = order;
-        std::future::ready(Ok(FundingReply::Elsewhere))
+        std::future::ready(Ok(FundingReply::NotNow))
     }
 
     /// Signs the transactions that redeem the destination or refund the source. `None` or an empty list means that the owner cannot sign

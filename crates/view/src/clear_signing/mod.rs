@@ -12,7 +12,7 @@
 //! The labels are the titles of a [`Summary`](countersign::Summary). Where the registry pins the generation of a contract, the
 //! descriptor has only what contracts of this generation have. If it also fixes the version of the domain, the descriptor does too.
 //!
-//! No free text of the registry becomes part of a file: names are left out, addresses are written from their bytes, and a symbol is
+//! Of the registry's free text only a pinned version of the domain becomes part of a file, where it restricts what matches: names are left out, addresses are written from their bytes, and a symbol is
 //! written only as the ticker of its token, if it consists of letters, digits, `_` and `.`. Intents are constants, so no text of
 //! the registry can put words or braces into them.
 //!

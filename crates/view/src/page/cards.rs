@@ -1,10 +1,12 @@
 //! The payloads of a response as rows: every leaf of its `result`, with the line of the summary that describes it, and where the order is
 //! refused, what was expected.
 
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use countersign::json::Value;
-use countersign::{ByteCoverage, Topic};
+use countersign::{ByteCoverage, Topic, text};
 
 use super::Documents;
 use super::place::{Payload, Place, find};
@@ -40,11 +42,53 @@ pub(super) enum Shown {
 
 /// Leaves that are longer are cut in rows of this many bytes, the width of the words of most chains.
 const ROW: usize = 32;
-/// The most rows of one card; what is beyond them is counted. A compute-only response of 128 KiB would be slow to show.
+/// The most rows of a page, and the most refused rows beyond them. What is left out is counted.
 const MAX_ROWS: usize = 600;
+/// The most characters or bytes that one value is shown with. No order that is accepted has a longer one.
+const MAX_VALUE: usize = 8_192;
+
+/// What is on the page so far.
+#[derive(Default)]
+struct Drawn {
+    rows: Cell<usize>,
+    refused: Cell<usize>,
+    left_out: Cell<usize>,
+    /// The differences that have a row, by their place in the list.
+    differences: RefCell<BTreeSet<usize>>,
+}
+
+impl Drawn {
+    fn push(&self, rows: &mut Vec<Row>, mut row: Row, difference: Option<usize>) {
+        let (count, max) = if difference.is_some() { (&self.refused, MAX_ROWS) } else { (&self.rows, MAX_ROWS) };
+        if count.get() >= max {
+            self.left_out.set(self.left_out.get().saturating_add(1));
+            return;
+        }
+        count.set(count.get().saturating_add(1));
+        self.differences.borrow_mut().extend(difference);
+        row.label = text::escape_untrusted(&row.label);
+        row.actual = row.actual.shortened();
+        rows.push(row);
+    }
+}
+
+impl Shown {
+    /// Cuts a value that only a hostile document can have, and says so.
+    fn shortened(self) -> Self {
+        let (start, len) = match &self {
+            Self::Text(text) => {
+                (text.char_indices().nth(MAX_VALUE).map(|(end, _)| text.get(..end).unwrap_or_default().to_owned()), text.len())
+            }
+            Self::Bytes(bytes) => (bytes.get(..MAX_VALUE).filter(|_| bytes.len() > MAX_VALUE).map(hex::encode), bytes.len()),
+        };
+        start.map_or(self, |start| Self::Text(format!("{start}… of {len} bytes")))
+    }
+}
 
 pub(super) fn cards(documents: Documents<'_>, coverage: &[ByteCoverage], differences: &[Difference]) -> Vec<Card> {
     let mut cards = Vec::new();
+    let drawn = Drawn::default();
+    let leaves = Leaves { coverage, differences, base: "", drawn: &drawn };
     let result = find(documents.response, &["result".to_owned()]);
     if let Some(Value::Object(members)) = result {
         let mut order = Card { title: "Order", at: "/response/result".to_owned(), rows: Vec::new() };
@@ -60,7 +104,7 @@ pub(super) fn cards(documents: Documents<'_>, coverage: &[ByteCoverage], differe
                 &mut card
             };
             let base = to.at.clone();
-            Leaves { coverage, differences, base: &base }.add(value, &at, &mut to.rows);
+            Leaves { base: &base, ..leaves }.add(value, &at, &mut to.rows);
             if !card.rows.is_empty() {
                 payloads.push(card);
             }
@@ -70,29 +114,16 @@ pub(super) fn cards(documents: Documents<'_>, coverage: &[ByteCoverage], differe
         }
         cards.extend(payloads);
     }
-    let seen = |cards: &[Card], difference: &Difference| {
-        cards.iter().flat_map(|card| &card.rows).any(|row| row.refused.is_some()) && difference.place.at.starts_with("/response/result/")
-    };
     for (index, difference) in differences.iter().enumerate() {
-        if !seen(&cards, difference) && !differences.iter().take(index).any(|other| parent(&other.place.at) == parent(&difference.place.at))
-        {
-            cards.extend(around(documents, difference, differences));
+        if !drawn.differences.borrow().contains(&index) {
+            cards.extend(around(documents, (index, difference), leaves));
         }
     }
     cards.sort_by_key(|card| !card.rows.iter().any(|row| row.refused.is_some()));
-    for card in &mut cards {
-        if let Some(more @ 1..) = card.rows.len().checked_sub(MAX_ROWS) {
-            // The refused rows are kept, wherever they are.
-            let rows = std::mem::take(&mut card.rows).into_iter().enumerate();
-            card.rows = rows.filter(|(index, row)| *index < MAX_ROWS || row.refused.is_some()).map(|(_, row)| row).collect();
-            card.rows.push(Row {
-                label: String::new(),
-                topic: None,
-                what: "not shown".to_owned(),
-                actual: Shown::Text(format!("{more} more rows")),
-                refused: None,
-            });
-        }
+    if let more @ 1.. = drawn.left_out.get() {
+        let actual = Shown::Text(format!("{more} more members or rows"));
+        let row = Row { label: String::new(), topic: None, what: "left out".to_owned(), actual, refused: None };
+        cards.push(Card { title: "Too long to be shown", at: "/response/result".to_owned(), rows: vec![row] });
     }
     cards
 }
@@ -109,8 +140,8 @@ const fn title(key: &str) -> &'static str {
     }
 }
 
-/// Shows the members beside a place that is in no payload: in the record, the request, or missing from the response.
-fn around(documents: Documents<'_>, difference: &Difference, differences: &[Difference]) -> Option<Card> {
+/// Shows the members beside a place that has no row yet: in the record, the request, or missing from the response.
+fn around(documents: Documents<'_>, (index, difference): (usize, &Difference), leaves: Leaves<'_>) -> Option<Card> {
     let at = parent(&difference.place.at);
     let (title, root, name) = [
         ("Order record", documents.record, "/order"),
@@ -121,21 +152,22 @@ fn around(documents: Documents<'_>, difference: &Difference, differences: &[Diff
     .find(|(_, _, name)| difference.place.at.starts_with(name))?;
     let mut card = Card { title, at: at.to_owned(), rows: Vec::new() };
     let keys = Place::new(at).keys_below(name).unwrap_or_default();
-    let leaves = Leaves { coverage: &[], differences, base: at };
-    if let Some(value) = root.and_then(|root| find(root, &keys)) {
-        match value {
-            Value::Object(members) => {
-                for (key, value) in members {
-                    leaves.add(value, &format!("{at}/{}", escape(key)), &mut card.rows);
-                }
-            }
-            other => leaves.add(other, at, &mut card.rows),
+    // The lines of the summary describe nothing beside the result.
+    let leaves = Leaves { coverage: &[], base: at, ..leaves };
+    // Below the result, everything has its rows already.
+    let value = root.and_then(|root| find(root, &keys)).filter(|_| !difference.place.at.starts_with("/response/result/"));
+    match value {
+        Some(Value::Object(members)) => {
+            members.iter().for_each(|(key, value)| leaves.add(value, &format!("{at}/{}", escape(key)), &mut card.rows));
         }
+        Some(other) => leaves.add(other, at, &mut card.rows),
+        None => {}
     }
-    if !card.rows.iter().any(|row| row.refused.is_some()) {
+    if !leaves.drawn.differences.borrow().contains(&index) {
         let label = difference.place.at.strip_prefix(at).unwrap_or(&difference.place.at).trim_start_matches('/').to_owned();
         let actual = Shown::Text(difference.refusal.actual().map_or_else(|| "missing".to_owned(), ToString::to_string));
-        card.rows.push(Row { label, topic: None, what: String::new(), actual, refused: Some(expected(difference)) });
+        let row = Row { label, topic: None, what: String::new(), actual, refused: Some(expected(difference)) };
+        leaves.drawn.push(&mut card.rows, row, Some(index));
     }
     Some(card)
 }
@@ -156,21 +188,27 @@ fn expected(difference: &Difference) -> Option<Shown> {
 }
 
 /// Makes a row of every leaf, and of every range of a payload.
+#[derive(Clone, Copy)]
 struct Leaves<'a> {
     coverage: &'a [ByteCoverage],
     differences: &'a [Difference],
     base: &'a str,
+    drawn: &'a Drawn,
 }
 
 impl Leaves<'_> {
     fn add(&self, value: &Value<'_>, at: &str, rows: &mut Vec<Row>) {
+        let is_refused = self.differences.iter().any(|difference| difference.place.at.starts_with(at));
+        if !is_refused && self.drawn.rows.get() >= MAX_ROWS {
+            return self.drawn.left_out.set(self.drawn.left_out.get().saturating_add(1));
+        }
         let is_nested = matches!(value, Value::Object(_) | Value::Array(_) | Value::Bytes(_));
-        let is_refused = || self.differences.iter().any(|difference| difference.place.at.starts_with(at));
-        if let Some(covered) = self.covering(at).filter(|_| is_nested && !is_refused()) {
+        if let Some(covered) = self.covering(at).filter(|_| is_nested && !is_refused) {
             // One line of the summary stands for all of it.
             let actual = Shown::Text(to_json(value, &[], "").unwrap_or_default());
             let what = covered.what.to_owned();
-            return rows.push(Row { label: self.label(at), topic: Some(covered.topic), what, actual, refused: None });
+            let row = Row { label: self.label(at), topic: Some(covered.topic), what, actual, refused: None };
+            return self.drawn.push(rows, row, None);
         }
         match value {
             Value::Object(members) => {
@@ -181,21 +219,22 @@ impl Leaves<'_> {
                 self.add_whole(at, "array", rows);
                 items.iter().enumerate().for_each(|(index, value)| self.add(value, &format!("{at}/{index}"), rows));
             }
-            Value::Null => {}
+            Value::Null => self.add_whole(at, "null", rows),
             leaf => self.add_leaf(leaf, at, rows),
         }
     }
 
-    /// Adds a row for an object or array that is refused as a whole.
+    /// Adds a row for what is refused as a whole and has no value of its own to show.
     fn add_whole(&self, at: &str, what: &str, rows: &mut Vec<Row>) {
-        if let Some(difference) = self.whole(at) {
+        if let Some((index, difference)) = self.whole(at) {
             let refused = Some(expected(difference));
-            rows.push(Row { label: self.label(at), topic: None, what: String::new(), actual: Shown::Text(what.to_owned()), refused });
+            let row = Row { label: self.label(at), topic: None, what: String::new(), actual: Shown::Text(what.to_owned()), refused };
+            self.drawn.push(rows, row, Some(index));
         }
     }
 
-    fn whole(&self, at: &str) -> Option<&Difference> {
-        self.differences.iter().find(|difference| difference.place.at == at && difference.place.bytes.is_none())
+    fn whole(&self, at: &str) -> Option<(usize, &Difference)> {
+        self.differences.iter().enumerate().find(|(_, difference)| difference.place.at == at && difference.place.bytes.is_none())
     }
 
     fn label(&self, at: &str) -> String {
@@ -214,46 +253,44 @@ impl Leaves<'_> {
     fn add_leaf(&self, leaf: &Value<'_>, at: &str, rows: &mut Vec<Row>) {
         let ranges: Vec<_> =
             self.coverage.iter().filter(|covered| covered.at == at).filter_map(|covered| Some((covered, covered.bytes?))).collect();
-        let refused: Vec<_> = self.differences.iter().filter(|difference| difference.place.at == at).collect();
+        let refused = self.differences.iter().enumerate().filter(|(_, difference)| difference.place.at == at);
+        let of_bytes: Vec<_> =
+            refused.filter_map(|(index, difference)| Some((index, difference, difference.place.bytes.clone()?))).collect();
+        let covering = self.covering(at);
         // A member that a line of the summary describes as a whole is no payload: a long decimal number reads like hex.
-        let payload = Payload::new(leaf).filter(|payload| {
-            !ranges.is_empty()
-                || refused.iter().any(|difference| difference.place.bytes.is_some())
-                || (payload.bytes.len() > ROW && self.covering(at).is_none())
-        });
+        let payload = Payload::new(leaf)
+            .filter(|payload| !ranges.is_empty() || !of_bytes.is_empty() || (payload.bytes.len() > ROW && covering.is_none()));
         let Some(payload) = payload else {
-            let covering = self.covering(at);
             let actual = match leaf {
                 Value::String(text) => text.to_string(),
                 Value::Number(text) => (*text).to_owned(),
                 Value::Bool(is) => is.to_string(),
                 _ => String::new(),
             };
-            rows.push(Row {
+            let whole = self.whole(at);
+            let row = Row {
                 label: self.label(at),
                 topic: covering.map(|covered| covered.topic),
                 what: covering.map_or("", |covered| covered.what).to_owned(),
                 actual: Shown::Text(actual),
-                refused: self.whole(at).map(expected),
-            });
-            return;
+                refused: whole.map(|(_, difference)| expected(difference)),
+            };
+            return self.drawn.push(rows, row, whole.map(|(index, _)| index));
         };
-        if let Some(difference) = self.whole(at) {
-            let actual = Shown::Text(format!("payload of {} bytes", payload.bytes.len()));
-            rows.push(Row { label: self.label(at), topic: None, what: String::new(), actual, refused: Some(expected(difference)) });
-        }
-        let of_bytes: Vec<_> = refused.iter().filter_map(|difference| Some((*difference, difference.place.bytes.clone()?))).collect();
+        self.add_whole(at, &format!("payload of {} bytes", payload.bytes.len()), rows);
+        let label = text::escape_untrusted(&self.label(at));
         for range in cut(payload.bytes.len(), &ranges, &of_bytes) {
             let Some(bytes) = payload.bytes.get(range.clone()) else { continue };
             let covered = ranges.iter().find(|(_, (start, end))| *start <= range.start && range.end <= *end);
-            let difference = of_bytes.iter().find(|(_, refused)| refused.start <= range.start && range.end <= refused.end);
-            rows.push(Row {
-                label: format!("{} {}", self.label(at), range.start).trim_start().to_owned(),
+            let difference = of_bytes.iter().find(|(_, _, refused)| refused.start <= range.start && range.end <= refused.end);
+            let row = Row {
+                label: format!("{label} {}", range.start).trim_start().to_owned(),
                 topic: covered.map(|(covered, _)| covered.topic),
                 what: covered.map_or("", |(covered, _)| covered.what).to_owned(),
                 actual: Shown::Bytes(bytes.to_vec()),
-                refused: difference.map(|(difference, place)| part(difference, place, &range)),
-            });
+                refused: difference.map(|(_, difference, place)| part(difference, place, &range)),
+            };
+            self.drawn.push(rows, row, difference.map(|(index, ..)| *index));
         }
     }
 }
@@ -266,9 +303,9 @@ fn part(difference: &Difference, place: &Range<usize>, range: &Range<usize>) -> 
 }
 
 /// Cuts a payload where a covered or refused range begins or ends. Without any, it is cut into rows.
-fn cut(len: usize, covered: &[(&ByteCoverage, (usize, usize))], refused: &[(&Difference, Range<usize>)]) -> Vec<Range<usize>> {
+fn cut(len: usize, covered: &[(&ByteCoverage, (usize, usize))], refused: &[(usize, &Difference, Range<usize>)]) -> Vec<Range<usize>> {
     let mut ends: Vec<usize> = covered.iter().flat_map(|(_, (start, end))| [*start, *end]).collect();
-    ends.extend(refused.iter().flat_map(|(_, range)| [range.start, range.end]));
+    ends.extend(refused.iter().flat_map(|(_, _, range)| [range.start, range.end]));
     if covered.is_empty() {
         ends.extend((0..len).step_by(ROW));
     }

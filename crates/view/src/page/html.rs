@@ -55,7 +55,7 @@ pub(super) fn page(page: &Page<'_>) -> String {
                     @if let Some(legs) = &page.legs { (route(legs)) }
                     div.columns {
                         section aria-labelledby="says" {
-                            h2 #says { @if page.verdict.is_ok() { "What it says" } @else { "What it should say" } }
+                            h2 #says { @if page.verdict.is_ok() { "What it says" } @else { "What would have been accepted" } }
                             @if lines.is_empty() {
                                 p.quiet { "There is no summary: the order could not be rebuilt from its terms. Nothing of what came may be trusted." }
                             } @else {
@@ -96,7 +96,10 @@ fn name(topic: Topic) -> String {
 }
 
 fn accepted(page: &Page<'_>, warnings: &Warnings) -> Markup {
-    let has_signatures = page.prepared.as_ref().is_some_and(|prepared| prepared.requests.iter().all(|request| request.signature.is_some()));
+    let has_signatures = page
+        .prepared
+        .as_ref()
+        .is_some_and(|prepared| !prepared.requests.is_empty() && prepared.requests.iter().all(|request| request.signature.is_some()));
     html! {
         section.verdict.good aria-labelledby="verdict" {
             p.kicker { "Verified: every byte accounted for" @if has_signatures { ", and signed" } }

@@ -15,6 +15,8 @@ use super::{Documents, verify};
 
 /// The most differences that are looked for.
 const MAX_DIFFERENCES: usize = 24;
+/// The longest document that is rebuilt, in bytes: each step parses and verifies it several times.
+const MAX_DOCUMENT: usize = 256 * 1024;
 
 /// One place where an order differs from its terms.
 #[derive(Debug, Clone)]
@@ -44,6 +46,9 @@ pub(super) fn rebuild(documents: Documents<'_>, first: &Refusal, registry: &Regi
     texts[0] = to_json(documents.response, &[], "");
     let [Some(response), record] = texts else { return Rebuilt { differences, order: None } };
     let mut current = (response, record);
+    if current.0.len() > MAX_DOCUMENT || current.1.as_ref().is_some_and(|record| record.len() > MAX_DOCUMENT) {
+        return Rebuilt { differences, order: None };
+    }
     while differences.len() <= MAX_DIFFERENCES {
         let Some(last) = differences.last_mut() else { break };
         match step(documents, &current, last, registry, policy) {
