@@ -267,7 +267,9 @@ async fn a_swap_from_funding_to_redemption_and_refund() {
 
     // Nothing is there yet.
     let described = chain.describe_contract(htlc).await.unwrap();
-    assert!(described.code_hash.is_some() && described.domain.is_none());
+    let domain = described.domain.unwrap();
+    assert!(described.code_hash.is_some());
+    assert_eq!((domain.name.as_str(), domain.verifying_contract), ("HTLC", htlc));
     assert_eq!(described.token, Some(token));
     assert_eq!(chain.describe_contract(owner).await.unwrap().code_hash, None);
     assert_eq!(stage.state(source).await, HtlcState::Absent);
