@@ -123,11 +123,11 @@ impl<'s> Host<'s> {
         }
     }
 
-    /// The order's journal, as it is kept.
+    /// The order's journal, as it is kept; empty before its first line.
     fn journal(&self, order_id: &str) -> String {
-        let is_journal = |name: &&String| name.ends_with("/journal") && name.contains(order_id);
-        let name = self.documents.keys().find(is_journal).expect("a journal");
-        String::from_utf8(self.documents[name].clone()).unwrap()
+        let is_journal = |name: &&String| name.contains("/journal") && name.contains(order_id);
+        let lines = self.documents.keys().filter(is_journal).map(|name| String::from_utf8(self.documents[name].clone()).unwrap());
+        lines.collect()
     }
 
     fn key(&self, chain: &str) -> Key {
