@@ -7,6 +7,15 @@ import { type Documents, openDocuments } from "./order.js";
 import { type UnsignedOrder, preparedHandle } from "./signing.js";
 import { type Policy, type Registry, policyHandle, registryHandle } from "./trust.js";
 
+/** The calls that only this build has. */
+interface PageCalls {
+  orderPage(request: Uint8Array, response: Uint8Array, record: Uint8Array | undefined, registry: glue.Registry, policy: glue.Policy, language: string): string;
+  preparedPage(
+    request: Uint8Array, response: Uint8Array, record: Uint8Array | undefined, registry: glue.Registry, policy: glue.Policy, language: string,
+    prepared: glue.UnsignedOrder,
+  ): string;
+}
+
 /** The languages of the sentence. */
 export type Language = "en" | "de";
 
@@ -53,10 +62,11 @@ export function orderPage(documents: Documents, registry: Registry, options: Pag
   const { policy, language, prepared } = members(options, "options") as PageOptions;
   if (language !== undefined && language !== "en" && language !== "de") throw usage("usage", "the language is not known", String(language), "en or de");
   const [pinned, limits, tag] = [registryHandle(registry), policyHandle(policy), language ?? "en"];
+  const pages = glue as unknown as PageCalls;
   const rendered = JSON.parse(
     prepared === undefined
-      ? call(() => glue.orderPage(request, response, record, pinned, limits, tag))
-      : call(() => glue.preparedPage(request, response, record, pinned, limits, tag, preparedHandle(prepared))),
+      ? call(() => pages.orderPage(request, response, record, pinned, limits, tag))
+      : call(() => pages.preparedPage(request, response, record, pinned, limits, tag, preparedHandle(prepared))),
   );
   const { html, sentence, text } = rendered;
   return { ok: rendered.refusal === null, html, sentence: sentence === null ? null : { ...sentence, text } };
