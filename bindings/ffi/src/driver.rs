@@ -154,9 +154,10 @@ impl Swaps {
     }
 
     /// Takes the order back, with its signatures. The object is used up. Returns whether the order was still wanted. Poll afterwards.
-    pub fn reply_signed(&self, id: u64, unsigned: &UnsignedOrder) -> Result<bool> {
+    // `unsigned` is a word of C, and names of arguments are in the Swift package's header.
+    pub fn reply_signed(&self, id: u64, order: &UnsignedOrder) -> Result<bool> {
         let mut machine = self.lock()?;
-        Ok(machine.reply(id, Reply::Signed(Box::new(unsigned.take()?)))?)
+        Ok(machine.reply(id, Reply::Signed(Box::new(order.take()?)))?)
     }
 }
 
