@@ -187,7 +187,7 @@ public actor SwapRunner {
         do {
             guard let order = try swaps.takeUnsigned(id: id) else { return }
             if try await owner.signs(order, purpose: text("purpose"), chain: text("chain"), account: text("account")) {
-                _ = try swaps.replySigned(id: id, unsigned: order)
+                _ = try swaps.replySigned(id: id, order: order)
             } else {
                 _ = try swaps.reply(id: id, reply: #"{"sent": true}"#, body: Data())
             }
