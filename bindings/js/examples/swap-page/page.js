@@ -130,6 +130,8 @@ const swaps = await Swaps.open({
   store: indexedDbStore("wallet"),
   consent,
   relayer: true,
+  // The keys are the page's own, so nothing is sent but by `swaps`.
+  signOnly: true,
 }).catch((error) => {
   trouble(error);
   throw error;
