@@ -31,7 +31,7 @@ export interface PageOptions {
 
 /** An order as people see it. */
 export interface OrderPage {
-  /** Whether the order was verified. A refused order makes a page too, which shows what came beside what was expected. */
+  /** Whether the order was verified. A refused order has a page too, which shows the received values next to the expected ones. */
   readonly ok: boolean;
   /**
    * A whole HTML document without script, which loads nothing. Show it in a frame of its own:

@@ -1,4 +1,5 @@
-//! The page of every accept case has every line and every byte; that of every reject case shows the place, what came and why.
+//! The page of an accepted order shows every summary line and every byte. The page of a refused order marks the refused place and gives the
+//! reason.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod common;

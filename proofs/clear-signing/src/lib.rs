@@ -113,7 +113,7 @@ fn wait<T>(future: impl Future<Output = T>) -> Result<T, String> {
     Ok(runtime.block_on(future))
 }
 
-/// Returns what is shown, unless the renderer fell back to raw data or has doubts.
+/// Returns the rendered values. Fails if the renderer fell back to raw data or reported a diagnostic.
 fn shown(outcome: FormatOutcome) -> Result<Shown, String> {
     if !outcome.is_clear_signed() || !outcome.diagnostics().is_empty() {
         return Err(format!("{:?} {:?}", outcome.fallback_reason(), outcome.diagnostics()));

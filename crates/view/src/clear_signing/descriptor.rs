@@ -99,7 +99,7 @@ pub(super) struct Token {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Format {
     pub(super) intent: &'static str,
-    /// A sentence in which each path in braces stands for the formatted value of the field with this path.
+    /// A sentence. A wallet replaces each path in braces with the formatted value of that field.
     pub(super) interpolated_intent: &'static str,
     pub(super) fields: Vec<Field>,
 }

@@ -204,7 +204,7 @@ impl Leaves<'_> {
         }
         let is_nested = matches!(value, Value::Object(_) | Value::Array(_) | Value::Bytes(_));
         if let Some(covered) = self.covering(at).filter(|_| is_nested && !is_refused) {
-            // One line of the summary stands for all of it.
+            // One summary line describes the whole subtree, so it gets a single row.
             let actual = Shown::Text(to_json(value, &[], "").unwrap_or_default());
             let what = covered.what.to_owned();
             let row = Row { label: self.label(at), topic: Some(covered.topic), what, actual, refused: None };

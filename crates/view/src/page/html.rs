@@ -57,13 +57,13 @@ pub(super) fn page(page: &Page<'_>) -> String {
                         section aria-labelledby="says" {
                             h2 #says { @if page.verdict.is_ok() { "What it says" } @else { "What would have been accepted" } }
                             @if lines.is_empty() {
-                                p.quiet { "There is no summary: the order could not be rebuilt from its terms. Nothing of what came may be trusted." }
+                                p.quiet { "No summary is available, because the order could not be rebuilt from its terms. Do not trust any value on this page." }
                             } @else {
                                 dl.facts { @for line in lines { (fact(line)) } }
                             }
                         }
                         section #signed aria-labelledby="bytes" {
-                            h2 #bytes { @if page.verdict.is_ok() { "What is signed" } @else { "What came" } }
+                            h2 #bytes { @if page.verdict.is_ok() { "What is signed" } @else { "What was received" } }
                             @for shown in &cards { (card(shown)) }
                             (tree(page))
                             @if let Some(prepared) = &page.prepared { (to_sign(prepared)) }
@@ -71,7 +71,7 @@ pub(super) fn page(page: &Page<'_>) -> String {
                     }
                 }
                 footer {
-                    p { "Made by countersign " (env!("CARGO_PKG_VERSION")) " from the documents of the order. This page runs no script and loads nothing. Point at a line, or move to it with the tab key, to see the bytes that it stands for." }
+                    p { "Made by countersign " (env!("CARGO_PKG_VERSION")) " from the documents of the order. This page runs no script and loads nothing. Point at a line, or move to it with the tab key, to highlight the bytes that it describes." }
                 }
             }
         }
@@ -133,7 +133,7 @@ fn refused(page: &Page<'_>, refusal: &Refusal) -> Markup {
                 dt { "code" } dd { code { (refusal.code().name()) } }
                 dt { "where" } dd { code { (Safe(if refusal.location().is_empty() { "/" } else { refusal.location() })) } }
                 @if let Some(expected) = refusal.expected() { dt { "expected" } dd { code { (Safe(&expected.to_string())) } } }
-                @if let Some(actual) = refusal.actual() { dt { "came" } dd { code { (Safe(&actual.to_string())) } } }
+                @if let Some(actual) = refusal.actual() { dt { "received" } dd { code { (Safe(&actual.to_string())) } } }
             }
             @if !others.is_empty() {
                 p { "It differs in more places:" }

@@ -45,7 +45,7 @@ pub(super) fn find<'v>(root: &'v Value<'v>, keys: &[String]) -> Option<&'v Value
     }
 }
 
-/// How the text of a payload stands for its bytes.
+/// The text encoding of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextForm {
     Hex,

@@ -43,7 +43,7 @@ pub enum Verdict {
         /// What would have been accepted.
         #[serde(skip_serializing_if = "Option::is_none")]
         expected: Option<String>,
-        /// What came instead.
+        /// The actual value.
         #[serde(skip_serializing_if = "Option::is_none")]
         got: Option<String>,
     },
