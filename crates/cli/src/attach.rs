@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         let case = values.case()?;
         let mut order = case.prepare(&registry, &policy)?;
         args.signatures.attach(&mut order)?;
-        args.page.write(&case, &registry, &policy, Some(&order))?;
+        args.page.write(&case, &registry, &policy, Some((&order).into()))?;
         Accepted::prepared(&order).with_id(values.id()).print(session.json)?;
         Ok(OK)
     })

@@ -4,10 +4,25 @@ use std::path::PathBuf;
 
 use countersign::{Policy, Registry, Unsigned};
 use countersign_json::line::Case;
+use countersign_view::hashes::Safe;
 use countersign_view::{Catalogue, Documents, LANGUAGES, Page};
 
 use crate::failure::Failure;
 use crate::files::{self, Access};
+
+/// A prepared order, as a page shows it.
+pub(crate) struct Prepared<'p> {
+    /// The order with what the wallet contributed, and its signatures.
+    pub(crate) order: &'p Unsigned,
+    /// The owner's account, if it is a Safe.
+    pub(crate) safe: Option<Safe>,
+}
+
+impl<'p> From<&'p Unsigned> for Prepared<'p> {
+    fn from(order: &'p Unsigned) -> Self {
+        Self { order, safe: None }
+    }
+}
 
 #[derive(clap::Args)]
 pub(crate) struct PageArgs {
@@ -25,13 +40,16 @@ impl PageArgs {
         Catalogue::of(&self.language).unwrap_or_else(Catalogue::english)
     }
 
-    /// Writes the page if it is asked for. `prepared` is the order with what the wallet contributed, and its signatures.
-    pub(crate) fn write(&self, case: &Case<'_>, registry: &Registry, policy: &Policy, prepared: Option<&Unsigned>) -> Result<(), Failure> {
+    /// Writes the page if it is asked for.
+    pub(crate) fn write(&self, case: &Case<'_>, registry: &Registry, policy: &Policy, prepared: Option<Prepared<'_>>) -> Result<(), Failure> {
         let Some(path) = &self.html else { return Ok(()) };
         let documents = Documents { request: case.request, response: case.response, record: case.order };
         let mut page = Page::new(documents, registry, policy).in_language(&self.catalogue());
-        if let Some(order) = prepared {
+        if let Some(Prepared { order, safe }) = prepared {
             page = page.with_prepared(order);
+            if let Some(safe) = safe {
+                page = page.in_safe(&safe, order);
+            }
         }
         files::replace(path, page.to_html().as_bytes(), Access::Private)
     }

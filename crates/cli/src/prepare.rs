@@ -1,18 +1,20 @@
 //! `countersign prepare`
 
+use countersign::Family;
 use countersign_json::line::Request;
-use countersign_view::hashes::hash_cards;
+use countersign_view::hashes::{Safe, SafeVersion, hash_cards};
 
 use crate::accepted::Accepted;
 use crate::exit::OK;
-use crate::failure::Failure;
+use crate::failure::{Failure, usage};
 use crate::input::{CaseArgs, TrustArgs, WalletArgs};
-use crate::page::PageArgs;
+use crate::page::{PageArgs, Prepared};
 use crate::session::Session;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign prepare --registry registry.json --request request.json --response response.json --wallet wallet.json
   countersign prepare --registry registry.json --case case.json --hashes
+  countersign prepare --registry registry.json --case case.json --safe-nonce 12 --safe-version 1.3.0
   countersign prepare --registry registry.json --case case.json --json | jq -r '.requests[].digest'";
 
 #[derive(clap::Args)]
@@ -28,6 +30,12 @@ pub(crate) struct Args {
     /// Adds what hardware wallets that sign blindly show, in their own spelling, to compare with the screen.
     #[arg(long)]
     hashes: bool,
+    /// The owner is a Safe, whose next transaction has this nonce: adds the hashes that Safe and its owners' devices show.
+    #[arg(long, value_name = "N")]
+    safe_nonce: Option<u64>,
+    /// The version of the Safe.
+    #[arg(long, value_name = "VERSION", requires = "safe_nonce", default_value = "1.4.1")]
+    safe_version: SafeVersion,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
@@ -36,11 +44,19 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     texts.open(|values| {
         let case = values.case()?;
         let order = case.prepare(&registry, &policy)?;
-        args.page.write(&case, &registry, &policy, Some(&order))?;
+        if args.safe_nonce.is_some() && order.family() != Family::Evm {
+            return Err(usage("--safe-nonce is for an order whose source is an EVM chain"));
+        }
+        let safe = args.safe_nonce.map(|nonce| Safe { version: args.safe_version, nonce });
+        args.page.write(&case, &registry, &policy, Some(Prepared { order: &order, safe }))?;
         let requests = order.requests().into_iter().map(Request::from).collect();
         let mut accepted = Accepted::prepared(&order).with_id(values.id()).with_requests(requests);
-        if args.hashes {
-            accepted = accepted.with_hashes(hash_cards(&order));
+        if args.hashes || safe.is_some() {
+            let mut cards = hash_cards(&order);
+            if let Some(safe) = safe {
+                safe.add_to(&mut cards, &order);
+            }
+            accepted = accepted.with_hashes(cards);
         }
         accepted.print(session.json)?;
         Ok(OK)

@@ -135,7 +135,8 @@ fn print(receipt: &Receipt, check: &Check, advice: Option<&str>) -> Result<(), F
     show::field("receipt", if check.is_proven() { "proven" } else { "not proven" })?;
     show::field("program", receipt.program())?;
     show::field("digest", receipt.digest())?;
-    show::field("signer", check.signer().unwrap_or("no valid signature"))?;
+    let unsigned = if receipt.has_signature() { "none: the signature is not valid" } else { "none: the receipt is not signed" };
+    show::field("signer", check.signer().unwrap_or(unsigned))?;
     for Difference { at, receipt, computed, .. } in check.differences() {
         show::field("at", at)?;
         show::field("receipt", receipt)?;

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
                 }
             },
         };
-        args.page.write(&case, &registry, &policy, Some(&order))?;
+        args.page.write(&case, &registry, &policy, Some((&order).into()))?;
         Accepted::prepared(&order).with_id(values.id()).print(session.json)?;
         Ok(OK)
     })

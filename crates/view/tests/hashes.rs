@@ -12,7 +12,7 @@
 use countersign::{Policy, Unsigned, UnsignedOrder};
 use countersign_json::JsonFamily;
 use countersign_testkit::{Case, all_fixtures, fixture, with_unsigned};
-use countersign_view::hashes::{Device, HashCard, hash_cards};
+use countersign_view::hashes::{Device, HashCard, Safe, SafeVersion, hash_cards};
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
@@ -182,4 +182,50 @@ fn a_card_is_text_and_json() {
     assert_eq!(cards[0].to_string(), format!("transaction by {signer}\n  Ledger, Sui app\n    Transaction hash: {digest}\n"));
     let value = json!({"device": "Ledger, Sui app", "label": "Transaction hash", "value": digest});
     assert_eq!(serde_json::to_value(&cards).unwrap(), json!([{"request": "transaction", "signer": signer, "values": [value]}]));
+}
+
+#[test]
+fn a_safe_shows_the_hashes_of_its_own_contract() {
+    let expected: Json = serde_json::from_str(include_str!("safe.json")).unwrap();
+    let mut compared = 0;
+    for row in expected["cases"].as_array().unwrap() {
+        let safe = Safe { version: row["version"].as_str().unwrap().parse().unwrap(), nonce: row["nonce"].as_u64().unwrap() };
+        let case = fixture::<countersign::evm::Evm>(row["fixture"].as_str().unwrap());
+        let cards = with_unsigned::<countersign::evm::Evm, _>(&case, &Policy::default(), |order, _| {
+            let order = Unsigned::from(order);
+            let mut cards = hash_cards(&order);
+            safe.add_to(&mut cards, &order);
+            Ok(cards)
+        });
+        let cards = cards.unwrap();
+        assert_eq!(cards.len(), row["shown"].as_object().unwrap().len());
+        for card in &cards {
+            let hashes: Vec<_> = on(card, Device::Safe).into_iter().map(|(_, hash)| hash).collect();
+            assert_eq!(json!(hashes), row["shown"][&*card.request.name()], "{} by Safe {}", case.id, row["version"]);
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 20);
+}
+
+#[test]
+fn a_safe_is_of_a_known_version() {
+    for (text, version) in [("1.0.0", SafeVersion::Before1_3), ("1.2.0", SafeVersion::Before1_3), ("1.3.0+L2", SafeVersion::From1_3)] {
+        assert_eq!(text.parse(), Ok(version));
+    }
+    for text in ["", "1", "0.1.0", "2.0.0", "1.x", "one.two"] {
+        assert!(text.parse::<SafeVersion>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn only_evm_orders_have_a_safe() {
+    let case = fixture::<countersign::tron::Tron>("tron-token-approval-exact");
+    let cards = with_unsigned::<countersign::tron::Tron, _>(&case, &Policy::default(), |order, _| {
+        let order = Unsigned::from(order);
+        let mut cards = hash_cards(&order);
+        Safe::default().add_to(&mut cards, &order);
+        Ok(cards)
+    });
+    assert!(cards.unwrap().iter().all(|card| on(card, Device::Safe).is_empty()));
 }

@@ -13,6 +13,8 @@ use countersign::json::{Cursor, Value};
 use countersign::wire::Read as _;
 use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry, Summary, Unsigned, Verified};
 
+#[cfg(feature = "evm")]
+use crate::hashes::Safe;
 use crate::hashes::{HashCard, hash_cards};
 use crate::{Catalogue, Sentence};
 use legs::{Legs, legs};
@@ -135,6 +137,16 @@ impl<'d> Page<'d> {
                 },
             });
             self.prepared = Some(Prepared { requests: requests.collect(), summary: order.summary(), cards: hash_cards(order) });
+        }
+        self
+    }
+
+    /// Adds what Safe shows of a prepared order, to its hash cards. Call it after [`Page::with_prepared`] with the same order.
+    #[cfg(feature = "evm")]
+    #[must_use]
+    pub fn in_safe(mut self, safe: &Safe, order: &Unsigned) -> Self {
+        if let Some(prepared) = &mut self.prepared {
+            safe.add_to(&mut prepared.cards, order);
         }
         self
     }

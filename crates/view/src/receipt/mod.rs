@@ -170,6 +170,12 @@ impl Receipt {
         }
     }
 
+    /// Returns whether there is a signature, valid or not.
+    #[must_use]
+    pub const fn has_signature(&self) -> bool {
+        self.signature.is_some()
+    }
+
     /// Signs the digest. An earlier signature is replaced.
     pub fn sign(&mut self, key: &ReceiptKey) {
         self.public_key = Some(hex::encode(key.public_key()));

@@ -6,7 +6,13 @@
 //!
 //! A form that no source establishes is left out. Specification and sources: `docs/spec/hashes.md`.
 
+#[cfg(feature = "evm")]
+mod safe;
+
 use std::fmt;
+
+#[cfg(feature = "evm")]
+pub use self::safe::{Safe, SafeVersion, UnknownSafeVersion};
 
 use countersign::{Payload, RequestId, SigningRequest, Unsigned};
 use serde::{Serialize, Serializer};
@@ -33,6 +39,8 @@ pub enum Device {
     TrezorCore,
     /// Trezor Model One.
     TrezorOne,
+    /// Safe, and the device of the owner that signs for it. Only [`Safe::add_to`] adds it.
+    Safe,
     /// No device: the form that software wallets, SDKs and explorers use.
     Software,
 }
@@ -51,6 +59,7 @@ impl Device {
             Self::LedgerBitcoin => "Ledger, Bitcoin app",
             Self::TrezorCore => "Trezor Safe, Trezor Model T",
             Self::TrezorOne => "Trezor Model One",
+            Self::Safe => "Safe, and its owner's device",
             Self::Software => "software",
         }
     }
@@ -99,8 +108,12 @@ impl HashCard {
 
     #[must_use]
     fn with(mut self, device: Device, label: &'static str, value: impl Into<String>) -> Self {
-        self.values.push(ShownValue { device, label, value: value.into() });
+        self.add(device, label, value);
         self
+    }
+
+    fn add(&mut self, device: Device, label: &'static str, value: impl Into<String>) {
+        self.values.push(ShownValue { device, label, value: value.into() });
     }
 }
 
