@@ -170,3 +170,35 @@ test("the page says when the sandbox does not answer, and when it answers again"
     await page.locator("#trouble:empty").waitFor({ state: "attached" });
   });
 });
+
+test("what is signed for an order is one click away, and a lie in the record is seen there", async () => {
+  const made = await order(sandbox, { nonce: "77" });
+  await open({}, async (page) => {
+    const link = page.locator(`#order-${made}`).getByRole("link", { name: /What is signed/ });
+    assert.match(await link.textContent(), new RegExp(made.slice(0, 8)));
+    await link.click();
+    await page.waitForURL(new RegExp(`/order/${made}$`));
+    assert.match(await page.locator("#verdict").textContent(), /^Lock .* on .*; receive at least .* refund after/);
+    assert.ok((await page.locator("[tabindex], a, button").count()) > 0);
+    await page.screenshot({ path: `${shots}order.png`, fullPage: true });
+  });
+  await sandbox.post("lies", { name: "record-pays-elsewhere", on: true });
+  try {
+    await open({}, async (page) => {
+      await page.goto(`${sandbox.service}/order/${made}`);
+      assert.match(await page.locator("#verdict").textContent(), /Do not sign/);
+      assert.match(await page.locator("body").textContent(), /destination_swap\/redeemer/);
+      await page.screenshot({ path: `${shots}order-refused.png`, fullPage: true });
+    });
+  } finally {
+    await sandbox.post("lies", { name: "record-pays-elsewhere", on: false });
+  }
+});
+
+test("there is no page of an order that is not there", async () => {
+  for (const id of ["", "0".repeat(64), "..%2f..%2fetc", "<script>"]) {
+    const reply = await fetch(`${sandbox.service}/order/${id}`);
+    assert.equal(reply.status, 404);
+    assert.equal(await reply.text(), "order not found");
+  }
+});

@@ -1,6 +1,6 @@
 //! The swap service and its chains on one machine, to try whole swaps against: honest, or with the lies that are asked for.
 //!
-//! It is the other side: nothing here is built with what verifies. Its keys are public and its coins are worthless.
+//! It is the other side: nothing that it answers is built with what verifies, which only the page of an order shows. Its keys are public and its coins are worthless.
 
 pub mod accounts;
 pub mod chains;

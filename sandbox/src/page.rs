@@ -3,6 +3,7 @@
 mod chains;
 mod html;
 mod lies;
+mod order;
 mod orders;
 mod switches;
 
@@ -15,25 +16,29 @@ use crate::world::{Chain, World};
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; \
                       frame-ancestors 'none'; base-uri 'none'";
 
+/// Where the page of one order is, before its id.
+const ORDER: &str = "/order/";
+
 /// Answers a call to the page or to a switch.
 #[must_use]
 pub fn answer(world: &World, request: &Request) -> Reply {
     match (request.method.as_str(), request.path.as_str()) {
-        ("GET", "/") => page(html::page(world)),
+        ("GET", "/") => html_reply(html::page(world), POLICY),
         ("GET", "/style.css") => Reply::new(200, "text/css; charset=utf-8", include_str!("page/style.css")),
         ("GET", "/refresh.js") => Reply::new(200, "text/javascript; charset=utf-8", include_str!("page/refresh.js")),
         ("GET", "/sandbox/state") => Reply::json(200, &state(world)),
         ("GET", "/sandbox/registry") => Reply::json(200, &crate::home::registry(world)),
+        ("GET", path) if path.starts_with(ORDER) => order::page(world, path.trim_start_matches(ORDER)),
         ("POST", path) if path.starts_with("/sandbox/") => switches::turn(world, request),
         ("GET" | "HEAD", _) => Reply::text(404, "not found"),
         _ => Reply::text(405, "method not allowed"),
     }
 }
 
-fn page(html: String) -> Reply {
+fn html_reply(html: String, policy: &str) -> Reply {
     let mut reply = Reply::new(200, "text/html; charset=utf-8", html);
     // Not `no-referrer`: with it, browsers send `Origin: null` with the page's own forms, and the switches would refuse them.
-    for (name, value) in [("content-security-policy", POLICY), ("x-content-type-options", "nosniff"), ("referrer-policy", "same-origin")] {
+    for (name, value) in [("content-security-policy", policy), ("x-content-type-options", "nosniff"), ("referrer-policy", "same-origin")] {
         reply.headers.push((name.to_owned(), value.to_owned()));
     }
     reply.headers.push(("cache-control".to_owned(), "no-store".to_owned()));

@@ -85,6 +85,13 @@ fn card(html: &mut String, world: &World, order: &Order) -> fmt::Result {
     html.push_str("<span class=\"arrow\" aria-hidden=\"true\">→</span>");
     leg(html, world, &order.destination, false)?;
     html.push_str("</div>");
+    write!(
+        html,
+        "<p class=\"seen\"><a href=\"{}{}\">What is signed<span class=\"hidden\"> for order {}</span></a></p>",
+        super::ORDER,
+        Text(&order.id),
+        Text(short(&order.id))
+    )?;
     details(html, order)?;
     html.push_str("</article>\n");
     Ok(())

@@ -1,0 +1,51 @@
+//! What one order asks a wallet to sign, as countersign's own page shows it: the sentence, and every byte with the line that explains it.
+//!
+//! Only this file uses the crates that verify. What the sandbox answers does not depend on them.
+
+use countersign::{Policy, Refusal, Registry, json};
+use countersign_view::{Documents, Page};
+use serde_json::{Map, Value, json};
+
+use crate::home;
+use crate::http::Reply;
+use crate::order::{Order, Side};
+use crate::service;
+use crate::world::World;
+
+/// The page brings a policy of its own in a `meta` element, where this directive would be ignored.
+const POLICY: &str = "frame-ancestors 'none'";
+
+pub(super) fn page(world: &World, id: &str) -> Reply {
+    let Ok(Some(order)) = world.ledger.by_id(id) else { return Reply::text(404, "order not found") };
+    match html(world, &order) {
+        Ok(html) => super::html_reply(html, POLICY),
+        Err(refusal) => Reply::text(500, &format!("the order cannot be shown: {}", refusal.reason())),
+    }
+}
+
+fn html(world: &World, order: &Order) -> Result<String, Refusal> {
+    let response = json!({ "status": "Ok", "result": order.answer });
+    let [registry, request, response, record] =
+        [home::registry(world), request(order), response, service::stated(world, order)].map(|document| document.to_string());
+    let registry = Registry::from_json(registry.as_bytes())?;
+    let (request, response, record) = (json::parse(request.as_bytes())?, json::parse(response.as_bytes())?, json::parse(record.as_bytes())?);
+    let documents = Documents { request: &request, response: &response, record: Some(&record) };
+    Ok(Page::new(documents, &registry, &Policy::default()).to_html())
+}
+
+/// The request that the order was made from.
+fn request(order: &Order) -> Value {
+    let mut request = Map::new();
+    request.insert("source".to_owned(), side(&order.source));
+    request.insert("destination".to_owned(), side(&order.destination));
+    request.insert("nonce".to_owned(), json!(order.nonce));
+    // Without the hash of a secret in the request, the service has made the secret.
+    if order.kept_secret.is_none() {
+        request.insert("secret_hash".to_owned(), json!(order.source.secret_hash));
+    }
+    Value::Object(request)
+}
+
+fn side(side: &Side) -> Value {
+    json!({ "asset": side.asset, "owner": side.owner, "delegate": side.delegate, "amount": side.amount.to_string() })
+}
