@@ -41,7 +41,13 @@ impl PageArgs {
     }
 
     /// Writes the page if it is asked for.
-    pub(crate) fn write(&self, case: &Case<'_>, registry: &Registry, policy: &Policy, prepared: Option<Prepared<'_>>) -> Result<(), Failure> {
+    pub(crate) fn write(
+        &self,
+        case: &Case<'_>,
+        registry: &Registry,
+        policy: &Policy,
+        prepared: Option<Prepared<'_>>,
+    ) -> Result<(), Failure> {
         let Some(path) = &self.html else { return Ok(()) };
         let documents = Documents { request: case.request, response: case.response, record: case.order };
         let mut page = Page::new(documents, registry, policy).in_language(&self.catalogue());

@@ -28,7 +28,8 @@ fn html(world: &World, order: &Order) -> Result<String, Refusal> {
     let [registry, request, response, record] =
         [home::registry(world), request(order), response, service::stated(world, order)].map(|document| document.to_string());
     let registry = Registry::from_json(registry.as_bytes())?;
-    let (request, response, record) = (json::parse(request.as_bytes())?, json::parse(response.as_bytes())?, json::parse(record.as_bytes())?);
+    let (request, response, record) =
+        (json::parse(request.as_bytes())?, json::parse(response.as_bytes())?, json::parse(record.as_bytes())?);
     let documents = Documents { request: &request, response: &response, record: Some(&record) };
     Ok(Page::new(documents, &registry, &Policy::default()).to_html())
 }
