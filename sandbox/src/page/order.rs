@@ -19,7 +19,7 @@ pub(super) fn page(world: &World, id: &str) -> Reply {
     let Ok(Some(order)) = world.ledger.by_id(id) else { return Reply::text(404, "order not found") };
     match html(world, &order) {
         Ok(html) => super::html_reply(html, POLICY),
-        Err(refusal) => Reply::text(500, &format!("the order cannot be shown: {}", refusal.reason())),
+        Err(refusal) => Reply::text(500, format!("the order cannot be shown: {}", refusal.reason())),
     }
 }
 
