@@ -1,4 +1,5 @@
 // Builds the package into dist/: `npm run build`, or `npm run build -- evm sui` for some of the builds.
+// `npm run build -- swap+evm+bitcoin` builds the driver for these chains alone, in dist/swap+evm+bitcoin.
 //
 // Each build is one WebAssembly module with its JavaScript. Needed beside Node: cargo, and what `.ci/wasm` needs to compile for
 // WebAssembly. The wasm-bindgen tool is installed once into the cache folder, in the version of the lock file.
@@ -9,15 +10,16 @@ import { createRequire } from "node:module";
 import { homedir } from "node:os";
 import { join, relative } from "node:path";
 import { build as bundle } from "esbuild";
-import { ADAPTERS, BUILDS, DIST, HERE, LARGER, ROOT, cacheFolder, localProgram, lockedVersion, targetFolder } from "./paths.mjs";
+import { ADAPTERS, BUILDS, DIST, FAMILIES, HERE, LARGER, ROOT, cacheFolder, localProgram, lockedVersion, targetFolder } from "./paths.mjs";
+import { measure } from "./sizes.mjs";
 
 const TARGET = "wasm32-unknown-unknown";
 const WORK = join(targetFolder(), "npm");
 
 const options = process.argv.slice(2).filter((word) => word.startsWith("--"));
 const named = process.argv.slice(2).filter((word) => !word.startsWith("--"));
-const unknown = [...named.filter((name) => !BUILDS.includes(name)), ...options.filter((option) => option !== "--if-needed")];
-if (unknown.length > 0) fail(`unknown: ${unknown.join(" ")}; the builds are ${BUILDS.join(", ")}, the option is --if-needed`);
+const unknown = [...named.filter((name) => !BUILDS.includes(name) && !isOwn(name)), ...options.filter((option) => option !== "--if-needed")];
+if (unknown.length > 0) fail(`unknown: ${unknown.join(" ")}; the builds are ${BUILDS.join(", ")}, or such as swap+evm+bitcoin; the option is --if-needed`);
 // The declarations are made from the build with all families.
 const builds = named.length > 0 ? [...new Set(["all", ...named])] : BUILDS;
 
@@ -32,14 +34,22 @@ const bindgen = wasmBindgen();
 for (const name of builds) {
   compile(name);
   await link(name);
+  if (isOwn(name)) console.log(`${name}: ${Math.round(measure([name])[0].gzip / 1000)} kB with gzip`);
 }
 declarations();
 await adapters();
 writeFileSync(stamp, inputs);
 
+/** Whether a build is the driver or the page for some families alone: `swap+evm+bitcoin`. */
+function isOwn(name) {
+  const [kind, ...families] = name.split("+");
+  return LARGER.includes(kind) && families.length > 0 && families.every((family) => FAMILIES.includes(family));
+}
+
 /** Compiles the crate with the families of a build, and makes the module small. */
 function compile(name) {
-  const families = name === "all" ? [] : LARGER.includes(name) ? ["--features", name] : ["--no-default-features", "--features", name];
+  const only = ["--no-default-features", "--features", name.replaceAll("+", ",")];
+  const families = name === "all" ? [] : LARGER.includes(name) ? ["--features", name] : only;
   const args = ["build", "--quiet", "--release", "--locked", "--target", TARGET, "--manifest-path", join(HERE, "Cargo.toml"), ...families];
   // Panic messages hold the paths of source files: the module must not depend on the machine that built it.
   const sources = join(process.env.CARGO_HOME ?? join(homedir(), ".cargo"), "registry", "src");
@@ -62,7 +72,8 @@ async function link(name) {
   const common = { bundle: true, charset: "utf8", target: "es2022", keepNames: true, legalComments: "none", logLevel: "warning" };
   const alias = { "countersign-glue": join(WORK, name, "countersign.js") };
   const file = (end) => join(DIST, name, end);
-  const entry = (platform) => join(HERE, "lib", LARGER.includes(name) ? `${name}-${platform}.ts` : `${platform}.ts`);
+  const [kind] = name.split("+");
+  const entry = (platform) => join(HERE, "lib", LARGER.includes(kind) ? `${kind}-${platform}.ts` : `${platform}.ts`);
   await bundle({
     ...common, alias, platform: "node", format: "cjs", sourcemap: true, entryPoints: [entry("node")], outfile: file("node.cjs"),
     // Only used where the module is fetched, which Node's build never does.

@@ -16,9 +16,9 @@ const PAGE = 1_150_000;
 /** Most bytes of a build's WebAssembly and JavaScript together, with gzip. */
 export const limitOf = (build) => ({ swap: SWAP, page: PAGE, ...REACHED }[build] ?? 350_000);
 
-/** Measures every build: WebAssembly and JavaScript, plain, with gzip, and with brotli, in bytes. */
-export function measure() {
-  return BUILDS.map((build) => {
+/** Measures builds: WebAssembly and JavaScript, plain, with gzip, and with brotli, in bytes. */
+export function measure(builds = BUILDS) {
+  return builds.map((build) => {
     const files = ["countersign_bg.wasm", "web.js"].map((file) => readFileSync(join(DIST, build, file)));
     const sum = (size) => files.reduce((total, file) => total + size(file), 0);
     return { build, raw: sum((file) => file.length), gzip: sum((file) => gzipSync(file, { level: 9 }).length), brotli: sum((file) => brotliCompressSync(file).length) };
