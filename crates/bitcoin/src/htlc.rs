@@ -44,6 +44,11 @@ impl Tree {
         Some(Self { output: htlc.output()?, htlc })
     }
 
+    /// Computes the output key under the internal key that is pinned for an asset; `None` if it is not the key of the HTLC.
+    pub(crate) fn of_asset(htlc: Htlc, asset: &Asset) -> Option<Self> {
+        Some(Self { output: htlc.output_under(asset.internal_key()?)?, htlc })
+    }
+
     /// Returns the script pubkey: `OP_1 <output key>`, 34 bytes.
     #[must_use]
     pub fn script_pubkey(&self) -> ScriptBuf {
@@ -94,18 +99,25 @@ pub(crate) fn internal_key(asset: &Asset) -> Option<[u8; 32]> {
     asset.htlc.as_ref().and_then(Account::array)
 }
 
-/// Reads the HTLC of a swap record. If a party is written as an address, its key is the one in `delegate`.
+/// Reads the HTLC of a swap record. If a party is written as an address, its key is the one in `delegate`. `is_known` returns whether
+/// the text of a key was checked to be a point before.
 ///
 /// # Errors
 ///
 /// [`Code::UnknownAsset`], [`Code::MissingField`], [`Code::RecordMismatch`] or [`Code::TimelockTooLong`], at the field.
-pub(crate) fn from_record(asset: &Asset, chain: Chain, swap: &SwapRecord, refuse: RefuseMember<'_>) -> Result<Htlc, Refusal> {
+pub(crate) fn from_record(
+    asset: &Asset,
+    chain: Chain,
+    swap: &SwapRecord,
+    is_known: &dyn Fn(&str) -> bool,
+    refuse: RefuseMember<'_>,
+) -> Result<Htlc, Refusal> {
     let internal_key =
         internal_key(asset).ok_or_else(|| refuse(Code::UnknownAsset, "asset").with_reason("no internal key is pinned for the asset"))?;
     let mut delegate = swap.delegate.as_deref();
     let mut party = |member: &str, text: &str| {
         let read = |member: &str, text: &str| {
-            address::parse_xonly(text).map_err(|error| {
+            address::parse_xonly_unless_known(text, is_known).map_err(|error| {
                 refuse(Code::RecordMismatch, member).with_reason(error.to_string()).with_expected("an x-only key").with_actual(text)
             })
         };
@@ -138,6 +150,7 @@ pub(crate) fn search(order: &OrderContext<'_>, output_key: &[u8; 32], initiator:
     let keys: Vec<[u8; 32]> = solvers.iter().filter_map(|solver| solver.account.array()).filter(|key| *key != initiator).collect();
     timelocks()
         .flat_map(|timelock| keys.iter().map(move |redeemer| (timelock, *redeemer)))
-        .filter_map(|(timelock, redeemer)| Tree::new(Htlc { internal_key, initiator, redeemer, secret_hash: secret_hash.0, timelock }))
+        .map(|(timelock, redeemer)| Htlc { internal_key, initiator, redeemer, secret_hash: secret_hash.0, timelock })
+        .filter_map(|htlc| Tree::of_asset(htlc, order.source))
         .find(|tree| tree.output.key == *output_key)
 }

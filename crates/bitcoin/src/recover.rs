@@ -183,8 +183,8 @@ impl RecordedHtlc {
         let asset = leg.pinned(swap, registry)?;
         let chain = Chain::from_network(&asset.chain.network)
             .ok_or_else(|| refuse(Code::UnsupportedFamily, "asset").with_expected(Family::Bitcoin).with_actual(asset.chain.family()))?;
-        let htlc = htlc::from_record(asset, chain, swap, &refuse)?;
-        let tree = Tree::new(htlc).ok_or_else(|| refuse(Code::UnknownAsset, "asset"))?;
+        let htlc = htlc::from_record(asset, chain, swap, &|_| false, &refuse)?;
+        let tree = Tree::of_asset(htlc, asset).ok_or_else(|| refuse(Code::UnknownAsset, "asset"))?;
         let address = tree.address(chain);
         if !swap.swap_id.eq_ignore_ascii_case(&address) {
             return Err(refuse(Code::RecordSwapId, "swap_id").with_expected(address).with_actual(&swap.swap_id));

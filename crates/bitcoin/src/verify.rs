@@ -3,7 +3,7 @@
 //! Specification: `docs/spec/bitcoin.md#payload`.
 
 use bitcoin::psbt::{Psbt, PsbtSighashType};
-use bitcoin::{Amount, ScriptBuf, TapSighashType, Transaction, XOnlyPublicKey};
+use bitcoin::{Amount, ScriptBuf, TapSighashType, Transaction};
 use countersign_core::json::Cursor;
 use countersign_core::wire::OrderRecord;
 use countersign_core::{
@@ -11,7 +11,7 @@ use countersign_core::{
 };
 
 use crate::address::{Chain, account, taproot_key};
-use crate::htlc::{self, Tree};
+use crate::htlc::{self, Htlc, Output, Tree};
 use crate::received;
 use crate::transaction::{self, TxContext, Unsigned};
 use crate::uri::payment_uri;
@@ -80,12 +80,12 @@ impl family::Deposit for Deposit {
         let (to, stated) = (result.need("to")?, result.need("amount")?.decimal()?);
         let amount = check_amount(order, chain, stated)?;
         check_delegate(order)?;
-        let (script_pubkey, output_key) = check_taproot(chain, to)?;
+        let script_pubkey = check_taproot(chain, to)?;
         let dust_limit = chain.dust_limit(&script_pubkey);
         if dust_limit > amount {
             warnings.warn_about(Code::AmountBelowDust, format!("{} of at least {}", amount.to_sat(), dust_limit.to_sat()));
         }
-        let tree = check_derivation(order, chain, to, output_key, warnings)?;
+        let tree = check_derivation(order, chain, to, &script_pubkey, warnings)?;
         if order.delegate.is_none() {
             warnings.warn(Code::RefundKeyNotYours);
         }
@@ -100,6 +100,10 @@ impl family::Deposit for Deposit {
             max_fee_rate: order.policy.bitcoin.fee_rate,
         };
         Ok((deposit, tree.map(|tree| swap_terms(&tree))))
+    }
+
+    fn taproot(&self) -> Option<(&Htlc, &Output)> {
+        self.tree.as_ref().map(|tree| (&tree.htlc, &tree.output))
     }
 
     fn describe(&self, summary: &mut Summary) {
@@ -180,38 +184,42 @@ fn check_delegate(order: &OrderContext<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Requires a taproot address on the asset's chain whose output key is a point of the curve.
-fn check_taproot(chain: Chain, to: Cursor<'_, '_>) -> Result<(ScriptBuf, XOnlyPublicKey), Refusal> {
+/// Requires a taproot address on the asset's chain.
+fn check_taproot(chain: Chain, to: Cursor<'_, '_>) -> Result<ScriptBuf, Refusal> {
     let script = chain.script(to.text()?, &to.at().to_string())?;
-    if !script.is_p2tr() {
-        return Err(to.refuse(Code::NotTaproot));
-    }
-    match taproot_key(&script) {
-        Some(key) => Ok((script, key)),
-        None => {
-            let reason = "the key in the address is not a point of the curve: nobody could ever spend from it";
-            Err(to.refuse(Code::NotTaproot).with_reason(reason))
-        }
-    }
+    if script.is_p2tr() { Ok(script) } else { Err(to.refuse(Code::NotTaproot)) }
+}
+
+/// Requires that the output key of the address is a point of the curve.
+fn check_output_key(to: Cursor<'_, '_>, script: &ScriptBuf) -> Result<[u8; 32], Refusal> {
+    taproot_key(script).map(|key| key.serialize()).ok_or_else(|| {
+        let reason = "the key in the address is not a point of the curve: nobody could ever spend from it";
+        to.refuse(Code::NotTaproot).with_reason(reason)
+    })
 }
 
 /// Recomputes the address from the record if there is one. Otherwise searches for its HTLC if the request has the wallet's key and
-/// secret hash, or else takes it on trust with a warning.
+/// secret hash, or else takes it on trust with a warning. In each case the output key must be a point of the curve.
 fn check_derivation(
     order: &OrderContext<'_>,
     chain: Chain,
     to: Cursor<'_, '_>,
-    output_key: XOnlyPublicKey,
+    script: &ScriptBuf,
     warnings: &mut Warnings,
 ) -> Result<Option<Tree>, Refusal> {
-    let output_key = output_key.serialize();
     if let Some(record) = &order.record {
-        let tree = tree_of_record(order, chain, record, warnings)?;
-        if tree.output.key == output_key {
-            return Ok(Some(tree));
+        let tree = tree_of_record(order, chain, record, warnings);
+        if let Ok(tree) = &tree
+            && tree.script_pubkey() == *script
+        {
+            // A recomputed key is a point.
+            return Ok(Some(*tree));
         }
-        return Err(to.refuse(Code::AddressNotDerived).with_expected(tree.address(chain)));
+        // An address from which nobody can spend is the first reason to refuse, whatever the record contains.
+        check_output_key(to, script)?;
+        return Err(to.refuse(Code::AddressNotDerived).with_expected(tree?.address(chain)));
     }
+    let output_key = check_output_key(to, script)?;
     let delegate = order.delegate.as_ref().and_then(|delegate| delegate.array::<32>());
     let (Some(delegate), Some(secret_hash)) = (delegate, order.request.secret_hash) else {
         warnings.warn(Code::AddressOnTrust);
@@ -231,7 +239,7 @@ fn check_derivation(
 fn tree_of_record(order: &OrderContext<'_>, chain: Chain, record: &OrderRecord, warnings: &mut Warnings) -> Result<Tree, Refusal> {
     let refuse = |code, member: &str| Refusal::new(code, format!("{}/source_swap/{member}", order.record_at));
     let swap = &record.source_swap;
-    let htlc = htlc::from_record(order.source, chain, swap, &refuse)?;
+    let htlc = htlc::from_record(order.source, chain, swap, &|key| order.is_known_key(order.source, key), &refuse)?;
     if let Some(delegate) = &order.delegate
         && delegate.bytes() != htlc.initiator
     {
@@ -245,5 +253,6 @@ fn tree_of_record(order: &OrderContext<'_>, chain: Chain, record: &OrderRecord, 
     order.check_redeemer(&account(htlc.redeemer), warnings, &|code| refuse(code, "redeemer"))?;
     order.check_secret_hash(swap.secret_hash, &|code| refuse(code, "secret_hash"))?;
     order.check_timelock(U256::from(swap.timelock), warnings, &|code| refuse(code, "timelock"))?;
-    Tree::new(htlc).ok_or_else(|| refuse(Code::UnknownAsset, "asset").with_reason("the pinned internal key is not a point of the curve"))
+    Tree::of_asset(htlc, order.source)
+        .ok_or_else(|| refuse(Code::UnknownAsset, "asset").with_reason("the pinned internal key is not a point of the curve"))
 }

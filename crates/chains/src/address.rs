@@ -120,8 +120,8 @@ impl fmt::Display for Account {
         f.pad(&match self.family {
             Family::Evm => self.array().map_or_else(String::new, checksum_evm),
             Family::Tron => self.array().map_or_else(String::new, tron_base58),
-            Family::Solana => bs58::encode(self.bytes()).into_string(),
-            Family::Starknet | Family::Sui => format!("0x{}", hex::encode(self.bytes())),
+            Family::Solana => self.array().map_or_else(String::new, |bytes| digits::base58(&bytes)),
+            Family::Starknet | Family::Sui => hex::encode_prefixed(self.bytes()),
             Family::Bitcoin => hex::encode(self.bytes()),
         })
     }
@@ -192,8 +192,20 @@ pub fn parse(network: &Network, text: &str) -> Result<Account, AddressError> {
 ///
 /// As [`parse`], and [`AddressError::NotOnCurve`] if the key is not a point on the curve.
 pub fn parse_party(network: &Network, text: &str) -> Result<Account, AddressError> {
+    parse_party_unless_known(network, text, &|_| false)
+}
+
+/// Parses the same as [`parse_party`], without the curve arithmetic for a key that the caller has parsed before: `is_known` is asked
+/// about the text of a key.
+///
+/// # Errors
+///
+/// As [`parse_party`].
+pub fn parse_party_unless_known(network: &Network, text: &str, is_known: &dyn Fn(&str) -> bool) -> Result<Account, AddressError> {
     match network {
-        Network::Bitcoin(..) if is_key(text) => parse_xonly(text).map(|key| Account::from_array(Family::Bitcoin, key)),
+        Network::Bitcoin(..) if is_key(text) => {
+            parse_xonly_unless_known(text, is_known).map(|key| Account::from_array(Family::Bitcoin, key))
+        }
         _ => parse(network, text),
     }
 }
@@ -318,8 +330,19 @@ pub fn parse_sui(text: &str) -> Result<[u8; 32], AddressError> {
 ///
 /// [`AddressError::NotOnCurve`] if no point has this x coordinate; [`AddressError::Form`] or [`AddressError::Length`].
 pub fn parse_xonly(text: &str) -> Result<[u8; 32], AddressError> {
+    parse_xonly_unless_known(text, &|_| false)
+}
+
+/// Parses the same as [`parse_xonly`], without the curve arithmetic for a key that the caller has parsed before.
+///
+/// # Errors
+///
+/// As [`parse_xonly`].
+pub fn parse_xonly_unless_known(text: &str, is_known: &dyn Fn(&str) -> bool) -> Result<[u8; 32], AddressError> {
     let key = hex_array::<32>(text)?;
-    taproot::lift_x(key).ok_or(AddressError::NotOnCurve)?;
+    if !is_known(text) {
+        taproot::lift_x(key).ok_or(AddressError::NotOnCurve)?;
+    }
     Ok(key)
 }
 

@@ -34,6 +34,23 @@ pub fn into(digits: &str, bytes: &mut [u8]) -> Result<(), FromHexError> {
     hex::decode_to_slice(digits, bytes)
 }
 
+/// Formats 32 bytes as a hex number: `0x` and digits in lower case without leading zeros, `0x0` for zero.
+#[must_use]
+pub fn hex_number(bytes: &[u8; 32]) -> String {
+    let digits = hex::encode(bytes);
+    let significant = digits.trim_start_matches('0');
+    ["0x", if significant.is_empty() { "0" } else { significant }].concat()
+}
+
+/// Formats 32 bytes in base58, as Solana writes accounts and Sui writes digests.
+#[must_use]
+pub fn base58(bytes: &[u8; 32]) -> String {
+    let mut digits = [0; 44];
+    let len = five8::encode_32(bytes, &mut digits);
+    // Base58 consists of ASCII characters, and the length is that of the digits.
+    digits.get(..usize::from(len)).and_then(|digits| str::from_utf8(digits).ok()).unwrap_or_default().to_owned()
+}
+
 fn no_prefix(digits: &str) -> Result<(), FromHexError> {
     match digits.as_bytes() {
         [_, b'x' | b'X', ..] => Err(FromHexError::InvalidHexCharacter { c: 'x', index: 1 }),
@@ -54,5 +71,26 @@ mod tests {
             assert!(array::<1>(wrong).is_err(), "{wrong}");
         }
         assert!(array::<2>("00").is_err() && array::<2>("000000").is_err());
+    }
+
+    #[test]
+    fn a_number_has_no_leading_zeros() {
+        let mut number = [0; 32];
+        assert_eq!(hex_number(&number), "0x0");
+        number[31] = 0x0a;
+        assert_eq!(hex_number(&number), "0xa");
+        number[30] = 0xb0;
+        assert_eq!(hex_number(&number), "0xb00a");
+        assert_eq!(hex_number(&[0xff; 32]), format!("0x{}", "f".repeat(64)));
+    }
+
+    #[test]
+    fn base58_is_that_of_the_general_library() {
+        for seed in 0..=u8::MAX {
+            let mut bytes = [seed; 32];
+            // Leading zeros become the digit `1`.
+            bytes[..usize::from(seed % 33)].fill(0);
+            assert_eq!(base58(&bytes), bs58::encode(bytes).into_string());
+        }
     }
 }

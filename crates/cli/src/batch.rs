@@ -11,7 +11,8 @@ use std::thread;
 use countersign::json::MAX_BYTES;
 use countersign::{Code, Policy, Refusal, Registry, json};
 use countersign_json::line::Outcome;
-use zeroize::Zeroizing;
+use memchr::memchr;
+use zeroize::Zeroize;
 
 use crate::exit::{OK, REFUSED};
 use crate::failure::Failure;
@@ -53,28 +54,41 @@ const READ_BYTES: usize = 128 * 1024;
 /// The maximum number of chunks that wait, per worker.
 const WAITING: usize = 4;
 
-/// One input line. It is wiped, because it can contain a secret key.
+/// Bytes that are wiped when they are dropped, because they can contain a secret key.
+///
+/// `Zeroizing<Vec<u8>>` would wipe each byte by itself, and the memory behind the last byte too. Nothing is ever removed from these
+/// bytes, so nothing was written behind them.
+#[derive(Default)]
+struct Secret(Vec<u8>);
+
+impl Drop for Secret {
+    fn drop(&mut self) {
+        self.0.as_mut_slice().zeroize();
+    }
+}
+
+/// One input line.
 enum Line {
-    Whole(Zeroizing<Vec<u8>>),
+    Whole(Secret),
     /// The head of a line that is longer than the limit.
-    TooLong(Zeroizing<Vec<u8>>),
+    TooLong(Secret),
 }
 
 /// A buffered reader that wipes its buffer, unlike that of the standard library. Reads of this size bypass the buffer of standard
 /// input.
 struct Input<R> {
     source: R,
-    buffer: Zeroizing<Vec<u8>>,
+    buffer: Secret,
     unread: Range<usize>,
 }
 
 impl<R: Read> Input<R> {
     fn new(source: R) -> Self {
-        Self { source, buffer: Zeroizing::new(vec![0; READ_BYTES]), unread: 0..0 }
+        Self { source, buffer: Secret(vec![0; READ_BYTES]), unread: 0..0 }
     }
 
     fn unread(&self) -> &[u8] {
-        self.buffer.get(self.unread.clone()).unwrap_or_default()
+        self.buffer.0.get(self.unread.clone()).unwrap_or_default()
     }
 }
 
@@ -89,7 +103,7 @@ impl<R: Read> Read for Input<R> {
 impl<R: Read> BufRead for Input<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.unread.is_empty() {
-            self.unread = 0..self.source.read(&mut self.buffer)?;
+            self.unread = 0..self.source.read(&mut self.buffer.0)?;
         }
         Ok(self.unread())
     }
@@ -143,8 +157,8 @@ fn work(queue: &Mutex<Receiver<Job>>, registry: &Registry, policy: &Policy) {
         let mut all_ok = true;
         for line in &lines {
             let outcome = match line {
-                Line::Whole(line) => Outcome::from_line(line, registry, policy),
-                Line::TooLong(head) => too_long(head),
+                Line::Whole(Secret(line)) => Outcome::from_line(line, registry, policy),
+                Line::TooLong(Secret(head)) => too_long(head),
             };
             all_ok &= outcome.is_ok();
             if serde_json::to_writer(&mut output, &outcome).is_ok() {
@@ -172,11 +186,11 @@ fn read(input: &mut Input<impl Read>, jobs: &SyncSender<Job>, order: &SyncSender
         let ends = line.is_none();
         if let Some(line) = line {
             bytes = bytes.saturating_add(match &line {
-                Line::Whole(line) | Line::TooLong(line) => line.len(),
+                Line::Whole(Secret(line)) | Line::TooLong(Secret(line)) => line.len(),
             });
             lines.push(line);
         }
-        let waits = !input.unread().contains(&b'\n');
+        let waits = memchr(b'\n', input.unread()).is_none();
         if ends || waits || lines.len() >= CHUNK_LINES || bytes >= CHUNK_BYTES {
             let (done, result) = sync_channel(1);
             // A channel closes early only after an I/O error of the writer, which reports it.
@@ -191,23 +205,23 @@ fn read(input: &mut Input<impl Read>, jobs: &SyncSender<Job>, order: &SyncSender
 /// Returns the next line that is not blank; `None` at the end of the input. Only the head of a line that is too long stays in memory.
 fn read_line(input: &mut dyn BufRead) -> io::Result<Option<Line>> {
     loop {
-        let mut line = Zeroizing::new(Vec::new());
+        let mut line = Secret::default();
         let mut too_long = false;
         loop {
             let buffer = input.fill_buf()?;
             if buffer.is_empty() {
-                if line.is_empty() {
+                if line.0.is_empty() {
                     return Ok(None);
                 }
                 break;
             }
-            let end = buffer.iter().position(|byte| *byte == b'\n');
+            let end = memchr(b'\n', buffer);
             let part = buffer.get(..end.unwrap_or(buffer.len())).unwrap_or_default();
-            if line.len().saturating_add(part.len()) > MAX_BYTES {
+            if line.0.len().saturating_add(part.len()) > MAX_BYTES {
                 too_long = true;
             } else if !too_long {
                 reserve(&mut line, part.len());
-                line.extend_from_slice(part);
+                line.0.extend_from_slice(part);
             }
             let used = part.len().saturating_add(usize::from(end.is_some()));
             input.consume(used);
@@ -218,20 +232,21 @@ fn read_line(input: &mut dyn BufRead) -> io::Result<Option<Line>> {
         if too_long {
             return Ok(Some(Line::TooLong(line)));
         }
-        if !line.trim_ascii().is_empty() {
+        if !line.0.trim_ascii().is_empty() {
             return Ok(Some(Line::Whole(line)));
         }
     }
 }
 
 /// Reserves capacity without leaving an unwiped copy of the content behind.
-fn reserve(line: &mut Zeroizing<Vec<u8>>, more: usize) {
-    if line.capacity().saturating_sub(line.len()) >= more {
+fn reserve(line: &mut Secret, more: usize) {
+    let Secret(bytes) = line;
+    if bytes.capacity().saturating_sub(bytes.len()) >= more {
         return;
     }
-    let wanted = line.len().saturating_add(more).max(line.capacity().saturating_mul(2)).max(4096);
-    let mut larger = Zeroizing::new(Vec::with_capacity(wanted));
-    larger.extend_from_slice(line);
+    let wanted = bytes.len().saturating_add(more).max(bytes.capacity().saturating_mul(2));
+    let mut larger = Secret(Vec::with_capacity(wanted));
+    larger.0.extend_from_slice(bytes);
     *line = larger;
 }
 

@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 use std::str::FromStr;
 
 use countersign_chains::Family;
+use countersign_chains::taproot::{Htlc, Output};
 
 use crate::report::{ByteCoverage, Code, ParseError, Refusal, Summary, Warnings};
 use crate::state::{GaslessSubmission, RequestId, Role, SignedTransaction, SigningRequest};
@@ -94,6 +95,12 @@ pub trait Deposit: fmt::Debug + Sized {
     ///
     /// A [`Refusal`] at the first member or byte that differs.
     fn verify(order: &OrderContext<'_>, warnings: &mut Warnings, seal: Seal<Self>) -> Result<(Self, Option<SwapTerms>), Refusal>;
+
+    /// Returns the taproot HTLC of the deposit with its output, if the address was recomputed from them. The order record is then
+    /// compared with the same output instead of a second one. `None` on all other chains.
+    fn taproot(&self) -> Option<(&Htlc, &Output)> {
+        None
+    }
 
     /// Adds the family's own lines on what the payload locks, after the lines that all families share.
     fn describe(&self, summary: &mut Summary);

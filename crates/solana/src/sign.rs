@@ -51,9 +51,12 @@ impl Key {
         }
         let mut bytes = Zeroizing::new([0; 64]);
         let len = bs58::decode(text).onto(bytes.as_mut_slice()).map_err(|_| malformed())?;
-        match (len, bytes.first_chunk()) {
-            (64, _) => SigningKey::from_keypair_bytes(&bytes).map(Self).map_err(|_| malformed()),
-            (32, Some(seed)) => Ok(Self::from_seed(seed)),
+        let (Some(seed), Some(public)) = (bytes.first_chunk::<32>(), bytes.last_chunk::<32>()) else { return Err(malformed()) };
+        let key = Self::from_seed(seed);
+        match len {
+            32 => Ok(key),
+            // Only one encoding of the public key is canonical, so equal bytes are an equal point.
+            64 if key.0.verifying_key().as_bytes() == public => Ok(key),
             _ => Err(malformed()),
         }
     }

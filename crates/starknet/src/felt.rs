@@ -174,12 +174,19 @@ pub(crate) fn join_decimal(felts: &[Felt]) -> String {
     felts.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
+/// Formats a felt as nodes expect it: `0x` and hex digits without leading zeros. It is the text of `{felt:#x}`, which divides once for
+/// each digit.
+#[must_use]
+pub fn to_hex(felt: &Felt) -> String {
+    digits::hex_number(&felt.to_bytes_be())
+}
+
 /// Serializes a felt as nodes expect it: `0x` and hex digits without leading zeros.
 pub(crate) struct HexFelt<'f>(pub(crate) &'f Felt);
 
 impl Serialize for HexFelt<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{:#x}", self.0))
+        serializer.serialize_str(&to_hex(self.0))
     }
 }
 
@@ -197,6 +204,14 @@ mod tests {
     use super::*;
 
     const BELOW: &str = "0x800000000000011000000000000000000000000000000000000000000000000";
+
+    #[test]
+    fn hex_is_that_of_the_library() {
+        let powers = (0..252_u32).map(|bit| Felt::TWO.pow(bit));
+        for felt in powers.chain([Felt::ZERO, Felt::MAX, Felt::from(0xab), Felt::from(0x0100)]) {
+            assert_eq!(to_hex(&felt), format!("{felt:#x}"));
+        }
+    }
 
     #[test]
     fn a_felt_is_what_it_says_or_refused() {

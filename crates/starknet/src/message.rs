@@ -288,7 +288,7 @@ fn types(members: &[(&str, &str)]) -> Vec<Json> {
 }
 
 fn hex(felt: Felt) -> String {
-    format!("{felt:#x}")
+    felt::to_hex(&felt)
 }
 
 /// The expected form of a contract's message.

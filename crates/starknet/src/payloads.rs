@@ -7,6 +7,7 @@ use countersign_core::{Code, GaslessSubmission, Refusal, RequestId, Role, Scheme
 use serde_json::Value as Json;
 use starknet_types_core::felt::Felt;
 
+use crate::address;
 use crate::felt;
 use crate::key::Key;
 use crate::message::{Hashes, Message};
@@ -103,7 +104,7 @@ impl Signable for Unsigned {
     fn requests(&self) -> Vec<SigningRequest<Payload>> {
         let request = |id, payload, preimage: &[Felt], hash: &Felt| {
             let (message, digest) = (felt::to_bytes(preimage), hash.to_bytes_be().to_vec());
-            SigningRequest::new(id, format!("{:#066x}", self.sender), Scheme::Stark, payload, message, digest)
+            SigningRequest::new(id, address::to_account(self.sender).to_string(), Scheme::Stark, payload, message, digest)
         };
         let invoke = self.invoke.iter().map(|InvokePayload { role, invoke, .. }| {
             request(request_id(*role), Payload::Invoke(Box::new(invoke.clone())), &invoke.preimage(), &invoke.hashes.tx_hash)
@@ -199,7 +200,7 @@ impl Signed for SignedPayloads {
     fn transactions(&self) -> Vec<SignedTransaction<InvokeTransaction>> {
         let signed = self.0.invoke.iter().filter_map(|InvokePayload { role, invoke, signature }| {
             let native = invoke.transaction.clone().with_signature(signature.clone()?);
-            Some(SignedTransaction::new(*role, format!("{:#x}", invoke.hashes.tx_hash), Vec::new(), native))
+            Some(SignedTransaction::new(*role, felt::to_hex(&invoke.hashes.tx_hash), Vec::new(), native))
         });
         signed.collect()
     }

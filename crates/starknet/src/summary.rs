@@ -4,6 +4,7 @@ use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, number};
 use starknet_types_core::felt::Felt;
 
 use crate::address;
+use crate::felt::to_hex;
 use crate::htlc::Approve;
 use crate::message::Message;
 use crate::payloads::Unsigned;
@@ -23,7 +24,7 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
 
 fn describe_data(deposit: &Deposit, summary: &mut Summary) {
     if let Some(data) = &deposit.destination_data {
-        let felts: Vec<_> = data.iter().map(|felt| format!("{felt:#x}")).collect();
+        let felts: Vec<_> = data.iter().map(to_hex).collect();
         let shown = if felts.is_empty() { "none".to_owned() } else { format!("{} felts {}", felts.len(), felts.join(", ")) };
         summary.add(Topic::DestinationData, shown);
     }
@@ -42,7 +43,7 @@ pub(crate) fn describe_prepared(deposit: &Deposit, unsigned: &Unsigned, summary:
 fn describe_message(deposit: &Deposit, message: Option<&Message>, summary: &mut Summary) {
     match message {
         Some(message) => {
-            let contract = message.contract.map(|contract| format!(" for {contract:#x}")).unwrap_or_default();
+            let contract = message.contract.map(|contract| format!(" for {}", to_hex(&contract))).unwrap_or_default();
             let text = format!("gasless Initiate{contract}, domain {}, revision 1", message.domain);
             summary.add_values(Topic::Message, text, message.contract.map(|contract| address::to_account(contract).into()));
         }
@@ -68,7 +69,7 @@ pub(crate) fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
 
 pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
     let digest = |summary: &mut Summary, what: &str, hash: Felt| {
-        summary.add_values(Topic::Digest, format!("{what}, {hash:#x}"), [TypedValue::Hash(hash.to_bytes_be())]);
+        summary.add_values(Topic::Digest, format!("{what}, {}", to_hex(&hash)), [TypedValue::Hash(hash.to_bytes_be())]);
     };
     if let Some(payload) = &unsigned.invoke {
         describe_invoke(&payload.invoke, summary);
@@ -84,8 +85,9 @@ fn describe_invoke(invoke: &Invoke, summary: &mut Summary) {
     let (sender, bounds) = (transaction.sender_address, &transaction.resource_bounds);
     let max_fee = bounds.max_fee(transaction.tip);
     let in_strk = number::in_whole_units(max_fee, STRK);
-    let text = format!("sent and paid for by {sender:#066x}, nonce {:#x}, at most {in_strk} STRK", transaction.nonce);
-    summary.add_values(Topic::Wallet, text, [address::to_account(sender).into(), max_fee.into()]);
+    let (account, nonce) = (address::to_account(sender), to_hex(&transaction.nonce));
+    let text = format!("sent and paid for by {account}, nonce {nonce}, at most {in_strk} STRK");
+    summary.add_values(Topic::Wallet, text, [account.into(), max_fee.into()]);
     for (name, bound) in [("L1 gas", bounds.l1_gas), ("L2 gas", bounds.l2_gas), ("L1 data gas", bounds.l1_data_gas)] {
         let text = format!("at most {} {name} at {} FRI", bound.max_amount, bound.max_price_per_unit);
         summary.add_values(Topic::Gas, text, [bound.max_amount.into(), bound.max_price_per_unit.into()]);
@@ -97,7 +99,7 @@ fn describe_invoke(invoke: &Invoke, summary: &mut Summary) {
         [("paymaster data", &transaction.paymaster_data), ("account deployment data", &transaction.account_deployment_data)]
     {
         if !felts.is_empty() {
-            let felts: Vec<_> = felts.iter().map(|felt| format!("{felt:#x}")).collect();
+            let felts: Vec<_> = felts.iter().map(to_hex).collect();
             summary.add(Topic::Wallet, format!("{what} {}", felts.join(", ")));
         }
     }

@@ -16,6 +16,7 @@ use sui_crypto::Verifier as _;
 use sui_crypto::simple::SimpleVerifier;
 use sui_sdk_types::{Address, SignedTransaction, SimpleSignature, Transaction, UserSignature};
 
+use crate::address::{format_address, format_digest};
 use crate::key::{Key, is_high_s};
 use crate::kind;
 use crate::received;
@@ -142,7 +143,7 @@ impl Signable for Unsigned {
     fn requests(&self) -> Vec<SigningRequest<Transaction>> {
         let request = |id, signer: Address| {
             let (message, digest) = (self.intent_message(), self.signing_digest.to_vec());
-            SigningRequest::new(id, signer.to_string(), Scheme::Sui, self.transaction(), message, digest)
+            SigningRequest::new(id, format_address(&signer), Scheme::Sui, self.transaction(), message, digest)
         };
         let sponsor = self.sponsor().map(|sponsor| request(RequestId::Sponsor, sponsor));
         [request(self.request_id(), self.sender)].into_iter().chain(sponsor).collect()
@@ -301,7 +302,7 @@ impl Signed for SignedPayloads {
     type Transaction = SignedTransaction;
 
     fn transactions(&self) -> Vec<BroadcastTransaction<SignedTransaction>> {
-        let (id, bytes) = (self.unsigned.digest().to_base58(), self.unsigned.bytes.clone());
+        let (id, bytes) = (format_digest(&self.unsigned.digest()), self.unsigned.bytes.clone());
         vec![BroadcastTransaction::new(self.unsigned.role, id, bytes, self.signed_transaction())]
     }
 }

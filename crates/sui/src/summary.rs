@@ -3,7 +3,7 @@
 use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, U256, number};
 use sui_sdk_types::{ObjectReference, TransactionExpiration};
 
-use crate::address::to_account;
+use crate::address::{format_address, format_digest, format_type, to_account};
 use crate::htlc::{self, InputRole, MODULE, Ranges};
 use crate::transaction::Unsigned;
 use crate::verify::{Deposit, PAYLOAD_KEY, shared};
@@ -14,7 +14,8 @@ const SUI_DECIMALS: u8 = 9;
 const SHOWN_COINS: usize = 8;
 
 fn object(reference: &ObjectReference) -> String {
-    format!("{} version {} digest {}", reference.object_id(), reference.version(), reference.digest())
+    let (id, digest) = (format_address(reference.object_id()), format_digest(reference.digest()));
+    format!("{id} version {} digest {digest}", reference.version())
 }
 
 fn object_values(reference: &ObjectReference) -> [TypedValue; 3] {
@@ -31,11 +32,11 @@ fn coin(deposit: &Deposit, index: u16) -> Option<&ObjectReference> {
 
 pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
     let Deposit { terms, layout, .. } = deposit;
-    let call = format!("one call of {MODULE}::{} in package {}", htlc::INITIATE, terms.package);
+    let call = format!("one call of {MODULE}::{} in package {}", htlc::INITIATE, format_address(&terms.package));
     summary.add_values(Topic::Contract, call, [to_account(terms.package).into()]);
     let registry = format!("orders registry {}", shared(&terms.registry));
     summary.add_values(Topic::Contract, registry, [to_account(terms.registry.object_id()).into()]);
-    summary.add(Topic::Token, format!("coin type {}", terms.coin_type));
+    summary.add(Topic::Token, format!("coin type {}", format_type(&terms.coin_type)));
     match &layout.coins {
         None => summary.add(Topic::Send, "split from the coins that pay the gas"),
         Some(coins) => {
@@ -99,12 +100,13 @@ pub(crate) fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
 pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
     let gas = &unsigned.gas_payment;
     let mut values = vec![to_account(unsigned.sender).into()];
+    let sender = format_address(&unsigned.sender);
     let payer = match unsigned.sponsor() {
         Some(sponsor) => {
             values.push(to_account(sponsor).into());
-            format!("sent by {}, gas paid by {sponsor}, who signs too", unsigned.sender)
+            format!("sent by {sender}, gas paid by {}, who signs too", format_address(&sponsor))
         }
-        None => format!("sent and paid for by {}", unsigned.sender),
+        None => format!("sent and paid for by {sender}"),
     };
     values.extend([gas.price, gas.budget].map(TypedValue::from));
     let expiration = match &unsigned.expiration {
@@ -124,7 +126,7 @@ pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
         summary.add_values(Topic::Wallet, format!("and {more} more gas coins"), [more.into()]);
     }
     let digest = unsigned.digest();
-    summary.add_values(Topic::Digest, format!("transaction {digest}"), [TypedValue::Hash(digest.into_inner())]);
+    summary.add_values(Topic::Digest, format!("transaction {}", format_digest(&digest)), [TypedValue::Hash(digest.into_inner())]);
     let text = format!("signing digest {}", hex::encode(unsigned.signing_digest));
     summary.add_values(Topic::Digest, text, [TypedValue::Hash(unsigned.signing_digest)]);
 }

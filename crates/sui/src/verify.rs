@@ -288,5 +288,5 @@ pub(crate) fn shared(object: &SharedInput) -> String {
         Mutability::Immutable => "read-only",
         Mutability::NonExclusiveWrite => "non-exclusive write",
     };
-    format!("{}, shared since version {}, {access}", object.object_id(), object.version())
+    format!("{}, shared since version {}, {access}", address::format_address(&object.object_id()), object.version())
 }

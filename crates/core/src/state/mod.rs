@@ -101,7 +101,7 @@ fn judge<F: ChainFamily>(
     order.check_request(warnings);
     order.check_payload_keys(F::PAYLOAD_KEYS)?;
     let (deposit, terms) = F::Deposit::verify(order, warnings, Seal::new())?;
-    check_record(order, terms.as_ref(), purpose, warnings)?;
+    check_record(order, terms.as_ref(), deposit.taproot(), purpose, warnings)?;
     Ok((deposit, terms))
 }
 

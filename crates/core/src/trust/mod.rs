@@ -6,6 +6,7 @@ mod registry;
 
 pub use limits::{BitcoinLimits, EvmLimits, SolanaLimits, StarknetLimits, SuiLimits, TronLimits};
 pub use policy::{ApprovalPolicy, Policy};
+pub(crate) use registry::ContractKind;
 pub use registry::{
     Asset, Chain, Change, Contract, EvmGeneration, Generation, Notice, Registry, ServicePins, SolanaGeneration, Solver, Sponsor,
     StarknetGeneration, TokenStandard,

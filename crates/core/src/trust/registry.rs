@@ -49,10 +49,18 @@ pub use token::TokenStandard;
 pub struct Registry {
     chains: BTreeMap<String, Arc<Chain>>,
     assets: HashMap<String, Arc<Asset>>,
-    /// The same assets by the name of their chain.
-    by_chain: HashMap<String, Vec<Arc<Asset>>>,
+    /// What the accounts of contracts are, by the name of their chain.
+    contracts: HashMap<String, HashMap<Account, ContractKind>>,
     solvers: HashMap<String, Vec<Arc<Solver>>>,
     sponsors: HashMap<String, Vec<Sponsor>>,
+}
+
+/// What a pinned account is that nobody can be paid on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ContractKind {
+    /// An HTLC, or the object that lists the orders of one.
+    Htlc,
+    Token,
 }
 
 impl Registry {
@@ -90,9 +98,21 @@ impl Registry {
         assets
     }
 
-    /// Returns every pinned asset of one chain, in no particular order.
-    pub(crate) fn assets_on(&self, chain: &str) -> impl Iterator<Item = &Asset> {
-        self.by_chain.get(chain).into_iter().flatten().map(AsRef::as_ref)
+    /// Returns what the contract with this account is on a chain. An account that is both an HTLC and a token is an HTLC.
+    pub(crate) fn contract_kind(&self, chain: &str, account: &Account) -> Option<ContractKind> {
+        self.contracts.get(chain)?.get(account).copied()
+    }
+
+    /// Adds an asset with the accounts of its contracts.
+    fn add_asset(&mut self, asset: Asset) {
+        let contracts = self.contracts.entry(asset.record.chain.clone()).or_default();
+        if let Some(token) = asset.token.as_ref().and_then(|token| token.account.as_ref()) {
+            contracts.entry(token.clone()).or_insert(ContractKind::Token);
+        }
+        for htlc in asset.htlc.iter().chain(&asset.htlc_registry) {
+            contracts.insert(htlc.clone(), ContractKind::Htlc);
+        }
+        self.assets.insert(asset.record.id.as_str().to_owned(), Arc::new(asset));
     }
 
     /// Returns every pinned chain, sorted by name.
@@ -131,13 +151,7 @@ impl Registry {
         let Some(htlc) = changed.record.htlc.as_mut().filter(|_| is_of_family) else { return self };
         htlc.generation = generation.map(|generation| generation.name().to_owned());
         (changed.generation, changed.domain, changed.program_addresses) = (generation, OnceLock::new(), OnceLock::new());
-        let changed = Arc::new(changed);
-        for listed in self.by_chain.get_mut(&changed.record.chain).into_iter().flatten() {
-            if listed.record.id.as_str() == asset {
-                *listed = Arc::clone(&changed);
-            }
-        }
-        self.assets.insert(asset.to_owned(), changed);
+        self.assets.insert(asset.to_owned(), Arc::new(changed));
         self
     }
 

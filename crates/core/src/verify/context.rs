@@ -8,7 +8,7 @@ use countersign_chains::{Account, Family, UnixTime, address};
 
 use crate::json::{self, Cursor, Value};
 use crate::report::{Code, Refusal, Warnings};
-use crate::trust::{Asset, Policy, Registry};
+use crate::trust::{Asset, ContractKind, Policy, Registry};
 use crate::wire::{self, CreateOrder, OrderRecord, RequestedLeg, SecretHash};
 
 /// Where the response's result is.
@@ -240,6 +240,27 @@ impl<'d> OrderContext<'d> {
         self.source.token.is_none()
     }
 
+    /// Parses a party of a swap record on an asset's chain: see [`address::parse_party`].
+    ///
+    /// # Errors
+    ///
+    /// As [`address::parse_party`].
+    pub fn parse_party(&self, asset: &Asset, text: &str) -> Result<Account, address::AddressError> {
+        address::parse_party_unless_known(&asset.chain.network, text, &|key| self.is_known_key(asset, key))
+    }
+
+    /// Returns whether this text of an x-only key is one that was checked to be a point when the request was opened or when the
+    /// registry was pinned: a requested delegate, or a solver of the asset's chain.
+    #[must_use]
+    pub fn is_known_key(&self, asset: &Asset, key: &str) -> bool {
+        let requested = [(self.source, &self.request.source), (self.destination, &self.request.destination)];
+        let mut delegates =
+            requested.iter().filter(|(asset, _)| asset.chain.family() == Family::Bitcoin).filter_map(|(_, leg)| leg.delegate.as_deref());
+        let mut solvers = self.registry.solvers_of(asset.chain_name()).iter().map(|solver| solver.address.as_str());
+        let is = |known: &str| known.eq_ignore_ascii_case(key);
+        asset.chain.family() == Family::Bitcoin && address::is_key(key) && (delegates.any(is) || solvers.any(is))
+    }
+
     /// Returns the pinned account that the registry spells exactly like this text: the source asset's HTLC or token, or a solver of
     /// its chain.
     #[must_use]
@@ -352,12 +373,14 @@ fn check_payout(registry: &Registry, destination: &Asset, payout: &Account) -> R
         [0x51, 0x20, key @ ..] if payout.family() == Family::Bitcoin => Account::new(Family::Bitcoin, key),
         _ => None,
     };
+    let chain = destination.chain_name();
+    let is_any =
+        |kind| [Some(payout), key.as_ref()].into_iter().flatten().any(|account| registry.contract_kind(chain, account) == Some(kind));
     let is = |account: &Account| account == payout || Some(account) == key.as_ref();
-    let on_this_chain = || registry.assets_on(destination.chain_name());
-    let solver = || registry.solvers_of(destination.chain_name()).iter().any(|solver| is(&solver.account));
-    let what = if on_this_chain().any(|asset| asset.htlc.iter().chain(&asset.htlc_registry).any(is)) {
+    let solver = || registry.solvers_of(chain).iter().any(|solver| is(&solver.account));
+    let what = if is_any(ContractKind::Htlc) {
         "the payout goes to an HTLC"
-    } else if on_this_chain().any(|asset| asset.token.iter().filter_map(|token| token.account.as_ref()).any(is)) {
+    } else if is_any(ContractKind::Token) {
         "the payout goes to a token contract"
     } else if solver() {
         "the payout goes to a solver"

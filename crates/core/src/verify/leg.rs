@@ -130,7 +130,7 @@ impl<'r> RecordedLeg<'r> {
     /// [`Code::GenerationMismatch`] if the record's id is that of another generation than the pinned one.
     pub fn hash_swap_id(&self) -> Result<([u8; 32], bool), Refusal> {
         let parties = Parties { initiator: self.initiator.clone(), redeemer: self.redeemer.clone() };
-        let recomputed = swap_id::recompute(self.asset, self.version, &parties, self.swap);
+        let recomputed = swap_id::recompute(self.asset, self.version, &parties, self.swap, None);
         let recorded = &self.swap.swap_id;
         let refuse = || self.refuse(Code::RecordSwapId, "swap_id").with_actual(recorded);
         let is_equal = recomputed.equals(recorded);

@@ -7,6 +7,7 @@ mod payout;
 mod under_way;
 
 use countersign_chains::swap_id::Version;
+use countersign_chains::taproot::{Htlc, Output};
 use countersign_chains::{Account, Family, address};
 
 use super::{Leg, OrderContext, SwapTerms, deadline, swap_id};
@@ -27,6 +28,8 @@ const NO_DELEGATE: &str = "none, as none was requested";
 struct Check<'c, 'd> {
     order: &'c OrderContext<'d>,
     record: &'c OrderRecord,
+    /// The HTLC of a Bitcoin-like source leg and its output, if the payload was recomputed from them.
+    source_htlc: Option<(&'c Htlc, &'c Output)>,
 }
 
 /// Maximum number of requested fees that a record's fees are compared with. No order has nearly as many.
@@ -43,7 +46,8 @@ pub(crate) enum RecordCheck {
     Tracking,
 }
 
-/// Checks the record, where there is one.
+/// Checks the record, where there is one. `source_htlc` is the HTLC of a Bitcoin-like source leg with its output, if the family has
+/// computed it.
 ///
 /// # Errors
 ///
@@ -53,11 +57,12 @@ pub(crate) enum RecordCheck {
 pub(crate) fn check(
     order: &OrderContext<'_>,
     terms: Option<&SwapTerms>,
+    source_htlc: Option<(&Htlc, &Output)>,
     purpose: RecordCheck,
     warnings: &mut Warnings,
 ) -> Result<(), Refusal> {
     let Some(record) = &order.record else { return Ok(()) };
-    let check = Check { order, record };
+    let check = Check { order, record, source_htlc };
     check.order_id()?;
     check.assets()?;
     match purpose {
@@ -88,10 +93,10 @@ pub(crate) fn check(
 
 /// Returns initiator and redeemer of one leg of a record, and whether its swap id was recomputed by a certain formula.
 pub(crate) fn parties(order: &OrderContext<'_>, record: &OrderRecord, leg: Leg) -> Result<(Account, Account, bool), Refusal> {
-    let check = Check { order, record };
+    let check = Check { order, record, source_htlc: None };
     let parties = check.parties(leg)?;
     let recomputed = match Version::parse(&record.version) {
-        Some(version) => swap_id::recompute(check.asset(leg), version, &parties, check.swap(leg)),
+        Some(version) => swap_id::recompute(check.asset(leg), version, &parties, check.swap(leg), None),
         None => return Err(check.refuse(Code::RecordVersion, "version")),
     };
     let is_certain = recomputed.is_certain && recomputed.equals(&check.swap(leg).swap_id);
@@ -172,7 +177,8 @@ impl Check<'_, '_> {
     }
 
     fn account(&self, leg: Leg, member: &str, text: &str) -> Result<Account, Refusal> {
-        address::parse_party(&self.asset(leg).chain.network, text)
+        self.order
+            .parse_party(self.asset(leg), text)
             .map_err(|error| self.refuse_leg(Code::RecordMismatch, leg, member).with_reason(error.to_string()).with_actual(text))
     }
 
@@ -205,7 +211,11 @@ impl Check<'_, '_> {
                 .with_expected(order.request.source.amount)
                 .with_actual(swap.amount));
         }
-        let written = self.account(leg, "initiator", &swap.initiator)?;
+        let written = match order.family() {
+            // A key is read only once.
+            Family::Bitcoin if address::is_key(&swap.initiator) => parties.initiator.clone(),
+            _ => self.account(leg, "initiator", &swap.initiator)?,
+        };
         match (&order.owner, &order.delegate) {
             // On Bitcoin-like chains the initiator is written as the owner's address, or as the delegate's key.
             (_, Some(delegate)) if order.family() == Family::Bitcoin => {
@@ -316,7 +326,7 @@ impl Check<'_, '_> {
         let version = Version::parse(&self.record.version)
             .ok_or_else(|| self.refuse(Code::RecordVersion, "version").with_expected("v1, v2 or v3").with_actual(&self.record.version))?;
         swap_id::check_version(self.asset(leg), version, &format!("{}/version", self.order.record_at))?;
-        let recomputed = swap_id::recompute(self.asset(leg), version, parties, swap);
+        let recomputed = swap_id::recompute(self.asset(leg), version, parties, swap, self.source_htlc.filter(|_| leg == Leg::Source));
         if recomputed.equals(&swap.swap_id) {
             return Ok(());
         }

@@ -10,7 +10,7 @@
 //! | `old`, native | not known | no source is public, and no record has an id of this contract |
 
 use countersign_chains::swap_id::{self, StarknetFormula, SwapIdInput, Version};
-use countersign_chains::taproot::Htlc;
+use countersign_chains::taproot::{Htlc, Output};
 use countersign_chains::{Account, Family, Network};
 
 use super::record::Parties;
@@ -65,8 +65,15 @@ pub(super) fn check_version(asset: &Asset, version: Version, location: &str) -> 
     Err(refusal.with_reason("the version of the order names the formula of another generation"))
 }
 
-/// Recomputes the id of a swap record on its asset's chain.
-pub(super) fn recompute(asset: &Asset, version: Version, parties: &Parties, record: &SwapRecord) -> Recomputed {
+/// Recomputes the id of a swap record on its asset's chain. `computed` is an HTLC whose output is already computed: it is not computed
+/// again if it is the HTLC of the record.
+pub(super) fn recompute(
+    asset: &Asset,
+    version: Version,
+    parties: &Parties,
+    record: &SwapRecord,
+    computed: Option<(&Htlc, &Output)>,
+) -> Recomputed {
     let swap = input(parties, record);
     let htlc = asset.htlc.as_ref().map(Account::bytes).unwrap_or_default();
     let (id, is_certain) = match &asset.chain.network {
@@ -86,7 +93,13 @@ pub(super) fn recompute(asset: &Asset, version: Version, parties: &Parties, reco
             let registry = asset.htlc_registry.as_ref().map(Account::bytes);
             (registry.and_then(|registry| swap_id::sui(&swap, registry)).map(hex::encode), asset.chain.test)
         }
-        Network::Bitcoin(coin, net) => (taproot(asset, parties, record).and_then(|htlc| htlc.address(*coin, *net)), true),
+        Network::Bitcoin(coin, net) => {
+            let output = taproot(asset, parties, record).and_then(|htlc| match computed {
+                Some((of, output)) if *of == htlc => Some(*output),
+                _ => htlc.output_under(asset.internal_key()?),
+            });
+            (output.and_then(|output| output.address(*coin, *net)), true)
+        }
         _ => (None, false),
     };
     Recomputed { id, is_certain, family: asset.chain.family() }

@@ -148,7 +148,7 @@ struct HexFelt<'a>(&'a Felt);
 
 impl Serialize for HexFelt<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{:#x}", self.0))
+        serializer.serialize_str(&felt::to_hex(self.0))
     }
 }
 

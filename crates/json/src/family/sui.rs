@@ -79,7 +79,7 @@ impl Serialize for Transaction<'_> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("transaction_data", &unsigned.base64())?;
         map.serialize_entry("signing_digest", &hex::encode(unsigned.signing_digest))?;
-        map.serialize_entry("tx_digest", &unsigned.digest().to_base58())?;
+        map.serialize_entry("tx_digest", &address::format_digest(&unsigned.digest()))?;
         if let Some(signature) = &unsigned.signature {
             map.serialize_entry("signature", &signature.to_base64())?;
         }

@@ -109,7 +109,7 @@ impl Endpoint {
 
 /// Returns a felt in hex with `0x`, as nodes accept it.
 fn hex(felt: Felt) -> String {
-    format!("{felt:#x}")
+    felt::to_hex(&felt)
 }
 
 /// Creates the request for the version of the interface.

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use countersign_chains::taproot::InternalKey;
 use countersign_chains::{Account, ChainProfile, Family, Network};
 use ruint::aliases::U256;
 
@@ -45,6 +46,7 @@ pub struct Asset {
     pub(super) max_amount: Option<U256>,
     pub(super) domain: OnceLock<Domain>,
     pub(super) program_addresses: OnceLock<Option<[[u8; 32]; 2]>>,
+    pub(super) internal_key: OnceLock<Option<InternalKey>>,
 }
 
 /// The hash of a typed-data domain, for one version of the contract.
@@ -98,6 +100,14 @@ impl Asset {
     /// kept.
     pub fn program_addresses(&self, compute: impl FnOnce() -> Option<[[u8; 32]; 2]>) -> Option<[[u8; 32]; 2]> {
         *self.program_addresses.get_or_init(compute)
+    }
+
+    /// Returns the internal key of a Bitcoin-like HTLC with its point, which is computed once and kept. `None` if no internal key is
+    /// pinned.
+    #[must_use]
+    pub fn internal_key(&self) -> Option<&InternalKey> {
+        let lift = || InternalKey::lift(self.htlc.as_ref().filter(|htlc| htlc.family() == Family::Bitcoin)?.array()?);
+        self.internal_key.get_or_init(lift).as_ref()
     }
 
     /// Returns an amount of this asset.

@@ -200,9 +200,7 @@ impl Pinning<'_> {
         clashes.extend(rules::clashes(&mut with_htlc, &htlc, &rules::may_share_htlc, &shared));
         clashes.extend(rules::clashes(&mut all(), &|asset| (asset.record.id.to_string(), None), &|_, _| false, &twice));
         for asset in self.without(read, &clashes, |_, _| ())? {
-            let asset = Arc::new(asset);
-            self.registry.by_chain.entry(asset.record.chain.clone()).or_default().push(Arc::clone(&asset));
-            self.registry.assets.insert(asset.record.id.as_str().to_owned(), asset);
+            self.registry.add_asset(asset);
         }
         Ok(())
     }
@@ -344,6 +342,7 @@ fn asset(registry: &Registry, record: AssetRecord) -> Result<Asset, Fault> {
         max_amount,
         domain: OnceLock::new(),
         program_addresses: OnceLock::new(),
+        internal_key: OnceLock::new(),
     };
     rules::check_contracts(&asset)?;
     Ok(asset)
