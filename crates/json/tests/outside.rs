@@ -2,7 +2,13 @@
 //! and the tests that compare. The rows become a table of docs/proofs.md.
 //!
 //! What needs a row is read from the code: artefacts, formulas, schemes, and every file that uses a hash, a curve or a text encoding.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "a test ends by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test ends by panicking"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
