@@ -216,6 +216,10 @@ fn the_reason_is_that_of_the_endpoint_that_is_missing() {
 fn nobody_is_awaited_who_cannot_change_the_verdict() {
     let shown = |story| Ok(Shown { story, left: 50 });
     let disagree = |agreed, needed| Doubt::Disagree { agreed, needed, detail: String::new() };
+    // The reason of one endpoint is not that of the quorum.
+    let mut one = Quorum::new(["a", "b", "c"], 2).unwrap();
+    one.hear("a", Ok(Shown { story: 1, left: 0 }));
+    assert!(matches!(one.ask(question), Verdict::Open(doubt) if doubt == disagree(1, 2)));
     let mut all = Quorum::new(["a", "b", "c"], 3).unwrap();
     all.hear("a", shown(1));
     assert!(matches!(all.ask(question), Verdict::Open(doubt) if doubt == disagree(1, 3)));
