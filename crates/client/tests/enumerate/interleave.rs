@@ -430,7 +430,7 @@ fn finish(world: &mut World, process: &mut Process) -> End {
     let may_be_locked = matches!(world.legs[SOURCE], Htlc::Locked(_) | Htlc::Redeemed) || world.pending.contains(&Pending::Funding);
     let is_exposed = world.is_known && may_be_locked;
     let can_redeem = matches!(world.legs[DESTINATION], Htlc::Redeemed) || has_secret && world.left(DESTINATION) > 2 * MARGIN;
-    let is_too_late = is_exposed && !can_redeem || world.legs[SOURCE] == Htlc::Redeemed && !can_redeem;
+    let is_too_late = !can_redeem && (is_exposed || world.legs[SOURCE] == Htlc::Redeemed);
     // Longer than the source's timelock and a day after the deadline.
     for _ in 0..500 {
         process.step(world, &mut none);
