@@ -1,5 +1,6 @@
 """Writes seeds for every target: lines, responses, records, keys and the registry of the fixtures, and honest readings of each chain."""
 
+import base64
 import json
 import pathlib
 import sys
@@ -31,6 +32,36 @@ for family in ["evm", "tron", "starknet", "solana", "sui", "bitcoin"]:
         for story in range(8):
             for known in range(2):
                 seed(f"reader_{family}", f"{order}-{story}-{known}", bytes([order, story, known]))
+
+# The family and the order, then a transaction that a wallet has signed: see fuzz_targets/received.rs.
+families = ["evm", "tron", "starknet", "solana", "sui", "bitcoin"]
+for place, family in enumerate(families):
+    for order, line in enumerate((fixtures / f"accept/{family}.jsonl").read_text().splitlines()[:16]):
+        artefacts = json.loads(line)["expect"]["artefacts"]
+        for name, artefact in artefacts.items():
+            text = (artefact or {}).get("signed") or (artefact or {}).get("transaction_data") or (artefact or {}).get("raw_data")
+            if isinstance(text, str):
+                is_hex = all(digit in "0123456789abcdefABCDEF" for digit in text.removeprefix("0x"))
+                signed = bytes.fromhex(text.removeprefix("0x")) if is_hex else base64.b64decode(text)
+                seed("received", f"{family}-{order}-{name}", bytes([place, order]) + signed)
+
+# The kind, then a document: see fuzz_targets/documents.rs.
+entries = [
+    '{"at":"2025-11-01T00:00:00Z","event":"sending","what":"funding"}',
+    '{"at":"2025-11-01T00:00:00Z","event":"secret_leaving","path":"own"}',
+    '{"at":"2025-11-01T00:00:00Z","event":"ended","outcome":"complete"}',
+]
+for number, entry in enumerate(entries):
+    seed("documents", f"entry-{number}", b"\1" + entry.encode())
+seed("documents", "phrase", b"\2legal winner thank year wave sausage worth useful legal winner thank yellow")
+seed("documents", "policy", b"\4{}")
+seed("documents", "response", b'\3{"status":"Ok","result":[]}')
+
+# What the owner can do and which order it is, then steps: see crates/client/tests/enumerate/interleave.rs. These pay, wait, and redeem.
+steps = bytes([7, 0]) + bytes([130, 0, 0, 0, 0]) * 2 + bytes([3, 0]) + bytes([130, 0, 0, 0, 0]) + bytes([2, 0, 8, 1]) + bytes([130, 0, 0, 0, 0]) * 2
+seed("driver", "complete", steps + bytes([3, 0, 8, 0, 8, 1]) + bytes([130, 0, 0, 0, 0]))
+seed("driver", "refund", bytes([7, 0]) + bytes([130, 0, 0, 0, 0]) * 2 + bytes([3, 0, 1, 255, 1, 255]) + bytes([130, 0, 0, 0, 0]) * 2)
+seed("driver", "faults", bytes(range(256)) * 2)
 
 # The number of calls and the status, then a body: see fuzz_targets/json_rpc.rs.
 replies = {

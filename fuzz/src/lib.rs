@@ -14,17 +14,21 @@ use countersign_json::line::Case;
 pub static REGISTRY: LazyLock<Registry> =
     LazyLock::new(|| Registry::from_json(include_bytes!("../../fixtures/registry.json")).expect("the fixtures' registry is valid"));
 
-/// The first fixture of each family.
-pub fn first_case(family: Family) -> &'static str {
-    let cases = match family {
+/// The fixtures of a family, one on each line.
+pub fn cases(family: Family) -> &'static str {
+    match family {
         Family::Evm => include_str!("../../fixtures/accept/evm.jsonl"),
         Family::Tron => include_str!("../../fixtures/accept/tron.jsonl"),
         Family::Starknet => include_str!("../../fixtures/accept/starknet.jsonl"),
         Family::Solana => include_str!("../../fixtures/accept/solana.jsonl"),
         Family::Sui => include_str!("../../fixtures/accept/sui.jsonl"),
         _ => include_str!("../../fixtures/accept/bitcoin.jsonl"),
-    };
-    cases.lines().next().expect("every family has fixtures")
+    }
+}
+
+/// The first fixture of a family.
+pub fn first_case(family: Family) -> &'static str {
+    cases(family).lines().next().expect("every family has fixtures")
 }
 
 /// The request of a family's first fixture.

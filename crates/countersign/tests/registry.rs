@@ -8,6 +8,9 @@
     reason = "a test fails by panicking"
 )]
 
+use std::io::Write;
+use std::process::{Command, Stdio};
+
 use countersign::{Code, Notice, Registry};
 use countersign_testkit::{Tree, asset_index, registry, registry_json, set};
 use serde_json::{Value, json};
@@ -284,4 +287,16 @@ fn equal_pins_have_equal_digests() {
     }
     assert_eq!(Registry::from_json(reversed.to_string().as_bytes()).unwrap().digest(), registry().digest());
     assert_eq!(Registry::from_json(&registry().to_file()).unwrap().to_file(), registry().to_file());
+}
+
+/// Any tool computes the digest from the file.
+#[test]
+fn python_computes_the_same_digest() {
+    let script = "import sys, hashlib\nprint(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())";
+    let child = Command::new("python3").args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let Ok(mut child) = child else { return countersign_testkit::skipped("python3 is not installed").unwrap() };
+    child.stdin.take().unwrap().write_all(&registry().to_file()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let digest: String = registry().digest().iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(String::from_utf8(output.stdout).unwrap().trim(), digest);
 }

@@ -11,6 +11,7 @@
 mod pay;
 mod refund;
 mod signer;
+mod status;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -218,31 +219,6 @@ fn a_secret_of_another_order_is_never_used() {
     let mut world = World::funded();
     world.kept.secret = Some(Secret::generate().unwrap());
     assert!(matches!(world.decide(), (Status::Waiting { on: WaitingFor::SecretElsewhere }, None)));
-}
-
-/// The form of `docs/program.md`.
-#[test]
-fn a_status_is_serialized_with_its_reason_as_text() {
-    for (status, expected) in [
-        (
-            Status::Waiting { on: WaitingFor::Evidence(Hold::NotCovered) },
-            r#"{"status":"waiting","reason":"the destination's HTLC holds less than its swaps need","code":"destination_not_covered"}"#,
-        ),
-        (
-            Status::Waiting { on: WaitingFor::SecretOfService },
-            r#"{"status":"waiting","reason":"the service holds the secret","code":"no_secret"}"#,
-        ),
-        (
-            Status::Waiting { on: WaitingFor::SecretElsewhere },
-            r#"{"status":"waiting","reason":"the secret is not stored here","code":"no_secret"}"#,
-        ),
-        (
-            Status::AwaitingRefund { reason: Hold::Refunded },
-            r#"{"status":"awaiting_refund","reason":"the solver has taken the payment back"}"#,
-        ),
-    ] {
-        assert_eq!(serde_json::to_string(&status).unwrap(), expected);
-    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use countersign_chains::{Account, Family, Finality, FinalityRule, Network, UnixTime, address};
 use ruint::aliases::U256;
 
-use super::{Finding, Hold, HtlcState, HtlcTerms, Judgement, LockedHtlc, ObservedAt, VerifiedTerms, combine};
+use super::{Finding, HeadDoubt, Hold, HtlcEvent, HtlcState, HtlcTerms, Judgement, LockedHtlc, ObservedAt, VerifiedTerms, combine};
 use crate::reader::Agree;
 use crate::report::Code;
 use crate::wire::{AssetId, SecretHash};
@@ -271,4 +271,60 @@ fn endpoints_at_different_heights_agree() {
     let redeemed = |secret| HtlcState::Redeemed { secret, transaction: None };
     assert!(key(redeemed(Some([1; 32])), "a") != key(redeemed(None), "a"));
     assert!(key(HtlcState::Absent, "") != key(locked(1, true), ""));
+}
+
+/// The HTLC is covered only if as many endpoints say so as are needed.
+#[test]
+fn a_payment_is_covered_if_enough_endpoints_say_so() {
+    let finding = |is_covered| Finding::new(HtlcState::Locked(locked().with_covered(is_covered)), seen());
+    let covered = |all: &[bool], needed| {
+        let findings: Vec<_> = all.iter().map(|is_covered| finding(*is_covered)).collect();
+        let (state, _) = combine(&findings.iter().collect::<Vec<_>>(), needed).unwrap();
+        matches!(state, HtlcState::Locked(locked) if locked.covered)
+    };
+    assert!(covered(&[true], 1) && covered(&[true, true], 2) && covered(&[true, false], 1));
+    assert!(!covered(&[false], 1) && !covered(&[true, false], 2) && !covered(&[false, true, false], 2));
+}
+
+/// A redemption counts with the secret of the verified hash alone.
+#[test]
+fn an_end_has_the_secret_of_the_terms() {
+    let (order_id, secret) = (7_u8, [0x5a; 32]);
+    let end = |event: HtlcEvent<u8>| event.end(SecretHash::of(&secret), Some("0xee".to_owned()));
+    let transaction = || Some("0xee".to_owned());
+    let redeemed = HtlcEvent::Redeemed { order_id, secret };
+    assert_eq!(*redeemed.order_id(), order_id);
+    assert_eq!(end(redeemed), HtlcState::Redeemed { secret: Some(secret), transaction: transaction() });
+    assert!(matches!(end(HtlcEvent::Redeemed { order_id, secret: [1; 32] }), HtlcState::Unclear(_)));
+    assert_eq!(end(HtlcEvent::Refunded { order_id }), HtlcState::Refunded { transaction: transaction() });
+    let initiated = HtlcEvent::Initiated { order_id, secret_hash: SecretHash::of(&secret), amount: U256::from(1) };
+    assert!(matches!(end(initiated), HtlcState::Unclear(_)));
+}
+
+/// What the owner reads while a payment is not final.
+#[test]
+fn a_hold_says_what_is_reached_and_what_is_needed() {
+    let marked = |depth, is_safe| ObservedAt::new(50.into(), "ee", NOW, depth).with_safe(is_safe);
+    let text = |family, finality, seen: &ObservedAt| {
+        let mut terms = terms();
+        terms.destination.family = family;
+        let rule = FinalityRule::new(finality, 30, 6);
+        judged(&terms, &HtlcState::Locked(locked()), seen, &rule, NOW).unwrap_err().to_string()
+    };
+    let is = |reached: &str, needed: &str| format!("the funding of the destination is {reached}, and must be {needed}");
+    for (finality, depth, is_safe, reached, needed) in [
+        (Finality::Depth(3), 0, true, "in no block", "3 blocks deep"),
+        (Finality::Depth(3), 1, false, "1 block deep", "3 blocks deep"),
+        (Finality::Depth(3), 2, false, "2 blocks deep", "3 blocks deep"),
+        (Finality::Finalized, 9, true, "safe, 9 blocks deep", "finalized"),
+        (Finality::Safe, 9, false, "9 blocks deep", "safe"),
+    ] {
+        assert_eq!(text(Family::Evm, finality, &marked(depth, is_safe)), is(reached, needed));
+    }
+    assert_eq!(text(Family::Starknet, Finality::Safe, &marked(9, true)), is("safe, 9 blocks deep", "safe and 30 blocks deep"));
+    assert_eq!(Hold::NotFunded.code().to_string(), "destination_not_funded");
+    let old = HeadDoubt::Old { seconds: 600, limit: 60 }.to_string();
+    assert!(old.starts_with("the newest block is 600 s old, and at most 60 s are normal"), "{old}");
+    let ahead = HeadDoubt::Ahead { seconds: 90 }.to_string();
+    assert!(ahead.starts_with("the newest block is 90 s ahead of the clock"), "{ahead}");
 }

@@ -211,6 +211,38 @@ fn the_reason_is_that_of_the_endpoint_that_is_missing() {
     assert!(matches!(only.ask(question), Verdict::Falls(Doubt::Fault(Fault::TooMuch("too much")))));
 }
 
+/// A verdict falls as soon as those who are silent cannot change it, and not before.
+#[test]
+fn nobody_is_awaited_who_cannot_change_the_verdict() {
+    let shown = |story| Ok(Shown { story, left: 50 });
+    let disagree = |agreed, needed| Doubt::Disagree { agreed, needed, detail: String::new() };
+    // The reason of one endpoint is not that of the quorum.
+    let mut one = Quorum::new(["a", "b", "c"], 2).unwrap();
+    one.hear("a", Ok(Shown { story: 1, left: 0 }));
+    assert!(matches!(one.ask(question), Verdict::Open(doubt) if doubt == disagree(1, 2)));
+    let mut all = Quorum::new(["a", "b", "c"], 3).unwrap();
+    all.hear("a", shown(1));
+    assert!(matches!(all.ask(question), Verdict::Open(doubt) if doubt == disagree(1, 3)));
+    all.hear("b", shown(2));
+    assert!(matches!(all.ask(question), Verdict::Falls(doubt) if doubt == disagree(1, 3)), "the third one is not awaited");
+    // The second group can still grow.
+    let mut most = Quorum::new(["a", "b", "c", "d", "e"], 3).unwrap();
+    for (name, story) in [("a", 1), ("b", 2), ("c", 2)] {
+        most.hear(name, shown(story));
+    }
+    assert!(matches!(most.ask(question), Verdict::Open(_)));
+    let doubt: Doubt<&str> = most.agreed().unwrap_err();
+    assert_eq!((doubt.clone(), doubt.to_string()), (disagree(2, 3), "too few endpoints agree: 2 of the required 3".to_owned()));
+    most.hear("d", shown(1));
+    assert!(matches!(most.ask(question), Verdict::Open(_)), "either group may win");
+    assert!(!most.is_complete());
+    most.hear("e", shown(2));
+    let agreed: Vec<_> = most.agreed::<&str>().unwrap().into_iter().map(|one| one.story).collect();
+    assert_eq!((agreed, most.needed(), most.heard().count(), most.is_complete()), (vec![2, 2, 2], 3, 5, true));
+    assert!(matches!(most.ask(question), Verdict::Stands(..)));
+    assert_eq!(Doubt::Held("no time").to_string(), "no time");
+}
+
 #[test]
 fn an_endpoint_that_is_named_twice_counts_once() {
     assert!(Quorum::<Shown>::new(["a", "a", "b"], 3).is_err());
