@@ -145,7 +145,8 @@ fn a_budget_above_the_payout_is_said() -> TestResult {
         let order = refund.prepare(TxContext::new(1_000, budget, vec![coin.clone()]).sent_by(Address::new([9; 32])))?;
         Ok(order.warnings().list().iter().map(|warning| warning.code()).collect())
     };
-    let amount = u64::try_from(refund.terms().amount)?;
+    // Without `std`, the error of this conversion is no `Error`.
+    let amount = u64::try_from(refund.terms().amount).map_err(|error| error.to_string())?;
     let is_sui = record.source_swap.asset.as_str().ends_with(":sui");
     assert!(warned(amount)?.is_empty());
     assert_eq!(warned(amount + 1)?, if is_sui { vec![Code::FeeAbovePayout] } else { Vec::new() });
