@@ -11,7 +11,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use countersign::{Code, Notice, Registry};
+use countersign::{Code, EvmGeneration, Generation, Notice, Registry, StarknetGeneration};
 use countersign_testkit::{Tree, asset_index, registry, registry_json, set};
 use serde_json::{Value, json};
 
@@ -237,6 +237,36 @@ fn assets_on_one_htlc_name_one_generation() {
         // What the service says about generations is not believed, so it contradicts nothing.
         assert_eq!(served(&with(Some(one), Some(two))).1, []);
     }
+}
+
+/// The service does not list generations, so a refreshed registry takes them from the older pins. A contract at another address may
+/// be of another generation, and what is already pinned is not overwritten.
+#[test]
+fn generations_are_kept_only_for_contracts_that_are_the_same() {
+    let base = asset_index("base:usdc");
+    let at = |member: &str| format!("/assets/{base}/htlc/{member}");
+    let read = |registry: &Value| Registry::from_json(registry.to_string().as_bytes()).unwrap();
+    let generation = |registry: &Registry| registry.asset("base:usdc").unwrap().generation;
+    let (old, v3) = (Some(Generation::Evm(EvmGeneration::Old)), Some(Generation::Evm(EvmGeneration::V3)));
+    let pinned = read(&changed(&[(&at("generation"), json!("old"))]));
+    let (listed, _) = served(&registry_json());
+    assert_eq!((generation(&pinned), generation(&listed)), (old, None));
+
+    let refreshed = listed.clone().with_generations_of(&pinned);
+    assert_eq!(generation(&refreshed), old);
+    assert_eq!((refreshed.assets().len(), refreshed.solvers()), (listed.assets().len(), listed.solvers()), "everything else is kept");
+    assert_eq!(read(&serde_json::from_slice(&refreshed.to_file()).unwrap()).asset("base:usdc").unwrap().generation, old);
+
+    let (moved, _) = served(&changed(&[(&at("address"), json!("0x1111111111111111111111111111111111111111"))]));
+    assert_eq!(generation(&moved.with_generations_of(&pinned)), None);
+    let newer = read(&changed(&[(&at("generation"), json!("v3"))]));
+    assert_eq!(generation(&newer.clone().with_generations_of(&pinned)), v3);
+
+    // A generation of another family, or of an asset that is not pinned, changes nothing.
+    let starknet = Some(Generation::Starknet(StarknetGeneration::Client313));
+    assert_eq!(newer.clone().with_generation("base:usdc", starknet).to_file(), newer.to_file());
+    assert_eq!(newer.clone().with_generation("base:nothing", old).to_file(), newer.to_file());
+    assert_eq!(newer.with_generation("base:usdc", None).to_file(), read(&registry_json()).to_file());
 }
 
 /// What this library does not know, and what cannot be read, is named. Nothing else is lost.

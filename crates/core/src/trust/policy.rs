@@ -249,6 +249,42 @@ mod tests {
         assert_eq!(serde_json::from_str::<Policy>(&text).unwrap(), policy);
     }
 
+    #[test]
+    fn each_word_for_approvals_is_read() {
+        for (word, approvals) in
+            [("as_proposed", ApprovalPolicy::AsProposed), ("exact", ApprovalPolicy::Exact), ("refuse_inexact", ApprovalPolicy::RefuseInexact)]
+        {
+            let policy = Policy::from_json(format!(r#"{{"approvals": "{word}"}}"#).as_bytes()).unwrap();
+            assert_eq!(policy, Policy { approvals, ..Policy::default() });
+        }
+    }
+
+    /// A setter that began again with the default policy would lift the limits that were set before it.
+    #[test]
+    fn a_setter_keeps_what_was_set_before() {
+        let (hour, rule) = (Duration::from_secs(3_600), FinalityRule::new(Finality::Depth(3), 3, 6));
+        let policy = Policy::default()
+            .refusing(Code::UnlimitedApproval)
+            .with_approvals(ApprovalPolicy::RefuseInexact)
+            .with_max_timelock("*", hour)
+            .with_finality("bitcoin", rule)
+            .accepting(Code::NoOrderRecord)
+            .with_max_timelock("base", 2 * hour)
+            .with_finality("litecoin", rule)
+            .refusing(Code::UnpinnedSolver)
+            .with_approvals(ApprovalPolicy::Exact);
+        let expected = Policy {
+            approvals: ApprovalPolicy::Exact,
+            max_timelock: BTreeMap::from([("*".to_owned(), hour), ("base".to_owned(), 2 * hour)]),
+            finality: BTreeMap::from(["bitcoin", "litecoin"].map(|chain| (chain.to_owned(), rule))),
+            refused_warnings: BTreeSet::from([Code::UnlimitedApproval, Code::UnpinnedSolver]),
+            accepted_warnings: BTreeSet::from([Code::NoOrderRecord]),
+            ..Policy::default()
+        };
+        assert_eq!(policy, expected);
+        assert_eq!((policy.max_timelock_of("base"), policy.max_timelock_of("ethereum")), (Some(2 * hour), Some(hour)));
+    }
+
     /// Every limit of [`Policy::default`], as a file has it.
     const DEFAULTS: &str = r#"{"evm_timelock":86400,"tron_timelock":172800,"starknet_timelock":14400,"solana_timelock":432000,"sui_timelock":604800000,"bitcoin_timelock":576,"evm_gas_limit":30000000,"evm_gas_price":1000,"tron_fee_limit":15000000000,"sui_gas_budget":100000000,"starknet_fee":10000000000,"bitcoin_fee_rate":1000,"solana_compute_unit_price":null,"solana_compute_unit_limit":null,"solana_create_associated_account":false,"solana_memo":null,"approvals":"as_proposed","max_timelock_seconds":{},"finality":{},"refused_warnings":[],"accepted_warnings":[]}"#;
 

@@ -139,3 +139,22 @@ fn non_empty(members: &Members<'_, '_>, key: &str) -> Result<Option<String>, Ref
 fn shown(members: &Members<'_, '_>, key: &str) -> Result<String, Refusal> {
     text(members, key).map(Option::unwrap_or_default)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_service_is_refused_with_its_words() {
+        for (text, words) in [
+            (r#"{"status":"Error","error":"no liquidity"}"#, Some("no liquidity")),
+            (r#"{"status":"Error","error":7}"#, None),
+            (r#"{"status":"Error"}"#, None),
+        ] {
+            let value = crate::json::parse(text.as_bytes()).unwrap();
+            let refusal = with_result(Cursor::root(&value, "/response"), |_| Ok(())).unwrap_err();
+            assert_eq!((refusal.code(), refusal.location()), (Code::ServiceError, "/response/status"));
+            assert_eq!(refusal.actual().map(ToString::to_string).as_deref(), words, "{text}");
+        }
+    }
+}
