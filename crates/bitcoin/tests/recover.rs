@@ -381,10 +381,53 @@ fn a_recovery_of_either_role_is_prepared_later() -> TestResult {
     assert_eq!(payment(&back.prepare(payout.clone())?).transaction(), payment(&swap().refund(&payout)?).transaction());
     assert_eq!(payment(&taken.prepare(payout.clone())?).transaction(), payment(&swap().redeem(&SECRET, &payout)?).transaction());
     assert!(!format!("{taken:?}").contains(&format!("{:?}", &SECRET[..4]).replace(['[', ']'], "")));
+    assert!(format!("{taken:?}").contains("Redeem"), "{taken:?}");
     let refusal = redeem(&record, Leg::Source, &[7; 32], registry()).map(|_| ()).expect_err("another secret");
     assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
     let low = Policy::from_json(br#"{"bitcoin_fee_rate":0}"#)?;
     assert_eq!(refused(back.with_policy(&low).prepare(payout.clone())).0, Code::FeeRateTooHigh);
+    Ok(())
+}
+
+/// The size of an input is that of a signed transaction, by the library of Bitcoin.
+#[test]
+fn an_output_is_spent_only_if_it_pays_more_than_its_input_costs() -> TestResult {
+    use countersign_bitcoin::recover::{redeem, refund};
+
+    let record = read_record(&order())?;
+    for (recovery, signer) in
+        [(refund(&record, Leg::Source, registry())?, INITIATOR), (redeem(&record, Leg::Source, &SECRET, registry())?, REDEEMER)]
+    {
+        let weight =
+            |fundings: &[Funding]| -> Result<u64, Refusal> { Ok(signed(recovery.prepare(payout(fundings))?, signer)?.weight().to_wu()) };
+        let (one, two) = ([funding(1, 0, 50_000)], [funding(1, 0, 50_000), funding(2, 0, 700)]);
+        let vbytes = (weight(&two)? - weight(&one)?).div_ceil(4);
+        for rate in [1, 7] {
+            let is_worth = |value| recovery.is_worth_spending(&funding(3, 0, value), FeeRate::from_whole(rate));
+            assert!(!is_worth(0) && !is_worth(vbytes * rate), "{rate} sat/vB, {vbytes} vB");
+            assert!(is_worth(vbytes * rate + 1) && is_worth(50_000), "{rate} sat/vB, {vbytes} vB");
+        }
+        for fundings in [&one[..], &two] {
+            assert_eq!(recovery.vsize(&payout(fundings))?, weight(fundings)?.div_ceil(4));
+        }
+        let back = Payout::new(one, swap().tree.address(swap().chain), deducted("1"));
+        assert_eq!(refused(recovery.vsize(&back)).0, Code::ChangeToDeposit);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_swap_is_funded_once_the_whole_amount_is_paid() -> TestResult {
+    let mut order = order();
+    for (filled, expected) in [
+        ("0", FundingStatus::Unfunded),
+        ("1", FundingStatus::Partial { missing: Amount::from_sat(49_999) }),
+        ("50000", FundingStatus::Full),
+        ("50001", FundingStatus::Full),
+    ] {
+        order["source_swap"]["filled_amount"] = json!(filled);
+        assert_eq!(read(&order)?.funding_status(), expected, "{filled}");
+    }
     Ok(())
 }
 

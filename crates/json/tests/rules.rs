@@ -138,3 +138,25 @@ fn transactions_of_an_order_under_way_have_the_form_of_their_chain() {
         assert_eq!(code(tracked(EVM, &[(&at, json!("0xdead"))])), Some((Code::TransactionIdMalformed, format!("/order{at}"))));
     }
 }
+
+/// A reader looks for each leg on the chain of its own asset, at the HTLC that is pinned for it.
+#[test]
+fn the_terms_of_an_order_under_way_belong_to_their_own_leg() {
+    for id in [EVM, BITCOIN] {
+        let record = accepted_case(id).json()["order"].clone();
+        let order = with_proposal(id, &[], |proposal| verify_record(proposal, registry(), &Policy::default())).unwrap();
+        for (leg, terms) in [("source_swap", &order.terms.source), ("destination_swap", &order.terms.destination)] {
+            let swap = &record[leg];
+            let pinned = registry().asset(swap["asset"].as_str().unwrap()).unwrap();
+            let texts = [&*terms.chain, terms.asset.as_str(), &*terms.swap_id, &terms.secret_hash.to_string(), &terms.amount.to_string()];
+            assert_eq!(
+                texts,
+                ["chain", "asset", "swap_id", "secret_hash", "amount"].map(|member| swap[member].as_str().unwrap()),
+                "{id} {leg}"
+            );
+            assert_eq!((&terms.network, terms.unit_millis), (&pinned.chain.network, pinned.chain.unit_millis), "{id} {leg}");
+            assert_eq!((&terms.htlc, terms.token.as_ref()), (&pinned.htlc, pinned.token.as_ref().map(|token| &token.text)), "{id} {leg}");
+            assert!(terms.htlc.is_some() && terms.swap_id_recomputed, "{id} {leg}");
+        }
+    }
+}

@@ -251,9 +251,11 @@ mod tests {
 
     #[test]
     fn each_word_for_approvals_is_read() {
-        for (word, approvals) in
-            [("as_proposed", ApprovalPolicy::AsProposed), ("exact", ApprovalPolicy::Exact), ("refuse_inexact", ApprovalPolicy::RefuseInexact)]
-        {
+        for (word, approvals) in [
+            ("as_proposed", ApprovalPolicy::AsProposed),
+            ("exact", ApprovalPolicy::Exact),
+            ("refuse_inexact", ApprovalPolicy::RefuseInexact),
+        ] {
             let policy = Policy::from_json(format!(r#"{{"approvals": "{word}"}}"#).as_bytes()).unwrap();
             assert_eq!(policy, Policy { approvals, ..Policy::default() });
         }
