@@ -160,3 +160,23 @@ fn the_terms_of_an_order_under_way_belong_to_their_own_leg() {
         }
     }
 }
+
+/// Tron's formula is not known to be the chain's own, so an equal id proves nothing there.
+#[test]
+fn an_id_by_an_uncertain_formula_counts_as_not_recomputed() {
+    let order = with_proposal("tron-record-evm-v2", &[], |proposal| verify_record(proposal, registry(), &Policy::default())).unwrap();
+    assert_eq!((order.terms.source.swap_id_recomputed, order.terms.destination.swap_id_recomputed), (false, true));
+}
+
+/// On Bitcoin the initiator is written as the owner's address or as the requested key, and as nothing else.
+#[test]
+fn the_initiator_of_a_bitcoin_order_is_the_owner_or_the_requested_key() {
+    let id = "bitcoin-delegate";
+    let initiator = |value: &Value| code(verified(id, None, &[("/source_swap/initiator", value.clone())]));
+    let (own, other) = (accepted_case(id).json(), accepted_case("bitcoin-address").json());
+    for value in [&own["request"]["source"]["owner"], &own["request"]["source"]["delegate"]] {
+        assert_eq!(initiator(value), None, "{value}");
+    }
+    let refused = Some((Code::RecordMismatch, "/order/source_swap/initiator".to_owned()));
+    assert_eq!(initiator(&other["request"]["source"]["owner"]), refused);
+}
