@@ -112,6 +112,15 @@ fn redeems_with_the_right_secret_only() -> TestResult {
 }
 
 #[test]
+fn a_refund_is_bound_to_the_chain_of_its_asset() -> TestResult {
+    for (case, chain_id) in [("evm-record-bitcoin-v1", 1), ("evm-record-bitcoin-v2", 8_453), ("evm-record-litecoin-testnet", 84_532)] {
+        let refund = recover::refund(&record::<Evm>(case, |_| {})?, Leg::Source, registry())?;
+        assert_eq!((refund.chain_id(), refund.swap_id_recomputed()), (chain_id, true), "{case}");
+    }
+    Ok(())
+}
+
+#[test]
 fn refuses_what_is_not_of_an_evm_chain_or_not_a_swap() -> TestResult {
     refuses_other_records::<Evm, _>(
         "evm-record-bitcoin-v1",
