@@ -347,6 +347,10 @@ fn a_fee_has_ceilings() -> TestResult {
     // About 130 vB: 650 of 1,000.
     assert_eq!(refused(deducted(1_000, "5")), too_high);
     assert!(deducted(1_000, "3").is_ok());
+    // The fee may be as high as what is left, and no higher.
+    let vsize = payment(&deducted(1_000, "3")?).vsize;
+    assert!(deducted(6 * vsize, "3").is_ok());
+    assert_eq!(refused(deducted(6 * vsize - 1, "3")), too_high);
     let coin = |value| -> Result<Utxo, Refusal> {
         let script_pubkey = swap.chain.script(TO, "")?;
         Utxo::new(funding(9, 0, 0).outpoint, TxOut { value: Amount::from_sat(value), script_pubkey })
@@ -504,6 +508,58 @@ fn a_signature_of_64_bytes_is_accepted_even_if_it_ends_like_a_hash_type() -> Tes
         if seen.len() == 2 {
             break;
         }
+    }
+    Ok(())
+}
+
+/// A refund that both parties have signed is the owner's way out, so each part of it is verified before it is relied on.
+#[test]
+fn a_presigned_refund_is_verified_to_its_last_witness_item() -> TestResult {
+    let swap = swap();
+    let refund = InstantRefund::new(&swap, &[funding(1, 0, 50_000)], TO)?;
+    let complete = refund.complete(&refund.sign(&key(INITIATOR))?, &refund.countersign(&key(REDEEMER))?)?;
+    let verify = |transaction: &Transaction, filled: &str, owner: &str| {
+        let mut order = order();
+        order["source_swap"]["initiate_tx_hash"] = json!("01".repeat(32));
+        order["source_swap"]["filled_amount"] = json!(filled);
+        order["source_swap"]["instant_refund_tx"] = json!(bitcoin::consensus::encode::serialize_hex(transaction));
+        InstantRefund::verify_presigned(&read(&order)?, owner).map(|_| ())
+    };
+    let mismatch = (Code::InstantRefundMismatch, "/order/source_swap/instant_refund_tx".to_owned());
+    for filled in ["50000", "0"] {
+        verify(&complete, filled, TO)?;
+    }
+    assert_eq!(refused(verify(&complete, "49999", TO)), mismatch);
+    let other = "tb1pqqqqp399et2xygdj5xreqhjjvcmzhxw4aywxecjdzew6hylgvsesf3hn0c";
+    assert_eq!(refused(verify(&complete, "50000", other)), mismatch);
+    let mut later = complete.clone();
+    later.input[0].sequence = Sequence::from_height(1);
+    assert_eq!(refused(verify(&later, "50000", TO)), mismatch);
+
+    let items = complete.input[0].witness.to_vec();
+    let with = |slot: usize, item: &[u8]| {
+        let (mut changed, mut items) = (complete.clone(), items.clone());
+        items[slot] = item.to_vec();
+        changed.input[0].witness = Witness::from_slice(&items);
+        verify(&changed, "50000", TO)
+    };
+    let [redeemer, initiator, script, control] = &items[..] else { return Err("four items".into()) };
+    // The redeemer may sign later. Until then its slot is empty, or holds a copy.
+    for placeholder in [&[][..], initiator] {
+        with(0, placeholder)?;
+    }
+    let changed = |item: &[u8]| item.iter().enumerate().map(|(index, byte)| byte ^ u8::from(index == 9)).collect::<Vec<_>>();
+    for (slot, item) in [
+        (0, changed(redeemer)),
+        (0, redeemer[..64].to_vec()),
+        (1, changed(initiator)),
+        (1, initiator[..64].to_vec()),
+        (1, redeemer.clone()),
+        (1, Vec::new()),
+        (2, changed(script)),
+        (3, changed(control)),
+    ] {
+        assert_eq!(refused(with(slot, &item)), mismatch, "{slot}");
     }
     Ok(())
 }

@@ -9,7 +9,7 @@
 )]
 
 use countersign::UnixTime;
-use countersign::{Code, CreateOrder, Policy, Proposal, Refusal, Verified, json, verify, verify_record, wire::Read};
+use countersign::{ApprovalPolicy, Code, CreateOrder, Policy, Proposal, Refusal, Verified, json, verify, verify_record, wire::Read};
 use countersign_testkit::lines::accepted_case;
 use countersign_testkit::{registry, set};
 use serde_json::{Value, json};
@@ -179,4 +179,36 @@ fn the_initiator_of_a_bitcoin_order_is_the_owner_or_the_requested_key() {
     }
     let refused = Some((Code::RecordMismatch, "/order/source_swap/initiator".to_owned()));
     assert_eq!(initiator(&other["request"]["source"]["owner"]), refused);
+}
+
+/// The id of a swap of version 1 does not bind its timelock, so only these rules notice another one.
+#[test]
+fn the_timelock_of_the_destination_is_at_most_half_the_sources_and_long_enough() {
+    let id = "evm-record-evm-v1";
+    let record = accepted_case(id).json()["order"].clone();
+    let leg = |leg: &str| {
+        let pinned = registry().asset(record[leg]["asset"].as_str().unwrap()).unwrap();
+        (pinned.chain.nominal_millis(record[leg]["timelock"].as_u64().unwrap()), &pinned.chain)
+    };
+    let ((source, _), (_, chain)) = (leg("source_swap"), leg("destination_swap"));
+    let warned = |timelock: u64, warning: Code| {
+        let order = verified(id, None, &[("/destination_swap/timelock", json!(timelock))]).unwrap();
+        order.warnings().list().iter().any(|given| given.code() == warning)
+    };
+    let half = u64::try_from(source / 2 / chain.nominal_millis(1)).unwrap();
+    assert!(!warned(half, Code::DestinationTimelockClose) && warned(half + 1, Code::DestinationTimelockClose));
+    let least = chain.profile.finality.min_timelock();
+    assert!(!warned(least, Code::DestinationTimelockShort) && warned(least - 1, Code::DestinationTimelockShort));
+    let all = [("/destination_swap/timelock", json!(2 * half))];
+    assert_eq!(code(verified(id, None, &all)).unwrap().0, Code::RecordOutlastsSource);
+    assert_eq!(code(verified(id, None, &[("/destination_swap/timelock", json!(2 * half - 1))])), None);
+}
+
+#[test]
+fn an_approval_of_exactly_the_amount_suits_every_policy() {
+    for approvals in [ApprovalPolicy::AsProposed, ApprovalPolicy::Exact, ApprovalPolicy::RefuseInexact] {
+        let policy = Policy::default().with_approvals(approvals).refusing(Code::ApprovalAboveAmount);
+        let order = with_proposal("evm-token-approval-exact", &[], |proposal| verify(proposal, registry(), &policy));
+        assert_eq!(code(order), None, "{approvals:?}");
+    }
 }

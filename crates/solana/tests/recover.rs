@@ -26,6 +26,8 @@ fn refunds_lamports_to_the_owner() -> TestResult {
     let recovery = recover::refund(&record, Leg::Source, registry())?;
     let owner = key(&record.source_swap.initiator);
     assert!(recovery.swap_id_recomputed());
+    assert_eq!(hex::encode(recovery.swap_id()), record.source_swap.swap_id);
+    assert_eq!(recover::swap_id(&record, Leg::Source, registry())?, recovery.swap_id());
     assert_eq!(recovery.to(), owner);
     let accounts: Vec<_> = recovery.instruction().accounts.iter().map(|meta| (meta.pubkey, meta.is_signer, meta.is_writable)).collect();
     assert_eq!(accounts, [(recovery.swap_account(), false, true), (owner, false, true)]);

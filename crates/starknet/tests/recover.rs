@@ -21,6 +21,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     let record = record::<Starknet>("starknet-record-evm-v2", |_| {})?;
     let recovery = recover::refund(&record, Leg::Source, registry())?;
     assert_eq!(format!("{:x}", recovery.swap_id()), case["order"]["source_swap"]["swap_id"].as_str().ok_or("no id")?);
+    assert_eq!(recover::swap_id(&record, Leg::Source, registry())?, (recovery.swap_id(), recovery.swap_id_recomputed()));
     assert_eq!(format!("{:#066x}", recovery.to()), case["request"]["source"]["owner"]);
     assert_eq!(format!("{:#x}", recovery.call().to), case["response"]["result"]["initiate_transaction"]["to"]);
     assert_eq!((recovery.call().selector, &recovery.call().calldata), (htlc::REFUND, &vec![recovery.swap_id()]));

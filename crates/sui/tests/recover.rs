@@ -41,6 +41,7 @@ fn the_calls_are_those_of_the_reference_sdk() -> TestResult {
     assert_eq!(refund.to().to_string(), record.source_swap.initiator);
     assert_eq!(hex(&refund.swap_id()), record.source_swap.swap_id);
     assert!(refund.swap_id_recomputed());
+    assert_eq!(recover::swap_id(&record, Leg::Source, registry())?, (refund.swap_id(), true));
     let refund = recover::refund(&record, Leg::Source, registry())?.with_names(FunctionNames::Older);
     assert_eq!(kind(&refund), ways["refund_swap"].as_str().ok_or("no kind")?);
 
