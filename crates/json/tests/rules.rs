@@ -8,6 +8,8 @@
     reason = "a test fails by panicking"
 )]
 
+use std::time::Duration;
+
 use countersign::UnixTime;
 use countersign::{ApprovalPolicy, Code, CreateOrder, Policy, Proposal, Refusal, Verified, json, verify, verify_record, wire::Read};
 use countersign_testkit::lines::accepted_case;
@@ -211,4 +213,16 @@ fn an_approval_of_exactly_the_amount_suits_every_policy() {
         let order = with_proposal("evm-token-approval-exact", &[], |proposal| verify(proposal, registry(), &policy));
         assert_eq!(code(order), None, "{approvals:?}");
     }
+}
+
+#[test]
+fn the_longest_timelock_in_nominal_time_is_still_allowed() {
+    let pinned = registry().asset("ethereum:usdc").unwrap();
+    let timelock = accepted_case(EVM).json()["order"]["source_swap"]["timelock"].as_u64().unwrap();
+    let seconds = u64::try_from(pinned.chain.nominal_millis(timelock) / 1_000).unwrap();
+    let outcome = |seconds| {
+        let policy = Policy::default().with_max_timelock("ethereum", Duration::from_secs(seconds));
+        code(with_proposal(EVM, &[], |proposal| verify(proposal, registry(), &policy))).map(|(code, _)| code)
+    };
+    assert_eq!((outcome(seconds), outcome(seconds - 1)), (None, Some(Code::TimelockTooLong)));
 }
