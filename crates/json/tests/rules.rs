@@ -226,3 +226,15 @@ fn the_longest_timelock_in_nominal_time_is_still_allowed() {
     };
     assert_eq!((outcome(seconds), outcome(seconds - 1)), (None, Some(Code::TimelockTooLong)));
 }
+
+#[test]
+fn a_secret_of_an_order_under_way_matches_its_hash() {
+    for leg in ["source_swap", "destination_swap"] {
+        let at = format!("/{leg}/secret");
+        assert_eq!(code(tracked(EVM, &[(&at, json!("0x"))])), None, "no secret yet");
+        for wrong in [&"11".repeat(32), &format!("0x{}", "11".repeat(32)), "11", "x"] {
+            let refused = code(tracked(EVM, &[(&at, json!(wrong))]));
+            assert_eq!(refused, Some((Code::SecretWrong, format!("/order{at}"))), "{wrong}");
+        }
+    }
+}
