@@ -238,3 +238,16 @@ fn a_secret_of_an_order_under_way_matches_its_hash() {
         }
     }
 }
+
+#[test]
+fn sixteen_fees_that_were_not_requested_are_shown_and_the_rest_is_counted() {
+    let fees = |count: usize| -> Vec<String> {
+        let fee = |index| json!({ "asset": "ethereum:usdc", "address": format!("somebody {index}"), "fee": "30" });
+        let order = verified(EVM, None, &[("/affiliate_fees", (0..count).map(fee).collect())]).unwrap();
+        let about = order.warnings().list().iter().filter(|warning| warning.code() == Code::AffiliateFeesNotRequested);
+        about.map(|warning| warning.detail().unwrap_or_default().to_owned()).collect()
+    };
+    assert_eq!(fees(16).len(), 16);
+    let shown = fees(18);
+    assert!(shown.len() == 17 && shown[15].contains("somebody 15") && shown[16] == "and 2 more fees", "{shown:?}");
+}
