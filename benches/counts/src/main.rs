@@ -1,12 +1,15 @@
-//! Counts what parsing, verifying and preparing an order costs: instructions, allocations and allocated bytes. Unlike times,
-//! they are the same on every machine of one architecture, so that a test can compare them with a file.
+//! Counts what parsing, verifying and preparing an order costs, what a whole order costs from its line to the line of its result, and what
+//! the cryptography of that order costs alone: instructions, allocations and allocated bytes. Unlike times, they are the same on every
+//! machine of one architecture, so that a test can compare them with a file.
 //!
 //! | arguments | what happens |
 //! |---|---|
 //! | none | counts, and compares with `counts.json` |
-//! | `--write` | counts, and writes `counts.json` |
-//! | `run ROW TIMES` | takes the steps of a row once, and then as often as told: what valgrind counts |
+//! | `--write` | counts, and writes `counts.json` and the table of the floor in the README of the benches |
+//! | `run ROW TIMES` | takes what a row counts once, and then as often as told: what valgrind runs |
 
+mod floor;
+mod rows;
 mod steps;
 mod table;
 mod valgrind;
@@ -15,20 +18,21 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::{env, fs};
 
-use steps::{ROWS, TIMES};
+use rows::Row;
 use table::{Counts, Table};
 
 const COMPILER: &str = env!("COMPILER");
 const TARGET: &str = env!("TARGET");
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/counts.json");
+const README: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = env::args().skip(1).collect();
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments.as_slice() {
-        ["run", row, times] => times.parse().map_err(|error| format!("{times}: {error}")).and_then(|times| steps::run(row, times)),
+        ["run", row, times] => times.parse().map_err(|error| format!("{times}: {error}")).and_then(|times| Row::named(row)?.run(times)),
         ["--write"] if cfg!(debug_assertions) => Err("only a release build counts: add --release".to_owned()),
-        ["--write"] => count().and_then(|table| fs::write(PATH, table.to_json()).map_err(|error| format!("{PATH}: {error}"))),
+        ["--write"] => count().and_then(|table| write(&table)),
         [] => compare(),
         _ => Err("usage: countersign-counts [--write | run ROW TIMES]".to_owned()),
     };
@@ -44,16 +48,27 @@ fn main() -> ExitCode {
 /// Counts with the compiler that made this program.
 fn count() -> Result<Table, String> {
     let mut rows = BTreeMap::new();
-    for row in ROWS {
+    for row in Row::all() {
+        let (name, times) = (row.name(), row.times());
         // What comes before the steps is part of both runs.
-        let once = |few: u64, many: u64| many.saturating_sub(few) / u64::from(TIMES);
-        let instructions = once(valgrind::instructions(row, 0)?, valgrind::instructions(row, TIMES)?);
-        let ([few_bytes, few], [many_bytes, many]) = (valgrind::allocations(row, 0)?, valgrind::allocations(row, TIMES)?);
+        let taken = u64::from(times).saturating_mul(row.orders()?);
+        let once = |few: u64, many: u64| many.saturating_sub(few) / taken;
+        let instructions = once(valgrind::instructions(&name, 0)?, valgrind::instructions(&name, times)?);
+        let ([few_bytes, few], [many_bytes, many]) = (valgrind::allocations(&name, 0)?, valgrind::allocations(&name, times)?);
         let counts = Counts { instructions, allocations: once(few, many), bytes: once(few_bytes, many_bytes) };
-        println!("{row}: {} instructions, {} allocations, {} bytes", counts.instructions, counts.allocations, counts.bytes);
-        rows.insert(row.to_owned(), counts);
+        println!("{name}: {} instructions, {} allocations, {} bytes", counts.instructions, counts.allocations, counts.bytes);
+        rows.insert(name, counts);
     }
     Ok(Table { compiler: COMPILER.to_owned(), target: TARGET.to_owned(), rows })
+}
+
+fn write(table: &Table) -> Result<(), String> {
+    let readme = fs::read_to_string(README).map_err(|error| format!("{README}: {error}"))?;
+    let readme = table.in_readme(&readme).ok_or_else(|| format!("{README}: no place for the table of the floor"))?;
+    for (path, text) in [(PATH, table.to_json()), (README, readme)] {
+        fs::write(path, text).map_err(|error| format!("{path}: {error}"))?;
+    }
+    Ok(())
 }
 
 /// Compares with the file; where nothing can be counted, says so and does not fail.

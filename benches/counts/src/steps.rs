@@ -17,9 +17,9 @@ use serde_json::Value;
 /// How often the steps are taken for one count.
 pub(crate) const TIMES: u32 = 10;
 
-pub(crate) const ROWS: [&str; 7] = ["evm", "tron", "starknet", "solana native", "solana gasless", "sui", "bitcoin"];
+pub(crate) const STEPS: [&str; 7] = ["evm", "tron", "starknet", "solana native", "solana gasless", "sui", "bitcoin"];
 
-const REGISTRY: &str = include_str!("../../../fixtures/registry.json");
+pub(crate) const REGISTRY: &str = include_str!("../../../fixtures/registry.json");
 
 macro_rules! fixtures {
     ($family:literal) => {

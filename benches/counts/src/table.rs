@@ -4,6 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+/// The families of the floor's table, and the most that a whole order should take, as a multiple of its floor.
+pub(crate) const AIMS: [(&str, f64); 6] =
+    [("evm", 1.15), ("tron", 1.15), ("starknet", 1.12), ("solana", 1.35), ("sui", 1.45), ("bitcoin", 1.7)];
+
+const BEGIN: &str = "<!-- begin floor -->\n";
+const END: &str = "<!-- end floor -->";
+
 /// A count may differ from the file's by one part in so many.
 const TOLERANCE: u64 = 20;
 
@@ -32,6 +39,26 @@ impl Table {
 
     pub(crate) fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a table is JSON") + "\n"
+    }
+
+    /// Returns the page with the table of the floor as it is here; `None` if the page has no place for it.
+    pub(crate) fn in_readme(&self, page: &str) -> Option<String> {
+        let (before, rest) = page.split_once(BEGIN)?;
+        let (_, after) = rest.split_once(END)?;
+        Some([before, BEGIN, &self.floor()?, END, after].concat())
+    }
+
+    /// Returns the table of the floor; `None` if a row is missing.
+    fn floor(&self) -> Option<String> {
+        let mut table = "| family | whole order | floor | of the floor | aim | |\n|---|---:|---:|---:|---:|---|\n".to_owned();
+        for (family, aim) in AIMS {
+            let [whole, floor] = ["order", "floor"].map(|what| Some(self.rows.get(&format!("{family}, {what}"))?.instructions));
+            let (whole, floor) = (whole?, floor?);
+            let ratio = (whole as f64 / floor as f64 * 100.0).round() / 100.0;
+            let met = if ratio <= aim { "met" } else { "missed" };
+            table += &format!("| {family} | {} k | {} k | {ratio:.2} | {aim:.2} | {met} |\n", whole / 1000, floor / 1000);
+        }
+        Some(table)
     }
 
     /// Returns a line for each count that differs from this table's by more than 5 %, in either direction.
@@ -94,6 +121,12 @@ mod tests {
         let empty = Table { rows: BTreeMap::new(), ..table(KEPT) };
         assert_eq!(empty.differences(&table(KEPT)).len(), 1);
         assert_eq!(table(KEPT).differences(&empty).len(), 1);
+    }
+
+    #[test]
+    fn the_page_has_the_floor_of_the_file() {
+        let (kept, page) = (include_str!("../counts.json"), include_str!("../../README.md"));
+        assert_eq!(Table::from_json(kept).unwrap().in_readme(page).as_deref(), Some(page), "`--write` writes both");
     }
 
     #[test]

@@ -1,0 +1,86 @@
+//! EVM and Tron: ECDSA on secp256k1 by libsecp256k1.
+
+use std::hint::black_box;
+
+use countersign::evm::alloy_primitives::keccak256;
+use secp256k1::{All, Message, PublicKey, Secp256k1, SecretKey};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::{Work, artefacts, bytes, bytes32, sha256};
+
+/// Signs digests, of which each signature must be part of an expected text.
+struct Signer {
+    secp: Secp256k1<All>,
+    key: SecretKey,
+}
+
+impl Signer {
+    fn new(case: &Value) -> Self {
+        let key = SecretKey::from_slice(&bytes32(&case["wallet"]["secret_key"])).expect("a key");
+        Self { secp: Secp256k1::new(), key }
+    }
+
+    fn account(&self) -> Work {
+        let (secp, key) = (self.secp.clone(), self.key);
+        Box::new(move || {
+            let [_, point @ ..] = PublicKey::from_secret_key(&secp, &black_box(key)).serialize_uncompressed();
+            black_box(keccak256(point));
+        })
+    }
+
+    fn sign(&self, digest: [u8; 32], expected: &Value) -> Work {
+        let (secp, key, message) = (self.secp.clone(), self.key, Message::from_digest(digest));
+        let (_, signature) = secp.sign_ecdsa_recoverable(&message, &key).serialize_compact();
+        let expected = hex::encode(bytes(expected));
+        // RLP writes a number without the zeros before it.
+        let is_expected = signature.chunks(32).all(|number| expected.contains(hex::encode(number).trim_start_matches("00")));
+        assert!(is_expected, "another signature than {expected}");
+        Box::new(move || _ = black_box(secp.sign_ecdsa_recoverable(&black_box(message), &key)))
+    }
+}
+
+fn keccak(bytes: Vec<u8>) -> Work {
+    Box::new(move || _ = black_box(keccak256(black_box(&bytes))))
+}
+
+pub(super) fn evm(case: &Value) -> Vec<Work> {
+    let signer = Signer::new(case);
+    let mut floor = vec![signer.account()];
+    for (name, artefact) in artefacts(case) {
+        if name == "typed_data" {
+            floor.extend(message(&signer, artefact));
+            continue;
+        }
+        let (payload, signed) = (bytes(&artefact["signing_payload"]), bytes(&artefact["signed"]));
+        let digest = keccak256(&payload).0;
+        assert_eq!(digest, bytes32(&artefact["signing_hash"]));
+        floor.extend([keccak(payload), signer.sign(digest, &artefact["signed"]), keccak(signed)]);
+    }
+    floor
+}
+
+pub(super) fn tron(case: &Value) -> Vec<Work> {
+    let signer = Signer::new(case);
+    let mut floor = vec![signer.account()];
+    for (name, artefact) in artefacts(case) {
+        if name == "typed_data" {
+            floor.extend(message(&signer, artefact));
+            continue;
+        }
+        // The id is the hash that is signed.
+        let raw = bytes(&artefact["raw_data"]);
+        let digest = Sha256::digest(&raw).into();
+        assert_eq!(digest, bytes32(&artefact["tx_id"]));
+        floor.extend([sha256(raw), signer.sign(digest, &artefact["signature"])]);
+    }
+    floor
+}
+
+/// The domain separator follows from the pins. The struct has its type's hash and four members.
+fn message(signer: &Signer, artefact: &Value) -> [Work; 3] {
+    let [separator, hash, digest] = ["domain_separator", "struct_hash", "digest"].map(|name| bytes32(&artefact[name]));
+    let prefixed = [&[0x19, 0x01][..], &separator, &hash].concat();
+    assert_eq!(keccak256(&prefixed), digest);
+    [keccak(vec![1; 5 * 32]), keccak(prefixed), signer.sign(digest, &artefact["signature"])]
+}

@@ -1,0 +1,110 @@
+//! The floor of an order: the cryptography that it cannot do without, by the libraries that the families use, and nothing else.
+//!
+//! | family | what is in the floor |
+//! |---|---|
+//! | all | the hash of each address that has a checksum, and what the ids of the record are: a hash, or a taproot output |
+//! | EVM, Tron | the key's account; hash, signature and id of each transaction; struct hash, digest and signature of the message |
+//! | Starknet | the Poseidon hashes of calldata, fees, transaction and message; nonce and signature of each |
+//! | Solana | the key's account; the accounts that are the order's own; the signatures of others; a signature of each message |
+//! | Sui | the key's account; signing digest, transaction digest, signature |
+//! | Bitcoin | the key's account; sighash and signature of each coin; the transaction's id |
+//!
+//! What is signed, and with what result, is read from the fixtures: a floor whose signatures are not the expected ones is refused. Reading,
+//! comparing, explaining and writing an order are not in it: that is what is measured against it.
+
+mod bitcoin;
+mod evm;
+mod record;
+mod solana;
+mod starknet;
+mod sui;
+
+use std::hint::black_box;
+
+use countersign::{Policy, Registry};
+use countersign_json::line::Outcome;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::steps::REGISTRY;
+
+/// A piece of cryptography with its input.
+pub(crate) type Work = Box<dyn Fn()>;
+
+/// A fixture of a family, as `batch` reads it, and its floor.
+pub(crate) struct Order {
+    line: String,
+    floor: Vec<Work>,
+}
+
+macro_rules! fixtures {
+    ($family:literal) => {
+        include_str!(concat!("../../../../fixtures/accept/", $family, ".jsonl"))
+    };
+}
+
+/// The orders of a family: every accepted fixture that is signed for a secret hash of the request. Those whose address is searched for,
+/// among the timelocks and keys that it can have, are left out: such an order is a hundred others.
+pub(crate) fn orders(family: &str) -> Result<Vec<Order>, String> {
+    let (lines, floor): (_, fn(&Value) -> Vec<Work>) = match family {
+        "evm" => (fixtures!("evm"), evm::evm),
+        "tron" => (fixtures!("tron"), evm::tron),
+        "starknet" => (fixtures!("starknet"), starknet::floor),
+        "solana" => (fixtures!("solana"), solana::floor),
+        "sui" => (fixtures!("sui"), sui::floor),
+        "bitcoin" => (fixtures!("bitcoin"), bitcoin::floor),
+        _ => return Err(format!("{family}: no such family")),
+    };
+    let cases = lines.lines().map(|line| (line, serde_json::from_str::<Value>(line).expect("a fixture is JSON")));
+    let is_whole = |case: &Value| !case["wallet"]["secret_key"].is_null() && !case["request"]["secret_hash"].is_null();
+    let whole = cases.filter(|(_, case)| is_whole(case) && !text(&case["id"]).contains("search"));
+    let orders = whole.map(|(line, case)| {
+        // The rest of a fixture says what is expected.
+        let (input, _) = line.split_once(",\"note\":").expect("a fixture has a note");
+        Order { line: format!("{input}}}"), floor: record::floor(&case).into_iter().chain(floor(&case)).collect() }
+    });
+    Ok(orders.collect())
+}
+
+/// Takes each order from its line to the line of its result, once with a look at the result, and then `times` times.
+pub(crate) fn take_whole(orders: &[Order], times: u32) {
+    let (registry, policy) = (Registry::from_json(REGISTRY.as_bytes()).expect("fixture"), Policy::default());
+    let mut output = Vec::new();
+    let take = |order: &Order, output: &mut Vec<u8>| {
+        output.clear();
+        let outcome = Outcome::from_line(black_box(order.line.as_bytes()), &registry, &policy);
+        serde_json::to_writer(black_box(output), &outcome).expect("memory");
+    };
+    for order in orders {
+        take(order, &mut output);
+        let result: Value = serde_json::from_slice(&output).expect("JSON");
+        assert_eq!(result["ok"], true, "{result}");
+    }
+    (0..times).flat_map(|_| orders).for_each(|order| take(order, &mut output));
+}
+
+/// Takes the floor of each order once, and then `times` times.
+pub(crate) fn take_floor(orders: &[Order], times: u32) {
+    (0..=times).flat_map(|_| orders).flat_map(|order| &order.floor).for_each(|work| work());
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("text, not {value}"))
+}
+
+fn bytes(value: &Value) -> Vec<u8> {
+    hex::decode(text(value)).expect("hex")
+}
+
+fn bytes32(value: &Value) -> [u8; 32] {
+    bytes(value).try_into().expect("32 bytes")
+}
+
+fn sha256(bytes: Vec<u8>) -> Work {
+    Box::new(move || _ = black_box(Sha256::digest(black_box(&bytes))))
+}
+
+/// Every artefact of an order that is there.
+fn artefacts(case: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    case["expect"]["artefacts"].as_object().expect("artefacts").iter().filter(|(_, artefact)| !artefact.is_null())
+}
