@@ -190,7 +190,8 @@ fn read(input: &mut Input<impl Read>, jobs: &SyncSender<Job>, order: &SyncSender
             });
             lines.push(line);
         }
-        let waits = memchr(b'\n', input.unread()).is_none();
+        // Blank lines have no result: nobody may wait for what follows them.
+        let waits = memchr(b'\n', input.unread().trim_ascii_start()).is_none();
         if ends || waits || lines.len() >= CHUNK_LINES || bytes >= CHUNK_BYTES {
             let (done, result) = sync_channel(1);
             // A channel closes early only after an I/O error of the writer, which reports it.

@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// Adds what hardware wallets that sign blindly show, in their own spelling, to compare with the screen.
     #[arg(long)]
     hashes: bool,
-    /// The owner is a Safe, whose next transaction has this nonce: adds the hashes that Safe and its owners' devices show.
+    /// The sender is a Safe, whose next transaction has this nonce: adds the hashes that Safe and its owners' devices show.
     #[arg(long, value_name = "N")]
     safe_nonce: Option<u64>,
     /// The version of the Safe.

@@ -198,14 +198,15 @@ fn a_safe_shows_the_hashes_of_its_own_contract() {
             Ok(cards)
         });
         let cards = cards.unwrap();
-        assert_eq!(cards.len(), row["shown"].as_object().unwrap().len());
         for card in &cards {
             let hashes: Vec<_> = on(card, Device::Safe).into_iter().map(|(_, hash)| hash).collect();
-            assert_eq!(json!(hashes), row["shown"][&*card.request.name()], "{} by Safe {}", case.id, row["version"]);
-            compared += 1;
+            let expected = row["shown"].get(&*card.request.name()).cloned().unwrap_or(json!([]));
+            assert_eq!(json!(hashes), expected, "{} by Safe {}", case.id, row["version"]);
+            compared += hashes.len();
         }
     }
-    assert_eq!(compared, 20);
+    // Each has a domain hash, a message hash and their digest.
+    assert_eq!(compared, 26 * 3);
 }
 
 #[test]

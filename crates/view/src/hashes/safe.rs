@@ -58,7 +58,7 @@ impl FromStr for SafeVersion {
     }
 }
 
-/// Whose source account an order's owner is: a Safe of this version, with this nonce for its next transaction.
+/// A Safe that sends and signs an order, as its owner or its delegate: of this version, with this nonce for its next transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[allow(clippy::exhaustive_structs, reason = "the hashes depend on nothing else")]
 pub struct Safe {
@@ -71,8 +71,9 @@ pub struct Safe {
 impl Safe {
     /// Adds to each card of an EVM order what Safe shows of it. Other families have no Safe, so their cards stay as they are.
     ///
-    /// Each call is a transaction of its own, without a refund of gas. What Safe joins to one `multiSend` has another hash, and Safe shows
-    /// its parts only.
+    /// Each call is a transaction of its own, with a `safeTxGas` of zero and without a refund of gas, as Safe's app proposes it from 1.3
+    /// on. What Safe joins to one `multiSend` has another hash, and Safe shows its parts only. Before 1.3 a Safe cannot sign a message
+    /// for a contract that asks by ERC-1271 with 32 bytes, so such a card stays as it is.
     pub fn add_to(&self, cards: &mut [HashCard], order: &Unsigned) {
         let requests = order.requests();
         let mut nonce = self.nonce;
@@ -83,10 +84,11 @@ impl Safe {
                     // A contract is created by no order.
                     let Some(to) = transaction.to() else { continue };
                     let message = transaction_hash(to, transaction.value(), transaction.input(), nonce);
-                    nonce = nonce.saturating_add(1);
+                    let Some(next) = nonce.checked_add(1) else { return };
+                    nonce = next;
                     (transaction.chain_id(), message, "safeTxHash")
                 }
-                EvmPayload::TypedData(data) => {
+                EvmPayload::TypedData(data) if self.version == SafeVersion::From1_3 => {
                     let chain = data.domain.chain_id.and_then(|id| u64::try_from(id).ok());
                     (chain, message_hash(&request.digest), "SafeMessage hash")
                 }
