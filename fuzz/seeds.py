@@ -57,6 +57,12 @@ seed("documents", "phrase", b"\2legal winner thank year wave sausage worth usefu
 seed("documents", "policy", b"\4{}")
 seed("documents", "response", b'\3{"status":"Ok","result":[]}')
 
+# The order and what is asked: see src/nodes.rs. Without further bytes, every answer is the first that such a request once had.
+for order in range(0, 72, 3):
+    for question in range(8):
+        seed("nodes", f"{order}-{question}", bytes([order, question]))
+        seed("nodes", f"{order}-{question}-any", bytes([order, question]) + bytes([200, 10, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]) * 12)
+
 # What the owner can do and which order it is, then steps: see crates/client/tests/enumerate/interleave.rs. These pay, wait, and redeem.
 steps = bytes([7, 0]) + bytes([130, 0, 0, 0, 0]) * 2 + bytes([3, 0]) + bytes([130, 0, 0, 0, 0]) + bytes([2, 0, 8, 1]) + bytes([130, 0, 0, 0, 0]) * 2
 seed("driver", "complete", steps + bytes([3, 0, 8, 0, 8, 1]) + bytes([130, 0, 0, 0, 0]))

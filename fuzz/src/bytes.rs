@@ -33,6 +33,11 @@ impl<'a> Bytes<'a> {
         &choices[usize::from(self.byte()) % choices.len()]
     }
 
+    /// The bytes that are left.
+    pub const fn rest(&self) -> &'a [u8] {
+        self.0
+    }
+
     /// Takes some bytes, with their length first: at most 65,535, and at most what is left.
     pub fn some(&mut self) -> &'a [u8] {
         let length = usize::from(self.byte()) << 8 | usize::from(self.byte());

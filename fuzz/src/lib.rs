@@ -3,6 +3,7 @@
 mod bytes;
 pub mod chains;
 mod lie;
+pub mod nodes;
 pub mod reader;
 
 use std::sync::LazyLock;
