@@ -210,7 +210,8 @@ fn a_refund_is_sent_and_found() {
 /// Another amount, redeemer or timelock than the verified one, executed by the same contract under an id of its own.
 #[test]
 fn an_order_with_other_terms_is_held_back() {
-    let changes: [(&str, fn(&mut HtlcTerms)); 3] = [
+    type Change = fn(&mut HtlcTerms);
+    let changes: [(&str, Change); 3] = [
         ("redeemer", |terms| terms.redeemer = TronAddress::from([9; 20]).to_account()),
         ("timelock", |terms| terms.timelock -= 1),
         ("amount", |terms| terms.amount -= U256::ONE),
