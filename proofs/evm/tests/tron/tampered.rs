@@ -169,7 +169,7 @@ fn the_blind_hand_signs_an_honest_answer_as_tronweb_does() {
     assert!(signed > 60, "{signed}");
 }
 
-/// What the others change is all that is wrong: without a change the answer is accepted, and only the solver can redeem.
+/// What the others change is all that is wrong: without a change the answer is accepted, and only the owner's secret pays, the solver.
 #[test]
 fn an_honest_answer_on_tron_pays_the_solver() {
     let mut stage = Stage::new();
