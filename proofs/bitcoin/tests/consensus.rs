@@ -11,9 +11,11 @@
 mod support;
 
 use bitcoin::{Amount, OutPoint, Sequence, Transaction, TxOut};
+use countersign_bitcoin::htlc::Leaf;
 use countersign_bitcoin::recover::{Fee, FeeCoins, Funding, InstantRefund, Payout};
 use countersign_bitcoin::{FeeRate, TxContext, Utxo};
 use countersign_proofs_bitcoin::verify;
+use support::by_hand::through_leaf;
 use support::{INITIATOR, REDEEMER, SECRET, Scene, WALLET, coin, key, outpoint, scripts, signed};
 
 const NETWORKS: [&str; 2] = ["bitcoin:testnet", "litecoin:testnet"];
@@ -83,37 +85,18 @@ fn a_refund_before_its_timelock_fails() {
         let unsigned = scene.htlc().refund(&payout(&scene)).expect("a refund");
         let payment = unsigned.payloads().payment.as_ref().expect("a transaction");
         let timelock = scene.tree.htlc.timelock;
+        let by_hand = |transaction| through_leaf(transaction, &prevouts(&scene), (&scene.tree, Leaf::Refund), INITIATOR, None);
         for sequence in [Sequence::from_height(timelock - 1), Sequence::MAX, Sequence::ZERO, Sequence::from_512_second_intervals(timelock)]
         {
             // Signed anew, so that it is the script that refuses.
             let mut transaction = payment.transaction().clone();
             transaction.input.iter_mut().for_each(|input| input.sequence = sequence);
-            let early = signed_by_hand(&scene, transaction);
+            let early = by_hand(transaction);
             assert_eq!(verify(&early, &prevouts(&scene)), Err(0), "{sequence}");
         }
-        let on_time = signed_by_hand(&scene, payment.transaction().clone());
+        let on_time = by_hand(payment.transaction().clone());
         assert_eq!(verify(&on_time, &prevouts(&scene)), Ok(()));
     }
-}
-
-/// A refund signed without the library under proof.
-fn signed_by_hand(scene: &Scene, mut transaction: Transaction) -> Transaction {
-    use bitcoin::sighash::{Prevouts, SighashCache, TapSighashType};
-    use countersign_bitcoin::htlc::Leaf;
-    let secp = bitcoin::key::Secp256k1::new();
-    let keypair = bitcoin::key::Keypair::from_seckey_slice(&secp, &hex::decode(INITIATOR).expect("hex")).expect("a key");
-    let prevouts = prevouts(scene);
-    let unsigned = transaction.clone();
-    for (index, input) in transaction.input.iter_mut().enumerate() {
-        let leaf = scene.tree.leaf_hash(Leaf::Refund);
-        let digest = SighashCache::new(&unsigned)
-            .taproot_script_spend_signature_hash(index, &Prevouts::All(&prevouts), leaf, TapSighashType::Default)
-            .expect("a digest");
-        input.witness.push(secp.sign_schnorr_no_aux_rand(&digest.into(), &keypair).serialize());
-        input.witness.push(scene.tree.script(Leaf::Refund));
-        input.witness.push(scene.tree.control_block(Leaf::Refund));
-    }
-    transaction
 }
 
 #[test]

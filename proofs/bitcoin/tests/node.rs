@@ -123,7 +123,7 @@ impl<'n> Swap<'n> {
     }
 
     async fn locked(&self, depth: u64) -> Done<ObservedAt> {
-        let (state, seen) = self.read().await?.state().unwrap();
+        let (state, seen) = self.read().await?.state().expect("an agreed state");
         let HtlcState::Locked(locked) = &state else { return Err(format!("{state:?}").into()) };
         assert_eq!((locked.elapsed, seen.depth, locked.amount), (depth, depth, U256::from(AMOUNT)));
         Ok(seen)

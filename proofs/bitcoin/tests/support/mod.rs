@@ -1,7 +1,9 @@
 //! An order from a Bitcoin-like chain whose keys and secret these tests hold, and the documents that a service would answer.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
+pub(crate) mod by_hand;
 pub(crate) mod esplora;
+pub(crate) mod ledger;
 pub(crate) mod litecoind;
 
 use bitcoin::hashes::{Hash, sha256};
@@ -18,13 +20,15 @@ pub(crate) const REDEEMER: &str = "222222222222222222222222222222222222222222222
 pub(crate) const WALLET: &str = "3333333333333333333333333333333333333333333333333333333333333333";
 pub(crate) const SECRET: [u8; 32] = *b"thirty-two bytes of good secret!";
 const INTERNAL_KEY: &str = "2160e11a135f94e536a5b222e5d09fd9db1be5f5f5e753920290c0410cf388f0";
+/// SHA-256 of the chain id, the hash of [`SECRET`] and the solver's account, each in 32 bytes; by Python's hashlib.
+const DESTINATION_SWAP_ID: &str = "a3cc26ac20d1e0b560ad2e0ffba652c427f3737dcb6ff5bc67d81f1258292406";
 const PAYEE: &str = "0x2e349190D7eD9350E72305FC6f1c9B3416cCbE36";
 
 pub(crate) fn key(text: &str) -> Key {
     text.parse().expect("a key")
 }
 
-fn x_only(text: &str) -> [u8; 32] {
+pub(crate) fn x_only(text: &str) -> [u8; 32] {
     key(text).x_only().serialize()
 }
 
@@ -37,7 +41,7 @@ pub(crate) struct Scene {
     registry: Value,
 }
 
-/// The scripts of the wallet's key: p2wpkh, p2tr, p2sh-p2wpkh (and what its hash is of), p2pkh.
+/// The scripts of a key: p2wpkh, p2tr, p2sh-p2wpkh (and what its hash is of), p2pkh.
 pub(crate) struct Scripts {
     pub(crate) p2wpkh: ScriptBuf,
     pub(crate) p2tr: ScriptBuf,
@@ -46,8 +50,12 @@ pub(crate) struct Scripts {
 }
 
 pub(crate) fn scripts() -> Scripts {
+    scripts_of(WALLET)
+}
+
+pub(crate) fn scripts_of(secret_key: &str) -> Scripts {
     let secp = bitcoin::key::Secp256k1::new();
-    let secret = bitcoin::secp256k1::SecretKey::from_slice(&hex::decode(WALLET).expect("hex")).expect("a key");
+    let secret = bitcoin::secp256k1::SecretKey::from_slice(&hex::decode(secret_key).expect("hex")).expect("a key");
     let public = bitcoin::PublicKey::new(secret.public_key(&secp));
     let p2wpkh = ScriptBuf::new_p2wpkh(&public.wpubkey_hash().expect("compressed"));
     let p2tr = ScriptBuf::new_p2tr(&secp, public.inner.x_only_public_key().0, None);
@@ -103,14 +111,19 @@ impl Scene {
     }
 
     fn order(&self) -> Value {
+        self.order_of(&self.tree)
+    }
+
+    /// A record whose source is this HTLC.
+    pub(crate) fn order_of(&self, tree: &Tree) -> Value {
         let swap = |swap_id: &str, chain: &str, asset: &str, initiator: &str, redeemer: &str, timelock: u16, amount: u64| {
             json!({
                 "swap_id": swap_id, "chain": chain, "asset": asset, "initiator": initiator, "redeemer": redeemer, "timelock": timelock,
-                "amount": amount.to_string(), "filled_amount": "0", "secret_hash": hex::encode(self.tree.htlc.secret_hash), "secret": "",
+                "amount": amount.to_string(), "filled_amount": "0", "secret_hash": hex::encode(tree.htlc.secret_hash), "secret": "",
             })
         };
-        let address = self.tree.address(self.chain);
-        let htlc = &self.tree.htlc;
+        let address = tree.address(self.chain);
+        let htlc = &tree.htlc;
         let mut source = swap(
             &address,
             &self.name,
@@ -123,7 +136,8 @@ impl Scene {
         source["delegate"] = json!(hex::encode(htlc.initiator));
         json!({
             "order_id": "ab".repeat(32), "version": "v1", "created_at": "", "source_swap": source,
-            "destination_swap": swap("", "base_sepolia", "base_sepolia:wbtc", "0x661bA32eb5f86CaB358DDbB7F264b10c5825e2dd", PAYEE, 1, 1),
+            "destination_swap":
+                swap(DESTINATION_SWAP_ID, "base_sepolia", "base_sepolia:wbtc", "0x661bA32eb5f86CaB358DDbB7F264b10c5825e2dd", PAYEE, 1, 1),
         })
     }
 
@@ -141,14 +155,24 @@ impl Scene {
 
     /// The deposit through every check: no record, so the address is found under the pinned solver.
     pub(crate) fn unsigned(&self, wallet: TxContext) -> UnsignedOrder {
-        let request = CreateOrder::from_json(self.request().to_string().as_bytes()).expect("a request");
-        let response = json!({ "status": "Ok", "result": {
-            "order_id": "ab".repeat(32), "to": self.tree.address(self.chain), "amount": self.amount.to_string(),
-        } });
-        let (response, registry) = (response.to_string(), self.registry());
-        let proposal = Proposal::new(&request, response.as_bytes());
-        let verified = countersign_bitcoin::verify(proposal, &registry, &Policy::default()).expect("verifies");
-        verified.prepare(wallet).expect("prepares")
+        self.answered(&self.answer(&self.tree.address(self.chain)), None, wallet).expect("an honest answer")
+    }
+
+    /// What the service answers, with this deposit address.
+    pub(crate) fn answer(&self, to: &str) -> Value {
+        json!({ "order_id": "ab".repeat(32), "to": to, "amount": self.amount.to_string() })
+    }
+
+    /// Takes an answer, and a record if there is one, through every check.
+    pub(crate) fn answered(&self, answer: &Value, record: Option<&Value>, wallet: TxContext) -> Result<UnsignedOrder, Refusal> {
+        let request = CreateOrder::from_json(self.request().to_string().as_bytes())?;
+        let response = json!({ "status": "Ok", "result": answer }).to_string();
+        let (record, registry) = (record.map(Value::to_string), self.registry());
+        let mut proposal = Proposal::new(&request, response.as_bytes());
+        if let Some(record) = &record {
+            proposal = proposal.with_record(record.as_bytes());
+        }
+        countersign_bitcoin::verify(proposal, &registry, &Policy::default())?.prepare(wallet)
     }
 }
 

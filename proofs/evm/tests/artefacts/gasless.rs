@@ -94,7 +94,7 @@ fn call_and_signature_cannot_both_lock_funds() -> TestResult {
     let receipts = gasless_first.broadcast(&signed)?;
     assert!(receipts[1].reverted_with::<Htlc::HTLC__DuplicateOrder>().is_some(), "{:?}", receipts[1].outcome);
 
-    let id = stage.execute(&signed, WBTC)?;
+    stage.execute(&signed, WBTC)?;
     assert_eq!(stage.relay(WBTC, &message)?.reverted_with(), Some(Htlc::HTLC__DuplicateOrder {}));
     for stage in [&stage, &gasless_first] {
         assert_eq!(stage.holdings(WBTC)?, tokens([MINTED - AMOUNT, MINTED, MINTED, 0, AMOUNT]));

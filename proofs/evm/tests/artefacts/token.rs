@@ -140,7 +140,7 @@ fn the_call_cannot_run_before_its_approval_nor_twice() -> TestResult {
 fn one_order_locks_funds_once_even_if_it_is_signed_again() -> TestResult {
     let mut stage = Stage::new()?;
     let order = stage.order(WBTC);
-    let id = stage.execute(&stage.sign(&order)?, WBTC)?;
+    stage.execute(&stage.sign(&order)?, WBTC)?;
     let receipts = stage.broadcast(&stage.sign(&order)?)?;
     assert_eq!(receipts[1].reverted_with(), Some(Htlc::HTLC__DuplicateOrder {}));
     assert_eq!(stage.holdings(WBTC)?, tokens([MINTED - AMOUNT, MINTED, MINTED, 0, AMOUNT]));

@@ -6,11 +6,8 @@
 //! domains carry. Tron's envelope, energy and fee limit are not executed; the envelope's bytes are compared with TronWeb's
 //! where the fixtures are tested, and here the calls are taken out of the broadcast bytes again.
 
-#![expect(clippy::expect_used, clippy::indexing_slicing, reason = "the helpers of the tests, where a panic is a failed test")]
-
 use std::error::Error;
 use std::fs;
-use std::path::Path;
 
 use alloy_primitives::{Address, B256, Bytes, Signature, U256};
 use alloy_sol_types::SolCall;
@@ -22,6 +19,8 @@ use countersign::{Code, OrderRecord, Policy, Registry, Role, SecretHash, SignedT
 use countersign_json::prepare_json;
 use countersign_proofs_evm::abi::{Erc20, Htlc, NativeHtlc, Order as Entry};
 use countersign_proofs_evm::{Account, Contract, Receipt, World};
+
+use crate::{fixtures, registry};
 
 type TestResult = Result<(), Box<dyn Error>>;
 
@@ -41,14 +40,6 @@ struct Case {
     secret_hash: B256,
     destination_data: Bytes,
     record: Option<OrderRecord>,
-}
-
-fn fixtures() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
-}
-
-fn registry() -> Result<Registry, Box<dyn Error>> {
-    Ok(Registry::from_json(&fs::read(fixtures().join("registry.json"))?)?)
 }
 
 fn account(account: &countersign::Account) -> Address {

@@ -1,0 +1,50 @@
+//! Unspent outputs, and consensus code that decides what may spend them: enough of a chain to read a loss from.
+
+use std::collections::HashMap;
+
+use bitcoin::{Amount, OutPoint, Script, Transaction, TxOut};
+use countersign_proofs_bitcoin::verify;
+
+/// Why a transaction was not taken.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Invalid {
+    /// An input does not exist, or is spent.
+    Missing,
+    /// The script of this input fails.
+    Script(usize),
+    /// The outputs are worth more than the inputs.
+    Value,
+}
+
+/// It has no blocks: that a relative timelock has passed is taken for granted, and `tests/regtest.rs` is about that.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger(HashMap<OutPoint, TxOut>);
+
+impl Ledger {
+    /// Adds a coin, as if mined long ago.
+    pub(crate) fn add(&mut self, outpoint: OutPoint, output: TxOut) {
+        self.0.insert(outpoint, output);
+    }
+
+    /// Executes a transaction, or changes nothing.
+    pub(crate) fn execute(&mut self, transaction: &Transaction) -> Result<(), Invalid> {
+        let spent = transaction.input.iter().map(|input| self.0.get(&input.previous_output).cloned());
+        let spent = spent.collect::<Option<Vec<_>>>().ok_or(Invalid::Missing)?;
+        verify(transaction, &spent).map_err(Invalid::Script)?;
+        let sum = |outputs: &[TxOut]| outputs.iter().map(|output| output.value).sum::<Amount>();
+        if sum(&transaction.output) > sum(&spent) {
+            return Err(Invalid::Value);
+        }
+        for input in &transaction.input {
+            self.0.remove(&input.previous_output);
+        }
+        let txid = transaction.compute_txid();
+        self.0.extend((0..).zip(&transaction.output).map(|(vout, output)| (OutPoint { txid, vout }, output.clone())));
+        Ok(())
+    }
+
+    /// What a script holds, in satoshis.
+    pub(crate) fn balance(&self, script: &Script) -> u64 {
+        self.0.values().filter(|output| output.script_pubkey == *script).map(|output| output.value.to_sat()).sum()
+    }
+}
