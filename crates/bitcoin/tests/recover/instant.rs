@@ -1,0 +1,139 @@
+//! Instant refunds: what is signed, and what of others is accepted.
+
+use bitcoin::hashes::Hash;
+use bitcoin::{Sequence, Transaction, Witness};
+use countersign_bitcoin::recover::{InstantRefund, Payout};
+use countersign_core::Code;
+use countersign_testkit::TestResult;
+use serde_json::json;
+
+use super::{INITIATOR, REDEEMER, TO, deducted, funding, key, order, read, refused, swap};
+
+#[test]
+fn no_other_hash_is_signed_above_all_not_the_refund_leafs() -> TestResult {
+    let swap = swap();
+    let refund = InstantRefund::new(&swap, &[funding(1, 0, 50_000)], TO)?;
+    let good = hex::encode(refund.sighashes[0]);
+    refund.check_hashes(&[&good])?;
+    let mismatch = (Code::SighashMismatch, "/0".to_owned());
+    // A hash of the refund leaf: that of a refund of the same output to the same address.
+    let unsigned = swap.refund(&Payout::new([funding(1, 0, 50_000)], TO, deducted("0")))?;
+    let of_refund = hex::encode(&unsigned.requests()[0].digest);
+    let refusal = refund.check_hashes(&[&of_refund]).expect_err("the refund leaf's");
+    assert_eq!((refusal.code(), refusal.location()), (Code::SighashMismatch, "/0"));
+    assert!(refusal.message().contains("refund leaf"), "{refusal}");
+    // Another output, another amount.
+    let other = "tb1pqqqqp399et2xygdj5xreqhjjvcmzhxw4aywxecjdzew6hylgvsesf3hn0c";
+    let elsewhere = InstantRefund::new(&swap, &[funding(1, 0, 50_000)], other)?;
+    let refusal = refund.check_hashes(&[&hex::encode(elsewhere.sighashes[0])]).expect_err("another address");
+    assert_eq!((refusal.code(), refusal.location()), (Code::SighashMismatch, "/0"));
+    assert!(!refusal.message().contains("refund leaf"), "{refusal}");
+    let less = InstantRefund::new(&swap, &[funding(1, 0, 49_999)], TO)?;
+    assert_eq!(refused(refund.check_hashes(&[&hex::encode(less.sighashes[0])])), mismatch);
+    assert_eq!(refused(refund.check_hashes(&["zz"])), mismatch);
+    assert_eq!(refused(refund.check_hashes(&[])), (Code::SighashMismatch, String::new()));
+    assert_eq!(refused(refund.check_hashes(&[&good, &good])), (Code::SighashMismatch, String::new()));
+    Ok(())
+}
+
+#[test]
+fn the_body_of_the_patch_has_65_bytes_for_each_output() -> TestResult {
+    let swap = swap();
+    let refund = InstantRefund::new(&swap, &[funding(1, 0, 50_000), funding(2, 0, 600)], TO)?;
+    let body = refund.sign(&key(INITIATOR))?;
+    assert_eq!(body.signatures.len(), 2);
+    assert!(body.signatures.iter().all(|text| text.len() == 130 && text.ends_with("83")));
+    assert_eq!(serde_json::to_value(&body)?, json!({ "signatures": body.signatures }));
+    assert_eq!(refused(refund.sign(&key(REDEEMER))).0, Code::KeyMismatch);
+    let texts: Vec<_> = body.signatures.iter().map(String::as_str).collect();
+    assert_eq!(refund.attach(&texts)?, body);
+    let swapped: Vec<_> = texts.iter().rev().copied().collect();
+    assert_eq!(refused(refund.attach(&swapped)), (Code::SignatureMismatch, "/0".to_owned()));
+    assert_eq!(refused(refund.attach(&texts[..1])).0, Code::SignatureCount);
+    assert_eq!(refused(refund.attach(&["00", texts[1]])).0, Code::SignatureMalformed);
+    let requests = refund.requests();
+    assert_eq!(requests.len(), 2);
+    for (request, sighash) in requests.iter().zip(&refund.sighashes) {
+        assert_eq!(bitcoin::TapSighash::hash(&request.message).to_byte_array(), *sighash);
+        assert_eq!(request.digest, sighash);
+        // The PSBT contains the hash type and the leaf.
+        let input = &request.payload.psbt.inputs[request.payload.input];
+        assert_eq!(input.sighash_type, Some(bitcoin::TapSighashType::SinglePlusAnyoneCanPay.into()));
+        assert_eq!(input.tap_scripts.len(), 1);
+        let spent = input.witness_utxo.as_ref().ok_or("a signer needs the output that is spent")?;
+        assert_eq!(spent.script_pubkey, swap.tree.script_pubkey());
+    }
+    Ok(())
+}
+
+/// The hash type may be missing, and one signature in 256 ends with the same byte.
+#[test]
+fn a_signature_of_64_bytes_is_accepted_even_if_it_ends_like_a_hash_type() -> TestResult {
+    let swap = swap();
+    let mut seen = std::collections::BTreeSet::new();
+    for value in 50_000.. {
+        let refund = InstantRefund::new(&swap, &[funding(1, 0, value)], TO)?;
+        let body = refund.sign(&key(INITIATOR))?;
+        let bare = body.signatures[0].get(..128).ok_or("a signature")?;
+        if seen.insert(bare.ends_with("83")) {
+            assert_eq!(refund.attach(&[bare])?, body);
+            assert_eq!(refused(refund.attach(&[&format!("{bare}01")])).0, Code::SignatureMalformed);
+        }
+        if seen.len() == 2 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A refund that both parties have signed is relied on by the owner, so each part of it is verified before.
+#[test]
+fn a_presigned_refund_is_verified_to_its_last_witness_item() -> TestResult {
+    let swap = swap();
+    let refund = InstantRefund::new(&swap, &[funding(1, 0, 50_000)], TO)?;
+    let complete = refund.complete(&refund.sign(&key(INITIATOR))?, &refund.countersign(&key(REDEEMER))?)?;
+    let verify = |transaction: &Transaction, filled: &str, owner: &str| {
+        let mut order = order();
+        order["source_swap"]["initiate_tx_hash"] = json!("01".repeat(32));
+        order["source_swap"]["filled_amount"] = json!(filled);
+        order["source_swap"]["instant_refund_tx"] = json!(bitcoin::consensus::encode::serialize_hex(transaction));
+        InstantRefund::verify_presigned(&read(&order)?, owner).map(|_| ())
+    };
+    let mismatch = (Code::InstantRefundMismatch, "/order/source_swap/instant_refund_tx".to_owned());
+    for filled in ["50000", "0"] {
+        verify(&complete, filled, TO)?;
+    }
+    assert_eq!(refused(verify(&complete, "49999", TO)), mismatch);
+    let other = "tb1pqqqqp399et2xygdj5xreqhjjvcmzhxw4aywxecjdzew6hylgvsesf3hn0c";
+    assert_eq!(refused(verify(&complete, "50000", other)), mismatch);
+    let mut later = complete.clone();
+    later.input[0].sequence = Sequence::from_height(1);
+    assert_eq!(refused(verify(&later, "50000", TO)), mismatch);
+
+    let items = complete.input[0].witness.to_vec();
+    let with = |slot: usize, item: &[u8]| {
+        let (mut changed, mut items) = (complete.clone(), items.clone());
+        items[slot] = item.to_vec();
+        changed.input[0].witness = Witness::from_slice(&items);
+        verify(&changed, "50000", TO)
+    };
+    let [redeemer, initiator, script, control] = &items[..] else { return Err("four items".into()) };
+    // The redeemer may sign later. Until then its slot is empty, or holds a copy.
+    for placeholder in [&[][..], initiator] {
+        with(0, placeholder)?;
+    }
+    let changed = |item: &[u8]| item.iter().enumerate().map(|(index, byte)| byte ^ u8::from(index == 9)).collect::<Vec<_>>();
+    for (slot, item) in [
+        (0, changed(redeemer)),
+        (0, redeemer[..64].to_vec()),
+        (1, changed(initiator)),
+        (1, initiator[..64].to_vec()),
+        (1, redeemer.clone()),
+        (1, Vec::new()),
+        (2, changed(script)),
+        (3, changed(control)),
+    ] {
+        assert_eq!(refused(with(slot, &item)), mismatch, "{slot}");
+    }
+    Ok(())
+}
