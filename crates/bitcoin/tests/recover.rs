@@ -10,6 +10,7 @@
     reason = "a panic in a test is a failed test"
 )]
 
+#[path = "recover/instant.rs"]
 mod instant;
 
 use bitcoin::hashes::Hash;
