@@ -3,6 +3,7 @@
 //! ```text
 //! benches/run          measures everything and writes results.json, ratios.svg and the tables of README.md
 //! benches/run --quick  measures the whole path and the steps for one or two minutes, and prints the tables
+//! benches/run --paths  measures the whole path, and keeps what the files say of the rest
 //! benches/run --check  only compares what all contenders sign
 //! ```
 //!
@@ -29,12 +30,11 @@ const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
 fn main() -> Outcome<()> {
     let args: Vec<_> = std::env::args().skip(1).collect();
-    let (check, quick) = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => (false, false),
-        ["--quick"] => (false, true),
-        ["--check"] => (true, false),
-        _ => return Err("usage: benches/run [--quick | --check]".into()),
-    };
+    let args: Vec<_> = args.iter().map(String::as_str).collect();
+    if !matches!(args[..], [] | ["--quick" | "--paths" | "--check"]) {
+        return Err("usage: benches/run [--quick | --paths | --check]".into());
+    }
+    let [quick, only_paths, check] = ["--quick", "--paths", "--check"].map(|option| args.contains(&option));
     let families = cases::select()?;
     let javascript = measure::javascript()?;
     compare::all(&families, javascript)?;
@@ -44,13 +44,17 @@ fn main() -> Outcome<()> {
     let mut results = Results::new(quick);
     measure::allocations(&families, &mut results)?;
     measure::paths(&families, javascript, &mut results)?;
-    measure::steps(&mut results)?;
-    if quick {
-        println!("\n{}", tables::all(&results).into_iter().map(|(_, table)| table).collect::<Vec<_>>().join("\n"));
-        return Ok(());
+    if only_paths {
+        results.keep(&fs::read_to_string(Path::new(HERE).join("results.json"))?)?;
+    } else {
+        measure::steps(&mut results)?;
+        if quick {
+            println!("\n{}", tables::all(&results).into_iter().map(|(_, table)| table).collect::<Vec<_>>().join("\n"));
+            return Ok(());
+        }
+        measure::sizes(&mut results)?;
+        measure::cold_start(&families, javascript, &mut results)?;
     }
-    measure::sizes(&mut results)?;
-    measure::cold_start(&families, javascript, &mut results)?;
     write("results.json", &format!("{}\n", serde_json::to_string_pretty(&results)?))?;
     write("ratios.svg", &chart::draw(&results))?;
     let mut readme = fs::read_to_string(Path::new(HERE).join("README.md"))?;

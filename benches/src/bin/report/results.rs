@@ -1,9 +1,10 @@
 //! What was measured, as it is written to results.json.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 #[derive(Serialize)]
 pub(crate) struct Results {
@@ -55,14 +56,14 @@ pub(crate) struct Ratio {
     pub(crate) median: f64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Steps {
-    pub(crate) group: &'static str,
-    pub(crate) baseline: &'static str,
+    pub(crate) group: Cow<'static, str>,
+    pub(crate) baseline: Cow<'static, str>,
     pub(crate) median_ns: Vec<(String, f64)>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub(crate) struct ColdStart {
     pub(crate) program: String,
     pub(crate) best_ms: f64,
@@ -84,6 +85,31 @@ impl Results {
 
     pub(crate) fn family(&mut self, name: &str) -> Option<&mut FamilyResult> {
         self.families.iter_mut().find(|family| family.family == name)
+    }
+
+    /// Takes from earlier results all but the paths.
+    pub(crate) fn keep(&mut self, earlier: &str) -> serde_json::Result<()> {
+        #[derive(Deserialize)]
+        struct Earlier {
+            families: Vec<EarlierFamily>,
+            steps: Vec<Steps>,
+            empty_program_bytes: Option<u64>,
+            cold_start: Vec<ColdStart>,
+        }
+        #[derive(Deserialize)]
+        struct EarlierFamily {
+            family: String,
+            program_bytes: Option<u64>,
+        }
+
+        let earlier: Earlier = serde_json::from_str(earlier)?;
+        (self.steps, self.cold_start, self.empty_program_bytes) = (earlier.steps, earlier.cold_start, earlier.empty_program_bytes);
+        for EarlierFamily { family, program_bytes } in earlier.families {
+            if let Some(family) = self.family(&family) {
+                family.program_bytes = program_bytes;
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn steps_of(&self, group: &str) -> Option<&Steps> {

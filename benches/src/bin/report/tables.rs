@@ -130,7 +130,7 @@ fn aims(results: &Results) -> String {
 fn steps(results: &Results) -> String {
     let mut text = String::new();
     for steps in &results.steps {
-        let Some(base) = steps.median(steps.baseline) else { continue };
+        let Some(base) = steps.median(&steps.baseline) else { continue };
         let _ = writeln!(text, "| {} | median, us | against {} |\n|---|---:|---:|", steps.group, steps.baseline);
         for (row, nanos) in &steps.median_ns {
             let _ = writeln!(text, "| {row} | {:.2} | {:.0} % |", nanos / 1e3, nanos / base * 100.0);
