@@ -135,7 +135,8 @@ pub(crate) fn steps(results: &mut Results) -> Outcome<()> {
     let _ = fs::remove_dir_all(target().join("criterion"));
     let manifest = Path::new(HERE).join("Cargo.toml");
     output(Command::new(cargo()).args(["bench", "--quiet", "--manifest-path"]).arg(manifest).args(["--", "--noplot"]).args(options))?;
-    results.steps = rows::GROUPS.map(|(group, baseline)| Steps { group: group.into(), baseline: baseline.into(), median_ns: medians(group) }).into();
+    results.steps =
+        rows::GROUPS.map(|(group, baseline)| Steps { group: group.into(), baseline: baseline.into(), median_ns: medians(group) }).into();
     Ok(())
 }
 
