@@ -117,13 +117,13 @@ impl fmt::Debug for Account {
 /// Writes an account as its network's users write it; on Bitcoin-like chains the x-only key or the script pubkey in hex.
 impl fmt::Display for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // An account with another number of bytes than its family's has no other form.
+        // Also the form of an account whose number of bytes is not that of its family's addresses.
         let plain = || hex::encode_prefixed(self.bytes());
         f.pad(&match self.family {
             Family::Evm => self.array().map_or_else(plain, checksum_evm),
             Family::Tron => self.array().map_or_else(plain, tron_base58),
             Family::Solana => self.array().map_or_else(plain, |bytes| digits::base58(&bytes)),
-            Family::Starknet | Family::Sui => hex::encode_prefixed(self.bytes()),
+            Family::Starknet | Family::Sui => plain(),
             Family::Bitcoin => hex::encode(self.bytes()),
         })
     }

@@ -190,7 +190,7 @@ fn read(input: &mut Input<impl Read>, jobs: &SyncSender<Job>, order: &SyncSender
             });
             lines.push(line);
         }
-        // Blank lines have no result: nobody may wait for what follows them.
+        // A blank line has no result, so it must not hold back the results of the lines before it.
         let waits = memchr(b'\n', input.unread().trim_ascii_start()).is_none();
         if ends || waits || lines.len() >= CHUNK_LINES || bytes >= CHUNK_BYTES {
             let (done, result) = sync_channel(1);

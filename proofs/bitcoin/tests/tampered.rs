@@ -150,7 +150,8 @@ fn stolen(stage: &mut Stage, deposit: &Deposit, theft: &Transaction, holdings: [
     assert_eq!(stage.ledger.execute(&refund), Err(Invalid::Missing));
 }
 
-/// The control of the controls: an honest answer is paid by hand as by the library, no thief can spend it, and the owner gets it back.
+/// Without this the other tests would mean little: an honest answer is paid by hand as by the library, no thief can spend it, and the
+/// owner gets it back.
 #[test]
 fn the_blind_hand_pays_an_honest_answer_as_the_library_does() {
     for network in NETWORKS {

@@ -112,8 +112,8 @@ fn gains(scene: &Scene) -> [i128; 3] {
     }
 }
 
-/// The control of the controls: on an honest answer the blind hand does what the library does, byte for byte. The answer put together
-/// again is accepted, nobody but the solver can redeem, and nobody but the owner gets the refund.
+/// Without this the other tests would mean little: on an honest answer the blind hand does what the library does, byte for byte. The
+/// answer put together again is accepted, nobody but the solver can redeem, and nobody but the owner gets the refund.
 #[test]
 fn the_blind_hand_signs_an_honest_answer_of_solana_as_the_library_does() {
     for id in ORDERS.into_iter().chain(AUDITED) {

@@ -45,42 +45,37 @@ fn keccak(bytes: Vec<u8>) -> Work {
 }
 
 pub(super) fn evm(case: &Value) -> Vec<Work> {
-    let signer = Signer::new(case);
-    let mut floor = vec![signer.account()];
-    for (name, artefact) in artefacts(case) {
-        if name == "typed_data" {
-            floor.extend(message(&signer, artefact));
-            continue;
-        }
-        let (payload, signed) = (bytes(&artefact["signing_payload"]), bytes(&artefact["signed"]));
+    floor(case, |signer, call| {
+        let (payload, signed) = (bytes(&call["signing_payload"]), bytes(&call["signed"]));
         let digest = keccak256(&payload).0;
-        assert_eq!(digest, bytes32(&artefact["signing_hash"]));
-        floor.extend([keccak(payload), signer.sign(digest, &artefact["signed"]), keccak(signed)]);
-    }
-    floor
+        assert_eq!(digest, bytes32(&call["signing_hash"]));
+        vec![keccak(payload), signer.sign(digest, &call["signed"]), keccak(signed)]
+    })
 }
 
 pub(super) fn tron(case: &Value) -> Vec<Work> {
+    floor(case, |signer, call| {
+        // The id is the hash that is signed.
+        let raw = bytes(&call["raw_data"]);
+        let digest = Sha256::digest(&raw).into();
+        assert_eq!(digest, bytes32(&call["tx_id"]));
+        vec![sha256(raw), signer.sign(digest, &call["signature"])]
+    })
+}
+
+fn floor(case: &Value, call: impl Fn(&Signer, &Value) -> Vec<Work>) -> Vec<Work> {
     let signer = Signer::new(case);
     let mut floor = vec![signer.account()];
     for (name, artefact) in artefacts(case) {
-        if name == "typed_data" {
-            floor.extend(message(&signer, artefact));
-            continue;
-        }
-        // The id is the hash that is signed.
-        let raw = bytes(&artefact["raw_data"]);
-        let digest = Sha256::digest(&raw).into();
-        assert_eq!(digest, bytes32(&artefact["tx_id"]));
-        floor.extend([sha256(raw), signer.sign(digest, &artefact["signature"])]);
+        floor.extend(if name == "typed_data" { message(&signer, artefact) } else { call(&signer, artefact) });
     }
     floor
 }
 
 /// The domain separator follows from the pins. The struct has its type's hash and four members.
-fn message(signer: &Signer, artefact: &Value) -> [Work; 3] {
+fn message(signer: &Signer, artefact: &Value) -> Vec<Work> {
     let [separator, hash, digest] = ["domain_separator", "struct_hash", "digest"].map(|name| bytes32(&artefact[name]));
     let prefixed = [&[0x19, 0x01][..], &separator, &hash].concat();
     assert_eq!(keccak256(&prefixed), digest);
-    [keccak(vec![1; 5 * 32]), keccak(prefixed), signer.sign(digest, &artefact["signature"])]
+    vec![keccak(vec![1; 5 * 32]), keccak(prefixed), signer.sign(digest, &artefact["signature"])]
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! benches/run          measures everything and writes results.json, ratios.svg and the tables of README.md
 //! benches/run --quick  measures the whole path and the steps for one or two minutes, and prints the tables
-//! benches/run --paths  measures the whole path, and keeps what the files say of the rest
+//! benches/run --paths  measures the whole path, and keeps the rest of the files
 //! benches/run --check  only compares what all contenders sign
 //! ```
 //!

@@ -10,14 +10,14 @@
 )]
 
 mod dust;
+mod lies;
+mod others;
 
-use countersign_bitcoin::bitcoin::consensus::encode::{serialize, serialize_hex};
+use countersign_bitcoin::bitcoin::consensus::encode::serialize;
 use countersign_bitcoin::bitcoin::{OutPoint, ScriptBuf, Transaction};
 use countersign_bitcoin::htlc::Leaf;
-use countersign_bitcoin::reader::{Broadcast, FeeQuote, Htlc, HtlcReader, fees};
-use countersign_core::reader::{
-    Agree, Answer, FailureKind, Fault, Known, Machine, Next, Observation, Reader, Request, RpcError, Sent, Submission,
-};
+use countersign_bitcoin::reader::{Htlc, HtlcReader};
+use countersign_core::reader::{Agree, Answer, Fault, Known, Machine, Next, Observation, Reader, Request};
 use countersign_core::{Finding, HtlcState, HtlcTerms, SecretHash, U256};
 use countersign_testkit::chain::bitcoin::{AMOUNT, Ledger, SECRET, TIMELOCK, funding, outpoint, pay, spend, terms, tree};
 
@@ -412,135 +412,4 @@ fn a_block_from_the_future_is_not_believed() {
         other => ledger.answer(other),
     };
     assert!(matches!(drive::<Htlc>(&terms("bitcoin"), &protocol(false), ahead).0, Err(Fault::Malformed(_))));
-}
-
-/// What an endpoint may return instead of an honest answer: missing, null, of another type, too long, too deep, for another request, twice,
-/// an error for a result, a failure of the connection.
-fn lies(honest: &Answer) -> Vec<Answer> {
-    let deep = ["[".repeat(65), "]".repeat(65)].concat();
-    let texts =
-        ["null", "true", "[]", "{}", "\"\"", "\"00\"", "-1", "1e99", "[null]", "[{}]", "[[]]", "<html>", "", "{\"result\":1}", &deep];
-    let other = serialize(&funding(9, AMOUNT));
-    let long = vec![b'0'; 17 * 1024 * 1024];
-    let bodies = texts.iter().map(|text| text.as_bytes().to_vec());
-    let bodies = bodies.chain([other.clone(), serialize_hex(&funding(9, AMOUNT)).into_bytes(), "11".repeat(32).into_bytes(), long]);
-    let mut lies = vec![Answer::Failed(FailureKind::Timeout.into()), Answer::Failed(FailureKind::TooLarge.into())];
-    match honest {
-        Answer::Http { .. } => {
-            lies.extend([
-                Answer::http(500, *b"{}"),
-                Answer::http(429, *b""),
-                Answer::result(*b"null"),
-                Answer::Error(RpcError::new(-5, "", None)),
-            ]);
-            lies.extend(bodies.map(|body| Answer::http(200, body)));
-        }
-        _ => {
-            lies.extend([Answer::Error(RpcError::new(-1, "", None)), Answer::http(200, *b"null")]);
-            lies.extend(bodies.map(Answer::result));
-            lies.push(Answer::result(format!("\"{}\"", serialize_hex(&funding(9, AMOUNT))).into_bytes()));
-        }
-    }
-    // Twice, with something after it, and cut off.
-    if let Answer::Http { status: 200, body, .. } = honest {
-        lies.extend(
-            [[&body[..], &body[..]].concat(), [&body[..], &[1]].concat(), body[..body.len() - 1].to_vec()]
-                .map(|body| Answer::http(200, body)),
-        );
-    }
-    if let Answer::Result(text) = honest {
-        lies.extend([[&text[..], &text[..]].concat(), text[..text.len() - 1].to_vec()].map(Answer::result));
-    }
-    lies
-}
-
-#[test]
-fn no_single_lie_makes_a_state() {
-    let (open, transaction) = Ledger::funded(3);
-    let mut ended = open.clone();
-    ended.mempool.push(spend(&transaction, Leaf::Redeem, &SECRET));
-    let mut mined = ended.clone();
-    mined.mine(2);
-    let earlier = read_known(&open, &terms("bitcoin"), &protocol(false)).known().clone();
-    let (mut lies_told, hint) = (0, format!("outpoint {}", terms("bitcoin").swap_id));
-    assert!(earlier.hint(&hint).is_some());
-    for (name, ledger) in [("open", &open), ("ended", &ended), ("mined", &mined)] {
-        let expected = read(ledger, false).state;
-        for known in [protocol(false), protocol(true)].into_iter().flat_map(|known| {
-            let mut later = known.clone();
-            later.learn(&earlier);
-            [known, later]
-        }) {
-            let mut asked = Vec::new();
-            drive::<Htlc>(&terms("bitcoin"), &known, |round, place, request| {
-                asked.push((round, place, request.clone()));
-                ledger.answer(request)
-            })
-            .0
-            .unwrap();
-            for (at, index, request) in &asked {
-                for lie in lies(&ledger.answer(request)) {
-                    lies_told += 1;
-                    let answer = |round, place, request: &Request| {
-                        if (round, place) == (*at, *index) { lie.clone() } else { ledger.answer(request) }
-                    };
-                    let (outcome, ..) = drive::<Htlc>(&terms("bitcoin"), &known, answer);
-                    let Ok(observation) = outcome else { continue };
-                    let state = &observation.output().state;
-                    let is_harmless = match state {
-                        HtlcState::Unclear(_) | HtlcState::Absent => true,
-                        // One list may be empty if the other shows the output. That nothing spends an output cannot be proven.
-                        HtlcState::Locked(_) => {
-                            expected == *state || format!("{request:?}").contains("gettxout") || format!("{request:?}").contains("/utxo")
-                        }
-                        HtlcState::Redeemed { secret, .. } => *secret == Some(SECRET) && expected == *state,
-                        _ => false,
-                    };
-                    assert!(is_harmless, "{name}, {request:?} in round {at}: {lie:?} gives {state:?}");
-                    // Without an earlier reading, only the history shows an output that is spent.
-                    let is_history = format!("{request:?}").ends_with("/txs") && name != "open" && known.hint(&hint).is_none();
-                    assert!(
-                        *state != HtlcState::Absent || is_history,
-                        "{name}, {request:?} in round {at}: a single answer hides the output"
-                    );
-                }
-            }
-        }
-    }
-    assert!(lies_told > 1_000, "{lies_told}");
-}
-
-#[test]
-fn a_transaction_is_not_sent_to_another_chain() {
-    let (ledger, transaction) = Ledger::funded(3);
-    let redeem = spend(&transaction, Leaf::Redeem, &SECRET);
-    let submission = Submission::new(&terms("bitcoin").network, &redeem.compute_txid().to_string(), &serialize_hex(&redeem));
-    for is_rpc in [false, true] {
-        let other = Ledger { is_litecoin: true, ..ledger.clone() };
-        let (outcome, rounds, requests) = drive::<Broadcast>(&submission, &protocol(is_rpc), |_, _, request| other.answer(request));
-        assert!(matches!(outcome, Err(Fault::WrongChain { .. })));
-        assert_eq!((rounds, requests), (1, 0));
-        let send = |ledger: &Ledger, submission: &Submission| {
-            drive::<Broadcast>(submission, &protocol(is_rpc), |_, _, request| ledger.answer(request)).0.unwrap().into_output()
-        };
-        assert_eq!(send(&ledger, &submission), Sent::Accepted);
-        let mut spent = ledger.clone();
-        spent.mempool.push(redeem.clone());
-        assert_eq!(send(&spent, &submission), Sent::Accepted, "it is known already");
-        let rival = spend(&transaction, Leaf::Refund, &[]);
-        let rival = Submission::new(&terms("bitcoin").network, &rival.compute_txid().to_string(), &serialize_hex(&rival));
-        assert!(matches!(send(&spent, &rival), Sent::Rejected(why) if why.contains("insufficient fee")));
-    }
-}
-
-#[test]
-fn one_endpoint_does_not_set_a_fee() {
-    let quote = |text: &str| FeeQuote(Some(text.parse().unwrap()));
-    let rate = |quote: Option<FeeQuote>| quote.map(|quote| quote.rate().to_string());
-    let three = [quote("900"), quote("7.5"), quote("8")];
-    assert_eq!(rate(fees::median(&three)).as_deref(), Some("8"));
-    assert_eq!(rate(fees::median(&[quote("0.1"), quote("7.5"), FeeQuote(None)])).as_deref(), Some("1"));
-    assert_eq!(rate(fees::highest(&three, 100)).as_deref(), Some("8"));
-    assert_eq!(rate(fees::highest(&three, 1_000)).as_deref(), Some("900"));
-    assert_eq!((rate(fees::median(&[])), rate(fees::highest(&three, 5))), (None, None));
 }

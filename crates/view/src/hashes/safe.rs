@@ -58,7 +58,7 @@ impl FromStr for SafeVersion {
     }
 }
 
-/// A Safe that sends and signs an order, as its owner or its delegate: of this version, with this nonce for its next transaction.
+/// A Safe that sends an order, as the order's owner or delegate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[allow(clippy::exhaustive_structs, reason = "the hashes depend on nothing else")]
 pub struct Safe {
@@ -72,8 +72,10 @@ impl Safe {
     /// Adds to each card of an EVM order what Safe shows of it. Other families have no Safe, so their cards stay as they are.
     ///
     /// Each call is a transaction of its own, with a `safeTxGas` of zero and without a refund of gas, as Safe's app proposes it from 1.3
-    /// on. What Safe joins to one `multiSend` has another hash, and Safe shows its parts only. Before 1.3 a Safe cannot sign a message
-    /// for a contract that asks by ERC-1271 with 32 bytes, so such a card stays as it is.
+    /// on. What Safe joins to one `multiSend` has another hash, and Safe shows its parts only.
+    ///
+    /// The card of a message stays as it is for a Safe before 1.3, because such a Safe cannot answer the HTLC: it lacks the function of
+    /// ERC-1271 that takes a hash of 32 bytes.
     pub fn add_to(&self, cards: &mut [HashCard], order: &Unsigned) {
         let requests = order.requests();
         let mut nonce = self.nonce;
@@ -84,6 +86,7 @@ impl Safe {
                     // A contract is created by no order.
                     let Some(to) = transaction.to() else { continue };
                     let message = transaction_hash(to, transaction.value(), transaction.input(), nonce);
+                    // No Safe has as many transactions.
                     let Some(next) = nonce.checked_add(1) else { return };
                     nonce = next;
                     (transaction.chain_id(), message, "safeTxHash")

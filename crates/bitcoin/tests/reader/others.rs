@@ -1,0 +1,44 @@
+//! Reading for other purposes than an HTLC: sending and fees.
+
+use countersign_bitcoin::bitcoin::consensus::encode::serialize_hex;
+use countersign_bitcoin::htlc::Leaf;
+use countersign_bitcoin::reader::{Broadcast, FeeQuote, fees};
+use countersign_core::reader::{Fault, Sent, Submission};
+use countersign_testkit::chain::bitcoin::{Ledger, SECRET, spend, terms};
+
+use super::{drive, protocol};
+
+#[test]
+fn a_transaction_is_not_sent_to_another_chain() {
+    let (ledger, transaction) = Ledger::funded(3);
+    let redeem = spend(&transaction, Leaf::Redeem, &SECRET);
+    let submission = Submission::new(&terms("bitcoin").network, &redeem.compute_txid().to_string(), &serialize_hex(&redeem));
+    for is_rpc in [false, true] {
+        let other = Ledger { is_litecoin: true, ..ledger.clone() };
+        let (outcome, rounds, requests) = drive::<Broadcast>(&submission, &protocol(is_rpc), |_, _, request| other.answer(request));
+        assert!(matches!(outcome, Err(Fault::WrongChain { .. })));
+        assert_eq!((rounds, requests), (1, 0));
+        let send = |ledger: &Ledger, submission: &Submission| {
+            drive::<Broadcast>(submission, &protocol(is_rpc), |_, _, request| ledger.answer(request)).0.unwrap().into_output()
+        };
+        assert_eq!(send(&ledger, &submission), Sent::Accepted);
+        let mut spent = ledger.clone();
+        spent.mempool.push(redeem.clone());
+        assert_eq!(send(&spent, &submission), Sent::Accepted, "it is known already");
+        let rival = spend(&transaction, Leaf::Refund, &[]);
+        let rival = Submission::new(&terms("bitcoin").network, &rival.compute_txid().to_string(), &serialize_hex(&rival));
+        assert!(matches!(send(&spent, &rival), Sent::Rejected(why) if why.contains("insufficient fee")));
+    }
+}
+
+#[test]
+fn one_endpoint_does_not_set_a_fee() {
+    let quote = |text: &str| FeeQuote(Some(text.parse().unwrap()));
+    let rate = |quote: Option<FeeQuote>| quote.map(|quote| quote.rate().to_string());
+    let three = [quote("900"), quote("7.5"), quote("8")];
+    assert_eq!(rate(fees::median(&three)).as_deref(), Some("8"));
+    assert_eq!(rate(fees::median(&[quote("0.1"), quote("7.5"), FeeQuote(None)])).as_deref(), Some("1"));
+    assert_eq!(rate(fees::highest(&three, 100)).as_deref(), Some("8"));
+    assert_eq!(rate(fees::highest(&three, 1_000)).as_deref(), Some("900"));
+    assert_eq!((rate(fees::median(&[])), rate(fees::highest(&three, 5))), (None, None));
+}
