@@ -13,9 +13,9 @@ use std::sync::LazyLock;
 
 use bitcoin::secp256k1::{All, Secp256k1};
 #[cfg(not(target_family = "wasm"))]
-pub(crate) use libsecp256k1::{output_key, public_key, sign_ecdsa, sign_key_path, sign_schnorr, verify_ecdsa, verify_schnorr};
+pub(crate) use libsecp256k1::{KeyPair, output_key, verify_ecdsa, verify_schnorr};
 #[cfg(target_family = "wasm")]
-pub(crate) use rustcrypto::{output_key, public_key, sign_ecdsa, sign_key_path, sign_schnorr, verify_ecdsa, verify_schnorr};
+pub(crate) use rustcrypto::{KeyPair, output_key, verify_ecdsa, verify_schnorr};
 
 /// The context of libsecp256k1, which is created once. Functions of `bitcoin` take it with either library.
 pub(crate) static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
@@ -42,11 +42,11 @@ mod tests {
     macro_rules! library {
         ($name:ident) => {
             Library {
-                public_key: $name::public_key,
+                public_key: |secret| $name::KeyPair::new(secret).map(|pair| pair.public_key()),
                 output_key: |key| $name::output_key(key).map(|key| key.to_x_only_public_key()),
-                sign_schnorr: $name::sign_schnorr,
-                sign_key_path: $name::sign_key_path,
-                sign_ecdsa: $name::sign_ecdsa,
+                sign_schnorr: |secret, digest| $name::KeyPair::new(secret)?.sign_schnorr(digest),
+                sign_key_path: |secret, digest| $name::KeyPair::new(secret)?.sign_key_path(digest),
+                sign_ecdsa: |secret, digest| $name::KeyPair::new(secret)?.sign_ecdsa(digest),
                 verify_schnorr: $name::verify_schnorr,
                 verify_ecdsa: $name::verify_ecdsa,
             }

@@ -1,4 +1,4 @@
-//! RustCrypto's `k256`. Each function does what that of the same name in `libsecp256k1` does.
+//! RustCrypto's `k256`. Each item does what that of the same name in `libsecp256k1` does.
 
 use bitcoin::XOnlyPublicKey;
 use bitcoin::hashes::Hash;
@@ -15,36 +15,50 @@ use k256::sha2::Sha256;
 use k256::{AffinePoint, NonZeroScalar, ProjectivePoint, Scalar, U256};
 use zeroize::Zeroizing;
 
-pub(crate) fn public_key(secret: &[u8; 32]) -> Option<PublicKey> {
-    let point = ProjectivePoint::mul_by_generator(scalar(secret)?.as_ref());
-    PublicKey::from_slice(AffinePoint::from(point).to_encoded_point(true).as_bytes()).ok()
+pub(crate) struct KeyPair {
+    secret: Box<Zeroizing<[u8; 32]>>,
+    public_key: PublicKey,
+}
+
+impl KeyPair {
+    pub(crate) fn new(secret: &[u8; 32]) -> Option<Self> {
+        let point = ProjectivePoint::mul_by_generator(scalar(secret)?.as_ref());
+        let public_key = PublicKey::from_slice(AffinePoint::from(point).to_encoded_point(true).as_bytes()).ok()?;
+        let mut boxed = Box::<Zeroizing<[u8; 32]>>::default();
+        boxed.copy_from_slice(secret);
+        Some(Self { secret: boxed, public_key })
+    }
+
+    pub(crate) fn public_key(&self) -> PublicKey {
+        self.public_key
+    }
+
+    pub(crate) fn sign_schnorr(&self, digest: &[u8; 32]) -> Option<schnorr::Signature> {
+        sign(&SigningKey::from_bytes(self.secret.as_slice()).ok()?, digest)
+    }
+
+    pub(crate) fn sign_key_path(&self, digest: &[u8; 32]) -> Option<schnorr::Signature> {
+        // `SigningKey` negates the scalar if the y coordinate is odd, as BIP-341 requires before the tweak.
+        let key = SigningKey::from_bytes(self.secret.as_slice()).ok()?;
+        let internal = XOnlyPublicKey::from_slice(&key.verifying_key().to_bytes()).ok()?;
+        let tweak = Scalar::from_repr(tweak_of(internal).into()).into_option()?;
+        #[expect(clippy::arithmetic_side_effects, reason = "the sum is one modulo the order")]
+        let sum = Zeroizing::new(*key.as_nonzero_scalar().as_ref() + tweak);
+        let tweaked = Zeroizing::new(NonZeroScalar::new(*sum).into_option()?);
+        sign(&SigningKey::from(*tweaked), digest)
+    }
+
+    pub(crate) fn sign_ecdsa(&self, digest: &[u8; 32]) -> Option<ecdsa::Signature> {
+        // RFC 6979 uses the digest modulo the curve order.
+        let digest = <Scalar as Reduce<U256>>::reduce_bytes(&(*digest).into()).to_repr();
+        let (signature, _) = scalar(&self.secret)?.as_ref().try_sign_prehashed_rfc6979::<Sha256>(&digest, &[]).ok()?;
+        ecdsa::Signature::from_compact(&signature.to_bytes()).ok()
+    }
 }
 
 pub(crate) fn output_key(internal: &XOnlyPublicKey) -> Option<TweakedPublicKey> {
     let (key, _) = taproot::tweak(internal.serialize(), tweak_of(*internal))?;
     XOnlyPublicKey::from_slice(&key).ok().map(TweakedPublicKey::dangerous_assume_tweaked)
-}
-
-pub(crate) fn sign_schnorr(secret: &[u8; 32], digest: &[u8; 32]) -> Option<schnorr::Signature> {
-    sign(&SigningKey::from_bytes(secret).ok()?, digest)
-}
-
-pub(crate) fn sign_key_path(secret: &[u8; 32], digest: &[u8; 32]) -> Option<schnorr::Signature> {
-    // `SigningKey` negates the scalar if the y coordinate is odd, as BIP-341 requires before the tweak.
-    let key = SigningKey::from_bytes(secret).ok()?;
-    let internal = XOnlyPublicKey::from_slice(&key.verifying_key().to_bytes()).ok()?;
-    let tweak = Scalar::from_repr(tweak_of(internal).into()).into_option()?;
-    #[expect(clippy::arithmetic_side_effects, reason = "the sum is one modulo the order")]
-    let sum = Zeroizing::new(*key.as_nonzero_scalar().as_ref() + tweak);
-    let tweaked = Zeroizing::new(NonZeroScalar::new(*sum).into_option()?);
-    sign(&SigningKey::from(*tweaked), digest)
-}
-
-pub(crate) fn sign_ecdsa(secret: &[u8; 32], digest: &[u8; 32]) -> Option<ecdsa::Signature> {
-    // RFC 6979 uses the digest modulo the curve order.
-    let digest = <Scalar as Reduce<U256>>::reduce_bytes(&(*digest).into()).to_repr();
-    let (signature, _) = scalar(secret)?.as_ref().try_sign_prehashed_rfc6979::<Sha256>(&digest, &[]).ok()?;
-    ecdsa::Signature::from_compact(&signature.to_bytes()).ok()
 }
 
 pub(crate) fn verify_schnorr(signature: &schnorr::Signature, digest: &[u8; 32], key: &XOnlyPublicKey) -> bool {

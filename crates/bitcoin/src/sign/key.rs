@@ -4,13 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use bitcoin::secp256k1::schnorr;
-use bitcoin::{PublicKey, XOnlyPublicKey, base58};
+use bitcoin::{PubkeyHash, PublicKey, XOnlyPublicKey, base58};
 use countersign_core::chains::digits;
 use countersign_core::{Code, ParseError};
 use zeroize::Zeroizing;
 
-use super::{Proof, opens};
-use crate::curve;
+use super::Proof;
+use super::proof::hash_opens;
+use crate::curve::{self, KeyPair};
 use crate::transaction::{Input, Kind, Spend};
 
 /// The most keys after the first one. No transaction that nodes relay has more inputs.
@@ -32,8 +33,9 @@ pub struct Key {
 }
 
 struct KeyMaterial {
-    secret: Zeroizing<[u8; 32]>,
+    pair: KeyPair,
     public_key: PublicKey,
+    hash: PubkeyHash,
     /// Output key of the taproot output that this key alone can spend (BIP-86).
     output_key: XOnlyPublicKey,
 }
@@ -74,12 +76,12 @@ impl Key {
             Kind::Htlc(leaf) => self.sign_as(&leaf.signer, &input.digest).map(|signature| Proof::leaf(leaf, signature)),
             Kind::Wallet(Spend::P2tr { output_key }) => {
                 let material = self.find(|material| material.output_key == *output_key)?;
-                curve::sign_key_path(&material.secret, &input.digest).map(Proof::key_path)
+                material.pair.sign_key_path(&input.digest).map(Proof::key_path)
             }
             Kind::Wallet(spend) => {
                 let script = &input.prevout.script_pubkey;
-                let material = self.find(|material| opens(&material.public_key, spend, script))?;
-                let signature = curve::sign_ecdsa(&material.secret, &input.digest)?;
+                let material = self.find(|material| hash_opens(&material.hash, spend, script))?;
+                let signature = material.pair.sign_ecdsa(&input.digest)?;
                 Some(Proof::ecdsa(spend, signature, material.public_key))
             }
         }
@@ -88,7 +90,7 @@ impl Key {
     /// Signs with the key that has this x-only public key, without a taproot tweak; `None` if there is no such key.
     pub(crate) fn sign_as(&self, signer: &XOnlyPublicKey, digest: &[u8; 32]) -> Option<schnorr::Signature> {
         let material = self.find(|material| material.x_only() == *signer)?;
-        curve::sign_schnorr(&material.secret, digest)
+        material.pair.sign_schnorr(digest)
     }
 }
 
@@ -112,10 +114,11 @@ impl KeyMaterial {
             }
             secret.copy_from_slice(key);
         }
-        let public_key = curve::public_key(&secret).ok_or(Code::KeyMalformed)?;
-        let (x_only, _) = public_key.x_only_public_key();
+        let pair = KeyPair::new(&secret).ok_or(Code::KeyMalformed)?;
+        let public_key = PublicKey::new(pair.public_key());
+        let (x_only, _) = public_key.inner.x_only_public_key();
         let output_key = curve::output_key(&x_only).ok_or(Code::KeyMalformed)?.to_x_only_public_key();
-        Ok(Self { secret, public_key: PublicKey::new(public_key), output_key })
+        Ok(Self { pair, public_key, hash: public_key.pubkey_hash(), output_key })
     }
 
     fn x_only(&self) -> XOnlyPublicKey {

@@ -6,7 +6,7 @@ use bitcoin::psbt;
 use bitcoin::script::Builder;
 use bitcoin::secp256k1::{self, schnorr};
 use bitcoin::sighash::TapSighashType;
-use bitcoin::{EcdsaSighashType, PublicKey, ScriptBuf, Witness, XOnlyPublicKey, ecdsa, taproot};
+use bitcoin::{EcdsaSighashType, PubkeyHash, PublicKey, ScriptBuf, Witness, XOnlyPublicKey, ecdsa, taproot};
 use countersign_core::{Code, Refusal};
 
 use super::ExternalSignature;
@@ -134,13 +134,18 @@ fn prove_ecdsa(input: &Input, spend: &Spend, signature: &secp256k1::ecdsa::Signa
     if is_sound { Ok(()) } else { Err(mismatch(input)) }
 }
 
-/// Returns whether an output pays to the hash of a public key.
+/// Returns whether an output pays to the hash of a public key. Segwit allows only compressed ones.
 pub(crate) fn opens(public_key: &PublicKey, spend: &Spend, script: &ScriptBuf) -> bool {
-    let witness = public_key.wpubkey_hash().ok().map(|hash| ScriptBuf::new_p2wpkh(&hash));
+    (public_key.compressed || *spend == Spend::P2pkh) && hash_opens(&public_key.pubkey_hash(), spend, script)
+}
+
+/// Returns whether an output pays to this hash of a public key.
+pub(super) fn hash_opens(hash: &PubkeyHash, spend: &Spend, script: &ScriptBuf) -> bool {
+    let is_witness = |script: &ScriptBuf| script.is_p2wpkh() && script.as_bytes().ends_with(hash.as_ref());
     match spend {
-        Spend::P2wpkh => witness.as_ref() == Some(script),
-        Spend::P2shP2wpkh { redeem_script } => witness.as_ref() == Some(redeem_script),
-        Spend::P2pkh => key_hash(script) == Some(public_key.pubkey_hash()),
+        Spend::P2wpkh => is_witness(script),
+        Spend::P2shP2wpkh { redeem_script } => is_witness(redeem_script),
+        Spend::P2pkh => key_hash(script) == Some(*hash),
         Spend::P2tr { .. } => false,
     }
 }
