@@ -3,6 +3,8 @@
 //! ```text
 //! orders <contender> <family> <cases.jsonl>            id and artefacts of each order, a line of JSON each
 //! orders <contender> <family> <cases.jsonl> <seconds>  the median time of an order, in nanoseconds
+//! orders <contender> <family> <cases.jsonl> --passes <count>
+//!                                                      signs every order as often, for whoever counts instructions
 //! ```
 
 use std::time::Duration;
@@ -13,10 +15,18 @@ use serde_json::{Value, json};
 
 fn main() {
     let args: Vec<_> = std::env::args().skip(1).collect();
-    let [name, family_name, file, rest @ ..] = args.as_slice() else { panic!("usage: orders <contender> <family> <file> [seconds]") };
+    let [name, family_name, file, rest @ ..] = args.as_slice() else {
+        panic!("usage: orders <contender> <family> <file> [seconds | --passes count]")
+    };
     let lines = read_cases(file);
     let contender = contender(name, family(family_name), &lines).expect("the family has this contender");
-    if let [seconds] = rest {
+    if let [option, count] = rest
+        && option == "--passes"
+    {
+        for _ in 0..count.parse().expect("a number of passes") {
+            contender.pass();
+        }
+    } else if let [seconds] = rest {
         let orders = if name == "signature" { 1 } else { lines.len() };
         println!("{}", median_nanos(contender.as_ref(), orders, Duration::from_secs_f64(seconds.parse().expect("seconds"))));
     } else {

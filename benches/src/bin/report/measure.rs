@@ -99,6 +99,33 @@ pub(crate) fn allocations(families: &[Cases], results: &mut Results) -> Outcome<
     Ok(())
 }
 
+/// Counts instructions by valgrind, if it is there. They hardly differ from run to run, and do not depend on what else the machine does.
+pub(crate) fn instructions(families: &[Cases], results: &mut Results) -> Outcome<()> {
+    if !Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
+        say("valgrind is not installed: instructions are left out.");
+        return Ok(());
+    }
+    say("instructions");
+    for cases in families {
+        let family = results.family(cases.family).ok_or("allocations come first")?;
+        for name in contenders(cases.family, false) {
+            let count = |passes: &str| {
+                let mut command = Command::new("valgrind");
+                command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(beside("orders")?.get_program());
+                let run = command.args([name, cases.family]).arg(&cases.file).args(["--passes", passes]).output()?;
+                let log = String::from_utf8_lossy(&run.stderr);
+                let count = log.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse::<f64>().ok());
+                count.filter(|_| run.status.success()).ok_or_else(|| format!("{command:?}: {}", run.status).into())
+            };
+            // What happens only once is in both.
+            let once: Outcome<f64> = count("1");
+            let passes = (count("3")? - once?) / 2.0;
+            family.contenders.entry(name).or_default().instructions = Some(passes / cases.lines.len() as f64);
+        }
+    }
+    Ok(())
+}
+
 /// Measures the contenders in turn, round after round.
 pub(crate) fn paths(families: &[Cases], javascript: bool, results: &mut Results) -> Outcome<()> {
     let (seconds, rounds) = if results.quick { QUICK } else { FULL };

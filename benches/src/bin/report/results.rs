@@ -42,12 +42,14 @@ pub(crate) struct FamilyResult {
     pub(crate) program_bytes: Option<u64>,
 }
 
-/// Nanoseconds of an order: the best and the median of all rounds.
+/// What an order costs. Nanoseconds are the best and the median of all rounds.
 #[derive(Default, Serialize)]
 pub(crate) struct Measured {
     pub(crate) best_ns: f64,
     pub(crate) median_ns: f64,
     pub(crate) allocations: Option<f64>,
+    /// Without those that only the first order of a process needs.
+    pub(crate) instructions: Option<f64>,
 }
 
 #[derive(Serialize, Clone, Copy)]
@@ -136,6 +138,12 @@ impl FamilyResult {
     pub(crate) fn ratio(&self, of: &str, to: &str) -> Option<Ratio> {
         let (of, to) = (self.contenders.get(of)?, self.contenders.get(to)?);
         Some(Ratio { best: of.best_ns / to.best_ns, median: of.median_ns / to.median_ns })
+    }
+
+    /// How many times as many instructions a contender needs as another.
+    pub(crate) fn instructions(&self, of: &str, to: &str) -> Option<f64> {
+        let [of, to] = [of, to].map(|name| self.contenders.get(name)?.instructions);
+        Some(of? / to?)
     }
 }
 

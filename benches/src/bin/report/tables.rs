@@ -52,18 +52,19 @@ pub(crate) fn in_digits(ratio: f64) -> String {
 }
 
 fn overview(results: &Results) -> String {
-    let mut text = "| family | orders | signatures an order | against JavaScript | aim | against Rust | program |\n\
-                    |---|---:|---:|---:|---:|---:|---:|\n"
+    let mut text = "| family | orders | signatures an order | against JavaScript | aim | against Rust | its instructions, by batch's | by the facade's | program |\n\
+                    |---|---:|---:|---:|---:|---:|---:|---:|---:|\n"
         .to_owned();
     for family in &results.families {
         let (_, aim, _) = peers(family);
         let size = family.program_bytes.map_or("-".to_owned(), kibibytes);
         let [js, peer] = ["js", "peer"].map(|name| times(family.ratios.get(name).copied()));
+        let [batch, facade] = ["batch", "facade"].map(|to| family.instructions("peer", to).map_or("-".to_owned(), in_digits));
         let FamilyResult { family, orders, signatures, .. } = family;
-        let _ = writeln!(text, "| {family} | {orders} | {signatures:.1} | {js} | {aim} | {peer} | {size} |");
+        let _ = writeln!(text, "| {family} | {orders} | {signatures:.1} | {js} | {aim} | {peer} | {batch} | {facade} | {size} |");
     }
     if let Some(bytes) = results.empty_program_bytes {
-        let _ = writeln!(text, "| none | | | | | | {} |", kibibytes(bytes));
+        let _ = writeln!(text, "| none | | | | | | | | {} |", kibibytes(bytes));
     }
     text
 }
@@ -85,18 +86,22 @@ fn paths(results: &Results) -> String {
         ];
         let _ = writeln!(
             text,
-            "| {} | best, us | median, us | in signatures | allocations | batch is faster | facade is faster |",
+            "| {} | best, us | median, us | in signatures | instructions, thousands | allocations | batch is faster | facade is faster |",
             family.family
         );
-        let _ = writeln!(text, "|---|---:|---:|---:|---:|---:|---:|");
+        let _ = writeln!(text, "|---|---:|---:|---:|---:|---:|---:|---:|");
         for (name, label) in names {
             let Some(measured) = family.contenders.get(name) else { continue };
-            let allocations = measured.allocations.map_or("-".to_owned(), |count| format!("{count:.0}"));
+            let whole = |count: Option<f64>| count.map_or("-".to_owned(), |count| format!("{count:.0}"));
+            let (allocations, instructions) = (whole(measured.allocations), whole(measured.instructions.map(|count| count / 1e3)));
             let in_signatures = times(family.ratio(name, "signature"));
             let faster = |than: &str| if ["peer", "js"].contains(&name) { times(family.ratio(name, than)) } else { "-".to_owned() };
             let (best, median) = (measured.best_ns / 1e3, measured.median_ns / 1e3);
             let (batch, facade) = (faster("batch"), faster("facade"));
-            let _ = writeln!(text, "| {label} | {best:.1} | {median:.1} | {in_signatures} | {allocations} | {batch} | {facade} |");
+            let _ = writeln!(
+                text,
+                "| {label} | {best:.1} | {median:.1} | {in_signatures} | {instructions} | {allocations} | {batch} | {facade} |"
+            );
         }
         text.push('\n');
     }
