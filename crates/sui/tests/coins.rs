@@ -11,12 +11,12 @@
 mod support;
 
 use countersign_core::{Code, Policy, Refusal};
-use countersign_sui::Sui;
 use countersign_sui::htlc::{InputRole, PtbLayout};
 use countersign_sui::sui_sdk_types::{
     Address, Argument, Command, Digest, Input, MergeCoins, ObjectReference, ProgrammableTransaction, TransactionKind,
 };
-use countersign_testkit::{TestResult, asset_index, fixture, registry_with, with_verified};
+use countersign_sui::{Coin, Sui};
+use countersign_testkit::{TestResult, asset_index, fixture, registry, registry_with, with_verified};
 use serde_json::{Value as Json, json};
 use support::outside;
 
@@ -171,4 +171,42 @@ fn another_coin_type_is_refused() {
     assert_eq!(refusal.code(), Code::CoinTypeMismatch, "{refusal}");
     let refusal = layout(line, &json!("USDC")).expect_err("no type");
     assert_eq!(refusal.code(), Code::RegistryMalformed, "{refusal}");
+}
+
+#[test]
+fn an_external_wallet_gets_the_kind_and_the_gas_coins_that_the_deposit_needs() -> TestResult {
+    let outside = outside();
+    let (native, tokens) = (fixture::<Sui>("sui-native").json(), &outside["tokens"]);
+    let coin = |id, balance| Coin::new(ObjectReference::new(Address::new([id; 32]), 1, Digest::new([id; 32])), balance);
+    for (line, registry, is_native) in
+        [(&native, registry(), true), (&tokens["cases"][0]["line"], &token_registry(&tokens["coin_type"]), false)]
+    {
+        with_verified::<Sui, _>(line.to_string().as_bytes(), registry, &Policy::default(), |verified, _| {
+            let deposit = verified.deposit();
+            assert_eq!(json!(deposit.kind_bytes()), line["response"]["result"]["ptb_bytes"]);
+            let split = if is_native { deposit.terms.amount } else { 0 };
+            assert_eq!(deposit.split_from_gas(), split);
+            let coins = [coin(1, split), coin(2, 49), coin(3, 50)];
+            let largest = if is_native { &coins[0] } else { &coins[2] };
+            assert_eq!(deposit.choose_gas(&coins, 50)?.first(), Some(&largest.reference));
+            let refusal = deposit.choose_gas(&coins[..1], 50).expect_err("nothing is left for gas");
+            assert_eq!((refusal.code(), refusal.location()), (Code::InsufficientFunds, "/gas_payment"));
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_kind_that_is_too_long_is_refused_before_it_is_decoded() {
+    const MAX: usize = 128 * 1024;
+    let reason = |length: usize| {
+        let mut line = fixture::<Sui>("sui-native").json();
+        line["response"]["result"]["ptb_bytes"] = json!(vec![0; length]);
+        let refused = with_verified::<Sui, _>(line.to_string().as_bytes(), registry(), &Policy::default(), |_, _| Ok(()));
+        refused.expect_err("no kind").to_string()
+    };
+    let limit = format!("at most {MAX} bytes");
+    assert!(reason(MAX + 1).contains(&limit), "{}", reason(MAX + 1));
+    assert!(!reason(MAX).contains(&limit), "{}", reason(MAX));
 }
