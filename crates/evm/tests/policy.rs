@@ -171,6 +171,7 @@ fn a_policy_rewrites_unlimited_approvals() -> TestResult {
     let approval = order.deposit().approval.as_ref().unwrap();
     assert_eq!(approval.signed.amount.to_string(), amount);
     assert_ne!(approval.proposed.amount, approval.signed.amount);
+    assert_eq!(approval.call.data, approval.signed.encode());
     assert!(order.summary().to_string().contains("rewritten from every token"));
     assert!(order.warnings().list().iter().all(|warning| warning.code() != Code::UnlimitedApproval));
     let strict = Policy::from_json(br#"{"approvals":"refuse_inexact"}"#)?;

@@ -23,6 +23,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     let id = case["order"]["source_swap"]["swap_id"].as_str().ok_or("no id")?;
     assert_eq!(hex::encode(recovery.swap_id()), id);
     assert!(recovery.swap_id_recomputed());
+    assert_eq!(recover::swap_id(&record, Leg::Source, registry())?, (recovery.swap_id(), true));
     assert_eq!(recovery.to().to_string(), case["request"]["source"]["owner"]);
     assert_eq!(recovery.call().to.to_string(), case["response"]["result"]["initiate_transaction"]["to"]);
     let selector = &keccak256("refund(bytes32)")[..4];
@@ -42,6 +43,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     assert_eq!((transaction.role, transaction.native.signer()), (Role::Refund, Some(sender)));
     let signed = transaction.native.transaction();
     assert_eq!((signed.trigger.owner_address.as_slice(), signed.raw.fee_limit), (&sender.prefixed()[..], recover::FEE_LIMIT));
+    assert!(recovery.prepare(calls.clone().with_chain_id(recovery.chain_id()).sent_by(sender)).is_ok());
     let refusal = recovery.prepare(calls.with_chain_id(1).sent_by(sender)).expect_err("another chain");
     assert_eq!((refusal.code(), refusal.location()), (Code::WalletChainMismatch, "/chain_id"));
     Ok(())
@@ -52,7 +54,10 @@ fn the_fee_limit_is_within_the_policy() -> TestResult {
     let recovery = recover::refund(&record::<Tron>("tron-record-evm-v2", |_| {})?, Leg::Source, registry())?;
     let (sender, calls) = (Address::from([3; 20]), TxContext::new([1, 2], [3; 8], 60_000, 0));
     let low = recovery.clone().with_policy(&Policy::from_json(br#"{"tron_fee_limit":99999999}"#)?);
-    assert!(low.prepare(calls.clone().with_fee_limit(99_999_999).sent_by(sender)).is_ok());
+    let key = Key::from_bytes(&[3; 32])?;
+    let mut unsigned = low.prepare(calls.clone().with_fee_limit(99_999_999).sent_by(key.address().into()))?;
+    unsigned.sign(&key)?;
+    assert_eq!(unsigned.finish()?.transactions()[0].native.transaction().raw.fee_limit, 99_999_999);
     for (recovery, calls, code) in [
         (&low, calls.clone(), Code::GasLimitTooHigh),
         (&recovery, calls.clone().with_fee_limit(15_000_000_001), Code::GasLimitTooHigh),
@@ -60,6 +65,8 @@ fn the_fee_limit_is_within_the_policy() -> TestResult {
     ] {
         let refusal = recovery.prepare(calls.clone().sent_by(sender)).expect_err("a limit");
         assert_eq!((refusal.code(), refusal.location()), (code, "/fee_limit"));
+        // What the payment is worth says whether more may be spent on it.
+        assert_eq!(refusal.to_string().contains("tron_fee_limit"), code == Code::GasLimitTooHigh, "{refusal}");
     }
     Ok(())
 }
@@ -72,6 +79,7 @@ fn redeems_with_the_right_secret_only() -> TestResult {
     })?;
     let recovery = recover::redeem(&record, Leg::Source, &secret, registry())?;
     assert!(!recovery.swap_id_recomputed(), "the id is that of another secret hash");
+    assert_eq!(recover::swap_id(&record, Leg::Source, registry())?, (recovery.swap_id(), false));
     let unsigned = recovery.prepare(TxContext::new([1, 2], [3; 8], 60_000, 0).sent_by([3; 20].into()))?;
     assert_eq!(unsigned.warnings().list().iter().map(|warning| warning.code()).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
     assert_eq!(hex::encode(&recovery.call().data[..4]), "f7ff7207");

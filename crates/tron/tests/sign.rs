@@ -262,7 +262,10 @@ fn a_wallet_may_reset_the_allowance_first() -> TestResult {
 fn a_policy_rewrites_unlimited_approvals() -> TestResult {
     let case = fixture::<Tron>("tron-token-approval-unlimited");
     let policy = Policy::from_json(br#"{"approvals":"exact"}"#)?;
-    let unsigned = verified_under::<Tron>(&case, case.registry, &policy)?.prepare(wallet::<Tron>(&case))?;
+    let order = verified_under::<Tron>(&case, case.registry, &policy)?;
+    let rewritten = order.deposit().approval.as_ref().ok_or("no approval")?;
+    assert_eq!(rewritten.call.data, rewritten.signed.encode());
+    let unsigned = order.prepare(wallet::<Tron>(&case))?;
     let approval = unsigned.payloads().call(Role::Approval).ok_or("no approval")?;
     assert_eq!(B256::from_slice(&approval.transaction.trigger.data[36..]), B256::left_padding_from(&1_750_000_000_u64.to_be_bytes()));
     assert!(unsigned.summary().to_string().contains("rewritten from every token"));
