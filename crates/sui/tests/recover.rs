@@ -13,7 +13,7 @@ mod support;
 use countersign_core::{Code, RequestId, Role};
 use countersign_sui::recover::{self, FunctionNames, Leg, Recovery};
 use countersign_sui::sui_sdk_types::{Address, Digest, ObjectReference};
-use countersign_sui::{Key, Sui, TxContext};
+use countersign_sui::{Coin, Key, Sui, TxContext};
 use countersign_testkit::recover::{read_record, record, refuses_other_records};
 use countersign_testkit::{TestResult, asset_index, registry, registry_with};
 use serde_json::Value as Json;
@@ -41,6 +41,9 @@ fn the_calls_are_those_of_the_reference_sdk() -> TestResult {
     assert_eq!(refund.to().to_string(), record.source_swap.initiator);
     assert_eq!(hex(&refund.swap_id()), record.source_swap.swap_id);
     assert!(refund.swap_id_recomputed());
+    // A recovery splits nothing from the coins that pay for its gas.
+    let coin = |id, balance| Coin::new(ObjectReference::new(Address::new([id; 32]), 1, Digest::new([id; 32])), balance);
+    assert_eq!(refund.choose_gas(&[coin(1, 49), coin(2, 50)], 50)?, [coin(2, 50).reference, coin(1, 49).reference]);
     assert_eq!(recover::swap_id(&record, Leg::Source, registry())?, (refund.swap_id(), true));
     let refund = recover::refund(&record, Leg::Source, registry())?.with_names(FunctionNames::Older);
     assert_eq!(kind(&refund), ways["refund_swap"].as_str().ok_or("no kind")?);
