@@ -10,8 +10,10 @@
 
 use std::time::Duration;
 
-use countersign::UnixTime;
-use countersign::{ApprovalPolicy, Code, CreateOrder, Policy, Proposal, Refusal, Verified, json, verify, verify_record, wire::Read};
+use countersign::wire::{AffiliateFee, Read};
+use countersign::{
+    ApprovalPolicy, Code, CreateOrder, Policy, Proposal, Refusal, RequestedLeg, U256, UnixTime, Verified, json, verify, verify_record,
+};
 use countersign_testkit::lines::accepted_case;
 use countersign_testkit::{registry, set};
 use serde_json::{Value, json};
@@ -250,4 +252,25 @@ fn sixteen_fees_that_were_not_requested_are_shown_and_the_rest_is_counted() {
     assert_eq!(fees(16).len(), 16);
     let shown = fees(18);
     assert!(shown.len() == 17 && shown[15].contains("somebody 15") && shown[16] == "and 2 more fees", "{shown:?}");
+}
+
+#[test]
+fn a_request_that_is_built_obeys_the_rules_of_one_that_is_read() {
+    let line = accepted_case(EVM).json();
+    let (text, response) = (line["request"].to_string(), line["response"].to_string());
+    let request = CreateOrder::from_json(text.as_bytes()).unwrap();
+    let verified = |request: &CreateOrder| verify(Proposal::new(request, response.as_bytes()), registry(), &Policy::default());
+    assert!(verified(&request).is_ok());
+    type Leg = fn(&mut CreateOrder) -> &mut RequestedLeg;
+    for (leg, at) in [((|order| &mut order.source) as Leg, "source"), (|order| &mut order.destination, "destination")] {
+        let mut nothing = request.clone();
+        leg(&mut nothing).amount = U256::ZERO;
+        assert_eq!(code(verified(&nothing)), Some((Code::AmountZero, format!("/request/{at}/amount"))));
+    }
+    // All of it, in basis points.
+    assert_eq!(request.clone().with_slippage(10_000).unwrap().slippage, Some(10_000));
+    assert_eq!(code(request.clone().with_slippage(10_001)), Some((Code::NumberTooLarge, "/slippage".to_owned())));
+    let fee = |points| AffiliateFee::new(request.source.asset.clone(), "0x", points);
+    assert_eq!(fee(10_000).unwrap().fee, 10_000);
+    assert_eq!(code(fee(10_001)), Some((Code::NumberTooLarge, "/fee".to_owned())));
 }
