@@ -262,7 +262,8 @@ fn a_request_that_is_built_obeys_the_rules_of_one_that_is_read() {
     let verified = |request: &CreateOrder| verify(Proposal::new(request, response.as_bytes()), registry(), &Policy::default());
     assert!(verified(&request).is_ok());
     type Leg = fn(&mut CreateOrder) -> &mut RequestedLeg;
-    for (leg, at) in [((|order| &mut order.source) as Leg, "source"), (|order| &mut order.destination, "destination")] {
+    let legs: [(Leg, &str); 2] = [(|order| &mut order.source, "source"), (|order| &mut order.destination, "destination")];
+    for (leg, at) in legs {
         let mut nothing = request.clone();
         leg(&mut nothing).amount = U256::ZERO;
         assert_eq!(code(verified(&nothing)), Some((Code::AmountZero, format!("/request/{at}/amount"))));
