@@ -4,7 +4,7 @@
 //! orders <contender> <family> <cases.jsonl>            id and artefacts of each order, a line of JSON each
 //! orders <contender> <family> <cases.jsonl> <seconds>  the median time of an order, in nanoseconds
 //! orders <contender> <family> <cases.jsonl> --passes <count>
-//!                                                      signs every order as often, for whoever counts instructions
+//!                                                      signs every order <count> times, to count instructions
 //! ```
 
 use std::time::Duration;

@@ -255,7 +255,7 @@ fn sixteen_fees_that_were_not_requested_are_shown_and_the_rest_is_counted() {
 }
 
 #[test]
-fn a_request_that_is_built_obeys_the_rules_of_one_that_is_read() {
+fn a_request_cannot_be_built_with_what_reading_refuses() {
     let line = accepted_case(EVM).json();
     let (text, response) = (line["request"].to_string(), line["response"].to_string());
     let request = CreateOrder::from_json(text.as_bytes()).unwrap();

@@ -43,7 +43,8 @@ fn the_calls_are_those_of_the_reference_sdk() -> TestResult {
     assert!(refund.swap_id_recomputed());
     // A recovery splits nothing from the coins that pay for its gas.
     let coin = |id, balance| Coin::new(ObjectReference::new(Address::new([id; 32]), 1, Digest::new([id; 32])), balance);
-    assert_eq!(refund.choose_gas(&[coin(1, 49), coin(2, 50)], 50)?, [coin(2, 50).reference, coin(1, 49).reference]);
+    assert_eq!(refund.choose_gas(&[coin(2, 50)], 50)?, [coin(2, 50).reference]);
+    assert_eq!(refund.choose_gas(&[coin(1, 49)], 50).expect_err("less than the budget").code(), Code::InsufficientFunds);
     assert_eq!(recover::swap_id(&record, Leg::Source, registry())?, (refund.swap_id(), true));
     let refund = recover::refund(&record, Leg::Source, registry())?.with_names(FunctionNames::Older);
     assert_eq!(kind(&refund), ways["refund_swap"].as_str().ok_or("no kind")?);

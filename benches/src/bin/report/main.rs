@@ -43,7 +43,9 @@ fn main() -> Outcome<()> {
     }
     let mut results = Results::new(quick);
     measure::allocations(&families, &mut results)?;
-    measure::instructions(&families, &mut results)?;
+    if !quick {
+        measure::instructions(&families, &mut results)?;
+    }
     measure::paths(&families, javascript, &mut results)?;
     if only_paths {
         results.keep(&fs::read_to_string(Path::new(HERE).join("results.json"))?)?;

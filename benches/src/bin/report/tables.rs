@@ -52,7 +52,7 @@ pub(crate) fn in_digits(ratio: f64) -> String {
 }
 
 fn overview(results: &Results) -> String {
-    let mut text = "| family | orders | signatures an order | against JavaScript | aim | against Rust | its instructions, by batch's | by the facade's | program |\n\
+    let mut text = "| family | orders | signatures an order | against JavaScript | aim | against Rust | instructions, SDK / batch | SDK / facade | program |\n\
                     |---|---:|---:|---:|---:|---:|---:|---:|---:|\n"
         .to_owned();
     for family in &results.families {

@@ -6,7 +6,7 @@ use bitcoin::secp256k1::{Message, PublicKey, ecdsa, schnorr};
 
 use super::SECP;
 
-/// A secret key with its public key. The secret is wiped on drop, and lies in one place of memory wherever the value moves.
+/// A secret key with its public key, in one allocation that is wiped on drop, so that moving the value copies no secret.
 pub(crate) struct KeyPair(Box<Keypair>);
 
 impl KeyPair {

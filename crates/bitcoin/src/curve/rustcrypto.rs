@@ -1,4 +1,4 @@
-//! RustCrypto's `k256`. Each item does what that of the same name in `libsecp256k1` does.
+//! RustCrypto's `k256`. Each item does the same as its namesake in `libsecp256k1`.
 
 use bitcoin::XOnlyPublicKey;
 use bitcoin::hashes::Hash;

@@ -149,3 +149,25 @@ pub(super) fn hash_opens(hash: &PubkeyHash, spend: &Spend, script: &ScriptBuf) -
         Spend::P2tr { .. } => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn an_uncompressed_key_opens_no_segwit_output() {
+        let compressed = PublicKey::new(crate::curve::KeyPair::new(&[7; 32]).unwrap().public_key());
+        let uncompressed = PublicKey { compressed: false, ..compressed };
+        for (key, is_segwit) in [(compressed, true), (uncompressed, false)] {
+            let script = ScriptBuf::new_p2pkh(&key.pubkey_hash());
+            assert!(opens(&key, &Spend::P2pkh, &script));
+            // An output to the hash of this form of the key, which nobody could spend if the form is the long one.
+            let hash = bitcoin::WPubkeyHash::from_raw_hash(key.pubkey_hash().to_raw_hash());
+            let witness = ScriptBuf::new_p2wpkh(&hash);
+            assert_eq!(opens(&key, &Spend::P2wpkh, &witness), is_segwit);
+            assert_eq!(opens(&key, &Spend::P2shP2wpkh { redeem_script: witness }, &ScriptBuf::new()), is_segwit);
+        }
+    }
+}
