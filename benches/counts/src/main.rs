@@ -20,10 +20,13 @@ use std::{env, fs};
 
 use rows::Row;
 use table::{Counts, Table};
+use valgrind::Tool;
 
 const COMPILER: &str = env!("COMPILER");
 const TARGET: &str = env!("TARGET");
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/counts.json");
+/// Counts allocated bytes, and allocations.
+const ALLOCATIONS: Tool = (["--tool=dhat", "--dhat-out-file=/dev/null"], "Total:");
 const README: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
 
 fn main() -> ExitCode {
@@ -53,13 +56,21 @@ fn count() -> Result<Table, String> {
         // What comes before the steps is part of both runs.
         let taken = u64::from(times).saturating_mul(row.orders()?);
         let once = |few: u64, many: u64| many.saturating_sub(few) / taken;
-        let instructions = once(valgrind::instructions(&name, 0)?, valgrind::instructions(&name, times)?);
-        let ([few_bytes, few], [many_bytes, many]) = (valgrind::allocations(&name, 0)?, valgrind::allocations(&name, times)?);
+        let [instructions] = run(valgrind::INSTRUCTIONS, &name, 0)?;
+        let [more_instructions] = run(valgrind::INSTRUCTIONS, &name, times)?;
+        let instructions = once(instructions, more_instructions);
+        let ([few_bytes, few], [many_bytes, many]) = (run(ALLOCATIONS, &name, 0)?, run(ALLOCATIONS, &name, times)?);
         let counts = Counts { instructions, allocations: once(few, many), bytes: once(few_bytes, many_bytes) };
         println!("{name}: {} instructions, {} allocations, {} bytes", counts.instructions, counts.allocations, counts.bytes);
         rows.insert(name, counts);
     }
     Ok(Table { compiler: COMPILER.to_owned(), target: TARGET.to_owned(), rows })
+}
+
+/// Runs this program under valgrind: a row, as often as told.
+fn run<const N: usize>(tool: Tool, row: &str, times: u32) -> Result<[u64; N], String> {
+    let program = env::current_exe().map_err(|error| error.to_string())?;
+    valgrind::count(tool, &program, &["run", row, &times.to_string()])
 }
 
 fn write(table: &Table) -> Result<(), String> {

@@ -1,28 +1,22 @@
-//! Runs of this program under valgrind, which emulates one processor on every machine that has AVX2.
+//! Runs of a program under valgrind, which emulates one processor on every machine that has AVX2. `report` of the benches has this file too.
 
-use std::env;
+use std::path::Path;
 use std::process::Command;
+
+/// A tool, its options, and the label of the line in which it says what it has counted.
+pub(crate) type Tool = ([&'static str; 2], &'static str);
+
+/// Counts instructions.
+pub(crate) const INSTRUCTIONS: Tool = (["--tool=callgrind", "--callgrind-out-file=/dev/null"], "Collected :");
 
 /// Whether valgrind is installed.
 pub(crate) fn is_installed() -> bool {
     Command::new("valgrind").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// Returns how many instructions a run takes.
-pub(crate) fn instructions(row: &str, times: u32) -> Result<u64, String> {
-    let [instructions] = run(row, times, &["--tool=callgrind", "--callgrind-out-file=/dev/null"], "Collected :")?;
-    Ok(instructions)
-}
-
-/// Returns how many bytes a run allocates, and in how many allocations.
-pub(crate) fn allocations(row: &str, times: u32) -> Result<[u64; 2], String> {
-    run(row, times, &["--tool=dhat", "--dhat-out-file=/dev/null"], "Total:")
-}
-
-/// Returns the first numbers of the line of valgrind's output that has the label.
-fn run<const N: usize>(row: &str, times: u32, tool: &[&str], label: &str) -> Result<[u64; N], String> {
-    let program = env::current_exe().map_err(|error| error.to_string())?;
-    let output = Command::new("valgrind").args(tool).arg(program).args(["run", row, &times.to_string()]).output();
+/// Runs a program, and returns the first numbers of what the tool has counted.
+pub(crate) fn count<const N: usize>((options, label): Tool, program: &Path, arguments: &[&str]) -> Result<[u64; N], String> {
+    let output = Command::new("valgrind").args(options).arg(program).args(arguments).output();
     let output = output.map_err(|error| format!("valgrind: {error}"))?;
     let text = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {

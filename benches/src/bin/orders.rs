@@ -20,13 +20,12 @@ fn main() {
     };
     let lines = read_cases(file);
     let contender = contender(name, family(family_name), &lines).expect("the family has this contender");
-    if let [option, count] = rest
-        && option == "--passes"
-    {
+    let rest: Vec<_> = rest.iter().map(String::as_str).collect();
+    if let ["--passes", count] = rest[..] {
         for _ in 0..count.parse().expect("a number of passes") {
             contender.pass();
         }
-    } else if let [seconds] = rest {
+    } else if let [seconds] = rest[..] {
         let orders = if name == "signature" { 1 } else { lines.len() };
         println!("{}", median_nanos(contender.as_ref(), orders, Duration::from_secs_f64(seconds.parse().expect("seconds"))));
     } else {

@@ -1,19 +1,12 @@
 //! Checks affiliate fees before they are sent (`docs/spec/service.md#affiliates`).
 
 use countersign::wire::AffiliateFee;
-use countersign::{Code, Refusal};
 
 use crate::error::Error;
 
-/// 100 %, in basis points.
-const WHOLE: u64 = 10_000;
-
-/// Returns the fee if it is at most 10000 basis points.
-pub(crate) fn basis_points(fee: u64, at: &str) -> Result<u64, Error> {
-    if fee <= WHOLE {
-        return Ok(fee);
-    }
-    Err(Error::Input(Refusal::new(Code::NumberTooLarge, at).with_expected("at most 10000 basis points").with_actual(fee)))
+/// Returns basis points that are at most the whole amount.
+pub(crate) fn basis_points(points: u64, at: &str) -> Result<u64, Error> {
+    countersign::wire::basis_points(points, at).map_err(Error::Input)
 }
 
 /// Checks that each fee and their sum are at most 10000 basis points, because all are taken from one amount.

@@ -255,7 +255,7 @@ fn sixteen_fees_that_were_not_requested_are_shown_and_the_rest_is_counted() {
 }
 
 #[test]
-fn a_request_cannot_be_built_with_what_reading_refuses() {
+fn what_reading_a_request_refuses_is_refused_of_its_fields_too() {
     let line = accepted_case(EVM).json();
     let (text, response) = (line["request"].to_string(), line["response"].to_string());
     let request = CreateOrder::from_json(text.as_bytes()).unwrap();
@@ -268,10 +268,16 @@ fn a_request_cannot_be_built_with_what_reading_refuses() {
         leg(&mut nothing).amount = U256::ZERO;
         assert_eq!(code(verified(&nothing)), Some((Code::AmountZero, format!("/request/{at}/amount"))));
     }
+    let mut all = request.clone().with_affiliate_fee(AffiliateFee::new(request.source.asset.clone(), "0x", 1).unwrap());
+    (all.slippage, all.affiliate_fees[0].fee) = (Some(10_000), 10_001);
+    let too_much = |at: &str| Some((Code::NumberTooLarge, at.to_owned()));
+    assert_eq!(code(verified(&all)), too_much("/request/affiliate_fees/0/fee"));
+    all.slippage = Some(10_001);
+    assert_eq!(code(verified(&all)), too_much("/request/slippage"));
     // All of it, in basis points.
     assert_eq!(request.clone().with_slippage(10_000).unwrap().slippage, Some(10_000));
-    assert_eq!(code(request.clone().with_slippage(10_001)), Some((Code::NumberTooLarge, "/slippage".to_owned())));
+    assert_eq!(code(request.clone().with_slippage(10_001)), too_much("/slippage"));
     let fee = |points| AffiliateFee::new(request.source.asset.clone(), "0x", points);
     assert_eq!(fee(10_000).unwrap().fee, 10_000);
-    assert_eq!(code(fee(10_001)), Some((Code::NumberTooLarge, "/fee".to_owned())));
+    assert_eq!(code(fee(10_001)), too_much("/fee"));
 }

@@ -11,14 +11,14 @@
 mod support;
 
 use countersign_core::{Code, Policy, Refusal};
+use countersign_sui::Sui;
 use countersign_sui::htlc::{InputRole, PtbLayout};
 use countersign_sui::sui_sdk_types::{
     Address, Argument, Command, Digest, Input, MergeCoins, ObjectReference, ProgrammableTransaction, TransactionKind,
 };
-use countersign_sui::{Coin, Sui};
 use countersign_testkit::{TestResult, asset_index, fixture, registry, registry_with, with_verified};
 use serde_json::{Value as Json, json};
-use support::outside;
+use support::{coin, outside};
 
 fn token_registry(coin_type: &Json) -> countersign_core::Registry {
     let token = format!("/assets/{}/token", asset_index("sui_testnet:sui"));
@@ -177,7 +177,6 @@ fn another_coin_type_is_refused() {
 fn an_external_wallet_gets_the_kind_and_the_gas_coins_that_the_deposit_needs() -> TestResult {
     let outside = outside();
     let (native, tokens) = (fixture::<Sui>("sui-native").json(), &outside["tokens"]);
-    let coin = |id, balance| Coin::new(ObjectReference::new(Address::new([id; 32]), 1, Digest::new([id; 32])), balance);
     for (line, registry, is_native) in
         [(&native, registry(), true), (&tokens["cases"][0]["line"], &token_registry(&tokens["coin_type"]), false)]
     {
@@ -187,8 +186,9 @@ fn an_external_wallet_gets_the_kind_and_the_gas_coins_that_the_deposit_needs() -
             let split = if is_native { deposit.terms.amount } else { 0 };
             assert_eq!(deposit.split_from_gas(), split);
             let coins = [coin(1, split), coin(2, 49), coin(3, 50)];
-            let largest = if is_native { &coins[0] } else { &coins[2] };
-            assert_eq!(deposit.choose_gas(&coins, 50)?.first(), Some(&largest.reference));
+            // Largest first; then what could not pay the budget alone, smallest first.
+            let chosen = if is_native { [1, 3, 2] } else { [3, 1, 2] };
+            assert_eq!(deposit.choose_gas(&coins, 50)?, chosen.map(|id| coin(id, 0).reference));
             let refusal = deposit.choose_gas(&coins[..1], 50).expect_err("nothing is left for gas");
             assert_eq!((refusal.code(), refusal.location()), (Code::InsufficientFunds, "/gas_payment"));
             Ok(())

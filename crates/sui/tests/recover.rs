@@ -13,11 +13,11 @@ mod support;
 use countersign_core::{Code, RequestId, Role};
 use countersign_sui::recover::{self, FunctionNames, Leg, Recovery};
 use countersign_sui::sui_sdk_types::{Address, Digest, ObjectReference};
-use countersign_sui::{Coin, Key, Sui, TxContext};
+use countersign_sui::{Key, Sui, TxContext};
 use countersign_testkit::recover::{read_record, record, refuses_other_records};
 use countersign_testkit::{TestResult, asset_index, registry, registry_with};
 use serde_json::Value as Json;
-use support::outside;
+use support::{coin, outside};
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -42,7 +42,6 @@ fn the_calls_are_those_of_the_reference_sdk() -> TestResult {
     assert_eq!(hex(&refund.swap_id()), record.source_swap.swap_id);
     assert!(refund.swap_id_recomputed());
     // A recovery splits nothing from the coins that pay for its gas.
-    let coin = |id, balance| Coin::new(ObjectReference::new(Address::new([id; 32]), 1, Digest::new([id; 32])), balance);
     assert_eq!(refund.choose_gas(&[coin(2, 50)], 50)?, [coin(2, 50).reference]);
     assert_eq!(refund.choose_gas(&[coin(1, 49)], 50).expect_err("less than the budget").code(), Code::InsufficientFunds);
     assert_eq!(recover::swap_id(&record, Leg::Source, registry())?, (refund.swap_id(), true));
@@ -67,7 +66,7 @@ fn the_calls_are_those_of_the_reference_sdk() -> TestResult {
     Ok(())
 }
 
-fn coin() -> ObjectReference {
+fn gas_coin() -> ObjectReference {
     ObjectReference::new(Address::new([7; 32]), 1, Digest::new([8; 32]))
 }
 
@@ -76,7 +75,7 @@ fn a_call_ends_in_the_same_states_as_an_order() -> TestResult {
     let record = record::<Sui>("sui-record-evm", |_| {})?;
     let refund = recover::refund(&record, Leg::Source, registry())?;
     let key = Key::from_ed25519_seed(&[9; 32]);
-    let mut unsigned = refund.prepare(TxContext::new(1_000, 5_000_000, vec![coin()]).sent_by(key.address()))?;
+    let mut unsigned = refund.prepare(TxContext::new(1_000, 5_000_000, vec![gas_coin()]).sent_by(key.address()))?;
     let payload = unsigned.payloads();
     assert_eq!((payload.sender, payload.gas_payment.owner), (key.address(), key.address()));
     assert_eq!(payload.signing_digest, payload.transaction().signing_digest());
@@ -99,7 +98,7 @@ fn a_call_ends_in_the_same_states_as_an_order() -> TestResult {
 fn gas_that_no_transaction_may_have_is_refused() -> TestResult {
     let refund = recover::refund(&record::<Sui>("sui-record-evm", |_| {})?, Leg::Source, registry())?;
     let refused = |payment| refund.prepare(TxContext::new(1_000, 5_000_000, payment).sent_by(Address::new([9; 32]))).expect_err("refused");
-    let refusal = refused(vec![coin(), coin()]);
+    let refusal = refused(vec![gas_coin(), gas_coin()]);
     assert_eq!((refusal.code(), refusal.location()), (Code::GasCoinTwice, "/gas_payment/1/object_id"));
     let refusal = refused(vec![]);
     assert_eq!((refusal.code(), refusal.location()), (Code::GasCoinCount, "/gas_payment"));
@@ -123,7 +122,7 @@ fn a_main_networks_id_may_follow_another_formula() -> TestResult {
     let record = record::<Sui>("sui-record-other-id", |_| {})?;
     let refund = recover::refund(&record, Leg::Source, registry())?;
     assert!(!refund.swap_id_recomputed());
-    let unsigned = refund.prepare(TxContext::new(1_000, 5_000_000, vec![coin()]).sent_by(Address::new([9; 32])))?;
+    let unsigned = refund.prepare(TxContext::new(1_000, 5_000_000, vec![gas_coin()]).sent_by(Address::new([9; 32])))?;
     assert_eq!(unsigned.warnings().list().iter().map(|warning| warning.code()).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
     Ok(())
 }

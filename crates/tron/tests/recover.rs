@@ -65,7 +65,7 @@ fn the_fee_limit_is_within_the_policy() -> TestResult {
     ] {
         let refusal = recovery.prepare(calls.clone().sent_by(sender)).expect_err("a limit");
         assert_eq!((refusal.code(), refusal.location()), (code, "/fee_limit"));
-        // Only a limit that is too high can be raised, by the policy's member of this name.
+        // Only a limit that is too high can be raised, by the policy's field of this name.
         assert_eq!(refusal.to_string().contains("tron_fee_limit"), code == Code::GasLimitTooHigh, "{refusal}");
     }
     Ok(())

@@ -16,6 +16,8 @@ mod compare;
 mod measure;
 mod results;
 mod tables;
+#[path = "../../../counts/src/valgrind.rs"]
+mod valgrind;
 
 use std::error::Error;
 use std::fs;

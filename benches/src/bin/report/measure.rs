@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::cases::Cases;
 use crate::results::{ColdStart, FamilyResult, Measured, Results, Steps};
-use crate::{HERE, Outcome, say};
+use crate::{HERE, Outcome, say, valgrind};
 
 /// How long each process measures, in seconds, and how many rounds there are.
 const FULL: (&str, usize) = ("0.8", 7);
@@ -99,28 +99,26 @@ pub(crate) fn allocations(families: &[Cases], results: &mut Results) -> Outcome<
     Ok(())
 }
 
-/// Counts instructions by valgrind, if it is there. They hardly differ from run to run, and do not depend on what else the machine does.
+/// Counts instructions, which hardly differ from run to run, whatever else the machine does.
 pub(crate) fn instructions(families: &[Cases], results: &mut Results) -> Outcome<()> {
-    if !Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
+    if !valgrind::is_installed() {
         say("valgrind is not installed: instructions are left out.");
         return Ok(());
     }
     say("instructions");
+    let program = beside("orders")?;
     for cases in families {
         let family = results.family(cases.family).ok_or("allocations come first")?;
+        let file = cases.file.to_str().ok_or("the path of the cases is not UTF-8")?;
         for name in contenders(cases.family, false) {
-            let count = |passes: &str| {
-                let mut command = Command::new("valgrind");
-                command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(beside("orders")?.get_program());
-                let run = command.args([name, cases.family]).arg(&cases.file).args(["--passes", passes]).output()?;
-                let log = String::from_utf8_lossy(&run.stderr);
-                let count = log.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse::<f64>().ok());
-                count.filter(|_| run.status.success()).ok_or_else(|| format!("{command:?}: {}", run.status).into())
+            let count = |passes| {
+                let arguments = [name, cases.family, file, "--passes", passes];
+                valgrind::count::<1>(valgrind::INSTRUCTIONS, program.get_program().as_ref(), &arguments)
             };
             // What happens only once is in both.
-            let once: Outcome<f64> = count("1");
-            let passes = (count("3")? - once?) / 2.0;
-            family.contenders.entry(name).or_default().instructions = Some(passes / cases.lines.len() as f64);
+            let ([few], [many]) = (count("1")?, count("3")?);
+            let orders = 2 * cases.lines.len();
+            family.contenders.entry(name).or_default().instructions = Some(many.saturating_sub(few) as f64 / orders as f64);
         }
     }
     Ok(())

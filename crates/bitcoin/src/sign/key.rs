@@ -35,7 +35,7 @@ pub struct Key {
 struct KeyMaterial {
     pair: KeyPair,
     public_key: PublicKey,
-    hash: PubkeyHash,
+    key_hash: PubkeyHash,
     /// Output key of the taproot output that this key alone can spend (BIP-86).
     output_key: XOnlyPublicKey,
 }
@@ -80,7 +80,7 @@ impl Key {
             }
             Kind::Wallet(spend) => {
                 let script = &input.prevout.script_pubkey;
-                let material = self.find(|material| hash_opens(&material.hash, spend, script))?;
+                let material = self.find(|material| hash_opens(&material.key_hash, spend, script))?;
                 let signature = material.pair.sign_ecdsa(&input.digest)?;
                 Some(Proof::ecdsa(spend, signature, material.public_key))
             }
@@ -118,7 +118,7 @@ impl KeyMaterial {
         let public_key = PublicKey::new(pair.public_key());
         let (x_only, _) = public_key.inner.x_only_public_key();
         let output_key = curve::output_key(&x_only).ok_or(Code::KeyMalformed)?.to_x_only_public_key();
-        Ok(Self { pair, public_key, hash: public_key.pubkey_hash(), output_key })
+        Ok(Self { pair, public_key, key_hash: public_key.pubkey_hash(), output_key })
     }
 
     fn x_only(&self) -> XOnlyPublicKey {

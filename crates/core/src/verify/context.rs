@@ -187,7 +187,7 @@ impl<'d> OrderContext<'d> {
         registry: &'d Registry,
         policy: &'d Policy,
     ) -> Result<Self, Refusal> {
-        request.check_amounts()?;
+        request.check_numbers()?;
         let source = pinned(registry, &request.source, "/request/source/asset")?;
         let destination = pinned(registry, &request.destination, "/request/destination/asset")?;
         if source.record.id == destination.record.id {

@@ -21,7 +21,7 @@ use serde::{Deserialize, Deserializer, Serializer};
 pub use asset_id::AssetId;
 pub use market::{AssetRecord, ChainRecord, ContractRecord, LiquidityRecord, Quote, QuotedLeg, Seconds};
 pub(crate) use request::least_after_slippage;
-pub use request::{AffiliateFee, CreateOrder, RequestedLeg};
+pub use request::{AffiliateFee, CreateOrder, RequestedLeg, basis_points};
 pub use secret_hash::SecretHash;
 pub use service::{Balance, Earnings, Fees, Page, SchemaRecord, SolverBalances};
 pub use swap::{OrderRecord, RecordFee, SwapRecord};

@@ -81,6 +81,19 @@ pub struct AffiliateFee {
 
 /// The whole amount, in basis points.
 const WHOLE: u64 = 10_000;
+const AT_MOST_ALL: &str = "at most 10000 basis points";
+
+/// Returns basis points that are at most the whole amount.
+///
+/// # Errors
+///
+/// [`Code::NumberTooLarge`] at `at` above 10000 basis points.
+pub fn basis_points(points: u64, at: &str) -> Result<u64, Refusal> {
+    if points > WHOLE {
+        return Err(Refusal::new(Code::NumberTooLarge, at).with_expected(AT_MOST_ALL).with_actual(points));
+    }
+    Ok(points)
+}
 
 /// Returns the smallest payout that a slippage of so many basis points allows, rounded up; never more than `amount`.
 pub(crate) fn least_after_slippage(amount: U256, slippage: u64) -> U256 {
@@ -129,11 +142,8 @@ impl CreateOrder {
     /// # Errors
     ///
     /// [`Code::NumberTooLarge`] above 10000 basis points.
-    pub fn with_slippage(mut self, basis_points: u64) -> Result<Self, Refusal> {
-        if basis_points > WHOLE {
-            return Err(Refusal::new(Code::NumberTooLarge, "/slippage").with_expected(AT_MOST_ALL).with_actual(basis_points));
-        }
-        self.slippage = Some(basis_points);
+    pub fn with_slippage(mut self, points: u64) -> Result<Self, Refusal> {
+        self.slippage = Some(basis_points(points, "/slippage")?);
         Ok(self)
     }
 
@@ -160,12 +170,19 @@ impl CreateOrder {
         Self::read(Cursor::root(&json::parse(text)?, ""))
     }
 
-    /// Requires that no amount is zero. Parsing checks this too, but a request can also be built from its fields.
-    pub(crate) fn check_amounts(&self) -> Result<(), Refusal> {
+    /// Requires that no amount is zero, and that slippage and fees are at most the whole amount. Parsing checks this too, but the fields of
+    /// a request can also be set.
+    pub(crate) fn check_numbers(&self) -> Result<(), Refusal> {
         for (leg, at) in [(&self.source, "/request/source/amount"), (&self.destination, "/request/destination/amount")] {
             if leg.amount.is_zero() {
                 return Err(Refusal::new(Code::AmountZero, at));
             }
+        }
+        if let Some(slippage) = self.slippage {
+            basis_points(slippage, "/request/slippage")?;
+        }
+        for (index, fee) in self.affiliate_fees.iter().enumerate() {
+            basis_points(fee.fee, "").map_err(|refusal| refusal.with_prefix(&format!("/request/affiliate_fees/{index}/fee")))?;
         }
         Ok(())
     }
@@ -178,10 +195,7 @@ impl AffiliateFee {
     ///
     /// [`Code::NumberTooLarge`] at `/fee` above 10000 basis points.
     pub fn new(asset: AssetId, address: impl Into<String>, fee: u64) -> Result<Self, Refusal> {
-        if fee > WHOLE {
-            return Err(Refusal::new(Code::NumberTooLarge, "/fee").with_expected(AT_MOST_ALL).with_actual(fee));
-        }
-        Ok(Self { asset, address: address.into(), fee })
+        Ok(Self { asset, address: address.into(), fee: basis_points(fee, "/fee")? })
     }
 }
 
@@ -217,7 +231,7 @@ impl Read for CreateOrder {
             destination: RequestedLeg::read(members.need("destination")?)?,
             secret_hash: secret_hash.transpose()?,
             solver_id: super::text(&members, "solver_id")?,
-            slippage: members.get("slippage").map(basis_points).transpose()?,
+            slippage: members.get("slippage").map(read_basis_points).transpose()?,
             nonce: members.get("nonce").map(|cursor| cursor.any_number().map(|nonce| nonce.to_string())).transpose()?,
             affiliate_fees: members.get("affiliate_fees").map(Read::read).transpose()?.unwrap_or_default(),
         })
@@ -249,19 +263,14 @@ impl Read for AffiliateFee {
         Ok(Self {
             asset: AssetId::read(members.need("asset")?)?,
             address: members.need("address")?.text()?.to_owned(),
-            fee: basis_points(members.need("fee")?)?,
+            fee: read_basis_points(members.need("fee")?)?,
         })
     }
 }
 
-const AT_MOST_ALL: &str = "at most 10000 basis points";
-
-fn basis_points(cursor: Cursor<'_, '_>) -> Result<u64, Refusal> {
-    let points = cursor.any_number()?;
-    match u64::try_from(points) {
-        Ok(points) if points <= WHOLE => Ok(points),
-        _ => Err(cursor.refuse(Code::NumberTooLarge).with_expected(AT_MOST_ALL)),
-    }
+fn read_basis_points(cursor: Cursor<'_, '_>) -> Result<u64, Refusal> {
+    let points = u64::try_from(cursor.any_number()?).ok().filter(|points| *points <= WHOLE);
+    points.ok_or_else(|| cursor.refuse(Code::NumberTooLarge).with_expected(AT_MOST_ALL))
 }
 
 strict_json!(CreateOrder);
