@@ -118,4 +118,25 @@ mod tests {
             assert!(text.contains(part), "{text}");
         }
     }
+
+    #[test]
+    fn exactly_enough_is_enough() {
+        let check = |has: u64| check_balance("/value", "of the token", U256::from(5), U256::from(has));
+        assert_eq!((check(5), check(6)), (Ok(()), Ok(())));
+        let refusal = check(4).unwrap_err();
+        assert_eq!((refusal.code(), refusal.location()), (Code::InsufficientFunds, "/value"));
+        let allowance = |allowed: u64| check_allowance(U256::from(5), U256::from(allowed));
+        assert_eq!((allowance(5), allowance(6)), (Ok(()), Ok(())));
+        assert_eq!(allowance(4).unwrap_err().code(), Code::AllowanceTooLow);
+        assert_eq!([0, 1, 10, 11, u128::MAX].map(outbid), [0, 2, 11, 13, u128::MAX.div_ceil(10)]);
+    }
+
+    #[test]
+    fn a_refund_at_the_limit_says_what_it_costs_and_pays() {
+        let expense = Expense { role: Role::Refund, cost: U256::from(7), pays: Some(U256::from(8)), unit: ("wei", 18) };
+        let text = expense.at_limit("max_gas_cost");
+        for part in ["more than the policy's max_gas_cost", "the refund may cost up to ", "(7 wei) and pays ", "(8 wei)"] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
 }

@@ -247,6 +247,11 @@ mod tests {
         ] {
             assert_eq!(decode(body, 2).unwrap_err().code(), code, "{}", String::from_utf8_lossy(body));
         }
+        let padded = |bytes: usize| [br#"{"id":0,"result":1}"#.as_slice(), &vec![b' '; bytes - 19]].concat();
+        assert_eq!(decode(&padded(json::MAX_BYTES), 1).unwrap(), [result("1")]);
+        assert_eq!(decode(&padded(json::MAX_BYTES + 1), 1).unwrap_err().code(), Code::JsonTooLarge);
+        let too_many = decode(br#"[{"id":0,"result":1},{"id":1,"result":1}]"#, 1).unwrap_err();
+        assert!(too_many.to_string().contains("at most 1 replies"), "{too_many}");
         let deep = [b"[".repeat(100_000), b"]".repeat(100_000)].concat();
         assert!(decode(&deep, 1).is_err());
     }
@@ -262,6 +267,16 @@ mod tests {
         let nested = error(r#"{"code":40,"message":"Contract error","data":{"revert_error":{"error":{"error":"Calls:\nToo early"}}}}"#);
         assert_eq!(nested.message, "Contract error: Too early");
         assert_eq!(error(r#""busy""#).message, "busy");
+        // A reason is not repeated, nor shown if it says nothing in words.
+        for (data, message) in [
+            (r#""reverted: no balance""#, "reverted: no balance"),
+            (r#""no balance""#, "reverted: no balance"),
+            (r#""""#, "reverted"),
+            (r#""0x""#, "reverted"),
+        ] {
+            assert_eq!(error(&format!(r#"{{"code":3,"message":"reverted","data":{data}}}"#)).message, message);
+        }
+        assert_eq!(end_of_trace("Calls:\nToo early.\n\n[0x1, 0x2]\n"), "Too early");
     }
 
     #[test]
@@ -271,6 +286,10 @@ mod tests {
         let status = |status| Answer::Failed(FailureKind::Status(status).into());
         assert_eq!(answers(500, br#"{"id":0,"result":1}"#, 1), [status(500)]);
         assert_eq!(answers(429, b"slow down", 2), [status(429), status(429)]);
+        assert_eq!(answers(200, br#"{"id":0,"result":1}"#, 1), [result("1")]);
+        // A batch with one result and one error.
+        let mixed = br#"[{"id":0,"result":1},{"id":1,"error":"no"}]"#;
+        assert_eq!(answers(500, mixed, 2), [status(500), status(500)]);
         assert!(matches!(answers(200, b"<html>", 1).as_slice(), [Answer::Failed(Failure { kind: FailureKind::NotJsonRpc, .. })]));
     }
 }

@@ -3,9 +3,11 @@
 use super::*;
 use crate::report::Code;
 
-/// A machine that asks for a number in each round, until one is odd.
+/// A machine that asks for a number in each round, until one is odd. The numbers are heights of blocks.
 #[derive(Debug)]
-struct Odd;
+struct Odd {
+    last: Option<u64>,
+}
 
 impl Machine for Odd {
     type Subject = u64;
@@ -16,7 +18,7 @@ impl Machine for Odd {
         if *subject == 0 {
             return Err(Refusal::new(Code::WrongType, "/subject"));
         }
-        Ok((Self, vec![Request::json_rpc("number", "[]")]))
+        Ok((Self { last: None }, vec![Request::json_rpc("number", "[]")]))
     }
 
     fn identity(&self) -> Identity {
@@ -29,7 +31,16 @@ impl Machine for Odd {
 
     fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<u64>, Fault> {
         let number = replies.json(0)?.integer()?;
+        self.last = Some(number);
         Ok(if number % 2 == 1 { Turn::Done(number) } else { Turn::Ask(vec![Request::json_rpc("number", "[]")]) })
+    }
+
+    fn learned(&self) -> Known {
+        Known::default().with_height(self.last.unwrap_or_default().into())
+    }
+
+    fn stamp(&self) -> Option<Vec<u8>> {
+        self.last.map(|number| number.to_be_bytes().to_vec())
     }
 }
 
@@ -90,6 +101,70 @@ fn ends_after_the_last_round_and_at_the_first_bad_answer() {
         assert_eq!(reader.finish().unwrap_err().code().name(), code);
     }
     assert!(matches!(reader().finish(), Err(Fault::Unanswered(Failure { kind: FailureKind::Timeout, .. }))));
+}
+
+#[test]
+fn a_transport_sees_what_the_reader_and_its_observation_hold() {
+    fn drive<R: Drive>(reader: &mut R, answer: &str) -> (usize, Option<Vec<u8>>) {
+        reader.answer(&[result("7"), result(answer)]).unwrap();
+        (reader.requests().len(), reader.stamp())
+    }
+    let mut reader = reader();
+    assert_eq!((Drive::requests(&reader).len(), Drive::stamp(&reader)), (2, None));
+    let miscount = Drive::answer(&mut reader, &[]).unwrap_err();
+    assert_eq!(miscount.to_string(), "0 answers to 2 requests");
+    assert_eq!(drive(&mut reader, "4"), (2, Some(4_u64.to_be_bytes().to_vec())));
+    assert_eq!(drive(&mut reader, "5"), (0, None));
+    let observation = Drive::finish(reader).unwrap();
+    let stamp = 5_u64.to_be_bytes();
+    assert_eq!((observation.known().height().get(), observation.stamp()), (5, Some(&stamp[..])));
+    assert_eq!((Remembered::known(&observation), Remembered::stamp(&observation)), (observation.known(), observation.stamp()));
+    for (subject, is_same) in [(1, true), (2, false)] {
+        assert_eq!(Reader::<Odd>::new(&subject, &Known::default()).unwrap().is_of_subject(&observation), is_same);
+    }
+    let mut silent = self::reader();
+    Drive::fail(&mut silent, Failure::new(FailureKind::Connect, "refused"));
+    assert_eq!(Drive::requests(&silent), []);
+    assert_eq!(silent.finish().unwrap_err(), Fault::Unanswered(Failure::new(FailureKind::Connect, "refused")));
+}
+
+#[test]
+fn a_round_of_another_format_is_a_fault() {
+    assert_eq!(Reply::Bytes(b"06").bytes().unwrap(), b"06");
+    let failure = Failure::from(FailureKind::Other);
+    for (reply, code) in [
+        (Reply::Status { status: 200, body: b"" }, "node_malformed"),
+        (Reply::Status { status: 503, body: b"" }, "node_http_status"),
+        (Reply::Grpc { status: 404, body: b"", grpc_status: None }, "node_http_status"),
+        (Reply::Failed(&failure), "network"),
+    ] {
+        assert_eq!(reply.bytes().unwrap_err().code().to_string(), code);
+    }
+}
+
+#[test]
+fn only_what_may_succeed_later_is_transient() {
+    let refusal = || Refusal::new(Code::WrongType, "/x");
+    let unanswered = |kind: FailureKind| Fault::Unanswered(kind.into());
+    for fault in [
+        unanswered(FailureKind::Timeout),
+        unanswered(FailureKind::Status(500)),
+        Fault::Rpc(RpcError::new(-1, "busy", None)),
+        Fault::Malformed(refusal()),
+        Fault::WentBack { before: 2.into(), now: 1.into() },
+    ] {
+        assert!(fault.is_transient(), "{fault}");
+    }
+    for fault in [
+        unanswered(FailureKind::Unsupported),
+        unanswered(FailureKind::TooLarge),
+        Fault::WrongChain { expected: "1".to_owned(), actual: "2".to_owned() },
+        Fault::TooMuch("rounds"),
+        Fault::Rejected("nonce too low".to_owned()),
+        Fault::Refused(refusal()),
+    ] {
+        assert!(!fault.is_transient(), "{fault}");
+    }
 }
 
 #[test]
