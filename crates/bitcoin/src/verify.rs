@@ -168,20 +168,15 @@ fn check_amount(order: &OrderContext<'_>, chain: Chain, amount: U256) -> Result<
     })
 }
 
-/// Requires that the requested refund key is an x-only key, and not that of a solver or the internal key.
+/// Requires that the requested refund key is an x-only key, and can be the owner's.
 fn check_delegate(order: &OrderContext<'_>) -> Result<(), Refusal> {
     let Some(delegate) = &order.delegate else { return Ok(()) };
-    let faults = [
-        (order.solver(delegate).is_some(), "the refund key is a solver's"),
-        (order.source.htlc.as_ref() == Some(delegate), "the refund key is the HTLC's internal key, which has no known secret key"),
-        (delegate.array::<32>().is_none(), "the refund key is an address, but must be an x-only key"),
-    ];
-    match faults.iter().find(|(is, _)| *is) {
-        Some((_, what)) => Err(Refusal::new(Code::InitiatorMismatch, "/request/source/delegate")
-            .with_reason(*what)
-            .with_actual(hex::encode(delegate.bytes()))),
-        None => Ok(()),
+    let refuse = |code| Refusal::new(code, "/request/source/delegate");
+    if delegate.array::<32>().is_none() {
+        let refusal = refuse(Code::InitiatorMismatch).with_reason("the refund key is an address, but must be an x-only key");
+        return Err(refusal.with_actual(hex::encode(delegate.bytes())));
     }
+    order.check_refund_key(delegate, &refuse)
 }
 
 /// Requires a taproot address on the asset's chain.
@@ -253,6 +248,8 @@ fn tree_of_record(order: &OrderContext<'_>, chain: Chain, record: &OrderRecord, 
     order.check_redeemer(&account(htlc.redeemer), warnings, &|code| refuse(code, "redeemer"))?;
     order.check_secret_hash(swap.secret_hash, &|code| refuse(code, "secret_hash"))?;
     order.check_timelock(U256::from(swap.timelock), warnings, &|code| refuse(code, "timelock"))?;
+    let member = if swap.delegate.is_some() { "delegate" } else { "initiator" };
+    order.check_refund_key(&account(htlc.initiator), &|code| refuse(code, member))?;
     Tree::of_asset(htlc, order.source)
         .ok_or_else(|| refuse(Code::UnknownAsset, "asset").with_reason("the pinned internal key is not a point of the curve"))
 }

@@ -255,6 +255,47 @@ fn sixteen_fees_that_were_not_requested_are_shown_and_the_rest_is_counted() {
 }
 
 #[test]
+fn a_fee_of_another_account_in_base58_is_shown() {
+    let line = accepted_case(EVM).json();
+    let asset = line["request"]["source"]["asset"].clone();
+    // In base58 another letter case is another account, in hex it is the same.
+    for (wanted, got, is_shown) in [("So1k", "So1k", false), ("So1k", "So1K", true), ("0xab", "0xAB", false)] {
+        let mut line = line.clone();
+        line["request"]["affiliate_fees"] = json!([{"asset": asset, "address": wanted, "fee": 5}]);
+        line["order"]["affiliate_fees"] = json!([{"asset": asset, "address": got, "fee": "5"}]);
+        let request = CreateOrder::from_json(line["request"].to_string().as_bytes()).unwrap();
+        let (response, record) = (line["response"].to_string(), line["order"].to_string());
+        let order = verify(Proposal::new(&request, response.as_bytes()).with_record(record.as_bytes()), registry(), &Policy::default());
+        let is_warned = order.unwrap().warnings().list().iter().any(|warning| warning.code() == Code::AffiliateFeesNotRequested);
+        assert_eq!(is_warned, is_shown, "{wanted} {got}");
+    }
+}
+
+#[test]
+fn fees_that_are_a_list_of_numbers_are_shown_as_one() {
+    let order = verified(EVM, None, &[("/affiliate_fees", vec![0; 1_000].into())]).unwrap();
+    assert_eq!(order.warnings().list().iter().filter(|warning| warning.code() == Code::AffiliateFeesNotRequested).count(), 1);
+}
+
+#[test]
+fn a_key_that_cannot_be_the_owners_is_refused_in_the_record() {
+    let (assets, solvers) = (registry().assets(), registry().solvers());
+    let internal = assets.iter().find(|asset| asset.record.id.as_str() == "bitcoin:btc").unwrap().htlc.as_ref().unwrap().to_string();
+    let solver = |chain: &str| solvers.iter().rev().find(|solver| solver.chain == chain).unwrap().address.clone();
+    // The x coordinate of secp256k1's generator (SEC 2), so the public key of the secret 1.
+    let generator = "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+    for key in [internal.as_str(), &solver("bitcoin"), &solver("litecoin"), generator] {
+        for (leg, expected) in [("source_swap", Code::InitiatorMismatch), ("destination_swap", Code::PayoutInvalid)] {
+            let at = format!("/{leg}/delegate");
+            assert_eq!(code(verified(BITCOIN, None, &[(&at, key.into())])), Some((expected, format!("/order{at}"))), "{key}");
+        }
+    }
+    // Another key of a stranger gives another address.
+    let stranger = [("/source_swap/delegate", "f9308a019258c31049344f85f89d5229b531c845836f99b08601f113bce036fa".into())];
+    assert_ne!(code(verified(BITCOIN, None, &stranger)).unwrap().0, Code::InitiatorMismatch);
+}
+
+#[test]
 fn what_reading_a_request_refuses_is_refused_of_its_fields_too() {
     let line = accepted_case(EVM).json();
     let (text, response) = (line["request"].to_string(), line["response"].to_string());

@@ -70,11 +70,12 @@ for (const family of families) {
   }
 }
 
-/** The registry of a generation: every asset of the family pins it. */
+/** The registry of a generation: every asset of the family pins it. Written once, because programs that run side by side read it. */
 const registry = (family, generation) => {
   const usual = join(fixtures, "registry.json");
   if (!generation) return usual;
   const path = join(folder, `registry.${family}.${generation}.json`);
+  if (existsSync(path)) return path;
   const { assets, ...rest } = JSON.parse(readFileSync(usual, "utf8"));
   const pinned = assets.map((asset) => (asset.htlc?.schema.startsWith(`${family}:`) ? { ...asset, htlc: { ...asset.htlc, generation } } : asset));
   writeFileSync(path, JSON.stringify({ ...rest, assets: pinned }));

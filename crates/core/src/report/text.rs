@@ -50,14 +50,14 @@ fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-/// Returns whether a character moves, hides or breaks the text around it.
+/// Returns whether a character moves, hides or breaks the text around it, or is blank without being a space.
 fn forges_display(character: char) -> bool {
     character.is_control()
         || matches!(
             character,
-            '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}'
-                | '\u{205f}'..='\u{206f}' | '\u{3000}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
-                | '\u{e0000}'..='\u{e0fff}'
+            '\u{00a0}' | '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{1680}' | '\u{17b4}' | '\u{17b5}'
+                | '\u{180e}' | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}' | '\u{2800}' | '\u{3000}'
+                | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}'
         )
 }
 
@@ -69,6 +69,7 @@ mod tests {
     fn escapes_what_could_forge_a_line() {
         assert_eq!(escape_untrusted("3\nowner: me"), "3\\u{000a}owner: me");
         assert_eq!(escape_untrusted("a\u{202e}b\u{2066}c\u{2028}d\u{200b}e\u{9b}f"), "a\\u{202e}b\\u{2066}c\\u{2028}d\\u{200b}e\\u{009b}f");
+        assert_eq!(escape_untrusted("a\u{a0}b\u{1680}c\u{17b4}d\u{2800}e\u{ffa0}f"), "a\\u{00a0}b\\u{1680}c\\u{17b4}d\\u{2800}e\\u{ffa0}f");
         assert_eq!(escape_untrusted("Zürich 東京"), "Zürich 東京");
     }
 

@@ -134,6 +134,16 @@ impl Registry {
         self.solvers.get(chain)?.iter().find(|solver| solver.account == *account)
     }
 
+    /// Returns why a key in an HTLC of a Bitcoin-like chain cannot be the owner's; `None` if it can. The solvers of every chain count,
+    /// because these chains have the same keys.
+    pub(crate) fn key_fault(&self, asset: &Asset, key: &Account) -> Option<&'static str> {
+        if asset.htlc.as_ref() == Some(key) {
+            return Some("is the HTLC's internal key, which has no known secret key");
+        }
+        let is_solver = || self.solvers.values().flatten().any(|solver| solver.account == *key);
+        rules::fault(key).or_else(|| is_solver().then_some("is a solver's"))
+    }
+
     /// Returns the pinned solvers of one chain.
     #[must_use]
     pub fn solvers_of(&self, chain: &str) -> &[Arc<Solver>] {

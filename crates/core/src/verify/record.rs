@@ -351,7 +351,11 @@ impl Check<'_, '_> {
         let mut requested: Vec<_> = self.order.request.affiliate_fees.iter().take(MAX_FEES).collect();
         let mut others = 0_usize;
         for fee in &self.record.affiliate_fees {
-            let same = |text: &Option<String>, wanted: &str| text.as_deref().is_some_and(|text| text.eq_ignore_ascii_case(wanted));
+            // Only in hex does the letter case mean nothing: in base58 it is another account.
+            let same = |text: &Option<String>, wanted: &str| {
+                let is_hex = wanted.starts_with("0x");
+                text.as_deref().is_some_and(|text| text == wanted || (is_hex && text.eq_ignore_ascii_case(wanted)))
+            };
             let asked_for = requested.iter().position(|wanted| {
                 same(&fee.asset, wanted.asset.as_str()) && same(&fee.address, &wanted.address) && same(&fee.fee, &wanted.fee.to_string())
             });

@@ -128,6 +128,19 @@ impl<'d> OrderContext<'d> {
         self.registry.solver(self.source.chain_name(), redeemer)
     }
 
+    /// Requires that the key with which the source of a Bitcoin-like chain is refunded can be the owner's: it is neither the HTLC's
+    /// internal key, nor a pinned solver's, nor one whose secret key everybody knows.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::InitiatorMismatch`].
+    pub fn check_refund_key(&self, key: &Account, refuse: RefuseAt<'_>) -> Result<(), Refusal> {
+        match self.registry.key_fault(self.source, key) {
+            Some(fault) => Err(refuse(Code::InitiatorMismatch).with_reason(format!("the refund key {fault}")).with_actual(key)),
+            None => Ok(()),
+        }
+    }
+
     /// Requires that the timelock is neither zero nor longer than the policy allows, in units and in nominal time. Returns it in the
     /// chain's own unit.
     ///

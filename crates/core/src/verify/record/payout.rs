@@ -60,12 +60,9 @@ impl Check<'_, '_> {
             return Ok(());
         }
         let key = &parties.redeemer;
-        let faults = [
-            (asset.htlc.as_ref() == Some(key), "the redeem key is the internal key of the HTLC, for which nobody can sign"),
-            (self.order.registry.solver(asset.chain_name(), key).is_some(), "the redeem key is that of a solver"),
-        ];
-        if let Some((_, reason)) = faults.iter().find(|(is, _)| *is) {
-            return Err(self.refuse_leg(Code::PayoutInvalid, leg, "delegate").with_reason(*reason).with_actual(key));
+        if let Some(fault) = self.order.registry.key_fault(asset, key) {
+            let refusal = self.refuse_leg(Code::PayoutInvalid, leg, "delegate").with_reason(format!("the redeem key {fault}"));
+            return Err(refusal.with_actual(key));
         }
         if self.order.request.destination.delegate.is_none() {
             let key = self.swap(leg).delegate.as_deref().unwrap_or_default();
