@@ -60,6 +60,58 @@ fn a_registry_that_contradicts_itself_is_refused() {
 
 /// What is pinned is written and read again without a change.
 #[test]
+fn lists_in_the_services_envelope_are_pinned_too() {
+    let pins = registry_json();
+    let list = |name: &str| pins[name].to_string();
+    let enveloped = |name: &str| json!({ "status": "Ok", "result": pins[name] }).to_string();
+    let pinned = |texts: [String; 3]| {
+        let [chains, assets, liquidity] = texts;
+        let pins = Registry::from_service(chains.as_bytes(), assets.as_bytes(), liquidity.as_bytes()).unwrap();
+        serde_json::to_string(&pins.registry).unwrap()
+    };
+    let names = ["chains", "assets", "solvers"];
+    assert_eq!(pinned(names.map(enveloped)), pinned(names.map(list)));
+    let refused = json!({ "status": "Error", "error": "busy" }).to_string();
+    assert!(Registry::from_service(refused.as_bytes(), b"[]", b"[]").is_err());
+}
+
+#[test]
+fn a_chain_of_an_unknown_family_is_left_out_of_a_file() {
+    let mut pins = registry_json();
+    let mut chain = pins["chains"][0].clone();
+    (chain["chain"], chain["id"]) = (json!("cosmoshub"), json!("cosmos:cosmoshub-4"));
+    pins["chains"].as_array_mut().unwrap().push(chain);
+    let read = Registry::from_json(pins.to_string().as_bytes()).unwrap();
+    assert_eq!(serde_json::to_string(&read).unwrap(), serde_json::to_string(registry()).unwrap());
+}
+
+#[test]
+fn a_known_chain_has_its_known_id() {
+    let named = |at: &str, value: &str| {
+        let mut pins = registry_json();
+        let index = pins["chains"].as_array().unwrap().iter().position(|chain| chain["chain"] == "ethereum").unwrap();
+        pins["chains"][index][at] = json!(value);
+        Registry::from_json(pins.to_string().as_bytes()).map(drop).unwrap_err().to_string()
+    };
+    let text = named("id", "evm:5");
+    assert!(text.contains("the id of ethereum is evm:1, not evm:5"), "{text}");
+    let text = named("chain", "etherium");
+    assert!(text.contains("evm:1 is the id of ethereum, not of etherium"), "{text}");
+}
+
+#[test]
+fn each_sponsor_of_a_chain_is_pinned_once() {
+    let mut pins = registry_json();
+    let sponsor = |address: &str| json!({ "chain": "solana", "address": address });
+    // Published programs' addresses: any account can be a sponsor.
+    let (one, other) = ("TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA", "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr");
+    pins["sponsors"] = json!([sponsor(one), sponsor(other), sponsor(one)]);
+    let read = Registry::from_json(pins.to_string().as_bytes()).unwrap();
+    let addresses: Vec<_> = read.sponsors_of("solana").iter().map(|sponsor| sponsor.address.as_str()).collect();
+    assert_eq!(addresses, [one, other]);
+}
+
+#[test]
 fn a_registry_survives_its_own_file() {
     let first = serde_json::to_string(registry()).unwrap();
     let again = Registry::from_json(first.as_bytes()).unwrap();
