@@ -58,7 +58,6 @@ fn a_registry_that_contradicts_itself_is_refused() {
     }
 }
 
-/// What is pinned is written and read again without a change.
 #[test]
 fn lists_in_the_services_envelope_are_pinned_too() {
     let pins = registry_json();
@@ -111,6 +110,7 @@ fn each_sponsor_of_a_chain_is_pinned_once() {
     assert_eq!(addresses, [one, other]);
 }
 
+/// What is pinned is written and read again without a change.
 #[test]
 fn a_registry_survives_its_own_file() {
     let first = serde_json::to_string(registry()).unwrap();

@@ -258,7 +258,7 @@ fn sixteen_fees_that_were_not_requested_are_shown_and_the_rest_is_counted() {
 fn a_fee_of_another_account_in_base58_is_shown() {
     let line = accepted_case(EVM).json();
     let asset = line["request"]["source"]["asset"].clone();
-    // In base58 another letter case is another account, in hex it is the same.
+    // Letter case makes another account in base58, and the same one in hex.
     for (wanted, got, is_shown) in [("So1k", "So1k", false), ("So1k", "So1K", true), ("0xab", "0xAB", false)] {
         let mut line = line.clone();
         line["request"]["affiliate_fees"] = json!([{"asset": asset, "address": wanted, "fee": 5}]);
@@ -290,7 +290,7 @@ fn a_key_that_cannot_be_the_owners_is_refused_in_the_record() {
             assert_eq!(code(verified(BITCOIN, None, &[(&at, key.into())])), Some((expected, format!("/order{at}"))), "{key}");
         }
     }
-    // Another key of a stranger gives another address.
+    // Any other key only gives another address.
     let stranger = [("/source_swap/delegate", "f9308a019258c31049344f85f89d5229b531c845836f99b08601f113bce036fa".into())];
     assert_ne!(code(verified(BITCOIN, None, &stranger)).unwrap().0, Code::InitiatorMismatch);
 }

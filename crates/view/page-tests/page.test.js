@@ -9,8 +9,9 @@ import { launch, open } from "./browser.js";
 import { accepted, write, writeChosen } from "./orders.js";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-/** The longest page, in bytes: ten times what it should be. */
+/** The longest page, in bytes, and the longest time until it is shown, in milliseconds: ten times what it should be. */
 const LONGEST = 300_000;
+const SLOWEST = 1_000;
 let browser, pages;
 
 before(async () => {
@@ -89,7 +90,7 @@ test("neither a script, nor a style, nor a request gets through the policy", asy
   }
 });
 
-test("every page accounts for all bytes, none is too long, and how soon the longest is shown is printed", async (context) => {
+test("every page accounts for all bytes, none is too long, and the longest one is shown soon", async (context) => {
   const left = [...accepted];
   const unaccounted = [];
   let longest = { size: 0 };
@@ -125,7 +126,7 @@ test("every page accounts for all bytes, none is too long, and how soon the long
   });
   const shown = `${accepted.size} pages; ${longest.id} is the longest, ${longest.size} bytes, shown after ${times.map(Math.round).join(", ")} ms`;
   context.diagnostic(shown);
-  assert.ok(times.every((time) => time > 0), shown);
+  assert.ok(times.every((time) => time > 0) && Math.min(...times) <= SLOWEST, shown);
 });
 
 /** What is outlined: for each row or fact with an outline its number among all of them. */

@@ -129,7 +129,7 @@ fn a_transport_sees_what_the_reader_and_its_observation_hold() {
 }
 
 #[test]
-fn a_round_of_another_format_is_a_fault() {
+fn a_reply_of_another_format_is_a_fault() {
     assert_eq!(Reply::Bytes(b"06").bytes().unwrap(), b"06");
     let failure = Failure::from(FailureKind::Other);
     for (reply, code) in [

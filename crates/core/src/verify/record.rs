@@ -351,7 +351,7 @@ impl Check<'_, '_> {
         let mut requested: Vec<_> = self.order.request.affiliate_fees.iter().take(MAX_FEES).collect();
         let mut others = 0_usize;
         for fee in &self.record.affiliate_fees {
-            // Only in hex does the letter case mean nothing: in base58 it is another account.
+            // Letter case means nothing in hex. In base58 it makes another account.
             let same = |text: &Option<String>, wanted: &str| {
                 let is_hex = wanted.starts_with("0x");
                 text.as_deref().is_some_and(|text| text == wanted || (is_hex && text.eq_ignore_ascii_case(wanted)))

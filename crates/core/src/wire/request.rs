@@ -170,8 +170,8 @@ impl CreateOrder {
         Self::read(Cursor::root(&json::parse(text)?, ""))
     }
 
-    /// Requires that no amount is zero, and that slippage and fees are at most the whole amount. Parsing checks this too, but the fields of
-    /// a request can also be set.
+    /// Requires that no amount is zero, and that slippage and fees are at most the whole amount. Parsing checks this too, but a
+    /// program can also set the fields of a request.
     pub(crate) fn check_numbers(&self) -> Result<(), Refusal> {
         for (leg, at) in [(&self.source, "/request/source/amount"), (&self.destination, "/request/destination/amount")] {
             if leg.amount.is_zero() {
@@ -182,7 +182,7 @@ impl CreateOrder {
             basis_points(slippage, "/request/slippage")?;
         }
         for (index, fee) in self.affiliate_fees.iter().enumerate() {
-            basis_points(fee.fee, "").map_err(|refusal| refusal.with_prefix(&format!("/request/affiliate_fees/{index}/fee")))?;
+            basis_points(fee.fee, &format!("/request/affiliate_fees/{index}/fee"))?;
         }
         Ok(())
     }

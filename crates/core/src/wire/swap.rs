@@ -212,7 +212,7 @@ impl Read for OrderRecord {
 impl RecordFee {
     /// Reads the fees, whatever shape the member has. They are shown, but never relied on.
     fn list(cursor: Cursor<'_, '_>) -> Vec<Self> {
-        // A list of small numbers takes a byte for each, and as fees it would take a hundred times as much.
+        // A parsed array of small numbers takes a byte for each. As a fee, each would take a hundred times as much.
         if cursor.byte_array().is_ok_and(|bytes| !bytes.is_empty()) {
             return vec![Self::of(cursor)];
         }
