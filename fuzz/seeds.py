@@ -59,7 +59,7 @@ seed("documents", "response", b'\3{"status":"Ok","result":[]}')
 
 # The order and what is asked: see src/nodes.rs. Without further bytes, every answer is the first that such a request once had.
 for order in range(0, 72, 3):
-    for question in range(8):
+    for question in [*range(8), 192, 224, 225]:
         seed("nodes", f"{order}-{question}", bytes([order, question]))
         seed("nodes", f"{order}-{question}-any", bytes([order, question]) + bytes([200, 10, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]) * 12)
 

@@ -1,5 +1,5 @@
 //! Asks in-memory endpoints for everything that a chain is read for beside its HTLCs: heads, balances, receivers, descriptions of
-//! contracts, wallet contexts, preflight, broadcast, recoveries.
+//! contracts, wallet contexts, preflight, broadcast, recoveries and their replacement, the status of transactions, coins.
 //!
 //! | bytes | what they choose |
 //! |---|---|
@@ -136,6 +136,10 @@ impl Order {
         let (terms, policy) = (self.verified.terms(), Policy::default());
         let source = REGISTRY.asset(terms.source.as_str()).expect("a pinned asset");
         let chain = source.chain_name();
+        if question >= 192 {
+            let Some(sent) = self.sent.first() else { return Ok(()) };
+            return if question < 224 { self.replace(sent, nodes).await } else { self.look_for(sent, question, nodes).await };
+        }
         match question % 8 {
             0 => nodes.head(chain, 0).await.map(drop),
             1 => nodes.balance(source, &self.owner).await.map(drop),
@@ -156,6 +160,40 @@ impl Order {
                 assert!(!prepared.requests().is_empty());
                 Ok(())
             }
+        }
+    }
+}
+
+impl Order {
+    /// Prepares a recovery that takes the place of a transaction.
+    async fn replace(&self, sent: &BroadcastTransaction, nodes: &Nodes<Endpoint>) -> Result<(), NodeError> {
+        let Some((recovery, chain, account)) = self.recoveries.first() else { return Ok(()) };
+        let submission = nodes.submission(&sent.chain, &sent.id, &sent.payload)?;
+        let policy = Policy::default();
+        let prepared = nodes.prepare_replacement(recovery, chain, account, &submission, Speed::Fast, &policy).await?;
+        assert!(!prepared.requests().is_empty() && !prepared.summary().lines().is_empty());
+        Ok(())
+    }
+
+    /// Reads what became of a transaction, or the coins of the owner where a chain has coins.
+    async fn look_for(&self, sent: &BroadcastTransaction, question: u8, nodes: &Nodes<Endpoint>) -> Result<(), NodeError> {
+        let (chain, id) = (sent.chain.as_str(), sent.id.as_str());
+        let is_about_coins = question.is_multiple_of(2);
+        match self.verified.family() {
+            Family::Evm => nodes.evm(chain)?.receipt(id.parse().unwrap_or_default()).await.map(drop),
+            Family::Tron => nodes.tron(chain)?.receipt(id.parse().unwrap_or_default()).await.map(drop),
+            Family::Starknet => nodes.starknet(chain)?.status(id.parse().unwrap_or_default()).await.map(drop),
+            Family::Solana => nodes.solana(chain)?.status(id.parse().unwrap_or_default(), 1_000).await.map(drop),
+            Family::Sui if is_about_coins => match self.owner.parse() {
+                Ok(owner) => nodes.sui(chain)?.coins(owner).await.map(drop),
+                Err(_) => Ok(()),
+            },
+            Family::Sui => match id.parse() {
+                Ok(id) => nodes.sui(chain)?.receipt(id).await.map(drop),
+                Err(_) => Ok(()),
+            },
+            _ if is_about_coins => nodes.bitcoin(chain)?.coins(&self.owner).await.map(drop),
+            _ => nodes.bitcoin(chain)?.status(id).await.map(drop),
         }
     }
 }

@@ -55,7 +55,8 @@ fn reader() -> Reader<Odd> {
 #[test]
 fn asks_for_the_identity_in_every_round() {
     let mut reader = reader();
-    for answer in ["2", "4", "5"] {
+    for (round, answer) in [(1, "2"), (2, "4"), (3, "5")] {
+        assert_eq!(reader.rounds(), round);
         let Next::Ask(requests) = reader.next() else { panic!("{reader:?}") };
         assert_eq!(format!("{requests:?}"), "[chain(..), number(..)]");
         reader.answer(&[result("7"), result(answer)]).unwrap();
@@ -140,6 +141,102 @@ fn a_reply_of_another_format_is_a_fault() {
     ] {
         assert_eq!(reply.bytes().unwrap_err().code().to_string(), code);
     }
+}
+
+#[test]
+fn each_answer_is_read_in_the_format_that_was_asked_for() {
+    let read = |request: &Request, answer: &Answer| {
+        let value = parse(request, answer).unwrap();
+        assert_eq!(value.is_some(), is_json(request, answer));
+        match reply(request, answer, value.as_ref()) {
+            Reply::Json(cursor) => format!("json {} at {:?}", cursor.integer().unwrap(), cursor.at().to_string()),
+            Reply::Bytes(bytes) => format!("bytes {}", bytes.len()),
+            Reply::Status { status, body } => format!("status {status}, {}", body.len()),
+            Reply::Grpc { status, body, grpc_status } => format!("grpc {status}, {}, {grpc_status:?}", body.len()),
+            Reply::Error(error) => format!("error {}", error.code),
+            Reply::Failed(failure) => format!("{:?}", failure.kind),
+        }
+    };
+    let get = |format| Request::get("/x", format);
+    let post = |format| Request::post("/x", *b"", format);
+    let call = Request::json_rpc("x", "[]");
+    let (ok, missing) = (Answer::http(200, *b"5"), Answer::http(404, *b"no"));
+    for (request, answer, expected) in [
+        (&call, &result("5"), "json 5 at \"/result\""),
+        (&call, &Answer::Error(RpcError::new(-1, "no", None)), "error -1"),
+        (&call, &Answer::Failed(FailureKind::Timeout.into()), "Timeout"),
+        (&call, &ok, "status 200, 1"),
+        (&get(Format::Json), &ok, "json 5 at \"\""),
+        (&post(Format::Json), &ok, "json 5 at \"\""),
+        (&get(Format::Json), &missing, "status 404, 2"),
+        (&get(Format::Json), &result("5"), "bytes 1"),
+        (&get(Format::Text), &ok, "bytes 1"),
+        (&post(Format::Bytes), &ok, "bytes 1"),
+        (&get(Format::Bytes), &missing, "status 404, 2"),
+        (&post(Format::GrpcWeb), &ok, "grpc 200, 1, None"),
+        (&post(Format::GrpcWeb), &missing, "grpc 404, 2, None"),
+    ] {
+        assert_eq!(read(request, answer), expected, "{request:?}: {answer:?}");
+    }
+}
+
+#[test]
+fn the_answers_of_a_reading_and_of_a_round_are_bounded() {
+    let padded = |text: &str, length: usize| result(&format!("{text}{}", " ".repeat(length - text.len())));
+    let requests = [Request::json_rpc("chain", "[]"), Request::json_rpc("number", "[]")];
+    let half = crate::json::MAX_BYTES / 2;
+    let read = |requests: &[Request], answers: &[Answer], bytes| {
+        let mut machine = Odd { last: None };
+        let identity = machine.identity();
+        turn(&mut machine, &identity, requests, answers, bytes)
+    };
+    for (second, bytes, is_read) in
+        [(half, 2 * half, true), (half + 1, 2 * half + 1, false), (1, MAX_TOTAL, true), (1, MAX_TOTAL + 1, false)]
+    {
+        let turn = read(&requests, &[padded("7", half), padded("5", second)], bytes);
+        assert_eq!(matches!(turn, Ok(Turn::Done(5))), is_read, "{second}, {bytes}");
+        assert_eq!(matches!(turn, Err(Fault::TooMuch(_))), !is_read, "{second}, {bytes}");
+    }
+    // Only JSON takes many times its length when it is parsed.
+    let raw = [requests[0].clone(), Request::get("/x", Format::Bytes)];
+    let body = Answer::http(200, vec![b' '; crate::json::MAX_BYTES]);
+    assert!(matches!(read(&raw, &[result("7"), body], 0), Err(Fault::Malformed(_))));
+}
+
+/// A machine that names no blocks.
+#[derive(Debug)]
+struct Plain(Odd);
+
+impl Machine for Plain {
+    type Subject = u64;
+    type Output = u64;
+    const MAX_ROUNDS: usize = 1;
+
+    fn start(subject: &u64, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
+        Odd::start(subject, known).map(|(machine, requests)| (Self(machine), requests))
+    }
+
+    fn identity(&self) -> Identity {
+        self.0.identity()
+    }
+
+    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<u64>, Fault> {
+        self.0.answer(replies)
+    }
+}
+
+#[test]
+fn a_machine_that_names_no_blocks_is_always_read_again() {
+    assert_eq!(Reader::<Plain>::new(&1, &Known::default()).unwrap().stamp(), None);
+}
+
+#[test]
+fn what_went_wrong_is_one_line() {
+    assert_eq!(RpcError::new(-32_000, "busy\n", None).to_string(), r"busy\u{000a} (-32000)");
+    let failure = |kind| Failure::new(kind, "reset\tby peer").to_string();
+    assert_eq!(failure(FailureKind::Interrupted), r"the connection broke: reset\u{0009}by peer");
+    assert_eq!(failure(FailureKind::Status(503)), "HTTP status 503");
+    assert_eq!(Failure::from(FailureKind::Timeout).to_string(), "timed out");
 }
 
 #[test]
