@@ -113,6 +113,8 @@ mod tests {
             assert!(text.contains(part), "{text}");
         }
         let refusal = Refusal::new(Code::GasLimitTooHigh, "/fee_limit");
+        let text = expense(1, Some(2)).at_limit("tron_fee_limit");
+        assert!(text.ends_with(" and pays 0.000002 of the chain's own coin (2 sun)"), "{text}");
         let text = expense(2_500_000, None).explain(refusal, "tron_fee_limit").to_string();
         for part in ["2500000 sun", "another token", "tron_fee_limit", "raise the limit of the policy deliberately"] {
             assert!(text.contains(part), "{text}");

@@ -154,3 +154,45 @@ fn read_named(cursor: &Cursor<'_, '_>) -> Result<BTreeMap<String, Vec<u8>>, Refu
     let members = cursor.object()?;
     members.keys().take(MAX_FACTS).map(|name| Ok((name.to_owned(), members.need(name)?.hex_bytes(MAX_FACT)?))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "a test ends by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn what_is_known_is_kept_and_bounded() {
+        let mut known =
+            Known::default().with_height(10.into()).with_fact("class 1", *b"a").with_hint("outpoint", *b"d").with_progress("blocks", *b"f");
+        known.learn(
+            &Known::default()
+                .with_height(5.into())
+                .with_fact("class 1", *b"b")
+                .with_fact("class 2", *b"c")
+                .with_hint("outpoint", *b"e")
+                .with_progress("blocks", *b"g"),
+        );
+        assert_eq!(known.hint("outpoint"), Some(&b"e"[..]), "a hint is replaced");
+        assert_eq!(known.progress("blocks"), Some(&b"g"[..]), "progress is replaced");
+        assert_eq!(known.progress_only(), Known::default().with_progress("blocks", *b"g"));
+        assert_eq!((known.height().get(), known.fact("class 1"), known.fact("class 2")), (10, Some(&b"a"[..]), Some(&b"c"[..])));
+        assert_eq!(Known::from_json(known.to_json().as_bytes()).unwrap(), known);
+        for text in [
+            "{}",
+            "[]",
+            r#"{"height": -1, "is_rpc": false, "facts": {}, "hints": {}}"#,
+            r#"{"height": 1, "is_rpc": false, "facts": {"a": "0"}, "hints": {}}"#,
+        ] {
+            assert!(Known::from_json(text.as_bytes()).is_err(), "{text}");
+        }
+        assert!(Known::default().with_rpc(true).is_rpc() && !known.is_rpc());
+        for (added, is_kept) in [(MAX_FACTS - 1, true), (MAX_FACTS, false)] {
+            let mut full = Known::default().with_hint("first", *b"a");
+            full.learn(&(0..added).fold(Known::default(), |known, number| known.with_hint(number.to_string(), *b"b")));
+            assert_eq!((full.hint("first").is_some(), full.hint("0")), (is_kept, Some(&b"b"[..])), "{added}");
+        }
+        assert_eq!(known.check_height(8.into(), 2), Ok(()));
+        assert_eq!(known.check_height(7.into(), 2), Err(Fault::WentBack { before: 10.into(), now: 7.into() }));
+    }
+}

@@ -1,5 +1,7 @@
 //! The bounds of a reader, and the quorum over every combination of endpoints.
 
+use countersign_chains::{BlockHeight, Network};
+
 use super::*;
 use crate::report::Code;
 
@@ -268,6 +270,55 @@ fn only_what_may_succeed_later_is_transient() {
 fn what_is_sent_is_not_in_debug_output() {
     let text = format!("{:?}", [Request::json_rpc("send", r#"["0x5ec7e7"]"#), Request::post("/tx", *b"5ec7e7", Format::Text)]);
     assert!(!text.contains("5ec7e7"), "{text}");
+    let network = Network::Evm(1);
+    let text = format!("{:?}", Submission::new(&network, "0x1d", "0x5ec7e7"));
+    assert!(text.contains("0x1d") && !text.contains("5ec7e7"), "{text}");
+}
+
+#[test]
+fn each_format_has_its_media_type() {
+    let types = [Format::Json, Format::Text, Format::Bytes, Format::GrpcWeb].map(Format::content_type);
+    assert_eq!(types, ["application/json", "text/plain", "application/octet-stream", "application/grpc-web+proto"]);
+}
+
+/// The height of the newest block.
+#[derive(Debug, Clone, PartialEq)]
+struct Newest;
+
+impl Question for Newest {
+    type Output = u64;
+
+    fn identity(&self) -> Result<Identity, Refusal> {
+        Ok(Odd { last: None }.identity())
+    }
+
+    fn requests(&self) -> Vec<Request> {
+        vec![Request::json_rpc("height", "[]"), Request::json_rpc("height", "[]")]
+    }
+
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<u64, Fault> {
+        let heights = replies.all().iter().map(|reply| Ok(reply.json()?.integer()?)).collect::<Result<Vec<_>, Fault>>()?;
+        Ok(heights.into_iter().max().unwrap_or_default())
+    }
+
+    fn height(output: &u64) -> BlockHeight {
+        (*output).into()
+    }
+}
+
+#[test]
+fn the_height_that_a_question_has_shown_is_known_afterwards() {
+    let mut reader = Reader::<Ask<Newest>>::new(&Newest, &Known::default()).unwrap();
+    reader.answer(&[result("7"), result("3"), result("4")]).unwrap();
+    let observation = reader.finish().unwrap();
+    assert_eq!((*observation.output(), observation.known().height().get()), (4, 4));
+}
+
+#[test]
+fn endpoints_that_reject_a_transaction_agree_whatever_their_reasons() {
+    let rejected = |reason: &str| Sent::Rejected(reason.to_owned()).key();
+    assert_eq!(rejected("nonce too low"), rejected("already spent"));
+    assert_ne!(rejected("nonce too low"), Sent::Accepted.key());
 }
 
 /// What an endpoint shows in the tests of the quorum: which chain of events, and how good it is.
@@ -422,33 +473,4 @@ fn an_endpoint_that_is_named_twice_counts_once() {
     for (names, needed) in [(vec![], 0), (vec!["a"], 0), (vec!["a"], 2), (vec!["a", "b"], 1), (vec!["a", "b", "c", "d"], 2)] {
         assert!(Quorum::<Shown>::new(names, needed).is_err());
     }
-}
-
-#[test]
-fn what_is_known_is_kept_and_bounded() {
-    let mut known =
-        Known::default().with_height(10.into()).with_fact("class 1", *b"a").with_hint("outpoint", *b"d").with_progress("blocks", *b"f");
-    known.learn(
-        &Known::default()
-            .with_height(5.into())
-            .with_fact("class 1", *b"b")
-            .with_fact("class 2", *b"c")
-            .with_hint("outpoint", *b"e")
-            .with_progress("blocks", *b"g"),
-    );
-    assert_eq!(known.hint("outpoint"), Some(&b"e"[..]), "a hint is replaced");
-    assert_eq!(known.progress("blocks"), Some(&b"g"[..]), "progress is replaced");
-    assert_eq!(known.progress_only(), Known::default().with_progress("blocks", *b"g"));
-    assert_eq!((known.height().get(), known.fact("class 1"), known.fact("class 2")), (10, Some(&b"a"[..]), Some(&b"c"[..])));
-    assert_eq!(Known::from_json(known.to_json().as_bytes()).unwrap(), known);
-    for text in [
-        "{}",
-        "[]",
-        r#"{"height": -1, "is_rpc": false, "facts": {}, "hints": {}}"#,
-        r#"{"height": 1, "is_rpc": false, "facts": {"a": "0"}, "hints": {}}"#,
-    ] {
-        assert!(Known::from_json(text.as_bytes()).is_err(), "{text}");
-    }
-    assert_eq!(known.check_height(8.into(), 2), Ok(()));
-    assert_eq!(known.check_height(7.into(), 2), Err(Fault::WentBack { before: 10.into(), now: 7.into() }));
 }
