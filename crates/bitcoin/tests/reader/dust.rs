@@ -1,19 +1,13 @@
 //! Small outputs that anybody can pay to the address of an HTLC, and endpoints that cannot prove what they show.
 
-use countersign_bitcoin::Chain;
 use countersign_bitcoin::bitcoin::{Amount, OutPoint, ScriptBuf, Transaction};
 use countersign_bitcoin::htlc::Leaf;
-use countersign_bitcoin::reader::{Deposit, FoundPayment, Htlc, NamedChain, OnChain, PaymentSearch, Status, Unspent};
+use countersign_bitcoin::reader::{Deposit, FoundPayment, Htlc, OnChain, PaymentSearch, Status, Unspent};
 use countersign_core::HtlcState;
 use countersign_core::reader::{Agree, Fault, Machine};
-use countersign_testkit::chain::bitcoin::{AMOUNT, Ledger, SECRET, chain, funding, outpoint, pay, spend, terms, tree};
+use countersign_testkit::chain::bitcoin::{AMOUNT, Ledger, SECRET, funding, outpoint, pay, spend, terms, tree};
 
-use super::{drive, is_locked, protocol, read, read_again, read_known, redeemed, refunded};
-
-fn named() -> NamedChain {
-    let chain: Chain = chain("bitcoin");
-    NamedChain::new(chain, "bitcoin_regtest")
-}
+use super::{drive, is_locked, named, protocol, read, read_again, read_known, redeemed, refunded};
 
 /// Dust of 330 units: `each` outputs in each of `count` transactions.
 fn dust(count: u32, each: usize) -> impl Iterator<Item = Transaction> {

@@ -9,17 +9,23 @@
     reason = "a test ends by panicking"
 )]
 
+mod chains;
 mod dust;
+mod ends;
 mod lies;
+mod limits;
 mod others;
+mod preflight;
+mod wallet;
 
 use countersign_bitcoin::bitcoin::consensus::encode::serialize;
 use countersign_bitcoin::bitcoin::{OutPoint, ScriptBuf, Transaction};
 use countersign_bitcoin::htlc::Leaf;
-use countersign_bitcoin::reader::{Htlc, HtlcReader};
+use countersign_bitcoin::reader::{Htlc, HtlcReader, NamedChain};
 use countersign_core::reader::{Agree, Answer, Fault, Known, Machine, Next, Observation, Reader, Request};
-use countersign_core::{Finding, HtlcState, HtlcTerms, SecretHash, U256};
-use countersign_testkit::chain::bitcoin::{AMOUNT, Ledger, SECRET, TIMELOCK, funding, outpoint, pay, spend, terms, tree};
+use countersign_core::{Code, Finding, HtlcState, HtlcTerms, SecretHash, U256};
+use countersign_testkit::chain::bitcoin::{AMOUNT, Ledger, SECRET, TIMELOCK, chain, funding, outpoint, pay, spend, terms, tree};
+use serde_json::Value;
 
 /// Drives a reading to its end. Returns it with its rounds, and the number of requests without the identity.
 fn drive<M: Machine>(
@@ -30,6 +36,8 @@ fn drive<M: Machine>(
     let (mut reader, mut round, mut requests) = (Reader::<M>::new(subject, known).unwrap(), 0, 0);
     while let Next::Ask(asked) = reader.next() {
         requests += asked.len() - 1;
+        let is_call = |request: &Request| matches!(request, Request::JsonRpc { .. });
+        assert!(asked.iter().all(|request| is_call(request) == known.is_rpc()), "{asked:?}");
         let answers: Vec<_> = asked.iter().enumerate().map(|(place, request)| answer(round, place, request)).collect();
         reader.answer(&answers).unwrap();
         round += 1;
@@ -55,6 +63,41 @@ fn read_again(ledger: &Ledger, is_rpc: bool, earlier: &Known) -> Finding {
     let mut known = protocol(is_rpc);
     known.learn(earlier);
     read_known(ledger, &terms("bitcoin"), &known).into_output()
+}
+
+fn named() -> NamedChain {
+    NamedChain::new(chain("bitcoin"), "bitcoin_regtest")
+}
+
+/// Whether a request is the call of a method, or the GET of a path that ends so.
+fn asks(request: &Request, what: &str) -> bool {
+    match request {
+        Request::JsonRpc { method, .. } => **method == *what,
+        Request::Get { path, .. } => path.ends_with(what),
+        _ => false,
+    }
+}
+
+/// Changes an answer in JSON.
+fn edited(answer: Answer, edit: impl FnOnce(&mut Value)) -> Answer {
+    let change = |text: &[u8]| {
+        let mut value = serde_json::from_slice(text).unwrap();
+        edit(&mut value);
+        value.to_string().into_bytes()
+    };
+    match answer {
+        Answer::Http { status, body, .. } => Answer::http(status, change(&body)),
+        Answer::Result(text) => Answer::result(change(&text)),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Returns the code of an answer that is refused as malformed.
+fn malformed<T: std::fmt::Debug>(outcome: Result<T, Fault>) -> Code {
+    match outcome {
+        Err(Fault::Malformed(refusal)) => refusal.code(),
+        other => panic!("{other:?}"),
+    }
 }
 
 fn is_locked(finding: &Finding) -> bool {
