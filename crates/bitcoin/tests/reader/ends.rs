@@ -137,10 +137,10 @@ fn a_large_mempool_is_not_searched() {
 /// A server is asked for more of the history only if that could change which output decides.
 #[test]
 fn the_history_is_read_as_far_as_it_decides() {
-    let many = |count: u8, payments: &[Transaction]| {
+    let many = |count: u8, payments: &[&Transaction]| {
         let mut ledger = Ledger::new();
         for payment in payments {
-            ledger.mempool.push(payment.clone());
+            ledger.mempool.push((*payment).clone());
             ledger.mine(1);
         }
         ledger.mempool.extend(dust(count));
@@ -154,28 +154,28 @@ fn the_history_is_read_as_far_as_it_decides() {
         (amount(&state).to::<u64>(), rounds)
     };
     // The lists, then the output. No page, and no question whether an output is spent.
-    assert_eq!(locked(&many(3, &[first.clone()])), (AMOUNT, 2));
-    assert_eq!(locked(&many(55, &[first.clone()])), (AMOUNT, 2));
-    assert_eq!(locked(&many(55, &[first.clone(), second.clone()])), (AMOUNT, 2));
+    assert_eq!(locked(&many(3, &[&first])), (AMOUNT, 2));
+    assert_eq!(locked(&many(55, &[&first])), (AMOUNT, 2));
+    assert_eq!(locked(&many(55, &[&first, &second])), (AMOUNT, 2));
     // A server that refuses to list them is asked for the pages, and whether one of several outputs is spent.
     let refusing = |ledger: Ledger| Ledger { max_unspent: 0, ..ledger };
-    assert_eq!(locked(&refusing(many(3, &[first.clone()]))), (AMOUNT, 2));
-    assert_eq!(locked(&refusing(many(3, &[first.clone(), second.clone()]))), (AMOUNT, 3));
-    assert_eq!(locked(&refusing(many(55, &[first.clone()]))), (AMOUNT, 4), "56 transactions on three pages");
-    assert_eq!(locked(&refusing(many(55, &[first.clone(), second.clone()]))), (AMOUNT, 5));
+    assert_eq!(locked(&refusing(many(3, &[&first]))), (AMOUNT, 2));
+    assert_eq!(locked(&refusing(many(3, &[&first, &second]))), (AMOUNT, 3));
+    assert_eq!(locked(&refusing(many(55, &[&first]))), (AMOUNT, 4), "56 transactions on three pages");
+    assert_eq!(locked(&refusing(many(55, &[&first, &second]))), (AMOUNT, 5));
     // The one that was mined first is on an older page.
-    let mut between = many(55, std::slice::from_ref(&first));
+    let mut between = many(55, &[&first]);
     between.mempool.push(second.clone());
     between.mine(1);
     assert_eq!(locked(&refusing(between.clone())), (AMOUNT, 5));
     assert_eq!(read(&refusing(between.clone()), false).key(), read(&between, false).key());
     // An output in no block does not come before one in a block.
-    let mut waiting = many(55, std::slice::from_ref(&first));
+    let mut waiting = many(55, &[&first]);
     waiting.mempool.push(second);
     assert_eq!(locked(&waiting), (AMOUNT, 2));
     assert_eq!(locked(&refusing(waiting)).0, AMOUNT);
     // The output, and its spender, are on the only page. Nothing was paid, or too little.
-    let mut ended = many(3, std::slice::from_ref(&first));
+    let mut ended = many(3, &[&first]);
     ended.mempool.push(refund.clone());
     assert_eq!(rounds(&ended, false), (refunded(&refund), 3));
     assert_eq!(rounds(&many(0, &[]), false), (HtlcState::Absent, 1));

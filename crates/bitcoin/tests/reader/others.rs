@@ -42,3 +42,13 @@ fn one_endpoint_does_not_set_a_fee() {
     assert_eq!(rate(fees::highest(&three, 1_000)).as_deref(), Some("900"));
     assert_eq!((rate(fees::median(&[])), rate(fees::highest(&three, 5))), (None, None));
 }
+
+/// Nodes relay nothing below 1 sat/vB, however little is missing.
+#[test]
+fn a_rate_is_at_least_the_one_that_nodes_relay() {
+    let rate = |text: &str| FeeQuote(Some(text.parse().unwrap())).rate().to_string();
+    for (quoted, paid) in [("0.25", "1"), ("0.9995", "1"), ("0.999999999", "1"), ("1", "1"), ("1.0001", "1.0001"), ("1.5", "1.5")] {
+        assert_eq!(rate(quoted), paid);
+    }
+    assert_eq!(FeeQuote(None).rate().to_string(), "1");
+}
