@@ -3,10 +3,10 @@
 use countersign_bitcoin::bitcoin::consensus::encode::serialize_hex;
 use countersign_bitcoin::htlc::Leaf;
 use countersign_bitcoin::reader::{Broadcast, FeeQuote, fees};
-use countersign_core::reader::{Fault, Sent, Submission};
+use countersign_core::reader::{Answer, Fault, Observation, Request, RpcError, Sent, Submission};
 use countersign_testkit::chain::bitcoin::{Ledger, SECRET, spend, terms};
 
-use super::{drive, protocol};
+use super::{asks, drive, protocol};
 
 #[test]
 fn a_transaction_is_not_sent_to_another_chain() {
@@ -28,6 +28,27 @@ fn a_transaction_is_not_sent_to_another_chain() {
         let rival = spend(&transaction, Leaf::Refund, &[]);
         let rival = Submission::new(&terms("bitcoin").network, &rival.compute_txid().to_string(), &serialize_hex(&rival));
         assert!(matches!(send(&spent, &rival), Sent::Rejected(why) if why.contains("insufficient fee")));
+    }
+}
+
+/// Bitcoin Core's codes: what cannot be decoded (-22), whose inputs are missing (-25), and what breaks a rule (-26). Any other error says
+/// nothing about the transaction.
+#[test]
+fn a_node_rejects_a_transaction_by_the_code_of_its_error() {
+    let (ledger, transaction) = Ledger::funded(3);
+    let redeem = spend(&transaction, Leaf::Redeem, &SECRET);
+    let submission = Submission::new(&terms("bitcoin").network, &redeem.compute_txid().to_string(), &serialize_hex(&redeem));
+    for (code, is_rejected) in [(-22, true), (-25, true), (-26, true), (-28, false), (-1, false), (22, false), (25, false), (26, false)] {
+        let error = RpcError::new(code, "no", None);
+        // The node does not know the transaction either, so it was not sent before.
+        let answer = |_, _: usize, request: &Request| match request {
+            sent if asks(sent, "sendrawtransaction") => Answer::Error(error.clone()),
+            find if asks(find, "getrawtransaction") => Answer::Error(RpcError::new(-5, "No such mempool transaction", None)),
+            other => ledger.answer(other),
+        };
+        let outcome = drive::<Broadcast>(&submission, &protocol(true), answer).0.map(Observation::into_output);
+        let expected = if is_rejected { Ok(Sent::Rejected("no".into())) } else { Err(Fault::Rpc(error.clone())) };
+        assert_eq!(outcome, expected, "{code}");
     }
 }
 
