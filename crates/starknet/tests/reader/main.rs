@@ -9,7 +9,9 @@
     reason = "a panic in a test is a failed test"
 )]
 
+mod funds;
 mod lies;
+mod limits;
 mod send;
 mod wallet;
 

@@ -32,7 +32,7 @@ fn lies() -> Vec<Answer> {
     crate::lies::lies().into_iter().filter(|lie| !is_of_contract(lie)).collect()
 }
 
-fn signed() -> Submission {
+pub(crate) fn signed() -> Submission {
     let case = case("starknet-public-key");
     let mut unsigned = verified::<Starknet>(&case).prepare(TxContext::new(Felt::ONE, Default::default())).unwrap();
     unsigned.sign(&key::<Starknet>(&case)).unwrap();

@@ -19,7 +19,7 @@ fn costs(chain: &Chain, sender: &Sender) -> Result<Costs, Fault> {
 }
 
 /// The chain at other prices.
-fn at_prices(l1_gas: u64, l2_gas: u64) -> Chain {
+pub(crate) fn at_prices(l1_gas: u64, l2_gas: u64) -> Chain {
     let mut block = chain_of(USUAL).block(LATEST);
     block["l1_gas_price"]["price_in_fri"] = json!(format!("{l1_gas:#x}"));
     block["l2_gas_price"]["price_in_fri"] = json!(format!("{l2_gas:#x}"));

@@ -1,0 +1,249 @@
+//! What a transaction may cost and move: the limits of the policy, the sender's funds, and the size of a simulation.
+
+use countersign_core::reader::{Fault, Known, Observation, Sending as _};
+use countersign_core::{ApprovalStep, Code, Policy, U256};
+use countersign_starknet::reader::{
+    Context, Costs, Intended, Preflight, PreflightCheck, STRK, Sender, SignedInvoke, chain_id, check_fee, execution_at_limit, raised,
+};
+use countersign_starknet::{Felt, Gasless, ResourceBound, ResourceBounds, Starknet, TxContext, VerifiedOrder, read};
+use countersign_testkit::chain::starknet::{Chain, case, chain_of, halves, hex, terms};
+use countersign_testkit::verified;
+use serde_json::{Value, json};
+
+use crate::wallet::at_prices;
+use crate::{USUAL, destination, drive, error, lying, send};
+
+/// An order whose transaction includes the approval.
+const WITH_APPROVAL: &str = "starknet-2025-11";
+/// An order without an approval, on the test network.
+const WITHOUT_APPROVAL: &str = "starknet-2025-11-testnet";
+const ETH: Felt = Felt::from_hex_unchecked("0x77");
+const STRANGER: Felt = Felt::from_hex_unchecked("0xbad");
+/// 1,000 units of L2 gas at 3 FRI and a tip of 2 FRI.
+const FEE: u64 = 5_000;
+
+type Outcome = Result<Preflight, (Code, String)>;
+
+fn order() -> VerifiedOrder {
+    verified::<Starknet>(&case(WITHOUT_APPROVAL))
+}
+
+fn fees() -> TxContext {
+    let none = ResourceBound::new(0, 0);
+    TxContext::new(Felt::ONE, ResourceBounds::new(none, ResourceBound::new(1_000, 3), none)).with_tip(2)
+}
+
+/// The order's chain, on which the HTLC holds this token, and the sender has exactly the deposit. A simulation pays the HTLC.
+fn chain(token: Felt) -> Chain {
+    let amount = order().deposit().terms.amount;
+    let chain = Chain { chain_id: "SN_SEPOLIA", order: None, ..Chain::funded(&terms(WITHOUT_APPROVAL).source) };
+    let chain = Chain { token, balance: amount, allowance: amount, ..chain };
+    Chain { trace: trace(vec![paying(&chain)]), ..chain }
+}
+
+/// The chain with this balance of STRK.
+fn with_strk(chain: Chain, has: U256) -> Chain {
+    chain.lying(move |_, method, params| {
+        let request = &params["request"];
+        let is_balance = request["entry_point_selector"] == hex(read::BALANCE_OF) && request["contract_address"] == hex(STRK);
+        (method == "starknet_call" && is_balance).then(|| halves(has))
+    })
+}
+
+fn transfer(from: Felt, to: Felt, amount: U256) -> Value {
+    json!({"keys": [hex(read::TRANSFER), hex(from), hex(to)], "data": halves(amount)})
+}
+
+fn call(contract: Felt, events: Vec<Value>) -> Value {
+    json!({"contract_address": hex(contract), "events": events, "calls": []})
+}
+
+/// The call that pays the HTLC.
+fn paying(chain: &Chain) -> Value {
+    let order = order();
+    call(chain.token, vec![transfer(order.deposit().sender, chain.htlc, order.deposit().terms.amount)])
+}
+
+fn trace(calls: Vec<Value>) -> Value {
+    json!({"execute_invocation": {"contract_address": "0x1", "events": [], "calls": calls}})
+}
+
+fn check(intended: &Intended, chain: &Chain) -> Result<Outcome, Fault> {
+    let drive = drive::<PreflightCheck>(intended, &Known::default(), |_, _, request| chain.answer(request));
+    let outcome = drive.outcome.map(Observation::into_output)?.0;
+    Ok(outcome.map_err(|refusal| (refusal.code(), refusal.location().to_owned())))
+}
+
+fn intended() -> Intended {
+    let network = terms(WITHOUT_APPROVAL).source.network;
+    Intended::new(chain_id(&network).unwrap(), &order().prepare(fees()).unwrap()).unwrap()
+}
+
+#[test]
+fn the_amount_counts_with_the_fee_if_both_are_paid_in_the_same_token() {
+    let amount = order().deposit().terms.amount;
+    for (token, cost) in [(ETH, U256::from(FEE)), (STRK, amount + U256::from(FEE))] {
+        let found = check(&intended(), &with_strk(chain(token), cost)).unwrap().unwrap();
+        assert_eq!((found.cost, found.balance, found.is_simulated), (cost, cost, true));
+        let short = check(&intended(), &with_strk(chain(token), cost - U256::ONE)).unwrap();
+        assert_eq!(short, Err((Code::InsufficientFunds, "/balance".to_owned())));
+    }
+    // Somebody else pays the fee of a gasless order, and nothing is simulated.
+    let network = terms(WITHOUT_APPROVAL).source.network;
+    let gasless = Intended::new(chain_id(&network).unwrap(), &order().prepare(Gasless).unwrap()).unwrap();
+    for (token, has) in [(ETH, U256::ZERO), (STRK, amount)] {
+        let found = check(&gasless, &with_strk(chain(token), has)).unwrap().unwrap();
+        assert_eq!((found.cost, found.balance, found.is_simulated), (U256::ZERO, has, false));
+    }
+}
+
+#[test]
+fn an_allowance_is_needed_unless_the_transaction_includes_the_approval() {
+    let low = || (Code::AllowanceTooLow, "/allowance".to_owned());
+    let with = verified::<Starknet>(&case(WITH_APPROVAL));
+    let poor = Chain { order: None, ..Chain::funded(&terms(WITH_APPROVAL).source) };
+    let network = terms(WITH_APPROVAL).source.network;
+    let tokens = |step| check(&Intended::tokens_of(chain_id(&network).unwrap(), &with, step), &poor).unwrap().map(|found| found.cost);
+    assert_eq!(tokens(ApprovalStep::AsVerified), Ok(U256::ZERO));
+    assert_eq!(tokens(ApprovalStep::Exact), Ok(U256::ZERO));
+    assert_eq!(tokens(ApprovalStep::AlreadyApproved), Err(low()));
+    // Without an approval there is nothing to include.
+    let network = terms(WITHOUT_APPROVAL).source.network;
+    let amount = order().deposit().terms.amount;
+    for (allowance, expected) in [(amount, Ok(())), (amount - U256::ONE, Err(low()))] {
+        for step in [ApprovalStep::AsVerified, ApprovalStep::Exact, ApprovalStep::AlreadyApproved] {
+            let intended = Intended::tokens_of(chain_id(&network).unwrap(), &order(), step);
+            let found = check(&intended, &Chain { allowance, ..chain(ETH) }).unwrap();
+            assert_eq!(found.map(drop), expected, "{step:?}");
+        }
+    }
+}
+
+#[test]
+fn the_sizes_of_a_simulation_are_bounded() {
+    let chain = || chain(ETH);
+    let passes = |calls: Vec<Value>| {
+        let chain = Chain { trace: trace(calls), ..chain() };
+        match check(&intended(), &with_strk(chain, U256::MAX)) {
+            Ok(outcome) => outcome.is_ok(),
+            Err(Fault::Malformed(_)) => false,
+            Err(other) => panic!("{other:?}"),
+        }
+    };
+    let (paying, other) = (paying(&chain()), call(STRANGER, Vec::new()));
+    // 256 calls, with the one that makes the others.
+    let calls = |count: usize| [vec![paying.clone()], vec![other.clone(); count - 2]].concat();
+    assert_eq!([256, 257].map(|count| passes(calls(count))), [true, false], "calls");
+    let event = json!({"keys": ["0x1"], "data": []});
+    let events = |count| vec![paying.clone(), call(STRANGER, vec![event.clone(); count])];
+    assert_eq!([64, 65].map(|count| passes(events(count))), [true, false], "events of a call");
+    for member in ["keys", "data"] {
+        let felts = |count| {
+            let mut event = event.clone();
+            event[member] = json!(vec!["0x1"; count]);
+            vec![paying.clone(), call(STRANGER, vec![event])]
+        };
+        assert_eq!([1_024, 1_025].map(|count| passes(felts(count))), [true, false], "{member}");
+    }
+}
+
+#[test]
+fn a_transfer_of_nothing_moves_nothing() {
+    let sender = order().deposit().sender;
+    let with = |amount| {
+        let chain = chain(ETH);
+        let calls = vec![paying(&chain), call(STRANGER, vec![transfer(sender, STRANGER, amount), transfer(chain.htlc, STRANGER, amount)])];
+        check(&intended(), &with_strk(Chain { trace: trace(calls), ..chain }, U256::MAX)).unwrap().map(drop)
+    };
+    assert_eq!(with(U256::ZERO), Ok(()));
+    assert_eq!(with(U256::ONE), Err((Code::SimulationDiffers, "/transfers".to_owned())));
+}
+
+#[test]
+fn a_fee_of_exactly_the_limit_is_within_the_policy() {
+    // The policy counts in units of 10^9 FRI.
+    let policy = Policy::from_json(br#"{"starknet_fee": 7}"#).unwrap();
+    let bounds = |l2_gas| ResourceBounds::new(ResourceBound::new(0, 9), l2_gas, ResourceBound::new(9, 0));
+    let check = |l2_gas, tip| {
+        let context = TxContext::new(Felt::ONE, bounds(l2_gas)).with_tip(tip);
+        check_fee(&context, &policy).map_err(|refusal| (refusal.code(), refusal.location().to_owned()))
+    };
+    let too_high = || Err((Code::GasLimitTooHigh, "/resource_bounds".to_owned()));
+    assert_eq!(check(ResourceBound::new(1_000_000_000, 7), 0), Ok(()));
+    assert_eq!(check(ResourceBound::new(1_000_000_000, 6), 1), Ok(()));
+    assert_eq!(check(ResourceBound::new(1_000_000_000, 7), 1), too_high());
+    assert_eq!(check(ResourceBound::new(7_000_000_001, 1), 0), too_high());
+}
+
+fn costs(sender: &Sender, prices: &[(u64, u64)]) -> Vec<Costs> {
+    let read = |chain: Chain| drive::<Context>(sender, &Known::default(), |_, _, request| chain.answer(request)).outcome.unwrap();
+    prices.iter().map(|(l1_gas, l2_gas)| read(at_prices(*l1_gas, *l2_gas)).into_output()).collect()
+}
+
+/// The secret is out, so a slow redemption is better than none.
+#[test]
+fn at_the_limit_the_upper_median_is_paid_as_far_as_the_policy_allows() {
+    let sender = Sender { chain_id: chain_id(&destination(USUAL).network).unwrap(), address: Felt::from(5), calls: None };
+    let at_limit = |prices: &[(u64, u64)], policy: &Policy| {
+        let costs = costs(&sender, prices);
+        let context = execution_at_limit(&sender, &costs.iter().collect::<Vec<_>>(), 10, policy).unwrap();
+        assert_eq!((context.nonce, context.chain_id), (Felt::from(0x2a), Some(sender.chain_id)));
+        context.resource_bounds
+    };
+    let prices = |bounds: ResourceBounds| (bounds.l1_gas.max_price_per_unit, bounds.l2_gas.max_price_per_unit);
+    for (all, expected) in [
+        (&[(10, 30)][..], (10, 30)),
+        (&[(10, 40), (20, 30)], (20, 40)),
+        (&[(10, 30), (20, 40), (1, 50)], (10, 40)),
+        (&[(10, 30), (20, 40), (1, 50), (9, 60)], (10, 50)),
+    ] {
+        assert_eq!(prices(at_limit(all, &Policy::default())), expected, "{all:?}");
+    }
+    // 5,000 units of L1 gas, 40,000,000 of L2 gas and 5,000 of L1 data gas, at 8,000, 1,000 and 7 FRI: half of it is allowed.
+    let total = 5_000 * 8_000 + 40_000_000 * 1_000 + 5_000 * 7_u64;
+    let policy = Policy::from_json(json!({"starknet_fee": total / 2 / 1_000_000_000}).to_string().as_bytes()).unwrap();
+    let lowered = at_limit(&[(8_000, 1_000)], &policy);
+    let (l1_gas, l2_gas) = prices(lowered);
+    assert_eq!((l1_gas, l2_gas), (8_000 * 20_000_000_000 / u128::from(total), 1_000 * 20_000_000_000 / u128::from(total)));
+    assert!(lowered.max_fee(0) <= U256::from(20_000_000_000_u64), "{lowered:?}");
+    // Without an endpoint there is nothing to pay with.
+    let none = execution_at_limit(&sender, &[], 10, &Policy::default()).unwrap_err();
+    assert_eq!((none.code(), none.location()), (Code::GasLimitTooHigh, "/resource_bounds"));
+}
+
+/// Nodes replace a transaction only for prices and a tip that are at least 10 % higher.
+#[test]
+fn a_replacement_offers_a_tenth_more_and_no_less_than_the_chain_asks() {
+    let sent = order().prepare(fees()).unwrap().payloads().invoke.as_ref().unwrap().invoke.transaction.clone();
+    let none = ResourceBound::new(0, 0);
+    let now = |l2_gas, tip| TxContext::new(Felt::TWO, ResourceBounds::new(none, l2_gas, none)).with_tip(tip);
+    let cheap = raised(&sent, now(ResourceBound::new(10, 1), 0));
+    assert_eq!((cheap.resource_bounds.l2_gas, cheap.tip, cheap.nonce), (ResourceBound::new(1_000, 4), 3, Felt::TWO));
+    let dear = raised(&sent, now(ResourceBound::new(5_000, 9), 7));
+    assert_eq!((dear.resource_bounds.l2_gas, dear.tip), (ResourceBound::new(5_000, 9), 7));
+}
+
+/// A node that cannot estimate says nothing about the calls.
+#[test]
+fn only_an_error_of_the_contract_means_that_the_calls_fail() {
+    let sender = Sender { chain_id: chain_id(&destination(USUAL).network).unwrap(), address: Felt::from(5), calls: Some(Vec::new()) };
+    let estimate = |code| {
+        let chain = lying(chain_of(USUAL), "starknet_estimateFee", |_| true, error(code));
+        drive::<Context>(&sender, &Known::default(), |_, _, request| chain.answer(request)).outcome.map(Observation::into_output)
+    };
+    for code in [40, 41] {
+        let refusal = estimate(code).unwrap().bounds(10, &Policy::default()).unwrap_err();
+        assert_eq!((refusal.code(), refusal.location()), (Code::SimulationReverted, "/estimate"), "{code}");
+    }
+    for code in [20, 24, 63, -32_603] {
+        assert!(matches!(estimate(code), Err(Fault::Rpc(_))), "{code}");
+    }
+}
+
+/// The calldata of a redemption contains the secret.
+#[test]
+fn a_signed_transaction_is_shown_by_its_id_alone() {
+    let submission = send::signed();
+    let signed = SignedInvoke::decode(&submission, &Known::default()).unwrap();
+    assert_eq!(format!("{signed:?}"), format!("SignedInvoke({})", submission.id));
+}
