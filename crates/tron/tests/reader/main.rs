@@ -9,6 +9,7 @@
 )]
 
 mod lies;
+mod limits;
 mod others;
 
 use countersign_core::reader::{Answer, Doubt, Fault, Known, Machine, Next, Observation, Quorum, Reader, Request};

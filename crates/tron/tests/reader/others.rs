@@ -48,7 +48,7 @@ fn a_transaction_is_sent_only_after_the_identity() {
 }
 
 /// A signed refund.
-fn signed() -> Submission {
+pub(crate) fn signed() -> Submission {
     use countersign_tron::recover::{self, Leg};
 
     let record = countersign_testkit::recover::record::<countersign_tron::Tron>(NATIVE, |_| {}).unwrap();
