@@ -6,7 +6,7 @@ use countersign_starknet::reader::{
     Amount, AmountQuery, Context, Contract, ContractQuery, HeadQuery, Htlc, NewestBlock, STRK, Sender, chain_id,
 };
 use countersign_starknet::{Felt, read};
-use countersign_testkit::chain::starknet::{CLASS, Chain, INITIATED, LATEST, READABLE, SECRET, chain_of, hex};
+use countersign_testkit::chain::starknet::{CLASS, Chain, INITIATED, LATEST, READABLE, SECRET, chain_of, hash_of, hex, redeemed_data};
 use serde_json::{Value, json};
 
 use crate::{NEWEST, USUAL, assert_unclear, destination, drive, error, lying, params, read_of, read_usual};
@@ -52,6 +52,34 @@ fn a_call_returns_at_most_64_felts() {
     };
     assert_unclear(read_usual(&with(64)), "layout");
     assert!(is_malformed(&read_usual(&with(65))));
+}
+
+/// An event belongs to the order and the contract that were asked for, and has the name that was asked for.
+#[test]
+fn an_event_of_another_order_or_kind_is_a_fault() {
+    for id in READABLE {
+        let chain = chain_of(id);
+        let data = redeemed_data(chain.generation, &SECRET);
+        let ended = |keys: &[Felt], data: &[Felt]| {
+            let event = chain.event(keys, data, LATEST - 95);
+            read_of(id, &chain_of(id).ended(LATEST - 95, vec![event]))
+        };
+        assert!(matches!(ended(&[read::REDEEMED, chain.id], &data).unwrap().state, HtlcState::Redeemed { .. }), "{id}");
+        assert!(matches!(ended(&[read::REFUNDED, chain.id], &[]).unwrap().state, HtlcState::Refunded { .. }), "{id}");
+        for (keys, data) in [
+            (&[read::REDEEMED, Felt::ONE][..], &data[..]),
+            (&[read::REFUNDED, Felt::ONE], &[]),
+            (&[read::TRANSFER, chain.id], &[]),
+            (&[], &[]),
+        ] {
+            assert!(is_malformed(&ended(keys, data)), "{id} {keys:?}");
+        }
+        // A funding does not say how the order ended.
+        let mut funding = chain.initiated(destination(id).secret_hash, destination(id).amount);
+        funding["block_number"] = json!(LATEST - 95);
+        funding["block_hash"] = json!(hash_of(LATEST - 95));
+        assert!(is_malformed(&read_of(id, &chain_of(id).ended(LATEST - 95, vec![funding]))), "{id}");
+    }
 }
 
 /// Only these errors are the contract's: any other one says nothing about it.
