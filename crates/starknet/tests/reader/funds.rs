@@ -119,6 +119,24 @@ fn an_allowance_is_needed_unless_the_transaction_includes_the_approval() {
     }
 }
 
+/// A node may be unable to simulate what cannot be paid.
+#[test]
+fn what_is_missing_is_said_whatever_the_simulation_shows() {
+    let fee = U256::from(FEE);
+    for answer in [error(41), error(-32_603), json!([]), json!("no")] {
+        let found = |has| {
+            let (poor, answer) = (with_strk(chain(ETH), has), answer.clone());
+            let simulated = chain(ETH).lying(move |host, method, params| {
+                let is_simulation = method == "starknet_simulateTransactions";
+                if is_simulation { Some(answer.clone()) } else { (poor.lie)(host, method, params) }
+            });
+            check(&intended(), &simulated)
+        };
+        assert_eq!(found(fee - U256::ONE), Ok(Err((Code::InsufficientFunds, "/balance".to_owned()))), "{answer}");
+        assert!(!matches!(found(fee), Ok(Ok(_))), "{answer}");
+    }
+}
+
 #[test]
 fn the_sizes_of_a_simulation_are_bounded() {
     let chain = || chain(ETH);
