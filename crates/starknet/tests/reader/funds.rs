@@ -138,6 +138,48 @@ fn what_is_missing_is_said_whatever_the_simulation_shows() {
 }
 
 #[test]
+fn a_simulation_that_does_not_pay_exactly_the_deposit_is_refused() {
+    let (sender, amount) = (order().deposit().sender, order().deposit().terms.amount);
+    let htlc = chain(ETH).htlc;
+    let with = |calls: Vec<Value>| check(&intended(), &with_strk(Chain { trace: trace(calls), ..chain(ETH) }, U256::MAX)).unwrap();
+    let pays = |token, from, to, amount| call(token, vec![transfer(from, to, amount)]);
+    let good = || pays(ETH, sender, htlc, amount);
+    let differs = Err((Code::SimulationDiffers, "/transfers".to_owned()));
+    for (why, calls) in [
+        ("nothing", vec![]),
+        ("too little", vec![pays(ETH, sender, htlc, amount - U256::ONE)]),
+        ("another token", vec![pays(STRANGER, sender, htlc, amount)]),
+        ("to a stranger", vec![pays(ETH, sender, STRANGER, amount)]),
+        ("by a stranger", vec![pays(ETH, STRANGER, htlc, amount)]),
+        ("twice", vec![good(), good()]),
+        ("something more of the sender", vec![good(), pays(STRANGER, sender, STRANGER, U256::ONE)]),
+        ("something of the contract", vec![good(), pays(ETH, htlc, STRANGER, U256::ONE)]),
+    ] {
+        assert_eq!(with(calls).map(drop), differs, "{why}");
+    }
+    // Transfers between others do not matter, also to the sender.
+    assert_eq!(with(vec![good(), pays(ETH, STRANGER, sender, amount), pays(ETH, STRANGER, STRANGER, amount)]).map(drop), Ok(()));
+}
+
+#[test]
+fn only_an_error_of_the_contract_means_that_the_simulation_fails() {
+    let simulated =
+        |code| {
+            let strk = with_strk(chain(ETH), U256::MAX);
+            let chain = chain(ETH).lying(move |host, method, params| {
+                if method == "starknet_simulateTransactions" { Some(error(code)) } else { (strk.lie)(host, method, params) }
+            });
+            check(&intended(), &chain)
+        };
+    for code in [40, 41] {
+        assert_eq!(simulated(code), Ok(Err((Code::SimulationReverted, "/initiate".to_owned()))), "{code}");
+    }
+    for code in [20, 24, 63, -32_603] {
+        assert!(matches!(simulated(code), Err(Fault::Rpc(_))), "{code}");
+    }
+}
+
+#[test]
 fn the_sizes_of_a_simulation_are_bounded() {
     let chain = || chain(ETH);
     let passes = |calls: Vec<Value>| {
