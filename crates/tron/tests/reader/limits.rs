@@ -81,6 +81,21 @@ fn a_later_block_may_have_the_time_of_an_earlier_one() {
     malformed(at(solid + 1));
 }
 
+/// So the id of a block cannot be that of another height.
+#[test]
+fn the_id_of_a_block_begins_with_its_number() {
+    for (at, number) in [((0, 1), LATEST), ((0, 2), SOLID), (ORIGIN, INITIATED)] {
+        let with = |shown: u64| {
+            read_lie(&tron(), at, move |mut block| {
+                block["blockID"] = tron().block(shown)["blockID"].clone();
+                block
+            })
+        };
+        assert!(with(number).is_ok(), "{at:?}");
+        malformed(with(number - 1));
+    }
+}
+
 /// A redemption contains the secret.
 #[test]
 fn a_signed_transaction_is_shown_by_its_id_alone() {

@@ -11,6 +11,7 @@
 mod lies;
 mod limits;
 mod others;
+mod wallet;
 
 use countersign_core::reader::{Answer, Doubt, Fault, Known, Machine, Next, Observation, Quorum, Reader, Request};
 use countersign_core::{Finding, HtlcState, HtlcTerms, LockedHtlc, Network, SecretHash};
