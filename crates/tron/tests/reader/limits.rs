@@ -1,16 +1,16 @@
 //! How much a node may return, and what is read at the edges: in the newest block, and at equal times.
 
-use countersign_core::reader::{Fault, Known, Observation, Reader, Sending as _};
+use countersign_core::reader::{Answer, Fault, Known, Observation, Reader, Sending as _};
 use countersign_core::{Code, Finding, HtlcState};
-use countersign_testkit::chain::tron::{INITIATED, LATEST, NOW, SOLID, Tron, id, info, log, terms};
+use countersign_testkit::chain::tron::{INITIATED, LATEST, NOW, SOLID, Tron, bare, id, info, log, returned, terms};
 use countersign_testkit::{fixture, verified};
-use countersign_tron::alloy_primitives::B256;
-use countersign_tron::reader::{EncodedTransaction, NewestBlock, OnChain, Plan, PreflightCheck, View};
+use countersign_tron::alloy_primitives::{B256, keccak256};
+use countersign_tron::reader::{Contract, EncodedTransaction, NewestBlock, OnChain, Plan, PreflightCheck, View};
 use countersign_tron::{Address, Tron as Family, TxContext, read};
 use serde_json::{Value, json};
 
 use super::others::signed;
-use super::{LOGS, ORIGIN, TOKEN, drive, funded, locked, malformed, read_lie, tron};
+use super::{LOGS, ORDER, ORIGIN, TOKEN, drive, funded, locked, malformed, read_lie, tron, unclear};
 
 const CHAIN_ID: u64 = 728_126_428;
 
@@ -34,6 +34,25 @@ fn at_most_256_logs_of_the_contract_are_read_of_a_transaction() {
     let foreign = log(Address::from([7; 20]), &[read::INITIATED, id(&terms(TOKEN)), B256::ZERO, B256::ZERO], &[]);
     let logs = [vec![foreign; 1_000], vec![funding()]].concat();
     assert_eq!(locked(with_logs(&logs).unwrap()).secret_hash, Some(terms(TOKEN).secret_hash));
+}
+
+#[test]
+fn what_a_call_returns_and_what_a_log_has_is_bounded() {
+    let order = |bytes| read_lie(&tron(), ORDER, move |_| returned(&vec![1; bytes]));
+    assert!(unclear(order(4_096)).contains("layout"));
+    malformed(order(4_097));
+    // The log of another order.
+    let with = |bytes| with_logs(&[funding(), log(tron().htlc, &[read::INITIATED, B256::ZERO], &vec![1; bytes])]);
+    assert_eq!(locked(with(262_144).unwrap()).secret_hash, Some(terms(TOKEN).secret_hash));
+    malformed(with(262_145));
+    let code = |bytes: usize| {
+        let subject = OnChain { chain_id: CHAIN_ID, subject: tron().htlc };
+        let reader = Reader::<Contract>::new(&subject, &Known::default()).unwrap();
+        let code = json!({"runtimecode": bare(vec![1; bytes])}).to_string().into_bytes();
+        drive(reader, |_, place, request| if place == 1 { Answer::http(200, code.clone()) } else { tron().answer(request) })
+    };
+    assert_eq!(code(524_288).unwrap().output().0.code_hash, Some(keccak256(vec![1; 524_288])));
+    assert!(matches!(code(524_289), Err(Fault::Malformed(_))));
 }
 
 #[test]
