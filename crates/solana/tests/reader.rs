@@ -9,6 +9,10 @@
     reason = "a panic in a test is a failed test"
 )]
 
+#[path = "reader/bounds.rs"]
+mod bounds;
+#[path = "reader/funds.rs"]
+mod funds;
 #[path = "reader/lies.rs"]
 mod lies;
 #[path = "reader/others.rs"]

@@ -14,19 +14,19 @@ use countersign_testkit::verified;
 
 use super::*;
 
-fn devnet() -> Network {
+pub(crate) fn devnet() -> Network {
     Network::Solana("testnet".to_owned())
 }
 
-fn drive_on<M: Machine>(subject: &M::Subject, chain: &Chain) -> Reading<M> {
+pub(crate) fn drive_on<M: Machine>(subject: &M::Subject, chain: &Chain) -> Reading<M> {
     drive(subject, &Known::default(), |_, _, request| chain.answer(request))
 }
 
-fn empty() -> Chain {
+pub(crate) fn empty() -> Chain {
     Chain::empty(&of(FORMS[2]))
 }
 
-fn signed() -> Submission {
+pub(crate) fn signed() -> Submission {
     let transaction = dust(7, Address::from([1; 32])).transaction;
     let (id, payload) = (transaction.signatures[0].to_string(), hex::encode(read::transaction_bytes(&transaction)));
     Submission::new(&devnet(), &id, &payload)
