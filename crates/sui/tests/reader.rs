@@ -8,6 +8,10 @@
     reason = "a panic in a test is a failed test"
 )]
 
+#[path = "reader/bounds.rs"]
+mod bounds;
+#[path = "reader/check.rs"]
+mod check;
 #[path = "reader/htlc.rs"]
 mod htlc;
 #[path = "reader/lies.rs"]

@@ -10,14 +10,14 @@ use countersign_testkit::chain::sui::{
 
 use crate::{changed, drive, read, unclear};
 
-fn locked(state: HtlcState) -> LockedHtlc {
+pub(crate) fn locked(state: HtlcState) -> LockedHtlc {
     match state {
         HtlcState::Locked(locked) => locked,
         other => panic!("{other:?}"),
     }
 }
 
-fn malformed_at(fault: &Fault) -> &str {
+pub(crate) fn malformed_at(fault: &Fault) -> &str {
     match fault {
         Fault::Malformed(refusal) => refusal.location(),
         other => panic!("{other:?}"),

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use crate::{drive, method};
 
 /// Reads the order from a node that lies about one method.
-fn lied(ledger: &Ledger, about: &str, lie: &Answer) -> Result<HtlcState, Fault> {
+pub(crate) fn lied(ledger: &Ledger, about: &str, lie: &Answer) -> Result<HtlcState, Fault> {
     let found = drive::<Htlc>(
         &terms(),
         &Known::default(),
@@ -21,18 +21,18 @@ fn lied(ledger: &Ledger, about: &str, lie: &Answer) -> Result<HtlcState, Fault> 
     found.0.map(|observation: Observation<Htlc>| observation.into_output().state)
 }
 
-const METHODS: [&str; 4] = ["GetServiceInfo", "BatchGetObjects", "GetTransaction", "GetCheckpoint"];
+pub(crate) const METHODS: [&str; 4] = ["GetServiceInfo", "BatchGetObjects", "GetTransaction", "GetCheckpoint"];
 
-fn http(body: impl Into<Vec<u8>>) -> Answer {
+pub(crate) fn http(body: impl Into<Vec<u8>>) -> Answer {
     Answer::http(200, body.into())
 }
 
-fn with_header(body: Vec<u8>, status: &str) -> Answer {
+pub(crate) fn with_header(body: Vec<u8>, status: &str) -> Answer {
     Answer::Http { status: 200, body: body.into(), grpc_status: Some(status.to_owned()) }
 }
 
 /// The honest body of a method.
-fn honest(ledger: &Ledger, about: &str) -> Vec<u8> {
+pub(crate) fn honest(ledger: &Ledger, about: &str) -> Vec<u8> {
     let mut body = Vec::new();
     drive::<Htlc>(&terms(), &Known::default(), |_, request| {
         let answer = ledger.answer(request);
@@ -47,7 +47,7 @@ fn honest(ledger: &Ledger, about: &str) -> Vec<u8> {
 }
 
 /// Returns the message of a body of one message and its trailers.
-fn message(body: &[u8]) -> Vec<u8> {
+pub(crate) fn message(body: &[u8]) -> Vec<u8> {
     let length = u32::from_be_bytes(body[1..5].try_into().unwrap());
     body[5..5 + usize::try_from(length).unwrap()].to_vec()
 }

@@ -11,12 +11,12 @@ use countersign_testkit::{fixture, key, verified};
 
 use crate::{drive, method};
 
-fn network() -> Network {
+pub(crate) fn network() -> Network {
     Network::Sui("testnet".to_owned())
 }
 
 /// A signed order of the fixtures.
-fn submission() -> Submission {
+pub(crate) fn submission() -> Submission {
     let case = fixture::<Sui>("sui-native");
     let coin = ObjectReference::new(Address::new([0x21; 32]), 7, Digest::new([2; 32]));
     let mut unsigned = verified::<Sui>(&case).prepare(TxContext::new(1_000, 5_000_000, vec![coin])).unwrap();

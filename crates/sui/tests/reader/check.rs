@@ -1,0 +1,149 @@
+//! The check of a deposit, in SUI and in another coin, before it is signed.
+
+use countersign_core::reader::{Agree, Ask, Known};
+use countersign_core::{Code, Policy, Refusal};
+use countersign_sui::reader::{Check, On, Preflight};
+use countersign_sui::sui_sdk_types::{Address, Digest, ObjectReference};
+use countersign_sui::{Sui, TxContext, UnsignedOrder, VerifiedOrder};
+use countersign_testkit::chain::sui::{Executed, Ledger, SUI, digest_of};
+use countersign_testkit::{asset_index, fixture, registry_with, verified, with_verified};
+use serde_json::json;
+
+use super::send::network;
+use super::{Asked, drive};
+
+const BUDGET: u64 = 7_000_000;
+/// What the simulation takes for gas, after the rebate.
+const NET: u64 = 4_000_000;
+
+/// A change of a balance: the account, the coin and the amount.
+type Change = (String, String, i128);
+
+/// A deposit, and a node on which the simulation does what was verified.
+#[derive(Clone)]
+struct Deposit {
+    check: Check,
+    /// The simulated transaction, in hex.
+    bytes: String,
+    payer: String,
+    coin: String,
+    amount: u64,
+    ledger: Ledger,
+}
+
+impl Deposit {
+    fn new(order: &VerifiedOrder) -> Self {
+        let gas = ObjectReference::new(Address::new([0x21; 32]), 7, Digest::new([2; 32]));
+        let unsigned: UnsignedOrder = order.prepare(TxContext::new(1_000, BUDGET, vec![gas])).unwrap();
+        let (payer, coin) = (order.deposit().sender.to_string(), order.deposit().terms.coin_type.to_string());
+        let bytes = hex::encode(&unsigned.payloads().bytes);
+        let (check, amount) = (Check::new(&unsigned), order.deposit().terms.amount);
+        Self { check, bytes, payer, coin, amount, ledger: Ledger::funded() }.with_balances(10_000_000_000, 10_000_000_000).changing(&[])
+    }
+
+    fn sui() -> Self {
+        Self::new(&verified::<Sui>(&fixture::<Sui>("sui-native")))
+    }
+
+    /// A deposit of a coin other than SUI, which its owner sends and pays for.
+    fn token() -> Self {
+        let outside: serde_json::Value = serde_json::from_str(include_str!("../outside.json")).unwrap();
+        let tokens = &outside["tokens"];
+        let pointer = format!("/assets/{}/token", asset_index("sui_testnet:sui"));
+        let registry = registry_with(&[(&pointer, json!({ "address": tokens["coin_type"] }))]);
+        let line = tokens["cases"][0]["line"].to_string();
+        let deposit = Self::new(&with_verified::<Sui, _>(line.as_bytes(), &registry, &Policy::default(), |order, _| Ok(order)).unwrap());
+        assert_eq!(deposit.coin, tokens["coin_type"].as_str().unwrap());
+        deposit
+    }
+
+    fn with_balances(mut self, sui: u64, coin: u64) -> Self {
+        self.ledger.balances = [(self.coin.clone(), coin), (SUI.to_owned(), sui)].into();
+        self
+    }
+
+    /// The changes of the deposit and its gas, and these besides.
+    fn changing(mut self, others: &[Change]) -> Self {
+        let own =
+            [(self.payer.clone(), self.coin.clone(), -i128::from(self.amount)), (self.payer.clone(), SUI.to_owned(), -i128::from(NET))];
+        let changes = own.iter().chain(others).map(|(owner, coin, amount)| (owner.clone(), coin.clone(), amount.to_string()));
+        self.ledger.simulated = Ok(Executed { changes: changes.collect(), checkpoint: None, ..Executed::new(digest_of(7)) });
+        self
+    }
+
+    fn judged(&self) -> (Result<Preflight, Refusal>, Asked) {
+        let on = On::new(network(), self.check.clone());
+        let (judged, asked) = drive::<Ask<_>>(&on, &Known::default(), |_, request| self.ledger.answer(request));
+        (judged.unwrap().into_output().0, asked)
+    }
+
+    fn passes(&self) -> Preflight {
+        self.judged().0.unwrap()
+    }
+
+    fn refused(&self) -> (Code, String) {
+        let refusal = self.judged().0.unwrap_err();
+        (refusal.code(), refusal.location().to_owned())
+    }
+}
+
+#[test]
+fn a_deposit_of_sui_is_paid_from_the_balance_that_pays_for_gas() {
+    let deposit = Deposit::sui();
+    let (judged, asked) = deposit.judged();
+    let Preflight { balance, cost, gas_used, .. } = judged.unwrap();
+    assert_eq!((balance, cost, gas_used), (10_000_000_000, deposit.amount + BUDGET, Some(6_000_000)));
+    assert_eq!(asked, [["GetServiceInfo", "GetBalance", "SimulateTransaction"]]);
+    let cost = deposit.amount + BUDGET;
+    assert_eq!(deposit.clone().with_balances(cost, cost).passes().balance, cost);
+    assert_eq!(deposit.with_balances(cost - 1, cost - 1).refused(), (Code::InsufficientFunds, "/balance".to_owned()));
+}
+
+#[test]
+fn a_deposit_of_another_coin_needs_the_coin_and_sui_for_gas() {
+    let deposit = Deposit::token();
+    let (judged, asked) = deposit.judged();
+    let Preflight { cost, gas_used, .. } = judged.unwrap();
+    assert_eq!((cost, gas_used), (BUDGET, Some(6_000_000)));
+    assert_eq!(asked, [["GetServiceInfo", "GetBalance", "GetBalance", "SimulateTransaction"]]);
+    assert_eq!(deposit.clone().with_balances(BUDGET, deposit.amount).passes().balance, BUDGET);
+    let poor = deposit.clone().with_balances(BUDGET - 1, deposit.amount);
+    assert_eq!(poor.refused(), (Code::InsufficientFunds, "/balance".to_owned()));
+    let short = deposit.clone().with_balances(BUDGET, deposit.amount - 1);
+    assert_eq!(short.refused(), (Code::InsufficientFunds, "/token".to_owned()));
+}
+
+/// No more leaves any account than what was verified, and nothing arrives that the order does not explain.
+#[test]
+fn a_deposit_changes_the_balances_by_the_amount_and_the_gas_and_by_nothing_else() {
+    for deposit in [Deposit::sui(), Deposit::token()] {
+        let (payer, other) = (deposit.payer.clone(), Address::new([7; 32]).to_string());
+        let zero = deposit.clone().changing(&[(other.clone(), SUI.to_owned(), 0)]);
+        assert_eq!(zero.passes().gas_used, Some(6_000_000));
+        for (owner, coin) in [(&payer, SUI), (&payer, deposit.coin.as_str()), (&payer, "0x7::a::B"), (&other, SUI), (&other, &deposit.coin)]
+        {
+            for amount in [-1, 1] {
+                let more = deposit.clone().changing(&[(owner.clone(), coin.to_owned(), amount)]);
+                assert_eq!(more.refused(), (Code::SimulationDiffers, "/balance_changes".to_owned()), "{owner} {coin} {amount}");
+            }
+        }
+    }
+}
+
+/// Endpoints agree on the gas that the transaction costs.
+#[test]
+fn a_simulation_with_another_gas_cost_is_another_result() {
+    let deposit = Deposit::sui();
+    let mut wasteful = deposit.clone();
+    wasteful.ledger.simulated.as_mut().unwrap().gas = [2_000_000, 5_000_000, 3_000_000];
+    assert_ne!(deposit.passes().key(), wasteful.passes().key());
+    let richer = deposit.clone().with_balances(20_000_000_000, 20_000_000_000);
+    assert_eq!(deposit.passes().key(), richer.passes().key());
+}
+
+#[test]
+fn a_check_is_shown_without_its_transaction() {
+    let deposit = Deposit::sui();
+    let shown = format!("{:?}", deposit.check);
+    assert!(shown.contains("Simulation(initiate)") && shown.len() < deposit.bytes.len(), "{shown}");
+}
