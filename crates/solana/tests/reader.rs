@@ -11,12 +11,16 @@
 
 #[path = "reader/bounds.rs"]
 mod bounds;
+#[path = "reader/course.rs"]
+mod course;
 #[path = "reader/funds.rs"]
 mod funds;
 #[path = "reader/lies.rs"]
 mod lies;
 #[path = "reader/others.rs"]
 mod others;
+#[path = "reader/settlement.rs"]
+mod settlement;
 
 use countersign_core::reader::{Agree, Answer, Fault, Known, Machine, Next, Observation, Quorum, Reader, Request, Verdict};
 use countersign_core::{Finding, HtlcState, HtlcTerms, LockedHtlc, SecretHash};

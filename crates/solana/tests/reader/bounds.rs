@@ -5,7 +5,9 @@ use countersign_core::chains::Network;
 use countersign_core::reader::{Sending, Submission};
 use countersign_solana::address::{SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, associated_token_account};
 use countersign_solana::read;
-use countersign_solana::reader::{Balance, BalanceQuery, HeadQuery, NewestBlock, Program as Described, ProgramQuery, Sender};
+use countersign_solana::reader::{
+    Balance, BalanceQuery, Context, ContextQuery, HeadQuery, NewestBlock, Program as Described, ProgramQuery, Sender, wallet_context,
+};
 use countersign_testkit::chain::solana::{Account, RENT};
 
 use super::others::{devnet, drive_on, empty, signed};
@@ -131,4 +133,34 @@ fn a_transaction_that_is_sent_is_shown_by_its_id() {
     let submission: Submission = signed();
     let sender = Sender::decode(&submission, &Known::default()).unwrap();
     assert_eq!(format!("{sender:?}"), format!("Sender({})", submission.id));
+}
+
+/// The prices of 100 slots are the numbers from 1 to 100, in any order.
+#[test]
+fn the_price_is_the_one_at_the_percentile() {
+    let price = |fees: Vec<u64>, percentile: usize| {
+        let chain = Chain { fees, ..empty() };
+        let offer = drive_on::<Context>(&ContextQuery::new(&devnet(), &[], percentile), &chain).outcome.unwrap().into_output();
+        wallet_context(&offer, &[offer]).priority_fee.map(|fee| fee.compute_unit_price)
+    };
+    let fees: Vec<_> = (51..=100).chain((1..=50).rev()).collect();
+    for (percentile, expected) in [(0, 1), (25, 26), (50, 51), (90, 91), (99, 100), (100, 100), (usize::MAX, 100)] {
+        assert_eq!(price(fees.clone(), percentile), Some(expected), "{percentile}");
+    }
+    assert_eq!((price(vec![7], 50), price(vec![7, 9, 8], 50)), (Some(7), Some(8)));
+    assert_eq!((price(Vec::new(), 50), price(vec![0; 150], 90)), (None, None));
+}
+
+/// The account of a swap tells the generation, if it is the program's.
+#[test]
+fn a_program_is_described_by_its_own_swap_account_alone() {
+    for form in FORMS {
+        let terms = of(form);
+        let (htlc, _, address) = parts(&terms);
+        let mut chain = Chain::funded(&terms);
+        let query = ProgramQuery::new(&terms.network, htlc.program, Some(address));
+        assert_eq!(drive_on::<Described>(&query, &chain).outcome.unwrap().output().generation, Some(htlc.generation), "{form}");
+        chain.account_mut(address).owner = Address::from([0x44; 32]);
+        assert_eq!(drive_on::<Described>(&query, &chain).outcome.unwrap().output().generation, None, "{form}");
+    }
 }

@@ -1,0 +1,145 @@
+//! The course of a swap: what the transactions that name its account prove, and what they do not.
+
+use countersign_core::Code;
+use countersign_solana::htlc::Token;
+use countersign_solana::solana_instruction::Instruction;
+use countersign_testkit::chain::solana::{Account, RENT, stored};
+
+use super::*;
+
+/// A cluster on which these instructions created and ended swaps, ten slots apart. The account is gone.
+fn past(terms: &HtlcTerms, instructions: &[&Instruction]) -> Chain {
+    let slots = (INITIATED..).step_by(10);
+    let mined = slots.zip(instructions).map(|(slot, instruction)| mined(slot, instruction)).collect();
+    Chain { mined, ..Chain::empty(terms) }
+}
+
+type Change = fn(&mut HtlcAccount);
+
+fn why(state: &HtlcState) -> &str {
+    let HtlcState::Unclear(why) = state else { panic!("{state:?}") };
+    why
+}
+
+#[test]
+fn a_secret_of_another_hash_is_a_fault() {
+    for form in FORMS {
+        let terms = of(form);
+        let (htlc, swap, _) = parts(&terms);
+        let redeem = htlc.redeem(&swap, Address::from(SPONSOR), &[7; 32]).unwrap();
+        assert!(matches!(fault(&Chain::ended(&terms, &redeem), &terms), Fault::Malformed(refusal) if refusal.code() == Code::SecretWrong));
+    }
+}
+
+/// An open account cannot be created again, so the first swap ended in a transaction that the endpoint does not show. What ended the second
+/// one says nothing about the first, except for a secret.
+#[test]
+fn an_end_after_a_missing_one_is_not_that_of_the_swap() {
+    for form in FORMS {
+        let terms = of(form);
+        let (htlc, swap, _) = parts(&terms);
+        let made = initiate(&htlc, &swap);
+        let refund = htlc.refund(&swap, Address::from(SPONSOR)).unwrap();
+        let redeem = htlc.redeem(&swap, Address::from(SPONSOR), &SECRET).unwrap();
+        assert!(is_unclear(&finding(&past(&terms, &[&made, &made, &refund]), &terms).state), "{form}");
+        let Finding { state, seen, .. } = finding(&past(&terms, &[&made, &made, &redeem]), &terms);
+        assert!(matches!(state, HtlcState::Redeemed { secret: Some(SECRET), .. }) && !seen.is_finalized, "{form}: {state:?}");
+    }
+}
+
+#[test]
+fn a_closed_account_was_funded_if_a_transaction_shows_it() {
+    for form in FORMS {
+        let terms = of(form);
+        let (htlc, swap, address) = parts(&terms);
+        let made = initiate(&htlc, &swap);
+        let gone = finding(&past(&terms, &[&made]), &terms).state;
+        assert!(why(&gone).contains("initiated and its account is gone"), "{form}: {gone:?}");
+        let mut dusted = Chain::empty(&terms);
+        dusted.mined.push(dust(INITIATED, address));
+        assert_eq!(finding(&dusted, &terms).state, HtlcState::Absent, "{form}");
+        let pruned = finding(&lying(dusted, "getTransaction", Value::Null), &terms).state;
+        assert!(why(&pruned).contains("could not be read"), "{form}: {pruned:?}");
+    }
+}
+
+/// What comes after the end of the swap does not matter, however much it is.
+#[test]
+fn a_swap_that_ended_among_the_oldest_transactions_is_known() {
+    for form in [FORMS[1], FORMS[2]] {
+        let terms = of(form);
+        let (_, _, address) = parts(&terms);
+        for (later, expected) in [(40, [4, 33]), (300, [4, 33])] {
+            let mut chain = refunded(&terms);
+            chain.mined.extend(crowd(INITIATED + 50, address, later));
+            let Reading { outcome, rounds } = read(&chain, &terms);
+            let Finding { state, seen, .. } = outcome.unwrap().into_output();
+            assert!(matches!(state, HtlcState::Refunded { .. }) && seen.is_finalized, "{form} {later}: {state:?}");
+            assert_eq!(rounds.iter().map(Vec::len).collect::<Vec<_>>(), expected, "{form} {later}");
+        }
+    }
+}
+
+/// The account does not contain the timelock, so the transaction must be the one that created it.
+#[test]
+fn only_the_transaction_that_made_the_account_shows_its_timelock() {
+    let terms = of(FORMS[1]);
+    let (htlc, swap, _) = parts(&terms);
+    let with = |slot: u64, change: Change| {
+        let mut made = swap;
+        change(&mut made);
+        let mut chain = Chain::funded(&terms);
+        chain.mined = vec![mined(slot, &initiate(&htlc, &made))];
+        finding(&chain, &terms).state
+    };
+    assert_eq!(locked(&with(INITIATED, |_| ())).timelock, terms.timelock);
+    let others: [(u64, Change); 6] = [
+        (INITIATED, |swap| swap.amount += 1),
+        (INITIATED, |swap| swap.amount -= 1),
+        (INITIATED, |swap| swap.redeemer = Address::from([0x33; 32])),
+        (INITIATED, |swap| swap.timelock += 1),
+        (INITIATED + 1, |_| ()),
+        (INITIATED - 1, |_| ()),
+    ];
+    for (slot, change) in others {
+        assert!(why(&with(slot, change)).contains("no transaction shows"), "{slot}");
+    }
+    // Another slot with another timelock gives the same expiry.
+    assert_eq!(locked(&with(INITIATED + 1, |swap| swap.timelock -= 1)).timelock, terms.timelock - 1);
+}
+
+/// An upgraded program may store its accounts in another layout.
+#[test]
+fn an_account_in_the_layout_of_another_form_is_unclear() {
+    for form in FORMS {
+        let terms = of(form);
+        let (htlc, swap, address) = parts(&terms);
+        for other in FORMS.iter().filter(|other| **other != form) {
+            let data = stored(&swap_of(&of(other)).0, &swap, INITIATED + swap.timelock);
+            let mut chain = Chain::funded(&terms);
+            chain.accounts.insert(address, Account { lamports: RENT + swap.amount, owner: htlc.program, data });
+            let state = finding(&chain, &terms).state;
+            assert!(why(&state).contains("another generation"), "{form} {other}: {state:?}");
+        }
+    }
+}
+
+/// The terms are not repeated: the token is that of the chain.
+#[test]
+fn a_swap_of_another_mint_is_shown_with_that_mint() {
+    for form in [FORMS[1], FORMS[3]] {
+        let terms = of(form);
+        let (htlc, swap, address) = parts(&terms);
+        let other = Address::from([0x33; 32]);
+        let mut of_other = htlc;
+        of_other.token = Some(Token::new(other, htlc.token.unwrap().program));
+        // The account and the instruction of the other token, at the account of the terms.
+        let mut made = initiate(&of_other, &swap);
+        let own = of_other.swap_account(&swap).unwrap();
+        made.accounts.iter_mut().filter(|meta| meta.pubkey == own).for_each(|meta| meta.pubkey = address);
+        let mut chain = Chain::funded(&terms);
+        chain.account_mut(address).data = stored(&of_other, &swap, INITIATED + swap.timelock);
+        chain.mined = vec![mined(INITIATED, &made)];
+        assert_eq!(locked(&finding(&chain, &terms).state).token, Some(other.to_string()), "{form}");
+    }
+}
