@@ -18,6 +18,8 @@ mod htlc;
 mod lies;
 #[path = "reader/send.rs"]
 mod send;
+#[path = "reader/wallet.rs"]
+mod wallet;
 
 use countersign_core::reader::{Answer, Fault, Known, Machine, Next, Observation, Reader, Request};
 use countersign_core::{Finding, HtlcState, HtlcTerms};

@@ -143,3 +143,22 @@ fn a_swap_of_another_mint_is_shown_with_that_mint() {
         assert_eq!(locked(&finding(&chain, &terms).state).token, Some(other.to_string()), "{form}");
     }
 }
+
+/// Everybody can send transactions that name the account and fail. They do not hide what older ones did.
+#[test]
+fn a_page_of_failed_transactions_is_not_the_whole_list() {
+    for form in [FORMS[1], FORMS[2]] {
+        let terms = of(form);
+        let (_, _, address) = parts(&terms);
+        let failed = |count: usize| crowd(INITIATED + 50, address, count).map(|mined| Mined { failed: true, ..mined });
+        for count in [999, 1_000] {
+            let mut chain = refunded(&terms);
+            chain.mined.extend(failed(count));
+            let Finding { state, seen, .. } = finding(&chain, &terms);
+            assert!(matches!(state, HtlcState::Refunded { .. }) && seen.is_finalized, "{form} {count}: {state:?}");
+            let mut chain = Chain::empty(&terms);
+            chain.mined.extend(failed(count));
+            assert_eq!(finding(&chain, &terms).state, HtlcState::Absent, "{form} {count}");
+        }
+    }
+}
