@@ -47,6 +47,27 @@ fn a_status_in_the_header_repeats_that_of_the_trailers_and_does_not_replace_it()
     }
 }
 
+/// Who asks a node's operator what is wrong needs the reason.
+#[test]
+fn a_malformed_body_is_described() {
+    let ledger = Ledger::funded();
+    let own = message(&honest(&ledger, "GetCheckpoint"));
+    let (whole, trailers) = (frame(0, &own), frame(0x80, b"grpc-status:0\r\n"));
+    for (body, reason) in [
+        ([&whole[..], &whole, &trailers].concat(), "more than one message"),
+        ([&frame(1, &own)[..], &trailers].concat(), "not in gRPC-web frames"),
+        ([&whole[..], &trailers, &whole].concat(), "continues after its trailers"),
+        (whole.clone(), "ends before its trailers"),
+        (trailers.clone(), "has no message"),
+        (whole[..7].to_vec(), "ends too early"),
+        ([&whole[..], &frame(0x80, b"grpc-status:0\r\ngrpc-status:0\r\n")].concat(), "more than one status"),
+        ([&whole[..], &frame(0x80, b"grpc-message:x\r\n")].concat(), "have no status"),
+    ] {
+        let told = lied(&ledger, "GetCheckpoint", &http(body)).unwrap_err().to_string();
+        assert!(told.contains(reason), "{told}");
+    }
+}
+
 #[test]
 fn the_time_of_a_checkpoint_has_less_than_a_second_of_nanoseconds() {
     let elapsed = |nanos: u64| changed(|ledger| ledger.time = (NOW - 3, nanos)).map(|found| locked(found.state).elapsed);

@@ -92,6 +92,7 @@ fn only_the_stored_transaction_is_sent_and_only_to_a_known_network() {
     assert_eq!(refused(&Submission::new(&network(), &good.id, "{}")).location(), "/payload/tx_bytes");
     let devnet = refused(&Submission::new(&Network::Sui("devnet".to_owned()), &good.id, &good.payload));
     assert_eq!((devnet.code(), devnet.location()), (Code::UnknownChain, "/network"));
+    assert!(devnet.to_string().contains("devnet"), "{devnet}");
 }
 
 // ---- the wallet context
