@@ -11,6 +11,9 @@
 mod lies;
 mod orders;
 mod others;
+mod preflight;
+mod proofs;
+mod questions;
 mod rules;
 
 use countersign_core::reader::{Answer, Fault, Known, Machine, Next, Observation, Reader, Request};

@@ -157,8 +157,13 @@ fn an_end_is_one_event_in_the_block_that_the_contract_names() {
     let (htlc, hash) = (chain().htlc, B256::from(terms.secret_hash.0));
     let good = || log(htlc, &[read::REDEEMED, id(&terms), hash], &redeemed_data(&SECRET), block);
     assert!(with(vec![good()]).is_ok());
-    assert_unclear(with(Vec::new()));
-    assert_unclear(with(vec![good(), good()]));
+    let why = |logs: Vec<Value>| match with(logs).unwrap().state {
+        HtlcState::Unclear(why) => why,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(why(Vec::new()), "the order has ended, and no event shows how");
+    assert_eq!(why(vec![good(), good()]), "the order has ended more than once");
+    assert_eq!(why(vec![good(); 8]), "the order has ended more than once");
     assert_unclear(with(vec![good(), log(htlc, &[read::REFUNDED, id(&terms)], &[], block)]));
     assert_fault(with(vec![good(); 9]), "node_malformed");
     let other = [0x11; 32];
@@ -200,6 +205,15 @@ fn an_order_that_no_contract_stores_is_unclear() {
     {
         let outcome = read_lie(&chain(), &leg(), |method, params| is_orders(method, params).then(|| json!({"error": revert})));
         assert_unclear(outcome);
+    }
+    // A node that fails says nothing about the contract.
+    for failure in [
+        json!({"code": -32000, "message": "missing trie node"}),
+        json!({"code": -32000, "message": "historical state is not available", "data": "0x5f0e"}),
+        json!({"code": -32603, "message": "internal error"}),
+    ] {
+        let outcome = read_lie(&chain(), &leg(), |method, params| is_orders(method, params).then(|| json!({"error": failure})));
+        assert_fault(outcome, "node_error");
     }
 }
 

@@ -1,0 +1,365 @@
+//! What one or two rounds answer: amounts, nonces, fees, receipts, receivers and contracts.
+
+use std::cell::RefCell;
+
+use countersign_core::reader::{Agree as _, Fault, Known, Machine, Observation, Request};
+use countersign_core::{EvmGeneration, U256};
+use countersign_evm::Fees;
+use countersign_evm::alloy_primitives::{Address, hex, keccak256};
+use countersign_evm::read::{self, Layout};
+use countersign_evm::reader::{
+    Amount, AmountOf, Context, Contract, ContractDescription, FeeLevels, Newest, NewestBlock, NonceAndFees, OnChain, Receiver,
+    ReceiverCheck, Status, fees, pending_nonce,
+};
+use countersign_testkit::chain::evm::{LATEST, answer_with, hash_of};
+use serde_json::{Value, json};
+
+use super::{chain, drive};
+
+const OWNER: Address = Address::repeat_byte(0xa1);
+const SPENDER: Address = Address::repeat_byte(0xa2);
+const TOKEN: Address = Address::repeat_byte(0x70);
+
+/// Asks about something on chain 1. Returns the outcome, and what was asked for beside the identity.
+fn ask<S: Clone, M: Machine<Subject = OnChain<S>>>(
+    subject: S,
+    answer: impl Fn(&str, &Value) -> Value,
+) -> (Result<Observation<M>, Fault>, Vec<(String, Value)>) {
+    let asked = RefCell::new(Vec::new());
+    let subject = OnChain { chain_id: 1, subject };
+    let (outcome, _) = drive::<M>(&subject, &Known::default(), |_, place, request| {
+        let Request::JsonRpc { method, params } = request else { panic!("{request:?}") };
+        let params = serde_json::from_str(params).unwrap();
+        if place == 0 {
+            assert_eq!(*method, "eth_chainId");
+            return answer_with(&json!("0x1"));
+        }
+        let reply = answer_with(&answer(method, &params));
+        asked.borrow_mut().push(((*method).to_owned(), params));
+        reply
+    });
+    (outcome, asked.into_inner())
+}
+
+fn word(number: u64) -> Value {
+    json!(hex::encode_prefixed(U256::from(number).to_be_bytes::<32>()))
+}
+
+fn error(code: i64, message: &str) -> Value {
+    json!({"error": {"code": code, "message": message}})
+}
+
+#[test]
+fn an_amount_is_what_the_newest_block_says_of_the_account() {
+    let call = |data: Vec<u8>| ("eth_call".to_owned(), json!([{"to": TOKEN, "data": hex::encode_prefixed(data)}, "latest"]));
+    for (subject, request, good, bad) in [
+        (
+            AmountOf::Balance { owner: OWNER, token: None },
+            ("eth_getBalance".to_owned(), json!([OWNER, "latest"])),
+            json!("0x1234"),
+            json!("1234"),
+        ),
+        (AmountOf::Balance { owner: OWNER, token: Some(TOKEN) }, call(read::balance_call(OWNER)), word(0x1234), json!("0x1234")),
+        (
+            AmountOf::Allowance { token: TOKEN, owner: OWNER, spender: SPENDER },
+            call(read::allowance_call(OWNER, SPENDER)),
+            word(0x1234),
+            json!("0x"),
+        ),
+    ] {
+        let (outcome, asked) = ask::<_, Amount>(subject, |_, _| good.clone());
+        assert_eq!((outcome.unwrap().output().0, asked), (U256::from(0x1234), vec![request]));
+        assert_eq!(ask::<_, Amount>(subject, |_, _| bad.clone()).0.unwrap_err().code().name(), "node_malformed");
+    }
+}
+
+/// Reads nonces and fees from a chain with a base fee.
+fn context(mined: u64, pending: u64) -> Result<Observation<Context>, Fault> {
+    let (outcome, asked) = ask::<_, Context>(OWNER, |method, params| match method {
+        "eth_getTransactionCount" => {
+            assert_eq!(params[0], json!(OWNER));
+            json!(format!("{:#x}", if params[1] == "latest" { mined } else { pending }))
+        }
+        _ => chain().result(method, params),
+    });
+    let methods: Vec<_> = asked.iter().map(|(method, params)| (method.as_str(), params.get(1).or(params.get(0)))).collect();
+    let (pending, latest) = (json!("pending"), json!("latest"));
+    assert_eq!(methods[..2], [("eth_getTransactionCount", Some(&pending)), ("eth_getTransactionCount", Some(&latest))]);
+    outcome
+}
+
+#[test]
+fn the_next_nonce_is_not_below_the_mined_one() {
+    for (mined, pending) in [(7, 7), (7, 9), (0, 0)] {
+        let observation = context(mined, pending).unwrap();
+        assert_eq!((observation.output().mined_nonce, observation.output().nonce, observation.output().key()), (mined, pending, mined));
+        assert_eq!((observation.output().height.get(), observation.known().height().get()), (LATEST, LATEST));
+    }
+    assert_eq!(context(7, 6).unwrap_err().code().name(), "node_malformed");
+}
+
+#[test]
+fn a_pending_nonce_is_one_that_enough_endpoints_show() {
+    let shown = |pending: &[u64]| pending.iter().map(|pending| *context(5, *pending).unwrap().output()).collect::<Vec<NonceAndFees>>();
+    for (pending, needed, expected) in [
+        (&[5, 5, 5][..], 2, Some(5)),
+        (&[9, 5, 5], 2, Some(5)),
+        (&[5, 9, 9], 2, Some(9)),
+        (&[9], 1, Some(9)),
+        (&[5, 6, 7], 2, None),
+        (&[5, 5], 3, None),
+        (&[], 1, None),
+    ] {
+        assert_eq!(pending_nonce(&shown(pending), needed), expected, "{pending:?}");
+    }
+}
+
+/// Reads the fees of a chain with this history.
+fn fees_of(base: &[u64], tips: &[[u64; 3]]) -> FeeLevels {
+    let hex = |number: &u64| format!("{number:#x}");
+    let tips: Vec<_> = tips.iter().map(|row| row.each_ref().map(hex)).collect();
+    let history = json!({"baseFeePerGas": base.iter().map(hex).collect::<Vec<_>>(), "reward": tips});
+    let (outcome, asked) = ask::<_, Context>(OWNER, |method, params| match method {
+        "eth_feeHistory" => history.clone(),
+        _ => chain().result(method, params),
+    });
+    assert!(asked.contains(&("eth_feeHistory".to_owned(), json!(["0x5", "latest", [10, 50, 90]]))));
+    outcome.unwrap().output().fees
+}
+
+#[test]
+fn tips_are_medians_and_the_base_fee_is_that_of_the_next_block() {
+    let levels = |base: u64, [slow, normal, fast]: [u64; 3]| {
+        let level = |tenths: u64, tip: u64| Fees::Eip1559 {
+            max_fee_per_gas: u128::from((base * tenths).div_ceil(10) + tip),
+            max_priority_fee_per_gas: u128::from(tip),
+        };
+        (level(12, slow), level(15, normal), level(20, fast))
+    };
+    let rows = [[50, 5, 900], [10, 1, 100], [40, 4, 800], [20, 2, 200], [30, 3, 300]];
+    let base = [1, 2, 3, 4, 5, 1_001];
+    for (count, tips) in [(5, [30, 3, 300]), (4, [40, 4, 800]), (3, [40, 4, 800]), (2, [50, 5, 900]), (1, [50, 5, 900]), (0, [1, 1, 1])] {
+        let fees = fees_of(&base, &rows[..count]);
+        assert_eq!((fees.slow, fees.normal, fees.fast), levels(1_001, tips), "{count} blocks");
+    }
+    // Six base fees and five blocks were asked for, and no more are read.
+    let more = [rows.as_slice(), &[[7_000; 3]; 4]].concat();
+    let fees = fees_of(&[&base[..], &[9_000]].concat(), &more);
+    assert_eq!((fees.slow, fees.normal, fees.fast), levels(1_001, [30, 3, 300]));
+    // A tip of zero is not relayed.
+    let fees = fees_of(&[10], &[[0, 0, 0]]);
+    assert_eq!((fees.slow, fees.normal, fees.fast), levels(10, [1, 1, 1]));
+}
+
+#[test]
+fn a_price_without_a_base_fee_is_rounded_up() {
+    let (outcome, _) = ask::<_, Context>(OWNER, |method, params| match method {
+        "eth_getBlockByNumber" => {
+            let mut block = chain().block(LATEST);
+            block["baseFeePerGas"] = Value::Null;
+            block
+        }
+        "eth_gasPrice" => json!("0x3e9"),
+        _ => chain().result(method, params),
+    });
+    let FeeLevels { slow, normal, fast, .. } = outcome.unwrap().output().fees;
+    let legacy = |gas_price| Fees::Legacy { gas_price };
+    assert_eq!((slow, normal, fast), (legacy(1_001), legacy(1_102), legacy(1_302)));
+}
+
+#[test]
+fn the_median_of_two_fees_is_the_higher_one() {
+    let fees = |prices: &[u128]| prices.iter().map(|price| Fees::Legacy { gas_price: *price }).collect::<Vec<_>>();
+    for (prices, expected) in [(&[7][..], 7), (&[9, 3], 9), (&[3, 9], 9), (&[1, 9, 5], 5), (&[4, 1, 3, 2], 3), (&[5, 4, 1, 3, 2], 3)] {
+        assert_eq!(fees::median(fees(prices)).map(fees::cap), Some(expected), "{prices:?}");
+    }
+    // Of a fee with a tip, the cap counts.
+    let (low, high) = (
+        Fees::Eip1559 { max_fee_per_gas: 5, max_priority_fee_per_gas: 5 },
+        Fees::Eip1559 { max_fee_per_gas: 6, max_priority_fee_per_gas: 1 },
+    );
+    assert_eq!(fees::median(vec![high, low]), Some(high));
+}
+
+#[test]
+fn a_receipt_is_of_the_transaction_and_says_whether_it_succeeded() {
+    let id = hash_of(77);
+    let good = || json!({"transactionHash": id, "blockNumber": "0x10", "blockHash": hash_of(16), "status": "0x1"});
+    let read = |receipt: Value| {
+        let (outcome, asked) = ask::<_, Status>(id, |_, _| receipt.clone());
+        assert_eq!(asked, [("eth_getTransactionReceipt".to_owned(), json!([id]))]);
+        outcome.map(|observation| observation.into_output().0)
+    };
+    for (status, success) in [("0x1", true), ("0x0", false)] {
+        let mut receipt = good();
+        receipt["status"] = json!(status);
+        let found = read(receipt).unwrap().unwrap();
+        assert_eq!((found.block.get(), found.hash, found.success), (16, hash_of(16), success));
+    }
+    assert_eq!(read(Value::Null), Ok(None));
+    assert_eq!(read(error(-32_000, "header not found")).unwrap_err().code().name(), "node_error");
+    for (member, value) in [
+        ("transactionHash", json!(hash_of(78))),
+        ("transactionHash", Value::Null),
+        ("status", json!("0x2")),
+        ("status", json!("0x10000000000000001")),
+        ("status", Value::Null),
+        ("blockNumber", Value::Null),
+        ("blockNumber", json!("0x10000000000000000")),
+        ("blockHash", Value::Null),
+        ("blockHash", json!("0x10")),
+    ] {
+        let mut forged = good();
+        forged[member] = value;
+        assert_eq!(read(forged).unwrap_err().code().name(), "node_malformed", "{member}");
+    }
+}
+
+/// The receiver is paid by the HTLC, and must be able to use what it gets.
+#[test]
+fn a_receiver_is_refused_only_by_a_token_that_lets_others_be_paid() {
+    let (htlc, receiver) = (Address::repeat_byte(0x11), Address::repeat_byte(0x5a));
+    let call = |from: Address, to: Address| {
+        let data = hex::encode_prefixed(read::empty_transfer_call(to));
+        ("eth_call".to_owned(), json!([{"from": from, "to": TOKEN, "data": data}, "latest"]))
+    };
+    let transfers = [call(htlc, htlc), call(htlc, receiver), call(receiver, htlc)];
+    for (reverts, is_refused) in [
+        ([false, false, false], false),
+        ([false, true, false], true),
+        ([false, false, true], true),
+        ([true, true, true], false),
+        ([true, false, true], false),
+    ] {
+        let (outcome, asked) = ask::<_, ReceiverCheck>(Receiver { token: TOKEN, htlc, receiver }, |method, params| {
+            let place = transfers.iter().position(|one| *one == (method.to_owned(), params.clone())).unwrap();
+            if reverts[place] { error(3, "execution reverted: frozen") } else { json!("0x") }
+        });
+        assert_eq!(asked, transfers);
+        let judged = outcome.unwrap().into_output().0;
+        assert_eq!(judged.is_err(), is_refused, "{reverts:?}");
+        assert!(judged.is_ok() || judged.unwrap_err().to_string().contains("frozen"));
+    }
+    // A node that fails has not said that the token refuses.
+    let (outcome, _) = ask::<_, ReceiverCheck>(Receiver { token: TOKEN, htlc, receiver }, |_, params| {
+        if params[0]["from"] == json!(receiver) { error(-32_000, "missing trie node") } else { json!("0x") }
+    });
+    assert_eq!(outcome.unwrap().into_output().0, Ok(()));
+}
+
+#[test]
+fn the_newest_block_is_what_is_known_afterwards() {
+    let (outcome, asked) = ask::<_, NewestBlock>(Newest, |method, params| chain().result(method, params));
+    let observation = outcome.unwrap();
+    assert_eq!(asked, [("eth_getBlockByNumber".to_owned(), json!(["latest", false]))]);
+    assert_eq!((observation.output().height.get(), observation.known().height().get()), (LATEST, LATEST));
+}
+
+/// The ABI encoding of a text.
+fn text(text: &str) -> Vec<u8> {
+    let mut padded = text.as_bytes().to_vec();
+    padded.resize(padded.len().next_multiple_of(32), 0);
+    [U256::from(32).to_be_bytes::<32>().to_vec(), U256::from(text.len()).to_be_bytes::<32>().to_vec(), padded].concat()
+}
+
+/// The answer to `eip712Domain()`: fields, name, version, chain id, contract, salt, extensions.
+fn domain(name: &str, version: &str) -> Vec<u8> {
+    let word = |number: u64| U256::from(number).to_be_bytes::<32>().to_vec();
+    let mut fields = [0; 32];
+    fields[0] = 0x0f;
+    let heads = [fields.to_vec(), word(0xe0), word(0x120), word(1), OWNER.into_word().to_vec(), word(0), word(0x160)];
+    [heads.concat(), text(name)[32..].to_vec(), text(version)[32..].to_vec(), word(0)].concat()
+}
+
+/// What a contract returns from its getters; `None` where it reverts.
+struct Getters {
+    code: Value,
+    version: Option<Vec<u8>>,
+    token: Option<Address>,
+    domain: Option<Vec<u8>>,
+}
+
+fn describe(getters: &Getters) -> Result<ContractDescription, Fault> {
+    let (outcome, asked) = ask::<_, Contract>(TOKEN, |method, params| {
+        let answer =
+            |answer: Option<Vec<u8>>| answer.map_or_else(|| error(3, "execution reverted"), |bytes| json!(hex::encode_prefixed(bytes)));
+        match method {
+            "eth_getCode" => getters.code.clone(),
+            "eth_call" => match hex::decode(params[0]["data"].as_str().unwrap()).unwrap() {
+                data if data == read::version_call() => answer(getters.version.clone()),
+                data if data == read::token_call() => answer(getters.token.map(|token| token.into_word().to_vec())),
+                data if data == read::domain_call() => answer(getters.domain.clone()),
+                other => panic!("{other:?}"),
+            },
+            _ => chain().result(method, params),
+        }
+    });
+    // Everything is asked of the contract, at one block.
+    let newest = json!({"blockHash": hash_of(LATEST), "requireCanonical": true});
+    assert!(asked[1..].iter().all(|(_, params)| params[1] == newest), "{asked:?}");
+    assert!(asked[1..].iter().all(|(_, params)| params[0] == json!(TOKEN) || params[0]["to"] == json!(TOKEN)), "{asked:?}");
+    outcome.map(|observation| {
+        assert_eq!(observation.known().height().get(), LATEST);
+        observation.into_output().0
+    })
+}
+
+#[test]
+fn a_contract_has_code_and_says_its_token_and_its_domain() {
+    let v3 = || Getters { code: json!("0x6001"), version: Some(text("3")), token: Some(SPENDER), domain: Some(domain("HTLC", "3")) };
+    let described = describe(&v3()).unwrap();
+    assert_eq!((described.code_hash, described.version.as_deref()), (Some(keccak256([0x60, 1])), Some("3")));
+    let said = described.domain.as_ref().unwrap();
+    assert_eq!((said.name.as_str(), said.version.as_str(), said.chain_id, said.verifying_contract), ("HTLC", "3", U256::ONE, OWNER));
+    assert_eq!((described.token, described.generation(None)), (Some(SPENDER), Some(EvmGeneration::V3)));
+    // What a contract does not have is none of it.
+    let empty = describe(&Getters { code: json!("0x"), version: None, token: None, domain: None }).unwrap();
+    assert_eq!((empty.code_hash, empty.version.as_ref(), empty.token, empty.domain.as_ref()), (None, None, None, None));
+    // A node that fails says nothing about the contract.
+    let failed = describe(&Getters { code: error(-32_000, "missing trie node"), ..v3() });
+    assert_eq!(failed.unwrap_err().code().name(), "node_error");
+}
+
+#[test]
+fn the_length_of_a_contracts_code_is_limited() {
+    let with = |length: usize| {
+        let code = json!(hex::encode_prefixed(vec![0x60; length]));
+        describe(&Getters { code, version: None, token: None, domain: None })
+    };
+    assert_eq!(with(512 * 1024).unwrap().code_hash, Some(keccak256(vec![0x60; 512 * 1024])));
+    assert_eq!(with(512 * 1024 + 1).unwrap_err().code().name(), "node_malformed");
+}
+
+/// The domain, the version and the token must all be those of one generation, and so must the layout of an order, if it is known.
+#[test]
+fn a_generation_is_what_nothing_contradicts() {
+    type Row = (Option<&'static str>, &'static str, &'static str, bool, [Option<EvmGeneration>; 3]);
+    let (v3, old) = (Some(EvmGeneration::V3), Some(EvmGeneration::Old));
+    // Version, name and version of the domain, whether it has a token; the generation without a layout, with that of v3, with the older.
+    let rows: [Row; 10] = [
+        (Some("3"), "HTLC", "3", true, [v3, v3, None]),
+        (Some("3"), "HTLC", "3", false, [None, None, None]),
+        (Some("3"), "HTLC", "2", true, [None, None, None]),
+        (Some("4"), "HTLC", "3", true, [None, None, None]),
+        (Some("3"), "Other", "3", true, [None, None, None]),
+        (None, "HTLC", "2", true, [old, None, old]),
+        // The older contract for the chain's own coin has no token. Only an order shows that it is one.
+        (None, "HTLC", "2", false, [None, None, old]),
+        (None, "HTLC", "3", true, [None, None, None]),
+        (None, "HTLC", "3", false, [None, None, None]),
+        (None, "Other", "2", true, [None, None, None]),
+    ];
+    for (version, name, domain_version, has_token, expected) in rows {
+        let getters = |code: &str| Getters {
+            code: json!(code),
+            version: version.map(text),
+            token: has_token.then_some(SPENDER),
+            domain: Some(domain(name, domain_version)),
+        };
+        let layouts = [None, Some(Layout::V3), Some(Layout::Older)];
+        let described = describe(&getters("0x6001")).unwrap();
+        assert_eq!(layouts.map(|layout| described.generation(layout)), expected, "{version:?} {name} {domain_version} {has_token}");
+        let gone = describe(&getters("0x")).unwrap();
+        assert_eq!(layouts.map(|layout| gone.generation(layout)), [None; 3]);
+    }
+}
