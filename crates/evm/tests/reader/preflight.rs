@@ -254,6 +254,18 @@ fn a_simulation_with_more_than_64_logs_is_no_answer() {
     }
 }
 
+#[test]
+fn a_simulated_log_with_more_than_16_kib_is_no_answer() {
+    let order = order(NATIVE);
+    let with = |length: usize| {
+        let log = json!({"address": Address::ZERO, "topics": [], "data": hex::encode_prefixed(vec![1; length])});
+        let logs = [payment(&order), log];
+        check(&order, |method, _| (method == "eth_simulateV1").then(|| simulated(&order, &logs))).0
+    };
+    assert!(with(16 * 1024).unwrap().is_ok());
+    assert_eq!(with(16 * 1024 + 1).unwrap_err().code().name(), "node_malformed");
+}
+
 /// The sender pays what was verified once, and the approval of a gasless order pays nothing.
 #[test]
 fn a_simulation_without_the_payment_is_refused() {

@@ -321,13 +321,15 @@ fn a_contract_has_code_and_says_its_token_and_its_domain() {
 }
 
 #[test]
-fn the_length_of_a_contracts_code_is_limited() {
-    let with = |length: usize| {
-        let code = json!(hex::encode_prefixed(vec![0x60; length]));
-        describe(&Getters { code, version: None, token: None, domain: None })
-    };
-    assert_eq!(with(512 * 1024).unwrap().code_hash, Some(keccak256(vec![0x60; 512 * 1024])));
-    assert_eq!(with(512 * 1024 + 1).unwrap_err().code().name(), "node_malformed");
+fn the_length_of_what_a_contract_returns_is_limited() {
+    let none = |code: Value| Getters { code, version: None, token: None, domain: None };
+    let code = |length: usize| describe(&none(json!(hex::encode_prefixed(vec![0x60; length]))));
+    assert_eq!(code(512 * 1024).unwrap().code_hash, Some(keccak256(vec![0x60; 512 * 1024])));
+    assert_eq!(code(512 * 1024 + 1).unwrap_err().code().name(), "node_malformed");
+    // Offset and length come before the text, which is padded to whole words: 4 KiB in all, and a word more.
+    let version = |length: usize| describe(&Getters { version: Some(text(&"3".repeat(length))), ..none(json!("0x6001")) });
+    assert_eq!(version(4 * 1024 - 64).unwrap().version, Some("3".repeat(4 * 1024 - 64)));
+    assert_eq!(version(4 * 1024 - 63).unwrap_err().code().name(), "node_malformed");
 }
 
 /// The domain, the version and the token must all be those of one generation, and so must the layout of an order, if it is known.
