@@ -20,12 +20,14 @@ const OWNER: Address = Address::repeat_byte(0xa1);
 const SPENDER: Address = Address::repeat_byte(0xa2);
 const TOKEN: Address = Address::repeat_byte(0x70);
 
+type Asked = Vec<(String, Value)>;
+
 /// Asks about something on chain 1. Returns the outcome, and what was asked for beside the identity.
 fn ask<S: Clone, M: Machine<Subject = OnChain<S>>>(
     subject: S,
     answer: impl Fn(&str, &Value) -> Value,
-) -> (Result<Observation<M>, Fault>, Vec<(String, Value)>) {
-    let asked = RefCell::new(Vec::new());
+) -> (Result<Observation<M>, Fault>, Asked) {
+    let asked = RefCell::new(Asked::new());
     let subject = OnChain { chain_id: 1, subject };
     let (outcome, _) = drive::<M>(&subject, &Known::default(), |_, place, request| {
         let Request::JsonRpc { method, params } = request else { panic!("{request:?}") };
