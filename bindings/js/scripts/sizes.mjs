@@ -5,7 +5,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { BUILDS, DIST } from "./paths.mjs";
 
 /** What is above the aim of 350 kB for one family: Bitcoin's and Sui's code, and the tables of Starknet's Pedersen hash, which old contracts need. */
-const REACHED = { all: 1_007_000, bitcoin: 410_000, starknet: 472_000, sui: 388_000 };
+const REACHED = { all: 1_007_000, bitcoin: 411_000, starknet: 472_000, sui: 388_000 };
 
 /** Most bytes of the build with the driver, which is for whole wallets. */
 const SWAP = 1_700_000;
