@@ -9,8 +9,8 @@ use countersign_testkit::chain::sui::{Executed, Ledger, SUI, digest_of};
 use countersign_testkit::{asset_index, fixture, registry_with, verified, with_verified};
 use serde_json::json;
 
-use super::send::network;
-use super::{Asked, drive};
+use super::send::{nested, network};
+use super::{Asked, Request, drive, method};
 
 const BUDGET: u64 = 7_000_000;
 /// What the simulation takes for gas, after the rebate.
@@ -23,8 +23,8 @@ type Change = (String, String, i128);
 #[derive(Clone)]
 struct Deposit {
     check: Check,
-    /// The simulated transaction, in hex.
-    bytes: String,
+    /// The transaction that is simulated.
+    bytes: Vec<u8>,
     payer: String,
     coin: String,
     amount: u64,
@@ -36,7 +36,7 @@ impl Deposit {
         let gas = ObjectReference::new(Address::new([0x21; 32]), 7, Digest::new([2; 32]));
         let unsigned: UnsignedOrder = order.prepare(TxContext::new(1_000, BUDGET, vec![gas])).unwrap();
         let (payer, coin) = (order.deposit().sender.to_string(), order.deposit().terms.coin_type.to_string());
-        let bytes = hex::encode(&unsigned.payloads().bytes);
+        let bytes = unsigned.payloads().bytes.clone();
         let (check, amount) = (Check::new(&unsigned), order.deposit().terms.amount);
         Self { check, bytes, payer, coin, amount, ledger: Ledger::funded() }.with_balances(10_000_000_000, 10_000_000_000).changing(&[])
     }
@@ -142,8 +142,25 @@ fn a_simulation_with_another_gas_cost_is_another_result() {
 }
 
 #[test]
+fn what_is_simulated_is_what_is_signed() {
+    for deposit in [Deposit::sui(), Deposit::token()] {
+        let mut simulated = Vec::new();
+        let on = On::new(network(), deposit.check.clone());
+        let (judged, _) = drive::<Ask<_>>(&on, &Known::default(), |_, request| {
+            if let (Request::Post { body, .. }, "SimulateTransaction") = (request, method(request).as_str()) {
+                simulated.push(nested(&body[5..], &[1, 1, 2]));
+            }
+            deposit.ledger.answer(request)
+        });
+        assert!(judged.unwrap().into_output().0.is_ok());
+        assert_eq!(simulated, [deposit.bytes]);
+    }
+}
+
+#[test]
 fn a_check_is_shown_without_its_transaction() {
     let deposit = Deposit::sui();
     let shown = format!("{:?}", deposit.check);
-    assert!(shown.contains("Simulation(initiate)") && shown.len() < deposit.bytes.len(), "{shown}");
+    let bytes = format!("{:?}", deposit.bytes);
+    assert!(shown.contains("Simulation(initiate)") && !shown.contains(&bytes[1..40]), "{shown}");
 }

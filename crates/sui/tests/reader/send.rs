@@ -3,9 +3,10 @@
 use countersign_core::Code;
 use countersign_core::chains::Network;
 use countersign_core::reader::{Agree, Answer, Ask, FailureKind, Fault, Known, Machine, Reader, Request, Sent, Submission};
-use countersign_sui::reader::{Balance, Broadcast, HeldCoins, NewestCheckpoint, On, OwnedCoins, Package};
+use countersign_sui::reader::{Balance, Broadcast, HeldCoins, NewestCheckpoint, On, OwnedCoins, Package, decode};
 use countersign_sui::sui_sdk_types::{Address, Digest, ObjectReference};
 use countersign_sui::{Coin, Sui, TxContext};
+use countersign_testkit::chain::sui::proto::members;
 use countersign_testkit::chain::sui::{Executed, HEAD, Ledger, MAINNET, Object, SUI, digest_of};
 use countersign_testkit::{fixture, key, verified};
 
@@ -47,6 +48,30 @@ fn nothing_is_sent_before_the_chain_is_known() {
     let shown = format!("{reader:?}");
     let bytes = serde_json::from_str::<serde_json::Value>(&submission.payload).unwrap()["tx_bytes"].as_str().unwrap().to_owned();
     assert!(!shown.contains(&bytes) && shown.contains("Broadcast("), "{shown}");
+}
+
+/// The value of a member in a message in a message.
+pub(crate) fn nested(message: &[u8], path: &[u64]) -> Vec<u8> {
+    path.iter().fold(message.to_vec(), |message, field| members(&message).into_iter().find(|(tag, _)| tag == field).unwrap().1)
+}
+
+#[test]
+fn what_is_sent_is_what_was_signed() {
+    let submission = submission();
+    let signed = decode(&submission).unwrap();
+    let accepts = Ledger { sent: Ok(Executed::new(submission.id.clone())), ..Ledger::funded() };
+    let mut sent = Vec::new();
+    let (outcome, _) = drive::<Broadcast>(&submission, &Known::default(), |_, request| {
+        if let (Request::Post { body, .. }, "ExecuteTransaction") = (request, method(request).as_str()) {
+            sent.push(body[5..].to_vec());
+        }
+        accepts.answer(request)
+    });
+    assert!(outcome.is_ok());
+    let [message] = sent.try_into().unwrap();
+    assert_eq!(nested(&message, &[1, 1, 2]), bcs::to_bytes(&signed.transaction).unwrap());
+    assert_eq!(members(&message).iter().filter(|(field, _)| *field == 2).count(), 1);
+    assert_eq!(nested(&message, &[2, 1, 2]), signed.signatures[0].to_bytes());
 }
 
 #[test]
