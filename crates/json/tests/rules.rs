@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use countersign::wire::{AffiliateFee, Read};
 use countersign::{
-    ApprovalPolicy, Code, CreateOrder, Policy, Proposal, Refusal, RequestedLeg, U256, UnixTime, Verified, json, verify, verify_record,
+    ApprovalPolicy, Code, CreateOrder, Family, Generation, Policy, Proposal, Refusal, Registry, RequestedLeg, U256, UnixTime, Verified,
+    json, verify, verify_record,
 };
 use countersign_testkit::lines::accepted_case;
 use countersign_testkit::{registry, set};
@@ -55,6 +56,18 @@ fn code<T>(result: Result<T, Refusal>) -> Option<(Code, String)> {
 
 const EVM: &str = "evm-record-bitcoin-v1";
 const BITCOIN: &str = "bitcoin-record-litecoin";
+
+#[test]
+fn the_formula_of_one_generation_does_not_refuse_the_swap_ids_of_another() {
+    let audited = Generation::parse(Family::Solana, "audited_2025_11");
+    let pinned = registry().clone().with_generation("solana_testnet:sol", audited);
+    let other = [("/destination_swap/swap_id", json!("ab".repeat(32)))];
+    let with =
+        |registry: &Registry| with_proposal("evm-record-solana-testnet", &other, |order| verify(order, registry, &Policy::default()));
+    assert_eq!(code(with(registry())), Some((Code::RecordSwapId, "/order/destination_swap/swap_id".to_owned())));
+    let order = with(&pinned).unwrap();
+    assert!(order.warnings().list().iter().any(|warning| warning.code() == Code::SwapIdUnchecked));
+}
 
 #[test]
 fn an_order_is_not_paid_after_its_deadline_or_too_close_to_it() {
