@@ -13,8 +13,9 @@ use std::time::Duration;
 use countersign::wire::{AffiliateFee, Read};
 use countersign::{
     ApprovalPolicy, Code, CreateOrder, Family, Generation, Policy, Proposal, Refusal, Registry, RequestedLeg, U256, UnixTime, Verified,
-    json, verify, verify_record,
+    Warning, json, verify, verify_record,
 };
+use countersign_json::line::Case;
 use countersign_testkit::lines::accepted_case;
 use countersign_testkit::{registry, set};
 use serde_json::{Value, json};
@@ -67,6 +68,29 @@ fn the_formula_of_one_generation_does_not_refuse_the_swap_ids_of_another() {
     assert_eq!(code(with(registry())), Some((Code::RecordSwapId, "/order/destination_swap/swap_id".to_owned())));
     let order = with(&pinned).unwrap();
     assert!(order.warnings().list().iter().any(|warning| warning.code() == Code::SwapIdUnchecked));
+}
+
+/// Before an order is prepared, its owner already reads what the payload itself chooses.
+#[test]
+fn a_verified_order_says_what_its_payloads_choose() {
+    for (id, part) in [("tron-token-approval-unlimited", "the HTLC may take every token"), ("solana-native-legacy", "swap account")] {
+        let order = verified(id, None, &[]).unwrap();
+        assert!(order.summary().lines().iter().any(|line| line.to_string().contains(part)), "{id}: {:?}", order.summary());
+    }
+}
+
+#[test]
+fn an_approval_that_is_rewritten_to_the_amount_needs_no_warning() {
+    for id in ["tron-token-approval-unlimited", "starknet-approval-unlimited"] {
+        let line = accepted_case(id).json().to_string();
+        let value = json::parse(line.as_bytes()).unwrap();
+        let case = Case::from_value(&value).unwrap();
+        for (approvals, is_warned) in [(ApprovalPolicy::AsProposed, true), (ApprovalPolicy::Exact, false)] {
+            let (unsigned, _) = case.run(registry(), &Policy::default().with_approvals(approvals)).unwrap();
+            let codes: Vec<_> = unsigned.warnings().list().iter().map(Warning::code).collect();
+            assert_eq!(codes.contains(&Code::UnlimitedApproval), is_warned, "{id}: {approvals:?}: {codes:?}");
+        }
+    }
 }
 
 #[test]
