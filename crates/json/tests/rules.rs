@@ -80,6 +80,13 @@ fn a_verified_order_says_what_its_payloads_choose() {
 }
 
 #[test]
+fn every_verified_order_says_which_bytes_are_explained() {
+    for id in [EVM, "tron-token-approval-unlimited", "starknet-approval-unlimited", "solana-native-legacy", "sui-native", BITCOIN] {
+        assert!(!verified(id, None, &[]).unwrap().coverage().is_empty(), "{id}");
+    }
+}
+
+#[test]
 fn an_approval_that_is_rewritten_to_the_amount_needs_no_warning() {
     for id in ["tron-token-approval-unlimited", "starknet-approval-unlimited"] {
         let line = accepted_case(id).json().to_string();
