@@ -82,7 +82,9 @@ fn a_verified_order_says_what_its_payloads_choose() {
 #[test]
 fn every_verified_order_says_which_bytes_are_explained() {
     for id in [EVM, "tron-token-approval-unlimited", "starknet-approval-unlimited", "solana-native-legacy", "sui-native", BITCOIN] {
-        assert!(!verified(id, None, &[]).unwrap().coverage().is_empty(), "{id}");
+        let coverage = verified(id, None, &[]).unwrap().coverage();
+        // The order id is covered in every family.
+        assert!(coverage.len() > 2, "{id}: {coverage:?}");
     }
 }
 

@@ -28,7 +28,7 @@ fn refunds_lamports_to_the_owner() -> TestResult {
     assert!(recovery.swap_id_recomputed());
     assert_eq!(hex::encode(recovery.swap_id()), record.source_swap.swap_id);
     assert_eq!(recover::swap_id(&record, Leg::Source, registry())?, recovery.swap_id());
-    assert_eq!(recovery.to(), owner);
+    assert_eq!((recovery.to(), recovery.token_account()), (owner, None));
     let accounts: Vec<_> = recovery.instruction().accounts.iter().map(|meta| (meta.pubkey, meta.is_signer, meta.is_writable)).collect();
     assert_eq!(accounts, [(recovery.swap_account(), false, true), (owner, false, true)]);
     assert_eq!(recovery.instruction().data, htlc::REFUND);
@@ -70,6 +70,7 @@ fn redeems_tokens_to_the_redeemers_account_with_the_right_secret_only() -> TestR
     let mint = registry().asset("solana:usdc").and_then(|asset| asset.token.as_ref()).map(|token| key(&token.text)).ok_or("no token")?;
     let accounts = &recovery.instruction().accounts;
     assert_eq!(Some(accounts[3].pubkey), address::associated_token_account(redeemer, mint, TOKEN_PROGRAM));
+    assert_eq!(recovery.token_account(), Some(accounts[3].pubkey));
     assert_eq!((accounts[1].pubkey, accounts[4].pubkey, accounts[5].pubkey), (recovery.swap_account(), sponsor, TOKEN_PROGRAM));
     assert!(accounts.iter().all(|meta| !meta.is_signer));
     assert_eq!(recovery.instruction().data, [htlc::REDEEM.as_slice(), &secret].concat());
