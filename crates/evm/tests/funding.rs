@@ -321,3 +321,16 @@ fn the_cheapest_path_is_gasless_unless_an_approval_is_missing() -> TestResult {
     assert_eq!(none.deposit().cheapest_path(approved.clone()), FundingPath::SelfFunded(approved));
     Ok(())
 }
+
+/// The calls have later nonces than these, so they wait for them.
+#[test]
+fn transactions_that_are_not_mined_yet_are_said() -> TestResult {
+    let case = fixture::<Evm>(CASE);
+    for (unmined, expected) in [(0, None), (2, Some("2 of them, from nonce 40 on"))] {
+        let context = TxContext::eip1559(42, 1_000_000_000, 1).with_unmined(unmined);
+        let unsigned = verified::<Evm>(&case).prepare(context)?;
+        let warning = unsigned.warnings().list().iter().find(|warning| warning.code() == Code::NonceGap);
+        assert_eq!(warning.map(|warning| warning.detail()), expected.map(Some));
+    }
+    Ok(())
+}

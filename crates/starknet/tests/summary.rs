@@ -8,7 +8,7 @@
     reason = "a panic in a test is a failed test"
 )]
 
-use countersign_core::{Severity, Topic};
+use countersign_core::{Code, Severity, Topic};
 use countersign_starknet::{Gasless, Starknet};
 use countersign_testkit::{TestResult, fixture, outcome, verified};
 
@@ -74,5 +74,15 @@ fn a_gasless_order_shows_no_fees_and_an_unlimited_approval_is_danger() -> TestRe
     assert_eq!(approval, [Severity::Danger]);
     let summary = order.prepare(Gasless)?.summary();
     assert_eq!((summary.about(Topic::Wallet).count(), summary.about(Topic::Gas).count(), summary.about(Topic::Digest).count()), (0, 0, 1));
+    Ok(())
+}
+
+#[test]
+fn an_approval_that_is_not_sent_is_not_warned_about() -> TestResult {
+    let order = verified::<Starknet>(&fixture::<Starknet>("starknet-approval-unlimited"));
+    let unsigned = order.prepare(Gasless)?;
+    for (warnings, is_warned) in [(order.warnings(), true), (unsigned.warnings(), false)] {
+        assert_eq!(warnings.list().iter().any(|warning| warning.code() == Code::UnlimitedApproval), is_warned);
+    }
     Ok(())
 }

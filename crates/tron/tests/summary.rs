@@ -8,8 +8,9 @@
     reason = "a panic in a test is a failed test"
 )]
 
-use countersign_testkit::{TestResult, fixture, outcome};
-use countersign_tron::Tron;
+use countersign_core::Code;
+use countersign_testkit::{TestResult, fixture, outcome, verified};
+use countersign_tron::{Gasless, Tron};
 
 #[test]
 fn a_token_order_reads_like_this() -> TestResult {
@@ -59,5 +60,15 @@ fn coins_and_small_fee_limits_are_shown_in_trx() -> TestResult {
 fn an_order_without_gasless_way_says_so() -> TestResult {
     let got = outcome::<Tron>(&fixture::<Tron>("tron-token-typed-data-null"))?;
     assert!(got["summary"].to_string().contains("message: none: this order has no gasless funding path"));
+    Ok(())
+}
+
+#[test]
+fn an_approval_that_is_not_sent_is_not_warned_about() -> TestResult {
+    let order = verified::<Tron>(&fixture::<Tron>("tron-token-approval-unlimited"));
+    let unsigned = order.prepare(Gasless)?;
+    for (warnings, is_warned) in [(order.warnings(), true), (unsigned.warnings(), false)] {
+        assert_eq!(warnings.list().iter().any(|warning| warning.code() == Code::UnlimitedApproval), is_warned);
+    }
     Ok(())
 }
