@@ -92,7 +92,7 @@ fn every_survivor_is_explained() {
     }
     let mut open = Vec::new();
     for Found { file, hash, missed } in lines(FOUND) {
-        // A file that has changed since is tried again some day.
+        // These outcomes are about an older version of the file.
         if fs::read(root().join(&file)).map_or(true, |bytes| !hex::encode(Sha256::digest(bytes)).starts_with(&hash)) {
             continue;
         }
