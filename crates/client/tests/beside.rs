@@ -12,12 +12,14 @@ mod support;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use countersign_client::driver::{
-    Delivery, DriveError, Driver, Event, MemoryStore, NewOrder, OrderStore, Outcome, Progress, Purpose, Status,
+    Delivery, DriveError, Driver, Entry, Event, MemoryStore, NewOrder, OrderState, OrderStore, Outcome, OwnerError, Progress, Purpose,
+    SignedUnder, Status, StoreError, Trouble,
 };
-use countersign_client::{OrderId, Pace, Secret, StreamExt};
+use countersign_client::{OrderId, Pace, Secret, StreamExt, Transport as _};
 use countersign_store::testing::MemoryDisk;
 use futures_util::FutureExt as _;
 use support::world::{BLOCK, FINAL, Malice, SOLVER, TestDriver, Third, World};
@@ -25,7 +27,7 @@ use support::world::{BLOCK, FINAL, Malice, SOLVER, TestDriver, Third, World};
 /// The longest wait between two observations of the test's drivers, in seconds.
 const POLL: u64 = 20;
 
-async fn create(driver: &TestDriver, world: &World, number: u64) -> OrderId {
+async fn create<S: OrderStore>(driver: &Driver<Arc<World>, Arc<World>, S, Arc<World>>, world: &World, number: u64) -> OrderId {
     let (fixture, secret) = world.order(number);
     driver.create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap()
 }
@@ -208,4 +210,135 @@ async fn where_the_owner_cannot_pay_for_a_refund_the_relayer_is_asked() {
     let id = create(&driver, &world, 1).await;
     drive_until(&driver, ended(Outcome::Refunded)).await;
     assert!(world.is_refunded(&id));
+}
+
+/// The twin of the test above. The owner has an account on the destination chain and no coin for fees. That is as good as no account.
+#[tokio::test(start_paused = true)]
+async fn where_the_owner_cannot_pay_for_a_redemption_the_relayer_is_asked() {
+    for is_allowed in [true, false] {
+        let world = World::new(0, Malice { cannot_pay_to_redeem: true, ..Malice::NONE });
+        let driver = world.driver(MemoryStore::default());
+        let driver = if is_allowed { driver.allow_relayer() } else { driver };
+        let id = create(&driver, &world, 1).await;
+        if is_allowed {
+            drive_until(&driver, ended(Outcome::Complete)).await;
+            assert_eq!(world.end(&id), (1, true, false));
+        } else {
+            drive_until(&driver, |result| matches!(result, Err(DriveError::Owner(OwnerError::Refused(_))))).await;
+            assert!(world.leaked.lock().unwrap().is_empty(), "the owner is told, and nobody learns the secret");
+        }
+    }
+}
+
+/// A store that can be read, and from some moment on not written: a full disk, a quota, a file system that became read-only.
+#[derive(Default)]
+struct Full {
+    store: MemoryStore,
+    is_full: AtomicBool,
+    cannot_lock: bool,
+}
+
+impl Full {
+    fn check(&self) -> Result<(), StoreError> {
+        if self.is_full.load(Ordering::SeqCst) { Err(StoreError::Failed("no space left".to_owned())) } else { Ok(()) }
+    }
+}
+
+impl OrderStore for Full {
+    type Guard = <MemoryStore as OrderStore>::Guard;
+
+    async fn create(&self, order: &OrderState) -> Result<(), StoreError> {
+        self.check()?;
+        self.store.create(order).await
+    }
+
+    async fn lock(&self, id: &OrderId) -> Result<Self::Guard, StoreError> {
+        if self.cannot_lock {
+            self.check()?;
+        }
+        self.store.lock(id).await
+    }
+
+    async fn load(&self, id: &OrderId) -> Result<OrderState, StoreError> {
+        self.store.load(id).await
+    }
+
+    async fn keep_record(&self, guard: &Self::Guard, body: &[u8]) -> Result<(), StoreError> {
+        self.check()?;
+        self.store.keep_record(guard, body).await
+    }
+
+    async fn keep_pins(&self, guard: &Self::Guard, pins: &SignedUnder) -> Result<(), StoreError> {
+        self.check()?;
+        self.store.keep_pins(guard, pins).await
+    }
+
+    async fn append(&self, guard: &Self::Guard, entry: &Entry) -> Result<(), StoreError> {
+        self.check()?;
+        self.store.append(guard, entry).await
+    }
+
+    async fn replace_journal(&self, guard: &Self::Guard, entries: &[Entry]) -> Result<(), StoreError> {
+        self.check()?;
+        self.store.replace_journal(guard, entries).await
+    }
+
+    async fn orders(&self) -> Result<Vec<OrderId>, StoreError> {
+        self.store.orders().await
+    }
+}
+
+/// What is out already is sent again, and its fee is raised, whatever becomes of the store. Only a replacement is mined in this world.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_cannot_be_written_stops_no_retry() {
+    for (never_pays, cannot_lock) in [(false, false), (false, true), (true, false), (true, true)] {
+        let world = World::new(0, Malice { fees_rise: true, never_pays, ..Malice::NONE });
+        let driver = world.driver(Full { cannot_lock, ..Full::default() });
+        let id = create(&driver, &world, 1).await;
+        let purpose = if never_pays { Purpose::Refund } else { Purpose::Redemption };
+        let (mut is_told, mut is_over) = (false, false);
+        for _ in 0..40_000 {
+            let kept = driver.store().load(&id).await.unwrap();
+            let what = if never_pays { Delivery::Refund } else { Delivery::Redemption };
+            if kept.signed(purpose).is_some() && kept.may_be_sent(what) {
+                driver.store().is_full.store(true, Ordering::SeqCst);
+            }
+            if let Ok(Progress { trouble: Some(Trouble::NotWritten(_)), .. }) = driver.advance(&id).await {
+                is_told = true;
+            }
+            is_over = if never_pays { world.is_refunded(&id) } else { world.end(&id).1 };
+            if is_over {
+                break;
+            }
+            tokio::time::sleep(Duration::from_secs(5)).await;
+        }
+        assert!(is_over && is_told, "{never_pays} {cannot_lock}: over {is_over}, told {is_told}");
+    }
+}
+
+/// Before the first attempt, the intent must be stored: what cannot be written is not done.
+#[tokio::test(start_paused = true)]
+async fn with_a_store_that_cannot_be_written_no_secret_leaves() {
+    let world = World::new(0, Malice::NONE);
+    let driver = world.driver(Full::default());
+    let id = create(&driver, &world, 1).await;
+    for _ in 0..600 {
+        if driver.advance(&id).await.is_ok_and(|progress| progress.is_paid) {
+            driver.store().is_full.store(true, Ordering::SeqCst);
+        }
+        tokio::time::sleep(Duration::from_secs(5)).await;
+    }
+    assert_eq!(world.end(&id), (1, false, false));
+    assert!(world.leaked.lock().unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_was_set_back_does_not_stop_a_fee_from_being_raised() {
+    let world = World::new(0, Malice::NONE);
+    let driver = world.driver(MemoryStore::default());
+    let id = create(&driver, &world, 1).await;
+    let mut kept = driver.store().load(&id).await.unwrap();
+    let signed = Event::Signed { purpose: Purpose::Redemption, transactions: Vec::new(), gasless: None };
+    kept.journal = vec![Entry { at: driver.flow().client().transport().now().saturating_add(Duration::from_secs(3 * 3_600)), event: signed }];
+    assert!(driver.is_overdue(&kept, Purpose::Redemption), "signed three hours from now");
 }

@@ -1,10 +1,12 @@
 //! Carries out a decision. An intent that moves money or a secret is written to the journal before it is carried out, and its outcome
 //! after.
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use countersign::{
-    BroadcastTransaction, Code, Family, GaslessSubmission, Leg, Policy, Refusal, U256, Verified, VerifiedRecord, Warning, Warnings,
+    BroadcastTransaction, Code, Family, GaslessSubmission, Leg, Policy, Refusal, U256, UnixTime, Verified, VerifiedRecord, Warning,
+    Warnings,
 };
 
 use super::chain::{ChainError, judge, rule_of};
@@ -46,6 +48,8 @@ pub(super) struct Step<'s, T, C, S: OrderStore, O> {
     pub(super) guard: Option<&'s S::Guard>,
     pub(super) kept: &'s OrderState,
     pub(super) observed: &'s OrderObservation,
+    /// Why a line could not be written that nothing had to wait for.
+    pub(super) unwritten: Mutex<Option<String>>,
 }
 
 impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
@@ -69,6 +73,21 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
             Action::Redeem { path: SecretRoute::Relayer, is_urgent } => self.give_secret(*is_urgent).await,
             Action::Refund => self.refund().await,
             Action::End(outcome) => self.end(*outcome).await,
+        }
+    }
+
+    /// Writes a line about something that is out already and harmless to repeat: a redemption or a refund whose intent is stored. A store
+    /// that cannot be written must not stop it, so a failure is only remembered, to be reported.
+    async fn note(&self, what: Delivery, event: Event) -> Result<(), DriveError> {
+        let is_repeated = matches!(what, Delivery::Redemption | Delivery::Secret | Delivery::Refund | Delivery::RefundRequest);
+        match self.write(event).await {
+            Err(error) if is_repeated && self.kept.may_be_sent(what) => {
+                if let Ok(mut unwritten) = self.unwritten.lock() {
+                    *unwritten = Some(error.to_string());
+                }
+                Ok(())
+            }
+            outcome => outcome,
         }
     }
 
@@ -168,8 +187,10 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
             Ok(Some(transactions)) => transactions,
             // The secret is public, so the relayer learns nothing from it, and it may redeem sooner than an absent owner.
             _ if self.is_public() && self.kept.swap.request().destination.delegate.is_none() => return self.give_secret(true).await,
-            // The owner does not sign: the relayer redeems, if it may, and learns the secret only after the evidence is read again.
-            Ok(None) if self.driver.relayer_allowed && self.kept.swap.request().destination.delegate.is_none() => {
+            // The owner does not sign, or has no coins for the fee: the relayer redeems, if it may, and learns the secret only after the
+            // evidence is read again.
+            Ok(None) if self.may_ask_relayer() => return self.give_secret(is_urgent).await,
+            Err(DriveError::Owner(OwnerError::Refused(refusal))) if refusal.code() == Code::InsufficientFunds && self.may_ask_relayer() => {
                 return self.give_secret(is_urgent).await;
             }
             Ok(None) => return Ok(StepOutcome::NeedsOwner),
@@ -182,10 +203,14 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
         self.write(Event::SecretLeaving { path: SecretRoute::Own }).await?;
         self.write(Event::Signed { purpose: Purpose::Redemption, transactions: transactions.clone(), gasless: None }).await?;
         if !self.driver.chains.has(self.kept.swap.request().destination.asset.chain()) {
-            self.write(Event::sending(Delivery::Redemption)).await?;
+            self.write(Event::Printed { what: Delivery::Redemption }).await?;
             return Ok(StepOutcome::HandedOut);
         }
         self.broadcast(Delivery::Redemption, &transactions).await
+    }
+
+    fn may_ask_relayer(&self) -> bool {
+        self.driver.relayer_allowed && self.kept.swap.request().destination.delegate.is_none()
     }
 
     fn is_public(&self) -> bool {
@@ -283,21 +308,21 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
         transactions: &[BroadcastTransaction],
     ) -> Result<StepOutcome, DriveError> {
         // If the owner does not sign a replacement, the transaction that was sent remains the best one available.
-        if self.driver.is_overdue(self.kept, purpose)
+        if self.driver.is_overdue_at(self.kept, purpose, self.driver.now().max(self.observed.now))
             && let Ok(Some(replacement)) = self.settle(purpose, transactions).await
         {
-            self.write(Event::Signed { purpose, transactions: replacement.clone(), gasless: None }).await?;
+            self.note(what, Event::Signed { purpose, transactions: replacement.clone(), gasless: None }).await?;
             let done = self.broadcast(what, &replacement).await?;
             if !matches!(done, StepOutcome::Rejected(_)) {
                 return Ok(done);
             }
             // The replacement was rejected, so the first transaction is the one to send again.
-            self.write(Event::Signed { purpose, transactions: transactions.to_vec(), gasless: None }).await?;
+            self.note(what, Event::Signed { purpose, transactions: transactions.to_vec(), gasless: None }).await?;
         }
         let done = self.broadcast(what, transactions).await?;
         if let StepOutcome::Rejected(why) = done {
             let Some(transactions) = self.settle(purpose, &[]).await? else { return Ok(StepOutcome::Retry(why)) };
-            self.write(Event::Signed { purpose, transactions: transactions.clone(), gasless: None }).await?;
+            self.note(what, Event::Signed { purpose, transactions: transactions.clone(), gasless: None }).await?;
             // Sent at once, because a transaction that is valid for a minute would have expired by the next attempt.
             return self.broadcast(what, &transactions).await;
         }
@@ -306,32 +331,32 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
 
     /// Broadcasts transactions in order, each after the previous one was accepted.
     async fn broadcast(&self, what: Delivery, transactions: &[BroadcastTransaction]) -> Result<StepOutcome, DriveError> {
-        self.write(Event::sending(what)).await?;
+        self.note(what, Event::sending(what)).await?;
         for transaction in transactions {
             if let Err(error) = self.driver.chain_access().send(transaction, self.driver.pins(self.kept).0).await {
-                let is_rejected = matches!(error, ChainError::Rejected(_));
-                self.write(Event::NotSent { what, error: error.to_string(), is_rejected }).await?;
+                let is_rejected = matches!(error, ChainError::Rejected { by_quorum: true, .. });
+                self.note(what, Event::NotSent { what, error: error.to_string(), is_rejected }).await?;
                 return Ok(match error {
                     ChainError::NotConnected(_) => StepOutcome::NeedsOwner,
-                    ChainError::Rejected(_) => StepOutcome::Rejected(error.to_string()),
+                    ChainError::Rejected { .. } => StepOutcome::Rejected(error.to_string()),
                     ChainError::Unavailable(_) => StepOutcome::Retry(error.to_string()),
                 });
             }
         }
-        self.write(Event::Sent { what }).await?;
+        self.note(what, Event::Sent { what }).await?;
         Ok(StepOutcome::Acted)
     }
 
     /// Sends one action to the service, once, and writes the outcome to the journal.
     async fn call(&self, what: Delivery, call: &Call<'_>) -> Result<StepOutcome, DriveError> {
-        self.write(Event::sending(what)).await?;
+        self.note(what, Event::sending(what)).await?;
         match self.driver.flow.client().act(self.kept.swap.id(), call).await {
             Ok(_) => {
-                self.write(Event::Sent { what }).await?;
+                self.note(what, Event::Sent { what }).await?;
                 Ok(StepOutcome::Acted)
             }
             Err(error) => {
-                self.write(Event::NotSent { what, error: error.to_string(), is_rejected: false }).await?;
+                self.note(what, Event::NotSent { what, error: error.to_string(), is_rejected: false }).await?;
                 Ok(StepOutcome::Retry(error.to_string()))
             }
         }
@@ -343,12 +368,17 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
     /// they probably pay too low a fee, or have left the mempools.
     #[must_use]
     pub fn is_overdue(&self, kept: &OrderState, purpose: Purpose) -> bool {
+        self.is_overdue_at(kept, purpose, self.now())
+    }
+
+    fn is_overdue_at(&self, kept: &OrderState, purpose: Purpose, now: UnixTime) -> bool {
         let request = kept.swap.request();
         let leg = if purpose == Purpose::Refund { &request.source } else { &request.destination };
         let asset = self.pins(kept).0.asset(leg.asset.as_str());
         let blocks = asset.map_or(0, |asset| asset.chain.unit_millis.saturating_mul(OVERDUE_BLOCKS) / 1_000);
         let wait = blocks.max(OVERDUE_SECONDS);
-        kept.signed_at(purpose).is_some_and(|since| self.now() >= since.saturating_add(Duration::from_secs(wait)))
+        // A clock that was set back must not stop a fee from being raised.
+        kept.signed_at(purpose).is_some_and(|since| now < since || now >= since.saturating_add(Duration::from_secs(wait)))
     }
 }
 

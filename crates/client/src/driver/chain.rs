@@ -1,9 +1,12 @@
 //! What the driver asks chains, through connections that interpret nothing.
 
-use countersign::reader::{HtlcObservation, HtlcQuorum, HtlcReader, Known, NotSent, SendObservation, SendReader, check_sent};
-use countersign::{
-    BroadcastTransaction, FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, UnixTime, VerifiedTerms, check_head_time,
+use countersign::reader::{
+    FateObservation, FateReader, HtlcObservation, HtlcQuorum, HtlcReader, Known, NotSent, SendObservation, SendReader, Verdict, check_sent,
 };
+use countersign::{
+    BroadcastTransaction, FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Network, Policy, Registry, UnixTime, VerifiedTerms, check_head_time,
+};
+use super::observe::PaymentFate;
 use countersign_transport::{Chains, GatherError, MaybeSend, MaybeSync, Memory, Transport, gather};
 
 /// Why a chain was not read, or a transaction not accepted.
@@ -17,8 +20,13 @@ pub enum ChainError {
     #[error("{0}")]
     Unavailable(String),
     /// The chain rejected the transaction.
-    #[error("the chain rejected the transaction: {0}")]
-    Rejected(String),
+    #[error("the chain rejected the transaction: {message}")]
+    Rejected {
+        /// An endpoint, and its reason.
+        message: String,
+        /// Whether as many endpoints reject it as must agree. Otherwise one of the others may have relayed it.
+        by_quorum: bool,
+    },
 }
 
 impl From<GatherError> for ChainError {
@@ -78,10 +86,26 @@ impl<C: Chains, T: Transport> ChainAccess<'_, C, T> {
         let network = &chain.ok_or_else(|| ChainError::NotConnected(transaction.chain.clone()))?.network;
         let start = |known: &Known| SendReader::new(network, &transaction.id, &transaction.payload, known);
         let quorum = gather(self.chains, self.timer, self.memory, &transaction.chain, start, SendObservation::accepts).await?;
+        let rejecting = quorum.heard().filter(|(_, word)| word.is_ok_and(|one| one.accepts().is_err())).count();
+        let by_quorum = rejecting >= quorum.needed();
         check_sent(&quorum).map_err(|error| match error {
-            NotSent::Rejected { endpoint, message } => ChainError::Rejected(format!("{endpoint}: {message}")),
+            NotSent::Rejected { endpoint, message } => ChainError::Rejected { message: format!("{endpoint}: {message}"), by_quorum },
             NotSent::Unknown(doubt) => ChainError::Unavailable(doubt.to_string()),
         })
+    }
+}
+
+impl<C: Chains, T: Transport> ChainAccess<'_, C, T> {
+    /// Reads what becomes of a transaction that was sent. It is dead only if as many endpoints as must agree say so, each alone.
+    pub(super) async fn fate(&self, transaction: &BroadcastTransaction, network: &Network) -> PaymentFate {
+        let start = |known: &Known| FateReader::new(network, &transaction.id, &transaction.payload, known);
+        let Ok(quorum) = gather(self.chains, self.timer, self.memory, &transaction.chain, start, FateObservation::is_dead).await else {
+            return PaymentFate::Open;
+        };
+        match quorum.ask(FateObservation::is_dead) {
+            Verdict::Stands((), one) => PaymentFate::of(one.fate()),
+            Verdict::Open(_) | Verdict::Falls(_) => PaymentFate::Open,
+        }
     }
 }
 

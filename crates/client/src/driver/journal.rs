@@ -28,7 +28,8 @@ pub struct Entry {
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
-    /// The owner signed. From then on these transactions are sent, unless a later entry replaces them. A funding is never replaced.
+    /// The owner signed. From then on these transactions are sent, unless a later entry replaces them. A funding is replaced only if
+    /// it was rejected, or can never be included.
     Signed {
         /// What the transactions do.
         purpose: Purpose,
@@ -57,9 +58,14 @@ pub enum Event {
         what: Delivery,
         /// Why, for display.
         error: String,
-        /// Whether the chain rejected it as invalid. It is dead then, unless it was accepted before.
+        /// Whether as many endpoints as must agree rejected it as invalid.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_rejected: bool,
+    },
+    /// It was printed, or handed to the owner, who may broadcast it or not. That is a note, and never a permission to send anything.
+    Printed {
+        /// What was printed.
+        what: Delivery,
     },
     /// The owner reports that a transaction is on chain already.
     OnChain {
@@ -175,7 +181,7 @@ impl Event {
 
 impl OrderState {
     /// Returns the most recently signed transactions for a purpose, with the gasless funding if there is one; `None` if nothing was
-    /// signed. A funding is signed once. A redemption or a refund is signed again if the chain rejected it, or to raise its fee.
+    /// signed. A funding is signed again if it was rejected or is dead; a redemption or a refund also to raise its fee.
     #[must_use]
     pub fn signed(&self, wanted: Purpose) -> Option<(&[BroadcastTransaction], Option<&str>)> {
         self.journal.iter().rev().find_map(|entry| match &entry.event {
@@ -226,6 +232,42 @@ impl OrderState {
         last.is_some_and(|entry| entry.event == Event::PaymentLeaving)
     }
 
+    /// Returns whether the newest signed payment was rejected whenever it was sent, by as many endpoints as must agree.
+    #[must_use]
+    pub fn payment_was_rejected(&self) -> bool {
+        let is_payment = |event: &Event| matches!(event, Event::Signed { purpose: Purpose::Funding, .. });
+        let after = self.journal.iter().rposition(|entry| is_payment(&entry.event)).and_then(|signed| self.journal.get(signed..));
+        let mut is_rejected = false;
+        for entry in after.unwrap_or_default() {
+            match &entry.event {
+                Event::NotSent { what: Delivery::Funding, is_rejected: true, .. } => is_rejected = true,
+                Event::NotSent { what: Delivery::Funding, .. }
+                | Event::Sent { what: Delivery::Funding }
+                | Event::OnChain { .. }
+                | Event::PaymentLeaving => return false,
+                _ => {}
+            }
+        }
+        is_rejected && !self.is_gasless()
+    }
+
+    /// Returns whether the newest signed payment may have been sent. After a payment was signed again, it was not yet.
+    #[must_use]
+    pub fn newest_payment_may_be_sent(&self) -> bool {
+        let newest = self.journal.iter().rev().find_map(|entry| match &entry.event {
+            Event::Signed { purpose: Purpose::Funding, .. } => Some(false),
+            Event::Sending { what: Delivery::Funding, .. } | Event::Sent { what: Delivery::Funding } => Some(true),
+            _ => None,
+        });
+        newest == Some(true)
+    }
+
+    /// Returns how many payments were signed, one after the other, of those that the journal keeps.
+    #[must_use]
+    pub fn fundings(&self) -> usize {
+        self.journal.iter().filter(|entry| matches!(entry.event, Event::Signed { purpose: Purpose::Funding, .. })).count()
+    }
+
     /// Returns whether something was sent and accepted, or is on chain.
     #[must_use]
     pub fn was_sent(&self, wanted: Delivery) -> bool {
@@ -250,7 +292,13 @@ impl OrderState {
     /// Returns whether the secret may have left this process.
     #[must_use]
     pub fn secret_has_left(&self) -> bool {
-        self.has_left_by(SecretRoute::Signer) || self.secret_was_sent()
+        self.has_left_by(SecretRoute::Signer) || self.redemption_was_printed() || self.secret_was_sent()
+    }
+
+    /// Returns whether the owner was given a redemption to broadcast. Whether that happened is not known.
+    #[must_use]
+    pub fn redemption_was_printed(&self) -> bool {
+        self.has(|event| matches!(event, Event::Printed { what: Delivery::Redemption }))
     }
 
     /// Returns whether the secret may be known to others than the owner's signer.
@@ -340,7 +388,8 @@ enum Kind {
     Signed(Purpose),
     Sending(Delivery),
     Sent(Delivery),
-    NotSent(Delivery),
+    NotSent(Delivery, bool),
+    Printed(Delivery),
     OnChain(Delivery),
     PaymentLeaving,
     PaymentStayed,
@@ -354,7 +403,8 @@ impl Kind {
             Event::Signed { purpose, .. } => Self::Signed(*purpose),
             Event::Sending { what, .. } => Self::Sending(*what),
             Event::Sent { what } => Self::Sent(*what),
-            Event::NotSent { what, .. } => Self::NotSent(*what),
+            Event::NotSent { what, is_rejected, .. } => Self::NotSent(*what, *is_rejected),
+            Event::Printed { what } => Self::Printed(*what),
             Event::OnChain { what } => Self::OnChain(*what),
             Event::PaymentLeaving => Self::PaymentLeaving,
             Event::PaymentStayed => Self::PaymentStayed,

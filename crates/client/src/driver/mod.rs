@@ -31,6 +31,7 @@ mod parties;
 mod progress;
 mod run;
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use countersign::{Code, HtlcState, Policy, Refusal, Registry, UnixTime};
@@ -45,7 +46,7 @@ pub use journal::{Delivery, Entry, Event, Outcome, Purpose, SecretRoute};
 pub use kept::{OrderState, OrderStore, SignedUnder, StoreError};
 pub use memory::{MemoryGuard, MemoryStore};
 use observe::Observer;
-pub use observe::{LegObservation, OrderObservation, RecordObservation, Release};
+pub use observe::{LegObservation, OrderObservation, PaymentFate, RecordObservation, Release};
 pub use parties::{BoxOwner, FundingReply, NoOwner, Owner, OwnerCode, OwnerError, Settlement, SignedFunding, TrustTheService};
 pub use progress::{Change, DriveError, NewOrder, Progress, ServiceStatement, Trouble};
 
@@ -96,7 +97,11 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
         self
     }
 
-    /// Allows the service's relayer to redeem where the owner cannot. It then gets the secret once the destination is funded.
+    /// Allows the service's relayer to redeem as a fallback: if the owner can redeem on the destination chain, but does not sign or cannot
+    /// pay the fee. It then gets the secret once the destination is funded.
+    ///
+    /// A relayer that redeems **alone** can keep the secret, take the source and let the destination run out. For an owner who cannot
+    /// redeem, it is therefore asked only with [`Driver::with_trust`] as well.
     #[must_use]
     pub const fn allow_relayer(mut self) -> Self {
         self.relayer_allowed = true;
@@ -231,6 +236,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
         let (registry, _) = self.pins(&kept);
         let capabilities = Capabilities {
             relayer_allowed: self.relayer_allowed,
+            relayer_alone: self.trust.is_some(),
             secret_is_elsewhere: self.secret_is_elsewhere,
             ..Capabilities::new(&kept, &self.owner, &self.chains)
         };
@@ -253,26 +259,47 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
             self.name_missing_chain(&kept, &observed, capabilities, &mut progress);
             return Ok(progress);
         };
-        let guard = self.lock(id).await?;
+        let excludes = !matches!(action, Action::Redeem { .. } | Action::Refund);
+        // A store that cannot be written must not stop what is out already from being sent again.
+        let is_repeated = match &action {
+            Action::Redeem { path: SecretRoute::Relayer, .. } => kept.may_be_sent(Delivery::Secret),
+            Action::Redeem { .. } => kept.may_be_sent(Delivery::Redemption),
+            Action::Refund => kept.may_be_sent(Delivery::Refund) || kept.may_be_sent(Delivery::RefundRequest),
+            _ => false,
+        };
+        let guard = match self.lock(id).await {
+            Err(StoreError::Failed(_)) if is_repeated => None,
+            guard => Some(guard?),
+        };
         let mut locked = self.store.load(id).await?;
         if locked.journal != kept.journal {
             // Another process has acted in the meantime, so this decision is out of date.
             progress.acted = true;
             return Ok(progress);
         }
-        if let Some(shorter) = journal::folded(&locked.journal) {
-            self.store.replace_journal(&guard, &shorter).await?;
-            locked.journal = shorter;
+        if let Some(guard) = &guard
+            && let Some(shorter) = journal::folded(&locked.journal)
+        {
+            match self.store.replace_journal(guard, &shorter).await {
+                Err(StoreError::Failed(_)) if is_repeated => {}
+                replaced => {
+                    replaced?;
+                    locked.journal = shorter;
+                }
+            }
         }
-        let excludes = !matches!(action, Action::Redeem { .. } | Action::Refund);
-        let guard = excludes.then_some(guard);
-        let step = act::Step { driver: self, guard: guard.as_ref(), kept: &locked, observed: &observed };
+        let guard = guard.filter(|_| excludes);
+        let step = act::Step { driver: self, guard: guard.as_ref(), kept: &locked, observed: &observed, unwritten: Mutex::default() };
         let done = step.act(&action).await;
+        let unwritten = step.unwritten.into_inner().unwrap_or_default();
         drop(guard);
         // Whether something may have been sent is known only now, also if the act failed.
         progress.is_paid |= self.store.load(id).await.is_ok_and(|kept| kept.may_be_paid());
         match done? {
-            act::StepOutcome::Acted => progress.acted = true,
+            act::StepOutcome::Acted => {
+                progress.acted = true;
+                progress.trouble = unwritten.map(Trouble::NotWritten).or(progress.trouble);
+            }
             act::StepOutcome::Retry(why) | act::StepOutcome::Rejected(why) => progress.trouble = Some(Trouble::Failed(why)),
             act::StepOutcome::HandedOut => {}
             act::StepOutcome::NeedsOwner => progress.status = waits(&action, progress.status),
@@ -315,8 +342,18 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
         }
         let what = if kept.is_gasless() { Delivery::Gasless } else { Delivery::Funding };
         let id = kept.swap.id().clone();
-        self.store.append(&self.lock(&id).await?, &self.entry(Event::OnChain { what })).await?;
-        Ok(self.store.load(&id).await?)
+        let written = match self.lock(&id).await {
+            Ok(guard) => self.store.append(&guard, &self.entry(Event::OnChain { what })).await,
+            Err(error) => Err(error),
+        };
+        match written {
+            // What the chain shows decides without the line, too.
+            Err(StoreError::Failed(_)) => Ok(kept),
+            written => {
+                written?;
+                Ok(self.store.load(&id).await?)
+            }
+        }
     }
 
     /// Locks an order. Waits for another process for a while, because locks are short except while the owner signs a payment.
@@ -351,6 +388,7 @@ const SUBMISSION_TIME: Duration = Duration::from_secs(120);
 fn trouble(kept: &OrderState, observed: &OrderObservation, is_paid: bool) -> Option<Trouble> {
     match (&observed.record, &observed.heads) {
         (RecordObservation::Unknown(why), _) => Some(Trouble::Failed(why.clone())),
+        (RecordObservation::Refused(refusal), _) if is_paid => Some(Trouble::RecordRefused(refusal.clone())),
         (_, Err(why)) if !is_paid => Some(Trouble::Failed(why.clone())),
         _ => {
             let is_absent = matches!(observed.source, LegObservation::Seen { state: HtlcState::Absent, .. });

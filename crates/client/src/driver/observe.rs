@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use countersign::reader::HtlcQuorum;
+use countersign::reader::{Fate, HtlcQuorum};
 use countersign::{
     Family, FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Leg, LockedHtlc, OrderRecord, Policy, Refusal, Registry, UnixTime,
     VerifiedRecord, VerifiedTerms, check_head_time,
@@ -13,7 +13,7 @@ use futures_util::future::{Either, join, select};
 use futures_util::stream::FuturesUnordered;
 
 use super::chain::{ChainAccess, ChainError, judge, rule_of};
-use super::journal::Delivery;
+use super::journal::{Delivery, Purpose};
 use super::kept::OrderState;
 use super::parties::TrustTheService;
 use crate::client::Client;
@@ -26,6 +26,8 @@ use countersign_transport::{Chains, Transport, TransportError, TransportErrorKin
 /// How long what is still missing may delay a paid order: the service once both chains are read, and everything else once the
 /// destination shows that the redemption is due.
 const MAX_SERVICE_DELAY: Duration = Duration::from_secs(1);
+/// How long after its signature a payment that its chain does not show is asked for by its id.
+const IS_LOOKED_FOR: Duration = Duration::from_secs(90);
 /// How long the service alone may delay a redemption that is due.
 const WHEN_DUE: Duration = Duration::from_millis(250);
 
@@ -50,6 +52,8 @@ pub struct OrderObservation {
     pub public_secret: Option<[u8; 32]>,
     /// When the owner's payment must be confirmed; `None` if that is unknown.
     pub deadline: Option<UnixTime>,
+    /// What becomes of a payment that was sent and that the source chain does not show.
+    pub payment: PaymentFate,
     /// How long the source chain needs to confirm a payment, in nominal seconds.
     pub confirmation_time: Duration,
     /// When the source's timelock is over by time, with the margin of its chain; `None` if that is unknown.
@@ -57,6 +61,17 @@ pub struct OrderObservation {
     /// Whether every connected chain was read, at a newest block that fits the caller's clock. Otherwise why not, for display: nothing is
     /// paid then.
     pub heads: Result<(), String>,
+}
+
+/// What becomes of a payment that was sent and that its chain does not show.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum PaymentFate {
+    /// It may still be included, or nobody knows.
+    #[default]
+    Open,
+    /// By as many endpoints as must agree, it can never be included. Contains the reason.
+    Dead(String),
 }
 
 /// What is known about the service's record.
@@ -100,6 +115,15 @@ pub enum Release {
     Evidence(Funded),
     /// The caller has chosen to trust the service: see [`TrustTheService`].
     Trust(TrustTheService),
+}
+
+impl PaymentFate {
+    pub(super) fn of(fate: &Fate) -> Self {
+        match fate {
+            Fate::Dead(why) => Self::Dead(why.clone()),
+            Fate::Open | Fate::Included => Self::Open,
+        }
+    }
 }
 
 impl LegObservation {
@@ -206,7 +230,9 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
         let (clock, now) = (self.now(), later(self.now(), heads));
         let (source_view, destination_view) =
             (self.view(known, Leg::Source, &source, is_current, now), self.view(known, Leg::Destination, &destination, is_current, now));
+        let payment = self.payment(kept, &known.terms.source, &source_view, now).await;
         let observed = OrderObservation {
+            payment,
             // A later record can only make the deadline earlier.
             deadline: [Some(known), first.as_ref()]
                 .into_iter()
@@ -227,6 +253,19 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
             ..OrderObservation::unknown(now, RecordObservation::NotAsked)
         };
         OrderObservation { record, ..observed }
+    }
+
+    /// Reads what becomes of the newest payment, if it was sent some time ago and its chain does not show it.
+    async fn payment(&self, kept: &OrderState, terms: &HtlcTerms, source: &LegObservation, now: UnixTime) -> PaymentFate {
+        let is_missing = matches!(source, LegObservation::Seen { state: HtlcState::Absent, .. }) && kept.newest_payment_may_be_sent();
+        let is_old = kept.signed_at(Purpose::Funding).is_some_and(|at| now < at || now >= at.saturating_add(IS_LOOKED_FOR));
+        match kept.signed(Purpose::Funding) {
+            // The message of a gasless payment never expires.
+            Some((transactions, None)) if is_missing && is_old && let Some(last) = transactions.last() => {
+                self.chains.fate(last, &terms.network).await
+            }
+            _ => PaymentFate::Open,
+        }
     }
 
     fn now(&self) -> UnixTime {
@@ -361,6 +400,7 @@ impl OrderObservation {
             source_family: None,
             public_secret: None,
             deadline: None,
+            payment: PaymentFate::Open,
             confirmation_time: Duration::ZERO,
             refund_from: None,
             heads: Ok(()),

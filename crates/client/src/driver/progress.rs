@@ -108,6 +108,12 @@ pub enum Trouble {
     /// The next action needs this chain, by its name in asset ids such as `base`, and [`Chains`](super::Chains) has no endpoints of it.
     #[error("not connected to {0}")]
     NotConnected(String),
+    /// The service's newest record was refused. For a payment that both chains show, it decides nothing.
+    #[error("the service's newest record is refused ({0}); what the chains show decides")]
+    RecordRefused(Refusal),
+    /// It was sent, and the store could not be written.
+    #[error("it was sent again, and the state directory cannot be written: {0}; make room, or restore write access")]
+    NotWritten(String),
     /// The service accepted the gasless payment more than two minutes ago, and the chain shows no payment. The signed message does not
     /// expire, so the service can submit it at any time; the driver keeps following the order.
     #[error(

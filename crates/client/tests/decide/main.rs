@@ -9,6 +9,7 @@
 )]
 
 mod pay;
+mod printed;
 mod refund;
 mod signer;
 mod status;
@@ -209,6 +210,8 @@ fn the_relayer_is_asked_only_where_the_owner_allows_it() {
     world.capabilities.owner_redeems = false;
     assert_eq!(world.decide(), (Status::NeedsOwner { what: OwnerTask::Redeem }, None));
     world.capabilities.relayer_allowed = true;
+    assert_eq!(world.decide(), (Status::NeedsOwner { what: OwnerTask::Redeem }, None), "alone, it needs trust");
+    world.capabilities.relayer_alone = true;
     assert_eq!(world.action(), Some(Action::Redeem { path: SecretRoute::Relayer, is_urgent: false }));
     world.capabilities.owner_redeems = true;
     assert_eq!(world.action(), OWN, "the owner first");
@@ -225,6 +228,7 @@ fn a_secret_of_another_order_is_never_used() {
 fn once_the_secret_has_left_nothing_delays_the_redemption() {
     let mut world = World::paid();
     world.wrote([Event::SecretLeaving { path: SecretRoute::Relayer }]);
+    world.observed.destination = seen(world.locked(3), false);
     let refusal = Refusal::new(Code::RecordChanged, "/order");
     let holds = [
         (Hold::NoTime { left: 1, needed: 6, unit: "blocks" }, Status::RedeemNow),
@@ -353,8 +357,11 @@ fn a_redemption_that_is_reorganized_away_is_sent_again() {
     assert_eq!(world.decide(), (Status::Redeeming, None));
     world.observed.destination = seen(world.locked(3), true);
     assert_eq!(world.action(), OWN_URGENT);
-    // The payment itself is gone and comes back: nothing is refunded while the source's timelock runs.
+    // The payment itself is gone and comes back: nothing is refunded while the source's timelock runs, and nothing is sent that can
+    // win nothing.
     world.observed.destination = seen(HtlcState::Absent, false);
+    assert_eq!(world.decide(), (Status::AwaitingRefund { reason: Hold::NotFunded }, None));
+    world.observed.destination = seen(world.locked(3), false);
     assert_eq!(world.action(), OWN_URGENT);
 }
 
@@ -385,8 +392,9 @@ fn what_was_only_written_down_is_not_out() {
     let mut world = World::paid();
     world.wrote([Event::SecretLeaving { path: SecretRoute::Own }, signed(Purpose::Redemption)]);
     assert_eq!(world.action(), None, "nothing was sent: the destination is not funded");
-    // Once handed to the owner, it may be public. The relayer still gets the secret only for evidence.
+    // Once sent, it may be public. The relayer still gets the secret only for evidence.
     world.wrote([Event::sending(Delivery::Redemption)]);
+    world.observed.destination = seen(world.locked(3), false);
     world.kept.journal.retain(|entry| !matches!(entry.event, Event::Signed { purpose: Purpose::Redemption, .. }));
     world.capabilities.owner_redeems = false;
     world.capabilities.relayer_allowed = true;
@@ -397,6 +405,14 @@ fn what_was_only_written_down_is_not_out() {
 fn a_record_that_changes_keeps_the_secret_in() {
     let mut world = World::funded();
     world.observed.record = RecordObservation::Refused(Refusal::new(Code::RecordChanged, "/order/destination_swap/amount"));
+    assert_eq!(world.action(), OWN, "with both chains connected, a newer record is only a statement");
+    for connected in [(true, false), (false, true)] {
+        (world.capabilities.source_connected, world.capabilities.destination_connected) = connected;
+        assert!(matches!(world.decide(), (Status::Refused { .. }, None)));
+    }
+    // While the source chain does not show the payment, it counts.
+    (world.capabilities.source_connected, world.capabilities.destination_connected) = (true, true);
+    world.observed.source = seen(HtlcState::Absent, false);
     assert!(matches!(world.decide(), (Status::Refused { .. }, None)));
     // The refund is possible nevertheless.
     world.observed.source = seen(world.locked(1_000_000), true);

@@ -1,7 +1,8 @@
 //! When an order is signed and paid, and when it is not.
 
 use super::*;
-use countersign_client::countersign::UnixTime;
+use countersign_client::countersign::{Family, UnixTime};
+use countersign_client::driver::PaymentFate;
 
 #[test]
 fn without_its_secret_an_order_is_not_paid() {
@@ -203,5 +204,81 @@ fn an_order_does_not_end_unpaid_while_its_source_cannot_be_read() {
         world.observed.source = LegObservation::Unknown("no answer".to_owned());
         world.observed.now = UnixTime::from_secs(DEADLINE + 48 * 3_600);
         assert_eq!(world.action(), None);
+    }
+}
+
+/// What evidence cannot judge is not paid, on either leg.
+#[test]
+fn an_order_that_cannot_be_judged_is_not_paid() {
+    let unclear = || seen(HtlcState::Unclear("the contract's token is not the pinned one".to_owned()), false);
+    for is_signed in [false, true] {
+        for is_source in [false, true] {
+            let mut world = World::new();
+            if is_signed {
+                world.wrote([signed(Purpose::Funding)]);
+            }
+            *(if is_source { &mut world.observed.source } else { &mut world.observed.destination }) = unclear();
+            let (status, action) = world.decide();
+            assert!(matches!(&status, Status::Refused { refusal } if refusal.code() == Code::CannotBeJudged), "{status:?}");
+            assert_eq!(action, None);
+        }
+    }
+}
+
+fn rejected(is_rejected: bool) -> Event {
+    Event::NotSent { what: Delivery::Funding, error: "min relay fee not met".to_owned(), is_rejected }
+}
+
+/// As many endpoints as must agree rejected it, and none accepted it.
+#[test]
+fn a_rejected_payment_is_signed_again_once() {
+    let mut world = World::new();
+    world.observed.source_family = Some(Family::Evm);
+    world.wrote([signed(Purpose::Funding), Event::sending(Delivery::Funding), rejected(true)]);
+    assert_eq!(world.decide(), (Status::Unsigned, Some(Action::Sign)));
+    // A Bitcoin-like address can be paid twice.
+    world.observed.source_family = Some(Family::Bitcoin);
+    assert_eq!(world.action(), Some(Action::Pay(Delivery::Funding)));
+    world.observed.source_family = Some(Family::Evm);
+    // What somebody may have taken is sent again.
+    for taken in [rejected(false), Event::Sent { what: Delivery::Funding }, Event::PaymentLeaving] {
+        let mut world = World::new();
+        world.observed.source_family = Some(Family::Evm);
+        world.wrote([signed(Purpose::Funding), Event::sending(Delivery::Funding), rejected(true), taken, rejected(true)]);
+        assert_eq!(world.action(), Some(Action::Pay(Delivery::Funding)));
+    }
+    // The new one goes out at once. If that is rejected as well, the order waits for its end, which is certain a day after the deadline.
+    world.kept.journal.push(Entry { at: UnixTime::from_secs(990), event: signed(Purpose::Funding) });
+    assert_eq!(world.action(), Some(Action::Pay(Delivery::Funding)));
+    world.wrote([Event::sending(Delivery::Funding), rejected(true)]);
+    assert_eq!(world.action(), Some(Action::Pay(Delivery::Funding)));
+    world.observed.now = UnixTime::from_secs(DEADLINE + 24 * 3_600);
+    assert_eq!(world.decide(), (Status::Paying, None));
+    world.observed.now = UnixTime::from_secs(DEADLINE + 24 * 3_600 + 1);
+    assert_eq!(world.action(), Some(Action::End(Outcome::Expired)));
+    world.observed.source = LegObservation::Unknown("no answer".to_owned());
+    assert_eq!(world.action(), None);
+}
+
+/// The chain itself proves that it can never be included.
+#[test]
+fn a_dead_payment_is_signed_again_in_time_and_ends_afterwards() {
+    let mut world = World::new();
+    world.wrote([signed(Purpose::Funding), Event::sending(Delivery::Funding), Event::Sent { what: Delivery::Funding }]);
+    world.observed.payment = PaymentFate::Dead("its blockhash is over".to_owned());
+    for family in [Family::Bitcoin, Family::Solana] {
+        world.observed.source_family = Some(family);
+        assert_eq!(world.decide(), (Status::Unsigned, Some(Action::Sign)));
+    }
+    // Under the conditions of a first payment.
+    world.observed.record = RecordObservation::Unknown("503".to_owned());
+    assert_eq!(world.action(), None);
+    world.observed.now = UnixTime::from_secs(DEADLINE);
+    assert_eq!(world.action(), Some(Action::End(Outcome::Expired)), "nothing was paid, and nothing can be");
+    // Only where the source chain shows nothing.
+    for source in [seen(world.locked(1), false), LegObservation::Unknown("no answer".to_owned()), LegObservation::Stated(HtlcState::Absent)]
+    {
+        world.observed.source = source;
+        assert_ne!(world.action(), Some(Action::End(Outcome::Expired)));
     }
 }

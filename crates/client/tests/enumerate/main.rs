@@ -21,16 +21,16 @@ mod subject;
 mod support;
 
 use countersign_client::countersign::UnixTime;
-use countersign_client::countersign::{Hold, HtlcState};
+use countersign_client::countersign::{Family, Hold, HtlcState};
 use countersign_client::driver::{
-    Action, Capabilities, Delivery, Entry, Event, LegObservation, OrderObservation, OrderState, Outcome, OwnerTask, Purpose,
+    Action, Capabilities, Delivery, Entry, Event, LegObservation, OrderObservation, OrderState, Outcome, OwnerTask, PaymentFate, Purpose,
     RecordObservation, Release, SecretRoute, Status, TrustTheService, decide,
 };
 use rules::{Facts, check, check_asked_refund, check_money};
 use std::time::Duration;
 use subject::{
-    DEADLINE, GIVEN_UP, Subject, capabilities, changed, journal, payment, redeemed, refunded, release, secret_bytes, seen, sending, signed,
-    signed_gasless, unreachable,
+    DEADLINE, GIVEN_UP, Subject, capabilities, changed, journal, payment, redeemed, refunded, rejected, release, secret_bytes, seen,
+    sending, signed, signed_gasless, unreachable,
 };
 
 /// SplitMix64, for what is covered by sampling.
@@ -66,6 +66,9 @@ fn stages() -> Vec<Vec<Event>> {
             Event::NotSent { what: Delivery::Funding, error: "503".to_owned(), is_rejected: false },
         ],
         payment(),
+        vec![signed_funding.clone(), sending(Delivery::Funding), rejected()],
+        vec![signed_funding.clone(), sending(Delivery::Funding), rejected(), signed_funding.clone()],
+        with(payment(), vec![signed_funding.clone(), sending(Delivery::Funding), rejected()]),
         vec![signed_funding, on_chain.clone()],
         // Paid with another wallet.
         vec![sending(Delivery::Funding)],
@@ -76,6 +79,8 @@ fn stages() -> Vec<Vec<Event>> {
         // The secret was written down, and has not left.
         with(payment(), vec![leaving(SecretRoute::Own)]),
         with(payment(), vec![leaving(SecretRoute::Own), signed(Purpose::Redemption)]),
+        with(payment(), vec![leaving(SecretRoute::Own), Event::Printed { what: Delivery::Redemption }]),
+        with(payment(), vec![leaving(SecretRoute::Own), signed(Purpose::Redemption), Event::Printed { what: Delivery::Redemption }]),
         release(SecretRoute::Own),
         with(release(SecretRoute::Own), vec![Event::Sent { what: Delivery::Redemption }]),
         release(SecretRoute::Relayer),
@@ -174,6 +179,9 @@ fn every_decision_keeps_the_rules() {
                         observed.now = UnixTime::from_secs(*dice.pick(&times));
                         observed.refund_from =
                             *dice.pick(&[None, Some(observed.now.saturating_add(Duration::from_secs(1))), Some(observed.now)]);
+                        observed.payment =
+                            dice.pick(&[PaymentFate::Open, PaymentFate::Open, PaymentFate::Dead("nonce".to_owned())]).clone();
+                        observed.source_family = *dice.pick(&[None, Some(Family::Bitcoin), Some(Family::Evm)]);
                         observed.heads = dice.pick(&[Ok(()), Err("stale".to_owned())]).clone();
                         (observed.source, observed.destination) = (source.clone(), destination.clone());
                         (observed.release, observed.public_secret) = (release.clone(), public_secret);
@@ -206,7 +214,7 @@ fn whoever_must_act_is_told_what_to_do() {
     let timelock = subject.timelock();
     let mut kept = subject.kept(true, false);
     let mut observed = subject.observed(subject.verified());
-    for bits in 0..32 {
+    for bits in 0..64 {
         let capabilities = capabilities(bits);
         kept.journal = journal(payment());
         (observed.source, observed.destination) = (seen(subject.locked(3, 3), true), seen(subject.locked(3, 3), true));
@@ -215,14 +223,17 @@ fn whoever_must_act_is_told_what_to_do() {
             Status::NeedsOwner { what } => Some(what),
             _ => None,
         };
-        let nobody = !capabilities.owner_redeems && !capabilities.relayer_allowed;
+        let nobody = !capabilities.owner_redeems && !(capabilities.relayer_allowed && capabilities.relayer_alone);
         assert_eq!(told(&kept, &observed), nobody.then_some(OwnerTask::Redeem), "{capabilities:?}");
-        kept.journal = journal(release(SecretRoute::Own));
-        assert_eq!(
-            told(&kept, &observed),
-            (!capabilities.destination_connected).then_some(OwnerTask::BroadcastRedemption),
-            "{capabilities:?}"
-        );
+        let handed_out = [payment(), vec![Event::SecretLeaving { path: SecretRoute::Own }, signed(Purpose::Redemption)]].concat();
+        for journal_of in [release(SecretRoute::Own), [handed_out, vec![Event::Printed { what: Delivery::Redemption }]].concat()] {
+            kept.journal = journal(journal_of);
+            assert_eq!(
+                told(&kept, &observed),
+                (!capabilities.destination_connected).then_some(OwnerTask::BroadcastRedemption),
+                "{capabilities:?}"
+            );
+        }
         kept.journal = journal([payment(), vec![signed(Purpose::Refund)]].concat());
         observed.source = seen(subject.locked(timelock + 1, timelock + 1), true);
         observed.destination = seen(HtlcState::Absent, true);

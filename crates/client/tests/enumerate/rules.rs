@@ -2,11 +2,11 @@
 
 use countersign_client::countersign::{HtlcState, UnixTime};
 use countersign_client::driver::{
-    Action, Capabilities, Decision, Delivery, Event, LegObservation, OrderObservation, OrderState, Outcome, OwnerTask, Purpose,
-    RecordObservation, SecretRoute, Status, WaitingFor, decide_refund,
+    Action, Capabilities, Decision, Delivery, Event, LegObservation, OrderObservation, OrderState, Outcome, OwnerTask, PaymentFate,
+    Purpose, RecordObservation, SecretRoute, Status, WaitingFor, decide_refund,
 };
 
-use crate::subject::{DEADLINE, GIVEN_UP};
+use crate::subject::{CONFIRMATION, DEADLINE, GIVEN_UP};
 
 pub fn state_is(view: &LegObservation, is: fn(&HtlcState) -> bool) -> bool {
     view.state().is_some_and(is)
@@ -88,7 +88,8 @@ pub fn check(kept: &OrderState, observed: &OrderObservation, capabilities: Capab
         Some(Action::Redeem { path, is_urgent }) => check_release(kept, observed, capabilities, &facts, (*path, *is_urgent), say),
         Some(Action::Sign) => {
             let is_signed = kept.journal.iter().any(|entry| matches!(entry.event, Event::Signed { purpose: Purpose::Funding, .. }));
-            assert!(!is_signed && !facts.is_paid, "signed or paid twice: {}", say());
+            let is_over = is_dead(kept, observed) || is_rejected(kept, observed);
+            assert!(is_over || !is_signed && !facts.is_paid, "signed or paid twice: {}", say());
             check_payment(kept, observed, capabilities, say);
             assert!(matches!(observed.record, RecordObservation::Verified(_)), "signs on an old record: {}", say());
             assert!(observed.heads.is_ok() && !facts.is_out, "signs what cannot be finished: {}", say());
@@ -120,15 +121,48 @@ fn check_release(
     assert!(observed.release.is_ok() || facts.is_out, "a release without evidence: {}", say());
     assert!(is_urgent == facts.is_out || !is_urgent && observed.release.is_ok(), "urgent while the secret is in: {}", say());
     assert!(facts.is_known || kept.signed(Purpose::Redemption).is_some(), "there is no secret: {}", say());
+    assert!(!is_absent(&observed.destination), "a redemption that can win nothing: {}", say());
     if path == SecretRoute::Relayer {
         assert!(kept.swap.request().destination.delegate.is_none(), "the relayer cannot redeem, and learns the secret: {}", say());
         let knows = observed.public_secret.is_some()
             || observed.source.is_seen() && state_is(&observed.source, is_redeemed)
             || kept.secret_left() == Some(SecretRoute::Relayer);
-        assert!(knows || capabilities.relayer_allowed && observed.release.is_ok(), "the relayer is not allowed: {}", say());
+        let may = capabilities.relayer_allowed && capabilities.relayer_alone && observed.release.is_ok();
+        assert!(knows || may, "the relayer is not allowed: {}", say());
     }
     // A secret that was sent is used, wherever it was sent from: what the destination holds may only be hidden.
     assert!(facts.is_paid || facts.is_there || facts.has_left, "nothing was paid and nothing can be had: {}", say());
+}
+
+fn is_absent(view: &LegObservation) -> bool {
+    view.is_seen() && view.state() == Some(&HtlcState::Absent)
+}
+
+/// The chain proves that the payment can never be included.
+fn is_dead(kept: &OrderState, observed: &OrderObservation) -> bool {
+    let sent = kept
+        .journal
+        .iter()
+        .rposition(|entry| matches!(entry.event, Event::Sending { what: Delivery::Funding, .. } | Event::Sent { what: Delivery::Funding }));
+    let signed = kept.journal.iter().rposition(|entry| matches!(entry.event, Event::Signed { purpose: Purpose::Funding, .. }));
+    is_absent(&observed.source) && sent > signed && matches!(observed.payment, PaymentFate::Dead(_))
+}
+
+/// Every attempt to send the newest payment was rejected by enough endpoints.
+fn is_rejected(kept: &OrderState, observed: &OrderObservation) -> bool {
+    let mut answers = None;
+    for entry in &kept.journal {
+        answers = match (&entry.event, answers) {
+            (Event::Signed { purpose: Purpose::Funding, gasless: None, .. }, _) => Some((0, 0)),
+            (Event::NotSent { what: Delivery::Funding, is_rejected: true, .. }, Some((no, other))) => Some((no + 1, other)),
+            (
+                Event::NotSent { what: Delivery::Funding, .. } | Event::Sent { what: Delivery::Funding } | Event::OnChain { .. },
+                Some((no, other)),
+            ) => Some((no, other + 1)),
+            (_, answers) => answers,
+        };
+    }
+    is_absent(&observed.source) && matches!(answers, Some((1.., 0)))
 }
 
 /// Nothing is paid too late, or without the secret with which to redeem.
@@ -160,7 +194,10 @@ fn check_end(kept: &OrderState, observed: &OrderObservation, facts: &Facts, outc
             let is_absent = source.is_seen() && source.state() == Some(&HtlcState::Absent);
             let is_given_up =
                 is_absent && observed.now > UnixTime::from_secs(DEADLINE + GIVEN_UP) && kept.signed(Purpose::Funding).is_none();
-            assert!(!facts.is_paid || is_given_up, "forgets a payment: {}", say());
+            let is_late = observed.now >= UnixTime::from_secs(DEADLINE - CONFIRMATION);
+            let is_rejected = is_rejected(kept, observed) && observed.now > UnixTime::from_secs(DEADLINE + GIVEN_UP);
+            let is_over = is_rejected || is_dead(kept, observed) && is_late;
+            assert!(!facts.is_paid || is_given_up || is_over, "forgets a payment: {}", say());
         }
         other => panic!("{other:?}: {}", say()),
     }

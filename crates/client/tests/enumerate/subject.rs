@@ -135,6 +135,11 @@ fn transaction() -> BroadcastTransaction {
     BroadcastTransaction { chain: "base".into(), role: Role::Initiate, id: "0x01".into(), payload: "02".into(), spends: Vec::new() }
 }
 
+/// The payment was rejected by as many endpoints as must agree.
+pub fn rejected() -> Event {
+    Event::NotSent { what: Delivery::Funding, error: "underpriced".to_owned(), is_rejected: true }
+}
+
 /// Returns a journal of entries that were all written at [`WRITTEN`].
 pub fn journal(events: impl IntoIterator<Item = Event>) -> Vec<Entry> {
     events.into_iter().map(|event| Entry { at: UnixTime::from_secs(WRITTEN), event }).collect()
@@ -154,11 +159,12 @@ pub fn release(path: SecretRoute) -> Vec<Event> {
     [payment(), vec![Event::SecretLeaving { path }], sent].concat()
 }
 
-/// The five means by the bits of a number: the owner redeems, source connected, destination connected, relayer allowed, secret elsewhere.
+/// The six means by the bits of a number: the owner redeems, source connected, destination connected, relayer allowed, secret elsewhere,
+/// relayer alone.
 pub fn capabilities(bits: u64) -> Capabilities {
     let has = |place: u32| bits >> place & 1 == 1;
     let mut capabilities = Capabilities::default();
     (capabilities.owner_redeems, capabilities.source_connected, capabilities.destination_connected) = (has(0), has(1), has(2));
-    (capabilities.relayer_allowed, capabilities.secret_is_elsewhere) = (has(3), has(4));
+    (capabilities.relayer_allowed, capabilities.secret_is_elsewhere, capabilities.relayer_alone) = (has(3), has(4), has(5));
     capabilities
 }

@@ -77,6 +77,8 @@ pub struct Malice {
     pub rejects_redemptions: bool,
     /// The owner has no coin for the fee of a refund.
     pub cannot_refund: bool,
+    /// The owner has no coin for the fee of a redemption.
+    pub cannot_pay_to_redeem: bool,
     /// From the payment on, the record has an affiliate fee.
     pub adds_a_fee: bool,
     /// How far the newest blocks are ahead of the clock, in seconds; negative if they are old.
@@ -106,6 +108,7 @@ impl Malice {
         nodes_are_slow: false,
         rejects_redemptions: false,
         cannot_refund: false,
+        cannot_pay_to_redeem: false,
         adds_a_fee: false,
         head_offset: 0,
         deadline_in: None,
@@ -465,7 +468,8 @@ impl Owner for World {
         if self.malice.owner_is_slow && task.purpose == Purpose::Redemption {
             tokio::time::sleep(Duration::from_secs(6 * 3_600)).await;
         }
-        if self.malice.cannot_refund && task.purpose == Purpose::Refund {
+        let cannot_pay = if task.purpose == Purpose::Refund { self.malice.cannot_refund } else { self.malice.cannot_pay_to_redeem };
+        if cannot_pay {
             return Err(Refusal::new(Code::InsufficientFunds, "/value").into());
         }
         let role = if task.purpose == Purpose::Redemption { Role::Redeem } else { Role::Refund };

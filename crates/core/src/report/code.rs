@@ -165,6 +165,7 @@ codes! {
     NothingToSign = "nothing_to_sign", "the order has no such payload", "choose another funding path";
     SecretWrong = "secret_wrong", "not the secret of this secret hash", "check which order the secret belongs to";
     WarningRefused = "warning_refused", "the policy refuses orders with this warning", "do not sign, or change the policy deliberately";
+    CannotBeJudged = "cannot_be_judged", "the chain shows something that cannot be judged, so nothing is paid", "do not pay this order; check the endpoints and the pinned contract, or create a new order";
     SignatureMissing = "signature_missing", "a signature is still missing", "attach a signature for each open request";
     TransactionMismatch = "transaction_mismatch", "the transaction is not one that this order needs", "do not rely on it; check which transaction the wallet sent";
     Internal = "internal", "internal error of this library", "report it with the input that caused it";

@@ -4,7 +4,7 @@ use countersign::{Hold, HtlcState, Leg};
 
 use super::super::journal::{Delivery, Outcome, Purpose, SecretRoute};
 use super::super::observe::RecordObservation;
-use super::{Action, Decision, Order, OwnerTask, Status, WaitingFor, act, rest};
+use super::{Action, Capabilities, Decision, Order, OwnerTask, Status, WaitingFor, act, rest};
 
 impl Order<'_> {
     /// Decides for an order that has ended on chain; `None` if it has not.
@@ -38,6 +38,8 @@ impl Order<'_> {
     pub(super) fn can_redeem_now(&self) -> bool {
         let is_at_stake = super::is_paid(self.kept, self.observed) || self.kept.secret_was_sent();
         self.secret_is_out() && (is_at_stake || (self.is_locked(Leg::Destination) && self.observed.destination.is_seen()))
+            // What the owner was given to broadcast stays with the owner while nothing can be sent from here.
+            || (self.kept.redemption_was_printed() && self.kept.signed(Purpose::Redemption).is_some() && !self.capabilities.destination_connected)
     }
 
     /// Decides for an order whose secret is out. No margin, record or refusal may delay the redemption.
@@ -51,8 +53,8 @@ impl Order<'_> {
         if self.source_has_run_out() && !self.is_locked(Leg::Destination) && self.observed.destination.is_seen() {
             return self.refund_when_due();
         }
-        if self.is_absent(Leg::Destination) && self.is_redeemed(Leg::Source) {
-            return rest(Status::Lost);
+        if self.is_absent(Leg::Destination) {
+            return if self.is_redeemed(Leg::Source) { rest(Status::Lost) } else { self.refund(Hold::NotFunded) };
         }
         if self.kept.own_secret().is_none() && self.observed.public_secret.is_none() {
             if self.source_has_run_out() {
@@ -86,6 +88,10 @@ impl Order<'_> {
 
     /// Chooses who redeems: the owner if possible, the relayer only where that is allowed.
     fn redeem_by(&self, status: Status, is_urgent: bool, is_known: bool) -> Decision {
+        // With nothing on the destination, a redemption would win nothing and show the secret to whoever does not know it yet.
+        if self.is_absent(Leg::Destination) {
+            return rest(status);
+        }
         let names_own_key = self.kept.swap.request().destination.delegate.is_some();
         let is_signed = self.kept.signed(Purpose::Redemption).is_some();
         if self.capabilities.owner_redeems || is_signed {
@@ -98,7 +104,8 @@ impl Order<'_> {
             return act(status, Action::Redeem { path: SecretRoute::Own, is_urgent });
         }
         // If the request names the owner's own redeem key, the relayer cannot redeem and would only learn the secret.
-        if (is_known || (self.capabilities.relayer_allowed && self.observed.release.is_ok())) && !names_own_key {
+        let may_ask = self.capabilities.relayer_allowed && self.capabilities.relayer_alone && self.observed.release.is_ok();
+        if (is_known || may_ask) && !names_own_key {
             if !self.is_due(Delivery::Secret) {
                 return rest(status);
             }
@@ -110,11 +117,16 @@ impl Order<'_> {
 
     /// Decides for an order that is paid, and whose secret is still here.
     pub(super) fn paid(&self) -> Decision {
+        if let Some(decision) = self.nothing_was_paid() {
+            return decision;
+        }
         self.refund_if_overdue(self.paid_in_time())
     }
 
     fn paid_in_time(&self) -> Decision {
-        if let RecordObservation::Refused(refusal) = &self.observed.record {
+        if let RecordObservation::Refused(refusal) = &self.observed.record
+            && !self.chains_decide()
+        {
             if self.source_has_run_out() {
                 return self.refund_when_due();
             }
@@ -140,7 +152,16 @@ impl Order<'_> {
         match &self.observed.release {
             Ok(_) => self.redeem_by(Status::Redeeming, false, false),
             Err(hold) if hold.is_transient() || *hold == Hold::Redeemed => rest(Status::Waiting { on: WaitingFor::Evidence(hold.clone()) }),
+            // If the owner has broadcast what was printed, only haste helps. That may be so, and is no reason to publish the secret.
+            Err(Hold::NoTime { .. }) if self.kept.redemption_was_printed() => rest(Status::RedeemNow),
             Err(hold) => rest(Status::AwaitingRefund { reason: hold.clone() }),
         }
+    }
+
+    /// Returns whether both chains are connected and the source chain shows the payment: a newer record is then only a statement, which is
+    /// shown and decides nothing.
+    pub(super) fn chains_decide(&self) -> bool {
+        let Capabilities { source_connected, destination_connected, .. } = self.capabilities;
+        source_connected && destination_connected && self.observed.source.is_seen() && self.is_locked(Leg::Source)
     }
 }

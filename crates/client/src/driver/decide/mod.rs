@@ -14,7 +14,7 @@ use countersign_transport::Chains;
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
 
-use super::journal::{Delivery, Outcome, SecretRoute};
+use super::journal::{Delivery, Outcome, Purpose, SecretRoute};
 use super::kept::OrderState;
 use super::observe::{LegObservation, OrderObservation};
 use super::parties::Owner;
@@ -196,8 +196,11 @@ pub struct Capabilities {
     pub source_connected: bool,
     /// Whether transactions can be broadcast on the destination chain.
     pub destination_connected: bool,
-    /// Whether the service's relayer may get the secret.
+    /// Whether the service's relayer may get the secret, as a fallback beside the owner's own account.
     pub relayer_allowed: bool,
+    /// Whether the relayer may redeem alone, for an owner who cannot. The service can then keep the secret, take the source and let the
+    /// destination run out, so the owner must have chosen to trust it.
+    pub relayer_alone: bool,
     /// Whether the owner pays although somebody else holds the secret.
     pub secret_is_elsewhere: bool,
 }
@@ -328,6 +331,10 @@ impl Order<'_> {
     fn is_due(&self, what: Delivery) -> bool {
         let (attempts, last) = self.kept.attempts(what);
         let Some(again) = attempts.checked_sub(1) else { return true };
+        // A payment that was signed again has not been sent yet.
+        if what == Delivery::Funding && self.kept.signed_at(Purpose::Funding).is_some_and(|at| at > last) {
+            return true;
+        }
         let most = if what == Delivery::Redemption { MAX_REDEEM_RETRY_DELAY } else { RETRY_DELAY.1 };
         let wait = RETRY_DELAY.0.as_secs().saturating_mul(1_u64.checked_shl(again).unwrap_or(u64::MAX)).min(most.as_secs());
         // A clock that was set back must not stop a redemption.
@@ -339,7 +346,6 @@ impl Order<'_> {
 mod words {
     use std::collections::BTreeSet;
 
-    use super::super::journal::Purpose;
     use super::*;
 
     macro_rules! sets {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use countersign::{Code, Hold, HtlcState, Leg, Refusal};
+use countersign::{Code, Family, Hold, HtlcState, Leg, Refusal, text};
 
 use super::super::journal::{Delivery, Outcome, Purpose};
-use super::super::observe::{LegObservation, RecordObservation};
+use super::super::observe::{LegObservation, PaymentFate, RecordObservation};
 use super::{Action, Decision, Order, OwnerTask, Status, act, rest};
 
 /// How long after the deadline a payment from another wallet is still expected.
@@ -14,7 +14,7 @@ const GIVEN_UP_AFTER: Duration = Duration::from_secs(24 * 3_600);
 impl Order<'_> {
     /// Decides for an order that is not paid.
     pub(super) fn unpaid(&self) -> Decision {
-        let is_signed = self.kept.signed(Purpose::Funding).is_some();
+        let is_signed = self.kept.signed(Purpose::Funding).is_some() && !self.is_signed_again();
         let waits = || rest(if is_signed { Status::Paying } else { Status::Unsigned });
         match &self.observed.record {
             RecordObservation::Refused(refusal) => return rest(Status::Refused { refusal: refusal.clone() }),
@@ -29,7 +29,7 @@ impl Order<'_> {
         if request.secret_hash.is_some() && self.kept.own_secret().is_none() && !self.capabilities.secret_is_elsewhere {
             return rest(Status::NeedsOwner { what: OwnerTask::Secret });
         }
-        if let Err(refusal) = self.check_destination() {
+        if let Err(refusal) = self.check_destination().and_then(|()| self.check_judged()) {
             return rest(Status::Refused { refusal });
         }
         // With endpoints that cannot be used now, the swap could not be finished.
@@ -59,6 +59,16 @@ impl Order<'_> {
         }
     }
 
+    /// Requires that each chain that was read can be judged: what cannot be judged now can never be redeemed or refunded on evidence.
+    fn check_judged(&self) -> Result<(), Refusal> {
+        for (leg, at) in [(Leg::Source, "/order/source_swap"), (Leg::Destination, "/order/destination_swap")] {
+            if let LegObservation::Seen { state: HtlcState::Unclear(why), .. } = self.leg(leg) {
+                return Err(Refusal::new(Code::CannotBeJudged, at).with_reason(text::escape_untrusted(why)));
+            }
+        }
+        Ok(())
+    }
+
     /// Decides for an order that is too late to pay. It ends only if nothing can have been paid; a statement of the service that it has
     /// received nothing is not enough.
     fn expired(&self, is_signed: bool) -> Decision {
@@ -86,7 +96,35 @@ impl Order<'_> {
             return act(Status::Ended { outcome: Outcome::Expired }, Action::End(Outcome::Expired));
         }
         // A payment after the deadline would only lock the funds, so it is not sent again.
-        if self.is_too_late() { rest(Status::Paying) } else { self.pay() }
+        if self.is_too_late() {
+            return rest(Status::Paying);
+        }
+        // A new payment is signed under the conditions of the first one.
+        if self.is_signed_again() { self.unpaid() } else { self.pay() }
+    }
+
+    /// Returns whether the chain itself shows no payment, and proves that what was sent can never be included.
+    fn is_payment_dead(&self) -> bool {
+        self.is_absent(Leg::Source) && self.kept.newest_payment_may_be_sent() && matches!(self.observed.payment, PaymentFate::Dead(_))
+    }
+
+    /// Returns whether as many endpoints as must agree rejected the payment whenever it was sent, and the chain shows none. Somebody
+    /// may have kept it nevertheless, so this proves less than a dead payment.
+    fn is_payment_rejected(&self) -> bool {
+        self.is_absent(Leg::Source) && self.kept.payment_was_rejected()
+    }
+
+    /// Returns whether the payment is to be signed again. A dead one is always. A rejected one is once, and only on chains whose HTLC takes
+    /// an order's payment once: a Bitcoin-like address can be paid twice.
+    fn is_signed_again(&self) -> bool {
+        let takes_one = self.observed.source_family.is_some_and(|family| family != Family::Bitcoin);
+        self.is_payment_dead() || (takes_one && self.is_payment_rejected() && self.kept.fundings() < 2)
+    }
+
+    /// Ends an order whose payment never arrived and cannot arrive any more, once it is too late for another one.
+    pub(super) fn nothing_was_paid(&self) -> Option<Decision> {
+        let is_over = (self.is_payment_dead() && self.is_too_late()) || (self.is_payment_rejected() && self.is_late_by(GIVEN_UP_AFTER));
+        is_over.then(|| act(Status::Ended { outcome: Outcome::Expired }, Action::End(Outcome::Expired)))
     }
 
     /// Returns whether a payment would not be confirmed before the deadline. Without a known deadline it is always too late.
@@ -99,7 +137,7 @@ impl Order<'_> {
         self.observed.deadline.is_some_and(|deadline| self.observed.now > deadline.saturating_add(delay))
     }
 
-    /// Sends the signed payment: always the same one, never a new one.
+    /// Sends the signed payment: always the newest one.
     fn pay(&self) -> Decision {
         let Some((transactions, gasless)) = self.kept.signed(Purpose::Funding) else { return rest(Status::Paying) };
         // Endpoints may drop what they have accepted. Where the transactions only approve, the gasless message comes next.
