@@ -51,13 +51,16 @@
 //! }
 //! ```
 
+mod fate;
 mod send;
 
+pub use fate::{FateObservation, FateReader};
 pub use send::{NotSent, SendObservation, SendReader, check_sent};
 
 pub use countersign_core::reader::{
-    Agree, Answer, Doubt, Drive, Failure, FailureKind, Fault, FaultCode, Format, Head, Identity, Known, MAX_REQUESTS, MAX_TOTAL, Machine,
-    Miscount, Next, Observation, Quorum, Reader, Remembered, Replies, Reply, Request, RpcError, Sent, Submission, Turn, Verdict, json_rpc,
+    Agree, Answer, Doubt, Drive, Failure, FailureKind, Fate, Fault, FaultCode, Format, Head, Identity, Known, MAX_REQUESTS, MAX_TOTAL,
+    Machine, Miscount, Next, Observation, Quorum, Reader, Remembered, Replies, Reply, Request, RpcError, Sent, Submission, Turn, Verdict,
+    json_rpc,
 };
 pub use countersign_core::{Finding, Judgement, combine};
 

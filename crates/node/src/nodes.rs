@@ -300,7 +300,7 @@ impl<T: Transport> Nodes<T> {
         let start = |known: &Known| SendReader::new(connection.network, id, payload, known);
         let quorum = gather(self, &self.transport, &self.memory, chain, start, SendObservation::accepts).await?;
         check_sent(&quorum).map_err(|error| match error {
-            NotSent::Rejected { endpoint, message } => NodeError::Rejected { endpoint, message },
+            NotSent::Rejected { endpoint, message, .. } => NodeError::Rejected { endpoint, message },
             NotSent::Unknown(doubt) => connection.doubt(doubt),
         })
     }

@@ -24,6 +24,7 @@
 
 mod broadcast;
 mod esplora;
+mod fate;
 pub mod fees;
 mod head;
 mod htlc;
@@ -42,6 +43,7 @@ use countersign_core::reader::{Fault, Format, Identity, Known, Reply, Request};
 use countersign_core::{BlockHeight, Code, Refusal};
 
 pub use broadcast::{Broadcast, Sender, decode};
+pub use fate::{FateOf, Tracer};
 pub use fees::{FeeEstimation, FeeQuote};
 pub use head::NewestBlock;
 pub use htlc::{Htlc, HtlcReader};

@@ -86,11 +86,12 @@ impl<C: Chains, T: Transport> ChainAccess<'_, C, T> {
         let network = &chain.ok_or_else(|| ChainError::NotConnected(transaction.chain.clone()))?.network;
         let start = |known: &Known| SendReader::new(network, &transaction.id, &transaction.payload, known);
         let quorum = gather(self.chains, self.timer, self.memory, &transaction.chain, start, SendObservation::accepts).await?;
-        let rejecting = quorum.heard().filter(|(_, word)| word.is_ok_and(|one| one.accepts().is_err())).count();
-        let by_quorum = rejecting >= quorum.needed();
-        check_sent(&quorum).map_err(|error| match error {
-            NotSent::Rejected { endpoint, message } => ChainError::Rejected { message: format!("{endpoint}: {message}"), by_quorum },
-            NotSent::Unknown(doubt) => ChainError::Unavailable(doubt.to_string()),
+        check_sent(&quorum).map_err(|error| {
+            let by_quorum = error.is_by_quorum();
+            match error {
+                NotSent::Rejected { endpoint, message, .. } => ChainError::Rejected { message: format!("{endpoint}: {message}"), by_quorum },
+                NotSent::Unknown(doubt) => ChainError::Unavailable(doubt.to_string()),
+            }
         })
     }
 }

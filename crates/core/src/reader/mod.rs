@@ -20,6 +20,7 @@
 mod answer;
 mod ask;
 mod broadcast;
+mod fate;
 mod fault;
 mod funds;
 pub mod json_rpc;
@@ -35,6 +36,7 @@ use std::fmt;
 pub use answer::{Answer, Failure, FailureKind, Replies, Reply, RpcError};
 pub use ask::{Ask, Equal, Judged, Question};
 pub use broadcast::{Broadcast, NotTaken, Sending};
+pub use fate::{Fate, FateOf, Trace, Tracing};
 pub use fault::{Fault, FaultCode};
 pub use funds::{Expense, check_allowance, check_balance, outbid};
 pub use known::Known;

@@ -75,9 +75,24 @@ pub enum NotSent {
         endpoint: String,
         /// Its reason.
         message: String,
+        /// The number of endpoints that reject it.
+        by: usize,
+        /// The number of endpoints that accept it. Each of them may have relayed it.
+        accepted: usize,
+        /// The number of endpoints that must agree.
+        needed: usize,
     },
     /// Too few endpoints accept it, and none rejects it. One of them may have relayed it.
     Unknown(Doubt<String>),
+}
+
+impl NotSent {
+    /// Returns whether as many endpoints reject the transaction as must agree, and none accepts it. That a single one rejects it says
+    /// nothing, because it may lie, or lack what the transaction depends on.
+    #[must_use]
+    pub const fn is_by_quorum(&self) -> bool {
+        matches!(self, Self::Rejected { by, accepted: 0, needed, .. } if *by >= *needed)
+    }
 }
 
 /// Returns whether a transaction counts as sent: as many endpoints accept it as must agree, because a single one may keep it to itself.
@@ -90,8 +105,11 @@ pub fn check_sent(quorum: &Quorum<SendObservation>) -> Result<(), NotSent> {
         Verdict::Stands(..) => return Ok(()),
         Verdict::Open(doubt) | Verdict::Falls(doubt) => doubt,
     };
-    let rejection = quorum.heard().find_map(|(name, word)| Some((name.to_owned(), word.ok()?.accepts().err()?)));
-    Err(rejection.map_or_else(|| NotSent::Unknown(doubt), |(endpoint, message)| NotSent::Rejected { endpoint, message }))
+    let mut rejections = quorum.heard().filter_map(|(name, word)| Some((name.to_owned(), word.ok()?.accepts().err()?)));
+    let Some((endpoint, message)) = rejections.next() else { return Err(NotSent::Unknown(doubt)) };
+    let by = rejections.count().saturating_add(1);
+    let accepted = quorum.heard().filter(|(_, word)| word.is_ok_and(|one| one.accepts().is_ok())).count();
+    Err(NotSent::Rejected { endpoint, message, by, accepted, needed: quorum.needed() })
 }
 
 impl Agree for SendObservation {

@@ -36,6 +36,14 @@ pub(super) struct Block {
     pub(super) l1_number: Option<u64>,
 }
 
+/// The newest, safe and final blocks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Blocks {
+    pub(super) latest: Block,
+    pub(super) safe: Option<Block>,
+    pub(super) finalized: Option<Block>,
+}
+
 /// Creates the request for the block with a tag.
 pub(super) fn by_tag(tag: &str) -> Request {
     Request::json_rpc("eth_getBlockByNumber", json!([tag, false]))
@@ -57,6 +65,20 @@ pub(super) fn latest(replies: &Replies<'_>, index: usize, known: &Known) -> Resu
 /// Returns what a newest block adds to what is known about the endpoint.
 pub(super) fn learned(newest: Option<&Block>) -> Known {
     newest.map_or_else(Known::default, |block| Known::default().with_height(block.number.into()))
+}
+
+impl Blocks {
+    /// Reads the blocks from the first three replies.
+    pub(super) fn read(replies: &Replies<'_>, known: &Known) -> Result<Self, Fault> {
+        let latest = latest(replies, 0, known)?;
+        // Not every chain has the marks. A mark above the newest block comes from another node behind the same address that is ahead.
+        let is_below = |block: &Block| if block.number == latest.number { block.hash == latest.hash } else { block.number < latest.number };
+        let marked = |index| match replies.get(index)?.json_or_error()? {
+            Ok(cursor) => Ok::<_, Fault>(Block::read(&cursor)?.filter(is_below)),
+            Err(_) => Ok(None),
+        };
+        Ok(Self { latest, safe: marked(1)?, finalized: marked(2)? })
+    }
 }
 
 impl Block {

@@ -10,7 +10,7 @@ use countersign_core::{
 };
 use serde_json::json;
 
-use super::block::{self, Block};
+use super::block::{self, Block, Blocks};
 use super::{MAX_ANSWER, answer, at, balance, call, chain_id, complete, hash, identity, proof, quantity, returned};
 use crate::address::{from_account, to_account};
 use crate::read::{self, HtlcEvent, Layout, NATIVE, Progress, StoredOrder};
@@ -79,14 +79,6 @@ enum Stage {
     End(Blocks, Stored, RangeInclusive<u64>),
     /// Nothing: the reading is complete.
     Done(Blocks),
-}
-
-/// The newest, safe and final blocks.
-#[derive(Debug, Clone, Copy)]
-struct Blocks {
-    latest: Block,
-    safe: Option<Block>,
-    finalized: Option<Block>,
 }
 
 /// What the contract stores at the newest block.
@@ -164,17 +156,6 @@ impl Htlc {
 }
 
 impl Blocks {
-    fn read(replies: &Replies<'_>, known: &Known) -> Result<Self, Fault> {
-        let latest = block::latest(replies, 0, known)?;
-        // Not every chain has the marks. A mark above the newest block comes from another node behind the same address that is ahead.
-        let is_below = |block: &Block| if block.number == latest.number { block.hash == latest.hash } else { block.number < latest.number };
-        let marked = |index| match replies.get(index)?.json_or_error()? {
-            Ok(cursor) => Ok::<_, Fault>(Block::read(&cursor)?.filter(is_below)),
-            Err(_) => Ok(None),
-        };
-        Ok(Self { latest, safe: marked(1)?, finalized: marked(2)? })
-    }
-
     /// Requires that a block with this number and hash can be on the chain of the newest block.
     fn check(&self, number: u64, hash: B256) -> Result<(), Fault> {
         if number > self.latest.number || (number == self.latest.number) != (hash == self.latest.hash) {

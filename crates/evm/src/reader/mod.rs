@@ -8,6 +8,7 @@
 //! | [`Amount`] | 1 | a balance or an allowance | the amount |
 //! | [`PreflightCheck`] | 3 | whether the sender can pay, and what the calls would do | that it passes, or the code of the refusal |
 //! | [`Broadcast`] | 3 | whether the endpoint takes a transaction | that it does |
+//! | [`FateOf`] | 2 | whether a transaction that was sent can still be included | the answer |
 //! | [`Status`] | 1 | the receipt of a transaction | the receipt |
 //! | [`Contract`] | 2 | the description of a contract | the description |
 //!
@@ -21,6 +22,7 @@ mod block;
 mod broadcast;
 mod context;
 mod contract;
+mod fate;
 pub mod fees;
 mod head;
 mod htlc;
@@ -41,6 +43,7 @@ pub use amount::{Amount, AmountOf};
 pub use broadcast::{Broadcast, Sender, decode};
 pub use context::{Context, NonceAndFees, pending_nonce};
 pub use contract::{Contract, ContractDescription, Domain};
+pub use fate::{FateOf, Tracer};
 pub use fees::FeeLevels;
 pub use head::{Newest, NewestBlock};
 pub use htlc::{Htlc, HtlcReader};

@@ -31,7 +31,7 @@ impl Question for OnChain<B256> {
     }
 
     fn requests(&self) -> Vec<Request> {
-        vec![Request::json_rpc("eth_getTransactionReceipt", json!([self.subject]))]
+        vec![request(self.subject)]
     }
 
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Self::Output, Fault> {
@@ -39,7 +39,13 @@ impl Question for OnChain<B256> {
     }
 }
 
-fn read(cursor: &Cursor<'_, '_>, id: B256) -> Result<Option<Receipt>, Refusal> {
+/// Creates the request for the receipt of a transaction.
+pub(super) fn request(id: B256) -> Request {
+    Request::json_rpc("eth_getTransactionReceipt", json!([id]))
+}
+
+/// Reads the receipt of a transaction; `None` if it is not in a block.
+pub(super) fn read(cursor: &Cursor<'_, '_>, id: B256) -> Result<Option<Receipt>, Refusal> {
     if cursor.is_null() {
         return Ok(None);
     }

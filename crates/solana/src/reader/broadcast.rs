@@ -174,12 +174,12 @@ impl Question for StatusQuery {
     }
 }
 
-fn statuses(id: &str) -> Request {
+pub(super) fn statuses(id: &str) -> Request {
     Request::json_rpc("getSignatureStatuses", format!(r#"[["{id}"],{{"searchTransactionHistory":true}}]"#))
 }
 
 /// Reads the status of one transaction; `None` if the endpoint does not know it.
-fn read_status(cursor: &Cursor<'_, '_>) -> Result<Option<TransactionStatus>, Refusal> {
+pub(super) fn read_status(cursor: &Cursor<'_, '_>) -> Result<Option<TransactionStatus>, Refusal> {
     let members = cursor.object()?;
     let value = members.need("value")?;
     let mut all = value.array()?;

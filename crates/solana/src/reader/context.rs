@@ -4,9 +4,11 @@
 //! offered blockhashes, because a transaction with a false one can never be mined, and a redemption would have revealed the secret for
 //! nothing. [`wallet_context`] combines what was read.
 
+use std::fmt;
+
 use countersign_core::chains::Network;
 use countersign_core::json::Cursor;
-use countersign_core::reader::{Agree, Ask, Equal, Fault, Identity, Known, Question, Replies, Request};
+use countersign_core::reader::{Agree, Ask, Equal, Fault, Identity, Known, Question, Replies, Reply, Request};
 use countersign_core::{Code, Refusal};
 use solana_hash::Hash;
 
@@ -16,7 +18,7 @@ use crate::fees::PriorityFee;
 use crate::transaction::TxContext;
 
 /// The number of blocks for which a blockhash is valid.
-const MAX_AGE: u64 = 150;
+pub(super) const MAX_AGE: u64 = 150;
 /// The maximum number of slots whose fees are read. Nodes keep this many.
 const MAX_SLOTS: usize = 150;
 /// The maximum number of accounts that nodes accept in a request for recent fees.
@@ -169,14 +171,22 @@ impl Question for BlockhashQuery {
 
     fn requests(&self) -> Vec<Request> {
         // Another endpoint has confirmed the block already. This one may be slightly behind, so its newest block counts.
-        vec![Request::json_rpc("isBlockhashValid", format!(r#"["{}",{{"commitment":"processed"}}]"#, self.blockhash))]
+        vec![request_is_valid(&self.blockhash, "processed")]
     }
 
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Equal<()>, Fault> {
-        if replies.json(0)?.object()?.need("value")?.bool()? {
+        if read_is_valid(&replies.get(0)?)? {
             return Ok(Equal(()));
         }
         let refusal = Refusal::new(Code::BlockhashExpired, "/blockhash");
         Err(Fault::Refused(refusal.with_reason("the endpoint does not know the blockhash, or no longer accepts it")))
     }
+}
+
+pub(super) fn request_is_valid(blockhash: impl fmt::Display, commitment: &str) -> Request {
+    Request::json_rpc("isBlockhashValid", format!(r#"["{blockhash}",{{"commitment":"{commitment}"}}]"#))
+}
+
+pub(super) fn read_is_valid(reply: &Reply<'_>) -> Result<bool, Fault> {
+    Ok(reply.json()?.object()?.need("value")?.bool()?)
 }

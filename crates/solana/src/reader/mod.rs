@@ -10,6 +10,7 @@
 //! | [`Settlement`] | `getMultipleAccounts` | 1 |
 //! | [`PreflightCheck`] | `getMultipleAccounts`, `getMinimumBalanceForRentExemption`, `simulateTransaction` | 1 |
 //! | [`Broadcast`] | nothing but the identity, then `sendTransaction`, then `getSignatureStatuses` if it was refused | 2 or 3 |
+//! | [`FateOf`] | `getSignatureStatuses`, `getBlockHeight`, then `isBlockhashValid` | 1 or 2 |
 //! | [`Status`] | `getSignatureStatuses`, `getBlockHeight` | 1 |
 //! | [`Program`] | `getMultipleAccounts` of the program, and of its code | 2 |
 //!
@@ -22,6 +23,7 @@ mod account;
 mod balance;
 mod broadcast;
 mod context;
+mod fate;
 mod head;
 mod history;
 mod htlc;
@@ -39,6 +41,7 @@ use crate::address::{self, Address};
 pub use balance::{Balance, BalanceQuery};
 pub use broadcast::{Broadcast, Sender, Status, StatusQuery, TransactionStatus, decode};
 pub use context::{Blockhash, BlockhashQuery, Context, ContextQuery, Offer, wallet_context};
+pub use fate::{FateOf, Tracer};
 pub use head::{HeadQuery, NewestBlock};
 pub use history::SwapHistory;
 pub use htlc::Htlc;

@@ -13,6 +13,9 @@ use starknet_types_core::felt::Felt;
 use super::{chain_id, check_version, hex, spec_version};
 use crate::{InvokeTransaction, felt};
 
+/// The code of an unknown transaction: TXN_HASH_NOT_FOUND.
+pub(super) const UNKNOWN: i64 = 29;
+
 /// Sends a transaction to an endpoint: see [`Broadcast`](countersign_core::reader::Broadcast). Nodes refuse a transaction that is already
 /// in a block, because its nonce is then too low.
 ///
@@ -21,9 +24,9 @@ pub type Broadcast = countersign_core::reader::Broadcast<SignedInvoke>;
 
 /// A signed transaction, and the chain that it is sent to.
 pub struct SignedInvoke {
-    chain_id: Felt,
-    id: Felt,
-    transaction: InvokeTransaction,
+    pub(super) chain_id: Felt,
+    pub(super) id: Felt,
+    pub(super) transaction: InvokeTransaction,
 }
 
 impl fmt::Debug for SignedInvoke {
@@ -43,7 +46,7 @@ pub fn decode(submission: &Submission) -> Result<InvokeTransaction, Refusal> {
 }
 
 impl SignedInvoke {
-    fn new(submission: &Submission) -> Result<Self, Refusal> {
+    pub(super) fn new(submission: &Submission) -> Result<Self, Refusal> {
         let chain_id = chain_id(&submission.network).ok_or_else(|| Refusal::new(Code::UnsupportedFamily, "/network"))?;
         let transaction = InvokeTransaction::from_json(submission.payload.as_bytes()).map_err(|refusal| refusal.with_prefix("/payload"))?;
         let id = transaction.hashes(chain_id).tx_hash;
@@ -178,17 +181,16 @@ impl Question for TransactionQuery {
     }
 }
 
-fn status_of(id: Felt) -> Request {
+pub(super) fn status_of(id: Felt) -> Request {
     Request::json_rpc("starknet_getTransactionStatus", json!({"transaction_hash": hex(id)}))
 }
 
 impl TransactionStatus {
     /// Reads a status; `None` if the endpoint does not know the transaction.
-    fn read(reply: &Reply<'_>) -> Result<Option<Self>, Fault> {
+    pub(super) fn read(reply: &Reply<'_>) -> Result<Option<Self>, Fault> {
         match reply.json_or_error()? {
             Ok(cursor) => Ok(Self::read_node(&cursor)?),
-            // TXN_HASH_NOT_FOUND.
-            Err(error) if error.code == 29 => Ok(None),
+            Err(error) if error.code == UNKNOWN => Ok(None),
             Err(error) => Err(Fault::Rpc(error.clone())),
         }
     }

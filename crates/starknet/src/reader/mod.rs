@@ -12,6 +12,7 @@
 //! | [`Context`] | nonce and prices; estimate | 2, a redemption 1 |
 //! | [`PreflightCheck`] | balance of STRK and token; balance of the token, allowance and simulation | 2 |
 //! | [`Broadcast`] | chain and version alone; the transaction; its status if it is refused | 3 |
+//! | [`FateOf`] | status and receipt of a transaction, newest block; the account's nonce at a final block | 1 or 2 |
 //! | [`Status`] | status of a transaction | 1 |
 //! | [`Contract`] | newest block; class and token at its hash | 2 |
 //!
@@ -27,6 +28,7 @@ mod broadcast;
 mod context;
 mod contract;
 mod events;
+mod fate;
 mod head;
 mod htlc;
 mod preflight;
@@ -42,6 +44,7 @@ pub use amount::{Amount, AmountQuery};
 pub use broadcast::{Broadcast, SignedInvoke, Status, StatusShown, TransactionQuery, TransactionStatus, decode};
 pub use context::{Context, Costs, Sender, check_fee, execution, execution_at_limit, raised};
 pub use contract::{Contract, ContractDescription, ContractQuery};
+pub use fate::{FateOf, Tracer};
 pub use head::{HeadQuery, NewestBlock};
 pub use htlc::{Htlc, MAX_ROUNDS};
 pub use preflight::{Intended, Preflight, PreflightCheck};

@@ -158,6 +158,7 @@ fields! {
         EPOCH 1 "/epoch",
     }
     epoch "/epoch" {
+        EPOCH 1 "/epoch",
         REFERENCE_GAS_PRICE 8 "/reference_gas_price",
     }
     /// `ListOwnedObjectsResponse`.

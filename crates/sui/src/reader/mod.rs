@@ -12,6 +12,7 @@
 //! Specification: `docs/spec/sui.md#reading-an-order`, `docs/spec/chains.md#sui`.
 
 mod aborts;
+mod fate;
 mod fields;
 mod grpc;
 mod htlc;
@@ -27,6 +28,7 @@ use countersign_core::reader::{Fault, Head, Identity, Known, Reply, Request};
 use countersign_core::{Account, BlockHeight, Code, Refusal, UnixTime};
 use sui_sdk_types::{Address, Digest};
 
+pub use fate::{FateOf, Tracer};
 pub use grpc::is_message;
 pub use htlc::{Htlc, HtlcReader, field_of};
 pub use package::{Package, PackageDescription, UpgradeAuthority};

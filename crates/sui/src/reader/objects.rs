@@ -2,7 +2,7 @@
 
 use countersign_core::reader::{Fault, Reply, Request, RpcError};
 use countersign_core::{Code, Refusal};
-use sui_sdk_types::{Address, Digest};
+use sui_sdk_types::{Address, Digest, ObjectReference};
 
 use super::fields::{bcs, found_objects, found_transaction, method, object, result, status, transaction};
 use super::proto::{Field, Message, Writer};
@@ -11,6 +11,13 @@ use super::{address, digest, grpc};
 /// Requests objects at their newest version.
 pub(super) fn request(ids: &[Address], members: &[&str]) -> Request {
     let message = ids.iter().fold(Writer::default(), |message, id| message.bytes(1, Writer::default().bytes(1, id.to_string())));
+    grpc::request(method::BATCH_GET_OBJECTS, &message.mask(2, members))
+}
+
+/// Requests objects at these versions, which may be old ones.
+pub(super) fn request_versions(objects: &[ObjectReference], members: &[&str]) -> Request {
+    let one = |used: &ObjectReference| Writer::default().bytes(1, used.object_id().to_string()).number(2, used.version());
+    let message = objects.iter().fold(Writer::default(), |message, used| message.bytes(1, one(used)));
     grpc::request(method::BATCH_GET_OBJECTS, &message.mask(2, members))
 }
 

@@ -16,7 +16,7 @@ use super::{On, aborts, grpc, identity, objects};
 use crate::sign::Execution;
 
 /// The fields that are read of a transaction that was sent.
-const EXECUTED: [&str; 3] = ["digest", "effects", "checkpoint"];
+pub(super) const EXECUTED: [&str; 3] = ["digest", "effects", "checkpoint"];
 
 /// The outcome of a transaction in a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

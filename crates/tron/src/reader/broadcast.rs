@@ -31,7 +31,7 @@ impl fmt::Debug for EncodedTransaction {
 
 impl Sending for EncodedTransaction {
     fn decode(submission: &Submission, _: &Known) -> Result<Self, Refusal> {
-        let (chain_id, id) = (chain_id(&submission.network)?, check(submission)?);
+        let (chain_id, id) = (chain_id(&submission.network)?, decode(submission)?.tx_id());
         Ok(Self { chain_id, payload: submission.payload.clone(), id })
     }
 
@@ -82,14 +82,18 @@ impl Sending for EncodedTransaction {
     }
 }
 
-/// Computes the id of a stored transaction, and requires that it is the stored id.
-fn check(transaction: &Submission) -> Result<B256, Refusal> {
+/// Decodes a transaction that is to be sent, and requires that it has the stated id.
+///
+/// # Errors
+///
+/// [`Code::TransactionMismatch`] at `/payload` or `/id`, and another [`Refusal`] below `/payload` if it cannot be decoded.
+pub(super) fn decode(submission: &Submission) -> Result<SignedTronTransaction, Refusal> {
     let refuse = |at, reason| Refusal::new(Code::TransactionMismatch, at).with_reason(reason);
-    let bytes = hex::decode(transaction.payload.as_str()).map_err(|_| refuse("/payload", "the transaction is not in hex"))?;
-    let id = SignedTronTransaction::from_bytes(&bytes).map_err(|refusal| refusal.with_prefix("/payload"))?.tx_id();
-    if !hex::encode(id).eq_ignore_ascii_case(&transaction.id) {
-        let refusal = refuse("/id", "the transaction has another id");
-        return Err(refusal.with_expected(hex::encode(id)).with_actual(&transaction.id));
+    let bytes = hex::decode(submission.payload.as_str()).map_err(|_| refuse("/payload", "the transaction is not in hex"))?;
+    let signed = SignedTronTransaction::from_bytes(&bytes).map_err(|refusal| refusal.with_prefix("/payload"))?;
+    let id = hex::encode(signed.tx_id());
+    if !id.eq_ignore_ascii_case(&submission.id) {
+        return Err(refuse("/id", "the transaction has another id").with_expected(id).with_actual(&submission.id));
     }
-    Ok(id)
+    Ok(signed)
 }

@@ -13,6 +13,7 @@
 //! | [`Balance`] | 1 | 1 | a balance or an allowance | the amount |
 //! | [`PreflightCheck`] | at most 2 | at most 9 | whether an order can be funded | that it can, or the code of the refusal |
 //! | [`Broadcast`] | at most 3 | at most 2 | whether the endpoint accepts a transaction | whether it does |
+//! | [`FateOf`] | at most 2 | 3, then 2 | whether a transaction that was sent can still be included | the answer |
 //! | [`Status`] | 1 | 2 | the receipt of a transaction | block and success |
 //! | [`Contract`] | 1 | 3 | the description of a contract | the description |
 //!
@@ -25,6 +26,7 @@ mod block;
 mod broadcast;
 mod call;
 mod contract;
+mod fate;
 mod head;
 mod htlc;
 mod preflight;
@@ -41,6 +43,7 @@ use serde_json::{Value, json};
 pub use balance::{Balance, BalanceOf};
 pub use broadcast::{Broadcast, EncodedTransaction};
 pub use contract::{Contract, ContractDescription};
+pub use fate::{FateOf, Tracer};
 pub use head::NewestBlock;
 pub use htlc::{Htlc, HtlcReader};
 pub use preflight::{Plan, Preflight, PreflightCheck};

@@ -43,18 +43,28 @@ impl Question for OnChain<B256> {
     }
 
     fn requests(&self) -> Vec<Request> {
-        let ask = |view| post(view, "gettransactioninfobyid", &json!({"value": hex::encode(self.subject)}));
-        vec![ask(View::Irreversible), ask(View::Newest)]
+        requests(self.subject)
     }
 
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Included, Fault> {
-        let read = |index, is_final| Ok::<_, Fault>(Included(read_receipt(&replies.get(index)?, self.subject, is_final)?));
-        let (solid, newest) = (read(0, true)?, read(1, false)?);
-        if solid.0.is_some() && newest.0.is_some() && solid.key() != newest.key() {
-            return Err(contradiction("/blockNumber", "the receipts of the transaction contradict each other").into());
-        }
-        Ok(if solid.0.is_some() { solid } else { newest })
+        read(replies, self.subject)
     }
+}
+
+/// Creates the requests for the receipt of a transaction in both views.
+pub(super) fn requests(id: B256) -> Vec<Request> {
+    let ask = |view| post(view, "gettransactioninfobyid", &json!({"value": hex::encode(id)}));
+    vec![ask(View::Irreversible), ask(View::Newest)]
+}
+
+/// Reads the receipt of a transaction from both views, which must not contradict each other.
+pub(super) fn read(replies: &Replies<'_>, id: B256) -> Result<Included, Fault> {
+    let read = |index, is_final| Ok::<_, Fault>(Included(read_receipt(&replies.get(index)?, id, is_final)?));
+    let (solid, newest) = (read(0, true)?, read(1, false)?);
+    if solid.0.is_some() && newest.0.is_some() && solid.key() != newest.key() {
+        return Err(contradiction("/blockNumber", "the receipts of the transaction contradict each other").into());
+    }
+    Ok(if solid.0.is_some() { solid } else { newest })
 }
 
 /// Reads the receipt in one view; `None` if the node does not have it.
