@@ -7,7 +7,7 @@ use std::sync::Arc;
 use countersign::bitcoin::Key;
 use countersign::bitcoin::recover::Funding;
 use countersign::recover::Leg;
-use countersign::{Code, Family, OrderRecord, Policy, Proposal, Refusal, Registry, Warnings, text};
+use countersign::{Code, Family, Funded, OrderRecord, Policy, Proposal, Refusal, Registry, VerifiedRecord, VerifiedTerms, Warnings, text};
 use countersign_client::driver::{Chains as _, OrderState};
 use countersign_client::restore::{RestoredOrder, owner_key};
 use countersign_client::status::refund_possible_from;
@@ -99,6 +99,10 @@ pub(crate) struct RedeemArgs {
     ending: EndingArgs,
     #[command(flatten)]
     pace: PaceArgs,
+    /// Prints the redemption with --self although the endpoints of the destination chain do not prove the solver's payment. RISK: whoever
+    /// sees the transaction has the secret, and can take your payment; if the destination then pays nothing, your funds are lost.
+    #[arg(long, requires = "by_self")]
+    without_evidence: bool,
     /// Reads the secret from a file of 64 hex digits, with --self. By default it is the stored secret of the order.
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
@@ -192,7 +196,8 @@ pub(crate) fn redeem(args: &RedeemArgs, session: &Session) -> Result<u8, Failure
             _ => kept.signing_key(Leg::Destination, registry, &state, session)?,
         };
         let recovery = LegRecovery::new(&kept.record, Leg::Destination, Some(&secret), registry)?.with_default_key(key);
-        let leaving = || if kept.order.is_some() { state.write_secret_leaving(&kept.id) } else { Ok(()) };
+        kept.check_evidence(args, registry, &policy, session)?;
+        let leaving = || if kept.order.is_some() { state.write_printed(&kept.id) } else { Ok(()) };
         let context = kept.context(Leg::Destination, &args.own, || args.nodes.connect(registry, session), args.ending.speed(), &policy)?;
         return recovery.finish(kept.warnings.as_ref(), &context, leaving, session);
     }
@@ -269,6 +274,8 @@ struct Kept {
     record: OrderRecord,
     /// The warnings of a record that was verified against the stored request and response; `None` if these are not stored.
     warnings: Option<Warnings>,
+    /// The terms of that record.
+    terms: Option<VerifiedTerms>,
 }
 
 impl Kept {
@@ -286,7 +293,7 @@ impl Kept {
             let refusal = Refusal::new(Code::RecordMismatch, "/order/order_id");
             return Err(refusal.with_expected(id.as_str()).with_actual(&record.order_id).into());
         }
-        let Some(order) = kept else { return Ok(Self { id, order: None, restored, record, warnings: None }) };
+        let Some(order) = kept else { return Ok(Self { id, order: None, restored, record, warnings: None, terms: None }) };
         let text = serde_json::to_vec(&record).map_err(usage)?;
         let (registry, policy) = order.pins.as_ref().map_or((registry, policy), |pins| (&pins.registry, &pins.policy));
         let verify = |record: &[u8]| {
@@ -298,7 +305,41 @@ impl Kept {
         if let Some(first) = &order.record {
             verify(first)?.terms.check_unchanged(&verified.terms)?;
         }
-        Ok(Self { id, order: Some(order), restored, record: verified.record, warnings: Some(verified.warnings) })
+        let VerifiedRecord { record, warnings, terms, .. } = verified;
+        Ok(Self { id, order: Some(order), restored, record, warnings: Some(warnings), terms: Some(terms) })
+    }
+
+    /// Requires that the endpoints of the destination chain prove the solver's payment, where it is connected: whoever sees a printed
+    /// redemption has the secret. Nothing is asked once the secret was sent.
+    fn check_evidence(&self, args: &RedeemArgs, registry: &Registry, policy: &Policy, session: &Session) -> Result<(), Failure> {
+        let chain = Leg::Destination.of(&self.record).asset.chain();
+        if self.order.as_ref().is_some_and(OrderState::secret_was_sent) || !args.nodes.is_named()? {
+            return Ok(());
+        }
+        let nodes = args.nodes.connect(registry, session)?;
+        if !nodes.has(chain) {
+            return Ok(());
+        }
+        let policy = self.order.as_ref().and_then(|order| order.pins.as_ref()).map_or(policy, |pins| &pins.policy);
+        let proven = match (&self.terms, registry.asset(Leg::Destination.of(&self.record).asset.as_str())) {
+            (Some(terms), Some(asset)) => service::run(async { Ok(nodes.htlc(&terms.destination).await?) }).and_then(|quorum| {
+                let rule = policy.finality_of(&asset.chain);
+                let judged = Funded::judge(terms, &quorum, &rule, show::now());
+                judged.map(drop).map_err(|hold| Failure::Held { code: hold.code().name(), message: hold.to_string() })
+            }),
+            _ => Err(Failure::Held {
+                code: "evidence_needed",
+                message: "the order was restored from its record alone, so what the destination must hold is not known".to_owned(),
+            }),
+        };
+        let Err(failure) = proven else { return Ok(()) };
+        let message = format!("{}; whoever sees the redemption has the secret, and can take your payment", failure.message());
+        if args.without_evidence {
+            session.progress(&format!("printed without evidence, as you asked: {message}"));
+            return Ok(());
+        }
+        let message = format!("{message}: nothing was printed; wait, or pass --without-evidence to print it nevertheless");
+        Err(Failure::Held { code: "evidence_needed", message })
     }
 
     /// Returns the registry that was stored with the order, otherwise the current one. Removing a pin later must not prevent a refund or a

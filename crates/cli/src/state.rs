@@ -119,11 +119,11 @@ impl State {
         Rescue::new(&phrase).map_err(usage)
     }
 
-    /// Writes to the journal that the secret is about to be released in the owner's own redemption.
-    pub(crate) fn write_secret_leaving(&self, id: &OrderId) -> Result<(), Failure> {
+    /// Writes to the journal that a redemption is about to be printed: the secret may be out from then on, and nothing was sent.
+    pub(crate) fn write_printed(&self, id: &OrderId) -> Result<(), Failure> {
         let guard = at_once(self.store.lock(id)).map_err(usage)?;
         let at = show::now();
-        for event in [Event::SecretLeaving { path: driver::SecretRoute::Own }, Event::sending(driver::Delivery::Redemption)] {
+        for event in [Event::SecretLeaving { path: driver::SecretRoute::Own }, Event::Printed { what: driver::Delivery::Redemption }] {
             at_once(self.store.append(&guard, &Entry { at, event })).map_err(usage)?;
         }
         Ok(())

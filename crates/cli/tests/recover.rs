@@ -233,8 +233,10 @@ fn redeem_self_needs_no_service() {
         // For people: what it does to the secret, and the secret nowhere but in the transaction.
         let shown = kept.run(&[&command[..], &["--key-file", kept.home.path.join("key.txt").to_str().unwrap()]].concat());
         assert!(shown.status.success() && out(&shown).contains("makes the secret public"), "{}", said(&shown));
-        // From the moment it is printed the secret may be public: later runs must know.
-        assert!(fs::read_to_string(kept.home.kept(order_id, "journal")).unwrap().contains("secret_leaving"), "{id}");
+        // From the moment it is printed the secret may be public: later runs must know, and must not take it for sent.
+        let journal = fs::read_to_string(kept.home.kept(order_id, "journal")).unwrap();
+        assert!(journal.contains("secret_leaving") && journal.contains(r#""event":"printed""#), "{id}: {journal}");
+        assert!(!journal.contains(r#""event":"sending""#), "{id}: {journal}");
         assert!(out(&shown).contains("verified against the stored request"), "{}", out(&shown));
         assert!(!String::from_utf8_lossy(&shown.stderr).contains(secret.to_hex().as_str()));
     }

@@ -251,3 +251,101 @@ fn the_table_of_the_proofs_is_the_list() {
     }
     assert!(fs::read_to_string(&path).unwrap() == text, "docs/proofs.md is behind docs/outside.jsonl: run with UPDATE=1");
 }
+
+/// The stages and paths at which a rule could apply, with the heading of their column.
+const STAGES: [(&str, &str); 9] = [
+    ("before_order", "before an order"),
+    ("before_paying", "before paying"),
+    ("payment_retry", "each retry of the payment"),
+    ("before_secret", "before the secret leaves"),
+    ("redemption_retry", "each retry of the redemption"),
+    ("refund", "refund"),
+    ("offline", "offline"),
+    ("foreign_wallet", "a foreign wallet's transaction"),
+    ("bindings", "bindings"),
+];
+
+/// A row of `docs/rules.jsonl`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rule {
+    rule: String,
+    /// The function that decides, as `file::function`. Only that one does.
+    decides: String,
+    cells: BTreeMap<String, Cell>,
+}
+
+/// Where a rule holds at one stage: the tests that show it, or why it does not apply, or both for each family.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Cell {
+    Tests { tests: Vec<String> },
+    Nothing { none: String },
+    Families(BTreeMap<String, Cell>),
+}
+
+impl Cell {
+    /// Returns the text of the table, after checking that every test exists.
+    fn check(&self, rule: &str) -> String {
+        match self {
+            Self::Tests { tests } => {
+                assert!(!tests.is_empty(), "{rule}: an empty cell");
+                let name = |test: &String| {
+                    let (file, name) = test.split_once("::").unwrap_or_else(|| panic!("{rule}: {test}"));
+                    let text = text(file);
+                    let spellings =
+                        [format!("fn {name}("), format!("def {name}("), format!("fun {name}("), format!("\"{name}\""), format!("'{name}'")];
+                    assert!(spellings.iter().any(|spelling| text.contains(spelling)), "{rule}: no test {test}");
+                    format!("`{name}`")
+                };
+                tests.iter().map(name).collect::<Vec<_>>().join(", ")
+            }
+            Self::Nothing { none } => {
+                assert!(none.len() > 5, "{rule}: say why it does not apply");
+                format!("– {none}")
+            }
+            Self::Families(families) => {
+                let known: BTreeSet<String> = Family::ALL.iter().map(ToString::to_string).chain(["others".to_owned()]).collect();
+                assert!(families.keys().all(|family| known.contains(family)), "{rule}: an unknown family");
+                families.iter().map(|(family, cell)| format!("{family}: {}", cell.check(rule))).collect::<Vec<_>>().join("; ")
+            }
+        }
+    }
+}
+
+#[test]
+fn every_rule_says_for_each_stage_which_test_shows_it() {
+    let list = text("docs/rules.jsonl");
+    let rules: Vec<Rule> = list.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect();
+    let mut table = String::new();
+    for rule in &rules {
+        let (file, function) = rule.decides.split_once("::").unwrap_or_else(|| panic!("{}: {}", rule.rule, rule.decides));
+        let name = function.rsplit("::").next().unwrap();
+        let code = text(file);
+        let is_there = [
+            format!("fn {name}"),
+            format!("const {name}"),
+            format!("struct {name}"),
+            format!("def {name}"),
+            format!("function {name}"),
+            format!("{name}("),
+        ];
+        assert!(is_there.iter().any(|form| code.contains(form)), "{}: nothing in {file} is {name}", rule.rule);
+        writeln!(table, "### {}\n\nDecided by `{function}` in {file}.\n\n| stage | shown by, or why not |\n|---|---|", rule.rule).unwrap();
+        let stages: BTreeSet<_> = STAGES.iter().map(|(stage, _)| (*stage).to_owned()).collect();
+        let named: BTreeSet<_> = rule.cells.keys().cloned().collect();
+        assert_eq!(named, stages, "{}: a cell for each stage", rule.rule);
+        for (stage, heading) in STAGES {
+            writeln!(table, "| {heading} | {} |", rule.cells[stage].check(&rule.rule)).unwrap();
+        }
+        table.push('\n');
+    }
+    let names: BTreeSet<_> = rules.iter().map(|rule| &rule.rule).collect();
+    assert_eq!(names.len(), rules.len(), "a rule stands twice");
+    let path = root().join("docs/rules.md");
+    let text = with_table(&fs::read_to_string(&path).unwrap(), "rules", &table);
+    if env::var_os("UPDATE").is_some() {
+        fs::write(&path, &text).unwrap();
+    }
+    assert!(fs::read_to_string(&path).unwrap() == text, "docs/rules.md is behind docs/rules.jsonl: run with UPDATE=1");
+}

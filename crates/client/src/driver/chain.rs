@@ -1,12 +1,13 @@
 //! What the driver asks chains, through connections that interpret nothing.
 
+use super::observe::PaymentFate;
 use countersign::reader::{
     FateObservation, FateReader, HtlcObservation, HtlcQuorum, HtlcReader, Known, NotSent, SendObservation, SendReader, Verdict, check_sent,
 };
 use countersign::{
-    BroadcastTransaction, FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Network, Policy, Registry, UnixTime, VerifiedTerms, check_head_time,
+    BroadcastTransaction, FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Network, Policy, Registry, UnixTime, VerifiedTerms,
+    check_head_time,
 };
-use super::observe::PaymentFate;
 use countersign_transport::{Chains, GatherError, MaybeSend, MaybeSync, Memory, Transport, gather};
 
 /// Why a chain was not read, or a transaction not accepted.
@@ -89,7 +90,9 @@ impl<C: Chains, T: Transport> ChainAccess<'_, C, T> {
         check_sent(&quorum).map_err(|error| {
             let by_quorum = error.is_by_quorum();
             match error {
-                NotSent::Rejected { endpoint, message, .. } => ChainError::Rejected { message: format!("{endpoint}: {message}"), by_quorum },
+                NotSent::Rejected { endpoint, message, .. } => {
+                    ChainError::Rejected { message: format!("{endpoint}: {message}"), by_quorum }
+                }
                 NotSent::Unknown(doubt) => ChainError::Unavailable(doubt.to_string()),
             }
         })

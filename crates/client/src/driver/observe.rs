@@ -261,7 +261,11 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
         let is_old = kept.signed_at(Purpose::Funding).is_some_and(|at| now < at || now >= at.saturating_add(IS_LOOKED_FOR));
         match kept.signed(Purpose::Funding) {
             // The message of a gasless payment never expires.
-            Some((transactions, None)) if is_missing && is_old && let Some(last) = transactions.last() => {
+            Some((transactions, None))
+                if is_missing
+                    && is_old
+                    && let Some(last) = transactions.last() =>
+            {
                 self.chains.fate(last, &terms.network).await
             }
             _ => PaymentFate::Open,

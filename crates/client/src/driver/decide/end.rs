@@ -56,7 +56,8 @@ impl Order<'_> {
         if self.is_absent(Leg::Destination) {
             return if self.is_redeemed(Leg::Source) { rest(Status::Lost) } else { self.refund(Hold::NotFunded) };
         }
-        if self.kept.own_secret().is_none() && self.observed.public_secret.is_none() {
+        let is_with_owner = self.kept.signed(Purpose::Redemption).is_some() && !self.capabilities.destination_connected;
+        if self.kept.own_secret().is_none() && self.observed.public_secret.is_none() && !is_with_owner {
             if self.source_has_run_out() {
                 return self.refund_when_due();
             }

@@ -124,7 +124,9 @@ impl Order<'_> {
     /// Ends an order whose payment never arrived and cannot arrive any more, once it is too late for another one.
     pub(super) fn nothing_was_paid(&self) -> Option<Decision> {
         let is_over = (self.is_payment_dead() && self.is_too_late()) || (self.is_payment_rejected() && self.is_late_by(GIVEN_UP_AFTER));
-        is_over.then(|| act(Status::Ended { outcome: Outcome::Expired }, Action::End(Outcome::Expired)))
+        // What the solver has locked nevertheless is the owner's.
+        (is_over && !self.is_locked(Leg::Destination))
+            .then(|| act(Status::Ended { outcome: Outcome::Expired }, Action::End(Outcome::Expired)))
     }
 
     /// Returns whether a payment would not be confirmed before the deadline. Without a known deadline it is always too late.
