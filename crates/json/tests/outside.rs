@@ -341,7 +341,7 @@ fn every_rule_says_for_each_stage_which_test_shows_it() {
         table.push('\n');
     }
     let names: BTreeSet<_> = rules.iter().map(|rule| &rule.rule).collect();
-    assert_eq!(names.len(), rules.len(), "a rule stands twice");
+    assert_eq!(names.len(), rules.len(), "a rule is listed twice");
     let path = root().join("docs/rules.md");
     let text = with_table(&fs::read_to_string(&path).unwrap(), "rules", &table);
     if env::var_os("UPDATE").is_some() {

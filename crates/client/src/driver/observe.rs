@@ -46,6 +46,8 @@ pub struct OrderObservation {
     pub destination: LegObservation,
     /// The family of the source chain; `None` if no record could be verified.
     pub source_family: Option<Family>,
+    /// The family of the destination chain; `None` if no record could be verified.
+    pub destination_family: Option<Family>,
     /// The proof that the secret may be released, or why it may not.
     pub release: Result<Release, Hold>,
     /// A published secret that matches the order's hash; `None` if none was seen.
@@ -246,6 +248,7 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
             },
             heads: heads.into_iter().try_for_each(|(terms, look)| check_head(terms, look, clock)),
             source_family: Some(known.terms.source.family),
+            destination_family: Some(known.terms.destination.family),
             public_secret: public_secret(known, [&source, &destination]),
             source: source_view,
             destination: destination_view,
@@ -402,6 +405,7 @@ impl OrderObservation {
             destination: LegObservation::Unknown(why.clone()),
             release: Err(Hold::Unclear(why)),
             source_family: None,
+            destination_family: None,
             public_secret: None,
             deadline: None,
             payment: PaymentFate::Open,

@@ -60,9 +60,18 @@ impl Order<'_> {
     }
 
     /// Requires that each chain that was read can be judged: what cannot be judged now can never be redeemed or refunded on evidence.
+    ///
+    /// Bitcoin-like chains have no contract that could be the wrong one. An address that nobody has paid is unclear there to a node that
+    /// does not list spent outputs, and dust at it must not keep anybody from paying.
     fn check_judged(&self) -> Result<(), Refusal> {
-        for (leg, at) in [(Leg::Source, "/order/source_swap"), (Leg::Destination, "/order/destination_swap")] {
-            if let LegObservation::Seen { state: HtlcState::Unclear(why), .. } = self.leg(leg) {
+        let legs = [
+            (Leg::Source, self.observed.source_family, "/order/source_swap"),
+            (Leg::Destination, self.observed.destination_family, "/order/destination_swap"),
+        ];
+        for (leg, family, at) in legs {
+            if family != Some(Family::Bitcoin)
+                && let LegObservation::Seen { state: HtlcState::Unclear(why), .. } = self.leg(leg)
+            {
                 return Err(Refusal::new(Code::CannotBeJudged, at).with_reason(text::escape_untrusted(why)));
             }
         }
