@@ -13,6 +13,8 @@
 mod bounds;
 #[path = "reader/course.rs"]
 mod course;
+#[path = "reader/fate.rs"]
+mod fate;
 #[path = "reader/funds.rs"]
 mod funds;
 #[path = "reader/lies.rs"]

@@ -12,6 +12,8 @@
 mod bounds;
 #[path = "reader/check.rs"]
 mod check;
+#[path = "reader/fate.rs"]
+mod fate;
 #[path = "reader/htlc.rs"]
 mod htlc;
 #[path = "reader/lies.rs"]

@@ -17,6 +17,7 @@
 pub mod accept;
 pub mod cairo;
 pub mod chain;
+pub mod fate;
 pub mod fixed;
 pub mod hostile;
 pub mod lines;

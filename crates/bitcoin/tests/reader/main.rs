@@ -12,6 +12,7 @@
 mod chains;
 mod dust;
 mod ends;
+mod fate;
 mod lies;
 mod limits;
 mod others;

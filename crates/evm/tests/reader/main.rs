@@ -8,6 +8,7 @@
     reason = "a test ends by panicking"
 )]
 
+mod fate;
 mod lies;
 mod orders;
 mod others;

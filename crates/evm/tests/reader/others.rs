@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::drive;
 
-fn submission() -> Submission {
+pub(crate) fn submission() -> Submission {
     let case = countersign_testkit::fixture::<Evm>("evm-chain-id-integer");
     let mut order = countersign_testkit::verified::<Evm>(&case).prepare(TxContext::eip1559(1, 30_000_000_000, 1)).unwrap();
     order.sign(&countersign_testkit::key::<Evm>(&case)).unwrap();

@@ -9,6 +9,7 @@
     reason = "a panic in a test is a failed test"
 )]
 
+mod fate;
 mod funds;
 mod lies;
 mod limits;

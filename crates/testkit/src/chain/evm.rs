@@ -259,6 +259,7 @@ impl Evm {
             "eth_getLogs" => json!(self.logs),
             "eth_gasPrice" => json!("0x77359400"),
             "eth_getTransactionCount" => json!("0x2a"),
+            "eth_getTransactionReceipt" => Value::Null,
             "eth_feeHistory" => json!({
                 "baseFeePerGas": ["0x3b9aca00", "0x3b9aca00", "0x3b9aca00", "0x3b9aca00", "0x3b9aca00", "0x4a817c800"],
                 "reward": [["0x1", "0x3b9aca00", "0x77359400"], ["0x2", "0x3b9aca01", "0x77359401"], ["0x3", "0x3b9aca02", "0x77359402"]],

@@ -242,6 +242,7 @@ impl Chain {
                 let estimate = self.result("starknet_estimateFee", &Value::Null)[0].clone();
                 json!([{"transaction_trace": self.trace, "fee_estimation": estimate}])
             }
+            "starknet_getTransactionReceipt" => error(29, "Transaction hash not found"),
             "starknet_getTransactionStatus" => match self.statuses.get(params["transaction_hash"].as_str().unwrap()) {
                 Some(status) => status.clone(),
                 None => error(29, "Transaction hash not found"),

@@ -13,13 +13,15 @@ use countersign_sui::sui_sdk_types::{Address, Digest};
 use serde_json::Value;
 
 use crate::{fixture, registry};
-use proto::{Message, answer, error, members, text};
+use proto::{Message, answer, error, members, number, text};
 
 /// The caller's clock, Unix seconds.
 pub const NOW: u64 = 1_800_000_000;
 pub const TESTNET: &str = "69WiPg3DAQiwdxfncX6wYQ2siKwAe6L9BZthQea3JNMD";
 pub const MAINNET: &str = "4btiuiMPvEENsttpZC7CZ53DruC3MAgfznDbASZ7DR6S";
 pub const HEAD: u64 = 260_000_000;
+/// The current epoch.
+pub const EPOCH: u64 = 900;
 /// The checkpoint of the order's funding.
 pub const FUNDED: u64 = HEAD - 61;
 pub const SUI: &str = "0x0000000000000000000000000000000000000000000000000000000000000002::sui::SUI";
@@ -131,6 +133,8 @@ pub struct Ledger {
     /// Seconds and nanoseconds of the newest checkpoint.
     pub time: (u64, u64),
     pub objects: Vec<Object>,
+    /// Objects at old versions.
+    pub past: Vec<Object>,
     pub transactions: Vec<Executed>,
     pub gas_price: u64,
     /// Pages of coins.
@@ -193,6 +197,7 @@ impl Ledger {
             digest: digest_of(9),
             time: (NOW - 3, 250_000_000),
             objects: vec![order(false), package(package_id()), shared_registry(117_440_512)],
+            past: Vec::new(),
             transactions: vec![funding],
             gas_price: 547,
             coins: vec![],
@@ -238,7 +243,7 @@ impl Ledger {
             }
             "BatchGetObjects" => {
                 let asked = members(request).into_iter().filter(|(field, _)| *field == 1);
-                let results: Vec<_> = asked.map(|(_, one)| self.object(&text(&one, 1))).collect();
+                let results: Vec<_> = asked.map(|(_, one)| self.object(&one)).collect();
                 empty.all(1, &results)
             }
             "GetTransaction" => {
@@ -247,7 +252,12 @@ impl Ledger {
                 let found = found.ok_or_else(|| (5, format!("Transaction {id} not found")))?;
                 empty.message(1, &found.message())
             }
-            "GetEpoch" => empty.message(1, &Message::default().number(8, self.gas_price)),
+            "GetEpoch" => {
+                let mask = members(request).into_iter().find(|(field, _)| *field == 2).unwrap().1;
+                let is_asked = members(&mask).iter().any(|(_, path)| path == b"epoch");
+                let number = Message::default().maybe(1, is_asked.then_some(EPOCH));
+                empty.message(1, &number.number(8, self.gas_price))
+            }
             "GetBalance" => {
                 let coin = text(request, 2);
                 let balance = Message::default().text(1, &coin).maybe(3, self.balances.get(&coin).copied());
@@ -269,8 +279,12 @@ impl Ledger {
         })
     }
 
-    fn object(&self, id: &str) -> Message {
-        match self.objects.iter().find(|object| object.id == Some(id.parse().unwrap())) {
+    /// Returns an object at its newest version, or at the one that is named.
+    fn object(&self, request: &[u8]) -> Message {
+        let (id, version) = (Some(text(request, 1).parse().unwrap()), number(request, 2));
+        let is_asked = |object: &&Object| object.id == id && (version.is_none() || object.version == version);
+        let past = self.past.iter().filter(|_| version.is_some());
+        match past.chain(&self.objects).find(is_asked) {
             Some(object) => Message::default().message(1, &object.message()),
             None => Message::default().message(2, &Message::default().number(1, 5).text(2, "object not found")),
         }

@@ -53,12 +53,22 @@ impl Message {
 }
 
 /// The length-delimited fields of a message: strings, bytes and messages.
-pub fn members(mut message: &[u8]) -> Vec<(u64, Vec<u8>)> {
-    let mut members = Vec::new();
+pub fn members(message: &[u8]) -> Vec<(u64, Vec<u8>)> {
+    fields(message).0
+}
+
+/// The first number with a tag.
+pub fn number(message: &[u8], field: u64) -> Option<u64> {
+    fields(message).1.into_iter().find(|(tag, _)| *tag == field).map(|(_, value)| value)
+}
+
+/// The length-delimited fields of a message, and the numbers.
+fn fields(mut message: &[u8]) -> (Vec<(u64, Vec<u8>)>, Vec<(u64, u64)>) {
+    let (mut members, mut numbers) = (Vec::new(), Vec::new());
     while !message.is_empty() {
         let tag = read_varint(&mut message);
         match tag & 7 {
-            0 => drop(read_varint(&mut message)),
+            0 => numbers.push((tag >> 3, read_varint(&mut message))),
             2 => {
                 let length = usize::try_from(read_varint(&mut message)).unwrap();
                 members.push((tag >> 3, message[..length].to_vec()));
@@ -67,7 +77,7 @@ pub fn members(mut message: &[u8]) -> Vec<(u64, Vec<u8>)> {
             other => panic!("wire type {other}"),
         }
     }
-    members
+    (members, numbers)
 }
 
 /// The first string with a tag.
