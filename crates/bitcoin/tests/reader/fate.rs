@@ -111,9 +111,8 @@ fn a_node_without_a_transaction_index_cannot_tell() {
 
 #[test]
 fn one_liar_of_three_does_not_decide_a_fate() {
-    let decide = |race: &Race, known: &Known| {
-        one_lie_decides_nothing::<FateOf>(&race.sent, known, |request: &Request| race.ledger.answer(request))
-    };
+    let decide =
+        |race: &Race, known: &Known| one_lie_decides_nothing::<FateOf>(&race.sent, known, |request: &Request| race.ledger.answer(request));
     assert!(matches!(decide(&race("bitcoin", 2), &protocol(false)), Fate::Dead(_)));
     assert_eq!(decide(&race("bitcoin", 1), &protocol(false)), Fate::Open);
     let race = race("bitcoin", 3);

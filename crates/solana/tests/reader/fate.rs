@@ -93,8 +93,7 @@ fn a_transaction_with_a_durable_nonce_never_expires() {
 
 #[test]
 fn one_liar_of_three_does_not_decide_a_fate() {
-    let decide =
-        |known: &Known, chain: &Chain| fate::one_lie_decides_nothing::<FateOf>(&signed(), known, |request| chain.answer(request));
+    let decide = |known: &Known, chain: &Chain| fate::one_lie_decides_nothing::<FateOf>(&signed(), known, |request| chain.answer(request));
     assert!(matches!(decide(&since(HEIGHT - 600), &empty()), Fate::Dead(_)));
     assert_eq!(decide(&since(HEIGHT - 599), &empty()), Fate::Open);
     let valid = lying(empty(), "isBlockhashValid", context(json!(true)));

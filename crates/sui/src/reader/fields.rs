@@ -139,6 +139,8 @@ fields! {
     }
     changed_object "/transaction/effects/changed_objects" {
         OBJECT_ID 1 "/object_id",
+        INPUT_VERSION 3 "/input_version",
+        INPUT_DIGEST 4 "/input_digest",
         OBJECT_TYPE 11 "/object_type",
     }
     balance_change "/transaction/balance_changes" {

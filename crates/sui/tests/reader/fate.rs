@@ -33,12 +33,17 @@ fn open() -> Ledger {
     ledger
 }
 
-/// A ledger on which another transaction has changed the coin. `checkpoint` is that of the other one.
-fn changed(checkpoint: Option<u64>) -> Ledger {
+/// A ledger on which another transaction has changed the coin, which it used at a version. `checkpoint` is that of the other one.
+fn changed_at(version: u64, checkpoint: Option<u64>) -> Ledger {
     let mut ledger = Ledger::funded();
-    ledger.objects.push(coin(VERSION + 1, 3, &digest_of(31)));
-    ledger.transactions.push(Executed { checkpoint, ..Executed::new(digest_of(31)) });
+    ledger.objects.push(coin(version + 1, 3, &digest_of(31)));
+    let used = vec![(Address::new(COIN), version, digest_of(2))];
+    ledger.transactions.push(Executed { checkpoint, used, ..Executed::new(digest_of(31)) });
     ledger
+}
+
+fn changed(checkpoint: Option<u64>) -> Ledger {
+    changed_at(VERSION, checkpoint)
 }
 
 /// A ledger without the coin, which has it at an old version.
@@ -70,7 +75,10 @@ fn fate(ledger: &Ledger) -> Fate {
 
 #[test]
 fn a_coin_that_another_transaction_changed_in_a_checkpoint_is_death() {
-    assert!(matches!(fate(&changed(Some(FUNDED))), Fate::Dead(why) if why.contains(&digest_of(31))));
+    assert!(matches!(fate(&changed(Some(FUNDED))), Fate::Dead(why) if why.contains("used the object 0x2121")));
+    let mut other = changed(Some(FUNDED));
+    other.transactions.last_mut().unwrap().used[0].2 = digest_of(9);
+    assert_eq!(fate(&other), Fate::Open, "another object at this version");
     assert_eq!(fate(&changed(None)), Fate::Open, "the other transaction is in no checkpoint");
     let mut unknown = changed(None);
     unknown.transactions.pop();
@@ -85,9 +93,20 @@ fn a_coin_that_another_transaction_changed_in_a_checkpoint_is_death() {
     assert_eq!(fate(&own), Fate::Open);
 }
 
+/// Nodes throw away old transactions. If the transaction itself used the coin long ago, later ones have changed it since.
+#[test]
+fn a_coin_that_was_changed_again_is_death_only_while_its_old_version_is_kept() {
+    let again = changed_at(VERSION + 4, Some(FUNDED));
+    assert_eq!(fate(&again), Fate::Open);
+    let kept = Ledger { past: vec![coin(VERSION, 2, &digest_of(30))], ..again };
+    assert!(matches!(fate(&kept), Fate::Dead(_)));
+    let unfinished = Ledger { past: kept.past.clone(), ..changed_at(VERSION + 4, None) };
+    assert_eq!(fate(&unfinished), Fate::Open);
+}
+
 #[test]
 fn a_coin_that_no_longer_exists_is_death() {
-    assert!(matches!(fate(&gone(VERSION, 2)), Fate::Dead(why) if why.contains("used up")));
+    assert!(matches!(fate(&gone(VERSION, 2)), Fate::Dead(why) if why.contains("used the object")));
     assert_eq!(fate(&gone(VERSION, 9)), Fate::Open, "another object at this version");
     assert_eq!(fate(&gone(VERSION - 1, 2)), Fate::Open, "the endpoint does not have the version");
     assert_eq!(fate(&Ledger::funded()), Fate::Open, "the coin may be too new for the endpoint");
@@ -104,6 +123,10 @@ fn a_transaction_whose_last_epoch_is_over_is_dead() {
     for (last, is_dead) in [(EPOCH - 1, true), (EPOCH, false), (EPOCH + 1, false)] {
         let fate = outcome(&expiring(last), &open()).unwrap();
         assert_eq!(matches!(fate, Fate::Dead(_)), is_dead, "{last}: {fate:?}");
+    }
+    // If its coin has changed since, it may have been executed before, and thrown away.
+    for ledger in [changed_at(VERSION + 4, Some(FUNDED)), Ledger::funded()] {
+        assert_eq!(outcome(&expiring(EPOCH - 1), &ledger).unwrap(), Fate::Open);
     }
 }
 

@@ -97,12 +97,25 @@ pub struct Executed {
     pub changes: Vec<(String, String, String)>,
     /// Id and type.
     pub changed: Vec<(Address, String)>,
+    /// The objects that were changed at these versions, with their digests.
+    pub used: Vec<(Address, u64, String)>,
 }
 
 impl Executed {
     pub fn new(digest: String) -> Self {
         let (gas, checkpoint) = ([1_000_000, 5_000_000, 2_000_000], Some(FUNDED));
-        Self { digest, success: true, reason: None, abort: None, checkpoint, events: vec![], gas, changes: vec![], changed: vec![] }
+        Self {
+            digest,
+            success: true,
+            reason: None,
+            abort: None,
+            checkpoint,
+            events: vec![],
+            gas,
+            changes: vec![],
+            changed: vec![],
+            used: vec![],
+        }
     }
 
     pub fn message(&self) -> Message {
@@ -112,7 +125,10 @@ impl Executed {
         let [computation, storage, rebate] = self.gas;
         let gas = Message::default().number(1, computation).number(2, storage).number(3, rebate);
         let changed = self.changed.iter().map(|(id, kind)| Message::default().text(1, &id.to_string()).text(11, kind));
-        let changed: Vec<_> = changed.collect();
+        let used = |(id, version, digest): &(Address, u64, String)| {
+            Message::default().text(1, &id.to_string()).number(2, 2).number(3, *version).text(4, digest)
+        };
+        let changed: Vec<_> = changed.chain(self.used.iter().map(used)).collect();
         let effects = Message::default().message(4, &status).message(6, &gas).all(12, &changed);
         let event =
             |(kind, contents): &(String, Vec<u8>)| Message::default().text(4, kind).message(5, &Message::default().bytes(2, contents));
