@@ -3,7 +3,7 @@
 use std::fmt;
 use std::mem::{Discriminant, discriminant};
 
-use super::{Agree, Fault, Identity, Known, Machine, Replies, Reply, Request, Submission, Turn};
+use super::{Agree, Fault, Identity, Known, Machine, Replies, Request, Submission, Turn};
 use crate::report::Refusal;
 
 /// What becomes of a signed transaction that was sent.
@@ -131,9 +131,10 @@ impl<T: Tracing> Machine for FateOf<T> {
 
     fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Fate>, Fault> {
         let tracing = &mut self.tracing;
-        let split = replies.all().split_at_checked(tracing.find().len());
-        let (found, others) =
-            split.map_or_else(|| (no_replies(), no_replies()), |(found, others)| (Replies::new(found), Replies::new(others)));
+        let Some((found, others)) = replies.all().split_at_checked(tracing.find().len()) else {
+            return Err(Fault::TooMuch("the transaction was not looked up"));
+        };
+        let (found, others) = (Replies::new(found), Replies::new(others));
         let stage = std::mem::replace(&mut self.stage, Stage::Done);
         let (requests, reason) = match stage {
             Stage::Marks => (tracing.read_marks(&others)?, None),
@@ -162,8 +163,4 @@ fn with_find<T: Tracing>(tracing: &T, others: Vec<Request>) -> Vec<Request> {
     let mut requests = tracing.find();
     requests.extend(others);
     requests
-}
-
-const fn no_replies<'a>() -> Replies<'a> {
-    Replies::new(&[] as &[Reply<'a>])
 }

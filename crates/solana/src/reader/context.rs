@@ -171,7 +171,7 @@ impl Question for BlockhashQuery {
 
     fn requests(&self) -> Vec<Request> {
         // Another endpoint has confirmed the block already. This one may be slightly behind, so its newest block counts.
-        vec![request_is_valid(&self.blockhash, "processed")]
+        vec![request_is_valid(self.blockhash, "processed")]
     }
 
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Equal<()>, Fault> {
