@@ -9,6 +9,8 @@ use countersign_core::chains::{BitcoinNet, Coin, Network};
 use countersign_core::{Account, Amount, Code, Family, Refusal, U256, address_refusal};
 use serde::{Deserialize, Serialize};
 
+use crate::transaction::FeeRate;
+
 /// A Bitcoin-like chain: a coin and one of its networks.
 ///
 /// ```
@@ -68,6 +70,12 @@ impl Chain {
     pub fn dust_limit(self, script: &ScriptBuf) -> bitcoin::Amount {
         let limit = script.minimal_non_dust().checked_mul(self.coin.profile().dust_factor);
         limit.unwrap_or(bitcoin::Amount::MAX)
+    }
+
+    /// Returns the lowest fee rate that every node relays by default.
+    #[must_use]
+    pub fn min_fee_rate(self) -> FeeRate {
+        FeeRate::from_whole(self.coin.profile().min_fee_rate)
     }
 
     /// Parses an address of this chain, and returns its script pubkey.

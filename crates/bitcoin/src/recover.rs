@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use bitcoin::{Amount, ScriptBuf, Sequence, TxOut, XOnlyPublicKey};
 pub use countersign_core::Leg;
+use countersign_core::reader::check_low_fee;
 use countersign_core::{
     Account, Code, Family, OrderRecord, Policy, RecoveryTerms, Refusal, Registry, Role, SecretHash, Summary, Topic, TypedValue, U256,
     Warnings, family,
@@ -23,7 +24,7 @@ use countersign_core::{
 
 pub use funding::{Funding, FundingSource, FundingStatus, FundingTx};
 pub use instant::{Body, InstantRefund};
-pub use payout::{Fee, FeeCoins, Payout};
+pub use payout::{Exceptions, Fee, FeeCoins, Payout};
 
 use crate::address::{Chain, Destination};
 use crate::htlc::{self, Leaf, Tree};
@@ -45,8 +46,7 @@ pub struct RecordedHtlc {
     pub amount: Amount,
     /// The amount that has been paid, according to the record.
     pub filled: Amount,
-    /// The funding transactions, according to the record. Empty if the record's entry cannot be read: see
-    /// [`RecordedHtlc::check_funding_txs`].
+    /// The funding transactions, according to the record. Empty if the record's entry cannot be read.
     pub funding: Vec<FundingTx>,
     /// The record's entry about the funding transactions, if it cannot be read.
     malformed_funding: Option<String>,
@@ -145,23 +145,25 @@ impl Recovery {
         }
     }
 
-    /// Returns the virtual size of the transaction that [`Recovery::prepare`] prepares if the fee is deducted from the payout.
+    /// Returns the virtual size of the transaction that spends all outputs of a payout, if the fee is deducted from it.
     ///
     /// # Errors
     ///
     /// The errors of [`Destination::script`], or [`Code::ChangeToDeposit`], for the destination.
     pub fn vsize(&self, payout: &Payout) -> Result<u64, Refusal> {
         let script = self.htlc.destination(&payout.to)?;
-        let inputs = self.htlc.inputs(self.leaf()?, Sequence::MAX, payout);
+        let inputs = self.htlc.inputs(self.leaf()?, Sequence::MAX, &payout.fundings, payout);
         Ok(payout::vsize(self.htlc.chain, &inputs, &script))
     }
 
-    /// Returns whether an output of the HTLC is worth more than the fee of the input that spends it.
+    /// Divides outputs of the HTLC into those that one transaction spends, and the others.
+    ///
+    /// One output that covers the amount is spent alone: the first one that is given. Others may be refundable at another time, and whoever
+    /// paid them could evict the whole transaction. If none covers the amount, every output is spent that is worth more than the fee of
+    /// its input. The first list is empty if there is none.
     #[must_use]
-    pub fn is_worth_spending(&self, funding: &Funding, fee_rate: FeeRate) -> bool {
-        let payout = Payout::new([*funding], ScriptBuf::new(), Fee::Deducted(fee_rate));
-        let weight = self.leaf().map(|leaf| self.htlc.inputs(leaf, Sequence::MAX, &payout).iter().map(Input::weight).sum::<u64>());
-        weight.is_ok_and(|weight| fee_rate.fee(weight.div_ceil(4)).is_some_and(|fee| fee < funding.value))
+    pub fn divide(&self, outputs: impl IntoIterator<Item = Funding>, fee_rate: FeeRate) -> (Vec<Funding>, Vec<Funding>) {
+        self.leaf().map_or_else(|_| Default::default(), |leaf| self.htlc.divide(&leaf, outputs, fee_rate))
     }
 
     fn leaf(&self) -> Result<LeafSpend, Refusal> {
@@ -176,7 +178,7 @@ impl RecordedHtlc {
     ///
     /// [`Code::UnknownAsset`], [`Code::UnsupportedFamily`], [`Code::RecordMismatch`], [`Code::MissingField`],
     /// [`Code::TimelockTooLong`], [`Code::RecordSwapId`] for another address, or [`Code::AmountAboveSupply`]. The location is the field of
-    /// the record. Funding transactions that cannot be read are refused only where they are used.
+    /// the record.
     pub fn new(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Self, Refusal> {
         let swap = leg.of(record);
         let refuse = |code, member: &str| leg.refuse(code, member);
@@ -233,10 +235,10 @@ impl RecordedHtlc {
     ///
     /// # Errors
     ///
-    /// [`Code::FundingMismatch`] for funding outputs that do not fit the record; the errors of [`Destination::script`], or
-    /// [`Code::ChangeToDeposit`], for an address; [`Code::UtxoTwice`] or [`Code::AmountAboveSupply`] for a coin that pays the fee;
-    /// [`Code::InsufficientFunds`] if the fee leaves less than nodes relay; [`Code::FeeRateTooHigh`] if the rate is above the policy's,
-    /// or the fee is higher than the amount that is paid out; [`Code::TransactionAboveStandard`].
+    /// [`Code::FundingMismatch`] for no output, one that is given twice, or more than the chain's supply; the errors of
+    /// [`Destination::script`], or [`Code::ChangeToDeposit`], for an address; [`Code::UtxoTwice`], [`Code::AmountAboveSupply`] or
+    /// [`Code::InsufficientFunds`] for the coins that pay the fee; [`Code::FeeAbovePayout`] if the fee leaves less than nodes relay, or is
+    /// higher than what is paid out; [`Code::FeeRateTooHigh`] if the rate is above the policy's; [`Code::TransactionAboveStandard`].
     pub fn refund(&self, payout: &Payout) -> Result<UnsignedOrder, Refusal> {
         let timelock = self.tree.htlc.timelock;
         let mut summary = Summary::default();
@@ -249,7 +251,8 @@ impl RecordedHtlc {
     ///
     /// # Errors
     ///
-    /// [`Code::SecretWrong`] if the secret does not hash to the HTLC's secret hash, or the errors of [`RecordedHtlc::refund`].
+    /// [`Code::SecretWrong`] if the secret does not hash to the HTLC's secret hash; [`Code::FundingMismatch`] if no single output covers
+    /// the amount; [`Code::FeeTooLow`]; or the errors of [`RecordedHtlc::refund`]. See [`Exceptions`].
     pub fn redeem(&self, secret: &[u8; 32], payout: &Payout) -> Result<UnsignedOrder, Refusal> {
         self.check_secret(secret)?;
         self.spend(Role::Redeem, self.leaf(Some(secret))?, Sequence::ENABLE_RBF_NO_LOCKTIME, payout, Summary::default())
@@ -272,10 +275,10 @@ impl RecordedHtlc {
         leaf.ok_or_else(|| self.refuse(Code::UnknownAsset, "asset"))
     }
 
-    fn inputs(&self, leaf: LeafSpend, sequence: Sequence, payout: &Payout) -> Vec<Input> {
+    fn inputs(&self, leaf: LeafSpend, sequence: Sequence, fundings: &[Funding], payout: &Payout) -> Vec<Input> {
         let leaf = Arc::new(leaf);
         let origin = payout.origins.iter().find(|origin| origin.x_only() == leaf.signer);
-        let inputs = payout.fundings.iter().map(|funding| {
+        let inputs = fundings.iter().map(|funding| {
             let kind = Kind::Htlc(Arc::clone(&leaf));
             Input::new(funding.outpoint, sequence, self.prevout(funding), kind).with_origin(origin.cloned())
         });
@@ -283,15 +286,52 @@ impl RecordedHtlc {
     }
 
     fn spend(&self, role: Role, leaf: LeafSpend, sequence: Sequence, payout: &Payout, summary: Summary) -> Result<UnsignedOrder, Refusal> {
-        let (total, warnings) = self.check_fundings(&payout.fundings, payout.source)?;
+        self.check_fundings(&payout.fundings)?;
+        let outputs = payout.fundings.iter().copied();
+        let (spent, left) = match payout.source {
+            FundingSource::Chain => (outputs.collect(), Vec::new()),
+            FundingSource::Caller => match self.divide(&leaf, outputs, payout.fee.rate()) {
+                (none, all) if none.is_empty() => (all, none),
+                divided => divided,
+            },
+        };
+        let mut warnings = self.funding_warnings(&spent);
+        if role == Role::Redeem {
+            self.check_covered(&spent, payout.accepts.less, &mut warnings)?;
+        }
+        funding::warn_of_left(&left, &mut warnings);
         let script = self.destination(&payout.to)?;
-        let payment = payout.fee.pay(self.chain, self.inputs(leaf, sequence, payout), total, script)?;
-        self.recovery(role, payment, summary, warnings)
+        let total = sum(spent.iter().map(|funding| funding.value));
+        let payment = payout.fee.pay(self.chain, self.inputs(leaf, sequence, &spent, payout), total, script)?;
+        self.recovery(role, payment, summary, warnings, payout.accepts)
+    }
+
+    fn divide(
+        &self,
+        leaf: &LeafSpend,
+        outputs: impl IntoIterator<Item = Funding>,
+        fee_rate: FeeRate,
+    ) -> (Vec<Funding>, Vec<Funding>) {
+        let mut outputs: Vec<_> = outputs.into_iter().collect();
+        if let Some(index) = outputs.iter().position(|funding| funding.value >= self.amount) {
+            return (vec![outputs.remove(index)], outputs);
+        }
+        // Every input has the same weight, so it costs the same.
+        let weight = Kind::Htlc(Arc::new(leaf.clone())).weight();
+        let cost = fee_rate.fee(weight.div_ceil(4)).unwrap_or(Amount::MAX);
+        outputs.into_iter().partition(|funding| funding.value > cost)
     }
 
     /// Checks the fee of a recovery, and adds the summary line on the payout. The payout is all outputs except the change; they have the
     /// same script.
-    fn recovery(&self, role: Role, payment: Payment, mut summary: Summary, warnings: Warnings) -> Result<UnsignedOrder, Refusal> {
+    fn recovery(
+        &self,
+        role: Role,
+        payment: Payment,
+        mut summary: Summary,
+        mut warnings: Warnings,
+        accepts: Exceptions,
+    ) -> Result<UnsignedOrder, Refusal> {
         let outputs = payment.transaction().output.iter().enumerate();
         let paid: Vec<_> = outputs.filter(|(index, _)| payment.change != Some(*index)).map(|(_, output)| output).collect();
         let value = sum(paid.iter().map(|output| output.value));
@@ -302,10 +342,19 @@ impl RecordedHtlc {
                 format!("the fee rate is above the policy's: the {what} would cost {cost} and pay out {pays}, so wait for lower fees");
             refusal.with_reason(reason)
         })?;
-        if payment.fee > value {
-            let reason = format!("the fee is higher than the amount that is paid out: the {what} would cost {cost} and pay out {pays}");
-            let refusal = Refusal::new(Code::FeeRateTooHigh, "/fee_rate").with_reason(reason);
+        let why = format!("the {what} would cost {cost} and pay out {pays}");
+        if payment.fee > value && !accepts.high_fee {
+            let reason = format!("the fee is higher than the amount that is paid out: {why} (`accept_high_fee` allows it)");
+            let refusal = Refusal::new(Code::FeeAbovePayout, "/fee_rate").with_reason(reason);
             return Err(refusal.with_expected(TypedValue::AtMost(U256::from(value.to_sat()))).with_actual(payment.fee.to_sat()));
+        }
+        if payment.fee > value {
+            warnings.warn_about(Code::FeeAbovePayout, why);
+        }
+        let floor = self.chain.min_fee_rate();
+        if payment.fee_rate.is_below(floor) {
+            let why = format!("{} sat/vB, and not every node relays less than {floor}", payment.fee_rate);
+            check_low_fee(role, accepts.low_fee, "/fee_rate", &why, &mut warnings)?;
         }
         if let Some(first) = paid.first() {
             let (swap, to) = (self.tree.address(self.chain), self.chain.format_script(&first.script_pubkey));

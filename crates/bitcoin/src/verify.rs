@@ -110,6 +110,13 @@ impl family::Deposit for Deposit {
         crate::summary::describe(self, summary);
     }
 
+    fn warn_about_wallet(&self, wallet: &TxContext, warnings: &mut Warnings) {
+        let floor = self.chain.min_fee_rate();
+        if let Some(rate) = wallet.fee_rate.filter(|rate| rate.is_below(floor)) {
+            warnings.warn_about(Code::FeeTooLow, format!("{rate} sat/vB, and not every node relays less than {floor}"));
+        }
+    }
+
     fn coverage(&self) -> Vec<ByteCoverage> {
         crate::summary::coverage()
     }

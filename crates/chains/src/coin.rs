@@ -12,6 +12,9 @@ pub struct CoinProfile {
     pub supply: u64,
     /// The dust relay rate, as a multiple of Bitcoin's 3 sat/vB.
     pub dust_factor: u64,
+    /// The lowest fee rate, in base units per virtual byte, that every node relays by default. Newer nodes of Bitcoin relay a tenth of it,
+    /// but not all of them are new.
+    pub min_fee_rate: u64,
     /// The most blocks that the newest block of an endpoint may go back.
     pub max_reorganization: u64,
     /// The depth that an output paid from the extension block must have before it counts. `None` if the chain has no extension blocks.
@@ -36,6 +39,7 @@ const BITCOIN: CoinProfile = CoinProfile {
     symbol: "BTC",
     supply: 2_100_000_000_000_000,
     dust_factor: 1,
+    min_fee_rate: 1,
     max_reorganization: 3,
     extension_depth: None,
     fee_targets: FeeTargets { slow: 6, normal: 3, fast: 1 },
@@ -46,6 +50,7 @@ const LITECOIN: CoinProfile = CoinProfile {
     symbol: "LTC",
     supply: 8_400_000_000_000_000,
     dust_factor: 10,
+    min_fee_rate: 1,
     max_reorganization: 15,
     extension_depth: Some(24),
     fee_targets: FeeTargets { slow: 24, normal: 6, fast: 2 },

@@ -86,6 +86,23 @@ pub struct SentBy<A, C> {
     pub sender: A,
     /// What the transaction needs: nonce and fees, or a blockhash, or gas coins.
     pub context: C,
+    /// Whether the user accepts a redemption whose fee is so low that nodes may not mine it, although they see its secret.
+    pub accepts_low_fee: bool,
+}
+
+impl<A, C> SentBy<A, C> {
+    /// Creates a context for a transaction that this account sends.
+    #[must_use]
+    pub const fn new(sender: A, context: C) -> Self {
+        Self { sender, context, accepts_low_fee: false }
+    }
+
+    /// Sets whether a redemption may have a fee so low that nodes may not mine it, although they see its secret.
+    #[must_use]
+    pub fn with_low_fee(mut self, is_accepted: bool) -> Self {
+        self.accepts_low_fee = is_accepted;
+        self
+    }
 }
 
 #[cfg(test)]

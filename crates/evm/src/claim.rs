@@ -109,7 +109,7 @@ impl Claim {
     /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, [`Code::PriorityFeeAboveCap`], or
     /// [`Code::NonceLimit`].
     pub fn prepare(&self, context: SentBy<Address, TxContext>) -> Result<UnsignedOrder, Refusal> {
-        let SentBy { sender, context: calls } = context;
+        let SentBy { sender, context: calls, .. } = context;
         calls.check(self.chain_id)?;
         let transaction = EvmTransaction::new(self.chain_id, calls.nonce, calls.fees, &self.call);
         let mut summary = Summary::default();

@@ -116,7 +116,7 @@ impl Recovery {
     /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, [`Code::GasLimitTooHigh`], [`Code::GasLimitTooLow`],
     /// [`Code::PriorityFeeAboveCap`], or [`Code::NonceLimit`].
     pub fn prepare(&self, context: SentBy<Address, TxContext>) -> Result<UnsignedOrder, Refusal> {
-        let SentBy { sender, context: calls } = context;
+        let SentBy { sender, context: calls, accepts_low_fee } = context;
         calls.check(self.chain_id)?;
         let gas_limit = U256::from(calls.gas_limit.unwrap_or(self.call.gas_limit));
         let refuse = |code| Refusal::new(code, "/gas_limit").with_actual(gas_limit);

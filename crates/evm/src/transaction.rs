@@ -127,7 +127,7 @@ impl TxContext {
     /// Adds the account that sends and pays for a recovery or a claim.
     #[must_use]
     pub const fn sent_by(self, sender: Address) -> SentBy<Address, Self> {
-        SentBy { sender, context: self }
+        SentBy::new(sender, self)
     }
 
     /// Adds the warning about earlier transactions that are not mined yet.

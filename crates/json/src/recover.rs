@@ -12,6 +12,9 @@
 //! | Sui | `gas_price`, `gas_budget`, `gas_payment`, `sponsor`, `expiration_epoch`, `function_names`: `current` or `older` |
 //! | Bitcoin | `funding`: outputs of the HTLC as `<txid>:<index>:<base units>`; `to`; `fee_rate` in sat/vB; optionally `utxos` and `change_address` of coins that pay the fee, and `origins` |
 //!
+//! `accept_low_fee` allows a redemption whose fee is so low that nodes may not mine it, although they see its secret. On Bitcoin-like chains
+//! `accept_less` allows one that takes less than the amount, and `accept_high_fee` a fee above the payout.
+//!
 //! Each may also have `secret_key`, which is not read here. A member with another name is refused, because a misspelt limit or
 //! destination would silently be ignored.
 
@@ -35,8 +38,8 @@ macro_rules! prepare {
 ///
 /// # Errors
 ///
-/// A [`Refusal`] at the member of `/wallet` that is missing, unknown, malformed or invalid; [`Code::FundingMismatch`] at
-/// `/order` if the record names other funding transactions; [`Code::WarningRefused`] for a warning that the policy refuses.
+/// A [`Refusal`] at the member of `/wallet` that is missing, unknown, malformed or invalid; [`Code::FundingMismatch`],
+/// [`Code::FeeTooLow`] or [`Code::FeeAbovePayout`] for what the user has to accept explicitly; [`Code::WarningRefused`] for a warning that the policy refuses.
 pub fn prepare_recovery(recovery: &Recovery, wallet: Cursor<'_, '_>, policy: &Policy) -> Result<Unsigned, Refusal> {
     let members = wallet.object()?;
     let order = countersign::for_each_family! { prepare! [recovery wallet members policy] }?;
@@ -57,7 +60,7 @@ fn evm(
     let mut calls = crate::family::evm::read_calls(members)?;
     calls.gas_limit = members.get("gas_limit").map(|cursor| crate::family::read_u64(cursor)).transpose()?;
     let sender = read_sender(members, recovery.to(), address::read)?;
-    recovery.clone().with_policy(policy).prepare(calls.sent_by(sender)).map_err(in_wallet)
+    recovery.clone().with_policy(policy).prepare(calls.sent_by(sender).with_low_fee(accepts(members, "accept_low_fee")?)).map_err(in_wallet)
 }
 
 #[cfg(feature = "tron")]
@@ -73,7 +76,7 @@ fn tron(
     let mut calls = crate::family::tron::read_calls(members)?;
     calls.fee_limit = members.get("fee_limit").map(|cursor| crate::family::read_u64(cursor)).transpose()?;
     let sender = read_sender(members, recovery.to(), address::read)?;
-    recovery.clone().with_policy(policy).prepare(calls.sent_by(sender)).map_err(in_wallet)
+    recovery.clone().with_policy(policy).prepare(calls.sent_by(sender).with_low_fee(accepts(members, "accept_low_fee")?)).map_err(in_wallet)
 }
 
 #[cfg(feature = "starknet")]
@@ -88,7 +91,7 @@ fn starknet(
     only(members, inputs::StarknetWallet::MEMBERS, inputs::StarknetRecovery::MEMBERS)?;
     let execution = crate::family::starknet::read_execution(members)?;
     let sender = read_sender(members, recovery.to(), felt::read)?;
-    recovery.prepare(execution.sent_by(sender)).map_err(in_wallet)
+    recovery.prepare(execution.sent_by(sender).with_low_fee(accepts(members, "accept_low_fee")?)).map_err(in_wallet)
 }
 
 #[cfg(feature = "solana")]
@@ -108,7 +111,7 @@ fn solana(
         Some(cursor) => recovery.clone().with_sponsor(read(cursor)?),
         None => recovery.clone(),
     };
-    recovery.prepare(path.sent_by(sender)).map_err(in_wallet)
+    recovery.prepare(path.sent_by(sender).with_low_fee(accepts(members, "accept_low_fee")?)).map_err(in_wallet)
 }
 
 #[cfg(feature = "sui")]
@@ -132,7 +135,7 @@ fn sui(
     };
     let gas = <Sui as crate::JsonFamily>::read_wallet(wallet)?;
     let sender = read_sender(members, recovery.to(), address::read)?;
-    recovery.clone().with_names(names).prepare(gas.sent_by(sender)).map_err(in_wallet)
+    recovery.clone().with_names(names).prepare(gas.sent_by(sender).with_low_fee(accepts(members, "accept_low_fee")?)).map_err(in_wallet)
 }
 
 #[cfg(feature = "bitcoin")]
@@ -142,8 +145,6 @@ fn bitcoin(
     members: &Members<'_, '_>,
     policy: &Policy,
 ) -> Result<UnsignedOrder<countersign::bitcoin::Bitcoin>, Refusal> {
-    // The outputs of the context are compared with the record's.
-    recovery.htlc.check_funding_txs()?;
     // Only the holder of the HTLC's key can take the coins, so the context has no `sender`.
     only(members, &[], inputs::BitcoinRecovery::MEMBERS)?;
     let payout = crate::family::bitcoin::read_payout(members, policy)?;
@@ -155,6 +156,11 @@ fn only(members: &Members<'_, '_>, funding: &[&str], recovery: &[&str]) -> Resul
     members
         .only(&[funding, recovery].concat())
         .map_err(|refusal| refusal.with_reason("the wallet context of a recovery has no such member"))
+}
+
+/// Reads whether the user accepts something in spite of a rule.
+pub(crate) fn accepts(members: &Members<'_, '_>, member: &str) -> Result<bool, Refusal> {
+    Ok(members.get(member).map(|cursor| cursor.bool()).transpose()?.unwrap_or(false))
 }
 
 /// Reads the account that sends the transaction. By default it is the one that is paid.

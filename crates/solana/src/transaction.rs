@@ -78,7 +78,7 @@ impl TxContext {
     /// Adds the account that sends and pays for a recovery.
     #[must_use]
     pub const fn sent_by(self, sender: Address) -> SentBy<Address, Self> {
-        SentBy { sender, context: self }
+        SentBy::new(sender, self)
     }
 
     /// Refuses a blockhash that has expired.

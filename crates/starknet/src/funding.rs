@@ -132,7 +132,7 @@ impl TxContext {
     /// Adds the account that sends and pays for a recovery.
     #[must_use]
     pub const fn sent_by(self, sender: Felt) -> SentBy<Felt, Self> {
-        SentBy { sender, context: self }
+        SentBy::new(sender, self)
     }
 
     /// Returns the transaction in which `sender` makes these calls, in this order.

@@ -105,7 +105,7 @@ impl Recovery {
     ///
     /// [`Code::WalletChainMismatch`] if the wallet is set to another chain.
     pub fn prepare(&self, context: SentBy<Felt, TxContext>) -> Result<UnsignedOrder, Refusal> {
-        let SentBy { sender, context: execution } = context;
+        let SentBy { sender, context: execution, accepts_low_fee } = context;
         let invoke = execution.invoke(sender, self.chain_id, vec![self.call.clone()])?;
         let mut summary = Summary::default();
         let text = format!("{} of swap {:x} pays {} base units to {:#066x}", self.terms.role, self.swap_id, self.terms.amount, self.to);

@@ -68,7 +68,7 @@ impl TxContext {
     /// Adds the account that sends a recovery. It also pays, unless there is a sponsor.
     #[must_use]
     pub const fn sent_by(self, sender: Address) -> SentBy<Address, Self> {
-        SentBy { sender, context: self }
+        SentBy::new(sender, self)
     }
 
     /// Requires an allowed number of coins, each listed once, and none that is also an input of the transaction.

@@ -158,7 +158,7 @@ impl Recovery {
     /// [`Code::GasCoinCount`], [`Code::GasCoinTwice`] or [`Code::GasCoinIsInput`]; [`Code::KindMalformed`] or
     /// [`Code::KindNotProgrammable`] if `kind` was changed to a value that cannot be encoded, or to another kind.
     pub fn prepare(&self, context: SentBy<Address, TxContext>) -> Result<UnsignedOrder, Refusal> {
-        let SentBy { sender, context: gas } = context;
+        let SentBy { sender, context: gas, accepts_low_fee } = context;
         let TransactionKind::ProgrammableTransaction(transaction) = self.kind.as_ref() else {
             return Err(Refusal::new(Code::KindNotProgrammable, ""));
         };

@@ -118,7 +118,7 @@ impl Recovery {
     /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, [`Code::GasLimitTooHigh`] or
     /// [`Code::GasLimitTooLow`] at `/fee_limit`, or [`Code::ExpirationPassed`].
     pub fn prepare(&self, context: SentBy<Address, TxContext>) -> Result<UnsignedOrder, Refusal> {
-        let SentBy { sender, context: calls } = context;
+        let SentBy { sender, context: calls, accepts_low_fee } = context;
         calls.check(self.chain_id)?;
         let fee_limit = calls.fee_limit.map_or_else(|| U256::from(self.call.fee_limit.unsigned_abs()), U256::from);
         let expense = self.expense(fee_limit);

@@ -93,7 +93,7 @@ impl TxContext {
     /// Adds the account that sends and pays for a recovery.
     #[must_use]
     pub const fn sent_by(self, sender: Address) -> SentBy<Address, Self> {
-        SentBy { sender, context: self }
+        SentBy::new(sender, self)
     }
 
     /// Requires that the wallet is set to the asset's chain, and that the expiration is after the timestamp. Nodes also compare the

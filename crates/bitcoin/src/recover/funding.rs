@@ -1,5 +1,6 @@
 //! The outputs that fund an HTLC, as recorded by the service and as returned by the caller's node.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -8,7 +9,8 @@ use countersign_core::{BlockHeight, Code, ParseError, Refusal, Warnings};
 
 use super::RecordedHtlc;
 use crate::htlc::Tree;
-use crate::transaction::parse_txid;
+use crate::summary::format_coins;
+use crate::transaction::{parse_txid, sum};
 
 /// A funding transaction in an order record, written as `<txid>:<number>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,57 +119,90 @@ impl FromStr for Funding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum FundingSource {
-    /// From the caller. They must belong to the funding transactions of the record, if it has any.
+    /// From the caller. [`Recovery::divide`](super::Recovery::divide) chooses those that are spent.
     #[default]
     Caller,
-    /// From the chain, by as many endpoints as must agree. The record's funding transactions are only a statement of the service, so a
-    /// difference is the warning [`Code::FundingTxDiffers`].
+    /// From the chain, by as many endpoints as must agree. They are chosen already, and all of them are spent.
     Chain,
 }
 
 impl RecordedHtlc {
-    /// Requires that the record's funding transactions can be parsed. Not needed for outputs that come from the chain.
+    /// Requires that each output is listed once, and that they are not worth more than the chain's supply.
+    pub(super) fn check_fundings(&self, fundings: &[Funding]) -> Result<(), Refusal> {
+        let mismatch = |why: &'static str| Refusal::new(Code::FundingMismatch, "/funding").with_reason(why);
+        if fundings.is_empty() {
+            return Err(mismatch("no funding output is given"));
+        }
+        let mut seen = BTreeSet::new();
+        for funding in fundings {
+            if !seen.insert(funding.outpoint) {
+                return Err(mismatch("a funding output is given twice").with_actual(funding.outpoint.to_string()));
+            }
+        }
+        if sum(fundings.iter().map(|funding| funding.value)) > self.chain.supply() {
+            return Err(mismatch("the funding outputs are worth more than the chain's supply"));
+        }
+        Ok(())
+    }
+
+    /// Returns the warnings about outputs whose transaction the record does not name. Its funding transactions are only a statement of
+    /// the service, so they neither prove an output nor stop its recovery.
+    pub(super) fn funding_warnings(&self, fundings: &[Funding]) -> Warnings {
+        let mut warnings = Warnings::default();
+        if self.malformed_funding.is_some() {
+            warnings.warn_about(Code::FundingTxDiffers, "the record's entry cannot be read");
+        }
+        for funding in fundings.iter().filter(|_| !self.funding.is_empty()) {
+            if !self.names(funding) {
+                warnings.warn_about(Code::FundingTxDiffers, funding.outpoint.to_string());
+            }
+        }
+        warnings
+    }
+
+    /// Returns whether the record names the transaction of an output.
+    pub(super) fn names(&self, funding: &Funding) -> bool {
+        self.funding.iter().any(|known| known.txid == funding.outpoint.txid)
+    }
+
+    /// Requires that the record's funding transactions can be read.
     ///
     /// # Errors
     ///
     /// [`Code::FundingMismatch`] at `initiate_tx_hash` of the leg.
-    pub fn check_funding_txs(&self) -> Result<(), Refusal> {
+    pub(super) fn check_funding_txs(&self) -> Result<(), Refusal> {
         let Some(text) = &self.malformed_funding else { return Ok(()) };
         let refusal = self.refuse(Code::FundingMismatch, "initiate_tx_hash").with_expected("<txid>:<number>, several separated by commas");
         Err(refusal.with_actual(text.as_str()))
     }
 
-    /// Requires that outputs of the caller belong to the record's funding transactions, if it has any, and that each output is listed once.
-    /// Returns their value, and the warnings.
-    pub(super) fn check_fundings(&self, fundings: &[Funding], source: FundingSource) -> Result<(Amount, Warnings), Refusal> {
-        let mismatch = |why: &'static str| self.refuse(Code::FundingMismatch, "initiate_tx_hash").with_reason(why);
-        let is_from_chain = source == FundingSource::Chain;
-        let mut warnings = Warnings::default();
-        if is_from_chain && self.malformed_funding.is_some() {
-            warnings.warn_about(Code::FundingTxDiffers, "the record's entry cannot be read");
-        } else {
-            self.check_funding_txs()?;
+    /// Requires that a redemption spends exactly one output that covers the amount, unless the user accepts less. `fundings` are the
+    /// outputs that it spends.
+    ///
+    /// The secret becomes public with the redemption. Several outputs are not safe either: one of them may be refundable earlier, and
+    /// its refund at a higher fee would evict the whole redemption.
+    pub(super) fn check_covered(&self, fundings: &[Funding], is_accepted: bool, warnings: &mut Warnings) -> Result<(), Refusal> {
+        if matches!(fundings, [only] if only.value >= self.amount) {
+            return Ok(());
         }
-        if fundings.is_empty() {
-            return Err(mismatch("no funding output is given"));
+        let held = format_coins(sum(fundings.iter().map(|funding| funding.value)), self.chain);
+        let (count, amount) = (fundings.len(), format_coins(self.amount, self.chain));
+        if is_accepted {
+            warnings.warn_about(Code::SecretForLess, format!("{held} in {count} outputs, of an order of {amount}"));
+            return Ok(());
         }
-        let mut total = Amount::ZERO;
-        for (index, funding) in fundings.iter().enumerate() {
-            let outpoint = || funding.outpoint.to_string();
-            if fundings.iter().take(index).any(|other| other.outpoint == funding.outpoint) {
-                return Err(mismatch("a funding output is given twice").with_actual(outpoint()));
-            }
-            if !self.funding.is_empty() && !self.funding.iter().any(|known| known.txid == funding.outpoint.txid) {
-                if !is_from_chain {
-                    return Err(mismatch("the output does not belong to a funding transaction of the record").with_actual(outpoint()));
-                }
-                warnings.warn_about(Code::FundingTxDiffers, outpoint());
-            }
-            total = total
-                .checked_add(funding.value)
-                .filter(|total| *total <= self.chain.supply())
-                .ok_or_else(|| mismatch("the funding outputs are worth more than the chain's supply"))?;
-        }
-        Ok((total, warnings))
+        let reason = format!(
+            "no single output covers the amount, and the redemption makes the secret public: {held} in {count} outputs, of an order of \
+             {amount} (a refund returns what was paid; `accept_less` redeems it nevertheless)"
+        );
+        Err(Refusal::new(Code::FundingMismatch, "/funding").with_reason(reason))
+    }
+}
+
+/// Adds the warning about outputs that a recovery leaves, if there are any.
+pub(super) fn warn_of_left(left: &[Funding], warnings: &mut Warnings) {
+    if !left.is_empty() {
+        let named: Vec<_> = left.iter().map(|funding| format!("{} with {} base units", funding.outpoint, funding.value.to_sat())).collect();
+        warnings.warn_about(Code::OutputsLeft, named.join(", "));
     }
 }

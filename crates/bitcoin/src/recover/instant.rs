@@ -17,7 +17,7 @@ use countersign_core::chains::digits;
 use countersign_core::{Code, Refusal, RequestId, Role, Scheme, SigningRequest, Summary, Warnings};
 use serde::Serialize;
 
-use super::{FeeCoins, Funding, FundingSource, RecordedHtlc};
+use super::{Exceptions, FeeCoins, Funding, RecordedHtlc};
 use crate::UnsignedOrder;
 use crate::address::Destination;
 use crate::curve;
@@ -49,6 +49,8 @@ pub struct InstantRefund {
     pub transaction: Transaction,
     /// The sighash of each input.
     pub sighashes: Vec<[u8; 32]>,
+    /// What the owner should know: outputs whose transaction the record does not name ([`Code::FundingTxDiffers`]).
+    pub warnings: Warnings,
     pub(super) htlc: RecordedHtlc,
     prevouts: Vec<TxOut>,
 }
@@ -66,10 +68,10 @@ impl InstantRefund {
     ///
     /// # Errors
     ///
-    /// [`Code::FundingMismatch`] for outputs that do not fit the record, or the errors of [`Destination::script`] and
+    /// [`Code::FundingMismatch`] for no output, one that is given twice, or more than the chain's supply; or the errors of [`Destination::script`] and
     /// [`Code::ChangeToDeposit`] for the address.
     pub fn new(htlc: &RecordedHtlc, fundings: &[Funding], owner: impl Into<Destination>) -> Result<Self, Refusal> {
-        htlc.check_fundings(fundings, FundingSource::Caller)?;
+        htlc.check_fundings(fundings)?;
         Self::from_parts(htlc, fundings, &htlc.destination(&owner.into())?)
     }
 
@@ -87,7 +89,7 @@ impl InstantRefund {
         let sighashes = (0..prevouts.len()).map(|index| signed.digest(index, Leaf::InstantRefund, HASH_TYPE));
         // The library can compute this digest for every input with an output at its index, which all inputs have.
         let sighashes = sighashes.collect::<Option<_>>().ok_or_else(|| Refusal::new(Code::Internal, ""))?;
-        Ok(Self { sighashes, htlc: htlc.clone(), transaction, prevouts })
+        Ok(Self { sighashes, warnings: htlc.funding_warnings(fundings), htlc: htlc.clone(), transaction, prevouts })
     }
 
     /// Requires that the hashes that the service wants to be signed are exactly [`sighashes`](Self::sighashes).
@@ -229,8 +231,8 @@ impl InstantRefund {
     ///
     /// # Errors
     ///
-    /// [`Code::InstantRefundMismatch`] for another transaction than this refund; [`Code::InsufficientFunds`]; [`Code::FeeRateTooHigh`];
-    /// [`Code::UtxoTwice`] or [`Code::AmountAboveSupply`] for a coin; the errors of [`Destination::script`], or
+    /// [`Code::InstantRefundMismatch`] for another transaction than this refund; [`Code::InsufficientFunds`]; [`Code::FeeRateTooHigh`] or
+    /// [`Code::FeeAbovePayout`]; [`Code::UtxoTwice`] or [`Code::AmountAboveSupply`] for a coin; the errors of [`Destination::script`], or
     /// [`Code::ChangeToDeposit`], for the change address; [`Code::TransactionAboveStandard`].
     pub fn with_fee(&self, complete: &Transaction, coins: &FeeCoins) -> Result<UnsignedOrder, Refusal> {
         if without_witnesses(complete) != self.transaction {
@@ -240,7 +242,7 @@ impl InstantRefund {
             Input::new(input.previous_output, input.sequence, prevout.clone(), Kind::Presigned(input.witness.clone()))
         });
         let payment = coins.add_to(self.htlc.chain, inputs.collect(), self.transaction.output.clone())?;
-        self.htlc.recovery(Role::Refund, payment, Summary::default(), Warnings::default())
+        self.htlc.recovery(Role::Refund, payment, Summary::default(), self.warnings.clone(), Exceptions::default())
     }
 }
 

@@ -24,7 +24,7 @@ use crate::transaction::{ChangePlan, ChangeRule, Draft, FeeRate, Input, KeyOrigi
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Payout {
-    /// The outputs of the HTLC that are spent.
+    /// The outputs of the HTLC, of which [`Recovery::divide`](super::Recovery::divide) chooses those that are spent.
     pub fundings: Vec<Funding>,
     /// The destination of the coins.
     pub to: Destination,
@@ -34,19 +34,40 @@ pub struct Payout {
     pub origins: Vec<KeyOrigin>,
     /// Where the outputs come from.
     pub source: FundingSource,
+    /// What the user accepts in spite of a rule.
+    pub accepts: Exceptions,
+}
+
+/// What the user of a recovery accepts in spite of a rule. The result has a warning for each rule that was broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(clippy::exhaustive_structs, reason = "one member for each rule")]
+pub struct Exceptions {
+    /// A redemption for less than the amount, or of several outputs, although the secret becomes public: [`Code::SecretForLess`].
+    pub less: bool,
+    /// A redemption that not every node relays, although nodes see the secret: [`Code::FeeTooLow`].
+    pub low_fee: bool,
+    /// A fee that is higher than the payout: [`Code::FeeAbovePayout`].
+    pub high_fee: bool,
 }
 
 impl Payout {
     /// Creates a payout of outputs that the caller gives, without derivations of keys.
     #[must_use]
     pub fn new(fundings: impl Into<Vec<Funding>>, to: impl Into<Destination>, fee: Fee) -> Self {
-        Self { fundings: fundings.into(), to: to.into(), fee, origins: Vec::new(), source: FundingSource::Caller }
+        Self { fundings: fundings.into(), to: to.into(), fee, origins: Vec::new(), source: FundingSource::Caller, accepts: Exceptions::default() }
     }
 
     /// Sets where the outputs come from.
     #[must_use]
     pub const fn with_source(mut self, source: FundingSource) -> Self {
         self.source = source;
+        self
+    }
+
+    /// Sets what the user accepts in spite of a rule.
+    #[must_use]
+    pub const fn with_exceptions(mut self, accepts: Exceptions) -> Self {
+        self.accepts = accepts;
         self
     }
 
@@ -127,6 +148,15 @@ impl FeeCoins {
 }
 
 impl Fee {
+    /// Returns the fee rate.
+    #[must_use]
+    pub const fn rate(&self) -> FeeRate {
+        match self {
+            Self::Deducted(fee_rate) => *fee_rate,
+            Self::Paid(coins) => coins.fee_rate,
+        }
+    }
+
     /// Creates the payment of an HTLC's inputs, which are worth `total`, to a script.
     pub(super) fn pay(&self, chain: Chain, inputs: Vec<Input>, total: Amount, script: ScriptBuf) -> Result<Payment, Refusal> {
         let fee_rate = match self {
@@ -141,8 +171,10 @@ impl Fee {
             let needed = TypedValue::AtLeast(U256::from(plan.needed_with_change(&draft).to_sat()));
             let fee = fee_rate.fee(plan.vsize_with_change(&draft)).unwrap_or(Amount::MAX);
             let (fee, held) = (format_coins(fee, chain), format_coins(total, chain));
-            let reason = format!("at {fee_rate} sat/vB the fee would be {fee} of {held}, which leaves nothing that nodes relay");
-            Refusal::new(Code::InsufficientFunds, "/fee_rate").with_reason(reason).with_expected(needed).with_actual(total.to_sat())
+            let reason = format!(
+                "at {fee_rate} sat/vB the fee would be {fee} of {held}, which leaves nothing that nodes relay (other coins can pay the fee)"
+            );
+            Refusal::new(Code::FeeAbovePayout, "/fee_rate").with_reason(reason).with_expected(needed).with_actual(total.to_sat())
         })?;
         Payment::new(PaymentPlan { chain, inputs, outputs: vec![paid], change: None, change_origin: None, fee, fee_rate, weight })
     }

@@ -6,10 +6,11 @@ use countersign_core::chains::digits;
 use countersign_core::{Code, Refusal};
 
 use super::instant::{InstantRefund, parse, without_witnesses};
-use super::{Funding, FundingSource, RecordedHtlc};
+use super::{Funding, RecordedHtlc};
 use crate::address::Destination;
 use crate::curve;
 use crate::htlc::Leaf;
+use crate::transaction::sum;
 
 impl InstantRefund {
     /// Verifies the presigned instant refund of a record, and returns it. It must refund to the owner's address exactly the amount that has
@@ -21,8 +22,8 @@ impl InstantRefund {
     ///
     /// # Errors
     ///
-    /// [`Code::InstantRefundMismatch`] at `instant_refund_tx` of the leg; [`Code::FundingMismatch`] at its `initiate_tx_hash` for
-    /// outputs that do not fit the record; or the errors of [`Destination::script`] and [`Code::ChangeToDeposit`] for the
+    /// [`Code::InstantRefundMismatch`] at `instant_refund_tx` of the leg; [`Code::FundingMismatch`] if its `initiate_tx_hash`
+    /// cannot be read, or an output is spent twice; or the errors of [`Destination::script`] and [`Code::ChangeToDeposit`] for the
     /// owner's address.
     pub fn verify_presigned(htlc: &RecordedHtlc, owner: impl Into<Destination>) -> Result<Self, Refusal> {
         let mismatch = |why: &'static str| htlc.refuse(Code::InstantRefundMismatch, "instant_refund_tx").with_reason(why);
@@ -39,7 +40,12 @@ impl InstantRefund {
         if htlc.funding.is_empty() {
             return Err(mismatch("the record has no funding transaction"));
         }
-        let (total, _) = htlc.check_fundings(&fundings, FundingSource::Caller)?;
+        htlc.check_fundings(&fundings)?;
+        if let Some(other) = fundings.iter().find(|funding| !htlc.names(funding)) {
+            let refusal = mismatch("it spends an output that does not belong to a funding transaction of the record");
+            return Err(refusal.with_actual(other.outpoint.to_string()));
+        }
+        let total = sum(fundings.iter().map(|funding| funding.value));
         let expected = if htlc.filled == Amount::ZERO { htlc.amount } else { htlc.filled };
         if total != expected {
             return Err(mismatch("the transaction refunds another amount").with_expected(expected.to_sat()).with_actual(total.to_sat()));

@@ -91,6 +91,17 @@ impl FeeRate {
         Ok(())
     }
 
+    /// Returns whether the rate is below another one.
+    pub(crate) fn is_below(self, other: Self) -> bool {
+        // Both are rates per byte at the larger of the two scales, which is at most `MAX_FRACTION`.
+        let scale = self.scale.max(other.scale);
+        let at_scale = |rate: Self| {
+            let factor = U256::from(10).checked_pow(U256::from(scale.saturating_sub(rate.scale)));
+            factor.and_then(|factor| rate.units.checked_mul(factor)).unwrap_or(U256::MAX)
+        };
+        at_scale(self) < at_scale(other)
+    }
+
     /// Returns the fee of a transaction with this virtual size, rounded up; `None` if it has more than 64 bits.
     #[must_use]
     pub fn fee(self, vsize: u64) -> Option<Amount> {
@@ -181,6 +192,15 @@ mod tests {
         assert_eq!(replacing(282), 423);
         assert_eq!(replacing(283), 425, "rounded up: 1 above the minimum, never below it");
         assert_eq!((FeeRate::replacing(Amount::ONE_SAT, 0), FeeRate::replacing(Amount::MAX, 1)), (None, None));
+    }
+
+    #[test]
+    fn rates_are_compared_exactly() {
+        let rate = |text| FeeRate::parse(text).unwrap();
+        for (low, high) in [("0.999999999999999999999999999999999999", "1"), ("0.0001", "0.1"), ("1", "18446744073709551615"), ("2", "2.1")] {
+            assert!(rate(low).is_below(rate(high)) && !rate(high).is_below(rate(low)), "{low} {high}");
+        }
+        assert!(!rate("1.0").is_below(rate("1")) && !rate("1").is_below(rate("1.000")));
     }
 
     #[test]

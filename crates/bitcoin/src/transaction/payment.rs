@@ -131,7 +131,7 @@ impl LeafSpend {
 impl Kind {
     /// Returns the weight of the whole input. The witness of an HTLC is a signature of 64 bytes, the secret if there is one, the script
     /// and the control block, each with its length in front.
-    fn weight(&self) -> u64 {
+    pub(crate) fn weight(&self) -> u64 {
         let bytes = match self {
             Self::Wallet(spend) => return spend.weight(),
             Self::Presigned(witness) => witness.size(),

@@ -90,6 +90,23 @@ impl Expense {
     }
 }
 
+/// Judges a redemption or a refund whose fee, or a limit of it, is lower than nodes relay or the transaction needs. `why` states the figures.
+///
+/// Nodes that do not mine a redemption still see its secret. It is refused, unless the user has accepted the low fee. Everything else
+/// only gets the warning [`Code::FeeTooLow`].
+///
+/// # Errors
+///
+/// [`Code::FeeTooLow`] at `location`.
+pub fn check_low_fee(role: Role, is_accepted: bool, location: &str, why: &str, warnings: &mut Warnings) -> Result<(), Refusal> {
+    if role == Role::Redeem && !is_accepted {
+        let reason = format!("{why}: nodes may not mine the redemption, and still see its secret (`accept_low_fee` allows it)");
+        return Err(Refusal::new(Code::FeeTooLow, location).with_reason(reason));
+    }
+    warnings.warn_about(Code::FeeTooLow, why);
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

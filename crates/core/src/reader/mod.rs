@@ -38,7 +38,7 @@ pub use ask::{Ask, Equal, Judged, Question};
 pub use broadcast::{Broadcast, NotTaken, Sending};
 pub use fate::{Fate, FateOf, Trace, Tracing};
 pub use fault::{Fault, FaultCode};
-pub use funds::{Expense, check_allowance, check_balance, outbid};
+pub use funds::{Expense, check_allowance, check_balance, check_low_fee, outbid};
 pub use known::Known;
 pub use quorum::{Agree, Doubt, Quorum, Verdict};
 pub use request::{Format, Request};

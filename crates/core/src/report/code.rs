@@ -223,7 +223,7 @@ codes! {
     ChangeToDeposit = "change_to_deposit", "the change would go to the deposit address", "give an address of your own";
     TransactionAboveStandard = "transaction_above_standard", "the transaction is larger than nodes relay", "use fewer coins";
     PsbtMismatch = "psbt_mismatch", "the signed PSBT is for another transaction", "sign the PSBT that was prepared";
-    FundingMismatch = "funding_mismatch", "a funding output is not one of the record's, or has another value", "read the funding transactions from your node";
+    FundingMismatch = "funding_mismatch", "the outputs are not those that a recovery of this HTLC can spend", "read the outputs of the HTLC, and their values, from your node";
     InstantRefundMismatch = "instant_refund_mismatch", "the presigned instant refund is not that of this HTLC", "do not rely on it; refund after the timelock";
     SighashMismatch = "sighash_mismatch", "the hash to sign is not that of the owner's own instant refund", service "do not sign; report the service";
 
@@ -252,13 +252,16 @@ codes! {
     NonceDiffers = "nonce_differs", "the record's order nonce is not the requested one", "check that the record belongs to this order";
     GaslessFormUnproven = "gasless_form_unproven", "the message binds destination data, which no known contract hashes: the service may not be able to use it", "fund with the call instead if the service cannot";
     TimelockAboveListed = "timelock_above_listed", "the timelock is longer than the one that the registry lists for the chain", "expect to wait longer for a refund";
-    FundingTxDiffers = "funding_tx_differs", "the record does not name the transaction that pays the HTLC on the chain; what the chain shows is used", "nothing: the record's entry is only a statement of the service";
+    FundingTxDiffers = "funding_tx_differs", "the record does not name the transaction of this output; what the chain shows decides", "make sure that your node shows the output: the record's entry is only a statement of the service";
     SwapIdUnchecked = "swap_id_unchecked", "a swap id could not be recomputed: its formula is not certain on this chain", "compare the fields shown";
     ContractSignatureUnverified = "contract_signature_unverified", "a contract wallet's signature can only be checked on chain", "simulate the call before relying on it";
     SignatureUnverified = "signature_unverified", "a signature of this scheme is passed on without proof: the network decides", "simulate the transaction before relying on it";
     OwnSignatureOverwritten = "own_signature_overwritten", "the owner's signature slot already has bytes, which are overwritten", "ask the service why if it happens again";
     NonceGap = "nonce_gap", "earlier transactions of the account are not mined yet, and this one waits for them", "replace the oldest of them in your wallet if it stays unmined";
     FeeAbovePayout = "fee_above_payout", "the transaction may cost more than it pays", "wait until fees are lower, as long as the timelock allows it";
+    FeeTooLow = "fee_too_low", "the fee, or a limit of it, is lower than nodes relay or the transaction needs", "raise it";
+    SecretForLess = "secret_for_less", "the redemption makes the secret public, and takes less than the amount of the order", "do not broadcast it unless you have given up the rest";
+    OutputsLeft = "outputs_left", "the transaction does not spend these outputs of the HTLC", "recover them in a transaction of their own: by a refund, or once this redemption is in a block";
     KeyNotChecked = "key_not_checked", "the sender's address does not show its key, and no public key was given to compare", "make sure that the key is the sender's";
 }
 
@@ -271,6 +274,7 @@ impl Code {
             | Self::DestinationTimelockShort
             | Self::RedeemKeyNotYours
             | Self::RefundKeyNotYours
+            | Self::SecretForLess
             | Self::SecretNotYours
             | Self::UnlimitedApproval => Severity::Danger,
             Self::GaslessFormUnproven | Self::KeyNotChecked | Self::NonceDiffers | Self::NonceGap | Self::OwnSignatureOverwritten => {

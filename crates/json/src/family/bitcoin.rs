@@ -7,7 +7,7 @@
 use countersign::bitcoin::bitcoin::consensus::encode;
 use countersign::bitcoin::bitcoin::hashes::Hash;
 use countersign::bitcoin::bitcoin::{Amount, OutPoint, ScriptBuf, Transaction, TxOut, Txid};
-use countersign::bitcoin::recover::{Fee, FeeCoins, Funding, Payout};
+use countersign::bitcoin::recover::{Exceptions, Fee, FeeCoins, Funding, Payout};
 use countersign::bitcoin::{
     Bitcoin, ChangeRule, ExternalSignature, FeeRate, KeyOrigin, Payment, Selection, TxContext, TxOrdering, Unsigned, Utxo, received,
 };
@@ -119,7 +119,13 @@ pub(crate) fn read_payout(members: &Members<'_, '_>, policy: &Policy) -> Result<
             None => Fee::Deducted(fee_rate),
         },
     };
-    Ok(Payout::new(fundings, to.text()?, fee).with_origins(origins))
+    let accepts = |member| crate::recover::accepts(members, member);
+    let accepts = Exceptions {
+        less: accepts("accept_less")?,
+        low_fee: accepts("accept_low_fee")?,
+        high_fee: accepts("accept_high_fee")?,
+    };
+    Ok(Payout::new(fundings, to.text()?, fee).with_origins(origins).with_exceptions(accepts))
 }
 
 fn read_fee_rate(cursor: &Cursor<'_, '_>) -> Result<FeeRate, Refusal> {

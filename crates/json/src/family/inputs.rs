@@ -48,6 +48,8 @@ macro_rules! for_each_input {
                 sender: Option<Hex>,
                 /// The gas limit, at most that of the policy.
                 gas_limit: Option<Number>,
+                /// Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing.
+                accept_low_fee: Option<bool>,
             }
 
             /// The wallet context of Tron.
@@ -74,6 +76,8 @@ macro_rules! for_each_input {
                 sender: Option<String>,
                 /// The fee limit in sun, at most that of the policy.
                 fee_limit: Option<Number>,
+                /// Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing.
+                accept_low_fee: Option<bool>,
             }
 
             /// The wallet context of Starknet.
@@ -124,6 +128,8 @@ macro_rules! for_each_input {
             StarknetRecovery: StarknetWallet {
                 /// The account that sends and pays for the transaction; the payee if it is missing.
                 sender: Option<Felt>,
+                /// Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing.
+                accept_low_fee: Option<bool>,
             }
 
             /// The wallet context of Solana.
@@ -144,6 +150,8 @@ macro_rules! for_each_input {
                 sender: Option<String>,
                 /// The account that paid the rent of the swap of an SPL token, and gets it back.
                 rent_sponsor: Option<String>,
+                /// Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing.
+                accept_low_fee: Option<bool>,
             }
 
             /// The wallet context of Sui.
@@ -178,6 +186,8 @@ macro_rules! for_each_input {
                 sender: Option<Hex>,
                 /// The names of the package's functions; `current` if it is missing.
                 function_names: Option<FunctionNames>,
+                /// Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing.
+                accept_low_fee: Option<bool>,
             }
 
             /// The wallet context of Bitcoin and Litecoin. Without `utxos`, only the deposit address is wanted.
@@ -220,7 +230,7 @@ macro_rules! for_each_input {
 
             /// The wallet context of a recovery on Bitcoin and Litecoin. The fee is deducted, unless `utxos` pay it.
             BitcoinRecovery {
-                /// The outputs of the HTLC, each as `<txid>:<index>:<base units>`.
+                /// The outputs of the HTLC, each as `<txid>:<index>:<base units>`. One that covers the amount is spent alone.
                 funding: Vec<String>,
                 /// The address that receives the coins.
                 to: String,
@@ -232,6 +242,13 @@ macro_rules! for_each_input {
                 change_address: Option<String>,
                 /// Derivations of the wallet's keys, for hardware signers: `[fingerprint/path]public key`.
                 origins: Option<Vec<String>>,
+                /// Whether a redemption may take less than the amount, or several outputs, although the secret becomes public; `false` if it is
+                /// missing.
+                accept_less: Option<bool>,
+                /// Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing.
+                accept_low_fee: Option<bool>,
+                /// Whether the fee may be higher than what is paid out; `false` if it is missing.
+                accept_high_fee: Option<bool>,
                 /// One or more keys, separated by white space: WIF or 64 hex digits. Without it nothing is signed.
                 secret_key: Option<String>,
             }
