@@ -145,6 +145,10 @@ pub enum AddressError {
     Range,
     /// The 32 bytes are not the x coordinate of a point on the curve.
     NotOnCurve,
+    /// The address belongs to Litecoin's extension block (MWEB), whose outputs have no script.
+    ExtensionBlock,
+    /// The text is a payment URI, not an address.
+    Uri,
 }
 
 impl fmt::Display for AddressError {
@@ -156,6 +160,8 @@ impl fmt::Display for AddressError {
             Self::OtherNetwork => "the address belongs to another chain or network",
             Self::Range => "the number is not below the field prime",
             Self::NotOnCurve => "the key is not a point on the curve",
+            Self::ExtensionBlock => "addresses of the extension block (MWEB) are not supported: use an ltc1, L or M address",
+            Self::Uri => "this is a payment URI: use only the address in it, without the scheme and what follows `?`",
         })
     }
 }

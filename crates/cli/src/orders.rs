@@ -76,6 +76,9 @@ struct Order {
     funding: Done,
     redemption: Done,
     refund: Done,
+    /// What the service stated when the order was restored. Only the chains prove it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stated: Option<&'static str>,
     /// The command that continues the order.
     next: Option<String>,
     /// The commands that may follow `next`, for a restored order. Which one is right depends on the chains.
@@ -177,7 +180,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let kept = state.store.as_ref().orders()?;
     let mut orders: Vec<_> = kept.into_iter().filter_map(|order| row(&state, order, registry.as_ref(), session)).collect();
     // Unfinished orders come first.
-    orders.sort_by_key(|row| matches!(row, Row::Order(order) if order.finished));
+    orders.sort_by_key(|row| matches!(row, Row::Order(order) if order.finished || order.stated.is_some()));
     let ok = orders.iter().all(|row| matches!(row, Row::Order(_)));
     if session.json {
         show::json(&Listed { ok, orders })?;
@@ -200,7 +203,10 @@ fn print(orders: &[Row]) -> Result<(), Failure> {
             order.order_id.clone(),
             leg(&order.source),
             leg(&order.destination),
-            order.stage.name().to_owned(),
+            order.stated.map_or_else(
+                || order.stage.name().to_owned(),
+                |stated| format!("{}; the service states: {stated}", order.stage.name()),
+            ),
             order.next.iter().chain(&order.then).map(String::as_str).collect::<Vec<_>>().join("; or "),
         ],
         Row::Unreadable(Unreadable { order_id, .. }) => {
@@ -281,6 +287,7 @@ fn created_here(kept: &OrderState, registry: Option<&Registry>, session: &Sessio
         funding,
         redemption,
         refund,
+        stated: None,
         next,
         then: Vec::new(),
     }
@@ -305,6 +312,11 @@ fn rebuilt(restored: &RestoredOrder, registry: Option<&Registry>, session: &Sess
         funding: Done::No,
         redemption: Done::No,
         refund: Done::No,
+        stated: match (record.destination_swap.is_redeemed(), record.source_swap.is_refunded()) {
+            (true, _) => Some("redeemed"),
+            (false, true) => Some("refunded"),
+            (false, false) => None,
+        },
         next: Some(session.commands.with_places(&["order", "show", &record.order_id])),
         then,
     }

@@ -42,6 +42,9 @@ Bitcoin and Litecoin also accept flags in place of a wallet context:
   countersign recover ... --key-file refund-key.txt --json | jq -r .artefacts.refund.signed
   countersign recover --registry registry.json --order record.json --funding <txid>:0:50000 --to bc1q... --instant --hash <hash> --key-env KEY
 
+Of several outputs, the one that covers the amount is spent alone. A redemption of less, or at a rate that not every node relays, is refused,
+because it makes the secret public: --accept-less and --accept-low-fee allow it. --accept-high-fee allows a fee above the payout.
+
 A refund is valid only after the timelock has expired, so check the chain first. Broadcasting a redemption makes the secret public.";
 
 const SECRET_BECOMES_PUBLIC: &str = "broadcasting this redemption makes the secret public, and with it the other leg can be redeemed too";
@@ -91,9 +94,31 @@ pub(crate) struct SigningArgs {
     #[arg(long, value_name = "RATE", conflicts_with = "wallet")]
     fee_rate: Option<String>,
     #[command(flatten)]
+    exceptions: ExceptionArgs,
+    #[command(flatten)]
     key: KeyArgs,
     #[command(flatten)]
     signatures: SignatureArgs,
+}
+
+/// What the user accepts in spite of a rule. A wallet context has members with the same names.
+#[derive(clap::Args)]
+struct ExceptionArgs {
+    /// Bitcoin and Litecoin: redeems less than the order's amount, or several outputs at once, although the secret becomes public.
+    #[arg(long, conflicts_with = "wallet")]
+    accept_less: bool,
+    /// Bitcoin and Litecoin: redeems at a fee rate that not every node relays, although nodes see the secret.
+    #[arg(long, conflicts_with = "wallet")]
+    accept_low_fee: bool,
+    /// Bitcoin and Litecoin: pays a fee that is higher than what is paid out.
+    #[arg(long, conflicts_with = "wallet")]
+    accept_high_fee: bool,
+}
+
+impl ExceptionArgs {
+    const fn is_any(&self) -> bool {
+        self.accept_less || self.accept_low_fee || self.accept_high_fee
+    }
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -218,6 +243,7 @@ impl LegRecovery {
                 record_verified: verified.is_some(),
                 record_warnings: verified,
                 secret_becomes_public,
+                record_funding: record_funding(recovery),
             })
             .map_err(usage)?;
             if let Some(members) = shown.as_object_mut() {
@@ -311,6 +337,26 @@ struct Recovered<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     record_warnings: Option<&'a Warnings>,
     secret_becomes_public: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    record_funding: Option<RecordFunding>,
+}
+
+/// How much of the amount has been paid, according to the record.
+#[derive(Serialize)]
+struct RecordFunding {
+    status: &'static str,
+    filled: String,
+    missing: String,
+}
+
+fn record_funding(recovery: &Recovery) -> Option<RecordFunding> {
+    let Recovery::Bitcoin(recovery) = recovery else { return None };
+    let (status, missing) = match recovery.htlc.funding_status() {
+        FundingStatus::Unfunded => ("unfunded", recovery.htlc.amount.to_sat()),
+        FundingStatus::Partial { missing } => ("partial", missing.to_sat()),
+        _ => ("full", 0),
+    };
+    Some(RecordFunding { status, filled: recovery.htlc.filled.to_sat().to_string(), missing: missing.to_string() })
 }
 
 /// A fully signed transaction. It has no bytes on Starknet, whose nodes accept the artefact as JSON.
@@ -343,18 +389,27 @@ impl SigningArgs {
         let to = self.to.as_deref().ok_or_else(|| usage("no address: pass yours with --to, or a wallet context with --wallet"))?;
         let fee_rate = self.fee_rate.as_deref().ok_or_else(|| usage("no fee rate: pass one with --fee-rate"))?;
         let funding = &self.funding;
-        serde_json::to_vec(&serde_json::json!({ "funding": funding, "to": to, "fee_rate": fee_rate })).map(Zeroizing::new).map_err(usage)
+        let ExceptionArgs { accept_less, accept_low_fee, accept_high_fee } = self.exceptions;
+        let context = serde_json::json!({
+            "funding": funding,
+            "to": to,
+            "fee_rate": fee_rate,
+            "accept_less": accept_less,
+            "accept_low_fee": accept_low_fee,
+            "accept_high_fee": accept_high_fee,
+        });
+        serde_json::to_vec(&context).map(Zeroizing::new).map_err(usage)
     }
 
     /// Returns whether the inputs of the transaction are given, so that they are not read from the chain.
     pub(crate) fn has_wallet(&self) -> bool {
-        self.wallet.wallet.is_some() || !self.funding.is_empty() || self.fee_rate.is_some()
+        self.wallet.wallet.is_some() || !self.funding.is_empty() || self.fee_rate.is_some() || self.exceptions.is_any()
     }
 
     /// Checks that nothing but a key is given, and a key only if a chain is connected. Everything else is for transactions that are built
     /// offline.
     pub(crate) fn check_key_only(&self, is_connected: bool) -> Result<(), Failure> {
-        let is_bitcoin = !self.funding.is_empty() || self.to.is_some() || self.fee_rate.is_some();
+        let is_bitcoin = !self.funding.is_empty() || self.to.is_some() || self.fee_rate.is_some() || self.exceptions.is_any();
         if is_bitcoin || self.wallet.wallet.is_some() || !self.signatures.is_empty() {
             return Err(usage("a wallet context, Bitcoin flags or signatures are only used with --self"));
         }
@@ -390,6 +445,7 @@ fn instant_refund(args: &Args, htlc: &RecordedHtlc, asset: &Asset, session: &Ses
     let funding = |text: &String| Funding::parse(text).map_err(|error| Refusal::new(error, "/funding").with_actual(text));
     let fundings = signing.funding.iter().map(funding).collect::<Result<Vec<_>, _>>()?;
     let refund = InstantRefund::new(htlc, &fundings, to)?;
+    report(&refund.warnings, session);
     if !args.hash.is_empty() {
         let texts: Vec<_> = args.hash.iter().map(String::as_str).collect();
         refund.check_hashes(&texts).map_err(|refusal| refusal.with_prefix("/hashes"))?;
@@ -397,6 +453,13 @@ fn instant_refund(args: &Args, htlc: &RecordedHtlc, asset: &Asset, session: &Ses
     match key {
         Some(key) => show::json(&refund.sign(&key).map_err(|refusal| refusal.with_prefix("/key"))?).map(|()| OK).map_err(Failure::from),
         None => hashes(&refund, asset, session),
+    }
+}
+
+/// Reports what the owner should know about an instant refund, whose output is only what the service or a signer reads.
+fn report(warnings: &Warnings, session: &Session) {
+    for warning in warnings {
+        session.progress(&format!("warning {warning}"));
     }
 }
 

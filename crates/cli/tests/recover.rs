@@ -347,11 +347,11 @@ fn bitcoin_takes_flags_or_a_wallet_context() {
         };
         assert_eq!(arguments(&with(json!({})))["transactions"], signed["transactions"]);
         assert_eq!(refused(&with(json!({ "fee_rate": "1000.5" }))), "fee_rate_too_high /wallet/fee_rate");
-        assert_eq!(refused(&with(json!({ "fee_rate": "300" }))), "fee_rate_too_high /wallet/fee_rate", "more than is paid out");
+        assert_eq!(refused(&with(json!({ "fee_rate": "300" }))), "fee_above_payout /wallet/fee_rate", "more than is paid out");
         assert_eq!(refused(&with(json!({ "fee_rate": "0" }))), "fee_rate_zero /wallet/fee_rate");
         assert_eq!(refused(&with(json!({ "to": null }))), "missing_field /wallet/to");
         assert_eq!(refused(&with(json!({ "funding": ["1:2"] }))), "funding_mismatch /wallet/funding/0");
-        assert_eq!(refused(&with(json!({ "funding": [] }))), "funding_mismatch /order/source_swap/initiate_tx_hash");
+        assert_eq!(refused(&with(json!({ "funding": [] }))), "funding_mismatch /wallet/funding");
         assert_eq!(refused(&with(json!({ "sender": to }))), "unexpected_field /wallet/sender");
         assert_eq!(refused(&with(json!({ "change_address": to }))), "unexpected_field /wallet/change_address");
         // A coin of the wallet pays the fee, and what is recovered arrives whole.

@@ -1,6 +1,7 @@
 //! The unspent outputs of a script, and the coins of a wallet.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Txid};
 use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Reply, Request, Turn};
@@ -52,11 +53,39 @@ pub struct ConfirmedOutput {
     pub height: BlockHeight,
 }
 
+impl ConfirmedOutput {
+    /// Creates an output that was mined at a height.
+    #[must_use]
+    pub const fn new(funding: Funding, height: BlockHeight) -> Self {
+        Self { funding, height }
+    }
+
+    const fn key(&self) -> (OutPoint, Amount, BlockHeight) {
+        (self.funding.outpoint, self.funding.value, self.height)
+    }
+}
+
 impl Outputs {
     /// Returns the sum of the outputs.
     #[must_use]
     pub fn sum(&self) -> Amount {
         sum(self.0.iter().map(|output| output.funding.value))
+    }
+
+    /// Returns the outputs that at least `needed` of the lists show, the most valuable first.
+    #[must_use]
+    pub fn agreed<'o>(lists: impl IntoIterator<Item = &'o Self>, needed: usize) -> Self {
+        let mut shown: BTreeMap<_, (ConfirmedOutput, usize)> = BTreeMap::new();
+        for list in lists {
+            let distinct: BTreeMap<_, _> = list.0.iter().map(|output| (output.key(), *output)).collect();
+            for (key, output) in distinct {
+                let (_, count) = shown.entry(key).or_insert((output, 0));
+                *count = count.saturating_add(1);
+            }
+        }
+        let mut agreed: Vec<_> = shown.into_values().filter(|(_, count)| *count >= needed).map(|(output, _)| output).collect();
+        agreed.sort_by_key(|output| (Reverse(output.funding.value), output.funding.outpoint));
+        Self(agreed)
     }
 
     /// Returns the output that covers `amount` and was mined first.

@@ -134,3 +134,30 @@ fn a_node_must_show_the_same_value_of_an_output_twice() {
     let (outcome, ..) = drive::<Unspent>(&subject, &honest, |_, _, request| ledger.answer(request));
     assert_eq!(outcome.unwrap().into_output().sum().to_sat(), AMOUNT);
 }
+
+/// Anybody can pay tens of thousands of outputs to an address, and one endpoint can invent them.
+#[test]
+fn lists_of_outputs_are_compared_in_linear_time() {
+    use countersign_bitcoin::bitcoin::Amount;
+    use countersign_bitcoin::reader::{ConfirmedOutput, Outputs};
+    use countersign_bitcoin::recover::Funding;
+
+    let list = |from: u32, to: u32| {
+        let output = |vout| {
+            let funding = Funding::new(OutPoint { vout, ..outpoint(1) }, Amount::from_sat(u64::from(vout % 7)));
+            ConfirmedOutput::new(funding, 9_u64.into())
+        };
+        Outputs((from..to).map(output).collect())
+    };
+    let (honest, other, liar) = (list(0, 10_000), list(1, 10_001), list(60_000, 70_000));
+    let began = std::time::Instant::now();
+    let agreed = Outputs::agreed([&honest, &other, &liar], 2);
+    // A comparison of each with each takes minutes.
+    assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+    assert_eq!(agreed.0.len(), 9_999);
+    assert!(agreed.0.is_sorted_by_key(|output| std::cmp::Reverse(output.funding.value)));
+    assert!(agreed.0.iter().all(|output| (1..10_000).contains(&output.funding.outpoint.vout)));
+    // An output that one list repeats counts once.
+    let repeated = Outputs([list(0, 1).0, list(0, 1).0].concat());
+    assert_eq!((Outputs::agreed([&repeated], 2).0.len(), Outputs::agreed([&repeated], 1).0.len()), (0, 1));
+}

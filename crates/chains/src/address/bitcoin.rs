@@ -36,6 +36,13 @@ const fn base58_versions(coin: Coin, net: BitcoinNet) -> (u8, u8, u8) {
 /// [`AddressError::OtherNetwork`] for the address of another chain or network; [`AddressError::Checksum`] for a wrong checksum, or
 /// for bech32 in place of bech32m and the other way round; [`AddressError::Form`] or [`AddressError::Length`].
 pub fn parse_bitcoin(coin: Coin, net: BitcoinNet, text: &str) -> Result<Vec<u8>, AddressError> {
+    let starts_with = |prefix: &str| text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
+    if ["bitcoin:", "litecoin:"].into_iter().any(starts_with) {
+        return Err(AddressError::Uri);
+    }
+    if ["ltcmweb1", "tmweb1", "rmweb1"].into_iter().any(starts_with) {
+        return Err(AddressError::ExtensionBlock);
+    }
     // A base58 address may begin like a bech32 one, as `LTC1` does. Unlike that, it is short and mixes letter cases.
     let mixed = text.bytes().any(|b| b.is_ascii_lowercase()) && text.bytes().any(|b| b.is_ascii_uppercase());
     if let Some((prefix, _)) = text.rsplit_once('1')
@@ -102,6 +109,21 @@ mod tests {
         }
         assert_eq!(parse(&litecoin, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"), Err(AddressError::OtherNetwork));
         assert_eq!(parse(&main, "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx"), Err(AddressError::OtherNetwork));
+    }
+
+    #[test]
+    fn what_is_no_address_of_the_chain_is_named() {
+        let [bitcoin, litecoin] = [Coin::Bitcoin, Coin::Litecoin].map(|coin| Network::Bitcoin(coin, BitcoinNet::Main));
+        let mweb = format!("ltcmweb1{}", "q".repeat(110));
+        for network in [&bitcoin, &litecoin] {
+            for uri in ["bitcoin:bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", "LITECOIN:LTC1Q?amount=1", "bitcoin:"] {
+                assert_eq!(parse(network, uri), Err(AddressError::Uri), "{uri}");
+            }
+            for address in [mweb.clone(), mweb.to_uppercase(), "tmweb1q".to_owned()] {
+                assert_eq!(parse(network, &address), Err(AddressError::ExtensionBlock), "{address}");
+            }
+        }
+        assert!(AddressError::ExtensionBlock.to_string().contains("ltc1, L or M"));
     }
 
     #[test]

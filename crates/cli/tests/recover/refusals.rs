@@ -124,3 +124,78 @@ fn a_warning_that_the_policy_refuses_is_refused_for_a_recovery_too() {
     let policy = kept.file("policy.json", r#"{"refused_warnings":["swap_id_unchecked"]}"#);
     assert_eq!(kept.refused(&[&refund[..], &["--policy", &policy]].concat()), ("warning_refused".to_owned(), String::new()));
 }
+
+/// The rules of outputs, amounts and fee floors are those of a connected recovery, from flags and from a wallet context, for `recover` and
+/// for `redeem --self` and `refund --self`.
+#[test]
+fn a_recovery_off_line_has_the_rules_of_a_connected_one() {
+    let secret = secret();
+    let fixture = mended(Fixture::load("evm-record-bitcoin-testnet").with_secret_hash(&secret.hash().to_string()));
+    let kept = Kept::new("rules", fixture, Some(&secret));
+    let mut order = kept.fixture.at(crate::support::Step::DestinationFunded);
+    let amount: u64 = order["destination_swap"]["amount"].as_str().unwrap().parse().unwrap();
+    order["destination_swap"]["initiate_tx_hash"] = json!(format!("{}:7", "11".repeat(32)));
+    kept.keep(&order);
+    let (id, file) = (kept.fixture.order_id().to_owned(), kept.file("order.json", &order.to_string()));
+    let secret_file = kept.file("right", &secret.to_hex());
+    let to = kept.fixture.request["destination"]["owner"].as_str().unwrap();
+    let output = |byte: &str, value: u64| format!("{}:0:{value}", byte.repeat(32));
+    let (whole, less, dust) = (output("11", amount), output("11", amount - 1), output("22", 330));
+    let unnamed = output("33", amount);
+
+    let recover: &[&str] = &["recover", "--order", &file, "--leg", "destination"];
+    let redeem = [recover, &["--secret-file", &secret_file]].concat();
+    let entries = [redeem.clone(), vec!["redeem", "--self", &id]];
+    for entry in &entries {
+        let run = |fundings: &[&str], rate: &str, more: &[&str]| {
+            let mut arguments = entry.clone();
+            for funding in fundings {
+                arguments.extend(["--funding", funding]);
+            }
+            arguments.extend(["--to", to, "--fee-rate", rate]);
+            arguments.extend(more);
+            let (code, shown) = kept.json(&arguments);
+            let codes = shown["warnings"].as_array().into_iter().flatten().map(|warning| warning["code"].as_str().unwrap().to_owned());
+            (code, shown["error"]["code"].as_str().map(str::to_owned), codes.collect::<Vec<_>>(), shown)
+        };
+        let refused = |code: &str| (Some(1), Some(code.to_owned()));
+        for (fundings, rate, code) in
+            [(vec![&*less], "2", "funding_mismatch"), (vec![&*less, &*dust], "2", "funding_mismatch"), (vec![&*whole], "0.0001", "fee_too_low")]
+        {
+            let (exit, error, _, shown) = run(&fundings, rate, &[]);
+            assert_eq!((exit, error), refused(code), "{entry:?} {fundings:?}");
+            assert!(!shown.to_string().contains(secret.to_hex().as_str()), "{shown}");
+        }
+        for (fundings, rate, flags, expected) in [
+            (vec![&*less], "2", &["--accept-less"][..], "secret_for_less"),
+            (vec![&*whole], "0.5", &["--accept-low-fee"], "fee_too_low"),
+            (vec![&*dust, &*whole], "2", &[], "outputs_left"),
+            (vec![&*unnamed], "2", &[], "funding_tx_differs"),
+        ] {
+            let (exit, _, codes, shown) = run(&fundings, rate, flags);
+            assert_eq!((exit, codes), (Some(0), vec![expected.to_owned()]), "{entry:?} {shown}");
+        }
+        assert_eq!(run(&[&whole], "1", &[]).2, Vec::<String>::new());
+    }
+    // A wallet context has the same rules, and members for the same exceptions.
+    let with = |context: Value| {
+        let wallet = kept.file("wallet.json", &context.to_string());
+        kept.json(&[&redeem[..], &["--wallet", &wallet]].concat())
+    };
+    let mut context = json!({ "funding": [less], "to": to, "fee_rate": "2" });
+    assert_eq!(with(context.clone()).1["error"]["code"], "funding_mismatch");
+    context["accept_less"] = json!(true);
+    assert_eq!(with(context).1["warnings"][0]["code"], "secret_for_less");
+    // Exceptions are for transactions that are built from flags.
+    assert_eq!(kept.run(&["redeem", &id, "--accept-less"]).status.code(), Some(2));
+
+    // What the record states about the payment is shown to people and to programs.
+    order["destination_swap"]["filled_amount"] = json!("1000");
+    let partial = kept.file("partial.json", &order.to_string());
+    let run = ["recover", "--order", &partial, "--leg", "destination", "--funding", &whole, "--to", to, "--fee-rate", "2"];
+    assert_eq!(
+        kept.json(&run).1["record_funding"],
+        json!({ "status": "partial", "filled": "1000", "missing": (amount - 1_000).to_string() })
+    );
+    assert!(crate::home::out(&kept.run(&run)).contains("partly funded"));
+}

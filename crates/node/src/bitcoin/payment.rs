@@ -7,7 +7,7 @@ use countersign::bitcoin::bitcoin::amount::CheckedSum as _;
 use countersign::bitcoin::bitcoin::{Amount, OutPoint, Transaction};
 use countersign::bitcoin::chain::HtlcSpend;
 use countersign::bitcoin::reader::{Deposit, FoundPayment, PaymentOutput, PaymentSearch, PaymentSpend, Plan, Preflight, decode};
-use countersign::bitcoin::recover::{Funding, Recovery};
+use countersign::bitcoin::recover::{Exceptions, Funding, Recovery};
 use countersign::{Code, Policy, Refusal, Role};
 use countersign_core::reader::{Observation, Submission, Verdict};
 use countersign_transport::Transport;
@@ -20,6 +20,14 @@ use crate::error::NodeError;
 pub(super) struct Spendable {
     pub(super) fundings: Vec<Funding>,
     pub(super) replaces: Option<Replaced>,
+    /// What the rules of a recovery do not apply to: a redemption of what is left shows a secret that is public already.
+    pub(super) exceptions: Exceptions,
+}
+
+impl Spendable {
+    fn new(fundings: Vec<Funding>, replaces: Option<Replaced>) -> Self {
+        Self { fundings, replaces, exceptions: Exceptions::default() }
+    }
 }
 
 /// A transaction that spends an output of a recovery.
@@ -60,8 +68,7 @@ enum Payment {
 impl<T: Transport> BitcoinChain<'_, T> {
     /// Returns the outputs that a recovery spends.
     ///
-    /// It spends exactly the output that the evidence is about. What others pay to the address has a refund of its own, and with it they
-    /// could throw the whole transaction out of the mempools. Only a refund returns what was paid in parts, and what is left after the
+    /// It spends exactly the output that the evidence is about, because of the rule of [`Recovery::divide`]. Only a refund returns what was paid in parts, and what is left after the
     /// payment has been spent. A redemption takes what is left only once the secret is in a block.
     pub(super) async fn spendable(&self, recovery: &Recovery, rate: FeeRate) -> Result<Spendable, NodeError> {
         match self.payment_of(recovery).await? {
@@ -76,7 +83,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
                 if fundings.is_empty() {
                     return Err(Refusal::new(Code::FundingMismatch, "/fundings").with_reason(why).into());
                 }
-                Ok(Spendable { fundings, replaces: None })
+                Ok(Spendable::new(fundings, None))
             }
             Payment::Ended { by, is_redeemed } => {
                 let is_safe = is_redeemed || recovery.role() != Role::Redeem;
@@ -85,7 +92,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
                     let message = format!("the payment was spent by {by}, and no other output is worth its fee");
                     return Err(NodeError::Rejected { endpoint: self.connection.name.to_owned(), message });
                 }
-                Ok(Spendable { fundings: rest, replaces: None })
+                Ok(Spendable { exceptions: Exceptions { less: is_redeemed, ..Exceptions::default() }, ..Spendable::new(rest, None) })
             }
         }
     }
@@ -101,13 +108,13 @@ impl<T: Transport> BitcoinChain<'_, T> {
             let own = own_fee(&transaction, funding).map(|fee| Replaced::new(&transaction, fee, spend.is_some()));
             let is_other = spend.as_ref().and_then(|spend| spend.by.as_ref()).is_some_and(|(by, _)| by.compute_txid() != id);
             return match own {
-                Some(own) if !is_other => Ok(Spendable { fundings: vec![funding], replaces: Some(own) }),
+                Some(own) if !is_other => Ok(Spendable::new(vec![funding], Some(own))),
                 _ => self.open(funding, spend).await,
             };
         }
         match self.check(Plan::new(&transaction, None)).await {
             Ok(Preflight { inputs, fee, .. }) if recovery.role() != Role::Redeem || is_payment(recovery, &inputs) => {
-                Ok(Spendable { fundings: inputs, replaces: Some(Replaced::new(&transaction, fee, true)) })
+                Ok(Spendable::new(inputs, Some(Replaced::new(&transaction, fee, true))))
             }
             Ok(_) | Err(NodeError::Rejected { .. }) => self.spendable(recovery, rate).await,
             Err(error) => Err(error),
@@ -119,7 +126,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
             Some((by, _)) => self.fee_of(&by, funding).await.map(|fee| Replaced::new(&by, fee, true)),
             None => None,
         };
-        Ok(Spendable { fundings: vec![funding], replaces })
+        Ok(Spendable::new(vec![funding], replaces))
     }
 
     /// Returns the fee of a transaction that spends the payment; `None` if the endpoints do not show it.
@@ -168,15 +175,13 @@ impl<T: Transport> BitcoinChain<'_, T> {
         Ok(Payment::Open { funding, spend: spends.into_iter().find(|spend| !spend.is_mined) })
     }
 
-    /// Returns the other outputs of an HTLC, whatever they hold: those that are worth their fee, and the rest. If one of them covers the
-    /// amount, it is returned alone.
+    /// Returns the other outputs of an HTLC, whatever they hold, as [`Recovery::divide`] does. Of those that cover the amount, the one that
+    /// was mined first comes first.
     async fn rest(&self, recovery: &Recovery, rate: FeeRate) -> Result<(Vec<Funding>, Vec<Funding>), NodeError> {
         let outputs = self.outputs(&recovery.htlc.tree).await?;
-        if let Some(funding) = outputs.covering(recovery.htlc.amount) {
-            return Ok((vec![funding], Vec::new()));
-        }
-        let fundings = outputs.0.into_iter().map(|output| output.funding);
-        Ok(fundings.partition(|funding| recovery.is_worth_spending(funding, rate)))
+        let first = outputs.covering(recovery.htlc.amount);
+        let others = outputs.0.into_iter().map(|output| output.funding).filter(|funding| Some(*funding) != first);
+        Ok(recovery.divide(first.into_iter().chain(others), rate))
     }
 }
 

@@ -59,7 +59,10 @@ impl<T: Transport> BitcoinChain<'_, T> {
         rate: FeeRate,
         policy: &Policy,
     ) -> Result<UnsignedOrder<Bitcoin>, NodeError> {
-        let payout = |rate| Payout::new(spendable.fundings.clone(), account, Fee::Deducted(rate)).with_source(FundingSource::Chain);
+        let payout = |rate| {
+            let payout = Payout::new(spendable.fundings.clone(), account, Fee::Deducted(rate)).with_source(FundingSource::Chain);
+            payout.with_exceptions(spendable.exceptions)
+        };
         let rate = match spendable.replaces {
             Some(replaced) => replaced.min_rate(recovery.vsize(&payout(rate))?, policy)?.map_or(rate, |min| higher(rate, min)),
             None => rate,

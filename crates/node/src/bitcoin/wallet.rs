@@ -1,7 +1,5 @@
 //! The wallet context for paying: coins, a fee rate, and the HTLC outputs to redeem or refund.
 
-use std::cmp::Reverse;
-
 use countersign::bitcoin::bitcoin::Amount;
 use countersign::bitcoin::htlc::Tree;
 use countersign::bitcoin::reader::fees::{self, FeeQuote};
@@ -82,15 +80,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
     pub(super) async fn outputs(&self, tree: &Tree) -> Result<Outputs, NodeError> {
         let quorum = self.connection.gather_all::<Unspent>(&self.on_chain(tree.script_pubkey())).await?;
         let lists = quorum.agreed().map_err(|doubt| self.connection.doubt::<NodeError>(doubt))?;
-        let mut agreed = Vec::new();
-        for output in lists.iter().flat_map(|list| &list.output().0) {
-            let shows = |list: &Observation<Unspent>| if list.output().0.contains(output) { Ok(()) } else { Err(()) };
-            if !agreed.contains(output) && matches!(quorum.ask(shows), Verdict::Stands(..)) {
-                agreed.push(*output);
-            }
-        }
-        agreed.sort_by_key(|output| (Reverse(output.funding.value), output.funding.outpoint));
-        Ok(Outputs(agreed))
+        Ok(Outputs::agreed(lists.iter().map(|list| list.output()), quorum.needed()))
     }
 
     /// Estimates the fee rate for confirmation within a number of blocks. It is the median of what the endpoints show, and at least
