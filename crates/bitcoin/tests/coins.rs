@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Txid};
-use countersign_bitcoin::{Bitcoin, FeeRate, Payment, Selection, TxContext, TxOrdering, Utxo};
+use countersign_bitcoin::{Bitcoin, FeeRate, Payment, Selection, TxContext, TxOrdering, Utxo, transaction};
 use countersign_core::{Code, Refusal};
 use countersign_testkit::{fixture, verified};
 use proptest::prelude::*;
@@ -127,4 +127,85 @@ proptest! {
             }
         }
     }
+}
+
+/// The fixture's order, and its payment from coins of these values: signed, as it was sent.
+fn sent(values: &[u64], rate: &str, change: bool) -> (countersign_bitcoin::VerifiedOrder, bitcoin::Transaction, Vec<TxOut>) {
+    let case = fixture::<Bitcoin>("bitcoin-p2wpkh");
+    let wallet = case.json()["wallet"].take();
+    let script = ScriptBuf::from_hex(wallet["utxos"][0]["script_pubkey"].as_str().expect("hex")).expect("a script");
+    let prevout = |value: &u64| TxOut { value: Amount::from_sat(*value), script_pubkey: script.clone() };
+    let prevouts: Vec<_> = values.iter().map(prevout).collect();
+    let txid = Txid::from_byte_array([8; 32]);
+    let coins = (0..).zip(&prevouts).map(|(vout, prevout)| Utxo::new(OutPoint { txid, vout }, prevout.clone()).expect("p2wpkh"));
+    let order = verified::<Bitcoin>(&case);
+    let mut unsigned = order.prepare(TxContext::new(coins.collect(), CHANGE, FeeRate::parse(rate).expect("a rate"))).expect("enough");
+    assert_eq!(unsigned.payloads().payment.as_ref().expect("coins").change.is_some(), change);
+    unsigned.sign(&wallet["secret_key"].as_str().expect("a key").parse().expect("a key")).expect("the key of the coins");
+    let transaction = unsigned.finish().expect("signed").transactions().remove(0).native;
+    (order, transaction, prevouts)
+}
+
+/// The amount of the order, which the deposit holds.
+const LOCKED: u64 = 50_000;
+
+#[test]
+fn a_payment_is_raised_with_the_same_coins_and_the_same_deposit() {
+    let (order, sent, prevouts) = sent(&[40_000, 30_000], "2", true);
+    let old_fee = 70_000 - sent.output.iter().map(|output| output.value.to_sat()).sum::<u64>();
+    for (asked, expected) in [("10", None), ("1", Some(1)), ("2", Some(1)), ("2.5", Some(1))] {
+        let raised = transaction::replacement(&order, &sent, &prevouts, FeeRate::parse(asked).expect("a rate")).expect("a raise");
+        let payment = raised.payloads().payment.clone().expect("coins");
+        let transaction = payment.transaction();
+        let outpoints = |transaction: &bitcoin::Transaction| transaction.input.iter().map(|input| input.previous_output).collect::<Vec<_>>();
+        assert_eq!(outpoints(transaction), outpoints(&sent), "only one of the two can be mined");
+        assert_eq!(transaction.output[0], sent.output[0]);
+        assert_eq!((transaction.output[0].value.to_sat(), transaction.output.len()), (LOCKED, 2));
+        assert_eq!(transaction.output[1].script_pubkey, sent.output[1].script_pubkey);
+        assert!(transaction.is_explicitly_rbf(), "it can be raised again");
+        assert_ne!(transaction.compute_txid(), sent.compute_txid());
+        // What the inputs hold is in the outputs and the fee.
+        assert_eq!(payment.fee.to_sat(), 70_000 - LOCKED - transaction.output[1].value.to_sat());
+        // BIP-125: the old fee, and 1 sat/vB for the relay of the new transaction. Signatures may be a few bytes shorter than the maximum.
+        let least = old_fee + vsize(&payment);
+        match expected {
+            None => assert_eq!(payment.fee.to_sat(), 10 * vsize(&payment)),
+            Some(_) => assert!((least..least + 6).contains(&payment.fee.to_sat()), "{} of {least}", payment.fee.to_sat()),
+        }
+    }
+    // Raised once more, from what was raised.
+    let raised = transaction::replacement(&order, &sent, &prevouts, FeeRate::from_whole(10)).expect("a raise");
+    let unsigned = raised.payloads().payment.clone().expect("coins").transaction().clone();
+    assert!(transaction::replacement(&order, &unsigned, &prevouts, FeeRate::from_whole(10)).is_ok());
+}
+
+#[test]
+fn a_payment_is_raised_only_within_its_change_and_the_policy() {
+    let refused = |order: &_, sent: &_, prevouts: &[TxOut], rate: u64| {
+        let refusal = transaction::replacement(order, sent, prevouts, FeeRate::from_whole(rate)).map(|_| ()).expect_err("no raise");
+        (refusal.code(), refusal.location().to_owned())
+    };
+    let at = |code, location: &str| (code, location.to_owned());
+    let (order, paid, prevouts) = sent(&[52_000], "2", true);
+    assert_eq!(refused(&order, &paid, &prevouts, 100), at(Code::InsufficientFunds, "/utxos"));
+    assert_eq!(refused(&order, &paid, &prevouts, 1_001), at(Code::FeeRateTooHigh, "/fee_rate"));
+    assert_eq!(refused(&order, &paid, &[], 5), at(Code::TransactionMismatch, "/sent"));
+    // Coins that are said to hold less than the payment spends.
+    assert_eq!(refused(&order, &paid, &[TxOut { value: Amount::from_sat(51_000), ..prevouts[0].clone() }], 5), at(Code::TransactionMismatch, "/sent"));
+    let mut other = paid.clone();
+    other.output.push(TxOut { value: Amount::from_sat(1), script_pubkey: ScriptBuf::new() });
+    assert_eq!(refused(&order, &other, &prevouts, 5), at(Code::TransactionMismatch, "/sent"));
+    let mut other = paid.clone();
+    other.output[0].value = Amount::from_sat(LOCKED + 1);
+    assert_eq!(refused(&order, &other, &prevouts, 5), at(Code::TransactionMismatch, "/output/0/value"));
+    let mut other = paid;
+    other.input[0].sequence = bitcoin::Sequence::ENABLE_LOCKTIME_NO_RBF;
+    assert_eq!(refused(&order, &other, &prevouts, 5), at(Code::TransactionMismatch, "/sent"));
+    let (order, paid, prevouts) = sent(&[50_300], "2", false);
+    assert_eq!(refused(&order, &paid, &prevouts, 3), at(Code::InsufficientFunds, "/sent"));
+    // The change is 400 sat, of which 294 must stay: less than the 153 for the relay can be taken, and all of it is 400.
+    let (order, paid, prevouts) = sent(&[50_706], "2", true);
+    let raised = transaction::replacement(&order, &paid, &prevouts, FeeRate::from_whole(1)).expect("the change becomes the fee");
+    let payment = raised.payloads().payment.clone().expect("coins");
+    assert_eq!((payment.change, payment.fee.to_sat()), (None, 706));
 }

@@ -7,6 +7,7 @@ mod ask;
 mod attach;
 mod backup;
 mod batch;
+mod bump;
 mod clear_signing;
 mod command;
 mod config;
@@ -139,6 +140,9 @@ enum Command {
     /// Runs a whole swap: quote, create, verify, sign, submit, follow, redeem.
     #[command(after_help = swap::EXAMPLES)]
     Swap(Box<swap::Args>),
+    /// Raises the fee of a Bitcoin or Litecoin payment that is not in a block.
+    #[command(after_help = bump::EXAMPLES)]
+    Bump(Box<bump::Args>),
     /// Refunds an order, with your own transaction or through the service's relayer.
     #[command(after_help = finish::REFUND_EXAMPLES)]
     Refund(Box<finish::RefundArgs>),
@@ -209,6 +213,7 @@ fn main() -> ExitCode {
         Command::Backup(args) => backup::run(&args, session),
         Command::Restore(args) => restore::run(&args, session),
         Command::Swap(args) => swap::run(&args, session),
+        Command::Bump(args) => bump::run(&args, session),
         Command::Refund(args) => finish::refund(&args, session),
         Command::Redeem(args) => finish::redeem(&args, session),
         Command::InstantRefund(args) => finish::instant_refund(&args, session),

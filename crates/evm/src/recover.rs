@@ -12,13 +12,13 @@ pub use countersign_core::Leg;
 use countersign_core::chains::Network;
 use countersign_core::reader::Expense;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, Policy, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, Summary, Topic, Warnings,
-    family,
+    Account, Code, Family, OrderRecord, Policy, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, Summary, Topic, TypedValue,
+    Warnings, family,
 };
 
 use crate::reader::fees::cap;
 use crate::transaction::{EvmTransaction, TxContext, Unsigned};
-use crate::verify::{Call, check_gas_limit};
+use crate::verify::{Call, MIN_GAS, check_gas_limit};
 use crate::{Evm, UnsignedOrder, address, htlc};
 
 /// Default gas limit of these calls. It covers the contract's storage writes and one token transfer.
@@ -121,6 +121,11 @@ impl Recovery {
         let gas_limit = U256::from(calls.gas_limit.unwrap_or(self.call.gas_limit));
         let refuse = |code| Refusal::new(code, "/gas_limit").with_actual(gas_limit);
         let gas_limit = check_gas_limit(self.max_gas_limit, gas_limit, &refuse)?;
+        let needed = intrinsic_gas(&self.call.data);
+        if gas_limit < needed {
+            let reason = "the gas limit does not even pay for the transaction's own bytes";
+            return Err(refuse(Code::GasLimitTooLow).with_reason(reason).with_expected(TypedValue::AtLeast(U256::from(needed))));
+        }
         let call = Call { gas_limit, ..self.call.clone() };
         let transaction = EvmTransaction::new(self.chain_id, calls.nonce, calls.fees, &call);
         let mut summary = Summary::default();
@@ -132,10 +137,17 @@ impl Recovery {
             warnings.warn(Code::SwapIdUnchecked);
         }
         calls.warn(&mut warnings);
+        calls.check_low_fee(self.terms.role, accepts_low_fee, &mut warnings)?;
         self.expense(&calls).warn(&mut warnings);
         let unsigned = Unsigned::new(sender, [(self.terms.role, transaction)], None);
         Ok(UnsignedOrder::from_recovery(Recovered(self.terms.recovered(summary, unsigned, warnings))))
     }
+}
+
+/// Returns the gas that a transaction with this calldata uses before it runs (EIP-2028). Later rules only ask for more.
+fn intrinsic_gas(data: &[u8]) -> u64 {
+    let bytes = data.iter().map(|byte| if *byte == 0 { 4_u64 } else { 16 });
+    bytes.fold(MIN_GAS, u64::saturating_add)
 }
 
 impl Recovery {

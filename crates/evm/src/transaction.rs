@@ -10,6 +10,7 @@ use alloy_dyn_abi::eip712::TypedData;
 use alloy_eips::eip2718::Encodable2718;
 use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{Address, B256, Signature, TxKind, U256, keccak256};
+use countersign_core::reader::check_low_fee;
 use countersign_core::{ApprovalStep, Code, FundingPath, Refusal, Role, Scheme, SentBy, Summary, Topic, TypedValue, Warnings, number};
 use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::payloads;
@@ -135,6 +136,22 @@ impl TxContext {
         if self.unmined > 0 {
             let first = self.nonce.saturating_sub(self.unmined);
             warnings.warn_about(Code::NonceGap, format!("{} of them, from nonce {first} on", self.unmined));
+        }
+    }
+
+    /// Judges a fee of zero: nodes refuse or never mine the transaction on most chains. A tip of zero is a warning, because some chains
+    /// have no tips.
+    pub(crate) fn check_low_fee(&self, role: Role, is_accepted: bool, warnings: &mut Warnings) -> Result<(), Refusal> {
+        match self.fees {
+            Fees::Eip1559 { max_fee_per_gas: 0, .. } => {
+                check_low_fee(role, is_accepted, "/max_fee_per_gas", "a fee cap of 0 wei per gas", warnings)
+            }
+            Fees::Legacy { gas_price: 0 } => check_low_fee(role, is_accepted, "/gas_price", "a price of 0 wei per gas", warnings),
+            Fees::Eip1559 { max_priority_fee_per_gas: 0, .. } => {
+                warnings.warn_about(Code::FeeTooLow, "a priority fee of 0, which nodes of many chains refuse");
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
 

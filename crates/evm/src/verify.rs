@@ -23,7 +23,7 @@ use crate::received;
 use crate::transaction::{self, TxContext, Unsigned};
 
 /// Gas of the cheapest possible transaction. A transaction with a lower limit is never mined.
-const MIN_GAS: u64 = 21_000;
+pub(crate) const MIN_GAS: u64 = 21_000;
 /// The fields of a transaction object. Any other field is refused.
 const TRANSACTION_KEYS: [&str; 5] = ["chain_id", "data", "gas_limit", "to", "value"];
 

@@ -111,6 +111,39 @@ fn redeems_with_the_right_secret_only() -> TestResult {
     Ok(())
 }
 
+/// Nodes see the secret of a redemption, also of one that they do not mine.
+#[test]
+fn a_redemption_that_cannot_be_mined_is_not_shown() -> TestResult {
+    let secret = [0x5a; 32];
+    let mut record = record::<Evm>(CASE, |order| order["source_swap"]["secret_hash"] = SecretHash::of(&secret).to_string().into())?;
+    let refusal = recover::redeem(&record, Leg::Source, &secret, registry()).unwrap_err();
+    record.source_swap.swap_id = refusal.expected().ok_or("no id")?.to_string();
+    let redeem = recover::redeem(&record, Leg::Source, &secret, registry())?;
+    let refund = recover::refund(&record, Leg::Source, registry())?;
+    let codes = |order: countersign_evm::UnsignedOrder| order.warnings().list().iter().map(|warning| warning.code()).collect::<Vec<_>>();
+    for (calls, at) in [(TxContext::legacy(0, 0), "/gas_price"), (TxContext::eip1559(0, 0, 0), "/max_fee_per_gas")] {
+        let refusal = redeem.prepare(calls.clone().sent_by(redeem.to())).map(|_| ()).unwrap_err();
+        assert_eq!((refusal.code(), refusal.location()), (Code::FeeTooLow, at));
+        assert!(refusal.message().contains("see its secret") && refusal.message().contains("accept_low_fee"), "{refusal}");
+        assert_eq!(codes(redeem.prepare(calls.clone().sent_by(redeem.to()).with_low_fee(true))?), [Code::FeeTooLow]);
+        assert_eq!(codes(refund.prepare(calls.sent_by(redeem.to()))?), [Code::FeeTooLow], "a refund shows nothing");
+    }
+    // Some chains have no tips.
+    assert_eq!(codes(redeem.prepare(TxContext::eip1559(0, 7, 0).sent_by(redeem.to()))?), [Code::FeeTooLow]);
+    assert_eq!(codes(redeem.prepare(TxContext::eip1559(0, 7, 1).sent_by(redeem.to()))?), []);
+    // 21,000 gas, 16 for each byte of the calldata that is not zero, and 4 for each zero (EIP-2028).
+    for recovery in [&redeem, &refund] {
+        let zeros = u64::try_from(recovery.call().data.iter().filter(|byte| **byte == 0).count())?;
+        let others = u64::try_from(recovery.call().data.len())? - zeros;
+        let least = 21_000 + 16 * others + 4 * zeros;
+        let with = |gas| recovery.prepare(TxContext::legacy(0, 1).with_gas_limit(gas).sent_by(recovery.to()));
+        assert!(with(least).is_ok());
+        let refusal = with(least - 1).map(|_| ()).unwrap_err();
+        assert_eq!((refusal.code(), refusal.location()), (Code::GasLimitTooLow, "/gas_limit"));
+    }
+    Ok(())
+}
+
 #[test]
 fn a_refund_is_bound_to_the_chain_of_its_asset() -> TestResult {
     for (case, chain_id) in [("evm-record-bitcoin-v1", 1), ("evm-record-bitcoin-v2", 8_453), ("evm-record-litecoin-testnet", 84_532)] {

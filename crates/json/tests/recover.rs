@@ -62,3 +62,74 @@ proptest! {
         }
     }
 }
+
+/// The rules of a redemption hold for a context in JSON, by which the bindings prepare it.
+#[test]
+#[cfg(feature = "bitcoin")]
+fn a_context_in_json_has_the_rules_of_a_redemption() {
+    use countersign::OrderRecord;
+    use countersign::recover::{self, Leg};
+    use countersign::{Code, SecretHash};
+    use countersign_testkit::lines::accepted_case;
+    use countersign_testkit::registry;
+
+    let secret = [0x5a; 32];
+    let mut order = accepted_case("bitcoin-delegate").json()["order"].take();
+    order["source_swap"]["secret_hash"] = json!(SecretHash::of(&secret).to_string());
+    let read = |order: &Value| OrderRecord::from_json(order.to_string().as_bytes()).unwrap();
+    let refusal = recover::redeem(&read(&order), Leg::Source, &secret, registry()).map(|_| ()).unwrap_err();
+    assert_eq!(refusal.code(), Code::RecordSwapId);
+    order["source_swap"]["swap_id"] = json!(refusal.expected().unwrap().to_string());
+    let redeem = recover::redeem(&read(&order), Leg::Source, &secret, registry()).unwrap();
+
+    let output = |byte: &str, value: u64| format!("{}:0:{value}", byte.repeat(32));
+    let wallet = |change: Value| {
+        let mut wallet = json!({
+            "funding": [output("ab", 50_000)],
+            "fee_rate": "2",
+            "to": "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx",
+        });
+        for (name, value) in change.as_object().unwrap() {
+            wallet[name] = value.clone();
+        }
+        wallet.to_string()
+    };
+    let less = json!([output("ab", 49_999)]);
+    let parts = json!([output("ab", 30_000), output("cd", 20_000)]);
+    for (change, code, at) in [
+        (json!({ "funding": less }), "funding_mismatch", "/wallet/funding"),
+        (json!({ "funding": parts }), "funding_mismatch", "/wallet/funding"),
+        (json!({ "fee_rate": "0.0001" }), "fee_too_low", "/wallet/fee_rate"),
+        (json!({ "fee_rate": "300" }), "fee_above_payout", "/wallet/fee_rate"),
+        (json!({ "accept_less": "yes" }), "wrong_type", "/wallet/accept_less"),
+    ] {
+        let refusal = prepare(&redeem, &wallet(change)).map(|_| ()).unwrap_err();
+        assert_eq!((refusal.code().name(), refusal.location()), (code, at));
+    }
+    for (change, warned) in [
+        (json!({}), None),
+        (json!({ "accept_less": true, "accept_low_fee": true, "accept_high_fee": true }), None),
+        (json!({ "funding": less, "accept_less": true }), Some(Code::SecretForLess)),
+        (json!({ "funding": parts, "accept_less": true }), Some(Code::SecretForLess)),
+        (json!({ "fee_rate": "0.0001", "accept_low_fee": true }), Some(Code::FeeTooLow)),
+        (json!({ "fee_rate": "200", "accept_high_fee": true }), Some(Code::FeeAbovePayout)),
+        (json!({ "funding": [output("cd", 330), output("ab", 50_000)] }), Some(Code::OutputsLeft)),
+    ] {
+        let order = prepare(&redeem, &wallet(change.clone())).unwrap_or_else(|refusal| panic!("{change}: {refusal}"));
+        let codes: Vec<_> = order.warnings().list().iter().map(|warning| warning.code()).collect();
+        assert_eq!(codes, warned.into_iter().collect::<Vec<_>>(), "{change}");
+    }
+}
+
+/// A deposit at a rate that not every node relays is said, and its verdict stays.
+#[test]
+#[cfg(feature = "bitcoin")]
+fn a_deposit_at_a_low_rate_is_accepted_and_said() {
+    let mut case = countersign_testkit::lines::accepted_case("bitcoin-p2wpkh").json();
+    for (rate, is_low) in [("0.0001", true), ("0.999", true), ("1", false), ("1.0", false)] {
+        case["wallet"]["fee_rate"] = json!(rate);
+        let output = countersign_testkit::lines::run(&case.to_string());
+        assert_eq!(output["ok"], true, "{output}");
+        assert_eq!(countersign_testkit::lines::warning_codes(&output).contains(&"fee_too_low"), is_low, "{rate}");
+    }
+}

@@ -65,6 +65,29 @@ impl<T: Transport> Nodes<T> {
         countersign::for_each_family! { on_chain! [self chain, order, Verified.prepare(order, owner, speed, policy)] }
     }
 
+    /// Prepares a payment on a Bitcoin-like chain that replaces one that was sent and is not in a block, for a higher fee. It spends the same
+    /// coins and pays the same deposit, so only one of the two can be mined.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::Rejected`] if the payment is in a block, or its coins are spent by another transaction. Returns
+    /// [`NodeError::Refused`] if the change does not cover the fee, if the fee exceeds the policy, or if `sent` is not a payment of this
+    /// order. Returns [`NodeError::NotConnected`] if the chain is not connected or belongs to another family.
+    pub async fn prepare_raised(
+        &self,
+        order: &Verified,
+        chain: &str,
+        sent: &Submission,
+        speed: Speed,
+        policy: &Policy,
+    ) -> Result<Unsigned, NodeError> {
+        match order {
+            #[cfg(feature = "bitcoin")]
+            Verified::Bitcoin(order) => Ok(self.bitcoin(chain)?.prepare_raised(order, sent, speed, policy).await?.into()),
+            _ => Err(NodeError::NotConnected(chain.to_owned())),
+        }
+    }
+
     /// Reads the wallet context from the chain and prepares a redemption or a refund for signing.
     ///
     /// `account` is the address that sends it and pays the fee. On a Bitcoin-like chain it is the address that receives the coins, minus

@@ -10,7 +10,7 @@ use std::fmt;
 
 pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formulas};
-use countersign_core::reader::Expense;
+use countersign_core::reader::{Expense, check_low_fee};
 use countersign_core::{
     Account, Code, Family, OrderRecord, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, StarknetGeneration, Summary, Topic,
     U256, Warnings, family,
@@ -114,6 +114,11 @@ impl Recovery {
         let mut warnings = Warnings::default();
         if !self.swap_id_recomputed {
             warnings.warn(Code::SwapIdUnchecked);
+        }
+        let l2 = &execution.resource_bounds.l2_gas;
+        if l2.max_amount == 0 || l2.max_price_per_unit == 0 {
+            let at = "/resource_bounds/l2_gas";
+            check_low_fee(self.terms.role, accepts_low_fee, at, "a bound of 0 for L2 gas, which every call uses", &mut warnings)?;
         }
         self.expense(execution.resource_bounds.max_fee(execution.tip)).warn(&mut warnings);
         Ok(UnsignedOrder::from_recovery(Recovered(self.terms.recovered(summary, unsigned, warnings))))

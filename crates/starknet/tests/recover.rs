@@ -68,6 +68,12 @@ fn redeems_with_the_right_secret_only() -> TestResult {
     let words = [0x102_u32, 0x5a5a_5a5a, 0x5a5a_5a5a, 0x5a5a_5a5a, 0x5a5a_5a5a, 0x5a5a_5a5a, 0x5a5a_5a5a, 0x5a5a_5a5a].map(Felt::from);
     assert_eq!(recovery.call().calldata, [&[recovery.swap_id(), Felt::from(8)][..], &words].concat());
     assert_eq!(format!("{:#066x}", recovery.to()), record.source_swap.redeemer);
+    // Nodes see the secret of a redemption, also of one that cannot pay for L2 gas.
+    let nothing = TxContext::new(Felt::ONE, ResourceBounds::default()).sent_by(Felt::from(7));
+    let refusal = recovery.prepare(nothing.clone()).map(|_| ()).expect_err("no L2 gas");
+    assert_eq!((refusal.code(), refusal.location()), (Code::FeeTooLow, "/resource_bounds/l2_gas"));
+    let accepted = recovery.prepare(nothing.with_low_fee(true))?;
+    assert!(accepted.warnings().list().iter().any(|warning| warning.code() == Code::FeeTooLow));
     let refusal = recover::redeem(&record, Leg::Source, &[1; 32], registry()).expect_err("another secret");
     assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
     Ok(())

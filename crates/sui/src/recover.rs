@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 pub use countersign_core::Leg;
 use countersign_core::chains::swap_id as formula;
-use countersign_core::reader::Expense;
+use countersign_core::reader::{Expense, check_low_fee};
 use countersign_core::{
     Account, Code, Family, OrderRecord, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, Summary, Topic, U256, Warnings,
     family, number,
@@ -25,6 +25,9 @@ use crate::htlc::{self, byte_vector};
 use crate::kind::Kind;
 use crate::transaction::Unsigned;
 use crate::{Sui, UnsignedOrder, address};
+
+/// The units of computation that every transaction costs at least. Validators refuse a budget that does not cover them.
+const MIN_GAS_UNITS: u64 = 1_000;
 
 /// The function names of the pinned package. No captured transaction shows them, so simulate the transaction before sending it. If the
 /// function does not exist, use the other names.
@@ -172,6 +175,11 @@ impl Recovery {
         let mut warnings = Warnings::default();
         if !self.swap_id_recomputed {
             warnings.warn(Code::SwapIdUnchecked);
+        }
+        let needed = gas.price.saturating_mul(MIN_GAS_UNITS);
+        if gas.price == 0 || gas.budget < needed {
+            let why = format!("a budget of {} MIST at {} MIST per unit, and every transaction costs {MIN_GAS_UNITS} units", gas.budget, gas.price);
+            check_low_fee(self.terms.role, accepts_low_fee, "/gas_budget", &why, &mut warnings)?;
         }
         self.expense(gas.budget).warn(&mut warnings);
         Ok(UnsignedOrder::from_recovery(Recovered(self.terms.recovered(summary, unsigned, warnings))))

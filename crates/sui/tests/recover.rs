@@ -54,6 +54,14 @@ fn the_calls_are_those_of_the_reference_sdk() -> TestResult {
     let refusal = recover::redeem(&record, Leg::Source, &[1; 32], registry()).expect_err("another secret");
     assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
 
+    // Every transaction costs at least 1,000 units. Nodes see the secret of a redemption, also of one with a lower budget.
+    let with = |budget| TxContext::new(1_000, budget, vec![gas_coin()]).sent_by(Address::new([9; 32]));
+    let refusal = redeem.prepare(with(999_999)).map(|_| ()).expect_err("a low budget");
+    assert_eq!((refusal.code(), refusal.location()), (Code::FeeTooLow, "/gas_budget"));
+    assert!(redeem.prepare(with(1_000_000)).is_ok());
+    let accepted = redeem.prepare(with(999_999).with_low_fee(true))?;
+    assert!(accepted.warnings().list().iter().any(|warning| warning.code() == Code::FeeTooLow));
+
     // Only the secret differs.
     let rehearsal = redeem.clone().rehearsal();
     assert_eq!(kind(&rehearsal), kind(&redeem).replace(&hex(&secret), &hex(&[0; 32])));

@@ -14,13 +14,14 @@ use alloy_primitives::{U256, hex};
 pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::number::bare_hex_array;
-use countersign_core::reader::Expense;
+use countersign_core::reader::{Expense, check_low_fee};
 use countersign_core::{
     Account, Code, Family, OrderRecord, Policy, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, Summary, Topic, TypedValue,
     Warnings, family,
 };
 
 use crate::address::Address;
+use crate::reader::REDEMPTION_ENERGY;
 use crate::transaction::{TronTransaction, TxContext, Unsigned};
 use crate::verify::{Call, check_fee_limit};
 use crate::{Tron, UnsignedOrder, htlc};
@@ -28,6 +29,8 @@ use crate::{Tron, UnsignedOrder, htlc};
 /// Default fee limit of these calls, in sun. 100 TRX cover the contract's storage writes and one token transfer at the energy prices
 /// of recent years.
 pub const FEE_LIMIT: i64 = 100_000_000;
+/// The price of one unit of energy, in sun. Votes have changed it several times. It was 420 and 210 before.
+const ENERGY_PRICE: u64 = 100;
 
 /// A recovery call, to which [`Recovery::prepare`] adds a sender and a reference block.
 #[derive(Clone, PartialEq, Eq)]
@@ -127,12 +130,17 @@ impl Recovery {
             if code == Code::GasLimitTooHigh { expense.explain(refusal, "tron_fee_limit") } else { refusal }
         };
         let fee_limit = check_fee_limit(self.max_fee_limit, fee_limit, &refuse)?;
+        let mut warnings = Warnings::default();
+        let needed = REDEMPTION_ENERGY.saturating_mul(ENERGY_PRICE);
+        if self.terms.role == Role::Redeem && fee_limit.unsigned_abs() < needed {
+            let why = format!("a fee limit of {fee_limit} sun, and a redemption may need {needed}, also with staked energy");
+            check_low_fee(self.terms.role, accepts_low_fee, "/fee_limit", &why, &mut warnings)?;
+        }
         let transaction = TronTransaction::new(sender, &calls, &Call { fee_limit, ..self.call.clone() });
         let mut summary = Summary::default();
         let text =
             format!("{} of swap {} pays {} base units to {}", self.terms.role, hex::encode(self.swap_id), self.terms.amount, self.to);
         summary.add_values(Topic::Payout, text, [self.to.into(), TypedValue::from(self.terms.amount)]);
-        let mut warnings = Warnings::default();
         if !self.swap_id_recomputed {
             warnings.warn(Code::SwapIdUnchecked);
         }

@@ -12,7 +12,7 @@ mod support;
 
 use bitcoin::{Amount, OutPoint, Sequence, Transaction, TxOut};
 use countersign_bitcoin::htlc::Leaf;
-use countersign_bitcoin::recover::{Fee, FeeCoins, Funding, InstantRefund, Payout};
+use countersign_bitcoin::recover::{Exceptions, Fee, FeeCoins, Funding, FundingSource, InstantRefund, Payout};
 use countersign_bitcoin::{FeeRate, TxContext, Utxo};
 use countersign_proofs_bitcoin::verify;
 use support::by_hand::through_leaf;
@@ -33,9 +33,10 @@ fn prevouts(scene: &Scene) -> Vec<TxOut> {
     fundings().iter().map(|funding| scene.prevout(funding.value.to_sat())).collect()
 }
 
-/// All of it to the owner.
+/// All of it to the owner, in one transaction: several inputs are valid, too.
 fn payout(scene: &Scene) -> Payout {
-    Payout::new(fundings(), scene.owner(), Fee::Deducted(FeeRate::from_whole(2)))
+    let payout = Payout::new(fundings(), scene.owner(), Fee::Deducted(FeeRate::from_whole(2)));
+    payout.with_source(FundingSource::Chain).with_exceptions(Exceptions { less: true, ..Exceptions::default() })
 }
 
 fn refund(scene: &Scene) -> Transaction {

@@ -11,7 +11,7 @@
 mod support;
 
 use bitcoin::ScriptBuf;
-use countersign_bitcoin::recover::{Fee, FeeCoins, Funding, InstantRefund, Payout};
+use countersign_bitcoin::recover::{Fee, FeeCoins, Funding, FundingSource, InstantRefund, Payout};
 use countersign_bitcoin::{FeeRate, TxContext, Utxo};
 use serde_json::Value;
 use support::litecoind::{Done, Node};
@@ -87,7 +87,7 @@ fn deposits_from_every_kind_of_coin_and_every_recovery() -> Done<()> {
     node.confirmed(&paid)?;
 
     // Refund of two outputs at once: refused until the younger has as many confirmations as the timelock has blocks.
-    let refund = signed(htlc.refund(&payout([refunded, partial], &to))?, INITIATOR)?;
+    let refund = signed(htlc.refund(&payout([refunded, partial], &to).with_source(FundingSource::Chain))?, INITIATOR)?;
     let details: Value = serde_json::from_str(&node.call("getrawtransaction", &[&partial.outpoint.txid.to_string(), "true"])?)?;
     let confirmations = u16::try_from(details["confirmations"].as_u64().ok_or("confirmations")?)?;
     node.mine(TIMELOCK - confirmations - 1)?;

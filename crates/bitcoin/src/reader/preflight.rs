@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bitcoin::consensus::encode::serialize_hex;
-use bitcoin::{Amount, OutPoint, Transaction};
+use bitcoin::{Amount, OutPoint, Transaction, TxOut};
 use countersign_core::reader::{Agree, Fault, Identity, Judged, Known, Machine, Replies, Reply, Request, Turn};
 use countersign_core::{Code, Refusal, TypedValue, U256};
 
@@ -39,6 +39,8 @@ impl Plan {
 pub struct Preflight {
     /// The outputs that it spends.
     pub inputs: Vec<Funding>,
+    /// Values and scripts of these outputs.
+    pub prevouts: Vec<TxOut>,
     /// The fee.
     pub fee: Amount,
 }
@@ -106,11 +108,14 @@ impl PreflightCheck {
                 return invalid(&why);
             }
         }
-        let mut inputs = Vec::new();
+        let (mut inputs, mut prevouts) = (Vec::new(), Vec::new());
         for (input, pair) in transaction.input.iter().zip(replies.chunks(2)) {
             let outpoint = input.previous_output;
-            match self.value(outpoint, pair)? {
-                Some(value) => inputs.push(Funding::new(outpoint, value)),
+            match self.prevout(outpoint, pair)? {
+                Some(prevout) => {
+                    inputs.push(Funding::new(outpoint, prevout.value));
+                    prevouts.push(prevout);
+                }
                 None => return invalid(&format!("the output {outpoint} does not exist or is spent")),
             }
         }
@@ -122,15 +127,15 @@ impl PreflightCheck {
             let refusal = Refusal::new(Code::FeeRateTooHigh, "/fee").with_expected(TypedValue::AtMost(U256::from(max)));
             return Ok(Err(refusal.with_actual(fee.to_sat())));
         }
-        Ok(Ok(Preflight { inputs, fee }))
+        Ok(Ok(Preflight { inputs, prevouts, fee }))
     }
 
-    /// Returns the value of an input; `None` if it does not exist, or if another transaction spends it.
-    fn value(&self, outpoint: OutPoint, pair: &[Reply<'_>]) -> Result<Option<Amount>, Fault> {
+    /// Returns the output that an input spends; `None` if it does not exist, or if another transaction spends it.
+    fn prevout(&self, outpoint: OutPoint, pair: &[Reply<'_>]) -> Result<Option<TxOut>, Fault> {
         let [first, second] = pair else { return Err(Refusal::new(Code::MissingField, "/result").into()) };
         if self.is_rpc {
             // A transaction in the mempool may spend it, because that may be the transaction that is being checked.
-            let (mined, any) = (rpc::read_value(first.json()?)?, rpc::read_value(second.json()?)?);
+            let (mined, any) = (rpc::read_output(first.json()?)?, rpc::read_output(second.json()?)?);
             return Ok(mined.or(any));
         }
         if let Reply::Status { status: 404, .. } = first {
@@ -140,6 +145,6 @@ impl PreflightCheck {
         let spender = esplora::read_outspend(second.json()?)?;
         let output = usize::try_from(outpoint.vout).ok().and_then(|vout| previous.output.get(vout));
         let own = self.subject.subject.transaction.compute_txid();
-        Ok(output.filter(|_| spender.is_none_or(|(by, _)| by == own)).map(|output| output.value))
+        Ok(output.filter(|_| spender.is_none_or(|(by, _)| by == own)).cloned())
     }
 }

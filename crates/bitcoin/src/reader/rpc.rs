@@ -4,7 +4,7 @@
 //! a Litecoin payment comes from needs `-txindex=1`.
 
 use bitcoin::consensus::encode::deserialize_partial;
-use bitcoin::{Amount, BlockHash, OutPoint, Script, Transaction, Txid, VarInt, block};
+use bitcoin::{Amount, BlockHash, OutPoint, Script, ScriptBuf, Transaction, TxOut, Txid, VarInt, block};
 use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Head, Reply, Request, RpcError};
 use countersign_core::{BlockHeight, Code, Refusal, U256, UnixTime, number};
@@ -127,6 +127,17 @@ pub(super) fn read_scan(cursor: Cursor<'_, '_>) -> Result<((BlockHeight, BlockHa
 /// Reads the value of an unspent output; `None` if the output does not exist or is spent.
 pub(super) fn read_value(cursor: Cursor<'_, '_>) -> Result<Option<Amount>, Refusal> {
     if cursor.is_null() { Ok(None) } else { parse::coins(&cursor.object()?.need("value")?).map(Some) }
+}
+
+/// Reads the value and the script of an unspent output; `None` if the output does not exist or is spent.
+pub(super) fn read_output(cursor: Cursor<'_, '_>) -> Result<Option<TxOut>, Refusal> {
+    if cursor.is_null() {
+        return Ok(None);
+    }
+    let members = cursor.object()?;
+    let script = members.need("scriptPubKey")?;
+    let script_pubkey = ScriptBuf::from_bytes(parse::bytes(&script.object()?.need("hex")?)?);
+    Ok(Some(TxOut { value: parse::coins(&members.need("value")?)?, script_pubkey }))
 }
 
 /// Requires that an unspent output has the value that its transaction shows.

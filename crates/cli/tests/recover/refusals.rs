@@ -199,3 +199,15 @@ fn a_recovery_off_line_has_the_rules_of_a_connected_one() {
     );
     assert!(crate::home::out(&kept.run(&run)).contains("partly funded"));
 }
+
+/// Only a payment that was signed here can be raised, and only where a replacement spends the same coins.
+#[test]
+fn bump_raises_only_a_payment_that_was_signed_here() {
+    for (id, said) in [("bitcoin-delegate", "has not signed a payment"), ("evm-record-evm-v1", "has not signed a payment")] {
+        let kept = Kept::new(&format!("bump-{id}"), Fixture::load(id), None);
+        let key = kept.file("key", &"11".repeat(32));
+        let refused = kept.run(&["bump", kept.fixture.order_id(), "--key-file", &key, "--yes"]);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(crate::home::said(&refused).contains(said), "{}", crate::home::said(&refused));
+    }
+}

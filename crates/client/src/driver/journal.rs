@@ -9,8 +9,10 @@ use super::kept::OrderState;
 
 /// The number of lines from which a journal is folded before more is written to it. A step writes a few.
 const MAX_LINES: usize = 64;
-/// The number of signatures for one purpose that are kept: the newest one, and the one that it replaced.
+/// The number of signatures for a redemption or a refund that are kept: the newest one, and the one that it replaced.
 const KEPT_SIGNATURES: usize = 2;
+/// The number of signatures for a funding that are kept. The owner raises a payment now and then, and any of them may be mined.
+const KEPT_FUNDINGS: usize = 16;
 
 /// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +31,8 @@ pub struct Entry {
 #[non_exhaustive]
 pub enum Event {
     /// The owner signed. From then on these transactions are sent, unless a later entry replaces them. A funding is replaced only if
-    /// it was rejected, or can never be included.
+    /// it was rejected, or can never be included; or, by the owner's explicit order, by one that spends the same coins, so that one of the
+    /// two at most can be mined.
     Signed {
         /// What the transactions do.
         purpose: Purpose,
@@ -181,7 +184,8 @@ impl Event {
 
 impl OrderState {
     /// Returns the most recently signed transactions for a purpose, with the gasless funding if there is one; `None` if nothing was
-    /// signed. A funding is signed again if it was rejected or is dead; a redemption or a refund also to raise its fee.
+    /// signed. A funding is signed again if it was rejected or is dead, and to raise its fee by the owner's order; a redemption or a refund
+    /// also to raise its fee.
     #[must_use]
     pub fn signed(&self, wanted: Purpose) -> Option<(&[BroadcastTransaction], Option<&str>)> {
         self.journal.iter().rev().find_map(|entry| match &entry.event {
@@ -343,8 +347,8 @@ impl OrderState {
 
 /// Returns a shorter journal that answers every question as the given one does; `None` while it is short enough.
 ///
-/// Repeated attempts become one line, which counts them. Of replies, reports and ends, the newest of each kind stay, and of signatures
-/// the newest two for each purpose. So the length is bounded, whatever is tried again and however often.
+/// Repeated attempts become one line, which counts them. Of replies, reports and ends, the newest of each kind stay. Of signatures, the
+/// newest two for a redemption and for a refund stay, and the newest 16 for a funding. So the length is bounded, whatever is tried again and however often.
 #[must_use]
 pub(super) fn folded(journal: &[Entry]) -> Option<Vec<Entry>> {
     let signatures =
@@ -366,7 +370,11 @@ pub(super) fn folded(journal: &[Entry]) -> Option<Vec<Entry>> {
     let mut kept = Vec::new();
     for entry in journal.iter().rev() {
         let kind = Kind::of(&entry.event);
-        let most = if matches!(kind, Kind::Signed(_)) { KEPT_SIGNATURES } else { 1 };
+        let most = match kind {
+            Kind::Signed(Purpose::Funding) => KEPT_FUNDINGS,
+            Kind::Signed(_) => KEPT_SIGNATURES,
+            _ => 1,
+        };
         let count = seen.entry(kind).or_default();
         *count = count.saturating_add(1);
         if *count > most {

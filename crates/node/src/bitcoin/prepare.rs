@@ -1,6 +1,8 @@
 //! Prepares orders, redemptions and refunds with the coins and the fee rate that the chain reports.
 
+use countersign::bitcoin::reader::{Plan, Preflight, decode};
 use countersign::bitcoin::recover::{Fee, FundingSource, Payout, Recovery};
+use countersign::bitcoin::transaction::replacement;
 use countersign::bitcoin::{Bitcoin, FeeRate};
 use countersign::{Asset, Code, Policy, Role, UnsignedOrder, VerifiedOrder};
 use countersign_core::reader::Submission;
@@ -23,6 +25,27 @@ impl<T: Transport> BitcoinChain<'_, T> {
         policy: &Policy,
     ) -> Result<UnsignedOrder<Bitcoin>, NodeError> {
         Ok(order.prepare(self.wallet(owner, speed, policy).await?)?)
+    }
+
+    /// Prepares a payment that replaces one that was sent and is not in a block, for a higher fee: see [`replacement`].
+    pub(crate) async fn prepare_raised(
+        &self,
+        order: &VerifiedOrder<Bitcoin>,
+        sent: &Submission,
+        speed: Speed,
+        policy: &Policy,
+    ) -> Result<UnsignedOrder<Bitcoin>, NodeError> {
+        let (transaction, id) = decode(sent)?;
+        // An endpoint that cannot show the transaction at all does not matter: the inputs of a mined one are spent.
+        if let Ok(Some(status)) = self.status(&id.to_string()).await
+            && status.confirmations > 0
+        {
+            let message = "the payment is in a block already, so nothing can replace it".to_owned();
+            return Err(NodeError::Rejected { endpoint: self.connection.name.to_owned(), message });
+        }
+        let Preflight { prevouts, .. } = self.check(Plan::new(&transaction, None)).await?;
+        let rate = self.fee_rate(speed, policy).await?.rate;
+        Ok(replacement(order, &transaction, &prevouts, rate)?)
     }
 
     /// Prepares a redemption or a refund of exactly the output that the evidence is about: see [`BitcoinChain::spendable`].

@@ -7,8 +7,8 @@ use countersign::bitcoin::bitcoin::consensus::encode::serialize_hex;
 use countersign::bitcoin::bitcoin::{Amount, OutPoint, ScriptBuf, Transaction};
 use countersign::bitcoin::htlc::Leaf;
 use countersign::bitcoin::recover::{Exceptions, Fee, Funding, FundingSource, Payout, Recovery, redeem, refund};
-use countersign::bitcoin::{Bitcoin, FeeRate, Key};
-use countersign::{Code, Leg, Policy, Registry, Unsigned, UnsignedOrder, recover};
+use countersign::bitcoin::{Bitcoin, FeeRate, Key, TxContext, Utxo};
+use countersign::{Code, Leg, Policy, Registry, Unsigned, UnsignedOrder, Verified, recover};
 use countersign_core::reader::Submission;
 use countersign_node::{NodeError, Nodes, Speed};
 use countersign_testkit::recover::read_record;
@@ -401,4 +401,46 @@ async fn a_pruned_node_is_one_endpoint_that_cannot_be_used() {
     // Two nodes without a transaction index do not agree that a transaction is unknown.
     let unknown = funding(7, 9).compute_txid().to_string();
     assert_eq!(two.connect(2).bitcoin(CHAIN).unwrap().status(&unknown).await.unwrap_err().code().name(), "node_disagree");
+}
+
+/// The owner's own payment waits at 1 sat/vB, and is paid again with the same coins.
+#[tokio::test]
+async fn an_unconfirmed_payment_is_raised_with_its_own_coins() {
+    let case = countersign_testkit::fixture::<Bitcoin>("bitcoin-p2wpkh");
+    let wallet = case.json()["wallet"].take();
+    let script = ScriptBuf::from_hex(wallet["utxos"][0]["script_pubkey"].as_str().unwrap()).unwrap();
+    let coin = pay(outpoint(9), &[vec![1; 64]], &[(120_000, script)]);
+    let mut ledger = Ledger::new();
+    ledger.mempool.push(coin.clone());
+    ledger.mine(3);
+    let coins = vec![Utxo::new(OutPoint { txid: coin.compute_txid(), vout: 0 }, coin.output[0].clone()).unwrap()];
+    let order = countersign_testkit::verified::<Bitcoin>(&case);
+    let context = TxContext::new(coins, "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx", FeeRate::from_whole(1));
+    let key = wallet["secret_key"].as_str().unwrap();
+    let sent = signed(order.prepare(context).unwrap(), key);
+    ledger.offer(&sent).unwrap();
+    let ledger = shared(ledger);
+    let nodes = three(&ledger).connect(2);
+    let order = Verified::Bitcoin(order);
+    let raise = async |sent: &Transaction, policy: &Policy| {
+        let sent = nodes.submission(CHAIN, &sent.compute_txid().to_string(), &serialize_hex(sent)).unwrap();
+        nodes.prepare_raised(&order, CHAIN, &sent, Speed::Normal, policy).await.map(of_bitcoin)
+    };
+    // 7.25 sat/vB by the endpoints, which the policy does not allow here.
+    let low = Policy::from_json(br#"{"bitcoin_fee_rate":5}"#).unwrap();
+    assert_eq!(raise(&sent, &low).await.unwrap_err().code().name(), Code::FeeRateTooHigh.name());
+    let raised = raise(&sent, &Policy::default()).await.unwrap();
+    assert_eq!(spent(&raised), [sent.input[0].previous_output]);
+    let (paid, vsize) = (fee(&raised), sent.weight().to_vbytes_ceil());
+    assert!((7 * vsize..8 * vsize).contains(&paid), "{paid} for {vsize} vB");
+    let raised = signed(raised, key);
+    assert_eq!(raised.output[0], sent.output[0]);
+    nodes.broadcast(CHAIN, &raised.compute_txid().to_string(), &serialize_hex(&raised)).await.unwrap();
+    ledger.lock().unwrap().offer(&raised).unwrap();
+    assert_eq!(ledger.lock().unwrap().mempool, std::slice::from_ref(&raised), "one of the two is left");
+    // Once one of them is in a block, neither is raised.
+    ledger.lock().unwrap().mine(1);
+    for known in [&raised, &sent] {
+        assert_eq!(raise(known, &Policy::default()).await.unwrap_err().code().name(), "transaction_rejected");
+    }
 }

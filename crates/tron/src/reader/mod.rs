@@ -46,6 +46,7 @@ pub use contract::{Contract, ContractDescription};
 pub use fate::{FateOf, Tracer};
 pub use head::NewestBlock;
 pub use htlc::{Htlc, HtlcReader};
+pub(crate) use preflight::REDEMPTION_ENERGY;
 pub use preflight::{Plan, Preflight, PreflightCheck};
 pub use receipt::{Included, Receipt, Status};
 pub use receiver::{Receiver, ReceiverCheck};

@@ -20,7 +20,7 @@ const REST_OF_TRANSACTION: u64 = 67 + 64 + 5;
 
 /// The energy that a redemption is assumed to use, because running it would show the secret. It covers a token transfer to an address
 /// without a balance of the token, and the work of the HTLC. A redemption that runs out of energy reveals the secret for nothing.
-const REDEMPTION_ENERGY: u64 = 160_000;
+pub(crate) const REDEMPTION_ENERGY: u64 = 160_000;
 
 /// The result of a preflight that found nothing wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
