@@ -306,12 +306,7 @@ impl RecordedHtlc {
         self.recovery(role, payment, summary, warnings, payout.accepts)
     }
 
-    fn divide(
-        &self,
-        leaf: &LeafSpend,
-        outputs: impl IntoIterator<Item = Funding>,
-        fee_rate: FeeRate,
-    ) -> (Vec<Funding>, Vec<Funding>) {
+    fn divide(&self, leaf: &LeafSpend, outputs: impl IntoIterator<Item = Funding>, fee_rate: FeeRate) -> (Vec<Funding>, Vec<Funding>) {
         let mut outputs: Vec<_> = outputs.into_iter().collect();
         if let Some(index) = outputs.iter().position(|funding| funding.value >= self.amount) {
             return (vec![outputs.remove(index)], outputs);

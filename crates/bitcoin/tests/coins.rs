@@ -157,7 +157,8 @@ fn a_payment_is_raised_with_the_same_coins_and_the_same_deposit() {
         let raised = transaction::replacement(&order, &sent, &prevouts, FeeRate::parse(asked).expect("a rate")).expect("a raise");
         let payment = raised.payloads().payment.clone().expect("coins");
         let transaction = payment.transaction();
-        let outpoints = |transaction: &bitcoin::Transaction| transaction.input.iter().map(|input| input.previous_output).collect::<Vec<_>>();
+        let outpoints =
+            |transaction: &bitcoin::Transaction| transaction.input.iter().map(|input| input.previous_output).collect::<Vec<_>>();
         assert_eq!(outpoints(transaction), outpoints(&sent), "only one of the two can be mined");
         assert_eq!(transaction.output[0], sent.output[0]);
         assert_eq!((transaction.output[0].value.to_sat(), transaction.output.len()), (LOCKED, 2));
@@ -191,7 +192,10 @@ fn a_payment_is_raised_only_within_its_change_and_the_policy() {
     assert_eq!(refused(&order, &paid, &prevouts, 1_001), at(Code::FeeRateTooHigh, "/fee_rate"));
     assert_eq!(refused(&order, &paid, &[], 5), at(Code::TransactionMismatch, "/sent"));
     // Coins that are said to hold less than the payment spends.
-    assert_eq!(refused(&order, &paid, &[TxOut { value: Amount::from_sat(51_000), ..prevouts[0].clone() }], 5), at(Code::TransactionMismatch, "/sent"));
+    assert_eq!(
+        refused(&order, &paid, &[TxOut { value: Amount::from_sat(51_000), ..prevouts[0].clone() }], 5),
+        at(Code::TransactionMismatch, "/sent")
+    );
     let mut other = paid.clone();
     other.output.push(TxOut { value: Amount::from_sat(1), script_pubkey: ScriptBuf::new() });
     assert_eq!(refused(&order, &other, &prevouts, 5), at(Code::TransactionMismatch, "/sent"));

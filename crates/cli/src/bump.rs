@@ -1,6 +1,6 @@
 //! `countersign bump`: pays a deposit that is not in a block again, with the same coins and a higher fee.
 
-use countersign::{BroadcastTransaction, Code, Family, Refusal, Unsigned};
+use countersign::{BroadcastTransaction, Code, Family, Proposal, Refusal, Unsigned};
 use countersign_client::OrderId;
 use countersign_client::driver::{Delivery, Entry, Event, OrderState, OrderStore as _, Purpose, SignedFunding};
 use countersign_node::NodeError;
@@ -63,7 +63,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let (registry, policy) = kept.pins.as_ref().map_or((&current.0, &current.1), |pins| (&pins.registry, &pins.policy));
     let sent = payment(&kept)?;
     let record = kept.record.as_deref().ok_or_else(|| usage("the state directory has no record of this order"))?;
-    let order = countersign::verify(kept.swap.proposal(record), registry, policy)?;
+    let proposal = Proposal::new(kept.swap.request(), kept.swap.response()).with_record(record);
+    let order = countersign::verify(proposal, registry, policy)?;
     // A payment that is mined after the deadline would only lock the funds.
     order.check_deadline(show::now())?;
     let chain = order.chain();

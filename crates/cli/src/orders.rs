@@ -203,10 +203,9 @@ fn print(orders: &[Row]) -> Result<(), Failure> {
             order.order_id.clone(),
             leg(&order.source),
             leg(&order.destination),
-            order.stated.map_or_else(
-                || order.stage.name().to_owned(),
-                |stated| format!("{}; the service states: {stated}", order.stage.name()),
-            ),
+            order
+                .stated
+                .map_or_else(|| order.stage.name().to_owned(), |stated| format!("{}; the service states: {stated}", order.stage.name())),
             order.next.iter().chain(&order.then).map(String::as_str).collect::<Vec<_>>().join("; or "),
         ],
         Row::Unreadable(Unreadable { order_id, .. }) => {

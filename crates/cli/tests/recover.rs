@@ -209,7 +209,7 @@ fn redeem_self_needs_no_service() {
         kept.keep(&kept.fixture.at(Step::DestinationFunded));
         let order_id = kept.fixture.order_id();
         if family == "bitcoin" {
-            let funding = format!("{}:1:50000", "aa".repeat(32));
+            let funding = format!("{}:1:{}", "aa".repeat(32), kept.fixture.order["destination_swap"]["amount"].as_str().unwrap());
             let to = kept.fixture.request["destination"]["owner"].as_str().unwrap();
             let key = derived(&format!("redeem key that the service holds for {order_id}"));
             let command = ["redeem", "--self", order_id, "--funding", &funding, "--to", to, "--fee-rate", "3"];

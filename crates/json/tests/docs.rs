@@ -71,14 +71,16 @@ fn known_chains() -> String {
 }
 
 fn coins() -> String {
-    let mut text =
-        String::from("| coin | base units | dust, sat/vB | relay, sat/vB | goes back | extension block | fee targets |\n|---|---|---|---|---|---|---|\n");
+    let mut text = String::from(
+        "| coin | base units | dust, sat/vB | relay, sat/vB | goes back | extension block | fee targets |\n|---|---|---|---|---|---|---|\n",
+    );
     for coin in Coin::ALL.map(Coin::profile) {
         let CoinProfile { symbol, supply, min_fee_rate, max_reorganization, fee_targets, .. } = coin;
         let FeeTargets { slow, normal, fast } = fee_targets;
         let (dust, depth) =
             (coin.dust_factor.saturating_mul(3), coin.extension_depth.map_or_else(|| "none".to_owned(), |depth| depth.to_string()));
-        writeln!(text, "| {symbol} | {supply} | {dust} | {min_fee_rate} | {max_reorganization} | {depth} | {slow}, {normal}, {fast} |").unwrap();
+        writeln!(text, "| {symbol} | {supply} | {dust} | {min_fee_rate} | {max_reorganization} | {depth} | {slow}, {normal}, {fast} |")
+            .unwrap();
     }
     text
 }

@@ -170,7 +170,7 @@ impl Recovery {
     /// [`Code::MissingField`] without a blockhash, [`Code::BlockhashExpired`], [`Code::GasLimitTooHigh`] for a priority fee above the
     /// policy's, or [`Code::TransactionTooLarge`].
     pub fn prepare(&self, context: SentBy<Address, TxContext>) -> Result<UnsignedOrder, Refusal> {
-        let SentBy { sender: fee_payer, context: path, accepts_low_fee } = context;
+        let SentBy { sender: fee_payer, context: path, .. } = context;
         path.check()?;
         let blockhash = path.recent_blockhash.ok_or_else(|| Refusal::new(Code::MissingField, "/recent_blockhash"))?;
         let message = Message::new_with_blockhash(&self.instructions(fee_payer), Some(&fee_payer), &blockhash);

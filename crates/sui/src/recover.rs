@@ -178,7 +178,10 @@ impl Recovery {
         }
         let needed = gas.price.saturating_mul(MIN_GAS_UNITS);
         if gas.price == 0 || gas.budget < needed {
-            let why = format!("a budget of {} MIST at {} MIST per unit, and every transaction costs {MIN_GAS_UNITS} units", gas.budget, gas.price);
+            let why = format!(
+                "a budget of {} MIST at {} MIST per unit, and every transaction costs {MIN_GAS_UNITS} units",
+                gas.budget, gas.price
+            );
             check_low_fee(self.terms.role, accepts_low_fee, "/gas_budget", &why, &mut warnings)?;
         }
         self.expense(gas.budget).warn(&mut warnings);

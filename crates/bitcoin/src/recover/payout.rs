@@ -54,7 +54,14 @@ impl Payout {
     /// Creates a payout of outputs that the caller gives, without derivations of keys.
     #[must_use]
     pub fn new(fundings: impl Into<Vec<Funding>>, to: impl Into<Destination>, fee: Fee) -> Self {
-        Self { fundings: fundings.into(), to: to.into(), fee, origins: Vec::new(), source: FundingSource::Caller, accepts: Exceptions::default() }
+        Self {
+            fundings: fundings.into(),
+            to: to.into(),
+            fee,
+            origins: Vec::new(),
+            source: FundingSource::Caller,
+            accepts: Exceptions::default(),
+        }
     }
 
     /// Sets where the outputs come from.

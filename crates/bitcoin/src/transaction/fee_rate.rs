@@ -197,7 +197,8 @@ mod tests {
     #[test]
     fn rates_are_compared_exactly() {
         let rate = |text| FeeRate::parse(text).unwrap();
-        for (low, high) in [("0.999999999999999999999999999999999999", "1"), ("0.0001", "0.1"), ("1", "18446744073709551615"), ("2", "2.1")] {
+        for (low, high) in [("0.999999999999999999999999999999999999", "1"), ("0.0001", "0.1"), ("1", "18446744073709551615"), ("2", "2.1")]
+        {
             assert!(rate(low).is_below(rate(high)) && !rate(high).is_below(rate(low)), "{low} {high}");
         }
         assert!(!rate("1.0").is_below(rate("1")) && !rate("1").is_below(rate("1.000")));

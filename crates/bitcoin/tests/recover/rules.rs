@@ -50,7 +50,9 @@ fn the_payment_is_spent_alone() -> TestResult {
         for order in [swap.redeem(&SECRET, &payout(&fundings))?, swap.refund(&payout(&fundings))?] {
             assert_eq!((spent(&order), codes(&order)), (vec![first.outpoint], vec![Code::OutputsLeft]));
             let said = order.warnings().list()[0].message();
-            assert!([dust, second].iter().all(|left| said.contains(&left.outpoint.to_string())) && !said.contains(&first.outpoint.to_string()));
+            assert!(
+                [dust, second].iter().all(|left| said.contains(&left.outpoint.to_string())) && !said.contains(&first.outpoint.to_string())
+            );
         }
     }
     Ok(())

@@ -159,9 +159,11 @@ fn a_recovery_off_line_has_the_rules_of_a_connected_one() {
             (code, shown["error"]["code"].as_str().map(str::to_owned), codes.collect::<Vec<_>>(), shown)
         };
         let refused = |code: &str| (Some(1), Some(code.to_owned()));
-        for (fundings, rate, code) in
-            [(vec![&*less], "2", "funding_mismatch"), (vec![&*less, &*dust], "2", "funding_mismatch"), (vec![&*whole], "0.0001", "fee_too_low")]
-        {
+        for (fundings, rate, code) in [
+            (vec![&*less], "2", "funding_mismatch"),
+            (vec![&*less, &*dust], "2", "funding_mismatch"),
+            (vec![&*whole], "0.0001", "fee_too_low"),
+        ] {
             let (exit, error, _, shown) = run(&fundings, rate, &[]);
             assert_eq!((exit, error), refused(code), "{entry:?} {fundings:?}");
             assert!(!shown.to_string().contains(secret.to_hex().as_str()), "{shown}");

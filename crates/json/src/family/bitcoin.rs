@@ -120,11 +120,7 @@ pub(crate) fn read_payout(members: &Members<'_, '_>, policy: &Policy) -> Result<
         },
     };
     let accepts = |member| crate::recover::accepts(members, member);
-    let accepts = Exceptions {
-        less: accepts("accept_less")?,
-        low_fee: accepts("accept_low_fee")?,
-        high_fee: accepts("accept_high_fee")?,
-    };
+    let accepts = Exceptions { less: accepts("accept_less")?, low_fee: accepts("accept_low_fee")?, high_fee: accepts("accept_high_fee")? };
     Ok(Payout::new(fundings, to.text()?, fee).with_origins(origins).with_exceptions(accepts))
 }
 

@@ -85,7 +85,10 @@ impl Ledger {
                 let spend = self.outspend(outpoint);
                 let is_spent = spend["spent"] == true && (params[2] == true || spend["status"]["confirmed"] == true);
                 let output = found.filter(|_| !is_spent).and_then(|(_, tx)| tx.output.get(usize::try_from(outpoint.vout).unwrap()));
-                output.map_or(Value::Null, |output| json!({"value": coins(output.value), "scriptPubKey": {"hex": output.script_pubkey.to_hex_string()}}))
+                output.map_or(
+                    Value::Null,
+                    |output| json!({"value": coins(output.value), "scriptPubKey": {"hex": output.script_pubkey.to_hex_string()}}),
+                )
             }
             "gettxspendingprevout" if !self.has_spending_method => return Err((-32601, "Method not found")),
             "gettxspendingprevout" => {
