@@ -56,6 +56,27 @@ const LITECOIN: CoinProfile = CoinProfile {
     fee_targets: FeeTargets { slow: 24, normal: 6, fast: 2 },
 };
 
+/// A fee rate, in base units per virtual byte, that redemptions have had to pay for days at a time.
+pub const BUSY_FEE_RATE: u64 = 20;
+/// The virtual size of a redemption that pays to a segwit address of version 0.
+const REDEMPTION_VBYTES: u64 = 142;
+/// The smallest value of a taproot output that nodes of Bitcoin relay.
+const TAPROOT_DUST: u64 = 330;
+
+impl CoinProfile {
+    /// Returns the smallest value of an HTLC's output that nodes relay.
+    #[must_use]
+    pub const fn htlc_dust(&self) -> u64 {
+        TAPROOT_DUST.saturating_mul(self.dust_factor)
+    }
+
+    /// Returns about what a redemption costs at [`BUSY_FEE_RATE`].
+    #[must_use]
+    pub const fn busy_redemption_fee(&self) -> u64 {
+        REDEMPTION_VBYTES.saturating_mul(BUSY_FEE_RATE)
+    }
+}
+
 impl Coin {
     /// Every coin.
     pub const ALL: [Self; 2] = [Self::Bitcoin, Self::Litecoin];

@@ -20,7 +20,7 @@ pub mod time;
 pub mod transaction_id;
 
 pub use address::{Account, AddressError};
-pub use coin::{CoinProfile, FeeTargets};
+pub use coin::{BUSY_FEE_RATE, CoinProfile, FeeTargets};
 pub use finality::{Finality, FinalityRule};
 pub use height::BlockHeight;
 pub use network::{BitcoinNet, Coin, Family, Network, NetworkError};

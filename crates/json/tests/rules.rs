@@ -368,3 +368,27 @@ fn what_reading_a_request_refuses_is_refused_of_its_fields_too() {
     assert_eq!(fee(10_000).unwrap().fee, 10_000);
     assert_eq!(code(fee(10_001)), too_much("/fee"));
 }
+
+/// The source would only come back after its timelock.
+#[test]
+#[cfg(all(feature = "evm", feature = "bitcoin"))]
+fn a_payout_that_cannot_be_redeemed_is_said() {
+    // A taproot output is dust below 330 on Bitcoin and 3,300 on Litecoin. At 20 sat/vB, 142 vB cost 2,840.
+    for (id, dust) in [("evm-record-bitcoin-testnet", 330), ("evm-record-litecoin-testnet", 3_300)] {
+        for (amount, expected) in [
+            (dust - 1, Some("amount_below_dust")),
+            (dust, Some("fee_above_payout")),
+            (5_679, Some("fee_above_payout")),
+            (5_680, None),
+        ] {
+            let mut case = countersign_testkit::lines::accepted_case(id).json();
+            case["request"]["destination"]["amount"] = amount.to_string().into();
+            case["order"]["destination_swap"]["amount"] = amount.to_string().into();
+            let output = countersign_testkit::lines::run(&case.to_string());
+            assert_eq!(output["ok"], true, "{output}");
+            let codes = countersign_testkit::lines::warning_codes(&output);
+            let found: Vec<_> = codes.into_iter().filter(|code| ["amount_below_dust", "fee_above_payout"].contains(code)).collect();
+            assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{id} {amount}");
+        }
+    }
+}

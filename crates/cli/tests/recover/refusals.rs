@@ -202,14 +202,47 @@ fn a_recovery_off_line_has_the_rules_of_a_connected_one() {
     assert!(crate::home::out(&kept.run(&run)).contains("partly funded"));
 }
 
-/// Only a payment that was signed here can be raised, and only where a replacement spends the same coins.
+/// Only a payment that was signed here can be raised, and only where a replacement spends the same coins, while there is time.
 #[test]
-fn bump_raises_only_a_payment_that_was_signed_here() {
-    for (id, said) in [("bitcoin-delegate", "has not signed a payment"), ("evm-record-evm-v1", "has not signed a payment")] {
+fn bump_raises_only_a_payment_that_was_signed_here_and_in_time() {
+    use countersign_client::countersign::{BroadcastTransaction, Role, UnixTime};
+    use countersign_client::driver::{Entry, Event, OrderStore as _, Outcome, Purpose};
+
+    for id in ["bitcoin-delegate", "evm-record-evm-v1"] {
         let kept = Kept::new(&format!("bump-{id}"), Fixture::load(id), None);
         let key = kept.file("key", &"11".repeat(32));
-        let refused = kept.run(&["bump", kept.fixture.order_id(), "--key-file", &key, "--yes"]);
-        assert_eq!(refused.status.code(), Some(2));
-        assert!(crate::home::said(&refused).contains(said), "{}", crate::home::said(&refused));
+        let order_id = kept.fixture.order_id();
+        let bump = ["bump", order_id, "--key-file", &key, "--yes"];
+        let said = |code: i32| {
+            let output = kept.run(&bump);
+            assert_eq!(output.status.code(), Some(code), "{}", crate::home::said(&output));
+            crate::home::said(&output)
+        };
+        assert!(said(2).contains("has not signed a payment"));
+        let write = |event| {
+            let store = countersign_store::Store::open(kept.home.path.join(".local/share/countersign")).unwrap();
+            let guard = crate::home::at_once(store.lock(&countersign_client::OrderId::parse(order_id).unwrap())).unwrap();
+            crate::home::at_once(store.append(&guard, &Entry { at: UnixTime::from_secs(1), event })).unwrap();
+        };
+        let transaction = BroadcastTransaction {
+            chain: kept.fixture.order["source_swap"]["chain"].as_str().unwrap().to_owned(),
+            role: Role::Initiate,
+            id: "ab".repeat(32),
+            payload: "00".to_owned(),
+            spends: Vec::new(),
+        };
+        write(Event::Signed { purpose: Purpose::Funding, transactions: vec![transaction], gasless: None });
+        // The record is of long ago, and a payment after the deadline would only lock the funds.
+        assert!(said(1).contains("order_expired"));
+        let mut record = kept.fixture.order.clone();
+        record["deadline"] = json!("2126-03-04T05:06:07Z");
+        kept.keep(&record);
+        if id.starts_with("evm") {
+            assert!(said(2).contains("only a payment on a Bitcoin-like chain"));
+        } else {
+            assert!(said(2).contains("not connected"));
+        }
+        write(Event::Ended { outcome: Outcome::Refunded });
+        assert!(said(2).contains("the order has ended: refunded"));
     }
 }

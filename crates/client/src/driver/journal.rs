@@ -236,11 +236,19 @@ impl OrderState {
         last.is_some_and(|entry| entry.event == Event::PaymentLeaving)
     }
 
-    /// Returns whether the newest signed payment was rejected whenever it was sent, by as many endpoints as must agree.
+    /// Returns whether the newest signed payment was rejected whenever it was sent, by as many endpoints as must agree. A payment that was
+    /// raised counts together with the older ones that spend the same coins, because any of them may be mined.
     #[must_use]
     pub fn payment_was_rejected(&self) -> bool {
-        let is_payment = |event: &Event| matches!(event, Event::Signed { purpose: Purpose::Funding, .. });
-        let after = self.journal.iter().rposition(|entry| is_payment(&entry.event)).and_then(|signed| self.journal.get(signed..));
+        let newest: Vec<_> = self.signed(Purpose::Funding).into_iter().flat_map(|(transactions, _)| transactions).collect();
+        let is_same = |other: &BroadcastTransaction| {
+            newest.iter().any(|one| one.id == other.id || one.spends.iter().any(|spent| other.spends.contains(spent)))
+        };
+        let is_payment = |event: &Event| match event {
+            Event::Signed { purpose: Purpose::Funding, transactions, .. } => transactions.is_empty() || transactions.iter().any(is_same),
+            _ => false,
+        };
+        let after = self.journal.iter().position(|entry| is_payment(&entry.event)).and_then(|signed| self.journal.get(signed..));
         let mut is_rejected = false;
         for entry in after.unwrap_or_default() {
             match &entry.event {
@@ -348,7 +356,8 @@ impl OrderState {
 /// Returns a shorter journal that answers every question as the given one does; `None` while it is short enough.
 ///
 /// Repeated attempts become one line, which counts them. Of replies, reports and ends, the newest of each kind stay. Of signatures, the
-/// newest two for a redemption and for a refund stay, and the newest 16 for a funding. So the length is bounded, whatever is tried again and however often.
+/// newest two for a redemption and for a refund stay, and the newest 16 for a funding. So the length is bounded, whatever is tried again and
+/// however often.
 #[must_use]
 pub(super) fn folded(journal: &[Entry]) -> Option<Vec<Entry>> {
     let signatures =
@@ -497,6 +506,45 @@ mod tests {
         }
         let signatures = short.iter().filter(|entry| matches!(entry.event, Event::Signed { purpose: Purpose::Redemption, .. })).count();
         assert!(signatures <= KEPT_SIGNATURES + 1, "{signatures}");
+    }
+
+    /// Both spend the same coin, so either of them may be mined, and the order is paid once.
+    #[test]
+    fn a_raised_payment_does_not_hide_the_one_that_it_replaces() {
+        let paying = |id: &str, coin: &str| {
+            let Event::Signed { purpose, mut transactions, .. } = signed(Purpose::Funding, 1) else { panic!("signed") };
+            for transaction in &mut transactions {
+                (transaction.id, transaction.spends) = (id.to_owned(), vec![coin.to_owned()]);
+            }
+            Event::Signed { purpose, transactions, gasless: None }
+        };
+        let (what, error) = (Delivery::Funding, String::new());
+        let sent = [Event::sending(what), Event::Sent { what }];
+        let rejected = [Event::sending(what), Event::NotSent { what, error, is_rejected: true }];
+        let journal = |events: Vec<Event>| {
+            kept(events.into_iter().map(|event| Entry { at: UnixTime::from_secs(9), event }).collect())
+        };
+        let first = |then: &[Event], raised: Event| [&[paying("a", "coin:0")][..], then, &[raised], &rejected].concat();
+        // The first one was accepted. It may still be mined, although its replacement was rejected.
+        let raised = journal(first(&sent, paying("b", "coin:0")));
+        assert!(raised.has_signed(Purpose::Funding, "a") && raised.has_signed(Purpose::Funding, "b"));
+        assert!(!raised.payment_was_rejected());
+        assert!(journal(first(&rejected, paying("b", "coin:0"))).payment_was_rejected());
+        // A payment with other coins stands for itself.
+        assert!(journal(first(&sent, paying("b", "other:0"))).payment_was_rejected());
+        // However often the fee is raised, and whatever is folded, the payments of the last time are known.
+        let mut entries = raised.journal;
+        for round in 0..200_u64 {
+            let event = if round % 20 == 0 { paying(&round.to_string(), "coin:0") } else { Event::sending(what) };
+            entries.push(Entry { at: UnixTime::from_secs(9), event });
+            if let Some(folded) = folded(&entries) {
+                entries = folded;
+            }
+        }
+        let raised = kept(entries);
+        for id in ["a", "b", "0", "100", "180"] {
+            assert!(raised.has_signed(Purpose::Funding, id), "{id}");
+        }
     }
 
     #[test]

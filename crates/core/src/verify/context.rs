@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use countersign_chains::{Account, Family, UnixTime, address};
+use countersign_chains::{Account, BUSY_FEE_RATE, Family, Network, UnixTime, address};
+use ruint::aliases::U256;
 
 use crate::json::{self, Cursor, Value};
 use crate::report::{Code, Refusal, Warnings};
@@ -303,6 +304,20 @@ impl<'d> OrderContext<'d> {
             if !asset.is_within_limits(leg.amount) {
                 warnings.warn_about(Code::AmountOutsideLimits, format!("{} base units of {}", leg.amount, asset.record.id));
             }
+        }
+        self.check_payout_size(warnings);
+    }
+
+    /// Warns of a payout on a Bitcoin-like chain that nobody can pay, or that costs more than it pays once blocks are full.
+    fn check_payout_size(&self, warnings: &mut Warnings) {
+        let Network::Bitcoin(coin, _) = self.destination.chain.network else { return };
+        let pays = self.record.as_ref().map_or(self.request.destination.amount, |record| record.destination_swap.amount);
+        let (dust, cost) = (U256::from(coin.profile().htlc_dust()), U256::from(coin.profile().busy_redemption_fee()));
+        if pays < dust {
+            warnings.warn_about(Code::AmountBelowDust, format!("the payout of {pays}, of at least {dust}"));
+        } else if pays < cost.saturating_mul(U256::from(2)) {
+            let why = format!("the payout is {pays}, and at {BUSY_FEE_RATE} base units per virtual byte its redemption costs {cost}");
+            warnings.warn_about(Code::FeeAbovePayout, why);
         }
     }
 }
