@@ -1,8 +1,11 @@
 //! When a payment on a chain is final, and how much of its timelock must be left to redeem it (`docs/spec/batch.md#finality`).
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::ser::{Serialize, Serializer};
+
+use crate::Span;
 
 /// What makes a block final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,33 +21,37 @@ pub enum Finality {
 
 /// When the solver's payment counts as made, and how much of its timelock must be left when the owner's secret is released.
 ///
-/// `settle` and `margin` are in the unit of the chain's timelocks: blocks, slots, or milliseconds on Sui. Block times are not
-/// used, because they change. What the chain itself has counted decides.
-///
-/// The rule of each chain is in its [`ChainProfile`](crate::ChainProfile).
+/// `settle` and `margin` are durations in the rows of the [chains](crate::ChainProfile), because blocks become faster. They are turned
+/// into units at the pace that [counts](crate::Pace::counted). Counts of units, which a policy may have, stay what they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct FinalityRule {
     /// What makes the block of the payment final.
     pub finality: Finality,
-    /// How much of the timelock usually passes until the payment is final. With [`Finality::Safe`] on Starknet, this many blocks
-    /// must also have passed since the payment.
-    pub settle: u64,
+    /// How much of the timelock usually passes until the payment is final. With [`Finality::Safe`] on Starknet, this much must also have
+    /// passed since the payment.
+    pub settle: Span,
     /// How much of the timelock the redemption needs to be mined. More than this must be left.
-    pub margin: u64,
+    pub margin: Span,
 }
 
 impl FinalityRule {
-    /// Creates a rule.
+    /// Creates a rule with counts of units: blocks, slots, or milliseconds on Sui.
     #[must_use]
     pub const fn new(finality: Finality, settle: u64, margin: u64) -> Self {
-        Self { finality, settle, margin }
+        Self { finality, settle: Span::Units(settle), margin: Span::Units(margin) }
     }
 
-    /// Returns the shortest timelock that leaves time to redeem once the payment is final.
+    /// Creates a rule with durations.
     #[must_use]
-    pub const fn min_timelock(&self) -> u64 {
-        self.settle.saturating_add(self.margin)
+    pub const fn lasting(finality: Finality, settle: Duration, margin: Duration) -> Self {
+        Self { finality, settle: Span::Time(settle), margin: Span::Time(margin) }
+    }
+
+    /// Returns the shortest timelock that leaves time to redeem once the payment is final, in units at a pace in milliseconds.
+    #[must_use]
+    pub fn min_timelock(&self, pace: u64) -> u64 {
+        self.settle.units(pace).saturating_add(self.margin.units(pace))
     }
 }
 

@@ -4,8 +4,10 @@
 
 use std::time::Duration;
 
+use ruint::aliases::U256;
+
 use crate::finality::{Finality, FinalityRule};
-use crate::{Coin, Family, Network};
+use crate::{Coin, Family, Network, Pace};
 
 /// What is known about a chain, whatever its name. It is the same for a chain and its test networks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,14 +17,12 @@ pub struct ChainProfile {
     pub family: Family,
     /// The coin of a Bitcoin-like chain.
     pub coin: Option<Coin>,
-    /// Nominal duration of one unit of a timelock, which is only an approximation. `None` takes the block time that the registry
-    /// lists.
-    pub unit: Option<Duration>,
-    /// The shortest time in which the chain may count one unit of a timelock: the cautious value where time runs out. `None` is the
-    /// nominal duration.
-    pub fastest_unit: Option<Duration>,
+    /// How fast the chain counts one unit of a timelock. What a registry lists comes first.
+    pub pace: Pace,
     /// When a payment is final, and what must be left of its timelock.
     pub finality: FinalityRule,
+    /// The rules of larger payments of the chain's own coin: from so many base units, this one. In rising order.
+    pub steps: &'static [(u128, FinalityRule)],
     /// For how long after an order's creation the service accepts its payment, if the record names no deadline.
     pub payment_window: Duration,
     /// The maximum age of the newest block. An endpoint whose newest block is older does not follow the chain.
@@ -41,8 +41,8 @@ impl ChainProfile {
     /// ```
     /// use countersign_chains::{ChainProfile, Network};
     ///
-    /// let unit = |name| ChainProfile::of(name, &Network::Evm(560_048)).unit.map(|unit| unit.as_secs());
-    /// assert_eq!([unit("ethereum_hoodi"), unit("hoodi")], [Some(12), None]);
+    /// let nominal = |name| ChainProfile::of(name, &Network::Evm(560_048)).pace.nominal;
+    /// assert_eq!([nominal("ethereum_hoodi"), nominal("hoodi")], [12_000, 2_000]);
     /// ```
     #[must_use]
     pub fn of(name: &str, network: &Network) -> &'static Self {
@@ -68,17 +68,11 @@ impl ChainProfile {
         (self.family, self.coin) == (other.family, other.coin)
     }
 
-    /// Returns the nominal milliseconds of one unit of a timelock. `block_time` is that of the registry, in milliseconds. If neither is
-    /// known, it is two seconds.
+    /// Returns when a payment of so many base units of the chain's own coin is final: the chain's rule, or that of the greatest step
+    /// that the payment reaches.
     #[must_use]
-    pub fn unit_millis(&self, block_time: Option<u64>) -> u64 {
-        self.unit.map(millis).or(block_time.filter(|time| *time > 0)).unwrap_or(2_000)
-    }
-
-    /// Returns the fewest milliseconds in which the chain may count one unit of a timelock that nominally takes `nominal` of them.
-    #[must_use]
-    pub fn min_unit_millis(&self, nominal: u64) -> u64 {
-        self.fastest_unit.map_or(nominal, |fastest| nominal.min(millis(fastest)))
+    pub fn finality_for(&self, base_units: U256) -> FinalityRule {
+        self.steps.iter().rfind(|(from, _)| base_units >= U256::from(*from)).map_or(self.finality, |(_, rule)| *rule)
     }
 
     /// Returns how far the newest block may be ahead of the caller's clock. If it is further ahead, one of the two is wrong.
@@ -89,68 +83,88 @@ impl ChainProfile {
     }
 }
 
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+const fn minutes(minutes: u64) -> Duration {
+    Duration::from_secs(minutes.saturating_mul(60))
 }
 
+const ETHER: u128 = 1_000_000_000_000_000_000;
+const WHOLE_COIN: u128 = 100_000_000;
+
+/// Any EVM chain. Chains have blocks of 0.1 s and less, so a chain that is not listed may have them, too.
 const EVM: ChainProfile = ChainProfile {
     family: Family::Evm,
     coin: None,
-    unit: None,
-    fastest_unit: None,
-    finality: FinalityRule::new(Finality::Safe, 300, 300),
+    pace: Pace::new(2_000, 2_000, 100),
+    finality: FinalityRule::lasting(Finality::Safe, minutes(10), minutes(10)),
+    steps: &[],
     payment_window: Duration::from_secs(3_600),
     max_head_age: Duration::from_secs(120),
     header_lead: Duration::ZERO,
     has_l1_number: false,
 };
 
-const ETHEREUM: ChainProfile =
-    ChainProfile { unit: Some(Duration::from_secs(12)), finality: FinalityRule::new(Finality::Safe, 64, 50), ..EVM };
+/// A chain whose coin is ether. A block that is safe can in theory still be replaced, a final one cannot.
+const ETHER_CHAIN: ChainProfile =
+    ChainProfile { steps: &[(10 * ETHER, FinalityRule::lasting(Finality::Finalized, minutes(30), minutes(10)))], ..EVM };
 
-const BASE: ChainProfile = ChainProfile { unit: Some(Duration::from_secs(2)), ..EVM };
+/// A slot takes 12 s. Two epochs of 32 slots make a block safe, and usually final.
+const ETHEREUM: ChainProfile = ChainProfile {
+    pace: Pace::new(12_000, 12_000, 12_000),
+    finality: FinalityRule::lasting(Finality::Safe, Duration::from_secs(64 * 12), minutes(10)),
+    ..ETHER_CHAIN
+};
+
+const BASE: ChainProfile = ChainProfile { pace: Pace::new(2_000, 200, 100), ..ETHER_CHAIN };
 
 /// A contract on Arbitrum may count Ethereum's blocks, or Arbitrum's own of 250 milliseconds.
-const ARBITRUM: ChainProfile =
-    ChainProfile { unit: Some(Duration::from_secs(12)), fastest_unit: Some(Duration::from_millis(250)), has_l1_number: true, ..EVM };
+const ARBITRUM: ChainProfile = ChainProfile { pace: Pace::new(12_000, 12_000, 100), has_l1_number: true, ..ETHER_CHAIN };
 
-const BNB_CHAIN: ChainProfile =
-    ChainProfile { unit: Some(Duration::from_secs(3)), finality: FinalityRule::new(Finality::Finalized, 32, 1_200), ..EVM };
+const UNICHAIN: ChainProfile = ChainProfile { pace: Pace::new(2_000, 1_000, 250), ..ETHER_CHAIN };
+
+const BNB_CHAIN: ChainProfile = ChainProfile {
+    pace: Pace::new(3_000, 450, 225),
+    finality: FinalityRule::lasting(Finality::Finalized, minutes(2), minutes(30)),
+    ..EVM
+};
 
 const TRON: ChainProfile = ChainProfile {
     family: Family::Tron,
-    unit: Some(Duration::from_secs(3)),
-    finality: FinalityRule::new(Finality::Finalized, 20, 300),
+    pace: Pace::new(3_000, 3_000, 3_000),
+    finality: FinalityRule::lasting(Finality::Finalized, minutes(1), minutes(15)),
     ..EVM
 };
 
 const STARKNET: ChainProfile = ChainProfile {
     family: Family::Starknet,
-    unit: Some(Duration::from_secs(30)),
-    finality: FinalityRule::new(Finality::Safe, 900, 450),
+    pace: Pace::new(30_000, 2_000, 1_000),
+    finality: FinalityRule::lasting(Finality::Safe, minutes(30), minutes(15)),
     ..EVM
 };
 
 const SOLANA: ChainProfile = ChainProfile {
     family: Family::Solana,
-    unit: Some(Duration::from_millis(400)),
-    finality: FinalityRule::new(Finality::Finalized, 64, 1_500),
+    pace: Pace::new(400, 250, 100),
+    finality: FinalityRule::lasting(Finality::Finalized, Duration::from_secs(30), minutes(10)),
     ..EVM
 };
 
+/// The only chain whose timelock runs while the chain stands, which it has done for hours. The margin is half of the timelock that the
+/// service uses.
 const SUI: ChainProfile = ChainProfile {
     family: Family::Sui,
-    unit: Some(Duration::from_millis(1)),
-    finality: FinalityRule::new(Finality::Finalized, 10_000, 600_000),
+    pace: Pace::new(1, 1, 1),
+    finality: FinalityRule::lasting(Finality::Finalized, Duration::from_secs(10), minutes(60)),
     ..EVM
 };
 
-/// Blocks can be hours apart. By consensus a header's time may be two hours ahead.
+/// Blocks can be hours apart, and minutes by chance: settle and margin are counts of blocks, and the pace is not measured. By consensus a
+/// header's time may be two hours ahead.
 const BITCOIN: ChainProfile = ChainProfile {
     family: Family::Bitcoin,
     coin: Some(Coin::Bitcoin),
-    unit: Some(Duration::from_secs(600)),
+    pace: Pace::new(600_000, 600_000, 300_000),
     finality: FinalityRule::new(Finality::Depth(2), 2, 6),
+    steps: &[(WHOLE_COIN, FinalityRule::new(Finality::Depth(3), 3, 6)), (10 * WHOLE_COIN, FinalityRule::new(Finality::Depth(6), 6, 6))],
     payment_window: Duration::from_secs(6 * 3_600),
     max_head_age: Duration::from_secs(3 * 3_600),
     header_lead: Duration::from_secs(2 * 3_600),
@@ -159,8 +173,12 @@ const BITCOIN: ChainProfile = ChainProfile {
 
 const LITECOIN: ChainProfile = ChainProfile {
     coin: Some(Coin::Litecoin),
-    unit: Some(Duration::from_secs(150)),
+    pace: Pace::new(150_000, 150_000, 75_000),
     finality: FinalityRule::new(Finality::Depth(6), 6, 12),
+    steps: &[
+        (100 * WHOLE_COIN, FinalityRule::new(Finality::Depth(12), 12, 12)),
+        (1_000 * WHOLE_COIN, FinalityRule::new(Finality::Depth(24), 24, 12)),
+    ],
     payment_window: EVM.payment_window,
     ..BITCOIN
 };
@@ -212,8 +230,8 @@ pub const KNOWN_CHAINS: &[KnownChain] = &[
     test("arbitrum_sepolia", "evm:421614", ARBITRUM),
     main("bnbchain", "evm:56", BNB_CHAIN),
     test("bnbchain_testnet", "evm:97", BNB_CHAIN),
-    main("unichain", "evm:130", EVM),
-    test("unichain_sepolia", "evm:1301", EVM),
+    main("unichain", "evm:130", UNICHAIN),
+    test("unichain_sepolia", "evm:1301", UNICHAIN),
     main("botanix", "evm:3637", EVM),
     test("botanix_testnet", "evm:3636", EVM),
     main("corn", "evm:21000000", EVM),

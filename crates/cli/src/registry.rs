@@ -175,7 +175,7 @@ fn pin(args: &PinArgs, session: &Session) -> Result<u8, Failure> {
     }
     let older = args.out.as_deref().filter(|out| out.try_exists().unwrap_or(true)).map(input::registry).transpose()?;
     if let (Some(older), None) = (&older, &args.from) {
-        registry = registry.with_sponsors_of(older).with_generations_of(older);
+        registry = registry.with_sponsors_of(older).with_generations_of(older).with_paces_of(older);
     }
     let mut contracts = Contracts::default();
     if args.nodes.is_named()? {

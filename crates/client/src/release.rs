@@ -1,14 +1,14 @@
 //! Decides from the service's record alone whether the secret may be released. **A record is not evidence**, so this is used only
 //! where the caller has chosen [`TrustTheService`](crate::driver::TrustTheService).
 
-use countersign::{Hold, Leg, OrderRecord, Policy, Registry, UnixTime};
+use countersign::{Hold, Leg, OrderRecord, Pace, Policy, Registry, UnixTime};
 
-use crate::status::{is_complete, refund_possible_from, timelock};
+use crate::status::{funded_at, is_complete, timelock};
 
 /// Checks the service's statements in a record whose terms have been verified, at `now`.
 ///
-/// Time is nominal here, because a record does not contain the chain's own count. The margin of the destination's finality rule is
-/// converted with the chain's nominal block time, and is at least half an hour.
+/// A record does not contain the chain's own count, so its blocks are taken to be as fast as its [fastest pace](countersign::Pace). The
+/// margin is that of the destination's finality rule, and at least half an hour.
 ///
 /// # Errors
 ///
@@ -34,11 +34,12 @@ pub(crate) fn check(record: &OrderRecord, registry: &Registry, policy: &Policy, 
     }
     let unknown = || Hold::Unclear("the record does not show when the solver can refund its payment".to_owned());
     let asset = registry.asset(swap.asset.as_str()).ok_or_else(unknown)?;
-    let ends = refund_possible_from(record, Leg::Destination, registry).ok_or_else(unknown)?;
+    let counted = |pace: &Pace| pace.counted(None);
+    let most = timelock(record, Leg::Destination, registry, counted).ok_or_else(unknown)?;
+    let ends = funded_at(record, Leg::Destination).ok_or_else(unknown)?.saturating_add(most);
     // A funding time in the future must not make the remaining time longer than the timelock itself.
-    let most = timelock(record, Leg::Destination, registry).ok_or_else(unknown)?;
     let left = ends.saturating_duration_since(now).min(most).as_secs();
-    let margin = asset.chain.nominal_millis(policy.finality_of(&asset.chain).margin) / 1_000;
+    let margin = policy.finality_of(asset, swap.amount).margin.millis(counted(&asset.chain.pace)) / 1_000;
     let needed = u64::try_from(margin).unwrap_or(u64::MAX).max(30 * 60);
     if left < needed {
         return Err(Hold::NoTime { left, needed, unit: "seconds" });

@@ -9,7 +9,7 @@ use std::time::Duration;
 use countersign::chains::network::Coin;
 pub use countersign::wire::parse_time;
 use countersign::wire::{RecordTime, SwapRecord};
-use countersign::{Leg, OrderRecord, Policy, Registry, UnixTime};
+use countersign::{Leg, OrderRecord, Pace, Policy, Registry, Span, UnixTime};
 use serde::Serialize;
 
 /// The state of an order, as the service's record states it.
@@ -150,26 +150,30 @@ pub fn refund_possible_from(record: &OrderRecord, leg: Leg, registry: &Registry)
     if !swap.is_funded() {
         return None;
     }
-    let funded = time(&swap.initiate_timestamp).or_else(|| time(&record.created_at))?;
-    Some(funded.saturating_add(timelock(record, leg, registry)?))
+    Some(funded_at(record, leg)?.saturating_add(timelock(record, leg, registry, |pace| pace.nominal)?))
 }
 
-/// Returns when the source's timelock is over by time, even if its blocks are slower than usual: the nominal time, and the margin of the
-/// chain's finality rule. `None` if that is unknown. `sent_at` is when the payment was last sent from here; [`UnixTime::EPOCH`] if it was
+/// Returns when the source's timelock is over by time, even if its blocks are slower than usual: the time at the slower one of the known
+/// paces, and the margin of the chain's finality rule. `None` if that is unknown. `sent_at` is when the payment was last sent from here; [`UnixTime::EPOCH`] if it was
 /// not. What the service states about the payment does not count, because it could put the refund off for ever.
 pub(crate) fn refund_overdue_from(record: &OrderRecord, sent_at: UnixTime, registry: &Registry, policy: &Policy) -> Option<UnixTime> {
     let swap = &record.source_swap;
-    let chain = &registry.asset(swap.asset.as_str())?.chain;
+    let asset = registry.asset(swap.asset.as_str())?;
     let funded = time(&record.created_at)?.max(sent_at);
-    let margin = seconds(chain.nominal_millis(policy.finality_of(chain).margin));
-    Some(funded.saturating_add(timelock(record, Leg::Source, registry)?).saturating_add(margin))
+    let margin = seconds(policy.finality_of(asset, swap.amount).margin.millis(asset.chain.pace.slowest()));
+    Some(funded.saturating_add(timelock(record, Leg::Source, registry, Pace::slowest)?).saturating_add(margin))
 }
 
-/// Returns a leg's timelock as a nominal duration; `None` if its asset is not pinned.
-pub(crate) fn timelock(record: &OrderRecord, leg: Leg, registry: &Registry) -> Option<Duration> {
+/// Returns how long a leg's timelock takes at one of the chain's paces; `None` if its asset is not pinned.
+pub(crate) fn timelock(record: &OrderRecord, leg: Leg, registry: &Registry, pace: fn(&Pace) -> u64) -> Option<Duration> {
     let swap = swap(record, leg);
-    let millis = registry.asset(swap.asset.as_str())?.chain.nominal_millis(swap.timelock);
-    Some(seconds(millis))
+    let pace = pace(&registry.asset(swap.asset.as_str())?.chain.pace);
+    Some(seconds(Span::Units(swap.timelock).millis(pace)))
+}
+
+/// Returns when a leg was funded, as its record states it; else when the order was created.
+pub(crate) fn funded_at(record: &OrderRecord, leg: Leg) -> Option<UnixTime> {
+    time(&swap(record, leg).initiate_timestamp).or_else(|| time(&record.created_at))
 }
 
 fn time(stated: &Option<RecordTime>) -> Option<UnixTime> {
@@ -194,7 +198,7 @@ pub fn deadline(record: &OrderRecord, registry: &Registry) -> Option<UnixTime> {
     time(&record.deadline).or_else(|| nominal_deadline(record, registry))
 }
 
-/// Returns how long the source chain needs for the confirmations that the service requires, in nominal time; [`Duration::MAX`] if the
+/// Returns how long the source chain needs for the confirmations that the service requires, at the slower one of the known paces; [`Duration::MAX`] if the
 /// source asset is not pinned.
 #[must_use]
 pub fn confirmation_time(record: &OrderRecord, registry: &Registry) -> Duration {

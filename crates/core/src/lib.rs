@@ -21,7 +21,7 @@ mod verify;
 pub mod wire;
 
 pub use countersign_chains as chains;
-pub use countersign_chains::{Account, BlockHeight, ChainProfile, Family, Finality, FinalityRule, Network, UnixTime};
+pub use countersign_chains::{Account, BlockHeight, ChainProfile, Family, Finality, FinalityRule, Network, Pace, Span, UnixTime, pace};
 pub use evidence::{
     Difference, Finding, HeadDoubt, Hold, HoldCode, HtlcEvent, HtlcState, HtlcTerms, Judgement, LockedHtlc, ObservedAt, VerifiedRecord,
     VerifiedTerms, check_head_time, combine,

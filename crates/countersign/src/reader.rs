@@ -242,7 +242,7 @@ impl HtlcObservation {
     /// Returns whether the state is in a final block, by the rule of its chain.
     #[must_use]
     pub fn is_final(&self, rule: &FinalityRule) -> bool {
-        self.finding.seen.is_final(self.terms.family, rule)
+        self.finding.seen.is_final(&self.terms, rule)
     }
 }
 

@@ -102,7 +102,7 @@ async fn every_conversation_has_the_verdict_of_the_bindings() {
             let endpoint = Endpoint::parse(&format!("{scheme}://one.example")).unwrap();
             let config = NodeConfig::new().with(&*terms.destination.chain, Endpoints::new(vec![endpoint]).unwrap());
             let registry = registry();
-            let rule = Policy::default().finality_of(&registry.asset(terms.destination.asset.as_str()).unwrap().chain);
+            let rule = Policy::default().finality_of(registry.asset(terms.destination.asset.as_str()).unwrap(), terms.destination.amount);
             let nodes = Nodes::new(Recorded::new(&line), config, &registry);
             let expected = &line["outcome"];
             match nodes.htlc(&terms.destination).await {

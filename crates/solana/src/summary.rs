@@ -1,7 +1,7 @@
 //! The summary lines of a deposit and its payloads, and the bytes that each line covers.
 
 use countersign_core::report::amount::format_duration;
-use countersign_core::{ByteCoverage, Hex, RequestId, Summary, Topic, TypedValue};
+use countersign_core::{ByteCoverage, ChainProfile, Hex, Network, RequestId, Span, Summary, Topic, TypedValue};
 use solana_message::VersionedMessage;
 
 use crate::address::{self, Address};
@@ -12,9 +12,6 @@ use crate::message::{InstructionLayout, Layout};
 use crate::transaction::Unsigned;
 use crate::verify::{Deposit, ProposedInstruction, ProposedTransaction};
 use crate::wire::{Encoding, GASLESS, TRANSACTION};
-
-/// Nominal block time in milliseconds.
-const BLOCK_MILLIS: u128 = 400;
 
 fn value(address: Address) -> TypedValue {
     address::to_account(address).into()
@@ -140,7 +137,8 @@ pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
     if let Some(last) = unsigned.chosen.last_valid_block_height {
         let left = unsigned.chosen.block_height.map(|now| {
             let blocks = last.saturating_sub(now);
-            let nominal = format_duration(u128::from(blocks).saturating_mul(BLOCK_MILLIS));
+            let pace = ChainProfile::of("", &Network::Solana(String::new())).pace;
+            let nominal = format_duration(Span::Units(blocks).millis(pace.nominal));
             format!(", {blocks} blocks from now, {nominal}")
         });
         let text = format!("safe to sign until block height {last}{}", left.unwrap_or_default());

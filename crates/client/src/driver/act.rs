@@ -375,18 +375,18 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
         let request = kept.swap.request();
         let leg = if purpose == Purpose::Refund { &request.source } else { &request.destination };
         let asset = self.pins(kept).0.asset(leg.asset.as_str());
-        let blocks = asset.map_or(0, |asset| asset.chain.unit_millis.saturating_mul(OVERDUE_BLOCKS) / 1_000);
+        let blocks = asset.map_or(0, |asset| asset.chain.pace.nominal.saturating_mul(OVERDUE_BLOCKS) / 1_000);
         let wait = blocks.max(OVERDUE_SECONDS);
         // A clock that was set back must not stop a fee from being raised.
         kept.signed_at(purpose).is_some_and(|since| now < since || now >= since.saturating_add(Duration::from_secs(wait)))
     }
 }
 
-/// Refuses an order whose destination could not be redeemed in time, unless the policy accepts that warning.
+/// Refuses an order whose destination could not be redeemed in time, or may outlast the source, unless the policy accepts that warning.
 fn check_destination(warnings: &Warnings, policy: &Policy) -> Result<(), Refusal> {
-    let is_short =
-        |warning: &&Warning| warning.code() == Code::DestinationTimelockShort && !policy.accepted_warnings.contains(&warning.code());
-    match warnings.list().iter().find(is_short) {
+    let is_danger = |code| matches!(code, Code::DestinationTimelockShort | Code::TimelocksDependOnPace);
+    let is_refused = |warning: &&Warning| is_danger(warning.code()) && !policy.accepted_warnings.contains(&warning.code());
+    match warnings.list().iter().find(is_refused) {
         Some(warning) => Err(Refusal::new(Code::WarningRefused, "/order/destination_swap/timelock").with_reason(warning.to_string())),
         None => Ok(()),
     }

@@ -115,7 +115,7 @@ impl<C: Chains, T: Transport> ChainAccess<'_, C, T> {
 
 /// Returns the policy's finality rule for the chain of a leg; `None` if its asset is not pinned.
 pub(super) fn rule_of(terms: &HtlcTerms, registry: &Registry, policy: &Policy) -> Option<FinalityRule> {
-    registry.asset(terms.asset.as_str()).map(|asset| policy.finality_of(&asset.chain))
+    registry.asset(terms.asset.as_str()).map(|asset| policy.finality_of(asset, terms.amount))
 }
 
 /// Compares what the destination chain shows with the verified terms.

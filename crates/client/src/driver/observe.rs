@@ -56,7 +56,7 @@ pub struct OrderObservation {
     pub deadline: Option<UnixTime>,
     /// What becomes of a payment that was sent and that the source chain does not show.
     pub payment: PaymentFate,
-    /// How long the source chain needs to confirm a payment, in nominal seconds.
+    /// How long the source chain needs to confirm a payment, at the slower one of its known paces.
     pub confirmation_time: Duration,
     /// When the source's timelock is over by time, with the margin of its chain; `None` if that is unknown.
     pub refund_from: Option<UnixTime>,
@@ -65,7 +65,7 @@ pub struct OrderObservation {
     pub heads: Result<(), String>,
 }
 
-/// What becomes of a payment that was sent and that its chain does not show.
+    /// What becomes of a payment that was sent and that its chain does not show.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum PaymentFate {
@@ -459,7 +459,7 @@ fn stated(known: &VerifiedRecord, leg: Leg, registry: &Registry, now: UnixTime) 
         return HtlcState::Absent;
     }
     let ends = refund_possible_from(&known.record, leg, registry).unwrap_or(UnixTime::MAX);
-    let unit = registry.asset(terms.asset.as_str()).map_or(1, |asset| asset.chain.unit_millis.max(1));
+    let unit = registry.asset(terms.asset.as_str()).map_or(1, |asset| asset.chain.pace.nominal.max(1));
     let left = ends.saturating_duration_since(now).as_secs().saturating_mul(1_000).checked_div(unit).unwrap_or_default();
     let elapsed = terms.timelock.saturating_sub(left.min(terms.timelock));
     HtlcState::Locked(

@@ -38,6 +38,8 @@ pub fn combine(findings: &[&Finding], needed: usize) -> Option<(HtlcState, Obser
         (greatest(|finding| finding.seen.head_time.as_secs()).map(UnixTime::from_secs)?, greatest(|finding| finding.seen.depth)?);
     let is_safe = greatest(|finding| u64::from(finding.seen.is_safe))? == 1;
     let is_finalized = greatest(|finding| u64::from(finding.seen.is_finalized))? == 1;
-    let seen = ObservedAt::new(height, shown.seen.hash.clone(), head_time, depth).with_safe(is_safe).with_finalized(is_finalized);
+    let pace = Some(greatest(|finding| finding.seen.pace.unwrap_or_default())?).filter(|pace| *pace > 0);
+    let seen = ObservedAt::new(height, shown.seen.hash.clone(), head_time, depth).with_pace(pace);
+    let seen = seen.with_safe(is_safe).with_finalized(is_finalized);
     Some((state, seen.with_agreement(count(findings.len()), count(needed))))
 }

@@ -17,7 +17,8 @@ pub struct Judgement {
     left: u64,
     seen: ObservedAt,
     profile: &'static ChainProfile,
-    unit_millis: u64,
+    /// The fewest milliseconds in which the chain may count one unit.
+    pace: u64,
     margin: u64,
 }
 
@@ -212,14 +213,14 @@ impl Judgement {
             return Err(Hold::NotCovered);
         }
         check_finality(destination, seen, rule)?;
-        let profile = destination.profile();
+        let pace = destination.pace.counted(seen.pace);
         let judgement = Self {
             order_id: terms.order_id.clone(),
             left: locked.left(),
             seen: seen.clone(),
-            profile,
-            unit_millis: profile.min_unit_millis(destination.unit_millis),
-            margin: rule.margin,
+            profile: destination.profile(),
+            pace,
+            margin: rule.margin.units(pace),
         };
         judgement.check_time(now).map(|()| judgement)
     }
@@ -243,11 +244,11 @@ impl Judgement {
     }
 
     /// Returns the remaining timelock of the destination at `now`, in the chain's unit. Subtracts the blocks, slots or milliseconds that
-    /// the chain may have counted since the newest block that was seen, at its fastest pace.
+    /// the chain may have counted since the newest block that was seen, at the pace that [counts](countersign_chains::Pace::counted).
     #[must_use]
     pub fn left_at(&self, now: UnixTime) -> u64 {
         let seconds = now.saturating_duration_since(self.seen.head_time).as_secs();
-        let missed = seconds.saturating_mul(1_000).checked_div(self.unit_millis).unwrap_or_default();
+        let missed = seconds.saturating_mul(1_000).checked_div(self.pace).unwrap_or_default();
         self.left.saturating_sub(missed)
     }
 
@@ -297,7 +298,7 @@ fn check_terms(terms: &HtlcTerms, locked: &LockedHtlc) -> Result<(), Hold> {
 }
 
 fn check_finality(terms: &HtlcTerms, seen: &ObservedAt, rule: &FinalityRule) -> Result<(), Hold> {
-    if seen.is_final(terms.family, rule) {
+    if seen.is_final(terms, rule) {
         return Ok(());
     }
     let reached = match (seen.depth, seen.is_safe) {
@@ -307,7 +308,9 @@ fn check_finality(terms: &HtlcTerms, seen: &ObservedAt, rule: &FinalityRule) -> 
         _ => format!("{} blocks deep", seen.depth),
     };
     let needed = match rule.finality {
-        Finality::Safe if terms.family == Family::Starknet => format!("safe and {} blocks deep", rule.settle),
+        Finality::Safe if terms.family == Family::Starknet => {
+            format!("safe and {} blocks deep", rule.settle.units(terms.pace.counted(seen.pace)))
+        }
         other => other.to_string(),
     };
     Err(Hold::NotFinal { reached, needed })

@@ -3,6 +3,7 @@
 use countersign_chains::{Account, BlockHeight, Family, Finality, FinalityRule, UnixTime};
 use ruint::aliases::U256;
 
+use super::HtlcTerms;
 use crate::reader::Agree;
 use crate::wire::SecretHash;
 
@@ -116,6 +117,8 @@ pub struct ObservedAt {
     pub head_time: UnixTime,
     /// Number of blocks from the one that created the state to the newest, both included; 0 while it is in no block.
     pub depth: u64,
+    /// The milliseconds for one unit of a timelock that the endpoint's own blocks show; `None` if nothing was measured.
+    pub pace: Option<u64>,
     /// Whether the chain marks the block that created the state as safe.
     pub is_safe: bool,
     /// Whether the chain marks that block as final.
@@ -130,7 +133,14 @@ impl ObservedAt {
     /// Creates the place of a state that a single endpoint reported, without the chain's marks.
     #[must_use]
     pub fn new(height: BlockHeight, hash: impl Into<String>, head_time: UnixTime, depth: u64) -> Self {
-        Self { height, hash: hash.into(), head_time, depth, is_safe: false, is_finalized: false, agreed: 1, needed: 1 }
+        Self { height, hash: hash.into(), head_time, depth, pace: None, is_safe: false, is_finalized: false, agreed: 1, needed: 1 }
+    }
+
+    /// Sets the milliseconds for one unit of a timelock that the endpoint's own blocks show ([`pace::measure`](countersign_chains::pace::measure)).
+    #[must_use]
+    pub const fn with_pace(mut self, pace: Option<u64>) -> Self {
+        self.pace = pace;
+        self
     }
 
     /// Sets whether the chain marks the block as safe.
@@ -154,11 +164,12 @@ impl ObservedAt {
         self
     }
 
-    /// Returns whether the state is final by a rule, on a chain of this family. On Starknet a block that is only accepted on L2 can
-    /// still be replaced, so a safe state must also have more than [`settle`](FinalityRule::settle) blocks of depth.
+    /// Returns whether the state is final by a rule, on the chain of these terms. On Starknet a block that is only accepted on L2 can
+    /// still be replaced, so a safe state must also have more than [`settle`](FinalityRule::settle) of depth, at the pace that counts.
     #[must_use]
-    pub fn is_final(&self, family: Family, rule: &FinalityRule) -> bool {
-        let has_settled = family != Family::Starknet || self.is_finalized || self.depth > rule.settle;
+    pub fn is_final(&self, terms: &HtlcTerms, rule: &FinalityRule) -> bool {
+        let settle = || rule.settle.units(terms.pace.counted(self.pace));
+        let has_settled = terms.family != Family::Starknet || self.is_finalized || self.depth > settle();
         self.depth > 0
             && match rule.finality {
                 Finality::Depth(blocks) => self.depth >= blocks,

@@ -1,6 +1,6 @@
 //! The terms of both sides of a swap, as they were verified.
 
-use countersign_chains::{Account, ChainProfile, Family, Network};
+use countersign_chains::{Account, ChainProfile, Family, Network, Pace};
 use ruint::aliases::U256;
 
 use crate::report::{Code, Refusal, TypedValue, Warnings};
@@ -19,8 +19,8 @@ pub struct HtlcTerms {
     pub family: Family,
     /// The chain's identity, which every endpoint must show.
     pub network: Network,
-    /// Nominal milliseconds of one unit of the timelock.
-    pub unit_millis: u64,
+    /// How fast the chain counts one unit of the timelock.
+    pub pace: Pace,
     /// The asset.
     pub asset: AssetId,
     /// The pinned HTLC: the contract, or on Bitcoin-like chains the internal key. `None` if none is pinned.
@@ -157,7 +157,7 @@ pub(crate) fn collect(order: &OrderContext<'_>, record: &OrderRecord) -> Result<
             chain: asset.chain_name().to_owned(),
             family: asset.chain.family(),
             network: asset.chain.network.clone(),
-            unit_millis: asset.chain.unit_millis,
+            pace: asset.chain.pace,
             asset: asset.record.id.clone(),
             htlc: asset.htlc.clone(),
             htlc_registry: asset.htlc_registry.clone(),

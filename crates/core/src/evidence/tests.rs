@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use countersign_chains::{Account, Family, Finality, FinalityRule, Network, UnixTime, address};
+use countersign_chains::profile::known_chain;
+use countersign_chains::{Account, Family, Finality, FinalityRule, Network, Pace, UnixTime, address};
 use ruint::aliases::U256;
 
 use super::{Finding, HeadDoubt, Hold, HtlcEvent, HtlcState, HtlcTerms, Judgement, LockedHtlc, ObservedAt, VerifiedTerms, combine};
@@ -27,7 +28,7 @@ fn leg() -> HtlcTerms {
         chain: "ethereum".to_owned(),
         family: Family::Evm,
         network: Network::parse("evm:1").unwrap(),
-        unit_millis: 12_000,
+        pace: Pace::new(12_000, 12_000, 12_000),
         asset: AssetId::parse("ethereum:usdc").unwrap(),
         htlc: Some(account('9')),
         htlc_registry: None,
@@ -130,8 +131,24 @@ fn a_starknet_payment_must_have_settled() {
     assert!(judge(30, seen(31).with_safe(true)).is_ok());
     assert!(judge(1, seen(2).with_finalized(true)).is_ok());
     // How a swap ended must have settled as well.
-    let is_final = |depth| seen(depth).with_safe(true).is_final(Family::Starknet, &rule);
-    assert!(!is_final(30) && is_final(31) && seen(1).with_safe(true).is_final(Family::Evm, &rule));
+    let is_final = |depth| seen(depth).with_safe(true).is_final(&terms.destination, &rule);
+    assert!(!is_final(30) && is_final(31) && seen(1).with_safe(true).is_final(&leg(), &rule));
+}
+
+/// Half an hour of depth, whatever the blocks take: 1,800 blocks of one second where nothing was measured, 3,600 where blocks of one
+/// second were, because they may take half of that.
+#[test]
+fn a_starknet_payment_settles_for_half_an_hour_at_the_pace_that_counts() {
+    let starknet = &known_chain("starknet").unwrap().profile;
+    let mut terms = leg();
+    (terms.family, terms.pace) = (Family::Starknet, starknet.pace);
+    for (measured, least) in [(None, 1_801), (Some(2_000), 1_801), (Some(30_000), 1_801), (Some(1_000), 3_601), (Some(200), 18_001)] {
+        let is_final = |depth| {
+            let seen = ObservedAt::new(50.into(), "ee", NOW, depth).with_safe(true).with_pace(measured);
+            seen.is_final(&terms, &starknet.finality)
+        };
+        assert!(is_final(least) && !is_final(least - 1), "{measured:?}");
+    }
 }
 
 #[test]
@@ -178,19 +195,103 @@ fn an_old_answer_leaves_less_time() {
     assert!(matches!(funded.check_time(after(48)), Err(Hold::NoTime { left: 6, .. })), "a proof that was kept for a while");
     assert_eq!(judge(90, 48), Err(Hold::NoTime { left: 6, needed: 6, unit: "blocks" }));
     let mut terms = terms();
-    // Contracts on Arbitrum may count its own blocks: one second is four of them.
-    terms.destination.chain = "arbitrum_sepolia".to_owned();
+    // Contracts on Arbitrum may count its own blocks, of which one second may have ten.
+    (terms.destination.chain, terms.destination.pace) = ("arbitrum_sepolia".to_owned(), known_chain("arbitrum_sepolia").unwrap().profile.pace);
     let on_arbitrum = |age| {
         let locked = HtlcState::Locked(LockedHtlc { elapsed: 50, ..locked() });
         judged(&terms, &locked, &seen(), &RULE, after(age)).map(|_| ())
     };
-    assert_eq!((on_arbitrum(10), on_arbitrum(11)), (Ok(()), Err(Hold::NoTime { left: 6, needed: 6, unit: "blocks" })));
+    assert_eq!((on_arbitrum(4), on_arbitrum(5)), (Ok(()), Err(Hold::NoTime { left: 0, needed: 6, unit: "blocks" })));
     (terms.destination.chain, terms.destination.network) = ("bitcoin".to_owned(), Network::parse("bitcoin:mainnet").unwrap());
-    (terms.destination.family, terms.destination.unit_millis) = (Family::Bitcoin, 600_000);
+    (terms.destination.family, terms.destination.pace) = (Family::Bitcoin, known_chain("bitcoin").unwrap().profile.pace);
     let locked = HtlcState::Locked(LockedHtlc { elapsed: 92, ..locked() });
     let judge = |age| judged(&terms, &locked, &seen(), &RULE, after(age)).map(|_| ());
-    assert_eq!(judge(599), Ok(()));
+    assert_eq!((judge(299), judge(599)), (Ok(()), Ok(())));
+    assert_eq!(judge(600), Err(Hold::NoTime { left: 6, needed: 6, unit: "blocks" }));
     assert_eq!(judge(3 * 3_600), Err(Hold::NoTime { left: 0, needed: 6, unit: "blocks" }), "a node that is hours behind");
+}
+
+/// Terms on a known chain, with so many units of timelock of which some have passed.
+fn on_chain(name: &str, timelock: u64) -> (VerifiedTerms, &'static countersign_chains::ChainProfile) {
+    let known = known_chain(name).unwrap();
+    let mut terms = terms();
+    let destination = &mut terms.destination;
+    (destination.chain, destination.network) = (name.to_owned(), Network::parse(known.id).unwrap());
+    (destination.family, destination.pace, destination.timelock) = (known.profile.family, known.profile.pace, timelock);
+    (terms, &known.profile)
+}
+
+/// The rows say how long a redemption may take. However fast the blocks are, that much time is left at the pace that counts, also after the
+/// blocks of the minute since the newest one that was seen.
+#[test]
+fn every_margin_is_a_time_at_the_pace_that_counts() {
+    // Chain, measured pace, margin in units, units that pass in 60 s.
+    for (name, measured, margin, missed) in [
+        ("ethereum", None, 50, 5),
+        ("ethereum", Some(12_000), 100, 10),
+        ("base", None, 6_000, 600),
+        ("base", Some(200), 6_000, 600),
+        ("base", Some(2_000), 6_000, 600),
+        ("base", Some(20), 60_000, 6_000),
+        ("arbitrum", Some(250), 4_800, 480),
+        ("bnbchain", None, 8_000, 266),
+        ("bnbchain", Some(45), 81_819, 2_727),
+        ("tron", Some(3_000), 600, 40),
+        ("tron", Some(300), 6_000, 400),
+        ("starknet", None, 900, 60),
+        ("starknet", Some(30_000), 900, 60),
+        ("starknet", Some(200), 9_000, 600),
+        ("solana", None, 6_000, 600),
+        ("solana", Some(20), 60_000, 6_000),
+        ("sui", None, 3_600_000, 60_000),
+        ("monad", Some(20_000), 600, 60),
+        ("monad", None, 6_000, 600),
+    ] {
+        let (terms, profile) = if name == "monad" {
+            let (mut terms, _) = on_chain("corn", 10_000_000);
+            let profile = countersign_chains::ChainProfile::of(name, &Network::Evm(143));
+            (terms.destination.chain, terms.destination.pace) = (name.to_owned(), profile.pace);
+            (terms, profile)
+        } else {
+            on_chain(name, 10_000_000)
+        };
+        let judge = |left: u64, age| {
+            let elapsed = terms.destination.timelock - left;
+            let locked = LockedHtlc { elapsed, timelock: terms.destination.timelock, ..locked() };
+            let seen = ObservedAt::new(50.into(), "ee", NOW, 1_000_000).with_finalized(true).with_pace(measured);
+            judged(&terms, &HtlcState::Locked(locked), &seen, &profile.finality, after(age)).map(|judgement| judgement.left_at(after(age)))
+        };
+        let unit = profile.family.timelock_unit();
+        assert_eq!(judge(margin + 1, 0), Ok(margin + 1), "{name} {measured:?}");
+        assert_eq!(judge(margin, 0), Err(Hold::NoTime { left: margin, needed: margin, unit }), "{name} {measured:?}");
+        assert_eq!(judge(margin + missed + 1, 60), Ok(margin + 1), "{name} {measured:?}");
+        assert_eq!(judge(margin + missed, 60), Err(Hold::NoTime { left: margin, needed: margin, unit }), "{name} {measured:?}");
+    }
+}
+
+/// Blocks of 0.2 s and heads a minute old. The solver's refund is due after 1,350 more blocks, which is in four and a half minutes.
+#[test]
+fn a_secret_stays_when_blocks_are_faster_than_the_row_says() {
+    let (terms, profile) = on_chain("base", 7_200);
+    for measured in [None, Some(200), Some(198), Some(2_000), Some(u64::MAX)] {
+        let locked = LockedHtlc { elapsed: 7_200 - 1_350, timelock: 7_200, ..locked() };
+        let seen = ObservedAt::new(50.into(), "ee", NOW, 900).with_finalized(true).with_pace(measured);
+        let held = judged(&terms, &HtlcState::Locked(locked), &seen, &profile.finality, after(60)).unwrap_err();
+        assert!(matches!(held, Hold::NoTime { .. }), "{measured:?}: {held}");
+    }
+}
+
+/// Each endpoint is judged by what it measured itself. Neither a slow pace nor none makes more of the time that is left.
+#[test]
+fn a_pace_that_an_endpoint_invents_only_shortens_the_time() {
+    let (terms, profile) = on_chain("base", 100_000);
+    let left = |measured| {
+        let locked = LockedHtlc { elapsed: 10_000, timelock: 100_000, ..locked() };
+        let seen = ObservedAt::new(50.into(), "ee", NOW, 900).with_finalized(true).with_pace(measured);
+        judged(&terms, &HtlcState::Locked(locked), &seen, &profile.finality, after(60)).ok().map(|judgement| judgement.left_at(after(60)))
+    };
+    assert_eq!([Some(200), None, Some(2_000), Some(u64::MAX)].map(left), [Some(89_400); 4]);
+    assert_eq!([Some(100), Some(20), Some(0)].map(left), [Some(88_800), Some(84_000), None]);
 }
 
 #[test]

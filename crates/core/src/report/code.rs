@@ -247,6 +247,7 @@ codes! {
     AmountOutsideLimits = "amount_outside_limits", "an amount is outside the limits that the asset had when it was pinned", "expect the service to refuse the order";
     PaysLessWithinSlippage = "pays_less_within_slippage", "the order pays out less than requested, within the allowed slippage", "decide whether the price is still right";
     DestinationTimelockClose = "destination_timelock_close", "the destination's timelock is more than half of the source's", "redeem promptly";
+    TimelocksDependOnPace = "timelocks_depend_on_pace", "at today's block times the destination's timelock does not end before the source's", "do not pay: the solver could take both payments";
     DestinationTimelockShort = "destination_timelock_short", "the destination timelock leaves no time to redeem once the payout is final", "do not pay: the solver could take the payout back";
     AffiliateFeesNotRequested = "affiliate_fees_not_requested", "the order carries affiliate fees that were not requested", "ask the provider of this wallet";
     NonceDiffers = "nonce_differs", "the record's order nonce is not the requested one", "check that the record belongs to this order";
@@ -272,6 +273,7 @@ impl Code {
         match self {
             Self::AddressOnTrust
             | Self::DestinationTimelockShort
+            | Self::TimelocksDependOnPace
             | Self::RedeemKeyNotYours
             | Self::RefundKeyNotYours
             | Self::SecretForLess

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use countersign_chains::{Finality, FinalityRule};
+use countersign_chains::{Finality, FinalityRule, Span};
+use ruint::aliases::U256;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use super::{BitcoinLimits, Chain, EvmLimits, SolanaLimits, StarknetLimits, SuiLimits, TronLimits};
-use crate::json::{self, Cursor};
+use super::{Asset, BitcoinLimits, EvmLimits, SolanaLimits, StarknetLimits, SuiLimits, TronLimits};
+use crate::json::{self, Cursor, number};
 use crate::report::{Code, Refusal};
 use crate::wire::strict_json;
 
@@ -134,10 +135,13 @@ impl Policy {
         self
     }
 
-    /// Returns when a payment on a chain is final, and how much of its timelock must be left to redeem it.
+    /// Returns when a payment of `amount` base units of an asset is final, and how much of its timelock must be left to redeem it: the
+    /// policy's word, else that of the chain, which grows with payments of the chain's own coin.
     #[must_use]
-    pub fn finality_of(&self, chain: &Chain) -> FinalityRule {
-        self.finality.get(chain.name()).copied().unwrap_or(chain.profile.finality)
+    pub fn finality_of(&self, asset: &Asset, amount: U256) -> FinalityRule {
+        let (chain, is_coin) = (&asset.chain, asset.token.is_none());
+        let of_chain = || if is_coin { chain.profile.finality_for(amount) } else { chain.profile.finality };
+        self.finality.get(chain.name()).copied().unwrap_or_else(of_chain)
     }
 
     /// Sets when a payment on a chain is final.
@@ -182,7 +186,18 @@ fn read_rule(cursor: Cursor<'_, '_>) -> Result<FinalityRule, Refusal> {
         Ok(_) => return Err(finality.refuse(Code::WrongType).with_expected("safe, finalized or a number of blocks")),
         Err(_) => Finality::Depth(finality.integer()?.max(1)),
     };
-    Ok(FinalityRule::new(finality, members.need("settle")?.integer()?, members.need("margin")?.integer()?))
+    let mut rule = FinalityRule::new(finality, 0, 0);
+    (rule.settle, rule.margin) = (read_span(members.need("settle")?)?, read_span(members.need("margin")?)?);
+    Ok(rule)
+}
+
+/// Reads a count of units as an integer, or a duration as the text `600 s`.
+fn read_span(cursor: Cursor<'_, '_>) -> Result<Span, Refusal> {
+    let Ok(text) = cursor.text() else { return Ok(Span::Units(cursor.integer()?)) };
+    let seconds = text.strip_suffix(" s").and_then(|seconds| number::decimal(seconds).ok()).and_then(|seconds| u64::try_from(seconds).ok());
+    let expected = "a number of units, or a duration such as \"600 s\"";
+    let seconds = seconds.ok_or_else(|| cursor.refuse(Code::WrongType).with_expected(expected))?;
+    Ok(Span::Time(Duration::from_secs(seconds)))
 }
 
 impl Serialize for Policy {

@@ -177,6 +177,22 @@ impl Registry {
         self
     }
 
+    /// Takes over the paces of older pins, for chains whose id has not changed. The service does not list them.
+    #[must_use]
+    pub fn with_paces_of(mut self, older: &Self) -> Self {
+        for was in older.chains.values().filter(|chain| chain.record.block_time.is_some() || chain.record.min_block_time.is_some()) {
+            let Some(is) = self.chains.get_mut(was.name()).filter(|is| is.record.id == was.record.id) else { continue };
+            let changed = Arc::make_mut(is);
+            changed.record.block_time = changed.record.block_time.or(was.record.block_time);
+            changed.record.min_block_time = changed.record.min_block_time.or(was.record.min_block_time);
+            changed.pace = pin::pace(changed.profile, &changed.record);
+            for asset in self.assets.values_mut().filter(|asset| asset.chain_name() == was.name()) {
+                Arc::make_mut(asset).chain = Arc::clone(is);
+            }
+        }
+        self
+    }
+
     /// Returns the registry file: sorted and indented JSON with a line break at the end, so that equal pins are equal bytes.
     #[must_use]
     pub fn to_file(&self) -> Vec<u8> {

@@ -8,7 +8,7 @@ mod under_way;
 
 use countersign_chains::swap_id::Version;
 use countersign_chains::taproot::{Htlc, Output};
-use countersign_chains::{Account, Family, address};
+use countersign_chains::{Account, Family, Pace, Span, address};
 
 use super::{Leg, OrderContext, SwapTerms, deadline, swap_id};
 use crate::report::amount::format_duration;
@@ -296,9 +296,15 @@ impl Check<'_, '_> {
     }
 
     /// Requires that the destination's timelock ends before the source's. Otherwise the solver could refund one and redeem the other.
+    ///
+    /// The paces of the batch contract decide. Chains have become faster since, and not all alike, so an order that today's paces would
+    /// refuse is a warning of the highest severity. An order that only today's paces would accept stays refused.
     fn timelocks(&self, warnings: &mut Warnings) -> Result<(), Refusal> {
-        let millis = |leg| self.asset(leg).chain.nominal_millis(self.swap(leg).timelock);
-        let (source, destination) = (millis(Leg::Source), millis(Leg::Destination));
+        let lengths = |pace: fn(&Pace) -> u64| {
+            let millis = |leg| Span::Units(self.swap(leg).timelock).millis(pace(&self.asset(leg).chain.pace));
+            (millis(Leg::Source), millis(Leg::Destination))
+        };
+        let (source, destination) = lengths(|pace| pace.contract);
         if destination == 0 {
             return Err(self.refuse_leg(Code::TimelockZero, Leg::Destination, "timelock"));
         }
@@ -308,11 +314,17 @@ impl Check<'_, '_> {
                 .with_expected(format!("less than {}", format_duration(source)))
                 .with_actual(format_duration(destination)));
         }
-        if destination.saturating_mul(2) > source {
+        let (source_today, destination_today) = lengths(|pace| pace.nominal);
+        if destination_today >= source_today {
+            let [source, destination] = [source_today, destination_today].map(format_duration);
+            warnings.warn_about(Code::TimelocksDependOnPace, format!("the destination's ends after {destination}, the source's after {source}"));
+        } else if destination.saturating_mul(2) > source || destination_today.saturating_mul(2) > source_today {
             warnings.warn(Code::DestinationTimelockClose);
         }
-        let (chain, timelock) = (&self.asset(Leg::Destination).chain, self.swap(Leg::Destination).timelock);
-        let least = self.order.policy.finality_of(chain).min_timelock();
+        let (asset, swap) = (self.asset(Leg::Destination), self.swap(Leg::Destination));
+        let (chain, timelock) = (&asset.chain, swap.timelock);
+        // Nothing is measured yet, so the fastest pace counts.
+        let least = self.order.policy.finality_of(asset, swap.amount).min_timelock(chain.pace.counted(None));
         if timelock < least {
             let detail = format!("{timelock} of at least {least} {}", chain.family().timelock_unit());
             warnings.warn_about(Code::DestinationTimelockShort, detail);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use countersign_chains::Account;
+use countersign_chains::{Account, Span};
 use ruint::aliases::U256;
 
 use super::OrderContext;
@@ -159,7 +159,7 @@ impl<'d> OrderContext<'d> {
             }
         };
         if let Some(max) = self.policy.max_timelock_of(chain.name())
-            && chain.nominal_millis(units) > max.as_millis()
+            && Span::Units(units).millis(chain.pace.slowest()) > max.as_millis()
         {
             let expected = format!("at most {} s at nominal block times", max.as_secs());
             return Err(refuse(Code::TimelockTooLong).with_expected(expected).with_actual(chain.timelock(units)));

@@ -92,6 +92,9 @@ pub struct ChainRecord {
     /// Nominal seconds per block, where the list has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_time: Option<Seconds>,
+    /// The fewest seconds per block that are expected, where the wallet has pinned them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_block_time: Option<Seconds>,
     /// The timelock that the service uses for a source leg on this chain, in the chain's own unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_timelock: Option<u64>,
@@ -174,6 +177,7 @@ impl Read for ChainRecord {
             explorer_url: non_empty(&members, "explorer_url")?,
             native_asset_id: non_empty(&members, "native_asset_id")?,
             block_time: members.get("block_time").map(Seconds::read).transpose()?,
+            min_block_time: members.get("min_block_time").map(Seconds::read).transpose()?,
             source_timelock: members.get("source_timelock").map(units).transpose()?,
         })
     }

@@ -51,7 +51,7 @@
 //!         quorum.hear(endpoint, reader.finish());
 //!     }
 //!
-//!     let rule = policy.finality_of(&asset.chain); // the policy's rule, or the chain's default
+//!     let rule = policy.finality_of(asset, terms.amount); // the policy's rule, or the chain's default
 //!     let judged = Funded::judge(&verified.terms, &quorum, &rule, now);
 //!     // On a `Hold`: wait and read again where `is_transient()`, else stop. Before the secret leaves: `check_time` with a new `now`.
 //!     Ok(judged)

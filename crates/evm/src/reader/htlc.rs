@@ -6,7 +6,7 @@ use alloy_primitives::{Address, B256, Keccak256, U256, hex};
 use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Identity, Known, Machine, Reader, Replies, Reply, Request, Turn};
 use countersign_core::{
-    Code, EvmGeneration, Finding, Generation, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, SecretHash, UnixTime, number,
+    Code, EvmGeneration, Finding, Generation, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, SecretHash, UnixTime, number, pace,
 };
 use serde_json::json;
 
@@ -170,7 +170,14 @@ impl Blocks {
     }
 
     fn seen_at(&self, depth: u64) -> ObservedAt {
-        ObservedAt::new(self.latest.number.into(), self.latest.hash.to_string(), UnixTime::from_secs(self.latest.time), depth)
+        let time = UnixTime::from_secs(self.latest.time);
+        ObservedAt::new(self.latest.number.into(), self.latest.hash.to_string(), time, depth).with_pace(self.pace(None))
+    }
+
+    /// Measures the pace of the chain between the newest block and the marked ones, and one more.
+    fn pace(&self, other: Option<Block>) -> Option<u64> {
+        let at = |block: Block| (block.number.into(), UnixTime::from_secs(block.time));
+        pace::measure(at(self.latest), [self.safe, self.finalized, other].into_iter().flatten().map(at))
     }
 
     /// Returns the finding for a state that the block with this number and hash led to.
@@ -352,7 +359,9 @@ impl Query {
             }
         }
         let locked = locked.with_token(self.token_text.clone()).with_covered(stored.is_covered);
-        Ok(blocks.finding_from(HtlcState::Locked(locked), stored, block.number, block.hash))
+        let mut finding = blocks.finding_from(HtlcState::Locked(locked), stored, block.number, block.hash);
+        finding.seen = finding.seen.with_pace(blocks.pace(Some(block)));
+        Ok(finding)
     }
 
     /// Returns the secret hash in the funding event of an order; `None` unless there is exactly one such event.

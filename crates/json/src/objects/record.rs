@@ -24,8 +24,9 @@ pub struct Record {
 pub fn verify_record(documents: &Documents<'_>, registry: &Registry, policy: &Policy) -> Result<Record, Failure> {
     let verified = documents.open(|proposal| countersign::verify_record(proposal, registry, policy))?;
     let rule_of = |leg| {
-        let asset = registry.asset(verified.terms.leg(leg).asset.as_str());
-        asset.map(|asset| policy.finality_of(&asset.chain)).ok_or_else(|| Refusal::new(Code::UnknownAsset, "/order"))
+        let terms = verified.terms.leg(leg);
+        let asset = registry.asset(terms.asset.as_str());
+        asset.map(|asset| policy.finality_of(asset, terms.amount)).ok_or_else(|| Refusal::new(Code::UnknownAsset, "/order"))
     };
     let rules = [rule_of(Leg::Source)?, rule_of(Leg::Destination)?];
     Ok(Record { verified, rules })

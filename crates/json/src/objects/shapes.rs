@@ -223,7 +223,7 @@ pub(super) fn htlc_terms(terms: &countersign::HtlcTerms) -> HtlcTerms {
         amount: Decimal(terms.amount),
         timelock: terms.timelock,
         unit: terms.family.timelock_unit().to_owned(),
-        unit_millis: terms.unit_millis,
+        unit_millis: terms.pace.nominal,
         secret_hash: terms.secret_hash.to_string(),
     }
 }

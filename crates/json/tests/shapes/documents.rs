@@ -68,8 +68,10 @@ macro_rules! for_each_document {
                 explorer_url: Option<String>,
                 /// The chain's own coin.
                 native_asset_id: Option<String>,
-                /// Seconds per block, for EVM chains without a nominal time.
+                /// Nominal seconds per unit of a timelock. They come before those that are known of the chain.
                 block_time: Option<Seconds>,
+                /// The fewest seconds per unit of a timelock. They count where no pace was measured.
+                min_block_time: Option<Seconds>,
                 /// The source timelock that the service lists, in the chain's unit.
                 source_timelock: Option<Number>,
             }

@@ -1,7 +1,7 @@
 //! The state of one swap, according to one endpoint.
 
 use countersign_core::reader::{Fault, Identity, Known, Machine, Replies, Request, Turn};
-use countersign_core::{Code, Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, SecretHash, U256};
+use countersign_core::{Code, Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, SecretHash, U256, pace};
 
 use super::account::{self, Account, Accounts};
 use super::history::SwapHistory;
@@ -196,7 +196,10 @@ impl Reading {
             other => other,
         };
         let depth = since(self.clock.slot.saturating_add(1));
-        let seen = ObservedAt::new(self.clock.slot.into(), hex::encode(digest), self.clock.time, depth).with_finalized(origin.is_some());
+        let times = self.signatures.iter().flat_map(Signatures::times);
+        let pace = pace::measure((self.clock.slot.into(), self.clock.time), times);
+        let seen = ObservedAt::new(self.clock.slot.into(), hex::encode(digest), self.clock.time, depth).with_pace(pace);
+        let seen = seen.with_finalized(origin.is_some());
         let origin = origin.map(u64::to_be_bytes).unwrap_or_default();
         Finding::new(state, seen).with_origin([origin.as_slice(), &digest].concat())
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Replies, Reply, Request};
-use countersign_core::{Code, Refusal};
+use countersign_core::{BlockHeight, Code, Refusal, UnixTime};
 
 use super::{FINALIZED, MAX_STEP_BACK};
 use crate::address::Address;
@@ -25,6 +25,8 @@ pub(super) struct Signature {
     pub(super) text: String,
     slot: u64,
     is_success: bool,
+    /// The time of its block, where the node knows it.
+    time: Option<UnixTime>,
 }
 
 impl Signature {
@@ -35,7 +37,8 @@ impl Signature {
         if text.parse::<solana_signature::Signature>().is_err() {
             return Err(name.refuse(Code::TransactionIdMalformed).with_expected("base58 of 64 bytes"));
         }
-        Ok(Self { text: text.to_owned(), slot: members.need("slot")?.integer()?, is_success: members.get("err").is_none() })
+        let time = members.get("blockTime").and_then(|time| time.integer().ok()).map(UnixTime::from_secs);
+        Ok(Self { text: text.to_owned(), slot: members.need("slot")?.integer()?, is_success: members.get("err").is_none(), time })
     }
 }
 
@@ -104,6 +107,11 @@ impl Signatures {
     /// known, or if there have been too many pages.
     pub(super) fn before(&self, slot: u64) -> Option<&Signature> {
         self.all.last().filter(|oldest| self.is_cut && self.pages < MAX_PAGES && oldest.slot >= slot)
+    }
+
+    /// Returns the slots and times of the transactions, where the node knows the times.
+    pub(super) fn times(&self) -> impl Iterator<Item = (BlockHeight, UnixTime)> {
+        self.all.iter().filter_map(|signature| Some((signature.slot.into(), signature.time?)))
     }
 
     /// Returns whether it is certain that no successful transaction names the account.

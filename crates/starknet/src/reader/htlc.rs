@@ -3,7 +3,7 @@
 use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Identity, Known, Machine, Replies, Reply, Request, Turn};
 use countersign_core::{
-    Code, Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, SecretHash, StarknetGeneration, U256, UnixTime,
+    Code, Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, SecretHash, StarknetGeneration, U256, UnixTime, pace,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -82,6 +82,8 @@ struct Stored {
     covered: bool,
     /// Whether the order is already the same at the newest block that L1 has accepted.
     is_on_l1: bool,
+    /// The pace that the two blocks show.
+    pace: Option<u64>,
 }
 
 impl OrderQuery {
@@ -222,7 +224,7 @@ impl Htlc {
         let holds: U256 = answer(&holds?, read::number)?;
         let order = match read::order(self.query.generation, &stored) {
             Ok(Some(order)) => order,
-            Ok(None) => return Ok(found(HtlcState::Absent, &latest, Some(class), None, false)),
+            Ok(None) => return Ok(found(HtlcState::Absent, &latest, Some(class), None, false, None)),
             Err(why) => return Ok(unclear(&latest, Some(class), why.to_string())),
         };
         let end = if let Progress::Ended { at } = order.progress { at } else { None };
@@ -234,7 +236,8 @@ impl Htlc {
         let before = order_felts(access, before).ok().flatten();
         let before = before.and_then(|felts| read::order(self.query.generation, &felts).ok().flatten());
         let (covered, is_on_l1) = (holds >= order.amount, before.as_ref() == Some(&order));
-        let stored = Box::new(Stored { latest, class, order, covered, is_on_l1 });
+        let pace = measure(&latest, on_l1.as_ref());
+        let stored = Box::new(Stored { latest, class, order, covered, is_on_l1, pace });
         Ok(Turn::Ask(match stored.order.progress {
             Progress::Open => self.ask_funding(stored),
             Progress::Ended { at } => self.ask_end(stored, at),
@@ -299,14 +302,16 @@ impl Htlc {
 
     /// Returns the state of an open order. If its id does not prove its secret hash, the event of the funding has shown it.
     fn locked(&self, stored: &Stored, block: &Block, secret_hash: Option<SecretHash>) -> Turn<Finding> {
-        let Stored { latest, class, order, covered, is_on_l1 } = stored;
+        let Stored { latest, class, order, covered, is_on_l1, pace } = stored;
+        let pace = [*pace, measure(latest, Some(block))].into_iter().flatten().min();
         let (initiator, redeemer) = (to_account(order.initiator), to_account(order.redeemer));
         let elapsed = latest.number.saturating_sub(order.initiated_at);
         let mut locked = LockedHtlc::new(initiator, redeemer, order.amount, order.timelock, elapsed)
             .with_token(self.terms.token.clone())
             .with_covered(*covered);
         locked.secret_hash = secret_hash;
-        found(HtlcState::Locked(locked), latest, Some(*class), Some((block.number, block.hash)), *is_on_l1 && block.is_on_l1)
+        let change = Some((block.number, block.hash));
+        found(HtlcState::Locked(locked), latest, Some(*class), change, *is_on_l1 && block.is_on_l1, pace)
     }
 
     fn end(&mut self, stored: Box<Stored>, mut events: Events, page: &Cursor<'_, '_>) -> Result<Turn<Finding>, Fault> {
@@ -315,7 +320,7 @@ impl Htlc {
             self.state = State::End(stored, events);
             return Ok(Turn::Ask(vec![request]));
         }
-        let Stored { latest, class, is_on_l1, .. } = *stored;
+        let Stored { latest, class, is_on_l1, pace, .. } = *stored;
         let (event, number, hash, transaction) = match (events.all.as_slice(), events.is_cut()) {
             // A secret proves itself. A refund on an unfinished list may be contradicted on the next page.
             ([Event { event: HtlcEvent::Refunded { .. }, .. }] | [], true) => {
@@ -327,7 +332,7 @@ impl Htlc {
         };
         let state = event.end(self.query.secret_hash, Some(hex(*transaction)));
         // Whether the end is final follows from the order at the newest block that L1 has accepted.
-        Ok(found(state, &latest, Some(class), Some((*number, *hash)), is_on_l1))
+        Ok(found(state, &latest, Some(class), Some((*number, *hash)), is_on_l1, pace))
     }
 }
 
@@ -340,10 +345,24 @@ fn order_felts(access: Access, replies: &[Reply<'_>]) -> Result<Option<Vec<Felt>
     }
 }
 
+/// Measures the pace of the chain between the newest block and an earlier one.
+fn measure(latest: &Block, earlier: Option<&Block>) -> Option<u64> {
+    let at = |block: &Block| (block.number.into(), UnixTime::from_secs(block.time));
+    pace::measure(at(latest), earlier.map(at))
+}
+
 /// Returns the finding at the newest block. `change` is the number and the hash of the block that led to the state.
-fn found(state: HtlcState, latest: &Block, class: Option<Felt>, change: Option<(u64, Felt)>, is_finalized: bool) -> Turn<Finding> {
+fn found(
+    state: HtlcState,
+    latest: &Block,
+    class: Option<Felt>,
+    change: Option<(u64, Felt)>,
+    is_finalized: bool,
+    pace: Option<u64>,
+) -> Turn<Finding> {
     let depth = change.map_or(0, |(number, _)| latest.number.saturating_sub(number).saturating_add(1));
     let seen = ObservedAt::new(latest.number.into(), hex(latest.hash), UnixTime::from_secs(latest.time), depth)
+        .with_pace(pace)
         .with_safe(depth > 0)
         .with_finalized(is_finalized);
     let origin = class.into_iter().chain(change.map(|(_, hash)| hash)).flat_map(|felt| felt.to_bytes_be());
@@ -351,7 +370,7 @@ fn found(state: HtlcState, latest: &Block, class: Option<Felt>, change: Option<(
 }
 
 fn unclear(latest: &Block, class: Option<Felt>, why: impl Into<String>) -> Turn<Finding> {
-    found(HtlcState::Unclear(why.into()), latest, class, None, false)
+    found(HtlcState::Unclear(why.into()), latest, class, None, false, None)
 }
 
 /// Names everything that is still to be read: the terms, the class that the contract must have, and the two blocks.

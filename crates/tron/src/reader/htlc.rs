@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address as AbiAddress, B256, hex};
 use countersign_core::reader::{Fault, Identity, Known, Machine, Reader, Replies, Reply, Request, Turn};
-use countersign_core::{Code, Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, SecretHash, UnixTime, number};
+use countersign_core::{Code, Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, SecretHash, UnixTime, number, pace};
 use countersign_evm_core::read::{self, HtlcEvent, Layout, NATIVE, Progress, StoredOrder};
 use serde_json::json;
 
@@ -131,7 +131,9 @@ impl Machine for Htlc {
                 };
                 let depth = before.number.saturating_add(1).saturating_sub(changed_at);
                 let is_final = solid.is_some_and(|solid| solid.number >= changed_at);
-                let seen = seen(before, depth).with_finalized(is_final);
+                let at = |block: Block| (block.number.into(), UnixTime::from_millis(block.millis));
+                let pace = pace::measure(at(before), solid.into_iter().chain([origin]).map(at));
+                let seen = seen(before, depth).with_pace(pace).with_finalized(is_final);
                 Ok(Turn::Done(Finding::new(state, seen).with_origin(origin.id)))
             }
             State::Ended => Err(AFTER_THE_END),

@@ -50,6 +50,7 @@ impl Registry {
             put(&entry, "native asset", chain.record.native_asset_id.clone());
             put(&entry, "source timelock", chain.record.source_timelock.map(|units| units.to_string()));
             put(&entry, "block time", chain.record.block_time.map(|seconds| seconds.to_string()));
+            put(&entry, "fastest block time", chain.record.min_block_time.map(|seconds| seconds.to_string()));
         }
         for asset in self.assets() {
             let entry = format!("asset {}", asset.record.id);
@@ -102,7 +103,7 @@ mod tests {
         json!({
             "chains": [
                 {"chain": "base", "id": "evm:8453", "name": "Base", "icon": "i", "explorer_url": "https://explorer.invalid", "native_asset_id": "base:eth",
-                 "block_time": 2, "source_timelock": "43200"},
+                 "block_time": 2, "min_block_time": 1, "source_timelock": "43200"},
                 {"chain": "solana", "id": "solana:mainnet"},
                 {"chain": "sui", "id": "sui:mainnet", "name": "Sui"}
             ],

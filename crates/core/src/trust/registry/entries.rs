@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use countersign_chains::taproot::InternalKey;
-use countersign_chains::{Account, ChainProfile, Family, Network};
+use countersign_chains::{Account, ChainProfile, Family, Network, Pace, Span};
 use ruint::aliases::U256;
 
 use super::{Generation, TokenStandard};
@@ -20,8 +20,8 @@ pub struct Chain {
     pub network: Network,
     /// Whether it is a test network.
     pub test: bool,
-    /// Nominal milliseconds per unit of a timelock.
-    pub unit_millis: u64,
+    /// How fast it counts one unit of a timelock: the paces of the registry, else those of its profile.
+    pub pace: Pace,
     /// What is known about the chain without the registry.
     pub profile: &'static ChainProfile,
 }
@@ -154,19 +154,19 @@ impl Chain {
         Timelock::new(units, self.family(), self.nominal_millis(units))
     }
 
-    /// Returns the nominal time until a payment has its confirmations, in seconds: that of one more block than are required, and at
-    /// least one minute.
+    /// Returns the time until a payment has its confirmations, in seconds: that of one more block than are required at the slower one of
+    /// the known paces, and at least one minute.
     #[must_use]
     pub fn confirmation_time(&self, confirmations: u64) -> u64 {
         const MIN: u64 = 60;
         let blocks = confirmations.max(1).saturating_add(1);
-        u64::try_from(self.nominal_millis(blocks).div_ceil(1_000)).unwrap_or(u64::MAX).max(MIN)
+        u64::try_from(Span::Units(blocks).millis(self.pace.slowest()).div_ceil(1_000)).unwrap_or(u64::MAX).max(MIN)
     }
 
-    /// Returns the nominal duration of a timelock, in milliseconds.
+    /// Returns how long a timelock takes at today's nominal pace, in milliseconds. For texts: it is only an approximation.
     #[must_use]
     pub fn nominal_millis(&self, timelock: u64) -> u128 {
-        u128::from(timelock).saturating_mul(u128::from(self.unit_millis))
+        Span::Units(timelock).millis(self.pace.nominal)
     }
 }
 

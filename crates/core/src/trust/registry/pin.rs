@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
-use countersign_chains::{Account, ChainProfile, Family, Network, NetworkError, address, profile};
+use countersign_chains::{Account, ChainProfile, Family, Network, NetworkError, Pace, address, profile};
 
 use super::rules::{self, Clash};
 use super::{Asset, Chain, Contract, Generation, Notice, Registry, ServicePins, Solver, TokenStandard};
@@ -129,7 +129,13 @@ impl Pinning<'_> {
     fn chains(&mut self, listed: Listed<ChainRecord>) -> Result<(), Refusal> {
         let mut read = Vec::new();
         for (at, record) in listed {
-            let Some(record) = self.readable(&at, record)? else { continue };
+            let Some(mut record) = self.readable(&at, record)? else { continue };
+            // Only the wallet's own file may say how fast a chain is. The service may say it of a chain that nothing else is known of.
+            if self.notices.is_some() {
+                let unlisted = ChainProfile::of("", &Network::Evm(0)).pace;
+                let is_known = profile::known_chain(&record.chain).is_some_and(|known| known.profile.pace != unlisted);
+                (record.block_time, record.min_block_time) = (record.block_time.filter(|_| !is_known), None);
+            }
             let (name, entry) = (record.chain.clone(), format!("chain {}", escape_untrusted(&record.chain)));
             match chain(record) {
                 Ok(Some(chain)) => read.push((at, entry, chain)),
@@ -277,9 +283,14 @@ fn chain(record: ChainRecord) -> Result<Option<Chain>, String> {
         return Err("the chain name cannot be part of an asset id, which is in lower case".to_owned());
     }
     let profile = ChainProfile::of(&record.chain, &network);
-    let unit_millis = profile.unit_millis(record.block_time.map(wire::Seconds::millis));
+    let pace = pace(profile, &record);
     let test = profile::is_test_network(&record.chain, &record.id);
-    Ok(Some(Chain { record, network, test, unit_millis, profile }))
+    Ok(Some(Chain { record, network, test, pace, profile }))
+}
+
+/// Returns the paces of a chain: those that its entry gives, else those of its profile.
+pub(super) fn pace(profile: &ChainProfile, record: &ChainRecord) -> Pace {
+    profile.pace.pinned(record.block_time.map(wire::Seconds::millis), record.min_block_time.map(wire::Seconds::millis))
 }
 
 /// Why an asset cannot be pinned.
@@ -360,23 +371,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_listed_block_time_may_be_a_fraction_and_does_not_change_nominal_units() {
+    fn a_listed_block_time_may_be_a_fraction_and_comes_first() {
         let unit = |chain: &str, id: &str, listed: &str| {
             let text = format!(r#"{{"chains":[{{"chain":"{chain}","id":"{id}","name":"x","block_time":{listed}}}],"assets":[]}}"#);
             let registry = Registry::from_json(text.as_bytes())?;
             // What is written is read again as the same.
             let again = Registry::from_json(&serde_json::to_vec(&registry).unwrap()).unwrap();
             assert_eq!(again.chains().next().unwrap().record, registry.chains().next().unwrap().record);
-            Ok::<_, Refusal>(registry.chains().next().unwrap().unit_millis)
+            Ok::<_, Refusal>(registry.chains().next().unwrap().pace)
         };
         for (chain, id, listed, wanted) in [
-            ("corn", "evm:21000000", "0.25", 250),
-            ("corn", "evm:21000000", "3", 3_000),
-            ("corn", "evm:21000000", "\"1.5\"", 1_500),
-            ("corn", "evm:21000000", "0", 2_000),
-            ("ethereum", "evm:1", "1", 12_000),
-            ("base_sepolia", "evm:84532", "9", 2_000),
-            ("solana", "solana:101", "0.5", 400),
+            ("corn", "evm:21000000", "0.25", Pace::new(250, 250, 100)),
+            ("corn", "evm:21000000", "3", Pace::new(3_000, 3_000, 100)),
+            ("corn", "evm:21000000", "\"1.5\"", Pace::new(1_500, 1_500, 100)),
+            ("corn", "evm:21000000", "0", Pace::new(2_000, 2_000, 100)),
+            ("ethereum", "evm:1", "1", Pace::new(1_000, 1_000, 1_000)),
+            ("base_sepolia", "evm:84532", "9", Pace::new(9_000, 9_000, 100)),
+            ("base", "evm:8453", r#"0.2,"min_block_time":0.05"#, Pace::new(200, 200, 50)),
+            ("base", "evm:8453", r#"0,"min_block_time":"0.15""#, Pace::new(2_000, 200, 150)),
+            ("solana", "solana:101", "0.5", Pace::new(500, 500, 100)),
         ] {
             assert_eq!(unit(chain, id, listed).unwrap(), wanted, "{chain} {listed}");
         }
