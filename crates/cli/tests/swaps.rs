@@ -300,7 +300,7 @@ fn a_redemption_that_does_not_come_raises_the_alarm() {
     // Three quarters of the destination's timelock are over; both sides were paid ten minutes after the order was created.
     let registry = Registry::from_json(whole.service.fixture.registry.as_bytes()).unwrap();
     let swap = &whole.service.fixture.order["destination_swap"];
-    let unit = registry.asset(swap["asset"].as_str().unwrap()).unwrap().chain.unit_millis;
+    let unit = registry.asset(swap["asset"].as_str().unwrap()).unwrap().chain.pace.nominal;
     let over = swap["timelock"].as_u64().unwrap() * unit * 3 / 4_000;
     let created = chrono::Utc::now() - chrono::TimeDelta::seconds(600 + i64::try_from(over).unwrap());
     whole.service.fixture.order["created_at"] = json!(created.to_rfc3339());

@@ -3,64 +3,64 @@
 //! of another family.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test ends by panicking")]
 
-use countersign::{Chain, FinalityRule, Registry};
+use countersign::{Chain, FinalityRule, Pace, Registry};
 
-/// Chain, id, nominal milliseconds of a unit, those with a listed block time of 7 s, the fewest, finality, settle, margin, payment window,
-/// greatest age and lead of the newest block in seconds; an asterisk for a test network.
+/// Chain, id, milliseconds of a unit by the batch contract, today and at the fastest, finality, settle, margin, payment window, greatest age
+/// and lead of the newest block in seconds; an asterisk for a test network.
 const EXPECTED: &str = "
-ethereum evm:1 12000 12000 12000 safe 64 50 3600 120 60
-ethereum_sepolia evm:11155111 12000 12000 12000 safe 64 50 3600 120 60 *
-base evm:8453 2000 2000 2000 safe 300 300 3600 120 60
-base_sepolia evm:84532 2000 2000 2000 safe 300 300 3600 120 60 *
-arbitrum evm:42161 12000 12000 250 safe 300 300 3600 120 60
-arbitrum_sepolia evm:421614 12000 12000 250 safe 300 300 3600 120 60 *
-bnbchain evm:56 3000 3000 3000 finalized 32 1200 3600 120 60
-bnbchain_testnet evm:97 3000 3000 3000 finalized 32 1200 3600 120 60 *
-unichain evm:130 2000 7000 2000 safe 300 300 3600 120 60
-unichain_sepolia evm:1301 2000 7000 2000 safe 300 300 3600 120 60 *
-botanix evm:3637 2000 7000 2000 safe 300 300 3600 120 60
-botanix_testnet evm:3636 2000 7000 2000 safe 300 300 3600 120 60 *
-corn evm:21000000 2000 7000 2000 safe 300 300 3600 120 60
-corn_testnet evm:21000001 2000 7000 2000 safe 300 300 3600 120 60 *
-tron tron:728126428 3000 3000 3000 finalized 20 300 3600 120 60
-tron_shasta tron:2494104990 3000 3000 3000 finalized 20 300 3600 120 60 *
-tron_nile tron:3448148188 3000 3000 3000 finalized 20 300 3600 120 60 *
-starknet starknet:SN_MAIN 30000 30000 30000 safe 900 450 3600 120 60
-starknet_sepolia starknet:SN_SEPOLIA 30000 30000 30000 safe 900 450 3600 120 60 *
-solana solana:mainnet 400 400 400 finalized 64 1500 3600 120 60
-solana_testnet solana:testnet 400 400 400 finalized 64 1500 3600 120 60 *
-solana_devnet solana:devnet 400 400 400 finalized 64 1500 3600 120 60 *
-sui sui:mainnet 1 1 1 finalized 10000 600000 3600 120 60
-sui_testnet sui:testnet 1 1 1 finalized 10000 600000 3600 120 60 *
-sui_devnet sui:devnet 1 1 1 finalized 10000 600000 3600 120 60 *
-bitcoin bitcoin:mainnet 600000 600000 600000 2 blocks deep 2 6 21600 10800 7200
-bitcoin_testnet bitcoin:testnet 600000 600000 600000 2 blocks deep 2 6 21600 10800 7200 *
-bitcoin_testnet4 bitcoin:testnet4 600000 600000 600000 2 blocks deep 2 6 21600 10800 7200 *
-bitcoin_signet bitcoin:signet 600000 600000 600000 2 blocks deep 2 6 21600 10800 7200 *
-bitcoin_regtest bitcoin:regtest 600000 600000 600000 2 blocks deep 2 6 21600 10800 7200 *
-litecoin litecoin:mainnet 150000 150000 150000 6 blocks deep 6 12 3600 10800 7200
-litecoin_testnet litecoin:testnet 150000 150000 150000 6 blocks deep 6 12 3600 10800 7200 *
-litecoin_regtest litecoin:regtest 150000 150000 150000 6 blocks deep 6 12 3600 10800 7200 *
-ethereum_hoodi evm:560048 12000 12000 12000 safe 64 50 3600 120 60 *
-arbitrum_nova evm:42170 12000 12000 250 safe 300 300 3600 120 60
-base_hoodi evm:7 2000 2000 2000 safe 300 300 3600 120 60 *
-bnbchain_devnet evm:98 3000 3000 3000 finalized 32 1200 3600 120 60 *
-corn_devnet evm:9 2000 7000 2000 safe 300 300 3600 120 60 *
-monad evm:143 2000 7000 2000 safe 300 300 3600 120 60
-monad_testnet evm:10143 2000 7000 2000 safe 300 300 3600 120 60 *
-eth evm:2 2000 7000 2000 safe 300 300 3600 120 60
-ethereum2 evm:3 2000 7000 2000 safe 300 300 3600 120 60
-localnet evm:31337 2000 7000 2000 safe 300 300 3600 120 60 *
-bitcoin_evm evm:11 2000 7000 2000 safe 300 300 3600 120 60
-tron_local tron:5 3000 3000 3000 finalized 20 300 3600 120 60 *
-base_tron tron:6 3000 3000 3000 finalized 20 300 3600 120 60
-starknet_katana starknet:KATANA 30000 30000 30000 safe 900 450 3600 120 60
-ethereum_starknet starknet:SN_X 30000 30000 30000 safe 900 450 3600 120 60
-solana_local solana:localnet 400 400 400 finalized 64 1500 3600 120 60 *
-sui_local sui:localnet 1 1 1 finalized 10000 600000 3600 120 60 *
-ltc litecoin:signet 150000 150000 150000 6 blocks deep 6 12 3600 10800 7200 *
-litecoin_testnet3 litecoin:testnet3 150000 150000 150000 6 blocks deep 6 12 3600 10800 7200 *
-bitcoin_sidechain litecoin:testnet3 150000 150000 150000 6 blocks deep 6 12 3600 10800 7200 *
+ethereum evm:1 12000 12000 12000 safe 768 s 600 s 3600 120 60
+ethereum_sepolia evm:11155111 12000 12000 12000 safe 768 s 600 s 3600 120 60 *
+base evm:8453 2000 200 100 safe 600 s 600 s 3600 120 60
+base_sepolia evm:84532 2000 200 100 safe 600 s 600 s 3600 120 60 *
+arbitrum evm:42161 12000 12000 100 safe 600 s 600 s 3600 120 60
+arbitrum_sepolia evm:421614 12000 12000 100 safe 600 s 600 s 3600 120 60 *
+bnbchain evm:56 3000 450 225 finalized 120 s 1800 s 3600 120 60
+bnbchain_testnet evm:97 3000 450 225 finalized 120 s 1800 s 3600 120 60 *
+unichain evm:130 2000 1000 250 safe 600 s 600 s 3600 120 60
+unichain_sepolia evm:1301 2000 1000 250 safe 600 s 600 s 3600 120 60 *
+botanix evm:3637 2000 2000 100 safe 600 s 600 s 3600 120 60
+botanix_testnet evm:3636 2000 2000 100 safe 600 s 600 s 3600 120 60 *
+corn evm:21000000 2000 2000 100 safe 600 s 600 s 3600 120 60
+corn_testnet evm:21000001 2000 2000 100 safe 600 s 600 s 3600 120 60 *
+tron tron:728126428 3000 3000 3000 finalized 60 s 900 s 3600 120 60
+tron_shasta tron:2494104990 3000 3000 3000 finalized 60 s 900 s 3600 120 60 *
+tron_nile tron:3448148188 3000 3000 3000 finalized 60 s 900 s 3600 120 60 *
+starknet starknet:SN_MAIN 30000 2000 1000 safe 1800 s 900 s 3600 120 60
+starknet_sepolia starknet:SN_SEPOLIA 30000 2000 1000 safe 1800 s 900 s 3600 120 60 *
+solana solana:mainnet 400 250 100 finalized 30 s 600 s 3600 120 60
+solana_testnet solana:testnet 400 250 100 finalized 30 s 600 s 3600 120 60 *
+solana_devnet solana:devnet 400 250 100 finalized 30 s 600 s 3600 120 60 *
+sui sui:mainnet 1 1 1 finalized 10 s 3600 s 3600 120 60
+sui_testnet sui:testnet 1 1 1 finalized 10 s 3600 s 3600 120 60 *
+sui_devnet sui:devnet 1 1 1 finalized 10 s 3600 s 3600 120 60 *
+bitcoin bitcoin:mainnet 600000 600000 300000 2 blocks deep 2 6 21600 10800 7200
+bitcoin_testnet bitcoin:testnet 600000 600000 300000 2 blocks deep 2 6 21600 10800 7200 *
+bitcoin_testnet4 bitcoin:testnet4 600000 600000 300000 2 blocks deep 2 6 21600 10800 7200 *
+bitcoin_signet bitcoin:signet 600000 600000 300000 2 blocks deep 2 6 21600 10800 7200 *
+bitcoin_regtest bitcoin:regtest 600000 600000 300000 2 blocks deep 2 6 21600 10800 7200 *
+litecoin litecoin:mainnet 150000 150000 75000 6 blocks deep 6 12 3600 10800 7200
+litecoin_testnet litecoin:testnet 150000 150000 75000 6 blocks deep 6 12 3600 10800 7200 *
+litecoin_regtest litecoin:regtest 150000 150000 75000 6 blocks deep 6 12 3600 10800 7200 *
+ethereum_hoodi evm:560048 12000 12000 12000 safe 768 s 600 s 3600 120 60 *
+arbitrum_nova evm:42170 12000 12000 100 safe 600 s 600 s 3600 120 60
+base_hoodi evm:7 2000 200 100 safe 600 s 600 s 3600 120 60 *
+bnbchain_devnet evm:98 3000 450 225 finalized 120 s 1800 s 3600 120 60 *
+corn_devnet evm:9 2000 2000 100 safe 600 s 600 s 3600 120 60 *
+monad evm:143 2000 2000 100 safe 600 s 600 s 3600 120 60
+monad_testnet evm:10143 2000 2000 100 safe 600 s 600 s 3600 120 60 *
+eth evm:2 2000 2000 100 safe 600 s 600 s 3600 120 60
+ethereum2 evm:3 2000 2000 100 safe 600 s 600 s 3600 120 60
+localnet evm:31337 2000 2000 100 safe 600 s 600 s 3600 120 60 *
+bitcoin_evm evm:11 2000 2000 100 safe 600 s 600 s 3600 120 60
+tron_local tron:5 3000 3000 3000 finalized 60 s 900 s 3600 120 60 *
+base_tron tron:6 3000 3000 3000 finalized 60 s 900 s 3600 120 60
+starknet_katana starknet:KATANA 30000 2000 1000 safe 1800 s 900 s 3600 120 60
+ethereum_starknet starknet:SN_X 30000 2000 1000 safe 1800 s 900 s 3600 120 60
+solana_local solana:localnet 400 250 100 finalized 30 s 600 s 3600 120 60 *
+sui_local sui:localnet 1 1 1 finalized 10 s 3600 s 3600 120 60 *
+ltc litecoin:signet 150000 150000 75000 6 blocks deep 6 12 3600 10800 7200 *
+litecoin_testnet3 litecoin:testnet3 150000 150000 75000 6 blocks deep 6 12 3600 10800 7200 *
+bitcoin_sidechain litecoin:testnet3 150000 150000 75000 6 blocks deep 6 12 3600 10800 7200 *
 ";
 
 fn registry(name: &str, id: &str, block_time: &str) -> Registry {
@@ -70,11 +70,14 @@ fn registry(name: &str, id: &str, block_time: &str) -> Registry {
 
 fn row(chain: &Chain, listed: &Chain) -> String {
     let (name, id, profile) = (chain.name(), &chain.record.id, chain.profile);
-    let (unit, least) = (chain.unit_millis, profile.min_unit_millis(chain.unit_millis));
+    let Pace { contract, nominal, fastest, .. } = chain.pace;
+    // What a registry gives comes first.
+    let (was, is) = (chain.pace, listed.pace);
+    assert_eq!((is.contract, is.nominal, is.fastest), (7_000, 7_000, was.fastest.min(7_000)), "{name}");
     let [window, age, ahead] = [profile.payment_window, profile.max_head_age, profile.max_head_ahead()].map(|time| time.as_secs());
-    let (listed, is_test) = (listed.unit_millis, if chain.test { " *" } else { "" });
+    let is_test = if chain.test { " *" } else { "" };
     let FinalityRule { finality, settle, margin, .. } = profile.finality;
-    format!("{name} {id} {unit} {listed} {least} {finality} {settle} {margin} {window} {age} {ahead}{is_test}")
+    format!("{name} {id} {contract} {nominal} {fastest} {finality} {settle} {margin} {window} {age} {ahead}{is_test}")
 }
 
 #[test]

@@ -3,10 +3,11 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use std::{env, fs};
 
 use countersign::chains::{Coin, CoinProfile, FeeTargets, KNOWN_CHAINS};
-use countersign::{ChainProfile, Code, Network};
+use countersign::{ChainProfile, Code, Family, Network, Pace};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -49,17 +50,19 @@ fn with_table(text: &str, name: &str, table: &str) -> String {
 
 fn known_chains() -> String {
     let mut text = String::from(
-        "| chain | id, other ids | seconds per unit | final | settle | margin | paid within | newest block |\n\
+        "| chain | id, other ids | contract, today, fastest | final | settle | margin | paid within | newest block |\n\
          |---|---|---|---|---|---|---|---|\n",
     );
     let mut row = |name: &str, ids: &str, chain: &ChainProfile| {
         let rule = chain.finality;
-        let unit = chain.unit.map_or_else(|| "`block_time`, else 2".to_owned(), |unit| unit.as_secs_f64().to_string());
-        let fastest = chain.fastest_unit.map(|unit| format!("; {}", unit.as_secs_f64())).unwrap_or_default();
+        let Pace { contract, nominal, fastest, .. } = chain.pace;
+        let paces = [contract, nominal, fastest].map(|millis| Duration::from_millis(millis).as_secs_f64().to_string()).join(", ");
+        let coin = |units: u128| format!("from {}", units / if chain.family == Family::Evm { 10_u128.pow(18) } else { 10_u128.pow(8) });
+        let steps = chain.steps.iter().map(|(from, rule)| format!("; {}: {}", coin(*from), rule.finality)).collect::<String>();
         let (age, ahead) = (chain.max_head_age.as_secs(), chain.max_head_ahead().as_secs());
         let (settle, margin, hours) = (rule.settle, rule.margin, chain.payment_window.as_secs_f64() / 3_600.0);
         let finality = rule.finality;
-        writeln!(text, "| {name} | {ids} | {unit}{fastest} | {finality} | {settle} | {margin} | {hours} h | {age} s, {ahead} s |").unwrap();
+        writeln!(text, "| {name} | {ids} | {paces} | {finality}{steps} | {settle} | {margin} | {hours} h | {age} s, {ahead} s |").unwrap();
     };
     for chain in KNOWN_CHAINS {
         let ids: Vec<_> = [chain.id].iter().chain(chain.aliases).map(|id| format!("`{id}`")).collect();

@@ -204,7 +204,7 @@ fn the_terms_of_an_order_under_way_belong_to_their_own_leg() {
                 ["chain", "asset", "swap_id", "secret_hash", "amount"].map(|member| swap[member].as_str().unwrap()),
                 "{id} {leg}"
             );
-            assert_eq!((&terms.network, terms.unit_millis), (&pinned.chain.network, pinned.chain.unit_millis), "{id} {leg}");
+            assert_eq!((&terms.network, terms.pace), (&pinned.chain.network, pinned.chain.pace), "{id} {leg}");
             assert_eq!((&terms.htlc, terms.token.as_ref()), (&pinned.htlc, pinned.token.as_ref().map(|token| &token.text)), "{id} {leg}");
             assert!(terms.htlc.is_some() && terms.swap_id_recomputed, "{id} {leg}");
         }
@@ -238,16 +238,16 @@ fn the_timelock_of_the_destination_is_at_most_half_the_sources_and_long_enough()
     let record = accepted_case(id).json()["order"].clone();
     let leg = |leg: &str| {
         let pinned = registry().asset(record[leg]["asset"].as_str().unwrap()).unwrap();
-        (pinned.chain.nominal_millis(record[leg]["timelock"].as_u64().unwrap()), &pinned.chain)
+        (u128::from(record[leg]["timelock"].as_u64().unwrap() * pinned.chain.pace.contract), &pinned.chain)
     };
     let ((source, _), (_, chain)) = (leg("source_swap"), leg("destination_swap"));
     let warned = |timelock: u64, warning: Code| {
         let order = verified(id, None, &[("/destination_swap/timelock", json!(timelock))]).unwrap();
         order.warnings().list().iter().any(|given| given.code() == warning)
     };
-    let half = u64::try_from(source / 2 / chain.nominal_millis(1)).unwrap();
+    let half = u64::try_from(source / 2 / u128::from(chain.pace.contract)).unwrap();
     assert!(!warned(half, Code::DestinationTimelockClose) && warned(half + 1, Code::DestinationTimelockClose));
-    let least = chain.profile.finality.min_timelock();
+    let least = chain.profile.finality.min_timelock(chain.pace.fastest);
     assert!(!warned(least, Code::DestinationTimelockShort) && warned(least - 1, Code::DestinationTimelockShort));
     let all = [("/destination_swap/timelock", json!(2 * half))];
     assert_eq!(code(verified(id, None, &all)).unwrap().0, Code::RecordOutlastsSource);
@@ -267,7 +267,7 @@ fn an_approval_of_exactly_the_amount_suits_every_policy() {
 fn the_longest_timelock_in_nominal_time_is_still_allowed() {
     let pinned = registry().asset("ethereum:usdc").unwrap();
     let timelock = accepted_case(EVM).json()["order"]["source_swap"]["timelock"].as_u64().unwrap();
-    let seconds = u64::try_from(pinned.chain.nominal_millis(timelock) / 1_000).unwrap();
+    let seconds = timelock * pinned.chain.pace.contract / 1_000;
     let outcome = |seconds| {
         let policy = Policy::default().with_max_timelock("ethereum", Duration::from_secs(seconds));
         code(with_proposal(EVM, &[], |proposal| verify(proposal, registry(), &policy))).map(|(code, _)| code)

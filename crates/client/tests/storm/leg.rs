@@ -93,7 +93,7 @@ impl View<'_> {
 
     fn evm(&self) -> evm::Evm {
         // Starknet and others count in their own unit; an EVM chain's blocks take what the registry says.
-        let millis = self.terms.unit_millis.max(1_000);
+        let millis = self.terms.pace.contract.max(1_000);
         let height = |time: u64| self.height(21_000_000, time, millis);
         let mut chain = evm::Evm::funded(self.terms);
         chain.chain_id = chain_id(&self.terms.network) + u64::from(self.is_other_chain);
@@ -129,7 +129,7 @@ impl View<'_> {
 
     /// Answers with the order as it was at the block that a request names. The testkit's chain shows an end at all its blocks.
     fn answer_evm(&self, chain: &evm::Evm, request: &Request) -> Answer {
-        let height = |time: u64| self.height(21_000_000, time, self.terms.unit_millis.max(1_000));
+        let height = |time: u64| self.height(21_000_000, time, self.terms.pace.contract.max(1_000));
         if let (Request::JsonRpc { method: "eth_call", params }, Some((_, ended))) = (request, self.htlc.ended) {
             let params: Value = serde_json::from_str(params).unwrap();
             let marks = [chain.safe, chain.finalized].into_iter().flatten();

@@ -243,7 +243,7 @@ impl World {
     pub fn ends(&self, leg: Leg, funded: u64) -> u64 {
         let terms = self.terms(leg);
         // These chains have blocks of their own in this world: see `leg` and `bitcoin`.
-        let millis = if self.kind(leg) == Kind::Evm { terms.unit_millis.max(1_000) } else { self.kind(leg).unit_millis() };
+        let millis = if self.kind(leg) == Kind::Evm { terms.pace.contract.max(1_000) } else { self.kind(leg).unit_millis() };
         let ends = funded + (terms.timelock + 1) * millis / 1_000 + 1;
         match self.halt(leg) {
             Some((from, until)) if funded < until && ends > from => ends + (until - from.max(funded)),
