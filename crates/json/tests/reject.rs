@@ -260,6 +260,7 @@ const ELSEWHERE: &[(Code, &str)] = &[
     (Code::NonceGap, "depends on a node: crates/node/tests/evm_recovery.rs"),
     (Code::FeeAbovePayout, "recoveries only: crates/evm/tests/recover.rs"),
     (Code::Internal, "no input is known that causes it; properties.rs searches for one"),
+    (Code::TimelocksDependOnPace, "accepted orders have it: crates/json/tests/rules.rs"),
     (Code::PaysTooLittle, "the client's driver compares the order with what its owner accepts"),
 ];
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use countersign::wire::{AffiliateFee, Read};
 use countersign::{
-    ApprovalPolicy, Code, CreateOrder, Family, Generation, Policy, Proposal, Refusal, Registry, RequestedLeg, U256, UnixTime, Verified,
+    ApprovalPolicy, Code, CreateOrder, Family, Generation, Policy, Proposal, Refusal, Registry, RequestedLeg, Severity, U256, UnixTime, Verified,
     Warning, json, verify, verify_record,
 };
 use countersign_json::line::Case;
@@ -252,6 +252,49 @@ fn the_timelock_of_the_destination_is_at_most_half_the_sources_and_long_enough()
     let all = [("/destination_swap/timelock", json!(2 * half))];
     assert_eq!(code(verified(id, None, &all)).unwrap().0, Code::RecordOutlastsSource);
     assert_eq!(code(verified(id, None, &[("/destination_swap/timelock", json!(2 * half - 1))])), None);
+}
+
+/// The paces of the batch contract decide about two timelocks. Where today's paces would refuse what they accept, the order is accepted with
+/// a warning of the highest severity; where today's would accept what they refuse, it stays refused. A registry's paces come before both.
+#[test]
+fn the_contracts_paces_decide_and_todays_paces_warn() {
+    // 2,880 blocks of Starknet were a day at 30 s, and are 96 minutes at 2 s. 600 blocks of Ethereum are two hours.
+    let slower = "starknet-captured-2025-07-testnet";
+    let pinned = |block_time: Option<Value>| {
+        let mut file: Value = serde_json::to_value(registry()).unwrap();
+        let chain = file["chains"].as_array_mut().unwrap().iter_mut().find(|chain| chain["chain"] == "starknet_sepolia").unwrap();
+        chain["block_time"] = block_time.unwrap_or_default();
+        Registry::from_json(file.to_string().as_bytes()).unwrap()
+    };
+    let outcome = |registry: &Registry| {
+        let order = with_proposal(slower, &[], |proposal| verify(proposal, registry, &Policy::default()));
+        order.map(|order| order.warnings().list().iter().find(|warning| warning.code() == Code::TimelocksDependOnPace).cloned())
+    };
+    let warning = outcome(registry()).unwrap().unwrap();
+    assert_eq!(warning.severity(), Severity::Danger);
+    assert!(warning.to_string().contains("about 2 h") && warning.to_string().contains("about 1.6 h"), "{warning}");
+    assert_eq!(outcome(&pinned(Some(json!(30)))).unwrap(), None);
+    assert_eq!(code(outcome(&pinned(Some(json!("2.5"))))).unwrap().0, Code::RecordOutlastsSource, "7,200 s are not below 7,200 s");
+    assert_eq!(outcome(&pinned(Some(json!("2.501")))).unwrap(), None);
+    // 43,200 blocks of Base were a day at 2 s, like 7,200 of Ethereum, and are 2.4 hours at 0.2 s.
+    let faster = verified("evm-record-evm-v1", None, &[("/destination_swap/timelock", json!(43_200))]);
+    assert_eq!(code(faster).unwrap().0, Code::RecordOutlastsSource);
+}
+
+/// Off line no pace is measured, so a timelock must be long enough at the fastest one: that of the registry, else that of the chain.
+#[test]
+fn a_timelock_is_short_at_the_fastest_pace() {
+    // 3,600 blocks of Base.
+    let is_short = |min_block_time: Value| {
+        let mut file: Value = serde_json::to_value(registry()).unwrap();
+        let chain = file["chains"].as_array_mut().unwrap().iter_mut().find(|chain| chain["chain"] == "base").unwrap();
+        chain["min_block_time"] = min_block_time;
+        let registry = Registry::from_json(file.to_string().as_bytes()).unwrap();
+        let order = with_proposal("evm-record-evm-v1", &[], |proposal| verify(proposal, &registry, &Policy::default())).unwrap();
+        order.warnings().list().iter().any(|warning| warning.code() == Code::DestinationTimelockShort)
+    };
+    // Twenty minutes, of which ten are for the payment to be final, are 3,600 blocks of a third of a second.
+    assert!(is_short(Value::Null) && is_short(json!("0.333")) && !is_short(json!("0.334")));
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn with_failures(mut conversations: Conversations, funded: impl Fn(&Request) -> 
 
 fn evm_chains(terms: &HtlcTerms) -> Conversations {
     let on = |chain: evm::Evm| -> Chain { Box::new(move |request| chain.answer(request)) };
-    let funded = || evm::Evm { chain_id: 8453, ..evm::Evm::funded(terms) };
+    let funded = || evm::Evm { chain_id: 1, ..evm::Evm::funded(terms) };
     let honest = funded();
     let conversations: Conversations = vec![
         ("funded", on(funded())),
@@ -128,7 +128,7 @@ fn evm_chains(terms: &HtlcTerms) -> Conversations {
         ("refunded", on(funded().refunded(terms))),
         ("funded in the newest blocks", on(evm::Evm { safe: Some(evm::INITIATED - 1), finalized: None, ..funded() })),
         ("funded with less than the amount", on(evm::Evm { holds: terms.amount / countersign::U256::from(2), ..funded() })),
-        ("another chain", on(evm::Evm { chain_id: 1, ..funded() })),
+        ("another chain", on(evm::Evm { chain_id: 8453, ..funded() })),
     ];
     with_failures(conversations, move |request| honest.answer(request))
 }
@@ -254,7 +254,7 @@ fn litecoin_chains(terms: &HtlcTerms) -> Conversations {
 fn recorded_conversations_are_those_of_today() {
     type OfFamily = (&'static str, &'static str, &'static [bool], fn(&HtlcTerms) -> Conversations);
     let families: [OfFamily; 6] = [
-        ("evm", "evm-record-evm-v1", &[false], evm_chains),
+        ("evm", "evm-v3-destination", &[false], evm_chains),
         ("tron", "evm-record-tron", &[false], tron_chains),
         ("starknet", "starknet-to-2025-11", &[false], starknet_chains),
         ("solana", "evm-record-solana", &[false], solana_chains),

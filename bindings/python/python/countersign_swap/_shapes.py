@@ -372,6 +372,7 @@ Code: TypeAlias = Literal[
     "amount_outside_limits",
     "pays_less_within_slippage",
     "destination_timelock_close",
+    "timelocks_depend_on_pace",
     "destination_timelock_short",
     "affiliate_fees_not_requested",
     "nonce_differs",
