@@ -258,8 +258,8 @@ async fn redeem(
 async fn the_secret_leaves_only_when_it_is_safe() {
     let secret = Secret::generate().unwrap();
     let fixture = Fixture::with_secret(&secret);
-    // Funded 600 s after creation; arbitrum's 600 blocks are nominally 7200 s.
-    let (funded, headroom) = (fixture.created() + 600, 3_600);
+    // Funded 600 s after creation; arbitrum's 600 blocks take at least 7200 s, and half an hour must be left.
+    let (funded, headroom) = (fixture.created() + 600, 1_800);
     let last = funded + 7_200 - headroom;
     let destination = |member: &'static str, value: Value| move |order: &mut Value| order["destination_swap"][member] = value.clone();
     let nothing = |_: &mut Value| {};

@@ -12,8 +12,8 @@ ethereum evm:1 12000 12000 12000 safe 768 s 600 s 3600 120 60
 ethereum_sepolia evm:11155111 12000 12000 12000 safe 768 s 600 s 3600 120 60 *
 base evm:8453 2000 200 100 safe 600 s 600 s 3600 120 60
 base_sepolia evm:84532 2000 200 100 safe 600 s 600 s 3600 120 60 *
-arbitrum evm:42161 12000 12000 100 safe 600 s 600 s 3600 120 60
-arbitrum_sepolia evm:421614 12000 12000 100 safe 600 s 600 s 3600 120 60 *
+arbitrum evm:42161 12000 250 100 safe 600 s 600 s 3600 120 60
+arbitrum_sepolia evm:421614 12000 250 100 safe 600 s 600 s 3600 120 60 *
 bnbchain evm:56 3000 450 225 finalized 120 s 1800 s 3600 120 60
 bnbchain_testnet evm:97 3000 450 225 finalized 120 s 1800 s 3600 120 60 *
 unichain evm:130 2000 1000 250 safe 600 s 600 s 3600 120 60
@@ -42,7 +42,7 @@ litecoin litecoin:mainnet 150000 150000 75000 6 blocks deep 6 12 3600 10800 7200
 litecoin_testnet litecoin:testnet 150000 150000 75000 6 blocks deep 6 12 3600 10800 7200 *
 litecoin_regtest litecoin:regtest 150000 150000 75000 6 blocks deep 6 12 3600 10800 7200 *
 ethereum_hoodi evm:560048 12000 12000 12000 safe 768 s 600 s 3600 120 60 *
-arbitrum_nova evm:42170 12000 12000 100 safe 600 s 600 s 3600 120 60
+arbitrum_nova evm:42170 12000 250 100 safe 600 s 600 s 3600 120 60
 base_hoodi evm:7 2000 200 100 safe 600 s 600 s 3600 120 60 *
 bnbchain_devnet evm:98 3000 450 225 finalized 120 s 1800 s 3600 120 60 *
 corn_devnet evm:9 2000 2000 100 safe 600 s 600 s 3600 120 60 *

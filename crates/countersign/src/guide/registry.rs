@@ -26,7 +26,8 @@
 //! | `name` | text | no | display name; default: `chain` |
 //! | `explorer_url` | text | no | where people look transactions up; shown, never opened |
 //! | `native_asset_id` | text | no | asset id of the chain's own coin |
-//! | `block_time` | seconds, number or text | no | nominal block time of an EVM chain that has none of its own here |
+//! | `block_time` | seconds, number or text | no | nominal time of one unit of a timelock; comes before the one that is known here |
+//! | `min_block_time` | seconds, number or text | no | the fastest time of one unit, which counts where no pace was measured |
 //! | `source_timelock` | units of the chain | no | a longer source timelock is the warning `timelock_above_listed` |
 //!
 //! # `assets`
