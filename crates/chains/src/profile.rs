@@ -19,6 +19,8 @@ pub struct ChainProfile {
     pub coin: Option<Coin>,
     /// How fast the chain counts one unit of a timelock. What a registry lists comes first.
     pub pace: Pace,
+    /// Whether a list of the service may say how fast the chain is, because nothing else is known of it.
+    pub has_listed_pace: bool,
     /// When a payment is final, and what must be left of its timelock.
     pub finality: FinalityRule,
     /// The rules of larger payments of the chain's own coin: from so many base units, this one. In rising order.
@@ -95,6 +97,7 @@ const EVM: ChainProfile = ChainProfile {
     family: Family::Evm,
     coin: None,
     pace: Pace::new(2_000, 2_000, 100),
+    has_listed_pace: true,
     finality: FinalityRule::lasting(Finality::Safe, minutes(10), minutes(10)),
     steps: &[],
     payment_window: Duration::from_secs(3_600),
@@ -110,19 +113,21 @@ const ETHER_CHAIN: ChainProfile =
 /// A slot takes 12 s. Two epochs of 32 slots make a block safe, and usually final.
 const ETHEREUM: ChainProfile = ChainProfile {
     pace: Pace::new(12_000, 12_000, 12_000),
+    has_listed_pace: false,
     finality: FinalityRule::lasting(Finality::Safe, Duration::from_secs(64 * 12), minutes(10)),
     ..ETHER_CHAIN
 };
 
-const BASE: ChainProfile = ChainProfile { pace: Pace::new(2_000, 200, 100), ..ETHER_CHAIN };
+const BASE: ChainProfile = ChainProfile { pace: Pace::new(2_000, 200, 100), has_listed_pace: false, ..ETHER_CHAIN };
 
 /// A contract on Arbitrum may count Ethereum's blocks, or Arbitrum's own of 250 milliseconds, as the audited ones do.
-const ARBITRUM: ChainProfile = ChainProfile { pace: Pace::new(12_000, 250, 100), has_l1_number: true, ..ETHER_CHAIN };
+const ARBITRUM: ChainProfile = ChainProfile { pace: Pace::new(12_000, 250, 100), has_listed_pace: false, has_l1_number: true, ..ETHER_CHAIN };
 
 const UNICHAIN: ChainProfile = ChainProfile { pace: Pace::new(2_000, 1_000, 250), ..ETHER_CHAIN };
 
 const BNB_CHAIN: ChainProfile = ChainProfile {
     pace: Pace::new(3_000, 450, 225),
+    has_listed_pace: false,
     finality: FinalityRule::lasting(Finality::Finalized, minutes(2), minutes(30)),
     ..EVM
 };
@@ -130,6 +135,7 @@ const BNB_CHAIN: ChainProfile = ChainProfile {
 const TRON: ChainProfile = ChainProfile {
     family: Family::Tron,
     pace: Pace::new(3_000, 3_000, 3_000),
+    has_listed_pace: false,
     finality: FinalityRule::lasting(Finality::Finalized, minutes(1), minutes(15)),
     ..EVM
 };
@@ -137,6 +143,7 @@ const TRON: ChainProfile = ChainProfile {
 const STARKNET: ChainProfile = ChainProfile {
     family: Family::Starknet,
     pace: Pace::new(30_000, 2_000, 1_000),
+    has_listed_pace: false,
     finality: FinalityRule::lasting(Finality::Safe, minutes(30), minutes(15)),
     ..EVM
 };
@@ -144,6 +151,7 @@ const STARKNET: ChainProfile = ChainProfile {
 const SOLANA: ChainProfile = ChainProfile {
     family: Family::Solana,
     pace: Pace::new(400, 250, 100),
+    has_listed_pace: false,
     finality: FinalityRule::lasting(Finality::Finalized, Duration::from_secs(30), minutes(10)),
     ..EVM
 };
@@ -153,6 +161,7 @@ const SOLANA: ChainProfile = ChainProfile {
 const SUI: ChainProfile = ChainProfile {
     family: Family::Sui,
     pace: Pace::new(1, 1, 1),
+    has_listed_pace: false,
     finality: FinalityRule::lasting(Finality::Finalized, Duration::from_secs(10), minutes(60)),
     ..EVM
 };
@@ -163,6 +172,7 @@ const BITCOIN: ChainProfile = ChainProfile {
     family: Family::Bitcoin,
     coin: Some(Coin::Bitcoin),
     pace: Pace::new(600_000, 600_000, 300_000),
+    has_listed_pace: false,
     finality: FinalityRule::new(Finality::Depth(2), 2, 6),
     steps: &[(WHOLE_COIN, FinalityRule::new(Finality::Depth(3), 3, 6)), (10 * WHOLE_COIN, FinalityRule::new(Finality::Depth(6), 6, 6))],
     payment_window: Duration::from_secs(6 * 3_600),
@@ -174,6 +184,7 @@ const BITCOIN: ChainProfile = ChainProfile {
 const LITECOIN: ChainProfile = ChainProfile {
     coin: Some(Coin::Litecoin),
     pace: Pace::new(150_000, 150_000, 75_000),
+    has_listed_pace: false,
     finality: FinalityRule::new(Finality::Depth(6), 6, 12),
     steps: &[
         (100 * WHOLE_COIN, FinalityRule::new(Finality::Depth(12), 12, 12)),

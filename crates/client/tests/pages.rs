@@ -123,16 +123,20 @@ async fn lists_become_a_registry_that_is_compared_before_it_is_pinned() {
     let client = Memory::client(0, move |request| ok(&lists[request.url.path()]));
     let pinned = Registry::from_json(support::registry_text().as_bytes()).unwrap();
     let served = client.registry().await.unwrap();
-    // The generation of a contract comes from the wallet. What the service states about it is not pinned.
+    // The generation of a contract comes from the wallet, and so does the pace of a known chain. What the service states is not pinned.
     assert!(served.registry.assets().iter().all(|asset| asset.generation.is_none()) && pinned.diff(&served.registry).len() > 3);
-    assert_eq!((pinned.diff(&served.registry.with_generations_of(&pinned)), served.notices), (vec![], vec![]));
+    for chain in served.registry.chains() {
+        let is_stated = chain.record.block_time.is_some() || chain.record.min_block_time.is_some();
+        assert_eq!(is_stated, chain.name() == "unichain", "{}", chain.name());
+    }
+    assert_eq!((pinned.diff(&served.registry.with_generations_of(&pinned).with_paces_of(&pinned)), served.notices), (vec![], vec![]));
 
     let mut moved = registry.clone();
     let (index, _) = moved["assets"].as_array().unwrap().iter().enumerate().find(|(_, asset)| asset["id"] == "ethereum:usdc").unwrap();
     moved["assets"][index]["htlc"]["address"] = json!("0x00000000000000000000000000000000000000aa");
     let lists = json!({"/v2/chains": moved["chains"], "/v2/assets": moved["assets"], "/v2/liquidity": moved["solvers"]});
     let client = Memory::client(0, move |request| ok(&lists[request.url.path()]));
-    let changes = pinned.diff(&client.registry().await.unwrap().registry.with_generations_of(&pinned));
+    let changes = pinned.diff(&client.registry().await.unwrap().registry.with_generations_of(&pinned).with_paces_of(&pinned));
     assert_eq!(
         changes.iter().map(|change| (change.entry.as_str(), change.field)).collect::<Vec<_>>(),
         [("asset ethereum:usdc", "htlc address")]

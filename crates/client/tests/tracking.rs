@@ -131,10 +131,10 @@ fn times_are_read_in_every_form_that_was_seen() {
 #[test]
 fn says_from_when_on_refunds_are_possible() {
     let (registry, fixture) = (registry(), Fixture::load("evm-record-evm-v2"));
-    // base 43200 blocks of 0.2 s and arbitrum 600 blocks of 12 s; funded 600 s after creation.
+    // base 43200 blocks of 2 s and arbitrum 600 blocks of 12 s; funded 600 s after creation.
     let funded = fixture.created() + 600;
     let status = Status::from_record(&record(&fixture.at(Step::DestinationFunded)), &registry, UnixTime::from_secs(0));
-    assert_eq!(status.refund_possible_from, Some(UnixTime::from_secs(funded + 8_640)));
+    assert_eq!(status.refund_possible_from, Some(UnixTime::from_secs(funded + 86_400)));
     assert_eq!(status.solver_refund_possible_from, Some(UnixTime::from_secs(funded + 7_200)));
     let status = Status::from_record(&record(&fixture.at(Step::Created)), &registry, UnixTime::from_secs(0));
     assert_eq!((status.refund_possible_from, status.solver_refund_possible_from), (None, None));
@@ -143,7 +143,7 @@ fn says_from_when_on_refunds_are_possible() {
     order["source_swap"]["initiate_timestamp"] = Value::Null;
     assert_eq!(
         Status::from_record(&record(&order), &registry, UnixTime::from_secs(0)).refund_possible_from,
-        Some(UnixTime::from_secs(fixture.created() + 8_640))
+        Some(UnixTime::from_secs(fixture.created() + 86_400))
     );
 }
 

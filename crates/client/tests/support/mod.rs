@@ -181,12 +181,15 @@ pub fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().find(is_project).unwrap().to_owned()
 }
 
-/// Returns the registry of the fixtures, with the paces of the chains in these tests: Arbitrum has a block every 12 s.
+/// Returns the registry of the fixtures, with the paces that these chains have in the tests.
 pub fn registry_text() -> String {
-    let text = fs::read_to_string(project().join("fixtures/registry.json")).unwrap();
-    let paced = text.replace(r#""id": "evm:42161","#, r#""id": "evm:42161", "block_time": 12, "min_block_time": 12,"#);
-    assert_ne!(paced, text);
-    paced
+    let mut text = fs::read_to_string(project().join("fixtures/registry.json")).unwrap();
+    for (id, usual, fastest) in [("evm:42161", 12, 12), ("evm:8453", 2, 1), ("starknet:SN_MAIN", 30, 15), ("starknet:SN_SEPOLIA", 30, 15)] {
+        let paced = text.replace(&format!(r#""id": "{id}","#), &format!(r#""id": "{id}", "block_time": {usual}, "min_block_time": {fastest},"#));
+        assert_ne!(paced, text, "{id}");
+        text = paced;
+    }
+    text
 }
 
 /// Reads a file of the optional material beside the project; `None`, with a message on stderr, if it is missing.

@@ -132,9 +132,9 @@ impl Pinning<'_> {
             let Some(mut record) = self.readable(&at, record)? else { continue };
             // Only the wallet's own file may say how fast a chain is. The service may say it of a chain that nothing else is known of.
             if self.notices.is_some() {
-                let unlisted = ChainProfile::of("", &Network::Evm(0)).pace;
-                let is_known = profile::known_chain(&record.chain).is_some_and(|known| known.profile.pace != unlisted);
-                (record.block_time, record.min_block_time) = (record.block_time.filter(|_| !is_known), None);
+                let network = Network::parse(&record.id);
+                let has_listed_pace = network.is_ok_and(|network| ChainProfile::of(&record.chain, &network).has_listed_pace);
+                (record.block_time, record.min_block_time) = (record.block_time.filter(|_| has_listed_pace), None);
             }
             let (name, entry) = (record.chain.clone(), format!("chain {}", escape_untrusted(&record.chain)));
             match chain(record) {
