@@ -121,7 +121,8 @@ const ETHEREUM: ChainProfile = ChainProfile {
 const BASE: ChainProfile = ChainProfile { pace: Pace::new(2_000, 200, 100), has_listed_pace: false, ..ETHER_CHAIN };
 
 /// A contract on Arbitrum may count Ethereum's blocks, or Arbitrum's own of 250 milliseconds, as the audited ones do.
-const ARBITRUM: ChainProfile = ChainProfile { pace: Pace::new(12_000, 250, 100), has_listed_pace: false, has_l1_number: true, ..ETHER_CHAIN };
+const ARBITRUM: ChainProfile =
+    ChainProfile { pace: Pace::new(12_000, 250, 100), has_listed_pace: false, has_l1_number: true, ..ETHER_CHAIN };
 
 const UNICHAIN: ChainProfile = ChainProfile { pace: Pace::new(2_000, 1_000, 250), ..ETHER_CHAIN };
 

@@ -3,7 +3,7 @@
 //! of another family.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test ends by panicking")]
 
-use countersign::{Chain, FinalityRule, Pace, Registry};
+use countersign::{Chain, Finality, FinalityRule, Pace, Policy, Registry, U256};
 
 /// Chain, id, milliseconds of a unit by the batch contract, today and at the fastest, finality, settle, margin, payment window, greatest age
 /// and lead of the newest block in seconds; an asterisk for a test network.
@@ -78,6 +78,42 @@ fn row(chain: &Chain, listed: &Chain) -> String {
     let is_test = if chain.test { " *" } else { "" };
     let FinalityRule { finality, settle, margin, .. } = profile.finality;
     format!("{name} {id} {contract} {nominal} {fastest} {finality} {settle} {margin} {window} {age} {ahead}{is_test}")
+}
+
+/// A larger payment of the chain's own coin must be deeper. What a token is worth is not known, and the policy's word counts for every
+/// amount.
+#[test]
+fn finality_grows_with_the_payment() {
+    let text = r#"{"chains":[{"chain":"bitcoin","id":"bitcoin:mainnet"},{"chain":"litecoin","id":"litecoin:mainnet"},
+        {"chain":"ethereum","id":"evm:1"},{"chain":"bnbchain","id":"evm:56"}],"assets":[
+        {"id":"bitcoin:btc","chain":"bitcoin","decimals":8},{"id":"litecoin:ltc","chain":"litecoin","decimals":8},
+        {"id":"ethereum:eth","chain":"ethereum","decimals":18},{"id":"bnbchain:bnb","chain":"bnbchain","decimals":18},
+        {"id":"ethereum:usdc","chain":"ethereum","decimals":6,"token":{"address":"0xf4358ae0f437456d6815d94f88239c848aeac767"}}]}"#;
+    let registry: Registry = text.parse().unwrap();
+    let rule = |policy: &Policy, asset: &str, amount: u128| {
+        let FinalityRule { finality, settle, margin, .. } = policy.finality_of(registry.asset(asset).unwrap(), U256::from(amount));
+        format!("{finality}, {settle}, {margin}")
+    };
+    const COIN: u128 = 100_000_000;
+    const ETHER: u128 = 1_000_000_000_000_000_000;
+    for (asset, amount, expected) in [
+        ("bitcoin:btc", COIN - 1, "2 blocks deep, 2, 6"),
+        ("bitcoin:btc", COIN, "3 blocks deep, 3, 6"),
+        ("bitcoin:btc", 10 * COIN - 1, "3 blocks deep, 3, 6"),
+        ("bitcoin:btc", 10 * COIN, "6 blocks deep, 6, 6"),
+        ("bitcoin:btc", u128::MAX, "6 blocks deep, 6, 6"),
+        ("litecoin:ltc", 100 * COIN - 1, "6 blocks deep, 6, 12"),
+        ("litecoin:ltc", 100 * COIN, "12 blocks deep, 12, 12"),
+        ("litecoin:ltc", 1_000 * COIN, "24 blocks deep, 24, 12"),
+        ("ethereum:eth", 10 * ETHER - 1, "safe, 768 s, 600 s"),
+        ("ethereum:eth", 10 * ETHER, "finalized, 1800 s, 600 s"),
+        ("ethereum:usdc", u128::MAX, "safe, 768 s, 600 s"),
+        ("bnbchain:bnb", u128::MAX, "finalized, 120 s, 1800 s"),
+    ] {
+        assert_eq!(rule(&Policy::default(), asset, amount), expected, "{asset} {amount}");
+    }
+    let own = Policy::default().with_finality("bitcoin", FinalityRule::new(Finality::Depth(4), 4, 7));
+    assert_eq!([1, COIN, 10 * COIN].map(|amount| rule(&own, "bitcoin:btc", amount)), ["4 blocks deep, 4, 7"; 3]);
 }
 
 #[test]

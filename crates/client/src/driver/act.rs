@@ -17,6 +17,7 @@ use super::observe::{OrderObservation, RecordObservation, Release};
 use super::parties::{FundingReply, Owner, OwnerError, Settlement};
 use super::{DriveError, Driver};
 use crate::error::Error;
+use crate::release;
 use crate::request::Action as Call;
 use crate::secret::Secret;
 use countersign_transport::{Chains, Transport};
@@ -289,11 +290,17 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
 
     /// Reads the destination chain once more, because the solver may have refunded its payment since the first reading.
     async fn confirm_release(&self) -> Result<(), String> {
-        let Ok(Release::Evidence(_)) = &self.observed.release else {
-            return self.observed.release.as_ref().map(drop).map_err(ToString::to_string);
-        };
-        let Some(VerifiedRecord { terms, .. }) = self.verified() else { return Err("no verified terms".to_owned()) };
         let (registry, policy) = self.driver.pins(self.kept);
+        match (&self.observed.release, &self.observed.record) {
+            (Err(hold), _) => return Err(hold.to_string()),
+            (Ok(Release::Evidence(_)), _) => {}
+            // What the service states is judged again, too, because time has passed since.
+            (Ok(Release::Trust(_)), RecordObservation::Verified(known)) => {
+                return release::check(&known.record, registry, policy, self.driver.now()).map_err(|hold| hold.to_string());
+            }
+            (Ok(Release::Trust(_)), _) => return Err("the service's record is not known".to_owned()),
+        }
+        let Some(VerifiedRecord { terms, .. }) = self.verified() else { return Err("no verified terms".to_owned()) };
         let rule = rule_of(&terms.destination, registry, policy);
         let quorum = self.driver.chain_access().destination(&terms, rule.as_ref()).await.map_err(|error| error.to_string())?;
         judge(&terms, &quorum, rule.as_ref(), self.driver.now()).map(drop).map_err(|hold| hold.to_string())

@@ -185,7 +185,8 @@ pub fn project() -> PathBuf {
 pub fn registry_text() -> String {
     let mut text = fs::read_to_string(project().join("fixtures/registry.json")).unwrap();
     for (id, usual, fastest) in [("evm:42161", 12, 12), ("evm:8453", 2, 1), ("starknet:SN_MAIN", 30, 15), ("starknet:SN_SEPOLIA", 30, 15)] {
-        let paced = text.replace(&format!(r#""id": "{id}","#), &format!(r#""id": "{id}", "block_time": {usual}, "min_block_time": {fastest},"#));
+        let paced =
+            text.replace(&format!(r#""id": "{id}","#), &format!(r#""id": "{id}", "block_time": {usual}, "min_block_time": {fastest},"#));
         assert_ne!(paced, text, "{id}");
         text = paced;
     }

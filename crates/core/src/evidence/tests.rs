@@ -196,7 +196,8 @@ fn an_old_answer_leaves_less_time() {
     assert_eq!(judge(90, 48), Err(Hold::NoTime { left: 6, needed: 6, unit: "blocks" }));
     let mut terms = terms();
     // Contracts on Arbitrum may count its own blocks, of which one second may have ten.
-    (terms.destination.chain, terms.destination.pace) = ("arbitrum_sepolia".to_owned(), known_chain("arbitrum_sepolia").unwrap().profile.pace);
+    (terms.destination.chain, terms.destination.pace) =
+        ("arbitrum_sepolia".to_owned(), known_chain("arbitrum_sepolia").unwrap().profile.pace);
     let on_arbitrum = |age| {
         let locked = HtlcState::Locked(LockedHtlc { elapsed: 50, ..locked() });
         judged(&terms, &locked, &seen(), &RULE, after(age)).map(|_| ())

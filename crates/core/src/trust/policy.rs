@@ -264,6 +264,23 @@ mod tests {
         assert_eq!(serde_json::from_str::<Policy>(&text).unwrap(), policy);
     }
 
+    /// Counts of units are as they were, and a duration is a text.
+    #[test]
+    fn a_margin_is_a_count_or_a_duration() {
+        let read = |settle: &str, margin: &str| {
+            let text = format!(r#"{{"finality":{{"base":{{"finality":"safe","settle":{settle},"margin":{margin}}}}}}}"#);
+            Policy::from_json(text.as_bytes()).map(|policy| policy.finality["base"])
+        };
+        let rule = read("300", r#""600 s""#).unwrap();
+        assert_eq!((rule.settle, rule.margin), (Span::Units(300), Span::Time(Duration::from_secs(600))));
+        assert_eq!(rule.min_timelock(100), 300 + 6_000);
+        let policy = Policy::default().with_finality("base", rule);
+        assert_eq!(serde_json::to_string(&policy).unwrap().parse::<Policy>().unwrap(), policy);
+        for wrong in [r#""600""#, r#""600s""#, r#""-1 s""#, r#""1.5 s""#, r#""10 min""#, r#"" s""#, "1.5", "-1", "null"] {
+            assert!(read("300", wrong).is_err() && read(wrong, "300").is_err(), "{wrong}");
+        }
+    }
+
     #[test]
     fn each_word_for_approvals_is_read() {
         for (word, approvals) in [

@@ -317,7 +317,10 @@ impl Check<'_, '_> {
         let (source_today, destination_today) = lengths(|pace| pace.nominal);
         if destination_today >= source_today {
             let [source, destination] = [source_today, destination_today].map(format_duration);
-            warnings.warn_about(Code::TimelocksDependOnPace, format!("the destination's ends after {destination}, the source's after {source}"));
+            warnings.warn_about(
+                Code::TimelocksDependOnPace,
+                format!("the destination's ends after {destination}, the source's after {source}"),
+            );
         } else if destination.saturating_mul(2) > source || destination_today.saturating_mul(2) > source_today {
             warnings.warn(Code::DestinationTimelockClose);
         }

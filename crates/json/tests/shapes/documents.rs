@@ -188,14 +188,15 @@ macro_rules! for_each_document {
                 accepted_warnings: Option<Vec<Code>>,
             }
 
-            /// When a payment on a destination chain counts as made. Numbers are in the unit of the chain's timelocks.
+            /// When a payment on a destination chain counts as made. Numbers are in the unit of the chain's timelocks, and texts such as
+            /// `600 s` are durations.
             FinalityRule {
                 /// The chain's own mark, or a depth in blocks.
                 finality: Finality,
                 /// How much usually passes until the payment is final.
-                settle: Integer,
+                settle: NumberOrText,
                 /// How much must be left of the timelock when the secret is released.
-                margin: Integer,
+                margin: NumberOrText,
             }
 
             /// An accepted case.

@@ -27,6 +27,8 @@ pub struct Evm {
     pub latest: u64,
     /// Unix seconds of the newest block.
     pub time: u64,
+    /// Milliseconds from one block to the next. Their times are whole seconds.
+    pub block_millis: u64,
     pub safe: Option<u64>,
     pub finalized: Option<u64>,
     /// The six words of the order.
@@ -67,6 +69,7 @@ impl Evm {
             chain_id: 1,
             latest: LATEST,
             time: NOW - 5,
+            block_millis: 12_000,
             safe: Some(LATEST - 32),
             finalized: Some(LATEST - 64),
             order: Some(order),
@@ -152,7 +155,7 @@ impl Evm {
     }
 
     const fn time_of(&self, number: u64) -> u64 {
-        self.time + number * 12 - self.latest * 12
+        (self.time * 1_000 + number * self.block_millis - self.latest * self.block_millis) / 1_000
     }
 
     /// Returns the header of a block, on a chain whose headers can be proven.
