@@ -323,7 +323,7 @@ impl Kept {
         let policy = self.order.as_ref().and_then(|order| order.pins.as_ref()).map_or(policy, |pins| &pins.policy);
         let proven = match (&self.terms, registry.asset(Leg::Destination.of(&self.record).asset.as_str())) {
             (Some(terms), Some(asset)) => service::run(async { Ok(nodes.htlc(&terms.destination).await?) }).and_then(|quorum| {
-                let rule = policy.finality_of(&asset.chain);
+                let rule = policy.finality_of(asset, terms.destination.amount);
                 let judged = Funded::judge(terms, &quorum, &rule, show::now());
                 judged.map(drop).map_err(|hold| Failure::Held { code: hold.code().name(), message: hold.to_string() })
             }),

@@ -65,7 +65,7 @@ pub struct OrderObservation {
     pub heads: Result<(), String>,
 }
 
-    /// What becomes of a payment that was sent and that its chain does not show.
+/// What becomes of a payment that was sent and that its chain does not show.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum PaymentFate {
