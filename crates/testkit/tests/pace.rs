@@ -79,7 +79,8 @@ fn each_reader_measures_the_pace_of_its_chain() {
         let chain = solana::Chain::funded(terms);
         move |request: &Request| match chain.answer(request) {
             Answer::Result(text) => {
-                Answer::result(String::from_utf8(text).unwrap().replace(r#""blockTime":1,"#, &format!(r#""blockTime":{time},"#)))
+                let text = String::from_utf8(text.to_vec()).unwrap();
+                Answer::result(text.replace(r#""blockTime":1,"#, &format!(r#""blockTime":{time},"#)).into_bytes())
             }
             other => other,
         }

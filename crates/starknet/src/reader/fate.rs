@@ -43,7 +43,8 @@ impl fmt::Debug for Tracer {
 impl Tracing for Tracer {
     fn decode(submission: &Submission, known: &Known) -> Result<Self, Refusal> {
         let SignedInvoke { chain_id, id, transaction } = SignedInvoke::new(submission)?;
-        let settle = ChainProfile::of("", &submission.network).finality.settle;
+        let profile = ChainProfile::of("", &submission.network);
+        let settle = profile.finality.settle.units(profile.pace.counted(None));
         let (sender, nonce) = (transaction.sender_address, transaction.nonce);
         Ok(Self { endpoint: Endpoint::new(chain_id, known), id, sender, nonce, settle, mark: None })
     }

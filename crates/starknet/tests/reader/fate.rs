@@ -10,8 +10,8 @@ use crate::send::signed;
 
 /// The nonce of the transaction.
 const NONCE: u64 = 1;
-/// The number of blocks that usually settle a payment.
-const SETTLE: u64 = 900;
+/// Half an hour, in which a payment settles, in blocks of a second.
+const SETTLE: u64 = 1_800;
 
 /// What a chain shows of the transaction: the account's nonce at the final block and after it, and status and receipt.
 #[derive(Clone)]
