@@ -31,6 +31,9 @@ pub struct ChainProfile {
     pub max_head_age: Duration,
     /// How far the time in a header may be ahead of the true time by consensus.
     pub header_lead: Duration,
+    /// The highest price of one unit of gas that is taken from nodes unless the policy states another, in gwei; `None` if none is known,
+    /// and outside the EVM family. Above it the user is asked to raise the limit of the policy.
+    pub price_ceiling: Option<u64>,
     /// Whether the headers show the height of the chain below (`l1BlockNumber`), whose blocks a contract may count instead of the
     /// chain's own.
     pub has_l1_number: bool,
@@ -103,6 +106,7 @@ const EVM: ChainProfile = ChainProfile {
     payment_window: Duration::from_secs(3_600),
     max_head_age: Duration::from_secs(120),
     header_lead: Duration::ZERO,
+    price_ceiling: None,
     has_l1_number: false,
 };
 
@@ -115,21 +119,32 @@ const ETHEREUM: ChainProfile = ChainProfile {
     pace: Pace::new(12_000, 12_000, 12_000),
     has_listed_pace: false,
     finality: FinalityRule::lasting(Finality::Safe, Duration::from_secs(64 * 12), minutes(10)),
+    price_ceiling: Some(1_000),
     ..ETHER_CHAIN
 };
 
-const BASE: ChainProfile = ChainProfile { pace: Pace::new(2_000, 200, 100), has_listed_pace: false, ..ETHER_CHAIN };
+const BASE: ChainProfile =
+    ChainProfile { pace: Pace::new(2_000, 200, 100), has_listed_pace: false, price_ceiling: Some(20), ..ETHER_CHAIN };
 
 /// A contract on Arbitrum may count Ethereum's blocks, or Arbitrum's own of 250 milliseconds, as the audited ones do.
-const ARBITRUM: ChainProfile =
-    ChainProfile { pace: Pace::new(12_000, 250, 100), has_listed_pace: false, has_l1_number: true, ..ETHER_CHAIN };
+const ARBITRUM: ChainProfile = ChainProfile {
+    pace: Pace::new(12_000, 250, 100),
+    has_listed_pace: false,
+    price_ceiling: Some(100),
+    has_l1_number: true,
+    ..ETHER_CHAIN
+};
 
-const UNICHAIN: ChainProfile = ChainProfile { pace: Pace::new(2_000, 1_000, 250), ..ETHER_CHAIN };
+const UNICHAIN: ChainProfile = ChainProfile { pace: Pace::new(2_000, 1_000, 250), price_ceiling: Some(20), ..ETHER_CHAIN };
+
+/// Botanix and Corn, whose gas is paid in bitcoin.
+const PAID_IN_BITCOIN: ChainProfile = ChainProfile { price_ceiling: Some(5), ..EVM };
 
 const BNB_CHAIN: ChainProfile = ChainProfile {
     pace: Pace::new(3_000, 450, 225),
     has_listed_pace: false,
     finality: FinalityRule::lasting(Finality::Finalized, minutes(2), minutes(30)),
+    price_ceiling: Some(50),
     ..EVM
 };
 
@@ -244,10 +259,10 @@ pub const KNOWN_CHAINS: &[KnownChain] = &[
     test("bnbchain_testnet", "evm:97", BNB_CHAIN),
     main("unichain", "evm:130", UNICHAIN),
     test("unichain_sepolia", "evm:1301", UNICHAIN),
-    main("botanix", "evm:3637", EVM),
-    test("botanix_testnet", "evm:3636", EVM),
-    main("corn", "evm:21000000", EVM),
-    test("corn_testnet", "evm:21000001", EVM),
+    main("botanix", "evm:3637", PAID_IN_BITCOIN),
+    test("botanix_testnet", "evm:3636", PAID_IN_BITCOIN),
+    main("corn", "evm:21000000", PAID_IN_BITCOIN),
+    test("corn_testnet", "evm:21000001", PAID_IN_BITCOIN),
     main("tron", "tron:728126428", TRON),
     test("tron_shasta", "tron:2494104990", TRON),
     test("tron_nile", "tron:3448148188", TRON),

@@ -418,12 +418,9 @@ fn what_reading_a_request_refuses_is_refused_of_its_fields_too() {
 fn a_payout_that_cannot_be_redeemed_is_said() {
     // A taproot output is dust below 330 on Bitcoin and 3,300 on Litecoin. At 20 sat/vB, 142 vB cost 2,840.
     for (id, dust) in [("evm-record-bitcoin-testnet", 330), ("evm-record-litecoin-testnet", 3_300)] {
-        for (amount, expected) in [
-            (dust - 1, Some("amount_below_dust")),
-            (dust, Some("fee_above_payout")),
-            (5_679, Some("fee_above_payout")),
-            (5_680, None),
-        ] {
+        for (amount, expected) in
+            [(dust - 1, Some("amount_below_dust")), (dust, Some("fee_above_payout")), (5_679, Some("fee_above_payout")), (5_680, None)]
+        {
             let mut case = countersign_testkit::lines::accepted_case(id).json();
             case["request"]["destination"]["amount"] = amount.to_string().into();
             case["order"]["destination_swap"]["amount"] = amount.to_string().into();

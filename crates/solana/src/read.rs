@@ -34,6 +34,7 @@ use std::ops::Range;
 
 use countersign_core::{Code, HtlcTerms, Refusal, UnixTime};
 use sha2::{Digest, Sha256};
+use solana_hash::Hash;
 
 use crate::address::{self, Address, TOKEN_PROGRAM};
 use crate::htlc::{self, Htlc, HtlcAccount, SolanaGeneration, Token};
@@ -47,6 +48,13 @@ pub use transaction::{ChainInstruction, SwapEvent, SwapStep, TransactionRecord, 
 pub const SWAP_ACCOUNT: [u8; 8] = [0x35, 0x7e, 0x09, 0x0e, 0x0e, 0xc5, 0x69, 0xb6];
 /// The clock account, which holds the current slot and time.
 pub const CLOCK: Address = Address::from_str_const("SysvarC1ock11111111111111111111111111111111");
+
+/// The account that holds the recent blockhashes, the newest first.
+pub const RECENT_BLOCKHASHES: Address = Address::from_str_const("SysvarRecentB1ockHashes11111111111111111111");
+/// The length of its count, and of one entry: a blockhash, and a fee that is no longer used.
+pub(crate) const RECENT_BLOCKHASHES_COUNT: usize = 8;
+/// The length of one entry.
+pub(crate) const RECENT_BLOCKHASH: usize = 40;
 
 /// Why an answer of the chain cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -284,4 +292,17 @@ pub fn clock(data: &[u8]) -> Result<Clock, Unclear> {
         (40, Some(slot), Some(time)) => Ok(Clock { slot, time: UnixTime::from_secs(time) }),
         _ => Err(unknown),
     }
+}
+
+/// Decodes the beginning of the data of the account [`RECENT_BLOCKHASHES`]: at most `max` blockhashes, the newest first. Each is that of
+/// one block.
+///
+/// # Errors
+///
+/// [`Unclear`] if the data does not hold a blockhash.
+pub fn recent_blockhashes(data: &[u8], max: usize) -> Result<Vec<Hash>, Unclear> {
+    let unknown = Unclear("the recent blockhashes have an unknown layout");
+    let entries = data.get(RECENT_BLOCKHASHES_COUNT..).ok_or(unknown)?.chunks_exact(RECENT_BLOCKHASH);
+    let hashes: Vec<_> = entries.take(max).filter_map(|entry| part(entry, 0..32)).map(Hash::new_from_array).collect();
+    if hashes.is_empty() { Err(unknown) } else { Ok(hashes) }
 }

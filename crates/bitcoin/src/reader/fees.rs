@@ -14,46 +14,50 @@ pub struct FeeEstimation {
     is_rpc: bool,
 }
 
-/// An endpoint's estimate of the fee rate; `None` if it has none, as on a new or idle network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FeeQuote(pub Option<FeeRate>);
+/// The fee rates that an endpoint shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::exhaustive_structs, reason = "what an endpoint shows of fee rates")]
+pub struct FeeQuote {
+    /// Its estimate; `None` if it has none, as on a new or idle network.
+    pub estimate: Option<FeeRate>,
+    /// The lowest rate that the node takes; `None` if it does not say, as an Esplora server.
+    pub floor: Option<FeeRate>,
+}
 
 impl Agree for FeeQuote {
     type Key = ();
 
-    /// Estimates differ between honest endpoints: see [`median`] and [`highest`].
+    /// Estimates differ between honest endpoints: see [`median`].
     fn key(&self) {}
 }
 
 impl FeeQuote {
-    /// Returns the rate to pay: at least 1 sat/vB, which is the minimum that nodes relay.
+    /// Returns the rate to pay: at least what the node takes, and at least 1 sat/vB, which every node relays.
     #[must_use]
     pub fn rate(self) -> FeeRate {
-        let floor = FeeRate::from_whole(1);
-        self.0.filter(|rate| per_thousand(*rate) > per_thousand(floor)).unwrap_or(floor)
+        [self.estimate, self.floor].into_iter().flatten().fold(FeeRate::from_whole(1), higher)
     }
 }
 
-/// Returns the quote in the middle, of an even number the higher one of the two; `None` of none. A single endpoint of three can then
-/// neither raise nor lower a fee beyond what the others show.
+/// Returns the quote in the [middle](countersign_core::reader::median); `None` of none. A single endpoint of three can neither raise nor
+/// lower a fee beyond what the others show.
 #[must_use]
 pub fn median(quotes: &[FeeQuote]) -> Option<FeeQuote> {
-    let mut sorted = quotes.to_vec();
-    sorted.sort_by_key(|quote| per_thousand(quote.rate()));
-    sorted.get(sorted.len() / 2).copied()
-}
-
-/// Returns the highest quote of at most `max` sat/vB; `None` if there is none. For a redemption, which must not be too slow because one
-/// endpoint shows a low rate.
-#[must_use]
-pub fn highest(quotes: &[FeeQuote], max: u64) -> Option<FeeQuote> {
-    let within = quotes.iter().copied().filter(|quote| quote.rate().check(max, "").is_ok());
-    within.max_by_key(|quote| per_thousand(quote.rate()))
+    let rates = quotes.iter().enumerate().map(|(place, quote)| (per_thousand(quote.rate()), place));
+    let (_, place) = countersign_core::reader::median(rates)?;
+    quotes.get(place).copied()
 }
 
 /// Returns the fee of 1,000 vB, by which rates are compared.
-fn per_thousand(rate: FeeRate) -> Amount {
+#[must_use]
+pub fn per_thousand(rate: FeeRate) -> Amount {
     rate.fee(1_000).unwrap_or(Amount::MAX)
+}
+
+/// Returns the higher one of two rates, the first one of equals.
+#[must_use]
+pub fn higher(one: FeeRate, other: FeeRate) -> FeeRate {
+    if per_thousand(other) > per_thousand(one) { other } else { one }
 }
 
 impl Machine for FeeEstimation {
@@ -62,8 +66,8 @@ impl Machine for FeeEstimation {
     const MAX_ROUNDS: usize = 1;
 
     fn start(subject: &OnChain<u16>, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        let request = if known.is_rpc() { rpc::estimate(subject.subject) } else { esplora::estimates() };
-        Ok((Self { subject: subject.clone(), is_rpc: known.is_rpc() }, vec![request]))
+        let requests = if known.is_rpc() { vec![rpc::estimate(subject.subject), rpc::mempool()] } else { vec![esplora::estimates()] };
+        Ok((Self { subject: subject.clone(), is_rpc: known.is_rpc() }, requests))
     }
 
     fn identity(&self) -> Identity {
@@ -72,7 +76,11 @@ impl Machine for FeeEstimation {
 
     fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<FeeQuote>, Fault> {
         let cursor = replies.json(0)?;
-        let rate = if self.is_rpc { rpc::read_estimate(cursor) } else { esplora::read_estimate(cursor, self.subject.subject) };
-        Ok(Turn::Done(FeeQuote(rate?)))
+        if !self.is_rpc {
+            return Ok(Turn::Done(FeeQuote { estimate: esplora::read_estimate(cursor, self.subject.subject)?, floor: None }));
+        }
+        // A provider need not serve the second method.
+        let floor = replies.get(1)?.json_or_error()?.map_or(Ok(None), rpc::read_floor)?;
+        Ok(Turn::Done(FeeQuote { estimate: rpc::read_estimate(cursor)?, floor }))
     }
 }

@@ -9,6 +9,7 @@ use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Head, Reply, Request, RpcError};
 use countersign_core::{BlockHeight, Code, Refusal, U256, UnixTime, number};
 
+use super::fees::higher;
 use super::look::Claim;
 use super::parse;
 use crate::address::Chain;
@@ -80,6 +81,10 @@ pub(super) fn height(block: BlockHash) -> Request {
 
 pub(super) fn estimate(blocks: u16) -> Request {
     Request::json_rpc("estimatesmartfee", format_args!("[{blocks}]"))
+}
+
+pub(super) fn mempool() -> Request {
+    Request::json_rpc("getmempoolinfo", "[]")
 }
 
 pub(super) fn test(hex: &str) -> Request {
@@ -218,10 +223,20 @@ pub(super) fn read_height(cursor: Cursor<'_, '_>) -> Result<BlockHeight, Refusal
 
 /// Reads the fee rate; `None` if the node has none, as on a new network.
 pub(super) fn read_estimate(cursor: Cursor<'_, '_>) -> Result<Option<FeeRate>, Refusal> {
-    let Some(rate) = cursor.object()?.get("feerate") else { return Ok(None) };
-    // Nodes write whole coins per 1,000 vB.
-    let text = number::in_whole_units(U256::from(parse::coins(&rate)?.to_sat()), 3);
-    FeeRate::parse(&text).map(Some).map_err(|error| rate.refuse(error.code()))
+    cursor.object()?.get("feerate").map(rate).transpose()
+}
+
+/// Reads the lowest fee rate that the node takes: that of its full mempool, or the one that it relays.
+pub(super) fn read_floor(cursor: Cursor<'_, '_>) -> Result<Option<FeeRate>, Refusal> {
+    let members = cursor.object()?;
+    let rates = ["mempoolminfee", "minrelaytxfee"].iter().filter_map(|name| members.get(name)).map(rate);
+    Ok(rates.collect::<Result<Vec<_>, _>>()?.into_iter().reduce(higher))
+}
+
+/// Reads a fee rate. Nodes write whole coins per 1,000 vB.
+fn rate(cursor: Cursor<'_, '_>) -> Result<FeeRate, Refusal> {
+    let text = number::in_whole_units(U256::from(parse::coins(&cursor)?.to_sat()), 3);
+    FeeRate::parse(&text).map_err(|error| cursor.refuse(error.code()))
 }
 
 /// Reads why the node would not accept a transaction; `None` if it would.

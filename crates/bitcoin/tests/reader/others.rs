@@ -52,24 +52,37 @@ fn a_node_rejects_a_transaction_by_the_code_of_its_error() {
     }
 }
 
+fn quote(estimate: &str, floor: &str) -> FeeQuote {
+    let rate = |text: &str| (!text.is_empty()).then(|| text.parse().unwrap());
+    FeeQuote { estimate: rate(estimate), floor: rate(floor) }
+}
+
 #[test]
 fn one_endpoint_does_not_set_a_fee() {
-    let quote = |text: &str| FeeQuote(Some(text.parse().unwrap()));
-    let rate = |quote: Option<FeeQuote>| quote.map(|quote| quote.rate().to_string());
-    let three = [quote("900"), quote("7.5"), quote("8")];
-    assert_eq!(rate(fees::median(&three)).as_deref(), Some("8"));
-    assert_eq!(rate(fees::median(&[quote("0.1"), quote("7.5"), FeeQuote(None)])).as_deref(), Some("1"));
-    assert_eq!(rate(fees::highest(&three, 100)).as_deref(), Some("8"));
-    assert_eq!(rate(fees::highest(&three, 1_000)).as_deref(), Some("900"));
-    assert_eq!((rate(fees::median(&[])), rate(fees::highest(&three, 5))), (None, None));
+    let rate = |quotes: &[FeeQuote]| fees::median(quotes).map(|quote| quote.rate().to_string());
+    let honest = [quote("7.5", ""), quote("8", "3")];
+    for lie in [quote("900", ""), quote("0.1", ""), quote("", "900"), quote("18446744073709551615", "0"), FeeQuote::default()] {
+        for place in 0..3 {
+            let mut three = honest.to_vec();
+            three.insert(place, lie);
+            let found = rate(&three).unwrap();
+            assert!(["7.5", "8"].contains(&found.as_str()), "{lie:?} at {place}: {found}");
+        }
+    }
+    assert_eq!(rate(&[quote("9", ""), quote("4", "")]).as_deref(), Some("4"), "the lower one of two");
+    assert_eq!(rate(&[]), None);
 }
 
 /// Nodes relay nothing below 1 sat/vB, however little is missing.
 #[test]
 fn a_rate_is_at_least_the_one_that_nodes_relay() {
-    let rate = |text: &str| FeeQuote(Some(text.parse().unwrap())).rate().to_string();
+    let rate = |text: &str| quote(text, "").rate().to_string();
     for (quoted, paid) in [("0.25", "1"), ("0.9995", "1"), ("0.999999999", "1"), ("1", "1"), ("1.0001", "1.0001"), ("1.5", "1.5")] {
         assert_eq!(rate(quoted), paid);
     }
-    assert_eq!(FeeQuote(None).rate().to_string(), "1");
+    assert_eq!(FeeQuote::default().rate().to_string(), "1");
+    // Nor below what a full node takes, whatever it estimates.
+    for (estimate, floor, paid) in [("2", "3.5", "3.5"), ("", "3.5", "3.5"), ("4", "3.5", "4"), ("", "0.1", "1")] {
+        assert_eq!(quote(estimate, floor).rate().to_string(), paid);
+    }
 }

@@ -521,9 +521,7 @@ mod tests {
         let (what, error) = (Delivery::Funding, String::new());
         let sent = [Event::sending(what), Event::Sent { what }];
         let rejected = [Event::sending(what), Event::NotSent { what, error, is_rejected: true }];
-        let journal = |events: Vec<Event>| {
-            kept(events.into_iter().map(|event| Entry { at: UnixTime::from_secs(9), event }).collect())
-        };
+        let journal = |events: Vec<Event>| kept(events.into_iter().map(|event| Entry { at: UnixTime::from_secs(9), event }).collect());
         let first = |then: &[Event], raised: Event| [&[paying("a", "coin:0")][..], then, &[raised], &rejected].concat();
         // The first one was accepted. It may still be mined, although its replacement was rejected.
         let raised = journal(first(&sent, paying("b", "coin:0")));

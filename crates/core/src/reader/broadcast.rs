@@ -24,14 +24,14 @@ pub trait Sending: Send + Sync + Sized + 'static {
         None
     }
 
-    /// Checks the reply to [`Sending::before`].
+    /// Checks the reply to [`Sending::before`]. Returns why the transaction can no longer be mined; `None` if nothing is wrong with it.
     ///
     /// # Errors
     ///
     /// A [`Fault`] if the transaction must not be sent to this endpoint.
-    fn check(&self, reply: &Reply<'_>) -> Result<(), Fault> {
+    fn check(&self, reply: &Reply<'_>) -> Result<Option<NotTaken>, Fault> {
         let _ = reply;
-        Ok(())
+        Ok(None)
     }
 
     /// Returns the request that sends the transaction.
@@ -68,8 +68,8 @@ pub enum NotTaken {
 /// Sends a signed transaction to one endpoint.
 ///
 /// The first round asks for the chain's identity alone: the transaction may contain the secret, and must not reach an endpoint of another
-/// chain. The second one sends. If the endpoint does not take the transaction, the third one looks it up, because nodes reject what they
-/// know already.
+/// chain, and not at all to one that would no longer use it. The second one sends. If the endpoint does not take the transaction, the
+/// third one looks it up, because nodes reject what they know already.
 pub struct Broadcast<S: Sending> {
     sending: S,
     stage: Stage,
@@ -110,10 +110,11 @@ impl<S: Sending> Machine for Broadcast<S> {
         let sending = &self.sending;
         let (stage, turn) = match std::mem::replace(&mut self.stage, Stage::Done) {
             Stage::Identity => {
-                if sending.before().is_some() {
-                    sending.check(&replies.get(0)?)?;
+                let dead = if sending.before().is_some() { sending.check(&replies.get(0)?)? } else { None };
+                match dead {
+                    Some(why) => (Stage::Find(why), Turn::Ask(vec![sending.find()])),
+                    None => (Stage::Send, Turn::Ask(vec![sending.send()])),
                 }
-                (Stage::Send, Turn::Ask(vec![sending.send()]))
             }
             Stage::Send => match sending.read_sent(&replies.get(0)?)? {
                 Ok(sent) => (Stage::Done, Turn::Done(sent)),

@@ -31,12 +31,6 @@ pub fn check_allowance(needed: U256, allowed: U256) -> Result<(), Refusal> {
     Err(Refusal::new(Code::AllowanceTooLow, "/allowance").with_expected(TypedValue::AtLeast(needed)).with_actual(allowed))
 }
 
-/// Returns the lowest price with which nodes let a transaction take the place of one that offers `price`: 10 % more, rounded up.
-#[must_use]
-pub const fn outbid(price: u128) -> u128 {
-    price.saturating_mul(11).div_ceil(10)
-}
-
 /// What a redemption or a refund may cost, and what it pays if it pays the chain's own coin: only then the two can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "the families construct it")]
@@ -147,7 +141,6 @@ mod tests {
         let allowance = |allowed: u64| check_allowance(U256::from(5), U256::from(allowed));
         assert_eq!((allowance(5), allowance(6)), (Ok(()), Ok(())));
         assert_eq!(allowance(4).unwrap_err().code(), Code::AllowanceTooLow);
-        assert_eq!([0, 1, 10, 11, u128::MAX].map(outbid), [0, 2, 11, 13, u128::MAX.div_ceil(10)]);
     }
 
     #[test]

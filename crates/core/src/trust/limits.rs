@@ -10,7 +10,7 @@ use crate::report::Refusal;
 /// The value of one limit.
 pub(super) enum Limit<'p> {
     Number(&'p mut u64),
-    /// `None` refuses what it would limit. It is `null` in a file.
+    /// `None` is `null` in a file. What it means is said at each limit.
     Optional(&'p mut Option<u64>),
     Flag(&'p mut bool),
 }
@@ -94,9 +94,9 @@ limits! {
         timelock: Number = 86_400,
         /// Highest gas limit of one call, in gas.
         gas_limit: Number = 30_000_000,
-        /// Highest total price of one unit of gas that is taken from a node, in gwei. It does not limit a wallet context that the
-        /// caller fills in.
-        gas_price: Number = 1_000,
+        /// Highest total price of one unit of gas that is taken from nodes, in gwei; `None` takes that of each chain
+        /// ([`price_ceiling`](crate::ChainProfile::price_ceiling)). It does not limit a wallet context that the caller fills in.
+        gas_price: Optional = None,
     }
     /// Limits of orders that are paid on Tron.
     tron: TronLimits of Tron {

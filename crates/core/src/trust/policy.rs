@@ -320,7 +320,7 @@ mod tests {
     }
 
     /// Every limit of [`Policy::default`], as a file has it.
-    const DEFAULTS: &str = r#"{"evm_timelock":86400,"tron_timelock":172800,"starknet_timelock":14400,"solana_timelock":432000,"sui_timelock":604800000,"bitcoin_timelock":576,"evm_gas_limit":30000000,"evm_gas_price":1000,"tron_fee_limit":15000000000,"sui_gas_budget":100000000,"starknet_fee":10000000000,"bitcoin_fee_rate":1000,"solana_compute_unit_price":null,"solana_compute_unit_limit":null,"solana_create_associated_account":false,"solana_memo":null,"approvals":"as_proposed","max_timelock_seconds":{},"finality":{},"refused_warnings":[],"accepted_warnings":[]}"#;
+    const DEFAULTS: &str = r#"{"evm_timelock":86400,"tron_timelock":172800,"starknet_timelock":14400,"solana_timelock":432000,"sui_timelock":604800000,"bitcoin_timelock":576,"evm_gas_limit":30000000,"evm_gas_price":null,"tron_fee_limit":15000000000,"sui_gas_budget":100000000,"starknet_fee":10000000000,"bitcoin_fee_rate":1000,"solana_compute_unit_price":null,"solana_compute_unit_limit":null,"solana_create_associated_account":false,"solana_memo":null,"approvals":"as_proposed","max_timelock_seconds":{},"finality":{},"refused_warnings":[],"accepted_warnings":[]}"#;
 
     #[test]
     fn a_file_has_its_members_in_one_order_and_each_of_them_is_read() {

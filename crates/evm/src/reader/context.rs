@@ -6,13 +6,13 @@ use countersign_core::{BlockHeight, Code, Refusal};
 use serde_json::json;
 
 use super::block::{self, LATEST};
-use super::fees::{self, FeeLevels};
+use super::fees::{self, Prices};
 use super::{OnChain, price, quantity};
 
 /// The nonces of an account, and the fees of the chain.
 ///
 /// Endpoints must agree on the nonce after the mined transactions. Pending ones are known to some endpoints only: see [`pending_nonce`].
-/// Of the fees the [median](fees::median) is used.
+/// What is paid follows from the prices of all endpoints, each price for itself: see [`fees::levels`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NonceAndFees {
@@ -20,8 +20,8 @@ pub struct NonceAndFees {
     pub nonce: u64,
     /// The nonce after the mined transactions. If it is lower than `nonce`, the next transaction waits for those between.
     pub mined_nonce: u64,
-    /// The fees.
-    pub fees: FeeLevels,
+    /// The prices.
+    pub prices: Prices,
     /// The height of the newest block.
     pub height: BlockHeight,
 }
@@ -43,7 +43,7 @@ pub fn pending_nonce(shown: &[NonceAndFees], needed: usize) -> Option<u64> {
     shown.iter().map(|one| one.nonce).find(|nonce| count(*nonce) >= needed)
 }
 
-/// Reads the nonces of an account, and the fees of the last blocks.
+/// Reads the nonces of an account, the fees of the last blocks, and the prices that the node asks for.
 pub type Context = Ask<OnChain<Address>>;
 
 impl Question for OnChain<Address> {
@@ -61,21 +61,30 @@ impl Question for OnChain<Address> {
             block::by_tag(LATEST),
             Request::json_rpc("eth_feeHistory", json!([format!("{:#x}", fees::BLOCKS), LATEST, fees::PERCENTILES])),
             Request::json_rpc("eth_gasPrice", "[]"),
+            Request::json_rpc("eth_maxPriorityFeePerGas", "[]"),
         ]
     }
 
     fn read(&self, replies: &Replies<'_>, known: &Known) -> Result<NonceAndFees, Fault> {
         let block = block::latest(replies, 2, known)?;
         // A chain without a base fee has no history of fees.
-        let fees = match block.base_fee {
-            Some(_) => FeeLevels::from_history(&replies.json(3)?)?,
-            None => FeeLevels::from_gas_price(price(&replies.json(4)?)?),
+        let mut prices = match block.base_fee {
+            Some(_) => Prices::from_history(&replies.json(3)?)?,
+            None => Prices::default(),
         };
+        // Nodes of chains with a base fee need not have both of these methods.
+        let asked = |index| replies.get(index)?.json_or_error()?.ok().map(|cursor| price(&cursor)).transpose().map_err(Fault::from);
+        let gas_price = asked(4)?;
+        if gas_price.is_none() && block.base_fee.is_none() {
+            return Err(replies.get(4)?.fault());
+        }
+        prices.gas_price = gas_price.unwrap_or_default();
+        prices.asked_tip = asked(5)?.unwrap_or_else(|| prices.gas_price.saturating_sub(block.base_fee.unwrap_or_default()));
         let (nonce, mined_nonce) = (quantity(&replies.json(0)?)?, quantity(&replies.json(1)?)?);
         if mined_nonce > nonce {
             return Err(Refusal::new(Code::WrongType, "/result").with_reason("the pending nonce is below the mined one").into());
         }
-        Ok(NonceAndFees { nonce, mined_nonce, fees, height: block.number.into() })
+        Ok(NonceAndFees { nonce, mined_nonce, prices, height: block.number.into() })
     }
 
     fn height(output: &NonceAndFees) -> BlockHeight {

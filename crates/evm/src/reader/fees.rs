@@ -1,8 +1,9 @@
 //! What a transaction should pay: pure functions of what endpoints show.
 
 use alloy_primitives::U256;
+use countersign_core::chains::ChainProfile;
 use countersign_core::json::Cursor;
-use countersign_core::reader::outbid;
+use countersign_core::reader::{median, outbid, rebid};
 use countersign_core::{Code, Policy, Refusal, TypedValue};
 
 use super::price;
@@ -14,6 +15,22 @@ pub(super) const BLOCKS: usize = 5;
 pub(super) const PERCENTILES: [u8; 3] = [10, 50, 90];
 /// Wei per gwei.
 const GWEI: u128 = 1_000_000_000;
+/// The highest price of a chain of which nothing is known, in gwei.
+const OTHER_CEILING: u64 = 1_000;
+
+/// The prices that one endpoint shows, in wei per unit of gas. What is paid follows from the prices of all endpoints: see [`levels`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::exhaustive_structs, reason = "what a node shows of its prices")]
+pub struct Prices {
+    /// The base fee of the next block; `None` on a chain without EIP-1559.
+    pub base_fee: Option<u128>,
+    /// The tips of recent blocks, for slow, normal and fast transactions: medians of the blocks' percentiles.
+    pub tips: [u128; PERCENTILES.len()],
+    /// The tip that the node asks for: `eth_maxPriorityFeePerGas`, otherwise `eth_gasPrice` minus the base fee.
+    pub asked_tip: u128,
+    /// The price that the node asks for: `eth_gasPrice`.
+    pub gas_price: u128,
+}
 
 /// The fees of a transaction that should be mined slowly, normally or fast.
 ///
@@ -23,7 +40,8 @@ const GWEI: u128 = 1_000_000_000;
 /// | normal | 1.5 × base fee + tip | 50th percentile | 1.1 × the node's |
 /// | fast | 2 × base fee + tip | 90th percentile | 1.3 × the node's |
 ///
-/// The base fee is that of the next block. The tip is at least 1 wei, because nodes do not relay a transaction without one.
+/// The base fee is that of the next block. The tip is at least what nodes ask for, because they do not relay a transaction with less.
+/// Blocks do not tell: on an idle chain, or one whose base fee is 0, their tips may be 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FeeLevels {
@@ -35,13 +53,35 @@ pub struct FeeLevels {
     pub fast: Fees,
 }
 
-impl FeeLevels {
-    pub(super) fn from_gas_price(gas_price: u128) -> Self {
+/// Returns the fees that follow from what endpoints show; `None` of nothing.
+///
+/// The base fee, each tip, the tip that nodes ask for and their gas price are [medians](median), each for itself. Whether there is a base
+/// fee is decided by more than half of the endpoints.
+#[must_use]
+pub fn levels(shown: &[Prices]) -> Option<FeeLevels> {
+    let of = |price: fn(&Prices) -> u128| median(shown.iter().map(price));
+    let (gas_price, asked_tip) = (of(|one| one.gas_price)?, of(|one| one.asked_tip)?);
+    let base_fees: Vec<_> = shown.iter().filter_map(|one| one.base_fee).collect();
+    let has_base_fee = base_fees.len().saturating_mul(2) > shown.len();
+    let Some(base) = median(base_fees).filter(|_| has_base_fee) else {
         let level = |factor| Fees::Legacy { gas_price: tenths(gas_price, factor) };
-        Self { slow: level(10), normal: level(11), fast: level(13) }
-    }
+        return Some(FeeLevels { slow: level(10), normal: level(11), fast: level(13) });
+    };
+    // Where nothing is paid to the chain, nodes ask for their price as a tip.
+    let least = if base == 0 { asked_tip.max(gas_price) } else { asked_tip }.max(1);
+    let level = |factor, tip: Option<u128>| {
+        let tip = tip.unwrap_or_default().max(least);
+        Fees::Eip1559 { max_fee_per_gas: tenths(base, factor).saturating_add(tip), max_priority_fee_per_gas: tip }
+    };
+    Some(FeeLevels {
+        slow: level(12, of(|one| one.tips[0])),
+        normal: level(15, of(|one| one.tips[1])),
+        fast: level(20, of(|one| one.tips[2])),
+    })
+}
 
-    /// Reads the result of `eth_feeHistory`.
+impl Prices {
+    /// Reads the result of `eth_feeHistory`: the base fee of the next block, and tips.
     pub(super) fn from_history(history: &Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = history.object()?;
         let base = members.need("baseFeePerGas")?;
@@ -56,39 +96,22 @@ impl FeeLevels {
                 }
             }
         }
-        let [slow, normal, fast] = columns.map(|mut tips| {
+        let tips = columns.map(|mut tips| {
             tips.sort_unstable();
-            tips.get(tips.len() / 2).copied().unwrap_or_default().max(1)
+            tips.get(tips.len() / 2).copied().unwrap_or_default()
         });
-        let level =
-            |factor, tip| Fees::Eip1559 { max_fee_per_gas: tenths(base, factor).saturating_add(tip), max_priority_fee_per_gas: tip };
-        Ok(Self { slow: level(12, slow), normal: level(15, normal), fast: level(20, fast) })
+        Ok(Self { base_fee: Some(base), tips, ..Self::default() })
     }
-}
-
-/// Returns the median of what endpoints show, by the maximum price of one unit of gas. Of two it is the higher one.
-#[must_use]
-pub fn median(mut fees: Vec<Fees>) -> Option<Fees> {
-    fees.sort_by_key(|fees| cap(*fees));
-    fees.get(fees.len() / 2).copied()
-}
-
-/// Returns the highest of what endpoints show that the policy allows, and the lowest if it allows none. A redemption must not wait, and
-/// a single endpoint must not be able to make it wait.
-#[must_use]
-pub fn highest_within(fees: Vec<Fees>, policy: &Policy) -> Option<Fees> {
-    let lowest = fees.iter().copied().min_by_key(|fees| cap(*fees));
-    fees.into_iter().filter(|fees| check(*fees, policy).is_ok()).max_by_key(|fees| cap(*fees)).or(lowest)
 }
 
 /// Returns fees for a transaction that takes the place of one whose fees are not known.
 ///
-/// Nodes replace a transaction only if both fees are at least 10 % higher. The fee cap is doubled, within the policy, and a quarter of it
+/// Nodes replace a transaction only if both fees are at least 10 % higher. The fee cap is doubled, within the limit, and a quarter of it
 /// is the tip: more than a transaction offers that was signed at the chain's own tips. On an ordinary chain the price that is paid stays
 /// below the cap of `now`.
 #[must_use]
-pub fn displacing(now: Fees, policy: &Policy) -> Fees {
-    let doubled = |price: u128| price.saturating_mul(2).min(limit(policy)).max(price);
+pub fn displacing(now: Fees, limit: u128) -> Fees {
+    let doubled = |price: u128| price.saturating_mul(2).min(limit).max(price);
     match now {
         Fees::Eip1559 { max_fee_per_gas, max_priority_fee_per_gas } => {
             let max_fee_per_gas = doubled(max_fee_per_gas);
@@ -110,24 +133,23 @@ pub fn at_most(fees: Fees, price: u128) -> Fees {
     }
 }
 
-/// Returns the maximum price of one unit of gas that the policy allows, in wei.
+/// Returns the maximum price of one unit of gas that is taken from nodes, in wei: that of the policy, or else that of the chain.
 #[must_use]
-pub fn limit(policy: &Policy) -> u128 {
-    u128::from(policy.evm.gas_price).saturating_mul(GWEI)
+pub fn limit(policy: &Policy, chain: &ChainProfile) -> u128 {
+    u128::from(policy.evm.gas_price.or(chain.price_ceiling).unwrap_or(OTHER_CEILING)).saturating_mul(GWEI)
 }
 
-/// Requires that fees are within the policy.
+/// Requires that fees are within the [`limit`].
 ///
 /// # Errors
 ///
 /// [`Code::GasPriceTooHigh`].
-pub fn check(fees: Fees, policy: &Policy) -> Result<(), Refusal> {
-    let max = limit(policy);
-    if cap(fees) <= max {
+pub fn check(fees: Fees, limit: u128) -> Result<(), Refusal> {
+    if cap(fees) <= limit {
         return Ok(());
     }
     let at = if matches!(fees, Fees::Legacy { .. }) { "/gas_price" } else { "/max_fee_per_gas" };
-    let refusal = Refusal::new(Code::GasPriceTooHigh, at).with_expected(TypedValue::AtMost(U256::from(max)));
+    let refusal = Refusal::new(Code::GasPriceTooHigh, at).with_expected(TypedValue::AtMost(U256::from(limit)));
     Err(refusal.with_actual(cap(fees)))
 }
 
@@ -135,17 +157,39 @@ pub fn check(fees: Fees, policy: &Policy) -> Result<(), Refusal> {
 /// higher, as nodes require, and at least those of `now`.
 #[must_use]
 pub fn raised(before: Fees, now: Fees) -> Fees {
-    let tip = match now {
+    let (cap, tip) = (outbid(cap(before)).max(cap(now)), outbid(tip(before)).max(tip(now)));
+    with(before, cap, tip)
+}
+
+/// Returns fees for a transaction that takes the place of one with the fees `before`, which is overdue, given those of this moment. They
+/// have the same type.
+///
+/// What is paid, the tip or a legacy price, is [raised](raised), but to at most four times that of this moment ([`rebid`]). The cap is not
+/// paid, but the sender must have the coins for it: it is raised as nodes require, as long as the tip is, too, and the limit allows it.
+/// Otherwise the transaction that was sent offers more than is allowed now. Nodes that have it will use it, or wait until its cap covers
+/// the base fee. The others take the lower offer.
+#[must_use]
+pub fn overdue(before: Fees, now: Fees, limit: u128) -> Fees {
+    let (required, raised_tip) = (outbid(cap(before)), rebid(tip(before), tip(now)));
+    let is_replacing = raised_tip >= outbid(tip(before)) && required <= limit;
+    let is_legacy = matches!(before, Fees::Legacy { .. });
+    let cap = if is_replacing && !is_legacy { required.max(cap(now)) } else { rebid(cap(before), cap(now)) };
+    with(before, cap, raised_tip)
+}
+
+/// Returns fees of the same type.
+fn with(fees: Fees, cap: u128, tip: u128) -> Fees {
+    match fees {
+        Fees::Eip1559 { .. } => Fees::Eip1559 { max_fee_per_gas: cap.max(tip), max_priority_fee_per_gas: tip },
+        Fees::Legacy { .. } => Fees::Legacy { gas_price: cap },
+    }
+}
+
+/// Returns the tip, in wei; the whole price of a legacy transaction is one.
+const fn tip(fees: Fees) -> u128 {
+    match fees {
         Fees::Eip1559 { max_priority_fee_per_gas, .. } => max_priority_fee_per_gas,
-        Fees::Legacy { .. } => 0,
-    };
-    match before {
-        Fees::Eip1559 { max_fee_per_gas, max_priority_fee_per_gas } => {
-            let max_priority_fee_per_gas = outbid(max_priority_fee_per_gas).max(tip);
-            let max_fee_per_gas = outbid(max_fee_per_gas).max(cap(now)).max(max_priority_fee_per_gas);
-            Fees::Eip1559 { max_fee_per_gas, max_priority_fee_per_gas }
-        }
-        Fees::Legacy { gas_price } => Fees::Legacy { gas_price: outbid(gas_price).max(cap(now)) },
+        Fees::Legacy { gas_price } => gas_price,
     }
 }
 

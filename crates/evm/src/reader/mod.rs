@@ -44,7 +44,7 @@ pub use broadcast::{Broadcast, Sender, decode};
 pub use context::{Context, NonceAndFees, pending_nonce};
 pub use contract::{Contract, ContractDescription, Domain};
 pub use fate::{FateOf, Tracer};
-pub use fees::FeeLevels;
+pub use fees::{FeeLevels, Prices};
 pub use head::{Newest, NewestBlock};
 pub use htlc::{Htlc, HtlcReader};
 pub use preflight::{Plan, Preflight, PreflightCheck};

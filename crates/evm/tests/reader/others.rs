@@ -1,5 +1,6 @@
 //! Sending a transaction, and fees.
 
+use countersign_core::chains::ChainProfile;
 use countersign_core::reader::{Known, Observation, Reader, Request, Sent, Submission};
 use countersign_core::{Network, Policy};
 use countersign_evm::alloy_primitives::hex;
@@ -54,32 +55,39 @@ fn a_transaction_is_sent_to_no_other_chain() {
     assert!(Reader::<Broadcast>::new(&wrong, &Known::default()).is_err());
 }
 
+/// The highest price is the policy's, or else that of the chain's row.
 #[test]
-fn one_endpoint_makes_no_redemption_wait() {
+fn a_price_limit_is_the_policys_or_the_chains() {
+    let gwei = |gwei: u128| gwei * 1_000_000_000;
+    let limit = |policy: &str, chain: &str, id| {
+        fees::limit(&Policy::from_json(policy.as_bytes()).unwrap(), ChainProfile::of(chain, &Network::Evm(id)))
+    };
+    for (chain, id, expected) in
+        [("ethereum", 1, 1_000), ("base", 8_453, 20), ("base_sepolia", 84_532, 20), ("bnbchain", 56, 50), ("monad", 143, 1_000)]
+    {
+        assert_eq!(limit("{}", chain, id), gwei(expected), "{chain}");
+        assert_eq!(limit(r#"{"evm_gas_price": 7}"#, chain, id), gwei(7), "{chain}");
+        assert_eq!(limit(r#"{"evm_gas_price": 5000}"#, chain, id), gwei(5_000), "{chain}");
+    }
     let fees = |gwei: u128| Fees::Legacy { gas_price: gwei * 1_000_000_000 };
-    let policy = Policy::from_json(br#"{"evm_gas_price": 100}"#).unwrap();
-    assert_eq!(fees::median(vec![fees(1), fees(50), fees(30)]), Some(fees(30)));
-    assert_eq!(fees::median(Vec::new()), None);
-    assert_eq!(fees::highest_within(vec![fees(1), fees(30), fees(101)], &policy), Some(fees(30)));
-    assert_eq!(fees::highest_within(vec![fees(200), fees(101)], &policy), Some(fees(101)));
-    assert!(fees::check(fees(100), &policy).is_ok() && fees::check(fees(101), &policy).is_err());
+    assert!(fees::check(fees(100), gwei(100)).is_ok() && fees::check(fees(101), gwei(100)).is_err());
 }
 
 /// Nodes replace a transaction only if both of its fees are ten percent higher. What is stuck offers the chain's own tips.
 #[test]
 fn fees_that_displace_an_unknown_transaction_exceed_the_chains_own() {
-    let policy = Policy::from_json(br#"{"evm_gas_price": 100}"#).unwrap();
     let gwei = |gwei: u128| gwei * 1_000_000_000;
+    let limit = gwei(100);
     let eip1559 = |cap, tip| Fees::Eip1559 { max_fee_per_gas: cap, max_priority_fee_per_gas: tip };
     // A cap of twice the base fee: the price that is paid is below it.
-    assert_eq!(fees::displacing(eip1559(gwei(40), gwei(1)), &policy), eip1559(gwei(80), gwei(20)));
-    assert_eq!(fees::displacing(eip1559(gwei(40), gwei(30)), &policy), eip1559(gwei(80), gwei(60)));
+    assert_eq!(fees::displacing(eip1559(gwei(40), gwei(1)), limit), eip1559(gwei(80), gwei(20)));
+    assert_eq!(fees::displacing(eip1559(gwei(40), gwei(30)), limit), eip1559(gwei(80), gwei(60)));
     // The policy bounds the cap, and the cap the tip.
-    assert_eq!(fees::displacing(eip1559(gwei(70), gwei(60)), &policy), eip1559(gwei(100), gwei(100)));
-    assert_eq!(fees::displacing(Fees::Legacy { gas_price: gwei(70) }, &policy), Fees::Legacy { gas_price: gwei(100) });
-    assert_eq!(fees::displacing(Fees::Legacy { gas_price: 7 }, &policy), Fees::Legacy { gas_price: 14 });
+    assert_eq!(fees::displacing(eip1559(gwei(70), gwei(60)), limit), eip1559(gwei(100), gwei(100)));
+    assert_eq!(fees::displacing(Fees::Legacy { gas_price: gwei(70) }, limit), Fees::Legacy { gas_price: gwei(100) });
+    assert_eq!(fees::displacing(Fees::Legacy { gas_price: 7 }, limit), Fees::Legacy { gas_price: 14 });
     // What is above the policy already is not raised; the check refuses it.
-    let above = fees::displacing(eip1559(u128::MAX, u128::MAX), &policy);
+    let above = fees::displacing(eip1559(u128::MAX, u128::MAX), limit);
     assert_eq!(above, eip1559(u128::MAX, u128::MAX));
-    assert!(fees::check(above, &policy).is_err());
+    assert!(fees::check(above, limit).is_err());
 }

@@ -8,7 +8,7 @@ use countersign_evm::Fees;
 use countersign_evm::alloy_primitives::{Address, hex, keccak256};
 use countersign_evm::read::{self, Layout};
 use countersign_evm::reader::{
-    Amount, AmountOf, Context, Contract, ContractDescription, FeeLevels, Newest, NewestBlock, NonceAndFees, OnChain, Receiver,
+    Amount, AmountOf, Context, Contract, ContractDescription, FeeLevels, Newest, NewestBlock, NonceAndFees, OnChain, Prices, Receiver,
     ReceiverCheck, Status, fees, pending_nonce,
 };
 use countersign_testkit::chain::evm::{LATEST, answer_with, hash_of};
@@ -126,7 +126,7 @@ fn fees_of(base: &[u64], tips: &[[u64; 3]]) -> FeeLevels {
         _ => chain().result(method, params),
     });
     assert!(asked.contains(&("eth_feeHistory".to_owned(), json!(["0x5", "latest", [10, 50, 90]]))));
-    outcome.unwrap().output().fees
+    fees::levels(&[outcome.unwrap().output().prices]).unwrap()
 }
 
 #[test]
@@ -148,9 +148,53 @@ fn tips_are_medians_and_the_base_fee_is_that_of_the_next_block() {
     let more = [rows.as_slice(), &[[7_000; 3]; 4]].concat();
     let fees = fees_of(&[&base[..], &[9_000]].concat(), &more);
     assert_eq!((fees.slow, fees.normal, fees.fast), levels(1_001, [30, 3, 300]));
-    // A tip of zero is not relayed.
+    // A tip of zero is not relayed: the node asks for 1 wei.
     let fees = fees_of(&[10], &[[0, 0, 0]]);
     assert_eq!((fees.slow, fees.normal, fees.fast), levels(10, [1, 1, 1]));
+}
+
+/// What a node shows of its prices, next to blocks without tips.
+fn idle(base: u64, gas_price: Value, asked_tip: Value) -> Result<FeeLevels, Fault> {
+    let hex = |number: u64| json!(format!("{number:#x}"));
+    let (outcome, _) = ask::<_, Context>(OWNER, |method, params| match method {
+        "eth_getBlockByNumber" => {
+            let mut block = chain().block(LATEST);
+            block["baseFeePerGas"] = hex(base);
+            block
+        }
+        "eth_feeHistory" => json!({"baseFeePerGas": [hex(base)], "reward": [[hex(0), hex(0), hex(0)]]}),
+        "eth_gasPrice" => gas_price.clone(),
+        "eth_maxPriorityFeePerGas" => asked_tip.clone(),
+        _ => chain().result(method, params),
+    });
+    outcome.map(|one| fees::levels(&[one.output().prices]).unwrap())
+}
+
+#[test]
+fn a_tip_is_never_below_what_the_node_asks_for() {
+    let unknown = || json!({"error": {"code": -32601, "message": "the method does not exist"}});
+    let tips = |levels: FeeLevels| {
+        [levels.slow, levels.normal, levels.fast].map(|fees| match fees {
+            Fees::Eip1559 { max_priority_fee_per_gas, .. } => max_priority_fee_per_gas,
+            _ => panic!("{fees:?}"),
+        })
+    };
+    for (what, base, gas_price, asked_tip, expected) in [
+        // BNB Chain: the base fee is 0, and nodes relay nothing below 0.1 gwei.
+        ("the price where nothing is paid to the chain", 0, json!("0x5f5e100"), unknown(), 100_000_000),
+        ("the price, although the tip that is asked for is lower", 0, json!("0x5f5e100"), json!("0x1"), 100_000_000),
+        ("the tip that is asked for", 7, json!("0x5f5e100"), json!("0x3e8"), 1_000),
+        ("the price without the base fee", 1_000, json!("0xfa0"), unknown(), 3_000),
+        ("a price below the base fee", 1_000, json!("0x3e7"), unknown(), 1),
+        ("neither", 1_000, unknown(), unknown(), 1),
+        ("one of the two methods", 1_000, unknown(), json!("0x9"), 9),
+    ] {
+        assert_eq!(tips(idle(base, gas_price, asked_tip).unwrap()), [expected; 3], "{what}");
+    }
+    for bad in [json!("0x"), json!(null), json!("9"), json!(format!("0x1{}", "0".repeat(32)))] {
+        assert!(idle(7, json!("0x9"), bad.clone()).is_err(), "{bad}");
+        assert!(idle(7, bad, json!("0x9")).is_err());
+    }
 }
 
 #[test]
@@ -164,23 +208,64 @@ fn a_price_without_a_base_fee_is_rounded_up() {
         "eth_gasPrice" => json!("0x3e9"),
         _ => chain().result(method, params),
     });
-    let FeeLevels { slow, normal, fast, .. } = outcome.unwrap().output().fees;
+    let FeeLevels { slow, normal, fast, .. } = fees::levels(&[outcome.unwrap().output().prices]).unwrap();
     let legacy = |gas_price| Fees::Legacy { gas_price };
     assert_eq!((slow, normal, fast), (legacy(1_001), legacy(1_102), legacy(1_302)));
 }
 
+/// Three endpoints that show these prices: base fee, tips, the tip and the price that they ask for.
+fn shown(all: [(u128, u128, u128, u128); 3]) -> Vec<Prices> {
+    all.iter()
+        .map(|(base, tip, asked_tip, gas_price)| Prices {
+            base_fee: Some(*base),
+            tips: [*tip; 3],
+            asked_tip: *asked_tip,
+            gas_price: *gas_price,
+        })
+        .collect()
+}
+
 #[test]
-fn the_median_of_two_fees_is_the_higher_one() {
-    let fees = |prices: &[u128]| prices.iter().map(|price| Fees::Legacy { gas_price: *price }).collect::<Vec<_>>();
-    for (prices, expected) in [(&[7][..], 7), (&[9, 3], 9), (&[3, 9], 9), (&[1, 9, 5], 5), (&[4, 1, 3, 2], 3), (&[5, 4, 1, 3, 2], 3)] {
-        assert_eq!(fees::median(fees(prices)).map(fees::cap), Some(expected), "{prices:?}");
+fn each_price_is_the_quorums_own() {
+    let fast = |all| fees::levels(&shown(all)).unwrap().fast;
+    let eip1559 = |base: u128, tip: u128| Fees::Eip1559 { max_fee_per_gas: 2 * base + tip, max_priority_fee_per_gas: tip };
+    let honest = (100, 10, 5, 110);
+    // No component of one endpoint decides, and none rides along with another one.
+    for lie in [0, 1, 104, u128::MAX] {
+        for liar in [(lie, 10, 5, 110), (100, lie, 5, 110), (100, 10, lie, 110), (100, 10, 5, lie), (lie, 0, 0, 0), (lie, lie, lie, lie)] {
+            for all in [[liar, honest, honest], [honest, liar, honest], [honest, honest, liar]] {
+                assert_eq!(fast(all), eip1559(100, 10), "{all:?}");
+            }
+        }
     }
-    // Of a fee with a tip, the cap counts.
-    let (low, high) = (
-        Fees::Eip1559 { max_fee_per_gas: 5, max_priority_fee_per_gas: 5 },
-        Fees::Eip1559 { max_fee_per_gas: 6, max_priority_fee_per_gas: 1 },
-    );
-    assert_eq!(fees::median(vec![high, low]), Some(high));
+    assert_eq!(fast([(1, 30, 0, 0), (2, 20, 0, 0), (3, 10, 0, 0)]), eip1559(2, 20));
+    // Whether there is a base fee at all is decided by most of them.
+    let mut mixed = shown([honest; 3]);
+    mixed[0].base_fee = None;
+    assert_eq!(fees::levels(&mixed).unwrap().fast, eip1559(100, 10));
+    mixed[2].base_fee = None;
+    assert_eq!(fees::levels(&mixed).unwrap().fast, Fees::Legacy { gas_price: 143 });
+    assert_eq!(fees::levels(&[]), None);
+}
+
+#[test]
+fn a_raised_fee_ends_at_four_times_the_median() {
+    let eip1559 = |cap, tip| Fees::Eip1559 { max_fee_per_gas: cap, max_priority_fee_per_gas: tip };
+    let legacy = |gas_price| Fees::Legacy { gas_price };
+    let now = eip1559(1_000, 100);
+    for (what, before, expected) in [
+        ("both are raised by a tenth", eip1559(1_000, 100), eip1559(1_100, 110)),
+        ("at least to what is paid now", eip1559(10, 1), eip1559(1_000, 100)),
+        ("the cap is not paid, so it follows the tip", eip1559(8_000, 1), eip1559(8_800, 100)),
+        ("beyond the limit it does not", eip1559(9_500, 1), eip1559(4_000, 100)),
+        ("what was too high is offered at what is allowed now", eip1559(9_500, 9_000), eip1559(4_000, 400)),
+        ("a tip that cannot be raised", eip1559(500, 400), eip1559(1_000, 400)),
+    ] {
+        assert_eq!(fees::overdue(before, now, 10_000), expected, "{what}");
+    }
+    for (before, expected) in [(100, 110), (1, 100), (399, 400), (10_000, 400)] {
+        assert_eq!(fees::overdue(legacy(before), legacy(100), 10_000), legacy(expected), "{before}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use countersign::bitcoin::FeeRate;
 use countersign::bitcoin::bitcoin::amount::CheckedSum as _;
 use countersign::bitcoin::bitcoin::{Amount, OutPoint, Transaction};
 use countersign::bitcoin::chain::HtlcSpend;
+use countersign::bitcoin::reader::fees::{higher, per_thousand};
 use countersign::bitcoin::reader::{Deposit, FoundPayment, PaymentOutput, PaymentSearch, PaymentSpend, Plan, Preflight, decode};
 use countersign::bitcoin::recover::{Exceptions, Funding, Recovery};
 use countersign::{Code, Policy, Refusal, Role};
@@ -35,23 +36,39 @@ impl Spendable {
 pub(super) struct Replaced {
     fee: Amount,
     vsize: u64,
-    /// Whether the endpoints show it. If they do not, it may still be in some mempools.
+    /// Whether it is the own transaction.
+    is_own: bool,
+    /// Whether enough endpoints show it. If they do not, it may still be in some mempools.
     is_shown: bool,
 }
 
 impl Replaced {
-    fn new(transaction: &Transaction, fee: Amount, is_shown: bool) -> Self {
-        Self { fee, vsize: transaction.weight().to_vbytes_ceil(), is_shown }
+    fn new(transaction: &Transaction, fee: Amount, is_own: bool, is_shown: bool) -> Self {
+        Self { fee, vsize: transaction.weight().to_vbytes_ceil(), is_own, is_shown }
     }
 
     /// Returns the lowest fee rate with which nodes accept a transaction of `vsize` virtual bytes instead: it must pay more in total, and
-    /// more for each virtual byte. Returns `None` if that is above the policy and the replaced transaction is not shown.
-    pub(super) fn min_rate(self, vsize: u64, policy: &Policy) -> Result<Option<FeeRate>, Refusal> {
+    /// more for each virtual byte. `max` is the highest one, as the fee of 1,000 vB; a foreign transaction that enough endpoints show has
+    /// no other limit than the policy's. Returns `None` if the rate is above that and the replaced transaction is not shown.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::FeeRateTooHigh`] if the own transaction is shown and offers so much already that `max` leaves no room for more.
+    pub(super) fn min_rate(self, vsize: u64, max: Amount, policy: &Policy) -> Result<Option<FeeRate>, Refusal> {
         let rates = FeeRate::replacing(self.fee, vsize).zip(FeeRate::replacing(self.fee, self.vsize));
         let refuse = || Refusal::new(Code::FeeRateTooHigh, "/fee_rate").with_actual(self.fee.to_sat());
-        let rate = rates.map(|(total, each)| super::prepare::higher(total, each)).ok_or_else(refuse)?;
-        let is_needed = self.is_shown || rate.check(policy.bitcoin.fee_rate, "").is_ok();
-        Ok(is_needed.then_some(rate))
+        let rate = rates.map(|(total, each)| higher(total, each)).ok_or_else(refuse)?;
+        if per_thousand(rate) <= max {
+            return Ok(Some(rate));
+        }
+        if !self.is_shown {
+            return Ok(None);
+        }
+        // A rate above the policy is refused when the transaction is built, which shows what it costs.
+        if self.is_own && rate.check(policy.bitcoin.fee_rate, "").is_ok() {
+            return Err(refuse().with_reason("the transaction that was sent offers more than four times what is paid now"));
+        }
+        Ok(Some(rate))
     }
 }
 
@@ -59,7 +76,8 @@ impl Replaced {
 enum Payment {
     /// There is none, and why.
     None(String),
-    /// It is in a block, and no block spends it.
+    /// It is in a block, and no block spends it. A spend in the mempool is one that enough endpoints show: a single one could make up a
+    /// transaction that pays any fee.
     Open { funding: Funding, spend: Option<PaymentSpend> },
     /// A block has a transaction that spends it.
     Ended { by: String, is_redeemed: bool },
@@ -105,7 +123,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
         if let Payment::Open { funding, spend } = self.payment_of(recovery).await?
             && spends(funding.outpoint)
         {
-            let own = own_fee(&transaction, funding).map(|fee| Replaced::new(&transaction, fee, spend.is_some()));
+            let own = own_fee(&transaction, funding).map(|fee| Replaced::new(&transaction, fee, true, spend.is_some()));
             let is_other = spend.as_ref().and_then(|spend| spend.by.as_ref()).is_some_and(|(by, _)| by.compute_txid() != id);
             return match own {
                 Some(own) if !is_other => Ok(Spendable::new(vec![funding], Some(own))),
@@ -114,7 +132,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
         }
         match self.check(Plan::new(&transaction, None)).await {
             Ok(Preflight { inputs, fee, .. }) if recovery.role() != Role::Redeem || is_payment(recovery, &inputs) => {
-                Ok(Spendable::new(inputs, Some(Replaced::new(&transaction, fee, true))))
+                Ok(Spendable::new(inputs, Some(Replaced::new(&transaction, fee, true, true))))
             }
             Ok(_) | Err(NodeError::Rejected { .. }) => self.spendable(recovery, rate).await,
             Err(error) => Err(error),
@@ -123,7 +141,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
 
     async fn open(&self, funding: Funding, spend: Option<PaymentSpend>) -> Result<Spendable, NodeError> {
         let replaces = match spend.and_then(|spend| spend.by) {
-            Some((by, _)) => self.fee_of(&by, funding).await.map(|fee| Replaced::new(&by, fee, true)),
+            Some((by, _)) => self.fee_of(&by, funding).await.map(|fee| Replaced::new(&by, fee, false, true)),
             None => None,
         };
         Ok(Spendable::new(vec![funding], replaces))
@@ -166,13 +184,15 @@ impl<T: Transport> BitcoinChain<'_, T> {
             return Ok(Payment::Open { funding, spend: None });
         }
         let spends: Vec<_> = group.iter().filter_map(|one| output(one).ok()?.spend).collect();
-        for spend in spends.iter().filter(|spend| spend.is_mined) {
+        let is_agreed = |spend: &PaymentSpend| {
             let is_same = |one: &Found| output(one).is_ok_and(|output| output.spend.as_ref() == Some(spend)).then_some(()).ok_or(());
-            if let (Verdict::Stands(..), Some((by, how))) = (quorum.ask(is_same), &spend.by) {
-                return Ok(Payment::Ended { by: by.compute_txid().to_string(), is_redeemed: matches!(how, HtlcSpend::Redeem(_)) });
-            }
+            matches!(quorum.ask(is_same), Verdict::Stands(..))
+        };
+        let spend = spends.into_iter().find(is_agreed);
+        if let Some(PaymentSpend { is_mined: true, by: Some((by, how)), .. }) = &spend {
+            return Ok(Payment::Ended { by: by.compute_txid().to_string(), is_redeemed: matches!(how, HtlcSpend::Redeem(_)) });
         }
-        Ok(Payment::Open { funding, spend: spends.into_iter().find(|spend| !spend.is_mined) })
+        Ok(Payment::Open { funding, spend: spend.filter(|spend| !spend.is_mined) })
     }
 
     /// Returns the other outputs of an HTLC, whatever they hold, as [`Recovery::divide`] does. Of those that cover the amount, the one that

@@ -1,11 +1,13 @@
 //! Prepares orders, redemptions and refunds with the coins and the fee rate that the chain reports.
 
+use countersign::bitcoin::bitcoin::Amount;
+use countersign::bitcoin::reader::fees::{higher, per_thousand};
 use countersign::bitcoin::reader::{Plan, Preflight, decode};
 use countersign::bitcoin::recover::{Fee, FundingSource, Payout, Recovery};
 use countersign::bitcoin::transaction::replacement;
 use countersign::bitcoin::{Bitcoin, FeeRate};
-use countersign::{Asset, Code, Policy, Role, UnsignedOrder, VerifiedOrder};
-use countersign_core::reader::Submission;
+use countersign::{Asset, Code, Policy, UnsignedOrder, VerifiedOrder};
+use countersign_core::reader::{Submission, overdue_limit};
 use countersign_transport::Transport;
 
 use super::BitcoinChain;
@@ -55,31 +57,30 @@ impl<T: Transport> BitcoinChain<'_, T> {
         account: &str,
         bid: Bid<'_>,
     ) -> Result<UnsignedOrder<Bitcoin>, NodeError> {
-        let (rate, is_lowered) = self.rate_of(recovery, bid).await?;
+        let (rate, is_lowered) = self.rate_of(bid).await?;
         let spendable = self.spendable(recovery, rate).await?;
-        Ok(warned(self.build(recovery, account, &spendable, rate, bid.policy)?, is_lowered))
+        // Nothing is overdue: what only some endpoints show does not raise the rate.
+        Ok(warned(self.build(recovery, account, &spendable, rate, per_thousand(rate), bid.policy)?, is_lowered))
     }
 
-    /// Returns the fee rate of a recovery, and whether it is lower than the chain asks for. A rate above the policy is refused when the
+    /// Returns the median of the fee rates, and whether the limit of the policy is paid instead. A rate above the policy is refused when the
     /// transaction is built, which shows what it costs.
-    async fn rate_of(&self, recovery: &Recovery, bid: Bid<'_>) -> Result<(FeeRate, bool), NodeError> {
-        let estimate = match recovery.role() {
-            Role::Redeem => self.urgent_fee_rate(bid.speed, bid.policy).await?,
-            _ => self.median_fee_rate(bid.speed).await?,
-        };
-        let (asked, limit) = (estimate.rate, FeeRate::from_whole(bid.policy.bitcoin.fee_rate));
-        let offered = bid.offer(per_thousand(asked).into(), 0, per_thousand(limit).into());
-        let is_lowered = offered < per_thousand(asked).into();
+    async fn rate_of(&self, bid: Bid<'_>) -> Result<(FeeRate, bool), NodeError> {
+        let (asked, limit) = (self.median_fee_rate(bid.speed).await?.rate, FeeRate::from_whole(bid.policy.bitcoin.fee_rate));
+        let offered = bid.offer(per_thousand(asked).to_sat().into(), 0, per_thousand(limit).to_sat().into());
+        let is_lowered = offered < per_thousand(asked).to_sat().into();
         Ok((if is_lowered { limit } else { asked }, is_lowered))
     }
 
-    /// Builds the transaction at a fee rate, or at the higher one with which nodes let it replace another transaction.
+    /// Builds the transaction at a fee rate, or at the higher one with which nodes let it replace another transaction. `max` is the highest
+    /// one, as the fee of 1,000 vB, for what the own transaction or a single endpoint requires.
     fn build(
         &self,
         recovery: &Recovery,
         account: &str,
         spendable: &Spendable,
         rate: FeeRate,
+        max: Amount,
         policy: &Policy,
     ) -> Result<UnsignedOrder<Bitcoin>, NodeError> {
         let payout = |rate| {
@@ -87,7 +88,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
             payout.with_exceptions(spendable.exceptions)
         };
         let rate = match spendable.replaces {
-            Some(replaced) => replaced.min_rate(recovery.vsize(&payout(rate))?, policy)?.map_or(rate, |min| higher(rate, min)),
+            Some(replaced) => replaced.min_rate(recovery.vsize(&payout(rate))?, max, policy)?.map_or(rate, |min| higher(rate, min)),
             None => rate,
         };
         Ok(recovery.clone().with_policy(policy).prepare(payout(rate))?)
@@ -102,7 +103,8 @@ impl<T: Transport> BitcoinChain<'_, T> {
     ///
     /// It spends the payment of the HTLC, as a first recovery does, and pays more than what spends it in the mempool. A transaction that
     /// has left the mempool, or whose other inputs were spent, does not have to be replaced: then it is prepared afresh. The fee rate stays
-    /// within the policy, because after a redemption was sent a slow one is better than none.
+    /// within the policy, because after a redemption was sent a slow one is better than none. To replace the own transaction, it is at most
+    /// four times the median of this moment: one that pays more does not wait because of its fee.
     pub(crate) async fn prepare_replacement(
         &self,
         recovery: &Recovery,
@@ -110,9 +112,11 @@ impl<T: Transport> BitcoinChain<'_, T> {
         sent: &Submission,
         bid: Bid<'_>,
     ) -> Result<UnsignedOrder<Bitcoin>, NodeError> {
-        let (rate, is_lowered) = self.rate_of(recovery, bid).await?;
+        let (rate, is_lowered) = self.rate_of(bid).await?;
         let spendable = self.spendable_again(recovery, sent, rate).await?;
-        Ok(warned(self.build(recovery, account, &spendable, rate, bid.policy)?, is_lowered))
+        let max = overdue_limit(per_thousand(rate).to_sat().into()).min(u128::from(bid.policy.bitcoin.fee_rate).saturating_mul(1_000));
+        let max = Amount::from_sat(u64::try_from(max).unwrap_or(u64::MAX));
+        Ok(warned(self.build(recovery, account, &spendable, rate, max, bid.policy)?, is_lowered))
     }
 }
 
@@ -123,13 +127,4 @@ fn warned(order: UnsignedOrder<Bitcoin>, is_lowered: bool) -> UnsignedOrder<Bitc
     }
     let said = "the chain asks for more than the policy's bitcoin_fee_rate, so it pays that limit and may wait";
     order.with_warning(Code::FeeRateTooHigh, said)
-}
-
-/// Returns the fee of 1,000 vB, by which rates are compared.
-fn per_thousand(rate: FeeRate) -> u64 {
-    rate.fee(1_000).map_or(u64::MAX, |fee| fee.to_sat())
-}
-
-pub(super) fn higher(one: FeeRate, other: FeeRate) -> FeeRate {
-    if per_thousand(one) > per_thousand(other) { one } else { other }
 }

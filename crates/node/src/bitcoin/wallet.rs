@@ -27,7 +27,7 @@ pub struct FeeEstimate {
 
 impl From<FeeQuote> for FeeEstimate {
     fn from(quote: FeeQuote) -> Self {
-        Self { rate: quote.rate(), is_floor: quote.0.is_none() }
+        Self { rate: quote.rate(), is_floor: quote.estimate.is_none() }
     }
 }
 
@@ -83,8 +83,8 @@ impl<T: Transport> BitcoinChain<'_, T> {
         Ok(Outputs::agreed(lists.iter().map(|list| list.output()), quorum.needed()))
     }
 
-    /// Estimates the fee rate for confirmation within a number of blocks. It is the median of what the endpoints show, and at least
-    /// 1 sat/vB.
+    /// Estimates the fee rate for confirmation within a number of blocks. It is the median of what the endpoints show. What each of them
+    /// shows is at least 1 sat/vB, and at least what a node's own RPC names as the lowest rate that it takes.
     ///
     /// | speed | blocks on Bitcoin | blocks on Litecoin |
     /// |---|---|---|
@@ -105,13 +105,6 @@ impl<T: Transport> BitcoinChain<'_, T> {
     /// Estimates the fee rate as [`BitcoinChain::fee_rate`] does, even if it exceeds the policy.
     pub(super) async fn median_fee_rate(&self, speed: Speed) -> Result<FeeEstimate, NodeError> {
         self.estimate(fees::median(&self.quotes(speed).await?))
-    }
-
-    /// Estimates the fee rate as [`BitcoinChain::fee_rate`] does, but takes the highest rate within the policy that any endpoint shows: a
-    /// redemption must not be too slow because one endpoint shows a low rate. If every rate exceeds the policy, it is the median of them.
-    pub(super) async fn urgent_fee_rate(&self, speed: Speed, policy: &Policy) -> Result<FeeEstimate, NodeError> {
-        let quotes = self.quotes(speed).await?;
-        self.estimate(fees::highest(&quotes, policy.bitcoin.fee_rate).or_else(|| fees::median(&quotes)))
     }
 
     async fn quotes(&self, speed: Speed) -> Result<Vec<FeeQuote>, NodeError> {

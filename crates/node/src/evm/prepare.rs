@@ -7,7 +7,7 @@ use countersign::evm::reader::{self, fees};
 use countersign::evm::recover::Recovery;
 use countersign::evm::{ApprovalPlan, Evm, Fees, TxContext, address};
 use countersign::{Code, Policy, Refusal, Role, UnsignedOrder, VerifiedOrder};
-use countersign_core::reader::{Submission, outbid};
+use countersign_core::reader::Submission;
 use countersign_transport::Transport;
 
 use super::EvmChain;
@@ -43,15 +43,27 @@ impl<T: Transport> EvmChain<'_, T> {
         if recovery.terms().role == Role::Redeem {
             return self.redeem(recovery, sender, bid, false).await;
         }
-        let calls = self.urgent_calls(sender, bid.speed, bid.policy).await?;
-        self.checked(recovery, sender, calls, 0, bid).await
+        let calls = self.next_calls(sender, bid.speed).await?;
+        self.checked(recovery, sender, calls, bid).await
     }
 
     async fn redeem(&self, recovery: &Recovery, sender: Address, bid: Bid<'_>, is_overdue: bool) -> Result<UnsignedOrder<Evm>, NodeError> {
         let (calls, cheaper) = self.redemption_calls(sender, bid.speed, bid.policy, is_overdue).await?;
-        match (self.checked(recovery, sender, calls, 0, bid).await, cheaper) {
+        self.affordable(recovery, sender, calls, cheaper, bid).await
+    }
+
+    /// Prepares a transaction with the fees of `calls`, or with the cheaper ones if the sender cannot pay those.
+    async fn affordable(
+        &self,
+        recovery: &Recovery,
+        sender: Address,
+        calls: TxContext,
+        cheaper: Option<TxContext>,
+        bid: Bid<'_>,
+    ) -> Result<UnsignedOrder<Evm>, NodeError> {
+        match (self.checked(recovery, sender, calls, bid).await, cheaper) {
             (Err(NodeError::Refused(refusal)), Some(cheaper)) if refusal.code() == Code::InsufficientFunds => {
-                self.checked(recovery, sender, cheaper, 0, bid).await
+                self.checked(recovery, sender, cheaper, bid).await
             }
             (outcome, _) => outcome,
         }
@@ -86,24 +98,23 @@ impl<T: Transport> EvmChain<'_, T> {
             Some(tip) => Fees::Eip1559 { max_fee_per_gas: envelope.max_fee_per_gas(), max_priority_fee_per_gas: tip },
             None => Fees::Legacy { gas_price: envelope.max_fee_per_gas() },
         };
-        let before = TxContext::new(envelope.nonce(), fees).with_chain_id(self.chain_id);
-        let calls = self.raised(sender, &before, bid.speed, bid.policy).await?;
-        self.checked(recovery, sender, calls, outbid(fees::cap(fees)), bid).await
+        let now = self.current_fees(sender, bid.speed).await?;
+        let at = |fees| TxContext::new(envelope.nonce(), fees).with_chain_id(self.chain_id);
+        let calls = at(fees::overdue(fees, now, self.limit(bid.policy)));
+        self.affordable(recovery, sender, calls, Some(at(now)), bid).await
     }
 
-    /// Prepares a redemption or a refund, and requires that the policy allows its fee and the sender can pay it. Also simulates a refund.
-    /// `min` is the lowest price that nodes take.
+    /// Prepares a redemption or a refund, and requires that its fee is within the limit and the sender can pay it. Also simulates a refund.
     async fn checked(
         &self,
         recovery: &Recovery,
         sender: Address,
         mut calls: TxContext,
-        min: u128,
         bid: Bid<'_>,
     ) -> Result<UnsignedOrder<Evm>, NodeError> {
-        let asked = calls.fees;
-        calls.fees = fees::at_most(asked, bid.offer(fees::cap(asked), min, fees::limit(bid.policy)));
-        if let Err(refusal) = fees::check(calls.fees, bid.policy) {
+        let (asked, limit) = (calls.fees, self.limit(bid.policy));
+        calls.fees = fees::at_most(asked, bid.offer(fees::cap(asked), 0, limit));
+        if let Err(refusal) = fees::check(calls.fees, limit) {
             return Err(recovery.expense(&calls).explain(refusal, "evm_gas_price").into());
         }
         let unsigned = recovery.clone().with_policy(bid.policy).prepare(calls.clone().sent_by(sender))?;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use countersign::chains::ChainProfile;
 use countersign::evm::alloy_primitives::{Address, U256};
-use countersign::evm::reader::{Amount, AmountOf, Context, FeeLevels, NonceAndFees, fees, pending_nonce};
+use countersign::evm::reader::{Amount, AmountOf, Context, NonceAndFees, fees, pending_nonce};
 use countersign::evm::{Fees, TxContext};
 use countersign::{Contract, Policy};
 use countersign_transport::Transport;
@@ -35,20 +36,21 @@ impl Shown {
         if self.has_gap(needed) { pending_nonce(&self.all, needed) } else { Some(self.mined_nonce) }
     }
 
-    /// Returns the fees for a speed.
-    fn fees(&self, speed: Speed) -> Vec<Fees> {
-        let level = |fees: FeeLevels| match speed {
-            Speed::Slow => fees.slow,
-            Speed::Normal => fees.normal,
-            Speed::Fast => fees.fast,
-        };
-        self.all.iter().map(|one| level(one.fees)).collect()
+    /// Returns the fees for a speed: each of their components is the median of the endpoints.
+    fn fees(&self, speed: Speed) -> Option<Fees> {
+        let prices: Vec<_> = self.all.iter().map(|one| one.prices).collect();
+        let levels = fees::levels(&prices)?;
+        Some(match speed {
+            Speed::Slow => levels.slow,
+            Speed::Normal => levels.normal,
+            Speed::Fast => levels.fast,
+        })
     }
 }
 
 impl<T: Transport> EvmChain<'_, T> {
     /// Reads the context for signing the next calls of `sender`: the nonce after its pending transactions, and the
-    /// [fees](FeeLevels). The endpoints must agree on the nonce. Of their fees, the median is used.
+    /// [fees](fees::FeeLevels). The endpoints must agree on the nonce. Base fee and tip are the medians of the endpoints.
     ///
     /// [`TxContext::unmined`] is the number of the sender's transactions that are not mined yet. The calls wait for them.
     ///
@@ -57,15 +59,14 @@ impl<T: Transport> EvmChain<'_, T> {
     /// Returns [`NodeError::Refused`] with [`Code::GasPriceTooHigh`](countersign::Code::GasPriceTooHigh) if the fees exceed the policy,
     /// and another [`NodeError`] if no endpoint answers or too few of them agree on the nonce.
     pub async fn calls(&self, sender: Address, speed: Speed, policy: &Policy) -> Result<TxContext, NodeError> {
-        let calls = self.next_calls(sender, speed, fees::median).await?;
-        fees::check(calls.fees, policy)?;
+        let calls = self.next_calls(sender, speed).await?;
+        fees::check(calls.fees, self.limit(policy))?;
         Ok(calls)
     }
 
-    /// Reads the context for a transaction that should not wait: of the fees that the endpoints show, the highest within the policy. Its
-    /// nonce is the one after the pending transactions.
-    pub(super) async fn urgent_calls(&self, sender: Address, speed: Speed, policy: &Policy) -> Result<TxContext, NodeError> {
-        self.next_calls(sender, speed, |fees| fees::highest_within(fees, policy)).await
+    /// Returns the maximum price of one unit of gas, in wei.
+    pub(super) fn limit(&self, policy: &Policy) -> u128 {
+        fees::limit(policy, ChainProfile::of(self.connection.name, self.connection.network))
     }
 
     /// Reads the context for a redemption, which must never queue behind a stuck transaction of the sender.
@@ -89,11 +90,11 @@ impl<T: Transport> EvmChain<'_, T> {
             shown = self.shown(sender).await?;
             looks = looks.saturating_sub(1);
         }
-        let ordinary = fees::highest_within(shown.fees(speed), policy);
+        let ordinary = shown.fees(speed);
         match shown.next_nonce(self.needed()) {
             Some(nonce) if !shown.has_gap(self.needed()) || shown.mined_nonce != stuck_at => Ok((self.with_nonce(nonce, ordinary)?, None)),
             _ => {
-                let fees = fees::highest_within(shown.fees(Speed::Fast), policy).map(|fees| fees::displacing(fees, policy));
+                let fees = shown.fees(Speed::Fast).map(|fees| fees::displacing(fees, self.limit(policy)));
                 let calls = self.with_nonce(shown.mined_nonce, fees)?;
                 Ok((calls, Some(self.with_nonce(shown.mined_nonce, ordinary)?)))
             }
@@ -114,8 +115,10 @@ impl<T: Transport> EvmChain<'_, T> {
     ///
     /// Returns the same errors as [`EvmChain::calls`].
     pub async fn replacement(&self, sender: Address, calls: &TxContext, speed: Speed, policy: &Policy) -> Result<TxContext, NodeError> {
-        let mut replacement = self.raised(sender, calls, speed, policy).await?;
-        fees::check(replacement.fees, policy)?;
+        let now = self.current_fees(sender, speed).await?;
+        let mut replacement = calls.clone();
+        replacement.fees = fees::raised(calls.fees, now);
+        fees::check(replacement.fees, self.limit(policy))?;
         replacement.unmined = 0;
         Ok(replacement)
     }
@@ -148,29 +151,20 @@ impl<T: Transport> EvmChain<'_, T> {
         Ok(self.connection.agreed::<Amount>(&self.on_chain(of)).await?.0)
     }
 
-    /// Returns the same calls with fees that replace them, without a look at the policy's limit.
-    pub(super) async fn raised(&self, sender: Address, calls: &TxContext, speed: Speed, policy: &Policy) -> Result<TxContext, NodeError> {
-        let now = fees::highest_within(self.shown(sender).await?.fees(speed), policy);
-        let fees = now.map(|now| fees::raised(calls.fees, now));
-        let mut replacement = calls.clone();
-        replacement.fees = fees.ok_or_else(|| self.not_connected())?;
-        Ok(replacement)
+    /// Returns the fees of this moment.
+    pub(super) async fn current_fees(&self, sender: Address, speed: Speed) -> Result<Fees, NodeError> {
+        self.shown(sender).await?.fees(speed).ok_or_else(|| self.not_connected())
     }
 
-    /// Reads the context for calls that wait for the pending transactions of the sender. The limit of the policy is not checked.
-    async fn next_calls(
-        &self,
-        sender: Address,
-        speed: Speed,
-        choice: impl FnOnce(Vec<Fees>) -> Option<Fees>,
-    ) -> Result<TxContext, NodeError> {
+    /// Reads the context for calls that wait for the pending transactions of the sender. The limit is not checked.
+    pub(super) async fn next_calls(&self, sender: Address, speed: Speed) -> Result<TxContext, NodeError> {
         let shown = self.shown(sender).await?;
         let Some(nonce) = pending_nonce(&shown.all, self.needed()) else {
             let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
             let detail = "; they show different pending transactions of the sender".to_owned();
             return Err(NodeError::Disagree { agreed: 1, needed: count(self.needed()), detail });
         };
-        let calls = self.with_nonce(nonce, choice(shown.fees(speed)))?;
+        let calls = self.with_nonce(nonce, shown.fees(speed))?;
         Ok(calls.with_unmined(nonce.saturating_sub(shown.mined_nonce)))
     }
 

@@ -1,6 +1,6 @@
 //! The wallet context for signing.
 
-use countersign::solana::reader::{self, BlockhashQuery, ContextQuery, wallet_context};
+use countersign::solana::reader::{self, ContextQuery, wallet_context};
 use countersign::solana::{Address, TxContext};
 use countersign_transport::Transport;
 
@@ -17,31 +17,24 @@ impl<T: Transport> SolanaChain<'_, T> {
     /// the context uses the median of the endpoints. If it is 0, no fee is set. The limit of the policy is checked when the context is
     /// used.
     ///
-    /// A blockhash is used only if as many endpoints as must agree know it. With a false one the transaction would never be mined.
+    /// The blockhash is the newest that as many endpoints as must agree list among those of the newest 50 blocks, so that at least 100 of
+    /// the 150 blocks are left for which it is valid. With a false or an old one the transaction would never be mined.
     ///
     /// # Errors
     ///
-    /// Returns [`NodeError`] if too few endpoints answer, or if they know none of the offered blockhashes.
+    /// Returns [`NodeError`] if too few endpoints answer, or if they show no such blockhash.
     pub async fn context(&self, written: &[Address], speed: Speed) -> Result<TxContext, NodeError> {
         let percentile = match speed {
             Speed::Slow => 25,
             Speed::Normal => 50,
             Speed::Fast => 90,
         };
-        let network = self.connection.network;
-        let query = ContextQuery::new(network, written, percentile);
+        let query = ContextQuery::new(self.connection.network, written, percentile);
         let offers = self.connection.all_agreed::<reader::Context>(&query).await?;
-        // A single endpoint has said already that it knows its blockhash.
-        if let ([only], 1) = (offers.as_slice(), self.connection.needed()) {
-            return Ok(wallet_context(only, &offers));
-        }
-        let mut error = NodeError::NotConnected(self.connection.name.to_owned());
-        for offer in &offers {
-            match self.connection.agreed::<reader::Blockhash>(&BlockhashQuery::new(network, offer.blockhash())).await {
-                Ok(_) => return Ok(wallet_context(offer, &offers)),
-                Err(unknown) => error = unknown,
-            }
-        }
-        Err(error)
+        let needed = self.connection.needed();
+        wallet_context(&offers, usize::try_from(needed).unwrap_or(usize::MAX)).ok_or_else(|| {
+            let detail = "; they show no recent blockhash in common".to_owned();
+            NodeError::Disagree { agreed: 1, needed, detail }
+        })
     }
 }

@@ -4,13 +4,17 @@ use countersign::solana::reader::{self, PreflightCheck, PreflightQuery, Settleme
 use countersign::solana::recover::Recovery;
 use countersign::solana::{FundingPath, Gasless, PriorityFee, Solana, UnsignedOrder};
 use countersign::{Code, Policy, VerifiedOrder};
-use countersign_core::reader::{Submission, outbid};
+use countersign_core::reader::{Submission, outbid, overdue_limit};
 use countersign_transport::Transport;
 
 use super::{Preflight, SolanaChain, parse};
 use crate::error::NodeError;
 use crate::nodes::Speed;
 use crate::prepare::Bid;
+
+/// The price of a compute unit up to which a replacement is raised where nothing is paid, in micro-lamports. Of the units of one
+/// transaction it is less than the fee of a signature.
+const RAISED_FROM_NOTHING: u64 = 2_500;
 
 impl<T: Transport> SolanaChain<'_, T> {
     /// Checks that the signer has enough SOL for the amount, rent and fees, and enough of the token, and simulates the transaction. Call
@@ -58,11 +62,12 @@ impl<T: Transport> SolanaChain<'_, T> {
     /// Prepares a redemption or a refund that `account` sends and pays for. The rent goes back to the account that the swap account names.
     /// If the token account that receives the payment does not exist, the transaction creates it first.
     pub(crate) async fn prepare_recovery(&self, recovery: &Recovery, account: &str, bid: Bid<'_>) -> Result<UnsignedOrder, NodeError> {
-        self.prepare_paying(recovery, account, 0, bid).await
+        self.prepare_paying(recovery, account, None, bid).await
     }
 
     /// Prepares a replacement. It needs no common nonce: the first of the two transactions that is mined closes the swap account, and the
-    /// other one then fails. It has a new blockhash, because the old one may have expired, and a price that is at least 10 % higher.
+    /// other one then fails. It has a new blockhash, because the old one may have expired, and a price that is 10 % higher, but at most
+    /// four times the median of this moment.
     pub(crate) async fn prepare_replacement(
         &self,
         recovery: &Recovery,
@@ -72,11 +77,17 @@ impl<T: Transport> SolanaChain<'_, T> {
     ) -> Result<UnsignedOrder, NodeError> {
         let (sent, _) = reader::decode(sent)?;
         let before = PriorityFee::from_message(&sent.message).map_or(0, |fee| fee.compute_unit_price);
-        self.prepare_paying(recovery, account, outbid(before.into()), bid).await
+        self.prepare_paying(recovery, account, Some(before), bid).await
     }
 
-    /// Prepares a redemption or a refund that pays at least `min_price` for a compute unit, in micro-lamports.
-    async fn prepare_paying(&self, recovery: &Recovery, account: &str, min_price: u128, bid: Bid<'_>) -> Result<UnsignedOrder, NodeError> {
+    /// Prepares a redemption or a refund. `before` is the price of a compute unit of a transaction that is overdue, in micro-lamports.
+    async fn prepare_paying(
+        &self,
+        recovery: &Recovery,
+        account: &str,
+        before: Option<u64>,
+        bid: Bid<'_>,
+    ) -> Result<UnsignedOrder, NodeError> {
         let payer = parse(account, "/sender")?;
         let network = self.connection.network;
         let found = self.judged::<_, Settlement>(&SettlementQuery::new(network, recovery)).await?;
@@ -89,8 +100,12 @@ impl<T: Transport> SolanaChain<'_, T> {
         }
         let mut context = self.context(&[payer, recovery.swap_account()], bid.speed).await?;
         let shown = context.priority_fee.map_or(0, |fee| u128::from(fee.compute_unit_price));
-        let asked = shown.max(min_price);
-        let offered = bid.offer(asked, min_price, PriorityFee::max_price(bid.policy).into());
+        // No node requires that a replacement pays more.
+        let asked = before.map_or(shown, |before| {
+            let max = overdue_limit(shown.max(RAISED_FROM_NOTHING.into()));
+            outbid(before.into()).min(max).max(shown)
+        });
+        let offered = bid.offer(asked, 0, PriorityFee::max_price(bid.policy).into());
         if offered != shown {
             context = context.with_priority_fee(PriorityFee::new(u64::try_from(offered).unwrap_or(u64::MAX)));
         }

@@ -69,18 +69,26 @@ impl<T: Transport> StarknetChain<'_, T> {
         bid: Bid<'_>,
     ) -> Result<UnsignedOrder<Starknet>, NodeError> {
         let (sender, sent) = (parse(account, "/sender")?, reader::decode(sent)?);
-        let (mut execution, mut is_lowered) = self.recovery_context(recovery, sender, bid).await?;
-        if (sent.sender_address, sent.nonce) == (sender, execution.nonce) {
-            let mut least = execution.clone();
-            (least.resource_bounds, least.tip) = (sent.resource_bounds, sent.tip);
-            execution = reader::raised(&sent, execution);
-            if bid.pays_limit && reader::check_fee(&execution, bid.policy).is_err() {
-                // What nodes require at least. The price of each resource has a minimum of its own.
-                (execution, is_lowered) = (reader::raised(&sent, least), true);
+        let (current, is_lowered) = self.recovery_context(recovery, sender, bid).await?;
+        let raised = reader::raised(&sent, current.clone());
+        // What nodes require at least. The price of each resource has a minimum of its own.
+        let mut least = current.clone();
+        (least.resource_bounds, least.tip) = (sent.resource_bounds, sent.tip);
+        let least = reader::raised(&sent, least);
+        let is_replacing = (sent.sender_address, sent.nonce) == (sender, current.nonce);
+        let allowed = |context: &TxContext| is_replacing && reader::check_fee(context, bid.policy).is_ok();
+        // A transaction that offers more than is allowed now cannot be replaced. Nodes that do not have it take the current offer.
+        let (offered, is_lowered) = match (allowed(&raised), allowed(&least)) {
+            (true, _) => (raised, is_lowered),
+            (_, true) => (least, true),
+            _ => return self.checked(recovery, sender, &current, is_lowered).await,
+        };
+        match self.checked(recovery, sender, &offered, is_lowered).await {
+            Err(NodeError::Refused(refusal)) if refusal.code() == Code::InsufficientFunds => {
+                self.checked(recovery, sender, &current, is_lowered).await
             }
-            reader::check_fee(&execution, bid.policy).map_err(|refusal| explained(recovery, refusal.into()))?;
+            outcome => outcome,
         }
-        self.checked(recovery, sender, &execution, is_lowered).await
     }
 
     /// Reads the context of a redemption or a refund, and whether it offers less than the chain asks for. No node may see the call of a

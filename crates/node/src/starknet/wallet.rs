@@ -2,7 +2,7 @@
 
 use countersign::starknet::reader::{self, Amount, AmountQuery, Context, Intended, Preflight, PreflightCheck, STRK, Sender};
 use countersign::starknet::{ApprovalStep, Call as ContractCall, Felt, TxContext, UnsignedOrder, VerifiedOrder};
-use countersign::{Code, Contract, Policy, Refusal, U256};
+use countersign::{Contract, Policy, Refusal, U256};
 use countersign_core::reader::{Judged, Observation};
 use countersign_transport::Transport;
 
@@ -15,7 +15,7 @@ impl<T: Transport> StarknetChain<'_, T> {
     /// Reads the context for signing `calls` of `sender`: the nonce after its pending transactions, and resource bounds.
     ///
     /// The amounts are 1.5 times the node's estimate for these calls. The prices are those of the newest block, times 1.2 (slow), 1.5
-    /// (normal) or 2 (fast). The endpoints must agree on the nonce. The median of their bounds is used.
+    /// (normal) or 2 (fast). The endpoints must agree on the nonce. Each amount and each price is the median of theirs.
     ///
     /// # Errors
     ///
@@ -35,15 +35,14 @@ impl<T: Transport> StarknetChain<'_, T> {
             Speed::Fast => 20,
         };
         let sender = Sender { chain_id: self.chain_id, address: sender, calls: calls.map(<[_]>::to_vec) };
-        let question = |one: &reader::Costs| one.bounds(tenths, bid.policy).map(drop);
         let quorum = self.connection.gather_all::<Context>(&sender).await?;
-        let group = || quorum.largest().into_iter().map(Observation::output).collect::<Vec<_>>();
-        match self.verdict(quorum.ask(|one| question(one.output()))) {
-            Err(NodeError::Refused(refusal)) if bid.pays_limit && refusal.code() == Code::GasLimitTooHigh => {
-                quorum.agreed().map_err(|doubt| self.connection.doubt::<Refusal>(doubt))?;
-                Ok((reader::execution_at_limit(&sender, &group(), tenths, bid.policy)?, true))
-            }
-            verdict => verdict.and_then(|_| Ok((reader::execution(&sender, &group(), tenths, bid.policy)?, false))),
+        let group = quorum.agreed().map_err(|doubt| self.connection.doubt::<Refusal>(doubt))?;
+        let costs: Vec<_> = group.into_iter().map(Observation::output).collect();
+        let execution = reader::execution(&sender, &costs, tenths)?;
+        match reader::check_fee(&execution, bid.policy) {
+            Ok(()) => Ok((execution, false)),
+            Err(_) if bid.pays_limit => Ok((reader::at_limit(execution, bid.policy), true)),
+            Err(refusal) => Err(refusal.into()),
         }
     }
 

@@ -5,7 +5,7 @@ use countersign::sui::recover::Recovery;
 use countersign::sui::sui_sdk_types::{Address, GasPayment};
 use countersign::sui::{TxContext, UnsignedOrder, VerifiedOrder};
 use countersign::{Code, Policy, Refusal, Role, TypedValue, U256};
-use countersign_core::reader::{Ask, Submission, outbid};
+use countersign_core::reader::{Ask, Submission};
 use countersign_transport::Transport;
 
 use super::wallet::{GasCoins, Payer};
@@ -39,14 +39,15 @@ impl<T: Transport> SuiChain<'_, T> {
             return Err(refusal.with_expected(version).with_actual(registry.version()).into());
         }
         let attempt = async |coins| self.simulated(&coins, Payer::Deposit(deposit), policy, |gas| order.prepare(gas)).await;
-        self.with_gas_coins(deposit.sender, speed, attempt).await
+        self.with_gas_coins(deposit.sender, speed, 0, attempt).await
     }
 
     pub(crate) async fn prepare_recovery(&self, recovery: &Recovery, account: &str, bid: Bid<'_>) -> Result<UnsignedOrder, NodeError> {
         self.recover_with(recovery, account, None, bid).await
     }
 
-    /// Prepares a redemption or a refund that takes the place of one that was sent. It pays a price that is at least 10 % higher.
+    /// Prepares a redemption or a refund that takes the place of one that was sent. It pays a price that is 10 % higher, but at most four
+    /// times the reference price.
     ///
     /// An HTLC ends once, so two redemptions of it do each other no harm: the later one aborts, and costs its sender the gas. It uses other
     /// coins if the sender has any: validators may lock a coin that two transactions want to spend until the end of the epoch. With the
@@ -70,18 +71,32 @@ impl<T: Transport> SuiChain<'_, T> {
         bid: Bid<'_>,
     ) -> Result<UnsignedOrder, NodeError> {
         let sender = own_address(account, "/sender")?;
-        let attempt = async |coins: GasCoins| {
-            let Some(sent) = replaces else { return self.recovered(recovery, sender, &coins, bid).await };
-            let coins = coins.with_min_price(u64::try_from(outbid(sent.price.into())).unwrap_or(u64::MAX));
-            match self.recovered(recovery, sender, &coins.without(&sent.objects), bid).await {
-                Err(NodeError::Refused(refusal)) if refusal.code() == Code::InsufficientFunds => {
-                    self.recovered(recovery, sender, &coins, bid).await
-                }
-                other => other,
+        let outcome = match replaces {
+            None => {
+                let attempt = async |coins: GasCoins| self.recovered(recovery, sender, &coins, bid).await;
+                self.with_gas_coins(sender, bid.speed, 0, attempt).await
             }
+            Some(sent) => self.replaced(recovery, sender, sent, bid).await,
         };
-        let outcome = self.with_gas_coins(sender, bid.speed, attempt).await;
         outcome.map_err(|error| explain_fee(error, "sui_gas_budget", |cost| recovery.expense(u64::try_from(cost).unwrap_or(u64::MAX))))
+    }
+
+    /// Prepares a replacement with other coins, or else with the same ones, and at the current price if they cannot pay more.
+    async fn replaced(&self, recovery: &Recovery, sender: Address, sent: &GasPayment, bid: Bid<'_>) -> Result<UnsignedOrder, NodeError> {
+        // Every replacement has another price, until it ends at the highest one.
+        let first = usize::try_from(sent.price).unwrap_or_default();
+        let others =
+            async |coins: GasCoins| self.recovered(recovery, sender, &coins.outbidding(sent.price).without(&sent.objects), bid).await;
+        let same = async |coins: GasCoins| self.recovered(recovery, sender, &coins.outbidding(sent.price), bid).await;
+        let cheaper = async |coins: GasCoins| self.recovered(recovery, sender, &coins, bid).await;
+        let mut outcome = self.with_gas_coins(sender, bid.speed, first, others).await;
+        if is_too_poor(&outcome) {
+            outcome = self.with_gas_coins(sender, bid.speed, first, same).await;
+        }
+        if is_too_poor(&outcome) {
+            outcome = self.with_gas_coins(sender, bid.speed, first, cheaper).await;
+        }
+        outcome
     }
 
     async fn recovered(&self, recovery: &Recovery, sender: Address, coins: &GasCoins, bid: Bid<'_>) -> Result<UnsignedOrder, NodeError> {
@@ -124,6 +139,10 @@ impl<T: Transport> SuiChain<'_, T> {
         self.preflight(&unsigned).await?;
         Ok(unsigned)
     }
+}
+
+fn is_too_poor<T>(outcome: &Result<T, NodeError>) -> bool {
+    matches!(outcome, Err(NodeError::Refused(refusal)) if refusal.code() == Code::InsufficientFunds)
 }
 
 /// Requires that a budget is within the policy.

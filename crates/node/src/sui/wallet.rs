@@ -5,7 +5,7 @@ use countersign::sui::recover::Recovery;
 use countersign::sui::sui_sdk_types::{Address, ObjectReference, TypeTag};
 use countersign::sui::{Coin, Deposit, MAX_GAS_COINS, TxContext, UnsignedOrder, htlc};
 use countersign::{Code, Contract, Refusal, U256};
-use countersign_core::reader::Ask;
+use countersign_core::reader::{Ask, outbid, overdue_limit};
 use countersign_transport::Transport;
 
 use super::{SuiChain, own_address};
@@ -17,16 +17,16 @@ use crate::nodes::Speed;
 pub(super) struct GasCoins {
     /// The price of one unit of gas, in MIST.
     pub(super) price: u64,
-    /// The lowest price with which the transaction can be executed, or takes the place of another one.
+    /// The lowest price with which a transaction can be executed.
     pub(super) min_price: u64,
     coins: Vec<Coin>,
 }
 
 impl GasCoins {
-    /// Raises the price to a minimum.
-    pub(super) fn with_min_price(mut self, price: u64) -> Self {
-        (self.price, self.min_price) = (self.price.max(price), self.min_price.max(price));
-        self
+    /// Raises the price above that of a transaction that is overdue, to at most four times the reference price.
+    pub(super) fn outbidding(&self, before: u64) -> Self {
+        let price = outbid(before.into()).min(overdue_limit(self.min_price.into()));
+        self.at_price(u64::try_from(price).unwrap_or(u64::MAX).max(self.price))
     }
 
     /// Returns the same coins at another price.
@@ -119,18 +119,23 @@ impl<T: Transport> SuiChain<'_, T> {
         Ok(lists)
     }
 
-    /// Reads the gas price and the coins that can pay for gas. An attempt to use them begins with the first list, and takes the next one
-    /// if that fails: a dishonest endpoint may list coins that do not exist, and hide others.
+    /// Reads the gas price and the coins that can pay for gas. An attempt to use them begins with one list, and takes the next one if that
+    /// fails: a dishonest endpoint may list coins that do not exist, and hide others. `first` chooses the list, counted on from the end
+    /// again, so that attempts need not begin with the same endpoint.
     pub(super) async fn with_gas_coins<R, F: Future<Output = Result<R, NodeError>>>(
         &self,
         owner: Address,
         speed: Speed,
+        first: usize,
         attempt: impl Fn(GasCoins) -> F,
     ) -> Result<R, NodeError> {
         let min_price = self.gas_price(Speed::Slow).await?;
         let price = at_speed(min_price, speed);
         let mut failed = None;
-        for coins in self.coin_lists(owner).await? {
+        let mut lists = self.coin_lists(owner).await?;
+        let first = first.checked_rem(lists.len()).unwrap_or_default();
+        lists.rotate_left(first);
+        for coins in lists {
             match attempt(GasCoins { price, min_price, coins }).await {
                 Err(error) => failed = failed.or(Some(error)),
                 found => return found,

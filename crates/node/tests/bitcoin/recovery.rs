@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use super::Shared;
 use super::fake::{AMOUNT, Ledger, SECRET, Servers, TIMELOCK, chain, funding, outpoint, pay, spend, tree};
 
-const CHAIN: &str = "bitcoin_regtest";
+pub(crate) const CHAIN: &str = "bitcoin_regtest";
 /// The secret keys of the parties, whose public keys are G and 2G.
-const INITIATOR: &str = "0000000000000000000000000000000000000000000000000000000000000001";
-const REDEEMER: &str = "0000000000000000000000000000000000000000000000000000000000000002";
+pub(crate) const INITIATOR: &str = "0000000000000000000000000000000000000000000000000000000000000001";
+pub(crate) const REDEEMER: &str = "0000000000000000000000000000000000000000000000000000000000000002";
 
 fn registry() -> Registry {
     let key = hex::encode(tree().htlc.internal_key);
@@ -30,7 +30,7 @@ fn registry() -> Registry {
 }
 
 /// The recovery of the HTLC of these tests, from a record that states this funding transaction.
-fn recovery(secret: Option<&[u8; 32]>, stated: &str) -> Recovery {
+pub(crate) fn recovery(secret: Option<&[u8; 32]>, stated: &str) -> Recovery {
     let mut order: Value = countersign_testkit::fixture::<Bitcoin>("bitcoin-address").json()["order"].take();
     let (tree, swap) = (tree(), &mut order["source_swap"]);
     for (name, value) in [
@@ -55,11 +55,11 @@ fn recovery(secret: Option<&[u8; 32]>, stated: &str) -> Recovery {
 }
 
 /// The owner's address, which receives the coins.
-fn owner() -> String {
+pub(crate) fn owner() -> String {
     chain("bitcoin").address(&ScriptBuf::from_bytes([&[0x00, 0x14][..], &[5; 20]].concat())).unwrap()
 }
 
-fn shared(ledger: Ledger) -> Shared {
+pub(crate) fn shared(ledger: Ledger) -> Shared {
     Arc::new(Mutex::new(ledger))
 }
 
@@ -68,19 +68,19 @@ fn three(ledger: &Shared) -> Servers {
     Servers::default().with("a.example", ledger).with("b.example", ledger).with("rpc.example", ledger)
 }
 
-fn of_bitcoin(unsigned: Unsigned) -> UnsignedOrder<Bitcoin> {
+pub(crate) fn of_bitcoin(unsigned: Unsigned) -> UnsignedOrder<Bitcoin> {
     match unsigned {
         Unsigned::Bitcoin(order) => order,
         other => panic!("{other:?}"),
     }
 }
 
-async fn prepare(nodes: &Nodes<Servers>, recovery: &Recovery, policy: &Policy) -> Result<UnsignedOrder<Bitcoin>, NodeError> {
+pub(crate) async fn prepare(nodes: &Nodes<Servers>, recovery: &Recovery, policy: &Policy) -> Result<UnsignedOrder<Bitcoin>, NodeError> {
     let recovery = recover::Recovery::Bitcoin(recovery.clone());
     nodes.prepare_recovery(&recovery, CHAIN, &owner(), Speed::Normal, policy).await.map(of_bitcoin)
 }
 
-async fn replace(
+pub(crate) async fn replace(
     nodes: &Nodes<Servers>,
     recovery: &Recovery,
     sent: &Transaction,
@@ -91,7 +91,7 @@ async fn replace(
     Ok(of_bitcoin(nodes.prepare_replacement(&recovery, CHAIN, &owner(), &sent, Speed::Normal, policy).await?))
 }
 
-fn signed(mut order: UnsignedOrder<Bitcoin>, key: &str) -> Transaction {
+pub(crate) fn signed(mut order: UnsignedOrder<Bitcoin>, key: &str) -> Transaction {
     order.sign(&key.parse::<Key>().unwrap()).unwrap();
     order.finish().unwrap().transactions().remove(0).native
 }
@@ -100,7 +100,7 @@ fn spent(order: &UnsignedOrder<Bitcoin>) -> Vec<OutPoint> {
     order.payloads().payment.as_ref().unwrap().transaction().input.iter().map(|input| input.previous_output).collect()
 }
 
-fn fee(order: &UnsignedOrder<Bitcoin>) -> u64 {
+pub(crate) fn fee(order: &UnsignedOrder<Bitcoin>) -> u64 {
     order.payloads().payment.as_ref().unwrap().fee.to_sat()
 }
 
@@ -206,11 +206,11 @@ async fn one_liar_of_three_does_not_choose_the_output() {
         let order = prepare(&servers.connect(2), &recovery(Some(&SECRET), ""), &Policy::default()).await.unwrap();
         assert_eq!(spent(&order), [of(&payment)]);
     }
-    // One low rate does not make a redemption slow.
+    // One low rate does not make a redemption slow: what is paid lies between the rates of the others, 2.5 and 7.25 sat/vB.
     let servers = three(&ledger)
         .lying("a.example", |path, answer| Ok(if path == "/fee-estimates" { (200, br#"{"3": 1}"#.to_vec()) } else { answer }));
     let order = prepare(&servers.connect(2), &recovery(Some(&SECRET), ""), &Policy::default()).await.unwrap();
-    assert!(fee(&order) > 700, "7.25 sat/vB: {}", fee(&order));
+    assert!(fee(&order) > 240, "{}", fee(&order));
 }
 
 /// What the record states about the funding transaction is only shown.

@@ -14,6 +14,7 @@
 
 mod fake;
 mod history;
+mod prices;
 mod replace;
 mod send;
 mod wallet;

@@ -14,6 +14,7 @@
 )]
 
 mod fake;
+mod prices;
 mod replace;
 mod shapes;
 mod wallet;

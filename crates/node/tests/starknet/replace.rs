@@ -11,9 +11,9 @@ use serde_json::json;
 use crate::fake::{Chain, case, hex, nodes};
 use crate::wallet::chain;
 
-const SENDER: Felt = Felt::from_hex_unchecked("0xacc");
+pub const SENDER: Felt = Felt::from_hex_unchecked("0xacc");
 
-fn redemption() -> Recovery {
+pub fn redemption() -> Recovery {
     let secret = [0x5a; 32];
     let mut order = case("starknet-to-client-3-1-3").json()["order"].take();
     order["destination_swap"]["secret_hash"] = json!(SecretHash::of(&secret).to_string());
@@ -92,14 +92,20 @@ async fn a_fee_above_the_policy_is_refused_with_what_it_costs() {
         Policy::from_json(json!({ "starknet_fee": limit }).to_string().as_bytes()).unwrap()
     };
     let giga = U256::from(1_000_000_000);
-    // Enough for the first one, and not for ten percent more.
-    let NodeError::Refused(refusal) = replace(chain(), SENDER, &policy(fee / giga + U256::ONE)).await.unwrap_err() else { panic!() };
+    let nodes_ = nodes(chain(), 2);
+    let low = policy(fee / giga / U256::from(2));
+    let first = nodes_.prepare_recovery(&redemption(), "starknet", &hex(SENDER), Speed::Normal, &low).await;
+    let NodeError::Refused(refusal) = first.unwrap_err() else { panic!() };
     assert_eq!((refusal.code(), refusal.location()), (Code::GasLimitTooHigh, "/resource_bounds"));
     for part in ["the redemption may cost up to", "FRI", "pays another token", "starknet_fee"] {
         assert!(refusal.message().contains(part), "{refusal}");
     }
-    let NodeError::Refused(refusal) = replace(chain(), SENDER, &policy(fee / giga / U256::from(2))).await.unwrap_err() else { panic!() };
-    assert!(refusal.message().contains("the redemption may cost up to"), "{refusal}");
+    // What was sent cannot be outbid within the policy. Nodes that do not have it are offered what the policy allows.
+    for limit in [fee / giga + U256::ONE, fee / giga / U256::from(2)] {
+        let offered = replace(chain(), SENDER, &policy(limit)).await.unwrap();
+        let max = offered.resource_bounds.max_fee(0);
+        assert!(max <= limit * giga && max * U256::from(3) > fee, "{max}");
+    }
     assert!(replace(chain(), SENDER, &policy(fee / giga * U256::from(2))).await.is_ok());
     let nodes = nodes(chain(), 1);
     let submission = nodes.submission("starknet", "0x1", "{}").unwrap();

@@ -13,7 +13,7 @@ use crate::fake::{CLASS, Chain, LATEST, NOW, case, halves, hash_of, hex, nodes};
 
 const ID: &str = "starknet-2025-11";
 
-fn order() -> VerifiedOrder<Starknet> {
+pub fn order() -> VerifiedOrder<Starknet> {
     verified::<Starknet>(&case(ID))
 }
 

@@ -11,6 +11,7 @@
 
 mod endpoints;
 mod fake;
+mod prices;
 mod replace;
 mod send;
 mod wallet;

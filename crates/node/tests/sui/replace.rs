@@ -77,12 +77,17 @@ async fn a_sender_without_other_coins_signs_with_the_same_ones() {
 async fn a_budget_above_the_policy_is_refused_with_what_it_costs_and_pays() {
     let nodes = node(|_| ());
     let (kept, before) = sent(&nodes).await;
-    let low = Policy::from_json(format!(r#"{{"sui_gas_budget": {}}}"#, before.budget).as_bytes()).unwrap();
-    let error = replace(&nodes, &kept, &low).await.unwrap_err();
+    let limit = |mist: u64| Policy::from_json(format!(r#"{{"sui_gas_budget": {mist}}}"#).as_bytes()).unwrap();
+    let redemption = Recovery::Sui(recovery(Role::Redeem).0);
+    let first = nodes.prepare_recovery(&redemption, "sui_testnet", &account(), Speed::Normal, &limit(before.budget - 1)).await;
+    let error = first.unwrap_err();
     assert_eq!(refused(&error), (Code::GasLimitTooHigh, "/gas_budget"));
-    for part in ["the redemption may cost up to 0.0283", "MIST", "pays", "sui_gas_budget", "raise the limit of the policy"] {
+    for part in ["the redemption may cost up to 0.028", "MIST", "pays", "sui_gas_budget", "raise the limit of the policy"] {
         assert!(error.to_string().contains(part), "{error}");
     }
+    // What was sent cannot be outbid within the policy. Other coins need not outbid it.
+    let after = replace(&nodes, &kept, &limit(before.budget)).await.unwrap();
+    assert_eq!((after.price, after.budget), (before.price, before.budget));
     let wrong = BroadcastTransaction { id: digest_of(1), ..kept };
     assert_eq!(refused(&replace(&nodes, &wrong, &Policy::default()).await.unwrap_err()), (Code::TransactionMismatch, "/id"));
 }

@@ -10,6 +10,7 @@
 )]
 
 mod fake;
+mod prices;
 mod replace;
 mod tokens;
 mod wallet;

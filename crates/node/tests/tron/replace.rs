@@ -10,17 +10,17 @@ use countersign_testkit::registry;
 
 use crate::fake::{SECRET, SOLID, Tron, nodes, terms};
 
-fn redemption() -> Recovery {
+pub(crate) fn redemption() -> Recovery {
     let hash = SecretHash::of(&SECRET).to_string();
     let record = record::<Family>("tron-record-native-v3", |order| order["source_swap"]["secret_hash"] = hash.into()).unwrap();
     Recovery::Tron(recover::redeem(&record, Leg::Source, &SECRET, registry()).unwrap())
 }
 
-fn tron(solid: u64) -> Tron {
+pub(crate) fn tron(solid: u64) -> Tron {
     Tron { solid, coins: 100_000_000, ..Tron::funded(&terms().destination) }
 }
 
-fn transaction(unsigned: Unsigned) -> TronTransaction {
+pub(crate) fn transaction(unsigned: Unsigned) -> TronTransaction {
     let Unsigned::Tron(order) = unsigned else { panic!("{unsigned:?}") };
     order.payloads().calls[0].transaction.clone()
 }

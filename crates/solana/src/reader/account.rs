@@ -37,6 +37,12 @@ pub(super) fn get(keys: &[Address], commitment: &str, min_slot: u64) -> Request 
     Request::json_rpc("getMultipleAccounts", format!("[{},{options}]", addresses(keys)))
 }
 
+/// Creates the request for the first `length` bytes of an account.
+pub(super) fn get_part(key: &Address, commitment: &str, length: usize) -> Request {
+    let options = format!(r#"{{"encoding":"base64","commitment":"{commitment}","dataSlice":{{"offset":0,"length":{length}}}}}"#);
+    Request::json_rpc("getMultipleAccounts", format!("[{},{options}]", addresses(&[*key])))
+}
+
 /// Writes a list of addresses as JSON.
 pub(super) fn addresses(keys: &[Address]) -> String {
     let keys: Vec<_> = keys.iter().map(|key| format!("\"{key}\"")).collect();

@@ -10,10 +10,13 @@ use countersign_core::reader::{
     Agree, Ask, Fault, Identity, Known, NotTaken, Question, Replies, Reply, Request, Sending, Sent, Submission,
 };
 use countersign_core::{Code, Refusal};
+use solana_hash::Hash;
 use solana_signature::Signature;
 use solana_transaction::versioned::VersionedTransaction;
 use zeroize::Zeroizing;
 
+use super::context::{read_is_valid, request_is_valid};
+use super::fate::is_durable;
 use super::{FINALIZED, identity};
 use crate::read;
 
@@ -36,13 +39,16 @@ pub fn decode(submission: &Submission) -> Result<(VersionedTransaction, Zeroizin
 /// Sends a transaction to one endpoint, without a simulation or retries by the node. If the node refuses it, reads whether it is on chain
 /// already.
 ///
-/// The first round only asks for the identity, so that no transaction is sent to another chain.
+/// The first round only asks for the identity, and whether the blockhash is still valid, so that no transaction is sent to another chain
+/// or after its blockhash has expired: a redemption would show the secret for nothing.
 pub type Broadcast = countersign_core::reader::Broadcast<Sender>;
 
 /// A signed transaction, as [`Broadcast`] sends it.
 pub struct Sender {
     identity: Identity,
     id: String,
+    /// The blockhash; `None` if it uses a nonce account instead, and therefore never expires.
+    blockhash: Option<Hash>,
     /// The transaction in base64.
     payload: Zeroizing<String>,
 }
@@ -56,12 +62,24 @@ impl fmt::Debug for Sender {
 
 impl Sending for Sender {
     fn decode(submission: &Submission, _: &Known) -> Result<Self, Refusal> {
-        let (identity, (_, payload)) = (identity(&submission.network)?, decode(submission)?);
-        Ok(Self { identity, id: submission.id.clone(), payload })
+        let (identity, (transaction, payload)) = (identity(&submission.network)?, decode(submission)?);
+        let blockhash = Some(*transaction.message.recent_blockhash()).filter(|_| !is_durable(&transaction.message));
+        Ok(Self { identity, id: submission.id.clone(), blockhash, payload })
     }
 
     fn identity(&self) -> Identity {
         self.identity.clone()
+    }
+
+    fn before(&self) -> Option<Request> {
+        // Another endpoint has confirmed the block already. This one may be slightly behind, so its newest block counts.
+        self.blockhash.map(|blockhash| request_is_valid(blockhash, "processed"))
+    }
+
+    fn check(&self, reply: &Reply<'_>) -> Result<Option<NotTaken>, Fault> {
+        // An endpoint that does not say is sent the transaction: it has most likely been valid a moment ago.
+        let Ok(Ok(_)) = reply.json_or_error() else { return Ok(None) };
+        Ok((!read_is_valid(reply)?).then(|| NotTaken::Invalid("the blockhash is unknown, or no longer valid".to_owned())))
     }
 
     fn send(&self) -> Request {

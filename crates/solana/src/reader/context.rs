@@ -1,24 +1,28 @@
-//! The wallet context for signing: a blockhash that enough endpoints know, and a priority fee.
+//! The wallet context for signing: a recent blockhash that enough endpoints show, and a priority fee.
 //!
-//! There are two readings. [`Context`] reads what each endpoint offers. [`Blockhash`] then asks all endpoints whether they know one of the
-//! offered blockhashes, because a transaction with a false one can never be mined, and a redemption would have revealed the secret for
-//! nothing. [`wallet_context`] combines what was read.
+//! A blockhash is valid for 150 blocks. That it is still valid does not mean that it will be for long: a transaction with an old one shows
+//! the secret of a redemption and expires on the way. So every endpoint shows the account that lists the recent blockhashes, and
+//! [`wallet_context`] takes the newest one that enough of them list among their newest [`MAX_AGE`].
 
 use std::fmt;
 
 use countersign_core::chains::Network;
 use countersign_core::json::Cursor;
-use countersign_core::reader::{Agree, Ask, Equal, Fault, Identity, Known, Question, Replies, Reply, Request};
+use countersign_core::reader::{Agree, Ask, Fault, Identity, Known, Question, Replies, Reply, Request, median};
 use countersign_core::{Code, Refusal};
 use solana_hash::Hash;
 
-use super::{CONFIRMED, account, identity};
+use super::account::{self, Accounts};
+use super::{CONFIRMED, identity};
 use crate::address::Address;
 use crate::fees::PriorityFee;
+use crate::read::{self, RECENT_BLOCKHASH, RECENT_BLOCKHASHES, RECENT_BLOCKHASHES_COUNT};
 use crate::transaction::TxContext;
 
 /// The number of blocks for which a blockhash is valid.
-pub(super) const MAX_AGE: u64 = 150;
+pub(super) const LIFE: u64 = 150;
+/// The maximum number of blocks after a blockhash that is used: two thirds of its life are left.
+pub const MAX_AGE: usize = 50;
 /// The maximum number of slots whose fees are read. Nodes keep this many.
 const MAX_SLOTS: usize = 150;
 /// The maximum number of accounts that nodes accept in a request for recent fees.
@@ -41,53 +45,24 @@ impl ContextQuery {
     }
 }
 
-/// The newest blockhash of an endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct LatestBlockhash {
-    pub(super) blockhash: Hash,
-    last_valid_block_height: u64,
-}
-
-impl LatestBlockhash {
-    pub(super) fn request() -> Request {
-        Request::json_rpc("getLatestBlockhash", format!(r#"[{{"commitment":"{CONFIRMED}"}}]"#))
-    }
-
-    pub(super) fn read(cursor: &Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = cursor.object()?;
-        let value = members.need("value")?;
-        let value = value.object()?;
-        let hash = value.need("blockhash")?;
-        let blockhash = hash.text()?.parse().map_err(|_| hash.refuse(Code::BlockhashMalformed))?;
-        Ok(Self { blockhash, last_valid_block_height: value.need("lastValidBlockHeight")?.integer()? })
-    }
-}
-
-/// What one endpoint offers for a wallet context.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What one endpoint shows for a wallet context.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    latest: LatestBlockhash,
+    /// The blockhashes of the newest blocks, the newest first: one for each block.
+    blockhashes: Vec<Hash>,
     block_height: u64,
     /// The price of a compute unit, in micro-lamports; 0 for none.
     price: u64,
 }
 
-impl Offer {
-    /// Returns the newest blockhash of the endpoint.
-    #[must_use]
-    pub const fn blockhash(&self) -> Hash {
-        self.latest.blockhash
-    }
-}
-
 impl Agree for Offer {
     type Key = ();
 
-    /// Endpoints at different heights offer different blockhashes and prices.
+    /// Endpoints at different heights show different blockhashes and prices.
     fn key(&self) {}
 }
 
-/// Reads the newest confirmed blockhash, the block height, and the price of a compute unit in recent slots.
+/// Reads the newest blockhashes, the block height, and the price of a compute unit in recent slots.
 pub type Context = Ask<ContextQuery>;
 
 impl Question for ContextQuery {
@@ -98,17 +73,21 @@ impl Question for ContextQuery {
     }
 
     fn requests(&self) -> Vec<Request> {
+        let length = RECENT_BLOCKHASH.saturating_mul(MAX_AGE).saturating_add(RECENT_BLOCKHASHES_COUNT);
         vec![
-            LatestBlockhash::request(),
+            account::get_part(&RECENT_BLOCKHASHES, CONFIRMED, length),
             Request::json_rpc("getBlockHeight", format!(r#"[{{"commitment":"{CONFIRMED}"}}]"#)),
             Request::json_rpc("getRecentPrioritizationFees", format!("[{}]", account::addresses(&self.written))),
         ]
     }
 
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Offer, Fault> {
-        let latest = LatestBlockhash::read(&replies.json(0)?)?;
+        let accounts = Accounts::read(&replies.json(0)?, 1)?;
+        let data = accounts.get(0).map(|account| account.data.as_slice()).unwrap_or_default();
+        let malformed = |why: read::Unclear| Refusal::new(Code::BlockhashMalformed, "/result/value/0").with_reason(why.to_string());
+        let blockhashes = read::recent_blockhashes(data, MAX_AGE).map_err(malformed)?;
         let block_height = replies.json(1)?.integer()?;
-        Ok(Offer { latest, block_height, price: price(&replies.json(2)?, self.percentile)? })
+        Ok(Offer { blockhashes, block_height, price: price(&replies.json(2)?, self.percentile)? })
     }
 }
 
@@ -121,66 +100,32 @@ fn price(cursor: &Cursor<'_, '_>, percentile: usize) -> Result<u64, Refusal> {
     Ok(fees.get(index.min(fees.len().saturating_sub(1))).copied().unwrap_or_default())
 }
 
-/// Returns the wallet context with the blockhash of `chosen`, which enough endpoints must know, and the medians of the block heights and
-/// the prices of `offers`. If the price is 0, no fee is set.
+/// Returns the wallet context with the newest blockhash that `needed` endpoints show among their newest [`MAX_AGE`], and with the medians
+/// of the block heights and the prices. If the price is 0, no fee is set. `None` if too few endpoints show the same blockhash.
+///
+/// How long the blockhash is valid follows from its place in their lists, not from what one of them states.
 #[must_use]
-pub fn wallet_context(chosen: &Offer, offers: &[Offer]) -> TxContext {
-    let block_height = median(offers.iter().map(|offer| offer.block_height));
-    // Nobody else vouches for the height up to which the blockhash is valid. With too great a height, a transaction that has expired would
-    // be waited for.
-    let last_valid = chosen.latest.last_valid_block_height.min(block_height.saturating_add(MAX_AGE));
-    let context = TxContext::new().with_blockhash(chosen.latest.blockhash).with_block_heights(block_height, last_valid);
-    match median(offers.iter().map(|offer| offer.price)) {
+pub fn wallet_context(offers: &[Offer], needed: usize) -> Option<TxContext> {
+    let age = |offer: &Offer, hash: &Hash| offer.blockhashes.iter().position(|one| one == hash);
+    let mut newest: Option<(usize, Hash)> = None;
+    for hash in offers.iter().flat_map(|offer| &offer.blockhashes) {
+        let mut ages: Vec<_> = offers.iter().filter_map(|offer| age(offer, hash)).collect();
+        ages.sort_unstable();
+        // Enough endpoints show that it is at most this old.
+        if let Some(oldest) = ages.get(needed.saturating_sub(1)).copied()
+            && newest.is_none_or(|(age, _)| oldest < age)
+        {
+            newest = Some((oldest, *hash));
+        }
+    }
+    let (age, blockhash) = newest?;
+    let block_height = median(offers.iter().map(|offer| offer.block_height))?;
+    let last_valid = block_height.saturating_add(LIFE).saturating_sub(u64::try_from(age).unwrap_or(LIFE));
+    let context = TxContext::new().with_blockhash(blockhash).with_block_heights(block_height, last_valid);
+    Some(match median(offers.iter().map(|offer| offer.price))? {
         0 => context,
         price => context.with_priority_fee(PriorityFee::new(price)),
-    }
-}
-
-/// Returns the median, or the lower of the two middle numbers; 0 without numbers.
-fn median(numbers: impl Iterator<Item = u64>) -> u64 {
-    let mut numbers: Vec<_> = numbers.collect();
-    numbers.sort_unstable();
-    numbers.get(numbers.len().saturating_sub(1) / 2).copied().unwrap_or_default()
-}
-
-/// Which blockhash an endpoint is asked about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BlockhashQuery {
-    network: Network,
-    blockhash: Hash,
-}
-
-impl BlockhashQuery {
-    /// Creates the query for a blockhash.
-    #[must_use]
-    pub fn new(network: &Network, blockhash: Hash) -> Self {
-        Self { network: network.clone(), blockhash }
-    }
-}
-
-/// Reads whether an endpoint knows a blockhash, and a transaction with it can still be mined. Otherwise the reading ends in
-/// [`Fault::Refused`] with [`Code::BlockhashExpired`].
-pub type Blockhash = Ask<BlockhashQuery>;
-
-impl Question for BlockhashQuery {
-    type Output = Equal<()>;
-
-    fn identity(&self) -> Result<Identity, Refusal> {
-        identity(&self.network)
-    }
-
-    fn requests(&self) -> Vec<Request> {
-        // Another endpoint has confirmed the block already. This one may be slightly behind, so its newest block counts.
-        vec![request_is_valid(self.blockhash, "processed")]
-    }
-
-    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Equal<()>, Fault> {
-        if read_is_valid(&replies.get(0)?)? {
-            return Ok(Equal(()));
-        }
-        let refusal = Refusal::new(Code::BlockhashExpired, "/blockhash");
-        Err(Fault::Refused(refusal.with_reason("the endpoint does not know the blockhash, or no longer accepts it")))
-    }
+    })
 }
 
 pub(super) fn request_is_valid(blockhash: impl fmt::Display, commitment: &str) -> Request {

@@ -7,7 +7,7 @@ use countersign_core::reader::{self, Fault, Identity, Known, Replies, Request, S
 use solana_message::VersionedMessage;
 
 use super::broadcast::{TransactionStatus, decode, read_status, statuses};
-use super::context::{MAX_AGE, read_is_valid, request_is_valid};
+use super::context::{LIFE, read_is_valid, request_is_valid};
 use super::{FINALIZED, identity};
 use crate::address::SYSTEM_PROGRAM;
 
@@ -16,7 +16,7 @@ use crate::address::SYSTEM_PROGRAM;
 /// An endpoint also calls a blockhash invalid that is too new for it: its finalized block is older than the one that the blockhash comes
 /// from, even more so if it falls behind. The first reading came after that block. The blockhash is valid for 150 blocks, so an endpoint
 /// may be 450 blocks behind. One that is further behind has a head that is too old to be used.
-const WAIT: u64 = 4 * MAX_AGE;
+const WAIT: u64 = 4 * LIFE;
 
 /// The system program's instruction `AdvanceNonceAccount`.
 const ADVANCE_NONCE: [u8; 4] = [4, 0, 0, 0];
@@ -97,7 +97,7 @@ fn name(id: &str) -> String {
     format!("fate {id}")
 }
 
-fn is_durable(message: &VersionedMessage) -> bool {
+pub(super) fn is_durable(message: &VersionedMessage) -> bool {
     message.instructions().first().is_some_and(|first| {
         let program = message.static_account_keys().get(usize::from(first.program_id_index));
         program == Some(&SYSTEM_PROGRAM) && first.data.starts_with(&ADVANCE_NONCE)

@@ -2,10 +2,10 @@
 
 use countersign_core::chains::Network;
 use countersign_core::reader::{Ask, Fault, Head, Identity, Known, Question, Replies, Request};
-use countersign_core::{BlockHeight, Refusal};
+use countersign_core::{BlockHeight, Code, Refusal};
+use solana_hash::Hash;
 
 use super::account::{self, Accounts};
-use super::context::LatestBlockhash;
 use super::{CONFIRMED, MAX_STEP_BACK, identity};
 use crate::read::CLOCK;
 
@@ -34,14 +34,18 @@ impl Question for HeadQuery {
     }
 
     fn requests(&self) -> Vec<Request> {
-        vec![account::get(&[CLOCK], CONFIRMED, 0), LatestBlockhash::request()]
+        let latest = Request::json_rpc("getLatestBlockhash", format!(r#"[{{"commitment":"{CONFIRMED}"}}]"#));
+        vec![account::get(&[CLOCK], CONFIRMED, 0), latest]
     }
 
     fn read(&self, replies: &Replies<'_>, known: &Known) -> Result<Head, Fault> {
         let clock = Accounts::read(&replies.json(0)?, 1)?.clock()?;
-        let latest = LatestBlockhash::read(&replies.json(1)?)?;
+        let members = replies.json(1)?;
+        let value = members.object()?.need("value")?;
+        let hash = value.object()?.need("blockhash")?;
+        let blockhash: Hash = hash.text()?.parse().map_err(|_| hash.refuse(Code::BlockhashMalformed))?;
         known.check_height(clock.slot.into(), MAX_STEP_BACK)?;
-        Ok(Head::new(clock.slot.into(), latest.blockhash.to_string(), clock.time))
+        Ok(Head::new(clock.slot.into(), blockhash.to_string(), clock.time))
     }
 
     fn height(head: &Head) -> BlockHeight {

@@ -4,12 +4,11 @@
 //! |---|---|---|
 //! | [`Htlc`] | `getMultipleAccounts`, `getSlot`, `getSignaturesForAddress`, `getTransaction` | 1 or 2 while the swap is open, at most 7 |
 //! | [`NewestBlock`] | `getMultipleAccounts` of the clock, `getLatestBlockhash` | 1 |
-//! | [`Context`] | `getLatestBlockhash`, `getBlockHeight`, `getRecentPrioritizationFees` | 1 |
-//! | [`Blockhash`] | `isBlockhashValid` | 1 |
+//! | [`Context`] | `getMultipleAccounts` of the recent blockhashes, `getBlockHeight`, `getRecentPrioritizationFees` | 1 |
 //! | [`Balance`] | `getMultipleAccounts` | 1 |
 //! | [`Settlement`] | `getMultipleAccounts` | 1 |
 //! | [`PreflightCheck`] | `getMultipleAccounts`, `getMinimumBalanceForRentExemption`, `simulateTransaction` | 1 |
-//! | [`Broadcast`] | nothing but the identity, then `sendTransaction`, then `getSignatureStatuses` if it was refused | 2 or 3 |
+//! | [`Broadcast`] | `isBlockhashValid`, then `sendTransaction`, then `getSignatureStatuses` if it was refused | 2 or 3 |
 //! | [`FateOf`] | `getSignatureStatuses`, `getBlockHeight`, then `isBlockhashValid` | 1 or 2 |
 //! | [`Status`] | `getSignatureStatuses`, `getBlockHeight` | 1 |
 //! | [`Program`] | `getMultipleAccounts` of the program, and of its code | 2 |
@@ -40,7 +39,7 @@ use countersign_core::{Code, Refusal};
 use crate::address::{self, Address};
 pub use balance::{Balance, BalanceQuery};
 pub use broadcast::{Broadcast, Sender, Status, StatusQuery, TransactionStatus, decode};
-pub use context::{Blockhash, BlockhashQuery, Context, ContextQuery, Offer, wallet_context};
+pub use context::{Context, ContextQuery, MAX_AGE, Offer, wallet_context};
 pub use fate::{FateOf, Tracer};
 pub use head::{HeadQuery, NewestBlock};
 pub use history::SwapHistory;

@@ -3,13 +3,14 @@
 use countersign_core::chains::Network;
 use countersign_core::reader::{Failure, FailureKind, RpcError, Sent, Submission};
 use countersign_core::{Code, Leg, OrderRecord};
+use countersign_solana::read::RECENT_BLOCKHASHES;
 use countersign_solana::reader::{
-    Balance, BalanceQuery, Blockhash, BlockhashQuery, Broadcast, Context, ContextQuery, HeadQuery, NewestBlock, Offer, PreflightCheck,
-    PreflightQuery, Program as Described, ProgramQuery, Settlement, SettlementQuery, Status, StatusQuery, TransactionStatus,
-    wallet_context,
+    Balance, BalanceQuery, Broadcast, Context, ContextQuery, HeadQuery, MAX_AGE, NewestBlock, Offer, PreflightCheck, PreflightQuery,
+    Program as Described, ProgramQuery, Settlement, SettlementQuery, Status, StatusQuery, TransactionStatus, wallet_context,
 };
+use countersign_solana::solana_hash::Hash;
 use countersign_solana::{Solana, TxContext, read, recover};
-use countersign_testkit::chain::solana::{Account, blockhash, case};
+use countersign_testkit::chain::solana::{Account, case, older_blockhash, recent_blockhashes};
 use countersign_testkit::verified;
 
 use super::*;
@@ -38,7 +39,7 @@ fn a_transaction_is_sent_only_to_the_pinned_cluster() {
     let reading = drive_on::<Broadcast>(&signed(), &empty());
     assert_eq!(reading.outcome.unwrap().into_output(), Sent::Accepted);
     let methods: Vec<Vec<_>> = reading.rounds.iter().map(|round| round.iter().map(method).collect()).collect();
-    assert_eq!(methods, [vec!["getGenesisHash"], vec!["getGenesisHash", "sendTransaction"]]);
+    assert_eq!(methods, [vec!["getGenesisHash", "isBlockhashValid"], vec!["getGenesisHash", "sendTransaction"]]);
     for answer in
         [json!("5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"), Value::Null, json!("x"), json!({"error": {"code": 1, "message": ""}})]
     {
@@ -98,12 +99,39 @@ fn endpoints_agree_on_a_status_whether_it_is_final_or_not() {
     assert_eq!(drive_on::<Status>(&expired, &empty()).outcome.unwrap().into_output(), TransactionStatus::Expired);
 }
 
-fn offer(hash: u8, last_valid: u64, height: u64, price: u64) -> Offer {
-    let latest = json!({"context": {"slot": 1}, "value": {
-        "blockhash": Address::from([hash; 32]).to_string(), "lastValidBlockHeight": last_valid,
-    }});
-    let chain = empty().lying(move |_, method, _| match method {
-        "getLatestBlockhash" => Some(latest.clone()),
+/// A redemption that has expired would show the secret for nothing. What is on chain already counts as accepted.
+#[test]
+fn a_transaction_with_a_blockhash_that_is_over_is_not_sent() {
+    let context = |value: Value| json!({"context": {"slot": 1}, "value": value});
+    let sent = |valid: Value, statuses: Value| {
+        let chain = empty().lying(move |_, method, _| match method {
+            "isBlockhashValid" => Some(valid.clone()),
+            "getSignatureStatuses" => Some(statuses.clone()),
+            _ => None,
+        });
+        let reading = drive_on::<Broadcast>(&signed(), &chain);
+        let is_shown = reading.rounds.iter().flatten().any(|request| method(request) == "sendTransaction");
+        (reading.outcome.map(Observation::into_output), is_shown)
+    };
+    let nowhere = context(json!([null]));
+    let landed = context(json!([{"slot": 7, "err": null, "confirmationStatus": "confirmed"}]));
+    let (outcome, is_shown) = sent(context(json!(false)), nowhere.clone());
+    assert!(matches!(outcome, Ok(Sent::Rejected(why)) if why.contains("blockhash")) && !is_shown);
+    assert_eq!(sent(context(json!(false)), landed), (Ok(Sent::Accepted), false));
+    // An endpoint that does not say has no reason to refuse it.
+    let error = json!({"error": {"code": -32_005, "message": "Node is behind by 42 slots"}});
+    assert_eq!(sent(error, nowhere.clone()), (Ok(Sent::Accepted), true));
+    for lie in [Value::Null, json!(true), context(Value::Null), context(json!("true")), context(json!(1))] {
+        let (outcome, is_shown) = sent(lie, nowhere.clone());
+        assert!(matches!(outcome, Err(Fault::Malformed(_))) && !is_shown);
+    }
+}
+
+/// What an endpoint shows whose newest blockhashes are these.
+fn offer(hashes: &[Hash], height: u64, price: u64) -> Offer {
+    let mut chain = empty();
+    chain.accounts.insert(RECENT_BLOCKHASHES, recent_blockhashes(hashes));
+    let chain = chain.lying(move |_, method, _| match method {
         "getBlockHeight" => Some(json!(height)),
         "getRecentPrioritizationFees" => Some(json!([{"slot": 1, "prioritizationFee": price}])),
         _ => None,
@@ -111,29 +139,65 @@ fn offer(hash: u8, last_valid: u64, height: u64, price: u64) -> Offer {
     drive_on::<Context>(&ContextQuery::new(&devnet(), &[], 50), &chain).outcome.unwrap().into_output()
 }
 
-/// One endpoint decides neither the fee nor how long a transaction is waited for.
+/// The blockhashes of an honest endpoint that is this many blocks behind the newest one.
+fn behind(blocks: u8) -> Vec<Hash> {
+    (blocks..150).map(older_blockhash).collect()
+}
+
+/// One endpoint decides neither the fee, nor the blockhash, nor how long a transaction is waited for.
 #[test]
-fn a_wallet_context_takes_medians() {
-    let (low, liar, high) = (offer(1, 1_150, 1_000, 10), offer(2, u64::MAX, 5, 9_999_999), offer(3, 1_151, 1_001, 12));
-    let context = wallet_context(&liar, &[low, liar, high]);
-    assert_eq!(context.priority_fee.map(|fee| fee.compute_unit_price), Some(12));
-    assert_eq!((context.block_height, context.last_valid_block_height), (Some(1_000), Some(1_150)));
-    assert_eq!(context.recent_blockhash, Some(liar.blockhash()));
-    let two = wallet_context(&low, &[low, liar]);
-    assert_eq!(two.priority_fee.map(|fee| fee.compute_unit_price), Some(10), "the lower one of two");
-    assert_eq!(wallet_context(&low, &[offer(1, 1_150, 1_000, 0)]).priority_fee, None);
+fn a_wallet_context_is_the_quorums_own() {
+    let (low, liar, high) =
+        (offer(&behind(1), 1_000, 10), offer(&[Hash::new_from_array([2; 32])], 5, 9_999_999), offer(&behind(0), 1_001, 12));
+    for offers in [[&liar, &low, &high], [&low, &liar, &high], [&high, &low, &liar]] {
+        let context = wallet_context(&offers.map(Clone::clone), 2).unwrap();
+        assert_eq!(context.priority_fee.map(|fee| fee.compute_unit_price), Some(12));
+        // The endpoint that is ahead has one more block, so 149 of the 150 are left.
+        assert_eq!((context.block_height, context.last_valid_block_height), (Some(1_000), Some(1_149)));
+        assert_eq!(context.recent_blockhash, Some(older_blockhash(1)));
+    }
+    let context = wallet_context(&[low.clone(), high.clone()], 2).unwrap();
+    assert_eq!(context.priority_fee.map(|fee| fee.compute_unit_price), Some(10), "the lower one of two");
+    assert_eq!(wallet_context(&[low, liar], 2), None);
+    assert_eq!(wallet_context(&[offer(&behind(0), 1_000, 0)], 1).unwrap().priority_fee, None);
+    assert_eq!(wallet_context(&[], 1), None);
+}
+
+/// A blockhash that is about to expire is valid everywhere. A transaction with it would expire on its way.
+#[test]
+fn most_of_the_life_of_a_blockhash_is_left() {
+    let newest = |blocks: u8| offer(&behind(blocks), 1_000, 0);
+    let last = u8::try_from(MAX_AGE).unwrap() - 1;
+    for (age, is_used) in [(last, true), (last + 1, false), (149, false)] {
+        let liar = offer(&[older_blockhash(age)], 1_000, 0);
+        // Beside one honest endpoint, an old blockhash is the only one in common.
+        let found = wallet_context(&[liar.clone(), newest(0)], 2).map(|context| context.recent_blockhash);
+        assert_eq!(found, is_used.then(|| Some(older_blockhash(age))), "{age}");
+        // Two honest ones have a newer one.
+        for offers in [[liar.clone(), newest(0), newest(0)], [newest(0), liar.clone(), newest(2)], [newest(2), newest(0), liar]] {
+            let context = wallet_context(&offers, 2).unwrap();
+            let newer = [older_blockhash(0), older_blockhash(2)].map(Some);
+            assert!(newer.contains(&context.recent_blockhash), "{age}: {context:?}");
+            assert!(context.last_valid_block_height >= Some(1_000 + 100));
+        }
+    }
 }
 
 #[test]
-fn a_blockhash_is_vouched_for_or_refused() {
-    let ask = |chain: &Chain| drive_on::<Blockhash>(&BlockhashQuery::new(&devnet(), blockhash()), chain).outcome;
-    assert!(ask(&empty()).is_ok());
-    let context = |value: Value| json!({"context": {"slot": 1}, "value": value});
-    let unknown = ask(&lying(empty(), "isBlockhashValid", context(json!(false)))).unwrap_err();
-    assert!(matches!(unknown, Fault::Refused(refusal) if refusal.code() == Code::BlockhashExpired));
-    for lie in [Value::Null, json!(true), context(Value::Null), context(json!("true")), context(json!(1))] {
-        assert!(matches!(ask(&lying(empty(), "isBlockhashValid", lie)), Err(Fault::Malformed(_))));
+fn recent_blockhashes_are_read_from_their_account() {
+    let query = ContextQuery::new(&devnet(), &[], 50);
+    let reading = drive_on::<Context>(&query, &empty());
+    assert!(reading.outcome.is_ok());
+    let Request::JsonRpc { params, .. } = &reading.rounds[0][1] else { panic!("{:?}", reading.rounds) };
+    assert!(params.contains(r#""dataSlice":{"offset":0,"length":2008}"#), "{params}");
+    for data in [Vec::new(), vec![0; 7], vec![0; 8], vec![0; 47]] {
+        let mut chain = empty();
+        chain.account_mut(RECENT_BLOCKHASHES).data = data;
+        assert!(matches!(drive_on::<Context>(&query, &chain).outcome, Err(Fault::Malformed(_))));
     }
+    let mut none = empty();
+    none.accounts.remove(&RECENT_BLOCKHASHES);
+    assert!(drive_on::<Context>(&query, &none).outcome.is_err());
 }
 
 #[test]
@@ -194,7 +258,6 @@ fn an_answer_that_is_something_else_is_a_fault_of_every_reader() {
         chain.accounts.insert(code, of_loader([&[3, 0, 0, 0], 77_u64.to_le_bytes().as_slice(), &[0; 33], b"code"].concat()));
         assert_lies_are_faults::<NewestBlock>(&HeadQuery::new(network), &chain, &[]);
         assert_lies_are_faults::<Context>(&ContextQuery::new(network, &[address], 50), &chain, &["getBlockHeight"]);
-        assert_lies_are_faults::<Blockhash>(&BlockhashQuery::new(network, blockhash()), &chain, &[]);
         assert_lies_are_faults::<Balance>(&BalanceQuery::new(network, address, htlc.token.map(|token| token.mint)), &chain, &[]);
         assert_lies_are_faults::<Status>(&StatusQuery::new(network, Signature::from([3; 64]), 0), &chain, &["getBlockHeight"]);
         assert_lies_are_faults::<Described>(&ProgramQuery::new(network, htlc.program, Some(address)), &chain, &[]);

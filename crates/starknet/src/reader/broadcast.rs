@@ -71,8 +71,8 @@ impl Sending for SignedInvoke {
         Some(spec_version())
     }
 
-    fn check(&self, reply: &Reply<'_>) -> Result<(), Fault> {
-        check_version(reply)
+    fn check(&self, reply: &Reply<'_>) -> Result<Option<NotTaken>, Fault> {
+        check_version(reply).map(|()| None)
     }
 
     fn send(&self) -> Request {

@@ -1,7 +1,7 @@
 //! What a transaction of an account needs: nonce and resource bounds.
 
 use countersign_core::json::Cursor;
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn, outbid};
+use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn, median, outbid, rebid};
 use countersign_core::{Code, Policy, Refusal, TypedValue, U256};
 use serde_json::json;
 use starknet_types_core::felt::Felt;
@@ -58,99 +58,58 @@ impl Agree for Costs {
     }
 }
 
-impl Costs {
-    /// Returns the resource bounds: the amounts, and the prices of the newest block times `tenths / 10`.
-    ///
-    /// # Errors
-    ///
-    /// [`Code::SimulationReverted`] if the calls fail, and [`Code::GasLimitTooHigh`] if the maximum fee exceeds the policy.
-    pub fn bounds(&self, tenths: u128, policy: &Policy) -> Result<ResourceBounds, Refusal> {
-        let bounds = self.asked(tenths)?;
-        check(&bounds, policy).map(|()| bounds)
-    }
-
-    /// Returns the resource bounds, whatever the policy allows.
-    fn asked(&self, tenths: u128) -> Result<ResourceBounds, Refusal> {
-        let (amounts, prices) = (self.amounts.as_ref().map_err(Clone::clone)?, self.prices);
-        let bound = |amount: u64, price: u128| ResourceBound::new(amount, price.saturating_mul(tenths).div_ceil(10));
-        Ok(ResourceBounds::new(
-            bound(amounts.l1_gas, prices.l1_gas),
-            bound(amounts.l2_gas, prices.l2_gas),
-            bound(amounts.l1_data_gas, prices.l1_data_gas),
+/// Returns the nonce and the resource bounds to sign with, from the costs that agreeing endpoints show, whatever the policy allows: the
+/// amounts, and the prices of the newest block times `tenths / 10`. Each amount and each price is the [median] of its own.
+///
+/// # Errors
+///
+/// [`Code::SimulationReverted`] if the calls fail, and [`Code::MissingField`] without costs.
+pub fn execution(sender: &Sender, all: &[&Costs], tenths: u128) -> Result<TxContext, Refusal> {
+    let amounts = all.iter().map(|costs| costs.amounts.clone()).collect::<Result<Vec<_>, _>>()?;
+    let bound = |amount: fn(&Amounts) -> u64, price: fn(&Prices) -> u128| {
+        let (amount, price) = (median(amounts.iter().map(amount))?, median(all.iter().map(|costs| price(&costs.prices)))?);
+        Some(ResourceBound::new(amount, price.saturating_mul(tenths).div_ceil(10)))
+    };
+    let bounds = || {
+        Some(ResourceBounds::new(
+            bound(|all| all.l1_gas, |all| all.l1_gas)?,
+            bound(|all| all.l2_gas, |all| all.l2_gas)?,
+            bound(|all| all.l1_data_gas, |all| all.l1_data_gas)?,
         ))
-    }
+    };
+    let context = || Some(TxContext::new(all.first()?.nonce, bounds()?).with_chain_id(sender.chain_id));
+    context().ok_or_else(|| Refusal::new(Code::MissingField, "/resource_bounds"))
 }
 
-/// Returns the nonce and the resource bounds to sign with, from the costs that agreeing endpoints show. Costs that exceed the policy do not
-/// count. The bounds are the median of the others. A redemption must not wait, so its bounds are the highest of them.
-///
-/// # Errors
-///
-/// The errors of [`Costs::bounds`] if no endpoint passes, and [`Code::GasLimitTooHigh`] if the medians together exceed the policy.
-pub fn execution(sender: &Sender, all: &[&Costs], tenths: u128, policy: &Policy) -> Result<TxContext, Refusal> {
-    let mut bounds = Vec::new();
-    let mut refused = Refusal::new(Code::GasLimitTooHigh, "/resource_bounds");
-    for costs in all {
-        match costs.bounds(tenths, policy) {
-            Ok(one) => bounds.push(one),
-            Err(refusal) => refused = refusal,
-        }
-    }
-    let nonce = all.first().map(|costs| costs.nonce);
-    let is_redemption = sender.calls.is_none();
-    let middle = if is_redemption { bounds.len().saturating_sub(1) } else { bounds.len() / 2 };
-    let (Some(nonce), Some(mut picked)) = (nonce, pick(&bounds, middle)) else { return Err(refused) };
-    if let Err(refusal) = check(&picked, policy) {
-        // Each endpoint's bounds are within the policy, so the highest of them are not too low for a redemption.
-        let highest = bounds.into_iter().max_by_key(|bounds| bounds.max_fee(0)).filter(|_| is_redemption);
-        picked = highest.ok_or(refusal)?;
-    }
-    Ok(TxContext::new(nonce, picked).with_chain_id(sender.chain_id))
-}
-
-/// Returns the context of a redemption that pays the policy's limit, because endpoints show costs above it: the medians, with all prices
+/// Returns the context of a redemption that pays the policy's limit, because the chain asks for more: the same amounts, with all prices
 /// lowered in the same proportion.
-///
-/// # Errors
-///
-/// The errors of [`Costs::bounds`] that do not depend on the policy.
-pub fn execution_at_limit(sender: &Sender, all: &[&Costs], tenths: u128, policy: &Policy) -> Result<TxContext, Refusal> {
-    let bounds = all.iter().map(|costs| costs.asked(tenths)).collect::<Result<Vec<_>, _>>()?;
-    let nonce = all.first().map(|costs| costs.nonce);
-    let picked = nonce.zip(pick(&bounds, bounds.len() / 2));
-    let (nonce, asked) = picked.ok_or_else(|| Refusal::new(Code::GasLimitTooHigh, "/resource_bounds"))?;
-    let (total, limit) = (asked.max_fee(0), limit(policy));
-    let lower = |bound: ResourceBound| {
-        let price = U256::from(bound.max_price_per_unit).saturating_mul(limit).checked_div(total).unwrap_or_default();
-        ResourceBound::new(bound.max_amount, u128::try_from(price).unwrap_or(u128::MAX).min(bound.max_price_per_unit))
+#[must_use]
+pub fn at_limit(asked: TxContext, policy: &Policy) -> TxContext {
+    let (total, limit) = (asked.resource_bounds.max_fee(asked.tip), limit(policy));
+    if total <= limit {
+        return asked;
+    }
+    let lower = |price: u128| {
+        let price = U256::from(price).saturating_mul(limit).checked_div(total).unwrap_or_default();
+        u128::try_from(price).unwrap_or(u128::MAX)
     };
-    let bounds = ResourceBounds::new(lower(asked.l1_gas), lower(asked.l2_gas), lower(asked.l1_data_gas));
-    Ok(TxContext::new(nonce, bounds).with_chain_id(sender.chain_id))
+    let bound = |bound: ResourceBound| ResourceBound::new(bound.max_amount, lower(bound.max_price_per_unit));
+    let ResourceBounds { l1_gas, l2_gas, l1_data_gas, .. } = asked.resource_bounds;
+    let tip = u64::try_from(lower(asked.tip.into())).unwrap_or(u64::MAX);
+    TxContext { resource_bounds: ResourceBounds::new(bound(l1_gas), bound(l2_gas), bound(l1_data_gas)), tip, ..asked }
 }
 
-/// Returns the bounds with the amounts and the prices at a place, each counted from the lowest.
-fn pick(all: &[ResourceBounds], place: usize) -> Option<ResourceBounds> {
-    let one = |bound: fn(&ResourceBounds) -> ResourceBound| {
-        let (mut amounts, mut prices): (Vec<_>, Vec<_>) =
-            all.iter().map(bound).map(|bound| (bound.max_amount, bound.max_price_per_unit)).unzip();
-        amounts.sort_unstable();
-        prices.sort_unstable();
-        Some(ResourceBound::new(*amounts.get(place)?, *prices.get(place)?))
-    };
-    Some(ResourceBounds::new(one(|all| all.l1_gas)?, one(|all| all.l2_gas)?, one(|all| all.l1_data_gas)?))
-}
-
-/// Returns the context for a transaction that replaces `before`, which has the same sender and nonce.
+/// Returns the context for a transaction that replaces `before`, which has the same sender and nonce. `now` is the context of this moment.
 ///
-/// Nodes replace a transaction only if price and tip of L2 gas are at least 10 % higher. All three prices are raised by that, and no bound
-/// is below that of `now`.
+/// Nodes replace a transaction only if price and tip of L2 gas are at least 10 % higher. All three prices are raised by that, but to at
+/// most four times those of this moment: see [`rebid`].
 #[must_use]
 pub fn raised(before: &InvokeTransaction, now: TxContext) -> TxContext {
     let bound = |before: ResourceBound, now: ResourceBound| {
-        let price = outbid(before.max_price_per_unit).max(now.max_price_per_unit);
-        ResourceBound::new(before.max_amount.max(now.max_amount), price)
+        ResourceBound::new(now.max_amount, rebid(before.max_price_per_unit, now.max_price_per_unit))
     };
     let (old, new) = (before.resource_bounds, now.resource_bounds);
+    // The tip is the wallet's own: it is not read from nodes.
     let tip = u64::try_from(outbid(before.tip.into())).unwrap_or(u64::MAX).max(now.tip);
     let resource_bounds =
         ResourceBounds::new(bound(old.l1_gas, new.l1_gas), bound(old.l2_gas, new.l2_gas), bound(old.l1_data_gas, new.l1_data_gas));
@@ -163,25 +122,17 @@ pub fn raised(before: &InvokeTransaction, now: TxContext) -> TxContext {
 ///
 /// [`Code::GasLimitTooHigh`] at `/resource_bounds`.
 pub fn check_fee(execution: &TxContext, policy: &Policy) -> Result<(), Refusal> {
-    check_max(execution.resource_bounds.max_fee(execution.tip), policy)
-}
-
-fn check(bounds: &ResourceBounds, policy: &Policy) -> Result<(), Refusal> {
-    check_max(bounds.max_fee(0), policy)
-}
-
-/// Returns the maximum fee that the policy allows, in FRI.
-fn limit(policy: &Policy) -> U256 {
-    U256::from(policy.starknet.fee).saturating_mul(U256::from(POLICY_UNIT))
-}
-
-fn check_max(fee: U256, policy: &Policy) -> Result<(), Refusal> {
-    let max = limit(policy);
+    let (fee, max) = (execution.resource_bounds.max_fee(execution.tip), limit(policy));
     if fee > max {
         let refusal = Refusal::new(Code::GasLimitTooHigh, "/resource_bounds").with_expected(TypedValue::AtMost(max));
         return Err(refusal.with_actual(fee));
     }
     Ok(())
+}
+
+/// Returns the maximum fee that the policy allows, in FRI.
+fn limit(policy: &Policy) -> U256 {
+    U256::from(policy.starknet.fee).saturating_mul(U256::from(POLICY_UNIT))
 }
 
 /// Reads nonce and prices, then the estimate of the calls with that nonce. The estimate needs no signature of the account.

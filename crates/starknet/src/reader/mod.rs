@@ -42,7 +42,7 @@ use starknet_types_core::felt::Felt;
 
 pub use amount::{Amount, AmountQuery};
 pub use broadcast::{Broadcast, SignedInvoke, Status, StatusShown, TransactionQuery, TransactionStatus, decode};
-pub use context::{Context, Costs, Sender, check_fee, execution, execution_at_limit, raised};
+pub use context::{Context, Costs, Sender, at_limit, check_fee, execution, raised};
 pub use contract::{Contract, ContractDescription, ContractQuery};
 pub use fate::{FateOf, Tracer};
 pub use head::{HeadQuery, NewestBlock};

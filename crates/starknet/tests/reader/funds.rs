@@ -3,7 +3,7 @@
 use countersign_core::reader::{Fault, Known, Observation, Sending as _};
 use countersign_core::{ApprovalStep, Code, Policy, U256};
 use countersign_starknet::reader::{
-    Context, Costs, Intended, Preflight, PreflightCheck, STRK, Sender, SignedInvoke, chain_id, check_fee, execution_at_limit, raised,
+    Context, Costs, Intended, Preflight, PreflightCheck, STRK, Sender, SignedInvoke, at_limit, chain_id, check_fee, execution, raised,
 };
 use countersign_starknet::{Felt, Gasless, ResourceBound, ResourceBounds, Starknet, TxContext, VerifiedOrder, read};
 use countersign_testkit::chain::starknet::{Chain, case, chain_of, halves, hex, terms};
@@ -242,33 +242,30 @@ fn costs(sender: &Sender, prices: &[(u64, u64)]) -> Vec<Costs> {
 
 /// The secret is out, so a slow redemption is better than none.
 #[test]
-fn at_the_limit_the_upper_median_is_paid_as_far_as_the_policy_allows() {
+fn at_the_limit_as_much_is_paid_as_the_policy_allows() {
     let sender = Sender { chain_id: chain_id(&destination(USUAL).network).unwrap(), address: Felt::from(5), calls: None };
-    let at_limit = |prices: &[(u64, u64)], policy: &Policy| {
+    let asked = |prices: &[(u64, u64)]| {
         let costs = costs(&sender, prices);
-        let context = execution_at_limit(&sender, &costs.iter().collect::<Vec<_>>(), 10, policy).unwrap();
-        assert_eq!((context.nonce, context.chain_id), (Felt::from(0x2a), Some(sender.chain_id)));
-        context.resource_bounds
+        execution(&sender, &costs.iter().collect::<Vec<_>>(), 10)
     };
-    let prices = |bounds: ResourceBounds| (bounds.l1_gas.max_price_per_unit, bounds.l2_gas.max_price_per_unit);
-    for (all, expected) in [
-        (&[(10, 30)][..], (10, 30)),
-        (&[(10, 40), (20, 30)], (20, 40)),
-        (&[(10, 30), (20, 40), (1, 50)], (10, 40)),
-        (&[(10, 30), (20, 40), (1, 50), (9, 60)], (10, 50)),
-    ] {
-        assert_eq!(prices(at_limit(all, &Policy::default())), expected, "{all:?}");
-    }
+    let context = asked(&[(8_000, 1_000)]).unwrap();
+    assert_eq!((context.nonce, context.chain_id), (Felt::from(0x2a), Some(sender.chain_id)));
+    assert_eq!(at_limit(context.clone(), &Policy::default()), context);
     // 5,000 units of L1 gas, 40,000,000 of L2 gas and 5,000 of L1 data gas, at 8,000, 1,000 and 7 FRI: half of it is allowed.
     let total = 5_000 * 8_000 + 40_000_000 * 1_000 + 5_000 * 7_u64;
     let policy = Policy::from_json(json!({"starknet_fee": total / 2 / 1_000_000_000}).to_string().as_bytes()).unwrap();
-    let lowered = at_limit(&[(8_000, 1_000)], &policy);
-    let (l1_gas, l2_gas) = prices(lowered);
-    assert_eq!((l1_gas, l2_gas), (8_000 * 20_000_000_000 / u128::from(total), 1_000 * 20_000_000_000 / u128::from(total)));
+    let lowered = at_limit(context.clone(), &policy).resource_bounds;
+    assert_eq!(
+        (lowered.l1_gas.max_price_per_unit, lowered.l2_gas.max_price_per_unit),
+        (8_000 * 20_000_000_000 / u128::from(total), 1_000 * 20_000_000_000 / u128::from(total))
+    );
     assert!(lowered.max_fee(0) <= U256::from(20_000_000_000_u64), "{lowered:?}");
+    // The tip is a part of the fee.
+    let tipped = at_limit(context.with_tip(500), &policy);
+    assert!(tipped.resource_bounds.max_fee(tipped.tip) <= U256::from(20_000_000_000_u64) && tipped.tip > 0, "{tipped:?}");
     // Without an endpoint there is nothing to pay with.
-    let none = execution_at_limit(&sender, &[], 10, &Policy::default()).unwrap_err();
-    assert_eq!((none.code(), none.location()), (Code::GasLimitTooHigh, "/resource_bounds"));
+    let none = asked(&[]).unwrap_err();
+    assert_eq!((none.code(), none.location()), (Code::MissingField, "/resource_bounds"));
 }
 
 /// Nodes replace a transaction only for prices and a tip that are at least 10 % higher.
@@ -277,8 +274,11 @@ fn a_replacement_offers_a_tenth_more_and_no_less_than_the_chain_asks() {
     let sent = order().prepare(fees()).unwrap().payloads().invoke.as_ref().unwrap().invoke.transaction.clone();
     let none = ResourceBound::new(0, 0);
     let now = |l2_gas, tip| TxContext::new(Felt::TWO, ResourceBounds::new(none, l2_gas, none)).with_tip(tip);
-    let cheap = raised(&sent, now(ResourceBound::new(10, 1), 0));
-    assert_eq!((cheap.resource_bounds.l2_gas, cheap.tip, cheap.nonce), (ResourceBound::new(1_000, 4), 3, Felt::TWO));
+    let next = raised(&sent, now(ResourceBound::new(10, 2), 0));
+    assert_eq!((next.resource_bounds.l2_gas, next.tip, next.nonce), (ResourceBound::new(10, 4), 3, Felt::TWO));
+    // What offers more than four times the price of this moment does not wait because of its price.
+    let cheap = raised(&sent, now(ResourceBound::new(10, 0), 0));
+    assert_eq!(cheap.resource_bounds.l2_gas, ResourceBound::new(10, 0));
     let dear = raised(&sent, now(ResourceBound::new(5_000, 9), 7));
     assert_eq!((dear.resource_bounds.l2_gas, dear.tip), (ResourceBound::new(5_000, 9), 7));
 }
@@ -292,7 +292,7 @@ fn only_an_error_of_the_contract_means_that_the_calls_fail() {
         drive::<Context>(&sender, &Known::default(), |_, _, request| chain.answer(request)).outcome.map(Observation::into_output)
     };
     for code in [40, 41] {
-        let refusal = estimate(code).unwrap().bounds(10, &Policy::default()).unwrap_err();
+        let refusal = execution(&sender, &[&estimate(code).unwrap()], 10).unwrap_err();
         assert_eq!((refusal.code(), refusal.location()), (Code::SimulationReverted, "/estimate"), "{code}");
     }
     for code in [20, 24, 63, -32_603] {

@@ -1,6 +1,5 @@
 //! What a transaction needs: nonce, fees and balances.
 
-use countersign_core::Policy;
 use countersign_core::reader::{Agree, Fault, Known, Observation, Request};
 use countersign_starknet::reader::{Amount, AmountQuery, Context, Costs, HeadQuery, NewestBlock, STRK, Sender, chain_id, execution};
 use countersign_starknet::{Felt, felt};
@@ -26,32 +25,37 @@ pub(crate) fn at_prices(l1_gas: u64, l2_gas: u64) -> Chain {
     lying(chain_of(USUAL), "starknet_getBlockWithTxHashes", |_| true, block)
 }
 
+/// Each amount and each price is the median of its own, whatever the transaction is.
 #[test]
-fn fees_are_the_median_and_for_a_redemption_the_highest_within_the_policy() {
+fn each_bound_is_the_quorums_own() {
     let sender = |calls| Sender { chain_id: chain_id(&destination(USUAL).network).unwrap(), address: Felt::from(5), calls };
     let prices = |sender: &Sender, all: &[(u64, u64)]| {
         let all: Vec<_> = all.iter().map(|(l1_gas, l2_gas)| costs(&at_prices(*l1_gas, *l2_gas), sender).unwrap()).collect();
-        let bounds = execution(sender, &all.iter().collect::<Vec<_>>(), 10, &Policy::default()).map(|context| context.resource_bounds);
-        bounds.map(|bounds| (bounds.l1_gas.max_price_per_unit, bounds.l2_gas.max_price_per_unit)).map_err(|refusal| refusal.code().name())
+        let bounds = execution(sender, &all.iter().collect::<Vec<_>>(), 10).unwrap().resource_bounds;
+        (bounds.l1_gas.max_price_per_unit, bounds.l2_gas.max_price_per_unit)
     };
     let (funding, redemption) = (sender(Some(Vec::new())), sender(None));
-    for (all, median, highest) in [
-        (&[(10, 30)][..], (10, 30), (10, 30)),
-        (&[(10, 30), (20, 40), (1, 50)], (10, 40), (20, 50)),
-        // An endpoint whose figures exceed the policy does not count.
-        (&[(10, 30), (u64::MAX, u64::MAX), (20, 40)], (20, 40), (20, 40)),
+    for (all, expected) in [
+        (&[(10, 30)][..], (10, 30)),
+        (&[(10, 30), (20, 40), (1, 50)], (10, 40)),
+        (&[(10, 30), (u64::MAX, u64::MAX), (20, 40)], (20, 40)),
+        (&[(0, u64::MAX), (10, 30), (20, 40)], (10, 40)),
+        (&[(10, 40), (20, 30)], (10, 30)),
     ] {
-        assert_eq!(prices(&funding, all), Ok(median));
-        assert_eq!(prices(&redemption, all), Ok(highest));
+        assert_eq!((prices(&funding, all), prices(&redemption, all)), (expected, expected), "{all:?}");
     }
-    assert_eq!(prices(&funding, &[(1, u64::MAX)]), Err("gas_limit_too_high"));
-    // Two endpoints whose highest prices are too high together: the dearer one counts.
-    let limit = 10_000_000_000_000_000_000_u64;
-    let (l1_gas, l2_gas) = (limit / 5_000 - 1_000_000, limit / 40_000_000 - 1_000);
-    assert_eq!(
-        prices(&redemption, &[(l1_gas, 1), (1, l2_gas)]).unwrap().0.min(2),
-        if l1_gas * 5_000 > l2_gas * 40_000_000 { 2 } else { 1 }
-    );
+    // The amounts, which one endpoint estimates.
+    let estimated = |units: &'static str| {
+        let estimate = json!([{"l1_gas_consumed": units, "l2_gas_consumed": units, "l1_data_gas_consumed": units}]);
+        costs(&lying(chain_of(USUAL), "starknet_estimateFee", |_| true, estimate), &funding).unwrap()
+    };
+    let honest = estimated("0x64");
+    for lie in ["0x0", "0x1", "0xffffffffffffffff"].map(estimated) {
+        for all in [[&lie, &honest, &honest], [&honest, &lie, &honest], [&honest, &honest, &lie]] {
+            let bounds = execution(&funding, &all, 10).unwrap().resource_bounds;
+            assert_eq!([bounds.l1_gas, bounds.l2_gas, bounds.l1_data_gas].map(|bound| bound.max_amount), [150; 3]);
+        }
+    }
     // No endpoint sees a redemption.
     let chain = chain_of(USUAL);
     let drive = drive::<Context>(&redemption, &Known::default(), |_, _, request| chain.answer(request));
@@ -78,7 +82,7 @@ fn no_lie_is_a_number() {
         }
         let answer = |round, place, request: &Request| if (round, place) == (1, 1) { lie.clone() } else { chain.answer(request) };
         if let Ok(costs) = drive::<Context>(&sender, &Known::default(), answer).outcome {
-            assert!(costs.output().bounds(10, &Policy::default()).is_err(), "{lie:?}");
+            assert!(execution(&sender, &[costs.output()], 10).is_err(), "{lie:?}");
         }
     }
     let balance = drive::<Amount>(&amount, &Known::default(), |_, _, request| chain.answer(request)).outcome.unwrap();

@@ -261,6 +261,7 @@ impl Evm {
             "eth_getBalance" => json!(format!("{:#x}", self.holds)),
             "eth_getLogs" => json!(self.logs),
             "eth_gasPrice" => json!("0x77359400"),
+            "eth_maxPriorityFeePerGas" => json!("0x1"),
             "eth_getTransactionCount" => json!("0x2a"),
             "eth_getTransactionReceipt" => Value::Null,
             "eth_feeHistory" => json!({

@@ -10,7 +10,7 @@ use countersign_core::{Generation, HtlcTerms, Policy, SecretHash, VerifiedTerms,
 use countersign_json::line::Case as JsonCase;
 use countersign_solana::address::{self, SYSTEM_PROGRAM, TOKEN_PROGRAM};
 use countersign_solana::htlc::{Htlc, HtlcAccount, Initiate, SolanaGeneration, Token};
-use countersign_solana::read::{self, CLOCK};
+use countersign_solana::read::{self, CLOCK, RECENT_BLOCKHASHES};
 use countersign_solana::solana_hash::Hash;
 use countersign_solana::solana_instruction::{AccountMeta, Instruction};
 use countersign_solana::solana_message::{Message, VersionedMessage};
@@ -82,8 +82,31 @@ impl std::fmt::Debug for Chain {
     }
 }
 
+/// The blockhash of the transactions on chain.
+const USED: Hash = Hash::new_from_array([1; 32]);
+
 pub fn blockhash() -> Hash {
     Hash::new_from_array([3; 32])
+}
+
+/// The blockhash of the block that is this much older than the newest one: at most 149.
+pub fn older_blockhash(blocks: u8) -> Hash {
+    if blocks == 0 { blockhash() } else { Hash::new_from_array([100 + blocks; 32]) }
+}
+
+/// The account that lists these blockhashes, the newest first.
+pub fn recent_blockhashes(hashes: &[Hash]) -> Account {
+    let mut data = u64::try_from(hashes.len()).expect("valid").to_le_bytes().to_vec();
+    for hash in hashes {
+        data.extend_from_slice(hash.as_ref());
+        data.extend_from_slice(&5_000_u64.to_le_bytes());
+    }
+    Account { lamports: 1, owner: "Sysvar1111111111111111111111111111111111111".parse().expect("valid"), data }
+}
+
+/// The answer of an endpoint that lists these blockhashes.
+pub fn listed(hashes: &[Hash]) -> Value {
+    json!({"context": {"slot": 1}, "value": [shown(Some(&recent_blockhashes(hashes)))]})
 }
 
 /// The case of a form.
@@ -160,7 +183,7 @@ pub fn initiate(htlc: &Htlc, swap: &HtlcAccount) -> Instruction {
 /// A transaction of one instruction, with a signature that names it.
 pub fn mined(slot: u64, instruction: &Instruction) -> Mined {
     let payer = Address::from([9; 32]);
-    let message = Message::new_with_blockhash(std::slice::from_ref(instruction), Some(&payer), &Hash::new_from_array([1; 32]));
+    let message = Message::new_with_blockhash(std::slice::from_ref(instruction), Some(&payer), &USED);
     let count = usize::from(message.header.num_required_signatures);
     let mut name = [5_u8; 64];
     name[..8].copy_from_slice(&slot.to_le_bytes());
@@ -192,12 +215,13 @@ impl Chain {
     pub fn empty(terms: &HtlcTerms) -> Self {
         let clock = [FINALIZED, 0, 0, 0, NOW - 20].map(u64::to_le_bytes).concat();
         let clock = Account { lamports: 1, owner: "Sysvar1111111111111111111111111111111111111".parse().expect("valid"), data: clock };
+        let recent = recent_blockhashes(&(0..150).map(older_blockhash).collect::<Vec<_>>());
         Self {
             genesis: if terms.chain == "solana" { MAINNET } else { DEVNET },
             finalized: FINALIZED,
             newest: NEWEST,
             time: NOW - 20,
-            accounts: BTreeMap::from([(CLOCK, clock)]),
+            accounts: BTreeMap::from([(CLOCK, clock), (RECENT_BLOCKHASHES, recent)]),
             mined: Vec::new(),
             simulated: Err(json!("AccountNotFound")),
             fees: vec![0; 150],
@@ -260,12 +284,21 @@ impl Chain {
                     return json!({"error": {"code": -32016, "message": "Minimum context slot has not been reached"}});
                 }
                 let keys = params[0].as_array().expect("valid");
-                context(keys.iter().map(|key| shown(self.accounts.get(&key.as_str().expect("valid").parse().expect("valid")))).collect())
+                let length = params[1]["dataSlice"]["length"].as_u64().map_or(usize::MAX, |length| length.try_into().expect("valid"));
+                let get = |key: &Value| {
+                    let mut account = self.accounts.get(&key.as_str().expect("valid").parse().expect("valid")).cloned()?;
+                    account.data.truncate(length);
+                    Some(account)
+                };
+                context(keys.iter().map(|key| shown(get(key).as_ref())).collect())
             }
             "getSlot" => json!(self.newest),
             "getBlockHeight" => json!(300_000_000),
             "getLatestBlockhash" => context(json!({"blockhash": blockhash().to_string(), "lastValidBlockHeight": 300_000_150})),
-            "isBlockhashValid" => context(json!(params[0] == blockhash().to_string())),
+            "isBlockhashValid" => {
+                let known = (0..150).map(older_blockhash).chain([USED]);
+                context(json!(known.into_iter().any(|hash| params[0] == hash.to_string())))
+            }
             "getRecentPrioritizationFees" => {
                 self.fees.iter().zip(self.finalized..).map(|(fee, slot)| json!({"slot": slot, "prioritizationFee": fee})).collect()
             }

@@ -4,7 +4,7 @@
 //! reference is read twice: [`NewestBlock`](super::NewestBlock) shows the irreversible height of each endpoint, and [`Context`] reads the
 //! block at one of those [`candidates`], on which enough endpoints must agree.
 
-use countersign_core::reader::{Ask, Equal, Fault, Identity, Known, Question, Replies, Request};
+use countersign_core::reader::{Ask, Equal, Fault, Identity, Known, Question, Replies, Request, newest_first};
 use countersign_core::{BlockHeight, Code, Refusal};
 
 use super::{Block, MAX_STEP_BACK, OnChain, View};
@@ -46,8 +46,5 @@ impl Question for OnChain<BlockHeight> {
 /// no longer accept as a reference, is not used as long as a later block is agreed on.
 #[must_use]
 pub fn candidates(heights: impl IntoIterator<Item = BlockHeight>) -> Vec<BlockHeight> {
-    let mut all: Vec<_> = heights.into_iter().flat_map(|height| [height, height.saturating_sub(MAX_STEP_BACK)]).collect();
-    all.sort_unstable_by(|one, other| other.cmp(one));
-    all.dedup();
-    all
+    newest_first(heights.into_iter().flat_map(|height| [height, height.saturating_sub(MAX_STEP_BACK)]))
 }

@@ -99,7 +99,7 @@ impl Ledger {
                 }
                 json!([entry])
             }
-            "getmempoolinfo" => json!({"size": self.mempool.len()}),
+            "getmempoolinfo" => json!({"size": self.mempool.len(), "mempoolminfee": 0.000_01, "minrelaytxfee": 0.000_01}),
             "getrawmempool" => json!(self.mempool.iter().map(|tx| tx.compute_txid().to_string()).collect::<Vec<_>>()),
             "estimatesmartfee" => json!({"feerate": 0.000_025, "blocks": 3}),
             "testmempoolaccept" => match self.test(&decode(&params[0][0])) {

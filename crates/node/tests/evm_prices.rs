@@ -1,0 +1,287 @@
+//! One endpoint of three lies about one price: in any place of the list and for any transaction, what is paid is what honest endpoints lead
+//! to.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test ends by panicking"
+)]
+
+mod support;
+
+use countersign::evm::alloy_consensus::Transaction as _;
+use countersign::evm::alloy_primitives::Address;
+use countersign::evm::recover::{self, Leg};
+use countersign::evm::{Evm, Fees, TxContext};
+use countersign::recover::Recovery;
+use countersign::{BroadcastTransaction, Code, Policy, SecretHash, Unsigned};
+use countersign_node::{NodeError, Nodes, Speed};
+use countersign_testkit::recover::record;
+use countersign_testkit::{key, registry, verified};
+use serde_json::{Value, json};
+use support::{Chain, LATEST, SECRET, case, nodes, terms};
+
+const GWEI: u128 = 1_000_000_000;
+const SENDER: Address = Address::repeat_byte(0xa1);
+const ORDER: &str = "evm-record-evm-v1";
+/// A coin.
+const RICH: &str = "0xde0b6b3a7640000";
+
+/// What an honest endpoint shows: the base fee, the tip of recent blocks, the tip and the price that it asks for. The last one of the three
+/// is a little dearer.
+#[derive(Debug, Clone, Copy)]
+struct World {
+    base: u128,
+    tip: u128,
+    asked_tip: Option<u128>,
+    gas_price: u128,
+}
+
+/// An ordinary chain, one whose base fee is 0 and whose blocks carry no tips, and an idle one.
+const WORLDS: [World; 3] = [
+    World { base: 10 * GWEI, tip: GWEI, asked_tip: Some(GWEI), gas_price: 11 * GWEI },
+    World { base: 0, tip: 0, asked_tip: None, gas_price: GWEI / 10 },
+    World { base: GWEI / 100, tip: 0, asked_tip: Some(GWEI / 1_000), gas_price: GWEI / 50 },
+];
+
+impl World {
+    /// The least tip with which nodes relay a transaction.
+    fn least_tip(self) -> u128 {
+        self.asked_tip.unwrap_or(self.gas_price - self.base).max(if self.base == 0 { self.gas_price } else { 0 })
+    }
+
+    fn answer(self, method: &str) -> Option<Value> {
+        let hex = |number: u128| json!(format!("{number:#x}"));
+        Some(match method {
+            "eth_getBlockByNumber" => {
+                let mut block = Chain::funded(&terms().destination).block(LATEST);
+                block["baseFeePerGas"] = hex(self.base);
+                block
+            }
+            "eth_feeHistory" => {
+                let tips = [self.tip; 3].map(hex);
+                json!({"baseFeePerGas": [hex(self.base), hex(self.base)], "reward": [tips]})
+            }
+            "eth_gasPrice" => hex(self.gas_price),
+            "eth_maxPriorityFeePerGas" => self.asked_tip.map_or_else(|| failure(-32_601), hex),
+            _ => return None,
+        })
+    }
+}
+
+fn failure(code: i64) -> Value {
+    json!({"error": {"code": code, "message": "no"}})
+}
+
+/// The parts of an endpoint's prices that can be lied about.
+const COMPONENTS: [(&str, &str); 6] = [
+    ("the base fee of the header", "eth_getBlockByNumber"),
+    ("the base fee of the next block", "eth_feeHistory"),
+    ("the tips", "eth_feeHistory"),
+    ("the base fee, and no tips", "eth_feeHistory"),
+    ("the price", "eth_gasPrice"),
+    ("the tip that is asked for", "eth_maxPriorityFeePerGas"),
+];
+
+/// The lies about one component: numbers, an error, and nothing.
+fn lies(world: World) -> Vec<(String, Box<dyn Fn(&str) -> Option<Value> + Send + Sync>)> {
+    let mut all: Vec<(String, Box<dyn Fn(&str) -> Option<Value> + Send + Sync>)> = Vec::new();
+    for (component, method) in COMPONENTS {
+        // Nothing, almost nothing, hardly more than the others, the price of another chain, and the greatest number.
+        for number in [0, 1, world.base + world.base / 20 + 1, 900 * GWEI, u128::MAX] {
+            let number = json!(format!("{number:#x}"));
+            all.push((
+                format!("{component}: {number}"),
+                Box::new(move |asked| {
+                    let mut honest = world.answer(asked).filter(|_| asked == method)?;
+                    match component {
+                        "the base fee of the header" => honest["baseFeePerGas"] = number.clone(),
+                        "the base fee of the next block" => honest["baseFeePerGas"] = json!([number, number]),
+                        "the tips" => honest["reward"] = json!([[number, number, number]]),
+                        "the base fee, and no tips" => {
+                            honest = json!({"baseFeePerGas": [number, number], "reward": [["0x0", "0x0", "0x0"]]})
+                        }
+                        _ => honest = number.clone(),
+                    }
+                    Some(honest)
+                }),
+            ));
+        }
+        for lie in [Value::Null, failure(-32_005), failure(-32_601)] {
+            all.push((format!("{component}: {lie}"), Box::new(move |asked| (asked == method).then(|| lie.clone()))));
+        }
+    }
+    let mut legacy = world.answer("eth_getBlockByNumber").unwrap();
+    legacy["baseFeePerGas"] = Value::Null;
+    all.push(("no base fee at all".to_owned(), Box::new(move |asked| (asked == "eth_getBlockByNumber").then(|| legacy.clone()))));
+    all
+}
+
+/// Three endpoints, one of which may lie.
+fn connected(
+    world: World,
+    liar: Option<usize>,
+    lie: impl Fn(&str) -> Option<Value> + Send + Sync + 'static,
+    coins: &'static str,
+) -> Nodes<Chain> {
+    let hosts = ["a.example", "b.example", "c.example"];
+    let chain = Chain::funded(&terms().destination).lying(move |host, method, params| {
+        let place = hosts.iter().position(|other| *other == host).unwrap();
+        let told = if Some(place) == liar { lie(method) } else { None };
+        told.or_else(|| match method {
+            "eth_getBalance" => Some(json!(coins)),
+            "eth_getTransactionCount" => Some(json!("0x2a")),
+            "eth_simulateV1" => {
+                let call = json!({"status": "0x1", "gasUsed": "0x5208", "logs": [], "returnData": "0x"});
+                Some(json!([{"calls": [call]}]))
+            }
+            _ => world.answer(method),
+        })
+        .or_else(|| {
+            let _ = params;
+            None
+        })
+    });
+    nodes(chain, 3)
+}
+
+/// The transactions that are prepared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Stage {
+    Payment,
+    Redemption,
+    Urgent,
+    Refund,
+    Replacement(TooHigh),
+}
+
+/// What the transaction offered that is replaced, beside what the chain asks for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum TooHigh {
+    Nothing,
+    Cap,
+    Both,
+}
+
+const STAGES: [Stage; 7] = [
+    Stage::Payment,
+    Stage::Redemption,
+    Stage::Urgent,
+    Stage::Refund,
+    Stage::Replacement(TooHigh::Nothing),
+    Stage::Replacement(TooHigh::Cap),
+    Stage::Replacement(TooHigh::Both),
+];
+
+/// A redemption and a refund of the same leg.
+fn recoveries() -> [Recovery; 2] {
+    let mut record = record::<Evm>(ORDER, |order| {
+        order["source_swap"]["secret_hash"] = SecretHash::of(&SECRET).to_string().into();
+    })
+    .unwrap();
+    record.source_swap.swap_id = recover::refund(&record, Leg::Source, registry()).unwrap_err().expected().unwrap().to_string();
+    let redemption = recover::redeem(&record, Leg::Source, &SECRET, registry()).unwrap();
+    [Recovery::Evm(redemption), Recovery::Evm(recover::refund(&record, Leg::Source, registry()).unwrap())]
+}
+
+/// A signed transaction with these fees, and its sender.
+fn sent(cap: u128, tip: u128) -> (BroadcastTransaction, String) {
+    let case = case("evm-chain-id-integer");
+    let order = verified::<Evm>(&case);
+    let account = order.deposit().sender;
+    let recovery = recover::refund(&record::<Evm>(ORDER, |_| ()).unwrap(), Leg::Source, registry()).unwrap();
+    let mut unsigned = recovery.prepare(TxContext::eip1559(42, cap, tip).sent_by(account)).unwrap();
+    unsigned.sign(&key::<Evm>(&case)).unwrap();
+    let [kept] = countersign::Signed::from(unsigned.finish().unwrap()).broadcasts().try_into().unwrap();
+    (kept, account.to_string())
+}
+
+/// Returns the fee cap and the tip.
+async fn offered(nodes: &Nodes<Chain>, world: World, stage: Stage) -> Result<(u128, u128), NodeError> {
+    let ([redemption, refund], policy, sender) = (recoveries(), Policy::default(), SENDER.to_string());
+    let unsigned = match stage {
+        Stage::Payment => {
+            return Ok(match nodes.evm("ethereum").unwrap().calls(SENDER, Speed::Normal, &policy).await?.fees {
+                Fees::Eip1559 { max_fee_per_gas, max_priority_fee_per_gas } => (max_fee_per_gas, max_priority_fee_per_gas),
+                other => panic!("{other:?}"),
+            });
+        }
+        Stage::Redemption => nodes.prepare_recovery(&redemption, "ethereum", &sender, Speed::Normal, &policy).await?,
+        Stage::Urgent => nodes.prepare_urgent(&redemption, "ethereum", &sender, Speed::Fast, &policy).await?,
+        Stage::Refund => nodes.prepare_recovery(&refund, "ethereum", &sender, Speed::Normal, &policy).await?,
+        Stage::Replacement(too_high) => {
+            let tip = world.least_tip();
+            let (cap, tip) = match too_high {
+                TooHigh::Nothing => (2 * world.base + tip, tip),
+                TooHigh::Cap => (960 * GWEI, 1),
+                TooHigh::Both => (960 * GWEI, 900 * GWEI),
+            };
+            let (kept, account) = sent(cap, tip);
+            let submission = nodes.submission("ethereum", &kept.id, &kept.payload).unwrap();
+            nodes.prepare_replacement(&redemption, "ethereum", &account, &submission, Speed::Fast, &policy).await?
+        }
+    };
+    let Unsigned::Evm(unsigned) = unsigned else { panic!("not of EVM") };
+    let transaction = &unsigned.payloads().calls[0].transaction.transaction;
+    Ok((transaction.max_fee_per_gas(), transaction.max_priority_fee_per_gas().unwrap()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_price_is_a_quorums_own_at_every_stage() {
+    for world in WORLDS {
+        for stage in STAGES {
+            let (cap, tip) = offered(&connected(world, None, |_| None, RICH), world, stage).await.unwrap();
+            assert!(tip >= world.least_tip(), "{world:?} {stage:?}: {tip}");
+            // What is paid: at most twice what the chain asks for, and four times if it is overdue.
+            let (paid, asked) = (cap.min(world.base + tip), world.base + world.tip.max(world.least_tip()));
+            let most = if matches!(stage, Stage::Replacement(_)) { 4 } else { 2 };
+            assert!(paid <= most * asked, "{world:?} {stage:?}: {paid} of {asked}");
+            for (lie, tell) in lies(world) {
+                let tell = std::sync::Arc::new(tell);
+                for place in 0..3 {
+                    let tell = std::sync::Arc::clone(&tell);
+                    let nodes = connected(world, Some(place), move |method| tell(method), RICH);
+                    let lied = offered(&nodes, world, stage).await;
+                    assert_eq!(lied.ok(), Some((cap, tip)), "{world:?} {stage:?}, {lie}, endpoint {place}");
+                }
+            }
+        }
+    }
+}
+
+/// The price of a liar asks for coins that the sender does not have, at no stage.
+#[tokio::test(start_paused = true)]
+async fn a_liar_asks_for_no_coins_that_the_sender_does_not_have() {
+    let world = WORLDS[0];
+    // 300,000 gas at 42 gwei is 0.0126 coins. The sender has 0.05.
+    let coins = "0xb1a2bc2ec50000";
+    let lie = |method: &str| match method {
+        "eth_feeHistory" => Some(json!({"baseFeePerGas": ["0x1"], "reward": [["0xe8990a4600", "0xe8990a4600", "0xe8990a4600"]]})),
+        _ => None,
+    };
+    for stage in STAGES {
+        for place in 0..3 {
+            let found = offered(&connected(world, Some(place), lie, coins), world, stage).await;
+            assert!(found.is_ok(), "{stage:?} {place}: {found:?}");
+        }
+    }
+    // What a sender cannot afford falls back to what is paid now.
+    let poor = connected(world, None, |_| None, "0x2386f26fc10000");
+    let (cap, tip) = offered(&poor, world, Stage::Replacement(TooHigh::Cap)).await.unwrap();
+    assert_eq!((cap, tip), (21 * GWEI, GWEI));
+    let nothing = connected(world, None, |_| None, "0x1");
+    let Err(NodeError::Refused(refusal)) = offered(&nothing, world, Stage::Replacement(TooHigh::Cap)).await else { panic!() };
+    assert_eq!(refusal.code(), Code::InsufficientFunds);
+}
+
+/// A bid that was far too high is no reason to offer nothing: nodes that do not have it take the price of this moment.
+#[tokio::test(start_paused = true)]
+async fn a_bid_that_was_too_high_can_be_replaced() {
+    let world = WORLDS[0];
+    let honest = || connected(world, None, |_| None, RICH);
+    // 960 gwei and ten percent are above the ceiling of 1,000 gwei.
+    assert_eq!(offered(&honest(), world, Stage::Replacement(TooHigh::Cap)).await.unwrap(), (4 * 21 * GWEI, GWEI));
+    assert_eq!(offered(&honest(), world, Stage::Replacement(TooHigh::Both)).await.unwrap(), (4 * 21 * GWEI, 4 * GWEI));
+}
