@@ -244,7 +244,7 @@ impl<T: Transport> Nodes<T> {
 
     /// Reads the balance of an address in a pinned asset, in base units. `owner` is an address in the chain's usual text form.
     ///
-    /// The endpoints must agree. On Bitcoin-like chains the first endpoint that answers decides, and only confirmed coins count.
+    /// The endpoints must agree. On Bitcoin-like chains as much counts as enough endpoints show at least, and only confirmed coins.
     ///
     /// # Errors
     ///
@@ -450,26 +450,5 @@ impl<'n, T: Transport> Connection<'n, T> {
 
     pub(crate) fn doubt<E: std::fmt::Display>(&self, doubt: Doubt<E>) -> NodeError {
         NodeError::from_doubt(self.endpoints.all.first().map_or("", Endpoint::name), doubt)
-    }
-
-    /// Queries one endpoint after another until one answers. Only for answers that need no quorum, because the chain, the policy or
-    /// another answer checks them.
-    #[cfg(feature = "bitcoin")]
-    pub(crate) async fn first<R, F: Future<Output = Result<R, NodeError>>>(
-        &self,
-        ask: impl Fn(Caller<'n, T>) -> F,
-    ) -> Result<R, NodeError> {
-        let (mut refused, mut failed) = (None, None);
-        for caller in self.callers() {
-            match ask(caller).await {
-                Ok(answer) => return Ok(answer),
-                // The chain itself rejects the transaction. Another endpoint may check less and not notice.
-                Err(error @ NodeError::Rejected { .. }) => return Err(error),
-                // One endpoint's answer led to the refusal. Another endpoint's answer may pass.
-                Err(error @ NodeError::Refused(_)) => refused = refused.or(Some(error)),
-                Err(error) => failed = failed.or(Some(error)),
-            }
-        }
-        Err(refused.or(failed).unwrap_or_else(|| NodeError::NotConnected(self.name.to_owned())))
     }
 }

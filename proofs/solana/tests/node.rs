@@ -109,9 +109,14 @@ impl Front {
             "getGenesisHash" => json!(self.genesis),
             "getSlot" | "getBlockHeight" => json!(slot),
             "getMultipleAccounts" => {
+                // The virtual machine has one recent blockhash.
+                let hashes = || [&1_u64.to_le_bytes(), svm.latest_blockhash().as_ref(), &5_000_u64.to_le_bytes()].concat();
+                let recent = || Account { lamports: 1, data: hashes(), ..Account::default() };
+                let get = |key: Address| if key == read::RECENT_BLOCKHASHES { Some(recent()) } else { svm.get_account(&key) };
                 let keys = params[0].as_array().unwrap();
-                context(keys.iter().map(|key| shown(svm.get_account(&address(key)).as_ref())).collect())
+                context(keys.iter().map(|key| shown(get(address(key)).as_ref())).collect())
             }
+            "isBlockhashValid" => context(json!(params[0] == svm.latest_blockhash().to_string())),
             "getLatestBlockhash" => context(json!({"blockhash": svm.latest_blockhash().to_string(), "lastValidBlockHeight": slot + 150})),
             "getRecentPrioritizationFees" => json!([]),
             "getMinimumBalanceForRentExemption" => {

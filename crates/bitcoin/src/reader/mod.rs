@@ -50,7 +50,7 @@ pub use htlc::{Htlc, HtlcReader};
 pub use payment::{Deposit, FoundPayment, PaymentOutput, PaymentSearch, PaymentSpend};
 pub use preflight::{Plan, Preflight, PreflightCheck};
 pub use status::{Included, Status, TransactionStatus};
-pub use unspent::{Coins, ConfirmedOutput, Outputs, Unspent};
+pub use unspent::{Coins, ConfirmedOutput, ListedCoins, Outputs, Unspent};
 
 use crate::address::Chain;
 

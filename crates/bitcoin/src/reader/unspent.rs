@@ -75,15 +75,7 @@ impl Outputs {
     /// Returns the outputs that at least `needed` of the lists show, the most valuable first.
     #[must_use]
     pub fn agreed<'o>(lists: impl IntoIterator<Item = &'o Self>, needed: usize) -> Self {
-        let mut shown: BTreeMap<_, (ConfirmedOutput, usize)> = BTreeMap::new();
-        for list in lists {
-            let distinct: BTreeMap<_, _> = list.0.iter().map(|output| (output.key(), *output)).collect();
-            for (key, output) in distinct {
-                let (_, count) = shown.entry(key).or_insert((output, 0));
-                *count = count.saturating_add(1);
-            }
-        }
-        let mut agreed: Vec<_> = shown.into_values().filter(|(_, count)| *count >= needed).map(|(output, _)| output).collect();
+        let mut agreed = shown_by(lists.into_iter().map(|list| list.0.as_slice()), needed, ConfirmedOutput::key);
         agreed.sort_by_key(|output| (Reverse(output.funding.value), output.funding.outpoint));
         Self(agreed)
     }
@@ -98,6 +90,18 @@ impl Outputs {
         let claims: Vec<_> = self.0.iter().map(claim).collect();
         look::choose(&claims, U256::from(amount.to_sat())).map(|claim| claim.funding)
     }
+}
+
+/// Returns the entries that at least `needed` of the lists show. A list that shows an entry twice counts once.
+fn shown_by<'l, E: Clone + 'l, K: Ord>(lists: impl Iterator<Item = &'l [E]>, needed: usize, key: impl Fn(&E) -> K) -> Vec<E> {
+    let mut shown: BTreeMap<K, (&E, usize)> = BTreeMap::new();
+    for list in lists {
+        for (key, entry) in list.iter().map(|entry| (key(entry), entry)).collect::<BTreeMap<_, _>>() {
+            let (_, count) = shown.entry(key).or_insert((entry, 0));
+            *count = count.saturating_add(1);
+        }
+    }
+    shown.into_values().filter(|(_, count)| *count >= needed).map(|(entry, _)| entry.clone()).collect()
 }
 
 impl Agree for Outputs {
@@ -228,8 +232,7 @@ impl Machine for Unspent {
 
 /// Reads the coins of a wallet: what [`Unspent`] reads, with the transactions that created the outputs, which prove the amounts.
 ///
-/// Taproot coins come without it, because a taproot signature commits to the amount and is invalid if the amount is wrong. One endpoint
-/// is enough for a payment: one that omits or invents coins can only make it fail.
+/// Taproot coins come without it, because a taproot signature commits to the amount and is invalid if the amount is wrong.
 #[derive(Debug)]
 pub struct Coins {
     unspent: Unspent,
@@ -237,9 +240,30 @@ pub struct Coins {
     has_asked: bool,
 }
 
+/// The coins that an endpoint lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a list")]
+pub struct ListedCoins(pub Vec<Utxo>);
+
+impl ListedCoins {
+    /// Returns the coins that at least `needed` of the lists show, the most valuable first.
+    #[must_use]
+    pub fn agreed<'l>(lists: impl IntoIterator<Item = &'l Self>, needed: usize) -> Self {
+        let key = |coin: &Utxo| (Reverse(coin.output().value), coin.outpoint());
+        Self(shown_by(lists.into_iter().map(|list| list.0.as_slice()), needed, key))
+    }
+}
+
+impl Agree for ListedCoins {
+    type Key = ();
+
+    /// Each coin is a question to each endpoint alone.
+    fn key(&self) {}
+}
+
 impl Machine for Coins {
     type Subject = OnChain<ScriptBuf>;
-    type Output = Vec<Utxo>;
+    type Output = ListedCoins;
     const MAX_ROUNDS: usize = Unspent::MAX_ROUNDS.saturating_add(1);
 
     fn start(subject: &Self::Subject, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
@@ -251,16 +275,16 @@ impl Machine for Coins {
         Machine::identity(&self.unspent)
     }
 
-    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Vec<Utxo>>, Fault> {
+    fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<ListedCoins>, Fault> {
         if self.has_asked {
-            return self.coins(replies.all()).map(Turn::Done);
+            return self.coins(replies.all()).map(ListedCoins).map(Turn::Done);
         }
         if let Turn::Ask(requests) = self.unspent.read(replies)? {
             return Ok(Turn::Ask(requests));
         }
         let Unspent { found, subject, .. } = &self.unspent;
         if found.is_empty() || subject.subject.is_p2tr() {
-            return self.coins(&[]).map(Turn::Done);
+            return self.coins(&[]).map(ListedCoins).map(Turn::Done);
         }
         self.has_asked = true;
         let is_rpc = self.unspent.is_rpc();

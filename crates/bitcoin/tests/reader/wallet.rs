@@ -61,7 +61,7 @@ fn what_a_block_or_the_mempool_spends_is_not_unspent() {
         let (outcome, rounds, _) = drive::<Unspent>(&subject, &protocol(is_rpc), answer);
         assert_eq!((outcome.unwrap().into_output().0.len(), rounds), (0, if is_listed { 1 } else { 2 }));
         let (outcome, rounds, _) = drive::<Coins>(&subject, &protocol(is_rpc), answer);
-        assert_eq!((outcome.unwrap().into_output().len(), rounds), (0, if is_listed { 1 } else { 2 }));
+        assert_eq!((outcome.unwrap().into_output().0.len(), rounds), (0, if is_listed { 1 } else { 2 }));
     }
 }
 
@@ -73,7 +73,7 @@ fn coins_come_with_the_transactions_that_created_them() {
     for (ledger, is_rpc) in endpoints(ledger) {
         let subject = OnChain::new(named(), segwit());
         let (outcome, ..) = drive::<Coins>(&subject, &protocol(is_rpc), |_, _, request| ledger.answer(request));
-        let coins = outcome.unwrap().into_output();
+        let coins = outcome.unwrap().into_output().0;
         let created: Vec<_> = coins.iter().map(|coin| coin.previous_tx().unwrap().as_ref().clone()).collect();
         assert_eq!(created, expected, "{is_rpc}");
         // The list must show the amounts of the transactions.
@@ -106,7 +106,7 @@ fn taproot_coins_come_without_their_transactions() {
     for (ledger, is_rpc) in endpoints(ledger) {
         let subject = OnChain::new(named(), script.clone());
         let (outcome, rounds, _) = drive::<Coins>(&subject, &protocol(is_rpc), |_, _, request| ledger.answer(request));
-        let coins = outcome.unwrap().into_output();
+        let coins = outcome.unwrap().into_output().0;
         assert!(coins.iter().all(|coin| coin.previous_tx().is_none()));
         assert_eq!(coins.iter().map(|coin| coin.outpoint().txid).collect::<Vec<_>>(), expected.clone().map(|coin| coin.compute_txid()));
         let (_, of_outputs, _) = drive::<Unspent>(&subject, &protocol(is_rpc), |_, _, request| ledger.answer(request));

@@ -17,7 +17,7 @@
 //! | `bitcoin_timelock` | blocks | 576 | the same, for Bitcoin and Litecoin |
 //! | `max_timelock_seconds` | seconds, by chain name | none | longest source timelock at nominal block times, in addition; `*` is for all other chains |
 //! | `evm_gas_limit` | gas | 30,000,000 | highest gas limit of one call |
-//! | `evm_gas_price` | gwei | 1,000 | highest gas price that `countersign-node` takes from a node |
+//! | `evm_gas_price` | gwei | of each chain: 5 to 1,000 | highest gas price that `countersign-node` takes from nodes |
 //! | `tron_fee_limit` | sun | 15,000,000,000 | highest fee limit of one call |
 //! | `sui_gas_budget` | MIST | 100,000,000 | highest gas budget that `countersign-node` proposes |
 //! | `starknet_fee` | 10⁹ FRI | 10,000,000,000 | highest fee that the resource bounds proposed by `countersign-node` allow in all |

@@ -3,7 +3,7 @@
 use countersign::bitcoin::bitcoin::Amount;
 use countersign::bitcoin::htlc::Tree;
 use countersign::bitcoin::reader::fees::{self, FeeQuote};
-use countersign::bitcoin::reader::{Coins, FeeEstimation, Outputs, Unspent};
+use countersign::bitcoin::reader::{Coins, FeeEstimation, ListedCoins, Outputs, Unspent};
 use countersign::bitcoin::recover::Funding;
 use countersign::bitcoin::{FeeRate, Selection, TxContext, Utxo};
 use countersign::{Code, Contract, Policy, Refusal, U256};
@@ -37,15 +37,16 @@ impl<T: Transport> BitcoinChain<'_, T> {
     /// Each coin comes with the transaction that created it, which proves the amount. Taproot coins come without it, because a taproot
     /// signature commits to the amount and is invalid if the amount is wrong.
     ///
-    /// The first endpoint that answers decides. An endpoint that omits or invents coins can only make the payment fail.
+    /// Enough endpoints must show each coin. One of them alone could list coins that have been spent, so that the payment never leaves.
     ///
     /// # Errors
     ///
     /// Returns [`NodeError::Refused`] if `owner` is not an address of this chain, or if the library cannot spend its type of script.
-    /// Returns another [`NodeError`] if no endpoint answers.
+    /// Returns another [`NodeError`] if too few endpoints answer.
     pub async fn coins(&self, owner: &str) -> Result<Vec<Utxo>, NodeError> {
-        let subject = self.on_chain(self.chain.script(owner, "/owner")?);
-        self.connection.first(|caller| self.connection.read_one::<Coins>(caller, &subject)).await
+        let quorum = self.connection.gather_all::<Coins>(&self.on_chain(self.chain.script(owner, "/owner")?)).await?;
+        let lists = quorum.agreed().map_err(|doubt| self.connection.doubt::<NodeError>(doubt))?;
+        Ok(ListedCoins::agreed(lists.iter().map(|list| list.output()), quorum.needed()).0)
     }
 
     /// Returns the sum of the confirmed coins of an address: as much as enough endpoints show at least. Only the 200 most

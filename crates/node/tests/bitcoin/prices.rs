@@ -12,7 +12,7 @@ use countersign_node::Speed;
 use serde_json::{Value, json};
 
 use super::Shared;
-use super::fake::{AMOUNT, Ledger, SECRET, Servers, spend};
+use super::fake::{AMOUNT, Ledger, SECRET, Servers, chain, outpoint, pay, spend};
 use super::recovery::{CHAIN, INITIATOR, REDEEMER, fee, of_bitcoin, owner, prepare, recovery, replace, shared, signed};
 
 const HOSTS: [&str; 3] = ["a.example", "b.example", "rpc.example"];
@@ -165,5 +165,34 @@ async fn an_overdue_transaction_is_raised_to_four_times_the_median_at_most() {
         let found = paid(&servers, Stage::Replacement, &first).await;
         assert_eq!(found.is_some(), offered.is_some(), "{rate}: {found:?}");
         assert!(found.is_none_or(|found| offered.unwrap().contains(&found)), "{rate}: {found:?}");
+    }
+}
+
+/// A server hides coins, or lists one that does not exist, with a transaction that creates it.
+#[tokio::test(start_paused = true)]
+async fn a_payment_spends_only_coins_that_enough_endpoints_show() {
+    let script = chain("bitcoin").script(&owner(), "/owner").unwrap();
+    let coin = |number, value| pay(outpoint(number), &[vec![1; 64]], &[(value, script.clone())]);
+    let (mut ledger, real, invented) = (Ledger::new(), coin(7, 90_000), coin(8, 5_000_000));
+    ledger.mempool.push(real.clone());
+    ledger.mine(3);
+    let ledger = shared(ledger);
+    let id = invented.compute_txid();
+    let raw = countersign::bitcoin::bitcoin::consensus::encode::serialize(&invented);
+    let entry = json!({"txid": id.to_string(), "vout": 0, "value": 5_000_000, "status": {"confirmed": true, "block_height": 1}});
+    for host in &HOSTS[..2] {
+        for lists in [json!([]), json!([entry])] {
+            let raw = raw.clone();
+            let lying = servers(&ledger, None).lying(host, move |path, answer| {
+                Ok(match path {
+                    path if path.ends_with("/utxo") => (200, lists.to_string().into_bytes()),
+                    path if path == format!("/tx/{id}/raw") => (200, raw.clone()),
+                    _ => answer,
+                })
+            });
+            let nodes = lying.connect(2);
+            let coins = nodes.bitcoin(CHAIN).unwrap().coins(&owner()).await.unwrap();
+            assert_eq!(coins.iter().map(|coin| coin.outpoint().txid).collect::<Vec<_>>(), [real.compute_txid()], "{host}");
+        }
     }
 }

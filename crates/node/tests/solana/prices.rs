@@ -52,7 +52,7 @@ fn lies() -> Vec<(String, Lie)> {
 fn connected(liar: Option<usize>, lie: Lie) -> Nodes<Front> {
     let (_, swap) = swap_of(&terms(FORM).destination);
     let chain = settled(FORM, 1_000_000_000).at(INITIATED + swap.timelock + 1, NOW);
-    let chain = Chain { fees: vec![1_000; 150], ..chain };
+    let chain = Chain { fees: vec![5_000; 150], ..chain };
     let told = move |host: &str, method: &str, params: &Value| {
         (liar.map(|place| HOSTS[place]) == Some(host)).then(|| lie(method, params)).flatten()
     };
@@ -102,10 +102,10 @@ async fn sent(price: u64) -> BroadcastTransaction {
 
 #[tokio::test(start_paused = true)]
 async fn the_blockhash_and_the_price_are_a_quorums_own_at_every_stage() {
-    let kept = sent(1_000).await;
+    let kept = sent(5_000).await;
     for stage in [Stage::Payment, Stage::Redemption, Stage::Urgent, Stage::Refund, Stage::Replacement] {
         let honest = context(&connected(None, Box::new(|_, _| None)), stage, &kept).await.unwrap();
-        let price = if stage == Stage::Replacement { 1_100 } else { 1_000 };
+        let price = if stage == Stage::Replacement { 5_500 } else { 5_000 };
         assert_eq!((honest.0, honest.2), (blockhash(), price), "{stage:?}");
         for place in 0..3 {
             for (what, lie) in lies() {
@@ -119,7 +119,7 @@ async fn the_blockhash_and_the_price_are_a_quorums_own_at_every_stage() {
 /// What was sent at an absurd price is signed again at what is paid now.
 #[tokio::test(start_paused = true)]
 async fn a_raised_price_ends_at_four_times_the_median() {
-    for (before, after) in [(1_000, 1_100), (3_900, 4_000), (5_000_000, 4_000)] {
+    for (before, after) in [(5_000, 5_500), (19_000, 20_000), (5_000_000, 20_000)] {
         let kept = sent(before).await;
         let (_, _, price) = context(&connected(None, Box::new(|_, _| None)), Stage::Replacement, &kept).await.unwrap();
         assert_eq!(price, after, "{before}");

@@ -1,7 +1,7 @@
 //! One endpoint of three lies about the price or the amount of a resource: in any place and for any transaction, the bounds are those that
 //! the honest ones lead to.
 
-use countersign::starknet::{ResourceBounds, Starknet};
+use countersign::starknet::{ApprovalStep, ResourceBounds, Starknet};
 use countersign::{BroadcastTransaction, Policy, U256, Unsigned};
 use countersign_node::{NodeError, Nodes, Speed};
 use countersign_testkit::key;
@@ -72,7 +72,7 @@ async fn bounds(nodes: &Nodes<Front>, stage: Stage, sent: &BroadcastTransaction)
     let unsigned = match stage {
         Stage::Payment => {
             let order = order();
-            let calls: Vec<_> = order.deposit().calls(Default::default()).into_iter().map(|(_, call)| call).collect();
+            let calls: Vec<_> = order.deposit().calls(ApprovalStep::AsVerified).into_iter().map(|(_, call)| call).collect();
             let starknet = nodes.starknet("starknet").unwrap();
             return Ok(starknet.execution(order.deposit().sender, &calls, Speed::Normal, &policy).await?.resource_bounds);
         }

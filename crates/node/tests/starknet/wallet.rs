@@ -270,7 +270,7 @@ async fn a_rejection_says_why() {
 }
 
 /// The record of an order whose destination is on Starknet, with a secret.
-fn recovery(secret: Option<&[u8; 32]>) -> countersign::recover::Recovery {
+pub fn recovery(secret: Option<&[u8; 32]>) -> countersign::recover::Recovery {
     let mut order = case("starknet-to-client-3-1-3").json()["order"].take();
     let record = read_record(&order).unwrap();
     let Some(secret) = secret else { return recover::refund(&record, Leg::Destination, registry()).unwrap() };

@@ -9,11 +9,11 @@ use countersign_node::{NodeError, Nodes, Speed};
 use countersign_testkit::key;
 
 use crate::fake::{Executed, Ledger, Network, case, digest_of};
-use crate::wallet::{order, recovery, rich};
+use crate::wallet::{honest as rich, order, recovery};
 
 type Lie = fn(&mut Ledger);
 
-const LIES: [(&str, Lie); 9] = [
+const LIES: [(&str, Lie); 10] = [
     ("price 0", |ledger| ledger.gas_price = 0),
     ("price 1", |ledger| ledger.gas_price = 1),
     ("price 1,000,000", |ledger| ledger.gas_price = 1_000_000),
@@ -29,6 +29,11 @@ const LIES: [(&str, Lie); 9] = [
         ledger.simulated = Ok(Executed { success: false, reason: Some("no"), ..Executed::new(digest_of(7)) })
     }),
     ("no balance", |ledger| ledger.balances.clear()),
+    ("the simulation spends more", |ledger| {
+        if let Ok(executed) = &mut ledger.simulated {
+            executed.gas = [90_000_000, 0, 86_000_000];
+        }
+    }),
 ];
 
 /// Three endpoints that show the same, but for one.

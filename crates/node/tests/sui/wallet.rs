@@ -194,7 +194,7 @@ const FALSE_COINS: [fn(&mut Object); 4] = [
 ];
 
 /// An honest node, whose coins are objects too.
-fn honest() -> Ledger {
+pub(crate) fn honest() -> Ledger {
     let mut ledger = rich();
     ledger.objects.extend(ledger.coins.clone().into_iter().flatten());
     ledger

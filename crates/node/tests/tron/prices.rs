@@ -5,13 +5,13 @@ use countersign::recover::Recovery;
 use countersign::tron::TronTransaction;
 use countersign::tron::recover::{self, Leg};
 use countersign::tron::{Address, Tron as Family};
-use countersign::{Policy, Unsigned};
+use countersign::{Policy, SecretHash, Unsigned};
 use countersign_node::{NodeError, Nodes, Speed};
 use countersign_testkit::recover::record;
 use countersign_testkit::registry;
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, Lying, SOLID, id_of, nodes};
+use crate::fake::{Fake, Lying, SECRET, SOLID, nodes};
 use crate::replace::{redemption, transaction, tron};
 
 const HOSTS: [&str; 3] = ["a.example", "b.example", "c.example"];
@@ -62,7 +62,8 @@ fn connected(liar: Option<usize>, lie: Lie) -> Nodes<Fake> {
 }
 
 fn refund() -> Recovery {
-    let record = record::<Family>("tron-record-native-v3", |_| ()).unwrap();
+    let hash = SecretHash::of(&SECRET).to_string();
+    let record = record::<Family>("tron-record-native-v3", |order| order["source_swap"]["secret_hash"] = hash.into()).unwrap();
     Recovery::Tron(recover::refund(&record, Leg::Source, registry()).unwrap())
 }
 
@@ -82,7 +83,6 @@ async fn prepared(nodes: &Nodes<Fake>, stage: &str) -> Result<TronTransaction, N
 
 #[tokio::test(start_paused = true)]
 async fn the_fee_limit_and_the_reference_are_a_quorums_own_at_every_stage() {
-    assert_eq!(id_of(SOLID).len(), 32);
     for stage in ["redemption", "urgent", "refund", "replacement"] {
         let honest = prepared(&connected(None, Box::new(|_, _| None)), stage).await.unwrap();
         for place in 0..3 {

@@ -41,6 +41,11 @@ pub(super) const SLOT_MILLIS: u64 = 400;
 pub(super) const EPOCH: u64 = 432_000;
 
 pub(super) const CLOCK: Address = Address::from_str_const("SysvarC1ock11111111111111111111111111111111");
+/// The account of the recent blockhashes, and the owner of such accounts.
+pub(super) const RECENT_BLOCKHASHES: Address = Address::from_str_const("SysvarRecentB1ockHashes11111111111111111111");
+const SYSVARS: Address = Address::from_str_const("Sysvar1111111111111111111111111111111111111");
+/// The fee of a signature, which each entry of that account repeats.
+const SIGNATURE_FEE: u64 = 5_000;
 /// Programs that deploy programs. A broken one would end the virtual machine, and nobody needs it here.
 const LOADERS: [Address; 4] = [
     Address::from_str_const("BPFLoader1111111111111111111111111111111111"),
@@ -236,6 +241,10 @@ impl Bank {
             account.set_data_from_slice(&wincode::serialize(&self.clock_of(slot)).ok()?);
             return Some(account);
         }
+        if *key == RECENT_BLOCKHASHES {
+            let data = self.recent_blockhashes(slot);
+            return Some(solana_account::Account { lamports: 1, data, owner: SYSVARS, executable: false, rent_epoch: u64::MAX }.into());
+        }
         let before = self.undo.iter().filter(|(block, _)| *block > slot).find_map(|(_, before)| before.get(key));
         before.map_or_else(|| self.current(key), Clone::clone)
     }
@@ -246,6 +255,14 @@ impl Bank {
             before.remove(&key);
         });
         self.svm.set_account(key, account.into()).map_err(|error| error.to_string())
+    }
+
+    /// The contents of the account of the recent blockhashes: their number, then each with the fee of a signature, the newest first.
+    fn recent_blockhashes(&self, slot: u64) -> Vec<u8> {
+        let hashes = self.blocks.iter().rev().filter(|block| block.slot <= slot).take_while(|block| slot.saturating_sub(block.slot) < MAX_AGE);
+        let entries: Vec<_> = hashes.map(|block| [&block.hash.to_bytes()[..], &SIGNATURE_FEE.to_le_bytes()].concat()).collect();
+        let count = u64::try_from(entries.len()).unwrap_or_default();
+        [count.to_le_bytes().to_vec(), entries.concat()].concat()
     }
 
     fn clock_of(&self, slot: u64) -> solana_clock::Clock {
