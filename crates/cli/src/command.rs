@@ -44,8 +44,7 @@ fn given(root: &Command, matches: &ArgMatches) -> Vec<Given> {
         let (id, Some(flag)) = (argument.get_id().as_str(), argument.get_long()) else { continue };
         let is_given = match matches.value_source(id) {
             Some(ValueSource::CommandLine) => true,
-            // A proxy is a setting of the machine, and its URL can contain a password.
-            Some(ValueSource::EnvVariable) => id != "proxy",
+            Some(ValueSource::EnvVariable) => true,
             _ => false,
         };
         if !is_given || !(PLACES.contains(&id) || CHOICES.contains(&id)) {

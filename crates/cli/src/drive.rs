@@ -5,12 +5,12 @@ use std::io::{BufRead, IsTerminal};
 use std::sync::Arc;
 
 use countersign::json::{self, Cursor};
-use countersign::{BroadcastTransaction, Code, Family, Policy, Severity, U256, Unsigned, Verified, Warnings};
+use countersign::{BroadcastTransaction, Code, Family, OrderRecord, Policy, Severity, Stage, U256, Unsigned, Verified, Warnings};
 use countersign_client::driver::{
     Chains as _, Driver, FundingReply, Owner, OwnerCode, OwnerError, Purpose, Settlement, SignedFunding, TrustTheService, check_floor,
 };
 use countersign_client::{Flow, Http, Pace};
-use countersign_node::{Attempt, Nodes, SettlementKey, Speed};
+use countersign_node::{Attempt, Ends, Nodes, SettlementKey, Speed};
 use countersign_store::Store;
 use zeroize::Zeroizing;
 
@@ -72,6 +72,8 @@ pub(crate) struct TerminalOwner<'s> {
     /// The minimum that the record must pay, in base units, by an argument of this run. The minimum stored with the order applies as well.
     pub(crate) at_least: Option<U256>,
     pub(crate) policy: Policy,
+    /// Whether the service's relayer may redeem in place of an account without coins for the fee.
+    pub(crate) has_relayer: bool,
 }
 
 fn failed(failure: Failure) -> OwnerError {
@@ -100,6 +102,10 @@ impl Owner for TerminalOwner<'_> {
         }
     }
 
+    async fn check_release(&self, record: &OrderRecord) -> Result<(), OwnerError> {
+        self.check(Ends::of_record(record), Stage::BeforeSecret).await.map_err(failed)
+    }
+
     fn can_redeem(&self, chain: &str) -> bool {
         self.redeem.is_some() && self.nodes.has(chain)
     }
@@ -114,6 +120,10 @@ impl TerminalOwner<'_> {
     /// Shows the order, asks for confirmation, and signs. A deposit that any wallet pays is shown once the journal says so (`is_written`).
     async fn sign(&self, order: &Verified, is_written: bool) -> Result<FundingReply, Failure> {
         check_floor(order, self.at_least)?;
+        // Whoever pays, and from wherever: what could never be redeemed is not paid.
+        if let Some(ends) = Ends::of_order(order).filter(|_| !is_written) {
+            self.check(ends, Stage::BeforePaying).await?;
+        }
         let chain = order.chain();
         let key = self.key.as_deref().or(self.configured_key.as_deref()).map(String::as_str);
         if let Some(key) = key.filter(|_| self.wallet.is_none() && self.nodes.has(chain)) {
@@ -158,6 +168,22 @@ impl TerminalOwner<'_> {
             funding.transactions.clear();
         }
         Ok(FundingReply::Signed(funding))
+    }
+
+    /// Asks what must hold at a stage of an order, and says what the owner should know about it.
+    async fn check(&self, ends: Ends<'_>, stage: Stage) -> Result<(), Failure> {
+        let ends = ends.redeemed_by(self.redeem.as_ref().map(|key| key.account.as_str())).with_relayer(self.has_relayer);
+        let found = self.nodes.preconditions(&ends, stage, self.speed, &self.policy).await;
+        if stage == Stage::BeforePaying {
+            for (code, message) in &found.warnings {
+                self.session.progress(&format!("warning: {code}: {message}"));
+            }
+            let chain = ends.destination_chain();
+            if !self.nodes.has(chain) {
+                self.session.progress(&format!("{chain} is not connected: you will have to check the solver's payment there yourself"));
+            }
+        }
+        Ok(found.check()?)
     }
 
     /// Builds and signs a redemption or a refund with the nonce and fees read from its chain.

@@ -262,6 +262,8 @@ fn ending_owner<'s>(
         approved: false,
         at_least: None,
         policy: policy.clone(),
+        // An account without coins is refused when it signs, and the relayer asked then.
+        has_relayer: true,
     })
 }
 

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 
 use countersign::chains::address;
-use countersign::{AssetId, Registry};
+use countersign::{AssetId, Policy, Registry};
 use countersign_client::{Client, Http};
-use countersign_node::{NodeConfig, Nodes};
+use countersign_node::{Endpoints, NodeConfig, Nodes};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,7 @@ use crate::exit::OK;
 use crate::failure::{Failure, own_file, usage};
 use crate::files::{self, Access};
 use crate::input::{self, key_from};
-use crate::nodes::connect;
+use crate::nodes::{check_names, connect};
 use crate::preflight::{self, Problems};
 use crate::session::Session;
 use crate::{command, service, show};
@@ -218,14 +218,16 @@ impl Values {
         let read = || NodeConfig::from_json(&files::read(path)?).map_err(|refusal| own_file(path, &refusal));
         let Some(nodes) = problems.take(read().and_then(|config| connect(config, registry, session))) else { return Ok(()) };
         let nodes = Arc::new(nodes);
+        problems.take(check_names(&nodes));
         let names: Vec<_> = nodes.names().collect();
         for name in &names {
-            if Nodes::endpoints(&nodes, name).is_some_and(|endpoints| endpoints.all.len() == 1) {
-                warnings.push(format!("{name}: a single endpoint, so a false answer would go unnoticed"));
-            }
+            warnings.extend(Nodes::endpoints(&nodes, name).and_then(Endpoints::doubt).map(|doubt| format!("{name}: {doubt}")));
         }
         service::run(async {
             preflight::check_nodes(problems, &nodes, registry, &names).await;
+            for name in &names {
+                warnings.extend(preflight::said(&nodes.chain_preconditions(name, &Policy::default()).await));
+            }
             Ok(())
         })
     }

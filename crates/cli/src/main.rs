@@ -33,6 +33,7 @@ mod phrase;
 mod preflight;
 mod prepare;
 mod prompt;
+mod proxy;
 mod quote;
 mod receipt;
 mod recover;
@@ -69,6 +70,10 @@ struct Cli {
     /// Prints JSON in place of text.
     #[arg(long, global = true)]
     json: bool,
+    /// Tunnels all https connections through a proxy, to the service and to chains. By default HTTPS_PROXY or ALL_PROXY names it, in
+    /// capital or small letters. Hosts in NO_PROXY are reached directly.
+    #[arg(long, value_name = "URL", global = true, hide = true)]
+    proxy: Option<String>,
     #[command(subcommand)]
     command: Command,
 }
@@ -188,13 +193,14 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let mut command = Cli::command();
+    let mut command = without_empty(Cli::command());
     let parsed = command.try_get_matches_from_mut(std::env::args_os()).and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => return misused(&error),
     };
     let session = &Session::new(cli.json, command, &matches);
+    proxy::set(cli.proxy);
     let answer = match cli.command {
         Command::Init(args) => init::run(&args, session),
         Command::Phrase(args) => phrase::run(&args, session),
@@ -233,6 +239,14 @@ fn main() -> ExitCode {
         Command::Completions { shell } => completions(shell, session),
     };
     ExitCode::from(answer.unwrap_or_else(|failure| failure.report(session.json)))
+}
+
+/// Ignores environment variables that are empty, as if they were not set.
+fn without_empty(command: clap::Command) -> clap::Command {
+    let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    command
+        .mut_args(|argument| if argument.get_env().is_some_and(is_empty) { argument.env(None::<&'static str>) } else { argument })
+        .mut_subcommands(without_empty)
 }
 
 /// Reports arguments that cannot be parsed. Help and version are not errors.

@@ -1,10 +1,11 @@
 //! `countersign node check`, `countersign balance`, and the connections to chains that other commands use.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use countersign::{BlockHeight, Family, Leg, Registry, RequestedLeg, check_head_time, text};
+use countersign::{BlockHeight, Family, Leg, Policy, Registry, RequestedLeg, check_head_time, text};
 use countersign_client::driver::OrderState;
 use countersign_client::{Http, Timeouts};
 use countersign_node::{Endpoint, Endpoints, Head, NodeConfig, NodeError, Nodes, SettlementKey, Speed};
@@ -19,14 +20,15 @@ use crate::input::{RegistryArgs, key_from, parse_key};
 use crate::quote::asset;
 use crate::session::Session;
 use crate::state::State;
-use crate::{service, show};
+use crate::{preflight, proxy, service, show};
 
 pub(crate) const CHECK_EXAMPLES: &str = "Examples:
   countersign node check --registry registry.json --nodes nodes.json
   countersign node check --registry registry.json --node base=https://base.example/key --node litecoin=https://litecoin.example/api
 
 nodes.json has a member for each chain, with the chain name of asset ids. Its value is an array of URLs, or an object with `endpoints` and
-`quorum`, the number of endpoints that must give the same answer (more than half of them).
+`quorum`, the number of endpoints that must give the same answer (more than half of them). Endpoints of one host count once. To say
+otherwise, write {\"url\": ..., \"provider\": NAME} in place of a URL.
   {\"base\": [\"https://one.example/key\", \"https://two.example\", \"https://three.example\"],
    \"litecoin\": {\"endpoints\": [\"https://litecoin.example/api\", \"rpc+http://user:password@127.0.0.1:9332\"], \"quorum\": 2}}
 EVM, Solana and Starknet endpoints use JSON-RPC (Starknet in version 0.9 or 0.10), Sui endpoints gRPC-web, and Tron endpoints the HTTP
@@ -80,15 +82,26 @@ impl NodeArgs {
     }
 }
 
-/// Connects the chains of a configuration. This sends nothing yet.
+/// Connects the chains of a configuration. This sends nothing yet. A chain that is not of the registry must not stand in the way of an order
+/// that is paid, so it is only said here; [`check_names`] refuses it.
 pub(crate) fn connect(config: NodeConfig, registry: &Registry, session: &Session) -> Result<Nodes<Http>, Failure> {
     let timeouts = Timeouts { connect: Duration::from_secs(10), call: Duration::from_secs(20) };
-    let http = Http::new(timeouts).map_err(countersign_client::Error::from)?;
-    let nodes = Nodes::new(http, config, registry);
+    let nodes = Nodes::new(proxy::http(timeouts)?, config, registry);
     for name in nodes.unknown() {
         session.progress(&format!("{}: not a chain of the registry, so its endpoints are not used", text::escape_untrusted(name)));
     }
     Ok(nodes)
+}
+
+/// Requires that every chain with endpoints is one of the registry: a misspelt one would be missing once the order is paid.
+pub(crate) fn check_names(nodes: &Nodes<Http>) -> Result<(), Failure> {
+    match nodes.unknown() {
+        [] => Ok(()),
+        names => {
+            let names: Vec<_> = names.iter().map(|name| text::escape_untrusted(name)).collect();
+            Err(usage(format_args!("nodes.json: not a chain of the registry: {}; use the chain names of asset ids", names.join(", "))))
+        }
+    }
 }
 
 /// Returns connections to no chain at all.
@@ -220,13 +233,13 @@ pub(crate) fn run(command: &Command, session: &Session) -> Result<u8, Failure> {
     let Command::Check(args) = command;
     let registry = pinned(&args.registry)?;
     let nodes = args.nodes.connect(&registry, session)?;
+    check_names(&nodes)?;
     let (mut checked, mut warnings) = (Vec::new(), Vec::new());
+    let mut holds = true;
     service::run(async {
         for name in nodes.names() {
             let Some(endpoints) = nodes.endpoints(name) else { continue };
-            if endpoints.all.len() == 1 {
-                warnings.push(format!("{name}: a single endpoint, so a false answer would go unnoticed"));
-            }
+            warnings.extend(endpoints.doubt().map(|doubt| format!("{name}: {doubt}")));
             for (index, endpoint) in endpoints.all.iter().enumerate() {
                 let start = Instant::now();
                 let answer = nodes.head(name, index).await;
@@ -236,17 +249,23 @@ pub(crate) fn run(command: &Command, session: &Session) -> Result<u8, Failure> {
                 }
                 checked.push(Checked::new(name, endpoint.host(), answer, start.elapsed()));
             }
-            let (heights, needed) = (checked.iter().filter(|one| one.chain == name && one.ok).count(), endpoints.quorum);
+            let answering = endpoints.all.iter().zip(checked.iter().filter(|one| one.chain == name)).filter(|(_, one)| one.ok);
+            let providers: BTreeSet<_> = answering.map(|(endpoint, _)| endpoint.provider()).collect();
+            let (heights, needed) = (providers.len(), endpoints.quorum);
             if u32::try_from(heights).unwrap_or(u32::MAX) < needed {
                 warnings.push(format!("{name}: {heights} endpoints answer, and {needed} must agree"));
+                continue;
             }
+            let found = nodes.chain_preconditions(name, &Policy::default()).await;
+            holds &= !found.unmet.iter().any(|unmet| matches!(unmet.error, NodeError::Refused(_)));
+            warnings.extend(preflight::said(&found));
         }
         Ok(())
     })?;
     if checked.is_empty() {
         return Err(usage("no endpoint: pass --node or --nodes, or set nodes in the configuration file"));
     }
-    let ok = checked.iter().all(|one| one.ok);
+    let ok = holds && checked.iter().all(|one| one.ok);
     if session.json {
         show::json(&Report { ok, endpoints: &checked, warnings: &warnings })?;
     } else {

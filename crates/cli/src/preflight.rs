@@ -1,6 +1,6 @@
 //! Checks what the user gave for a new order, before the service hears of it. Every problem is reported at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
@@ -10,16 +10,19 @@ use countersign::bitcoin::bitcoin::{CompressedPublicKey, ScriptBuf};
 use countersign::chains::address;
 use countersign::json::{self, Cursor};
 use countersign::wire::AffiliateFee;
-use countersign::{Asset, AssetId, CreateOrder, Family, Refusal, Registry, RequestedLeg, check_head_time};
+use countersign::{
+    Asset, AssetId, CreateOrder, Family, Policy, Refusal, Registry, RequestedLeg, Stage, check_head_time, text,
+};
 use countersign_client::Http;
 use countersign_client::driver::Chains as _;
 use countersign_json::JsonFamily;
-use countersign_node::{NodeError, Nodes};
+use countersign_node::{Endpoints, Ends, NodeError, Nodes, Preconditions, Speed, Unmet};
 use tokio::task::JoinSet;
 use zeroize::Zeroizing;
 
 use crate::failure::{Failure, described, told};
 use crate::input::parse_key;
+use crate::session::Session;
 use crate::show;
 
 /// The problems that were found so far.
@@ -32,6 +35,11 @@ pub(crate) struct Problems {
 impl Problems {
     pub(crate) fn add(&mut self, problem: impl Into<String>) {
         self.input.push(problem.into());
+    }
+
+    /// Returns whether nothing was found so far.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.input.is_empty() && self.network.is_empty()
     }
 
     /// Returns the value, or notes why there is none.
@@ -237,21 +245,62 @@ pub(crate) fn check_consent(problems: &mut Problems, yes: bool, signs: bool) {
     }
 }
 
+/// Asks everything that must hold before an order is paid, of the chains that are connected. `redeemer` is the account that sends the
+/// redemption.
+pub(crate) async fn check_preconditions(
+    problems: &mut Problems,
+    nodes: &Nodes<Http>,
+    request: &CreateOrder,
+    redeemer: Option<&str>,
+    policy: &Policy,
+    session: &Session,
+) {
+    for chain in [request.source.asset.chain(), request.destination.asset.chain()] {
+        if let Some(doubt) = nodes.endpoints(chain).and_then(Endpoints::doubt) {
+            session.progress(&format!("warning: {chain}: {doubt}"));
+        }
+    }
+    let ends = Ends::of_request(&request.source, &request.destination).redeemed_by(redeemer);
+    let found = nodes.preconditions(&ends, Stage::BeforePaying, Speed::Normal, policy).await;
+    for (code, message) in &found.warnings {
+        session.progress(&format!("warning: {code}: {message}"));
+    }
+    for unmet in &found.unmet {
+        let said = unmet_said(unmet);
+        match &unmet.error {
+            NodeError::Refused(_) => problems.input.push(said),
+            _ => problems.network.push(said),
+        }
+    }
+}
+
+/// Returns everything that was found, in sentences.
+pub(crate) fn said(found: &Preconditions) -> Vec<String> {
+    let warnings = found.warnings.iter().map(|(code, message)| format!("{code}: {message}"));
+    found.unmet.iter().map(unmet_said).chain(warnings).collect()
+}
+
+fn unmet_said(unmet: &Unmet) -> String {
+    format!("{}: {}: {}", text::escape_untrusted(&unmet.chain), unmet.precondition, told(&unmet.error))
+}
+
 /// Checks that enough endpoints of the connected chains answer, serve their chain, and follow it.
 pub(crate) async fn check_nodes(problems: &mut Problems, nodes: &Arc<Nodes<Http>>, registry: &Registry, chains: &[&str]) {
     let mut reads = JoinSet::new();
     let mut open: BTreeMap<String, (u32, Vec<String>)> = BTreeMap::new();
+    let mut good = BTreeSet::new();
     for chain in chains.iter().filter(|chain| nodes.has(chain)) {
         let (Some(endpoints), Ok(profile)) = (Nodes::endpoints(nodes, chain), registry.profile(chain)) else { continue };
         open.insert((*chain).to_owned(), (endpoints.quorum, Vec::new()));
         for (index, endpoint) in endpoints.all.iter().enumerate() {
             let (nodes, chain, host) = (Arc::clone(nodes), (*chain).to_owned(), endpoint.host().to_owned());
+            let provider = endpoint.provider().to_owned();
             reads.spawn(async move {
                 let problem = match nodes.head(&chain, index).await {
                     Ok(head) => check_head_time(profile, head.time, show::now()).err().map(|doubt| format!("{host}: {doubt}")),
                     Err(error) => Some(spoken(&host, &error)),
                 };
-                (chain, problem)
+                (chain, provider, problem)
             });
         }
     }
@@ -259,11 +308,12 @@ pub(crate) async fn check_nodes(problems: &mut Problems, nodes: &Arc<Nodes<Http>
     while !open.is_empty()
         && let Some(read) = reads.join_next().await
     {
-        let Ok((chain, problem)) = read else { continue };
+        let Ok((chain, provider, problem)) = read else { continue };
         let Some((missing, found)) = open.get_mut(&chain) else { continue };
         match problem {
             Some(problem) => found.push(problem),
-            None => *missing = missing.saturating_sub(1),
+            None if good.insert((chain.clone(), provider)) => *missing = missing.saturating_sub(1),
+            None => {}
         }
         if *missing == 0 {
             open.remove(&chain);

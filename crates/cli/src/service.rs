@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 use crate::config::Config;
 use crate::failure::{Failure, usage};
 use crate::prompt::from_file;
+use crate::proxy;
 
 const APP_ID: &str = "COUNTERSIGN_APP_ID";
 
@@ -27,9 +28,6 @@ pub(crate) struct ServiceArgs {
     /// Time limit of one call, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=600))]
     timeout: u64,
-    /// Tunnels https connections through a proxy.
-    #[arg(long, value_name = "URL", env = "HTTPS_PROXY", hide_env_values = true)]
-    proxy: Option<String>,
 }
 
 impl ServiceArgs {
@@ -64,7 +62,7 @@ impl ServiceArgs {
             base.ok_or_else(|| usage("no service: pass --base-url, or set COUNTERSIGN_BASE_URL or base_url in the configuration file"))?;
         let app_id = if let Some(file) = &self.app_id_file {
             Some(from_file(file)?)
-        } else if let Ok(id) = env::var(APP_ID) {
+        } else if let Some(id) = env::var(APP_ID).ok().filter(|id| !id.is_empty()) {
             Some(Zeroizing::new(id))
         } else if let Some(id) = configured_id {
             Some(id)
@@ -74,11 +72,7 @@ impl ServiceArgs {
         let app_id = app_id.map(|id| AppId::new(id.trim())).transpose()?;
         let call = Duration::from_secs(self.timeout);
         let timeouts = Timeouts { connect: Timeouts::default().connect.min(call), call };
-        let http = match &self.proxy {
-            Some(proxy) => Http::with_proxy(timeouts, proxy),
-            None => Http::new(timeouts),
-        };
-        Ok(Client::new(Api::new(base, app_id)?, http.map_err(countersign_client::Error::from)?))
+        Ok(Client::new(Api::new(base, app_id)?, proxy::http(timeouts)?))
     }
 }
 

@@ -7,7 +7,7 @@ use countersign::wire::Quote;
 use countersign::{AssetId, Registry, U256, text};
 use countersign_client::driver::{Chains as _, Delivery, Purpose};
 use countersign_client::{Flow, Http, OrderId, QuoteError, QuoteWish};
-use countersign_node::Nodes;
+use countersign_node::{Nodes, SettlementKey};
 use serde::Serialize;
 use zeroize::Zeroizing;
 
@@ -18,8 +18,8 @@ use crate::contracts;
 use crate::drive::{self, CliDriver, TerminalOwner, TrustFlags};
 use crate::exit::OK;
 use crate::failure::{Failure, chain, usage};
-use crate::input::{KeyArgs, TrustArgs, WalletArgs, configured_key};
-use crate::nodes::{EndingArgs, NodeArgs};
+use crate::input::{KeyArgs, TrustArgs, WalletArgs, configured_key, parse_key};
+use crate::nodes::{EndingArgs, NodeArgs, check_names};
 use crate::order::PaceArgs;
 use crate::preflight::{self, NamedKey, Problems};
 use crate::quote::asset;
@@ -177,8 +177,8 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
         let keys = [(&key, "the given key"), (&in_wallet, "secret_key of the wallet context"), (&configured_key, "key_file")];
         let signer = keys.into_iter().find_map(|(key, name)| key.as_deref().map(|key| NamedKey { name, key }));
         let signs = signer.is_some() && (wallet.is_some() || nodes.has(source));
-        if let Some(signer) = signer.filter(|_| signs) {
-            preflight::check_payer(&mut problems, &signer, &request.source, registry, wallet.is_none());
+        if let Some(signer) = signer.as_ref().filter(|_| signs) {
+            preflight::check_payer(&mut problems, signer, &request.source, registry, wallet.is_none());
         }
         if let Some(key) = &redeem_key {
             preflight::check_sender(&mut problems, &NamedKey { name: "the redeem key", key }, &request.destination, registry);
@@ -188,8 +188,19 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
         preflight::check_consent(&mut problems, *yes, signs && !is_signed && !is_shown);
         if resume.is_none() {
             let chains = [source, request.destination.asset.chain()];
+            problems.take(check_names(nodes));
+            // The key that redeems, as `EndingArgs::read` finds it.
+            let own = signer.as_ref().filter(|_| registry.family(chains[1]).ok() == family).map(|signer| signer.key);
+            let redeems = redeem_key.as_deref().map(String::as_str).or(own);
+            let redeemer = redeems.zip(registry.family(chains[1]).ok());
+            let redeemer = redeemer.and_then(|(key, family)| SettlementKey::new(parse_key(family, key).ok()?, request.destination.owner.clone()));
+            let account = redeemer.as_ref().map(|redeemer| redeemer.account.as_str()).filter(|_| args.relying.trust().is_none());
             service::run(async {
                 preflight::check_nodes(&mut problems, nodes, registry, &chains).await;
+                if problems.is_empty() {
+                    let policy = trust.as_ref().map(|(_, policy)| policy.clone()).unwrap_or_default();
+                    preflight::check_preconditions(&mut problems, nodes, request, account, &policy, session).await;
+                }
                 Ok(())
             })?;
         }
@@ -249,6 +260,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
             approved: mode.approved,
             at_least,
             policy: flow.policy().clone(),
+            has_relayer: args.relying.trust().is_some(),
         };
         let trust = args.relying.trust();
         let driver: CliDriver<_> = drive::driver(flow, &nodes, &state.store, owner, args.pace.pace(), trust);

@@ -7,15 +7,31 @@ use serde_json::{Value, json};
 /// A hash that no block has: `node check` shows what it is told.
 const HASH: &str = "0x1111111111111111111111111111111111111111111111111111111111111111";
 
+/// Returns what a token of the fixtures shows as its decimals.
+pub fn decimals(call: &Value) -> Value {
+    let registry: Value = serde_json::from_str(&Fixture::load("evm-record-evm-v2").registry).unwrap();
+    let to = call["params"][0]["to"].as_str().unwrap();
+    let is_token = |asset: &&Value| asset["token"]["address"].as_str().is_some_and(|token| token.eq_ignore_ascii_case(to));
+    let assets = registry["assets"].as_array().unwrap();
+    json!(format!("{:#066x}", assets.iter().find(is_token).unwrap()["decimals"].as_u64().unwrap()))
+}
+
 /// A node of an EVM chain.
 fn answer(seen: &Seen, chain_id: &str, balance: &str, age: i64) -> Reply {
+    answer_but(seen, chain_id, balance, age, |_| None)
+}
+
+/// A node of an EVM chain, except for the results that `lie` gives.
+fn answer_but(seen: &Seen, chain_id: &str, balance: &str, age: i64, lie: fn(&Value) -> Option<Value>) -> Reply {
     let result = |call: &Value| {
         let result = match call["method"].as_str().unwrap() {
+            _ if lie(call).is_some() => lie(call).unwrap(),
             "eth_chainId" => json!(chain_id),
             "eth_getBlockByNumber" => {
                 json!({"number": "0x10", "hash": HASH, "timestamp": format!("{:#x}", chrono::Utc::now().timestamp() - age)})
             }
             "eth_getBalance" => json!(balance),
+            "eth_call" => decimals(call),
             other => panic!("{other}"),
         };
         json!({"jsonrpc": "2.0", "id": call["id"], "result": result})
@@ -152,7 +168,72 @@ fn endpoints_that_are_not_safe_or_misspelt_are_refused_without_being_shown() {
         let (code, _, said) = checked.run(&["node", "check"], &nodes);
         assert!(code == Some(2) && !said.contains("private-key"), "{nodes}: {said}");
     }
-    // A chain that is not pinned is named, and not asked.
-    let (code, _, said) = checked.run(&["node", "check"], &json!({"bsae": ["https://base.example/private-key"]}));
-    assert!(code == Some(2) && said.contains("bsae") && !said.contains("private-key"), "{said}");
+    // A chain that is not pinned is refused, also beside others: it would be missing once the order is paid.
+    let base = node("0x2105", "0x0");
+    for name in ["bsae", "Base"] {
+        let nodes = json!({"base": [base.base], name: ["https://base.example/private-key"]});
+        let (code, _, said) = checked.run(&["node", "check"], &nodes);
+        assert!(code == Some(2) && said.contains(name) && !said.contains("private-key"), "{said}");
+    }
+}
+
+/// What evidence will need is asked, and what a quorum denies is not "ok".
+#[test]
+fn what_the_endpoints_do_not_serve_is_named() {
+    let checked = Checked::new("serves");
+    let node = |lie: fn(&Value) -> Option<Value>| Server::start(move |seen| answer_but(seen, "0x2105", "0x0", 7, lie));
+    let without_mark = node(|call| (call["params"][0] == "safe").then(|| Value::Null));
+    let with_other_decimals = node(|call| (call["method"] == "eth_call").then(|| json!(format!("{:#066x}", 77))));
+    for (server, words) in [(&without_mark, "finality_mark"), (&with_other_decimals, "decimals")] {
+        let (code, shown, said) = checked.run(&["node", "check"], &json!({"base": [server.base]}));
+        assert_eq!((code, &shown["ok"]), (Some(3), &json!(false)), "{said}");
+        assert!(shown["warnings"].to_string().contains(words), "{shown}");
+    }
+}
+
+/// Three keys of one host are one voice, and said to be.
+#[test]
+fn endpoints_of_one_host_are_said_to_count_once() {
+    let checked = Checked::new("provider");
+    let base = node("0x2105", "0x0");
+    let urls: Vec<_> = ["one", "two", "three"].map(|key| format!("{}/{key}", base.base)).into();
+    let (code, shown, said) = checked.run(&["node", "check"], &json!({"base": {"endpoints": urls, "quorum": 2}}));
+    assert_eq!(code, Some(0), "{said}");
+    assert!(shown["warnings"][0].as_str().unwrap().contains("all 3 endpoints are of one provider"), "{shown}");
+    let named: Vec<_> = urls.iter().zip(["a", "b", "c"]).map(|(url, name)| json!({"url": url, "provider": name})).collect();
+    let (code, shown, said) = checked.run(&["node", "check"], &json!({"base": named}));
+    assert_eq!((code, shown["warnings"].as_array().unwrap().len()), (Some(0), 0), "{said}");
+}
+
+/// One proxy for all https connections: an endpoint's, too. Empty variables count as not set.
+#[test]
+fn the_proxy_reaches_chains_and_empty_variables_are_none() {
+    let checked = Checked::new("proxy");
+    let nodes = checked.home.file("nodes.json", &json!({"base": ["https://base.invalid/private-key"]}).to_string());
+    let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = std::sync::Arc::clone(&asked);
+    let proxy = Server::start(move |_| {
+        counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        Reply::json(502, "")
+    });
+    let run = |variables: &[(&str, &str)], more: &[&str]| {
+        let arguments = [&["node", "check", "--registry", &checked.registry, "--nodes", &nodes, "--json"], more].concat();
+        let output = checked.home.run_with(NOWHERE, &arguments, variables, "");
+        (output.status.code(), said(&output), asked.swap(0, std::sync::atomic::Ordering::SeqCst))
+    };
+    for name in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
+        let (_, said, count) = run(&[(name, &proxy.base)], &[]);
+        assert!(count > 0, "{name}: {said}");
+        let (_, said, count) = run(&[(name, &proxy.base), ("NO_PROXY", ".invalid")], &[]);
+        assert_eq!(count, 0, "{name}: {said}");
+        let (code, said, _) = run(&[(name, "")], &[]);
+        assert_eq!(code, Some(3), "{name}: {said}");
+        let (code, said, _) = run(&[(name, "socks5://user:pa55w0rd@127.0.0.1:1")], &[]);
+        assert!(code == Some(2) && said.contains(name) && !said.contains("pa55w0rd"), "{said}");
+    }
+    assert!(run(&[], &["--proxy", &proxy.base]).2 > 0);
+    for name in ["COUNTERSIGN_REGISTRY", "COUNTERSIGN_NODES", "COUNTERSIGN_BASE_URL"] {
+        let (code, said, _) = run(&[(name, "")], &[]);
+        assert_eq!(code, Some(3), "{name}: {said}");
+    }
 }

@@ -299,6 +299,10 @@ fn an_owner_passes_on_that_a_signature_is_missing() {
 
 #[test]
 fn a_proxy_must_be_an_address() {
-    assert_eq!(Http::with_proxy(Timeouts::default(), "no address at all").unwrap_err().kind.name(), "transport_setup");
-    assert!(Http::with_proxy(Timeouts::default(), "http://proxy.example:3128").is_ok());
+    for proxy in ["no address at all", "proxy.example:3128", "socks5://user:word@proxy.example"] {
+        let error = Http::with_proxy(Timeouts::default(), proxy, "").unwrap_err();
+        assert_eq!(error.kind.name(), "transport_setup", "{proxy}");
+        assert!(!error.to_string().contains("word"), "{error}");
+    }
+    assert!(Http::with_proxy(Timeouts::default(), "http://proxy.example:3128", "localhost,.example").is_ok());
 }

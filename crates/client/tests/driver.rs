@@ -77,6 +77,21 @@ async fn a_swap_completes_by_the_owners_own_redemption() {
     assert!(world.leaked.lock().unwrap().is_empty(), "the service never learned the secret before the chain did");
 }
 
+/// Whatever the path: the secret reaches neither a signer nor the relayer, and the owner is refunded.
+#[tokio::test(start_paused = true)]
+async fn a_receiver_that_cannot_be_paid_holds_the_secret_back() {
+    let world = World::new(0, Malice { freezes_the_receiver: true, ..HONEST });
+    for (number, has_relayer) in [(1, false), (2, true)] {
+        world.cannot_redeem.store(has_relayer, std::sync::atomic::Ordering::SeqCst);
+        let driver = world.driver(MemoryStore::default());
+        let driver = if has_relayer { driver.allow_relayer() } else { driver };
+        let id = create(&driver, &world, number).await;
+        assert_eq!(run(&driver).await, [(id.clone(), Outcome::Refunded)], "{has_relayer}");
+        assert_eq!(world.end(&id), (1, false, false));
+        assert!(world.leaked.lock().unwrap().is_empty());
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn two_hundred_swaps_complete_at_five_per_cent_faults() {
     let world = World::new(50, HONEST);

@@ -35,6 +35,8 @@ sol! {
         function balanceOf(address owner);
         function allowance(address owner, address spender);
         function transfer(address to, uint256 amount);
+        function decimals();
+        function paused();
 
         event Initiated(bytes32 indexed orderId, bytes32 indexed secretHash, uint256 indexed amount);
         event Redeemed(bytes32 indexed orderId, bytes32 indexed secretHash, bytes secret);
@@ -375,10 +377,28 @@ pub fn allowance_call(owner: Address, spender: Address) -> Vec<u8> {
     Views::allowanceCall { owner, spender }.abi_encode()
 }
 
+/// Returns the calldata of `transfer(address,uint256)`.
+#[must_use]
+pub fn transfer_call(to: Address, amount: U256) -> Vec<u8> {
+    Views::transferCall { to, amount }.abi_encode()
+}
+
 /// Returns the calldata of `transfer(address,uint256)` with an amount of 0.
 #[must_use]
 pub fn empty_transfer_call(to: Address) -> Vec<u8> {
-    Views::transferCall { to, amount: U256::ZERO }.abi_encode()
+    transfer_call(to, U256::ZERO)
+}
+
+/// Returns the calldata of `decimals()`.
+#[must_use]
+pub fn decimals_call() -> Vec<u8> {
+    Views::decimalsCall {}.abi_encode()
+}
+
+/// Returns the calldata of `paused()`, which tokens have that can be paused.
+#[must_use]
+pub fn paused_call() -> Vec<u8> {
+    Views::pausedCall {}.abi_encode()
 }
 
 /// What an HTLC contract holds.

@@ -69,22 +69,74 @@ pub fn check_payout(by_htlc: Option<String>, by_sender: Option<String>) -> Resul
     }
 }
 
-/// Requires that a token lets the receiver of an HTLC be paid, and use what it gets: a token may have frozen it.
+/// What a token shows about the receiver of an HTLC. Each outcome is the reason if the call fails.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "both families fill in every member")]
+pub struct Payability {
+    /// A transfer of nothing, by the HTLC to itself. If it fails, the token refuses empty transfers, and the next two show nothing.
+    pub control: Option<String>,
+    /// A transfer of nothing, by the HTLC to the receiver.
+    pub to_receiver: Option<String>,
+    /// A transfer of nothing, by the receiver to the HTLC.
+    pub by_receiver: Option<String>,
+    /// A transfer of the whole amount, by the HTLC to the receiver; `None` before the HTLC holds it.
+    pub payment: Option<Result<(), String>>,
+    /// Whether the token says that it is paused.
+    pub is_paused: bool,
+}
+
+impl Payability {
+    /// Requires that the token lets the receiver be paid, and use what it gets: a token may be paused, or have frozen the receiver.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::ReceiverNotPayable`] at `/destination`.
+    pub fn check(&self) -> Result<(), Refusal> {
+        let refuse = |reason: String| Err(Refusal::new(Code::ReceiverNotPayable, "/destination").with_reason(reason));
+        match &self.payment {
+            Some(Err(why)) => return refuse(format!("the token does not let the HTLC pay the receiver ({})", text::escape_untrusted(why))),
+            // What it does counts, and not what it says.
+            Some(Ok(())) => {}
+            None if self.is_paused => return refuse("the token is paused, so nobody can be paid".to_owned()),
+            None => {}
+        }
+        match (&self.control, self.to_receiver.as_ref().or(self.by_receiver.as_ref())) {
+            (None, Some(why)) => {
+                let why = text::escape_untrusted(why);
+                refuse(format!("the token does not let the receiver be paid, or use the payment, so it may be frozen ({why})"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The gas with which a native HTLC pays, on EVM and Tron: that of Solidity's `transfer`.
+pub const PAYOUT_GAS: u64 = 2_300;
+
+/// Refuses a receiver that is a contract and does not take coins with [`PAYOUT_GAS`].
 ///
-/// All arguments are the outcomes of a transfer of nothing: by the HTLC to itself, by the HTLC to the receiver, and by the receiver to the
-/// HTLC. If the first fails, the token refuses empty transfers, and nothing is known.
+/// The remedy is the receiver's own call, because its code and storage are then in use already and cost less to read.
+#[must_use]
+pub fn refuse_coins(why: &str) -> Refusal {
+    let reason = format!(
+        "the receiver is a contract that does not take coins with the {PAYOUT_GAS} gas that the HTLC gives it ({}), as a Safe or any other \
+         proxy does not; pay to a key account, or have the contract itself call redeem or refund",
+        text::escape_untrusted(why)
+    );
+    Refusal::new(Code::ReceiverNotPayable, "/destination").with_reason(reason)
+}
+
+/// Requires that a token shows the decimals of the registry.
 ///
 /// # Errors
 ///
-/// [`Code::SimulationReverted`] at `/destination`.
-pub fn check_receiver(control: Option<String>, to: Option<String>, by: Option<String>) -> Result<(), Refusal> {
-    match (control, to.or(by)) {
-        (None, Some(why)) => {
-            let why = text::escape_untrusted(&why);
-            let reason = format!("the token does not let the receiver be paid, or use the payment, so it may be frozen ({why})");
-            Err(Refusal::new(Code::SimulationReverted, "/destination").with_reason(reason))
-        }
-        _ => Ok(()),
+/// [`Code::DecimalsDiffer`] at `/token`; also if the token shows none.
+pub fn check_decimals(pinned: u8, shown: Option<U256>) -> Result<(), Refusal> {
+    let refusal = || Refusal::new(Code::DecimalsDiffer, "/token").with_expected(u64::from(pinned));
+    match shown {
+        Some(shown) if shown == U256::from(pinned) => Ok(()),
+        Some(shown) => Err(refusal().with_actual(shown)),
+        None => Err(refusal().with_reason("the token does not show its decimals")),
     }
 }
 
@@ -153,6 +205,30 @@ mod tests {
         assert_eq!(check(expected(), 4, 5), Err(Code::InsufficientFunds));
         assert_eq!(check(expected(), 5, 4), Err(Code::AllowanceTooLow));
         assert_eq!(check(Expected { approves: true, ..expected() }, 5, 0), Ok(()));
+    }
+
+    #[test]
+    fn only_an_answer_says_that_the_receiver_can_be_paid() {
+        let (fails, check) = (|| Some("frozen".to_owned()), |seen: Payability| seen.check().map_err(|refusal| refusal.code()));
+        let (refused, open) = (Err(Code::ReceiverNotPayable), Payability::default());
+        assert_eq!(check(open.clone()), Ok(()));
+        assert_eq!(check(Payability { to_receiver: fails(), ..open.clone() }), refused);
+        assert_eq!(check(Payability { by_receiver: fails(), ..open.clone() }), refused);
+        assert_eq!(check(Payability { is_paused: true, ..open.clone() }), refused);
+        // A token that refuses empty transfers shows nothing, until the HTLC holds what it pays.
+        let strict = Payability { control: fails(), to_receiver: fails(), by_receiver: fails(), ..open.clone() };
+        assert_eq!(check(strict.clone()), Ok(()));
+        assert_eq!(check(Payability { payment: Some(Err("paused".to_owned())), ..strict.clone() }), refused);
+        assert_eq!(check(Payability { payment: Some(Ok(())), ..strict }), Ok(()));
+        assert_eq!(check(Payability { payment: Some(Ok(())), by_receiver: fails(), ..open }), refused);
+    }
+
+    #[test]
+    fn a_token_has_the_decimals_of_the_registry() {
+        assert_eq!(check_decimals(6, Some(U256::from(6))), Ok(()));
+        for shown in [None, Some(U256::ZERO), Some(U256::from(18)), Some(U256::MAX)] {
+            assert_eq!(check_decimals(6, shown).map_err(|refusal| refusal.code()), Err(Code::DecimalsDiffer), "{shown:?}");
+        }
     }
 
     #[test]

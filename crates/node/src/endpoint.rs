@@ -21,6 +21,9 @@ const SCANNING: (i64, &str) = (-8, "Scan already in progress");
 /// The number of retries of a scan, and the pause between them: together less than the time limit of a round.
 const SCAN_RETRY: (u32, Duration) = (16, Duration::from_millis(500));
 
+/// The shortest part of a URL that is taken for a key. `v2` and `rpc` are not.
+const MIN_KEY: usize = 6;
+
 /// An endpoint that the user has chosen.
 ///
 /// Errors and `Debug` show only its host, because paths, queries and passwords may contain API keys.
@@ -30,6 +33,9 @@ pub struct Endpoint {
     authorization: Option<Zeroizing<String>>,
     host: String,
     name: String,
+    provider: String,
+    /// The parts of the URL that may be keys, the longest first. An endpoint may repeat them in an error.
+    keys: Vec<Zeroizing<String>>,
     /// Whether this is a node's own RPC, where an index server is the default.
     pub(crate) is_rpc: bool,
     /// Limits the concurrent requests to the endpoint.
@@ -64,6 +70,12 @@ impl Endpoint {
         let refuse = NodeError::Endpoint;
         let (text, is_rpc) = text.strip_prefix("rpc+").map_or((text, false), |rest| (rest, true));
         let mut url = Url::parse(text).map_err(|_| refuse("the endpoint is not a valid URL"))?;
+        let mut keys: Vec<_> = url.path_segments().into_iter().flatten().map(str::to_owned).collect();
+        keys.extend(url.query_pairs().map(|(_, value)| value.into_owned()));
+        keys.extend([url.username().to_owned(), url.password().unwrap_or_default().to_owned()]);
+        keys.retain(|key| key.len() >= MIN_KEY);
+        keys.sort_unstable_by_key(|key| std::cmp::Reverse(key.len()));
+        let keys = keys.into_iter().map(Zeroizing::new).collect();
         let authorization = url.password().map(|password| {
             let pair = Zeroizing::new(format!("{}:{password}", url.username()));
             Zeroizing::new(format!("Basic {}", STANDARD.encode(pair.as_bytes())))
@@ -77,13 +89,44 @@ impl Endpoint {
             (Some(host), Some(port)) => format!("{host}:{port}"),
             (host, _) => host.unwrap_or_default().to_owned(),
         };
-        Ok(Self { url, authorization, name: host.clone(), host, is_rpc, queue: RequestQueue::default(), identity: Mutex::default() })
+        // Each port of this machine may be another node.
+        let is_local = url.scheme() == "http";
+        let provider = if is_local { host.clone() } else { url.host_str().unwrap_or_default().to_owned() };
+        let (name, queue, identity) = (host.clone(), RequestQueue::default(), Mutex::default());
+        Ok(Self { url, authorization, name, provider, keys, host, is_rpc, queue, identity })
+    }
+
+    /// Says who runs the endpoint. By default that is its host: endpoints of one provider count once. On this machine, each port is a
+    /// provider of its own.
+    #[must_use]
+    pub fn with_provider(mut self, provider: impl Into<String>) -> Self {
+        self.provider = provider.into();
+        self
+    }
+
+    /// Returns who runs the endpoint.
+    #[must_use]
+    pub fn provider(&self) -> &str {
+        &self.provider
     }
 
     /// Returns the name, by which the endpoint is told from the other endpoints of its chain: the host, with a number if several
     /// endpoints have the same host.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Removes the keys of the URL from the message of an error, which is shown to the user and written to logs.
+    fn without_keys(&self, answer: Answer) -> Answer {
+        match answer {
+            Answer::Error(mut error) => {
+                for key in &self.keys {
+                    error.message = error.message.replace(key.as_str(), "***");
+                }
+                Answer::Error(error)
+            }
+            other => other,
+        }
     }
 
     /// Forgets the answer about the chain's identity, so that it is asked again.
@@ -199,7 +242,10 @@ impl<T: Transport> Caller<'_, T> {
                     return None;
                 }
                 match response {
-                    Ok(response) => json_rpc::answers(response.status, &response.body, all),
+                    Ok(response) => {
+                        let answers = json_rpc::answers(response.status, &response.body, all);
+                        answers.into_iter().map(|answer| self.endpoint.without_keys(answer)).collect()
+                    }
                     Err(error) => vec![Answer::Failed(error.failure()); all],
                 }
             }

@@ -9,6 +9,7 @@ mod error;
 #[cfg(feature = "evm")]
 pub mod evm;
 mod nodes;
+mod preconditions;
 mod prepare;
 mod queue;
 mod settle;
@@ -26,4 +27,5 @@ pub use contracts::{ContractChange, ContractReport, Contracts, Description};
 pub use endpoint::Endpoint;
 pub use error::{NodeError, NodeErrorCode};
 pub use nodes::{Head, Nodes, Speed};
+pub use preconditions::{Ends, Preconditions, Unmet};
 pub use settle::{Attempt, SettlementKey};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use countersign::chains::Network;
 use countersign::reader::{HtlcQuorum, HtlcReader, NotSent, SendObservation, SendReader, check_sent};
-use countersign::{Asset, Family, Hold, HtlcTerms, Registry, U256};
+use countersign::{Asset, Family, Hold, HtlcTerms, Precondition, Registry, U256};
 pub use countersign_core::reader::Head;
 use countersign_core::reader::{
     Agree, Answer, Doubt, FailureKind, Fault, Known, Machine, Next, Observation, Quorum, Reader, Request as ReadRequest, Submission,
@@ -15,6 +15,7 @@ use crate::config::{Endpoints, NodeConfig};
 use crate::contracts::Description;
 use crate::endpoint::{Caller, Endpoint};
 use crate::error::NodeError;
+use crate::preconditions::End;
 
 /// Connections to the configured chains.
 ///
@@ -26,7 +27,7 @@ pub struct Nodes<T> {
     chains: BTreeMap<String, ChainNodes>,
     unknown: Vec<String>,
     /// The assets of the connected chains, by id.
-    assets: BTreeMap<String, Asset>,
+    pub(crate) assets: BTreeMap<String, Asset>,
     memory: Memory,
 }
 
@@ -220,26 +221,9 @@ impl<T: Transport> Nodes<T> {
         of_family!(self, chain, |connected| connected.head(caller).await)
     }
 
-    /// Checks that a token has not frozen the account that it will be paid to, on EVM chains and Tron, if the chain is connected. A token
-    /// that has no such function passes. [`Nodes::prepare`] does it for an order that has a record.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::Refused`] with [`Code::SimulationReverted`](countersign::Code::SimulationReverted) if the account is frozen, or
-    /// with the code of an address that is not one of the chain. Returns another [`NodeError`] if too few endpoints agree.
-    pub async fn check_receiver(&self, asset: &str, receiver: &str) -> Result<(), NodeError> {
-        let Some(asset) = self.assets.get(asset) else { return Ok(()) };
-        let chain = asset.chain_name();
-        match asset.chain.network.family() {
-            #[cfg(feature = "evm")]
-            Family::Evm => self.evm(chain)?.check_receiver(asset, receiver).await,
-            #[cfg(feature = "tron")]
-            Family::Tron => self.tron(chain)?.check_receiver(asset, receiver).await,
-            _ => {
-                let _ = (chain, receiver);
-                Ok(())
-            }
-        }
+    /// Asks one precondition of a leg on a connected chain. Returns what an authority of its token may do.
+    pub(crate) async fn ask_precondition(&self, item: Precondition, end: &End<'_>) -> Result<Vec<&'static str>, NodeError> {
+        of_family!(self, end.asset.chain_name(), |connected| connected.precondition(item, end).await)
     }
 
     /// Reads the balance of an address in a pinned asset, in base units. `owner` is an address in the chain's usual text form.
@@ -365,7 +349,7 @@ impl<T: Transport> Chains for Nodes<T> {
         if !FAMILIES.contains(&network.family()) {
             return None;
         }
-        let links = all.iter().map(|endpoint| Link::new(endpoint.name()).with_rpc(endpoint.is_rpc)).collect();
+        let links = all.iter().map(|endpoint| link(endpoint, all)).collect();
         Some(ChainEndpoints::from_links(links, usize::try_from(*quorum).unwrap_or(usize::MAX)))
     }
 
@@ -383,6 +367,13 @@ impl<T: Transport> Chains for Nodes<T> {
             None => vec![Answer::Failed(FailureKind::Unsupported.into()); requests.len()],
         }
     }
+}
+
+/// Returns an endpoint as readers see it. The only endpoint of a provider is shown by its own name.
+fn link(endpoint: &Endpoint, all: &[Endpoint]) -> Link {
+    let link = Link::new(endpoint.name()).with_rpc(endpoint.is_rpc);
+    let is_only = all.iter().filter(|other| other.provider() == endpoint.provider()).count() == 1;
+    if is_only { link } else { link.with_provider(endpoint.provider()) }
 }
 
 impl<'n, T: Transport> Connection<'n, T> {

@@ -24,6 +24,7 @@
 //!
 //! Specification: `docs/spec/solana.md#reading-an-order`.
 
+mod mint;
 mod program;
 mod record;
 mod token;
@@ -39,6 +40,8 @@ use solana_hash::Hash;
 use crate::address::{self, Address, TOKEN_PROGRAM};
 use crate::htlc::{self, Htlc, HtlcAccount, SolanaGeneration, Token};
 pub use crate::reader::SwapHistory;
+pub(crate) use mint::requires_memo;
+pub use mint::{Mint, mint};
 pub use program::{ProgramData, program, program_data};
 pub use record::ChainTransaction;
 pub use token::{TokenAccount, token_account};

@@ -42,6 +42,16 @@ pub const TOKEN: Felt = Felt::from_hex_unchecked("0x39b0454cadcb5884dd3faa6ba975
 pub const BALANCE_OF: Felt = Felt::from_hex_unchecked("0x35a73cd311a05d46deda634c5ee045db92f811b4e74bca4437fcb5302b7af33");
 /// Selector of `allowance(owner, spender)` of a token.
 pub const ALLOWANCE: Felt = Felt::from_hex_unchecked("0x1e888a1026b19c8c0b57c72d63ed1737106aa10034105b980ba117bd0c29fe1");
+/// Selector of `decimals()` of a token.
+pub const DECIMALS: Felt = Felt::from_hex_unchecked("0x4c4fb1ab068f6039d5780c68dd0fa2f8742cceb3426d19667778ca7f3518a9");
+/// Selector of `is_paused()` of a token.
+pub const IS_PAUSED: Felt = Felt::from_hex_unchecked("0x238d7ea31550fece8f0a8a601e3ae1a7c59cb3b6cc976ceb721e31ebd9c36f9");
+/// Selector of `paused()` of a token.
+pub const PAUSED: Felt = Felt::from_hex_unchecked("0x235723ac350a69d2a92d3703f17439cbaadf2f093a21ba5bf5f1a53eb2a14d9");
+/// Selector of `is_blacklisted(account)` of a token.
+pub const IS_BLACKLISTED: Felt = Felt::from_hex_unchecked("0x15bcd465ebfadac587da47637c09f7b4d4e9faf3c59c5841d95fd590cc1ad74");
+/// Selector of `is_frozen(account)` of a token.
+pub const IS_FROZEN: Felt = Felt::from_hex_unchecked("0xab2d655d13858cd8534256cbba15d06c93fafcc4cf4f17c7b18fc83dc94228");
 
 /// First key of the event that is emitted when an order is funded.
 pub const INITIATED: Felt = Felt::from_hex_unchecked("0xebf924f11f1ca1dec8c58c339f9ee9d29f63da2478b85366a1a80ca432b972");

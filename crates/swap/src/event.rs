@@ -1,5 +1,6 @@
 //! What the machine reports, as JSON.
 
+use countersign::Code;
 use countersign_client::driver::{Alert, DriveError, OwnerTask, Progress, StatedEnd, Stop, StoreError};
 use countersign_client::{Error, QuoteError};
 use countersign_json::objects::{Failure, Line, Value};
@@ -34,6 +35,15 @@ pub enum Event {
         asset: String,
         /// Whether the contract is seen for the first time.
         is_new: bool,
+        /// A sentence for the owner.
+        message: String,
+    },
+    /// Something that the owner should know before paying: who decides what a chain shows, or what others can do to a token.
+    Warning {
+        /// The order's id.
+        order_id: String,
+        /// A stable code: `single_provider` or `mint_authorities`.
+        code: &'static str,
         /// A sentence for the owner.
         message: String,
     },
@@ -100,6 +110,12 @@ pub enum Event {
         /// Why.
         error: Failure,
     },
+}
+
+impl Event {
+    pub(crate) fn warning(order_id: Option<&str>, code: Code, message: String) -> Self {
+        Self::Warning { order_id: order_id.unwrap_or_default().to_owned(), code: code.name(), message }
+    }
 }
 
 /// A stored order.

@@ -5,14 +5,14 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use countersign::{BroadcastTransaction, Code, Family, Key, Policy, Signed, Unsigned, Verified};
+use countersign::{BroadcastTransaction, Code, Family, Key, OrderRecord, Policy, Signed, Stage, Unsigned, Verified};
 use countersign_client::driver::{
     Chains as _, FundingReply, OrderStore as _, Owner, OwnerCode, OwnerError, Purpose, Settlement, SignedFunding,
 };
 use countersign_client::rescue::derived_key;
 use countersign_client::{OrderId, Transport as _};
 use countersign_json::objects;
-use countersign_node::{Attempt, NodeError, Nodes, SettlementKey};
+use countersign_node::{Attempt, Ends, NodeError, Nodes, SettlementKey};
 use countersign_store::rescue::Rescue;
 use futures_util::future::{Either, select};
 
@@ -59,9 +59,9 @@ fn of_node(error: NodeError) -> OwnerError {
 
 impl Owner for HostOwner {
     async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
-        // Whoever pays, and from wherever: a frozen receiver could never redeem.
-        if let Some(swap) = order.terms().record.map(|record| &record.destination_swap) {
-            self.nodes.check_receiver(swap.asset.as_str(), &swap.redeemer).await.map_err(of_node)?;
+        // Whoever pays, and from wherever: what could never be redeemed is not paid.
+        if let Some(ends) = Ends::of_order(order) {
+            self.check(ends, Stage::BeforePaying, Some(order.order_id())).await?;
         }
         let chain = order.chain().to_owned();
         let Some(account) = self.options.account(&chain, &self.registry).map(str::to_owned) else {
@@ -127,6 +127,10 @@ impl Owner for HostOwner {
         }
     }
 
+    async fn check_release(&self, record: &OrderRecord) -> Result<(), OwnerError> {
+        self.check(Ends::of_record(record), Stage::BeforeSecret, None).await
+    }
+
     fn can_redeem(&self, chain: &str) -> bool {
         self.nodes.has(chain) && (self.signs_here(chain) || self.options.account(chain, &self.registry).is_some())
     }
@@ -161,6 +165,17 @@ impl Payloads {
 }
 
 impl HostOwner {
+    /// Asks what must hold at a stage of an order. With an order id, the host hears what the owner should know about it.
+    async fn check(&self, ends: Ends<'_>, stage: Stage, order_id: Option<&str>) -> Result<(), OwnerError> {
+        let account = self.options.account(ends.destination_chain(), &self.registry);
+        let ends = ends.redeemed_by(account).with_relayer(self.options.relayer);
+        let found = self.nodes.preconditions(&ends, stage, self.options.speed, &self.policy).await;
+        for (code, message) in order_id.map(|_| &found.warnings).into_iter().flatten() {
+            self.host.report(Event::warning(order_id, *code, message.clone()));
+        }
+        found.check().map_err(of_node)
+    }
+
     /// Has a payment signed.
     async fn sign(&self, signing: Signing, unsigned: Unsigned) -> Result<FundingReply, OwnerError> {
         let asked = Payloads::of(&unsigned);

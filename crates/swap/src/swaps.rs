@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use countersign::{Policy, Registry, Unsigned};
+use countersign::{Code, Policy, Registry, Stage, Unsigned};
 use countersign_client::driver::{Chains as _, Delivery, Driver, Following, NewOrder, OrderState, OrderStore as _, Stop, StoreError};
 use countersign_client::rescue::Missing;
 use countersign_client::{Api, Client, Flow, OrderId, StreamExt as _};
 use countersign_json::objects::{Failure, Value};
-use countersign_node::{Contracts, NodeConfig, Nodes};
+use countersign_node::{Contracts, Endpoints, Ends, NodeConfig, Nodes};
 use countersign_store::Zeroizing;
 use countersign_store::rescue::{Phrase, Rescue};
 use futures_util::stream::FuturesUnordered;
@@ -344,6 +344,9 @@ impl Inner {
     fn check_ends(&self, wish: &Wish) -> Result<(), Failure> {
         let (from, to) = (wish.quote.from.chain(), wish.quote.to.chain());
         let registry = self.driver.flow().registry();
+        if let Some(name) = self.nodes.unknown().first() {
+            return Err(Failure::usage(format!("/nodes/{name}"), "the name of a chain of the registry"));
+        }
         if !self.nodes.has(from) {
             return Err(Failure::usage(format!("/nodes/{from}"), "endpoints of the source chain, to pay and to refund"));
         }
@@ -371,6 +374,11 @@ impl Inner {
         let quote = flow.best_quote(&wish.quote).await.map_err(event::of_quote)?;
         let mut request = wish.request(quote.destination.amount);
         request.solver_id = Some(quote.solver_id).filter(|_| wish.quote.solver.is_some());
+        let account = self.options.account(request.destination.asset.chain(), flow.registry());
+        let ends = Ends::of_request(&request.source, &request.destination).redeemed_by(account).with_relayer(self.options.relayer);
+        let ends = ends.paying(quote.destination.amount);
+        let found = self.nodes.preconditions(&ends, Stage::BeforePaying, self.options.speed, flow.policy()).await;
+        found.check().map_err(event::of_node)?;
         let missing = Missing::of(&request, flow.registry(), false);
         let (phrase, is_new) = self.store.run(|store| store.first_phrase()).await.map_err(stored)?;
         if is_new {
@@ -389,6 +397,7 @@ impl Inner {
         if !kept.may_be_paid() {
             self.check_contracts(&kept, accepts_contracts).await?;
             self.check_unlisted(&kept).await?;
+            self.warn_of_providers(&kept);
         }
         let mut following = Following::new(&kept, &self.nodes, self.options.trust);
         let mut kept = kept;
@@ -413,6 +422,17 @@ impl Inner {
             }
         }
         Ok(())
+    }
+
+    /// Says where a single provider decides what a chain shows.
+    fn warn_of_providers(&self, kept: &OrderState) {
+        let request = kept.swap.request();
+        for chain in [request.source.asset.chain(), request.destination.asset.chain()] {
+            if let Some(doubt) = Nodes::endpoints(&self.nodes, chain).and_then(Endpoints::doubt) {
+                let message = format!("{chain}: {doubt}");
+                self.host.report(Event::warning(Some(kept.swap.id().as_str()), Code::SingleProvider, message));
+            }
+        }
     }
 
     fn status(&self, id: &OrderId, progress: countersign_client::driver::Progress) {

@@ -67,7 +67,7 @@ pub trait Chains: MaybeSend + MaybeSync {
 pub struct ChainEndpoints {
     /// The endpoints, in order of preference. An endpoint that is named twice counts once.
     pub links: Vec<Link>,
-    /// The number of endpoints that must agree: more than half of them.
+    /// The number of providers that must agree: more than half of them.
     pub needed: usize,
 }
 
@@ -79,6 +79,8 @@ pub struct Link {
     pub name: String,
     /// Whether the endpoint of a Bitcoin-like chain is a node's own RPC. By default it is an Esplora server.
     pub is_rpc: bool,
+    /// Who runs the endpoint: by default its name. Endpoints of one provider count once, as one word of the first that answers.
+    pub provider: String,
 }
 
 impl ChainEndpoints {
@@ -99,7 +101,15 @@ impl Link {
     /// Creates an endpoint.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), is_rpc: false }
+        let name = name.into();
+        Self { provider: name.clone(), name, is_rpc: false }
+    }
+
+    /// Sets who runs the endpoint.
+    #[must_use]
+    pub fn with_provider(mut self, provider: impl Into<String>) -> Self {
+        self.provider = provider.into();
+        self
     }
 
     /// Sets whether the endpoint of a Bitcoin-like chain is a node's own RPC.

@@ -1,6 +1,6 @@
 //! Asks the endpoints of a chain until enough of them agree.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::pin::{Pin, pin};
 use std::time::Duration;
 
@@ -89,17 +89,21 @@ async fn gather_until<R: Drive<Observation: Agree>>(
     is_answered: impl Fn(&Quorum<R::Observation>) -> bool + MaybeSend + MaybeSync,
 ) -> Result<Quorum<R::Observation>, GatherError> {
     let endpoints = chains.endpoints(chain).ok_or_else(|| GatherError::NotConnected(chain.to_owned()))?;
-    let mut quorum = Quorum::new(endpoints.links.iter().map(|link| link.name.as_str()), endpoints.needed)?;
+    let mut quorum = Quorum::new(endpoints.links.iter().map(|link| link.provider.as_str()), endpoints.needed)?;
     let mut names = HashSet::new();
+    // The number of endpoints of each provider that have not spoken.
+    let mut silent: HashMap<&str, usize> = HashMap::new();
     let mut running = FuturesUnordered::new();
     for link in endpoints.links.iter().filter(|link| names.insert(&link.name)) {
-        let reader = start(&memory.known(chain, &link.name).with_rpc(link.is_rpc))?;
+        let count = silent.entry(&link.provider).or_default();
+        *count = count.saturating_add(1);
+        let reader = start(&memory.known(chain, &link.provider).with_rpc(link.is_rpc))?;
         running.push(async move {
             let reading = pin!(read(chains, timer, memory, chain, link, reader));
             let outcome = within(timer, if link.is_rpc { SCAN_TIMEOUT } else { READING_TIMEOUT }, reading)
                 .await
                 .unwrap_or_else(|| Err(Fault::Unanswered(FailureKind::Timeout.into())));
-            (link.name.as_str(), outcome)
+            (link, outcome)
         });
     }
     let mut grace = None;
@@ -113,12 +117,17 @@ async fn gather_until<R: Drive<Observation: Agree>>(
         } else {
             running.next().await
         };
-        let Some((name, outcome)) = heard else { break };
+        let Some((link, outcome)) = heard else { break };
         // An answer that a reader refused may have been the one about the identity.
         if !matches!(&outcome, Ok(_) | Err(Fault::Unanswered(_))) {
-            chains.forget(chain, name);
+            chains.forget(chain, &link.name);
         }
-        quorum.hear(name, outcome);
+        let left = silent.get(link.provider.as_str()).map_or(0, |count| count.saturating_sub(1));
+        silent.insert(&link.provider, left);
+        // A provider speaks once, by the first of its endpoints that answers.
+        if outcome.is_ok() || left == 0 {
+            quorum.hear(&link.provider, outcome);
+        }
     }
     remember(memory, chain, &quorum);
     Ok(quorum)

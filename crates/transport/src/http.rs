@@ -46,14 +46,20 @@ impl Http {
         Self::build(timeouts, None)
     }
 
-    /// Creates a transport that tunnels its https connections through the proxy at a URL.
+    /// Creates a transport that tunnels its https connections through the proxy at a URL, except those to the hosts that `direct` lists in
+    /// the form of the environment variable `NO_PROXY`.
     ///
     /// # Errors
     ///
-    /// [`TransportErrorKind::Setup`] if TLS cannot be set up, or if `proxy` is not a URL.
-    pub fn with_proxy(timeouts: Timeouts, proxy: &str) -> Result<Self, TransportError> {
-        let proxy = reqwest::Proxy::https(proxy);
-        Self::build(timeouts, Some(proxy.map_err(|_| TransportError::new(TransportErrorKind::Setup, "the proxy's address is not a URL"))?))
+    /// [`TransportErrorKind::Setup`] if TLS cannot be set up, or if `proxy` is not the URL of an http or https proxy.
+    pub fn with_proxy(timeouts: Timeouts, proxy: &str, direct: &str) -> Result<Self, TransportError> {
+        let refuse = |why| TransportError::new(TransportErrorKind::Setup, why);
+        let url = reqwest::Url::parse(proxy).map_err(|_| refuse("the proxy's address is not a URL"))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(refuse("only http and https proxies are supported"));
+        }
+        let proxy = reqwest::Proxy::https(url).map_err(|_| refuse("the proxy's address is not a URL"))?;
+        Self::build(timeouts, Some(proxy.no_proxy(reqwest::NoProxy::from_string(direct))))
     }
 
     fn build(timeouts: Timeouts, proxy: Option<reqwest::Proxy>) -> Result<Self, TransportError> {

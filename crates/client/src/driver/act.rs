@@ -288,22 +288,26 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
         })
     }
 
-    /// Reads the destination chain once more, because the solver may have refunded its payment since the first reading.
+    /// Reads the destination chain once more, because the solver may have refunded its payment since the first reading, and asks whether
+    /// the redemption would pay.
     async fn confirm_release(&self) -> Result<(), String> {
         let (registry, policy) = self.driver.pins(self.kept);
+        let Some(VerifiedRecord { terms, record, .. }) = self.verified() else { return Err("no verified terms".to_owned()) };
         match (&self.observed.release, &self.observed.record) {
             (Err(hold), _) => return Err(hold.to_string()),
-            (Ok(Release::Evidence(_)), _) => {}
+            (Ok(Release::Evidence(_)), _) => {
+                let rule = rule_of(&terms.destination, registry, policy);
+                let quorum = self.driver.chain_access().destination(&terms, rule.as_ref()).await.map_err(|error| error.to_string())?;
+                judge(&terms, &quorum, rule.as_ref(), self.driver.now()).map_err(|hold| hold.to_string())?;
+            }
             // What the service states is judged again, too, because time has passed since.
             (Ok(Release::Trust(_)), RecordObservation::Verified(known)) => {
-                return release::check(&known.record, registry, policy, self.driver.now()).map_err(|hold| hold.to_string());
+                release::check(&known.record, registry, policy, self.driver.now()).map_err(|hold| hold.to_string())?;
             }
             (Ok(Release::Trust(_)), _) => return Err("the service's record is not known".to_owned()),
         }
-        let Some(VerifiedRecord { terms, .. }) = self.verified() else { return Err("no verified terms".to_owned()) };
-        let rule = rule_of(&terms.destination, registry, policy);
-        let quorum = self.driver.chain_access().destination(&terms, rule.as_ref()).await.map_err(|error| error.to_string())?;
-        judge(&terms, &quorum, rule.as_ref(), self.driver.now()).map(drop).map_err(|hold| hold.to_string())
+        let payable = self.driver.owner.check_release(&record).await;
+        payable.map_err(|error| format!("the secret stays, because the redemption would not pay: {error}"))
     }
 
     /// Broadcasts a redemption or a refund. If the chain rejects it, it is signed again with current fees. That is safe, because both

@@ -29,6 +29,14 @@ pub trait Owner: MaybeSend + MaybeSync {
         std::future::ready(Ok(FundingReply::NotNow))
     }
 
+    /// Checks that a redemption of the destination would pay: see `Nodes::preconditions` of `countersign-node`, with
+    /// [`Stage::BeforeSecret`](countersign::Stage::BeforeSecret). Called right before the secret is shown to anybody for the first time,
+    /// to a signer or to the service's relayer, and never once it may be out. After an error the secret stays, and the driver tries again.
+    fn check_release(&self, record: &OrderRecord) -> impl Future<Output = Result<(), OwnerError>> + MaybeSend {
+        let _ = record;
+        std::future::ready(Ok(()))
+    }
+
     /// Signs the transactions that redeem the destination or refund the source. `None` or an empty list means that the owner cannot sign
     /// now.
     fn settle(&self, task: &Settlement<'_>) -> impl Future<Output = Result<Option<Vec<BroadcastTransaction>>, OwnerError>> + MaybeSend;
@@ -230,6 +238,10 @@ macro_rules! forward {
                     P::hand_out(self, order)
                 }
 
+                fn check_release(&self, record: &OrderRecord) -> impl Future<Output = Result<(), OwnerError>> + MaybeSend {
+                    P::check_release(self, record)
+                }
+
                 fn settle(
                     &self,
                     task: &Settlement<'_>,
@@ -255,6 +267,7 @@ forward! { ['p] &'p P; [] Box<P>; [] Arc<P>; }
 trait Erased: MaybeSend + MaybeSync {
     fn fund<'f>(&'f self, order: &'f Verified) -> BoxFuture<'f, Result<FundingReply, OwnerError>>;
     fn hand_out<'f>(&'f self, order: &'f Verified) -> BoxFuture<'f, Result<FundingReply, OwnerError>>;
+    fn check_release<'f>(&'f self, record: &'f OrderRecord) -> BoxFuture<'f, Result<(), OwnerError>>;
     fn settle<'f>(&'f self, task: &'f Settlement<'f>) -> BoxFuture<'f, Result<Option<Vec<BroadcastTransaction>>, OwnerError>>;
     fn can_redeem(&self, chain: &str) -> bool;
     fn signs_here(&self, chain: &str) -> bool;
@@ -267,6 +280,10 @@ impl<P: Owner> Erased for P {
 
     fn hand_out<'f>(&'f self, order: &'f Verified) -> BoxFuture<'f, Result<FundingReply, OwnerError>> {
         Box::pin(P::hand_out(self, order))
+    }
+
+    fn check_release<'f>(&'f self, record: &'f OrderRecord) -> BoxFuture<'f, Result<(), OwnerError>> {
+        Box::pin(P::check_release(self, record))
     }
 
     fn settle<'f>(&'f self, task: &'f Settlement<'f>) -> BoxFuture<'f, Result<Option<Vec<BroadcastTransaction>>, OwnerError>> {
@@ -314,6 +331,10 @@ impl Owner for BoxOwner {
 
     async fn hand_out(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
         self.0.hand_out(order).await
+    }
+
+    async fn check_release(&self, record: &OrderRecord) -> Result<(), OwnerError> {
+        self.0.check_release(record).await
     }
 
     async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {

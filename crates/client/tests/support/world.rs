@@ -9,7 +9,7 @@ use std::time::Duration;
 use countersign_client::countersign::evm::alloy_primitives::B256;
 use countersign_client::countersign::json::{self, Cursor};
 use countersign_client::countersign::{
-    BroadcastTransaction, Code, HtlcTerms, Leg, Policy, Proposal, Refusal, Registry, Role, Verified, VerifiedTerms, verify_record,
+    BroadcastTransaction, Code, HtlcTerms, Leg, OrderRecord, Policy, Proposal, Refusal, Registry, Role, Verified, VerifiedTerms, verify_record,
 };
 use countersign_client::driver::{Driver, FundingReply, MemoryStore, OrderStore, Owner, OwnerError, Purpose, Settlement, SignedFunding};
 use countersign_client::{
@@ -79,6 +79,8 @@ pub struct Malice {
     pub cannot_refund: bool,
     /// The owner has no coin for the fee of a redemption.
     pub cannot_pay_to_redeem: bool,
+    /// The token has frozen the owner's receiver.
+    pub freezes_the_receiver: bool,
     /// From the payment on, the record has an affiliate fee.
     pub adds_a_fee: bool,
     /// How far the newest blocks are ahead of the clock, in seconds; negative if they are old.
@@ -109,6 +111,7 @@ impl Malice {
         rejects_redemptions: false,
         cannot_refund: false,
         cannot_pay_to_redeem: false,
+        freezes_the_receiver: false,
         adds_a_fee: false,
         head_offset: 0,
         deadline_in: None,
@@ -463,8 +466,23 @@ impl Owner for World {
         Ok(FundingReply::Signed(funding))
     }
 
+    async fn check_release(&self, record: &OrderRecord) -> Result<(), OwnerError> {
+        self.operation().await;
+        let is_out = {
+            let orders = self.orders.lock().unwrap();
+            let order = &orders[record.order_id.as_str()];
+            order.redeemed_at.is_some() || self.leaked.lock().unwrap().contains(&order.secret)
+        };
+        assert!(!is_out, "nothing is asked once the secret is out");
+        if self.malice.freezes_the_receiver {
+            return Err(Refusal::new(Code::ReceiverNotPayable, "/destination").into());
+        }
+        Ok(())
+    }
+
     async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
         self.operation().await;
+        assert!(!self.malice.freezes_the_receiver || task.purpose == Purpose::Refund, "a redemption that would not pay is not signed");
         if self.malice.owner_is_slow && task.purpose == Purpose::Redemption {
             tokio::time::sleep(Duration::from_secs(6 * 3_600)).await;
         }

@@ -8,6 +8,7 @@ mod agreed;
 mod event;
 mod head;
 mod judge;
+mod precondition;
 mod state;
 mod terms;
 #[cfg(test)]
@@ -17,6 +18,7 @@ pub use agreed::combine;
 pub use event::HtlcEvent;
 pub use head::{HeadDoubt, check_head_time};
 pub use judge::{Difference, Hold, HoldCode, Judgement};
+pub use precondition::{Precondition, Stage};
 pub use state::{Finding, HtlcState, LockedHtlc, ObservedAt};
 pub(crate) use terms::collect;
 pub use terms::{HtlcTerms, VerifiedRecord, VerifiedTerms};

@@ -232,12 +232,18 @@ codes! {
     AllowanceTooLow = "allowance_too_low", "the contract may not take as many tokens as the order locks", "sign the approval as well";
     SimulationReverted = "simulation_reverted", "the transaction would fail on the chain", "do not sign; check balance, allowance and whether the order is funded already";
     SimulationDiffers = "simulation_differs", "the transaction would move something other than what was verified", "do not sign; check which token and contract are pinned";
+    FinalityMarkMissing = "finality_mark_missing", "the endpoint does not serve the mark that the finality rule of the chain needs", "use endpoints that serve it, or set another finality for the chain in the policy";
+    LowerHeightMissing = "lower_height_missing", "the endpoint does not show the height of the chain below, which the contract may count", "use endpoints whose blocks have l1BlockNumber";
+    DecimalsDiffer = "decimals_differ", "the token has other decimals than the registry", "do not sign; check which token is pinned";
+    MintRestricts = "mint_restricts", "an extension of the token's mint takes from a payout, or can stop it", "do not sign; choose another asset";
+    ReceiverNotPayable = "receiver_not_payable", "the receiver could not be paid, so the redemption or refund would fail", "use another address, or wait until the receiver can be paid; nothing was shown";
 
     // ---- warnings
     AddressOnTrust = "address_on_trust", "the deposit address could not be checked: the keys behind it are unknown", "fetch the order record and verify again before paying";
     RefundKeyNotYours = "refund_key_not_yours", "the refund key is not yours: you cannot refund without the service", "send your own x-only key as source delegate";
     RedeemKeyNotYours = "redeem_key_not_yours", "the redeem key is not yours: whoever holds it receives the payout", "send your own x-only key as destination delegate";
     AmountBelowDust = "amount_below_dust", "nodes do not relay an output this small", "ask for a larger amount";
+    PayoutNearFee = "payout_near_fee", "the fee of a redemption may be more than half of the payout", "ask for a larger amount";
     UnlimitedApproval = "unlimited_approval", "the approval is unlimited: the contract may take every token of this kind, now and later", "approve exactly the amount instead";
     ApprovalAboveAmount = "approval_above_amount", "the approval is above the amount", "approve exactly the amount instead";
     UnpinnedRegistryVersion = "unpinned_registry_version", "no version of the orders registry is pinned, so the one in the call is used", "pin the version at which the object became shared; a wrong one fails on chain";
@@ -263,6 +269,8 @@ codes! {
     FeeTooLow = "fee_too_low", "the fee, or a limit of it, is lower than nodes relay or the transaction needs", "raise it";
     SecretForLess = "secret_for_less", "the redemption makes the secret public, and takes less than the amount of the order", "do not broadcast it unless you have given up the rest";
     OutputsLeft = "outputs_left", "the transaction does not spend these outputs of the HTLC", "recover them in a transaction of their own: by a refund, or once this redemption is in a block";
+    MintAuthorities = "mint_authorities", "an authority of the token's mint can freeze, take, tax or stop the tokens at any time", "decide whether you trust whoever controls the token";
+    SingleProvider = "single_provider", "one provider decides what a chain shows, so a false answer would go unnoticed", "add endpoints of other providers";
     KeyNotChecked = "key_not_checked", "the sender's address does not show its key, and no public key was given to compare", "make sure that the key is the sender's";
 }
 

@@ -11,6 +11,7 @@ use countersign_core::{
 use serde_json::json;
 
 use super::block::{self, Block, Blocks};
+use super::served::needs_lower_height;
 use super::{MAX_ANSWER, answer, at, balance, call, chain_id, complete, hash, identity, proof, quantity, returned};
 use crate::address::{from_account, to_account};
 use crate::read::{self, HtlcEvent, Layout, NATIVE, Progress, StoredOrder};
@@ -19,7 +20,7 @@ use crate::read::{self, HtlcEvent, Layout, NATIVE, Progress, StoredOrder};
 const MAX_LOGS: usize = 8;
 
 /// A chain of Arbitrum that the service is not known to use, so that a registry may give it any name.
-const ARBITRUM_NOVA: u64 = 42_170;
+pub(super) const ARBITRUM_NOVA: u64 = 42_170;
 /// Ethereum always has a block within this time, in seconds.
 const MAX_L1_PAUSE: u64 = 3_600;
 
@@ -203,7 +204,7 @@ impl Query {
         };
         let (secret_hash, id_commits_to_hash, token_text) = (terms.secret_hash, terms.swap_id_recomputed, terms.token.clone());
         let chain_id = chain_id(&terms.network)?;
-        let has_l1_number = terms.profile().has_l1_number || chain_id == ARBITRUM_NOVA;
+        let has_l1_number = needs_lower_height(chain_id, terms.profile());
         Ok(Self { chain_id, has_l1_number, htlc, token, token_text, id, secret_hash, generation, id_commits_to_hash })
     }
 

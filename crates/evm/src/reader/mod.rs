@@ -9,6 +9,8 @@
 //! | [`PreflightCheck`] | 3 | whether the sender can pay, and what the calls would do | that it passes, or the code of the refusal |
 //! | [`Broadcast`] | 3 | whether the endpoint takes a transaction | that it does |
 //! | [`FateOf`] | 2 | whether a transaction that was sent can still be included | the answer |
+//! | [`ReceiverCheck`] | 1 | whether the receiver of an HTLC can be paid | that it can, or the code of the refusal |
+//! | [`ServedCheck`] | 1 | whether the endpoint serves what the evidence will need | that it does, or the code of the refusal |
 //! | [`Status`] | 1 | the receipt of a transaction | the receipt |
 //! | [`Contract`] | 2 | the description of a contract | the description |
 //!
@@ -30,6 +32,7 @@ mod preflight;
 mod proof;
 mod receipt;
 mod receiver;
+mod served;
 
 use alloy_primitives::{Address, B256, hex};
 use countersign_core::json::Cursor;
@@ -50,6 +53,7 @@ pub use htlc::{Htlc, HtlcReader};
 pub use preflight::{Plan, Preflight, PreflightCheck};
 pub use receipt::{Receipt, Status};
 pub use receiver::{Receiver, ReceiverCheck};
+pub use served::{Served, ServedCheck, needs_lower_height};
 
 /// The maximum length in bytes of what a call returns. Every call that is made here returns a few words.
 const MAX_ANSWER: usize = 4 * 1024;

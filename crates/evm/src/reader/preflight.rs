@@ -272,10 +272,13 @@ pub(super) fn empty_transfer(token: Address, from: Address, to: Address) -> Requ
     Request::json_rpc("eth_call", json!([{"from": from, "to": token, "data": data}, LATEST]))
 }
 
-/// Returns why a transfer reverts; `None` if it does not, or if the node cannot run it. What it returns does not matter: some tokens return
-/// nothing, and others `false` although they have transferred.
+/// Returns why a transfer reverts; `None` if it does not. What it returns does not matter: some tokens return nothing, and others `false`
+/// although they have transferred. Any other error, such as a rate limit, is a fault: it says nothing about the token.
 pub(super) fn failure(reply: &Reply<'_>) -> Result<Option<String>, Fault> {
-    Ok(reply.json_or_error()?.err().and_then(revert))
+    match reply.json_or_error()? {
+        Ok(_) => Ok(None),
+        Err(error) => revert(error).map(Some).ok_or_else(|| reply.fault()),
+    }
 }
 
 /// Reads the simulation of a number of calls.

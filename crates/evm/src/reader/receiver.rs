@@ -1,26 +1,40 @@
-//! Whether a token lets the receiver of an HTLC be paid.
+//! Whether the receiver of an HTLC can be paid.
 
-use alloy_primitives::Address;
+use alloy_primitives::{Address, U256, hex};
 use countersign_core::Refusal;
-use countersign_core::reader::{Ask, Fault, Identity, Judged, Known, Question, Replies, Request};
-use countersign_evm_core::transfer::check_receiver;
+use countersign_core::reader::{Ask, Fault, Identity, Judged, Known, Question, Replies, Reply, Request, RpcError};
+use countersign_evm_core::transfer::{PAYOUT_GAS, Payability, refuse_coins};
+use serde_json::json;
 
-use super::OnChain;
+use super::block::LATEST;
 use super::preflight::{empty_transfer, failure};
+use super::{MAX_ANSWER, OnChain, call, returned, revert};
+use crate::read;
 
-/// Who will be paid by which contract, in which token.
+/// The gas of a transaction without calldata, before its receiver runs.
+const TRANSACTION_GAS: u64 = 21_000;
+/// The maximum length in bytes of a contract's code. EIP-170 allows 24 kB, and some chains a multiple.
+const MAX_CODE: usize = 1024 * 1024;
+
+/// Who will be paid what by which contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "callers construct it")]
 pub struct Receiver {
-    /// The token.
-    pub token: Address,
+    /// The token; `None` for the chain's own coin.
+    pub token: Option<Address>,
     /// The HTLC that pays.
     pub htlc: Address,
     /// The account that receives.
     pub receiver: Address,
+    /// The amount, in base units, if the HTLC holds it; `None` before that.
+    pub amount: Option<U256>,
 }
 
-/// Checks that a token has not frozen the receiver: see [`check_receiver`].
+/// Checks that the receiver can be paid: that the token is not paused and has not frozen it ([`Payability`]), or that its code takes coins
+/// with the gas that the HTLC gives it ([`PAYOUT_GAS`]). An account without code takes coins.
+///
+/// The payment itself is run, without the HTLC and its secret. Only an answer is a yes: an error that is not of the contract ends the
+/// reading.
 pub type ReceiverCheck = Ask<OnChain<Receiver>>;
 
 impl Question for OnChain<Receiver> {
@@ -31,12 +45,55 @@ impl Question for OnChain<Receiver> {
     }
 
     fn requests(&self) -> Vec<Request> {
-        let Receiver { token, htlc, receiver } = self.subject;
-        [(htlc, htlc), (htlc, receiver), (receiver, htlc)].map(|(from, to)| empty_transfer(token, from, to)).into()
+        let Receiver { token, htlc, receiver, amount } = self.subject;
+        let Some(token) = token else {
+            return vec![Request::json_rpc("eth_getCode", json!([receiver, LATEST])), coin_transfer(htlc, receiver, amount)];
+        };
+        let empty = [(htlc, htlc), (htlc, receiver), (receiver, htlc)].map(|(from, to)| empty_transfer(token, from, to));
+        let payment = amount.map(|amount| {
+            let data = hex::encode_prefixed(read::transfer_call(receiver, amount));
+            Request::json_rpc("eth_call", json!([{"from": htlc, "to": token, "data": data}, LATEST]))
+        });
+        empty.into_iter().chain([call(token, &read::paused_call(), &json!(LATEST))]).chain(payment).collect()
     }
 
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Judged<()>, Fault> {
+        let Receiver { token, amount, .. } = self.subject;
+        if token.is_none() {
+            let code = replies.json(0)?.hex_bytes(MAX_CODE)?;
+            return Ok(Judged(if code.is_empty() { Ok(()) } else { takes_coins(&replies.get(1)?)? }));
+        }
         let outcome = |index: usize| failure(&replies.get(index)?);
-        Ok(Judged(check_receiver(outcome(0)?, outcome(1)?, outcome(2)?)))
+        let is_paused = returned(&replies.get(3)?, MAX_ANSWER)?.and_then(|answer| read::number(&answer).ok()) == Some(U256::ONE);
+        let payment = amount.map(|_| outcome(4)).transpose()?.map(|failed| failed.map_or(Ok(()), Err));
+        let seen = Payability { control: outcome(0)?, to_receiver: outcome(1)?, by_receiver: outcome(2)?, payment, is_paused };
+        Ok(Judged(seen.check()))
     }
+}
+
+/// Creates the transfer of coins by the HTLC, with the gas that it gives. The HTLC has the coins there, whether it holds them yet or not.
+/// It sends at least one, because code may take none only if there is something to take.
+fn coin_transfer(htlc: Address, receiver: Address, amount: Option<U256>) -> Request {
+    let value = amount.unwrap_or(U256::ONE);
+    let gas = TRANSACTION_GAS.saturating_add(PAYOUT_GAS);
+    let transfer = json!({"from": htlc, "to": receiver, "value": format!("{value:#x}"), "gas": format!("{gas:#x}")});
+    let balance = json!({htlc.to_string(): {"balance": format!("{:#x}", value.saturating_mul(U256::from(2)))}});
+    Request::json_rpc("eth_call", json!([transfer, LATEST, balance]))
+}
+
+fn takes_coins(reply: &Reply<'_>) -> Result<Result<(), Refusal>, Fault> {
+    match reply.json_or_error()? {
+        Ok(cursor) => Ok(cursor.hex_bytes(MAX_CODE).map(|_| Ok(()))?),
+        Err(error) => match revert(error).or_else(|| halted(error)) {
+            Some(why) => Ok(Err(refuse_coins(&why))),
+            None => Err(reply.fault()),
+        },
+    }
+}
+
+/// Returns the message of a node whose virtual machine stopped the code, most often because the gas was used up.
+fn halted(error: &RpcError) -> Option<String> {
+    const WORDS: [&str; 4] = ["outofgas", "invalidopcode", "invalidjump", "stackunderflow"];
+    let message: String = error.message.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    WORDS.iter().any(|word| message.contains(word)).then(|| error.message.clone())
 }

@@ -6,6 +6,7 @@
 //! Specification: `docs/spec/bitcoin.md#reading-an-order`, `docs/spec/chains.md`.
 
 mod payment;
+mod preconditions;
 mod prepare;
 mod send;
 mod wallet;

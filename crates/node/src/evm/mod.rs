@@ -2,6 +2,7 @@
 //!
 //! Specification: `docs/spec/evm.md#reading-an-order`, `docs/spec/chains.md`.
 
+mod preconditions;
 mod prepare;
 mod wallet;
 
@@ -9,7 +10,7 @@ use countersign::chains::Network;
 use countersign::evm::UnsignedOrder;
 use countersign::evm::address::from_account;
 use countersign::evm::alloy_primitives::{Address, B256};
-use countersign::evm::reader::{Contract, Newest, NewestBlock, OnChain, Plan, PreflightCheck, Receiver, ReceiverCheck, Status};
+use countersign::evm::reader::{Contract, Newest, NewestBlock, OnChain, Plan, PreflightCheck, Status};
 use countersign::{Asset, Generation};
 use countersign_transport::Transport;
 
@@ -62,13 +63,6 @@ impl<'n, T: Transport> EvmChain<'n, T> {
     pub async fn preflight(&self, order: &UnsignedOrder) -> Result<Preflight, NodeError> {
         let plan = Plan::new(order, self.chain_id)?;
         Ok(self.connection.agreed::<PreflightCheck>(&plan).await?.0?)
-    }
-
-    /// Checks that the pinned token of an asset has not frozen who will be paid. The endpoints must agree.
-    pub(crate) async fn check_receiver(&self, asset: &Asset, receiver: &str) -> Result<(), NodeError> {
-        let (Some(token), Some(htlc)) = (&asset.token, asset.htlc.as_ref().and_then(from_account)) else { return Ok(()) };
-        let subject = Receiver { token: prepare::parse(&token.text, "/token")?, htlc, receiver: prepare::parse(receiver, "/destination")? };
-        Ok(self.connection.agreed::<ReceiverCheck>(&self.on_chain(subject)).await?.0?)
     }
 
     /// Reads the receipt of a transaction; `None` while it is not in a block. The endpoints must agree.

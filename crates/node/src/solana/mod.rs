@@ -6,6 +6,7 @@
 //! Specification: `docs/spec/solana.md#reading-an-order`, `docs/spec/chains.md`.
 
 mod context;
+mod preconditions;
 mod prepare;
 mod send;
 

@@ -5,6 +5,7 @@
 //!
 //! Specification: `docs/spec/starknet.md#reading-an-order`, `docs/spec/chains.md`.
 
+mod preconditions;
 mod prepare;
 mod send;
 mod wallet;

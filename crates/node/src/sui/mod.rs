@@ -3,6 +3,7 @@
 //! Specification: `docs/spec/sui.md#reading-an-order`, `docs/spec/chains.md`.
 
 mod package;
+mod preconditions;
 mod prepare;
 mod send;
 mod wallet;

@@ -20,8 +20,8 @@ const MIN_UNITS: u64 = 2_000;
 const SPARE_UNITS: u64 = 1_000;
 /// The fixed budget of a redemption, which cannot be simulated without showing the secret: units of gas, and MIST for storage. Both are
 /// several times what a redemption spends.
-const REDEEM_UNITS: u64 = 5_000;
-const REDEEM_STORAGE: u64 = 25_000_000;
+pub(super) const REDEEM_UNITS: u64 = 5_000;
+pub(super) const REDEEM_STORAGE: u64 = 25_000_000;
 
 impl<T: Transport> SuiChain<'_, T> {
     pub(crate) async fn prepare(

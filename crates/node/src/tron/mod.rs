@@ -3,6 +3,7 @@
 //!
 //! Specification: `docs/spec/tron.md#reading-an-order`, `docs/spec/chains.md`.
 
+mod preconditions;
 mod prepare;
 mod wallet;
 
@@ -65,13 +66,6 @@ impl<'n, T: Transport> TronChain<'n, T> {
     pub async fn preflight(&self, order: &UnsignedOrder) -> Result<Preflight, NodeError> {
         let plan = Plan::new(self.chain_id, order)?;
         Ok(self.connection.agreed::<reader::PreflightCheck>(&plan).await?.0?)
-    }
-
-    /// Checks that the pinned token of an asset has not frozen who will be paid. The endpoints must agree.
-    pub(crate) async fn check_receiver(&self, asset: &Asset, receiver: &str) -> Result<(), NodeError> {
-        let (Some(token), Some(htlc)) = (&asset.token, asset.htlc.as_ref().and_then(Address::from_account)) else { return Ok(()) };
-        let subject = reader::Receiver { token: parse(&token.text, "/token")?, htlc, receiver: parse(receiver, "/destination")? };
-        Ok(self.connection.agreed::<reader::ReceiverCheck>(&self.on_chain(subject)).await?.0?)
     }
 
     /// Reads the receipt of a transaction; `None` while it is not in a block. The endpoints must agree. It is final if enough of them say

@@ -16,6 +16,7 @@ mod fake;
 mod history;
 mod prices;
 mod replace;
+mod payout;
 mod send;
 mod wallet;
 

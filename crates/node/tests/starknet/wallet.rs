@@ -476,3 +476,45 @@ async fn balances_and_heads_are_read() {
     let wide = chain().lying(|_, method, _| (method == "starknet_call").then(|| json!([hex(Felt::MAX), "0x0"])));
     assert_eq!(nodes(wide, 1).balance(asset, "0x5").await.unwrap_err().code().name(), "node_malformed");
 }
+
+/// What a Starknet token can show about a receiver: that it is paused, or has frozen it. A call has no sender, so no transfer is tried.
+#[tokio::test]
+async fn a_token_that_says_it_is_paused_or_has_frozen_the_receiver_is_not_paid_for() {
+    let case = countersign_testkit::fixtures_of(countersign::Family::Evm).unwrap().into_iter().find(|case| case.id == "evm-record-starknet").unwrap();
+    let value = countersign::json::parse(case.input.as_bytes()).unwrap();
+    let proposal = countersign_json::line::Case::from_value(&value).unwrap().proposal().unwrap();
+    let record = countersign::verify_record(proposal, registry(), &Policy::default()).unwrap().record;
+    let decimals = registry().asset(record.destination_swap.asset.as_str()).unwrap().record.decimals;
+    let policy = Policy::default();
+    for (selector, answer, expected) in [
+        (None, json!(["0x1"]), None),
+        (Some(read::IS_PAUSED), json!(["0x1"]), Some("receiver_not_payable")),
+        (Some(read::PAUSED), json!(["0x1"]), Some("receiver_not_payable")),
+        (Some(read::IS_BLACKLISTED), json!(["0x1"]), Some("receiver_not_payable")),
+        (Some(read::IS_FROZEN), json!(["0x1"]), Some("receiver_not_payable")),
+        (Some(read::IS_FROZEN), json!(["0x0"]), None),
+        // A rate limit is no yes.
+        (Some(read::IS_FROZEN), json!({"error": {"code": -32_005, "message": "rate limited"}}), Some("node_disagree")),
+        (Some(read::DECIMALS), json!(["0x1"]), Some("decimals_differ")),
+    ] {
+        for (hosts, is_enough) in [(["a.example", "c.example"], true), (["b.example", "b.example"], false)] {
+            let answer = answer.clone();
+            let mut chain = chain();
+            chain.lie = Box::new(move |host, method, params| {
+                let asked = &params["request"]["entry_point_selector"];
+                if method != "starknet_call" {
+                    return None;
+                }
+                if selector.is_some_and(|selector| *asked == hex(selector)) && hosts.contains(&host) {
+                    return Some(answer.clone());
+                }
+                (*asked == hex(read::DECIMALS)).then(|| json!([format!("{decimals:#x}")]))
+            });
+            let found = nodes(chain, 3)
+                .preconditions(&countersign_node::Ends::of_record(&record), countersign::Stage::BeforePaying, Speed::Normal, &policy)
+                .await;
+            let codes: Vec<_> = found.unmet.iter().map(|unmet| unmet.error.code().name()).collect();
+            assert_eq!(codes, expected.filter(|_| is_enough).into_iter().collect::<Vec<_>>(), "{selector:?} {hosts:?}");
+        }
+    }
+}

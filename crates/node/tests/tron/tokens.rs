@@ -1,9 +1,9 @@
 //! Tokens that take a fee, or freeze an account: a payment that could not be redeemed or refunded is not signed.
 
-use countersign::Code;
+use countersign::{Code, Policy, Precondition, Stage};
 use countersign::tron::alloy_primitives::Address as AbiAddress;
 use countersign::tron::{Address, read};
-use countersign_node::NodeError;
+use countersign_node::{Ends, NodeError, Speed};
 use serde_json::json;
 
 use crate::fake::{Lying, log, reverted};
@@ -78,4 +78,93 @@ async fn a_token_that_has_frozen_the_receiver_is_not_paid_for() {
             other => assert!(!is_frozen && other.is_ok(), "{other:?}"),
         }
     }
+}
+
+/// The record of an order whose destination is on Tron.
+fn record(asset: &str, receiver: Address) -> countersign::OrderRecord {
+    let case = crate::fake::case(countersign::Family::Evm, "evm-record-tron");
+    let value = countersign::json::parse(case.input.as_bytes()).unwrap();
+    let proposal = countersign_json::line::Case::from_value(&value).unwrap().proposal().unwrap();
+    let mut record = countersign::verify_record(proposal, countersign_testkit::registry(), &Policy::default()).unwrap().record;
+    record.destination_swap.asset = asset.parse().unwrap();
+    record.destination_swap.redeemer = receiver.to_string();
+    record
+}
+
+async fn unmet(fake: crate::fake::Fake, asset: &str, stage: Stage) -> Vec<(Precondition, &'static str)> {
+    let (record, policy) = (record(asset, Address::from([0x5a; 20])), Policy::default());
+    let account = Address::from([0x77; 20]).to_string();
+    let ends = Ends::of_record(&record).redeemed_by(Some(&account));
+    let found = crate::fake::nodes(fake, 3).preconditions(&ends, stage, Speed::Normal, &policy).await;
+    found.unmet.iter().map(|unmet| (unmet.precondition, unmet.error.code().name())).collect()
+}
+
+/// A node without faults, except for what `lie` says of calls, on these hosts.
+fn calls(
+    hosts: &'static [&'static str],
+    lie: impl Fn(&str) -> Option<serde_json::Value> + Send + Sync + 'static,
+) -> crate::fake::Fake {
+    tron(WITHOUT_APPROVAL).lying(move |host, path, question| {
+        let data = question["data"].as_str().unwrap_or_default();
+        let lied = if hosts.contains(&host) && path.ends_with("constantcontract") { lie(data) } else { None };
+        lied.or_else(|| match (path.ends_with("constantcontract"), data.get(..8)) {
+            (true, Some("313ce567")) => Some(crate::fake::returned(&countersign::U256::from(6).to_be_bytes::<32>())),
+            (true, Some("5c975abb")) => Some(reverted(&[])),
+            (true, _) => Some(json!({"result": {"result": true}, "energy_used": 541, "constant_result": [""]})),
+            _ => None,
+        })
+    })
+}
+
+#[tokio::test]
+async fn a_token_that_is_paused_holds_the_secret_back() {
+    const TWO: [&str; 2] = ["a.example", "c.example"];
+    let paused = |data: &str| data.starts_with("a9059cbb").then(|| reverted(&[]));
+    for stage in [Stage::BeforePaying, Stage::BeforeSecret] {
+        assert_eq!(unmet(calls(&[], |_| None), "tron:usdt", stage).await, []);
+    }
+    assert_eq!(unmet(calls(&TWO, paused), "tron:usdt", Stage::BeforeSecret).await, [(Precondition::Receiver, "receiver_not_payable")]);
+    assert_eq!(unmet(calls(&["b.example"], paused), "tron:usdt", Stage::BeforeSecret).await, []);
+    let says = |data: &str| data.starts_with("5c975abb").then(|| crate::fake::returned(&countersign::U256::from(1).to_be_bytes::<32>()));
+    assert_eq!(unmet(calls(&TWO, says), "tron:usdt", Stage::BeforePaying).await, [(Precondition::Receiver, "receiver_not_payable")]);
+    // A node that is busy says nothing.
+    let busy = |_: &str| Some(json!({"result": {"code": "SERVER_BUSY", "message": "62757379"}}));
+    for stage in [Stage::BeforePaying, Stage::BeforeSecret] {
+        let found = unmet(calls(&TWO, busy), "tron:usdt", stage).await;
+        assert!(found.contains(&(Precondition::Receiver, "node_disagree")), "{stage:?}: {found:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_contract_that_needs_more_than_2300_energy_is_no_receiver_of_trx() {
+    let uses = |energy: u64| {
+        move |data: &str| data.is_empty().then(|| json!({"result": {"result": true}, "energy_used": energy, "constant_result": [""]}))
+    };
+    const ALL: [&str; 3] = ["a.example", "b.example", "c.example"];
+    for stage in [Stage::BeforePaying, Stage::BeforeSecret] {
+        assert_eq!(unmet(calls(&ALL, uses(2_300)), "tron:trx", stage).await, []);
+        assert_eq!(unmet(calls(&ALL, uses(2_301)), "tron:trx", stage).await, [(Precondition::Receiver, "receiver_not_payable")]);
+        let reverts = |data: &str| data.is_empty().then(|| reverted(&[]));
+        assert_eq!(unmet(calls(&ALL, reverts), "tron:trx", stage).await, [(Precondition::Receiver, "receiver_not_payable")]);
+    }
+}
+
+#[tokio::test]
+async fn the_account_that_redeems_can_pay_for_the_energy() {
+    let poor = crate::fake::Tron { coins: 15_000_000, ..tron(WITHOUT_APPROVAL) };
+    let honest = |fake: crate::fake::Tron| {
+        fake.lying(|_, path, question| {
+            let data = question["data"].as_str().unwrap_or_default();
+            path.ends_with("constantcontract").then(|| match data.get(..8) {
+                Some("313ce567") => crate::fake::returned(&countersign::U256::from(6).to_be_bytes::<32>()),
+                _ => crate::fake::returned(&[]),
+            })
+        })
+    };
+    // 160,000 units of energy at 100 sun.
+    assert_eq!(unmet(honest(poor), "tron:usdt", Stage::BeforePaying).await, [(Precondition::Redeemer, "insufficient_funds")]);
+    let enough = crate::fake::Tron { coins: 16_000_000, ..tron(WITHOUT_APPROVAL) };
+    assert_eq!(unmet(honest(enough), "tron:usdt", Stage::BeforePaying).await, []);
+    let staked = crate::fake::Tron { coins: 0, energy_limit: 160_000, ..tron(WITHOUT_APPROVAL) };
+    assert_eq!(unmet(honest(staked), "tron:usdt", Stage::BeforePaying).await, []);
 }

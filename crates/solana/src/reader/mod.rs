@@ -6,6 +6,7 @@
 //! | [`NewestBlock`] | `getMultipleAccounts` of the clock, `getLatestBlockhash` | 1 |
 //! | [`Context`] | `getMultipleAccounts` of the recent blockhashes, `getBlockHeight`, `getRecentPrioritizationFees` | 1 |
 //! | [`Balance`] | `getMultipleAccounts` | 1 |
+//! | [`PayoutCheck`] | `getMultipleAccounts`, `getMinimumBalanceForRentExemption` | 1 |
 //! | [`Settlement`] | `getMultipleAccounts` | 1 |
 //! | [`PreflightCheck`] | `getMultipleAccounts`, `getMinimumBalanceForRentExemption`, `simulateTransaction` | 1 |
 //! | [`Broadcast`] | `isBlockhashValid`, then `sendTransaction`, then `getSignatureStatuses` if it was refused | 2 or 3 |
@@ -26,6 +27,7 @@ mod fate;
 mod head;
 mod history;
 mod htlc;
+mod payout;
 mod preflight;
 mod program;
 mod settlement;
@@ -44,6 +46,7 @@ pub use fate::{FateOf, Tracer};
 pub use head::{HeadQuery, NewestBlock};
 pub use history::SwapHistory;
 pub use htlc::Htlc;
+pub use payout::{PayoutAsked, PayoutCheck, PayoutFacts, PayoutQuery};
 pub use preflight::{Preflight, PreflightCheck, PreflightQuery};
 pub use program::{Program, ProgramDescription, ProgramQuery};
 pub use settlement::{Settlement, SettlementFacts, SettlementQuery};

@@ -18,7 +18,7 @@ use crate::transaction::TransactionPayload;
 use crate::verify::Deposit;
 
 /// The length of a token account in bytes.
-const TOKEN_ACCOUNT: usize = 165;
+pub(super) const TOKEN_ACCOUNT: usize = 165;
 /// The maximum number of log lines of a simulation that are read.
 const MAX_LOGS: usize = 512;
 

@@ -15,6 +15,7 @@
 //! | [`FateOf`] | status and receipt of a transaction, newest block; the account's nonce at a final block | 1 or 2 |
 //! | [`Status`] | status of a transaction | 1 |
 //! | [`Contract`] | newest block; class and token at its hash | 2 |
+//! | [`TokenCheck`] | decimals, a balance, or whether the token is paused or has frozen the receiver | 1 |
 //!
 //! An answer is bounded: 64 felts of a call, 8 events of an order, and core's limits on JSON.
 //!
@@ -32,6 +33,7 @@ mod fate;
 mod head;
 mod htlc;
 mod preflight;
+mod token;
 
 use countersign_core::chains::Network;
 use countersign_core::json::Cursor;
@@ -48,6 +50,7 @@ pub use fate::{FateOf, Tracer};
 pub use head::{HeadQuery, NewestBlock};
 pub use htlc::{Htlc, MAX_ROUNDS};
 pub use preflight::{Intended, Preflight, PreflightCheck};
+pub use token::{TokenAsked, TokenCheck, TokenQuery};
 
 use crate::felt;
 use crate::read::{self, Unclear};

@@ -11,7 +11,7 @@ use super::{OnChain, View, bytes, post, value, written};
 use crate::Address;
 
 /// The maximum length in bytes of a contract's code.
-const MAX_CODE: usize = 512 * 1024;
+pub(super) const MAX_CODE: usize = 512 * 1024;
 
 /// The code hash of a contract, and what its getters return. Endpoints must agree on all of it.
 ///

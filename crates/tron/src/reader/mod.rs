@@ -14,6 +14,8 @@
 //! | [`PreflightCheck`] | at most 2 | at most 9 | whether an order can be funded | that it can, or the code of the refusal |
 //! | [`Broadcast`] | at most 3 | at most 2 | whether the endpoint accepts a transaction | whether it does |
 //! | [`FateOf`] | at most 2 | 3, then 2 | whether a transaction that was sent can still be included | the answer |
+//! | [`ReceiverCheck`] | 1 | at most 5 | whether the receiver of an order can be paid | that it can, or the code of the refusal |
+//! | [`DecimalsCheck`] | 1 | 1 | whether a token has the decimals of the registry | that it has, or the code of the refusal |
 //! | [`Status`] | 1 | 2 | the receipt of a transaction | block and success |
 //! | [`Contract`] | 1 | 3 | the description of a contract | the description |
 //!
@@ -47,9 +49,9 @@ pub use fate::{FateOf, Tracer};
 pub use head::NewestBlock;
 pub use htlc::{Htlc, HtlcReader};
 pub(crate) use preflight::REDEMPTION_ENERGY;
-pub use preflight::{Plan, Preflight, PreflightCheck};
+pub use preflight::{Payer, PayerCheck, Plan, Preflight, PreflightCheck};
 pub use receipt::{Included, Receipt, Status};
-pub use receiver::{Receiver, ReceiverCheck};
+pub use receiver::{Decimals, DecimalsCheck, Receiver, ReceiverCheck};
 pub use reference::{Context, candidates};
 
 use crate::Address;

@@ -1,14 +1,16 @@
 //! The preflight: checks funds, allowance and fees, and runs the first call, before anything is signed.
 
 use alloy_primitives::{Address as AbiAddress, U256};
-use countersign_core::reader::{Agree, Fault, Identity, Judged, Known, Machine, Replies, Reply, Request, Turn, check_balance};
+use countersign_core::reader::{
+    Agree, Ask, Fault, Identity, Judged, Known, Machine, Question, Replies, Reply, Request, Turn, check_balance,
+};
 use countersign_core::{Code, Refusal, Role, TypedValue};
 use countersign_evm_core::read;
 use countersign_evm_core::transfer::{Expected, check_payout, check_transfers};
 use serde_json::json;
 
 use super::call::{self, Call, Outcome};
-use super::{AFTER_THE_END, View, account, coins, coins_request, count, post, value};
+use super::{AFTER_THE_END, OnChain, View, account, coins, coins_request, count, post, value};
 use crate::address::CODEC;
 use crate::{Address, UnsignedOrder};
 
@@ -21,6 +23,8 @@ const REST_OF_TRANSACTION: u64 = 67 + 64 + 5;
 /// The energy that a redemption is assumed to use, because running it would show the secret. It covers a token transfer to an address
 /// without a balance of the token, and the work of the HTLC. A redemption that runs out of energy reveals the secret for nothing.
 pub(crate) const REDEMPTION_ENERGY: u64 = 160_000;
+/// The size of a redemption in bytes, with its signature.
+const REDEMPTION_BYTES: u64 = 500;
 
 /// The result of a preflight that found nothing wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,11 +128,7 @@ impl Machine for PreflightCheck {
     const MAX_ROUNDS: usize = 2;
 
     fn start(plan: &Plan, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
-        let mut requests = vec![
-            coins_request(plan.sender),
-            post(View::Newest, "getaccountresource", &account(plan.sender)),
-            post(View::Newest, "getchainparameters", &json!({})),
-        ];
+        let mut requests = funds_requests(plan.sender).to_vec();
         requests.extend(plan.first.iter().map(|call| call.request(View::Newest)));
         requests.extend(plan.tokens().map(|expected| Call::view(expected.htlc.into(), read::token_call()).request(View::Newest)));
         Ok((Self { plan: plan.clone(), state: State::Account }, requests))
@@ -195,6 +195,46 @@ pub(super) fn failure(reply: &Reply<'_>) -> Result<Option<String>, Fault> {
         Outcome::Returned { .. } => None,
         Outcome::Reverted(why) => Some(why),
     })
+}
+
+/// The account that redeems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "callers construct it")]
+pub struct Payer {
+    /// The account.
+    pub account: Address,
+}
+
+/// Checks that an account can pay for a redemption: for the energy and the bandwidth that it does not get for free.
+pub type PayerCheck = Ask<OnChain<Payer>>;
+
+impl Question for OnChain<Payer> {
+    type Output = Judged<()>;
+
+    fn identity(&self) -> Result<Identity, Refusal> {
+        Ok(super::identity(self.chain_id))
+    }
+
+    fn requests(&self) -> Vec<Request> {
+        funds_requests(self.subject.account).into()
+    }
+
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Judged<()>, Fault> {
+        let (balance, resources) = (coins(&replies.get(0)?)?, Resources::read(&replies.get(1)?, &replies.get(2)?)?);
+        let energy = U256::from(REDEMPTION_ENERGY.saturating_sub(resources.energy)).saturating_mul(U256::from(resources.energy_price));
+        let is_free = resources.bandwidth >= REDEMPTION_BYTES;
+        let bytes = if is_free { U256::ZERO } else { U256::from(REDEMPTION_BYTES).saturating_mul(U256::from(resources.bandwidth_price)) };
+        Ok(Judged(check_balance("/balance", "TRX for the fee of a redemption", energy.saturating_add(bytes), balance)))
+    }
+}
+
+/// Returns the requests for what an account has, and for the chain's prices.
+fn funds_requests(account_address: Address) -> [Request; 3] {
+    [
+        coins_request(account_address),
+        post(View::Newest, "getaccountresource", &account(account_address)),
+        post(View::Newest, "getchainparameters", &json!({})),
+    ]
 }
 
 impl Resources {

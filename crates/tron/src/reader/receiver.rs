@@ -1,28 +1,34 @@
-//! Whether a token lets the receiver of an HTLC be paid.
+//! Whether the receiver of an HTLC can be paid, and what a token shows.
 
+use alloy_primitives::U256;
 use countersign_core::Refusal;
 use countersign_core::reader::{Ask, Fault, Identity, Judged, Known, Question, Replies, Request};
 use countersign_evm_core::read;
-use countersign_evm_core::transfer::check_receiver;
+use countersign_evm_core::transfer::{PAYOUT_GAS, Payability, check_decimals, refuse_coins};
+use serde_json::json;
 
-use super::call::Call;
+use super::call::{Call, Outcome};
+use super::contract::MAX_CODE;
 use super::preflight::failure;
-use super::{OnChain, View};
+use super::{OnChain, View, bytes, post, value, written};
 use crate::Address;
 
-/// Who will be paid by which contract, in which token.
+/// Who will be paid what by which contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "callers construct it")]
 pub struct Receiver {
-    /// The token.
-    pub token: Address,
+    /// The token; `None` for TRX.
+    pub token: Option<Address>,
     /// The HTLC that pays.
     pub htlc: Address,
     /// The account that receives.
     pub receiver: Address,
+    /// The amount, in base units, if the HTLC holds it; `None` before that.
+    pub amount: Option<U256>,
 }
 
-/// Checks that a token has not frozen the receiver: see [`check_receiver`].
+/// Checks that the receiver can be paid: that the token is not paused and has not frozen it ([`Payability`]), or that its code takes TRX
+/// with the energy that the HTLC gives it ([`PAYOUT_GAS`]). An account without code takes TRX.
 pub type ReceiverCheck = Ask<OnChain<Receiver>>;
 
 impl Question for OnChain<Receiver> {
@@ -33,13 +39,68 @@ impl Question for OnChain<Receiver> {
     }
 
     fn requests(&self) -> Vec<Request> {
-        let Receiver { token, htlc, receiver } = self.subject;
-        let transfer = |(sender, to): (Address, Address)| Call { sender, to: token, value: 0, data: read::empty_transfer_call(to.bytes()) };
-        [(htlc, htlc), (htlc, receiver), (receiver, htlc)].map(|pair| transfer(pair).request(View::Newest)).into()
+        let Receiver { token, htlc, receiver, amount } = self.subject;
+        let call = |sender: Address, to: Address, data: Vec<u8>| Call { sender, to, value: 0, data }.request(View::Newest);
+        let Some(token) = token else {
+            let code = post(View::Newest, "getcontractinfo", &json!({"value": written(receiver), "visible": false}));
+            // Before the HTLC holds the coins, nothing is sent: the node would refuse the call for lack of them.
+            let value = amount.and_then(|amount| i64::try_from(amount).ok()).unwrap_or_default();
+            return vec![code, Call { sender: htlc, to: receiver, value, data: Vec::new() }.request(View::Newest)];
+        };
+        let empty = [(htlc, htlc), (htlc, receiver), (receiver, htlc)]
+            .map(|(from, to)| call(from, token, read::empty_transfer_call(to.bytes())));
+        let payment = amount.map(|amount| call(htlc, token, read::transfer_call(receiver.bytes(), amount)));
+        empty.into_iter().chain([Call::view(token, read::paused_call()).request(View::Newest)]).chain(payment).collect()
     }
 
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Judged<()>, Fault> {
+        let Receiver { token, amount, .. } = self.subject;
+        if token.is_none() {
+            let info = value(&replies.get(0)?)?;
+            let code = info.object()?.get("runtimecode").map(|code| bytes(&code, MAX_CODE)).transpose()?;
+            if code.is_none_or(|code| code.is_empty()) {
+                return Ok(Judged(Ok(())));
+            }
+            return Ok(Judged(match Outcome::read(&replies.get(1)?)? {
+                Outcome::Returned { energy, .. } if energy <= PAYOUT_GAS => Ok(()),
+                Outcome::Returned { energy, .. } => Err(refuse_coins(&format!("it uses {energy} units of energy"))),
+                Outcome::Reverted(why) => Err(refuse_coins(&why)),
+            }));
+        }
         let outcome = |index: usize| failure(&replies.get(index)?);
-        Ok(Judged(check_receiver(outcome(0)?, outcome(1)?, outcome(2)?)))
+        let is_paused = Outcome::read(&replies.get(3)?)?.returned().and_then(|answer| read::number(&answer).ok()) == Some(U256::ONE);
+        let payment = amount.map(|_| outcome(4)).transpose()?.map(|failed| failed.map_or(Ok(()), Err));
+        let seen = Payability { control: outcome(0)?, to_receiver: outcome(1)?, by_receiver: outcome(2)?, payment, is_paused };
+        Ok(Judged(seen.check()))
+    }
+}
+
+/// A token, and the decimals that are pinned for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "callers construct it")]
+pub struct Decimals {
+    /// The token.
+    pub token: Address,
+    /// The decimals.
+    pub decimals: u8,
+}
+
+/// Checks that a token shows the decimals of the registry: see [`check_decimals`].
+pub type DecimalsCheck = Ask<OnChain<Decimals>>;
+
+impl Question for OnChain<Decimals> {
+    type Output = Judged<()>;
+
+    fn identity(&self) -> Result<Identity, Refusal> {
+        Ok(super::identity(self.chain_id))
+    }
+
+    fn requests(&self) -> Vec<Request> {
+        vec![Call::view(self.subject.token, read::decimals_call()).request(View::Newest)]
+    }
+
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Judged<()>, Fault> {
+        let shown = Outcome::read(&replies.get(0)?)?.returned().and_then(|answer| read::number(&answer).ok());
+        Ok(Judged(check_decimals(self.subject.decimals, shown)))
     }
 }

@@ -1,0 +1,58 @@
+//! What must hold on an EVM chain before an order is paid, and before its secret leaves.
+
+use countersign::evm::address::from_account;
+use countersign::evm::alloy_primitives::U256;
+use countersign::evm::reader::{Receiver, ReceiverCheck, Served, ServedCheck, fees, needs_lower_height};
+use countersign::evm::recover::GAS_LIMIT;
+use countersign::{Finality, Precondition};
+use countersign_transport::Transport;
+
+use super::EvmChain;
+use super::prepare::parse;
+use crate::error::NodeError;
+use crate::preconditions::End;
+
+/// A redemption uses less than this part of its gas limit.
+const USED_GAS: u64 = GAS_LIMIT / 3;
+
+impl<T: Transport> EvmChain<'_, T> {
+    pub(crate) async fn precondition(&self, item: Precondition, end: &End<'_>) -> Result<Vec<&'static str>, NodeError> {
+        let (asset, finality) = (end.asset, end.policy.finality_of(&end.asset.chain).finality);
+        let token = asset.token.as_ref().map(|token| parse(&token.text, "/token")).transpose()?;
+        match item {
+            Precondition::FinalityMark if matches!(finality, Finality::Safe | Finality::Finalized) => self.served(Served::Mark(finality)).await?,
+            Precondition::LowerHeight if needs_lower_height(self.chain_id, asset.chain.profile) => self.served(Served::LowerHeight).await?,
+            Precondition::Decimals => {
+                if let Some(token) = token {
+                    self.served(Served::Decimals { token, decimals: asset.record.decimals }).await?;
+                }
+            }
+            Precondition::Receiver => {
+                if let (Some(receiver), Some(htlc)) = (end.receiver, asset.htlc.as_ref().and_then(from_account)) {
+                    let subject = Receiver { token, htlc, receiver: parse(receiver, "/destination")?, amount: end.held() };
+                    self.connection.agreed::<ReceiverCheck>(&self.on_chain(subject)).await?.0?;
+                }
+            }
+            Precondition::Payout if token.is_none() && end.redeemer.is_some() => end.check_worth(self.redemption_cost(end, USED_GAS).await?)?,
+            Precondition::Redeemer => {
+                if let Some(account) = end.redeemer {
+                    let (account, at_least) = (parse(account, "/sender")?, self.redemption_cost(end, GAS_LIMIT).await?);
+                    self.served(Served::Coins { account, at_least }).await?;
+                }
+            }
+            _ => {}
+        }
+        Ok(Vec::new())
+    }
+
+    async fn served(&self, asked: Served) -> Result<(), NodeError> {
+        Ok(self.connection.agreed::<ServedCheck>(&self.on_chain(asked)).await?.0?)
+    }
+
+    /// Returns what this much gas costs a redemption today, in wei.
+    async fn redemption_cost(&self, end: &End<'_>, gas: u64) -> Result<U256, NodeError> {
+        let account = end.redeemer.map(|account| parse(account, "/sender")).transpose()?.unwrap_or_default();
+        let calls = self.calls(account, end.speed, end.policy).await?;
+        Ok(U256::from(gas).saturating_mul(U256::from(fees::cap(calls.fees))))
+    }
+}

@@ -1,0 +1,251 @@
+//! Asks the preconditions of an order: what must hold before it is paid, and before its secret leaves.
+
+use std::fmt;
+
+use countersign::{Asset, Code, OrderRecord, Policy, Precondition, Refusal, RequestedLeg, Stage, U256, Verified};
+use countersign_transport::{Chains as _, Transport};
+use futures_util::future::join_all;
+
+use crate::error::NodeError;
+use crate::nodes::{Nodes, Speed};
+
+/// How an order ends: who is paid what, and who sends the redemption. See [`Nodes::preconditions`].
+#[derive(Debug, Clone, Copy)]
+pub struct Ends<'a> {
+    source: &'a str,
+    destination: &'a str,
+    refunded: Option<&'a str>,
+    receiver: Option<&'a str>,
+    payout: Option<U256>,
+    redeemer: Option<&'a str>,
+    has_relayer: bool,
+}
+
+impl<'a> Ends<'a> {
+    /// Creates the ends of an order that does not exist yet, from its request: the owner of the source is refunded, and the owner of the
+    /// destination is paid.
+    #[must_use]
+    pub fn of_request(source: &'a RequestedLeg, destination: &'a RequestedLeg) -> Self {
+        Self {
+            source: source.asset.as_str(),
+            destination: destination.asset.as_str(),
+            refunded: source.owner.as_deref(),
+            receiver: destination.owner.as_deref(),
+            payout: None,
+            redeemer: None,
+            has_relayer: false,
+        }
+    }
+
+    /// Creates the ends of an order from its record.
+    #[must_use]
+    pub fn of_record(record: &'a OrderRecord) -> Self {
+        let (source, destination) = (&record.source_swap, &record.destination_swap);
+        Self {
+            source: source.asset.as_str(),
+            destination: destination.asset.as_str(),
+            refunded: Some(&source.initiator),
+            receiver: Some(&destination.redeemer),
+            payout: Some(destination.amount),
+            redeemer: None,
+            has_relayer: false,
+        }
+    }
+
+    /// Creates the ends of a verified order; `None` if it has no record.
+    #[must_use]
+    pub fn of_order(order: &'a Verified) -> Option<Self> {
+        order.terms().record.map(Self::of_record)
+    }
+
+    /// Sets what the owner is paid, in base units.
+    #[must_use]
+    pub const fn paying(mut self, amount: U256) -> Self {
+        self.payout = Some(amount);
+        self
+    }
+
+    /// Returns the name of the chain on which the owner is paid.
+    #[must_use]
+    pub fn destination_chain(&self) -> &'a str {
+        self.destination.split_once(':').map_or(self.destination, |(chain, _)| chain)
+    }
+
+    /// Sets the account that sends the redemption and pays its fee.
+    #[must_use]
+    pub const fn redeemed_by(mut self, account: Option<&'a str>) -> Self {
+        self.redeemer = account;
+        self
+    }
+
+    /// Sets whether the service's relayer may redeem, so that the owner's account need not pay the fee.
+    #[must_use]
+    pub const fn with_relayer(mut self, is_allowed: bool) -> Self {
+        self.has_relayer = is_allowed;
+        self
+    }
+}
+
+/// What a precondition of one leg depends on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct End<'a> {
+    pub(crate) asset: &'a Asset,
+    /// Who is paid.
+    pub(crate) receiver: Option<&'a str>,
+    /// What is paid, in base units.
+    pub(crate) payout: Option<U256>,
+    /// Whether the HTLC holds the payout.
+    pub(crate) is_held: bool,
+    /// Who sends the redemption.
+    pub(crate) redeemer: Option<&'a str>,
+    pub(crate) speed: Speed,
+    pub(crate) policy: &'a Policy,
+}
+
+impl<'a> End<'a> {
+    const fn of_asset(asset: &'a Asset, policy: &'a Policy) -> Self {
+        Self { asset, receiver: None, payout: None, is_held: false, redeemer: None, speed: Speed::Normal, policy }
+    }
+
+    /// Returns the payout if the HTLC holds it.
+    #[cfg(any(feature = "evm", feature = "tron"))]
+    pub(crate) fn held(&self) -> Option<U256> {
+        self.payout.filter(|_| self.is_held)
+    }
+
+    /// Requires that the payout is worth more than its redemption costs, both in base units of the chain's own coin.
+    #[cfg(any(feature = "bitcoin", feature = "evm"))]
+    pub(crate) fn check_worth(&self, cost: U256) -> Result<(), NodeError> {
+        match self.payout {
+            Some(payout) if payout <= cost => {
+                let refusal = Refusal::new(Code::FeeAbovePayout, "/payout").with_expected(countersign::TypedValue::AtLeast(cost));
+                Err(refusal.with_actual(payout).with_reason("to redeem the payout costs more than it is worth today").into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A precondition that does not hold, or about which too few endpoints say anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unmet {
+    /// The precondition.
+    pub precondition: Precondition,
+    /// The chain, by its name in asset ids.
+    pub chain: String,
+    /// Why. [`NodeError::Refused`] is an answer, and anything else means that it is not known.
+    pub error: NodeError,
+}
+
+impl fmt::Display for Unmet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {}", self.chain, self.precondition, self.error)
+    }
+}
+
+/// What [`Nodes::preconditions`] found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Preconditions {
+    /// What does not hold, or is not known.
+    pub unmet: Vec<Unmet>,
+    /// What holds today, and others can change: a warning for each asset, with [`Code::MintAuthorities`].
+    pub warnings: Vec<(Code, String)>,
+}
+
+impl Preconditions {
+    /// Requires that everything holds.
+    ///
+    /// # Errors
+    ///
+    /// The first refusal, or the first other error if there is none.
+    pub fn check(self) -> Result<(), NodeError> {
+        let (refused, unknown): (Vec<_>, Vec<_>) = self.unmet.into_iter().partition(|unmet| matches!(unmet.error, NodeError::Refused(_)));
+        refused.into_iter().chain(unknown).next().map_or(Ok(()), |unmet| Err(unmet.error))
+    }
+}
+
+impl<T: Transport> Nodes<T> {
+    /// Asks everything that must hold at a stage of an order, of the chains that are connected, and returns all that does not. No question
+    /// contains the secret.
+    ///
+    /// Ask before an order is created and before it is paid, and once more right before its secret is shown to anybody for the first time.
+    /// Nothing of it may stand before a retry once the secret may be out.
+    pub async fn preconditions(&self, ends: &Ends<'_>, stage: Stage, speed: Speed, policy: &Policy) -> Preconditions {
+        let find = |id: &str| self.assets.get(id);
+        let is_held = stage == Stage::BeforeSecret;
+        let source = find(ends.source).map(|asset| End { receiver: ends.refunded, speed, ..End::of_asset(asset, policy) });
+        let destination = find(ends.destination).map(|asset| End {
+            receiver: ends.receiver,
+            payout: ends.payout,
+            is_held,
+            redeemer: ends.redeemer.filter(|_| !ends.has_relayer),
+            speed,
+            ..End::of_asset(asset, policy)
+        });
+        let of_source = |item: &Precondition| {
+            // What a refund needs. Before the secret leaves, the payment is out, and nothing here could stop it.
+            let is_due = stage == Stage::BeforePaying && !matches!(item, Precondition::FinalityMark);
+            is_due.then(|| source.map(|end| (*item, end))).flatten()
+        };
+        let of_destination = |item: &Precondition| destination.map(|end| (*item, end));
+        let due = || Precondition::ALL.iter().filter(|item| item.is_asked(stage));
+        let questions = due().filter_map(of_source).chain(due().filter_map(of_destination)).collect();
+        let mut found = self.ask_all(questions).await;
+        if Precondition::KnownChains.is_asked(stage) {
+            found.unmet.extend(self.unknown_chains());
+        }
+        found
+    }
+
+    /// Asks everything about a connected chain that must hold whatever the order: what its endpoints serve, and what its pinned tokens show.
+    pub async fn chain_preconditions(&self, chain: &str, policy: &Policy) -> Preconditions {
+        let assets: Vec<_> = self.assets.values().filter(|asset| asset.chain_name() == chain).collect();
+        let of_chain = [Precondition::FinalityMark, Precondition::LowerHeight];
+        let once = assets.first().into_iter().flat_map(|asset| of_chain.map(|item| (item, End::of_asset(asset, policy))));
+        let of_asset = [Precondition::Decimals, Precondition::Mint];
+        let each = assets.iter().flat_map(|asset| of_asset.map(|item| (item, End::of_asset(asset, policy))));
+        self.ask_all(once.chain(each).collect()).await
+    }
+
+    /// Checks that an account can be paid in a pinned asset, if its chain is connected: that the token is not paused and has not frozen it,
+    /// and that a contract takes the chain's own coin with the gas that the HTLC gives it. [`Nodes::prepare`] does it for an order that has
+    /// a record.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::Refused`] with [`Code::ReceiverNotPayable`] if the account cannot be paid, or with the code of an address that
+    /// is not one of the chain. Returns another [`NodeError`] if too few endpoints agree.
+    pub async fn check_receiver(&self, asset: &str, receiver: &str) -> Result<(), NodeError> {
+        let Some(asset) = self.assets.get(asset) else { return Ok(()) };
+        let policy = Policy::default();
+        let end = End { receiver: Some(receiver), ..End::of_asset(asset, &policy) };
+        self.ask_all(vec![(Precondition::Receiver, end)]).await.check()
+    }
+
+    fn unknown_chains(&self) -> impl Iterator<Item = Unmet> + '_ {
+        self.unknown().iter().map(|name| {
+            let refusal = Refusal::new(Code::UnknownChain, "/nodes").with_actual(name.as_str());
+            let error = refusal.with_reason("not the name of a chain of the registry, so its endpoints are not used").into();
+            Unmet { precondition: Precondition::KnownChains, chain: name.clone(), error }
+        })
+    }
+
+    async fn ask_all(&self, questions: Vec<(Precondition, End<'_>)>) -> Preconditions {
+        let asked = questions.into_iter().filter(|(_, end)| self.has(end.asset.chain_name()));
+        let answers = join_all(asked.map(async |(item, end)| (item, end, self.ask_precondition(item, &end).await))).await;
+        let mut found = Preconditions::default();
+        for (precondition, end, answer) in answers {
+            match answer {
+                Ok(powers) if powers.is_empty() => {}
+                Ok(powers) => {
+                    let said = format!("{}: whoever controls the token can {}", end.asset.record.id, powers.join(", "));
+                    found.warnings.push((Code::MintAuthorities, said));
+                }
+                Err(error) => found.unmet.push(Unmet { precondition, chain: end.asset.chain_name().to_owned(), error }),
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,27 @@
+//! What must hold on Solana before an order is paid, and before its secret leaves.
+
+use countersign::Precondition;
+use countersign::solana::reader::{PayoutAsked, PayoutCheck, PayoutQuery};
+use countersign_transport::Transport;
+
+use super::{SolanaChain, parse};
+use crate::error::NodeError;
+use crate::preconditions::End;
+
+impl<T: Transport> SolanaChain<'_, T> {
+    pub(crate) async fn precondition(&self, item: Precondition, end: &End<'_>) -> Result<Vec<&'static str>, NodeError> {
+        let to = end.receiver.map(|receiver| parse(receiver, "/destination")).transpose()?;
+        let payer = end.redeemer.map(|account| parse(account, "/sender")).transpose()?;
+        let asked = match (item, to, payer) {
+            (Precondition::Decimals, ..) if end.asset.token.is_some() => PayoutAsked::Decimals,
+            (Precondition::Mint, ..) if end.asset.token.is_some() => PayoutAsked::Mint,
+            (Precondition::Receiver, Some(to), _) => {
+                PayoutAsked::Receiver { to, amount: end.payout.and_then(|payout| u64::try_from(payout).ok()) }
+            }
+            (Precondition::Redeemer, Some(to), Some(account)) => PayoutAsked::Payer { account, to },
+            _ => return Ok(Vec::new()),
+        };
+        let query = PayoutQuery::new(self.connection.network, end.asset, asked)?;
+        Ok(self.judged::<_, PayoutCheck>(&query).await?.powers)
+    }
+}

@@ -1,0 +1,33 @@
+//! What must hold on Starknet before an order is paid, and before its secret leaves.
+
+use countersign::Precondition;
+use countersign::starknet::reader::{STRK, TokenAsked, TokenCheck, TokenQuery};
+use countersign_transport::Transport;
+
+use super::{StarknetChain, parse};
+use crate::error::NodeError;
+use crate::preconditions::End;
+use crate::prepare::Bid;
+
+impl<T: Transport> StarknetChain<'_, T> {
+    pub(crate) async fn precondition(&self, item: Precondition, end: &End<'_>) -> Result<Vec<&'static str>, NodeError> {
+        let token = end.asset.token.as_ref().map(|token| parse(&token.text, "/token")).transpose()?;
+        let (token, asked) = match (item, token) {
+            (Precondition::Decimals, Some(token)) => (token, TokenAsked::Decimals(end.asset.record.decimals)),
+            (Precondition::Receiver, Some(token)) => match end.receiver {
+                Some(receiver) => (token, TokenAsked::Receiver(parse(receiver, "/destination")?)),
+                None => return Ok(Vec::new()),
+            },
+            (Precondition::Redeemer, _) => {
+                let Some(account) = end.redeemer else { return Ok(Vec::new()) };
+                let account = parse(account, "/sender")?;
+                let bid = Bid { speed: end.speed, policy: end.policy, pays_limit: false };
+                let (execution, _) = self.context(account, None, bid).await?;
+                (STRK, TokenAsked::Balance(account, execution.resource_bounds.max_fee(execution.tip)))
+            }
+            _ => return Ok(Vec::new()),
+        };
+        self.connection.agreed::<TokenCheck>(&TokenQuery { chain_id: self.chain_id, token, asked }).await?.0?;
+        Ok(Vec::new())
+    }
+}

@@ -1,0 +1,39 @@
+//! What must hold on Tron before an order is paid, and before its secret leaves.
+
+use countersign::Precondition;
+use countersign::tron::Address;
+use countersign::tron::reader::{Decimals, DecimalsCheck, Payer, PayerCheck, Receiver, ReceiverCheck};
+use countersign_transport::Transport;
+
+use super::{TronChain, parse};
+use crate::error::NodeError;
+use crate::preconditions::End;
+
+impl<T: Transport> TronChain<'_, T> {
+    pub(crate) async fn precondition(&self, item: Precondition, end: &End<'_>) -> Result<Vec<&'static str>, NodeError> {
+        let asset = end.asset;
+        let token = asset.token.as_ref().map(|token| parse(&token.text, "/token")).transpose()?;
+        match item {
+            Precondition::Decimals => {
+                if let Some(token) = token {
+                    let subject = Decimals { token, decimals: asset.record.decimals };
+                    self.connection.agreed::<DecimalsCheck>(&self.on_chain(subject)).await?.0?;
+                }
+            }
+            Precondition::Receiver => {
+                if let (Some(receiver), Some(htlc)) = (end.receiver, asset.htlc.as_ref().and_then(Address::from_account)) {
+                    let subject = Receiver { token, htlc, receiver: parse(receiver, "/destination")?, amount: end.held() };
+                    self.connection.agreed::<ReceiverCheck>(&self.on_chain(subject)).await?.0?;
+                }
+            }
+            Precondition::Redeemer => {
+                if let Some(account) = end.redeemer {
+                    let subject = Payer { account: parse(account, "/sender")? };
+                    self.connection.agreed::<PayerCheck>(&self.on_chain(subject)).await?.0?;
+                }
+            }
+            _ => {}
+        }
+        Ok(Vec::new())
+    }
+}
