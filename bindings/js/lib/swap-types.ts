@@ -155,6 +155,8 @@ export type SwapChange =
   | { readonly event: "phrase_created" }
   /** A contract is seen for the first time, or its change was accepted, and its description was stored. Nothing is paid yet. */
   | { readonly event: "contract"; readonly orderId: string; readonly asset: string; readonly isNew: boolean; readonly message: string }
+  /** Something to know before paying: one provider decides what a chain shows (`single_provider`), or what others can do to a token. */
+  | { readonly event: "warning"; readonly orderId: string; readonly code: string; readonly message: string }
   /** An order was created and stored. Nothing is paid yet. */
   | { readonly event: "created"; readonly orderId: string }
   /** Pay the deposit address that the summary has, from any wallet. The order counts as paid from now on. */

@@ -10,9 +10,7 @@ use countersign::bitcoin::bitcoin::{CompressedPublicKey, ScriptBuf};
 use countersign::chains::address;
 use countersign::json::{self, Cursor};
 use countersign::wire::AffiliateFee;
-use countersign::{
-    Asset, AssetId, CreateOrder, Family, Policy, Refusal, Registry, RequestedLeg, Stage, check_head_time, text,
-};
+use countersign::{Asset, AssetId, CreateOrder, Family, Policy, Refusal, Registry, RequestedLeg, Stage, check_head_time, text};
 use countersign_client::Http;
 use countersign_client::driver::Chains as _;
 use countersign_json::JsonFamily;

@@ -193,7 +193,8 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
             let own = signer.as_ref().filter(|_| registry.family(chains[1]).ok() == family).map(|signer| signer.key);
             let redeems = redeem_key.as_deref().map(String::as_str).or(own);
             let redeemer = redeems.zip(registry.family(chains[1]).ok());
-            let redeemer = redeemer.and_then(|(key, family)| SettlementKey::new(parse_key(family, key).ok()?, request.destination.owner.clone()));
+            let redeemer =
+                redeemer.and_then(|(key, family)| SettlementKey::new(parse_key(family, key).ok()?, request.destination.owner.clone()));
             let account = redeemer.as_ref().map(|redeemer| redeemer.account.as_str()).filter(|_| args.relying.trust().is_none());
             service::run(async {
                 preflight::check_nodes(&mut problems, nodes, registry, &chains).await;

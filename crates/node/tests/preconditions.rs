@@ -103,9 +103,8 @@ async fn a_token_that_is_paused_holds_the_secret_back() {
         assert_eq!(unmet(&found), [(Precondition::Receiver, "receiver_not_payable")]);
     }
     // Before the payment, the token says so itself.
-    let says = |method: &str, params: &Value| {
-        (method == "eth_call" && selector(params) == "0x5c975abb").then(|| json!(format!("{:#066x}", 1)))
-    };
+    let says =
+        |method: &str, params: &Value| (method == "eth_call" && selector(params) == "0x5c975abb").then(|| json!(format!("{:#066x}", 1)));
     let found = ask(chain(&HOSTS, says), false, Stage::BeforePaying, None).await;
     assert_eq!(unmet(&found), [(Precondition::Receiver, "receiver_not_payable")]);
 }
@@ -114,7 +113,11 @@ async fn a_token_that_is_paused_holds_the_secret_back() {
 /// secret leaves.
 #[tokio::test]
 async fn a_rate_limit_is_no_yes() {
-    for error in [busy(), json!({"error": {"code": 429, "message": "Too Many Requests"}}), json!({"error": {"code": -32_603, "message": "internal"}})] {
+    for error in [
+        busy(),
+        json!({"error": {"code": 429, "message": "Too Many Requests"}}),
+        json!({"error": {"code": -32_603, "message": "internal"}}),
+    ] {
         for hosts in [&["a.example", "b.example"][..], &["b.example", "c.example"], &["a.example", "c.example"], &HOSTS] {
             let hosts: &'static [&'static str] = Box::leak(hosts.to_vec().into_boxed_slice());
             for stage in [Stage::BeforePaying, Stage::BeforeSecret] {
@@ -164,7 +167,8 @@ async fn a_contract_that_needs_more_than_2300_gas_is_no_receiver_of_coins() {
     let found = ask(chain(&HOSTS, proxy(json!("0x"))), true, Stage::BeforeSecret, None).await;
     assert_eq!(unmet(&found), []);
     // The same account can be paid in a token.
-    let found = ask(chain(&HOSTS, proxy(json!({"error": {"code": -32_000, "message": "out of gas"}}))), false, Stage::BeforeSecret, None).await;
+    let found =
+        ask(chain(&HOSTS, proxy(json!({"error": {"code": -32_000, "message": "out of gas"}}))), false, Stage::BeforeSecret, None).await;
     assert_eq!(unmet(&found), []);
 }
 
@@ -178,7 +182,8 @@ async fn the_mark_that_evidence_needs_is_served_before_paying() {
     }
     assert_eq!(unmet(&ask(chain(&["c.example"], none), false, Stage::BeforePaying, None).await), []);
     let unknown = |method: &str, params: &Value| {
-        (method == "eth_getBlockByNumber" && params[0] == "safe").then(|| json!({"error": {"code": -32_602, "message": "unknown block tag"}}))
+        (method == "eth_getBlockByNumber" && params[0] == "safe")
+            .then(|| json!({"error": {"code": -32_602, "message": "unknown block tag"}}))
     };
     let found = ask(chain(&HOSTS, unknown), false, Stage::BeforePaying, None).await;
     assert_eq!(found.unmet[0].precondition, Precondition::FinalityMark);
@@ -205,9 +210,8 @@ async fn the_height_that_a_contract_on_arbitrum_may_count_is_shown_before_paying
 
 #[tokio::test]
 async fn the_decimals_of_a_token_are_those_of_the_registry() {
-    let other = |method: &str, params: &Value| {
-        (method == "eth_call" && selector(params) == "0x313ce567").then(|| json!(format!("{:#066x}", 18)))
-    };
+    let other =
+        |method: &str, params: &Value| (method == "eth_call" && selector(params) == "0x313ce567").then(|| json!(format!("{:#066x}", 18)));
     let found = ask(chain(&HOSTS, other), false, Stage::BeforePaying, None).await;
     assert_eq!(unmet(&found), [(Precondition::Decimals, "decimals_differ")]);
     assert_eq!(unmet(&ask(chain(&["a.example"], other), false, Stage::BeforePaying, None).await), []);
@@ -293,7 +297,9 @@ async fn two_keys_of_one_provider_are_one() {
 /// Providers repeat the path in their errors, and many put the key there.
 #[tokio::test]
 async fn a_key_in_a_url_reaches_no_message() {
-    let repeats = |_: &str, _: &Value| Some(json!({"error": {"code": -32_000, "message": "invalid project id /v3/S3CRETKEY for user pa55w0rd?key=t0k3n-123"}}));
+    let repeats = |_: &str, _: &Value| {
+        Some(json!({"error": {"code": -32_000, "message": "invalid project id /v3/S3CRETKEY for user pa55w0rd?key=t0k3n-123"}}))
+    };
     let urls = ["https://user:pa55w0rd@a.example/v3/S3CRETKEY?key=t0k3n-123"];
     let all = urls.iter().map(|url| Endpoint::parse(url).unwrap()).collect();
     let nodes = Nodes::new(chain(&HOSTS, repeats), NodeConfig::new().with("ethereum", Endpoints::new(all).unwrap()), registry());
@@ -334,7 +340,11 @@ fn endpoints_of_one_host_count_once_unless_the_user_says_otherwise() {
             other => panic!("{text}: {other:?}"),
         }
     }
-    for text in [r#"[{"url": "https://a.example", "provider": ""}]"#, r#"[{"provider": "one"}]"#, r#"[{"url": "https://a.example", "name": "one"}]"#] {
+    for text in [
+        r#"[{"url": "https://a.example", "provider": ""}]"#,
+        r#"[{"provider": "one"}]"#,
+        r#"[{"url": "https://a.example", "name": "one"}]"#,
+    ] {
         assert!(parse(text).is_err(), "{text}");
     }
 }

@@ -9,7 +9,8 @@ use std::time::Duration;
 use countersign_client::countersign::evm::alloy_primitives::B256;
 use countersign_client::countersign::json::{self, Cursor};
 use countersign_client::countersign::{
-    BroadcastTransaction, Code, HtlcTerms, Leg, OrderRecord, Policy, Proposal, Refusal, Registry, Role, Verified, VerifiedTerms, verify_record,
+    BroadcastTransaction, Code, HtlcTerms, Leg, OrderRecord, Policy, Proposal, Refusal, Registry, Role, Verified, VerifiedTerms,
+    verify_record,
 };
 use countersign_client::driver::{Driver, FundingReply, MemoryStore, OrderStore, Owner, OwnerError, Purpose, Settlement, SignedFunding};
 use countersign_client::{

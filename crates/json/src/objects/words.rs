@@ -80,7 +80,7 @@ macro_rules! for_each_word_set {
             ];
 
             /// What happened in a whole swap: the member `event`.
-            SwapEvent = ["quoted", "phrase_created", "contract", "created", "deposit", "status", "alert", "stopped", "listed", "failed"];
+            SwapEvent = ["quoted", "phrase_created", "contract", "warning", "created", "deposit", "status", "alert", "stopped", "listed", "failed"];
 
             /// The status of an order of a whole swap.
             SwapStatusName = [

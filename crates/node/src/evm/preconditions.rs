@@ -20,7 +20,9 @@ impl<T: Transport> EvmChain<'_, T> {
         let (asset, finality) = (end.asset, end.policy.finality_of(&end.asset.chain).finality);
         let token = asset.token.as_ref().map(|token| parse(&token.text, "/token")).transpose()?;
         match item {
-            Precondition::FinalityMark if matches!(finality, Finality::Safe | Finality::Finalized) => self.served(Served::Mark(finality)).await?,
+            Precondition::FinalityMark if matches!(finality, Finality::Safe | Finality::Finalized) => {
+                self.served(Served::Mark(finality)).await?
+            }
             Precondition::LowerHeight if needs_lower_height(self.chain_id, asset.chain.profile) => self.served(Served::LowerHeight).await?,
             Precondition::Decimals => {
                 if let Some(token) = token {
@@ -33,7 +35,9 @@ impl<T: Transport> EvmChain<'_, T> {
                     self.connection.agreed::<ReceiverCheck>(&self.on_chain(subject)).await?.0?;
                 }
             }
-            Precondition::Payout if token.is_none() && end.redeemer.is_some() => end.check_worth(self.redemption_cost(end, USED_GAS).await?)?,
+            Precondition::Payout if token.is_none() && end.redeemer.is_some() => {
+                end.check_worth(self.redemption_cost(end, USED_GAS).await?)?
+            }
             Precondition::Redeemer => {
                 if let Some(account) = end.redeemer {
                     let (account, at_least) = (parse(account, "/sender")?, self.redemption_cost(end, GAS_LIMIT).await?);

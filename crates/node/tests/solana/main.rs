@@ -15,8 +15,8 @@
 mod fake;
 mod history;
 mod prices;
-mod replace;
 mod payout;
+mod replace;
 mod send;
 mod wallet;
 

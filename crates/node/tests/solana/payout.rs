@@ -86,7 +86,8 @@ async fn a_frozen_receiver_holds_the_secret_back() {
         }
         // Two that limit requests say nothing.
         let limited = with(open.clone()).lying(|host, method, _| {
-            (host != "c.example" && method == "getMultipleAccounts").then(|| json!({"error": {"code": 429, "message": "Too many requests"}}))
+            (host != "c.example" && method == "getMultipleAccounts")
+                .then(|| json!({"error": {"code": 429, "message": "Too many requests"}}))
         });
         let found = ask(limited, form, stage).await;
         assert!(unmet(&found).contains(&(Precondition::Receiver, "node_disagree")), "{stage:?}: {:?}", found.unmet);

@@ -480,7 +480,11 @@ async fn balances_and_heads_are_read() {
 /// What a Starknet token can show about a receiver: that it is paused, or has frozen it. A call has no sender, so no transfer is tried.
 #[tokio::test]
 async fn a_token_that_says_it_is_paused_or_has_frozen_the_receiver_is_not_paid_for() {
-    let case = countersign_testkit::fixtures_of(countersign::Family::Evm).unwrap().into_iter().find(|case| case.id == "evm-record-starknet").unwrap();
+    let case = countersign_testkit::fixtures_of(countersign::Family::Evm)
+        .unwrap()
+        .into_iter()
+        .find(|case| case.id == "evm-record-starknet")
+        .unwrap();
     let value = countersign::json::parse(case.input.as_bytes()).unwrap();
     let proposal = countersign_json::line::Case::from_value(&value).unwrap().proposal().unwrap();
     let record = countersign::verify_record(proposal, registry(), &Policy::default()).unwrap().record;

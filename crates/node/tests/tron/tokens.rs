@@ -1,8 +1,8 @@
 //! Tokens that take a fee, or freeze an account: a payment that could not be redeemed or refunded is not signed.
 
-use countersign::{Code, Policy, Precondition, Stage};
 use countersign::tron::alloy_primitives::Address as AbiAddress;
 use countersign::tron::{Address, read};
+use countersign::{Code, Policy, Precondition, Stage};
 use countersign_node::{Ends, NodeError, Speed};
 use serde_json::json;
 
@@ -100,10 +100,7 @@ async fn unmet(fake: crate::fake::Fake, asset: &str, stage: Stage) -> Vec<(Preco
 }
 
 /// A node without faults, except for what `lie` says of calls, on these hosts.
-fn calls(
-    hosts: &'static [&'static str],
-    lie: impl Fn(&str) -> Option<serde_json::Value> + Send + Sync + 'static,
-) -> crate::fake::Fake {
+fn calls(hosts: &'static [&'static str], lie: impl Fn(&str) -> Option<serde_json::Value> + Send + Sync + 'static) -> crate::fake::Fake {
     tron(WITHOUT_APPROVAL).lying(move |host, path, question| {
         let data = question["data"].as_str().unwrap_or_default();
         let lied = if hosts.contains(&host) && path.ends_with("constantcontract") { lie(data) } else { None };

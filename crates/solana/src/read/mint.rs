@@ -64,7 +64,8 @@ impl Mint {
             // The older and the newer fee: the newer one may count from the next epoch.
             1 => {
                 let fee = |at: usize| {
-                    let (max, points) = (part::<8>(value, at..at.saturating_add(8)), part::<2>(value, at.saturating_add(8)..at.saturating_add(10)));
+                    let (max, points) =
+                        (part::<8>(value, at..at.saturating_add(8)), part::<2>(value, at.saturating_add(8)..at.saturating_add(10)));
                     max.zip(points).map(|(max, points)| max != [0; 8] && points != [0; 2]).ok_or(cut)
                 };
                 if fee(80)? || fee(98)? {

@@ -47,8 +47,8 @@ impl Question for OnChain<Receiver> {
             let value = amount.and_then(|amount| i64::try_from(amount).ok()).unwrap_or_default();
             return vec![code, Call { sender: htlc, to: receiver, value, data: Vec::new() }.request(View::Newest)];
         };
-        let empty = [(htlc, htlc), (htlc, receiver), (receiver, htlc)]
-            .map(|(from, to)| call(from, token, read::empty_transfer_call(to.bytes())));
+        let empty =
+            [(htlc, htlc), (htlc, receiver), (receiver, htlc)].map(|(from, to)| call(from, token, read::empty_transfer_call(to.bytes())));
         let payment = amount.map(|amount| call(htlc, token, read::transfer_call(receiver.bytes(), amount)));
         empty.into_iter().chain([Call::view(token, read::paused_call()).request(View::Newest)]).chain(payment).collect()
     }
