@@ -272,10 +272,16 @@ export type Code =
   | "allowance_too_low"
   | "simulation_reverted"
   | "simulation_differs"
+  | "finality_mark_missing"
+  | "lower_height_missing"
+  | "decimals_differ"
+  | "mint_restricts"
+  | "receiver_not_payable"
   | "address_on_trust"
   | "refund_key_not_yours"
   | "redeem_key_not_yours"
   | "amount_below_dust"
+  | "payout_near_fee"
   | "unlimited_approval"
   | "approval_above_amount"
   | "unpinned_registry_version"
@@ -298,6 +304,8 @@ export type Code =
   | "own_signature_overwritten"
   | "nonce_gap"
   | "fee_above_payout"
+  | "mint_authorities"
+  | "single_provider"
   | "key_not_checked";
 
 /** Why the secret must not be released. */
@@ -367,6 +375,7 @@ export type SwapEvent =
   | "quoted"
   | "phrase_created"
   | "contract"
+  | "warning"
   | "created"
   | "deposit"
   | "status"

@@ -82,7 +82,7 @@ async fn a_swap_completes_by_the_owners_own_redemption() {
 async fn a_receiver_that_cannot_be_paid_holds_the_secret_back() {
     let world = World::new(0, Malice { freezes_the_receiver: true, ..HONEST });
     for (number, has_relayer) in [(1, false), (2, true)] {
-        world.cannot_redeem.store(has_relayer, std::sync::atomic::Ordering::SeqCst);
+        world.cannot_redeem(has_relayer);
         let driver = world.driver(MemoryStore::default());
         let driver = if has_relayer { driver.allow_relayer() } else { driver };
         let id = create(&driver, &world, number).await;
