@@ -301,9 +301,13 @@ fn a_timelock_is_short_at_the_fastest_pace() {
 #[test]
 fn a_payout_is_above_dust_and_worth_its_redemption() {
     let warned = |amount: u64, warning: Code| {
-        let amount = amount.to_string();
-        let changes = [("/request/destination/amount", json!(amount)), ("/destination_swap/amount", json!(amount))];
-        let order = verified(EVM, None, &changes).unwrap();
+        let mut case = accepted_case(EVM).json();
+        case["request"]["destination"]["amount"] = json!(amount.to_string());
+        case["order"]["destination_swap"]["amount"] = json!(amount.to_string());
+        let text = case.to_string();
+        let value = json::parse(text.as_bytes()).unwrap();
+        let proposal = Case::from_value(&value).unwrap().proposal().unwrap();
+        let order = verify(proposal, registry(), &Policy::default()).unwrap();
         order.warnings().list().iter().any(|given| given.code() == warning)
     };
     // Bitcoin Core relays taproot outputs of at least 330 sat. 155 vB at 20 sat/vB are 3,100 sat.
