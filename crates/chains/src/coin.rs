@@ -23,28 +23,6 @@ pub struct CoinProfile {
     pub fee_targets: FeeTargets,
 }
 
-/// The fee rate at which a payout is compared with its redemption, in base units per virtual byte. It is above that of most days, and below
-/// that of a busy one.
-pub const USUAL_FEE_RATE: u64 = 20;
-
-impl CoinProfile {
-    /// Returns the smallest taproot output that nodes relay, in base units.
-    #[must_use]
-    pub const fn taproot_dust(&self) -> u64 {
-        self.dust_factor.saturating_mul(330)
-    }
-
-    /// Returns the fee of a redemption at [`USUAL_FEE_RATE`], in base units.
-    #[must_use]
-    pub const fn usual_redemption_fee(&self) -> u64 {
-        REDEMPTION_VSIZE.saturating_mul(USUAL_FEE_RATE)
-    }
-}
-
-/// The size of the redemption of one HTLC output to a taproot address, in virtual bytes, rounded up: 10 of the transaction, 43 of its
-/// output, 41 of its input, and a quarter of about 230 bytes of witness.
-pub const REDEMPTION_VSIZE: u64 = 155;
-
 /// Within how many blocks a transaction is to be mined, by how urgent it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "one number for each speed")]
@@ -81,7 +59,7 @@ const LITECOIN: CoinProfile = CoinProfile {
 /// A fee rate, in base units per virtual byte, that redemptions have had to pay for days at a time.
 pub const BUSY_FEE_RATE: u64 = 20;
 /// The virtual size of a redemption that pays to a segwit address of version 0.
-const REDEMPTION_VBYTES: u64 = 142;
+pub const REDEMPTION_VBYTES: u64 = 142;
 /// The smallest value of a taproot output that nodes of Bitcoin relay.
 const TAPROOT_DUST: u64 = 330;
 

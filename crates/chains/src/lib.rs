@@ -21,7 +21,7 @@ pub mod time;
 pub mod transaction_id;
 
 pub use address::{Account, AddressError};
-pub use coin::{BUSY_FEE_RATE, CoinProfile, FeeTargets, REDEMPTION_VSIZE, USUAL_FEE_RATE};
+pub use coin::{BUSY_FEE_RATE, CoinProfile, FeeTargets, REDEMPTION_VBYTES};
 pub use finality::{Finality, FinalityRule};
 pub use height::BlockHeight;
 pub use network::{BitcoinNet, Coin, Family, Network, NetworkError};

@@ -265,7 +265,6 @@ const ELSEWHERE: &[(Code, &str)] = &[
     (Code::MintRestricts, "depends on a node: crates/node/tests/solana/payout.rs"),
     (Code::MintAuthorities, "depends on a node: crates/node/tests/solana/payout.rs"),
     (Code::SingleProvider, "depends on the endpoints: crates/swap/tests"),
-    (Code::PayoutNearFee, "a warning of amounts: crates/json/tests/rules.rs"),
     (Code::FeeAbovePayout, "recoveries only: crates/evm/tests/recover.rs"),
     (Code::Internal, "no input is known that causes it; properties.rs searches for one"),
     (Code::TimelocksDependOnPace, "accepted orders have it: crates/json/tests/rules.rs"),

@@ -297,24 +297,6 @@ fn a_timelock_is_short_at_the_fastest_pace() {
     assert!(is_short(Value::Null) && is_short(json!("0.333")) && !is_short(json!("0.334")));
 }
 
-/// A payout on a Bitcoin-like chain pays the fee of its own redemption.
-#[test]
-fn a_payout_is_above_dust_and_worth_its_redemption() {
-    let warned = |amount: u64, warning: Code| {
-        let mut case = accepted_case(EVM).json();
-        case["request"]["destination"]["amount"] = json!(amount.to_string());
-        case["order"]["destination_swap"]["amount"] = json!(amount.to_string());
-        let text = case.to_string();
-        let value = json::parse(text.as_bytes()).unwrap();
-        let proposal = Case::from_value(&value).unwrap().proposal().unwrap();
-        let order = verify(proposal, registry(), &Policy::default()).unwrap();
-        order.warnings().list().iter().any(|given| given.code() == warning)
-    };
-    // Bitcoin Core relays taproot outputs of at least 330 sat. 155 vB at 20 sat/vB are 3,100 sat.
-    assert!(warned(329, Code::AmountBelowDust) && !warned(330, Code::AmountBelowDust));
-    assert!(warned(6_199, Code::PayoutNearFee) && !warned(6_200, Code::PayoutNearFee));
-}
-
 #[test]
 fn an_approval_of_exactly_the_amount_suits_every_policy() {
     for approvals in [ApprovalPolicy::AsProposed, ApprovalPolicy::Exact, ApprovalPolicy::RefuseInexact] {

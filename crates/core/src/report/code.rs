@@ -243,7 +243,6 @@ codes! {
     RefundKeyNotYours = "refund_key_not_yours", "the refund key is not yours: you cannot refund without the service", "send your own x-only key as source delegate";
     RedeemKeyNotYours = "redeem_key_not_yours", "the redeem key is not yours: whoever holds it receives the payout", "send your own x-only key as destination delegate";
     AmountBelowDust = "amount_below_dust", "nodes do not relay an output this small", "ask for a larger amount";
-    PayoutNearFee = "payout_near_fee", "the fee of a redemption may be more than half of the payout", "ask for a larger amount";
     UnlimitedApproval = "unlimited_approval", "the approval is unlimited: the contract may take every token of this kind, now and later", "approve exactly the amount instead";
     ApprovalAboveAmount = "approval_above_amount", "the approval is above the amount", "approve exactly the amount instead";
     UnpinnedRegistryVersion = "unpinned_registry_version", "no version of the orders registry is pinned, so the one in the call is used", "pin the version at which the object became shared; a wrong one fails on chain";

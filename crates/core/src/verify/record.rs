@@ -8,8 +8,7 @@ mod under_way;
 
 use countersign_chains::swap_id::Version;
 use countersign_chains::taproot::{Htlc, Output};
-use countersign_chains::{Account, Family, Network, Pace, Span, USUAL_FEE_RATE, address};
-use ruint::aliases::U256;
+use countersign_chains::{Account, Family, Pace, Span, address};
 
 use super::{Leg, OrderContext, SwapTerms, deadline, swap_id};
 use crate::report::amount::format_duration;
@@ -84,7 +83,6 @@ pub(crate) fn check(
     check.source(terms, &source)?;
     check.secret_hash(terms)?;
     check.payout(&destination, warnings)?;
-    check.worth(warnings);
     check.solver(terms, &source, &destination, warnings)?;
     check.timelocks(warnings)?;
     check.swap_id(Leg::Source, &source, warnings)?;
@@ -295,19 +293,6 @@ impl Check<'_, '_> {
         named(&self.record.solver_id, &|| self.refuse(Code::RecordSolver, "solver_id"))?;
         named(&order.request.solver_id, &|| Refusal::new(Code::RecordSolver, "/request/solver_id"))?;
         Ok(())
-    }
-
-    /// Warns of a payout on a Bitcoin-like chain that nodes would not relay, or that its own redemption may eat up. It pays its fee itself.
-    fn worth(&self, warnings: &mut Warnings) {
-        let Network::Bitcoin(coin, _) = &self.asset(Leg::Destination).chain.network else { return };
-        let (amount, coin) = (self.swap(Leg::Destination).amount, coin.profile());
-        let (dust, fee) = (U256::from(coin.taproot_dust()), U256::from(coin.usual_redemption_fee()));
-        if amount < dust {
-            warnings.warn_about(Code::AmountBelowDust, format!("the payout of {amount} is below {dust}"));
-        }
-        if fee.saturating_mul(U256::from(2)) > amount {
-            warnings.warn_about(Code::PayoutNearFee, format!("{fee} of {amount} at {USUAL_FEE_RATE} per virtual byte"));
-        }
     }
 
     /// Requires that the destination's timelock ends before the source's. Otherwise the solver could refund one and redeem the other.

@@ -1,6 +1,6 @@
 //! What must hold on a Bitcoin-like chain before an order is paid, and before its secret leaves.
 
-use countersign::chains::REDEMPTION_VSIZE;
+use countersign::chains::REDEMPTION_VBYTES;
 use countersign::{Precondition, U256};
 use countersign_transport::Transport;
 
@@ -12,7 +12,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
     pub(crate) async fn precondition(&self, item: Precondition, end: &End<'_>) -> Result<Vec<&'static str>, NodeError> {
         if item == Precondition::Payout && end.payout.is_some() {
             let rate = self.median_fee_rate(end.speed).await?.rate;
-            end.check_worth(U256::from(rate.fee(REDEMPTION_VSIZE).map_or(u64::MAX, |fee| fee.to_sat())))?;
+            end.check_worth(U256::from(rate.fee(REDEMPTION_VBYTES).map_or(u64::MAX, |fee| fee.to_sat())))?;
         }
         Ok(Vec::new())
     }
