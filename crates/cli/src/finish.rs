@@ -7,12 +7,14 @@ use std::sync::Arc;
 use countersign::bitcoin::Key;
 use countersign::bitcoin::recover::Funding;
 use countersign::recover::Leg;
-use countersign::{Code, Family, Funded, OrderRecord, Policy, Proposal, Refusal, Registry, VerifiedRecord, VerifiedTerms, Warnings, text};
+use countersign::{
+    Code, Family, Funded, OrderRecord, Policy, Proposal, Refusal, Registry, Stage, VerifiedRecord, VerifiedTerms, Warnings, text,
+};
 use countersign_client::driver::{Chains as _, OrderState};
 use countersign_client::restore::{RestoredOrder, owner_key};
 use countersign_client::status::refund_possible_from;
 use countersign_client::{Action, Flow, Http, OrderId, Pace};
-use countersign_node::{Nodes, Speed};
+use countersign_node::{Ends, Nodes, Speed};
 use serde::Serialize;
 use zeroize::Zeroizing;
 
@@ -334,7 +336,10 @@ impl Kept {
                 message: "the order was restored from its record alone, so what the destination must hold is not known".to_owned(),
             }),
         };
-        let Err(failure) = proven else { return Ok(()) };
+        // The printed transaction shows the secret, so it must pay.
+        let ends = Ends::of_record(&self.record);
+        let pays = || service::run(async { Ok(nodes.preconditions(&ends, Stage::BeforeSecret, Speed::Normal, policy).await.check()?) });
+        let Err(failure) = proven.and_then(|()| pays()) else { return Ok(()) };
         let message = format!("{}; whoever sees the redemption has the secret, and can take your payment", failure.message());
         if args.without_evidence {
             session.progress(&format!("printed without evidence, as you asked: {message}"));

@@ -17,7 +17,7 @@ const USED_GAS: u64 = GAS_LIMIT / 3;
 
 impl<T: Transport> EvmChain<'_, T> {
     pub(crate) async fn precondition(&self, item: Precondition, end: &End<'_>) -> Result<Vec<&'static str>, NodeError> {
-        let (asset, finality) = (end.asset, end.policy.finality_of(&end.asset.chain).finality);
+        let (asset, finality) = (end.asset, end.policy.finality_of(end.asset, end.payout.unwrap_or(U256::MAX)).finality);
         let token = asset.token.as_ref().map(|token| parse(&token.text, "/token")).transpose()?;
         match item {
             Precondition::FinalityMark if matches!(finality, Finality::Safe | Finality::Finalized) => {
