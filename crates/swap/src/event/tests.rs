@@ -44,7 +44,8 @@ fn next(last: Option<&Event>) -> Option<Event> {
         None => Event::Quoted { call, solver_id: "one".to_owned(), pay: amount(), receive: amount() },
         Some(Event::Quoted { .. }) => Event::PhraseCreated,
         Some(Event::PhraseCreated) => Event::Contract { order_id, asset: "base:usdc".to_owned(), is_new: true, message },
-        Some(Event::Contract { .. }) => Event::Created { call, order_id },
+        Some(Event::Contract { .. }) => Event::Warning { order_id, code: "single_provider", message },
+        Some(Event::Warning { .. }) => Event::Created { call, order_id },
         Some(Event::Created { .. }) => Event::Deposit { order_id, message, summary: Vec::new() },
         Some(Event::Deposit { .. }) => {
             let mut progress = Progress::new(Status::Unsigned);
