@@ -53,7 +53,7 @@ fn read(object: &Bound<'_, PyAny>) -> PyResult<Option<Text>> {
     let py = object.py();
     if let Ok(text) = object.cast::<PyString>() {
         // Python's conversion to UTF-8 is faster, but leaves a copy in memory.
-        return match text.contains(intern!(py, "secret_key"))? {
+        return match of_str(text, "__contains__", Some("secret_key"))?.is_truthy()? {
             true => copy_text(text).map(|mut text| Some(Text::Copy(Zeroizing::new(std::mem::take(&mut *text).into_bytes())))),
             false => text.extract().map(|text| Some(Text::Str(text))).map_err(|error| surrogate(error, py)),
         };
@@ -135,11 +135,21 @@ impl<'py> FromPyObject<'_, 'py> for Secret {
 /// Copies text letter by letter. Python's own conversion would leave the whole of it in memory that is not wiped.
 fn copy_text(text: &Bound<'_, PyString>) -> PyResult<Zeroizing<String>> {
     // With room for all of it, no copy is left behind by growing.
-    let mut copy = Zeroizing::new(String::with_capacity(text.len()?.saturating_mul(4)));
-    for letter in text.try_iter()? {
+    let length: usize = of_str(text, "__len__", None)?.extract()?;
+    let mut copy = Zeroizing::new(String::with_capacity(length.saturating_mul(4)));
+    for letter in of_str(text, "__iter__", None)?.try_iter()? {
         copy.push(letter?.extract().map_err(|error| surrogate(error, text.py()))?);
     }
     Ok(copy)
+}
+
+/// Calls a method of `str` itself: a subclass may say anything about its length and its letters.
+fn of_str<'py>(text: &Bound<'py, PyString>, name: &str, argument: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+    let method = text.py().get_type::<PyString>().getattr(name)?;
+    match argument {
+        Some(argument) => method.call1((text, argument)),
+        None => method.call1((text,)),
+    }
 }
 
 /// Copies the content of a `bytearray` or a `memoryview`.
@@ -197,7 +207,7 @@ fn utf8(bytes: &[u8]) -> PyResult<&str> {
 }
 
 /// Python's own error would hold the text, which can be a key.
-fn surrogate(error: PyErr, py: Python<'_>) -> PyErr {
+pub(crate) fn surrogate(error: PyErr, py: Python<'_>) -> PyErr {
     match error.is_instance_of::<PyUnicodeEncodeError>(py) {
         true => PyValueError::new_err("the text has a lone surrogate, which UTF-8 cannot express"),
         false => error,

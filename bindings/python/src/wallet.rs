@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
 
-use crate::input::{Secret, wrong_type};
+use crate::input::{Secret, surrogate, wrong_type};
 
 /// Deeper contexts have no meaning, and one can contain itself.
 const MAX_DEPTH: usize = 8;
@@ -56,7 +56,9 @@ fn write(value: &Bound<'_, PyAny>, name: &str, depth: usize, json: &mut String) 
         write_text(text, json)?;
     } else if let Ok(members) = value.cast::<PyDict>() {
         json.push('{');
-        for (key, value) in members {
+        // A copy: what is read below can run code that changes the dict.
+        for member in members.items() {
+            let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = member.extract()?;
             let key = key.cast_into::<PyString>().map_err(|_| PyTypeError::new_err(format!("the keys of {name} must be str")))?;
             // No step reads it, so no copy of it is made.
             if key == "secret_key" {
@@ -86,7 +88,8 @@ fn write(value: &Bound<'_, PyAny>, name: &str, depth: usize, json: &mut String) 
 }
 
 fn write_text(text: &Bound<'_, PyString>, json: &mut String) -> PyResult<()> {
-    let text = serde_json::to_string(&*text.to_cow()?).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let letters = text.to_cow().map_err(|error| surrogate(error, text.py()))?;
+    let text = serde_json::to_string(&*letters).map_err(|error| PyValueError::new_err(error.to_string()))?;
     json.push_str(&text);
     Ok(())
 }

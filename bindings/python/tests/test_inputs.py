@@ -217,3 +217,57 @@ def test_numbers_out_of_range_are_value_errors(registry: countersign_swap.Regist
     for call in calls:
         with pytest.raises(ValueError, match="negative or too large"):
             call()
+
+
+class Liar(str):
+    """Text that says of itself what it is not."""
+
+    def __len__(self) -> int:
+        return 1 << 44
+
+    def __iter__(self) -> Any:
+        return iter("another")
+
+    def __contains__(self, part: object) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        return "another"
+
+
+@pytest.mark.parametrize("length", [1 << 44, 2**63 - 1])
+def test_text_is_what_it_holds_and_not_what_it_says(registry: countersign_swap.Registry, length: int) -> None:
+    liar = type("LongLiar", (Liar,), {"__len__": lambda _: length})
+    case = all_accepted()[EXACT]
+    assert countersign_swap.verify_line(liar(case.line), registry) == countersign_swap.verify_line(case.line, registry)
+    wallet = json.dumps({**json.loads(case.documents["wallet"]), "secret_key": case.key})
+    order = verify(case, registry)
+    assert order.prepare(liar(wallet)).artefacts() == order.prepare(wallet).artefacts()
+    unsigned = order.prepare(case.documents["wallet"])
+    unsigned.sign(liar(case.key))
+    assert unsigned.missing() == []
+
+
+def test_a_context_that_changes_while_it_is_read_is_no_panic(registry: countersign_swap.Registry) -> None:
+    case = all_accepted()[EXACT]
+    wallet: Any = json.loads(case.documents["wallet"])
+
+    class Growing(list):  # type: ignore[type-arg]
+        def __iter__(self) -> Any:
+            for number in range(100):
+                wallet[f"new {number}"] = number
+            return iter(())
+
+    order = verify(case, registry)
+    expected = order.prepare(case.documents["wallet"]).artefacts()
+    wallet["access_list"] = Growing([1])
+    assert order.prepare(wallet).artefacts() == expected
+
+
+def test_half_a_surrogate_pair_is_not_quoted(registry: countersign_swap.Registry) -> None:
+    case = all_accepted()[EXACT]
+    wallets: list[Any] = [{"nonce": "\ud800key"}, {"\ud800key": 1}]
+    for wallet in wallets:
+        with pytest.raises(ValueError, match="lone surrogate") as refused:
+            verify(case, registry).prepare(wallet)
+        assert not isinstance(refused.value, UnicodeEncodeError) and "key" not in str(refused.value)

@@ -33,7 +33,8 @@ struct Files {
 pub(crate) struct HostDisk(Arc<Mutex<Files>>);
 
 impl HostDisk {
-    /// Creates a disk with the documents that the host has kept. `place` identifies where: a copy has another one.
+    /// Creates a disk with the documents that the host has kept. `place` identifies where: a copy has another one, and so has a store whose
+    /// `index` was put back.
     pub(crate) fn new(documents: impl IntoIterator<Item = (String, Bytes)>, place: &str) -> Self {
         let mut files = Files { place: place.to_owned(), ..Files::default() };
         // Directories are not documents, so a store without orders has nothing that names this one.

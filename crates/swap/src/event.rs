@@ -116,6 +116,13 @@ impl Event {
     pub(crate) fn warning(order_id: Option<&str>, code: Code, message: String) -> Self {
         Self::Warning { order_id: order_id.unwrap_or_default().to_owned(), code: code.name(), message }
     }
+
+    /// The alert that a signer failed after it got a payment, so that the payment may be on its way.
+    pub(crate) fn maybe_sent(order_id: &str, why: &str) -> Self {
+        let why = countersign::text::escape_untrusted(why);
+        let message = format!("the signer failed and may have sent the payment, so it is not asked again: {why}");
+        Self::Alert { order_id: order_id.to_owned(), alert: "maybe_paid", message }
+    }
 }
 
 /// A stored order.

@@ -28,10 +28,8 @@ pub(crate) enum Expected {
     Http,
     Stored,
     Consent,
-    /// A signature; for a payment, the wallet may also have sent it.
-    Signature {
-        may_be_sent: bool,
-    },
+    /// A signature, unless the wallet has sent the transaction.
+    Signature,
 }
 
 #[derive(Debug, Default)]

@@ -14,5 +14,5 @@ pub use countersign_json::objects::Failure;
 pub use countersign_store::Zeroizing;
 pub use countersign_transport::TransportErrorKind;
 pub use event::{Event, StoredOrder};
-pub use need::{Ask, Consent, HttpRequest, Need, Reply, Signing, Write};
+pub use need::{Ask, Consent, HttpRequest, NOTHING_SENT, Need, Reply, Signing, Write};
 pub use swaps::{Output, Setup, Swaps};

@@ -122,10 +122,27 @@ pub enum Reply {
     Consent(bool),
     /// To [`Ask::Sign`]: the order with its signatures.
     Signed(Box<countersign::Unsigned>),
-    /// To [`Ask::Sign`] of a payment: another wallet has sent it, or is about to. From now on it may be on chain.
+    /// To [`Ask::Sign`]: the wallet has sent the transaction by itself, or is about to. From now on it may be on chain, and the secret of a
+    /// redemption is out.
     Sent,
-    /// To [`Ask::Sign`]: nothing is signed now, and why.
+    /// To [`Ask::Sign`]: nothing is signed now, nothing was sent, and why.
     NotSigned(String),
+    /// To [`Ask::Sign`]: the signer failed. Whether it has sent something is known only from [`NOTHING_SENT`].
+    SignerFailed {
+        /// What the signer said.
+        message: String,
+        /// The code of the error, as EIP-1193 and JSON-RPC have it; `None` without one.
+        code: Option<i64>,
+    },
+}
+
+/// The codes of EIP-1193 and JSON-RPC after which a wallet has sent nothing: declined, not allowed, unknown method, no chain, another chain,
+/// chain not added, bad request. After every other error, and after one without a code, it may have sent what it was asked to.
+pub const NOTHING_SENT: [i64; 9] = [4001, 4100, 4200, 4900, 4901, 4902, -32600, -32601, -32602];
+
+/// Returns whether a signer that failed with this code has certainly sent nothing.
+pub(crate) fn has_sent_nothing(code: Option<i64>) -> bool {
+    code.is_some_and(|code| NOTHING_SENT.contains(&code))
 }
 
 impl std::fmt::Debug for Reply {
@@ -138,6 +155,7 @@ impl std::fmt::Debug for Reply {
             Self::Signed(_) => "Signed(..)",
             Self::Sent => "Sent",
             Self::NotSigned(_) => "NotSigned(..)",
+            Self::SignerFailed { .. } => "SignerFailed(..)",
         })
     }
 }
@@ -149,9 +167,7 @@ impl Reply {
             (Self::Response { .. } | Self::NoResponse { .. }, Expected::Http)
             | (Self::Stored(_), Expected::Stored)
             | (Self::Consent(_), Expected::Consent)
-            | (Self::Signed(_) | Self::NotSigned(_), Expected::Signature { .. }) => true,
-            // A wallet that sends a redemption by itself would release the secret before that is written down.
-            (Self::Sent, Expected::Signature { may_be_sent }) => may_be_sent,
+            | (Self::Signed(_) | Self::Sent | Self::NotSigned(_) | Self::SignerFailed { .. }, Expected::Signature) => true,
             _ => false,
         };
         if fits { Ok(()) } else { Err(Failure::usage("/reply", format!("a reply to {}", expected.name()))) }
@@ -164,8 +180,7 @@ impl Expected {
             Self::Http => "an HTTP request",
             Self::Stored => "a request to store",
             Self::Consent => "a question for consent",
-            Self::Signature { may_be_sent: true } => "a request for signatures",
-            Self::Signature { may_be_sent: false } => "a request for the signatures of a redemption or a refund",
+            Self::Signature => "a request for signatures",
         }
     }
 }
@@ -185,7 +200,7 @@ impl Ask {
             Self::Http(_) => Expected::Http,
             Self::Store(_) => Expected::Stored,
             Self::Consent(_) => Expected::Consent,
-            Self::Sign(signing) => Expected::Signature { may_be_sent: matches!(signing.purpose, Purpose::Funding) },
+            Self::Sign(_) => Expected::Signature,
         }
     }
 }
@@ -244,7 +259,8 @@ impl Reply {
     /// | `http` | `{"failed": "timeout", "detail": "..."}`: `connect` (nothing was sent), `timeout`, `interrupted`, `too_large` or `encoded` |
     /// | `store` | `{"stored": true}`, or `{"stored": false, "detail": "..."}` |
     /// | `consent` | `{"consent": true}` |
-    /// | `sign` | `{"sent": true}`, or `{"not_signed": "..."}` |
+    /// | `sign` | `{"sent": true}`, or `{"not_signed": "..."}`, after which nothing was sent |
+    /// | `sign` | `{"signer_failed": "...", "code": "4001"}`: the signer threw. The machine knows after which codes nothing was sent; `code` can be missing |
     ///
     /// # Errors
     ///
@@ -283,6 +299,12 @@ fn read(text: &[u8], body: Vec<u8>) -> Result<Reply, countersign::Refusal> {
         members.only(&["not_signed"])?;
         return Ok(Reply::NotSigned(why.text()?.to_owned()));
     }
+    if let Some(message) = members.get("signer_failed") {
+        members.only(&["signer_failed", "code"])?;
+        // A code of another type says as little as none.
+        let code = members.get("code").and_then(|code| code.text().ok()?.parse().ok());
+        return Ok(Reply::SignerFailed { message: message.text()?.to_owned(), code });
+    }
     if let Some(sent) = members.get("sent") {
         members.only(&["sent"])?;
         return Ok(if sent.bool()? { Reply::Sent } else { Reply::NotSigned("the wallet has sent nothing".to_owned()) });
@@ -308,21 +330,20 @@ mod tests {
 
     #[test]
     fn replies_are_read_strictly_and_fit_only_what_was_asked() {
-        let payment = Expected::Signature { may_be_sent: true };
-        let redemption = Expected::Signature { may_be_sent: false };
         for (text, expected) in [
             (r#"{"status":200,"headers":[["retry-after","2"]]}"#, Expected::Http),
             (r#"{"failed":"connect","detail":"refused"}"#, Expected::Http),
             (r#"{"stored":true}"#, Expected::Stored),
             (r#"{"stored":false,"detail":"full"}"#, Expected::Stored),
             (r#"{"consent":false}"#, Expected::Consent),
-            (r#"{"sent":true}"#, payment),
-            (r#"{"not_signed":"no"}"#, redemption),
+            (r#"{"sent":true}"#, Expected::Signature),
+            (r#"{"not_signed":"no"}"#, Expected::Signature),
+            (r#"{"signer_failed":"no","code":"4001"}"#, Expected::Signature),
+            (r#"{"signer_failed":"no","code":null}"#, Expected::Signature),
         ] {
             let reply = Reply::from_json(text.as_bytes(), Vec::new());
-            for other in [Expected::Http, Expected::Stored, Expected::Consent, payment, redemption] {
-                let fits = other == expected || (expected == redemption && other == payment);
-                assert_eq!(reply.as_ref().is_ok_and(|reply| reply.check(other).is_ok()), fits, "{text}: {other:?}");
+            for other in [Expected::Http, Expected::Stored, Expected::Consent, Expected::Signature] {
+                assert_eq!(reply.as_ref().is_ok_and(|reply| reply.check(other).is_ok()), other == expected, "{text}: {other:?}");
             }
         }
         for (text, at) in [
@@ -334,6 +355,25 @@ mod tests {
             ("[]", "/reply"),
         ] {
             assert!(Reply::from_json(text.as_bytes(), Vec::new()).is_err_and(|failure| *failure.at == *at), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_listed_codes_say_that_a_signer_has_sent_nothing() {
+        // EIP-1193, EIP-1474 and JSON-RPC 2.0.
+        for (code, is_certain) in [
+            (r#","code":"4001""#, true),
+            (r#","code":"-32602""#, true),
+            (r#","code":"-32603""#, false),
+            (r#","code":"-32000""#, false),
+            (r#","code":"4001 ""#, false),
+            (r#","code":4001"#, false),
+            (r#","code":{}"#, false),
+            (r#","code":null"#, false),
+            ("", false),
+        ] {
+            let reply = Reply::from_json(format!(r#"{{"signer_failed":"no"{code}}}"#).as_bytes(), Vec::new());
+            assert!(matches!(reply, Ok(Reply::SignerFailed { code, .. }) if has_sent_nothing(code) == is_certain), "{code}");
         }
     }
 

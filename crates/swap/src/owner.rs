@@ -5,9 +5,10 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use countersign::{BroadcastTransaction, Code, Family, Key, OrderRecord, Policy, Signed, Stage, Unsigned, Verified};
+use countersign::{BroadcastTransaction, Code, Family, Key, OrderRecord, Policy, Signed, Stage, UnixTime, Unsigned, Verified};
 use countersign_client::driver::{
-    Chains as _, FundingReply, OrderStore as _, Owner, OwnerCode, OwnerError, Purpose, Settlement, SignedFunding,
+    Chains as _, Delivery, Entry, Event as Noted, FundingReply, OrderState, OrderStore as _, Owner, OwnerCode, OwnerError, Purpose,
+    SecretRoute, Settlement, SignedFunding, StoreError,
 };
 use countersign_client::rescue::derived_key;
 use countersign_client::{OrderId, Transport as _};
@@ -18,12 +19,16 @@ use futures_util::future::{Either, select};
 
 use crate::event::Event;
 use crate::host::Host;
-use crate::need::{Ask, Consent, Reply, Signing};
+use crate::need::{Ask, Consent, Reply, Signing, has_sent_nothing};
 use crate::options::Options;
 use crate::store::HostStore;
 
 /// How long a signature of a redemption or a refund is waited for. Then the order is observed again, and a new transaction is asked for.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long the chain may take to show what a wallet has sent by itself. The wallet chose its fee, and is then asked again.
+const WALLET_WAIT: Duration = Duration::from_secs(120);
+/// How often a line is written again whose order is locked, and the wait in between. Such locks are short.
+const LOCK_RETRIES: (u8, Duration) = (50, Duration::from_millis(100));
 const DECLINED: OwnerCode = OwnerCode::new("declined");
 const NOT_SIGNED: OwnerCode = OwnerCode::new("not_signed");
 
@@ -116,6 +121,11 @@ impl Owner for HostOwner {
             return Ok(Some(signed.broadcasts()));
         }
         let Some(account) = self.options.account(&chain, task.registry).map(str::to_owned) else { return Ok(None) };
+        let id = OrderId::parse(&task.record.order_id).map_err(unavailable)?;
+        let kept = self.store.load(&id).await.map_err(unavailable)?;
+        if is_at_wallet(&kept, task.purpose, self.host.now()) {
+            return Err(unavailable(AT_WALLET));
+        }
         let unsigned = self.nodes.prepare_settlement(&recovery, &chain, attempt, &account, &self.policy).await.map_err(of_node)?;
         let ask = Ask::Sign(signing(&task.record.order_id, task.purpose, chain, account));
         let asked = Payloads::of(&unsigned);
@@ -123,6 +133,13 @@ impl Owner for HostOwner {
         match select(asking, pin!(self.host.sleep(SETTLE_TIMEOUT))).await {
             Either::Left((Reply::Signed(signed), _)) => Ok(Some(asked.finish(*signed)?.broadcasts())),
             Either::Left((Reply::NotSigned(_), _)) => Ok(None),
+            Either::Left((Reply::SignerFailed { code, .. }, _)) if has_sent_nothing(code) => Ok(None),
+            // What a wallet that fails has sent is shown by the chain: both transactions end the same HTLC, and only one takes effect.
+            Either::Left((Reply::SignerFailed { message, .. }, _)) => Err(unavailable(message)),
+            Either::Left((Reply::Sent, _)) => {
+                self.note_sent(&id, task.purpose).await.map_err(unavailable)?;
+                Err(unavailable(AT_WALLET))
+            }
             _ => Err(unavailable("the redemption or refund was not signed in time; asking again")),
         }
     }
@@ -135,9 +152,28 @@ impl Owner for HostOwner {
         self.nodes.has(chain) && (self.signs_here(chain) || self.options.account(chain, &self.registry).is_some())
     }
 
-    /// The keys of the rescue phrase are here, and those of accounts are the host's.
+    /// The keys of the rescue phrase are here, and those of accounts are the host's: a wallet can send what it gets, so the journal says first
+    /// that the secret may be out.
     fn signs_here(&self, chain: &str) -> bool {
         self.registry.family(chain).is_ok_and(|family| family == Family::Bitcoin)
+    }
+}
+
+const AT_WALLET: &str = "the wallet has sent the transaction, which the chain does not show yet";
+
+/// Returns whether a wallet has sent the redemption or the refund by itself, so recently that it may not be mined yet.
+fn is_at_wallet(kept: &OrderState, purpose: Purpose, now: UnixTime) -> bool {
+    let what = delivery(purpose);
+    let (_, last) = kept.attempts(what);
+    // One that was signed here is sent again from here. A clock that was set back delays nothing.
+    kept.signed(purpose).is_none() && kept.was_sent(what) && last <= now && now < last.saturating_add(WALLET_WAIT)
+}
+
+const fn delivery(purpose: Purpose) -> Delivery {
+    match purpose {
+        Purpose::Redemption => Delivery::Redemption,
+        Purpose::Refund => Delivery::Refund,
+        _ => Delivery::Funding,
     }
 }
 
@@ -179,12 +215,45 @@ impl HostOwner {
     /// Has a payment signed.
     async fn sign(&self, signing: Signing, unsigned: Unsigned) -> Result<FundingReply, OwnerError> {
         let asked = Payloads::of(&unsigned);
+        let order_id = signing.order_id.clone();
         match self.host.ask_to_sign(Ask::Sign(signing), unsigned).await {
             Reply::Signed(signed) => Ok(FundingReply::Signed(SignedFunding::from_signed(&asked.finish(*signed)?))),
             Reply::Sent => Ok(FundingReply::Elsewhere),
             Reply::NotSigned(message) => Err(OwnerError::Failed { code: NOT_SIGNED, message }),
+            Reply::SignerFailed { message, code } if self.options.sign_only || has_sent_nothing(code) => {
+                Err(OwnerError::Failed { code: NOT_SIGNED, message })
+            }
+            // The wallet may have sent the payment before it failed. Asking again could pay twice.
+            Reply::SignerFailed { message, .. } => {
+                self.host.report(Event::maybe_sent(&order_id, &message));
+                Ok(FundingReply::Elsewhere)
+            }
             _ => Ok(FundingReply::NotNow),
         }
+    }
+
+    /// Writes down that a wallet has sent a redemption or a refund by itself. The secret of a redemption is out then.
+    async fn note_sent(&self, id: &OrderId, purpose: Purpose) -> Result<(), StoreError> {
+        let what = delivery(purpose);
+        let leaving = (purpose == Purpose::Redemption).then_some(Noted::SecretLeaving { path: SecretRoute::Own });
+        let (retries, wait) = LOCK_RETRIES;
+        let mut left = retries;
+        let guard = loop {
+            match self.store.lock(id).await {
+                Err(StoreError::Busy) if left > 0 => self.host.sleep(wait).await,
+                locked => break locked?,
+            }
+            left = left.saturating_sub(1);
+        };
+        for event in leaving.into_iter().chain([Noted::sending(what), Noted::Sent { what }]) {
+            self.store.append(&guard, &Entry { at: self.host.now(), event }).await?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether a swap to this chain can be redeemed only by the service's relayer, which learns the secret before the owner is paid.
+    fn trusts_the_service(&self, order: &Verified) -> bool {
+        !self.can_redeem(order.terms().destination.chain())
     }
 
     /// Shows a Bitcoin-like deposit, which any wallet can pay. Other families need an account.
@@ -206,11 +275,15 @@ impl HostOwner {
 
     /// Asks the owner to agree to exactly what would be signed.
     async fn consent(&self, order: &Verified, unsigned: &Unsigned) -> Result<(), OwnerError> {
+        let mut warnings = unsigned.warnings().clone();
+        if self.trusts_the_service(order) {
+            warnings.warn(Code::TrustsTheService);
+        }
         let consent = Consent {
             order_id: order.order_id().to_owned(),
             terms: objects::terms(&order.terms()),
             summary: objects::summary(&unsigned.summary()),
-            warnings: objects::warnings(unsigned.warnings()),
+            warnings: objects::warnings(&warnings),
         };
         match self.host.ask(Ask::Consent(Box::new(consent))).await {
             // The owner may have taken hours.

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use countersign::SecretHash;
 use countersign_client::OrderId;
 use countersign_client::driver::{Entry, OrderState, OrderStore, SignedUnder, StoreError};
-use countersign_store::{Error, LockedOrder, Store, Zeroizing};
+use countersign_store::{Error, KeyIndex, LockedOrder, Store, Zeroizing};
 use futures_util::lock::Mutex;
 
 use crate::disk::{HostDisk, ROOT};
 use crate::host::Host;
 use crate::need::{Ask, Reply};
+
+/// How many branches are tried before it is said that none is free.
+const MAX_BRANCHES: u8 = 64;
 
 /// A store whose writes the host keeps. Cloning is cheap.
 #[derive(Debug, Clone)]
@@ -61,6 +64,24 @@ impl HostStore {
         }
         self.disk.keep();
         Ok(())
+    }
+
+    /// Hands out an index of the rescue phrase that is above those of every stored order in its branch. Otherwise the document `index` is older
+    /// than the orders, and a branch is started.
+    pub(crate) async fn take_index(&self) -> Result<KeyIndex, StoreError> {
+        let mut used = Vec::new();
+        for id in self.orders().await? {
+            // One that cannot be read must not stop the others.
+            used.extend(self.load(&id).await.ok().and_then(|order| order.key_index()));
+        }
+        for _ in 0..MAX_BRANCHES {
+            let at = self.run(Store::take_index).await?;
+            if used.iter().all(|used| used.branch != at.branch || used.index < at.index) {
+                return Ok(at);
+            }
+            self.run(Store::start_branch).await?;
+        }
+        Err(StoreError::Failed("every branch of the rescue phrase that was tried has been used".to_owned()))
     }
 
     /// Does one operation that has no future.

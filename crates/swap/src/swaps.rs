@@ -42,8 +42,11 @@ pub struct Setup<'s> {
     pub nodes: &'s [u8],
     /// Every document that the host has kept, by name; empty for a new store.
     pub documents: Vec<(String, Zeroizing<Vec<u8>>)>,
-    /// What identifies the place where the documents are kept, such as a directory with its inode, or a random name of a database. A store
-    /// that is found in another place is a copy, and starts a branch of the rescue phrase of its own.
+    /// What identifies the place where the documents are kept, and changes if an older document `index` is put back there: such as a
+    /// directory with its inode, and a random mark that is valid as long as `index` is the very file that the host has written. A store that
+    /// is found in another place is a copy, and starts a branch of the rescue phrase of its own, so that two orders never share a secret.
+    ///
+    /// Empty where the host cannot tell, as with a database in a browser's profile: each opening then starts a branch.
     pub place: &'s str,
     /// Unix milliseconds.
     pub now: u64,
@@ -120,8 +123,8 @@ impl Swaps {
     /// | `service` | the URL of the service |
     /// | `app_id` | the application's id, if the service wants one |
     /// | `accounts` | the owner's accounts: addresses by chain (`base`) or by family (`evm`). The host signs for them |
-    /// | `relayer` | whether the service's relayer may redeem where the owner has no account, once the destination is proven to be funded |
-    /// | `trust_the_service` | whether to believe the service about a destination that is not connected. **A dishonest service then has the funds** |
+    /// | `relayer` | whether the service's relayer may redeem, once the destination is proven to be funded, where the owner's account does not sign or has no coins for the fee |
+    /// | `trust_the_service` | whether to believe the service about a destination that is not connected, and to swap where only its relayer could redeem. **A dishonest service then has the funds**: it can keep the secret, take what was paid, and pay nothing |
     /// | `poll_ms` | milliseconds between two looks at an order, for tests; by default the wait adapts |
     /// | `speed` | `slow`, `normal` or `fast`: how soon the owner's transactions should be mined |
     /// | `sign_only` | whether the host's signers never send a payment by themselves. Otherwise an order counts as paid from the moment its payment is handed out, so that it is not paid twice if the machine ends before the reply |
@@ -151,7 +154,9 @@ impl Swaps {
         if let Some(name) = nodes.unknown().first() {
             return Err(Failure::usage(format!("/nodes/{name}"), "a chain of the registry"));
         }
-        let disk = HostDisk::new(documents, place);
+        // No two openings have the same time, so that each of a host that cannot tell is a copy.
+        let place = if place.is_empty() { format!("opened at {now}") } else { place.to_owned() };
+        let disk = HostDisk::new(documents, &place);
         let store = HostStore::open(host.clone(), disk).map_err(|error| event::of_store(&error.into()))?;
         let api = Api::new(options.service.as_str(), options.app_id.clone()).map_err(event::of_client)?;
         let flow = Flow::new(Client::new(api, host.clone()), Arc::clone(&registry), Arc::clone(&policy));
@@ -353,18 +358,23 @@ impl Inner {
         if !self.nodes.has(to) && self.options.trust.is_none() {
             return Err(Failure::usage(format!("/nodes/{to}"), "endpoints of the destination chain, which prove that the solver has paid"));
         }
-        let redeems = self.driver.can_redeem(to) || self.options.relayer || self.options.trust.is_some();
-        if !redeems {
-            return Err(Failure::usage(
-                format!("/accounts/{to}"),
-                "an account that redeems on the destination chain, or the option relayer",
-            ));
-        }
+        self.check_redemption(to)?;
         // The address that receives a refund.
         if wish.from_owner.is_none() && registry.family(from) == Ok(countersign::Family::Bitcoin) {
             return Err(Failure::usage("/from_owner", format!("your address on {from}, to which a refund is paid")));
         }
         Ok(())
+    }
+
+    /// Refuses a swap whose payout only the service's relayer could redeem, unless the service is trusted: it can keep the secret, take the
+    /// source, and let the destination run out.
+    fn check_redemption(&self, to: &str) -> Result<(), Failure> {
+        if self.driver.can_redeem(to) || self.options.trust.is_some() {
+            return Ok(());
+        }
+        let expected = "an account that redeems on the destination chain; the service's relayer alone could take the funds, so it takes the \
+                        option trust_the_service";
+        Err(Failure::usage(format!("/accounts/{to}"), expected))
     }
 
     /// Takes the best quote, derives what is secret, and creates and stores the order.
@@ -385,7 +395,7 @@ impl Inner {
             self.host.report(Event::PhraseCreated);
         }
         // Durably marked as used before anything derived from it is sent.
-        let at = self.store.run(|store| store.take_index()).await.map_err(stored)?;
+        let at = self.store.take_index().await.map_err(stored)?;
         let secret = derive(missing, &phrase, &mut request, at).map_err(|error| Failure::new("derive_failed", error, "bug"))?;
         let order = NewOrder { request, secret, index: Some(at.index), branch: at.branch, at_least: wish.quote.at_least };
         self.driver.create(order).await.map_err(event::of_drive)
@@ -395,6 +405,7 @@ impl Inner {
     async fn follow(&self, call: u64, id: &OrderId, accepts_contracts: bool) -> Result<(), Failure> {
         let kept = self.store.load(id).await.map_err(|error| event::of_store(&error))?;
         if !kept.may_be_paid() {
+            self.check_redemption(kept.swap.request().destination.asset.chain())?;
             self.check_contracts(&kept, accepts_contracts).await?;
             self.check_unlisted(&kept).await?;
             self.warn_of_providers(&kept);

@@ -10,21 +10,27 @@ import inspect
 import json
 import os
 import queue
+import secrets
 import threading
 import time
 import urllib.error
 import urllib.request
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Mapping, Optional, Protocol, Set, Tuple, Union
 
 from countersign_swap._native import Machine, Need, Refusal, UnsignedOrder
 
-__all__ = ["AsyncSwaps", "FileStore", "MemoryStore", "Store", "Swaps", "local_key"]
+__all__ = ["AsyncSwaps", "FileStore", "MemoryStore", "NothingSent", "Store", "Swaps", "local_key"]
 
 Change = Dict[str, Any]
+#: What a call hears: its changes, an error that ends it, and None behind the last change.
+Heard = Union[Change, BaseException, None]
 #: Method, URL, headers and body in; status, headers and body out. Raises `ConnectionRefusedError` only if nothing can have been sent.
 Send = Callable[[str, str, Dict[str, str], Optional[bytes]], Tuple[int, Dict[str, str], bytes]]
-#: Signs the order, or returns "sent" if the wallet has sent the payment by itself. The second argument has order_id, purpose, chain, account.
+#: Signs the order and returns None, or returns "sent" if the wallet has sent the transaction by itself. The second argument has order_id,
+#: purpose, chain, account. Unless `sign_only` is set, a signer that raises anything but `NothingSent`, or an error whose `code` says that
+#: nothing was sent (EIP-1193), may have sent the payment: it is not asked again, and the order counts as paid.
 Signer = Callable[[UnsignedOrder, Dict[str, str]], Any]
 Text = Union[str, bytes]
 
@@ -32,14 +38,22 @@ MAX_BODY = 16 << 20
 TIMEOUT = 20.0
 
 
+class NothingSent(Exception):
+    """Raised by a signer that has neither signed nor sent anything, so that it can be asked again."""
+
+
 class Store(Protocol):
     """Keeps documents by name. One machine at a time may have it open."""
 
     def open(self) -> Tuple[str, List[Tuple[str, bytes]]]:
-        """Locks the store, and returns what identifies the place, and every document."""
+        """Locks the store, and returns what identifies the place, and every document.
+
+        The place changes if an older document `index` is put back there; it is empty where the store cannot tell. Two orders could
+        otherwise share a secret.
+        """
 
     def write(self, documents: List[Tuple[str, Optional[bytes]]]) -> None:
-        """Writes documents in this order, and deletes those without bytes. On return, they survive a power failure."""
+        """Writes documents in this order, and deletes those without bytes. When it returns None, they survive a power failure."""
 
     def close(self) -> None:
         """Releases the lock."""
@@ -66,23 +80,36 @@ class MemoryStore:
 
 
 class FileStore:
-    """Keeps documents as files of a directory that only the user can read. Raises `BlockingIOError` if another process has it open.
+    """Keeps documents as files of a directory that only the user can read. Raises `BlockingIOError` if it is open elsewhere.
 
-    The program `countersign` can read the directory. Do not let it, or a host in another language, work on these orders meanwhile.
+    The directory is locked by its file `.host-lock`, which the program `countersign` and the hosts in other languages respect. An older
+    `index` that is put back there is noticed by the file `.host-mark`.
     """
 
     def __init__(self, directory: Union[str, "os.PathLike[str]"]) -> None:
         self._root = os.path.abspath(directory)
         self._lock: Optional[int] = None
+        self._mark = ""
+        _stores.add(self)
 
     def open(self) -> Tuple[str, List[Tuple[str, bytes]]]:
+        if self._lock is not None:
+            raise BlockingIOError(f"{self._root} is open already")
         self._make(self._root)
-        self._lock = os.open(os.path.join(self._root, ".host-lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        lock = os.open(os.path.join(self._root, ".host-lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            _lock(self._lock)
+            _lock(lock)
         except OSError:
-            self.close()
+            os.close(lock)
             raise BlockingIOError(f"another process has {self._root} open") from None
+        self._lock = lock
+        try:
+            return self._read()
+        except BaseException:
+            self.close()
+            raise
+
+    def _read(self) -> Tuple[str, List[Tuple[str, bytes]]]:
         documents = []
         for folder, folders, files in os.walk(self._root):
             folders[:] = [name for name in folders if not name.startswith(".")]
@@ -92,26 +119,47 @@ class FileStore:
                     with open(path, "rb") as opened:
                         name = os.path.relpath(path, self._root).replace(os.sep, "/")
                         documents.append((name, opened.read()))
+        try:
+            with open(os.path.join(self._root, ".host-mark"), "r", encoding="ascii") as opened_mark:
+                mark, _, index = opened_mark.read().partition(" ")
+        except (OSError, ValueError):
+            mark = index = ""
+        # The mark is valid as long as `index` is the file that was written with it.
+        self._mark = mark if mark and index == self._index() else secrets.token_hex(16)
         status = os.stat(self._root)
-        return f"{self._root} {status.st_dev} {status.st_ino}", documents
+        return f"{self._root} {status.st_dev} {status.st_ino} {self._mark}", documents
+
+    def _index(self) -> str:
+        """Returns what tells the file `index` from every other that was or will be there. A copied file has another time of change."""
+        try:
+            status = os.stat(os.path.join(self._root, "index"))
+        except FileNotFoundError:
+            return "none"
+        return f"{status.st_ino} {status.st_ctime_ns}"
 
     def write(self, documents: List[Tuple[str, Optional[bytes]]]) -> None:
+        if self._lock is None:
+            raise ValueError("the store is not open")
         for name, data in documents:
-            path = os.path.join(self._root, *name.split("/"))
-            folder = os.path.dirname(path)
-            self._make(folder)
-            if data is None:
-                if os.path.exists(path):
-                    os.remove(path)
-            else:
-                beside = os.path.join(folder, f".new-{os.path.basename(path)}")
-                opened = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-                with os.fdopen(opened, "wb") as file:
-                    file.write(data)
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(beside, path)
-            _sync(folder)
+            self._put(os.path.join(self._root, *name.split("/")), data)
+            if name == "index":
+                self._put(os.path.join(self._root, ".host-mark"), f"{self._mark} {self._index()}".encode())
+
+    def _put(self, path: str, data: Optional[bytes]) -> None:
+        folder = os.path.dirname(path)
+        self._make(folder)
+        if data is None:
+            if os.path.exists(path):
+                os.remove(path)
+        else:
+            beside = os.path.join(folder, f".new-{os.path.basename(path)}")
+            opened = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(opened, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, path)
+        _sync(folder)
 
     def _make(self, folder: str) -> None:
         if not os.path.isdir(folder):
@@ -121,16 +169,39 @@ class FileStore:
             _sync(parent)
 
     def close(self) -> None:
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            # A child process that was forked has the file open too.
+            _unlock(lock)
+            os.close(lock)
 
+    def _forget(self) -> None:
+        """In a child process: closes the file, which keeps the parent's lock."""
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            os.close(lock)
+
+
+_stores: "weakref.WeakSet[FileStore]" = weakref.WeakSet()
+
+
+def _forget_stores() -> None:
+    for store in list(_stores):
+        store._forget()
+
+
+if hasattr(os, "register_at_fork"):
+    # A child would hold the lock for as long as it lives.
+    os.register_at_fork(after_in_child=_forget_stores)
 
 if os.name == "nt":
     import msvcrt
 
     def _lock(file: int) -> None:
         msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
+
+    def _unlock(file: int) -> None:
+        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)  # type: ignore[attr-defined, unused-ignore]
 
     def _sync(folder: str) -> None:
         """A directory cannot be synced: a rename is as durable as the file system's journal makes it."""
@@ -140,6 +211,9 @@ else:
 
     def _lock(file: int) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _unlock(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_UN)
 
     def _sync(folder: str) -> None:
         opened = os.open(folder, os.O_RDONLY)
@@ -153,7 +227,10 @@ def local_key(key: Union[str, bytes, bytearray]) -> Signer:
     """Returns a signer that signs with a key in memory."""
 
     def sign(order: UnsignedOrder, task: Dict[str, str]) -> None:
-        order.sign(key)
+        try:
+            order.sign(key)
+        except Exception as error:
+            raise NothingSent(_text(error)) from error
 
     return sign
 
@@ -191,10 +268,14 @@ class Swaps:
         nodes: The endpoints of each chain: `{"base": ["https://.."]}`.
         accounts: The owner's addresses, by chain (`base`) or by family (`evm`).
         signers: What signs for them, by chain or by family: see `local_key`.
-        consent: Called with terms, summary and warnings; returns whether the owner agrees. Without it nothing is paid.
+        consent: Called with terms, summary and warnings. Only `True` is a yes: whatever is neither `True` nor `False` pays nothing, and is
+            raised as an error. Without it nothing is paid.
         policy: The wallet's limits, as JSON.
         app_id: The application's id, if the service wants one.
-        relayer: Whether the service's relayer may redeem where the owner has no account, once the destination is proven to be funded.
+        relayer: Whether the service's relayer may redeem where the owner's account does not sign or has no coins for the fee, once the
+            destination is proven to be funded.
+        trust_the_service: Whether to believe the service about a destination that is not connected, and to swap where only its relayer
+            could redeem. **A dishonest service then has the funds**: it can keep the secret, take what was paid, and pay nothing.
         speed: `slow`, `normal` or `fast`: how soon the owner's transactions should be mined.
         sign_only: Whether no signer ever sends a payment by itself. Otherwise an order counts as paid from the moment its signer gets the
             payment, so that it is not paid twice if the process ends before the signer is done.
@@ -219,19 +300,28 @@ class Swaps:
         policy: Text = b"",
         app_id: Optional[str] = None,
         relayer: bool = False,
+        trust_the_service: bool = False,
         speed: str = "normal",
         sign_only: bool = False,
         poll_ms: Optional[int] = None,
         send: Optional[Send] = None,
     ) -> None:
-        options: Dict[str, Any] = {"service": service, "accounts": dict(accounts or {}), "relayer": relayer, "speed": speed, "sign_only": sign_only}
+        options: Dict[str, Any] = {
+            "service": service,
+            "accounts": dict(accounts or {}),
+            "relayer": relayer,
+            "trust_the_service": trust_the_service,
+            "speed": speed,
+            "sign_only": sign_only,
+        }
         options.update({name: value for name, value in (("app_id", app_id), ("poll_ms", poll_ms)) if value is not None})
         self._signers = dict(signers or {})
         self._consent = consent
         self._send = send or _send
         self._store = store
-        place, documents = store.open()
+        opened = store.open()
         try:
+            place, documents = _opened(opened)
             self._machine = Machine(
                 json.dumps(options), registry, policy, json.dumps(dict(nodes or {})), documents, place, _now()
             )
@@ -240,10 +330,14 @@ class Swaps:
             raise
         # Every call wakes the pump; replies are (id, JSON, body or signed order).
         self._wake: "queue.SimpleQueue[Optional[Callable[[], None]]]" = queue.SimpleQueue()
-        self._listeners: Dict[int, Callable[[Optional[Change]], None]] = {}
+        self._listeners: Dict[int, Callable[[Heard], None]] = {}
         self._calls: Dict[str, Set[int]] = {}
         self._lock = threading.Lock()
         self._closed = False
+        # Why nothing goes on any more.
+        self._failure: Optional[BaseException] = None
+        # What an owner's consent returned that is no answer, by order.
+        self._no_answers: Dict[str, TypeError] = {}
         # When each request under way is given up, by the monotonic clock.
         self._deadlines: Dict[int, float] = {}
         # An owner who is asked must not hold up requests.
@@ -260,7 +354,7 @@ class Swaps:
         self.close()
 
     def close(self) -> None:
-        """Stops, and releases the store. Orders under way are continued by the next one that opens it."""
+        """Stops, and releases the store. Orders under way are continued by the next one that opens it; loops over them raise."""
         if not self._closed:
             self._closed = True
             self._wake.put(None)
@@ -297,25 +391,35 @@ class Swaps:
 
     def phrase(self) -> Optional[str]:
         """Returns the words of the rescue phrase; None before the first order. Whoever has them has the funds of every open order."""
+        self._check_running()
         return self._machine.phrase()
+
+    def _check_running(self) -> None:
+        if self._closed:
+            raise RuntimeError("this object is closed")
+        if self._failure is not None:
+            raise _again(self._failure)
 
     def _only(self, start: Callable[[], int]) -> Change:
         return list(self._changes(start))[-1]
 
     def _changes(self, start: Callable[[], int], order_id: Optional[str] = None) -> Iterator[Change]:
-        changes: "queue.SimpleQueue[Optional[Change]]" = queue.SimpleQueue()
+        changes: "queue.SimpleQueue[Heard]" = queue.SimpleQueue()
         self._start(start, changes.put, order_id)
+        # Only now a generator: what is wrong in the arguments is an error at once, and the swap does not wait for the first look at it.
+        return self._heard(changes)
+
+    def _heard(self, changes: "queue.SimpleQueue[Heard]") -> Iterator[Change]:
         while True:
             change = changes.get()
             if change is None:
                 return
             yield _checked(change)
 
-    def _start(self, start: Callable[[], int], listener: Callable[[Optional[Change]], None], order_id: Optional[str] = None) -> None:
-        """Starts a call. The listener gets its changes, and None behind the last one."""
+    def _start(self, start: Callable[[], int], listener: Callable[[Heard], None], order_id: Optional[str] = None) -> None:
+        """Starts a call. The listener gets its changes, and None behind the last one; or the error that ends it."""
         with self._lock:
-            if self._closed:
-                raise RuntimeError("this object is closed")
+            self._check_running()
             call = start()
             self._listeners[call] = listener
             if order_id is not None:
@@ -323,31 +427,37 @@ class Swaps:
         self._wake.put(_nothing)
 
     def _pump(self) -> None:
+        error: BaseException = RuntimeError("this object was closed; what is under way is continued by the next one")
         try:
-            while True:
-                needs, withdrawn, events, wake_at = self._machine.poll(_now())
-                for number in withdrawn:
-                    self._deadlines.pop(number, None)
-                for need in needs:
-                    self._begin(need)
-                for event in json.loads(events):
-                    self._tell(event)
-                waits = [] if wake_at is None else [(wake_at - _now()) / 1000]
-                waits += [end - time.monotonic() for end in self._deadlines.values()]
-                timeout = max(0.0, min(waits)) if waits else None
-                try:
-                    woken = [self._wake.get(timeout=timeout)]
-                    while not self._wake.empty():
-                        woken.append(self._wake.get())
-                except queue.Empty:
-                    self._give_up()
-                    continue
-                for each in woken:
-                    if each is None:
-                        return
-                    each()
+            self._run()
+        except BaseException as caught:  # Whatever it is, every call hears it: nothing goes on any more.
+            error = caught
         finally:
-            self._end()
+            self._end(error)
+
+    def _run(self) -> None:
+        while True:
+            needs, withdrawn, events, wake_at = self._machine.poll(_now())
+            for number in withdrawn:
+                self._deadlines.pop(number, None)
+            for need in needs:
+                self._begin(need)
+            for event in json.loads(events):
+                self._tell(event)
+            waits = [] if wake_at is None else [(wake_at - _now()) / 1000]
+            waits += [end - time.monotonic() for end in self._deadlines.values()]
+            timeout = min(max(0.0, min(waits)), threading.TIMEOUT_MAX) if waits else None
+            try:
+                woken = [self._wake.get(timeout=timeout)]
+                while not self._wake.empty():
+                    woken.append(self._wake.get())
+            except queue.Empty:
+                self._give_up()
+                continue
+            for each in woken:
+                if each is None:
+                    return
+                each()
 
     def _begin(self, need: Need) -> None:
         kind = json.loads(need.detail)["kind"]
@@ -365,10 +475,16 @@ class Swaps:
             del self._deadlines[number]
             self._machine.reply(number, '{"failed": "timeout"}')
 
-    def _end(self) -> None:
+    def _end(self, error: BaseException) -> None:
+        """Ends every call with an error: one that is not followed any longer must not look as if it had ended."""
         with self._lock:
+            self._failure = error
             for listener in self._listeners.values():
-                listener(None)
+                try:
+                    listener(_again(error))
+                except RuntimeError:
+                    # The loop that listened is closed.
+                    pass
             self._listeners.clear()
 
     def _tell(self, event: Change) -> None:
@@ -383,12 +499,13 @@ class Swaps:
             else:
                 calls = list(self._listeners)
             is_last = event["event"] in ("stopped", "failed", "quoted", "listed")
+            wrong = self._no_answers.pop(order_id, None) if event["event"] == "stopped" else None
             for call in calls:
                 listener = self._listeners.get(call)
                 if listener is None:
                     continue
                 try:
-                    listener(event)
+                    listener(event if wrong is None else wrong)
                     if is_last:
                         listener(None)
                 except RuntimeError:
@@ -400,70 +517,90 @@ class Swaps:
                         each.discard(call)
 
     def _meet(self, need: Need) -> None:
-        """Does what is needed, and hands over the reply."""
+        """Does what is needed, and hands over the reply. What goes wrong is a reply, too: a need that stays open is a swap that hangs."""
         detail = json.loads(need.detail)
-        if detail["kind"] == "sign":
-            return self._sign(need.id, detail)
+        kind = detail["kind"]
+        reply: Optional[Change]
         body = None
-        if detail["kind"] == "http":
-            reply, body = self._fetch(detail, need.bodies[0])
-        elif detail["kind"] == "store":
-            reply = self._keep(list(zip(detail["names"], need.bodies)))
-        else:
-            reply = {"consent": self._ask(detail)}
-        self._reply(need.id, reply, body)
+        try:
+            if kind == "http":
+                reply, body = self._fetch(detail, need.bodies[0])
+            elif kind == "store":
+                reply = self._keep(list(zip(detail["names"], need.bodies)))
+            elif kind == "consent":
+                reply = {"consent": self._ask(detail)}
+            else:
+                reply = self._sign(need.id, detail)
+        except BaseException as error:  # Also SystemExit, which ends only the thread that raises it.
+            reply, body = _did_not(kind, error), None
+        if reply is not None:
+            self._reply(need.id, kind, reply, body)
 
-    def _reply(self, number: int, reply: Change, body: Optional[bytes] = None) -> None:
+    def _reply(self, number: int, kind: str, reply: Change, body: Optional[bytes] = None) -> None:
         # JSON in ASCII, so that no text of an error can make it invalid.
         text = json.dumps(reply)
-        self._wake.put(lambda: self._hand_over(number, text, body))
+        self._wake.put(lambda: self._hand_over(number, kind, text, body))
 
-    def _hand_over(self, number: int, text: str, body: Optional[bytes]) -> None:
+    def _hand_over(self, number: int, kind: str, text: str, body: Optional[bytes]) -> None:
         self._deadlines.pop(number, None)
-        self._machine.reply(number, text, body)
+        try:
+            self._machine.reply(number, text, body)
+        except (Refusal, ValueError, TypeError, OverflowError) as error:
+            # A reply that the machine refuses fails what was needed, not every swap.
+            self._machine.reply(number, json.dumps(_did_not(kind, error)))
 
     def _fetch(self, detail: Change, body: Optional[bytes]) -> Tuple[Change, Optional[bytes]]:
         try:
-            status, headers, content = self._send(detail["method"], detail["url"], dict(detail["headers"]), body)
+            answer = self._send(detail["method"], detail["url"], dict(detail["headers"]), body)
         except Exception as error:  # Whatever fails, the machine decides what it means.
             return {"failed": _failed(error), "detail": type(error).__name__}, None
-        wanted = [[name, headers[name]] for name in ("retry-after", "grpc-status") if name in headers]
-        return {"status": status, "headers": wanted}, content
+        status, headers, content = _answered(answer)
+        return {"status": status, "headers": headers}, content
 
     def _keep(self, documents: List[Tuple[str, Optional[bytes]]]) -> Change:
-        try:
-            self._store.write(documents)
-        except Exception as error:
-            return {"stored": False, "detail": _text(error)}
+        result: Any = self._store.write(documents)  # type: ignore[func-returns-value]
+        if result is not None:
+            # A coroutine, for example, which has written nothing.
+            _drop(result)
+            raise TypeError(f"the store's write returned {type(result).__name__}, not None")
         return {"stored": True}
 
     def _ask(self, order: Change) -> bool:
-        try:
-            return bool(self._consent and self._consent(order))
-        except Exception:
+        if self._consent is None:
             return False
+        answer: Any = self._consent(order)
+        if answer is True or answer is False:
+            return bool(answer)
+        _drop(answer)
+        what = "an awaitable; use AsyncSwaps" if inspect.isawaitable(answer) else type(answer).__name__
+        self._no_answers[order["order_id"].lower()] = TypeError(f"consent must return True or False, not {what}; nothing was paid")
+        return False
 
-    def _sign(self, number: int, task: Dict[str, str]) -> None:
+    def _sign(self, number: int, task: Dict[str, str]) -> Optional[Change]:
+        """Has an order signed, and returns the reply; None if it was handed back."""
         order = self._machine.take_unsigned(number)
         if order is None:
-            return
+            return None
         signer = self._signers.get(task["chain"]) or self._signers.get(order.family)
-        try:
-            if signer is None:
-                return self._reply(number, {"not_signed": f"there is no signer for {task['chain']}"})
-            if signer(order, task) != "sent":
-                return self._wake.put(lambda: self._hand_back(number, order))
-        except Exception as error:
-            return self._reply(number, {"not_signed": _text(error)})
-        if task["purpose"] != "funding":
-            return self._reply(number, {"not_signed": "only a payment may be sent by the wallet itself"})
-        self._reply(number, {"sent": True})
+        if signer is None:
+            return {"not_signed": f"there is no signer for {task['chain']}"}
+        result = signer(order, task)
+        if isinstance(result, str) and result == "sent":
+            return {"sent": True}
+        # Anything else is no statement: it counts only if the signatures are there.
+        if result is not None and order.missing():
+            _drop(result)
+            raise TypeError(f"the signer returned {type(result).__name__}, not None or 'sent'")
+        if order.missing():
+            return {"not_signed": f"the signer left out {', '.join(order.missing())}"}
+        self._wake.put(lambda: self._hand_back(number, order))
+        return None
 
     def _hand_back(self, number: int, order: UnsignedOrder) -> None:
         try:
             self._machine.reply_signed(number, order)
-        except Exception as error:
-            self._machine.reply(number, json.dumps({"not_signed": _text(error)}))
+        except (Refusal, ValueError, TypeError) as error:
+            self._machine.reply(number, json.dumps(_did_not("sign", error)))
 
 
 class AsyncSwaps:
@@ -521,16 +658,19 @@ class AsyncSwaps:
         """Returns the words of the rescue phrase: see `Swaps.phrase`."""
         return self._swaps.phrase()
 
-    async def _changes(self, start: Callable[[], int], order_id: Optional[str] = None) -> AsyncIterator[Change]:
-        changes: "asyncio.Queue[Optional[Change]]" = asyncio.Queue()
+    def _changes(self, start: Callable[[], int], order_id: Optional[str] = None) -> AsyncIterator[Change]:
+        changes: "asyncio.Queue[Heard]" = asyncio.Queue()
         self._swaps._start(start, lambda change: self._put(changes, change), order_id)
+        return self._heard(changes)
+
+    async def _heard(self, changes: "asyncio.Queue[Heard]") -> AsyncIterator[Change]:
         while True:
             change = await changes.get()
             if change is None:
                 return
             yield _checked(change)
 
-    def _put(self, changes: "asyncio.Queue[Optional[Change]]", change: Optional[Change]) -> None:
+    def _put(self, changes: "asyncio.Queue[Heard]", change: Heard) -> None:
         self._loop.call_soon_threadsafe(changes.put_nowait, change)
 
 
@@ -538,9 +678,80 @@ def _nothing() -> None:
     pass
 
 
-def _text(error: Exception) -> str:
+def _text(error: BaseException) -> str:
     """The text of an error, in characters that every JSON may have."""
-    return str(error).encode("ascii", "backslashreplace").decode("ascii")
+    try:
+        text = str(error) or type(error).__name__
+    except Exception:
+        text = type(error).__name__
+    return text.encode("ascii", "backslashreplace").decode("ascii")
+
+
+def _drop(result: Any) -> None:
+    """Closes a coroutine that nobody will run."""
+    if inspect.iscoroutine(result):
+        result.close()
+
+
+def _again(error: BaseException) -> BaseException:
+    """Returns an error of its own for each call that is ended by another one."""
+    if isinstance(error, RuntimeError):
+        return RuntimeError(*error.args)
+    wrapped = RuntimeError(f"swaps have stopped: {type(error).__name__}: {_text(error)}")
+    wrapped.__cause__ = error
+    return wrapped
+
+
+def _did_not(kind: str, error: BaseException) -> Change:
+    """Returns the reply to a need of this kind that was not met."""
+    if kind == "http":
+        return {"failed": "interrupted", "detail": f"{type(error).__name__}: {_text(error)}"}
+    if kind == "store":
+        return {"stored": False, "detail": _text(error)}
+    if kind == "consent":
+        return {"consent": False}
+    if isinstance(error, NothingSent):
+        return {"not_signed": _text(error)}
+    code = getattr(error, "code", None)
+    return {"signer_failed": _text(error), **({"code": str(code)} if type(code) is int else {})}
+
+
+def _opened(opened: Any) -> Tuple[str, List[Tuple[str, bytes]]]:
+    """Checks what a store returned when it was opened."""
+    if inspect.isawaitable(opened):
+        _drop(opened)
+        raise TypeError("the store's open returned an awaitable")
+    place, documents = opened
+    if not isinstance(place, str):
+        raise TypeError(f"the store's place is not str but {type(place).__name__}")
+    checked = []
+    for name, data in documents:
+        if not isinstance(name, str) or not isinstance(data, (bytes, bytearray, memoryview)):
+            raise TypeError("the store's documents are not pairs of str and bytes")
+        checked.append((str(name), bytes(data)))
+    return place, checked
+
+
+def _answered(answer: Any) -> Tuple[int, List[List[str]], bytes]:
+    """Checks what a transport returned. The machine would take a wrong type for its own mistake."""
+    if inspect.isawaitable(answer):
+        _drop(answer)
+        raise TypeError("the transport returned an awaitable")
+    status, headers, body = answer
+    if type(status) is not int or not 100 <= status <= 999:
+        raise TypeError(f"the transport's status is {status!r:.40}, not an HTTP status")
+    if not isinstance(headers, Mapping):
+        raise TypeError(f"the transport's headers are {type(headers).__name__}, not a mapping of str to str")
+    if not isinstance(body, (bytes, bytearray, memoryview)):
+        raise TypeError(f"the transport's body is {type(body).__name__}, not bytes")
+    wanted = []
+    for name in ("retry-after", "grpc-status"):
+        if name in headers:
+            value = headers[name]
+            if not isinstance(value, str):
+                raise TypeError(f"the transport's header {name} is {type(value).__name__}, not str")
+            wanted.append([name, str(value)])
+    return status, wanted, bytes(body)
 
 
 def _now() -> int:
@@ -574,8 +785,10 @@ def _errors() -> Any:
 _NOT_CONNECTED = _errors()
 
 
-def _checked(change: Change) -> Change:
-    """Raises the error of a call that failed."""
+def _checked(change: Union[Change, BaseException]) -> Change:
+    """Raises the error of a call that failed, or that ended it."""
+    if isinstance(change, BaseException):
+        raise change
     if change["event"] == "failed":
         refusal = Refusal(f"{change['error']['code']}: {change['error']['message']}")
         vars(refusal).update(change["error"])

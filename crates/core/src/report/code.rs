@@ -248,6 +248,7 @@ codes! {
     UnpinnedRegistryVersion = "unpinned_registry_version", "no version of the orders registry is pinned, so the one in the call is used", "pin the version at which the object became shared; a wrong one fails on chain";
     UnpinnedSolver = "unpinned_solver", "no solver is pinned for this chain, so nothing vouches for the redeemer", "pin the solvers of the service's liquidity list";
     SecretNotYours = "secret_not_yours", "the request names no secret hash: whoever chose it holds the secret", "choose the secret yourself and send its hash";
+    TrustsTheService = "trusts_the_service", "only the service can redeem, or only its word releases the secret: it can take what you pay and pay nothing", "connect the destination chain, and an account that redeems there";
     NoOrderRecord = "no_order_record", "without the order record the destination leg is not checked", "fetch the order record and verify again";
     AmountOutsideLimits = "amount_outside_limits", "an amount is outside the limits that the asset had when it was pinned", "expect the service to refuse the order";
     PaysLessWithinSlippage = "pays_less_within_slippage", "the order pays out less than requested, within the allowed slippage", "decide whether the price is still right";
@@ -285,6 +286,7 @@ impl Code {
             | Self::RefundKeyNotYours
             | Self::SecretForLess
             | Self::SecretNotYours
+            | Self::TrustsTheService
             | Self::UnlimitedApproval => Severity::Danger,
             Self::GaslessFormUnproven | Self::KeyNotChecked | Self::NonceDiffers | Self::NonceGap | Self::OwnSignatureOverwritten => {
                 Severity::Info
