@@ -112,10 +112,22 @@ export function wholeNumber(value: unknown, what: string): number {
   return value;
 }
 
-/** Returns an object whose members are read. */
-export function members(value: unknown, what: string): Record<string, unknown> {
+/**
+ * Returns a copy of an object's own members, each read once. What it inherits is nobody's word: a page in which anything has written to
+ * `Object.prototype` would otherwise have chosen an option.
+ */
+export function members<T extends object = Record<string, unknown>>(value: unknown, what: string): Partial<T> {
   if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) throw wrongType(what, "an object", value);
-  return value as Record<string, unknown>;
+  try {
+    return Object.assign(Object.create(null) as object, value) as Partial<T>;
+  } catch {
+    throw usage("usage", `the members of ${what} cannot be read`);
+  }
+}
+
+/** Returns an object's own member, as {@link members} does. */
+export function ownMember<T>(value: Readonly<Record<string, T>> | undefined, name: string): T | undefined {
+  return value !== undefined && Object.hasOwn(value, name) ? value[name] : undefined;
 }
 
 /** Creates the error for an argument of another type. */
@@ -152,7 +164,7 @@ function checkWellFormed(value: string, what: string): void {
 }
 
 /** Names a type, never a value: it may be a key. */
-function describe(value: unknown): string {
+export function describe(value: unknown): string {
   if (value === null) return "null";
   if (typeof value !== "object") return typeof value;
   try {

@@ -2,7 +2,7 @@
 import * as glue from "countersign-glue";
 import { usage } from "./error.js";
 import { CREATE, Made, handleOf, once } from "./handle.js";
-import { type JsonText, contractBytes, documentBytes, foreignBytes, members, wholeNumber } from "./input.js";
+import { type JsonText, contractBytes, describe, documentBytes, foreignBytes, members, wholeNumber } from "./input.js";
 import { call } from "./module.js";
 import { read } from "./output.js";
 import { UnsignedOrder } from "./signing.js";
@@ -99,7 +99,7 @@ export class Order extends Made {
   walletCalls(family: "starknet"): readonly StarknetCall[];
   walletCalls(family?: Family): readonly (EvmCall | StarknetCall)[];
   walletCalls(family: Family = this.family): readonly (EvmCall | StarknetCall)[] {
-    if (family !== this.family) throw usage("usage", "the order is of another family", String(family), this.family);
+    if (family !== this.family) throw usage("usage", "the order is of another family", this.family, typeof family === "string" ? family : describe(family));
     return JSON.parse(call(() => this.#handle.walletCalls())).map((text: string) => JSON.parse(text));
   }
 
@@ -113,7 +113,7 @@ export class Order extends Made {
    */
   matches(transaction: ExternalTransaction): Role {
     // The members of the other chains' transactions are theirs.
-    const isOurs = typeof transaction === "object" && transaction !== null && "txBytes" in transaction;
+    const isOurs = typeof transaction === "object" && transaction !== null && Object.hasOwn(transaction, "txBytes");
     const bytes = isOurs ? contractBytes(transaction, "transaction") : foreignBytes(transaction, "transaction");
     return call(() => this.#handle.matches(bytes)) as Role;
   }

@@ -1,4 +1,5 @@
 // What the module returns, as JavaScript values: members in camel case, amounts as bigint, bytes as Uint8Array.
+import { usage } from "./error.js";
 import { BIGINT_MEMBERS, BYTE_MEMBERS, DECIMAL_MEMBERS, INTEGER_MEMBERS, type TypedValue } from "./shapes.js";
 
 /** Reads what the module wrote. Transactions keep their payload as the text that nodes take. @internal */
@@ -6,7 +7,8 @@ export function read<T>(text: string, bytes = false): T {
   return JSON.parse(text, function (this: Record<string, unknown>, key: string, value: unknown) {
     if (typeof value === "string" && BIGINT_MEMBERS.has(key)) return BigInt(value);
     if (bytes && typeof value === "string" && BYTE_MEMBERS.has(key)) return fromHex(value);
-    if (typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array)) return camelCase(value);
+    if (Array.isArray(value)) return Object.freeze(value);
+    if (typeof value === "object" && value !== null && !(value instanceof Uint8Array)) return camelCase(value);
     return value;
   }) as T;
 }
@@ -14,6 +16,10 @@ export function read<T>(text: string, bytes = false): T {
 function camelCase(value: object): object {
   const entries = Object.entries(value).map(([key, inner]) => [key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()), inner]);
   const object = Object.fromEntries(entries) as object;
+  // Bytes cannot be frozen, and values are shared: each look at them gets a copy, which may be wiped or reversed.
+  for (const [key, inner] of entries) {
+    if (inner instanceof Uint8Array) Object.defineProperty(object, key, { enumerable: true, get: () => inner.slice() });
+  }
   // JSON has no bigint. Not enumerable, so that it is no part of the value for anything else.
   if (entries.some(([, inner]) => typeof inner === "bigint")) Object.defineProperty(object, "toJSON", { value: withDecimals });
   return Object.freeze(object);
@@ -33,6 +39,7 @@ export function fromHex(text: string): Uint8Array {
 
 /** Returns an amount in whole units, such as `1.5`, exactly. Any other value as its text. */
 export function inWholeUnits(value: TypedValue): string {
+  if (typeof value?.text !== "string") throw usage("usage", "the value is not one that this package made", "a typed value");
   if (value.kind !== "amount" || value.number === null || value.decimals === null) return value.text;
   const digits = value.number.toString().padStart(value.decimals + 1, "0");
   const whole = digits.slice(0, digits.length - value.decimals);
@@ -53,6 +60,7 @@ export function contractJson(value: unknown, name = ""): string {
 
 /** Writes a number. An integer above 2^53 has lost digits, and gets an exponent, which nothing takes for an integer or an amount. */
 function numberText(value: number): string {
+  if (!Number.isFinite(value)) throw new TypeError("not a number");
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? value.toExponential() : String(value);
 }
 

@@ -1,7 +1,7 @@
 // The page of an order, and the sentence above it.
 import * as glue from "countersign-glue";
 import { usage } from "./error.js";
-import { members } from "./input.js";
+import { describe, members } from "./input.js";
 import { call } from "./module.js";
 import { type Documents, openDocuments } from "./order.js";
 import { type UnsignedOrder, preparedHandle } from "./signing.js";
@@ -25,7 +25,7 @@ export interface PageOptions {
   readonly policy?: Policy;
   /** The language of the sentence; English without it. */
   readonly language?: Language;
-  /** The same order, prepared: the page then shows what the wallet contributed, the digests and the signatures so far. */
+  /** The same order, prepared from the same documents: the page then shows what the wallet contributed, the digests and the signatures so far. */
   readonly prepared?: UnsignedOrder;
 }
 
@@ -59,8 +59,8 @@ export interface Sentence {
  */
 export function orderPage(documents: Documents, registry: Registry, options: PageOptions = {}): OrderPage {
   const { request, response, record } = openDocuments(documents);
-  const { policy, language, prepared } = members(options, "options") as PageOptions;
-  if (language !== undefined && language !== "en" && language !== "de") throw usage("usage", "the language is not known", String(language), "en or de");
+  const { policy, language, prepared } = members<PageOptions>(options, "options");
+  if (language !== undefined && language !== "en" && language !== "de") throw usage("usage", "the language is not known", "en or de", describe(language));
   const [pinned, limits, tag] = [registryHandle(registry), policyHandle(policy), language ?? "en"];
   const pages = glue as unknown as PageCalls;
   const rendered = JSON.parse(

@@ -157,33 +157,34 @@ function collect(answers: unknown): glue.Answers {
 }
 
 function add(list: glue.Answers, answer: Record<string, unknown>, batches: Map<unknown, number>): void {
-  if ("result" in answer) {
+  const has = (name: string) => Object.hasOwn(answer, name);
+  if (has("result")) {
     // What a host has parsed is untrusted too: it may be nested too deeply.
     const written = attempt(() => encoder.encode(jsonText(answer["result"])));
     return written ? addResult(list, written) : list.failed("other", "the result cannot be written as JSON");
   }
-  if ("resultText" in answer) {
+  if (has("resultText")) {
     const { resultText } = answer;
     return addResult(list, typeof resultText === "string" ? encoder.encode(resultText) : answerBytes(resultText, "answer.resultText"));
   }
-  if ("error" in answer) {
+  if (has("error")) {
     const written = attempt(() => encoder.encode(jsonText(answer["error"])));
     return list.error(written ?? NO_TEXT);
   }
-  if ("status" in answer) {
+  if (has("status")) {
     const body = answerBytes(answer["body"], "answer.body");
     const grpcStatus = answer["grpcStatus"] ?? undefined;
     if (grpcStatus !== undefined && typeof grpcStatus !== "string") throw wrongType("answer.grpcStatus", "a string", grpcStatus);
     if (body.length > MAX_ANSWER) return list.failed("too_large", "");
     return list.http(httpStatus(answer["status"], "answer.status"), body, grpcStatus);
   }
-  if ("failed" in answer) {
+  if (has("failed")) {
     const { failed, detail = "" } = answer;
     if (typeof failed !== "string" || !FAILURES.includes(failed)) throw wrongType("answer.failed", FAILURES.join(", "), failed);
     if (typeof detail !== "string") throw wrongType("answer.detail", "a string", detail);
     return list.failed(failed, detail.slice(0, 1024));
   }
-  if ("response" in answer) {
+  if (has("response")) {
     const { status, body, calls } = members(answer["response"], "answer.response");
     const split = () => {
       const whole = answerBytes(body, "answer.response.body");

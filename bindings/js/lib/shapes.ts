@@ -287,6 +287,7 @@ export type Code =
   | "unpinned_registry_version"
   | "unpinned_solver"
   | "secret_not_yours"
+  | "trusts_the_service"
   | "no_order_record"
   | "amount_outside_limits"
   | "pays_less_within_slippage"

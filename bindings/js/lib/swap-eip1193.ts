@@ -1,48 +1,83 @@
 // Browser wallets as signers of swaps.
-import { usage } from "./error.js";
 import type { UnsignedOrder } from "./signing.js";
-import type { ChainProvider, Signer } from "./swap-types.js";
+import type { ChainProvider, Signer, SigningTask } from "./swap-types.js";
 
 /** The members of a transaction that the wallet does not choose by itself. */
 const FIXED = ["from", "to", "data", "value", "chainId"];
-/** Codes of EIP-1193 and JSON-RPC after which nothing was sent: declined, not allowed, unknown method, no chain, another chain, bad request. */
-const NOT_SENT = [4001, 4100, 4200, 4900, 4901, 4902, -32600, -32601, -32602];
+
+/** Thrown by a {@link Signer} that has neither signed nor sent anything, so that it can be asked again. */
+export class NothingSent extends Error {
+  override readonly name = "NothingSent";
+}
 
 /**
- * Signs with a browser wallet (EIP-1193, EIP-6963). It signs messages; transactions it sends by itself, with its own nonce and fees. It
- * cannot sign redemptions, which the relayer does (`relayer: true`), or a chain that needs no signer.
+ * Signs with a browser wallet (EIP-1193, EIP-6963). It signs messages; transactions it sends by itself, with its own nonce and fees:
+ * payments, redemptions and refunds. A prompt of the wallet cannot be taken back: one that is confirmed hours later is sent then.
  */
 export function eip1193Signer(provider: ChainProvider): Signer {
   const ask = (method: string, params: readonly unknown[]) => provider.request({ method, params } as never);
-  /** Has the wallet send a transaction, and returns its hash. */
-  const send = async (value: string) => {
-    const transaction = JSON.parse(value) as Record<string, unknown>;
+  /** Prompts that are still open, by order and purpose: the machine asks again, and the wallet must not send twice. */
+  const prompts = new Map<string, Promise<unknown>>();
+
+  /** Returns what the wallet is asked to send. */
+  const transaction = async (value: string): Promise<readonly unknown[]> => {
+    const whole = JSON.parse(value) as Record<string, unknown>;
     // A wallet that ignores `chainId` would pay the same address on another chain.
-    if (BigInt((await ask("eth_chainId", [])) as string) !== BigInt(transaction["chainId"] as string)) {
-      throw Object.assign(usage("usage", "the wallet is on another chain"), { code: 4901 });
-    }
-    return ask("eth_sendTransaction", [Object.fromEntries(FIXED.map((name) => [name, transaction[name]]))]);
+    if (BigInt((await ask("eth_chainId", [])) as string) !== BigInt(whole["chainId"] as string)) throw new NothingSent("the wallet is on another chain");
+    return [Object.fromEntries(FIXED.map((name) => [name, whole[name]]))];
   };
-  return async (unsigned: UnsignedOrder, { purpose, signal }) => {
-    if (purpose !== "funding") throw usage("usage", "this wallet sends transactions, and signs none");
+  /** Has the wallet send a transaction once, however often that is asked for while its prompt is open. */
+  const sendOnce = async (value: string, { orderId, purpose, signal }: SigningTask) => {
+    const key = `${orderId} ${purpose}`;
+    const open = prompts.get(key) ?? ask("eth_sendTransaction", await certain(() => transaction(value)));
+    prompts.set(key, open);
+    try {
+      await abortable(open, signal);
+    } catch (error) {
+      if (!signal.aborted) prompts.delete(key);
+      throw error;
+    }
+    prompts.delete(key);
+  };
+  return async (unsigned: UnsignedOrder, task: SigningTask) => {
     const open = unsigned.requests.filter(({ name }) => unsigned.missing.includes(name));
     const message = open.find(({ native }) => native.kind === "typed_data");
     const approvals = open.filter(({ name }) => name.startsWith("approval"));
-    // An approval has to be in a block before what it is for.
-    for (const { native } of approvals) await mined(ask, await send(native.value), signal);
-    // With it in place, a gasless order is the message alone.
-    if (message && approvals.length > 0) return "again";
-    if (message) return unsigned.attach(message.name, (await ask("eth_signTypedData_v4", [message.signer, message.native.value])) as string);
-    const call = open.find(({ name }) => name === "initiate");
-    if (!call) throw usage("usage", "the order has no transaction that a wallet could send");
-    try {
-      await send(call.native.value);
-    } catch (error) {
-      // After any other error it may have been sent.
-      if (NOT_SENT.includes((error as { code?: unknown }).code as number)) throw error;
+    if (approvals.length > 0) {
+      // An approval has to be in a block before what it is for. That takes as long as the owner takes, so everything is then looked at again:
+      // the deadline, the record, and whether a message is enough.
+      await certain(async () => {
+        for (const { native } of approvals) await mined(ask, await ask("eth_sendTransaction", await transaction(native.value)), task.signal);
+      });
+      return "again";
     }
+    if (message) {
+      const signature = await certain(() => ask("eth_signTypedData_v4", [message.signer, message.native.value]));
+      return certain(async () => unsigned.attach(message.name, signature as string));
+    }
+    const call = open.find(({ name }) => name === "initiate" || task.purpose !== "funding");
+    if (call?.native.kind !== "evm_transaction") throw new NothingSent("the order has no transaction that a wallet could send");
+    await sendOnce(call.native.value, task);
     return "sent";
   };
+}
+
+/** Does what sends no payment, so that nothing was paid if it fails. */
+async function certain<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw new NothingSent(error instanceof Error ? error.message : String((error as { message?: unknown } | null)?.message), { cause: error });
+  }
+}
+
+/** Waits for the wallet, unless nobody waits for the signature any longer. */
+async function abortable(open: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  // One that nobody waits for may fail in silence.
+  open.catch(() => undefined);
+  signal.throwIfAborted();
+  const aborted = new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+  await Promise.race([open, aborted]);
 }
 
 /** Waits until a transaction is in a block. */
@@ -50,7 +85,7 @@ async function mined(ask: (method: string, params: readonly unknown[]) => Promis
   for (;;) {
     signal.throwIfAborted();
     const receipt = (await ask("eth_getTransactionReceipt", [hash])) as { status?: string } | null;
-    if (receipt?.status === "0x0") throw usage("usage", "the approval was reverted");
+    if (receipt?.status === "0x0") throw new NothingSent("the approval was reverted");
     if (receipt) return;
     await new Promise((resolve) => setTimeout(resolve, 1000));
   }

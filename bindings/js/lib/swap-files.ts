@@ -1,4 +1,6 @@
 // Swaps in files, for Node.
+import { spawnSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, readFile, readdir, realpath, rename, stat, unlink } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -9,8 +11,11 @@ import { type DocumentWrite, type SwapStore, openElsewhere } from "./swap-store.
  * Keeps swaps in a directory that only its owner can read, with the names of the program's state directory: `countersign orders --state`
  * lists them.
  *
- * One process at a time can open it. The operating system holds the lock, and releases it when the process dies. It does not see
- * another machine or container that has the same directory, nor the program, so let none of them follow the same swaps.
+ * One process at a time can open it, by a lock on its file `.host-lock` that the operating system releases when the process dies. The program
+ * `countersign` and the hosts in other languages respect it; on Linux this needs the program `flock` (util-linux, BusyBox), and without it only
+ * processes of Node see each other. Another machine that has the same directory does not see it.
+ *
+ * An older `index` that is put back is noticed by the file `.host-mark`.
  */
 export function fileStore(directory: string): SwapStore {
   return {
@@ -20,10 +25,14 @@ export function fileStore(directory: string): SwapStore {
       const { dev, ino } = await stat(root, { bigint: true });
       const unlock = await lock(root, `${dev}-${ino}`);
       try {
+        const mark = await readMark(root);
         const write = async (writes: readonly DocumentWrite[]) => {
-          for (const { name, bytes } of writes) await (bytes ? replace(root, place(root, name), bytes) : remove(place(root, name)));
+          for (const { name, bytes } of writes) {
+            await (bytes ? replace(root, place(root, name), bytes) : remove(place(root, name)));
+            if (name === "index") await replace(root, join(root, MARK), new TextEncoder().encode(`${mark} ${await indexOf(root)}`));
+          }
         };
-        return { place: `${root}:${ino}`, documents: await readAll(root), write, close: unlock };
+        return { place: `${root}:${ino}:${mark}`, documents: await readAll(root), write, close: unlock };
       } catch (error) {
         await unlock();
         throw error;
@@ -32,17 +41,42 @@ export function fileStore(directory: string): SwapStore {
   };
 }
 
+/** The file with a random word, and what the file `index` was when it was written. */
+const MARK = ".host-mark";
+
+/** Returns the word of the mark as long as `index` is the file that was written with it; otherwise a new word, because it was put back. */
+async function readMark(root: string): Promise<string> {
+  const [word, ...index] = (await readFile(join(root, MARK), "utf8").catch(() => "")).split(" ");
+  return word && index.join(" ") === (await indexOf(root)) ? word : randomUUID();
+}
+
+/** Returns what tells the file `index` from every other that was or will be there. A copied file has another time of change. */
+async function indexOf(root: string): Promise<string> {
+  const file = await stat(join(root, "index"), { bigint: true }).catch((error) => (error.code === "ENOENT" ? undefined : Promise.reject(error)));
+  return file ? `${file.ino} ${file.ctimeNs}` : "none";
+}
+
 /** Takes the lock of a directory, and returns what releases it. */
 async function lock(root: string, id: string): Promise<() => Promise<void>> {
   const refusal = () => openElsewhere(root, "in another process");
   const { platform } = process;
+  const lockFile = join(root, ".host-lock");
   if (platform !== "linux" && platform !== "win32") {
     // O_EXLOCK of the BSDs and macOS, which Node has no name for: `flock` along with opening.
     const flags = constants.O_RDWR | constants.O_CREAT | constants.O_NONBLOCK | 0x20;
-    const file = await open(join(root, "lock"), flags, 0o600).catch((error) => Promise.reject(error.code === "EAGAIN" ? refusal() : error));
+    const file = await open(lockFile, flags, 0o600).catch((error) => Promise.reject(error.code === "EAGAIN" ? refusal() : error));
     return () => file.close();
   }
-  // Node has no file locks. A name of this kind belongs to one process, and is free when that dies.
+  if (platform === "linux") {
+    const file = await open(lockFile, constants.O_RDWR | constants.O_CREAT, 0o600);
+    // Node has no file locks. The program locks what this process has open, and the lock stays with it.
+    const { status, error } = spawnSync("flock", ["-n", "3"], { stdio: ["ignore", "ignore", "ignore", file.fd] });
+    if (!error && status === 0) return () => file.close();
+    await file.close();
+    // Any other status says that the file system has no such locks.
+    if (!error && status === 1) throw refusal();
+  }
+  // A name of this kind belongs to one process, and is free when that dies.
   const server = createServer((socket) => socket.destroy());
   const path = `${platform === "win32" ? "\\\\.\\pipe\\" : "\0"}countersign-swaps-${id}`;
   await new Promise<void>((resolve, reject) => {

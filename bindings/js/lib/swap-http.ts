@@ -47,8 +47,10 @@ export class Connections {
     };
     const read = (chain: string, given: ChainEndpoints): unknown => {
       if (Array.isArray(given)) return given.map((endpoint) => url(chain, endpoint));
-      if (typeof given !== "object" || !("endpoints" in given)) return [url(chain, given as ChainEndpoint)];
-      return { ...given, endpoints: given.endpoints.map((endpoint) => url(chain, endpoint)) };
+      if (typeof given !== "object" || given === null || !Object.hasOwn(given, "endpoints")) return [url(chain, given as ChainEndpoint)];
+      const { endpoints, ...more } = given as { readonly endpoints: readonly ChainEndpoint[] };
+      if (!Array.isArray(endpoints)) throw usage("usage", `the endpoints of ${chain} are no array`);
+      return { ...more, endpoints: endpoints.map((endpoint) => url(chain, endpoint)) };
     };
     this.document = Object.fromEntries(Object.entries(nodes).map(([chain, given]) => [chain, read(chain, given)]));
   }
@@ -61,10 +63,12 @@ export class Connections {
       return await (provider ? this.#ask(provider, body, signal) : this.#exchange(need, body, signal));
     } catch (error) {
       if (signal.aborted) return { json: { failed: "timeout", detail: "no complete response in time" } };
-      const { name, cause } = error as Error & { cause?: { code?: string } };
-      const failed = NOTHING_SENT.includes(cause?.code ?? "") ? "connect" : "interrupted";
-      // Not the message: that of some HTTP stacks has the URL, which can contain a key.
-      return { json: { failed, detail: String(cause?.code ?? name ?? "the request failed") } };
+      // Anything can be thrown. Not the message: that of some HTTP stacks has the URL, which can contain a key.
+      const { name, cause } = Object(error) as { name?: unknown; cause?: unknown };
+      const code: unknown = (Object(cause) as { code?: unknown }).code;
+      const failed = typeof code === "string" && NOTHING_SENT.includes(code) ? "connect" : "interrupted";
+      const detail = [code, name].find((word) => typeof word === "string") ?? "the request failed";
+      return { json: { failed, detail: detail as string } };
     }
   }
 
@@ -95,6 +99,8 @@ export class Connections {
       cache: "no-store",
       signal,
     });
+    const { status } = response;
+    if (!Number.isInteger(status) || status < 100 || status > 999) return { json: { failed: "interrupted", detail: "no HTTP status" } };
     if (response.type === "opaqueredirect") return { json: { failed: "interrupted", detail: "the response is a redirect" } };
     const parts: Uint8Array[] = [];
     let length = 0;
@@ -102,16 +108,23 @@ export class Connections {
     for (const reader = response.body?.getReader(); reader; ) {
       const { done, value } = await reader.read();
       if (done) break;
-      length += value.length;
+      if (!ArrayBuffer.isView(value)) throw new TypeError("a part of the body is not bytes");
+      length += value.byteLength;
       if (length > MAX_BODY) {
         await reader.cancel();
         return { json: { failed: "too_large", detail: `more than ${MAX_BODY} bytes` } };
       }
       parts.push(value);
     }
-    const sent = HEADERS.map((name): [string, string] => [name, response.headers.get(name) ?? ""]).filter(([, value]) => value !== "");
-    return { json: { status: response.status, headers: sent }, body: new Uint8Array(await new Blob(parts as BlobPart[]).arrayBuffer()) };
+    const sent = HEADERS.map((name): [string, string] => [name, headerText(response.headers.get(name))]).filter(([, value]) => value !== "");
+    return { json: { status, headers: sent }, body: new Uint8Array(await new Blob(parts as BlobPart[]).arrayBuffer()) };
   }
+}
+
+/** Returns the text of a header; empty without it. */
+function headerText(value: unknown): string {
+  if (value !== null && typeof value !== "string") throw new TypeError("a header is not text");
+  return value ?? "";
 }
 
 /** Returns what a call returns, or undefined if it fails. */
@@ -142,7 +155,7 @@ async function answer(provider: ChainProvider, { id, method, params }: JsonRpcCa
   try {
     return { jsonrpc: "2.0", id, result: (await provider.request({ method, params } as never)) ?? null };
   } catch (error) {
-    const { code, message, data } = error as { code?: unknown; message?: unknown; data?: unknown };
+    const { code, message, data } = Object(error) as { code?: unknown; message?: unknown; data?: unknown };
     // Without a code, or disconnected (EIP-1193): this says nothing about the chain.
     if (!Number.isInteger(code) || code === 4900 || code === 4901) throw error;
     return { jsonrpc: "2.0", id, error: { code, message: String(message), data } };

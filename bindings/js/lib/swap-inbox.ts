@@ -30,6 +30,6 @@ export class Inbox<T> {
       // Nobody reads what comes later.
       this.push = () => {};
     }
-    if ("error" in this.#end) throw this.#end.error;
+    if (Object.hasOwn(this.#end, "error")) throw this.#end.error;
   }
 }

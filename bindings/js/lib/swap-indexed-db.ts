@@ -5,7 +5,8 @@ import { type DocumentWrite, type SwapStore, openElsewhere } from "./swap-store.
  * Keeps swaps in a database of the page's origin. Every script of the origin can read it, and a browser that is told to clear the site's
  * data deletes it: have the owner write down the rescue phrase.
  *
- * One tab at a time can open it.
+ * One tab at a time can open it. A browser's profile can be copied or restored as a whole, which no page notices, so each opening derives its
+ * secrets in a branch of the rescue phrase of its own.
  *
  * @param options - `wait`: whether to wait until another tab closes it. By default a second tab gets an error at once.
  */
@@ -17,24 +18,19 @@ export function indexedDbStore(name: string, options: { readonly wait?: boolean;
         const opening = indexedDB.open(name, 1);
         opening.onupgradeneeded = () => {
           opening.result.createObjectStore("documents");
-          opening.result.createObjectStore("place").put(crypto.randomUUID(), "place");
+          opening.result.createObjectStore("place");
         };
         const database = await done(opening);
         // Otherwise the browser may delete the database when it needs the space.
         await navigator.storage?.persist?.().catch(() => false);
-        const reading = database.transaction(["documents", "place"]);
-        const documents = reading.objectStore("documents");
-        const [names, values, place] = await Promise.all([
-          done(documents.getAllKeys()),
-          done<Uint8Array[]>(documents.getAll()),
-          done<string>(reading.objectStore("place").get("place")),
-        ]);
+        const documents = database.transaction("documents").objectStore("documents");
+        const [names, values] = await Promise.all([done(documents.getAllKeys()), done<Uint8Array[]>(documents.getAll())]);
         const close = () => {
           database.close();
           unlock();
         };
         const all = names.map((key, index) => [String(key), values[index] ?? new Uint8Array()] as const);
-        return { place, documents: all, write: (writes) => write(database, writes), close };
+        return { place: "", documents: all, write: (writes) => write(database, writes), close };
       } catch (error) {
         unlock();
         throw error;

@@ -37,11 +37,18 @@ export interface SwapsOptions {
   readonly signers?: Readonly<Record<string, Signer>> | undefined;
   /** Where swaps are kept: `fileStore` in Node, `indexedDbStore` in a browser. */
   readonly store: SwapStore;
-  /** Asks the owner whether to pay an order. Show the whole summary and every warning. */
+  /**
+   * Asks the owner whether to pay an order. Show the whole summary and every warning. Only `true` is a yes; whatever is neither `true` nor
+   * `false` pays nothing, and is an error of the loop over the order's changes.
+   */
   readonly consent: (order: ConsentRequest) => boolean | Promise<boolean>;
-  /** Whether the service's relayer may redeem where the owner has no account, once the destination is proven to be funded. */
+  /** Whether the service's relayer may redeem where the owner's account does not sign or has no coins for the fee, once the destination is proven to be funded. */
   readonly relayer?: boolean | undefined;
-  /** Whether to believe the service about a destination that is not connected. **A dishonest service then has the funds.** */
+  /**
+   * Whether to believe the service about a destination that is not connected, and to swap where only its relayer could redeem. **A dishonest
+   * service then has the funds**: it can keep the secret, take what was paid, and pay nothing. Consents to such orders have the warning
+   * `trusts_the_service`.
+   */
   readonly trustTheService?: boolean | undefined;
   /** How soon the owner's transactions should be mined: `normal` by default. */
   readonly speed?: "slow" | "normal" | "fast" | undefined;
@@ -115,10 +122,13 @@ export interface SigningTask {
 
 /**
  * Has an order signed: `(unsigned) => signWithViem(unsigned, account)`, `(unsigned) => unsigned.sign(key)`. Every signature is proven.
- * What it throws ends the attempt, and nothing is paid.
  *
- * @returns `sent` if the wallet has sent a payment by itself, or may have; `again` if something else was done first, such as an approval,
- *   so that the order has to be prepared again.
+ * Throw `NothingSent` if nothing was signed or sent. After any other error the wallet may have sent the payment, unless the error, or
+ * one of its causes, has a code of EIP-1193 or JSON-RPC that says otherwise, or `signOnly` is set: the signer is then not asked again, and the
+ * order counts as paid. The text of an error is part of what the owner reads, so it must have no key.
+ *
+ * @returns `sent` if the wallet has sent the payment, the redemption or the refund by itself, or may have; `again` if something else was done
+ *   first, such as an approval, so that the order has to be prepared again. Anything else counts only if every signature is there.
  */
 export type Signer = (unsigned: UnsignedOrder, task: SigningTask) => SignerResult | Promise<SignerResult>;
 export type SignerResult = void | "sent" | "again";

@@ -1,16 +1,16 @@
 // Whole swaps: a loop around the machine of `countersign-swap`, which decides everything and does no I/O.
 import * as glue from "countersign-glue";
 import { CountersignError, usage } from "./error.js";
-import { documentBytes } from "./input.js";
+import { describe, documentBytes, members, ownMember } from "./input.js";
 import { call, init } from "./module.js";
 import { read } from "./output.js";
 import { UnsignedOrder } from "./signing.js";
 import { Connections, type HttpNeed } from "./swap-http.js";
 import { Inbox } from "./swap-inbox.js";
-import type { OpenStore } from "./swap-store.js";
-import type { ConsentRequest, Quote, QuoteRequest, SigningTask, Stopped, StoredSwap, SwapChange, SwapRequest, SwapsOptions } from "./swap-types.js";
+import { type OpenStore, checkedStore } from "./swap-store.js";
+import type { ChainEndpoints, ConsentRequest, Quote, QuoteRequest, SigningTask, Stopped, StoredSwap, SwapChange, SwapRequest, SwapsOptions } from "./swap-types.js";
 
-export { eip1193Signer } from "./swap-eip1193.js";
+export { NothingSent, eip1193Signer } from "./swap-eip1193.js";
 export { memoryStore, type DocumentWrite, type OpenStore, type SwapStore } from "./swap-store.js";
 export type * from "./swap-types.js";
 
@@ -72,19 +72,21 @@ const MAX_WAIT = 2 ** 31 - 1;
  */
 export class Swaps {
   readonly #machine: Machine;
-  readonly #options: SwapsOptions;
+  readonly #options: Readonly<Partial<SwapsOptions>>;
   readonly #connections: Connections;
   readonly #store: OpenStore;
   readonly #calls = new Map<number, Call>();
   readonly #running = new Map<bigint, AbortController>();
   /** Orders that are prepared again, because their signer did something else first. */
   readonly #again = new Set<string>();
+  /** What consents returned that is no answer, by order. */
+  readonly #noAnswers = new Map<string, CountersignError>();
   #writing: Promise<unknown> = Promise.resolve();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isDue = false;
   #end: CountersignError | undefined;
 
-  private constructor(machine: Machine, options: SwapsOptions, connections: Connections, store: OpenStore) {
+  private constructor(machine: Machine, options: Readonly<Partial<SwapsOptions>>, connections: Connections, store: OpenStore) {
     this.#machine = machine;
     this.#options = options;
     this.#connections = connections;
@@ -97,18 +99,20 @@ export class Swaps {
    * @throws {@link CountersignError} at an option that cannot be used, or if the store is open elsewhere.
    */
   static async open(options: SwapsOptions): Promise<Swaps> {
-    await init(options.module);
-    const { service, appId, accounts, relayer, trustTheService, speed, signOnly, pollMs, registry, policy } = options;
-    const connections = new Connections(options.nodes, options.fetch);
-    const told = { service: String(service), app_id: appId, accounts, relayer, trust_the_service: trustTheService, speed, sign_only: signOnly, poll_ms: pollMs };
+    // The options themselves: none that anything in the page has put on `Object.prototype`.
+    const own = Object.freeze(members<SwapsOptions>(options, "options"));
+    await init(own.module);
+    const { service, appId, accounts, relayer, trustTheService, speed, signOnly, pollMs, registry, policy } = own;
+    const connections = new Connections(members<Record<string, ChainEndpoints>>(own.nodes, "nodes") as Record<string, ChainEndpoints>, own.fetch);
+    const told = { service: service instanceof URL ? service.href : service, app_id: appId, accounts, relayer, trust_the_service: trustTheService, speed, sign_only: signOnly, poll_ms: pollMs };
     const pinned = documentBytes(registry, "registry");
     const limits = policy === undefined ? NOTHING : documentBytes(policy, "policy");
-    const store = await options.store.open();
+    const store = await checkedStore(own.store);
     try {
       const { Opening } = glue as unknown as { Opening: NewOpening };
       const opening = call(() => new Opening(encode(told), pinned, limits, encode(connections.document), store.place));
       for (const [name, bytes] of store.documents) opening.add(name, bytes);
-      return new Swaps(call(() => opening.open(Date.now())), options, connections, store);
+      return new Swaps(call(() => opening.open(now())), own, connections, store);
     } catch (error) {
       await store.close();
       throw error;
@@ -133,7 +137,7 @@ export class Swaps {
    * @throws {@link CountersignError} at once if the request cannot be used.
    */
   create(wish: SwapRequest): AsyncGenerator<SwapChange, void, undefined> {
-    const { receiveAt, fromOwner, affiliateFees, accept } = wish;
+    const { receiveAt, fromOwner, affiliateFees, accept } = members<SwapRequest>(wish, "wish");
     return this.#follow(undefined, (machine) => machine.create(wishBytes(wish, { receive_at: receiveAt, from_owner: fromOwner, affiliate_fees: affiliateFees, accept })));
   }
 
@@ -216,15 +220,15 @@ export class Swaps {
   }
 
   #poll(): void {
-    const output = this.#call((machine) => machine.poll(Date.now()));
+    const output = this.#call((machine) => machine.poll(now()));
     for (const id of JSON.parse(output.withdrawn()) as number[]) this.#running.get(BigInt(id))?.abort();
     for (let need = output.need(); need; need = output.need()) void this.#do(need);
     const [wakeAt, events] = [output.wakeAt(), read<MachineEvent[]>(output.events())];
     output.free();
     clearTimeout(this.#timer);
-    if (wakeAt !== undefined) this.#timer = setTimeout(() => this.#wake(), Math.min(Math.max(wakeAt - Date.now(), 0), MAX_WAIT));
+    if (wakeAt !== undefined) this.#timer = setTimeout(() => this.#wake(), Math.min(Math.max(wakeAt - now(), 0), MAX_WAIT));
     for (const event of events) {
-      const one = "call" in event ? this.#calls.get(event.call) : undefined;
+      const one = "call" in event && Object.hasOwn(event, "call") ? this.#calls.get(event.call) : undefined;
       if (one) this.#answer(one, event as Extract<MachineEvent, { readonly call: number }>);
       else for (const each of this.#calls.values()) if (!("orderId" in event) || each.orderId === event.orderId) each.hear(event);
     }
@@ -239,35 +243,23 @@ export class Swaps {
       return this.#wake();
     }
     if (event.event === "failed") return one.end(new CountersignError(event.error));
+    const noAnswer = event.event === "stopped" ? this.#noAnswers.get(event.orderId) : undefined;
+    if (event.event === "stopped" && this.#noAnswers.delete(event.orderId)) return one.end(noAnswer);
     one.hear(event);
     if (event.event !== "created") one.end();
   }
 
-  /** Does what the machine needs, and replies. */
+  /** Does what the machine needs, and replies. Whatever goes wrong fails this need alone, unless the module itself has stopped. */
   async #do(need: Need): Promise<void> {
-    const [id, detail] = [need.id(), read<Detail>(need.detail())];
+    const id = need.id();
     const abort = new AbortController();
     this.#running.set(id, abort);
-    let [reply, body]: [unknown, Uint8Array] = [undefined, NOTHING];
     try {
-      if (detail.kind === "http") {
-        const sent = await this.#connections.send(detail, need.body(0), abort.signal);
-        [reply, body] = [sent.json, sent.body ?? NOTHING];
-      } else if (detail.kind === "store") {
-        reply = await this.#keep(detail.names.map((name, place) => ({ name, bytes: need.body(place) })));
-      } else if (detail.kind === "consent") {
-        const { kind, ...order } = detail;
-        reply = { consent: (await settle(() => this.#options.consent(order))) === true };
-      } else {
-        const signed = this.#call((machine) => machine.takeUnsigned(id));
-        if (!signed) return;
-        reply = await this.#sign(signed, { ...detail, signal: abort.signal });
-        if ((reply as { sent?: boolean } | undefined)?.sent && detail.purpose !== "funding") reply = { not_signed: "only a payment may be sent by the wallet itself" };
-        if (reply === undefined && !this.#end) return void this.#handBack(id, signed);
-      }
-      if (!this.#end) this.#call((machine) => machine.reply(id, encode(reply), body));
+      const detail = read<Detail>(need.detail());
+      const met = await this.#meet(id, need, detail, abort.signal).catch((error: unknown) => (isOver(error) ? Promise.reject(error) : didNot(detail.kind, error)));
+      if (met && !this.#end) this.#reply(id, detail.kind, met);
     } catch (error) {
-      this.#stop(error as CountersignError);
+      this.#stop(asError(error) as CountersignError);
     } finally {
       need.free();
       this.#running.delete(id);
@@ -275,32 +267,72 @@ export class Swaps {
     }
   }
 
-  /** Hands a signed order back. One that is refused, because the signer used it up for example, was not signed. */
-  #handBack(id: bigint, signed: glue.UnsignedOrder): void {
+  /** Does what the machine needs. Returns the reply; undefined if nobody waits for it any more. */
+  async #meet(id: bigint, need: Need, detail: Detail, signal: AbortSignal): Promise<Met | undefined> {
+    if (detail.kind === "http") {
+      const { json, body } = await this.#connections.send(detail, need.body(0), signal);
+      return { reply: json, body };
+    }
+    if (detail.kind === "store") return { reply: await this.#keep(detail.names.map((name, place) => ({ name, bytes: need.body(place) }))) };
+    if (detail.kind === "consent") {
+      const { kind, ...order } = detail;
+      return { reply: { consent: await this.#askOwner(order) } };
+    }
+    const order = this.#call((machine) => machine.takeUnsigned(id));
+    if (!order) return undefined;
+    const reply = await this.#sign(order, { ...detail, signal });
+    return reply ? { reply } : { reply: {}, signed: order };
+  }
+
+  /** Hands the machine a reply. One that it refuses fails the need. */
+  #reply(id: bigint, kind: Detail["kind"], { reply, body, signed }: Met): void {
     try {
-      this.#call((machine) => machine.replySigned(id, signed));
+      this.#call((machine) => (signed ? machine.replySigned(id, signed) : machine.reply(id, encode(reply), body ?? NOTHING)));
     } catch (error) {
-      this.#call((machine) => machine.reply(id, encode({ not_signed: (error as CountersignError).code }), NOTHING));
+      if (isOver(error)) throw error;
+      const { reply: failed } = didNot(kind, error);
+      this.#call((machine) => machine.reply(id, encode(failed), NOTHING));
     }
   }
 
   async #keep(writes: Parameters<OpenStore["write"]>[0]): Promise<object> {
-    const writing = settle(() => this.#store.write(writes));
+    const writing: Promise<unknown> = settle(() => this.#store.write(writes));
     this.#writing = writing;
-    const failure = await writing;
-    return failure instanceof Error ? { stored: false, detail: failure.message } : { stored: true };
+    const result = await writing;
+    if (result === undefined) return { stored: true };
+    const why = result instanceof Error ? result.message : `the store's write returned ${describe(result)}, and not undefined`;
+    return { stored: false, detail: plain(why) };
+  }
+
+  /** Asks the owner. Only `true` is a yes; whatever is neither `true` nor `false` is an error of the loop over the order's changes. */
+  async #askOwner(order: ConsentRequest): Promise<boolean> {
+    const { consent } = this.#options;
+    const answer: unknown = await settle(() => (consent === undefined ? false : consent(Object.freeze(order))));
+    if (answer === true) return true;
+    if (answer !== false && !(answer instanceof Error)) {
+      this.#noAnswers.set(order.orderId, usage("usage", "consent must return true or false; nothing was paid", "true or false", describe(answer)));
+    }
+    return false;
   }
 
   /** Has an order signed. Returns the reply; undefined if it has its signatures. */
   async #sign(order: glue.UnsignedOrder, { orderId, purpose, chain, account, signal }: SigningTask): Promise<object | undefined> {
     const unsigned = UnsignedOrder.from(order);
-    const signer = this.#options.signers?.[chain] ?? this.#options.signers?.[unsigned.family];
+    const { signers } = this.#options;
+    const signer = ownMember(signers, chain) ?? ownMember(signers, unsigned.family);
     if (!signer) return { not_signed: `there is no signer for ${chain}` };
-    const result = await settle(() => signer(unsigned, { orderId, purpose, chain, account, signal }));
+    const result: unknown = await settle(() => signer(unsigned, { orderId, purpose, chain, account, signal }));
     if (result === "sent") return { sent: true };
-    if (result === "again") this.#again.add(orderId);
-    if (result === "again" || result instanceof Error) return { not_signed: result === "again" ? "something else was done first" : result.message };
-    return unsigned.missing.length > 0 ? { not_signed: `the signer left out ${unsigned.missing.join(", ")}` } : undefined;
+    if (result === "again") {
+      this.#again.add(orderId);
+      return { not_signed: "something else was done first" };
+    }
+    if (result instanceof Error) return didNot("sign", result).reply;
+    // A signer that used the order up has the signed transactions, and may have sent them.
+    const { missing } = unsigned;
+    if (missing.length === 0) return undefined;
+    if (result !== undefined) return { signer_failed: `the signer returned ${describe(result)}, and not undefined, "sent" or "again"` };
+    return { not_signed: `the signer left out ${missing.join(", ")}` };
   }
 
   /** Ends everything, once. */
@@ -315,17 +347,76 @@ export class Swaps {
   }
 }
 
+/** What came of a need: the reply, the body beside it, or the order with its signatures. */
+interface Met {
+  readonly reply: object;
+  readonly body?: Uint8Array | undefined;
+  readonly signed?: glue.UnsignedOrder;
+}
+
+/** The time in Unix milliseconds. A clock that has none is no clock. */
+function now(): number {
+  const time = Date.now();
+  if (!Number.isSafeInteger(time) || time < 0) throw usage("usage", "the clock shows no time");
+  return time;
+}
+
+/** Whether the module has stopped, so that nothing can go on. */
+function isOver(error: unknown): boolean {
+  return error instanceof CountersignError && error.code === "internal";
+}
+
+/** Returns the reply to a need of this kind that was not met. */
+function didNot(kind: Detail["kind"], thrown: unknown): Met {
+  const error = asError(thrown);
+  const why = plain(error.message);
+  if (kind === "http") return { reply: { failed: "interrupted", detail: plain(error.name) } };
+  if (kind === "store") return { reply: { stored: false, detail: why } };
+  if (kind === "consent") return { reply: { consent: false } };
+  if (error.name === "NothingSent") return { reply: { not_signed: why } };
+  const code = codeOf(error);
+  return { reply: { signer_failed: why, ...(code === undefined ? {} : { code: String(code) }) } };
+}
+
+/** Returns the code of a wallet's error (EIP-1193), which libraries wrap into errors of their own. */
+function codeOf(error: unknown): number | undefined {
+  let inner = error as { code?: unknown; cause?: unknown } | null | undefined;
+  for (let depth = 0; depth < 8 && typeof inner === "object" && inner !== null; depth += 1) {
+    if (Number.isSafeInteger(inner.code)) return inner.code as number;
+    inner = inner.cause as typeof inner;
+  }
+  return undefined;
+}
+
+/** Text of foreign code, as JSON may have it. */
+function plain(text: unknown): string {
+  return String(text).slice(0, 1024).replace(/\p{Surrogate}/gu, "?");
+}
+
 /** Calls what the wallet gave. Returns what it throws. */
 async function settle<T>(work: () => T | Promise<T>): Promise<T | Error> {
   try {
     return await work();
   } catch (error) {
-    return error instanceof Error ? error : new Error(typeof error === "object" ? String((error as { message?: unknown } | null)?.message) : String(error));
+    return asError(error);
   }
 }
 
-function wishBytes({ from, to, amount, atLeast, slippage, solver }: QuoteRequest, more: object = {}): Uint8Array {
-  return encode({ from, to, amount: String(amount), at_least: atLeast?.toString(), slippage, solver, ...more });
+/** Returns what was thrown as an error, whatever it is. Its message is text. */
+function asError(thrown: unknown): Error {
+  try {
+    if (thrown instanceof Error && typeof thrown.message === "string" && typeof thrown.name === "string") return thrown;
+    const { message, code, cause } = Object(thrown) as { message?: unknown; code?: unknown; cause?: unknown };
+    return Object.assign(new Error(typeof thrown === "object" ? String(message) : String(thrown), { cause }), { code });
+  } catch {
+    return new Error("something was thrown that is no error");
+  }
+}
+
+function wishBytes(wish: QuoteRequest, more: object = {}): Uint8Array {
+  const { from, to, amount, atLeast, slippage, solver } = members<QuoteRequest>(wish, "wish");
+  const units = (value: unknown) => (typeof value === "bigint" ? value.toString() : value);
+  return encode({ from, to, amount: units(amount), at_least: units(atLeast), slippage, solver, ...more });
 }
 
 /** Returns an event without what only the loop needs, and with its error as one. */

@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 import pytest
 
 from countersign_swap import Refusal, UnsignedOrder
-from countersign_swap.swap import AsyncSwaps, Change, FileStore, MemoryStore, Swaps, _send, local_key
+from countersign_swap.swap import AsyncSwaps, Change, FileStore, MemoryStore, NothingSent, Swaps, _send, local_key
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(CHECKOUT / "sandbox" / "examples" / "python"))
@@ -230,19 +230,71 @@ def test_a_server_that_feeds_bytes_for_ever_is_given_up(start: Any, monkeypatch:
     server.close()
 
 
-def test_a_signer_that_answers_wrongly_ends_nothing(start: Any) -> None:
+def test_a_redemption_that_is_not_signed_is_left_to_the_relayer(start: Any) -> None:
     _, user = start(*LITECOIN_TO_EVM)
     asked: List[str] = []
 
     def sign(order: UnsignedOrder, task: Dict[str, str]) -> Optional[str]:
         asked.append(task["purpose"])
-        return "sent" if task["purpose"] == "redemption" else user.signers[task["chain"]](order, task)
+        if task["purpose"] == "redemption":
+            raise NothingSent("the device is locked")
+        user.signers[task["chain"]](order, task)
+        return None
 
     signers = {**user.signers, "base": sign}
     with Swaps(**user.options(signers=signers, relayer=True)) as swaps:
-        # The relayer redeems, because the wallet did not sign.
         assert _end(lambda: list(swaps.create(**user.wish(*LITECOIN_TO_EVM)))) == "complete"
     assert "redemption" in asked
+
+
+def test_a_wallet_sends_a_redemption_by_itself(start: Any) -> None:
+    _, user = start(*LITECOIN_TO_EVM)
+    store, sent = MemoryStore(), []
+
+    def sign(order: UnsignedOrder, task: Dict[str, str]) -> str:
+        # A wallet of its own: what it does with the order, nobody here sees.
+        user.signers[task["chain"]](order, task)
+        transactions = order.finish().transactions()
+        sent.append(task["purpose"])
+        for url in user.nodes["base"]:
+            call = {"jsonrpc": "2.0", "id": 1, "method": "eth_sendRawTransaction", "params": [transactions[0].payload]}
+            _send("POST", url, {"content-type": "application/json"}, json.dumps(call).encode())
+        return "sent"
+
+    with Swaps(**user.options(signers={**user.signers, "base": sign}, store=store)) as swaps:
+        assert _end(lambda: list(swaps.create(**user.wish(*LITECOIN_TO_EVM)))) == "complete"
+    assert sent == ["redemption"]
+    journal = next(data.decode() for name, data in store.documents.items() if name.endswith("/journal"))
+    # Before the wallet saw it, and after it was sent.
+    assert journal.index('"signer"') < journal.index('"own"') < journal.index('"redemption"')
+
+
+def test_only_the_service_could_redeem_and_the_owner_is_told(start: Any) -> None:
+    _, user = start(*LITECOIN_TO_EVM)
+    accounts = {"litecoin": user.accounts["litecoin"]}
+    with Swaps(**user.options(accounts=accounts, relayer=True)) as swaps, pytest.raises(ValueError, match="trust_the_service"):
+        swaps.create(**user.wish(*LITECOIN_TO_EVM))
+    warnings: List[str] = []
+
+    def consent(order: Change) -> bool:
+        warnings.extend(warning["code"] for warning in order["warnings"])
+        return True
+
+    with Swaps(**user.options(accounts=accounts, trust_the_service=True, consent=consent)) as swaps:
+        assert _end(lambda: list(swaps.create(**user.wish(*LITECOIN_TO_EVM)))) == "complete"
+    assert "trusts_the_service" in warnings
+
+
+def test_one_body_of_the_wrong_type_ends_nothing(start: Any) -> None:
+    _, user = start(*EVM_TO_LITECOIN)
+    wrong: List[Any] = [(200, {}, "{}"), (-1, {}, b""), ("200", {}, b""), (200, None, b""), (200, {"retry-after": 1}, b""), None]
+
+    def send(method: str, url: str, headers: Dict[str, str], body: Optional[bytes]) -> Any:
+        return wrong.pop() if wrong else _send(method, url, headers, body)
+
+    with Swaps(**user.options(send=send)) as swaps:
+        assert _end(lambda: list(swaps.create(**user.wish(*EVM_TO_LITECOIN)))) == "complete"
+    assert not wrong
 
 
 def test_a_store_is_opened_again_before_its_first_order(start: Any, tmp_path: Path) -> None:

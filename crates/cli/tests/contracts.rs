@@ -90,7 +90,7 @@ fn ten_processes_describe_contracts_at_the_same_time() {
     }
     // Nothing is next to the registry but what was there, and nothing temporary is left.
     assert_eq!(names(&pinning.home.path), ["nodes.json", "pinned.json", "registry.json", "state"]);
-    assert_eq!(names(Path::new(&pinning.state())), ["contracts.json", "index", "lock", "orders", "version"]);
+    assert_eq!(names(Path::new(&pinning.state())), [".host-lock", "contracts.json", "index", "lock", "orders", "version"]);
 }
 
 #[test]

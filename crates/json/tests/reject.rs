@@ -268,7 +268,7 @@ const ELSEWHERE: &[(Code, &str)] = &[
     (Code::FeeAbovePayout, "recoveries only: crates/evm/tests/recover.rs"),
     (Code::Internal, "no input is known that causes it; properties.rs searches for one"),
     (Code::TimelocksDependOnPace, "accepted orders have it: crates/json/tests/rules.rs"),
-    (Code::TrustsTheService, "the driver's options, not an order: crates/swap/src/swaps/tests.rs"),
+    (Code::TrustsTheService, "the driver's options, not an order: crates/swap/src/owner/tests.rs"),
     (Code::PaysTooLittle, "the client's driver compares the order with what its owner accepts"),
 ];
 

@@ -18,6 +18,10 @@ pub const MAX_JOURNAL: usize = 64 << 20;
 
 /// The name of a directory's lock file.
 pub(crate) const LOCK: &str = "lock";
+/// The prefix of what hosts in other languages keep for themselves in a store, which is no part of it.
+const HOST: &str = ".host-";
+/// The lock of a host in another language that has the store open, and rewrites its documents from memory. Nothing is changed meanwhile.
+pub(crate) const HOST_LOCK: &str = ".host-lock";
 /// The prefix of temporary files. No document name begins with it.
 pub(crate) const TEMPORARY: &str = ".new-";
 /// The pause between two attempts to take a lock.
@@ -120,18 +124,24 @@ impl Folder {
         self.disk.sync_directory(&self.path).map_err(Error::disk("sync", self.own_label()))
     }
 
-    /// Takes the directory's lock, waiting for it up to `patience`.
+    /// Takes the directory's lock, waiting for it up to `patience`, and keeps hosts in other languages from opening the store meanwhile.
     pub(crate) fn lock(&self, patience: Duration) -> Result<LockGuard, Error> {
         self.has(LOCK, Kind::File)?;
         let path = self.path.join(LOCK);
+        // The store's own directory is as far up as the label has names.
+        let root = self.path.ancestors().nth(self.label.matches('/').count()).unwrap_or(&self.path);
         let mut begun = None;
         loop {
+            let mut held_by = self.label(LOCK);
             if let Some(guard) = self.disk.lock(&path).map_err(Error::disk("lock", self.label(LOCK)))? {
-                return Ok(guard);
+                match self.disk.lock_shared(&root.join(HOST_LOCK)).map_err(Error::disk("lock", HOST_LOCK))? {
+                    Some(shared) => return Ok(Box::new((guard, shared))),
+                    None => held_by = HOST_LOCK.to_owned(),
+                }
             }
             // Only who waits needs a clock, which WebAssembly does not have.
             if patience.is_zero() || begun.get_or_insert_with(Instant::now).elapsed() >= patience {
-                return Err(Error::Busy { file: self.label(LOCK) });
+                return Err(Error::Busy { file: held_by });
             }
             std::thread::sleep(LOCK_PAUSE);
         }
@@ -265,7 +275,7 @@ impl Folder {
 
 /// Returns whether a file is the lock or a temporary file left over from a crash. Backups do not contain these.
 pub(crate) fn is_scratch(name: &str) -> bool {
-    name == LOCK || name.starts_with(TEMPORARY)
+    name == LOCK || name.starts_with(HOST) || name.starts_with(TEMPORARY)
 }
 
 /// Returns whether a name is allowed for a document: up to 64 lower-case letters, digits, `_`, `-` and `.`, beginning with a letter and not

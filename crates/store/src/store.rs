@@ -35,6 +35,7 @@ pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// | `rescue` | the rescue phrase, if there is one |
 /// | `contracts.json` | what the caller knows about contracts, if anything |
 /// | `lock` | locked while one of these files is written |
+/// | `.host-lock` | locked by a host in another language as long as it has the store open, and shared by everything that takes another lock of the store |
 /// | `orders/<id>/` | one directory for each order, with its documents and its own lock |
 ///
 /// Files are readable only by the user. The store is as safe as the user's account. Secrets that need more protection, such as a

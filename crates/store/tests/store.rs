@@ -166,6 +166,24 @@ fn one_of_many_threads_holds_the_lock() {
 }
 
 #[test]
+fn a_host_that_has_the_store_open_and_the_program_exclude_each_other() {
+    let home = tempfile::tempdir().unwrap();
+    let store = Store::open(home.path()).unwrap();
+    let order = store.create(&id(1)).unwrap();
+    let open = || fs::File::options().read(true).write(true).open(home.path().join(".host-lock")).unwrap();
+    // Programs do not exclude each other by it.
+    let (held, other) = (order.lock().unwrap(), store.create(&id(2)).unwrap());
+    let second = other.lock().unwrap();
+    assert!(matches!(open().try_lock(), Err(fs::TryLockError::WouldBlock)));
+    drop((held, second));
+    let host = open();
+    host.try_lock().unwrap();
+    assert!(matches!(order.lock(), Err(Error::Busy { file }) if file == ".host-lock"));
+    drop(host);
+    order.lock().unwrap();
+}
+
+#[test]
 fn indices_are_handed_out_once() {
     let home = Home::new();
     let mut taken: Vec<KeyIndex> = std::thread::scope(|scope| {

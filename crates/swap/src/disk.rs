@@ -18,6 +18,12 @@ const LAST: [&str; 2] = ["order.json", "version"];
 
 type Bytes = Zeroizing<Vec<u8>>;
 
+/// Returns what identifies a store. For a host that cannot tell where its documents are, each opening is a place of its own: no two have the
+/// same time.
+pub(crate) fn place_of(given: &str, now: u64) -> String {
+    if given.is_empty() { format!("opened at {now}") } else { given.to_owned() }
+}
+
 #[derive(Debug, Default)]
 struct Files {
     directories: BTreeSet<PathBuf>,

@@ -123,8 +123,10 @@ impl Owner for HostOwner {
         let Some(account) = self.options.account(&chain, task.registry).map(str::to_owned) else { return Ok(None) };
         let id = OrderId::parse(&task.record.order_id).map_err(unavailable)?;
         let kept = self.store.load(&id).await.map_err(unavailable)?;
-        if is_at_wallet(&kept, task.purpose, self.host.now()) {
-            return Err(unavailable(AT_WALLET));
+        match self_sent(&kept, task.purpose, self.host.now(), self.options.relayer) {
+            SelfSent::Wait => return Err(unavailable(AT_WALLET)),
+            SelfSent::Relayer => return Ok(None),
+            SelfSent::Ask => {}
         }
         let unsigned = self.nodes.prepare_settlement(&recovery, &chain, attempt, &account, &self.policy).await.map_err(of_node)?;
         let ask = Ask::Sign(signing(&task.record.order_id, task.purpose, chain, account));
@@ -161,12 +163,32 @@ impl Owner for HostOwner {
 
 const AT_WALLET: &str = "the wallet has sent the transaction, which the chain does not show yet";
 
-/// Returns whether a wallet has sent the redemption or the refund by itself, so recently that it may not be mined yet.
-fn is_at_wallet(kept: &OrderState, purpose: Purpose, now: UnixTime) -> bool {
+/// What to do about a redemption or a refund that a wallet may have sent by itself.
+#[derive(Debug, PartialEq, Eq)]
+enum SelfSent {
+    /// The wallet is asked: it has sent nothing, or what it sent should have been mined by now.
+    Ask,
+    /// The wallet has sent it so recently that it may not be mined yet.
+    Wait,
+    /// It should have been mined by now, and the relayer does not know the secret yet, which is out.
+    Relayer,
+}
+
+fn self_sent(kept: &OrderState, purpose: Purpose, now: UnixTime, relayer_allowed: bool) -> SelfSent {
     let what = delivery(purpose);
+    // One that was signed here is sent again from here.
+    if kept.signed(purpose).is_some() || !kept.was_sent(what) {
+        return SelfSent::Ask;
+    }
     let (_, last) = kept.attempts(what);
-    // One that was signed here is sent again from here. A clock that was set back delays nothing.
-    kept.signed(purpose).is_none() && kept.was_sent(what) && last <= now && now < last.saturating_add(WALLET_WAIT)
+    // A clock that was set back delays nothing.
+    if last <= now && now < last.saturating_add(WALLET_WAIT) {
+        return SelfSent::Wait;
+    }
+    match purpose == Purpose::Redemption && relayer_allowed && !kept.relayer_has_secret() {
+        true => SelfSent::Relayer,
+        false => SelfSent::Ask,
+    }
 }
 
 const fn delivery(purpose: Purpose) -> Delivery {
@@ -306,3 +328,6 @@ impl HostOwner {
         Ok(SettlementKey::new(Key::parse(Family::Bitcoin, &key)?, account))
     }
 }
+
+#[cfg(test)]
+mod tests;

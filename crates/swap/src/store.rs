@@ -173,4 +173,45 @@ mod tests {
         // A later write that is under way hides nothing.
         answer(&host, store.run(|store| store.take_index()), &Ok(()), || assert!(shown().is_some())).unwrap();
     }
+
+    #[test]
+    fn an_index_that_a_stored_order_has_is_not_handed_out_again() {
+        let host = Host::default();
+        let store = HostStore::open(host.clone(), HostDisk::new(Vec::new(), "here")).unwrap();
+        let kept = Ok(());
+        let take = || answer(&host, store.take_index(), &kept, || {}).unwrap();
+        assert_eq!(take(), KeyIndex { branch: 0, index: 0 });
+        // An order from a later time than the document `index`.
+        let tree = countersign_testkit::lines::accepted_case("evm-record-evm-v2").tree();
+        let text = |at: &str| tree.at(at).unwrap().text();
+        let request = countersign::CreateOrder::from_json(text("/request").as_bytes()).unwrap();
+        let swap = countersign_client::CreatedOrder::new(request, text("/response")).unwrap();
+        let mut order = OrderState::new(swap, None);
+        order.index = Some(7);
+        answer(&host, store.create(&order), &kept, || {}).unwrap();
+        let first = take();
+        assert!(first.branch != 0 && first.index == 0, "{first:?}");
+        assert_eq!(take(), KeyIndex { index: 1, ..first });
+    }
+
+    #[test]
+    fn a_host_that_cannot_tell_its_place_starts_a_branch_at_each_opening() {
+        let documents = |disk: &HostDisk| -> Vec<_> { disk.changes().into_iter().map(|write| (write.name, write.bytes.unwrap())).collect() };
+        let branch_at = |place: &str, old: Vec<_>, now| {
+            let host = Host::default();
+            let disk = HostDisk::new(old, &crate::disk::place_of(place, now));
+            let store = HostStore::open(host.clone(), disk.clone()).unwrap();
+            let branch = answer(&host, store.take_index(), &Ok(()), || {}).unwrap().branch;
+            assert_eq!(answer(&host, store.take_index(), &Ok(()), || {}).unwrap().branch, branch, "within one opening");
+            branch
+        };
+        let first = HostDisk::new(Vec::new(), &crate::disk::place_of("", 1));
+        Store::open_on(Arc::new(first.clone()), Path::new(ROOT)).unwrap();
+        assert_eq!(branch_at("", documents(&first), 1), 0, "the same opening");
+        assert_ne!(branch_at("", documents(&first), 2), 0);
+        let named = HostDisk::new(Vec::new(), &crate::disk::place_of("here", 1));
+        Store::open_on(Arc::new(named.clone()), Path::new(ROOT)).unwrap();
+        assert_eq!(branch_at("here", documents(&named), 2), 0);
+        assert_ne!(branch_at("there", documents(&named), 2), 0);
+    }
 }

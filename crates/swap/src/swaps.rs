@@ -15,7 +15,7 @@ use countersign_store::Zeroizing;
 use countersign_store::rescue::{Phrase, Rescue};
 use futures_util::stream::FuturesUnordered;
 
-use crate::disk::HostDisk;
+use crate::disk::{HostDisk, place_of};
 use crate::event::{self, Event, StoredOrder};
 use crate::host::Host;
 use crate::need::{Need, Reply};
@@ -154,9 +154,7 @@ impl Swaps {
         if let Some(name) = nodes.unknown().first() {
             return Err(Failure::usage(format!("/nodes/{name}"), "a chain of the registry"));
         }
-        // No two openings have the same time, so that each of a host that cannot tell is a copy.
-        let place = if place.is_empty() { format!("opened at {now}") } else { place.to_owned() };
-        let disk = HostDisk::new(documents, &place);
+        let disk = HostDisk::new(documents, &place_of(place, now));
         let store = HostStore::open(host.clone(), disk).map_err(|error| event::of_store(&error.into()))?;
         let api = Api::new(options.service.as_str(), options.app_id.clone()).map_err(event::of_client)?;
         let flow = Flow::new(Client::new(api, host.clone()), Arc::clone(&registry), Arc::clone(&policy));

@@ -9,6 +9,7 @@ import countersign.Swaps
 import countersign.UnsignedOrder
 import java.io.IOException
 import java.util.concurrent.CompletableFuture
+import java.util.concurrent.CompletionException
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.Executors
 import java.util.concurrent.Future
@@ -36,9 +37,18 @@ fun interface Http {
     fun send(call: HttpCall): CompletableFuture<HttpReply>
 }
 
+/** Thrown by an [Owner] who has neither signed nor sent anything, so that it can be asked again. */
+class NothingSent(message: String, cause: Throwable? = null) : Exception(message, cause)
+
+/** A wallet's error, with its code of EIP-1193 or JSON-RPC. The machine knows after which codes nothing was sent. */
+class WalletError(val code: Long, message: String, cause: Throwable? = null) : Exception(message, cause)
+
 /** Where documents survive. One runner at a time has it. */
 interface Store : AutoCloseable {
-    /** Identifies this place: a copy has another one. */
+    /**
+     * Identifies this place: a copy has another one, and so has a place where an older document `index` was put back. Empty where the store
+     * cannot tell: each opening is then taken for a copy. Two orders could otherwise share a secret.
+     */
     val place: String
 
     /** Reads every document. */
@@ -54,8 +64,11 @@ interface Owner {
     fun consents(order: JsonObject): Boolean
 
     /**
-     * Signs an order for the `chain` and the `account` of the request. Returns false if a wallet has sent the payment by itself, which is
-     * possible only for the `purpose` `funding`. Throws if the order is not signed.
+     * Signs an order for the `chain` and the `account` of the request. Returns false if a wallet has sent the transaction by itself: the
+     * payment, the redemption or the refund, as the `purpose` says.
+     *
+     * Throws [NothingSent] if the order is not signed. After any other error, unless it is a [WalletError] whose code says otherwise or the
+     * option `sign_only` is set, a payment may have been sent: nobody is asked again, and the order counts as paid.
      */
     fun signs(request: JsonObject, order: UnsignedOrder): Boolean
 
@@ -85,6 +98,8 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
     @Volatile private var isClosed = false
     /** Why the machine refused a reply. Every call fails with it. */
     @Volatile private var refused: Exception? = null
+    /** Why the loop has ended. Every later call fails with it. */
+    @Volatile private var end: Throwable? = null
     private val loop = thread(name = "swaps") { repeatUntilClosed() }
 
     /** Asks for a quote. The future has the event `quoted` or `failed`. */
@@ -113,12 +128,12 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
     }
 
     private fun call(start: () -> ULong): CompletableFuture<JsonObject> = synchronized(calls) {
-        check(!isClosed) { "the runner is closed" }
-        val end = CompletableFuture<JsonObject>()
+        if (isClosed) throw IllegalStateException("the runner is closed", end)
+        val future = CompletableFuture<JsonObject>()
         // The lock is held until the number is known, because the event may come at once.
-        calls[start().toLong()] = end
+        calls[start().toLong()] = future
         changed.release()
-        end
+        future
     }
 
     private fun repeatUntilClosed() {
@@ -137,6 +152,7 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
         } catch (error: Throwable) {
             why = error
         } finally {
+            end = why
             isClosed = true
             running.values.forEach { it.cancel(true) }
             workers.shutdownNow()
@@ -161,10 +177,10 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
     private fun store(need: Need, detail: JsonObject) {
         try {
             store.write(detail["names"].asJsonArray.map { it.asString }.zip(need.bodies))
-            reply(need.id, "stored" to true)
-        } catch (error: IOException) {
-            reply(need.id, "stored" to false, "detail" to error.toString())
+        } catch (error: Exception) {
+            return reply(need.id, "stored" to false, "detail" to error.toString())
         }
+        reply(need.id, "stored" to true)
     }
 
     private fun send(need: Need, detail: JsonObject) {
@@ -175,14 +191,16 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
             return reply(need.id, "failed" to "connect", "detail" to error.javaClass.name) // A message could contain the URL.
         }
         running[need.id] = sent
-        sent.whenComplete { response, error ->
+        sent.whenComplete { response: HttpReply?, thrown: Throwable? ->
             running.remove(need.id)
-            if (error == null) {
+            val error = (thrown as? CompletionException)?.cause ?: thrown
+            // What the platform returns is not checked by anybody else.
+            if (error == null && response != null && response.status in 100..999) {
                 val pairs = response.headers.map { (name, value) -> listOf(name, value) }
                 reply(need.id, "status" to response.status, "headers" to pairs, body = response.body)
             } else {
                 val kind = if (error is HttpFailure) error.kind else if (error is TimeoutException) "timeout" else "interrupted"
-                reply(need.id, "failed" to kind, "detail" to error.toString())
+                reply(need.id, "failed" to kind, "detail" to (error?.toString() ?: "no HTTP status"))
             }
         }
     }
@@ -190,7 +208,7 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
     private fun ask(id: ULong, order: JsonObject) {
         val isAgreed = try {
             owner.consents(order)
-        } catch (error: Exception) {
+        } catch (error: Throwable) {
             report(error)
             false
         }
@@ -201,14 +219,13 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
         val order = swaps.takeUnsigned(id) ?: return
         order.use {
             try {
-                val isSigned = owner.signs(request, it)
-                when {
-                    isSigned -> swaps.replySigned(id, it)
-                    request["purpose"].asString == "funding" -> reply(id, "sent" to true)
-                    else -> reply(id, "not_signed" to "only a payment may be sent by the wallet itself")
-                }
-            } catch (error: Exception) {
-                reply(id, "not_signed" to (error.message ?: error.toString()))
+                if (owner.signs(request, it)) swaps.replySigned(id, it) else reply(id, "sent" to true)
+            } catch (error: NothingSent) {
+                reply(id, "not_signed" to error.message)
+            } catch (error: Throwable) {
+                val code = generateSequence(error) { it.cause }.take(8).filterIsInstance<WalletError>().firstOrNull()?.code
+                val failed = arrayOf("signer_failed" to (error.message ?: error.toString()))
+                reply(id, *failed, *(if (code == null) emptyArray() else arrayOf("code" to "$code")))
             }
         }
     }
@@ -227,7 +244,7 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
         workers.execute(task)
     }
 
-    /** Replies to a need. A reply that the machine refuses ends the runner, because the need would stay open without a word. */
+    /** Replies to a need. One that the machine refuses ends the runner, because the need would stay open without a word. */
     private fun reply(id: ULong, vararg members: Pair<String, Any?>, body: ByteArray = ByteArray(0)) {
         try {
             swaps.reply(id, gson.toJson(members.toMap()), body)
@@ -247,7 +264,7 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
         if (event["event"].asString in ENDS) synchronized(calls) { calls.remove(event["call"].asLong) }?.complete(event)
     }
 
-    private fun report(error: Exception) = Thread.currentThread().run { uncaughtExceptionHandler.uncaughtException(this, error) }
+    private fun report(error: Throwable) = Thread.currentThread().run { uncaughtExceptionHandler.uncaughtException(this, error) }
 
     private companion object {
         /** Milliseconds. A device that slept, or a clock that was set, is noticed after that. */

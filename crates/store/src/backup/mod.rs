@@ -34,7 +34,7 @@ use zeroize::Zeroizing;
 
 use crate::disk::{Disk, Files};
 use crate::error::Error;
-use crate::folder::{LOCK, MAX_JOURNAL, is_document_name, is_scratch};
+use crate::folder::{HOST_LOCK, LOCK, MAX_JOURNAL, is_document_name, is_scratch};
 use crate::index::{KeyIndex, NextIndex, other_branch};
 use crate::order::OrderDir;
 use crate::rescue::Phrase;
@@ -240,7 +240,7 @@ pub fn restore_on(disk: Arc<dyn Disk>, bytes: &[u8], password: &str, path: &Path
 }
 
 fn check_empty(store: &Store) -> Result<(), BackupError> {
-    match store.root.list()?.into_iter().find(|name| name != LOCK) {
+    match store.root.list()?.into_iter().find(|name| name != LOCK && name != HOST_LOCK) {
         Some(name) => Err(BackupError::NotEmpty { name }),
         None => Ok(()),
     }

@@ -105,6 +105,15 @@ impl Disk for Files {
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
+
+    fn lock_shared(&self, file: &Path) -> io::Result<Option<LockGuard>> {
+        let file = private().read(true).write(true).create(true).truncate(false).open(file)?;
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Some(Box::new(LockedFile(file)))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
 }
 
 /// A locked file, unlocked explicitly on drop. Closing it may not be enough, because a child process may still have it open.

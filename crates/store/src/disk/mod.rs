@@ -122,4 +122,14 @@ pub trait Disk: fmt::Debug + Send + Sync {
     ///
     /// An error of the operating system, also if the file system does not support locks.
     fn lock(&self, file: &Path) -> io::Result<Option<LockGuard>>;
+
+    /// Takes a lock on a file that excludes only exclusive locks, like [`lock`](Self::lock) otherwise. By default nobody else has the disk.
+    ///
+    /// # Errors
+    ///
+    /// An error of the operating system, also if the file system does not support locks.
+    fn lock_shared(&self, file: &Path) -> io::Result<Option<LockGuard>> {
+        let _ = file;
+        Ok(Some(Box::new(())))
+    }
 }

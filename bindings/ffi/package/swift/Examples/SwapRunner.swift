@@ -6,12 +6,30 @@ public protocol Owner: Sendable {
     /// Shows the `terms`, the whole `summary` and the `warnings` of an order, all in this JSON, and asks whether to sign it.
     func consents(to order: Data) async -> Bool
 
-    /// Signs an order for this chain and account, and returns true; false if a wallet has sent the payment by itself, which is possible only
-    /// for the purpose `funding`. Throws if the order is not signed.
+    /// Signs an order for this chain and account, and returns true; false if a wallet has sent the transaction by itself: the payment, the
+    /// redemption or the refund, as the purpose says.
+    ///
+    /// Throws `NothingSent` if the order is not signed. After any other error, unless it is a `WalletError` whose code says otherwise or the
+    /// option `sign_only` is set, a payment may have been sent: nobody is asked again, and the order counts as paid.
     func signs(_ order: UnsignedOrder, purpose: String, chain: String, account: String) async throws -> Bool
 
     /// Hears every event, as JSON.
     func hears(_ event: Data) async
+}
+
+/// Thrown by an owner who has neither signed nor sent anything, so that it can be asked again.
+public struct NothingSent: LocalizedError {
+    public let errorDescription: String?
+
+    public init(_ message: String) { errorDescription = message }
+}
+
+/// A wallet's error, with its code of EIP-1193 or JSON-RPC. The machine knows after which codes nothing was sent.
+public struct WalletError: LocalizedError {
+    public let code: Int64
+    public let errorDescription: String?
+
+    public init(code: Int64, message: String) { (self.code, errorDescription) = (code, message) }
 }
 
 /// What ended a call: an event `quoted`, `listed`, `stopped` or `failed`.
@@ -41,6 +59,8 @@ public actor SwapRunner {
     private var running: [UInt64: Task<Void, Never>] = [:]
     private var nap: Task<Void, Never>?
     private var isChanged = false
+    /// Why the loop has ended. Every later call fails with it.
+    private var end: Error?
 
     public init(options: Data, registry: Data, nodes: Data, policy: Data = Data(), store: FileStore, owner: Owner) throws {
         let configuration = URLSessionConfiguration.ephemeral
@@ -73,13 +93,26 @@ public actor SwapRunner {
     /// Returns the words of the rescue phrase; nil before the first order.
     public func phrase() throws -> String? { try swaps.phrase() }
 
-    /// The loop, until its task is cancelled. Start it once.
+    /// The loop, until its task is cancelled. Start it once. When it ends, every call fails with the reason: what is not followed any longer
+    /// must not look as if it had ended.
     public func run() async throws {
-        defer {
-            running.values.forEach { $0.cancel() }
-            calls.values.forEach { $0.resume(throwing: CancellationError()) }
-            calls = [:]
+        do {
+            try await loop()
+            stop(CancellationError())
+        } catch {
+            stop(error)
+            throw error
         }
+    }
+
+    private func stop(_ error: Error) {
+        end = error
+        running.values.forEach { $0.cancel() }
+        calls.values.forEach { $0.resume(throwing: error) }
+        calls = [:]
+    }
+
+    private func loop() async throws {
         while !Task.isCancelled {
             isChanged = false
             let output = try swaps.poll(now: Self.now())
@@ -99,7 +132,8 @@ public actor SwapRunner {
     }
 
     private func call(_ start: () throws -> UInt64) async throws -> CallEnd {
-        try await withCheckedThrowingContinuation { continuation in
+        if let end { throw end }
+        return try await withCheckedThrowingContinuation { continuation in
             do {
                 calls[try start()] = continuation
                 changed()
@@ -129,10 +163,11 @@ public actor SwapRunner {
         case "store":
             do {
                 try store.write(Array(zip(members["names"] as? [String] ?? [], need.bodies)))
-                try reply(need.id, ["stored": true])
-            } catch let error as POSIXError {
+            } catch {
                 try reply(need.id, ["stored": false, "detail": error.localizedDescription])
+                return
             }
+            try reply(need.id, ["stored": true])
         case "http":
             running[need.id] = Task { await send(need, members) }
         case "consent":
@@ -193,8 +228,11 @@ public actor SwapRunner {
             }
             running[id] = nil
             changed()
-        } catch {
+        } catch let error as NothingSent {
             try? reply(id, ["not_signed": error.localizedDescription])
+        } catch {
+            let code = (error as? WalletError).map { ["code": String($0.code)] } ?? [:]
+            try? reply(id, ["signer_failed": error.localizedDescription].merging(code) { text, _ in text })
         }
     }
 

@@ -1,0 +1,166 @@
+//! What is asked of an owner, and what the replies of signers mean.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
+
+use std::path::Path;
+use std::task::{Context, Poll, Waker};
+
+use countersign_client::CreatedOrder;
+use countersign_json::objects::Documents;
+use countersign_node::NodeConfig;
+use countersign_testkit::lines::accepted_case;
+
+use super::*;
+use crate::disk::HostDisk;
+use crate::need::NOTHING_SENT;
+
+/// Pays on Base, and is paid on Arbitrum.
+const CASE: &str = "evm-record-evm-v2";
+const NOW: UnixTime = UnixTime::from_secs(1_700_000_000);
+
+fn document(at: &str) -> Vec<u8> {
+    accepted_case(CASE).tree().at(at).unwrap().text().into_bytes()
+}
+
+fn registry() -> countersign::Registry {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/registry.json");
+    countersign::Registry::from_json(&std::fs::read(path).unwrap()).unwrap()
+}
+
+fn owner(accounts: &str, more: &str) -> HostOwner {
+    let registry = Arc::new(registry());
+    let host = Host::default();
+    host.set_now(1_700_000_000_000);
+    let nodes = NodeConfig::from_json(br#"{"base": ["https://base.example"], "arbitrum": ["https://arbitrum.example"]}"#).unwrap();
+    let options = format!(r#"{{"service":"https://service.example","accounts":{accounts}{more}}}"#);
+    HostOwner {
+        nodes: Arc::new(Nodes::new(host.clone(), nodes, &registry)),
+        store: HostStore::open(host.clone(), HostDisk::new(Vec::new(), "here")).unwrap(),
+        host,
+        options: Arc::new(Options::from_json(options.as_bytes()).unwrap()),
+        policy: Arc::default(),
+        registry,
+        agreed: Mutex::default(),
+    }
+}
+
+const BASE: &str = r#"{"base":"0x70997970C51812dc3A010C7d01b50e0d17dc79C8"}"#;
+const BOTH: &str = r#"{"evm":"0x70997970C51812dc3A010C7d01b50e0d17dc79C8"}"#;
+
+fn verified(owner: &HostOwner) -> Verified {
+    let (request, response, record) = (document("/request"), document("/response"), document("/order"));
+    let documents = Documents::new(&request, &response).with_record(Some(&record));
+    objects::verify(&documents, &owner.registry, &owner.policy).unwrap()
+}
+
+fn unsigned(order: &Verified) -> Unsigned {
+    objects::prepare(order, &document("/wallet")).unwrap()
+}
+
+/// Polls until the future is ready. Writes are kept, and every other need gets this reply.
+fn run<T>(host: &Host, future: impl Future<Output = T>, reply: impl Fn(&Ask) -> Reply) -> T {
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            return done;
+        }
+        for need in host.take_needs().0 {
+            let reply = if matches!(need.ask, Ask::Store(_)) { Reply::Stored(Ok(())) } else { reply(&need.ask) };
+            assert!(host.reply(need.id, reply).unwrap());
+        }
+    }
+}
+
+#[test]
+fn an_owner_who_cannot_redeem_is_told_that_the_service_is_trusted() {
+    for (accounts, is_warned) in [(BASE, true), (BOTH, false)] {
+        let owner = owner(accounts, r#","trust_the_service":true,"relayer":true"#);
+        let order = verified(&owner);
+        let seen = Mutex::new(Vec::new());
+        let asked = run(&owner.host, owner.consent(&order, &unsigned(&order)), |ask| {
+            let Ask::Consent(consent) = ask else { panic!("{ask:?}") };
+            seen.lock().unwrap().extend(consent.warnings.iter().map(|notice| (notice.code.clone(), notice.severity.clone())));
+            Reply::Consent(false)
+        });
+        assert!(asked.is_err_and(|error| matches!(error, OwnerError::Failed { code: DECLINED, .. })));
+        let expected = ("trusts_the_service".to_owned(), "danger".to_owned());
+        assert_eq!(seen.into_inner().unwrap().contains(&expected), is_warned, "{accounts}");
+    }
+}
+
+/// Returns what a payment comes to whose signer fails with this code.
+fn failed(more: &str, code: Option<i64>) -> (Result<FundingReply, OwnerError>, usize) {
+    let owner = owner(BOTH, more);
+    let order = verified(&owner);
+    let signing = signing(order.order_id(), Purpose::Funding, "base".to_owned(), String::new());
+    let reply = |_: &Ask| Reply::SignerFailed { message: "the wallet failed".to_owned(), code };
+    let end = run(&owner.host, owner.sign(signing, unsigned(&order)), reply);
+    let alerts = owner.host.take_events();
+    assert!(alerts.iter().all(|event| matches!(event, Event::Alert { alert: "maybe_paid", .. })));
+    (end, alerts.len())
+}
+
+#[test]
+fn a_signer_that_fails_may_have_sent_the_payment_unless_its_code_says_otherwise() {
+    for code in NOTHING_SENT {
+        let (end, alerts) = failed("", Some(code));
+        assert!(matches!(end, Err(OwnerError::Failed { code: NOT_SIGNED, .. })) && alerts == 0, "{code}");
+    }
+    for code in [None, Some(-32603), Some(-32000), Some(4002), Some(0)] {
+        // Counted as paid, so that nobody is asked to pay again.
+        assert_eq!(failed("", code), (Ok(FundingReply::Elsewhere), 1), "{code:?}");
+        let (end, alerts) = failed(r#","sign_only":true"#, code);
+        assert!(matches!(end, Err(OwnerError::Failed { code: NOT_SIGNED, .. })) && alerts == 0, "{code:?}");
+    }
+}
+
+fn order() -> OrderState {
+    let request = countersign::CreateOrder::from_json(&document("/request")).unwrap();
+    OrderState::new(CreatedOrder::new(request, String::from_utf8(document("/response")).unwrap()).unwrap(), None)
+}
+
+#[test]
+fn what_a_wallet_has_sent_is_waited_for_before_anybody_else_redeems() {
+    let sent = |purpose| {
+        let mut kept = order();
+        let events = [Noted::sending(delivery(purpose)), Noted::Sent { what: delivery(purpose) }];
+        kept.journal.extend(events.map(|event| Entry { at: NOW, event }));
+        kept
+    };
+    let later = |seconds| NOW.saturating_add(Duration::from_secs(seconds));
+    for purpose in [Purpose::Redemption, Purpose::Refund] {
+        assert_eq!(self_sent(&order(), purpose, NOW, true), SelfSent::Ask);
+        for seconds in [0, 119] {
+            assert_eq!(self_sent(&sent(purpose), purpose, later(seconds), true), SelfSent::Wait);
+        }
+        assert_eq!(self_sent(&sent(purpose), purpose, later(120), false), SelfSent::Ask);
+        // A clock that was set back.
+        assert_eq!(self_sent(&sent(purpose), purpose, UnixTime::from_secs(1), false), SelfSent::Ask);
+    }
+    assert_eq!(self_sent(&sent(Purpose::Redemption), Purpose::Redemption, later(120), true), SelfSent::Relayer);
+    assert_eq!(self_sent(&sent(Purpose::Refund), Purpose::Refund, later(120), true), SelfSent::Ask);
+    // One that the relayer has the secret of, and one that was signed here.
+    let mut known = sent(Purpose::Redemption);
+    known.journal.push(Entry { at: NOW, event: Noted::SecretLeaving { path: SecretRoute::Relayer } });
+    assert_eq!(self_sent(&known, Purpose::Redemption, later(120), true), SelfSent::Ask);
+    let mut signed = sent(Purpose::Redemption);
+    signed.journal.push(Entry { at: NOW, event: Noted::Signed { purpose: Purpose::Redemption, transactions: Vec::new(), gasless: None } });
+    assert_eq!(self_sent(&signed, Purpose::Redemption, NOW, true), SelfSent::Ask);
+}
+
+#[test]
+fn a_redemption_that_a_wallet_has_sent_is_written_down() {
+    for (purpose, what, is_out) in [(Purpose::Redemption, Delivery::Redemption, true), (Purpose::Refund, Delivery::Refund, false)] {
+        let owner = owner(BOTH, "");
+        let order = order();
+        let id = order.swap.id().clone();
+        let done = async {
+            owner.store.create(&order).await.unwrap();
+            owner.note_sent(&id, purpose).await.unwrap();
+            owner.store.load(&id).await.unwrap()
+        };
+        let kept = run(&owner.host, done, |ask| panic!("{ask:?}"));
+        assert!(kept.was_sent(what) && kept.signed(purpose).is_none());
+        assert_eq!(kept.secret_was_sent(), is_out);
+        assert_eq!(kept.secret_left(), is_out.then_some(SecretRoute::Own));
+    }
+}
