@@ -28,6 +28,7 @@ export async function signTypedData(unsigned: UnsignedOrder, provider: Eip1193Pr
  * The wallet may change fees, and a malicious one more than that: {@link checkSent} compares what it sent.
  *
  * @returns The transaction hashes.
+ * @throws CountersignError `order_expired` or `deadline_too_close` if there is no time left for the next call.
  */
 export async function sendTransactions(order: Order, provider: Eip1193Provider, waitForReceipt: WaitForReceipt): Promise<HexString[]> {
   const hashes: HexString[] = [];
@@ -35,6 +36,8 @@ export async function sendTransactions(order: Order, provider: Eip1193Provider, 
     const last = hashes.at(-1);
     // An approval has to count before the wallet estimates the gas of the call that needs it.
     if (last !== undefined) await waitForReceipt(last);
+    // The owner may have taken hours, and what is locked too late waits for its timelock.
+    order.checkDeadline(Math.floor(Date.now() / 1000));
     hashes.push(asHex(await ask(provider, "eth_sendTransaction", [call])));
   }
   return hashes;
@@ -61,6 +64,7 @@ export async function checkSent(order: Order, provider: Eip1193Provider, hash: s
  * @returns The id of the batch, for `wallet_getCallsStatus`.
  */
 export async function sendCalls(order: Order, provider: Eip1193Provider): Promise<string> {
+  order.checkDeadline(Math.floor(Date.now() / 1000));
   const calls = order.walletCalls("evm");
   const [first] = calls;
   if (!first) throw new TypeError("the order has no calls");
@@ -74,7 +78,7 @@ export async function sendCalls(order: Order, provider: Eip1193Provider): Promis
   };
   const answer = await ask(provider, "wallet_sendCalls", [batch]);
   // Version 1.0 of the method returned the id alone.
-  return asHex(typeof answer === "object" && answer !== null && "id" in answer ? answer.id : answer);
+  return asHex(typeof answer === "object" && answer !== null && Object.hasOwn(answer, "id") ? (answer as { id: unknown }).id : answer);
 }
 
 function ask(provider: Eip1193Provider, method: string, params: readonly unknown[]): Promise<unknown> {

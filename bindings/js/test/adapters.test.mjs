@@ -145,8 +145,13 @@ function browserWallet(account, wallet, gas) {
   return { provider: { request }, sent };
 }
 
-test("EIP-1193: a browser wallet signs, sends, and batches", async () => {
-  const cases = keyed("evm").filter(({ docs, wallet, artefacts }) => !wallet.includes("gas_price") && !docs.request.includes("delegate") && artefacts.typed_data);
+test("EIP-1193: a browser wallet signs, sends, and batches", async (context) => {
+  const { now } = Date;
+  context.after(() => (Date.now = now));
+  // The records of the fixtures have an hour from 05:06:07 on.
+  Date.now = () => Date.UTC(2026, 2, 4, 5, 10);
+  const hasDeadline = ({ record }) => !record || String(record).includes('"deadline"');
+  const cases = keyed("evm").filter(({ docs, wallet, artefacts }) => hasDeadline(docs) && !wallet.includes("gas_price") && !docs.request.includes("delegate") && artefacts.typed_data);
   assert.ok(cases.length > 20);
   for (const { id, docs, registry, wallet, key, artefacts } of cases) {
     const { result } = JSON.parse(docs.response);
@@ -175,6 +180,13 @@ test("EIP-1193: a browser wallet signs, sends, and batches", async () => {
     assert.equal(await browserExample.pay(docs, registry, batched.provider, approve, { batch: true }), "0x1d", id);
     assert.deepEqual(batched.sent, expected.map(({ signed }) => signed), id);
   }
+
+  // The deadline is looked at again between the approval and the payment.
+  const late = cases.find(({ docs, artefacts }) => docs.record && artefacts.approval);
+  const { provider, sent } = browserWallet(privateKeyToAccount(`0x${late.key.replace("0x", "")}`), late.wallet, [100_000n, 100_000n]);
+  const waitForReceipt = async () => (Date.now = () => Date.UTC(2026, 2, 4, 9));
+  await assert.rejects(browserExample.pay(late.docs, late.registry, provider, approve, { waitForReceipt }), { code: "order_expired" });
+  assert.equal(sent.length, 1);
 });
 
 /** A wallet of the Wallet Standard with one account of @solana/web3.js. */

@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { CountersignError, Swaps, eip1193Signer, fileStore, memoryStore } from "countersign/swap";
+import { CountersignError, NothingSent, Swaps, eip1193Signer, fileStore, memoryStore } from "countersign/swap";
 import { signWithViem } from "countersign/viem";
 import { build } from "esbuild";
 import { createWalletClient, http } from "viem";
@@ -182,7 +182,13 @@ test("an owner who declines, throws or has no signer pays nothing", options, asy
   const refuse = () => {
     throw new Error("not today");
   };
-  const cases = [[{ consent: () => false }, "declined"], [{ consent: refuse }, "declined"], [{ signers: {} }, "not_signed"], [{ signers: { evm: refuse } }, "not_signed"], [{ signers: { evm: () => {} } }, "not_signed"]];
+  const none = () => {
+    throw new NothingSent("not today");
+  };
+  const cases = [
+    [{ consent: () => false }, "declined"], [{ consent: refuse }, "declined"], [{ consent: () => "yes" }, "usage"], [{ signers: {} }, "not_signed"],
+    [{ signers: { evm: none } }, "not_signed"], [{ signers: { evm: refuse }, signOnly: true }, "not_signed"], [{ signers: { evm: () => {} } }, "not_signed"],
+  ];
   for (const [change, code] of cases) {
     const swaps = await Swaps.open({ ...user.options, store: memoryStore(), ...change });
     assert.equal(await endOf(swaps.create(wish)), code);
@@ -249,6 +255,38 @@ for (const [from, sends] of [["base:usdc", 1], ["base:eth", 1]]) {
     await swaps.close();
   });
 }
+
+test("a browser wallet redeems by itself", options, async (context) => {
+  const { user, wish, sandbox } = await sandboxFor(context, TO_BASE);
+  const account = privateKeyToAccount(`0x${user.keyOf("base")}`);
+  const url = `${sandbox.chains.base.url}/a`;
+  const node = provider(url, []);
+  const client = createWalletClient({ account, transport: http(url) });
+  let sends = 0;
+  const request = async ({ method, params }) => {
+    if (method !== "eth_sendTransaction") return node.request({ method, params });
+    sends += 1;
+    return client.sendTransaction({ to: params[0].to, data: params[0].data, value: BigInt(params[0].value), chain: null });
+  };
+  const swaps = await Swaps.open({ ...user.options, relayer: false, signers: { ...user.options.signers, base: eip1193Signer({ request }) } });
+  assert.equal(await endOf(swaps.create(wish)), "complete");
+  assert.equal(sends, 1);
+  await swaps.close();
+});
+
+test("without an own account, the relayer takes the word that the service is trusted", options, async (context) => {
+  const { user, wish } = await sandboxFor(context, TO_BASE);
+  const accounts = { litecoin: user.options.accounts.litecoin };
+  const swaps = await Swaps.open({ ...user.options, accounts });
+  assert.throws(() => swaps.create(wish), { code: "usage", at: "/accounts/base" });
+  await swaps.close();
+  const told = [];
+  const consent = ({ warnings }) => told.push(...warnings.map(({ code }) => code)) > 0;
+  const trusting = await Swaps.open({ ...user.options, accounts, trustTheService: true, consent });
+  assert.equal(await endOf(trusting.create(wish)), "complete");
+  assert.ok(told.includes("trusts_the_service"), told.join(" "));
+  await trusting.close();
+});
 
 test("arguments that cannot be used, and a closed object", options, async (context) => {
   const { user, wish } = await sandboxFor(context, TO_LITECOIN);

@@ -1,4 +1,5 @@
 import com.google.gson.JsonObject
+import countersign.UnsignedOrder
 import java.io.File
 import java.io.IOException
 import java.nio.file.Files
@@ -13,9 +14,11 @@ import kotlin.random.Random
 import runner.FileStore
 import runner.Http
 import runner.JvmHttp
+import runner.NothingSent
 import runner.Owner
 import runner.SwapRunner
 import runner.Store
+import runner.WalletError
 
 private const val FROM = "base:usdc"
 private const val TO = "litecoin:ltc"
@@ -42,6 +45,9 @@ fun swapTests(checkout: File): Map<String, () -> Unit> {
         "a quote that is too low is not taken" to test(act = ::refusesPoorQuote),
         "the secret stays while the solver pays too little, and the payment comes back" to test(act = ::isRefunded),
         "a declined order is not paid" to test(act = ::declines),
+        "an owner who fails pays nothing" to test(act = ::fails),
+        "an older index that is put back is another place" to test(act = ::noticesRollback),
+        "a folder that another host has locked is not opened" to test(act = ::respectsLocks),
         "what is not stored is not done" to test(act = ::storesFirst),
         "a runner that is closed gives the store to the next one" to test(act = ::isContinued),
         "a swap whose process is killed is resumed" to test(act = ::survivesKills),
@@ -137,6 +143,61 @@ private fun declines(sandbox: Sandbox) {
         check(!order["may_be_paid"].asBoolean) { order }
     }
     equal(sandbox.user.balance(FROM), before, "the balance")
+}
+
+/** Errors that are no exceptions, too: nobody would reply otherwise. */
+private fun fails(sandbox: Sandbox) {
+    val signers = listOf<() -> Throwable>({ NothingSent("the device is locked") }, { WalletError(4001, "no") }, { IllegalStateException(WalletError(4001, "no")) })
+    val owners = signers.map { thrown ->
+        object : Owner by LocalOwner(sandbox.user) {
+            override fun signs(request: JsonObject, order: UnsignedOrder): Boolean = throw thrown()
+        }
+    } + object : Owner by LocalOwner(sandbox.user) {
+        override fun consents(order: JsonObject): Boolean = throw StackOverflowError()
+    }
+    owners.forEachIndexed { place, owner ->
+        start(sandbox, owner, FileStore(sandbox.folder("swaps-$place"))).use { runner ->
+            val end = runner.create(sandbox.user.wish(FROM, TO)).result().end()
+            equal(end, if (place < signers.size) "not_signed" else "declined", "the end")
+            check(!runner.list().result()["orders"].asJsonArray.single().asJsonObject["may_be_paid"].asBoolean)
+        }
+    }
+}
+
+private fun noticesRollback(sandbox: Sandbox) {
+    val folder = sandbox.folder("rollback")
+    fun place() = FileStore(folder).use { it.place }
+    fun write(text: String) = FileStore(folder).use { it.write(listOf("index" to text.toByteArray())) }
+    write("1 0 place\n")
+    val first = place()
+    val (index, mark) = listOf("index", ".host-mark").map(folder::resolve)
+    val old = Files.readAllBytes(index)
+    write("2 0 place\n")
+    equal(place(), first, "the place")
+    // With the content, the times and the mark of the older one.
+    val (kept, times) = Files.readAllBytes(mark) to Files.getLastModifiedTime(index)
+    Files.write(index, old)
+    Files.setLastModifiedTime(index, times)
+    Files.write(mark, kept)
+    check(place() != first) { "the older index was not noticed" }
+}
+
+private fun respectsLocks(sandbox: Sandbox) {
+    val folder = sandbox.folder("locked")
+    FileStore(folder).close()
+    val other = ProcessBuilder("flock", "-s", "$folder/.host-lock", "sh", "-c", "echo held; exec cat").start()
+    equal(other.inputStream.bufferedReader().readLine(), "held", "the other")
+    try {
+        FileStore(folder)
+        throw AssertionError("two hosts have one folder")
+    } catch (ignored: IOException) {
+    }
+    other.outputStream.close()
+    other.waitFor()
+    FileStore(folder).use {
+        equal(ProcessBuilder("flock", "-n", "$folder/.host-lock", "true").start().waitFor(), 1, "the other's status")
+    }
+    FileStore(folder).close()
 }
 
 private fun storesFirst(sandbox: Sandbox) {
