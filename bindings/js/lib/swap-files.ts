@@ -12,8 +12,8 @@ import { type DocumentWrite, type SwapStore, openElsewhere } from "./swap-store.
  * lists them.
  *
  * One process at a time can open it, by a lock on its file `.host-lock` that the operating system releases when the process dies. The program
- * `countersign` and the hosts in other languages respect it; on Linux this needs the program `flock` (util-linux, BusyBox), and without it only
- * processes of Node see each other. Another machine that has the same directory does not see it.
+ * `countersign` and the hosts in other languages respect it; on Linux this needs the program `flock` (util-linux, BusyBox). Without it, and on
+ * Windows, only processes of Node see each other. Another machine that has the same directory does not see it.
  *
  * An older `index` that is put back is noticed by the file `.host-mark`.
  */

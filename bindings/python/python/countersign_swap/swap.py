@@ -399,6 +399,8 @@ class Swaps:
             raise RuntimeError("this object is closed")
         if self._failure is not None:
             raise _again(self._failure)
+        if not self._thread.is_alive():
+            raise RuntimeError("this object is another process's: a forked child has none of its threads")
 
     def _only(self, start: Callable[[], int]) -> Change:
         return list(self._changes(start))[-1]
