@@ -74,7 +74,8 @@ export function memoryStore(documents = new Map<string, Uint8Array>()): SwapStor
     async open() {
       if (isOpen) throw openElsewhere("the store", "already");
       isOpen = true;
-      return { place: "memory", documents: [...documents], write, close: () => void (isOpen = false) };
+      // What a caller puts back here, nobody notices.
+      return { place: "", documents: [...documents], write, close: () => void (isOpen = false) };
     },
   };
 }

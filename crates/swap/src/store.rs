@@ -196,7 +196,8 @@ mod tests {
 
     #[test]
     fn a_host_that_cannot_tell_its_place_starts_a_branch_at_each_opening() {
-        let documents = |disk: &HostDisk| -> Vec<_> { disk.changes().into_iter().map(|write| (write.name, write.bytes.unwrap())).collect() };
+        let documents =
+            |disk: &HostDisk| -> Vec<_> { disk.changes().into_iter().map(|write| (write.name, write.bytes.unwrap())).collect() };
         let branch_at = |place: &str, old: Vec<_>, now| {
             let host = Host::default();
             let disk = HostDisk::new(old, &crate::disk::place_of(place, now));

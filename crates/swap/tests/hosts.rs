@@ -28,7 +28,7 @@ fn only_true_is_a_yes() {
         assert!(matches!(reply(&format!(r#"{{"consent":{no}}}"#)), Ok(Reply::Consent(false))), "{no}");
     }
     for wrong in consent["wrong"].as_array().unwrap() {
-        assert_eq!(reply(&format!(r#"{{"consent":{wrong}}}"#)).unwrap_err().at, "/reply/consent", "{wrong}");
+        assert_eq!(&*reply(&format!(r#"{{"consent":{wrong}}}"#)).unwrap_err().at, "/reply/consent", "{wrong}");
     }
 }
 
