@@ -216,6 +216,7 @@ export type Code =
   | "nothing_to_sign"
   | "secret_wrong"
   | "warning_refused"
+  | "cannot_be_judged"
   | "signature_missing"
   | "transaction_mismatch"
   | "internal"

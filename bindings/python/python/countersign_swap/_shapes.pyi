@@ -290,6 +290,7 @@ Code: TypeAlias = Literal[
     "nothing_to_sign",
     "secret_wrong",
     "warning_refused",
+    "cannot_be_judged",
     "signature_missing",
     "transaction_mismatch",
     "internal",
