@@ -310,7 +310,10 @@ fn a_receiver_is_refused_only_by_a_token_that_lets_others_be_paid() {
         let data = hex::encode_prefixed(read::empty_transfer_call(to));
         ("eth_call".to_owned(), json!([{"from": from, "to": TOKEN, "data": data}, "latest"]))
     };
-    let transfers = [call(htlc, htlc), call(htlc, receiver), call(receiver, htlc)];
+    // `paused()`.
+    let paused = ("eth_call".to_owned(), json!([{"to": TOKEN, "data": "0x5c975abb"}, "latest"]));
+    let transfers = [call(htlc, htlc), call(htlc, receiver), call(receiver, htlc), paused];
+    let checked = Receiver { token: Some(TOKEN), htlc, receiver, amount: None };
     for (reverts, is_refused) in [
         ([false, false, false], false),
         ([false, true, false], true),
@@ -318,20 +321,25 @@ fn a_receiver_is_refused_only_by_a_token_that_lets_others_be_paid() {
         ([true, true, true], false),
         ([true, false, true], false),
     ] {
-        let (outcome, asked) = ask::<_, ReceiverCheck>(Receiver { token: TOKEN, htlc, receiver }, |method, params| {
+        let (outcome, asked) = ask::<_, ReceiverCheck>(checked, |method, params| {
             let place = transfers.iter().position(|one| *one == (method.to_owned(), params.clone())).unwrap();
-            if reverts[place] { error(3, "execution reverted: frozen") } else { json!("0x") }
+            if *reverts.get(place).unwrap_or(&true) { error(3, "execution reverted: frozen") } else { json!("0x") }
         });
         assert_eq!(asked, transfers);
         let judged = outcome.unwrap().into_output().0;
         assert_eq!(judged.is_err(), is_refused, "{reverts:?}");
         assert!(judged.is_ok() || judged.unwrap_err().to_string().contains("frozen"));
     }
-    // A node that fails has not said that the token refuses.
-    let (outcome, _) = ask::<_, ReceiverCheck>(Receiver { token: TOKEN, htlc, receiver }, |_, params| {
-        if params[0]["from"] == json!(receiver) { error(-32_000, "missing trie node") } else { json!("0x") }
-    });
-    assert_eq!(outcome.unwrap().into_output().0, Ok(()));
+    // A node that fails, or limits requests, has said neither yes nor no.
+    for failure in [error(-32_000, "missing trie node"), error(-32_005, "limit exceeded")] {
+        for place in 0..transfers.len() {
+            let (outcome, _) = ask::<_, ReceiverCheck>(checked, |method, params| {
+                let is_there = transfers[place] == (method.to_owned(), params.clone());
+                if is_there { failure.clone() } else { json!("0x") }
+            });
+            assert!(outcome.is_err(), "{place}");
+        }
+    }
 }
 
 #[test]
