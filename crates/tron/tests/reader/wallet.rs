@@ -326,7 +326,7 @@ fn a_redemption_is_not_run_and_has_enough_energy() {
             recover::refund(&record, Leg::Source, registry())
         };
         let context = context.clone().with_fee_limit(fee_limit);
-        Plan::new(CHAIN_ID, &recovery.unwrap().prepare(context.sent_by(Address::from(OWNER))).unwrap()).unwrap()
+        Plan::new(CHAIN_ID, &recovery.unwrap().prepare(context.sent_by(Address::from(OWNER)).with_low_fee(true)).unwrap()).unwrap()
     };
     let found = |plan: &Plan| judge(plan, &chain(NATIVE), resources(json!({"freeNetLimit": 10_000})));
     let enough = found(&plan(true, 16_000_000)).unwrap();
