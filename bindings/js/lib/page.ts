@@ -25,7 +25,8 @@ export interface PageOptions {
   readonly policy?: Policy;
   /** The language of the sentence; English without it. */
   readonly language?: Language;
-  /** The same order, prepared from the same documents: the page then shows what the wallet contributed, the digests and the signatures so far. */
+  /** The same order, prepared from the same documents: the page then shows what the wallet contributed, its warnings, the digests and the
+   * signatures so far. */
   readonly prepared?: UnsignedOrder;
 }
 
@@ -45,7 +46,7 @@ export interface OrderPage {
 /** One sentence, and its parts for a wallet with its own messages. */
 export interface Sentence {
   /** The id of the message. */
-  readonly message: "lock" | "lock-without-terms";
+  readonly message: "lock" | "lock-for-promise" | "lock-without-refund" | "lock-for-promise-without-refund" | "lock-without-terms";
   /** The values by name: `pay`, `source`, `receive`, `destination`, `payout`, `refund`. */
   readonly values: Readonly<Record<string, string>>;
   /** The sentence in the chosen language. */
@@ -55,7 +56,8 @@ export interface Sentence {
 /**
  * Verifies an order, and writes a page that shows it down to its bytes.
  *
- * @throws {@link CountersignError} if a document is not JSON. What is wrong in a document is on the page.
+ * @throws {@link CountersignError} if a document is not JSON, and `usage` if `prepared` was not made from these documents with this registry
+ * and policy. What is wrong in a document is on the page.
  */
 export function orderPage(documents: Documents, registry: Registry, options: PageOptions = {}): OrderPage {
   const { request, response, record } = openDocuments(documents);

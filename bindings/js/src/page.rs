@@ -62,9 +62,10 @@ fn render(
     let documents = Documents { request: &request, response: &response, record: record.as_ref() };
     let mut page = Page::new(documents, registry, policy).in_language(&catalogue);
     if let Some(order) = prepared {
-        page = page.with_prepared(order);
+        let other = |_| thrown(Failure::usage("/prepared", "the order of these documents, prepared with this registry and policy"));
+        page = page.with_prepared(order).map_err(other)?;
     }
-    let sentence = page.verdict().ok().map(|order| Sentence::new(&order.terms()));
+    let sentence = page.verdict().ok().map(|order| Sentence::new(&order.terms(), order.warnings()));
     let text = sentence.as_ref().map(|sentence| sentence.in_language(&catalogue));
     Ok(super::json(&Rendered { html: page.to_html(), sentence, text, refusal: page.verdict().err() }))
 }

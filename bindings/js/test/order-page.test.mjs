@@ -45,7 +45,7 @@ for (const family of FAMILIES) {
     const page = orderPage(documents, registry);
     assert.equal(page.ok, true);
     assert.equal(page.html, native(documents));
-    assert.match(page.sentence.text, /^Lock .*; receive at least .*; refund after about /);
+    assert.match(page.sentence.text, /^Lock .*; (receive|the service promises) at least .*; (refund|only the service can refund,) after about /);
     assert.ok(page.html.includes(page.sentence.values.payout));
     const german = orderPage(documents, registry, { language: "de" });
     assert.match(german.sentence.text, /sperren/);
@@ -64,6 +64,15 @@ test("a prepared order's page has its digests", () => {
   assert.ok(unsigned instanceof UnsignedOrder);
   const { html } = orderPage(documents, registry, { prepared: unsigned });
   for (const { digest } of unsigned.requests) assert.ok(html.includes(Buffer.from(digest).toString("hex")));
+});
+
+test("a page shows the digests of its own documents only", () => {
+  const { documents } = first("evm");
+  // The service chooses the id of an order, so another order can have the same one.
+  const other = { ...documents, response: documents.response.replace(/"gas_limit":"0x[0-9a-f]+"/, '"gas_limit":"0x1234"') };
+  assert.notEqual(other.response, documents.response);
+  const prepared = Order.verify(other, registry).prepareGasless();
+  assert.throws(() => orderPage(documents, registry, { prepared }), { code: "usage", at: "/prepared" });
 });
 
 test("wrong arguments are refused", () => {

@@ -17,7 +17,7 @@ use crate::transaction::{self, TxContext, Unsigned};
 use crate::uri::payment_uri;
 
 /// The deposit of an order: its address and amount, and the HTLC if the address was recomputed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deposit {
     /// The chain of the deposit.

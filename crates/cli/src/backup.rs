@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     if args.file.symlink_metadata().is_ok() {
         return Err(usage(format_args!("{} already exists and is never overwritten", args.file.display())));
     }
-    let password = args.password.read(true)?;
+    let password = args.password.read(true, session)?;
     let kept = backup::backup(&state.store, &password).map_err(|error| failed(&error))?;
     files::create_private(&args.file, &kept.bytes)?;
     let orders = state.store.orders()?.len();
@@ -92,7 +92,7 @@ struct Restored<'a> {
 pub(crate) fn restore(file: &Path, state: &StateArgs, password: &PasswordArgs, session: &Session) -> Result<u8, Failure> {
     let path = state.path()?;
     let bytes = read(file)?;
-    let store = backup::restore(&bytes, &password.read(false)?, &path).map_err(|error| failed(&error))?;
+    let store = backup::restore(&bytes, &password.read(false, session)?, &path).map_err(|error| failed(&error))?;
     let orders = store.orders()?.len();
     let KeyIndex { branch, index: next_index } = store.next_index()?;
     if session.json {

@@ -52,10 +52,25 @@ fn given(root: &Command, matches: &ArgMatches) -> Vec<Given> {
         }
         let is_switch = matches!(argument.get_action(), ArgAction::SetTrue);
         let values = matches.get_raw(id).filter(|_| !is_switch).into_iter().flatten();
-        let values = values.map(|value| if PATHS.contains(&id) { absolute(value) } else { value.to_owned() }).collect();
+        let values = values.map(|value| match id {
+            "node" | "proxy" => without_secrets(value),
+            id if PATHS.contains(&id) => absolute(value),
+            _ => value.to_owned(),
+        });
+        let values = values.collect();
         given.push(Given { id: id.to_owned(), flag: format!("--{flag}"), values });
     }
     given
+}
+
+/// Replaces the parts of a URL that may be a password or an API key. A command with one has to be completed by whoever knows it.
+fn without_secrets(value: &OsStr) -> OsString {
+    let text = value.to_string_lossy();
+    let Some((scheme, rest)) = text.split_once("://") else { return value.to_owned() };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let (user, host) = authority.rsplit_once('@').map_or(("", authority), |(_, host)| ("USER:PASSWORD@", host));
+    let path = if matches!(path, "" | "/") { path } else { "/KEY" };
+    format!("{scheme}://{user}{host}{path}").into()
 }
 
 fn absolute(path: &OsStr) -> OsString {
@@ -163,6 +178,20 @@ mod tests {
     use super::*;
 
     #[cfg(unix)]
+    #[test]
+    fn a_url_in_a_command_line_has_no_secret() {
+        for (given, shown) in [
+            ("base=https://node.example", "base=https://node.example"),
+            ("base=rpc+http://127.0.0.1:8332/", "base=rpc+http://127.0.0.1:8332/"),
+            ("base=https://node.example/v3/S3CRET", "base=https://node.example/KEY"),
+            ("base=https://node.example?key=S3CRET", "base=https://node.example/KEY"),
+            ("http://user:pa55w0rd@proxy.example:8080", "http://USER:PASSWORD@proxy.example:8080"),
+            ("nonsense", "nonsense"),
+        ] {
+            assert_eq!(without_secrets(OsStr::new(given)), shown);
+        }
+    }
+
     #[test]
     fn words_with_special_characters_are_quoted() {
         for (word, expected) in [

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use countersign::json;
-use countersign::{FAMILIES, Family, Policy, Registry, Unsigned};
+use countersign::{FAMILIES, Family, OrderStage, Policy, Registry, Unsigned};
 use countersign_json::Artefacts;
 
 use countersign_json::line::{Case, Outcome};
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         show::heading(&format!("{}: the signed artefacts", one.family))?;
         show::artefacts(&serde_json::to_value(Artefacts(&one.signed)).map_err(usage)?, "")?;
         show::heading(&format!("{}: the refusal of a tampered copy", one.family))?;
-        show::refusal(refusal)?;
+        show::refusal(refusal, OrderStage::BeforePaying)?;
     }
     if full.is_none() {
         session.progress("each tampered response differs in one character or byte, or contains another order's address; times are medians");

@@ -222,6 +222,11 @@ pub(crate) fn wallet_context(order: &Verified, given: Option<Zeroizing<Vec<u8>>>
     given.or_else(|| (order.family() == Family::Bitcoin).then(|| b"{}".to_vec().into()))
 }
 
+/// Returns whether an answer at the terminal is a yes: the letter or the word, and nothing else.
+pub(crate) fn is_yes(answer: &str) -> bool {
+    ["y", "yes"].iter().any(|yes| answer.trim().eq_ignore_ascii_case(yes))
+}
+
 /// Asks for confirmation at the terminal.
 pub(crate) fn confirm(question: &str, session: &Session) -> Result<(), Failure> {
     if !std::io::stdin().is_terminal() {
@@ -230,8 +235,20 @@ pub(crate) fn confirm(question: &str, session: &Session) -> Result<(), Failure> 
     session.question(&format!("{question} [y/N]"))?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
-    if answer.trim().eq_ignore_ascii_case("y") {
+    if is_yes(&answer) {
         return Ok(());
     }
-    Err(Failure::Held { code: "not_confirmed", message: "nothing was signed".to_owned() })
+    let next = session.advice().map(|advice| format!("; {advice}")).unwrap_or_default();
+    Err(Failure::Held { code: "not_confirmed", message: format!("nothing was signed{next}") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_letter_and_the_word_are_a_yes() {
+        assert!(["y", "Y", "yes", "YES\n", " y "].into_iter().all(is_yes));
+        assert!(["", "n", "no", "j", "ye", "yess", "y y", "true", "1"].into_iter().all(|answer| !is_yes(answer)));
+    }
 }

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
                 return Err(refusal.into());
             }
         };
-        let sentence = Sentence::new(&order.terms());
+        let sentence = Sentence::new(&order.terms(), order.warnings());
         let mut accepted = Accepted::verified(&order).with_id(values.id()).with_sentence(&sentence, &args.page.catalogue());
         if args.bytes {
             accepted = accepted.with_coverage(order.coverage());

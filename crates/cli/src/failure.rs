@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
 
-use countersign::{Code, Refusal};
+use countersign::{Code, OrderStage, Refusal};
 use countersign_client::restore::RestoreError;
 use countersign_node::NodeError;
 
@@ -16,6 +16,8 @@ use crate::show;
 pub(crate) enum Failure {
     /// The order was refused.
     Refused(Refusal),
+    /// The same for an order that is paid, where nobody has to sign or pay it any more.
+    RefusedAfterPaying(Refusal),
     /// A case was refused. The id is that of the case, if it has one.
     RefusedCase(Option<String>, Refusal),
     /// A usage error, or a file that cannot be read or written.
@@ -56,6 +58,7 @@ impl Failure {
     pub(crate) fn message(&self) -> String {
         match self {
             Self::Refused(refusal) | Self::RefusedCase(_, refusal) => refusal.to_string(),
+            Self::RefusedAfterPaying(refusal) => refusal.at_stage(OrderStage::AfterPaying).to_string(),
             Self::Usage(message)
             | Self::Held { message, .. }
             | Self::Network { message, .. }
@@ -85,9 +88,11 @@ impl Failure {
             problems.iter().try_for_each(|problem| writeln!(out, "  - {}", show::safe(problem)))
         };
         let (written, code) = match self {
-            Self::Refused(refusal) if json => (show::json(&show::Refused::new(refusal)), REFUSED),
+            Self::Refused(refusal) if json => (show::json(&show::Refused::new(refusal, OrderStage::BeforePaying)), REFUSED),
+            Self::RefusedAfterPaying(refusal) if json => (show::json(&show::Refused::new(refusal, OrderStage::AfterPaying)), REFUSED),
             Self::RefusedCase(id, refusal) if json => (show::json(&show::Refused::case(id.as_deref(), refusal)), REFUSED),
-            Self::Refused(refusal) | Self::RefusedCase(_, refusal) => (show::refusal(refusal), REFUSED),
+            Self::Refused(refusal) | Self::RefusedCase(_, refusal) => (show::refusal(refusal, OrderStage::BeforePaying), REFUSED),
+            Self::RefusedAfterPaying(refusal) => (show::refusal(refusal, OrderStage::AfterPaying), REFUSED),
             Self::Held { code, message } => (held(code, message), REFUSED),
             Self::NeedsUser { code, message } => (held(code, message), NEEDS_USER),
             Self::Lost(message) => (held("lost", message), LOST),
@@ -98,6 +103,14 @@ impl Failure {
             Self::Closed => return USAGE,
         };
         if written.is_ok() { code } else { USAGE }
+    }
+
+    /// Says what can still be done about an order that is paid.
+    pub(crate) fn after_paying(self) -> Self {
+        match self {
+            Self::Refused(refusal) => Self::RefusedAfterPaying(refusal),
+            other => other,
+        }
     }
 
     /// Adds to a network failure what may have happened and how to continue.
@@ -140,21 +153,11 @@ impl From<countersign_client::Error> for Failure {
 
 /// Describes what a refusal found, and where, without its advice. The advice is for the documents of an order.
 pub(crate) fn described(refusal: &Refusal) -> String {
-    let message = refusal.message();
-    let what = message.strip_suffix(refusal.remedy()).and_then(|text| text.strip_suffix("; ")).unwrap_or(&message);
     // The general meaning of this code is about payloads.
-    let is_general = Refusal::new(Code::UnexpectedField, "").message().starts_with(what);
-    let what = if refusal.code() == Code::UnexpectedField && is_general { "unknown field" } else { what };
-    let mut text = format!("{}: {what}", refusal.code());
-    if !refusal.location().is_empty() {
-        text = format!("{} at {}: {what}", refusal.code(), refusal.location());
+    if refusal.code() == Code::UnexpectedField && refusal.reason() == Code::UnexpectedField.meaning() {
+        return refusal.clone().with_reason("unknown field").finding().to_string();
     }
-    for (name, value) in [("expected", refusal.expected()), ("got", refusal.actual())] {
-        if let Some(value) = value {
-            text.push_str(&format!("; {name} {value}"));
-        }
-    }
-    text
+    refusal.finding().to_string()
 }
 
 /// Returns the failure for one of the user's own files that is invalid.

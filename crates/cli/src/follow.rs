@@ -1,15 +1,15 @@
 //! Follows a stored order until it ends, for `swap`, `order watch`, `redeem` and `refund`.
 
-use countersign::{BroadcastTransaction, Leg, UnixTime, text};
+use countersign::{BroadcastTransaction, Leg, OrderRecord, OrderStage, UnixTime, text};
 use countersign_client::driver::{
     Alert, Chains as _, Delivery, DriveError, Event, Following, OrderState, OrderStore as _, Outcome, Owner, OwnerTask, Progress, Purpose,
-    StatedEnd, Status, Stop, TrustTheService,
+    StatedEnd, Status, Stop, TrustTheService, WayOut,
 };
 use countersign_client::{OrderId, StreamExt};
 
 use crate::drive::CliDriver;
 use crate::exit::{NEEDS_USER, OK};
-use crate::failure::{Failure, chain, usage, without_advice};
+use crate::failure::{Failure, usage, without_advice};
 use crate::session::Session;
 use crate::show;
 use crate::state::at_once;
@@ -47,13 +47,14 @@ pub(crate) async fn follow<O: Owner>(
             follower.kept = kept;
         }
         if let Ok(progress) = &change.result {
-            report_status(id, progress, session);
+            report_status(id, progress, follower.advice(progress).as_deref(), session);
         }
         let step = following.hear(&follower.kept, &change.result);
         for alert in step.alerts {
             follower.tell(alert, &change.result);
         }
         match (step.stop, change.result) {
+            (Some(Stop::Failed(error)), _) if follower.kept.may_be_paid() => return Err(Failure::from(error).after_paying()),
             (Some(Stop::Failed(error)), _) => return Err(error.into()),
             (Some(stop), Ok(progress)) => return follower.stopped(stop, &progress),
             _ => {}
@@ -66,7 +67,9 @@ pub(crate) async fn follow<O: Owner>(
 impl<O: Owner> Follower<'_, O> {
     fn tell(&self, alert: Alert, result: &Result<Progress, DriveError>) {
         match (alert, result) {
-            (Alert::Retrying, Err(error)) => self.session.progress(&format!("{}; retrying", without_advice(&chain(error)))),
+            (Alert::Retrying, Err(error)) => {
+                self.session.progress(&format!("{}; retrying", without_advice(&error.at_stage(OrderStage::AfterPaying))));
+            }
             (Alert::MaybePaid, _) => {
                 self.session.progress("it is not known whether the payment arrived, so it may have been paid: following the order");
             }
@@ -141,19 +144,38 @@ impl<O: Owner> Follower<'_, O> {
         }
     }
 
-    /// Prints a complete order, with the id of the redemption as the service states it.
+    /// Prints a complete order: what was redeemed to whom, in which transaction. It is the order's own redemption, or what the service states.
     fn show_complete(&self, progress: &Progress) -> Result<(), Failure> {
         if self.session.json {
             show::json(&StatusReport { ok: Some(true), ..StatusReport::new(self.id, progress) })?;
         } else {
-            let transaction = progress.stated.as_ref().and_then(|stated| stated.record.destination_swap.redeem_tx_hash.as_deref());
-            show::field("complete", &text::escape_untrusted(transaction.unwrap_or_default()))?;
+            show::field("complete", &self.redeemed(progress))?;
         }
         Ok(())
     }
 
+    fn redeemed(&self, progress: &Progress) -> String {
+        let destination = &self.kept.swap.request().destination;
+        let registry = self.kept.pins.as_ref().map_or_else(|| self.driver.flow().registry(), |pins| &pins.registry);
+        let record = self.kept.record.as_ref().and_then(|record| OrderRecord::from_json(record).ok());
+        let units = record.map_or(destination.amount, |record| record.destination_swap.amount);
+        let amount = match registry.asset(destination.asset.as_str()) {
+            Some(asset) => asset.amount(units).to_string(),
+            None => format!("{units} base units of {}", destination.asset),
+        };
+        let own = self.kept.signed(Purpose::Redemption).and_then(|(transactions, _)| transactions.last()).map(|last| last.id.as_str());
+        let stated = || progress.stated.as_ref().and_then(|stated| stated.record.destination_swap.redeem_tx_hash.as_deref());
+        let whom = destination.owner.as_deref().map(|owner| format!(" to {}", text::quote_untrusted(owner))).unwrap_or_default();
+        let id = own.or_else(stated).map(|id| format!(", in {}", text::quote_untrusted(id))).unwrap_or_default();
+        format!("{amount} redeemed{whom}{id}")
+    }
+
     fn by_self(&self, leg: Leg) -> String {
         by_self(self.driver, &self.kept, leg, self.session)
+    }
+
+    fn advice(&self, progress: &Progress) -> Option<String> {
+        advice(self.driver, &self.kept, progress, self.session)
     }
 
     /// Says how to redeem at once: with the signed transaction if it was signed a moment ago, and with a new one. A transaction that should
@@ -247,6 +269,17 @@ fn by_self<O: Owner>(driver: &CliDriver<O>, kept: &OrderState, leg: Leg, session
     session.commands.by_self(leg, kept, registry)
 }
 
+/// Says how a paid order that does not go on by itself is ended, with its commands; `None` if it goes on.
+fn advice<O: Owner>(driver: &CliDriver<O>, kept: &OrderState, progress: &Progress, session: &Session) -> Option<String> {
+    let way_out = progress.way_out()?;
+    let from = kept.refund_possible_from().map(|time| format!("from about {}, ", show::time(time))).unwrap_or_default();
+    let refund = format!("{from}take the payment back with: {}", session.commands.with_places(&["refund", kept.swap.id().as_str()]));
+    Some(match way_out {
+        WayOut::RedeemOrRefund => format!("redeem with: {}; or {refund}", by_self(driver, kept, Leg::Destination, session)),
+        _ => refund,
+    })
+}
+
 fn order_ended(code: &'static str, outcome: Outcome) -> Failure {
     Failure::Held { code, message: format!("the order ended: {}", outcome.name()) }
 }
@@ -261,7 +294,7 @@ pub(crate) fn not_refundable(reason: &str, possible_from: Option<UnixTime>) -> F
 /// through the service's relayer.
 pub(crate) async fn refund<O: Owner>(driver: &CliDriver<O>, id: &OrderId, session: &Session) -> Result<(), Failure> {
     let progress = driver.refund(id).await?;
-    report_status(id, &progress, session);
+    report_status(id, &progress, None, session);
     let kept = || at_once(driver.store().load(id)).map_err(usage);
     let by_self = by_self(driver, &kept()?, Leg::Source, session);
     let possible_from = progress.stated.as_ref().and_then(|stated| stated.status.refund_possible_from);
@@ -315,8 +348,10 @@ pub(crate) async fn refund<O: Owner>(driver: &CliDriver<O>, id: &OrderId, sessio
 pub(crate) async fn release<O: Owner>(driver: &CliDriver<O>, id: &OrderId, session: &Session) -> Result<(), Failure> {
     loop {
         let progress = driver.advance(id).await?;
-        report_status(id, &progress, session);
         let kept = driver.store().load(id).await.map_err(usage)?;
+        let advice = advice(driver, &kept, &progress, session);
+        report_status(id, &progress, advice.as_deref(), session);
+        let with_advice = |message: String| advice.as_ref().map_or(message.clone(), |advice| format!("{message}; {advice}"));
         if kept.was_sent(Delivery::Secret) || kept.was_sent(Delivery::Redemption) {
             return Ok(());
         }
@@ -325,7 +360,7 @@ pub(crate) async fn release<O: Owner>(driver: &CliDriver<O>, id: &OrderId, sessi
         let not_paid = |message: &str| Failure::Held { code: "not_paid", message: message.to_owned() };
         match &progress.status {
             Status::Waiting { on } => {
-                return Err(Failure::Held { code: on.code(), message: format!("the secret was not released: {on}") });
+                return Err(Failure::Held { code: on.code(), message: with_advice(format!("the secret was not released: {on}")) });
             }
             Status::Refused { refusal } => return Err(Failure::Refused(refusal.clone())),
             Status::AwaitingRefund { reason } => return Err(not_redeemable(&reason.to_string())),

@@ -19,7 +19,7 @@ use crate::input::{self, key_from};
 use crate::nodes::{check_names, connect};
 use crate::preflight::{self, Problems};
 use crate::session::Session;
-use crate::{command, service, show};
+use crate::{command, drive, service, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign init                                    # asks for each value
@@ -139,6 +139,18 @@ fn next(values: &Values, registry: &Registry, session: &Session) -> String {
     }
 }
 
+/// Returns a path as the configuration file has it: absolute, and text.
+fn written(path: impl AsRef<Path>) -> Result<PathBuf, Failure> {
+    let path = absolute(path).map_err(usage)?;
+    if path.to_str().is_none() {
+        return Err(usage(format_args!(
+            "{}: the path is not UTF-8 text, and a configuration file is: use another directory",
+            path.display()
+        )));
+    }
+    Ok(path)
+}
+
 impl Values {
     /// Takes the arguments, and asks at the terminal for what they leave out.
     fn new(args: &Args, session: &Session) -> Result<Self, Failure> {
@@ -157,7 +169,7 @@ impl Values {
                 Some(path) => Some(path.clone()),
                 None => ask(question)?.map(PathBuf::from),
             };
-            path.map(absolute).transpose().map_err(usage)
+            path.map(written).transpose()
         };
         let base_url = match args.service.base_url() {
             Some(url) => Some(url.to_owned()),
@@ -167,8 +179,7 @@ impl Values {
         let is_missing = registry.as_ref().is_some_and(|path| !path.exists());
         let pin = args.pin
             || is_missing
-                && ask("this file does not exist; pin what the service lists now? [y/N]")?
-                    .is_some_and(|answer| answer.eq_ignore_ascii_case("y"));
+                && ask("this file does not exist; pin what the service lists now? [y/N]")?.is_some_and(|answer| drive::is_yes(&answer));
         let nodes = file(&args.nodes, "file with the endpoints of chains (empty for none):")?;
         let key_file = file(&args.key_file, "key file (empty for none):")?;
         let mut owners: Vec<_> = args.owner.clone();
@@ -182,7 +193,7 @@ impl Values {
             parts.ok_or_else(|| usage(format_args!("{text}: an owner must have the form CHAIN=ADDRESS")))
         };
         let owners = owners.iter().map(owner).collect::<Result<_, _>>()?;
-        let app_id_file = args.service.app_id_file().map(absolute).transpose().map_err(usage)?;
+        let app_id_file = args.service.app_id_file().map(written).transpose()?;
         Ok(Self { base_url, registry, nodes, key_file, app_id_file, owners, pin })
     }
 
@@ -272,7 +283,7 @@ impl Values {
                 members.insert(name.to_owned(), value);
             }
         };
-        let file = |path: &Option<PathBuf>| path.as_ref().map(|path| json!(path));
+        let file = |path: &Option<PathBuf>| path.as_ref().map(|path| Value::from(path.to_string_lossy()));
         set("base_url", self.base_url.clone().map(Value::from));
         set("app_id_file", file(&self.app_id_file));
         set("registry", file(&self.registry));

@@ -35,6 +35,11 @@ pub(crate) struct RegistryArgs {
 }
 
 impl TrustArgs {
+    /// Returns whether a policy file is named by the argument or the environment.
+    pub(crate) const fn has_policy(&self) -> bool {
+        self.policy.is_some()
+    }
+
     pub(crate) fn read(&self) -> Result<(Registry, Policy), Failure> {
         let registry = self.registry.read()?.ok_or_else(|| {
             usage("no registry: pass the pinned one with --registry, or set COUNTERSIGN_REGISTRY or registry in the configuration file")

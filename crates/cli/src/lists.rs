@@ -195,7 +195,7 @@ pub(crate) fn policy(command: &PolicyCommand, session: &Session) -> Result<u8, F
         return Ok(end);
     }
     show::field("route", &format!("{from} -> {to} {}", if verdict.allowed { "is allowed" } else { "is not allowed" }))?;
-    let rule = verdict.rule.as_deref().map(|rule| format!(", {}", text::escape_untrusted(rule))).unwrap_or_default();
+    let rule = verdict.rule.as_deref().map(|rule| format!(", {}", text::quote_untrusted(rule))).unwrap_or_default();
     show::field("because", &format!("{}{rule}", verdict.because))?;
     if verdict.differs {
         show::field("note", "the two known interpretations of the rules differ here; the stricter one applies")?;

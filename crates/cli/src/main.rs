@@ -209,7 +209,8 @@ fn main() -> ExitCode {
         Command::Prepare(args) => prepare::run(&args, session),
         Command::Sign(args) => sign::run(&args, session),
         Command::Attach(args) => attach::run(&args, session),
-        Command::Recover(args) => recover::run(&args, session),
+        // These end an order that is paid.
+        Command::Recover(args) => recover::run(&args, session).map_err(Failure::after_paying),
         Command::Batch(args) => batch::command(&args),
         Command::Registry(command) => registry::run(&command, session),
         Command::ClearSigning(args) => clear_signing::run(&args, session),
@@ -220,9 +221,9 @@ fn main() -> ExitCode {
         Command::Restore(args) => restore::run(&args, session),
         Command::Swap(args) => swap::run(&args, session),
         Command::Bump(args) => bump::run(&args, session),
-        Command::Refund(args) => finish::refund(&args, session),
-        Command::Redeem(args) => finish::redeem(&args, session),
-        Command::InstantRefund(args) => finish::instant_refund(&args, session),
+        Command::Refund(args) => finish::refund(&args, session).map_err(Failure::after_paying),
+        Command::Redeem(args) => finish::redeem(&args, session).map_err(Failure::after_paying),
+        Command::InstantRefund(args) => finish::instant_refund(&args, session).map_err(Failure::after_paying),
         Command::Node(command) => nodes::run(&command, session),
         Command::Balance(args) => nodes::balance(&args, session),
         Command::Earnings(args) => affiliate::earnings(&args, session),
@@ -258,10 +259,10 @@ fn misused(error: &clap::Error) -> ExitCode {
     }
     // Best effort: a closed pipe is not an error here.
     let text = error.render().to_string();
-    let _ = if text.lines().all(|line| show::safe(line) == line) {
+    let _ = if text.lines().all(|line| show::safe_layout(line) == line) {
         error.print()
     } else {
-        text.lines().try_for_each(|line| writeln!(anstream::stderr(), "{}", show::safe(line)))
+        text.lines().try_for_each(|line| writeln!(anstream::stderr(), "{}", show::safe_layout(line)))
     };
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
 }

@@ -1,7 +1,7 @@
 //! `countersign orders`: lists every order in the state directory with its stage and its next command. Does not call the service.
 
 use countersign::wire::SwapRecord;
-use countersign::{AssetId, Registry, U256, text};
+use countersign::{AssetId, Registry, U256};
 use countersign_client::OrderId;
 use countersign_client::driver::{Delivery, OrderState, OrderStore as _, Outcome, Purpose, SecretRoute, StoreError};
 use countersign_client::restore::RestoredOrder;
@@ -216,7 +216,7 @@ fn print(orders: &[Row]) -> Result<(), Failure> {
     show::table(&["order id", "source", "destination", "stage", "next"], &orders.iter().map(row).collect::<Vec<_>>())?;
     for row in orders {
         if let Row::Unreadable(Unreadable { order_id, error }) = row {
-            show::field("cannot be read", &text::escape_untrusted(&format!("{}: {}", order_id.as_deref().unwrap_or("?"), error.message)))?;
+            show::field("cannot be read", &format!("{}: {}", order_id.as_deref().unwrap_or("?"), error.message))?;
         }
     }
     Ok(())
@@ -238,7 +238,7 @@ fn row(state: &State, order: Result<OrderDir, Error>, registry: Option<&Registry
     match at_once(state.store.load(&id)) {
         Ok(kept) => return Some(Row::Order(created_here(&kept, registry, session))),
         Err(StoreError::Unknown(_)) => {}
-        Err(error) => return failed(error.to_string()),
+        Err(error) => return failed(state.unreadable(&id, &error)),
     }
     match (RestoredOrder::read(&order), order.documents()) {
         (Ok(Some(restored)), _) => Some(Row::Order(rebuilt(&restored, registry, session))),

@@ -7,7 +7,7 @@ use countersign_json::line::Case;
 use countersign_view::hashes::Safe;
 use countersign_view::{Catalogue, Documents, LANGUAGES, Page};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, usage};
 use crate::files::{self, Access};
 
 /// A prepared order, as a page shows it.
@@ -52,7 +52,7 @@ impl PageArgs {
         let documents = Documents { request: case.request, response: case.response, record: case.order };
         let mut page = Page::new(documents, registry, policy).in_language(&self.catalogue());
         if let Some(Prepared { order, safe }) = prepared {
-            page = page.with_prepared(order);
+            page = page.with_prepared(order).map_err(usage)?;
             if let Some(safe) = safe {
                 page = page.in_safe(&safe, order);
             }

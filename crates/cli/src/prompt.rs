@@ -8,6 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::failure::{Failure, usage};
 use crate::files;
+use crate::session::Session;
 
 /// Where a backup's password comes from.
 #[derive(clap::Args)]
@@ -23,7 +24,7 @@ pub(crate) struct PasswordArgs {
 
 impl PasswordArgs {
     /// Reads the password. At the terminal, a new password is asked for twice.
-    pub(crate) fn read(&self, is_new: bool) -> Result<Zeroizing<String>, Failure> {
+    pub(crate) fn read(&self, is_new: bool, session: &Session) -> Result<Zeroizing<String>, Failure> {
         if let Some(text) = named(self.password_file.as_deref(), self.password_env.as_deref())? {
             let line = text.strip_suffix('\n').unwrap_or(&text);
             return Ok(Zeroizing::new(line.strip_suffix('\r').unwrap_or(line).to_owned()));
@@ -31,8 +32,8 @@ impl PasswordArgs {
         if !io::stdin().is_terminal() {
             return Err(usage("no password, and stdin is not a terminal: pass --password-file or --password-env"));
         }
-        let password = hidden("password: ")?;
-        if is_new && *hidden("password again: ")? != *password {
+        let password = hidden("password: ", session)?;
+        if is_new && *hidden("password again: ", session)? != *password {
             return Err(usage("the two passwords differ; nothing was written"));
         }
         Ok(password)
@@ -59,6 +60,6 @@ pub(crate) fn from_file(path: &Path) -> Result<Zeroizing<String>, Failure> {
 }
 
 /// Asks at the terminal without echoing the input.
-pub(crate) fn hidden(question: &str) -> Result<Zeroizing<String>, Failure> {
-    Ok(Zeroizing::new(rpassword::prompt_password(question)?))
+pub(crate) fn hidden(question: &str, session: &Session) -> Result<Zeroizing<String>, Failure> {
+    Ok(Zeroizing::new(session.at_hidden_prompt(|| rpassword::prompt_password(question))?))
 }

@@ -2,20 +2,22 @@
 
 use std::path::PathBuf;
 
+use countersign::text::quote_untrusted;
 use countersign::{Policy, Refusal, Registry};
-use countersign_view::receipt::{Check, Difference, Receipt, ReceiptKey, Verdict, program};
+use countersign_view::receipt::{Check, Difference, OwnLimit, Receipt, ReceiptKey, Verdict, program};
 use serde::Serialize;
 
 use crate::exit::{OK, REFUSED};
 use crate::failure::{Failure, described, own_file, usage};
 use crate::files;
-use crate::input::{RegistryArgs, Texts, key_from};
+use crate::input::{Texts, TrustArgs, key_from};
 use crate::session::Session;
 use crate::show;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign explain --registry registry.json --request request.json --response response.json --receipt receipt.json
   countersign check-receipt --registry registry.json receipt.json
+  countersign check-receipt --registry registry.json receipt.json --require-policy
   countersign check-receipt --registry registry.json receipt.json --signer d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
 
 /// Where a receipt is written, and who signs it.
@@ -68,7 +70,11 @@ impl WriteArgs {
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    registry: RegistryArgs,
+    trust: TrustArgs,
+    /// Requires that the receipt was made under your own policy: that of `--policy`, which implies this, or of the configuration file, else
+    /// the default one. Without it, a receipt is checked under its own policy, which is shown.
+    #[arg(long)]
+    require_policy: bool,
     /// The receipt; `-` is stdin.
     #[arg(value_name = "FILE")]
     receipt: PathBuf,
@@ -83,6 +89,14 @@ fn public_key(text: &str) -> Result<[u8; 32], String> {
     decoded.map(|()| bytes).map_err(|_| "not a public key of 32 bytes in hex".to_owned())
 }
 
+/// The policy of a receipt, as JSON.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum PolicyReport<'a> {
+    Default(&'static str),
+    Own(&'a [OwnLimit]),
+}
+
 /// What was found, as JSON.
 #[derive(Serialize)]
 struct Checked<'a> {
@@ -93,16 +107,22 @@ struct Checked<'a> {
     signer: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<&'a Verdict>,
+    /// `default`, or the members of the receipt's policy that differ.
+    policy: PolicyReport<'a>,
     differences: &'a [Difference],
     advice: Option<&'a str>,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
-    let registry = args.registry.read()?.ok_or_else(|| usage("no registry: pass the one that was pinned at the time with --registry"))?;
+    let (registry, policy) = args.trust.read()?;
     let receipt = Receipt::from_json(&files::read(&args.receipt)?)
         .map_err(|refusal| usage(format_args!("{}: {}; take the file as it was written", args.receipt.display(), described(&refusal))))?;
-    let check = receipt.check(&registry, args.signer);
-    let (is_proven, advice) = (check.is_proven(), advice(&receipt, &check));
+    let check = if args.require_policy || args.trust.has_policy() {
+        receipt.check_with_policy(&policy, &registry, args.signer)
+    } else {
+        receipt.check(&registry, args.signer)
+    };
+    let (is_proven, advice, own_policy) = (check.is_proven(), advice(&receipt, &check), receipt.own_limits());
     if session.json {
         show::json(&Checked {
             ok: is_proven,
@@ -111,11 +131,12 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
             digest: receipt.digest(),
             signer: check.signer(),
             verdict: is_proven.then(|| receipt.verdict()),
+            policy: if own_policy.is_empty() { PolicyReport::Default("default") } else { PolicyReport::Own(&own_policy) },
             differences: check.differences(),
             advice: advice.as_deref(),
         })?;
     } else {
-        print(&receipt, &check, advice.as_deref())?;
+        print(&receipt, &check, &own_policy, advice.as_deref())?;
     }
     Ok(if is_proven { OK } else { REFUSED })
 }
@@ -125,22 +146,34 @@ fn advice(receipt: &Receipt, check: &Check) -> Option<String> {
     if check.differences().iter().any(|difference| difference.at == "/registry") {
         return Some("the receipt belongs to another registry: pass the one that was pinned at the time".to_owned());
     }
+    if check.differences().iter().all(|difference| difference.at.starts_with("/policy/")) && !check.is_proven() {
+        return Some("the receipt was made under another policy than yours: what it proves holds under its own limits only".to_owned());
+    }
     // Any other difference means that the file was changed.
     let is_worded = |difference: &Difference| ["/verdict", "/hashes"].iter().any(|part| difference.at.starts_with(part));
     let is_older = !check.is_proven() && receipt.program() != program() && check.differences().iter().all(is_worded);
-    is_older.then(|| format!("the receipt was written by {}, and this is {}: check it with that version", receipt.program(), program()))
+    is_older.then(|| format!("the receipt was written by {}, and this is {}: check it with that version", written_by(receipt), program()))
 }
 
-fn print(receipt: &Receipt, check: &Check, advice: Option<&str>) -> Result<(), Failure> {
+/// The program is free text of whoever wrote the receipt.
+fn written_by(receipt: &Receipt) -> String {
+    if receipt.program() == program() { program() } else { quote_untrusted(receipt.program()) }
+}
+
+fn print(receipt: &Receipt, check: &Check, own_policy: &[OwnLimit], advice: Option<&str>) -> Result<(), Failure> {
     show::field("receipt", if check.is_proven() { "proven" } else { "not proven" })?;
-    show::field("program", receipt.program())?;
-    show::field("digest", receipt.digest())?;
+    show::field("program", &written_by(receipt))?;
+    show::field("digest", &quote_untrusted(receipt.digest()))?;
+    if own_policy.is_empty() {
+        show::field("policy", "default")?;
+    }
+    own_policy.iter().try_for_each(|limit| show::field("policy", &limit.to_string()))?;
     let unsigned = if receipt.has_signature() { "none: the signature is not valid" } else { "none: the receipt is not signed" };
     show::field("signer", check.signer().unwrap_or(unsigned))?;
     for Difference { at, receipt, computed, .. } in check.differences() {
-        show::field("at", at)?;
-        show::field("receipt", receipt)?;
-        show::field("computed", computed)?;
+        show::field("at", &quote_untrusted(at))?;
+        show::field("receipt", &quote_untrusted(receipt))?;
+        show::field("computed", &quote_untrusted(computed))?;
     }
     advice.iter().try_for_each(|advice| show::field("advice", advice))?;
     if !check.is_proven() {
@@ -153,10 +186,9 @@ fn print(receipt: &Receipt, check: &Check, advice: Option<&str>) -> Result<(), F
         }
         Verdict::Refused { code, at, expected, got, .. } => {
             show::field("refused", code)?;
-            show::field("where", if at.is_empty() { "/" } else { at })?;
-            for (label, value) in [("expected", expected), ("got", got)] {
-                value.iter().try_for_each(|value| show::field(label, value))?;
-            }
+            show::field("where", &quote_untrusted(if at.is_empty() { "/" } else { at }))?;
+            expected.iter().try_for_each(|value| show::field("expected", value))?;
+            got.iter().try_for_each(|value| show::field("got", &quote_untrusted(value)))?;
         }
         _ => {}
     }

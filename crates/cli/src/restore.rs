@@ -95,7 +95,7 @@ fn from_phrase(args: &Args, session: &Session) -> Result<u8, Failure> {
     let filters = args.phrase.filters()?;
     let only = args.phrase.order.iter().map(|id| Ok(OrderId::parse(id)?.as_str().to_ascii_lowercase()));
     let only = only.collect::<Result<BTreeSet<_>, Failure>>()?;
-    let phrase = args.phrase.read()?;
+    let phrase = args.phrase.read(session)?;
     let path = args.state.path()?;
     check_free(&args.state, &path, &phrase)?;
     let client = args.service.client()?;
@@ -172,10 +172,10 @@ fn check_free(args: &StateArgs, path: &Path, phrase: &Phrase) -> Result<(), Fail
 }
 
 impl PhraseArgs {
-    fn read(&self) -> Result<Phrase, Failure> {
+    fn read(&self, session: &Session) -> Result<Phrase, Failure> {
         let words = match prompt::named(self.phrase_file.as_deref(), self.phrase_env.as_deref())? {
             Some(words) => words,
-            None if io::stdin().is_terminal() => prompt::hidden("rescue phrase: ")?,
+            None if io::stdin().is_terminal() => prompt::hidden("rescue phrase: ", session)?,
             None => {
                 let bytes = files::read(Path::new("-"))?;
                 Zeroizing::new(std::str::from_utf8(&bytes).map_err(|_| usage("the rescue phrase is not text"))?.to_owned())

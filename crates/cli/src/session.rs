@@ -44,6 +44,16 @@ impl Session {
         self.advice.set(text.into(), self.json);
     }
 
+    /// Returns what may have happened so far, and the command that continues; `None` before the first step that needs it.
+    pub(crate) fn advice(&self) -> Option<String> {
+        self.advice.get()
+    }
+
+    /// Asks at the terminal without echo.
+    pub(crate) fn at_hidden_prompt<T>(&self, ask: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        self.advice.at_hidden_prompt(self.json, ask)
+    }
+
     /// Reports the progress of a command on stderr.
     pub(crate) fn progress(&self, text: &str) {
         self.event(&Message { event: "progress", message: text }, text);

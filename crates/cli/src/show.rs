@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::SystemTime;
 
 use anstyle::{AnsiColor, Style};
-use countersign::{ByteCoverage, Line, Refusal, Summary, Topic, UnixTime, Warnings, text};
+use countersign::{ByteCoverage, Line, OrderStage, Refusal, Summary, Told, Topic, UnixTime, Warnings, text};
 use countersign_json::line::Request;
 use countersign_view::hashes::HashCard;
 use serde::Serialize;
@@ -22,16 +22,16 @@ pub(crate) struct Refused<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<Option<&'a str>>,
     ok: bool,
-    error: &'a Refusal,
+    error: Told<'a>,
 }
 
 impl<'a> Refused<'a> {
-    pub(crate) const fn new(error: &'a Refusal) -> Self {
-        Self { id: None, ok: false, error }
+    pub(crate) const fn new(error: &'a Refusal, stage: OrderStage) -> Self {
+        Self { id: None, ok: false, error: error.at_stage(stage) }
     }
 
     pub(crate) const fn case(id: Option<&'a str>, error: &'a Refusal) -> Self {
-        Self { id: Some(id), ok: false, error }
+        Self { id: Some(id), ok: false, error: error.at_stage(OrderStage::BeforePaying) }
     }
 }
 
@@ -67,6 +67,11 @@ fn print_json(text: String) -> io::Result<()> {
 }
 
 pub(crate) use countersign::text::escape_whole as safe;
+
+/// Escapes a line of the argument parser, whose runs of spaces are its layout.
+pub(crate) fn safe_layout(line: &str) -> String {
+    line.split(' ').map(safe).collect::<Vec<_>>().join(" ")
+}
 
 /// Escapes the characters that can forge a display in a JSON document, as JSON does. Outside of strings there are none but line breaks and tabs.
 pub(crate) fn safe_json(text: String) -> String {
@@ -160,18 +165,18 @@ fn write_warnings(out: &mut impl Write, warnings: &Warnings) -> io::Result<()> {
     Ok(())
 }
 
-/// Prints why an order was refused.
-pub(crate) fn refusal(refusal: &Refusal) -> io::Result<()> {
+/// Prints why an order was refused, and what to do at this stage.
+pub(crate) fn refusal(refusal: &Refusal, stage: OrderStage) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     writeln!(out, "{REFUSAL}{:>16}{REFUSAL:#}  {}", "refused", refusal.code())?;
     let at = if refusal.location().is_empty() { "/" } else { refusal.location() };
-    writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", "where", safe(at))?;
-    writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", "why", safe(&refusal.message()))?;
+    writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", "where", text::quote_whole(at))?;
+    writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", "why", safe(&refusal.at_stage(stage).message()))?;
     if let Some(expected) = refusal.expected() {
         writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", "expected", safe(&expected.to_string()))?;
     }
     if let Some(actual) = refusal.actual() {
-        writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", "got", safe(&actual.to_string()))?;
+        writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", "got", actual.quoted())?;
     }
     Ok(())
 }

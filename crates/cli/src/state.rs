@@ -12,6 +12,7 @@ use countersign_client::{OrderId, Secret, rescue};
 use countersign_store::rescue::Rescue;
 use countersign_store::{KeyIndex, Store, Zeroizing};
 
+use crate::command::quoted;
 use crate::config::Config;
 use crate::failure::{Failure, own_file, usage};
 use crate::files;
@@ -64,8 +65,18 @@ impl State {
         match at_once(self.store.load(id)) {
             Ok(kept) => Ok(Some(kept)),
             Err(StoreError::Unknown(_)) => Ok(None),
-            Err(error) => Err(usage(error)),
+            Err(error) => Err(usage(self.unreadable(id, &error))),
         }
+    }
+
+    /// Says how an order that cannot be read is still redeemed or refunded: it may be paid, and most of its documents are intact.
+    pub(crate) fn unreadable(&self, id: &OrderId, error: &StoreError) -> String {
+        let record = self.store.path().join("orders").join(id.as_str()).join("record.json");
+        let record = quoted(record.as_os_str());
+        format!(
+            "{error}; or find the order again with the rescue phrase, in a new directory: countersign restore --phrase --state DIR; or refund it \
+             with its record alone: countersign recover --order {record}"
+        )
     }
 
     pub(crate) fn load(&self, id: &OrderId) -> Result<OrderState, Failure> {
@@ -98,9 +109,10 @@ impl State {
     /// Checks that no other order has this secret. A secret that was used before is public, or will be.
     pub(crate) fn check_unused(&self, hash: &SecretHash) -> Result<(), Failure> {
         let mut used = at_once(self.store.order_of(hash)).map_err(usage)?.map(|id| id.to_string());
-        for order in self.store.as_ref().orders()? {
-            let order = order?;
-            if RestoredOrder::read(&order)?.is_some_and(|restored| restored.record.source_swap.secret_hash == *hash) {
+        // One order that cannot be read must not stop every new one.
+        for order in self.store.as_ref().orders()?.into_iter().flatten() {
+            let restored = RestoredOrder::read(&order).ok().flatten();
+            if restored.is_some_and(|restored| restored.record.source_swap.secret_hash == *hash) {
                 used = Some(order.id().to_owned());
             }
         }

@@ -1,6 +1,6 @@
 //! Reports the status of a driven order, as text and as JSON.
 
-use countersign::{BroadcastTransaction, text};
+use countersign::BroadcastTransaction;
 use countersign_client::OrderId;
 use countersign_client::driver::Progress;
 use serde::Serialize;
@@ -22,6 +22,9 @@ pub(crate) struct StatusReport<'a> {
     /// What the service states, for display only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) service: Option<&'a countersign_client::Status>,
+    /// What the owner of a paid order can do if it does not go on by itself; `None` if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) advice: Option<&'a str>,
     /// What the owner has to do; `None` if nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<show::ErrorReport<'a>>,
@@ -33,7 +36,7 @@ pub(crate) struct StatusReport<'a> {
 impl<'a> StatusReport<'a> {
     pub(crate) fn new(id: &'a OrderId, progress: &'a Progress) -> Self {
         let service = progress.stated.as_ref().map(|stated| &stated.status);
-        Self { event: None, ok: None, order_id: id.as_str(), progress, service, error: None, transactions: &[] }
+        Self { event: None, ok: None, order_id: id.as_str(), progress, service, advice: None, error: None, transactions: &[] }
     }
 }
 
@@ -50,15 +53,15 @@ pub(crate) struct Alarm<'a> {
     pub(crate) transactions: &'a [BroadcastTransaction],
 }
 
-/// Reports the status on stderr.
-pub(crate) fn report_status(id: &OrderId, progress: &Progress, session: &Session) {
-    let report = StatusReport { event: Some("status"), ..StatusReport::new(id, progress) };
-    let mut text = format!("{}: {}", show::time(show::now()), progress.status);
+/// Reports the status on stderr. `advice` says how a paid order that does not go on by itself can be ended.
+pub(crate) fn report_status(id: &OrderId, progress: &Progress, advice: Option<&str>, session: &Session) {
+    let report = StatusReport { event: Some("status"), advice, ..StatusReport::new(id, progress) };
+    let mut text = format!("{}: {}", show::time(show::now()), without_advice(&progress.message()));
     if let Some(stated) = &progress.stated {
         text.push_str(&format!(" (the service states: {})", stated.status.state.name()));
     }
-    if let Some(trouble) = &progress.trouble {
-        text.push_str(&format!("; {}", without_advice(&text::escape_untrusted(&trouble.to_string()))));
+    if let Some(advice) = advice {
+        text.push_str(&format!("; {advice}"));
     }
     session.event(&report, &text);
 }

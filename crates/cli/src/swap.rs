@@ -322,7 +322,7 @@ async fn quote(args: &Args, flow: &Flow<Http>, at_least: Option<U256>, session: 
         Failure::Held { code, message }
     })?;
     let pays = shown(best.destination.amount, &to);
-    session.progress(&format!("quote of {}: {pays}", text::escape_untrusted(&best.solver_id)));
+    session.progress(&format!("quote of {}: {pays}", text::quote_untrusted(&best.solver_id)));
     Ok(best)
 }
 

@@ -260,3 +260,57 @@ fn what_is_not_in_the_backup_is_named() {
     kept.json(&["restore", &file, "--password-env", "PASSWORD", "--state", &elsewhere], 0);
     assert_eq!(kept.json(&["orders", "--state", &elsewhere], 0)["orders"][0]["secret_kept"], true);
 }
+
+/// Runs a program at a terminal of its own, ends it at its first hidden prompt, and prints whether the terminal still echoes, edits lines
+/// and sends signals. The shell in between keeps the terminal, as that of a user does.
+#[cfg(target_os = "linux")]
+const AT_A_TERMINAL: &str = r#"
+import fcntl, os, pty, select, signal, subprocess, sys, termios, time
+how, arguments = sys.argv[1], sys.argv[2:]
+master, slave = pty.openpty()
+leader = os.fork()
+if leader == 0:
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    os.setsid()
+    fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+    for number in range(3):
+        os.dup2(slave, number)
+    program = subprocess.Popen(arguments)
+    if how != "typed":
+        signal.sigtimedwait([signal.SIGUSR1], 30)
+        program.send_signal(int(how))
+    code = program.wait()
+    flags = termios.tcgetattr(0)[3]
+    kept = all(flags & flag for flag in (termios.ECHO, termios.ICANON, termios.ISIG))
+    print("code", code, "kept", kept, flush=True)
+    time.sleep(0.2)
+    os._exit(0)
+said, end, is_ended = b"", time.time() + 60, False
+while b"kept " not in said and time.time() < end:
+    if select.select([master], [], [], 1)[0]:
+        said += os.read(master, 4096)
+    if b"password: " in said and not is_ended:
+        is_ended = True
+        time.sleep(0.5)
+        os.write(master, b"\x03") if how == "typed" else os.kill(leader, signal.SIGUSR1)
+print(said.decode())
+"#;
+
+/// A prompt for a password turns off echo, line editing and Ctrl-C. They are back, however the program ends.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_hidden_prompt_that_is_interrupted_leaves_the_terminal_as_it_was() {
+    let kept = Kept::new("terminal");
+    let state = kept.state().to_str().unwrap().to_owned();
+    let file = kept.home.path.join("swaps.backup").to_str().unwrap().to_owned();
+    for (how, name) in [("typed", "Ctrl-C"), ("2", "SIGINT"), ("15", "SIGTERM")] {
+        let program = env!("CARGO_BIN_EXE_countersign");
+        let mut python = std::process::Command::new("python3");
+        python.args(["-c", AT_A_TERMINAL, how, program, "backup", &file, "--state", &state]).env("HOME", &kept.home.path);
+        let Ok(output) = python.output() else { return countersign_testkit::skipped("python3 is not installed").unwrap() };
+        let told = said(&output);
+        assert!(told.contains("kept True"), "{name}: {told}");
+        assert!(told.contains("code 130") && told.contains("nothing was written"), "{name}: {told}");
+        assert!(!Path::new(&file).exists());
+    }
+}

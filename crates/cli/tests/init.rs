@@ -187,3 +187,20 @@ fn a_registry_can_be_pinned_on_first_use() {
     let shown = user.run(&["registry", "show", user.home.path.join("pins/new.json").to_str().unwrap()]);
     assert!(shown.status.success() && out(&shown).contains("ethereum:usdc"), "{}", said(&shown));
 }
+
+/// A configuration file is text, so a path in it is, too. Nothing is written before that is known.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_path_that_is_not_text_is_an_error_before_anything_is_written() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let (user, service) = (User::new("path"), service());
+    let directory = user.home.path.join(std::ffi::OsStr::from_bytes(b"not\xfftext"));
+    fs::create_dir(&directory).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_countersign"));
+    command.args(["init", "--base-url", &service.base, "--registry", "r.json", "--pin"]);
+    let output = command.env_clear().env("HOME", &user.home.path).current_dir(&directory).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("not UTF-8 text") && !said(&output).contains("panicked"), "{}", said(&output));
+    assert!(fs::read_dir(&directory).unwrap().next().is_none() && !user.path().exists());
+}

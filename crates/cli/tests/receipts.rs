@@ -137,3 +137,53 @@ fn prepare_shows_what_devices_show() {
     let (document, _) = machine(&world.home.run(NOWHERE, &[&arguments[..], &["--json"]].concat())).unwrap();
     assert_eq!(document.get("hashes"), None);
 }
+
+/// Whoever writes a receipt chooses its policy, and a receipt has free text.
+#[test]
+fn a_receipt_says_under_which_policy_it_is_proven() {
+    let world = World::new("receipt-policy");
+    let policy = world.home.file("policy.json", r#"{"evm_timelock": 1000000000000000}"#);
+    let (default, own) = (world.path("default.json"), world.path("own.json"));
+    assert!(world.explain(&["--case", &world.case, "--receipt", &default]).status.success());
+    assert!(world.explain(&["--case", &world.case, "--receipt", &own, "--policy", &policy]).status.success());
+    let text = |arguments: &[&str]| {
+        let output = world.home.run(NOWHERE, &[&["check-receipt", "--registry", &world.registry], arguments].concat());
+        (output.status.code().unwrap(), out(&output))
+    };
+    let (code, shown) = text(&[&default]);
+    assert!(code == 0 && shown.contains("policy  default\n"), "{shown}");
+    let (code, shown) = text(&[&own]);
+    assert!(code == 0 && shown.contains("policy  evm_timelock 1000000000000000 (default 86400)\n"), "{shown}");
+    assert_eq!(world.check(&[&default]).1["policy"], json!("default"));
+    let limit = json!([{"name": "evm_timelock", "value": 1_000_000_000_000_000_u64, "default": 86_400}]);
+    assert_eq!(world.check(&[&own]).1["policy"], limit);
+
+    // The checker's own policy: that of the file, else the default one.
+    for (receipt, arguments, proven) in [
+        (&default, vec!["--require-policy"], true),
+        (&own, vec!["--require-policy"], false),
+        (&own, vec!["--policy", &policy], true),
+        (&default, vec!["--policy", &policy, "--require-policy"], false),
+    ] {
+        let (code, found) = world.check(&[&[receipt.as_str()], &arguments[..]].concat());
+        assert_eq!((code == 0, &found["ok"]), (proven, &json!(proven)), "{arguments:?}: {found}");
+        if !proven {
+            assert_eq!(found["differences"][0]["at"], "/policy/evm_timelock");
+            assert!(found["advice"].as_str().unwrap().contains("another policy than yours"), "{found}");
+        }
+    }
+}
+
+#[test]
+fn free_text_of_a_receipt_draws_no_line() {
+    let world = World::new("receipt-forged");
+    let receipt = world.path("receipt.json");
+    assert!(world.explain(&["--case", &world.case, "--receipt", &receipt]).status.success());
+    let mut value: Value = serde_json::from_str(&fs::read_to_string(&receipt).unwrap()).unwrap();
+    value["program"] = json!(format!("countersign{}signer  d75a98", " ".repeat(60)));
+    let forged = world.home.file("forged.json", &value.to_string());
+    let output = world.home.run(NOWHERE, &["check-receipt", "--registry", &world.registry, &forged]);
+    let shown = out(&output);
+    assert!(shown.contains("program  \"countersign \\u{0020}"), "{shown}");
+    assert!(!shown.contains("  signer  d75a98") && !shown.contains("signer  d75a98"), "{shown}");
+}

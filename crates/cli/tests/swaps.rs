@@ -76,6 +76,38 @@ fn a_swap_goes_from_quote_to_redemption() {
     }
 }
 
+/// An order of another day whose file was cut by a full disk, and one that is no directory at all.
+#[test]
+fn one_order_that_cannot_be_read_stops_no_new_swap() {
+    let whole = Whole::new("beside-unreadable");
+    let server = whole.service.start();
+    let other = Fixture::load("evm-record-evm-v1");
+    whole.home.keep(other.order_id(), &other.request, &other.response, None);
+    let file = whole.home.kept(other.order_id(), "order.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, &text[..text.len() - 1]).unwrap();
+    fs::write(whole.home.path.join(".local/share/countersign/orders").join("66".repeat(32)), "a file").unwrap();
+    let output = whole.run(&server.base, &whole.begin);
+    assert!(output.status.success() && out(&output).contains("complete"), "{}", said(&output));
+    // What arrived, to whom, and in which transaction.
+    let owner = whole.service.fixture.request["destination"]["owner"].as_str().unwrap();
+    assert!(
+        out(&output).lines().any(|line| line.contains("complete") && line.contains("redeemed to") && line.contains(owner)),
+        "{}",
+        said(&output)
+    );
+
+    // The order itself names every way back to its funds, and no input that its owner could correct.
+    let registry = whole.home.path.join("registry.json").to_str().unwrap().to_owned();
+    let shown = whole.home.run(&server.base, &["swap", "--resume", other.order_id(), "--registry", &registry]);
+    let told = said(&shown);
+    let record = whole.home.kept(other.order_id(), "record.json");
+    for part in ["countersign restore --phrase", &format!("countersign recover --order {}", record.display()), "not valid JSON"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!told.contains("correct the input") && !told.contains("invalid input"), "{told}");
+}
+
 /// The connection is lost at every request in turn and the program killed; the next run ends the swap, with one order, one initiation and
 /// one redemption that the service acted on.
 #[test]

@@ -262,6 +262,39 @@ fn ctrl_c_says_how_to_go_on() {
     }
 }
 
+/// Paid, and then the record says something else: nobody has to sign it any more.
+#[test]
+fn after_the_payment_words_say_how_to_take_it_back() {
+    let whole = Whole::new("paid-and-refused");
+    let id = whole.service.fixture.order_id().to_owned();
+    let (service, one) = (Service { moves: false, ..whole.service.clone() }, format!("/v2/orders/{id}"));
+    let server = Server::start(move |seen| {
+        let step = *service.step.lock().unwrap();
+        if seen.method != "GET" || seen.path() != one || matches!(step, Step::Created) {
+            return service.answer(seen);
+        }
+        let mut record = service.fixture.at(step);
+        record["destination_swap"]["amount"] = json!("1");
+        Reply::ok(&record)
+    });
+    for json in [&[][..], &["--json"]] {
+        let first: Vec<_> = whole.begin.iter().map(String::as_str).collect();
+        let again: Vec<_> = whole.resume.iter().map(String::as_str).collect();
+        let arguments = [if json.is_empty() { &first[..] } else { &again }, json].concat();
+        let (_, told) = whole.home.run_until(&server.base, &arguments, "take the payment back with");
+        assert!(told.contains("from about 20") && told.contains(&format!("countersign refund {id}")), "{told}");
+        for before in ["do not sign", "do not pay", "correct the input", "new quote"] {
+            assert!(!told.contains(before), "{before}: {told}");
+        }
+        assert_eq!(told.contains("the payment is out and nothing is lost"), json.is_empty(), "{told}");
+    }
+    // The commands that end the order speak of the payment, too.
+    let registry = whole.home.path.join("registry.json").to_str().unwrap().to_owned();
+    let output = whole.home.run(&server.base, &["redeem", &id, "--registry", &registry, "--trust-the-service"]);
+    assert!(output.status.code() == Some(1) && !said(&output).contains("do not sign"), "{}", said(&output));
+    assert!(said(&output).contains("nothing is lost"), "{}", said(&output));
+}
+
 /// The arguments of a swap from Base to Arbitrum.
 fn swap<'a>(registry: &'a str, amount: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["swap", "--registry", registry, "--from", "base:eth", "--to", "arbitrum:eth", "--amount", amount], more].concat()

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use countersign::{Code, Hold, HoldCode, Refusal};
+use countersign::{Code, Hold, HoldCode, Refusal, text};
 use countersign_transport::{TransportError, TransportErrorKind};
 
 /// An error of a call.
@@ -17,7 +17,7 @@ pub enum Error {
     Transport(#[from] TransportError),
     /// The response has an HTTP status other than 2xx, and its body is not the service's error envelope. Redirects end here, because
     /// they are not followed.
-    #[error("the service responded with HTTP status {status}: {body}")]
+    #[error("the service responded with HTTP status {status}: {}", text::quote_whole(body))]
     Status {
         /// The HTTP status.
         status: u16,
@@ -27,7 +27,7 @@ pub enum Error {
         retry_after: Option<Duration>,
     },
     /// The service returned an error envelope.
-    #[error("the service responded with an error (HTTP status {status}): {error}")]
+    #[error("the service responded with an error (HTTP status {status}): {}", text::quote_whole(error))]
     Service {
         /// The HTTP status.
         status: u16,
@@ -37,7 +37,7 @@ pub enum Error {
         retry_after: Option<Duration>,
     },
     /// The response does not have its documented shape. The refusal's location is a pointer into the body.
-    #[error("the response does not have its documented shape: {0}")]
+    #[error("the response does not have its documented shape: {}", .0.finding())]
     Shape(Refusal),
     /// The caller's input is invalid. Nothing was sent.
     #[error("invalid input; nothing was sent: {0}")]

@@ -3,12 +3,11 @@
 //! The state follows from the transactions in the record. Only whether an order is late depends on the clock, because a record does
 //! not contain that.
 
-use chrono::{DateTime, Datelike, SecondsFormat};
 use std::time::Duration;
 
 use countersign::chains::network::Coin;
-pub use countersign::wire::parse_time;
 use countersign::wire::{RecordTime, SwapRecord};
+pub use countersign::wire::{format_time, parse_time};
 use countersign::{Leg, OrderRecord, Pace, Policy, Registry, Span, UnixTime};
 use serde::Serialize;
 
@@ -214,12 +213,4 @@ fn nominal_deadline(record: &OrderRecord, registry: &Registry) -> Option<UnixTim
 
 fn is_bitcoin(swap: &SwapRecord, registry: &Registry) -> bool {
     registry.asset(swap.asset.as_str()).is_some_and(|asset| asset.chain.profile.coin == Some(Coin::Bitcoin))
-}
-
-/// Formats a time for display: ISO 8601 in UTC, or the plain number of seconds if it is too large for a date.
-#[must_use]
-pub fn format_time(time: UnixTime) -> String {
-    let seconds = time.as_secs();
-    let time = i64::try_from(seconds).ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0)).filter(|time| time.year() <= 9999);
-    time.map_or_else(|| seconds.to_string(), |time| time.to_rfc3339_opts(SecondsFormat::Secs, true))
 }

@@ -127,9 +127,12 @@ fn errors_say_why_once() {
     }
     let refusal = || Refusal::new(Code::AmountZero, "/amount");
     let why = refusal().to_string();
-    for error in [Error::Shape(refusal()), Error::Input(refusal()), Error::Refused(refusal())] {
-        says(&error, &why);
-        says(&DriveError::Create(error), &why);
+    // The body is the service's, so nobody is told to correct it.
+    let found = refusal().finding().to_string();
+    assert!(!Error::Shape(refusal()).to_string().contains(refusal().remedy()));
+    for (error, why) in [(Error::Shape(refusal()), &found), (Error::Input(refusal()), &why), (Error::Refused(refusal()), &why)] {
+        says(&error, why);
+        says(&DriveError::Create(error), why);
     }
     says(&Error::Held(Hold::NotFunded), &Hold::NotFunded.to_string());
     for error in [DriveError::Refused(refusal()), DriveError::Owner(refusal().into())] {

@@ -80,7 +80,7 @@ pub struct Recovered<F: ChainFamily> {
 }
 
 /// What an order locks, rebuilt from its terms.
-pub trait Deposit: fmt::Debug + Sized {
+pub trait Deposit: fmt::Debug + PartialEq + Sized {
     /// What only the wallet knows: funding path, nonce, fees, coins, blockhash.
     type Context: fmt::Debug;
     /// What is signed.

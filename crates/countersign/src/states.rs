@@ -232,6 +232,21 @@ impl Unsigned {
         each_family!(self, Self => |order| order.warnings())
     }
 
+    /// Returns whether these payloads were prepared from this order: see [`UnsignedOrder::is_from`].
+    #[must_use]
+    pub fn is_from(&self, order: &Verified) -> bool {
+        macro_rules! same_family {
+            ([$payloads:ident $order:ident] $($feature:literal $family:ident $module:ident,)*) => {
+                match ($payloads, $order) {
+                    $(#[cfg(feature = $feature)] (Self::$family(payloads), Verified::$family(order)) => payloads.is_from(order),)*
+                    #[allow(unreachable_patterns, reason = "a build with one family has no other orders")]
+                    _ => false,
+                }
+            };
+        }
+        for_each_family! { same_family! [self order] }
+    }
+
     /// Returns what signers are asked for, in the order in which payloads are sent.
     #[must_use]
     pub fn requests(&self) -> Vec<SigningRequest<Payload>> {

@@ -198,7 +198,7 @@ pub struct Approve {
 }
 
 /// An approval as it was proposed, and as it will be signed.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "both families fill in every member")]
 pub struct Approval<C> {
     /// The call that will be signed.

@@ -53,7 +53,7 @@ pub struct MessageRules {
 }
 
 /// A message that was read strictly.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Message {
     /// The domain's version: 1 to 32 printable ASCII characters.

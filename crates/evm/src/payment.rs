@@ -26,7 +26,7 @@ use crate::verify::Deposit;
 const CONFIRMED: u64 = 200;
 
 /// Which swap ids the contract can give to the order, as far as the terms of the deposit do not say it.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SwapIdRule {
     generation: Option<EvmGeneration>,
     is_native: bool,

@@ -39,8 +39,8 @@ fn describe_parts(deposit: &Deposit, parts: Parts<'_, u64>, summary: &mut Summar
     }
     match parts.message {
         Some(message) => {
-            let (contract, version) = (message.verifying_contract, text::escape_untrusted(&message.version));
-            let text = format!("gasless Initiate for {contract}, domain HTLC version {version:?}");
+            let (contract, version) = (message.verifying_contract, text::quoted(&message.version));
+            let text = format!("gasless Initiate for {contract}, domain HTLC version {version}");
             summary.add_values(Topic::Message, text, [to_account(contract).into()]);
         }
         None => summary.add_no_gasless(deposit.typed_data.is_some()),

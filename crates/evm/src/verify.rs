@@ -28,7 +28,7 @@ pub(crate) const MIN_GAS: u64 = 21_000;
 const TRANSACTION_KEYS: [&str; 5] = ["chain_id", "data", "gas_limit", "to", "value"];
 
 /// The deposit of an order: its calls and its message, rebuilt from the order's own terms.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deposit {
     /// EIP-155 chain id of the pinned asset.

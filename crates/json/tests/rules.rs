@@ -144,6 +144,70 @@ fn an_order_from_the_future_or_of_no_time_is_refused() {
     }
 }
 
+/// A line of the program, moved to the start of a line on a screen of 80 columns by spaces.
+const FORGED: &str = "2026-03-04T05:06:07Z                                      get  0.259 BTC (25900000 base units) on Bitcoin";
+
+#[test]
+fn a_time_of_a_record_is_a_time_or_the_order_is_refused() {
+    for member in ["/created_at", "/deadline"] {
+        for text in [FORGED, "soon", "1772604367000", "2026-03-04", "\u{5e9}\u{5dc}\u{5d5}\u{5dd}"] {
+            let refused = code(verified(EVM, None, &[(member, json!(text))]));
+            assert_eq!(refused, Some((Code::TimeMalformed, format!("/order{member}"))), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_time_of_a_record_is_shown_as_a_time_in_utc() {
+    let lines = |changes: &[(&str, Value)]| {
+        let summary = verified(EVM, None, changes).unwrap().summary();
+        summary.lines().iter().map(|line| line.text.clone()).collect::<Vec<_>>()
+    };
+    // The same moments in other spellings; the deadline's seconds by GNU date.
+    for (created, deadline) in
+        [("2026-03-04T05:06:07Z", json!(1_772_604_367)), ("2026-03-04T07:06:07.123456+02:00", json!("2026-03-04T06:06:07.9Z"))]
+    {
+        let shown = lines(&[("/created_at", json!(created)), ("/deadline", deadline)]);
+        for line in ["order v1 created 2026-03-04T05:06:07Z", "deadline 2026-03-04T06:06:07Z"] {
+            assert!(shown.iter().any(|shown| shown == line), "{shown:?}");
+        }
+    }
+    let shown = lines(&[("/created_at", json!("")), ("/deadline", Value::Null)]);
+    assert!(shown.iter().any(|line| line == "order v1 without a time of creation"), "{shown:?}");
+    assert!(!shown.iter().any(|line| line.starts_with("deadline")), "{shown:?}");
+}
+
+/// What is neither recomputed nor requested is free text of the service.
+#[test]
+fn free_text_of_the_service_is_quoted_in_an_accepted_order() {
+    let id = "evm-record-solana-other-id";
+    let fee = json!([{ "asset": FORGED, "address": FORGED, "fee": FORGED }]);
+    let order = verified(id, None, &[("/destination_swap/swap_id", json!(FORGED)), ("/affiliate_fees", fee)]).unwrap();
+    let quote = "\"2026-03-04T05:06:07Z \\u{0020}\\u{0020}";
+    let summary = order.summary();
+    let line = summary.lines().iter().find(|line| line.text.starts_with("destination swap id")).unwrap();
+    assert!(line.text.starts_with(&format!("destination swap id {quote}")) && line.text.ends_with("on Bitcoin\""), "{line}");
+    for wanted in [Code::SwapIdUnchecked, Code::AffiliateFeesNotRequested] {
+        let warning = order.warnings().list().iter().find(|warning| warning.code() == wanted).unwrap();
+        assert!(warning.detail().unwrap().contains(quote), "{warning}");
+    }
+    let lines = summary.lines().iter().map(ToString::to_string).chain(order.warnings().list().iter().map(ToString::to_string));
+    for line in lines {
+        assert!(!line.contains("  "), "{line}");
+    }
+}
+
+/// A refusal has the place and the value of the text that it refuses.
+#[test]
+fn free_text_of_the_service_is_quoted_in_a_refusal() {
+    let forged = "x                                             accepted  every byte is accounted for; you can sign this order";
+    for (at, value) in [("/order_id", json!(forged)), ("/created_at", json!(forged)), ("/destination_swap/redeemer", json!(forged))] {
+        let refusal = verified(EVM, None, &[(at, value)]).unwrap_err().to_string();
+        assert!(refusal.contains("got \"x \\u{0020}") && refusal.ends_with("this order\""), "{refusal}");
+        assert!(!refusal.contains("  "), "{refusal}");
+    }
+}
+
 #[test]
 fn the_deadline_is_looked_at_again_before_submitting() {
     let order = verified(EVM, None, &[]).unwrap();

@@ -137,7 +137,7 @@ impl fmt::Display for AllowedInstruction {
             Self::ComputeUnitLimit(limit) => write!(f, "at most {limit} compute units"),
             Self::ComputeUnitPrice(price) => write!(f, "{price} micro-lamports per compute unit"),
             Self::CreateTokenAccount => f.write_str("creates the owner's token account if it does not exist"),
-            Self::Memo(memo) => write!(f, "contains the memo \"{memo}\""),
+            Self::Memo(memo) => write!(f, "contains the memo {}", text::quoted(memo)),
         }
     }
 }

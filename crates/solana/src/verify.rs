@@ -26,7 +26,7 @@ use crate::transaction::{self, TransactionPayload, TxContext, Unsigned};
 use crate::wire::{self, Encoding, GASLESS, TRANSACTION};
 
 /// The deposit of an order: its verified transactions, and the terms that they lock.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Deposit {
     /// The pinned program and token.
@@ -48,7 +48,7 @@ pub struct Deposit {
 }
 
 /// A transaction as the service proposed it.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ProposedTransaction {
     /// The decoded transaction.

@@ -125,7 +125,7 @@ impl fmt::Display for Text {
 }
 
 /// The gasless message of an order.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Message {
     /// The contract's domain.

@@ -25,7 +25,7 @@ use crate::{address, felt, generation, received};
 const CALL_KEYS: [&str; 3] = ["calldata", "selector", "to"];
 
 /// The deposit of an order: its calls and its message, rebuilt from the order's own terms.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deposit {
     /// Chain id of the pinned asset, as a short string.
@@ -46,7 +46,7 @@ pub struct Deposit {
 }
 
 /// A token approval, as the service proposed it and as it will be signed.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Approval {
     /// The call that will be signed.

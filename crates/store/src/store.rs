@@ -178,9 +178,25 @@ impl Store {
     ///
     /// [`Error::Disk`] if the orders cannot be listed at all.
     pub fn orders(&self) -> Result<Vec<Result<OrderDir, Error>>, Error> {
-        let names = self.orders_folder().list()?;
-        let ids = names.iter().filter(|name| is_order_name(name));
-        Ok(ids.map(|id| self.open_order(id).and_then(|order| order.documents().map(|_| order))).collect())
+        let open = |id: &String| self.open_order(id).and_then(|order| order.documents().map(|_| order));
+        Ok(self.order_ids()?.iter().map(open).collect())
+    }
+
+    /// Returns the directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.root.path
+    }
+
+    /// Returns the ids of the stored orders, sorted, also of those that cannot be read.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Disk`] if the orders cannot be listed at all.
+    pub fn order_ids(&self) -> Result<Vec<String>, Error> {
+        let mut names = self.orders_folder().list()?;
+        names.retain(|name| is_order_name(name));
+        Ok(names)
     }
 
     /// Returns the index that will be handed out next, unless the store turns out to be a copy then.

@@ -26,7 +26,7 @@ pub(crate) const PAYLOAD_KEY: &str = "ptb_bytes";
 const MAX_KIND: usize = 128 * 1024;
 
 /// The deposit of an order: its transaction kind, rebuilt from the order's own terms.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deposit {
     /// The account that sends: the owner.

@@ -1,6 +1,6 @@
 //! What the machine reports, as JSON.
 
-use countersign::Code;
+use countersign::{Code, OrderStage};
 use countersign_client::driver::{Alert, DriveError, OwnerTask, Progress, StatedEnd, Stop, StoreError};
 use countersign_client::{Error, QuoteError};
 use countersign_json::objects::{Failure, Line, Value};
@@ -173,13 +173,13 @@ pub(crate) fn of_store(error: &StoreError) -> Failure {
     Failure::new("store_failed", error.to_string(), CALLER)
 }
 
-/// Returns the failure of a step.
-pub(crate) fn of_drive(error: DriveError) -> Failure {
+/// Returns the failure of a step, with the remedy of a stage.
+pub(crate) fn of_drive(error: DriveError, stage: OrderStage) -> Failure {
     match error {
-        DriveError::Refused(refusal) => refusal.into(),
+        DriveError::Refused(refusal) => Failure::at_stage(&refusal, stage),
         DriveError::Create(error) => of_client(error),
         DriveError::Owner(error) => match error {
-            countersign_client::driver::OwnerError::Refused(refusal) => refusal.into(),
+            countersign_client::driver::OwnerError::Refused(refusal) => Failure::at_stage(&refusal, stage),
             countersign_client::driver::OwnerError::Failed { code, message } => Failure::new(code.name(), message, CALLER),
             other => Failure::new("owner_unavailable", other.to_string(), "chain"),
         },
@@ -191,7 +191,9 @@ pub(crate) fn of_drive(error: DriveError) -> Failure {
 /// Returns the name of an alert and its sentence.
 pub(crate) fn of_alert(alert: Alert, error: Option<&DriveError>) -> (&'static str, String) {
     match alert {
-        Alert::Retrying => ("retrying", error.map_or_else(String::new, |error| format!("{error}; trying again"))),
+        Alert::Retrying => {
+            ("retrying", error.map_or_else(String::new, |error| format!("{}; trying again", error.at_stage(OrderStage::AfterPaying))))
+        }
         Alert::MaybePaid => ("maybe_paid", "it is not known whether the payment arrived, so it may have been paid".to_owned()),
         Alert::RedeemNow => ("redeem_now", "others may know the secret, and the destination is not redeemed yet".to_owned()),
         Alert::StatedOnly(end) => ("stated_only", stated(end)),
@@ -204,7 +206,7 @@ fn stated(end: StatedEnd) -> String {
 }
 
 /// Returns why an order is not followed any longer: the reason, a sentence, and the error if there is one.
-pub(crate) fn of_stop(stop: Stop) -> (String, String, Option<Failure>) {
+pub(crate) fn of_stop(stop: Stop, stage: OrderStage) -> (String, String, Option<Failure>) {
     let plain = |reason: &str, message: &str| (reason.to_owned(), message.to_owned(), None);
     match stop {
         Stop::Ended(outcome) => plain(outcome.name(), outcome.name()),
@@ -220,7 +222,7 @@ pub(crate) fn of_stop(stop: Stop) -> (String, String, Option<Failure>) {
             ("unavailable".to_owned(), format!("{message}; nothing that moves your funds was sent"), None)
         }
         Stop::Refused(refusal) => ("refused".to_owned(), refusal.message(), Some(refusal.into())),
-        Stop::Failed(error) => ("failed".to_owned(), error.to_string(), Some(of_drive(error))),
+        Stop::Failed(error) => ("failed".to_owned(), error.at_stage(stage), Some(of_drive(error, stage))),
         _ => plain("other", "the order is not followed any longer"),
     }
 }

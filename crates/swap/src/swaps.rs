@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use countersign::{Code, Policy, Registry, Stage, Unsigned};
+use countersign::{Code, OrderStage, Policy, Registry, Stage, Unsigned};
 use countersign_client::driver::{Chains as _, Delivery, Driver, Following, NewOrder, OrderState, OrderStore as _, Stop, StoreError};
 use countersign_client::rescue::Missing;
 use countersign_client::{Api, Client, Flow, OrderId, StreamExt as _};
@@ -238,7 +238,7 @@ impl Swaps {
     pub fn refund(&mut self, order_id: &str) -> Result<u64, Failure> {
         let id = OrderId::parse(order_id).map_err(event::of_client)?;
         Ok(self.start(async move |inner, call| {
-            let progress = inner.driver.refund(&id).await.map_err(event::of_drive)?;
+            let progress = inner.driver.refund(&id).await.map_err(|error| event::of_drive(error, OrderStage::AfterPaying))?;
             let kept = inner.store.load(&id).await.map_err(|error| event::of_store(&error))?;
             let was_sent = kept.was_sent(Delivery::Refund) || kept.was_sent(Delivery::RefundRequest);
             let reason = if progress.is_refunded || was_sent { "refunding" } else { "not_refunded" };
@@ -396,7 +396,7 @@ impl Inner {
         let at = self.store.take_index().await.map_err(stored)?;
         let secret = derive(missing, &phrase, &mut request, at).map_err(|error| Failure::new("derive_failed", error, "bug"))?;
         let order = NewOrder { request, secret, index: Some(at.index), branch: at.branch, at_least: wish.quote.at_least };
-        self.driver.create(order).await.map_err(event::of_drive)
+        self.driver.create(order).await.map_err(|error| event::of_drive(error, OrderStage::BeforePaying))
     }
 
     /// Follows an order until it ends, or until only the owner can continue.
@@ -426,7 +426,8 @@ impl Inner {
                 self.status(id, progress);
             }
             if let Some(stop) = step.stop {
-                self.stopped(call, id, stop);
+                let stage = if kept.may_be_paid() { OrderStage::AfterPaying } else { OrderStage::BeforePaying };
+                self.stopped(call, id, stop, stage);
                 return Ok(());
             }
         }
@@ -445,15 +446,12 @@ impl Inner {
     }
 
     fn status(&self, id: &OrderId, progress: countersign_client::driver::Progress) {
-        let mut message = progress.status.to_string();
-        if let Some(trouble) = &progress.trouble {
-            message = format!("{message}; {}", countersign::text::escape_untrusted(&trouble.to_string()));
-        }
+        let message = progress.message();
         self.host.report(Event::Status { order_id: id.to_string(), message, progress: Box::new(progress) });
     }
 
-    fn stopped(&self, call: u64, id: &OrderId, stop: Stop) {
-        let (reason, message, error) = event::of_stop(stop);
+    fn stopped(&self, call: u64, id: &OrderId, stop: Stop, stage: OrderStage) {
+        let (reason, message, error) = event::of_stop(stop, stage);
         self.host.report(Event::Stopped { call, order_id: id.to_string(), reason, message, error });
     }
 

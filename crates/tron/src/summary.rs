@@ -47,8 +47,8 @@ fn describe_parts(deposit: &Deposit, parts: Parts<'_, i64>, summary: &mut Summar
     match parts.message {
         Some(message) => {
             let contract = Address::from(message.verifying_contract);
-            let version = text::escape_untrusted(&message.version);
-            let text = format!("gasless Initiate for {contract}, domain HTLC version {version:?}, destination data not signed");
+            let version = text::quoted(&message.version);
+            let text = format!("gasless Initiate for {contract}, domain HTLC version {version}, destination data not signed");
             summary.add_values(Topic::Message, text, [contract.into()]);
         }
         None => summary.add_no_gasless(deposit.typed_data.is_some()),

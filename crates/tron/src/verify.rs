@@ -25,7 +25,7 @@ const DOMAIN_CHAIN_ID: u64 = 0xffff_ffff;
 const TRANSACTION_KEYS: [&str; 5] = ["chain_id", "data", "gas_limit", "to", "value"];
 
 /// The deposit of an order: its calls and its message, rebuilt from the order's own terms.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deposit {
     /// Chain id of the pinned asset.

@@ -7,5 +7,5 @@ mod page;
 pub mod receipt;
 mod sentence;
 
-pub use page::{Documents, Page};
+pub use page::{Documents, NotThisOrder, Page};
 pub use sentence::{Catalogue, CatalogueError, LANGUAGES, Message, Sentence};

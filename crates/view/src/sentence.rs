@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use countersign::{Amount, OrderTerms, Timelock, TypedValue, amount, text};
+use countersign::{Amount, Code, OrderTerms, Timelock, TypedValue, Warnings, amount, text};
 use fluent_bundle::{FluentArgs, FluentBundle, FluentResource, FluentValue};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use unic_langid::LanguageIdentifier;
@@ -19,18 +19,39 @@ pub const LANGUAGES: [&str; 2] = ["en", "de"];
 pub enum Message {
     /// What is locked, what is received, and when a refund is possible.
     Lock,
-    /// The same without the time of a refund: a deposit address whose terms no record tells.
+    /// The same if the payout is only a promise of the service: nothing that was verified binds it to the owner.
+    LockForPromise,
+    /// The same if only the service can refund.
+    LockWithoutRefund,
+    /// The same if the payout is a promise, and only the service can refund.
+    LockForPromiseWithoutRefund,
+    /// The payout is a promise, and no time of a refund is known: a deposit address whose terms no record tells.
     LockWithoutTerms,
 }
 
 impl Message {
-    const ALL: [Self; 2] = [Self::Lock, Self::LockWithoutTerms];
+    const ALL: [Self; 5] =
+        [Self::Lock, Self::LockForPromise, Self::LockWithoutRefund, Self::LockForPromiseWithoutRefund, Self::LockWithoutTerms];
+
+    /// Returns the message for an order with these warnings.
+    fn new(has_terms: bool, certainty: Certainty) -> Self {
+        match (has_terms, certainty.payout_is_promised, certainty.service_refunds) {
+            (false, ..) => Self::LockWithoutTerms,
+            (true, false, false) => Self::Lock,
+            (true, true, false) => Self::LockForPromise,
+            (true, false, true) => Self::LockWithoutRefund,
+            (true, true, true) => Self::LockForPromiseWithoutRefund,
+        }
+    }
 
     /// Returns the message's id in a catalogue.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {
             Self::Lock => "lock",
+            Self::LockForPromise => "lock-for-promise",
+            Self::LockWithoutRefund => "lock-without-refund",
+            Self::LockForPromiseWithoutRefund => "lock-for-promise-without-refund",
             Self::LockWithoutTerms => "lock-without-terms",
         }
     }
@@ -38,9 +59,25 @@ impl Message {
     /// Returns the names of its values.
     const fn values(self) -> &'static [&'static str] {
         match self {
-            Self::Lock => &["pay", "source", "receive", "destination", "payout", "refund"],
             Self::LockWithoutTerms => &["pay", "source", "receive", "destination", "payout"],
+            _ => &["pay", "source", "receive", "destination", "payout", "refund"],
         }
+    }
+}
+
+/// What the warnings of an order leave of what its terms say.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Certainty {
+    /// Nothing that was verified binds the payout to the owner.
+    pub(crate) payout_is_promised: bool,
+    /// The owner has no key to a refund.
+    pub(crate) service_refunds: bool,
+}
+
+impl Certainty {
+    pub(crate) fn new(warnings: &Warnings) -> Self {
+        let has = |codes: &[Code]| warnings.list().iter().any(|warning| codes.contains(&warning.code()));
+        Self { payout_is_promised: has(&[Code::RedeemKeyNotYours, Code::NoOrderRecord]), service_refunds: has(&[Code::RefundKeyNotYours]) }
     }
 }
 
@@ -54,9 +91,9 @@ pub struct Sentence {
 }
 
 impl Sentence {
-    /// Creates the sentence of a verified order's terms.
+    /// Creates the sentence of a verified order's terms. It promises nothing that the order's warnings deny.
     #[must_use]
-    pub fn new(terms: &OrderTerms<'_>) -> Self {
+    pub fn new(terms: &OrderTerms<'_>, warnings: &Warnings) -> Self {
         let mut values = vec![
             ("pay", terms.pay.clone().into()),
             ("source", chain_name(terms.source_chain_title, terms.source.chain()).into()),
@@ -64,14 +101,8 @@ impl Sentence {
             ("destination", chain_name(terms.destination_chain_title, terms.destination.chain()).into()),
             ("payout", terms.payout.unwrap_or_default().into()),
         ];
-        let message = match terms.timelock {
-            Some(timelock) => {
-                values.push(("refund", timelock.into()));
-                Message::Lock
-            }
-            None => Message::LockWithoutTerms,
-        };
-        Self { message, values }
+        values.extend(terms.timelock.map(|timelock| ("refund", timelock.into())));
+        Self { message: Message::new(terms.timelock.is_some(), Certainty::new(warnings)), values }
     }
 
     /// Returns the message.
@@ -148,7 +179,11 @@ impl std::error::Error for CatalogueError {}
 pub struct Catalogue {
     language: LanguageIdentifier,
     bundle: FluentBundle<FluentResource>,
+    decimal_sign: String,
 }
+
+/// The id of the message that is the language's decimal sign. `12.345` is twelve thousand to a reader whose sign is the comma.
+const DECIMAL_SIGN: &str = "decimal-sign";
 
 impl fmt::Debug for Catalogue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -162,7 +197,7 @@ impl Catalogue {
     /// ```
     /// use countersign_view::{Catalogue, CatalogueError};
     ///
-    /// let error = Catalogue::new("nl", "lock = Zet { $pay } vast.").unwrap_err();
+    /// let error = Catalogue::new("nl", "decimal-sign = ,\nlock = Zet { $pay } vast.").unwrap_err();
     /// assert!(matches!(error, CatalogueError::LosesValue { message: "lock", value: "source" }));
     /// ```
     ///
@@ -189,7 +224,11 @@ impl Catalogue {
     /// Returns the English catalogue.
     #[must_use]
     pub fn english() -> Self {
-        Self::of("en").unwrap_or_else(|| Self { language: LanguageIdentifier::default(), bundle: FluentBundle::default() })
+        Self::of("en").unwrap_or_else(|| Self {
+            language: LanguageIdentifier::default(),
+            bundle: FluentBundle::default(),
+            decimal_sign: ".".to_owned(),
+        })
     }
 
     /// Returns the language's tag, for the `lang` attribute of a page.
@@ -207,7 +246,13 @@ impl Catalogue {
         // Values are printable after escaping, and have no direction of their own; isolates would end up in copied text.
         bundle.set_use_isolating(false);
         bundle.add_resource(resource).map_err(|errors| first(errors.iter().map(ToString::to_string).collect()))?;
-        Ok(Self { language, bundle })
+        let sign = bundle.get_message(DECIMAL_SIGN).and_then(|message| message.value());
+        let decimal_sign = sign.map(|sign| bundle.format_pattern(sign, None, &mut Vec::new()).into_owned());
+        // A digit or a space would make another number.
+        let is_sign =
+            |sign: &String| sign.chars().count() == 1 && !sign.contains(|sign: char| sign.is_alphanumeric() || sign.is_whitespace());
+        let decimal_sign = decimal_sign.filter(is_sign).ok_or(CatalogueError::Message(DECIMAL_SIGN))?;
+        Ok(Self { language, bundle, decimal_sign })
     }
 
     /// Requires that a message shows each of its values, in every variant of the refund's time.
@@ -222,7 +267,7 @@ impl Catalogue {
             let text = self.try_format(message, &values).ok_or(CatalogueError::Message(message.id()))?;
             for (name, value) in &values {
                 let shown = match value {
-                    TypedValue::Timelock(timelock) => amount::round_duration(timelock.nominal_millis).0,
+                    TypedValue::Timelock(timelock) => self.number(&amount::round_duration(timelock.nominal_millis).0),
                     other => other.to_string(),
                 };
                 if !text.contains(&shown) {
@@ -231,6 +276,11 @@ impl Catalogue {
             }
         }
         Ok(())
+    }
+
+    /// Writes a number with the language's decimal sign.
+    fn number(&self, text: &str) -> String {
+        text.replace('.', &self.decimal_sign)
     }
 
     fn format(&self, message: Message, values: &[(&'static str, TypedValue)]) -> String {
@@ -249,10 +299,12 @@ impl Catalogue {
                     let (count, unit) = amount::round_duration(timelock.nominal_millis);
                     // The number is for the plural rule alone: what is shown is the text.
                     arguments.set("plural", FluentValue::from(count.parse::<f64>().unwrap_or_default()));
-                    arguments.set("count", count);
+                    arguments.set("count", self.number(&count));
                     arguments.set("unit", unit.name());
                 }
-                TypedValue::Amount(amount) => arguments.set(*name, short_amount(amount)),
+                TypedValue::Amount(amount) => {
+                    arguments.set(*name, format!("{} {}", self.number(&amount.whole_units().to_string()), symbol(amount)));
+                }
                 other => arguments.set(*name, other.to_string()),
             }
         }
@@ -272,5 +324,9 @@ fn chain_name<'t>(title: &'t str, name: &'t str) -> &'t str {
 
 /// Writes an amount without its base units: `0.031 WBTC`.
 pub(crate) fn short_amount(amount: &Amount) -> String {
-    format!("{} {}", amount.whole_units(), text::escape_untrusted(&amount.symbol.to_ascii_uppercase()))
+    format!("{} {}", amount.whole_units(), symbol(amount))
+}
+
+fn symbol(amount: &Amount) -> String {
+    text::escape_untrusted(&amount.symbol.to_ascii_uppercase())
 }

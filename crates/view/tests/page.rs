@@ -225,12 +225,119 @@ fn a_name_of_a_chain_cannot_extend_the_sentence() {
         with_case(&case.input, |documents| {
             let page = Page::new(documents, &forged, &Policy::default());
             let Ok(order) = page.verdict() else { return };
-            let sentence = countersign_view::Sentence::new(&order.terms()).to_string();
+            let sentence = countersign_view::Sentence::new(&order.terms(), order.warnings()).to_string();
             assert!(!sentence.contains("bc1qgood"), "{sentence}");
             seen += usize::from(order.terms().source_chain_title.contains("bc1qgood"));
         });
     }
     assert!(seen > 0);
+}
+
+/// The service may add members at will, before what is signed.
+#[test]
+fn what_is_signed_comes_first_however_many_members_are_not() {
+    let case = fixtures_of(Family::Evm).unwrap().into_iter().find(|case| case.id == "evm-token-approval-unlimited").unwrap();
+    let mut input = case.json();
+    for index in 0..600 {
+        input["response"]["result"][format!("a{index:03}")] = json!("says the service");
+        input["response"]["result"][format!("b{index:03}")] = json!({"c": ["says the service"]});
+    }
+    with_case(&input.to_string(), |documents| {
+        let page = Page::new(documents, case.registry, &Policy::default());
+        let order = page.verdict().unwrap();
+        let html = page.to_html();
+        let text = text(&html);
+        let first_other = html.find("says the service").unwrap();
+        for card in ["<h3>Order</h3>", "<h3>Approval</h3>", "<h3>Initiate</h3>", "<h3>Gasless message</h3>"] {
+            assert!(html.find(card).is_some_and(|at| at < first_other), "{card}");
+        }
+        let mut ranges = 0;
+        for covered in order.coverage() {
+            let Some((start, end)) = covered.bytes else { continue };
+            let payload = hex::decode(input.pointer(&covered.at).unwrap().as_str().unwrap().trim_start_matches("0x")).unwrap();
+            assert!(text.contains(&hex::encode(&payload[start..end])), "{}#{start}-{end}", covered.at);
+            ranges += 1;
+        }
+        assert!(ranges > 5 && (1..100).contains(&html.matches("says the service").count()), "{ranges}");
+        assert!(text.contains("more members or rows"), "what is left out is counted");
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_page_shows_the_digests_of_its_own_documents_only() {
+    let prepared = |case: &countersign_testkit::Case, input: &str| {
+        let root = json::parse(input.as_bytes()).unwrap();
+        countersign_json::line::Case::from_value(&root).unwrap().run(case.registry, &Policy::default()).unwrap().0
+    };
+    let cases = fixtures_of(Family::Evm).unwrap();
+    let case = |id: &str| cases.iter().find(|case| case.id == id).unwrap();
+    let (one, other) = (case("evm-token-approval-exact"), case("evm-token-approval-unlimited"));
+    // The service chooses the id of an order, so two orders can have one.
+    let mut same_id = other.json();
+    set(&mut same_id, "/response/result/order_id", one.json()["response"]["result"]["order_id"].clone());
+    let (own, foreign) = (prepared(one, &one.input), prepared(other, &same_id.to_string()));
+    assert_eq!(own.order_id(), foreign.order_id());
+    with_case(&one.input, |documents| {
+        let page = || Page::new(documents, one.registry, &Policy::default());
+        assert!(page().with_prepared(&own).is_ok());
+        assert!(page().with_prepared(&foreign).is_err());
+        // The order of another policy may have been changed by it.
+        let strict = Policy::default().with_approvals(countersign::ApprovalPolicy::Exact);
+        assert!(Page::new(documents, one.registry, &strict).with_prepared(&foreign).is_err());
+    })
+    .unwrap();
+    with_case(&other.input, |documents| {
+        assert!(Page::new(documents, other.registry, &Policy::default()).with_prepared(&foreign).is_err(), "another id");
+    })
+    .unwrap();
+    // A refused order has nothing to sign.
+    let mut refused = one.json();
+    set(&mut refused, "/response/status", json!("no"));
+    with_case(&refused.to_string(), |documents| {
+        assert!(Page::new(documents, one.registry, &Policy::default()).with_prepared(&own).is_err());
+    })
+    .unwrap();
+}
+
+/// What the wallet chooses can add warnings, and take some away.
+#[test]
+fn a_prepared_page_has_the_warnings_of_what_is_prepared() {
+    let mut seen = 0;
+    for family in FAMILIES {
+        for case in fixtures_of(family).unwrap() {
+            let root = json::parse(case.input.as_bytes()).unwrap();
+            let parsed = countersign_json::line::Case::from_value(&root).unwrap();
+            let Ok((order, _)) = parsed.run(case.registry, &Policy::default()) else { continue };
+            let documents = Documents { request: parsed.request, response: parsed.response, record: parsed.order };
+            let page = Page::new(documents, case.registry, &Policy::default());
+            let before = page.verdict().unwrap().warnings().clone();
+            let text = text(&page.with_prepared(&order).expect(&case.id).to_html());
+            for warning in order.warnings().list() {
+                assert!(text.contains(&escaped(&warning.message())), "{}: {warning}", case.id);
+                seen += usize::from(!before.list().contains(warning));
+            }
+        }
+    }
+    assert!(seen > 0);
+}
+
+#[test]
+fn foreign_letters_and_marks_move_nothing_around_them() {
+    let case = fixtures_of(Family::Evm).unwrap().into_iter().find(|case| case.id == "evm-record-solana-other-id").unwrap();
+    let mut input = case.json();
+    let marks = "\u{301}".repeat(4_500);
+    set(&mut input, "/response/result/note", json!(format!("x{marks}")));
+    set(&mut input, "/order/destination_swap/swap_id", json!("\u{633}\u{644} 0x123"));
+    with_case(&input.to_string(), |documents| {
+        let page = Page::new(documents, case.registry, &Policy::default());
+        assert!(page.verdict().is_ok());
+        let html = page.to_html();
+        assert!(html.matches('\u{301}').count() <= 2, "{}", html.matches('\u{301}').count());
+        assert!(html.contains("destination swap id &quot;<bdi>\u{633}\u{644} 0x123</bdi>&quot;"));
+        assert!(html.contains("td code") && html.contains("unicode-bidi: isolate"));
+    })
+    .unwrap();
 }
 
 proptest! {
@@ -253,7 +360,7 @@ fn a_signed_page_has_digests_signatures_and_what_devices_show() -> TestResult {
             let parsed = countersign_json::line::Case::from_value(&root)?;
             let Ok((order, true)) = parsed.run(case.registry, &Policy::default()) else { continue };
             let documents = Documents { request: parsed.request, response: parsed.response, record: parsed.order };
-            let text = text(&Page::new(documents, case.registry, &Policy::default()).with_prepared(&order).to_html());
+            let text = text(&Page::new(documents, case.registry, &Policy::default()).with_prepared(&order).expect(&case.id).to_html());
             for request in order.requests() {
                 assert!(text.contains(&escaped(&request.signer)), "{}", case.id);
                 assert!(request.digest == request.message || text.contains(&hex::encode(&request.digest)), "{}", case.id);

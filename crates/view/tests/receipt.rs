@@ -129,6 +129,25 @@ fn the_policy_of_the_receipt_decides_and_not_the_present_one() {
     assert!(accepted.check(case.registry, None).is_proven() && refused.check(case.registry, None).is_proven());
 }
 
+/// Everything is proven under a policy that permits everything, so the policy is part of what is proven.
+#[test]
+fn a_receipt_says_under_which_policy_it_is_proven_and_the_checkers_can_be_required() {
+    let case = case();
+    let own: Policy = r#"{"evm_timelock":1000000000000000,"approvals":"exact"}"#.parse().unwrap();
+    let (default, changed) = (receipt_of(&case, &Policy::default()), receipt_of(&case, &own));
+    assert_eq!(default.own_limits(), []);
+    let limits: Vec<_> = changed.own_limits().iter().map(ToString::to_string).collect();
+    // The defaults are those of docs/spec/batch.md.
+    assert_eq!(limits, ["approvals \"exact\" (default \"as_proposed\")", "evm_timelock 1000000000000000 (default 86400)"]);
+    let at = |receipt: &Receipt, policy: &Policy| {
+        let check = receipt.check_with_policy(policy, case.registry, None);
+        check.differences().iter().map(|difference| difference.at.clone()).collect::<Vec<_>>()
+    };
+    assert!(at(&default, &Policy::default()).is_empty() && at(&changed, &own).is_empty());
+    assert_eq!(at(&changed, &Policy::default()), ["/policy/approvals", "/policy/evm_timelock"]);
+    assert_eq!(at(&default, &own), ["/policy/approvals", "/policy/evm_timelock"]);
+}
+
 #[test]
 fn another_registry_is_said_to_be_another_one() {
     let other = registry_with(&[("/assets/0/decimals", json!(5))]);

@@ -52,7 +52,11 @@ fn with_causes(error: &Error) -> String {
 }
 
 fn damaged(order: &OrderDir, document: &str, what: impl std::fmt::Display) -> StoreError {
-    StoreError::Failed(format!("{document} of order {} cannot be read: {what}; restore a backup into a new directory", order.id()))
+    StoreError::Failed(format!(
+        "{document} of order {} cannot be read: {what}; the other orders and its other documents are not affected; restore a backup into a new \
+         directory",
+        order.id()
+    ))
 }
 
 impl OrderStore for countersign_store::Store {
@@ -135,19 +139,22 @@ impl OrderStore for countersign_store::Store {
 
     async fn orders(&self) -> Result<Vec<OrderId>, StoreError> {
         let mut ids = Vec::new();
-        for order in Self::orders(self)? {
-            let order = order?;
+        for id in self.order_ids()? {
             // An order that cannot be read fails when it is loaded, and must not stop the others.
-            if order.exists(ORDER).unwrap_or(true) {
-                ids.push(OrderId::parse(order.id()).map_err(|error| StoreError::Failed(error.to_string()))?);
+            if self.open_order(&id).and_then(|order| order.exists(ORDER)).unwrap_or(true) {
+                ids.push(OrderId::parse(&id).map_err(|error| StoreError::Failed(error.to_string()))?);
             }
         }
         Ok(ids)
     }
 }
 
+/// The document is this store's own: nobody has to correct an input.
 fn with_cause(error: &crate::error::Error) -> String {
-    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+    match error {
+        crate::error::Error::Input(refusal) | crate::error::Error::Shape(refusal) => refusal.finding().to_string(),
+        other => std::error::Error::source(other).map_or_else(|| other.to_string(), ToString::to_string),
+    }
 }
 
 /// Writes a document once. Writing the same bytes again succeeds, because an earlier attempt may have been interrupted.

@@ -1,11 +1,12 @@
 //! The stored form of an order: everything that any step needs, even as the first one after a restart.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use countersign::{Policy, Registry, SecretHash, U256};
+use countersign::{OrderRecord, Policy, Registry, SecretHash, U256, UnixTime};
 use serde::{Deserialize, Serialize};
 
-use super::journal::Entry;
+use super::journal::{Entry, Purpose};
 use crate::request::OrderId;
 use crate::secret::Secret;
 use crate::stored::CreatedOrder;
@@ -33,6 +34,18 @@ pub struct OrderState {
     pub at_least: Option<U256>,
     /// The journal: what was done or about to be done, in order.
     pub journal: Vec<Entry>,
+}
+
+impl OrderState {
+    /// Returns from about when the payment can be refunded: its timelock at nominal block times, counted from the signature. `None` if
+    /// nothing was signed here.
+    #[must_use]
+    pub fn refund_possible_from(&self) -> Option<UnixTime> {
+        let (signed_at, record) = (self.signed_at(Purpose::Funding)?, OrderRecord::from_json(self.record.as_ref()?).ok()?);
+        let asset = self.pins.as_ref()?.registry.asset(record.source_swap.asset.as_str())?;
+        let millis = u64::try_from(asset.chain.nominal_millis(record.source_swap.timelock)).ok()?;
+        Some(signed_at.saturating_add(Duration::from_millis(millis)))
+    }
 }
 
 /// The registry and the policy that an order was verified with.
@@ -152,11 +165,12 @@ pub trait OrderStore: MaybeSend + MaybeSync {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Failed`] if an order cannot be read.
+    /// [`StoreError::Failed`] if the orders cannot be listed.
     fn order_of(&self, hash: &SecretHash) -> impl Future<Output = Result<Option<OrderId>, StoreError>> + MaybeSend {
         async move {
             for id in self.orders().await? {
-                if self.load(&id).await?.swap.request().secret_hash == Some(*hash) {
+                // One order that cannot be read must not stop every new one.
+                if self.load(&id).await.is_ok_and(|order| order.swap.request().secret_hash == Some(*hash)) {
                     return Ok(Some(id));
                 }
             }

@@ -48,7 +48,7 @@ pub use memory::{MemoryGuard, MemoryStore};
 use observe::Observer;
 pub use observe::{LegObservation, OrderObservation, PaymentFate, RecordObservation, Release};
 pub use parties::{BoxOwner, FundingReply, NoOwner, Owner, OwnerCode, OwnerError, Settlement, SignedFunding, TrustTheService};
-pub use progress::{Change, DriveError, NewOrder, Progress, ServiceStatement, Trouble};
+pub use progress::{Change, DriveError, NewOrder, Progress, ServiceStatement, Trouble, WayOut};
 
 use crate::error::Error;
 use crate::flow::Flow;

@@ -395,7 +395,7 @@ impl OrderObservation {
     pub fn unknown(now: UnixTime, record: RecordObservation) -> Self {
         let why = match &record {
             RecordObservation::Unknown(why) => why.clone(),
-            RecordObservation::Refused(refusal) => refusal.to_string(),
+            RecordObservation::Refused(refusal) => refusal.finding().to_string(),
             RecordObservation::Verified(_) | RecordObservation::NotAsked => String::new(),
         };
         Self {

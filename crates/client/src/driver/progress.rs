@@ -1,9 +1,9 @@
 //! What goes into the driver, and what comes out: new orders, progress, changes, errors.
 
-use countersign::{Code, CreateOrder, OrderRecord, Refusal, U256};
+use countersign::{Code, CreateOrder, Hold, OrderRecord, OrderStage, Refusal, U256, text};
 use serde::{Serialize, Serializer};
 
-use super::decide::Status;
+use super::decide::{Status, WaitingFor};
 use super::kept::StoreError;
 use super::parties::OwnerError;
 use crate::error::Error;
@@ -52,6 +52,16 @@ impl From<StoreError> for DriveError {
 }
 
 impl DriveError {
+    /// Returns the message with the remedy of a stage.
+    #[must_use]
+    pub fn at_stage(&self, stage: OrderStage) -> String {
+        match self {
+            Self::Refused(refusal) => format!("the order was refused: {}", refusal.at_stage(stage)),
+            Self::Owner(OwnerError::Refused(refusal)) => format!("nothing was signed: {}", refusal.at_stage(stage)),
+            other => other.to_string(),
+        }
+    }
+
     /// Returns whether the same step may succeed later.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
@@ -90,7 +100,57 @@ pub struct Progress {
     pub stated: Option<Box<ServiceStatement>>,
 }
 
+/// What the owner of a paid order can do if the order does not go on by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WayOut {
+    /// Refund, once the timelock of the payment has expired.
+    Refund,
+    /// Look at the destination chain and redeem, or refund.
+    RedeemOrRefund,
+}
+
 impl Progress {
+    /// Returns the stage, on which the words about the order depend.
+    #[must_use]
+    pub const fn stage(&self) -> OrderStage {
+        if self.is_paid || self.is_stated_paid { OrderStage::AfterPaying } else { OrderStage::BeforePaying }
+    }
+
+    /// Returns what the owner can do; `None` while the order is not paid, or goes on by itself.
+    #[must_use]
+    pub fn way_out(&self) -> Option<WayOut> {
+        match &self.status {
+            _ if self.stage() == OrderStage::BeforePaying => None,
+            Status::Refused { .. } => Some(WayOut::Refund),
+            Status::Waiting { on: WaitingFor::Evidence(Hold::Unclear(_)) } => Some(WayOut::RedeemOrRefund),
+            Status::Paying if self.failure().is_some() => Some(WayOut::Refund),
+            _ => None,
+        }
+    }
+
+    /// Returns a sentence for the owner: the status, what did not work, and what to do at this stage. Untrusted text in it is escaped.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let mut message = self.status.to_string();
+        // The status says already that the record was refused.
+        let is_said = matches!((&self.status, &self.trouble), (Status::Refused { .. }, Some(Trouble::RecordRefused(_))));
+        if let Some(trouble) = self.trouble.as_ref().filter(|_| !is_said) {
+            message = format!("{message}; {}", text::escape_untrusted(&trouble.to_string()));
+        }
+        match (&self.status, self.way_out()) {
+            (Status::Refused { refusal }, _) => format!("{message}; {}", refusal.remedy_at(self.stage())),
+            (_, Some(WayOut::RedeemOrRefund)) => format!(
+                "{message}; the payment is out and nothing is lost, because the secret is kept back: look at the destination chain and redeem, or \
+                 refund when the timelock has expired"
+            ),
+            (_, Some(WayOut::Refund)) => {
+                format!("{message}; the payment may be out, and nothing is lost: if it arrived, refund it when its timelock has expired")
+            }
+            (_, None) => message,
+        }
+    }
+
     /// Creates the progress of an order that is not paid, with which nothing is wrong.
     #[must_use]
     pub const fn new(status: Status) -> Self {
@@ -109,7 +169,7 @@ pub enum Trouble {
     #[error("not connected to {0}")]
     NotConnected(String),
     /// The service's newest record was refused. For a payment that both chains show, it decides nothing.
-    #[error("the service's newest record is refused ({0}); what the chains show decides")]
+    #[error("the service's newest record is refused ({}); what the chains show decides", .0.finding())]
     RecordRefused(Refusal),
     /// It was sent, and the store could not be written.
     #[error("it was sent again, and the state directory cannot be written: {0}; make room, or restore write access")]
@@ -171,4 +231,44 @@ pub struct Change {
     pub id: OrderId,
     /// Its progress, or why the step failed this time.
     pub result: Result<Progress, DriveError>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn progress(status: Status, is_paid: bool) -> Progress {
+        Progress { is_paid, ..Progress::new(status) }
+    }
+
+    #[test]
+    fn words_know_the_stage() {
+        let refusal = Refusal::new(Code::RecordPaysElsewhere, "/order/destination_swap/redeemer").with_actual("0xab");
+        let refused = |is_paid| progress(Status::Refused { refusal: refusal.clone() }, is_paid);
+        let (before, after) = (refused(false), refused(true));
+        assert!(before.message().ends_with("; do not sign; report the service") && before.way_out().is_none(), "{}", before.message());
+        let message = after.message();
+        assert!(!message.contains("do not sign") && message.contains("the payment is out and nothing is lost"), "{message}");
+        assert_eq!(after.way_out(), Some(WayOut::Refund));
+        // The JSON has the finding without a remedy, because the status does not know the stage.
+        let json = serde_json::to_value(&after).unwrap();
+        assert_eq!(json["refusal"]["code"], "record_pays_elsewhere");
+        assert!(!json.to_string().contains("do not sign"), "{json}");
+        let error = DriveError::Owner(OwnerError::Refused(refusal));
+        assert!(error.at_stage(OrderStage::BeforePaying).contains("do not sign"));
+        assert!(!error.at_stage(OrderStage::AfterPaying).contains("do not sign"));
+    }
+
+    #[test]
+    fn what_cannot_be_judged_has_a_way_out() {
+        let unclear = |is_paid| progress(Status::Waiting { on: WaitingFor::Evidence(Hold::Unclear("no height".to_owned())) }, is_paid);
+        assert_eq!((unclear(true).way_out(), unclear(false).way_out()), (Some(WayOut::RedeemOrRefund), None));
+        assert!(unclear(true).message().contains("look at the destination chain and redeem, or refund"), "{}", unclear(true).message());
+        let mut paying = progress(Status::Paying, true);
+        assert_eq!(paying.way_out(), None);
+        paying.trouble = Some(Trouble::Failed("no answer".to_owned()));
+        assert_eq!(paying.way_out(), Some(WayOut::Refund));
+        let waiting = progress(Status::Waiting { on: WaitingFor::Evidence(Hold::NotFunded) }, true);
+        assert_eq!(waiting.way_out(), None);
+    }
 }

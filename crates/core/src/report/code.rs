@@ -295,6 +295,40 @@ impl Code {
         }
     }
 
+    /// Returns what to do about a wallet context, a key or a transaction of an order that is paid: what is redeemed or refunded. `None` where
+    /// the remedy is about the payment.
+    pub(crate) const fn remedy_after_paying(self) -> Option<&'static str> {
+        match self {
+            Self::AddressChecksum => Some("check every character"),
+            Self::PayoutInvalid => Some("name an address or key of your own"),
+            Self::SimulationReverted => Some("try again later: what it needs may not hold yet, or it has happened already"),
+            Self::SimulationDiffers => Some("check which token and contract are pinned"),
+            Self::BlockhashExpired => Some("take a recent one"),
+            Self::GasLimitTooHigh => Some("raise the limit of the policy deliberately"),
+            Self::WarningRefused => Some("change the policy deliberately"),
+            Self::UnexpectedField => Some("leave the field out"),
+            Self::UnknownContract
+            | Self::UnknownRegistry
+            | Self::GenerationMismatch
+            | Self::UnknownRedeemer
+            | Self::UnknownSponsor
+            | Self::TimelockTooLong
+            | Self::RecordPaysLess
+            | Self::PaysTooLittle
+            | Self::RecordFunded
+            | Self::RecordRedeemed
+            | Self::RecordRefunded
+            | Self::RecordSecretKnown
+            | Self::OrderExpired
+            | Self::DeadlineTooClose
+            | Self::CreatedInFuture
+            | Self::AddressOnTrust
+            | Self::DestinationTimelockShort => None,
+            other if other.is_for_service() => None,
+            other => Some(other.remedy()),
+        }
+    }
+
     /// Returns whether this is about the form of a document, which the caller and the service can both get wrong.
     pub(crate) const fn is_about_form(self) -> bool {
         matches!(

@@ -15,7 +15,7 @@ mod warning;
 pub use amount::{Amount, Timelock};
 pub use code::{Code, ParseError};
 pub(crate) use overview::Overview;
-pub use refusal::{Blame, Refusal};
+pub use refusal::{Blame, OrderStage, Refusal, Told};
 pub use summary::{ByteCoverage, Line, Summary, Topic};
 pub use terms::OrderTerms;
 pub use value::TypedValue;

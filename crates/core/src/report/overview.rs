@@ -84,27 +84,30 @@ impl Overview {
         if let Some(owner) = &source.owner {
             // On Bitcoin-like chains whoever holds the refund key decides where a refund goes.
             let role = if self.source.chain.family() == Family::Bitcoin { "named for refunds" } else { "who gets refunds" };
-            summary.add_values(Topic::Owner, format!("{}, {role}", text::escape_untrusted(owner)), [owner.into()]);
+            summary.add_values(Topic::Owner, format!("{}, {role}", text::quote_untrusted(owner)), [owner.into()]);
         }
         if let Some(delegate) = &source.delegate {
             summary.add_value(Topic::Delegate, delegate);
         }
         if let (Some(htlc), Some(account)) = (&self.source.record.htlc, &self.source.htlc) {
-            summary.add_values(Topic::Contract, format!("pinned HTLC {}", text::escape_untrusted(&htlc.address)), [account.into()]);
+            summary.add_values(Topic::Contract, format!("pinned HTLC {}", text::quote_untrusted(&htlc.address)), [account.into()]);
         }
         if let Some(token) = &self.source.token {
             let value = token.account.as_ref().map_or_else(|| (&token.text).into(), Into::into);
-            summary.add_values(Topic::Token, format!("pinned token {}", text::escape_untrusted(&token.text)), [value]);
+            summary.add_values(Topic::Token, format!("pinned token {}", text::quote_untrusted(&token.text)), [value]);
         }
         if let Some(terms) = &self.terms {
             let solver = match &self.solver {
-                Some(solver) => format!("pinned solver {}", text::escape_untrusted(&solver.solver_id)),
+                Some(solver) => format!("pinned solver {}", text::quote_untrusted(&solver.solver_id)),
                 None => "not a pinned solver".to_owned(),
             };
             summary.add_values(Topic::Redeemer, format!("{}, {solver}", terms.redeemer), [(&terms.redeemer).into()]);
             summary.add_value(Topic::SecretHash, terms.secret_hash);
             let timelock = self.source.chain.timelock(terms.timelock);
-            let text = format!("{timelock}, then a refund is possible (nominal block times)");
+            // On Bitcoin-like chains only the holder of the refund key can refund.
+            let is_owners = self.source.chain.family() != Family::Bitcoin || source.delegate.is_some();
+            let refund = if is_owners { "a refund is possible" } else { "only the service can refund" };
+            let text = format!("{timelock}, then {refund} (nominal block times)");
             summary.add_values(Topic::Timelock, text, [timelock.into()]);
         }
         let receive = self.destination.amount(destination.amount);
@@ -112,13 +115,13 @@ impl Overview {
         summary.add_values(Topic::Receive, text, [receive.into()]);
         let payout = destination.owner.as_deref().unwrap_or("no address given");
         if self.destination.chain.family() == Family::Bitcoin && destination.delegate.is_none() {
-            let text = format!("{}, a promise: whoever holds the redeem key is paid", text::escape_untrusted(payout));
+            let text = format!("{}, a promise: whoever holds the redeem key is paid", text::quote_untrusted(payout));
             summary.add_values(Topic::Payout, text, [payout.into()]);
         } else {
             summary.add_value(Topic::Payout, payout);
         }
         for fee in &self.request.affiliate_fees {
-            let address = text::escape_untrusted(&fee.address);
+            let address = text::quote_untrusted(&fee.address);
             let text = format!("{} basis points in {} to {address}", fee.fee, fee.asset);
             summary.add_values(Topic::Fees, text, [fee.fee.into(), (&fee.asset).into(), (&fee.address).into()]);
         }
@@ -128,21 +131,27 @@ impl Overview {
     }
 
     fn describe_record(&self, record: &OrderRecord, summary: &mut Summary) {
-        let escape = text::escape_untrusted;
+        let quote = text::quote_untrusted;
         let (from, to) = (&record.source_swap, &record.destination_swap);
-        let created = record.created_at.as_ref().map_or("", RecordTime::as_str);
-        let text = format!("order {} created {}", escape(&record.version), escape(created));
-        summary.add_values(Topic::Record, text, [(&record.version).into(), created.into()]);
-        summary.add_values(Topic::Record, format!("source swap id {}", escape(&from.swap_id)), [(&from.swap_id).into()]);
-        summary.add_values(Topic::Record, format!("destination swap id {}", escape(&to.swap_id)), [(&to.swap_id).into()]);
+        // A time is shown as a time: the record's own text could read as a line of the summary.
+        let created = record.created_at.as_ref().filter(|time| !time.is_empty()).map(RecordTime::shown);
+        let version = quote(&record.version);
+        match created {
+            Some(created) => {
+                summary.add_values(Topic::Record, format!("order {version} created {created}"), [(&record.version).into(), created.into()])
+            }
+            None => summary.add_values(Topic::Record, format!("order {version} without a time of creation"), [(&record.version).into()]),
+        }
+        summary.add_values(Topic::Record, format!("source swap id {}", quote(&from.swap_id)), [(&from.swap_id).into()]);
+        summary.add_values(Topic::Record, format!("destination swap id {}", quote(&to.swap_id)), [(&to.swap_id).into()]);
         let pays = self.destination.amount(to.amount);
-        let text = format!("pays out {pays}, refundable by the solver {}", escape(&to.initiator));
+        let text = format!("pays out {pays}, refundable by the solver {}", quote(&to.initiator));
         summary.add_values(Topic::Record, text, [pays.into(), (&to.initiator).into()]);
-        let key = to.delegate.as_ref().map(|key| format!(", redeemable with key {}", escape(key))).unwrap_or_default();
+        let key = to.delegate.as_ref().map(|key| format!(", redeemable with key {}", quote(key))).unwrap_or_default();
         let timelock: Timelock = self.destination.chain.timelock(to.timelock);
         summary.add_values(Topic::Record, format!("destination timelock {timelock}{key}"), [timelock.into()]);
-        if let Some(deadline) = &record.deadline {
-            summary.add_values(Topic::Record, format!("deadline {}", escape(deadline.as_str())), [deadline.as_str().into()]);
+        if let Some(deadline) = record.deadline.as_ref().filter(|time| !time.is_empty()).map(RecordTime::shown) {
+            summary.add_values(Topic::Record, format!("deadline {deadline}"), [deadline.into()]);
         }
     }
 }

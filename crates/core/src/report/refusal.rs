@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{Code, TypedValue};
+use super::{Code, TypedValue, text};
 
 /// Who has to act on a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,6 +31,26 @@ impl fmt::Display for Blame {
         })
     }
 }
+
+/// When a refusal is read: what its reader can still do depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum OrderStage {
+    /// The payment has not been signed, so the order can be left alone.
+    #[default]
+    BeforePaying,
+    /// The payment may be on chain. Nobody has to sign it any more, and the timelock decides when it can be taken back.
+    AfterPaying,
+}
+
+/// What to do about an order that is paid and refused. The secret is kept back as long as an order is refused.
+const REFUND: &str = "the payment is out and nothing is lost, because the secret is kept back: refund it when its timelock has expired";
+/// The same, where the service is to blame.
+const REPORT_AND_REFUND: &str =
+    "the payment is out and nothing is lost, because the secret is kept back: report the service, and refund when the timelock has expired";
+/// The same, where this library cannot judge.
+const UPDATE_AND_REFUND: &str =
+    "the payment is out and nothing is lost, because the secret is kept back: update this library, or refund when the timelock has expired";
 
 /// Why a response, a wallet context, a key or a signature was not accepted.
 ///
@@ -125,14 +145,35 @@ impl Refusal {
     /// Returns who has to act.
     #[must_use]
     pub fn blame(&self) -> Blame {
-        let from_service = ["/response", "/order"].iter().any(|document| self.0.location.starts_with(document));
+        let from_service = self.is_in(&["/response", "/order"]);
         self.0.code.fixed_blame().unwrap_or(if from_service { Blame::Service } else { Blame::Caller })
     }
 
-    /// Returns what to do, addressed to whoever can do it.
+    /// Returns whether the location is one of these documents or a part of it.
+    fn is_in(&self, documents: &[&str]) -> bool {
+        let rest = |document: &&str| self.0.location.strip_prefix(*document);
+        documents.iter().filter_map(rest).any(|rest| rest.is_empty() || rest.starts_with(['/', '#']))
+    }
+
+    /// Returns what to do before the order is paid, addressed to whoever can do it.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
+        self.remedy_at(OrderStage::BeforePaying)
+    }
+
+    /// Returns what to do at a stage of the order, addressed to whoever can do it. After the payment nobody is told not to sign or pay it.
+    #[must_use]
+    pub fn remedy_at(&self, stage: OrderStage) -> &'static str {
         let code = self.0.code;
+        if stage == OrderStage::AfterPaying {
+            return match self.blame() {
+                Blame::Service => REPORT_AND_REFUND,
+                Blame::Unsupported => UPDATE_AND_REFUND,
+                Blame::Caller if self.is_in(&["/request", "/response", "/order"]) => REFUND,
+                Blame::Caller if code.is_for_service() => "check it and try again",
+                _ => code.remedy_after_paying().unwrap_or(REFUND),
+            };
+        }
         match self.blame() {
             Blame::Service if code.is_about_form() && !code.is_for_service() => "do not sign; report the service",
             Blame::Caller if code.is_for_service() => "correct the input and try again",
@@ -140,10 +181,22 @@ impl Refusal {
         }
     }
 
-    /// Returns the rule that was broken, and what to do about it.
+    /// Returns the rule that was broken, and what to do about it before the order is paid.
     #[must_use]
     pub fn message(&self) -> String {
         format!("{}; {}", self.reason(), self.remedy())
+    }
+
+    /// Returns the refusal with the remedy of a stage. At [`OrderStage::BeforePaying`] it reads as the refusal itself.
+    #[must_use]
+    pub const fn at_stage(&self, stage: OrderStage) -> Told<'_> {
+        Told { refusal: self, stage: Some(stage) }
+    }
+
+    /// Returns the refusal without a remedy, for a text that says on its own what to do.
+    #[must_use]
+    pub const fn finding(&self) -> Told<'_> {
+        Told { refusal: self, stage: None }
     }
 
     /// Returns the reason in this case, or else the general meaning of the code.
@@ -153,20 +206,44 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+/// A refusal in the words of one stage: see [`Refusal::at_stage`] and [`Refusal::finding`].
+#[derive(Debug, Clone, Copy)]
+pub struct Told<'r> {
+    refusal: &'r Refusal,
+    /// `None` to name no remedy.
+    stage: Option<OrderStage>,
+}
+
+impl Told<'_> {
+    /// Returns the reason, and what to do at the stage, if it is given.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let reason = self.refusal.reason();
+        self.stage.map_or_else(|| reason.to_owned(), |stage| format!("{reason}; {}", self.refusal.remedy_at(stage)))
+    }
+}
+
+impl fmt::Display for Told<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0.code)?;
-        if !self.0.location.is_empty() {
-            write!(f, " at {}", self.0.location)?;
+        let Inner { code, location, expected, actual, .. } = &*self.refusal.0;
+        write!(f, "{code}")?;
+        if !location.is_empty() {
+            write!(f, " at {}", text::quote_whole(location))?;
         }
         write!(f, ": {}", self.message())?;
-        if let Some(expected) = &self.0.expected {
+        if let Some(expected) = expected {
             write!(f, "; expected {expected}")?;
         }
-        if let Some(actual) = &self.0.actual {
-            write!(f, "; got {actual}")?;
+        if let Some(actual) = actual {
+            write!(f, "; got {}", actual.quoted())?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.at_stage(OrderStage::BeforePaying).fmt(f)
     }
 }
 
@@ -180,14 +257,21 @@ impl std::error::Error for Refusal {}
 
 impl Serialize for Refusal {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.at_stage(OrderStage::BeforePaying).serialize(serializer)
+    }
+}
+
+impl Serialize for Told<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Inner { code, location, expected, actual, .. } = &*self.refusal.0;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("code", self.0.code.name())?;
+        map.serialize_entry("code", code.name())?;
         map.serialize_entry("message", &self.message())?;
-        map.serialize_entry("at", &self.0.location)?;
-        if let Some(expected) = &self.0.expected {
+        map.serialize_entry("at", location)?;
+        if let Some(expected) = expected {
             map.serialize_entry("expected", &expected.to_string())?;
         }
-        if let Some(actual) = &self.0.actual {
+        if let Some(actual) = actual {
             map.serialize_entry("got", &actual.to_string())?;
         }
         map.end()
@@ -209,7 +293,41 @@ mod tests {
         assert_eq!(blame(Code::Internal, ""), Blame::Bug);
         let typo = Refusal::new(Code::UnexpectedField, "/request/sourse");
         assert!(!typo.to_string().contains("report the service"), "{typo}");
+        let own = Refusal::new(Code::OrderIdMalformed, "/order_id");
+        assert!(own.to_string().contains("correct the input and try again"), "{own}");
         let cut = Refusal::new(Code::MissingField, "/response/result/order_id");
         assert!(cut.to_string().contains("report the service"), "{cut}");
+    }
+
+    /// Every code, in each document of an order and in an argument of the caller.
+    #[test]
+    fn after_the_payment_no_words_are_those_of_before_it() {
+        let before = [
+            "do not sign",
+            "not pay",
+            "do not fund",
+            "before signing",
+            "before paying",
+            "correct the input",
+            "create a new",
+            "new order",
+            "new quote",
+            "before you sign",
+            "update this library if",
+        ];
+        for (code, location) in
+            Code::ALL.iter().flat_map(|code| ["", "/request/x", "/response/x", "/order/x", "/fee"].map(|at| (*code, at)))
+        {
+            let refusal = Refusal::new(code, location);
+            let text = refusal.at_stage(OrderStage::AfterPaying).to_string();
+            let remedy = refusal.remedy_at(OrderStage::AfterPaying);
+            assert!(!before.iter().any(|word| remedy.contains(word)), "{text}");
+            assert!(text.contains(remedy), "{text}");
+            if matches!(location, "/order/x" | "/response/x") && refusal.blame() != Blame::Bug {
+                assert!(remedy.contains("the payment is out") && remedy.contains("timelock has expired"), "{text}");
+            }
+            assert_eq!(refusal.at_stage(OrderStage::BeforePaying).to_string(), refusal.to_string());
+            assert!(!refusal.finding().to_string().contains(refusal.remedy()), "{}", refusal.finding());
+        }
     }
 }

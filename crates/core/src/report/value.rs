@@ -5,7 +5,7 @@ use std::fmt;
 use countersign_chains::{Account, Family};
 use ruint::aliases::U256;
 
-use super::text::{escape_owned, escape_untrusted};
+use super::text::{escape_owned, escape_untrusted, quote_whole};
 use super::{Amount, Timelock};
 use crate::wire::{AssetId, SecretHash};
 
@@ -29,6 +29,18 @@ pub enum TypedValue {
     Hash([u8; 32]),
     /// A timelock.
     Timelock(Timelock),
+}
+
+impl TypedValue {
+    /// Returns the value for a sentence: untrusted text that is more than one plain word is in quotation marks.
+    #[must_use]
+    pub fn quoted(&self) -> String {
+        match self {
+            // The text was shortened and escaped before.
+            Self::Text(text) => quote_whole(text),
+            other => other.to_string(),
+        }
+    }
 }
 
 impl fmt::Display for TypedValue {

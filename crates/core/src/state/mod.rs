@@ -290,6 +290,16 @@ impl<F: ChainFamily> UnsignedOrder<F> {
         self.origin.verified()
     }
 
+    /// Returns whether these payloads were prepared from this order: from documents that say and sign the same, judged by the same registry
+    /// and policy. The order id alone proves nothing, because the service chooses it.
+    #[must_use]
+    pub fn is_from(&self, order: &VerifiedOrder<F>) -> bool {
+        let is_same = |own: &VerifiedOrder<F>| {
+            own.deposit() == order.deposit() && own.warnings() == order.warnings() && own.summary() == order.summary()
+        };
+        self.verified().is_some_and(|own| Arc::ptr_eq(&own.0, &order.0) || is_same(own))
+    }
+
     /// Returns what the owner should know.
     #[must_use]
     pub const fn warnings(&self) -> &Warnings {

@@ -6,7 +6,7 @@ use countersign_chains::UnixTime;
 
 use crate::report::{Code, Refusal};
 use crate::trust::Chain;
-use crate::wire::{OrderRecord, RecordTime};
+use crate::wire::{OrderRecord, RecordTime, format_time};
 
 /// By how much two clocks may differ.
 const CLOCK_SKEW: Duration = Duration::from_secs(600);
@@ -23,7 +23,9 @@ pub(crate) fn check(record: &OrderRecord, at: &str, source: &Chain, now: UnixTim
     let parse = |member, time: &RecordTime| time.time().ok_or_else(|| refuse(Code::TimeMalformed, member).with_actual(time.as_str()));
     let created = record.created_at.as_ref().map(|time| parse("created_at", time)).transpose()?;
     if let Some(created) = created.filter(|created| *created > now.saturating_add(CLOCK_SKEW)) {
-        return Err(refuse(Code::CreatedInFuture, "created_at").with_expected(format!("not after {now}")).with_actual(created.as_secs()));
+        return Err(refuse(Code::CreatedInFuture, "created_at")
+            .with_expected(format!("not after {}", format_time(now)))
+            .with_actual(format_time(created)));
     }
     let (deadline, member) = match (&record.deadline, created) {
         (Some(time), _) => (parse("deadline", time)?, "deadline"),
@@ -32,12 +34,14 @@ pub(crate) fn check(record: &OrderRecord, at: &str, source: &Chain, now: UnixTim
     };
     let left = deadline.saturating_duration_since(now).as_secs();
     if left == 0 {
-        return Err(refuse(Code::OrderExpired, member).with_expected(format!("before {deadline}")).with_actual(now.as_secs()));
+        return Err(refuse(Code::OrderExpired, member)
+            .with_expected(format!("before {}", format_time(deadline)))
+            .with_actual(format_time(now)));
     }
     let needed = source.confirmation_time(record.source_swap.required_confirmations);
     if left < needed {
         return Err(refuse(Code::DeadlineTooClose, member)
-            .with_expected(format!("at least {needed} s before {deadline}"))
+            .with_expected(format!("at least {needed} s before {}", format_time(deadline)))
             .with_actual(format!("{left} s")));
     }
     Ok(())

@@ -12,7 +12,7 @@ use countersign_chains::{Account, Family, Pace, Span, address};
 
 use super::{Leg, OrderContext, SwapTerms, deadline, swap_id};
 use crate::report::amount::format_duration;
-use crate::report::{Code, Refusal, Warnings};
+use crate::report::{Code, Refusal, Warnings, text};
 use crate::trust::{Asset, Chain};
 use crate::wire::{OrderRecord, RecordTime, SwapRecord};
 
@@ -52,8 +52,8 @@ pub(crate) enum RecordCheck {
 /// # Errors
 ///
 /// A [`Refusal`] at the member that contradicts: one of the `record_` codes, [`Code::GenerationMismatch`], [`Code::PayoutInvalid`],
-/// [`Code::TimelockZero`], [`Code::MissingField`]; for signing those of the deadline, for tracking [`Code::SecretWrong`],
-/// [`Code::TimeMalformed`] or [`Code::TransactionIdMalformed`].
+/// [`Code::TimelockZero`], [`Code::MissingField`]; [`Code::TimeMalformed`]; for signing those of the deadline, for tracking
+/// [`Code::SecretWrong`] or [`Code::TransactionIdMalformed`].
 pub(crate) fn check(
     order: &OrderContext<'_>,
     terms: Option<&SwapTerms>,
@@ -68,6 +68,7 @@ pub(crate) fn check(
     match purpose {
         RecordCheck::Signing => {
             check.still_open()?;
+            check.times()?;
             if let Some(now) = order.now {
                 deadline::check(record, order.record_at, &order.source.chain, now)?;
             }
@@ -357,7 +358,7 @@ impl Check<'_, '_> {
                 None => refusal,
             });
         }
-        warnings.warn_about(Code::SwapIdUnchecked, format!("{} on {}", swap.swap_id, swap.chain));
+        warnings.warn_about(Code::SwapIdUnchecked, format!("{} on {}", text::quote_untrusted(&swap.swap_id), swap.chain));
         Ok(())
     }
 
@@ -382,7 +383,7 @@ impl Check<'_, '_> {
             if others > SHOWN_FEES {
                 continue;
             }
-            let member = |text: &Option<String>| text.clone().unwrap_or_else(|| "?".to_owned());
+            let member = |text: &Option<String>| text.as_deref().map_or_else(|| "?".to_owned(), text::quote_untrusted);
             // The text is cut if it is too long, so the recipient comes first.
             let detail = format!("to {}: {} basis points of {}", member(&fee.address), member(&fee.fee), member(&fee.asset));
             warnings.warn_about(Code::AffiliateFeesNotRequested, detail);

@@ -25,7 +25,7 @@ pub use request::{AffiliateFee, CreateOrder, RequestedLeg, basis_points};
 pub use secret_hash::SecretHash;
 pub use service::{Balance, Earnings, Fees, Page, SchemaRecord, SolverBalances};
 pub use swap::{OrderRecord, RecordFee, SwapRecord};
-pub use time::{RecordTime, parse_time};
+pub use time::{RecordTime, format_time, parse_time};
 
 use crate::json::{Cursor, Members};
 use crate::report::{Code, Refusal};

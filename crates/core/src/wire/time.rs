@@ -1,15 +1,18 @@
 //! Times, which the service writes in two forms.
 
-use chrono::DateTime;
+use chrono::{DateTime, SecondsFormat};
 use countersign_chains::UnixTime;
 use serde::Serialize;
+
+use crate::report::text::quoted;
 
 /// The last second of the year 9999.
 const LATEST: i64 = 253_402_300_799;
 
 /// A time as an order record states it, in RFC 3339 or Unix seconds (`docs/spec/service.md#times`).
 ///
-/// The text stays as it was written, because it is shown and stored. A malformed time is refused only by a rule that needs it.
+/// The text stays as it was written, because it is stored. What is shown is [`RecordTime::shown`]. A malformed time is refused only by
+/// a rule that needs it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
 pub struct RecordTime(pub(super) String);
@@ -19,6 +22,18 @@ impl RecordTime {
     #[must_use]
     pub fn time(&self) -> Option<UnixTime> {
         parse_time(&self.0)
+    }
+
+    /// Returns whether the record states nothing here, as the service does for what has not happened yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the time for display, in UTC. A malformed time is free text of the service and is quoted.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        self.time().map_or_else(|| quoted(&self.0), format_time)
     }
 
     /// Returns the text of the record.
@@ -48,9 +63,32 @@ pub fn parse_time(text: &str) -> Option<UnixTime> {
     u64::try_from(seconds).ok().map(UnixTime::from_secs)
 }
 
+/// Formats a time for display: RFC 3339 in UTC, or the plain number of seconds if it is beyond the year 9999.
+#[must_use]
+pub fn format_time(time: UnixTime) -> String {
+    let seconds = time.as_secs();
+    let time = i64::try_from(seconds).ok().filter(|seconds| *seconds <= LATEST).and_then(|seconds| DateTime::from_timestamp(seconds, 0));
+    time.map_or_else(|| seconds.to_string(), |time| time.to_rfc3339_opts(SecondsFormat::Secs, true))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_is_shown_as_a_time_or_quoted() {
+        // The seconds by GNU date.
+        for (text, shown) in [
+            ("1752035898", "2025-07-09T04:38:18Z"),
+            ("2025-07-09T06:38:18.632122+02:00", "2025-07-09T04:38:18Z"),
+            ("253402300799", "9999-12-31T23:59:59Z"),
+            ("2025-07-09T04:38:18Z  get  1 BTC", "\"2025-07-09T04:38:18Z \\u{0020}get \\u{0020}1 BTC\""),
+            ("soon", "\"soon\""),
+        ] {
+            assert_eq!(RecordTime(text.to_owned()).shown(), shown);
+        }
+        assert_eq!(format_time(UnixTime::MAX), u64::MAX.to_string());
+    }
 
     #[test]
     fn both_forms_of_a_time_are_read_and_nothing_else() {

@@ -2,8 +2,8 @@
 
 use countersign::reader::{Fault, Miscount};
 use countersign::{
-    Blame, BroadcastTransaction, ByteCoverage, Hex, Hold, HtlcState, LockedHtlc, ObservedAt, OrderTerms, Refusal, SigningRequest, Summary,
-    TypedValue, U256, Unsigned, Warnings,
+    Blame, BroadcastTransaction, ByteCoverage, Hex, Hold, HtlcState, LockedHtlc, ObservedAt, OrderStage, OrderTerms, Refusal,
+    SigningRequest, Summary, TypedValue, U256, Unsigned, Warnings,
 };
 use serde::Serialize;
 
@@ -81,6 +81,14 @@ impl std::error::Error for Failure {}
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
+        Self::at_stage(&refusal, OrderStage::BeforePaying)
+    }
+}
+
+impl Failure {
+    /// Creates the failure of a refusal with the remedy of a stage.
+    #[must_use]
+    pub fn at_stage(refusal: &Refusal, stage: OrderStage) -> Self {
         let blame = match refusal.blame() {
             Blame::Service => "service",
             Blame::Caller => CALLER,
@@ -91,7 +99,7 @@ impl From<Refusal> for Failure {
             at: refusal.location().into(),
             expected: refusal.expected().map(ToString::to_string),
             actual: refusal.actual().map(ToString::to_string),
-            ..Self::new(refusal.code().name(), refusal.message(), blame)
+            ..Self::new(refusal.code().name(), refusal.at_stage(stage).message(), blame)
         }
     }
 }

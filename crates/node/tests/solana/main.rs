@@ -14,8 +14,8 @@
 
 mod fake;
 mod history;
-mod prices;
 mod payout;
+mod prices;
 mod replace;
 mod send;
 mod wallet;

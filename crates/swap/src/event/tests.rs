@@ -177,7 +177,7 @@ fn alerts_and_stops_have_the_words_of_their_lists() {
         Stop::Refused(refusal()),
         Stop::Failed(DriveError::Refused(refusal())),
     ]);
-    let mut found: Words = stops.into_iter().map(|stop| of_stop(stop).0).collect();
+    let mut found: Words = stops.into_iter().map(|stop| of_stop(stop, OrderStage::BeforePaying).0).collect();
     // What a refund ends with, and what a later version adds.
     found.extend(["refunding", "not_refunded", "other"].map(str::to_owned));
     assert_eq!(found, words("SwapStop"));

@@ -42,27 +42,52 @@ pub(super) enum Shown {
 
 /// Leaves that are longer are cut in rows of this many bytes, the width of the words of most chains.
 const ROW: usize = 32;
-/// The most rows of a page, and the most refused rows beyond them. What is left out is counted.
+/// The most rows of what is signed, and the most refused rows beyond them. What is left out is counted.
 const MAX_ROWS: usize = 600;
+/// The most rows of what is not signed, beside those of what is: members that the service may add at will must not push anything off the
+/// page.
+const MAX_OTHER_ROWS: usize = 60;
 /// The most characters or bytes that one value is shown with. No order that is accepted has a longer one.
 const MAX_VALUE: usize = 8_192;
 
 /// What is on the page so far.
-#[derive(Default)]
 struct Drawn {
-    rows: Cell<usize>,
+    signed: Cell<usize>,
+    other: Cell<usize>,
     refused: Cell<usize>,
     left_out: Cell<usize>,
+    /// The most rows of what is not signed.
+    max_other: usize,
     /// The differences that have a row, by their place in the list.
     differences: RefCell<BTreeSet<usize>>,
 }
 
 impl Drawn {
+    /// Without coverage nothing is known to be signed, so everything that was received counts alike.
+    fn new(coverage: &[ByteCoverage]) -> Self {
+        let max_other = if coverage.is_empty() { MAX_ROWS } else { MAX_OTHER_ROWS };
+        Self {
+            signed: Cell::default(),
+            other: Cell::default(),
+            refused: Cell::default(),
+            left_out: Cell::default(),
+            max_other,
+            differences: RefCell::default(),
+        }
+    }
+
+    fn leave_out(&self) {
+        self.left_out.set(self.left_out.get().saturating_add(1));
+    }
+
     fn push(&self, rows: &mut Vec<Row>, mut row: Row, difference: Option<usize>) {
-        let (count, max) = if difference.is_some() { (&self.refused, MAX_ROWS) } else { (&self.rows, MAX_ROWS) };
+        let (count, max) = match (difference, row.topic) {
+            (Some(_), _) => (&self.refused, MAX_ROWS),
+            (None, Some(_)) => (&self.signed, MAX_ROWS),
+            (None, None) => (&self.other, self.max_other),
+        };
         if count.get() >= max {
-            self.left_out.set(self.left_out.get().saturating_add(1));
-            return;
+            return self.leave_out();
         }
         count.set(count.get().saturating_add(1));
         self.differences.borrow_mut().extend(difference);
@@ -87,21 +112,23 @@ impl Shown {
 
 pub(super) fn cards(documents: Documents<'_>, coverage: &[ByteCoverage], differences: &[Difference]) -> Vec<Card> {
     let mut cards = Vec::new();
-    let drawn = Drawn::default();
+    let drawn = Drawn::new(coverage);
     let leaves = Leaves { coverage, differences, base: "", drawn: &drawn };
     let result = find(documents.response, &["result".to_owned()]);
     if let Some(Value::Object(members)) = result {
-        let mut order = Card { title: "Order", at: "/response/result".to_owned(), rows: Vec::new() };
+        let of_result = |title| Card { title, at: "/response/result".to_owned(), rows: Vec::new() };
+        let (mut order, mut others) = (of_result("Order"), of_result("Other members of the response"));
         let mut payloads = Vec::new();
         for (key, value) in members {
             let at = format!("/response/result/{}", escape(key));
             let mut card = Card { title: title(key), at: at.clone(), rows: Vec::new() };
             let is_scalar = matches!(value, Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_));
             let is_payload = is_scalar && coverage.iter().any(|covered| covered.at == at && covered.bytes.is_some());
-            let to = if is_scalar && !is_payload && Payload::new(value).is_none_or(|payload| payload.bytes.len() <= ROW) {
-                &mut order
-            } else {
-                &mut card
+            let is_short = is_scalar && !is_payload && Payload::new(value).is_none_or(|payload| payload.bytes.len() <= ROW);
+            let to = match is_short {
+                true if coverage.is_empty() || leaves.concerns(&at) => &mut order,
+                true => &mut others,
+                false => &mut card,
             };
             let base = to.at.clone();
             Leaves { base: &base, ..leaves }.add(value, &at, &mut to.rows);
@@ -113,13 +140,21 @@ pub(super) fn cards(documents: Documents<'_>, coverage: &[ByteCoverage], differe
             cards.push(order);
         }
         cards.extend(payloads);
+        if !others.rows.is_empty() {
+            cards.push(others);
+        }
     }
     for (index, difference) in differences.iter().enumerate() {
         if !drawn.differences.borrow().contains(&index) {
             cards.extend(around(documents, (index, difference), leaves));
         }
     }
-    cards.sort_by_key(|card| !card.rows.iter().any(|row| row.refused.is_some()));
+    // What is refused comes first, then what is signed.
+    let any = |card: &Card, has: fn(&Row) -> bool| card.rows.iter().any(has);
+    cards.sort_by_key(|card| (!any(card, |row| row.refused.is_some()), !any(card, |row| row.topic.is_some())));
+    // Ranges of a payload stay in the order of their bytes.
+    let is_other = |row: &Row| row.topic.is_none() && row.refused.is_none() && matches!(row.actual, Shown::Text(_));
+    cards.iter_mut().for_each(|card| card.rows.sort_by_key(is_other));
     if let more @ 1.. = drawn.left_out.get() {
         let actual = Shown::Text(format!("{more} more members or rows"));
         let row = Row { label: String::new(), topic: None, what: "left out".to_owned(), actual, refused: None };
@@ -199,8 +234,8 @@ struct Leaves<'a> {
 impl Leaves<'_> {
     fn add(&self, value: &Value<'_>, at: &str, rows: &mut Vec<Row>) {
         let is_refused = self.differences.iter().any(|difference| difference.place.at.starts_with(at));
-        if !is_refused && self.drawn.rows.get() >= MAX_ROWS {
-            return self.drawn.left_out.set(self.drawn.left_out.get().saturating_add(1));
+        if !is_refused && self.drawn.other.get() >= self.drawn.max_other && !self.concerns(at) {
+            return self.drawn.leave_out();
         }
         let is_nested = matches!(value, Value::Object(_) | Value::Array(_) | Value::Bytes(_));
         if let Some(covered) = self.covering(at).filter(|_| is_nested && !is_refused) {
@@ -222,6 +257,14 @@ impl Leaves<'_> {
             Value::Null => self.add_whole(at, "null", rows),
             leaf => self.add_leaf(leaf, at, rows),
         }
+    }
+
+    /// Returns whether a summary line or a difference is about this place or a part of it.
+    fn concerns(&self, at: &str) -> bool {
+        let is_part = |place: &str| place.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        self.covering(at).is_some()
+            || self.coverage.iter().any(|covered| is_part(&covered.at))
+            || self.differences.iter().any(|difference| is_part(&difference.place.at))
     }
 
     /// Adds a row for what is refused as a whole and has no value of its own to show.

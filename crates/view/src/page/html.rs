@@ -12,6 +12,7 @@ use super::cards::{Card, Row, Shown, cards};
 use super::legs::{LegView, Legs, timeline};
 use super::marks::{Safe, value};
 use super::{Page, Prepared};
+use crate::sentence::Certainty;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -27,6 +28,7 @@ pub(super) fn page(page: &Page<'_>) -> String {
     let style = style(&cards, lines);
     let policy =
         format!("default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'", STANDARD.encode(Sha256::digest(&style)));
+    let certainty = page.order().map(|order| Certainty::new(order.warnings())).unwrap_or_default();
     let order_id = page.order().map(|order| order.order_id().to_owned());
     let title = if page.verdict.is_ok() { "Verified order" } else { "Refused order" };
     let markup = html! {
@@ -49,10 +51,10 @@ pub(super) fn page(page: &Page<'_>) -> String {
                 }
                 main {
                     @match &page.verdict {
-                        Ok(order) => (accepted(page, order.warnings())),
+                        Ok(order) => (accepted(page, page.prepared.as_ref().map_or(order.warnings(), |prepared| &prepared.warnings))),
                         Err(refusal) => (refused(page, refusal)),
                     }
-                    @if let Some(legs) = &page.legs { (route(legs)) }
+                    @if let Some(legs) = &page.legs { (route(legs, certainty)) }
                     div.columns {
                         section aria-labelledby="says" {
                             h2 #says { @if page.verdict.is_ok() { "What it says" } @else { "What would have been accepted" } }
@@ -145,7 +147,9 @@ fn refused(page: &Page<'_>, refusal: &Refusal) -> Markup {
     }
 }
 
-fn route(legs: &Legs) -> Markup {
+fn route(legs: &Legs, certainty: Certainty) -> Markup {
+    let receive = if certainty.payout_is_promised { "The service promises at least" } else { "You receive at least" };
+    let refund = if certainty.service_refunds { "only the service can refund, after " } else { "refundable after " };
     let leg = |title: &str, leg: &LegView, note: &str| {
         html! {
             div.leg {
@@ -162,13 +166,13 @@ fn route(legs: &Legs) -> Markup {
     };
     html! {
         section.route aria-label="The two legs" {
-            (leg("You lock", &legs.source, "refundable after "))
+            (leg("You lock", &legs.source, refund))
             div.secret {
                 svg viewBox="0 0 96 16" aria-hidden="true" { path d="M0 8h92m-8-7 9 7-9 7" {} }
                 p { "one secret for both" }
                 @if let Some(hash) = &legs.secret_hash { p { "SHA-256 " code { (hash) } } }
             }
-            (leg("You receive at least", &legs.destination, "the solver may refund after "))
+            (leg(receive, &legs.destination, "the solver may refund after "))
         }
         @if let Some(drawing) = timeline(legs) { (drawing) }
     }

@@ -5,12 +5,23 @@ use maud::{Markup, Render, html};
 
 use super::cards::Shown;
 
-/// Untrusted text: characters that could forge the display are escaped, then those of HTML.
+/// Untrusted text: characters that could forge the display are escaped, then those of HTML. What a sentence quotes is isolated, so that
+/// letters that are written from right to left do not move the words around it.
 pub(super) struct Safe<'t>(pub(super) &'t str);
 
 impl Render for Safe<'_> {
     fn render_to(&self, buffer: &mut String) {
-        text::escape_whole(self.0).as_ref().render_to(buffer);
+        let text = text::escape_whole(self.0);
+        if text.is_ascii() {
+            return text.as_ref().render_to(buffer);
+        }
+        for (index, part) in text.split('"').enumerate() {
+            if index > 0 {
+                "\"".render_to(buffer);
+            }
+            // A quotation mark inside of a quotation is escaped.
+            if index % 2 == 0 { part.render_to(buffer) } else { html! { bdi { (part) } }.render_to(buffer) }
+        }
     }
 }
 

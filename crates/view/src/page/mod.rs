@@ -9,9 +9,11 @@ mod marks;
 mod place;
 mod rebuild;
 
+use std::fmt;
+
 use countersign::json::{Cursor, Value};
 use countersign::wire::Read as _;
-use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry, Summary, Unsigned, Verified};
+use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry, Summary, Unsigned, Verified, Warnings};
 
 #[cfg(feature = "evm")]
 use crate::hashes::Safe;
@@ -41,6 +43,7 @@ fn verify(documents: Documents<'_>, registry: &Registry, policy: &Policy) -> Res
 #[derive(Debug)]
 struct Prepared {
     summary: Summary,
+    warnings: Warnings,
     requests: Vec<ToSign>,
     cards: Vec<HashCard>,
 }
@@ -54,6 +57,19 @@ struct ToSign {
     digest: String,
     signature: Option<String>,
 }
+
+/// A prepared order was not made from the documents of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "there is nothing more to say")]
+pub struct NotThisOrder;
+
+impl fmt::Display for NotThisOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the prepared order was made from other documents, or with another registry or policy; prepare the order of this page")
+    }
+}
+
+impl std::error::Error for NotThisOrder {}
 
 /// An order as a page: what it says, which bytes say it, and where it differs from its terms.
 ///
@@ -115,30 +131,40 @@ impl<'d> Page<'d> {
     /// Writes the sentence above the page in another language.
     #[must_use]
     pub fn in_language(mut self, catalogue: &Catalogue) -> Self {
-        let sentence = self.verdict.as_ref().ok().map(|order| Sentence::new(&order.terms()).in_language(catalogue));
+        let sentence = self.verdict.as_ref().ok().map(|order| Sentence::new(&order.terms(), order.warnings()).in_language(catalogue));
         self.sentence = sentence.map(|sentence| (catalogue.language(), sentence));
         self
     }
 
-    /// Adds what the wallet contributed, the digests, and the signatures so far. `order` is this order, prepared.
-    #[must_use]
-    pub fn with_prepared(mut self, order: &Unsigned) -> Self {
-        if self.verdict.as_ref().is_ok_and(|verified| order.order_id() == Some(verified.order_id())) {
-            let signatures = order.signatures();
-            let requests = order.requests().into_iter().map(|request| ToSign {
-                signature: signatures.iter().find(|(id, _)| *id == request.id).map(|(_, signature)| signature.clone()),
-                id: request.id.to_string(),
-                signer: request.signer,
-                scheme: request.scheme.to_string(),
-                digest: if request.digest == request.message {
-                    format!("the message itself, {} bytes", request.message.len())
-                } else {
-                    hex::encode_prefixed(&request.digest)
-                },
-            });
-            self.prepared = Some(Prepared { requests: requests.collect(), summary: order.summary(), cards: hash_cards(order) });
+    /// Adds what the wallet contributed, its warnings, the digests, and the signatures so far. `order` is this order, prepared.
+    ///
+    /// # Errors
+    ///
+    /// [`NotThisOrder`] if the page is that of a refused order, or `order` was prepared from other documents, or with another registry or
+    /// policy. Its digests would then stand beside bytes that they do not sign.
+    pub fn with_prepared(mut self, order: &Unsigned) -> Result<Self, NotThisOrder> {
+        if !self.verdict.as_ref().is_ok_and(|verified| order.is_from(verified)) {
+            return Err(NotThisOrder);
         }
-        self
+        let signatures = order.signatures();
+        let requests = order.requests().into_iter().map(|request| ToSign {
+            signature: signatures.iter().find(|(id, _)| *id == request.id).map(|(_, signature)| signature.clone()),
+            id: request.id.to_string(),
+            signer: request.signer,
+            scheme: request.scheme.to_string(),
+            digest: if request.digest == request.message {
+                format!("the message itself, {} bytes", request.message.len())
+            } else {
+                hex::encode_prefixed(&request.digest)
+            },
+        });
+        self.prepared = Some(Prepared {
+            requests: requests.collect(),
+            summary: order.summary(),
+            warnings: order.warnings().clone(),
+            cards: hash_cards(order),
+        });
+        Ok(self)
     }
 
     /// Adds what Safe shows of a prepared order, to its hash cards. Call it after [`Page::with_prepared`] with the same order.

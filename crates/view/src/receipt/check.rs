@@ -1,5 +1,7 @@
 //! What a check of a receipt found.
 
+use std::fmt;
+
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -21,6 +23,24 @@ pub struct Difference {
     pub receipt: String,
     /// What was computed or required instead.
     pub computed: String,
+}
+
+/// A member of a receipt's policy that is not the default.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct OwnLimit {
+    /// The name of the member in a policy file.
+    pub name: String,
+    /// The value of the receipt's policy, as JSON.
+    pub value: Json,
+    /// The value of the default policy.
+    pub default: Json,
+}
+
+impl fmt::Display for OwnLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} (default {})", self.name, self.value, self.default)
+    }
 }
 
 impl Check {

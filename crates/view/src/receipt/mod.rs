@@ -24,7 +24,7 @@ use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
-pub use check::{Check, Difference};
+pub use check::{Check, Difference, OwnLimit};
 pub use verdict::Verdict;
 use verdict::hashes;
 
@@ -253,6 +253,8 @@ impl Receipt {
     /// the hashes. With another registry nothing is verified again, because the verdict would be about other pins.
     ///
     /// `signer` is the public key that must have signed; without it, any valid signature or none will do.
+    ///
+    /// A proven receipt says what its own policy led to: see [`Receipt::own_limits`] and [`Receipt::check_with_policy`].
     pub fn check(&self, registry: &Registry, signer: Option<[u8; 32]>) -> Check {
         let Self { body, .. } = self;
         let mut check = Check { differences: Vec::new(), signer: None };
@@ -285,6 +287,32 @@ impl Receipt {
         check.compare_json("/verdict", &to_json(&body.verdict), &to_json(&Verdict::new(&result)));
         check.compare_json("/hashes", &to_json(&body.hashes), &to_json(&result.as_ref().map(hashes).unwrap_or_default()));
         check
+    }
+
+    /// Checks like [`Receipt::check`], and requires that the receipt's policy has exactly these limits. A policy that permits everything
+    /// proves an order, too.
+    pub fn check_with_policy(&self, policy: &Policy, registry: &Registry, signer: Option<[u8; 32]>) -> Check {
+        let mut check = self.check(registry, signer);
+        check.compare_json("/policy", &to_json(&self.policy()), &to_json(policy));
+        check
+    }
+
+    /// Returns the members of the receipt's policy that are not the default ones; none if it is the default policy.
+    #[must_use]
+    pub fn own_limits(&self) -> Vec<OwnLimit> {
+        let (own, default) = (to_json(&self.policy()), to_json(&Policy::default()));
+        let members = own.as_object().into_iter().flatten();
+        let with_default = members.map(|(name, value)| OwnLimit {
+            default: default.get(name).cloned().unwrap_or_default(),
+            name: name.clone(),
+            value: value.clone(),
+        });
+        with_default.filter(|limit| limit.value != limit.default).collect()
+    }
+
+    /// The policy was parsed together with the receipt.
+    fn policy(&self) -> Policy {
+        Policy::from_json(self.body.policy.as_bytes()).unwrap_or_default()
     }
 
     /// Returns the program that wrote the receipt.

@@ -66,7 +66,8 @@ pub enum Status {
     Refunding,
     /// The record was refused. The secret is not released, and the driver follows what is on chain.
     Refused {
-        /// Why it was refused.
+        /// Why it was refused. Serialized without a remedy, which depends on the stage: see [`Progress::message`](super::Progress::message).
+        #[serde(serialize_with = "as_finding")]
         refusal: Refusal,
     },
     /// The source is redeemed, and the owner was not paid: the funds are probably lost.
@@ -93,7 +94,8 @@ impl fmt::Display for Status {
                 return write!(f, "waiting for the refund: {}", text::escape_untrusted(&reason.to_string()));
             }
             Self::Refunding => "refunding",
-            Self::Refused { refusal } => return write!(f, "the record was refused: {refusal}"),
+            // What to do depends on whether the order is paid, which only the progress knows.
+            Self::Refused { refusal } => return write!(f, "the record was refused: {}", refusal.finding()),
             Self::Lost => "LOST: the source is redeemed, and the destination refunded",
             Self::Ended { outcome } => outcome.name(),
         })
@@ -140,6 +142,10 @@ impl Serialize for WaitingFor {
         map.serialize_field("code", self.code())?;
         map.end()
     }
+}
+
+fn as_finding<S: Serializer>(refusal: &Refusal, serializer: S) -> Result<S::Ok, S::Error> {
+    refusal.finding().serialize(serializer)
 }
 
 fn as_text<S: Serializer>(hold: &Hold, serializer: S) -> Result<S::Ok, S::Error> {

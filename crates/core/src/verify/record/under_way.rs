@@ -26,9 +26,9 @@ impl Check<'_, '_> {
         Ok(())
     }
 
-    /// Requires that every time in the record can be parsed, because callers base decisions on them.
+    /// Requires that every time in the record can be parsed: callers decide by them, and people read them before they sign.
     pub(super) fn times(&self) -> Result<(), Refusal> {
-        let malformed = |time: &&RecordTime| !time.as_str().is_empty() && time.time().is_none();
+        let malformed = |time: &&RecordTime| !time.is_empty() && time.time().is_none();
         let record = self.record;
         for (member, time) in [("created_at", &record.created_at), ("deadline", &record.deadline)] {
             if let Some(time) = time.as_ref().filter(malformed) {
