@@ -27,7 +27,8 @@ struct End {
 impl Advice {
     /// Sets what is said on Ctrl-C from now on, as JSON or as text.
     pub(crate) fn set(&self, text: String, json: bool) {
-        *lock(&self.end(&text, json).text) = text;
+        let end = self.end(&text, json);
+        *lock(&end.text) = text;
     }
 
     /// Returns what is said on Ctrl-C.

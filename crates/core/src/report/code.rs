@@ -303,6 +303,8 @@ impl Code {
             Self::PayoutInvalid => Some("name an address or key of your own"),
             Self::SimulationReverted => Some("try again later: what it needs may not hold yet, or it has happened already"),
             Self::SimulationDiffers => Some("check which token and contract are pinned"),
+            Self::DecimalsDiffer => Some("check which token is pinned"),
+            Self::CannotBeJudged => Some("check the endpoints and the pinned contract, or refund when the timelock has expired"),
             Self::BlockhashExpired => Some("take a recent one"),
             Self::GasLimitTooHigh => Some("raise the limit of the policy deliberately"),
             Self::WarningRefused => Some("change the policy deliberately"),
@@ -323,6 +325,8 @@ impl Code {
             | Self::DeadlineTooClose
             | Self::CreatedInFuture
             | Self::AddressOnTrust
+            | Self::MintRestricts
+            | Self::TimelocksDependOnPace
             | Self::DestinationTimelockShort => None,
             other if other.is_for_service() => None,
             other => Some(other.remedy()),
