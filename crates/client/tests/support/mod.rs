@@ -184,7 +184,9 @@ pub fn project() -> PathBuf {
 /// Returns the registry of the fixtures, with the paces that these chains have in the tests.
 pub fn registry_text() -> String {
     let mut text = fs::read_to_string(project().join("fixtures/registry.json")).unwrap();
-    for (id, usual, fastest) in [("evm:42161", 12, 12), ("evm:8453", 2, 1), ("starknet:SN_MAIN", 30, 15), ("starknet:SN_SEPOLIA", 30, 15)] {
+    for (id, usual, fastest) in
+        [("evm:42161", 12, 12), ("evm:8453", 2, 1), ("evm:84532", 2, 1), ("starknet:SN_MAIN", 30, 15), ("starknet:SN_SEPOLIA", 30, 15)]
+    {
         let paced =
             text.replace(&format!(r#""id": "{id}","#), &format!(r#""id": "{id}", "block_time": {usual}, "min_block_time": {fastest},"#));
         assert_ne!(paced, text, "{id}");
