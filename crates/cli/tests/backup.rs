@@ -286,7 +286,7 @@ if leader == 0:
     time.sleep(0.2)
     os._exit(0)
 said, end, is_ended = b"", time.time() + 60, False
-while b"kept " not in said and time.time() < end:
+while b"kept True" not in said and b"kept False" not in said and time.time() < end:
     if select.select([master], [], [], 1)[0]:
         said += os.read(master, 4096)
     if b"password: " in said and not is_ended:
