@@ -42,7 +42,7 @@ pub(crate) struct EarningsArgs {
 }
 
 pub(crate) fn earnings(args: &EarningsArgs, session: &Session) -> Result<u8, Failure> {
-    let (client, registry) = (args.service.client()?, args.registry.read()?);
+    let (client, registry) = (args.service.client(session)?, args.registry.read()?);
     let answer = service::run(async { Ok(client.earnings().await?) })?;
     if session.json {
         show::answer(&answer.body)?;
@@ -75,7 +75,7 @@ struct Prepared {
 pub(crate) fn claim(args: &ClaimArgs, session: &Session) -> Result<u8, Failure> {
     let (registry, _) = args.trust.read()?;
     let wanted = args.asset.as_deref().map(asset).transpose()?;
-    let client = args.service.client()?;
+    let client = args.service.client(session)?;
     let rows = service::run(async { Ok(client.earnings().await?) })?.value;
     let mut claims = Vec::new();
     for (index, row) in rows.iter().enumerate().filter(|(_, row)| wanted.as_ref().is_none_or(|wanted| row.asset == *wanted)) {

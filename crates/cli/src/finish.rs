@@ -159,7 +159,7 @@ pub(crate) fn refund(args: &RefundArgs, session: &Session) -> Result<u8, Failure
         return refunded.map_err(|failure| kept.explain_early_refund(failure, registry));
     }
     args.own.signing.check_key_only(args.nodes.is_named()?)?;
-    let (client, id) = (args.service.client()?, OrderId::parse(&args.id)?);
+    let (client, id) = (args.service.client(session)?, OrderId::parse(&args.id)?);
     let state = args.state.open_existing()?;
     let kept = state.as_ref().map(|state| state.find(&id)).transpose()?.flatten();
     let (Some(state), Some(kept)) = (state, kept) else {
@@ -220,7 +220,7 @@ pub(crate) fn redeem(args: &RedeemArgs, session: &Session) -> Result<u8, Failure
         return Err(Failure::NeedsUser { code: "evidence_needed", message });
     }
     let owner = ending_owner(&kept, &state, &registry, &policy, &nodes, &args.own, &args.ending, session)?;
-    let flow = Flow::new(args.service.client()?, registry, policy);
+    let flow = Flow::new(args.service.client(session)?, registry, policy);
     let driver = drive::driver(flow, &nodes, &state.store, owner, args.pace.pace(), trust);
     session.advise(format!("the secret may have left; run the same command again, or continue with: {}", session.commands.resume(&id)));
     service::run(async {
@@ -339,7 +339,11 @@ impl Kept {
         // The printed transaction shows the secret, so it must pay.
         let ends = Ends::of_record(&self.record);
         let pays = || service::run(async { Ok(nodes.preconditions(&ends, Stage::BeforeSecret, Speed::Normal, policy).await.check()?) });
-        let Err(failure) = proven.and_then(|()| pays()) else { return Ok(()) };
+        let failure = match proven.and_then(|()| pays()) {
+            Ok(()) => return Ok(()),
+            Err(failure @ Failure::Network { .. }) if !args.without_evidence => return Err(failure),
+            Err(failure) => failure,
+        };
         let message = format!("{}; whoever sees the redemption has the secret, and can take your payment", failure.message());
         if args.without_evidence {
             session.progress(&format!("printed without evidence, as you asked: {message}"));
@@ -446,7 +450,7 @@ pub(crate) fn instant_refund(args: &InstantRefundArgs, session: &Session) -> Res
     let funding = |text: &String| Funding::parse(text).map_err(|error| usage(format_args!("{text}: {error}")));
     let given = args.funding.iter().map(funding).collect::<Result<Vec<_>, _>>()?;
     let owner = swap.request().source.owner.as_deref().ok_or_else(|| Refusal::new(Code::MissingField, "/request/source/owner"))?;
-    let flow = Flow::new(args.service.client()?, registry, policy);
+    let flow = Flow::new(args.service.client(session)?, registry, policy);
     let answer = service::run(async {
         let sign = |record: &OrderRecord, hashes: &[[u8; 32]]| {
             let refund = countersign_client::instant_refund(record, flow.registry(), &given, owner, hashes)?;

@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let values = Values::new(args, session)?;
     let mut problems = Problems::default();
     let mut warnings = Vec::new();
-    let client = problems.take(args.service.client_at(values.base_url.as_deref(), values.app_id_file.as_deref()));
+    let client = problems.take(args.service.client_at(values.base_url.as_deref(), values.app_id_file.as_deref(), session));
     let registry = service::run(async {
         if let Some(client) = &client {
             problems.take(health(client).await);

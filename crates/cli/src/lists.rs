@@ -54,7 +54,7 @@ pub(crate) enum PolicyCommand {
 }
 
 pub(crate) fn chains(args: &Args, session: &Session) -> Result<u8, Failure> {
-    let client = args.service.client()?;
+    let client = args.service.client(session)?;
     let answer = service::run(async { Ok(client.chains(&args.extra()?).await?) })?;
     if session.json {
         show::answer(&answer.body)?;
@@ -70,7 +70,7 @@ pub(crate) fn chains(args: &Args, session: &Session) -> Result<u8, Failure> {
 }
 
 pub(crate) fn assets(args: &Args, session: &Session) -> Result<u8, Failure> {
-    let client = args.service.client()?;
+    let client = args.service.client(session)?;
     let answer = service::run(async { Ok(client.assets(&args.extra()?).await?) })?;
     if session.json {
         show::answer(&answer.body)?;
@@ -94,7 +94,7 @@ pub(crate) fn assets(args: &Args, session: &Session) -> Result<u8, Failure> {
 }
 
 pub(crate) fn liquidity(args: &Args, session: &Session) -> Result<u8, Failure> {
-    let client = args.service.client()?;
+    let client = args.service.client(session)?;
     let answer = service::run(async { Ok(client.liquidity(&args.extra()?).await?) })?;
     if session.json {
         show::answer(&answer.body)?;
@@ -125,7 +125,7 @@ pub(crate) fn liquidity(args: &Args, session: &Session) -> Result<u8, Failure> {
 }
 
 pub(crate) fn fee(args: &Args, session: &Session) -> Result<u8, Failure> {
-    let client = args.service.client()?;
+    let client = args.service.client(session)?;
     let answer = service::run(async { Ok(client.fee(&args.extra()?).await?) })?;
     if session.json {
         show::answer(&answer.body)?;
@@ -156,7 +156,7 @@ pub(crate) fn earnings(rows: &[Earnings], registry: Option<&Registry>) -> Result
 }
 
 pub(crate) fn volume(args: &Args, session: &Session) -> Result<u8, Failure> {
-    let client = args.service.client()?;
+    let client = args.service.client(session)?;
     let answer = service::run(async { Ok(client.volume(&args.extra()?).await?) })?;
     if session.json {
         show::answer(&answer.body)?;
@@ -167,7 +167,7 @@ pub(crate) fn volume(args: &Args, session: &Session) -> Result<u8, Failure> {
 }
 
 pub(crate) fn schemas(args: &SchemaArgs, session: &Session) -> Result<u8, Failure> {
-    let client = args.service.client()?;
+    let client = args.service.client(session)?;
     if let Some(name) = &args.name {
         // A schema is shown as JSON, because it has no other form.
         let answer = service::run(async { Ok(client.schema(name).await?) })?;
@@ -186,7 +186,7 @@ pub(crate) fn schemas(args: &SchemaArgs, session: &Session) -> Result<u8, Failur
 pub(crate) fn policy(command: &PolicyCommand, session: &Session) -> Result<u8, Failure> {
     let PolicyCommand::Check { service, from, to } = command;
     let (from, to) = (asset(from)?, asset(to)?);
-    let client = service.client()?;
+    let client = service.client(session)?;
     let answer = service::run(async { Ok(client.policy().await?) })?;
     let verdict = answer.value.check(&from, &to);
     let end = if verdict.allowed { OK } else { REFUSED };
@@ -204,7 +204,7 @@ pub(crate) fn policy(command: &PolicyCommand, session: &Session) -> Result<u8, F
 }
 
 pub(crate) fn health(args: &service::ServiceArgs, session: &Session) -> Result<u8, Failure> {
-    let client = args.client()?;
+    let client = args.client(session)?;
     let answer = service::run(async { Ok(client.health().await?) })?;
     if session.json {
         show::answer(&answer.body)?;

@@ -199,8 +199,7 @@ fn main() -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => return misused(&error),
     };
-    let session = &Session::new(cli.json, command, &matches);
-    proxy::set(cli.proxy);
+    let session = &Session::new(cli.json, cli.proxy, command, &matches);
     let answer = match cli.command {
         Command::Init(args) => init::run(&args, session),
         Command::Phrase(args) => phrase::run(&args, session),

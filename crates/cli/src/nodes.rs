@@ -86,7 +86,7 @@ impl NodeArgs {
 /// that is paid, so it is only said here; [`check_names`] refuses it.
 pub(crate) fn connect(config: NodeConfig, registry: &Registry, session: &Session) -> Result<Nodes<Http>, Failure> {
     let timeouts = Timeouts { connect: Duration::from_secs(10), call: Duration::from_secs(20) };
-    let nodes = Nodes::new(proxy::http(timeouts)?, config, registry);
+    let nodes = Nodes::new(proxy::http(timeouts, session.proxy.as_deref())?, config, registry);
     for name in nodes.unknown() {
         session.progress(&format!("{}: not a chain of the registry, so its endpoints are not used", text::escape_untrusted(name)));
     }

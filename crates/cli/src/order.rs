@@ -229,10 +229,10 @@ fn print(record: &OrderRecord, status: &Status, registry: &Registry) -> Result<(
 }
 
 /// Checks what was given for an order, before the service hears of it.
-fn check(args: &CreateArgs) -> Result<(Flow<Http>, CreateOrder), Failure> {
+fn check(args: &CreateArgs, session: &Session) -> Result<(Flow<Http>, CreateOrder), Failure> {
     let mut problems = Problems::default();
     let trust = problems.take(args.trust.read());
-    let client = problems.take(args.service.client());
+    let client = problems.take(args.service.client(session));
     let registry = trust.as_ref().map(|(registry, _)| registry);
     let request = match &args.request {
         Some(path) => {
@@ -260,7 +260,7 @@ fn check(args: &CreateArgs) -> Result<(Flow<Http>, CreateOrder), Failure> {
 }
 
 fn create(args: &CreateArgs, session: &Session) -> Result<u8, Failure> {
-    let (flow, mut request) = check(args)?;
+    let (flow, mut request) = check(args, session)?;
     let is_complete = args.request.is_some();
     let state = args.state.open()?;
     service::run(async {
@@ -296,17 +296,17 @@ struct One {
 }
 
 impl OrderArgs {
-    fn open(&self) -> Result<One, Failure> {
+    fn open(&self, session: &Session) -> Result<One, Failure> {
         let (registry, policy) = self.trust.read()?;
         let id = OrderId::parse(&self.id)?;
         let state = self.state.open()?;
         let kept = state.find(&id)?;
-        Ok(One { flow: Flow::new(self.service.client()?, registry, policy), id, kept, state })
+        Ok(One { flow: Flow::new(self.service.client(session)?, registry, policy), id, kept, state })
     }
 }
 
 fn one(args: &OrderArgs, session: &Session) -> Result<u8, Failure> {
-    let one = args.open()?;
+    let one = args.open(session)?;
     let record = service::run(async {
         Ok(match &one.kept {
             // An order that was created here is verified again.
@@ -325,7 +325,7 @@ fn one(args: &OrderArgs, session: &Session) -> Result<u8, Failure> {
 }
 
 fn list(args: &ListArgs, session: &Session) -> Result<u8, Failure> {
-    let (client, registry) = (args.service.client()?, args.registry.read()?);
+    let (client, registry) = (args.service.client(session)?, args.registry.read()?);
     let filter = OrderFilter {
         from_owner: args.from_owner.clone(),
         to_owner: args.to_owner.clone(),
@@ -361,7 +361,7 @@ fn list(args: &ListArgs, session: &Session) -> Result<u8, Failure> {
 }
 
 fn watch(args: &OrderArgs, session: &Session) -> Result<u8, Failure> {
-    let One { flow, id, kept, state } = args.open()?;
+    let One { flow, id, kept, state } = args.open(session)?;
     let pace = args.pace.pace();
     let nodes = Arc::new(args.nodes.connect(flow.registry(), session)?);
     service::run(async {

@@ -4,7 +4,6 @@
 //! `NO_PROXY` or `no_proxy` are reached directly, and so is this machine over http.
 
 use std::env;
-use std::sync::OnceLock;
 
 use countersign_client::{Http, Timeouts};
 
@@ -13,23 +12,15 @@ use crate::failure::{Failure, usage};
 const PROXIES: [&str; 4] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 const EXCEPTIONS: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
-/// The value of `--proxy`. One program run has one, whatever it connects to.
-static GIVEN: OnceLock<Option<String>> = OnceLock::new();
-
-/// Sets the proxy that the user gave as an argument. Only the first call counts.
-pub(crate) fn set(given: Option<String>) {
-    // `main` calls it once.
-    let _ = GIVEN.set(given);
-}
-
 /// Returns the first variable that is set and not empty.
 fn variable<'n>(names: &[&'n str]) -> Option<(&'n str, String)> {
     names.iter().find_map(|name| env::var(name).ok().filter(|value| !value.is_empty()).map(|value| (*name, value)))
 }
 
-/// Creates the HTTP stack. Its errors do not contain the proxy's URL, which may have a password.
-pub(crate) fn http(timeouts: Timeouts) -> Result<Http, Failure> {
-    let given = GIVEN.get().cloned().flatten().filter(|url| !url.is_empty()).map(|url| ("--proxy", url));
+/// Creates the HTTP stack. `given` is the proxy that the user gave as an argument. Errors do not contain the proxy's URL, which may have a
+/// password.
+pub(crate) fn http(timeouts: Timeouts, given: Option<&str>) -> Result<Http, Failure> {
+    let given = given.filter(|url| !url.is_empty()).map(|url| ("--proxy", url.to_owned()));
     let Some((name, url)) = given.or_else(|| variable(&PROXIES)) else {
         return Http::new(timeouts).map_err(|error| countersign_client::Error::from(error).into());
     };

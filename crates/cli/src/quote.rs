@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     request.affiliate_fee = args.affiliate_fee;
     request.slippage = args.slippage;
     request.indicative = args.indicative;
-    let client = args.service.client()?;
+    let client = args.service.client(session)?;
     let answer = service::run(async { Ok(client.quote(&request).await?) })?;
     if session.json {
         show::answer(&answer.body)?;

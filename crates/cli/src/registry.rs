@@ -151,7 +151,7 @@ fn pin(args: &PinArgs, session: &Session) -> Result<u8, Failure> {
     let (mut registry, notices) = match (&args.from, &args.chains, &args.assets, &args.liquidity) {
         (Some(path), ..) => (input::registry(path)?, Vec::new()),
         _ if args.from_service => {
-            let client = args.service.client()?;
+            let client = args.service.client(session)?;
             service::run(async { Ok(client.registry().await?) }).map(listed)?
         }
         (None, Some(chains), Some(assets), Some(liquidity)) => {

@@ -98,7 +98,7 @@ fn from_phrase(args: &Args, session: &Session) -> Result<u8, Failure> {
     let phrase = args.phrase.read(session)?;
     let path = args.state.path()?;
     check_free(&args.state, &path, &phrase)?;
-    let client = args.service.client()?;
+    let client = args.service.client(session)?;
     let listed = service::run(async { Ok(client.list_orders(filters).await?) })
         .map_err(|failure| failure.with_advice("nothing was written: run the same command again"))?;
     for count in &listed.counts {

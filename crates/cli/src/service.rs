@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::failure::{Failure, usage};
 use crate::prompt::from_file;
 use crate::proxy;
+use crate::session::Session;
 
 const APP_ID: &str = "COUNTERSIGN_APP_ID";
 
@@ -41,15 +42,15 @@ impl ServiceArgs {
         self.app_id_file.as_deref()
     }
 
-    pub(crate) fn client(&self) -> Result<Client<Http>, Failure> {
+    pub(crate) fn client(&self, session: &Session) -> Result<Client<Http>, Failure> {
         let config = Config::read()?;
         let base = self.base_url.as_ref().or(config.base_url.as_ref());
-        self.connect(base.map(String::as_str), config.app_id, config.app_id_file.as_deref())
+        self.connect(base.map(String::as_str), config.app_id, config.app_id_file.as_deref(), session)
     }
 
     /// Returns a client for values that may become those of the configuration file.
-    pub(crate) fn client_at(&self, base: Option<&str>, app_id_file: Option<&Path>) -> Result<Client<Http>, Failure> {
-        self.connect(base, None, app_id_file)
+    pub(crate) fn client_at(&self, base: Option<&str>, app_id_file: Option<&Path>, session: &Session) -> Result<Client<Http>, Failure> {
+        self.connect(base, None, app_id_file, session)
     }
 
     fn connect(
@@ -57,6 +58,7 @@ impl ServiceArgs {
         base: Option<&str>,
         configured_id: Option<Zeroizing<String>>,
         configured_file: Option<&Path>,
+        session: &Session,
     ) -> Result<Client<Http>, Failure> {
         let base =
             base.ok_or_else(|| usage("no service: pass --base-url, or set COUNTERSIGN_BASE_URL or base_url in the configuration file"))?;
@@ -72,7 +74,7 @@ impl ServiceArgs {
         let app_id = app_id.map(|id| AppId::new(id.trim())).transpose()?;
         let call = Duration::from_secs(self.timeout);
         let timeouts = Timeouts { connect: Timeouts::default().connect.min(call), call };
-        Ok(Client::new(Api::new(base, app_id)?, proxy::http(timeouts)?))
+        Ok(Client::new(Api::new(base, app_id)?, proxy::http(timeouts, session.proxy.as_deref())?))
     }
 }
 

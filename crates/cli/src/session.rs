@@ -14,6 +14,8 @@ use crate::show;
 pub(crate) struct Session {
     /// Whether the command prints JSON. Its progress is then JSON too.
     pub(crate) json: bool,
+    /// The proxy that the user gave as an argument, for every connection.
+    pub(crate) proxy: Option<String>,
     /// Command lines for the user to run next.
     pub(crate) commands: Commands,
     advice: Advice,
@@ -35,8 +37,8 @@ struct Summarized<'a> {
 }
 
 impl Session {
-    pub(crate) fn new(json: bool, root: Command, matches: &ArgMatches) -> Self {
-        Self { json, commands: Commands::new(root, matches), advice: Advice::default() }
+    pub(crate) fn new(json: bool, proxy: Option<String>, root: Command, matches: &ArgMatches) -> Self {
+        Self { json, proxy, commands: Commands::new(root, matches), advice: Advice::default() }
     }
 
     /// Sets what is said on Ctrl-C from now on: what may have happened so far, and the command that continues.

@@ -127,7 +127,7 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
         problems.add("--yes needs --at-least, because nobody reads the order");
     }
     let trust = problems.take(args.trust.read());
-    let client = problems.take(args.service.client());
+    let client = problems.take(args.service.client(session));
     let registry = trust.as_ref().map(|(registry, _)| registry);
     let wallet = problems.take(args.wallet.read()).flatten();
     let key = problems.take(args.key.read()).flatten();

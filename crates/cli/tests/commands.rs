@@ -15,7 +15,7 @@ const FORGED: &str = "a\u{202e}b\u{7}c\u{85}";
 /// Each command with its arguments, the service that it talks to, and its exit code. `{name}` is the path of a file.
 ///
 /// The service "lists" answers honestly, with forged texts wherever it may choose them; "fails" refuses everything with a forged text.
-const RUNS: [(&str, &str, &str, i32); 99] = [
+const RUNS: [(&str, &str, &str, i32); 101] = [
     ("init", "lists", "--registry {registry} --key-file {key} --owner base={owner} --replace", 0),
     ("init", "lists", "--registry {forged}", 2),
     ("init", "fails", "--registry {registry}", 2),
@@ -69,6 +69,8 @@ const RUNS: [(&str, &str, &str, i32); 99] = [
     ("restore", "lists", "{registry} --password-file {key} --state {new-state}", 2),
     ("restore", "fails", "--phrase --phrase-file {words} --from-owner {owner} --state {new-state}", 3),
     ("restore", "lists", "--phrase --phrase-file {forged} --from-owner {owner} --state {new-state}", 2),
+    ("bump", "lists", "{id} --registry {registry} --fee-rate 9", 2),
+    ("bump", "fails", "{forged-text} --registry {registry}", 2),
     ("phrase", "lists", "--state {phrase-state}", 0),
     ("phrase", "lists", "--state {new-state}", 2),
     ("swap", "lists", "--registry {registry} --resume {id} --dry-run", 0),

@@ -269,6 +269,7 @@ const ELSEWHERE: &[(Code, &str)] = &[
     (Code::Internal, "no input is known that causes it; properties.rs searches for one"),
     (Code::TimelocksDependOnPace, "accepted orders have it: crates/json/tests/rules.rs"),
     (Code::TrustsTheService, "the driver's options, not an order: crates/swap/src/owner/tests.rs"),
+    (Code::CannotBeJudged, "what a chain shows before the payment, not an order: crates/client/tests/decide/pay.rs"),
     (Code::PaysTooLittle, "the client's driver compares the order with what its owner accepts"),
 ];
 

@@ -54,7 +54,7 @@ pub fn replacement(order: &VerifiedOrder, sent: &Transaction, prevouts: &[TxOut]
         let rates = [FeeRate::replacing(paid, vsize), FeeRate::replacing(paid, sent.weight().to_vbytes_ceil())];
         rates.into_iter().flatten().fold(fee_rate, |highest, rate| if highest.is_below(rate) { rate } else { highest })
     };
-    let sized = |unsigned: &UnsignedOrder| unsigned.payloads().payment.as_ref().map(Payment::clone);
+    let sized = |unsigned: &UnsignedOrder| unsigned.payloads().payment.clone();
     let first = prepare(lowest(sent.weight().to_vbytes_ceil()))?;
     let vsize = sized(&first).map_or(0, |payment| payment.vsize);
     let replacement = prepare(lowest(vsize))?;

@@ -30,7 +30,7 @@ use rules::{Facts, check, check_asked_refund, check_money};
 use std::time::Duration;
 use subject::{
     DEADLINE, GIVEN_UP, Subject, capabilities, changed, journal, payment, redeemed, refunded, rejected, release, secret_bytes, seen,
-    sending, signed, signed_gasless, unreachable,
+    sending, signed, signed_again, signed_gasless, unreachable,
 };
 
 /// SplitMix64, for what is covered by sampling.
@@ -67,8 +67,8 @@ fn stages() -> Vec<Vec<Event>> {
         ],
         payment(),
         vec![signed_funding.clone(), sending(Delivery::Funding), rejected()],
-        vec![signed_funding.clone(), sending(Delivery::Funding), rejected(), signed_funding.clone()],
-        with(payment(), vec![signed_funding.clone(), sending(Delivery::Funding), rejected()]),
+        vec![signed_funding.clone(), sending(Delivery::Funding), rejected(), signed_again()],
+        with(payment(), vec![signed_again(), sending(Delivery::Funding), rejected()]),
         vec![signed_funding, on_chain.clone()],
         // Paid with another wallet.
         vec![sending(Delivery::Funding)],

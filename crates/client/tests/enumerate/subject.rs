@@ -126,6 +126,12 @@ pub fn signed(purpose: Purpose) -> Event {
     Event::Signed { purpose, transactions: vec![transaction()], gasless: None }
 }
 
+/// Another payment, which spends nothing that the first one spends.
+pub fn signed_again() -> Event {
+    let transactions = vec![BroadcastTransaction { id: "0x02".into(), ..transaction() }];
+    Event::Signed { purpose: Purpose::Funding, transactions, gasless: None }
+}
+
 /// A gasless payment, after an approval that the owner broadcasts.
 pub fn signed_gasless() -> Event {
     Event::Signed { purpose: Purpose::Funding, transactions: vec![transaction()], gasless: Some("0x".to_owned()) }

@@ -154,6 +154,8 @@ pub struct World {
     fuse: Mutex<Option<u32>>,
     pub died: tokio::sync::Notify,
     cannot_redeem: AtomicBool,
+    /// The number of drivers of this world.
+    drivers: AtomicU64,
     pub attempts: AtomicU64,
     requests: AtomicU64,
     /// Every secret that reached the service.
@@ -176,6 +178,7 @@ impl World {
             fuse: Mutex::new(None),
             died: tokio::sync::Notify::new(),
             cannot_redeem: AtomicBool::new(false),
+            drivers: AtomicU64::new(0),
             attempts: AtomicU64::new(0),
             requests: AtomicU64::new(0),
             leaked: Mutex::default(),
@@ -284,6 +287,7 @@ impl World {
         registry: &Arc<Registry>,
         policy: Policy,
     ) -> Driver<Arc<Self>, Arc<Self>, S, Arc<Self>> {
+        self.drivers.fetch_add(1, Ordering::SeqCst);
         let api = Api::new("https://service.example", None).unwrap();
         let client = Client::new(api, Arc::clone(self)).with_retry(Retry { attempts: 1, ..Retry::default() });
         let flow = Flow::new(client, Arc::clone(registry), policy);
@@ -474,7 +478,9 @@ impl Owner for World {
             let order = &orders[record.order_id.as_str()];
             order.redeemed_at.is_some() || self.leaked.lock().unwrap().contains(&order.secret)
         };
-        assert!(!is_out, "nothing is asked once the secret is out");
+        // Another process may have sent it a moment ago, which this one does not know.
+        let is_alone = self.drivers.load(Ordering::SeqCst) < 2;
+        assert!(!is_out || !is_alone, "nothing is asked once the secret is out");
         if self.malice.freezes_the_receiver {
             return Err(Refusal::new(Code::ReceiverNotPayable, "/destination").into());
         }
