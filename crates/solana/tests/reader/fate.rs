@@ -22,6 +22,20 @@ fn context(value: Value) -> Value {
     json!({"context": {"slot": 1}, "value": value})
 }
 
+/// A chain that no longer accepts the blockhash of the transaction.
+fn expired() -> Chain {
+    lying(empty(), "isBlockhashValid", context(json!(false)))
+}
+
+/// As [`expired`], with another answer to one method.
+fn expired_with(about: &'static str, answer: Value) -> Chain {
+    empty().lying(move |_, method, _| match method {
+        _ if method == about => Some(answer.clone()),
+        "isBlockhashValid" => Some(context(json!(false))),
+        _ => None,
+    })
+}
+
 fn landed(failed: bool, mark: &str) -> Value {
     let err = if failed { json!({"InstructionError": [0, {"Custom": 1}]}) } else { Value::Null };
     context(json!([{"slot": 7, "err": err, "confirmationStatus": mark}]))
@@ -35,10 +49,9 @@ fn fate_of(known: &Known, chain: &Chain) -> Fate {
     read_on(&signed(), known, chain).unwrap()
 }
 
-/// The chain of the tests says that no blockhash but one is valid, which is not that of the transaction.
 #[test]
 fn a_blockhash_that_has_expired_is_death_after_600_blocks() {
-    let dead = fate_of(&since(HEIGHT - 600), &empty());
+    let dead = fate_of(&since(HEIGHT - 600), &expired());
     assert!(matches!(&dead, Fate::Dead(why) if why.contains("expired")), "{dead:?}");
     let valid = lying(empty(), "isBlockhashValid", context(json!(true)));
     assert_eq!(fate_of(&since(HEIGHT - 600), &valid), Fate::Open);
@@ -47,31 +60,31 @@ fn a_blockhash_that_has_expired_is_death_after_600_blocks() {
 /// At an endpoint whose finalized block is older than the blockhash, the blockhash is not valid either.
 #[test]
 fn a_blockhash_that_an_endpoint_does_not_know_yet_is_not_death() {
-    let (outcome, rounds) = fate::read::<FateOf>(&signed(), &Known::default(), |_, _, request| empty().answer(request));
+    let (outcome, rounds) = fate::read::<FateOf>(&signed(), &Known::default(), |_, _, request| expired().answer(request));
     let first = outcome.unwrap();
     assert_eq!((first.output(), rounds.len()), (&Fate::Open, 1));
     assert_eq!(first.known(), &since(HEIGHT), "the wait begins");
-    let at = |height: u64| lying(empty(), "getBlockHeight", json!(height));
+    let at = |height: u64| expired_with("getBlockHeight", json!(height));
     let mut known = Known::default();
     known.learn(&first.known().progress_only());
     assert_eq!(fate_of(&known, &at(HEIGHT + 599)), Fate::Open);
     assert!(matches!(fate_of(&known, &at(HEIGHT + 600)), Fate::Dead(_)));
     let other = Known::default().with_progress("fate of another", (HEIGHT - 600).to_be_bytes());
-    assert_eq!(fate_of(&other, &empty()), Fate::Open);
+    assert_eq!(fate_of(&other, &expired()), Fate::Open);
     let odd = Known::default().with_progress(format!("fate {}", signed().id), *b"odd");
-    assert_eq!(fate_of(&odd, &empty()), Fate::Open);
+    assert_eq!(fate_of(&odd, &expired()), Fate::Open);
 }
 
 #[test]
 fn a_transaction_in_the_history_is_included_or_has_failed_for_good() {
-    let shown = |failed, mark| fate_of(&since(HEIGHT - 600), &lying(empty(), "getSignatureStatuses", landed(failed, mark)));
+    let shown = |failed, mark| fate_of(&since(HEIGHT - 600), &expired_with("getSignatureStatuses", landed(failed, mark)));
     assert_eq!((shown(false, "processed"), shown(false, "finalized")), (Fate::Included, Fate::Included));
     assert_eq!(shown(true, "confirmed"), Fate::Open, "its block may be replaced");
     assert!(matches!(shown(true, "finalized"), Fate::Dead(why) if why.contains("slot 7")));
     // It was included after the first round.
     let answer = |round: usize, _: usize, request: &Request| match round {
-        0 => empty().answer(request),
-        _ => lying(empty(), "getSignatureStatuses", landed(false, "confirmed")).answer(request),
+        0 => expired().answer(request),
+        _ => expired_with("getSignatureStatuses", landed(false, "confirmed")).answer(request),
     };
     assert_eq!(fate::read::<FateOf>(&signed(), &since(HEIGHT - 600), answer).0.unwrap().into_output(), Fate::Included);
 }
@@ -84,7 +97,7 @@ fn a_transaction_with_a_durable_nonce_never_expires() {
         let transaction = mined(7, &Instruction { program_id: program, accounts, data: data.to_vec() }).transaction;
         let (id, payload) = (transaction.signatures[0].to_string(), hex::encode(read::transaction_bytes(&transaction)));
         let known = Known::default().with_progress(format!("fate {id}"), (HEIGHT - 600).to_be_bytes());
-        read_on(&Submission::new(&devnet(), &id, &payload), &known, &empty()).unwrap()
+        read_on(&Submission::new(&devnet(), &id, &payload), &known, &expired()).unwrap()
     };
     assert_eq!(advance(&[4, 0, 0, 0], SYSTEM_PROGRAM), Fate::Open);
     assert!(matches!(advance(&[2, 0, 0, 0], SYSTEM_PROGRAM), Fate::Dead(_)));
@@ -94,13 +107,13 @@ fn a_transaction_with_a_durable_nonce_never_expires() {
 #[test]
 fn one_liar_of_three_does_not_decide_a_fate() {
     let decide = |known: &Known, chain: &Chain| fate::one_lie_decides_nothing::<FateOf>(&signed(), known, |request| chain.answer(request));
-    assert!(matches!(decide(&since(HEIGHT - 600), &empty()), Fate::Dead(_)));
-    assert_eq!(decide(&since(HEIGHT - 599), &empty()), Fate::Open);
+    assert!(matches!(decide(&since(HEIGHT - 600), &expired()), Fate::Dead(_)));
+    assert_eq!(decide(&since(HEIGHT - 599), &expired()), Fate::Open);
     let valid = lying(empty(), "isBlockhashValid", context(json!(true)));
     assert_eq!(decide(&since(HEIGHT - 600), &valid), Fate::Open);
-    let confirmed = lying(empty(), "getSignatureStatuses", landed(true, "confirmed"));
+    let confirmed = expired_with("getSignatureStatuses", landed(true, "confirmed"));
     assert_eq!(decide(&since(HEIGHT - 600), &confirmed), Fate::Open);
-    let mut other = empty();
+    let mut other = expired();
     other.genesis = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
     assert!(matches!(read_on(&signed(), &since(HEIGHT - 600), &other), Err(Fault::WrongChain { .. })));
 }
