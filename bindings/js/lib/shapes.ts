@@ -282,7 +282,6 @@ export type Code =
   | "refund_key_not_yours"
   | "redeem_key_not_yours"
   | "amount_below_dust"
-  | "payout_near_fee"
   | "unlimited_approval"
   | "approval_above_amount"
   | "unpinned_registry_version"
@@ -306,6 +305,9 @@ export type Code =
   | "own_signature_overwritten"
   | "nonce_gap"
   | "fee_above_payout"
+  | "fee_too_low"
+  | "secret_for_less"
+  | "outputs_left"
   | "mint_authorities"
   | "single_provider"
   | "key_not_checked";
@@ -674,6 +676,8 @@ export interface EvmRecovery extends EvmWallet {
   readonly sender?: HexString | undefined;
   /** The gas limit, at most that of the policy. */
   readonly gasLimit?: NumberLike | undefined;
+  /** Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing. */
+  readonly acceptLowFee?: boolean | undefined;
 }
 
 /** The wallet context of Tron. */
@@ -700,6 +704,8 @@ export interface TronRecovery extends TronWallet {
   readonly sender?: string | undefined;
   /** The fee limit in sun, at most that of the policy. */
   readonly feeLimit?: NumberLike | undefined;
+  /** Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing. */
+  readonly acceptLowFee?: boolean | undefined;
 }
 
 /** The wallet context of Starknet. */
@@ -750,6 +756,8 @@ export interface ResourceBound {
 export interface StarknetRecovery extends StarknetWallet {
   /** The account that sends and pays for the transaction; the payee if it is missing. */
   readonly sender?: HexString | undefined;
+  /** Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing. */
+  readonly acceptLowFee?: boolean | undefined;
 }
 
 /** The wallet context of Solana. */
@@ -770,6 +778,8 @@ export interface SolanaRecovery extends SolanaWallet {
   readonly sender?: string | undefined;
   /** The account that paid the rent of the swap of an SPL token, and gets it back. */
   readonly rentSponsor?: string | undefined;
+  /** Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing. */
+  readonly acceptLowFee?: boolean | undefined;
 }
 
 /** The wallet context of Sui. */
@@ -804,6 +814,8 @@ export interface SuiRecovery extends SuiWallet {
   readonly sender?: HexString | undefined;
   /** The names of the package's functions; `current` if it is missing. */
   readonly functionNames?: FunctionNames | undefined;
+  /** Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing. */
+  readonly acceptLowFee?: boolean | undefined;
 }
 
 /** The wallet context of Bitcoin and Litecoin. Without `utxos`, only the deposit address is wanted. */
@@ -846,7 +858,7 @@ export interface Utxo {
 
 /** The wallet context of a recovery on Bitcoin and Litecoin. The fee is deducted, unless `utxos` pay it. */
 export interface BitcoinRecovery {
-  /** The outputs of the HTLC, each as `<txid>:<index>:<base units>`. */
+  /** The outputs of the HTLC, each as `<txid>:<index>:<base units>`. One that covers the amount is spent alone. */
   readonly funding: readonly string[];
   /** The address that receives the coins. */
   readonly to: string;
@@ -858,6 +870,12 @@ export interface BitcoinRecovery {
   readonly changeAddress?: string | undefined;
   /** Derivations of the wallet's keys, for hardware signers: `[fingerprint/path]public key`. */
   readonly origins?: readonly string[] | undefined;
+  /** Whether a redemption may take less than the amount, or several outputs, although the secret becomes public; `false` if it is missing. */
+  readonly acceptLess?: boolean | undefined;
+  /** Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing. */
+  readonly acceptLowFee?: boolean | undefined;
+  /** Whether the fee may be higher than what is paid out; `false` if it is missing. */
+  readonly acceptHighFee?: boolean | undefined;
   /** One or more keys, separated by white space: WIF or 64 hex digits. Without it nothing is signed. */
   readonly secretKey?: string | undefined;
 }

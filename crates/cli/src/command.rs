@@ -42,11 +42,7 @@ fn given(root: &Command, matches: &ArgMatches) -> Vec<Given> {
     let mut given = Vec::new();
     for argument in command.get_arguments() {
         let (id, Some(flag)) = (argument.get_id().as_str(), argument.get_long()) else { continue };
-        let is_given = match matches.value_source(id) {
-            Some(ValueSource::CommandLine) => true,
-            Some(ValueSource::EnvVariable) => true,
-            _ => false,
-        };
+        let is_given = matches!(matches.value_source(id), Some(ValueSource::CommandLine | ValueSource::EnvVariable));
         if !is_given || !(PLACES.contains(&id) || CHOICES.contains(&id)) {
             continue;
         }

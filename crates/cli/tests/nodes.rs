@@ -182,7 +182,7 @@ fn endpoints_that_are_not_safe_or_misspelt_are_refused_without_being_shown() {
 fn what_the_endpoints_do_not_serve_is_named() {
     let checked = Checked::new("serves");
     let node = |lie: fn(&Value) -> Option<Value>| Server::start(move |seen| answer_but(seen, "0x2105", "0x0", 7, lie));
-    let without_mark = node(|call| (call["params"][0] == "safe").then(|| Value::Null));
+    let without_mark = node(|call| (call["params"][0] == "safe").then_some(Value::Null));
     let with_other_decimals = node(|call| (call["method"] == "eth_call").then(|| json!(format!("{:#066x}", 77))));
     for (server, words) in [(&without_mark, "finality_mark"), (&with_other_decimals, "decimals")] {
         let (code, shown, said) = checked.run(&["node", "check"], &json!({"base": [server.base]}));

@@ -57,7 +57,8 @@ fn known_chains() -> String {
         let rule = chain.finality;
         let Pace { contract, nominal, fastest, .. } = chain.pace;
         let paces = [contract, nominal, fastest].map(|millis| Duration::from_millis(millis).as_secs_f64().to_string()).join(", ");
-        let coin = |units: u128| format!("from {}", units / if chain.family == Family::Evm { 10_u128.pow(18) } else { 10_u128.pow(8) });
+        let coin =
+            |units: u128| format!("from {}", units.div_euclid(if chain.family == Family::Evm { 10_u128.pow(18) } else { 10_u128.pow(8) }));
         let steps = chain.steps.iter().map(|(from, rule)| format!("; {}: {}", coin(*from), rule.finality)).collect::<String>();
         let (age, ahead) = (chain.max_head_age.as_secs(), chain.max_head_ahead().as_secs());
         let (settle, margin, hours) = (rule.settle, rule.margin, chain.payment_window.as_secs_f64() / 3_600.0);

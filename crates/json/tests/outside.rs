@@ -281,7 +281,7 @@ struct Rule {
 enum Cell {
     Tests { tests: Vec<String> },
     Nothing { none: String },
-    Families(BTreeMap<String, Cell>),
+    Families(BTreeMap<String, Self>),
 }
 
 impl Cell {

@@ -85,9 +85,12 @@ const COMPONENTS: [(&str, &str); 6] = [
     ("the tip that is asked for", "eth_maxPriorityFeePerGas"),
 ];
 
+/// What a liar answers to a method, where it lies.
+type Lie = Box<dyn Fn(&str) -> Option<Value> + Send + Sync>;
+
 /// The lies about one component: numbers, an error, and nothing.
-fn lies(world: World) -> Vec<(String, Box<dyn Fn(&str) -> Option<Value> + Send + Sync>)> {
-    let mut all: Vec<(String, Box<dyn Fn(&str) -> Option<Value> + Send + Sync>)> = Vec::new();
+fn lies(world: World) -> Vec<(String, Lie)> {
+    let mut all: Vec<(String, Lie)> = Vec::new();
     for (component, method) in COMPONENTS {
         // Nothing, almost nothing, hardly more than the others, the price of another chain, and the greatest number.
         for number in [0, 1, world.base + world.base / 20 + 1, 900 * GWEI, u128::MAX] {

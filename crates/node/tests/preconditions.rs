@@ -174,7 +174,7 @@ async fn a_contract_that_needs_more_than_2300_gas_is_no_receiver_of_coins() {
 
 #[tokio::test]
 async fn the_mark_that_evidence_needs_is_served_before_paying() {
-    let none = |method: &str, params: &Value| (method == "eth_getBlockByNumber" && params[0] == "safe").then(|| Value::Null);
+    let none = |method: &str, params: &Value| (method == "eth_getBlockByNumber" && params[0] == "safe").then_some(Value::Null);
     for hosts in [&HOSTS[..], &["a.example", "b.example"]] {
         let hosts: &'static [&'static str] = Box::leak(hosts.to_vec().into_boxed_slice());
         let found = ask(chain(hosts, none), false, Stage::BeforePaying, None).await;

@@ -163,13 +163,13 @@ impl std::fmt::Debug for Reply {
 impl Reply {
     /// Checks that a need takes this reply.
     pub(crate) fn check(&self, expected: Expected) -> Result<(), Failure> {
-        let fits = match (self, expected) {
+        let fits = matches!(
+            (self, expected),
             (Self::Response { .. } | Self::NoResponse { .. }, Expected::Http)
-            | (Self::Stored(_), Expected::Stored)
-            | (Self::Consent(_), Expected::Consent)
-            | (Self::Signed(_) | Self::Sent | Self::NotSigned(_) | Self::SignerFailed { .. }, Expected::Signature) => true,
-            _ => false,
-        };
+                | (Self::Stored(_), Expected::Stored)
+                | (Self::Consent(_), Expected::Consent)
+                | (Self::Signed(_) | Self::Sent | Self::NotSigned(_) | Self::SignerFailed { .. }, Expected::Signature)
+        );
         if fits { Ok(()) } else { Err(Failure::usage("/reply", format!("a reply to {}", expected.name()))) }
     }
 }

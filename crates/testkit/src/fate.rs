@@ -50,14 +50,14 @@ pub fn one_lie_decides_nothing<M: Machine<Subject = Submission, Output = Fate>>(
     let honest_answers: Vec<_> = rounds.iter().flatten().map(&honest).collect();
     let empty = [Answer::result(*b"null"), Answer::result(*b"{}"), Answer::http(200, *b"{}"), Answer::http(404, *b"")];
     for (round, requests) in rounds.iter().enumerate() {
-        for place in 0..requests.len() {
+        for (place, request) in requests.iter().enumerate() {
             let tell = |lie: &Answer| {
                 read::<M>(submission, known, |at, here, request| if (at, here) == (round, place) { lie.clone() } else { honest(request) }).0
             };
             for lie in malformed() {
                 let told = tell(&lie);
                 let is_killed = told.as_ref().is_ok_and(|one| question(one).is_ok());
-                assert!(is_dead || !is_killed, "{:?}: {lie:?} in round {round}", requests[place]);
+                assert!(is_dead || !is_killed, "{request:?}: {lie:?} in round {round}");
             }
             for lie in malformed().iter().chain(&honest_answers).chain(&empty) {
                 let mut quorum = Quorum::new(["liar", "one", "another"], 2).unwrap();
@@ -66,7 +66,7 @@ pub fn one_lie_decides_nothing<M: Machine<Subject = Submission, Output = Fate>>(
                 for name in ["one", "another"] {
                     quorum.hear(name, Ok(truth.clone()));
                 }
-                assert_eq!(matches!(quorum.ask(question), Verdict::Stands(..)), is_dead, "{:?}: {lie:?}", requests[place]);
+                assert_eq!(matches!(quorum.ask(question), Verdict::Stands(..)), is_dead, "{request:?}: {lie:?}");
             }
         }
     }

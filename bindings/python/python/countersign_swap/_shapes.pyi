@@ -356,7 +356,6 @@ Code: TypeAlias = Literal[
     "refund_key_not_yours",
     "redeem_key_not_yours",
     "amount_below_dust",
-    "payout_near_fee",
     "unlimited_approval",
     "approval_above_amount",
     "unpinned_registry_version",
@@ -380,6 +379,9 @@ Code: TypeAlias = Literal[
     "own_signature_overwritten",
     "nonce_gap",
     "fee_above_payout",
+    "fee_too_low",
+    "secret_for_less",
+    "outputs_left",
     "mint_authorities",
     "single_provider",
     "key_not_checked",
@@ -981,6 +983,9 @@ class EvmRecovery(EvmWallet):
     gas_limit: NotRequired[NumberLike | None]
     """The gas limit, at most that of the policy."""
 
+    accept_low_fee: NotRequired[bool | None]
+    """Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing."""
+
 class TronWallet(TypedDict):
     """The wallet context of Tron."""
 
@@ -1013,6 +1018,9 @@ class TronRecovery(TronWallet):
 
     fee_limit: NotRequired[NumberLike | None]
     """The fee limit in sun, at most that of the policy."""
+
+    accept_low_fee: NotRequired[bool | None]
+    """Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing."""
 
 class StarknetWallet(TypedDict):
     """The wallet context of Starknet."""
@@ -1077,6 +1085,9 @@ class StarknetRecovery(StarknetWallet):
     sender: NotRequired[str | None]
     """The account that sends and pays for the transaction; the payee if it is missing."""
 
+    accept_low_fee: NotRequired[bool | None]
+    """Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing."""
+
 class SolanaWallet(TypedDict):
     """The wallet context of Solana."""
 
@@ -1100,6 +1111,9 @@ class SolanaRecovery(SolanaWallet):
 
     rent_sponsor: NotRequired[str | None]
     """The account that paid the rent of the swap of an SPL token, and gets it back."""
+
+    accept_low_fee: NotRequired[bool | None]
+    """Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing."""
 
 class SuiWallet(TypedDict):
     """The wallet context of Sui."""
@@ -1142,6 +1156,9 @@ class SuiRecovery(SuiWallet):
 
     function_names: NotRequired[FunctionNames | None]
     """The names of the package's functions; `current` if it is missing."""
+
+    accept_low_fee: NotRequired[bool | None]
+    """Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing."""
 
 class BitcoinWallet(TypedDict):
     """The wallet context of Bitcoin and Litecoin. Without `utxos`, only the deposit address is wanted."""
@@ -1198,7 +1215,7 @@ class BitcoinRecovery(TypedDict):
     """The wallet context of a recovery on Bitcoin and Litecoin. The fee is deducted, unless `utxos` pay it."""
 
     funding: list[str]
-    """The outputs of the HTLC, each as `<txid>:<index>:<base units>`."""
+    """The outputs of the HTLC, each as `<txid>:<index>:<base units>`. One that covers the amount is spent alone."""
 
     to: str
     """The address that receives the coins."""
@@ -1214,6 +1231,15 @@ class BitcoinRecovery(TypedDict):
 
     origins: NotRequired[list[str] | None]
     """Derivations of the wallet's keys, for hardware signers: `[fingerprint/path]public key`."""
+
+    accept_less: NotRequired[bool | None]
+    """Whether a redemption may take less than the amount, or several outputs, although the secret becomes public; `false` if it is missing."""
+
+    accept_low_fee: NotRequired[bool | None]
+    """Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing."""
+
+    accept_high_fee: NotRequired[bool | None]
+    """Whether the fee may be higher than what is paid out; `false` if it is missing."""
 
     secret_key: NotRequired[str | None]
     """One or more keys, separated by white space: WIF or 64 hex digits. Without it nothing is signed."""

@@ -3,7 +3,7 @@
 use bitcoin::{Transaction, TxOut};
 use countersign_core::{Code, Refusal};
 
-use super::{FeeRate, Payment, Selection, TxContext, TxOrdering, Utxo};
+use super::{FeeRate, Selection, TxContext, TxOrdering, Utxo};
 use crate::{UnsignedOrder, VerifiedOrder};
 
 /// Prepares a payment that replaces `sent`, which pays the deposit of the same order and is not in a block.

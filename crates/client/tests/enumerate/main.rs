@@ -223,7 +223,7 @@ fn whoever_must_act_is_told_what_to_do() {
             Status::NeedsOwner { what } => Some(what),
             _ => None,
         };
-        let nobody = !capabilities.owner_redeems && !(capabilities.relayer_allowed && capabilities.relayer_alone);
+        let nobody = !(capabilities.owner_redeems || capabilities.relayer_allowed && capabilities.relayer_alone);
         assert_eq!(told(&kept, &observed), nobody.then_some(OwnerTask::Redeem), "{capabilities:?}");
         let handed_out = [payment(), vec![Event::SecretLeaving { path: SecretRoute::Own }, signed(Purpose::Redemption)]].concat();
         for journal_of in [release(SecretRoute::Own), [handed_out, vec![Event::Printed { what: Delivery::Redemption }]].concat()] {

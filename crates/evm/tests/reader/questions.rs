@@ -332,9 +332,9 @@ fn a_receiver_is_refused_only_by_a_token_that_lets_others_be_paid() {
     }
     // A node that fails, or limits requests, has said neither yes nor no.
     for failure in [error(-32_000, "missing trie node"), error(-32_005, "limit exceeded")] {
-        for place in 0..transfers.len() {
+        for (place, transfer) in transfers.iter().enumerate() {
             let (outcome, _) = ask::<_, ReceiverCheck>(checked, |method, params| {
-                let is_there = transfers[place] == (method.to_owned(), params.clone());
+                let is_there = *transfer == (method.to_owned(), params.clone());
                 if is_there { failure.clone() } else { json!("0x") }
             });
             assert!(outcome.is_err(), "{place}");

@@ -81,11 +81,7 @@ impl Mint {
                 None => return Err(cut),
             },
             9 => self.restrictions.push("does not allow transfers"),
-            12 => {
-                if is_set(0)? {
-                    self.powers.push("transfer or burn anybody's tokens");
-                }
-            }
+            12 if is_set(0)? => self.powers.push("transfer or burn anybody's tokens"),
             14 => {
                 if is_set(32)? {
                     self.restrictions.push("runs a program of its own in each transfer");

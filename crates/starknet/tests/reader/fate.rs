@@ -46,7 +46,7 @@ impl Shown {
             "starknet_getTransactionStatus" => Some(shown.status.clone()),
             "starknet_getTransactionReceipt" => Some(shown.receipt.clone()),
             "starknet_getNonce" => {
-                let is_final = params["block_id"]["block_number"].as_u64().expect("a block by its number") <= mark;
+                let is_final = params["block_id"]["block_number"].as_u64().unwrap() <= mark;
                 Some(json!(format!("{:#x}", shown.nonces[usize::from(!is_final)])))
             }
             _ => None,

@@ -62,8 +62,11 @@ pub fn number(message: &[u8], field: u64) -> Option<u64> {
     fields(message).1.into_iter().find(|(tag, _)| *tag == field).map(|(_, value)| value)
 }
 
+/// Fields of a message with their tags.
+type Tagged<T> = Vec<(u64, T)>;
+
 /// The length-delimited fields of a message, and the numbers.
-fn fields(mut message: &[u8]) -> (Vec<(u64, Vec<u8>)>, Vec<(u64, u64)>) {
+fn fields(mut message: &[u8]) -> (Tagged<Vec<u8>>, Tagged<u64>) {
     let (mut members, mut numbers) = (Vec::new(), Vec::new());
     while !message.is_empty() {
         let tag = read_varint(&mut message);
