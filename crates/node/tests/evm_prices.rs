@@ -85,7 +85,7 @@ const COMPONENTS: [(&str, &str); 6] = [
     ("the tip that is asked for", "eth_maxPriorityFeePerGas"),
 ];
 
-/// What a liar answers to a method, where it lies.
+/// What a liar answers to a method; `None` where it tells the truth.
 type Lie = Box<dyn Fn(&str) -> Option<Value> + Send + Sync>;
 
 /// The lies about one component: numbers, an error, and nothing.
@@ -130,7 +130,7 @@ fn connected(
     coins: &'static str,
 ) -> Nodes<Chain> {
     let hosts = ["a.example", "b.example", "c.example"];
-    let chain = Chain::funded(&terms().destination).lying(move |host, method, params| {
+    let chain = Chain::funded(&terms().destination).lying(move |host, method, _| {
         let place = hosts.iter().position(|other| *other == host).unwrap();
         let told = if Some(place) == liar { lie(method) } else { None };
         told.or_else(|| match method {
@@ -141,10 +141,6 @@ fn connected(
                 Some(json!([{"calls": [call]}]))
             }
             _ => world.answer(method),
-        })
-        .or_else(|| {
-            let _ = params;
-            None
         })
     });
     nodes(chain, 3)
