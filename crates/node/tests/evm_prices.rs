@@ -11,12 +11,14 @@
 
 mod support;
 
+use std::sync::LazyLock;
+
 use countersign::evm::alloy_consensus::Transaction as _;
 use countersign::evm::alloy_primitives::Address;
 use countersign::evm::recover::{self, Leg};
 use countersign::evm::{Evm, Fees, TxContext};
 use countersign::recover::Recovery;
-use countersign::{BroadcastTransaction, Code, Policy, SecretHash, Unsigned};
+use countersign::{BroadcastTransaction, Code, HtlcTerms, Policy, SecretHash, Unsigned};
 use countersign_node::{NodeError, Nodes, Speed};
 use countersign_testkit::recover::record;
 use countersign_testkit::{key, registry, verified};
@@ -46,6 +48,11 @@ const WORLDS: [World; 3] = [
     World { base: GWEI / 100, tip: 0, asked_tip: Some(GWEI / 1_000), gas_price: GWEI / 50 },
 ];
 
+/// The newest block, but for its base fee.
+static BLOCK: LazyLock<Value> = LazyLock::new(|| Chain::funded(&TERMS).block(LATEST));
+static TERMS: LazyLock<HtlcTerms> = LazyLock::new(|| terms().destination);
+static RECOVERIES: LazyLock<[Recovery; 2]> = LazyLock::new(recoveries);
+
 impl World {
     /// The least tip with which nodes relay a transaction.
     fn least_tip(self) -> u128 {
@@ -56,7 +63,7 @@ impl World {
         let hex = |number: u128| json!(format!("{number:#x}"));
         Some(match method {
             "eth_getBlockByNumber" => {
-                let mut block = Chain::funded(&terms().destination).block(LATEST);
+                let mut block = BLOCK.clone();
                 block["baseFeePerGas"] = hex(self.base);
                 block
             }
@@ -130,7 +137,7 @@ fn connected(
     coins: &'static str,
 ) -> Nodes<Chain> {
     let hosts = ["a.example", "b.example", "c.example"];
-    let chain = Chain::funded(&terms().destination).lying(move |host, method, _| {
+    let chain = Chain::funded(&TERMS).lying(move |host, method, _| {
         let place = hosts.iter().position(|other| *other == host).unwrap();
         let told = if Some(place) == liar { lie(method) } else { None };
         told.or_else(|| match method {
@@ -199,7 +206,7 @@ fn sent(cap: u128, tip: u128) -> (BroadcastTransaction, String) {
 
 /// Returns the fee cap and the tip.
 async fn offered(nodes: &Nodes<Chain>, world: World, stage: Stage) -> Result<(u128, u128), NodeError> {
-    let ([redemption, refund], policy, sender) = (recoveries(), Policy::default(), SENDER.to_string());
+    let ([redemption, refund], policy, sender) = (&*RECOVERIES, Policy::default(), SENDER.to_string());
     let unsigned = match stage {
         Stage::Payment => {
             return Ok(match nodes.evm("ethereum").unwrap().calls(SENDER, Speed::Normal, &policy).await?.fees {
@@ -207,9 +214,9 @@ async fn offered(nodes: &Nodes<Chain>, world: World, stage: Stage) -> Result<(u1
                 other => panic!("{other:?}"),
             });
         }
-        Stage::Redemption => nodes.prepare_recovery(&redemption, "ethereum", &sender, Speed::Normal, &policy).await?,
-        Stage::Urgent => nodes.prepare_urgent(&redemption, "ethereum", &sender, Speed::Fast, &policy).await?,
-        Stage::Refund => nodes.prepare_recovery(&refund, "ethereum", &sender, Speed::Normal, &policy).await?,
+        Stage::Redemption => nodes.prepare_recovery(redemption, "ethereum", &sender, Speed::Normal, &policy).await?,
+        Stage::Urgent => nodes.prepare_urgent(redemption, "ethereum", &sender, Speed::Fast, &policy).await?,
+        Stage::Refund => nodes.prepare_recovery(refund, "ethereum", &sender, Speed::Normal, &policy).await?,
         Stage::Replacement(too_high) => {
             let tip = world.least_tip();
             let (cap, tip) = match too_high {
@@ -219,7 +226,7 @@ async fn offered(nodes: &Nodes<Chain>, world: World, stage: Stage) -> Result<(u1
             };
             let (kept, account) = sent(cap, tip);
             let submission = nodes.submission("ethereum", &kept.id, &kept.payload).unwrap();
-            nodes.prepare_replacement(&redemption, "ethereum", &account, &submission, Speed::Fast, &policy).await?
+            nodes.prepare_replacement(redemption, "ethereum", &account, &submission, Speed::Fast, &policy).await?
         }
     };
     let Unsigned::Evm(unsigned) = unsigned else { panic!("not of EVM") };
