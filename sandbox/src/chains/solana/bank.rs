@@ -259,7 +259,8 @@ impl Bank {
 
     /// The contents of the account of the recent blockhashes: their number, then each with the fee of a signature, the newest first.
     fn recent_blockhashes(&self, slot: u64) -> Vec<u8> {
-        let hashes = self.blocks.iter().rev().filter(|block| block.slot <= slot).take_while(|block| slot.saturating_sub(block.slot) < MAX_AGE);
+        let hashes =
+            self.blocks.iter().rev().filter(|block| block.slot <= slot).take_while(|block| slot.saturating_sub(block.slot) < MAX_AGE);
         let entries: Vec<_> = hashes.map(|block| [&block.hash.to_bytes()[..], &SIGNATURE_FEE.to_le_bytes()].concat()).collect();
         let count = u64::try_from(entries.len()).unwrap_or_default();
         [count.to_le_bytes().to_vec(), entries.concat()].concat()
