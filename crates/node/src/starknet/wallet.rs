@@ -19,8 +19,8 @@ impl<T: Transport> StarknetChain<'_, T> {
     ///
     /// # Errors
     ///
-    /// Returns [`NodeError::Refused`] with [`Code::GasLimitTooHigh`] if the maximum fee exceeds the
-    /// policy, or with [`Code::SimulationReverted`] if the calls fail. Returns another
+    /// Returns [`NodeError::Refused`] with [`Code::GasLimitTooHigh`](countersign::Code::GasLimitTooHigh) if the maximum fee exceeds the
+    /// policy, or with [`Code::SimulationReverted`](countersign::Code::SimulationReverted) if the calls fail. Returns another
     /// [`NodeError`] if no endpoint answers or too few of them agree.
     pub async fn execution(&self, sender: Felt, calls: &[ContractCall], speed: Speed, policy: &Policy) -> Result<TxContext, NodeError> {
         Ok(self.context(sender, Some(calls), Bid { speed, policy, pays_limit: false }).await?.0)
@@ -53,7 +53,7 @@ impl<T: Transport> StarknetChain<'_, T> {
     ///
     /// # Errors
     ///
-    /// Returns [`NodeError::Refused`] with [`Code::WalletChainMismatch`] if the transaction is for
+    /// Returns [`NodeError::Refused`] with [`Code::WalletChainMismatch`](countersign::Code::WalletChainMismatch) if the transaction is for
     /// another chain, or with a code of [`PreflightCheck`] if enough endpoints refuse the transaction with it. Returns another
     /// [`NodeError`] if no endpoint answers or too few of them agree.
     pub async fn preflight(&self, order: &UnsignedOrder) -> Result<Preflight, NodeError> {
