@@ -267,7 +267,7 @@ fn swaps_are_ended_as_their_contract_takes_it() -> TestResult {
         };
         let redeem = redeem?;
         assert_eq!((redeem.call().selector, &redeem.call().calldata), (htlc::REDEEM, &expected), "{}", known.generation);
-        let unsigned = redeem.prepare(TxContext::new(Felt::ZERO, ResourceBounds::default()).sent_by(Felt::ONE))?;
+        let unsigned = redeem.prepare(TxContext::new(Felt::ZERO, ResourceBounds::default()).sent_by(Felt::ONE).with_low_fee(true))?;
         let warned = unsigned.warnings().list().iter().any(|warning| warning.code() == Code::SwapIdUnchecked);
         assert_eq!(warned, known.generation == Client313);
     }

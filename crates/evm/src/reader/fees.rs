@@ -164,7 +164,7 @@ pub fn raised(before: Fees, now: Fees) -> Fees {
 /// Returns fees for a transaction that takes the place of one with the fees `before`, which is overdue, given those of this moment. They
 /// have the same type.
 ///
-/// What is paid, the tip or a legacy price, is [raised](raised), but to at most four times that of this moment ([`rebid`]). The cap is not
+/// What is paid, the tip or a legacy price, is raised ([`raised`]), but to at most four times that of this moment ([`rebid`]). The cap is not
 /// paid, but the sender must have the coins for it: it is raised as nodes require, as long as the tip is, too, and the limit allows it.
 /// Otherwise the transaction that was sent offers more than is allowed now. Nodes that have it will use it, or wait until its cap covers
 /// the base fee. The others take the lower offer.

@@ -63,5 +63,5 @@ async fn once_the_secret_is_out_the_limit_of_the_policy_is_paid_if_it_is_enough_
     assert!(said.contains("it pays that limit"), "{said}");
     assert_eq!(transaction(urgent).raw.fee_limit, 99_999_999);
     let error = nodes.prepare_urgent(&redemption(), "tron", &sender, Speed::Normal, &limit(1_000_000)).await.unwrap_err();
-    assert!(matches!(&error, NodeError::Refused(refusal) if refusal.code() == Code::FeeTooLow), "{error}");
+    assert!(matches!(&error, NodeError::Refused(refusal) if refusal.code() == Code::GasLimitTooLow), "{error}");
 }
