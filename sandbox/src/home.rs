@@ -87,11 +87,21 @@ fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
 }
 
-/// The registry that a wallet pins: what the service lists, as it is.
+/// The registry that a wallet pins: what the service lists, and that the blocks of these chains are never faster than listed. Those of the
+/// chains that they imitate are.
 #[must_use]
 pub fn registry(world: &World) -> Value {
     let assets: Vec<_> = world.chains.values().flat_map(|chain| chain.listing.assets.iter().cloned()).collect();
-    let chains: Vec<_> = world.chains.values().map(|chain| chain.listing.chain.clone()).collect();
+    let mut chains: Vec<_> = world.chains.values().map(|chain| chain.listing.chain.clone()).collect();
+    for chain in chains.iter_mut().filter_map(Value::as_object_mut) {
+        let is_starknet = chain.get("id").and_then(Value::as_str).is_some_and(|id| id.starts_with("starknet:"));
+        // The timelocks that are listed for Starknet are of the time when its blocks took half a minute.
+        let time = if is_starknet { Some(json!(30)) } else { chain.get("block_time").cloned() };
+        if let Some(time) = time {
+            chain.insert("block_time".to_owned(), time.clone());
+            chain.insert("min_block_time".to_owned(), time);
+        }
+    }
     let solvers: Vec<_> = world
         .chains
         .iter()
