@@ -31,7 +31,7 @@ impl Advice {
         *lock(&end.text) = text;
     }
 
-    /// Returns what is said on Ctrl-C.
+    /// Returns the message that Ctrl-C prints.
     pub(crate) fn get(&self) -> Option<String> {
         Some(lock(&self.0.get()?.text).clone())
     }

@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use crate::error::NodeError;
 use crate::nodes::{Nodes, Speed};
 
-/// How an order ends: who is paid what, and who sends the redemption. See [`Nodes::preconditions`].
+/// How an order ends: the receivers and amounts, and the sender of the redemption. See [`Nodes::preconditions`].
 #[derive(Debug, Clone, Copy)]
 pub struct Ends<'a> {
     source: &'a str,

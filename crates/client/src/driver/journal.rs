@@ -528,7 +528,7 @@ mod tests {
         assert!(raised.has_signed(Purpose::Funding, "a") && raised.has_signed(Purpose::Funding, "b"));
         assert!(!raised.payment_was_rejected());
         assert!(journal(first(&rejected, paying("b", "coin:0"))).payment_was_rejected());
-        // A payment with other coins stands for itself.
+        // A payment with other coins counts alone.
         assert!(journal(first(&sent, paying("b", "other:0"))).payment_was_rejected());
         // However often the fee is raised, and whatever is folded, the payments of the last time are known.
         let mut entries = raised.journal;
