@@ -24,6 +24,16 @@ use crate::{Evm, UnsignedOrder, address, htlc};
 /// Default gas limit of these calls. It covers the contract's storage writes and one token transfer.
 pub const GAS_LIMIT: u64 = 300_000;
 
+/// Returns the gas limit of these calls under a policy. A redemption cannot be estimated without showing the secret, so it is the same for
+/// whoever asks beforehand whether an account can pay for it.
+///
+/// # Errors
+///
+/// [`Code::GasLimitTooHigh`] at `/gas_limit` if the policy allows less than [`GAS_LIMIT`].
+pub fn gas_limit(policy: &Policy) -> Result<u64, Refusal> {
+    check_gas_limit(policy.evm.gas_limit, U256::from(GAS_LIMIT), &|code| Refusal::new(code, "/gas_limit").with_actual(GAS_LIMIT))
+}
+
 /// A recovery call, to which [`Recovery::prepare`] adds a sender, a nonce and fees.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]

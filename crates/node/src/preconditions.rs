@@ -107,22 +107,17 @@ impl<'a> End<'a> {
         Self { asset, receiver: None, payout: None, is_held: false, redeemer: None, speed: Speed::Normal, policy }
     }
 
+    /// Returns what the owner is paid in the chain's own coin, if the owner's account pays for the redemption: only then the two can be
+    /// compared.
+    #[cfg(any(feature = "evm", feature = "solana", feature = "sui", feature = "tron"))]
+    pub(crate) fn coins(&self) -> Option<U256> {
+        self.payout.filter(|_| self.asset.token.is_none() && self.redeemer.is_some())
+    }
+
     /// Returns the payout if the HTLC holds it.
     #[cfg(any(feature = "evm", feature = "tron"))]
     pub(crate) fn held(&self) -> Option<U256> {
         self.payout.filter(|_| self.is_held)
-    }
-
-    /// Requires that the payout is worth more than its redemption costs, both in base units of the chain's own coin.
-    #[cfg(any(feature = "bitcoin", feature = "evm"))]
-    pub(crate) fn check_worth(&self, cost: U256) -> Result<(), NodeError> {
-        match self.payout {
-            Some(payout) if payout <= cost => {
-                let refusal = Refusal::new(Code::FeeAbovePayout, "/payout").with_expected(countersign::TypedValue::AtLeast(cost));
-                Err(refusal.with_actual(payout).with_reason("to redeem the payout costs more than it is worth today").into())
-            }
-            _ => Ok(()),
-        }
     }
 }
 

@@ -243,6 +243,18 @@ async fn a_payout_in_coins_is_worth_more_than_its_redemption() {
     assert_eq!(unmet(&found), [(Precondition::Payout, "fee_above_payout")]);
 }
 
+/// What the policy would refuse at the end is refused before the payment: a redemption has a gas limit of 300,000.
+#[tokio::test]
+async fn a_policy_that_allows_no_redemption_is_known_before_paying() {
+    let (record, account) = (record(false), RECEIVER.to_string());
+    let ends = Ends::of_record(&record).redeemed_by(Some(&account));
+    for (limit, expected) in [(299_999, vec![(Precondition::Redeemer, "gas_limit_too_high")]), (300_000, vec![])] {
+        let policy = Policy::from_json(format!(r#"{{"evm_gas_limit": {limit}}}"#).as_bytes()).unwrap();
+        let found = nodes(chain(&[], |_, _| None), 3).preconditions(&ends, Stage::BeforePaying, Speed::Normal, &policy).await;
+        assert_eq!(unmet(&found), expected);
+    }
+}
+
 /// Whoever is refunded in coins must be able to take them, too.
 #[tokio::test]
 async fn the_owner_of_the_source_can_be_refunded() {

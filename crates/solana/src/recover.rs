@@ -23,11 +23,31 @@ use solana_instruction::{AccountMeta, Instruction};
 use solana_message::{Message, VersionedMessage};
 
 use crate::address::{self, ASSOCIATED_TOKEN_PROGRAM, Address, SYSTEM_PROGRAM};
-use crate::fees::{ComputeBudget, FeeLimits};
+use crate::fees::{ComputeBudget, FeeLimits, PriorityFee};
 use crate::htlc::{self, Htlc, HtlcAccount, SolanaGeneration, Token};
 use crate::transaction::{LAMPORTS_PER_SIGNATURE, TxContext, Unsigned};
 use crate::verify::token_program;
 use crate::{Solana, UnsignedOrder};
+
+/// The instructions of a redemption: the price of its compute units, the token account of the receiver, and the redemption itself.
+const MOST_INSTRUCTIONS: usize = 3;
+/// The signatures of a redemption: that of the account that pays, and that of the receiver.
+const MOST_SIGNATURES: u64 = 2;
+
+/// Returns the highest fee of a redemption with this priority fee, in lamports, under a policy. Rent is not included.
+///
+/// # Errors
+///
+/// [`Code::GasLimitTooHigh`] if the policy allows less.
+pub fn max_fee(priority_fee: Option<PriorityFee>, policy: &Policy) -> Result<u64, Refusal> {
+    let mut budget = ComputeBudget { instructions: MOST_INSTRUCTIONS, ..ComputeBudget::default() };
+    if let Some(fee) = priority_fee {
+        FeeLimits::from_policy(policy).check_own(fee)?;
+        (budget.price, budget.limit) = (Some(fee.compute_unit_price), fee.compute_unit_limit);
+    }
+    let priority_fee = u64::try_from(budget.priority_fee()).unwrap_or(u64::MAX);
+    Ok(MOST_SIGNATURES.saturating_mul(LAMPORTS_PER_SIGNATURE).saturating_add(priority_fee))
+}
 
 /// A recovery instruction, to which [`Recovery::prepare`] adds a fee payer and a blockhash.
 #[derive(Clone, PartialEq)]

@@ -32,6 +32,18 @@ pub const FEE_LIMIT: i64 = 100_000_000;
 /// The price of one unit of energy, in sun. Votes have changed it several times. It was 420 and 210 before.
 const ENERGY_PRICE: u64 = 100;
 
+/// Returns the fee limit of these calls under a policy, in sun. A redemption cannot be run without showing the secret, so it is the same for
+/// whoever asks beforehand whether an account can pay for it.
+///
+/// # Errors
+///
+/// [`Code::GasLimitTooHigh`] at `/fee_limit` if the policy allows less than [`FEE_LIMIT`].
+pub fn fee_limit(policy: &Policy) -> Result<u64, Refusal> {
+    let limit = FEE_LIMIT.unsigned_abs();
+    let refuse = |code| Refusal::new(code, "/fee_limit").with_actual(limit);
+    check_fee_limit(policy.tron.fee_limit, U256::from(limit), &refuse).map(i64::unsigned_abs)
+}
+
 /// A recovery call, to which [`Recovery::prepare`] adds a sender and a reference block.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]

@@ -31,6 +31,19 @@ pub fn check_allowance(needed: U256, allowed: U256) -> Result<(), Refusal> {
     Err(Refusal::new(Code::AllowanceTooLow, "/allowance").with_expected(TypedValue::AtLeast(needed)).with_actual(allowed))
 }
 
+/// Requires that a payout is worth more than its redemption costs, both in base units of the chain's own coin.
+///
+/// # Errors
+///
+/// [`Code::FeeAbovePayout`] at `/payout`.
+pub fn check_worth(payout: U256, cost: U256) -> Result<(), Refusal> {
+    if payout > cost {
+        return Ok(());
+    }
+    let refusal = Refusal::new(Code::FeeAbovePayout, "/payout").with_expected(TypedValue::AtLeast(cost)).with_actual(payout);
+    Err(refusal.with_reason("to redeem the payout costs more than it is worth today"))
+}
+
 /// What a redemption or a refund may cost, and what it pays if it pays the chain's own coin: only then the two can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "the families construct it")]
@@ -141,6 +154,13 @@ mod tests {
         let allowance = |allowed: u64| check_allowance(U256::from(5), U256::from(allowed));
         assert_eq!((allowance(5), allowance(6)), (Ok(()), Ok(())));
         assert_eq!(allowance(4).unwrap_err().code(), Code::AllowanceTooLow);
+    }
+
+    #[test]
+    fn a_payout_that_costs_all_of_itself_is_worth_nothing() {
+        let worth = |payout: u64| check_worth(U256::from(payout), U256::from(5));
+        assert_eq!(worth(6), Ok(()));
+        assert_eq!([worth(5), worth(0)].map(|outcome| outcome.unwrap_err().code()), [Code::FeeAbovePayout; 2]);
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub use broadcast::{Broadcast, NotTaken, Sending};
 pub use components::{OVERDUE_MULTIPLE, median, newest_first, outbid, overdue_limit, rebid};
 pub use fate::{Fate, FateOf, Trace, Tracing};
 pub use fault::{Fault, FaultCode};
-pub use funds::{Expense, check_allowance, check_balance, check_low_fee};
+pub use funds::{Expense, check_allowance, check_balance, check_low_fee, check_worth};
 pub use known::Known;
 pub use quorum::{Agree, Doubt, Quorum, Verdict};
 pub use request::{Format, Request};

@@ -2,6 +2,7 @@
 
 use countersign::chains::REDEMPTION_VBYTES;
 use countersign::{Precondition, U256};
+use countersign_core::reader::check_worth;
 use countersign_transport::Transport;
 
 use super::BitcoinChain;
@@ -10,9 +11,9 @@ use crate::preconditions::End;
 
 impl<T: Transport> BitcoinChain<'_, T> {
     pub(crate) async fn precondition(&self, item: Precondition, end: &End<'_>) -> Result<Vec<&'static str>, NodeError> {
-        if item == Precondition::Payout && end.payout.is_some() {
+        if let (Precondition::Payout, Some(payout)) = (item, end.payout) {
             let rate = self.median_fee_rate(end.speed).await?.rate;
-            end.check_worth(U256::from(rate.fee(REDEMPTION_VBYTES).map_or(u64::MAX, |fee| fee.to_sat())))?;
+            check_worth(payout, U256::from(rate.fee(REDEMPTION_VBYTES).map_or(u64::MAX, |fee| fee.to_sat())))?;
         }
         Ok(Vec::new())
     }

@@ -3,8 +3,9 @@
 use countersign::evm::address::from_account;
 use countersign::evm::alloy_primitives::U256;
 use countersign::evm::reader::{Receiver, ReceiverCheck, Served, ServedCheck, fees, needs_lower_height};
-use countersign::evm::recover::GAS_LIMIT;
+use countersign::evm::recover::{GAS_LIMIT, gas_limit};
 use countersign::{Finality, Precondition};
+use countersign_core::reader::check_worth;
 use countersign_transport::Transport;
 
 use super::EvmChain;
@@ -12,7 +13,8 @@ use super::prepare::parse;
 use crate::error::NodeError;
 use crate::preconditions::End;
 
-/// A redemption uses less than this part of its gas limit.
+/// A redemption uses less than this part of its gas limit. Only what a payout is worth is compared with it; an account must have the coins
+/// for the whole limit.
 const USED_GAS: u64 = GAS_LIMIT / 3;
 
 impl<T: Transport> EvmChain<'_, T> {
@@ -35,12 +37,14 @@ impl<T: Transport> EvmChain<'_, T> {
                     self.connection.agreed::<ReceiverCheck>(&self.on_chain(subject)).await?.0?;
                 }
             }
-            Precondition::Payout if token.is_none() && end.redeemer.is_some() => {
-                end.check_worth(self.redemption_cost(end, USED_GAS).await?)?
+            Precondition::Payout => {
+                if let Some(payout) = end.coins() {
+                    check_worth(payout, self.redemption_cost(end, USED_GAS).await?)?;
+                }
             }
             Precondition::Redeemer => {
                 if let Some(account) = end.redeemer {
-                    let (account, at_least) = (parse(account, "/sender")?, self.redemption_cost(end, GAS_LIMIT).await?);
+                    let (account, at_least) = (parse(account, "/sender")?, self.redemption_cost(end, gas_limit(end.policy)?).await?);
                     self.served(Served::Coins { account, at_least }).await?;
                 }
             }

@@ -1,7 +1,10 @@
 //! What must hold on Solana before an order is paid, and before its secret leaves.
 
-use countersign::Precondition;
+use countersign::solana::Address;
 use countersign::solana::reader::{PayoutAsked, PayoutCheck, PayoutQuery};
+use countersign::solana::recover::max_fee;
+use countersign::{Precondition, U256};
+use countersign_core::reader::check_worth;
 use countersign_transport::Transport;
 
 use super::{SolanaChain, parse};
@@ -18,10 +21,23 @@ impl<T: Transport> SolanaChain<'_, T> {
             (Precondition::Receiver, Some(to), _) => {
                 PayoutAsked::Receiver { to, amount: end.payout.and_then(|payout| u64::try_from(payout).ok()) }
             }
-            (Precondition::Redeemer, Some(to), Some(account)) => PayoutAsked::Payer { account, to },
+            (Precondition::Redeemer, Some(to), Some(account)) => {
+                PayoutAsked::Payer { account, to, fee: self.redemption_fee(account, end).await? }
+            }
+            (Precondition::Payout, _, Some(account)) => {
+                if let Some(payout) = end.coins() {
+                    check_worth(payout, U256::from(self.redemption_fee(account, end).await?))?;
+                }
+                return Ok(Vec::new());
+            }
             _ => return Ok(Vec::new()),
         };
         let query = PayoutQuery::new(self.connection.network, end.asset, asked)?;
         Ok(self.judged::<_, PayoutCheck>(&query).await?.powers)
+    }
+
+    /// Returns the highest fee of a redemption that `payer` sends now, in lamports.
+    async fn redemption_fee(&self, payer: Address, end: &End<'_>) -> Result<u64, NodeError> {
+        Ok(max_fee(self.context(&[payer], end.speed).await?.priority_fee, end.policy)?)
     }
 }

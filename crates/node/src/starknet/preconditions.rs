@@ -2,6 +2,7 @@
 
 use countersign::Precondition;
 use countersign::starknet::reader::{STRK, TokenAsked, TokenCheck, TokenQuery};
+use countersign_core::reader::check_worth;
 use countersign_transport::Transport;
 
 use super::{StarknetChain, parse};
@@ -18,12 +19,21 @@ impl<T: Transport> StarknetChain<'_, T> {
                 Some(receiver) => (token, TokenAsked::Receiver(parse(receiver, "/destination")?)),
                 None => return Ok(Vec::new()),
             },
-            (Precondition::Redeemer, _) => {
-                let Some(account) = end.redeemer else { return Ok(Vec::new()) };
+            (Precondition::Redeemer | Precondition::Payout, _) => {
+                // Fees are paid in STRK, so only a payout in it can be compared with them.
+                let payout = end.payout.filter(|_| token == Some(STRK) && item == Precondition::Payout);
+                let Some(account) = end.redeemer.filter(|_| payout.is_some() || item == Precondition::Redeemer) else {
+                    return Ok(Vec::new());
+                };
                 let account = parse(account, "/sender")?;
                 let bid = Bid { speed: end.speed, policy: end.policy, pays_limit: false };
                 let (execution, _) = self.context(account, None, bid).await?;
-                (STRK, TokenAsked::Balance(account, execution.resource_bounds.max_fee(execution.tip)))
+                let fee = execution.resource_bounds.max_fee(execution.tip);
+                if let Some(payout) = payout {
+                    check_worth(payout, fee)?;
+                    return Ok(Vec::new());
+                }
+                (STRK, TokenAsked::Balance(account, fee))
             }
             _ => return Ok(Vec::new()),
         };

@@ -2,20 +2,24 @@
 //! can be paid: see [`Rehearsal`](countersign::sui::reader::Rehearsal).
 
 use countersign::{Precondition, U256};
-use countersign_core::reader::check_balance;
+use countersign_core::reader::{check_balance, check_worth};
 use countersign_transport::Transport;
 
 use super::SuiChain;
-use super::prepare::{REDEEM_STORAGE, REDEEM_UNITS};
+use super::prepare::redemption_budget;
 use crate::error::NodeError;
 use crate::preconditions::End;
 
 impl<T: Transport> SuiChain<'_, T> {
     pub(crate) async fn precondition(&self, item: Precondition, end: &End<'_>) -> Result<Vec<&'static str>, NodeError> {
-        if let (Precondition::Redeemer, Some(account)) = (item, end.redeemer) {
-            let budget = self.gas_price(end.speed).await?.saturating_mul(REDEEM_UNITS).saturating_add(REDEEM_STORAGE);
-            let has = self.balance_of(account, None).await?;
-            check_balance("/balance", "SUI for the gas of a redemption", U256::from(budget), has)?;
+        let Some(account) = end.redeemer else { return Ok(Vec::new()) };
+        let payout = end.coins();
+        if item == Precondition::Redeemer || (item == Precondition::Payout && payout.is_some()) {
+            let budget = U256::from(redemption_budget(self.gas_price(end.speed).await?, end.policy)?);
+            match payout.filter(|_| item == Precondition::Payout) {
+                Some(payout) => check_worth(payout, budget)?,
+                None => check_balance("/balance", "SUI for the gas of a redemption", budget, self.balance_of(account, None).await?)?,
+            }
         }
         Ok(Vec::new())
     }

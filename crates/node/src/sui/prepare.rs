@@ -20,8 +20,8 @@ const MIN_UNITS: u64 = 2_000;
 const SPARE_UNITS: u64 = 1_000;
 /// The fixed budget of a redemption, which cannot be simulated without showing the secret: units of gas, and MIST for storage. Both are
 /// several times what a redemption spends.
-pub(super) const REDEEM_UNITS: u64 = 5_000;
-pub(super) const REDEEM_STORAGE: u64 = 25_000_000;
+const REDEEM_UNITS: u64 = 5_000;
+const REDEEM_STORAGE: u64 = 25_000_000;
 
 impl<T: Transport> SuiChain<'_, T> {
     pub(crate) async fn prepare(
@@ -106,8 +106,7 @@ impl<T: Transport> SuiChain<'_, T> {
         let limit = bid.policy.sui.gas_budget.saturating_sub(REDEEM_STORAGE) / REDEEM_UNITS;
         let price = bid.offer(coins.price.into(), coins.min_price.into(), limit.into());
         let offered = coins.at_price(u64::try_from(price).unwrap_or(u64::MAX));
-        let budget = offered.price.saturating_mul(REDEEM_UNITS).saturating_add(REDEEM_STORAGE);
-        check(budget, bid.policy)?;
+        let budget = redemption_budget(offered.price, bid.policy)?;
         let gas = self.gas(&offered, Payer::Recovery(recovery), budget).await?;
         let rehearsal = Rehearsal::new(&recovery.clone().rehearsal().prepare(gas.clone().sent_by(sender))?);
         self.connection.agreed::<Ask<_>>(&self.on(rehearsal)).await?.0?;
@@ -139,6 +138,17 @@ impl<T: Transport> SuiChain<'_, T> {
         self.preflight(&unsigned).await?;
         Ok(unsigned)
     }
+}
+
+/// Returns the budget of a redemption at a price of gas, in MIST. Whoever asks beforehand whether an account can pay asks for the same.
+///
+/// # Errors
+///
+/// [`Code::GasLimitTooHigh`] if the policy allows less.
+pub(super) fn redemption_budget(price: u64, policy: &Policy) -> Result<u64, Refusal> {
+    let budget = price.saturating_mul(REDEEM_UNITS).saturating_add(REDEEM_STORAGE);
+    check(budget, policy)?;
+    Ok(budget)
 }
 
 fn is_too_poor<T>(outcome: &Result<T, NodeError>) -> bool {

@@ -3,6 +3,7 @@
 use countersign::Precondition;
 use countersign::tron::Address;
 use countersign::tron::reader::{Decimals, DecimalsCheck, Payer, PayerCheck, Receiver, ReceiverCheck};
+use countersign::tron::recover::fee_limit;
 use countersign_transport::Transport;
 
 use super::{TronChain, parse};
@@ -26,9 +27,12 @@ impl<T: Transport> TronChain<'_, T> {
                     self.connection.agreed::<ReceiverCheck>(&self.on_chain(subject)).await?.0?;
                 }
             }
-            Precondition::Redeemer => {
-                if let Some(account) = end.redeemer {
-                    let subject = Payer { account: parse(account, "/sender")? };
+            Precondition::Payout | Precondition::Redeemer => {
+                let payout = end.coins().filter(|_| item == Precondition::Payout);
+                if let Some(account) = end.redeemer
+                    && (payout.is_some() || item == Precondition::Redeemer)
+                {
+                    let subject = Payer { account: parse(account, "/sender")?, fee_limit: fee_limit(end.policy)?, payout };
                     self.connection.agreed::<PayerCheck>(&self.on_chain(subject)).await?.0?;
                 }
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use countersign::{CreateOrder, Family, Policy, Proposal, Registry, VerifiedTerms, verify_record};
+use countersign::{CreateOrder, Family, Policy, Proposal, Registry, VerifiedRecord, VerifiedTerms, verify_record};
 use countersign_client::{Request, Response, Transport, TransportError, TransportErrorKind};
 use countersign_core::reader::{Answer, Format, Request as ReadRequest};
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes};
@@ -18,6 +18,13 @@ pub(crate) fn terms() -> VerifiedTerms {
 }
 
 pub(crate) fn terms_on(coin: &str) -> VerifiedTerms {
+    let mut terms = verified().terms;
+    terms.destination = countersign_testkit::chain::bitcoin::terms(coin);
+    terms
+}
+
+/// A verified record whose destination is on a Bitcoin-like chain.
+pub(crate) fn verified() -> VerifiedRecord {
     let registry = countersign_testkit::registry();
     let verified = countersign_testkit::fixtures_of(Family::Evm).unwrap().into_iter().find_map(|case| {
         let case = case.json();
@@ -27,9 +34,7 @@ pub(crate) fn terms_on(coin: &str) -> VerifiedTerms {
         let verified = verify_record(proposal, registry, &Policy::default()).ok()?;
         (verified.terms.destination.family == Family::Bitcoin).then_some(verified)
     });
-    let mut terms = verified.unwrap().terms;
-    terms.destination = countersign_testkit::chain::bitcoin::terms(coin);
-    terms
+    verified.unwrap()
 }
 
 /// Returns what a server responds to a POST. A transaction that it accepts is in its mempool.

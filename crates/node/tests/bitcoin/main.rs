@@ -10,6 +10,7 @@
 )]
 
 mod fake;
+mod preconditions;
 mod prices;
 mod recovery;
 mod rpc;

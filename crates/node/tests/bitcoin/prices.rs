@@ -15,11 +15,11 @@ use super::Shared;
 use super::fake::{AMOUNT, Ledger, SECRET, Servers, chain, outpoint, pay, spend};
 use super::recovery::{CHAIN, INITIATOR, REDEEMER, fee, of_bitcoin, owner, prepare, recovery, replace, shared, signed};
 
-const HOSTS: [&str; 3] = ["a.example", "b.example", "rpc.example"];
+pub(super) const HOSTS: [&str; 3] = ["a.example", "b.example", "rpc.example"];
 
 /// Three endpoints: two Esplora servers and a node's own RPC. The honest ones show 10 or 12 sat/vB, whatever the target. The one at this
 /// place shows something else.
-fn servers(ledger: &Shared, liar: Option<(usize, &Lie)>) -> Servers {
+pub(super) fn servers(ledger: &Shared, liar: Option<(usize, &Lie)>) -> Servers {
     let mut servers = Servers::default();
     for (place, host) in HOSTS.into_iter().enumerate() {
         let lie = liar.filter(|(other, _)| *other == place).map(|(_, lie)| lie.clone());
@@ -34,7 +34,7 @@ fn servers(ledger: &Shared, liar: Option<(usize, &Lie)>) -> Servers {
 }
 
 #[derive(Clone, Debug)]
-enum Lie {
+pub(super) enum Lie {
     Rate(Value),
     Status(u16),
     Silent,
@@ -88,7 +88,7 @@ async fn paid(servers: &Servers, stage: Stage, first: &Transaction) -> Option<u6
     Some(fee.div_ceil(signed(order, key).weight().to_vbytes_ceil()))
 }
 
-fn funded() -> (Shared, Transaction, Transaction) {
+pub(super) fn funded() -> (Shared, Transaction, Transaction) {
     let (ledger, payment) = Ledger::funded(usize::from(super::TIMELOCK));
     let outpoint = OutPoint { txid: payment.compute_txid(), vout: 1 };
     let output = Funding::new(outpoint, Amount::from_sat(AMOUNT));

@@ -103,8 +103,44 @@ async fn an_account_below_its_rent_is_no_receiver() {
     let mut record = record(form);
     record.destination_swap.amount = countersign::U256::from(890_879);
     let policy = Policy::default();
-    let found = nodes(chain, 3, form).preconditions(&Ends::of_record(&record), Stage::BeforePaying, Speed::Normal, &policy).await;
-    assert_eq!(unmet(&found), [(Precondition::Receiver, "receiver_not_payable")], "an empty account needs 890,880 lamports");
+    let nodes = nodes(chain, 3, form);
+    for stage in [Stage::BeforePaying, Stage::BeforeSecret] {
+        let found = nodes.preconditions(&Ends::of_record(&record), stage, Speed::Normal, &policy).await;
+        assert_eq!(unmet(&found), [(Precondition::Receiver, "receiver_not_payable")], "an empty account needs 890,880 lamports: {stage:?}");
+    }
+}
+
+/// The account needs the rent of its own, and the fee of two signatures and of 600,000 units at the price of this moment.
+#[tokio::test]
+async fn the_account_that_redeems_can_pay_the_price_of_this_moment() {
+    let form = FORMS[0];
+    for (price, fee) in [(0, 10_000), (50_000, 40_000), (9_000_000, 5_410_000)] {
+        for (lamports, expected) in [(890_880 + fee - 1, vec![(Precondition::Redeemer, "insufficient_funds")]), (890_880 + fee, vec![])] {
+            let mut chain = chain(form);
+            chain.fees = vec![price; 150];
+            chain.accounts.insert(PAYER, system_account(lamports));
+            assert_eq!(unmet(&ask(chain, form, Stage::BeforePaying).await), expected, "{price}");
+        }
+        let mut record = record(form);
+        let account = PAYER.to_string();
+        for (payout, expected) in [(fee, vec![(Precondition::Payout, "fee_above_payout")]), (fee + 1, vec![])] {
+            let mut chain = chain(form);
+            chain.fees = vec![price; 150];
+            record.destination_swap.amount = countersign::U256::from(payout);
+            let (ends, policy) = (Ends::of_record(&record).redeemed_by(Some(&account)), Policy::default());
+            let found = nodes(chain, 3, form).preconditions(&ends, Stage::BeforePaying, Speed::Normal, &policy).await;
+            assert_eq!(
+                unmet(&found).into_iter().filter(|(item, _)| *item != Precondition::Redeemer).collect::<Vec<_>>(),
+                expected,
+                "{payout}"
+            );
+        }
+    }
+    // What the policy would refuse at the end is refused before the payment.
+    let mut chain = chain(form);
+    chain.fees = vec![10_000_001; 150];
+    let found = ask(chain, form, Stage::BeforePaying).await;
+    assert!(unmet(&found).contains(&(Precondition::Redeemer, "gas_limit_too_high")), "{:?}", found.unmet);
 }
 
 #[tokio::test]

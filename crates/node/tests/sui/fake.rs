@@ -4,7 +4,7 @@ use countersign::UnixTime;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use countersign::{Family, Policy, VerifiedTerms, json, verify_record};
+use countersign::{Family, OrderRecord, Policy, VerifiedRecord, VerifiedTerms, json, verify_record};
 use countersign_client::{Request, Response, Transport, TransportError, TransportErrorKind};
 use countersign_json::line::Case as JsonCase;
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes};
@@ -84,12 +84,21 @@ pub(crate) fn case(family: Family, id: &str) -> Case {
     countersign_testkit::fixtures_of(family).unwrap().into_iter().find(|case| case.id == id).expect(id)
 }
 
-/// Verified terms whose destination is the order that @mysten/sui encoded.
-pub(crate) fn terms() -> VerifiedTerms {
+fn verified() -> VerifiedRecord {
     let case = case(Family::Evm, "evm-record-sui-testnet");
     let value = json::parse(case.input.as_bytes()).unwrap();
     let proposal = JsonCase::from_value(&value).unwrap().proposal().unwrap();
-    let mut terms = verify_record(proposal, registry(), &Policy::default()).unwrap().terms;
+    verify_record(proposal, registry(), &Policy::default()).unwrap()
+}
+
+/// The record of an order whose destination is on Sui.
+pub(crate) fn record() -> OrderRecord {
+    verified().record
+}
+
+/// Verified terms whose destination is the order that @mysten/sui encoded.
+pub(crate) fn terms() -> VerifiedTerms {
+    let mut terms = verified().terms;
     set_order(&mut terms.destination);
     terms
 }

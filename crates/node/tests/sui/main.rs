@@ -11,6 +11,7 @@
 
 mod endpoints;
 mod fake;
+mod preconditions;
 mod prices;
 mod replace;
 mod send;

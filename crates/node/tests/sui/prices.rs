@@ -11,7 +11,7 @@ use countersign_testkit::key;
 use crate::fake::{Executed, Ledger, Network, case, digest_of};
 use crate::wallet::{honest as rich, order, recovery};
 
-type Lie = fn(&mut Ledger);
+pub(crate) type Lie = fn(&mut Ledger);
 
 const LIES: [(&str, Lie); 10] = [
     ("price 0", |ledger| ledger.gas_price = 0),
@@ -37,7 +37,7 @@ const LIES: [(&str, Lie); 10] = [
 ];
 
 /// Three endpoints that show the same, but for one.
-fn connected(honest: &Ledger, liar: Option<(usize, Lie)>) -> Nodes<Network> {
+pub(crate) fn connected(honest: &Ledger, liar: Option<(usize, Lie)>) -> Nodes<Network> {
     let mut all = vec![honest.clone(), honest.clone(), honest.clone()];
     if let Some((place, lie)) = liar {
         lie(&mut all[place]);

@@ -2,7 +2,7 @@
 
 use countersign::tron::alloy_primitives::Address as AbiAddress;
 use countersign::tron::{Address, read};
-use countersign::{Code, Policy, Precondition, Stage};
+use countersign::{Code, OrderRecord, Policy, Precondition, Stage, U256};
 use countersign_node::{Ends, NodeError, Speed};
 use serde_json::json;
 
@@ -81,7 +81,7 @@ async fn a_token_that_has_frozen_the_receiver_is_not_paid_for() {
 }
 
 /// The record of an order whose destination is on Tron.
-fn record(asset: &str, receiver: Address) -> countersign::OrderRecord {
+fn record(asset: &str, receiver: Address) -> OrderRecord {
     let case = crate::fake::case(countersign::Family::Evm, "evm-record-tron");
     let value = countersign::json::parse(case.input.as_bytes()).unwrap();
     let proposal = countersign_json::line::Case::from_value(&value).unwrap().proposal().unwrap();
@@ -92,10 +92,13 @@ fn record(asset: &str, receiver: Address) -> countersign::OrderRecord {
 }
 
 async fn unmet(fake: crate::fake::Fake, asset: &str, stage: Stage) -> Vec<(Precondition, &'static str)> {
-    let (record, policy) = (record(asset, Address::from([0x5a; 20])), Policy::default());
+    unmet_of(fake, &record(asset, Address::from([0x5a; 20])), stage, &Policy::default()).await
+}
+
+async fn unmet_of(fake: crate::fake::Fake, record: &OrderRecord, stage: Stage, policy: &Policy) -> Vec<(Precondition, &'static str)> {
     let account = Address::from([0x77; 20]).to_string();
-    let ends = Ends::of_record(&record).redeemed_by(Some(&account));
-    let found = crate::fake::nodes(fake, 3).preconditions(&ends, stage, Speed::Normal, &policy).await;
+    let ends = Ends::of_record(record).redeemed_by(Some(&account));
+    let found = crate::fake::nodes(fake, 3).preconditions(&ends, stage, Speed::Normal, policy).await;
     found.unmet.iter().map(|unmet| (unmet.precondition, unmet.error.code().name())).collect()
 }
 
@@ -164,4 +167,40 @@ async fn the_account_that_redeems_can_pay_for_the_energy() {
     assert_eq!(unmet(honest(enough), "tron:usdt", Stage::BeforePaying).await, []);
     let staked = crate::fake::Tron { coins: 0, energy_limit: 160_000, ..tron(WITHOUT_APPROVAL) };
     assert_eq!(unmet(honest(staked), "tron:usdt", Stage::BeforePaying).await, []);
+}
+
+/// A redemption has a fee limit of 100 TRX, which also limits staked energy. Above 625 sun for one unit, 160,000 units do not fit into it.
+#[tokio::test]
+async fn a_redemption_that_would_run_out_of_energy_is_known_before_paying() {
+    let at = |price: u64| {
+        crate::fake::Tron { energy_limit: 160_000, ..tron(WITHOUT_APPROVAL) }.lying(move |_, path, question| {
+            let data = question["data"].as_str().unwrap_or_default();
+            match path.ends_with("getchainparameters") {
+                true => {
+                    Some(json!({"chainParameter": [{"key": "getEnergyFee", "value": price}, {"key": "getTransactionFee", "value": 1}]}))
+                }
+                _ if !path.ends_with("constantcontract") => None,
+                _ if data.starts_with("313ce567") => Some(crate::fake::returned(&U256::from(6).to_be_bytes::<32>())),
+                _ => Some(crate::fake::returned(&[])),
+            }
+        })
+    };
+    assert_eq!(unmet(at(625), "tron:usdt", Stage::BeforePaying).await, []);
+    assert_eq!(unmet(at(626), "tron:usdt", Stage::BeforePaying).await, [(Precondition::Redeemer, "gas_limit_too_low")]);
+    let record = record("tron:usdt", Address::from([0x5a; 20]));
+    for (limit, expected) in [(99_999_999, vec![(Precondition::Redeemer, "gas_limit_too_high")]), (100_000_000, vec![])] {
+        let policy = Policy::from_json(format!(r#"{{"tron_fee_limit": {limit}}}"#).as_bytes()).unwrap();
+        assert_eq!(unmet_of(at(100), &record, Stage::BeforePaying, &policy).await, expected);
+    }
+}
+
+/// 160,000 units of energy at 100 sun.
+#[tokio::test]
+async fn a_payout_in_coins_is_worth_more_than_its_redemption() {
+    let mut record = record("tron:trx", Address::from([0x5a; 20]));
+    for (payout, expected) in [(16_000_000, vec![(Precondition::Payout, "fee_above_payout")]), (16_000_001, vec![])] {
+        record.destination_swap.amount = U256::from(payout);
+        let found = unmet_of(calls(&[], |_| None), &record, Stage::BeforePaying, &Policy::default()).await;
+        assert_eq!(found, expected, "{payout}");
+    }
 }

@@ -12,9 +12,6 @@ use crate::htlc::Token;
 use crate::read;
 use crate::verify::token_program;
 
-/// The fee of a transaction with one or two signatures, in lamports, with a priority fee that is usually enough.
-const FEE: u64 = 20_000;
-
 /// Who is paid, in what, and what is asked about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PayoutQuery {
@@ -46,6 +43,8 @@ pub enum PayoutAsked {
         account: Address,
         /// The account that is paid, whose token account may have to be created.
         to: Address,
+        /// The highest fee of the redemption, in lamports: see [`recover::max_fee`](crate::recover::max_fee).
+        fee: u64,
     },
 }
 
@@ -89,7 +88,7 @@ impl PayoutQuery {
         match self.asked {
             PayoutAsked::Decimals | PayoutAsked::Mint => self.token.map(|token| token.mint).into_iter().collect(),
             PayoutAsked::Receiver { to, .. } => vec![self.token_account(to).unwrap_or(to)],
-            PayoutAsked::Payer { account, to } => [account].into_iter().chain(self.token_account(to)).collect(),
+            PayoutAsked::Payer { account, to, .. } => [account].into_iter().chain(self.token_account(to)).collect(),
         }
     }
 
@@ -109,7 +108,7 @@ impl PayoutQuery {
                         _ => Ok(PayoutFacts::default()),
                     }
                 }
-                PayoutAsked::Payer { .. } => self.check_payer(accounts, empty, 0),
+                PayoutAsked::Payer { fee, .. } => check_payer(accounts, empty, fee),
             };
         };
         match self.asked {
@@ -137,17 +136,20 @@ impl PayoutQuery {
                 // The redemption creates it.
                 None => Ok(PayoutFacts::default()),
             },
-            PayoutAsked::Payer { .. } => self.check_payer(accounts, empty, if accounts.used(1).is_some() { 0 } else { token_account }),
+            PayoutAsked::Payer { fee, .. } => {
+                let rent = if accounts.used(1).is_some() { 0 } else { token_account };
+                check_payer(accounts, empty, fee.saturating_add(rent))
+            }
         }
     }
+}
 
-    /// Requires that the payer has the fee, and the rent of the account that it creates and of its own.
-    fn check_payer(&self, accounts: &Accounts, empty: u64, rent: u64) -> Result<PayoutFacts, Refusal> {
-        let has = accounts.get(0).map_or(0, |account| account.lamports);
-        let needed = FEE.saturating_add(rent).saturating_add(empty);
-        check_balance("/balance", "SOL for the fee and rent of a redemption", U256::from(needed), U256::from(has))?;
-        Ok(PayoutFacts::default())
-    }
+/// Requires that the payer has what the redemption takes, and the rent of its own account.
+fn check_payer(accounts: &Accounts, empty: u64, takes: u64) -> Result<PayoutFacts, Refusal> {
+    let has = accounts.get(0).map_or(0, |account| account.lamports);
+    let needed = takes.saturating_add(empty);
+    check_balance("/balance", "SOL for the fee and rent of a redemption", U256::from(needed), U256::from(has))?;
+    Ok(PayoutFacts::default())
 }
 
 fn check_token_account(account: &Account, to: Address, token: Token) -> Result<(), Refusal> {

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address as AbiAddress, U256};
 use countersign_core::reader::{
-    Agree, Ask, Fault, Identity, Judged, Known, Machine, Question, Replies, Reply, Request, Turn, check_balance,
+    Agree, Ask, Fault, Identity, Judged, Known, Machine, Question, Replies, Reply, Request, Turn, check_balance, check_worth,
 };
 use countersign_core::{Code, Refusal, Role, TypedValue};
 use countersign_evm_core::read;
@@ -178,12 +178,29 @@ impl Machine for PreflightCheck {
     }
 }
 
+/// Returns the amount that calls spend, in sun. Only the energy of the first call is known. No call burns more than its fee limit.
+fn cost_of(steps: &[Step], resources: Resources, energy_used: Option<u64>) -> U256 {
+    // Nothing was run if there is no call, which the fee limit of 0 covers, or if it is a redemption.
+    let energy = energy_used.unwrap_or(REDEMPTION_ENERGY);
+    let burnt = U256::from(energy.saturating_sub(resources.energy)).saturating_mul(U256::from(resources.energy_price));
+    let mut cost = burnt.min(U256::from(steps.first().map_or(0, |step| step.fee_limit)));
+    let mut bandwidth = resources.bandwidth;
+    for step in steps {
+        cost = cost.saturating_add(U256::from(step.value));
+        match bandwidth.checked_sub(step.bytes) {
+            Some(left) => bandwidth = left,
+            None => cost = cost.saturating_add(U256::from(step.bytes).saturating_mul(U256::from(resources.bandwidth_price))),
+        }
+    }
+    cost
+}
+
 /// Requires that the fee limit of a call covers its energy. The limit also applies to staked energy.
-fn check_fee_limit(step: &Step, energy: u64, resources: Resources) -> Result<(), Refusal> {
+fn check_fee_limit(fee_limit: u64, energy: u64, resources: Resources) -> Result<(), Refusal> {
     let fee = U256::from(energy).saturating_mul(U256::from(resources.energy_price));
-    if fee > U256::from(step.fee_limit) {
+    if fee > U256::from(fee_limit) {
         let refusal = Refusal::new(Code::GasLimitTooLow, "/fee_limit").with_expected(TypedValue::AtLeast(fee));
-        return Err(refusal.with_actual(step.fee_limit).with_reason("the call would run out of energy"));
+        return Err(refusal.with_actual(fee_limit).with_reason("the call would run out of energy"));
     }
     Ok(())
 }
@@ -197,15 +214,20 @@ pub(super) fn failure(reply: &Reply<'_>) -> Result<Option<String>, Fault> {
     })
 }
 
-/// The account that redeems.
+/// A redemption that an account will pay for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "callers construct it")]
 pub struct Payer {
     /// The account.
     pub account: Address,
+    /// The fee limit of the redemption, in sun: see [`recover::fee_limit`](crate::recover::fee_limit).
+    pub fee_limit: u64,
+    /// What the redemption pays, in sun, to ask whether it is worth its cost; `None` to ask whether the account can pay.
+    pub payout: Option<U256>,
 }
 
-/// Checks that an account can pay for a redemption: for the energy and the bandwidth that it does not get for free.
+/// Checks that an account can pay for a redemption: for the energy and the bandwidth that it does not get for free, within the fee limit. Or
+/// that the payout is worth that.
 pub type PayerCheck = Ask<OnChain<Payer>>;
 
 impl Question for OnChain<Payer> {
@@ -220,11 +242,16 @@ impl Question for OnChain<Payer> {
     }
 
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Judged<()>, Fault> {
+        let Payer { fee_limit, payout, .. } = self.subject;
         let (balance, resources) = (coins(&replies.get(0)?)?, Resources::read(&replies.get(1)?, &replies.get(2)?)?);
-        let energy = U256::from(REDEMPTION_ENERGY.saturating_sub(resources.energy)).saturating_mul(U256::from(resources.energy_price));
-        let is_free = resources.bandwidth >= REDEMPTION_BYTES;
-        let bytes = if is_free { U256::ZERO } else { U256::from(REDEMPTION_BYTES).saturating_mul(U256::from(resources.bandwidth_price)) };
-        Ok(Judged(check_balance("/balance", "TRX for the fee of a redemption", energy.saturating_add(bytes), balance)))
+        // As in the preflight of the redemption itself.
+        let step = Step { role: Role::Redeem, value: 0, fee_limit, bytes: REDEMPTION_BYTES };
+        let cost = cost_of(&[step], resources, None);
+        Ok(Judged(match payout {
+            Some(payout) => check_worth(payout, cost),
+            None => check_fee_limit(fee_limit, REDEMPTION_ENERGY, resources)
+                .and_then(|()| check_balance("/balance", "TRX for the fee of a redemption", cost, balance)),
+        }))
     }
 }
 
@@ -310,30 +337,12 @@ impl Plan {
         let step = self.steps.first();
         // A redemption is not run, and must not run out of energy: it shows the secret for nothing.
         if let Some(step) = step.filter(|step| step.role == Role::Redeem) {
-            check_fee_limit(step, REDEMPTION_ENERGY, resources)?;
+            check_fee_limit(step.fee_limit, REDEMPTION_ENERGY, resources)?;
         }
         let energy_used = step.zip(simulated).map(|(step, outcome)| self.judge_call(step, token, outcome, resources)).transpose()?;
-        let cost = self.cost(resources, energy_used);
+        let cost = cost_of(&self.steps, resources, energy_used);
         check_balance("/balance", "TRX", cost, balance)?;
         Ok(Preflight { balance, cost, energy_used })
-    }
-
-    /// Returns the amount that the calls spend, in sun. Only the energy of the first call is known. No call burns more than its fee
-    /// limit.
-    fn cost(&self, resources: Resources, energy_used: Option<u64>) -> U256 {
-        // Nothing was run if there is no call, which the fee limit of 0 covers, or if it is a redemption.
-        let energy = energy_used.unwrap_or(REDEMPTION_ENERGY);
-        let burnt = U256::from(energy.saturating_sub(resources.energy)).saturating_mul(U256::from(resources.energy_price));
-        let mut cost = burnt.min(U256::from(self.steps.first().map_or(0, |step| step.fee_limit)));
-        let mut bandwidth = resources.bandwidth;
-        for step in &self.steps {
-            cost = cost.saturating_add(U256::from(step.value));
-            match bandwidth.checked_sub(step.bytes) {
-                Some(left) => bandwidth = left,
-                None => cost = cost.saturating_add(U256::from(step.bytes).saturating_mul(U256::from(resources.bandwidth_price))),
-            }
-        }
-        cost
     }
 
     /// Requires that a call succeeds within its fee limit, and transfers nothing but what was verified. Returns the energy that it uses.
@@ -344,7 +353,7 @@ impl Plan {
                 return Err(Refusal::new(Code::SimulationReverted, format!("/{}", step.role)).with_reason(why));
             }
         };
-        check_fee_limit(step, energy, resources)?;
+        check_fee_limit(step.fee_limit, energy, resources)?;
         let expected = self.deposit.as_ref().filter(|_| step.role == Role::Initiate);
         check_transfers(self.sender.bytes(), expected, token, &transfers, &CODEC)?;
         Ok(energy)

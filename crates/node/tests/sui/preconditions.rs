@@ -1,0 +1,43 @@
+//! What must hold before an order is paid whose owner receives coins on Sui.
+
+use countersign::{Policy, Precondition, Stage, U256};
+use countersign_node::{Ends, Nodes, Speed};
+
+use crate::fake::{Ledger, Network, SUI, record};
+use crate::prices::connected;
+use crate::wallet::{order, rich};
+
+/// The gas of a redemption is a fixed budget: 5,000 units at the normal price of 602 MIST, and 0.025 SUI for storage.
+#[tokio::test]
+async fn the_account_that_redeems_has_the_coins_for_its_budget() {
+    const BUDGET: u64 = 5_000 * 602 + 25_000_000;
+    let has = |coins: u64| Ledger { balances: [(SUI.to_owned(), coins)].into(), ..rich() };
+    let (account, policy) = (order().deposit().sender.to_string(), Policy::default());
+    let mut record = record();
+    record.destination_swap.asset = "sui_testnet:sui".parse().unwrap();
+    let ends = Ends::of_record(&record).redeemed_by(Some(&account));
+    let ask = async |nodes: Nodes<Network>, policy: &Policy, ends: &Ends<'_>, stage| {
+        let found = nodes.preconditions(ends, stage, Speed::Normal, policy).await;
+        found.unmet.iter().map(|unmet| (unmet.precondition, unmet.error.code().name())).collect::<Vec<_>>()
+    };
+    let poor = [(Precondition::Redeemer, "insufficient_funds")];
+    let stage = Stage::BeforePaying;
+    assert_eq!(ask(connected(&has(BUDGET - 1), None), &policy, &ends, stage).await, poor);
+    assert_eq!(ask(connected(&has(BUDGET), None), &policy, &ends, stage).await, []);
+    for place in 0..3 {
+        assert_eq!(ask(connected(&has(0), Some((place, |ledger| ledger.balances = rich().balances))), &policy, &ends, stage).await, poor);
+        assert_eq!(ask(connected(&has(BUDGET), Some((place, |ledger| ledger.balances.clear()))), &policy, &ends, stage).await, []);
+    }
+    // The service's relayer pays for its own gas.
+    assert_eq!(ask(connected(&has(0), None), &policy, &ends.with_relayer(true), stage).await, []);
+    assert_eq!(ask(connected(&has(0), None), &policy, &ends, Stage::BeforeSecret).await, [], "the redemption's own preflight asks it");
+    // What the policy would refuse at the end is refused before the payment.
+    let limit = |budget: u64| Policy::from_json(format!(r#"{{"sui_gas_budget": {budget}}}"#).as_bytes()).unwrap();
+    let above = [Precondition::Payout, Precondition::Redeemer].map(|item| (item, "gas_limit_too_high"));
+    assert_eq!(ask(connected(&has(BUDGET), None), &limit(BUDGET - 1), &ends, stage).await, above);
+    assert_eq!(ask(connected(&has(BUDGET), None), &limit(BUDGET), &ends, stage).await, []);
+    // A payout in SUI is worth more than it costs.
+    for (payout, expected) in [(BUDGET, vec![(Precondition::Payout, "fee_above_payout")]), (BUDGET + 1, vec![])] {
+        assert_eq!(ask(connected(&has(BUDGET), None), &policy, &ends.paying(U256::from(payout)), stage).await, expected);
+    }
+}
