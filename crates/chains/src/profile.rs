@@ -7,6 +7,7 @@ use std::time::Duration;
 use ruint::aliases::U256;
 
 use crate::finality::{Finality, FinalityRule};
+use crate::pace::Span;
 use crate::{Coin, Family, Network, Pace};
 
 /// What is known about a chain, whatever its name. It is the same for a chain and its test networks.
@@ -56,6 +57,20 @@ impl ChainProfile {
         named(name).or_else(|| named(name.split_once('_')?.0)).unwrap_or(other)
     }
 
+    /// Returns the profile of the known chain with a network's id, as in `evm:8453`; otherwise that of its family, or of its coin.
+    ///
+    /// ```
+    /// use countersign_chains::{ChainProfile, Network};
+    ///
+    /// let fastest = |id| ChainProfile::of_network(&Network::Evm(id)).pace.fastest;
+    /// assert_eq!([fastest(1), fastest(8_453), fastest(999)], [12_000, 100, 100]);
+    /// ```
+    #[must_use]
+    pub fn of_network(network: &Network) -> &'static Self {
+        let known = KNOWN_CHAINS.iter().find(|known| Network::parse(known.id).as_ref() == Ok(network));
+        known.map_or_else(|| Self::of_family(network), |known| &known.profile)
+    }
+
     /// Returns the profile of a chain of which only the network is known.
     const fn of_family(network: &Network) -> &'static Self {
         match network {
@@ -78,6 +93,15 @@ impl ChainProfile {
     #[must_use]
     pub fn finality_for(&self, base_units: U256) -> FinalityRule {
         self.steps.iter().rfind(|(from, _)| base_units >= U256::from(*from)).map_or(self.finality, |(_, rule)| *rule)
+    }
+
+    /// Returns how many units an endpoint's newest block may go back. A reorganization replaces a few blocks. Nodes behind one address differ
+    /// by seconds, which are as many units as the chain can count in them.
+    #[must_use]
+    pub fn max_step_back(&self) -> u64 {
+        const REORGANIZATION: u64 = 16;
+        const BEHIND: Duration = Duration::from_secs(30);
+        Span::Time(BEHIND).units(self.pace.fastest).max(REORGANIZATION)
     }
 
     /// Returns how far the newest block may be ahead of the caller's clock. If it is further ahead, one of the two is wrong.
@@ -325,6 +349,23 @@ mod tests {
                 assert_eq!(is_test_network(chain.name, id), chain.test, "{} {id}", chain.name);
                 assert_eq!((misnamed(chain.name, id), Network::parse(id).map(|network| network.family())), (None, Ok(network.family())));
             }
+        }
+    }
+
+    /// Half a minute, however fast the blocks are, and a reorganization of 16 blocks.
+    #[test]
+    fn nodes_behind_one_address_may_differ_by_half_a_minute() {
+        let blocks = |id| ChainProfile::of_network(&Network::parse(id).unwrap()).max_step_back();
+        for (id, expected) in [
+            ("evm:1", 16),
+            ("evm:8453", 300),
+            ("evm:42161", 300),
+            ("evm:56", 134),
+            ("evm:999", 300),
+            ("starknet:SN_MAIN", 30),
+            ("tron:728126428", 16),
+        ] {
+            assert_eq!(blocks(id), expected, "{id}");
         }
     }
 

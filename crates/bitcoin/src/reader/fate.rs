@@ -5,7 +5,7 @@ use std::fmt;
 use bitcoin::{OutPoint, Txid};
 use countersign_core::chains::{ChainProfile, Finality};
 use countersign_core::reader::{self, Fault, Head, Identity, Known, Replies, Request, Submission, Trace, Tracing};
-use countersign_core::{BlockHeight, Refusal};
+use countersign_core::{BlockHeight, Refusal, U256};
 
 use super::{NamedChain, broadcast, esplora, look, rpc};
 
@@ -14,7 +14,7 @@ const MAX_INPUTS: usize = 250;
 
 /// Reads what becomes of a transaction.
 ///
-/// It is dead if another transaction spends one of its inputs, and is as deep as a payment must be to be final. A node's own RPC needs a
+/// It is dead if another transaction spends one of its inputs, and is as deep as the largest payment must be to be final. A node's own RPC needs a
 /// transaction index (`-txindex=1`). It does not say which transaction spends an output. There the input must be spent in the blocks
 /// twice: in one reading, and in a later one that is as many blocks above it as make a payment final.
 pub type FateOf = reader::FateOf<Tracer>;
@@ -24,7 +24,7 @@ pub struct Tracer {
     chain: NamedChain,
     txid: Txid,
     inputs: Vec<OutPoint>,
-    /// The number of blocks that make a payment final.
+    /// The number of blocks that make a payment of any amount final.
     needed: u64,
     known: Known,
     head: Option<Newest>,
@@ -49,7 +49,7 @@ impl Tracing for Tracer {
         let chain = NamedChain::from_network(&submission.network, "")?;
         let (transaction, txid) = broadcast::decode(submission)?;
         let inputs = transaction.input.iter().map(|input| input.previous_output).take(MAX_INPUTS).collect();
-        let needed = match ChainProfile::of("", &submission.network).finality.finality {
+        let needed = match ChainProfile::of_network(&submission.network).finality_for(U256::MAX).finality {
             Finality::Depth(blocks) => blocks,
             _ => chain.chain.coin.profile().max_reorganization,
         };

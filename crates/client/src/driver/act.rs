@@ -2,11 +2,11 @@
 //! after.
 
 use std::sync::Mutex;
-use std::time::Duration;
 
+use countersign::chains::Pace;
 use countersign::{
-    BroadcastTransaction, Code, Family, GaslessSubmission, Leg, Policy, Refusal, U256, UnixTime, Verified, VerifiedRecord, Warning,
-    Warnings,
+    BroadcastTransaction, Code, Family, GaslessSubmission, HtlcState, Leg, Policy, Refusal, U256, UnixTime, Verified, VerifiedRecord,
+    Warning, Warnings,
 };
 
 use super::chain::{ChainError, judge, rule_of};
@@ -14,6 +14,7 @@ use super::decide::Action;
 use super::journal::{Delivery, Event, Outcome, Purpose, SecretRoute};
 use super::kept::{OrderState, OrderStore, SignedUnder};
 use super::observe::{OrderObservation, RecordObservation, Release};
+use super::overdue::{overdue_after, shortest_time};
 use super::parties::{FundingReply, Owner, OwnerError, Settlement};
 use super::{DriveError, Driver};
 use crate::error::Error;
@@ -21,11 +22,6 @@ use crate::release;
 use crate::request::Action as Call;
 use crate::secret::Secret;
 use countersign_transport::{Chains, Transport};
-
-/// The number of nominal blocks after which a transaction that is not mined is assumed to pay too low a fee.
-const OVERDUE_BLOCKS: u64 = 3;
-/// The minimum time before that assumption, in seconds, because nodes of chains with fast blocks lag behind.
-const OVERDUE_SECONDS: u64 = 60;
 
 /// The outcome of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +62,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
         match action {
             Action::Sign => self.sign().await,
             Action::Pay(what) => self.pay(*what).await,
+            Action::Raise => self.raise().await,
             Action::HandOut(what) => {
                 self.write(Event::sending(*what)).await?;
                 Ok(StepOutcome::HandedOut)
@@ -174,6 +171,44 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
         let Some(signature) = gasless else { return Ok(StepOutcome::NeedsOwner) };
         let submission = GaslessSubmission::new(signature.to_owned());
         self.call(Delivery::Gasless, &Call::Initiate(&submission)).await
+    }
+
+    /// Has the payment signed again for a higher fee, and sends it. What was sent remains the payment if nothing takes its place.
+    async fn raise(&self) -> Result<StepOutcome, DriveError> {
+        let Some(([sent], None)) = self.kept.signed(Purpose::Funding) else { return self.pay(Delivery::Funding).await };
+        let payment = |transactions: &[BroadcastTransaction]| Event::Signed {
+            purpose: Purpose::Funding,
+            transactions: transactions.to_vec(),
+            gasless: None,
+        };
+        let raised = match self.kept_order() {
+            Ok(order) => self.driver.owner.raise(&order, sent).await,
+            Err(refusal) => Err(refusal.into()),
+        };
+        // With other coins the order could be paid twice.
+        let spends_the_same =
+            |one: &BroadcastTransaction| !one.spends.is_empty() && one.spends.iter().all(|coin| sent.spends.contains(coin));
+        match raised {
+            Ok(Some(raised)) if matches!(raised.as_slice(), [one] if one.id != sent.id && spends_the_same(one)) => {
+                self.write(payment(&raised)).await?;
+                let done = self.broadcast(Delivery::Funding, &raised).await?;
+                if matches!(done, StepOutcome::Rejected(_)) {
+                    self.write(payment(std::slice::from_ref(sent))).await?;
+                }
+                Ok(done)
+            }
+            // Nothing to raise it with: the fees are within the policy, and the change covers no more.
+            _ => self.broadcast(Delivery::Funding, std::slice::from_ref(sent)).await,
+        }
+    }
+
+    /// Returns the order as it was signed, verified again with the pins and policy of that time, before its deadline.
+    fn kept_order(&self) -> Result<Verified, Refusal> {
+        let (registry, policy) = self.driver.pins(self.kept);
+        let record = self.kept.record.as_deref().ok_or_else(|| Refusal::new(Code::NoOrderRecord, "/order"))?;
+        let order = countersign::verify(self.kept.swap.proposal(record), registry, policy)?;
+        order.check_deadline(self.driver.now().max(self.observed.now))?;
+        Ok(order)
     }
 
     /// Redeems with the owner's own transaction. The evidence is read again right before the secret is released.
@@ -319,7 +354,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
         transactions: &[BroadcastTransaction],
     ) -> Result<StepOutcome, DriveError> {
         // If the owner does not sign a replacement, the transaction that was sent remains the best one available.
-        if self.driver.is_overdue_at(self.kept, purpose, self.driver.now().max(self.observed.now))
+        if self.driver.is_overdue_at(self.kept, purpose, self.driver.now().max(self.observed.now), Some(self.observed))
             && let Ok(Some(replacement)) = self.settle(purpose, transactions).await
         {
             self.note(what, Event::Signed { purpose, transactions: replacement.clone(), gasless: None }).await?;
@@ -379,17 +414,24 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
     /// they probably pay too low a fee, or have left the mempools.
     #[must_use]
     pub fn is_overdue(&self, kept: &OrderState, purpose: Purpose) -> bool {
-        self.is_overdue_at(kept, purpose, self.now())
+        self.is_overdue_at(kept, purpose, self.now(), None)
     }
 
-    fn is_overdue_at(&self, kept: &OrderState, purpose: Purpose, now: UnixTime) -> bool {
+    fn is_overdue_at(&self, kept: &OrderState, purpose: Purpose, now: UnixTime, observed: Option<&OrderObservation>) -> bool {
         let request = kept.swap.request();
-        let leg = if purpose == Purpose::Refund { &request.source } else { &request.destination };
-        let asset = self.pins(kept).0.asset(leg.asset.as_str());
-        let blocks = asset.map_or(0, |asset| asset.chain.pace.nominal.saturating_mul(OVERDUE_BLOCKS) / 1_000);
-        let wait = blocks.max(OVERDUE_SECONDS);
+        let (leg, measured) = match purpose {
+            Purpose::Redemption => (&request.destination, observed.and_then(|observed| observed.destination_pace)),
+            _ => (&request.source, observed.and_then(|observed| observed.source_pace)),
+        };
+        let pace = self.pins(kept).0.asset(leg.asset.as_str()).map_or(Pace::new(0, 0, 0), |asset| asset.chain.pace);
+        // Only a redemption runs out of time.
+        let left = match observed.map(|observed| observed.destination.state()) {
+            Some(Some(HtlcState::Locked(locked))) if purpose == Purpose::Redemption => Some(shortest_time(pace, measured, locked.left())),
+            _ => None,
+        };
+        let wait = overdue_after(pace, measured, left);
         // A clock that was set back must not stop a fee from being raised.
-        kept.signed_at(purpose).is_some_and(|since| now < since || now >= since.saturating_add(Duration::from_secs(wait)))
+        kept.signed_at(purpose).is_some_and(|since| now < since || now >= since.saturating_add(wait))
     }
 }
 

@@ -11,8 +11,8 @@ use super::kept::OrderState;
 const MAX_LINES: usize = 64;
 /// The number of signatures for a redemption or a refund that are kept: the newest one, and the one that it replaced.
 const KEPT_SIGNATURES: usize = 2;
-/// The number of signatures for a funding that are kept. The owner raises a payment now and then, and any of them may be mined.
-const KEPT_FUNDINGS: usize = 16;
+/// The number of signatures for a funding that are kept. A payment is raised now and then, and any of them may be mined.
+pub(super) const KEPT_FUNDINGS: usize = 16;
 
 /// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,8 +31,8 @@ pub struct Entry {
 #[non_exhaustive]
 pub enum Event {
     /// The owner signed. From then on these transactions are sent, unless a later entry replaces them. A funding is replaced only if
-    /// it was rejected, or can never be included; or, by the owner's explicit order, by one that spends the same coins, so that one of the
-    /// two at most can be mined.
+    /// it was rejected, or can never be included; or by one that spends the same coins for a higher fee, so that one of the two at most can
+    /// be mined.
     Signed {
         /// What the transactions do.
         purpose: Purpose,
@@ -184,7 +184,7 @@ impl Event {
 
 impl OrderState {
     /// Returns the most recently signed transactions for a purpose, with the gasless funding if there is one; `None` if nothing was
-    /// signed. A funding is signed again if it was rejected or is dead, and to raise its fee by the owner's order; a redemption or a refund
+    /// signed. A funding is signed again if it was rejected or is dead, and on Bitcoin-like chains to raise its fee; a redemption or a refund
     /// also to raise its fee.
     #[must_use]
     pub fn signed(&self, wanted: Purpose) -> Option<(&[BroadcastTransaction], Option<&str>)> {
@@ -272,6 +272,22 @@ impl OrderState {
             _ => None,
         });
         newest == Some(true)
+    }
+
+    /// Returns every payment that was signed and may be on its way, the newest first, by its last transaction; `None` if one of them is a
+    /// message, which never expires.
+    #[must_use]
+    pub fn payments(&self) -> Option<Vec<&BroadcastTransaction>> {
+        let mut payments: Vec<&BroadcastTransaction> = Vec::new();
+        for entry in self.journal.iter().rev() {
+            if let Event::Signed { purpose: Purpose::Funding, transactions, gasless } = &entry.event {
+                let last = transactions.last().filter(|_| gasless.is_none())?;
+                if payments.iter().all(|payment| payment.id != last.id) {
+                    payments.push(last);
+                }
+            }
+        }
+        Some(payments)
     }
 
     /// Returns how many payments were signed, one after the other, of those that the journal keeps.

@@ -27,6 +27,7 @@ mod journal;
 mod kept;
 mod memory;
 mod observe;
+mod overdue;
 mod parties;
 mod progress;
 mod run;
@@ -403,7 +404,7 @@ fn trouble(kept: &OrderState, observed: &OrderObservation, is_paid: bool) -> Opt
 fn waits(action: &Action, status: Status) -> Status {
     let what = match action {
         Action::Sign => return Status::Unsigned,
-        Action::Pay(_) => OwnerTask::BroadcastFunding,
+        Action::Pay(_) | Action::Raise => OwnerTask::BroadcastFunding,
         Action::Redeem { .. } => OwnerTask::Redeem,
         Action::Refund => OwnerTask::Refund,
         Action::End(_) | Action::HandOut(_) => return status,

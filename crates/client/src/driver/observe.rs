@@ -15,6 +15,7 @@ use futures_util::stream::FuturesUnordered;
 use super::chain::{ChainAccess, ChainError, judge, rule_of};
 use super::journal::{Delivery, Purpose};
 use super::kept::OrderState;
+use super::overdue::overdue_after;
 use super::parties::TrustTheService;
 use crate::client::Client;
 use crate::error::Error;
@@ -56,6 +57,12 @@ pub struct OrderObservation {
     pub deadline: Option<UnixTime>,
     /// What becomes of a payment that was sent and that the source chain does not show.
     pub payment: PaymentFate,
+    /// From when a payment that is in no block needs a higher fee; `None` if nothing was signed here.
+    pub payment_overdue_from: Option<UnixTime>,
+    /// The milliseconds of one unit of the source's timelock, as its blocks show; `None` if nothing was measured.
+    pub source_pace: Option<u64>,
+    /// The same of the destination's timelock.
+    pub destination_pace: Option<u64>,
     /// How long the source chain needs to confirm a payment, at the slower one of its known paces.
     pub confirmation_time: Duration,
     /// When the source's timelock is over by time, with the margin of its chain; `None` if that is unknown.
@@ -233,14 +240,26 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
         let (source_view, destination_view) =
             (self.view(known, Leg::Source, &source, is_current, now), self.view(known, Leg::Destination, &destination, is_current, now));
         let payment = self.payment(kept, &known.terms.source, &source_view, now).await;
+        // A payment is dead by a block that may be newer than the one that shows no payment, and another one may be in that block: one that
+        // the owner's wallet has raised. So the source is read once more.
+        let source_view = if matches!(payment, PaymentFate::Dead(_)) {
+            let again = self.look_at(Leg::Source, &known.terms, kept.may_be_paid()).await;
+            self.view(known, Leg::Source, &again, is_current, now)
+        } else {
+            source_view
+        };
+        // A later record can only make the deadline earlier.
+        let deadlines = [Some(known), first.as_ref()].into_iter().flatten();
+        let deadline = deadlines.filter_map(|known| status::deadline(&known.record, self.registry)).min();
         let observed = OrderObservation {
             payment,
-            // A later record can only make the deadline earlier.
-            deadline: [Some(known), first.as_ref()]
-                .into_iter()
-                .flatten()
-                .filter_map(|known| status::deadline(&known.record, self.registry))
-                .min(),
+            payment_overdue_from: kept.signed_at(Purpose::Funding).map(|at| {
+                let left = deadline.map(|deadline| deadline.saturating_duration_since(now));
+                at.saturating_add(overdue_after(known.terms.source.pace, pace_of(&source), left))
+            }),
+            source_pace: pace_of(&source),
+            destination_pace: pace_of(&destination),
+            deadline,
             confirmation_time: status::confirmation_time(&known.record, self.registry),
             refund_from: {
                 let sent_at = kept.attempts(Delivery::Funding).1.max(kept.attempts(Delivery::Gasless).1);
@@ -258,21 +277,20 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
         OrderObservation { record, ..observed }
     }
 
-    /// Reads what becomes of the newest payment, if it was sent some time ago and its chain does not show it.
+    /// Reads what becomes of the payment, if the newest one was sent some time ago and the chain shows none. It is dead only if every
+    /// payment that was signed is: of those that spend the same coins, any may be mined.
     async fn payment(&self, kept: &OrderState, terms: &HtlcTerms, source: &LegObservation, now: UnixTime) -> PaymentFate {
         let is_missing = matches!(source, LegObservation::Seen { state: HtlcState::Absent, .. }) && kept.newest_payment_may_be_sent();
         let is_old = kept.signed_at(Purpose::Funding).is_some_and(|at| now < at || now >= at.saturating_add(IS_LOOKED_FOR));
-        match kept.signed(Purpose::Funding) {
-            // The message of a gasless payment never expires.
-            Some((transactions, None))
-                if is_missing
-                    && is_old
-                    && let Some(last) = transactions.last() =>
-            {
-                self.chains.fate(last, &terms.network).await
+        let mut fate = PaymentFate::Open;
+        for payment in kept.payments().filter(|_| is_missing && is_old).unwrap_or_default() {
+            match self.chains.fate(payment, &terms.network).await {
+                PaymentFate::Open => return PaymentFate::Open,
+                dead if fate == PaymentFate::Open => fate = dead,
+                PaymentFate::Dead(_) => {}
             }
-            _ => PaymentFate::Open,
         }
+        fate
     }
 
     fn now(&self) -> UnixTime {
@@ -409,6 +427,9 @@ impl OrderObservation {
             public_secret: None,
             deadline: None,
             payment: PaymentFate::Open,
+            payment_overdue_from: None,
+            source_pace: None,
+            destination_pace: None,
             confirmation_time: Duration::ZERO,
             refund_from: None,
             heads: Ok(()),
@@ -423,6 +444,11 @@ fn look(outcome: Result<HtlcQuorum, ChainError>) -> Look {
         Err(ChainError::NotConnected(_)) => None,
         Err(error) => Some(Err(error.to_string())),
     }
+}
+
+/// Returns the pace that a chain's blocks show; `None` if nothing was measured.
+fn pace_of(look: &Look) -> Option<u64> {
+    look.as_ref()?.as_ref().ok()?.state().ok()?.1.pace
 }
 
 /// Returns the later of a clock and the newest blocks that enough endpoints show. A clock that is behind must not hide that time has

@@ -29,6 +29,18 @@ pub trait Owner: MaybeSend + MaybeSync {
         std::future::ready(Ok(FundingReply::NotNow))
     }
 
+    /// Signs the payment of an order again for a higher fee, with the same coins and the same deposit, so that one of the two at most is
+    /// mined: see `Nodes::prepare_raised` of `countersign-node`. `sent` is what was sent and is in no block after a while. Called on
+    /// Bitcoin-like chains, before the deadline. `None` means that nothing was signed; what was sent remains the payment then.
+    fn raise(
+        &self,
+        order: &Verified,
+        sent: &BroadcastTransaction,
+    ) -> impl Future<Output = Result<Option<Vec<BroadcastTransaction>>, OwnerError>> + MaybeSend {
+        let _ = (order, sent);
+        std::future::ready(Ok(None))
+    }
+
     /// Checks that a redemption of the destination would pay: see `Nodes::preconditions` of `countersign-node`, with
     /// [`Stage::BeforeSecret`](countersign::Stage::BeforeSecret). Called right before the secret is shown to anybody for the first time,
     /// to a signer or to the service's relayer, and never once it may be out. After an error the secret stays, and the driver tries again.
@@ -238,6 +250,14 @@ macro_rules! forward {
                     P::hand_out(self, order)
                 }
 
+                fn raise(
+                    &self,
+                    order: &Verified,
+                    sent: &BroadcastTransaction,
+                ) -> impl Future<Output = Result<Option<Vec<BroadcastTransaction>>, OwnerError>> + MaybeSend {
+                    P::raise(self, order, sent)
+                }
+
                 fn check_release(&self, record: &OrderRecord) -> impl Future<Output = Result<(), OwnerError>> + MaybeSend {
                     P::check_release(self, record)
                 }
@@ -267,6 +287,11 @@ forward! { ['p] &'p P; [] Box<P>; [] Arc<P>; }
 trait Erased: MaybeSend + MaybeSync {
     fn fund<'f>(&'f self, order: &'f Verified) -> BoxFuture<'f, Result<FundingReply, OwnerError>>;
     fn hand_out<'f>(&'f self, order: &'f Verified) -> BoxFuture<'f, Result<FundingReply, OwnerError>>;
+    fn raise<'f>(
+        &'f self,
+        order: &'f Verified,
+        sent: &'f BroadcastTransaction,
+    ) -> BoxFuture<'f, Result<Option<Vec<BroadcastTransaction>>, OwnerError>>;
     fn check_release<'f>(&'f self, record: &'f OrderRecord) -> BoxFuture<'f, Result<(), OwnerError>>;
     fn settle<'f>(&'f self, task: &'f Settlement<'f>) -> BoxFuture<'f, Result<Option<Vec<BroadcastTransaction>>, OwnerError>>;
     fn can_redeem(&self, chain: &str) -> bool;
@@ -280,6 +305,14 @@ impl<P: Owner> Erased for P {
 
     fn hand_out<'f>(&'f self, order: &'f Verified) -> BoxFuture<'f, Result<FundingReply, OwnerError>> {
         Box::pin(P::hand_out(self, order))
+    }
+
+    fn raise<'f>(
+        &'f self,
+        order: &'f Verified,
+        sent: &'f BroadcastTransaction,
+    ) -> BoxFuture<'f, Result<Option<Vec<BroadcastTransaction>>, OwnerError>> {
+        Box::pin(P::raise(self, order, sent))
     }
 
     fn check_release<'f>(&'f self, record: &'f OrderRecord) -> BoxFuture<'f, Result<(), OwnerError>> {
@@ -331,6 +364,10 @@ impl Owner for BoxOwner {
 
     async fn hand_out(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
         self.0.hand_out(order).await
+    }
+
+    async fn raise(&self, order: &Verified, sent: &BroadcastTransaction) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
+        self.0.raise(order, sent).await
     }
 
     async fn check_release(&self, record: &OrderRecord) -> Result<(), OwnerError> {

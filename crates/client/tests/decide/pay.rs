@@ -285,3 +285,62 @@ fn a_dead_payment_is_signed_again_in_time_and_ends_afterwards() {
         assert_ne!(world.action(), Some(Action::End(Outcome::Expired)));
     }
 }
+
+/// A payment on Bitcoin that was sent at 900 and is overdue from 2,700 on, three blocks later.
+fn overdue(source: LegObservation) -> World {
+    let mut world = World::new();
+    world.wrote([signed(Purpose::Funding), Event::sending(Delivery::Funding), Event::Sent { what: Delivery::Funding }]);
+    (world.observed.source_family, world.observed.source) = (Some(Family::Bitcoin), source);
+    world.observed.payment_overdue_from = Some(UnixTime::from_secs(2_700));
+    world.observed.now = UnixTime::from_secs(2_700);
+    world
+}
+
+/// Whether the nodes know it or have dropped it, in no block it is signed again, with the same coins.
+#[test]
+fn an_overdue_payment_on_bitcoin_is_raised_before_the_deadline() {
+    let unconfirmed = [seen(World::new().locked(0), false), seen(HtlcState::Absent, false)];
+    for source in unconfirmed.clone() {
+        let mut world = overdue(source);
+        assert_eq!(world.decide(), (Status::Paying, Some(Action::Raise)));
+        world.observed.now = UnixTime::from_secs(2_699);
+        assert_ne!(world.action(), Some(Action::Raise), "not overdue");
+        // A payment that confirms after the deadline would only lock the funds.
+        world.observed.now = UnixTime::from_secs(DEADLINE - 61);
+        assert_eq!(world.action(), Some(Action::Raise));
+        world.observed.now = UnixTime::from_secs(DEADLINE - 60);
+        assert_eq!(world.decide().1, None);
+    }
+    type Change = fn(&mut World);
+    let changes: [(&str, Change); 9] = [
+        ("in a block", |world| world.observed.source = seen(world.locked(1), false)),
+        ("final", |world| world.observed.source = seen(world.locked(0), true)),
+        ("stated", |world| world.observed.source = LegObservation::Stated(world.locked(0))),
+        ("not known", |world| world.observed.source = LegObservation::Unknown("no answer".to_owned())),
+        ("another family", |world| world.observed.source_family = Some(Family::Evm)),
+        ("no connection", |world| world.capabilities.source_connected = false),
+        ("not sent yet", |world| world.wrote([signed(Purpose::Funding)])),
+        ("paid by the solver", |world| world.observed.destination = seen(world.locked(1), true)),
+        ("no deadline", |world| world.observed.deadline = None),
+    ];
+    for (why, change) in changes {
+        for source in unconfirmed.clone() {
+            let mut world = overdue(source);
+            change(&mut world);
+            assert_ne!(world.action(), Some(Action::Raise), "{why}");
+        }
+    }
+}
+
+/// Each attempt waits longer than the one before, and the payments that the journal keeps are all that are made.
+#[test]
+fn a_payment_is_raised_with_pauses_and_not_without_end() {
+    let mut world = overdue(seen(World::new().locked(0), false));
+    world.kept.journal.push(Entry { at: UnixTime::from_secs(2_698), event: Event::sending(Delivery::Funding) });
+    assert_ne!(world.action(), Some(Action::Raise), "sent a moment ago");
+    let mut world = overdue(seen(World::new().locked(0), false));
+    for payments in 1..=16 {
+        assert_eq!(world.action() == Some(Action::Raise), payments < 16, "{payments}");
+        world.wrote([signed(Purpose::Funding), Event::Sent { what: Delivery::Funding }]);
+    }
+}

@@ -31,10 +31,15 @@ pub struct Sent {
 
 /// Creates a transaction whose calldata says what it does.
 pub fn transaction(chain: &str, sent: &Sent) -> BroadcastTransaction {
+    transaction_with_nonce(chain, sent, 0)
+}
+
+/// The chains show that the sender has used the nonces up to 41.
+pub fn transaction_with_nonce(chain: &str, sent: &Sent, nonce: u64) -> BroadcastTransaction {
     let Sent { role, order, signed_at, is_replacement } = sent;
     let input = json!([role, order, signed_at, is_replacement]).to_string().into_bytes();
     let chain_id = if chain == "base" { 8453 } else { 42161 };
-    let transaction = TxEip1559 { chain_id, input: input.into(), ..TxEip1559::default() };
+    let transaction = TxEip1559 { chain_id, nonce, input: input.into(), ..TxEip1559::default() };
     let envelope = TxEnvelope::from(transaction.into_signed(Signature::new(U256::from(1), U256::from(1), false)));
     let (id, payload) = (envelope.tx_hash().to_string(), hex::encode(envelope.encoded_2718()));
     BroadcastTransaction { chain: chain.to_owned(), role: *role, id, payload, spends: Vec::new() }
@@ -154,6 +159,8 @@ impl World {
                 Role::Redeem if order.redeemed_at.is_none() => (order.redeemed_at, order.redeemed_by) = (Some(now), Some(id)),
                 Role::Redeem => {}
                 Role::Refund => drop(order.refunded_at.get_or_insert(now)),
+                // It is never mined.
+                Role::Initiate => {}
                 other => panic!("{other}"),
             }
         }
@@ -198,6 +205,15 @@ impl Chains for World {
             std::future::pending::<()>().await;
         }
         let mut answers = self.answers(chain, requests, third);
+        let is_nonce = |request: &Request| matches!(request, Request::JsonRpc { method: "eth_getTransactionCount", .. });
+        if self.malice.raises_in_the_wallet && chain == "base" && requests.iter().any(is_nonce) {
+            // The chain has gone on since it was read.
+            tokio::time::sleep(Duration::from_secs(BLOCK)).await;
+            let at = self.time() - 2 * FINAL;
+            for order in self.orders.lock().unwrap().values_mut() {
+                order.funded_at.get_or_insert(at);
+            }
+        }
         for (request, answer) in requests.iter().zip(&mut answers) {
             match request {
                 Request::JsonRpc { method: "eth_sendRawTransaction", params } => {

@@ -84,6 +84,8 @@ pub struct Malice {
     pub freezes_the_receiver: bool,
     /// From the payment on, the record has an affiliate fee.
     pub adds_a_fee: bool,
+    /// The owner's wallet raises the payment by itself: it is in a block once a node is asked for the sender's nonce, under another id.
+    pub raises_in_the_wallet: bool,
     /// How far the newest blocks are ahead of the clock, in seconds; negative if they are old.
     pub head_offset: i64,
     /// The record's deadline, in seconds from the beginning.
@@ -114,6 +116,7 @@ impl Malice {
         cannot_pay_to_redeem: false,
         freezes_the_receiver: false,
         adds_a_fee: false,
+        raises_in_the_wallet: false,
         head_offset: 0,
         deadline_in: None,
     };

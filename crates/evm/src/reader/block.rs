@@ -2,6 +2,7 @@
 
 use alloy_consensus::Header;
 use alloy_primitives::{Address, B256};
+use countersign_core::chains::{ChainProfile, Network};
 use countersign_core::json::{Cursor, Members};
 use countersign_core::reader::{Fault, Known, Replies, Request};
 use countersign_core::{Code, Refusal};
@@ -18,8 +19,6 @@ pub(super) const FINALIZED: &str = "finalized";
 
 /// The maximum length in bytes of a header's `extraData`. Chains that store validator sets in it use a few thousand.
 const MAX_EXTRA_DATA: usize = 16 * 1024;
-/// The number of blocks that an endpoint's newest block may go back, because of a reorganization or another node behind the same address.
-const MAX_STEP_BACK: u64 = 16;
 
 /// A block's place on the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,11 +53,12 @@ pub(super) fn by_number(number: u64) -> Request {
     by_tag(&format!("{number:#x}"))
 }
 
-/// Reads the newest block from the reply at `index`. It must not have gone back.
-pub(super) fn latest(replies: &Replies<'_>, index: usize, known: &Known) -> Result<Block, Fault> {
+/// Reads the newest block of a chain from the reply at `index`. It must not have gone back by more than [the profile](ChainProfile::max_step_back)
+/// allows.
+pub(super) fn latest(replies: &Replies<'_>, index: usize, chain_id: u64, known: &Known) -> Result<Block, Fault> {
     let cursor = replies.json(index)?;
     let block = Block::read(&cursor)?.ok_or_else(|| cursor.at().refuse(Code::MissingField).with_expected("a block"))?;
-    known.check_height(block.number.into(), MAX_STEP_BACK)?;
+    known.check_height(block.number.into(), ChainProfile::of_network(&Network::Evm(chain_id)).max_step_back())?;
     Ok(block)
 }
 
@@ -69,8 +69,8 @@ pub(super) fn learned(newest: Option<&Block>) -> Known {
 
 impl Blocks {
     /// Reads the blocks from the first three replies.
-    pub(super) fn read(replies: &Replies<'_>, known: &Known) -> Result<Self, Fault> {
-        let latest = latest(replies, 0, known)?;
+    pub(super) fn read(replies: &Replies<'_>, chain_id: u64, known: &Known) -> Result<Self, Fault> {
+        let latest = latest(replies, 0, chain_id, known)?;
         // Not every chain has the marks. A mark above the newest block comes from another node behind the same address that is ahead.
         let is_below = |block: &Block| if block.number == latest.number { block.hash == latest.hash } else { block.number < latest.number };
         let marked = |index| match replies.get(index)?.json_or_error()? {

@@ -66,7 +66,7 @@ impl Question for OnChain<Address> {
     }
 
     fn read(&self, replies: &Replies<'_>, known: &Known) -> Result<NonceAndFees, Fault> {
-        let block = block::latest(replies, 2, known)?;
+        let block = block::latest(replies, 2, self.chain_id, known)?;
         // A chain without a base fee has no history of fees.
         let mut prices = match block.base_fee {
             Some(_) => Prices::from_history(&replies.json(3)?)?,

@@ -73,7 +73,7 @@ impl Machine for Contract {
 
     fn answer(&mut self, replies: &Replies<'_>) -> Result<Turn<Self::Output>, Fault> {
         if self.newest.is_none() {
-            let block = block::latest(replies, 0, &self.known)?;
+            let block = block::latest(replies, 0, self.subject.chain_id, &self.known)?;
             self.newest = Some(block);
             let (contract, newest) = (self.subject.subject, at(block.hash));
             return Ok(Turn::Ask(vec![

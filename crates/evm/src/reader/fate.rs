@@ -2,7 +2,7 @@
 
 use alloy_consensus::Transaction as _;
 use alloy_consensus::transaction::SignerRecoverable as _;
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, U256};
 use countersign_core::chains::{Finality, KNOWN_CHAINS};
 use countersign_core::reader::{self, Fault, Identity, Known, Replies, Request, Submission, Trace, Tracing};
 use countersign_core::{Code, Refusal};
@@ -15,7 +15,7 @@ use super::{at, broadcast, chain_id, quantity, receipt};
 ///
 /// It is dead if it has no receipt, although the sender's nonce at the newest final block is above that of the transaction: another
 /// transaction has used the nonce. It is also dead if it reverted in a block that is final. The final block is the one with the tag
-/// `finalized`; on a chain without it, the one with the tag `safe`, unless payments on the chain are final only with the former.
+/// `finalized`; on a chain without it, the one with the tag `safe`, if payments of any amount are final with that.
 pub type FateOf = reader::FateOf<Tracer>;
 
 /// A transaction whose fate is read.
@@ -65,7 +65,7 @@ impl Tracing for Tracer {
     }
 
     fn read_marks(&mut self, replies: &Replies<'_>) -> Result<Option<Vec<Request>>, Fault> {
-        let block::Blocks { latest, safe, finalized } = block::Blocks::read(replies, &self.known)?;
+        let block::Blocks { latest, safe, finalized } = block::Blocks::read(replies, self.chain_id, &self.known)?;
         self.latest = Some(latest);
         self.mark = finalized.or_else(|| safe.filter(|_| is_safe_final(self.chain_id)));
         // The block is named by its hash, so the nonce is that of a block that both rounds are about.
@@ -83,8 +83,9 @@ impl Tracing for Tracer {
     }
 }
 
-/// Returns whether payments on a chain are final in a safe block.
+/// Returns whether payments of any amount are final in a safe block. Of a chain that is not listed, nothing is known.
 fn is_safe_final(chain_id: u64) -> bool {
     let id = format!("evm:{chain_id}");
-    KNOWN_CHAINS.iter().find(|known| known.has_id(&id)).is_none_or(|known| known.profile.finality.finality == Finality::Safe)
+    let known = KNOWN_CHAINS.iter().find(|known| known.has_id(&id));
+    known.is_some_and(|known| known.profile.finality_for(U256::MAX).finality == Finality::Safe)
 }

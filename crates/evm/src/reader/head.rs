@@ -26,7 +26,7 @@ impl Question for OnChain<Newest> {
     }
 
     fn read(&self, replies: &Replies<'_>, known: &Known) -> Result<Head, Fault> {
-        let block = block::latest(replies, 0, known)?;
+        let block = block::latest(replies, 0, self.chain_id, known)?;
         Ok(Head::new(block.number.into(), block.hash.to_string(), UnixTime::from_secs(block.time)))
     }
 

@@ -111,7 +111,7 @@ impl Machine for Htlc {
         let query = &self.query;
         let (stage, turn) = match &self.stage {
             Stage::Blocks => {
-                let blocks = Blocks::read(replies, &self.known)?;
+                let blocks = Blocks::read(replies, self.query.chain_id, &self.known)?;
                 (Stage::Order(blocks), Turn::Ask(query.order_requests(&blocks)))
             }
             Stage::Order(blocks) => match query.read_order(blocks, replies)? {

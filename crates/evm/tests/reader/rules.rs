@@ -28,6 +28,14 @@ fn a_chain_must_not_become_shorter() {
     let read = |height: u64| drive::<Htlc>(&leg(), &Known::default().with_height(height.into()), |_, _, request| chain().answer(request)).0;
     assert!(read(LATEST + 16).is_ok());
     assert_eq!(read(LATEST + 17).unwrap_err(), Fault::WentBack { before: (LATEST + 17).into(), now: LATEST.into() });
+    // Half a minute of Base, which may have ten blocks a second.
+    let query = OnChain { chain_id: 8_453, subject: Newest };
+    let head = |height: u64| {
+        let chain = || EvmChain { chain_id: 8_453, ..chain() };
+        drive::<NewestBlock>(&query, &Known::default().with_height(height.into()), |_, _, request| chain().answer(request)).0
+    };
+    assert!(head(LATEST + 300).is_ok());
+    assert_eq!(head(LATEST + 301).unwrap_err(), Fault::WentBack { before: (LATEST + 301).into(), now: LATEST.into() });
     let tip = OnChain { chain_id: 1, subject: Newest };
     let tip =
         |height: u64| drive::<NewestBlock>(&tip, &Known::default().with_height(height.into()), |_, _, request| chain().answer(request)).0;

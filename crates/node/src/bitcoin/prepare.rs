@@ -6,7 +6,7 @@ use countersign::bitcoin::reader::{Plan, Preflight, decode};
 use countersign::bitcoin::recover::{Fee, FundingSource, Payout, Recovery};
 use countersign::bitcoin::transaction::replacement;
 use countersign::bitcoin::{Bitcoin, FeeRate};
-use countersign::{Asset, Code, Policy, UnsignedOrder, VerifiedOrder};
+use countersign::{Asset, Code, Policy, Refusal, UnsignedOrder, VerifiedOrder};
 use countersign_core::reader::{Submission, overdue_limit};
 use countersign_transport::Transport;
 
@@ -47,7 +47,16 @@ impl<T: Transport> BitcoinChain<'_, T> {
         }
         let Preflight { prevouts, .. } = self.check(Plan::new(&transaction, None)).await?;
         let rate = self.fee_rate(speed, policy).await?.rate;
-        Ok(replacement(order, &transaction, &prevouts, rate)?)
+        let raised = replacement(order, &transaction, &prevouts, rate)?;
+        // One that pays more than that does not wait because of its fee.
+        let max = overdue_limit(per_thousand(rate).to_sat().into());
+        match &raised.payloads().payment {
+            Some(payment) if u128::from(payment.fee.to_sat()).saturating_mul(1_000) > max.saturating_mul(payment.vsize.into()) => {
+                let refusal = Refusal::new(Code::FeeRateTooHigh, "/fee_rate").with_actual(payment.fee.to_sat());
+                Err(refusal.with_reason("the payment that was sent offers about four times what is paid now").into())
+            }
+            _ => Ok(raised),
+        }
     }
 
     /// Prepares a redemption or a refund of exactly the output that the evidence is about: see [`BitcoinChain::spendable`].

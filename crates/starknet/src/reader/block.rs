@@ -1,5 +1,6 @@
 //! Blocks as `starknet_getBlockWithTxHashes` returns them.
 
+use countersign_core::chains::{ChainProfile, Network};
 use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Known, Request};
 use countersign_core::{Code, Refusal};
@@ -15,9 +16,6 @@ pub(super) const LATEST: &str = "latest";
 pub(super) const ON_L1: &str = "l1_accepted";
 /// The tag of the block that is being built.
 pub(super) const PENDING: &str = "pre_confirmed";
-
-/// The number of blocks that an endpoint's newest block may go back, because of a reorganization or another node behind the same address.
-const MAX_STEP_BACK: u64 = 16;
 
 /// A block's place on the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,10 +61,11 @@ impl Block {
         (self.number == number) == (self.hash == hash)
     }
 
-    /// Reads the newest block, which must not have gone back.
+    /// Reads the newest block, which must not have gone back by more than [the profile](ChainProfile::max_step_back) allows. All networks have
+    /// the same.
     pub(super) fn read_newest(cursor: &Cursor<'_, '_>, known: &Known) -> Result<Self, Fault> {
         let block = Self::read(cursor)?;
-        known.check_height(block.number.into(), MAX_STEP_BACK)?;
+        known.check_height(block.number.into(), ChainProfile::of_network(&Network::Starknet(String::new())).max_step_back())?;
         Ok(block)
     }
 

@@ -176,10 +176,10 @@ fn every_reading_of_the_newest_block_remembers_its_height() {
     assert_eq!(learned.map(|height| height.get()), [LATEST; 3]);
     let known = |height: u64| Known::default().with_height(height.into());
     let went_back = |height: u64| Fault::WentBack { before: height.into(), now: LATEST.into() };
-    assert!(drive::<Context>(&sender, &known(LATEST + 16), answer).outcome.is_ok());
-    assert_eq!(drive::<Context>(&sender, &known(LATEST + 17), answer).outcome.unwrap_err(), went_back(LATEST + 17));
-    assert_eq!(drive::<Contract>(&contract, &known(LATEST + 17), answer).outcome.unwrap_err(), went_back(LATEST + 17));
-    assert_eq!(drive::<NewestBlock>(&head, &known(LATEST + 17), answer).outcome.unwrap_err(), went_back(LATEST + 17));
+    assert!(drive::<Context>(&sender, &known(LATEST + 30), answer).outcome.is_ok());
+    assert_eq!(drive::<Context>(&sender, &known(LATEST + 31), answer).outcome.unwrap_err(), went_back(LATEST + 31));
+    assert_eq!(drive::<Contract>(&contract, &known(LATEST + 31), answer).outcome.unwrap_err(), went_back(LATEST + 31));
+    assert_eq!(drive::<NewestBlock>(&head, &known(LATEST + 31), answer).outcome.unwrap_err(), went_back(LATEST + 31));
 }
 
 #[test]

@@ -191,8 +191,9 @@ fn the_newest_block_is_the_chains() {
         let known = Known::default().with_height(height.into());
         drive::<Htlc>(&destination(USUAL), &known, |_, _, request| chain.answer(request)).outcome
     };
-    assert_eq!(read(LATEST + 16).unwrap().known().height().get(), LATEST);
-    assert_eq!(read(LATEST + 17).unwrap_err(), Fault::WentBack { before: (LATEST + 17).into(), now: LATEST.into() });
+    // Half a minute, in blocks of a second.
+    assert_eq!(read(LATEST + 30).unwrap().known().height().get(), LATEST);
+    assert_eq!(read(LATEST + 31).unwrap_err(), Fault::WentBack { before: (LATEST + 31).into(), now: LATEST.into() });
 }
 
 /// S1, S2: the class has the interface of the pinned generation, and stays.

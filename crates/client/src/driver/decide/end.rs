@@ -146,6 +146,10 @@ impl Order<'_> {
         if self.is_refunded(Leg::Source) {
             return rest(Status::Refunding);
         }
+        // The payment is known to the chain, and in no block.
+        if !self.is_locked(Leg::Destination) && self.is_raised() {
+            return act(Status::Paying, Action::Raise);
+        }
         if self.kept.own_secret().is_none() {
             let is_ours = self.kept.swap.request().secret_hash.is_some();
             return rest(Status::Waiting { on: if is_ours { WaitingFor::SecretElsewhere } else { WaitingFor::SecretOfService } });

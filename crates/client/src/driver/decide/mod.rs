@@ -177,6 +177,8 @@ pub enum Action {
     Sign,
     /// Send this part of the signed payment: the transactions that the owner broadcasts, or the gasless message.
     Pay(Delivery),
+    /// Sign the payment again for a higher fee, with the same coins, and send it. If that is not possible, send it as it is.
+    Raise,
     /// Record that the owner was given something to broadcast. From then on, it may be on chain.
     HandOut(Delivery),
     /// Redeem the destination. This releases the secret.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use countersign::{Code, Family, Hold, HtlcState, Leg, Refusal, text};
 
-use super::super::journal::{Delivery, Outcome, Purpose};
+use super::super::journal::{Delivery, KEPT_FUNDINGS, Outcome, Purpose};
 use super::super::observe::{LegObservation, PaymentFate, RecordObservation};
 use super::{Action, Decision, Order, OwnerTask, Status, act, rest};
 
@@ -109,7 +109,10 @@ impl Order<'_> {
             return rest(Status::Paying);
         }
         // A new payment is signed under the conditions of the first one.
-        if self.is_signed_again() { self.unpaid() } else { self.pay() }
+        if self.is_signed_again() {
+            return self.unpaid();
+        }
+        if self.is_raised() { act(Status::Paying, Action::Raise) } else { self.pay() }
     }
 
     /// Returns whether the chain itself shows no payment, and proves that what was sent can never be included.
@@ -136,6 +139,26 @@ impl Order<'_> {
         // What the solver has locked nevertheless is the owner's.
         (is_over && !self.is_locked(Leg::Destination))
             .then(|| act(Status::Ended { outcome: Outcome::Expired }, Action::End(Outcome::Expired)))
+    }
+
+    /// Returns whether a payment on a Bitcoin-like chain, which was sent and should be in a block by now, is to be signed again for a higher
+    /// fee. It spends the same coins and pays the same deposit, so one of the two at most is mined. A payment after the deadline would only
+    /// lock the funds, so nothing is raised for it, and the number of payments is bounded.
+    pub(super) fn is_raised(&self) -> bool {
+        let is_unconfirmed = match &self.observed.source {
+            LegObservation::Seen { state: HtlcState::Absent, .. } => true,
+            LegObservation::Seen { state: HtlcState::Locked(locked), is_final, .. } => locked.elapsed == 0 && !is_final,
+            _ => false,
+        };
+        let is_overdue = self.observed.payment_overdue_from.is_some_and(|from| self.observed.now >= from);
+        self.observed.source_family == Some(Family::Bitcoin)
+            && self.capabilities.source_connected
+            && is_unconfirmed
+            && is_overdue
+            && !self.is_too_late()
+            && self.kept.newest_payment_may_be_sent()
+            && self.kept.fundings() < KEPT_FUNDINGS
+            && self.is_due(Delivery::Funding)
     }
 
     /// Returns whether a payment would not be confirmed before the deadline. Without a known deadline it is always too late.

@@ -1,0 +1,72 @@
+//! A payment that can never be included: what proves it, and what does not.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test ends by panicking"
+)]
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use countersign_client::OrderId;
+use countersign_client::Transport as _;
+use countersign_client::countersign::{BroadcastTransaction, Policy, Role};
+use countersign_client::driver::{Delivery, Entry, Event, MemoryStore, NewOrder, OrderStore as _, Purpose, SignedUnder};
+use serde_json::json;
+use support::chains::{Sent, transaction_with_nonce};
+use support::world::{Malice, TestDriver, World};
+
+/// An order for which transactions with these nonces were signed and sent, the last one two minutes ago.
+async fn paid(world: &Arc<World>, nonces: &[u64]) -> (TestDriver, OrderId) {
+    let driver = world.driver(MemoryStore::default());
+    let (fixture, secret) = world.order(1);
+    let id = driver.create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap();
+    let body = json!({"status": "Ok", "result": fixture.order}).to_string();
+    let guard = driver.store().lock(&id).await.unwrap();
+    let pins = SignedUnder { registry: (*world.registry).clone(), policy: Policy::default() };
+    driver.store().keep_pins(&guard, &pins).await.unwrap();
+    driver.store().keep_record(&guard, body.as_bytes()).await.unwrap();
+    for nonce in nonces {
+        let sent = Sent { role: Role::Initiate, order: id.to_string(), signed_at: world.time(), is_replacement: false };
+        let transactions: Vec<BroadcastTransaction> = vec![transaction_with_nonce("base", &sent, *nonce)];
+        let signed = Event::Signed { purpose: Purpose::Funding, transactions, gasless: None };
+        for event in [signed, Event::sending(Delivery::Funding), Event::Sent { what: Delivery::Funding }] {
+            driver.store().append(&guard, &Entry { at: world.now(), event }).await.unwrap();
+        }
+    }
+    drop(guard);
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    (driver, id)
+}
+
+async fn payments(driver: &TestDriver, id: &OrderId) -> usize {
+    driver.advance(id).await.unwrap();
+    driver.store().load(id).await.unwrap().fundings()
+}
+
+/// The owner's wallet has raised the payment: its nonce is used, and the order is paid all the same. The block that proves it is newer than
+/// the one that showed no payment.
+#[tokio::test(start_paused = true)]
+async fn a_payment_that_the_wallet_has_raised_is_not_signed_again() {
+    for (raises_in_the_wallet, expected) in [(false, 2), (true, 1)] {
+        let world = World::new(0, Malice { raises_in_the_wallet, ..Malice::NONE });
+        let (driver, id) = paid(&world, &[3]).await;
+        assert_eq!(payments(&driver, &id).await, expected, "{raises_in_the_wallet}");
+    }
+}
+
+/// Any of the payments that were signed may be included.
+#[tokio::test(start_paused = true)]
+async fn a_payment_is_dead_only_if_every_one_that_was_signed_is() {
+    for (nonces, is_signed_again) in [(&[3, 4][..], true), (&[42, 4], false), (&[4, 42], false), (&[41], true), (&[42], false)] {
+        let world = World::new(0, Malice::NONE);
+        let (driver, id) = paid(&world, nonces).await;
+        let before = nonces.len();
+        assert_eq!(payments(&driver, &id).await, before + usize::from(is_signed_again), "{nonces:?}");
+    }
+}
