@@ -102,6 +102,14 @@ impl Owner for TerminalOwner<'_> {
         }
     }
 
+    async fn raise(&self, order: &Verified, sent: &BroadcastTransaction) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
+        let key = self.key.as_deref().or(self.configured_key.as_deref());
+        match key.filter(|_| self.wallet.is_none() && self.nodes.has(order.chain())) {
+            Some(key) => self.raise_with(order, sent, key).await.map(Some).map_err(failed),
+            None => Ok(None),
+        }
+    }
+
     async fn check_release(&self, record: &OrderRecord) -> Result<(), OwnerError> {
         self.check(Ends::of_record(record), Stage::BeforeSecret).await.map_err(failed)
     }
@@ -153,6 +161,17 @@ impl TerminalOwner<'_> {
             return Ok(if is_deposit { FundingReply::Elsewhere } else { FundingReply::NotNow });
         };
         self.sign_prepared(unsigned, key)
+    }
+
+    /// Signs the payment again for a higher fee. The owner has agreed to the payment, and the policy limits the fee.
+    async fn raise_with(&self, order: &Verified, sent: &BroadcastTransaction, key: &str) -> Result<Vec<BroadcastTransaction>, Failure> {
+        let chain = order.chain();
+        let submission = self.nodes.submission(chain, &sent.id, &sent.payload)?;
+        let mut unsigned = self.nodes.prepare_raised(order, chain, &submission, Speed::Fast, &self.policy).await?;
+        countersign_json::sign(&mut unsigned, key)?;
+        let raised = SignedFunding::from_signed(&unsigned.finish().map_err(usage)?).transactions;
+        self.session.progress("the payment is in no block yet: it is sent again for a higher fee, with the same coins");
+        Ok(raised)
     }
 
     fn sign_prepared(&self, mut unsigned: Unsigned, key: &str) -> Result<FundingReply, Failure> {

@@ -8,7 +8,7 @@ use countersign::bitcoin::Key;
 use countersign::bitcoin::recover::Funding;
 use countersign::recover::Leg;
 use countersign::{
-    Code, Family, Funded, OrderRecord, Policy, Proposal, Refusal, Registry, Stage, VerifiedRecord, VerifiedTerms, Warnings, text,
+    Code, Family, HtlcTerms, OrderRecord, Policy, Proposal, Refusal, Registry, Stage, VerifiedRecord, VerifiedTerms, Warnings, text,
 };
 use countersign_client::driver::{Chains as _, OrderState};
 use countersign_client::restore::{RestoredOrder, owner_key};
@@ -18,6 +18,7 @@ use countersign_node::{Ends, Nodes, Speed};
 use serde::Serialize;
 use zeroize::Zeroizing;
 
+use crate::amount;
 use crate::drive::{self, TerminalOwner, TrustFlags};
 use crate::exit::OK;
 use crate::failure::{Failure, usage};
@@ -325,21 +326,29 @@ impl Kept {
             return Ok(());
         }
         let policy = self.order.as_ref().and_then(|order| order.pins.as_ref()).map_or(policy, |pins| &pins.policy);
-        let proven = match (&self.terms, registry.asset(Leg::Destination.of(&self.record).asset.as_str())) {
-            (Some(terms), Some(asset)) => service::run(async { Ok(nodes.htlc(&terms.destination).await?) }).and_then(|quorum| {
-                let rule = policy.finality_of(asset, terms.destination.amount);
-                let judged = Funded::judge(terms, &quorum, &rule, show::now());
-                judged.map(drop).map_err(|hold| Failure::Held { code: hold.code().name(), message: hold.to_string() })
-            }),
-            _ => Err(Failure::Held {
-                code: "evidence_needed",
-                message: "the order was restored from its record alone, so what the destination must hold is not known".to_owned(),
-            }),
+        let proven = || {
+            let terms = match &self.terms {
+                Some(terms) => terms.destination.clone(),
+                // Without the request, what the destination must hold is what the service has stated.
+                None => HtlcTerms::stated(&self.record, Leg::Destination, registry)?,
+            };
+            let asset = Leg::Destination.pinned(Leg::Destination.of(&self.record), registry)?;
+            if self.terms.is_none() {
+                let swap = Leg::Destination.of(&self.record);
+                let pays = amount::shown(swap.amount, &swap.asset, Some(registry));
+                session.progress(&format!(
+                    "the order's request is not stored, so only the service says what the redemption pays: {pays} to {}; check both",
+                    text::escape_untrusted(&swap.redeemer)
+                ));
+            }
+            let quorum = service::run(async { Ok(nodes.htlc(&terms).await?) })?;
+            let held = quorum.check_held(&policy.finality_of(asset, terms.amount), show::now());
+            held.map_err(|hold| Failure::Held { code: hold.code().name(), message: hold.to_string() })
         };
         // The printed transaction shows the secret, so it must pay.
         let ends = Ends::of_record(&self.record);
         let pays = || service::run(async { Ok(nodes.preconditions(&ends, Stage::BeforeSecret, Speed::Normal, policy).await.check()?) });
-        let failure = match proven.and_then(|()| pays()) {
+        let failure = match proven().and_then(|()| pays()) {
             Ok(()) => return Ok(()),
             Err(failure @ Failure::Network { .. }) if !args.without_evidence => return Err(failure),
             Err(failure) => failure,

@@ -10,7 +10,9 @@ use countersign::bitcoin::bitcoin::{CompressedPublicKey, ScriptBuf};
 use countersign::chains::address;
 use countersign::json::{self, Cursor};
 use countersign::wire::AffiliateFee;
-use countersign::{Asset, AssetId, CreateOrder, Family, Policy, Refusal, Registry, RequestedLeg, Stage, check_head_time, text};
+use countersign::{
+    Asset, AssetId, CreateOrder, Family, Policy, Precondition, Refusal, Registry, RequestedLeg, Stage, U256, check_head_time, text,
+};
 use countersign_client::Http;
 use countersign_client::driver::Chains as _;
 use countersign_json::JsonFamily;
@@ -243,22 +245,23 @@ pub(crate) fn check_consent(problems: &mut Problems, yes: bool, signs: bool) {
     }
 }
 
-/// Asks everything that must hold before an order is paid, of the chains that are connected. `redeemer` is the account that sends the
-/// redemption.
+/// Asks everything that must hold before an order is paid, of the chains that are connected, and returns what holds. `redeemer` is the
+/// account that sends the redemption, and `payout` what a quote pays.
 pub(crate) async fn check_preconditions(
     problems: &mut Problems,
     nodes: &Nodes<Http>,
     request: &CreateOrder,
-    redeemer: Option<&str>,
+    (redeemer, payout): (Option<&str>, Option<U256>),
     policy: &Policy,
     session: &Session,
-) {
+) -> Vec<(Precondition, String)> {
     for chain in [request.source.asset.chain(), request.destination.asset.chain()] {
         if let Some(doubt) = nodes.endpoints(chain).and_then(Endpoints::doubt) {
             session.progress(&format!("warning: {chain}: {doubt}"));
         }
     }
     let ends = Ends::of_request(&request.source, &request.destination).redeemed_by(redeemer);
+    let ends = payout.map_or(ends, |payout| ends.paying(payout));
     let found = nodes.preconditions(&ends, Stage::BeforePaying, Speed::Normal, policy).await;
     for (code, message) in &found.warnings {
         session.progress(&format!("warning: {code}: {message}"));
@@ -270,6 +273,7 @@ pub(crate) async fn check_preconditions(
             _ => problems.network.push(said),
         }
     }
+    found.met
 }
 
 /// Returns everything that was found, in sentences.

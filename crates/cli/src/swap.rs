@@ -118,6 +118,8 @@ struct Ready {
     key: Option<Zeroizing<String>>,
     configured_key: Option<Zeroizing<String>>,
     at_least: Option<U256>,
+    /// The account that will send the redemption.
+    redeemer: Option<String>,
 }
 
 /// Checks what was given, before the service hears of the swap, and reports every problem at once.
@@ -166,7 +168,7 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
     } else {
         None
     };
-    let mut at_least = None;
+    let (mut at_least, mut account) = (None, None);
     if let (Some(request), Some(registry), Some(nodes)) = (&request, registry, &nodes) {
         at_least = problems.take(args.at_least(&request.destination.asset, registry)).flatten();
         let source = request.source.asset.chain();
@@ -195,12 +197,12 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
             let redeemer = redeems.zip(registry.family(chains[1]).ok());
             let redeemer =
                 redeemer.and_then(|(key, family)| SettlementKey::new(parse_key(family, key).ok()?, request.destination.owner.clone()));
-            let account = redeemer.as_ref().map(|redeemer| redeemer.account.as_str()).filter(|_| args.relying.trust().is_none());
+            account = redeemer.map(|redeemer| redeemer.account).filter(|_| args.relying.trust().is_none());
             service::run(async {
                 preflight::check_nodes(&mut problems, nodes, registry, &chains).await;
                 if problems.is_empty() {
                     let policy = trust.as_ref().map(|(_, policy)| policy.clone()).unwrap_or_default();
-                    preflight::check_preconditions(&mut problems, nodes, request, account, &policy, session).await;
+                    preflight::check_preconditions(&mut problems, nodes, request, (account.as_deref(), None), &policy, session).await;
                 }
                 Ok(())
             })?;
@@ -209,7 +211,7 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
     problems.end()?;
     match (trust, client, nodes) {
         (Some((registry, policy)), Some(client), Some(nodes)) => {
-            Ok(Ready { flow: Flow::new(client, registry, policy), nodes, wallet, key, configured_key, at_least })
+            Ok(Ready { flow: Flow::new(client, registry, policy), nodes, wallet, key, configured_key, at_least, redeemer: account })
         }
         // Not reached: what is missing is a problem.
         _ => Err(usage("the swap is incomplete")),
@@ -217,13 +219,13 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
-    let Ready { flow, nodes, wallet, key, configured_key, at_least } = check(args, session)?;
+    let Ready { flow, nodes, wallet, key, configured_key, at_least, redeemer } = check(args, session)?;
     let mode = &args.mode;
     if mode.dry_run {
         return service::run(async {
             match &mode.resume {
                 Some(id) => preview(args, &flow, wallet, &OrderId::parse(id)?, session).await,
-                None => ask(args, &flow, at_least, session).await,
+                None => ask(args, &flow, &nodes, (at_least, redeemer.as_deref()), session).await,
             }
         });
     }
@@ -332,19 +334,44 @@ struct Asked<'a> {
     ok: bool,
     request: &'a countersign::CreateOrder,
     solver_id: &'a str,
+    /// What must hold before an order is paid, and holds now.
+    preconditions: &'a [Met],
 }
 
-/// Fetches quotes and shows the request that would be sent.
-async fn ask(args: &Args, flow: &Flow<Http>, at_least: Option<U256>, session: &Session) -> Result<u8, Failure> {
+/// A precondition that holds.
+#[derive(Serialize)]
+struct Met {
+    chain: String,
+    precondition: &'static str,
+    meaning: &'static str,
+}
+
+/// Fetches quotes, asks what must hold before an order is paid, and shows both with the request that would be sent.
+async fn ask(
+    args: &Args,
+    flow: &Flow<Http>,
+    nodes: &Nodes<Http>,
+    (at_least, redeemer): (Option<U256>, Option<&str>),
+    session: &Session,
+) -> Result<u8, Failure> {
     let best = quote(args, flow, at_least, session).await?;
     let order = args.ask.request(best.destination.amount, flow.registry())?;
+    // What the payout is worth is known only now.
+    let (mut problems, asked) = (Problems::default(), (redeemer, Some(best.destination.amount)));
+    let met = preflight::check_preconditions(&mut problems, nodes, &order, asked, flow.policy(), session).await;
+    problems.end()?;
+    let met = met.into_iter().map(|(item, chain)| Met { chain, precondition: item.name(), meaning: item.meaning() });
+    let met: Vec<_> = met.collect();
     if session.json {
-        show::json(&Asked { ok: true, request: &order, solver_id: &best.solver_id })?;
+        show::json(&Asked { ok: true, request: &order, solver_id: &best.solver_id, preconditions: &met })?;
     } else {
         for (label, leg) in [("source", &order.source), ("destination", &order.destination)] {
             show::field(label, &amount::shown(leg.amount, &leg.asset, Some(flow.registry())))?;
         }
         show::field("solver", &text::escape_untrusted(&best.solver_id))?;
+        for Met { chain, precondition, meaning } in &met {
+            show::field("holds", &format!("{chain}: {precondition}: {meaning}"))?;
+        }
     }
     session.progress("dry run: no order was created and nothing was signed");
     Ok(OK)

@@ -7,10 +7,15 @@ use serde_json::{Value, json};
 
 /// A node of Base whose newest block has this age in seconds.
 fn node(age: i64) -> Server {
+    node_of("0x2105", age)
+}
+
+/// The same of a chain with this id.
+fn node_of(chain_id: &'static str, age: i64) -> Server {
     Server::start(move |seen: &Seen| {
         let result = |call: &Value| {
             let result = match call["method"].as_str().unwrap() {
-                "eth_chainId" => json!("0x2105"),
+                "eth_chainId" => json!(chain_id),
                 "eth_call" if call["params"][0]["data"] == "0x313ce567" => crate::nodes::decimals(call),
                 "eth_call" => json!("0x"),
                 "eth_getCode" => json!("0x"),
@@ -19,7 +24,7 @@ fn node(age: i64) -> Server {
                 "eth_gasPrice" => json!("0x3b9aca00"),
                 "eth_feeHistory" => json!({"baseFeePerGas": ["0x1", "0x1"], "reward": [["0x1", "0x1", "0x1"]]}),
                 _ => json!({"number": "0x10", "hash": format!("0x{}", "11".repeat(32)),
-                    "timestamp": format!("{:#x}", chrono::Utc::now().timestamp() - age)}),
+                    "timestamp": format!("{:#x}", chrono::Utc::now().timestamp() - age), "l1BlockNumber": "0x1"}),
             };
             json!({"jsonrpc": "2.0", "id": call["id"], "result": result})
         };
@@ -244,4 +249,34 @@ fn an_index_is_taken_only_for_an_order_that_can_be_made() {
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(store().next_index().unwrap().index, 0);
     assert!(whole.home.kept(&id, "order.json").exists());
+}
+
+/// The list of what must hold before an order is paid, as far as a chain is connected. What the redemption costs is compared with the quote.
+#[test]
+fn a_dry_run_shows_what_must_hold_before_an_order_is_paid() {
+    let whole = Whole::new("preconditions");
+    let (base, arbitrum) = (node(3), node_of("0xa4b1", 3));
+    let server = whole.service.start();
+    let nodes = whole.home.file("nodes.json", &json!({"base": [base.base], "arbitrum": [arbitrum.base]}).to_string());
+    let mut arguments = with(&whole, &[("--nodes", Some(&nodes))], &["--dry-run"]);
+    // Somebody who trusts the service needs no coins to redeem.
+    arguments.retain(|argument| argument != "--trust-the-service");
+    let output = whole.run(&server.base, &[&arguments[..], &["--json".to_owned()]].concat());
+    assert!(output.status.success(), "{}", said(&output));
+    let shown: Value = serde_json::from_str(&out(&output)).unwrap();
+    let list = shown["preconditions"].as_array().unwrap_or_else(|| panic!("{shown}"));
+    let named = |chain: &str| {
+        let of_chain = list.iter().filter(|met| met["chain"] == chain);
+        of_chain.map(|met| met["precondition"].as_str().unwrap()).collect::<std::collections::BTreeSet<_>>()
+    };
+    let all = ["decimals", "finality_mark", "lower_height", "mint", "payout", "receiver", "redeemer"];
+    assert_eq!(named("arbitrum"), all.into(), "{shown}");
+    assert_eq!(named("base"), ["decimals", "lower_height", "mint", "receiver"].into(), "what a refund needs");
+    let words = whole.run(&server.base, &arguments);
+    assert!(out(&words).contains("arbitrum: redeemer: the account that redeems can pay the fee"), "{}", out(&words));
+    assert_eq!(out(&words).matches("holds").count(), list.len());
+    // Without a connection nothing is asked, and nothing is listed.
+    let output = whole.run(&server.base, &with(&whole, &[], &["--dry-run", "--json"]));
+    let shown: Value = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!(shown["preconditions"], json!([]));
 }

@@ -313,6 +313,22 @@ impl HtlcQuorum {
         matches!(self.0.ask(is_final), Verdict::Stands(..))
     }
 
+    /// Requires that enough endpoints show an HTLC that holds what it was read for, in a final block and with time left. This releases no
+    /// secret: only [`Funded::judge`](crate::Funded::judge) compares with terms that were verified. It tells whether a redemption is worth
+    /// anything where the terms are only [stated](HtlcTerms::stated).
+    ///
+    /// # Errors
+    ///
+    /// A [`Hold`] with the reason why a redemption would not be safe.
+    pub fn check_held(&self, rule: &FinalityRule, now: UnixTime) -> Result<(), Hold> {
+        let left =
+            |one: &HtlcObservation| Judgement::of_htlc("", &one.terms, &one.finding, rule, now).map(|judgement| judgement.left_at(now));
+        match self.0.ask(left) {
+            Verdict::Stands(..) => Ok(()),
+            Verdict::Open(doubt) | Verdict::Falls(doubt) => Err(doubt.into()),
+        }
+    }
+
     /// Returns whether every observation is of these terms.
     #[must_use]
     pub fn is_of(&self, terms: &HtlcTerms) -> bool {

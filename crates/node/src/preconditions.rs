@@ -8,6 +8,7 @@ use futures_util::future::join_all;
 
 use crate::error::NodeError;
 use crate::nodes::{Nodes, Speed};
+use crate::prepare::Bid;
 
 /// How an order ends: the receivers and amounts, and the sender of the redemption. See [`Nodes::preconditions`].
 #[derive(Debug, Clone, Copy)]
@@ -94,17 +95,28 @@ pub(crate) struct End<'a> {
     pub(crate) receiver: Option<&'a str>,
     /// What is paid, in base units.
     pub(crate) payout: Option<U256>,
-    /// Whether the HTLC holds the payout.
-    pub(crate) is_held: bool,
     /// Who sends the redemption.
     pub(crate) redeemer: Option<&'a str>,
-    pub(crate) speed: Speed,
-    pub(crate) policy: &'a Policy,
+    /// What the redemption may offer.
+    pub(crate) bid: Bid<'a>,
+    /// Before the secret leaves, the HTLC holds the payout.
+    stage: Stage,
 }
 
 impl<'a> End<'a> {
-    const fn of_asset(asset: &'a Asset, policy: &'a Policy) -> Self {
-        Self { asset, receiver: None, payout: None, is_held: false, redeemer: None, speed: Speed::Normal, policy }
+    const fn of_asset(asset: &'a Asset, speed: Speed, policy: &'a Policy, stage: Stage) -> Self {
+        Self { asset, receiver: None, payout: None, redeemer: None, bid: Bid { speed, policy, pays_limit: false }, stage }
+    }
+
+    /// Returns whether a precondition is asked at this stage, and about something that is known.
+    fn is_asked(&self, item: Precondition) -> bool {
+        let is_known = match item {
+            Precondition::Receiver => self.receiver.is_some(),
+            Precondition::Payout => self.payout.is_some(),
+            Precondition::Redeemer => self.redeemer.is_some(),
+            _ => true,
+        };
+        is_known && item.is_asked(self.stage)
     }
 
     /// Returns what the owner is paid in the chain's own coin, if the owner's account pays for the redemption: only then the two can be
@@ -117,7 +129,7 @@ impl<'a> End<'a> {
     /// Returns the payout if the HTLC holds it.
     #[cfg(any(feature = "evm", feature = "tron"))]
     pub(crate) fn held(&self) -> Option<U256> {
-        self.payout.filter(|_| self.is_held)
+        self.payout.filter(|_| self.stage == Stage::BeforeSecret)
     }
 }
 
@@ -143,6 +155,8 @@ impl fmt::Display for Unmet {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Preconditions {
+    /// What was asked and holds, with the name of the chain.
+    pub met: Vec<(Precondition, String)>,
     /// What does not hold, or is not known.
     pub unmet: Vec<Unmet>,
     /// What holds today, and others can change: a warning for each asset, with [`Code::MintAuthorities`].
@@ -169,15 +183,12 @@ impl<T: Transport> Nodes<T> {
     /// Nothing of it may stand before a retry once the secret may be out.
     pub async fn preconditions(&self, ends: &Ends<'_>, stage: Stage, speed: Speed, policy: &Policy) -> Preconditions {
         let find = |id: &str| self.assets.get(id);
-        let is_held = stage == Stage::BeforeSecret;
-        let source = find(ends.source).map(|asset| End { receiver: ends.refunded, speed, ..End::of_asset(asset, policy) });
+        let source = find(ends.source).map(|asset| End { receiver: ends.refunded, ..End::of_asset(asset, speed, policy, stage) });
         let destination = find(ends.destination).map(|asset| End {
             receiver: ends.receiver,
             payout: ends.payout,
-            is_held,
             redeemer: ends.redeemer.filter(|_| !ends.has_relayer),
-            speed,
-            ..End::of_asset(asset, policy)
+            ..End::of_asset(asset, speed, policy, stage)
         });
         let of_source = |item: &Precondition| {
             // What a refund needs. Before the secret leaves, the payment is out, and nothing here could stop it.
@@ -185,8 +196,8 @@ impl<T: Transport> Nodes<T> {
             is_due.then(|| source.map(|end| (*item, end))).flatten()
         };
         let of_destination = |item: &Precondition| destination.map(|end| (*item, end));
-        let due = || Precondition::ALL.iter().filter(|item| item.is_asked(stage));
-        let questions = due().filter_map(of_source).chain(due().filter_map(of_destination)).collect();
+        let all = || Precondition::ALL.iter();
+        let questions = all().filter_map(of_source).chain(all().filter_map(of_destination)).collect();
         let mut found = self.ask_all(questions).await;
         if Precondition::KnownChains.is_asked(stage) {
             found.unmet.extend(self.unknown_chains());
@@ -197,10 +208,11 @@ impl<T: Transport> Nodes<T> {
     /// Asks everything about a connected chain that must hold whatever the order: what its endpoints serve, and what its pinned tokens show.
     pub async fn chain_preconditions(&self, chain: &str, policy: &Policy) -> Preconditions {
         let assets: Vec<_> = self.assets.values().filter(|asset| asset.chain_name() == chain).collect();
+        let end = |asset| End::of_asset(asset, Speed::Normal, policy, Stage::BeforePaying);
         let of_chain = [Precondition::FinalityMark, Precondition::LowerHeight];
-        let once = assets.first().into_iter().flat_map(|asset| of_chain.map(|item| (item, End::of_asset(asset, policy))));
+        let once = assets.first().into_iter().flat_map(|asset| of_chain.map(|item| (item, end(asset))));
         let of_asset = [Precondition::Decimals, Precondition::Mint];
-        let each = assets.iter().flat_map(|asset| of_asset.map(|item| (item, End::of_asset(asset, policy))));
+        let each = assets.iter().flat_map(|asset| of_asset.map(|item| (item, end(asset))));
         self.ask_all(once.chain(each).collect()).await
     }
 
@@ -215,7 +227,7 @@ impl<T: Transport> Nodes<T> {
     pub async fn check_receiver(&self, asset: &str, receiver: &str) -> Result<(), NodeError> {
         let Some(asset) = self.assets.get(asset) else { return Ok(()) };
         let policy = Policy::default();
-        let end = End { receiver: Some(receiver), ..End::of_asset(asset, &policy) };
+        let end = End { receiver: Some(receiver), ..End::of_asset(asset, Speed::Normal, &policy, Stage::BeforePaying) };
         self.ask_all(vec![(Precondition::Receiver, end)]).await.check()
     }
 
@@ -228,17 +240,19 @@ impl<T: Transport> Nodes<T> {
     }
 
     async fn ask_all(&self, questions: Vec<(Precondition, End<'_>)>) -> Preconditions {
-        let asked = questions.into_iter().filter(|(_, end)| self.has(end.asset.chain_name()));
+        let asked = questions.into_iter().filter(|(item, end)| end.is_asked(*item) && self.has(end.asset.chain_name()));
         let answers = join_all(asked.map(async |(item, end)| (item, end, self.ask_precondition(item, &end).await))).await;
         let mut found = Preconditions::default();
         for (precondition, end, answer) in answers {
+            let chain = end.asset.chain_name().to_owned();
             match answer {
-                Ok(powers) if powers.is_empty() => {}
+                Ok(powers) if powers.is_empty() => found.met.push((precondition, chain)),
                 Ok(powers) => {
+                    found.met.push((precondition, chain));
                     let said = format!("{}: whoever controls the token can {}", end.asset.record.id, powers.join(", "));
                     found.warnings.push((Code::MintAuthorities, said));
                 }
-                Err(error) => found.unmet.push(Unmet { precondition, chain: end.asset.chain_name().to_owned(), error }),
+                Err(error) => found.unmet.push(Unmet { precondition, chain, error }),
             }
         }
         found

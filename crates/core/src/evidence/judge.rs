@@ -199,7 +199,15 @@ impl Judgement {
     ///
     /// A [`Hold`] with the reason why the secret must not be released. [`Hold::is_transient`] returns whether waiting may help.
     pub fn new(terms: &VerifiedTerms, finding: &Finding, rule: &FinalityRule, now: UnixTime) -> Result<Self, Hold> {
-        let destination = &terms.destination;
+        Self::of_htlc(&terms.order_id, &terms.destination, finding, rule, now)
+    }
+
+    /// Compares what one endpoint shows with the terms of one HTLC. These may only be [stated](HtlcTerms::stated).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Judgement::new`].
+    pub fn of_htlc(order_id: &str, destination: &HtlcTerms, finding: &Finding, rule: &FinalityRule, now: UnixTime) -> Result<Self, Hold> {
         let Finding { state, seen, .. } = finding;
         let locked = match state {
             HtlcState::Absent => return Err(Hold::NotFunded),
@@ -215,7 +223,7 @@ impl Judgement {
         check_finality(destination, seen, rule)?;
         let pace = destination.pace.counted(seen.pace);
         let judgement = Self {
-            order_id: terms.order_id.clone(),
+            order_id: order_id.to_owned(),
             left: locked.left(),
             seen: seen.clone(),
             profile: destination.profile(),

@@ -4,9 +4,9 @@ use countersign_chains::{Account, ChainProfile, Family, Network, Pace};
 use ruint::aliases::U256;
 
 use crate::report::{Code, Refusal, TypedValue, Warnings};
-use crate::trust::Generation;
-use crate::verify::{Leg, OrderContext, record_parties};
-use crate::wire::{AssetId, OrderRecord, RecordFee, SecretHash};
+use crate::trust::{Asset, Generation, Registry};
+use crate::verify::{Leg, OrderContext, record_parties, stated_parties};
+use crate::wire::{AssetId, OrderRecord, RecordFee, SecretHash, SwapRecord};
 
 /// What one HTLC of a swap must hold, from a record that was verified against the owner's request, the response and the
 /// registry.
@@ -76,6 +76,41 @@ pub struct VerifiedRecord {
 }
 
 impl HtlcTerms {
+    /// Returns the terms of one side as a record states them, with what the registry pins. They are compared with no request, so what they
+    /// ask for is only what the service says: use them where the request is lost, and show amount and receiver to the owner.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Leg::pinned`], [`Code::RecordMismatch`] or [`Code::MissingField`] for a party that is not one of the chain, or
+    /// [`Code::RecordVersion`].
+    pub fn stated(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Self, Refusal> {
+        let swap = leg.of(record);
+        let asset = leg.pinned(swap, registry)?;
+        Ok(Self::new(asset, swap, stated_parties(asset, record, leg)?))
+    }
+
+    /// Creates the terms of a swap with its initiator, its redeemer, and whether its id was recomputed.
+    fn new(asset: &Asset, swap: &SwapRecord, (initiator, redeemer, swap_id_recomputed): (Account, Account, bool)) -> Self {
+        Self {
+            chain: asset.chain_name().to_owned(),
+            family: asset.chain.family(),
+            network: asset.chain.network.clone(),
+            pace: asset.chain.pace,
+            asset: asset.record.id.clone(),
+            htlc: asset.htlc.clone(),
+            htlc_registry: asset.htlc_registry.clone(),
+            generation: asset.generation,
+            token: asset.token.as_ref().map(|token| token.text.clone()),
+            swap_id: swap.swap_id.clone(),
+            swap_id_recomputed,
+            initiator,
+            redeemer,
+            amount: swap.amount,
+            timelock: swap.timelock,
+            secret_hash: swap.secret_hash,
+        }
+    }
+
     /// Returns the chain's profile.
     #[must_use]
     pub fn profile(&self) -> &'static ChainProfile {
@@ -151,26 +186,8 @@ fn changed(member: &str, was: impl Into<TypedValue>, is: impl Into<TypedValue>) 
 /// Returns the terms of a record that was checked.
 pub(crate) fn collect(order: &OrderContext<'_>, record: &OrderRecord) -> Result<VerifiedTerms, Refusal> {
     let leg = |leg: Leg| {
-        let (asset, swap) = (if leg == Leg::Source { order.source } else { order.destination }, leg.of(record));
-        let (initiator, redeemer, swap_id_recomputed) = record_parties(order, record, leg)?;
-        Ok::<_, Refusal>(HtlcTerms {
-            chain: asset.chain_name().to_owned(),
-            family: asset.chain.family(),
-            network: asset.chain.network.clone(),
-            pace: asset.chain.pace,
-            asset: asset.record.id.clone(),
-            htlc: asset.htlc.clone(),
-            htlc_registry: asset.htlc_registry.clone(),
-            generation: asset.generation,
-            token: asset.token.as_ref().map(|token| token.text.clone()),
-            swap_id: swap.swap_id.clone(),
-            swap_id_recomputed,
-            initiator,
-            redeemer,
-            amount: swap.amount,
-            timelock: swap.timelock,
-            secret_hash: swap.secret_hash,
-        })
+        let asset = if leg == Leg::Source { order.source } else { order.destination };
+        Ok::<_, Refusal>(HtlcTerms::new(asset, leg.of(record), record_parties(order, record, leg)?))
     };
     Ok(VerifiedTerms {
         order_id: order.order_id.to_ascii_lowercase(),

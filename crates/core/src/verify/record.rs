@@ -95,13 +95,52 @@ pub(crate) fn check(
 /// Returns initiator and redeemer of one leg of a record, and whether its swap id was recomputed by a certain formula.
 pub(crate) fn parties(order: &OrderContext<'_>, record: &OrderRecord, leg: Leg) -> Result<(Account, Account, bool), Refusal> {
     let check = Check { order, record, source_htlc: None };
-    let parties = check.parties(leg)?;
-    let recomputed = match Version::parse(&record.version) {
-        Some(version) => swap_id::recompute(check.asset(leg), version, &parties, check.swap(leg), None),
-        None => return Err(check.refuse(Code::RecordVersion, "version")),
+    with_certainty(check.asset(leg), record, leg, check.parties(leg)?, || check.refuse(Code::RecordVersion, "version"))
+}
+
+/// Returns the same of a record that is compared with nothing but the pins.
+pub(crate) fn stated_parties(asset: &Asset, record: &OrderRecord, leg: Leg) -> Result<(Account, Account, bool), Refusal> {
+    let refuse = |code, member: &str| leg.refuse(code, member);
+    let account = |member: &str, text: &str| {
+        let refuse = |error: address::AddressError| refuse(Code::RecordMismatch, member).with_reason(error.to_string()).with_actual(text);
+        address::parse_party(&asset.chain.network, text).map_err(refuse)
     };
-    let is_certain = recomputed.is_certain && recomputed.equals(&check.swap(leg).swap_id);
+    let parties = parties_of(leg.of(record), asset.chain.family(), refuse, account)?;
+    with_certainty(asset, record, leg, parties, || Refusal::new(Code::RecordVersion, "/order/version"))
+}
+
+fn with_certainty(
+    asset: &Asset,
+    record: &OrderRecord,
+    leg: Leg,
+    parties: Parties,
+    refuse: impl FnOnce() -> Refusal,
+) -> Result<(Account, Account, bool), Refusal> {
+    let (swap, version) = (leg.of(record), Version::parse(&record.version).ok_or_else(refuse)?);
+    let recomputed = swap_id::recompute(asset, version, &parties, swap, None);
+    let is_certain = recomputed.is_certain && recomputed.equals(&swap.swap_id);
     Ok((parties.initiator, parties.redeemer, is_certain))
+}
+
+/// Returns the parties of a leg. On Bitcoin-like chains the party that is written as an address is replaced by the key in `delegate`.
+fn parties_of(
+    swap: &SwapRecord,
+    family: Family,
+    refuse: impl Fn(Code, &str) -> Refusal,
+    account: impl Fn(&str, &str) -> Result<Account, Refusal>,
+) -> Result<Parties, Refusal> {
+    let key_or_delegate = |member, text: &str| {
+        let party = account(member, text)?;
+        if family != Family::Bitcoin || address::is_key(text) {
+            return Ok(party);
+        }
+        let delegate = swap.delegate.as_deref().ok_or_else(|| refuse(Code::MissingField, "delegate"))?;
+        if !address::is_key(delegate) {
+            return Err(refuse(Code::RecordMismatch, "delegate").with_expected("an x-only key").with_actual(delegate));
+        }
+        account("delegate", delegate)
+    };
+    Ok(Parties { initiator: key_or_delegate("initiator", &swap.initiator)?, redeemer: key_or_delegate("redeemer", &swap.redeemer)? })
 }
 
 impl Check<'_, '_> {
@@ -183,21 +222,9 @@ impl Check<'_, '_> {
             .map_err(|error| self.refuse_leg(Code::RecordMismatch, leg, member).with_reason(error.to_string()).with_actual(text))
     }
 
-    /// Returns the parties of a leg. On Bitcoin-like chains the party that is written as an address is replaced by the key in `delegate`.
     fn parties(&self, leg: Leg) -> Result<Parties, Refusal> {
-        let swap = self.swap(leg);
-        let key_or_delegate = |member, text: &str| {
-            let account = self.account(leg, member, text)?;
-            if self.asset(leg).chain.family() != Family::Bitcoin || address::is_key(text) {
-                return Ok(account);
-            }
-            let delegate = swap.delegate.as_deref().ok_or_else(|| self.refuse_leg(Code::MissingField, leg, "delegate"))?;
-            if !address::is_key(delegate) {
-                return Err(self.refuse_leg(Code::RecordMismatch, leg, "delegate").with_expected("an x-only key").with_actual(delegate));
-            }
-            self.account(leg, "delegate", delegate)
-        };
-        Ok(Parties { initiator: key_or_delegate("initiator", &swap.initiator)?, redeemer: key_or_delegate("redeemer", &swap.redeemer)? })
+        let refuse = |code, member: &str| self.refuse_leg(code, leg, member);
+        parties_of(self.swap(leg), self.asset(leg).chain.family(), refuse, |member, text| self.account(leg, member, text))
     }
 
     fn source(&self, terms: Option<&SwapTerms>, parties: &Parties) -> Result<(), Refusal> {

@@ -12,7 +12,7 @@ use crate::preconditions::End;
 impl<T: Transport> BitcoinChain<'_, T> {
     pub(crate) async fn precondition(&self, item: Precondition, end: &End<'_>) -> Result<Vec<&'static str>, NodeError> {
         if let (Precondition::Payout, Some(payout)) = (item, end.payout) {
-            let rate = self.median_fee_rate(end.speed).await?.rate;
+            let rate = self.median_fee_rate(end.bid.speed).await?.rate;
             check_worth(payout, U256::from(rate.fee(REDEMPTION_VBYTES).map_or(u64::MAX, |fee| fee.to_sat())))?;
         }
         Ok(Vec::new())

@@ -19,7 +19,7 @@ const USED_GAS: u64 = GAS_LIMIT / 3;
 
 impl<T: Transport> EvmChain<'_, T> {
     pub(crate) async fn precondition(&self, item: Precondition, end: &End<'_>) -> Result<Vec<&'static str>, NodeError> {
-        let (asset, finality) = (end.asset, end.policy.finality_of(end.asset, end.payout.unwrap_or(U256::MAX)).finality);
+        let (asset, finality) = (end.asset, end.bid.policy.finality_of(end.asset, end.payout.unwrap_or(U256::MAX)).finality);
         let token = asset.token.as_ref().map(|token| parse(&token.text, "/token")).transpose()?;
         match item {
             Precondition::FinalityMark if matches!(finality, Finality::Safe | Finality::Finalized) => {
@@ -44,7 +44,7 @@ impl<T: Transport> EvmChain<'_, T> {
             }
             Precondition::Redeemer => {
                 if let Some(account) = end.redeemer {
-                    let (account, at_least) = (parse(account, "/sender")?, self.redemption_cost(end, gas_limit(end.policy)?).await?);
+                    let (account, at_least) = (parse(account, "/sender")?, self.redemption_cost(end, gas_limit(end.bid.policy)?).await?);
                     self.served(Served::Coins { account, at_least }).await?;
                 }
             }
@@ -60,7 +60,7 @@ impl<T: Transport> EvmChain<'_, T> {
     /// Returns what this much gas costs a redemption today, in wei.
     async fn redemption_cost(&self, end: &End<'_>, gas: u64) -> Result<U256, NodeError> {
         let account = end.redeemer.map(|account| parse(account, "/sender")).transpose()?.unwrap_or_default();
-        let calls = self.calls(account, end.speed, end.policy).await?;
+        let calls = self.calls(account, end.bid.speed, end.bid.policy).await?;
         Ok(U256::from(gas).saturating_mul(U256::from(fees::cap(calls.fees))))
     }
 }

@@ -8,7 +8,6 @@ use countersign_transport::Transport;
 use super::{StarknetChain, parse};
 use crate::error::NodeError;
 use crate::preconditions::End;
-use crate::prepare::Bid;
 
 impl<T: Transport> StarknetChain<'_, T> {
     pub(crate) async fn precondition(&self, item: Precondition, end: &End<'_>) -> Result<Vec<&'static str>, NodeError> {
@@ -26,8 +25,7 @@ impl<T: Transport> StarknetChain<'_, T> {
                     return Ok(Vec::new());
                 };
                 let account = parse(account, "/sender")?;
-                let bid = Bid { speed: end.speed, policy: end.policy, pays_limit: false };
-                let (execution, _) = self.context(account, None, bid).await?;
+                let (execution, _) = self.context(account, None, end.bid).await?;
                 let fee = execution.resource_bounds.max_fee(execution.tip);
                 if let Some(payout) = payout {
                     check_worth(payout, fee)?;

@@ -15,7 +15,7 @@ impl<T: Transport> SuiChain<'_, T> {
         let Some(account) = end.redeemer else { return Ok(Vec::new()) };
         let payout = end.coins();
         if item == Precondition::Redeemer || (item == Precondition::Payout && payout.is_some()) {
-            let budget = U256::from(redemption_budget(self.gas_price(end.speed).await?, end.policy)?);
+            let budget = U256::from(redemption_budget(self.gas_price(end.bid.speed).await?, end.bid.policy)?);
             match payout.filter(|_| item == Precondition::Payout) {
                 Some(payout) => check_worth(payout, budget)?,
                 None => check_balance("/balance", "SUI for the gas of a redemption", budget, self.balance_of(account, None).await?)?,

@@ -32,7 +32,7 @@ impl<T: Transport> TronChain<'_, T> {
                 if let Some(account) = end.redeemer
                     && (payout.is_some() || item == Precondition::Redeemer)
                 {
-                    let subject = Payer { account: parse(account, "/sender")?, fee_limit: fee_limit(end.policy)?, payout };
+                    let subject = Payer { account: parse(account, "/sender")?, fee_limit: fee_limit(end.bid.policy)?, payout };
                     self.connection.agreed::<PayerCheck>(&self.on_chain(subject)).await?.0?;
                 }
             }
