@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::TO;
+use crate::home::{out, said};
 use crate::kept::{BLOCKHASH, Kept, mended, secret};
 use crate::support::Fixture;
 
@@ -82,6 +83,48 @@ fn what_is_not_right_is_refused_with_its_place() {
         &["redeem", id, "--key-file", &right],
     ] {
         assert_eq!(kept.run(usage).status.code(), Some(2), "{usage:?}");
+    }
+}
+
+/// Whoever ends an order has paid it, so nobody is told not to sign, not to pay or to ask for another quote.
+#[test]
+fn what_is_refused_off_line_has_the_words_of_after_the_payment() {
+    let secret = secret();
+    let fixture = mended(Fixture::load("evm-record-evm-v1").with_secret_hash(&secret.hash().to_string()));
+    let kept = Kept::new("words-off-line", fixture, Some(&secret));
+    let (id, wallet) = (kept.fixture.order_id().to_owned(), kept.file("wallet.json", &kept.fixture.wallet.to_string()));
+    let right = kept.file("right", &secret.to_hex());
+    for (at, value) in [
+        ("/destination_swap/amount", json!("1")),
+        ("/source_swap/swap_id", json!("12".repeat(32))),
+        ("/source_swap/chain", json!("nowhere")),
+        ("/source_swap/timelock", json!("soon")),
+        ("/version", json!("v9")),
+    ] {
+        let mut order = kept.fixture.order.clone();
+        *order.pointer_mut(at).unwrap() = value;
+        let path = kept.file("order.json", &order.to_string());
+        let commands: [&[&str]; 5] = [
+            &["refund", "--self", &id, "--wallet", &wallet, "--order", &path],
+            &["redeem", "--self", &id, "--wallet", &wallet, "--order", &path],
+            &["recover", "--order", &path, "--wallet", &wallet],
+            &["recover", "--order", &path, "--wallet", &wallet, "--secret-file", &right],
+            &["recover", "--order", &path, "--wallet", &wallet, "--leg", "destination", "--secret-file", &right],
+        ];
+        for command in commands {
+            for json in [&[][..], &["--json"]] {
+                let output = kept.run(&[command, json].concat());
+                let told = format!("{}{}", out(&output), said(&output));
+                if output.status.code() == Some(0) {
+                    continue;
+                }
+                assert_eq!(output.status.code(), Some(1), "{command:?} {at}: {told}");
+                for before in ["do not sign", "do not pay", "correct the input", "new quote"] {
+                    assert!(!told.contains(before), "{before}: {command:?} {at}: {told}");
+                }
+            }
+        }
+        assert_eq!(kept.run(commands[0]).status.code(), Some(1), "{at}");
     }
 }
 

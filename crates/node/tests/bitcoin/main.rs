@@ -12,6 +12,7 @@
 mod fake;
 mod preconditions;
 mod prices;
+mod raise;
 mod recovery;
 mod rpc;
 
