@@ -11,9 +11,11 @@ use crate::kept::{derived, mended, wallet};
 use crate::support::{Fixture, Reply, Server, Service};
 use countersign::bitcoin::bitcoin::Transaction;
 use countersign::bitcoin::bitcoin::consensus::encode::deserialize_hex;
+use countersign::{HtlcTerms, Leg, OrderRecord, Registry};
 use countersign_client::driver::{OrderState, OrderStore, StoreError};
 use countersign_client::{CreatedOrder, Secret};
 use countersign_store::{KeyIndex, Store};
+use countersign_testkit::chain::evm::Evm;
 use serde_json::{Value, json};
 
 const OWNER: &str = "0x75196C3fEa443e4f086cF9f30D51CF375704f166";
@@ -462,4 +464,85 @@ fn a_service_that_fails_writes_nothing_and_can_be_asked_again() {
     assert!(said(&output).contains("nothing was written") && !fs::exists(home.path.join("state")).unwrap());
     *fails.lock().unwrap() = false;
     assert_eq!(ids(&restored(&home, &server.base, &["--from-owner", OWNER]), "restored"), ["a0"]);
+}
+
+/// A node of the destination's chain, with the payment of a restored order as `change` makes it.
+fn node_of(order: &Value, change: impl Fn(&mut Evm) + Send + Sync + 'static) -> Server {
+    let registry = Registry::from_json(crate::support::registry_text().as_bytes()).unwrap();
+    let record = OrderRecord::from_json(order.to_string().as_bytes()).unwrap();
+    let terms = HtlcTerms::stated(&record, Leg::Destination, &registry).unwrap();
+    Server::start(move |seen| {
+        let mut chain = Evm::funded(&terms);
+        (chain.chain_id, chain.l1_number, chain.time) = (42_161, Some(1), u64::try_from(chrono::Utc::now().timestamp()).unwrap() - 5);
+        change(&mut chain);
+        let reply = |call: &Value| {
+            let result = match call["method"].as_str().unwrap() {
+                "eth_getCode" => json!("0x"),
+                method => chain.result(method, &call["params"]),
+            };
+            let mut reply = json!({"jsonrpc": "2.0", "id": call["id"]});
+            match result.get("error") {
+                Some(error) => reply["error"] = error.clone(),
+                None => reply["result"] = result,
+            }
+            reply
+        };
+        let calls: Value = serde_json::from_str(&seen.text()).unwrap();
+        Reply::json(200, calls.as_array().map_or_else(|| reply(&calls), |calls| calls.iter().map(reply).collect()).to_string())
+    })
+}
+
+/// The request of a restored order is lost. What the destination must hold is what its record and the pins say, and the chain is asked for
+/// that before the secret is printed.
+#[test]
+fn a_restored_order_is_judged_by_its_record() {
+    let order = order(2, "a2");
+    let secret = Vector::at(2).text("/secret").to_owned();
+    for (name, change, code) in [
+        ("held", (|_| {}) as fn(&mut Evm), None),
+        ("absent", |chain| chain.order = None, Some("is not funded")),
+        ("less", |chain| chain.order.as_mut().unwrap()[4] -= countersign::U256::from(1), Some("the amount of the destination's HTLC")),
+        ("not final", |chain| chain.safe = Some(chain.initiated - 1), Some("must be")),
+        ("late", |chain| chain.order.as_mut().unwrap()[3] = countersign::U256::from(1), Some("the timelock of the destination's HTLC")),
+    ] {
+        let home = Home::new(&format!("restore-judged-{}", name.replace(' ', "-")));
+        restored(&home, &service(vec![order.clone()]).base, &["--from-owner", OWNER]);
+        let state = home.path.join("state").to_str().unwrap().to_owned();
+        let registry = home.file("registry.json", &crate::support::registry_text());
+        let (mut context, _) = wallet("evm", None);
+        context.as_object_mut().unwrap().remove("sender");
+        let context = home.file("wallet.json", &context.to_string());
+        let key = home.file("redeem.txt", &derived("destination owner of evm-record-evm-v2"));
+        let node = node_of(&order, change);
+        let (id, endpoint) = ("a2".repeat(32), format!("arbitrum={}", node.base));
+        let run = |more: &[&str]| {
+            let arguments = [
+                "redeem",
+                "--self",
+                &id,
+                "--state",
+                &state,
+                "--registry",
+                &registry,
+                "--wallet",
+                &context,
+                "--key-file",
+                &key,
+                "--node",
+                &endpoint,
+            ];
+            home.run(NOWHERE, &[&arguments[..], more].concat())
+        };
+        let output = run(&["--json"]);
+        assert!(said(&output).contains("only the service says what the redemption pays"), "{name}: {}", said(&output));
+        match code {
+            None => assert!(output.status.success() && out(&output).contains(&secret), "{name}: {}", said(&output)),
+            Some(why) => {
+                assert_eq!(output.status.code(), Some(1), "{name}: {}", said(&output));
+                let told = format!("{}{}", out(&output), said(&output));
+                assert!(told.contains("evidence_needed") && told.contains(why) && !told.contains(&secret), "{name}: {told}");
+                assert!(out(&run(&["--json", "--without-evidence"])).contains(&secret), "{name}");
+            }
+        }
+    }
 }

@@ -81,9 +81,11 @@ impl<T: Transport> Nodes<T> {
         speed: Speed,
         policy: &Policy,
     ) -> Result<Unsigned, NodeError> {
-        match order {
+        match (order, sent, speed, policy) {
             #[cfg(feature = "bitcoin")]
-            Verified::Bitcoin(order) => Ok(self.bitcoin(chain)?.prepare_raised(order, sent, speed, policy).await?.into()),
+            (Verified::Bitcoin(order), sent, speed, policy) => {
+                Ok(self.bitcoin(chain)?.prepare_raised(order, sent, speed, policy).await?.into())
+            }
             _ => Err(NodeError::NotConnected(chain.to_owned())),
         }
     }

@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | `fund` | the order was verified, both chains were read, and the deadline has not passed | [`Signed`](crate::driver::FundingReply::Signed), [`Outside`](crate::driver::FundingReply::Outside) if a signer that can send by itself has to be asked, [`NotNow`](crate::driver::FundingReply::NotNow) |
 //! | `hand_out` | after `Outside`, once the journal says that the payment may be on its way | [`Signed`](crate::driver::FundingReply::Signed), [`Elsewhere`](crate::driver::FundingReply::Elsewhere) if it was sent, or may have been |
+//! | `raise` | a payment on a Bitcoin-like chain should be in a block by now, and is not | the payment again, with the same coins and deposit, for a higher fee: a wallet with `countersign-node` calls `Nodes::prepare_raised`. The default signs nothing |
 //! | `check_release` | right before the secret is shown to anybody for the first time: to `settle`, or to the service's relayer | an error if the redemption would not pay, which keeps the secret. The default asks nothing: a wallet with `countersign-node` calls `Nodes::preconditions` here, and in `fund` |
 //! | `settle` | the destination is funded (a redemption), or the source's timelock is over (a refund); again with `replaces` if what was sent is not mined | transactions; `None` for not now |
 //! | `can_redeem` | before paying | whether there is a key and a coin for fees on that chain |

@@ -164,3 +164,28 @@ fn a_redemption_that_a_wallet_has_sent_is_written_down() {
         assert_eq!(kept.secret_left(), is_out.then_some(SecretRoute::Own));
     }
 }
+
+/// What must hold before paying is asked of the chains before any wallet, and no answer is no yes.
+#[test]
+fn no_wallet_is_asked_before_the_chains_have_answered() {
+    for status in [429, 500, 200] {
+        let owner = owner(BOTH, "");
+        let order = verified(&owner);
+        let mut future = pin!(owner.fund(&order));
+        let (mut end, mut asked) = (None, 0);
+        for seconds in 0..600_u64 {
+            owner.host.set_now((1_700_000_000 + seconds) * 1_000);
+            if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                end = Some(done);
+                break;
+            }
+            for need in owner.host.take_needs().0 {
+                assert!(matches!(need.ask, Ask::Http(_)), "{:?}", need.ask);
+                asked += 1;
+                let reply = Reply::Response { status, headers: Vec::new(), body: b"{}".to_vec() };
+                assert!(owner.host.reply(need.id, reply).unwrap());
+            }
+        }
+        assert!(asked > 0 && end.is_some_and(|end| end.is_err()), "{status}");
+    }
+}
