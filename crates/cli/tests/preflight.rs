@@ -22,6 +22,7 @@ fn node_of(chain_id: &'static str, age: i64) -> Server {
                 "eth_getBalance" => json!("0xde0b6b3a7640000"),
                 "eth_getTransactionCount" => json!("0x1"),
                 "eth_gasPrice" => json!("0x3b9aca00"),
+                "eth_maxPriorityFeePerGas" => json!("0x1"),
                 "eth_feeHistory" => json!({"baseFeePerGas": ["0x1", "0x1"], "reward": [["0x1", "0x1", "0x1"]]}),
                 _ => json!({"number": "0x10", "hash": format!("0x{}", "11".repeat(32)),
                     "timestamp": format!("{:#x}", chrono::Utc::now().timestamp() - age), "l1BlockNumber": "0x1"}),

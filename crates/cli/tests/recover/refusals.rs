@@ -98,7 +98,6 @@ fn what_is_refused_off_line_has_the_words_of_after_the_payment() {
         ("/destination_swap/amount", json!("1")),
         ("/source_swap/swap_id", json!("12".repeat(32))),
         ("/source_swap/chain", json!("nowhere")),
-        ("/source_swap/timelock", json!("soon")),
         ("/version", json!("v9")),
     ] {
         let mut order = kept.fixture.order.clone();

@@ -130,6 +130,7 @@ fn carry_out(kept: &mut OrderState, action: &Action, capabilities: Capabilities,
     let events = match action {
         Action::Sign => vec![signed(Purpose::Funding)],
         Action::Pay(what) => vec![sending(*what)],
+        Action::Raise => vec![signed(Purpose::Funding), sending(Delivery::Funding)],
         Action::HandOut(what) => vec![sending(*what)],
         Action::Redeem { path: SecretRoute::Relayer, .. } => {
             vec![Event::SecretLeaving { path: SecretRoute::Relayer }, sending(Delivery::Secret)]
@@ -181,6 +182,7 @@ fn every_decision_keeps_the_rules() {
                             *dice.pick(&[None, Some(observed.now.saturating_add(Duration::from_secs(1))), Some(observed.now)]);
                         observed.payment =
                             dice.pick(&[PaymentFate::Open, PaymentFate::Open, PaymentFate::Dead("nonce".to_owned())]).clone();
+                        observed.payment_overdue_from = *dice.pick(&[None, Some(UnixTime::EPOCH), Some(UnixTime::from_secs(DEADLINE))]);
                         observed.source_family = *dice.pick(&[None, Some(Family::Bitcoin), Some(Family::Evm)]);
                         observed.heads = dice.pick(&[Ok(()), Err("stale".to_owned())]).clone();
                         (observed.source, observed.destination) = (source.clone(), destination.clone());

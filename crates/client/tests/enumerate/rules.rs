@@ -1,6 +1,6 @@
 //! What must hold for every decision of `decide`, as an independent reader of the same case sees it.
 
-use countersign_client::countersign::{HtlcState, UnixTime};
+use countersign_client::countersign::{Family, HtlcState, UnixTime};
 use countersign_client::driver::{
     Action, Capabilities, Decision, Delivery, Event, LegObservation, OrderObservation, OrderState, Outcome, OwnerTask, PaymentFate,
     Purpose, RecordObservation, SecretRoute, Status, WaitingFor, decide_refund,
@@ -93,6 +93,16 @@ pub fn check(kept: &OrderState, observed: &OrderObservation, capabilities: Capab
             check_payment(kept, observed, capabilities, say);
             assert!(matches!(observed.record, RecordObservation::Verified(_)), "signs on an old record: {}", say());
             assert!(observed.heads.is_ok() && !facts.is_out, "signs what cannot be finished: {}", say());
+        }
+        Some(Action::Raise) => {
+            check_payment(kept, observed, capabilities, say);
+            let is_open = match observed.source.state() {
+                Some(HtlcState::Locked(locked)) => locked.elapsed == 0,
+                state => state == Some(&HtlcState::Absent),
+            };
+            let is_overdue = observed.payment_overdue_from.is_some_and(|from| from <= observed.now);
+            let is_bitcoin = observed.source_family == Some(Family::Bitcoin);
+            assert!(is_open && is_overdue && is_bitcoin && observed.source.is_seen() && kept.may_be_paid(), "raises: {}", say());
         }
         Some(Action::Pay(_)) => {
             assert!(kept.signed(Purpose::Funding).is_some(), "nothing is signed: {}", say());
