@@ -504,7 +504,7 @@ fn a_restored_order_is_judged_by_its_record() {
         ("held", (|_| {}) as fn(&mut Evm), None),
         ("absent", |chain| chain.order = None, Some("is not funded")),
         ("less", |chain| chain.order.as_mut().unwrap()[4] -= countersign::U256::from(1), Some("the amount of the destination's HTLC")),
-        ("not final", |chain| chain.safe = Some(chain.initiated - 1), Some("must be")),
+        ("not final", |chain| (chain.safe, chain.finalized) = (Some(chain.initiated - 1), None), Some("must be")),
         ("late", |chain| chain.order.as_mut().unwrap()[3] = countersign::U256::from(1), Some("the timelock of the destination's HTLC")),
     ] {
         let home = Home::new(&format!("restore-judged-{}", name.replace(' ', "-")));
