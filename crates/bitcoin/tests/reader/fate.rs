@@ -37,10 +37,11 @@ impl Race {
     }
 }
 
-/// Two blocks on Bitcoin and six on Litecoin, by the table of known chains.
+/// As deep as the largest payment must be: 6 blocks on Bitcoin and 24 on Litecoin, by the table of known chains. If the other transaction were
+/// replaced, both payments could be mined.
 #[test]
 fn an_input_that_another_deep_transaction_spent_is_death() {
-    for (coin, needed) in [("bitcoin", 2), ("litecoin", 6)] {
+    for (coin, needed) in [("bitcoin", 6), ("litecoin", 24)] {
         for depth in 0..=needed + 1 {
             let race = race(coin, depth);
             let fate = race.esplora();
@@ -79,19 +80,19 @@ fn a_nodes_rpc_shows_death_in_two_readings() {
         observation.into_output()
     };
     assert_eq!(read(&race, &mut known), Fate::Open);
-    race.ledger.mine(1);
+    race.ledger.mine(5);
     assert_eq!(read(&race, &mut known), Fate::Open);
     race.ledger.mine(1);
     assert!(matches!(read(&race, &mut known), Fate::Dead(_)));
     // After a reorganization without the other transaction, the wait begins again.
-    let short = race.ledger.blocks.len() - 3;
+    let short = race.ledger.blocks.len() - 7;
     race.ledger.blocks.truncate(short);
-    race.ledger.mine(4);
+    race.ledger.mine(8);
     assert_eq!(read(&race, &mut known), Fate::Open);
     race.ledger.mempool.push(countersign_bitcoin::bitcoin::consensus::encode::deserialize_hex(&rival()).unwrap());
     race.ledger.mine(1);
     assert_eq!(read(&race, &mut known), Fate::Open);
-    race.ledger.mine(2);
+    race.ledger.mine(6);
     assert!(matches!(read(&race, &mut known), Fate::Dead(_)));
 }
 
@@ -113,8 +114,8 @@ fn a_node_without_a_transaction_index_cannot_tell() {
 fn one_liar_of_three_does_not_decide_a_fate() {
     let decide =
         |race: &Race, known: &Known| one_lie_decides_nothing::<FateOf>(&race.sent, known, |request: &Request| race.ledger.answer(request));
-    assert!(matches!(decide(&race("bitcoin", 2), &protocol(false)), Fate::Dead(_)));
-    assert_eq!(decide(&race("bitcoin", 1), &protocol(false)), Fate::Open);
+    assert!(matches!(decide(&race("bitcoin", 6), &protocol(false)), Fate::Dead(_)));
+    assert_eq!(decide(&race("bitcoin", 5), &protocol(false)), Fate::Open);
     let race = race("bitcoin", 3);
     let waited = protocol(true).with_progress(format!("fate {}", race.sent.id), 1_u64.to_be_bytes());
     assert!(matches!(decide(&race, &waited), Fate::Dead(_)));
