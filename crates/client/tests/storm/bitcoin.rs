@@ -8,6 +8,8 @@ use countersign_client::countersign::chains::taproot::Htlc;
 use countersign_client::countersign::reader::{Answer, Request};
 use countersign_testkit::chain::bitcoin::{Ledger, outpoint, pay};
 
+use crate::tempo::Turn;
+
 /// Block 0 of Bitcoin's and Litecoin's networks. The ledger's own is that of a regression test.
 const GENESIS: [(&str, &str); 4] = [
     ("bitcoin", "000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f"),
@@ -29,14 +31,17 @@ pub struct Blocks {
     genesis: &'static str,
     amount: u64,
     timelock: u64,
-    /// Seconds from block to block.
+    /// Seconds from block to block, and from when on they are others.
     seconds: u64,
+    turn: Option<(u64, u64)>,
     mined_until: u64,
 }
 
 impl Blocks {
     /// Creates the chain of an HTLC. With `has_dust`, its address holds dust whose refund is already valid.
-    pub fn new(terms: &HtlcTerms, seconds: u64, epoch: u64, has_dust: bool) -> Self {
+    pub fn new(terms: &HtlcTerms, epoch: u64, turn: Option<Turn>, has_dust: bool) -> Self {
+        let seconds = terms.pace.nominal / 1_000;
+        let turn = turn.map(|turn| (epoch + turn.after, turn.of(seconds)));
         let key = |account: &countersign_client::countersign::Account| account.array().unwrap();
         let tree = Tree::new(Htlc {
             internal_key: key(terms.htlc.as_ref().unwrap()),
@@ -49,7 +54,7 @@ impl Blocks {
         ledger.blocks.truncate(1);
         let genesis = GENESIS.iter().find(|(chain, _)| *chain == terms.chain).unwrap().1;
         let (amount, timelock) = (terms.amount.try_into().unwrap(), terms.timelock);
-        let mut blocks = Self { ledger, tree: tree.unwrap(), genesis, amount, timelock, seconds, mined_until: epoch - BEGINNING * seconds };
+        let mut blocks = Self { ledger, tree: tree.unwrap(), genesis, amount, timelock, seconds, turn, mined_until: epoch - BEGINNING * seconds };
         if has_dust {
             blocks.pay(1, DUST);
         }
@@ -57,7 +62,7 @@ impl Blocks {
         blocks
     }
 
-    /// Mines what is in the mempool, in a block for each ten minutes until a time, or what the chain takes instead of ten minutes.
+    /// Mines what is in the mempool, in one block after the other until a time.
     pub fn mine_until(&mut self, time: u64) {
         while self.next_block() <= time {
             self.mined_until = self.next_block();
@@ -83,8 +88,9 @@ impl Blocks {
     }
 
     /// Returns the time of the next block.
-    pub const fn next_block(&self) -> u64 {
-        self.mined_until + self.seconds
+    pub fn next_block(&self) -> u64 {
+        let turned = self.turn.filter(|(from, _)| *from <= self.mined_until);
+        self.mined_until + turned.map_or(self.seconds, |(_, seconds)| seconds)
     }
 
     /// Returns the time of the newest block.
@@ -136,7 +142,7 @@ impl Blocks {
         let keep = self.ledger.blocks.len() - depth;
         let back: Vec<_> = self.ledger.blocks.drain(keep..).flat_map(|(_, all)| all.into_iter().skip(1)).collect();
         self.ledger.mempool.splice(0..0, back);
-        self.mined_until -= self.seconds * depth as u64;
+        self.mined_until = self.ledger.blocks.last().unwrap().0.time.into();
     }
 
     /// Lets the mempools forget the redemptions.

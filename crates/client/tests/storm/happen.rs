@@ -5,7 +5,6 @@ use countersign_client::countersign::evm::alloy_primitives::B256;
 use countersign_client::countersign::{Leg, Role};
 
 use crate::bitcoin::Blocks;
-use crate::kinds::Kind;
 use crate::leg::{End, Htlc};
 use crate::plan::Solver;
 use crate::world::{BLOCK, Signed, State, World, place_of};
@@ -55,15 +54,12 @@ impl World {
     fn is_final(&self, state: &State, now: u64) -> bool {
         let is_settled = match &state.blocks[1] {
             Some(blocks) => blocks.depth() >= self.plan.pays.settles_at(),
-            // A block of the simulation is at most thirty seconds long.
-            None => state.destination.funded.is_some_and(|at| at + self.plan.pays.settles_after() <= now + self.slack()),
+            None => state.destination.funded.is_some_and(|at| {
+                let tempo = self.tempo(Leg::Destination);
+                tempo.newest(now - self.plan.pays.settles_after()) >= tempo.includes(at)
+            }),
         };
         is_settled && !state.destination.is_short
-    }
-
-    /// Returns how long a block of the destination takes.
-    const fn slack(&self) -> u64 {
-        if matches!(self.plan.pays, Kind::Starknet) { 30 } else { BLOCK }
     }
 
     fn read_blocks(&self, state: &mut State) {

@@ -1,8 +1,5 @@
 //! One chain as one endpoint shows it: the testkit's chains, set to a moment and to the state of one HTLC.
 
-use std::collections::HashMap;
-use std::sync::OnceLock;
-
 use countersign_client::countersign::chains::Network;
 use countersign_client::countersign::evm::alloy_primitives::{B256, U256};
 use countersign_client::countersign::evm::read as evm_read;
@@ -13,6 +10,7 @@ use countersign_testkit::chain::{evm, solana, starknet, sui as sui_chain, tron};
 use serde_json::{Value, json};
 
 use crate::kinds::{chain_id, patch};
+use crate::tempo::Tempo;
 
 /// How an HTLC ended, and in which transaction, where that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,39 +31,99 @@ pub struct Htlc {
 impl Htlc {
     /// Returns the HTLC as it was at a time.
     pub fn at(self, time: u64) -> Self {
-        let funded = self.funded.filter(|at| *at <= time);
-        Self { funded, ended: self.ended.filter(|(_, at)| *at <= time && funded.is_some()), ..self }
+        self.when(|at| at <= time)
+    }
+
+    /// Returns the HTLC as the newest block at a time shows it.
+    pub fn shown(self, tempo: &Tempo, time: u64) -> Self {
+        let newest = tempo.newest(time);
+        self.when(|at| at <= time && tempo.includes(at) <= newest)
+    }
+
+    fn when(self, is_there: impl Fn(u64) -> bool) -> Self {
+        let funded = self.funded.filter(|at| is_there(*at));
+        Self { funded, ended: self.ended.filter(|(_, at)| is_there(*at) && funded.is_some()), ..self }
     }
 }
 
-/// The seconds that an EVM chain or Tron takes for a block by default, and after which a block is safe and final.
+/// The seconds after which a block of an EVM chain is safe and final.
 pub const SAFE: u64 = 60;
-pub const FINAL: u64 = 600;
+const FINAL: u64 = 600;
+/// The seconds after which Ethereum has accepted a block of Starknet.
+pub const ON_L1: u64 = 1_800;
+/// The height of an EVM chain when the counting begins.
+const EVM: u64 = evm::INITIATED;
 
 /// What an endpoint answers from.
 pub struct View<'v> {
     pub terms: &'v HtlcTerms,
     pub secret: &'v [u8; 32],
-    /// The moment that the world began: heights are counted from there.
-    pub epoch: u64,
-    /// The time of the newest block.
+    /// When the chain has its blocks.
+    pub tempo: &'v Tempo,
+    /// The time at which the chain is looked at.
     pub now: u64,
     pub htlc: Htlc,
     /// Whether the endpoint serves another chain of the family.
     pub is_other_chain: bool,
-    /// From when until when the chain has no blocks.
-    pub halt: Option<(u64, u64)>,
 }
 
 impl View<'_> {
-    /// Returns the height of the block at a time, on a chain whose blocks take this many milliseconds.
-    fn height(&self, base: u64, time: u64, millis: u64) -> u64 {
-        let halted = self.halt.map_or(0, |(from, until)| time.clamp(from, until) - from);
-        base + (time + 100_000 - self.epoch - halted) * 1_000 / millis
+    /// Returns the height of the newest block at the time at which the chain is looked at.
+    fn newest(&self, base: u64) -> u64 {
+        base + self.tempo.newest(self.now)
+    }
+
+    /// Returns the height of the newest block so many seconds before.
+    fn before(&self, base: u64, seconds: u64) -> u64 {
+        base + self.tempo.newest(self.now - seconds)
+    }
+
+    /// Returns the height of the block that has what happens at a time.
+    fn including(&self, base: u64, time: u64) -> u64 {
+        base + self.tempo.includes(time)
+    }
+
+    /// Returns the time in the header of the block at a height.
+    fn stamp(&self, base: u64, height: u64) -> u64 {
+        self.tempo.stamp(height.saturating_sub(base))
+    }
+
+    /// Gives the block of an answer the time of its height. The testkit's chains have one pace.
+    fn dated(&self, answer: Answer) -> Answer {
+        let (Answer::Result(text) | Answer::Http { body: text, .. }) = &answer else { return answer };
+        let Ok(mut value) = serde_json::from_slice::<Value>(text) else { return answer };
+        let hex = |value: &Value| u64::from_str_radix(value.as_str()?.trim_start_matches("0x"), 16).ok();
+        match self.terms.family {
+            Family::Evm if value["timestamp"].is_string() => {
+                let number = hex(&value["number"]).unwrap();
+                value["timestamp"] = json!(format!("{:#x}", self.stamp(EVM, number)));
+                Answer::result(value.to_string().into_bytes())
+            }
+            Family::Tron if value["block_header"]["raw_data"]["number"].is_u64() => {
+                let raw = &mut value["block_header"]["raw_data"];
+                raw["timestamp"] = json!(self.stamp(tron::INITIATED, raw["number"].as_u64().unwrap()) * 1_000);
+                Answer::http(200, value.to_string().into_bytes())
+            }
+            Family::Starknet if value["timestamp"].is_u64() => {
+                value["timestamp"] = json!(self.stamp(starknet::INITIATED, value["block_number"].as_u64().unwrap()));
+                Answer::result(value.to_string().into_bytes())
+            }
+            Family::Solana if value[0]["blockTime"].is_u64() => {
+                for one in value.as_array_mut().unwrap() {
+                    one["blockTime"] = json!(self.stamp(solana::INITIATED, one["slot"].as_u64().unwrap()));
+                }
+                Answer::result(value.to_string().into_bytes())
+            }
+            _ => answer,
+        }
     }
 
     /// Answers the requests of one round. Transactions that are sent are not for this function.
     pub fn answer(&self, requests: &[Request]) -> Vec<Answer> {
+        self.answers(requests).into_iter().map(|answer| self.dated(answer)).collect()
+    }
+
+    fn answers(&self, requests: &[Request]) -> Vec<Answer> {
         match self.terms.family {
             Family::Evm => {
                 let chain = self.evm();
@@ -96,13 +154,11 @@ impl View<'_> {
     }
 
     fn evm(&self) -> evm::Evm {
-        // Starknet and others count in their own unit; an EVM chain's blocks take what the registry says.
-        let millis = self.terms.pace.contract.max(1_000);
-        let height = |time: u64| self.height(21_000_000, time, millis);
+        let height = |time: u64| self.including(EVM, time);
         let mut chain = evm::Evm::funded(self.terms);
         chain.chain_id = chain_id(&self.terms.network) + u64::from(self.is_other_chain);
-        (chain.latest, chain.time) = (height(self.now), self.now);
-        (chain.safe, chain.finalized) = (Some(height(self.now - SAFE)), Some(height(self.now - FINAL)));
+        (chain.latest, chain.time, chain.block_millis) = (self.newest(EVM), self.now, 1);
+        (chain.safe, chain.finalized) = (Some(self.before(EVM, SAFE)), Some(self.before(EVM, FINAL)));
         let Some(funded) = self.htlc.funded else {
             chain.order = None;
             return chain;
@@ -133,7 +189,7 @@ impl View<'_> {
 
     /// Answers with the order as it was at the block that a request names. The testkit's chain shows an end at all its blocks.
     fn answer_evm(&self, chain: &evm::Evm, request: &Request) -> Answer {
-        let height = |time: u64| self.height(21_000_000, time, self.terms.pace.contract.max(1_000));
+        let height = |time: u64| self.including(EVM, time);
         if let (Request::JsonRpc { method: "eth_call", params }, Some((_, ended))) = (request, self.htlc.ended) {
             let params: Value = serde_json::from_str(params).unwrap();
             let marks = [chain.safe, chain.finalized].into_iter().flatten();
@@ -148,10 +204,11 @@ impl View<'_> {
     }
 
     fn tron(&self) -> tron::Tron {
-        let height = |time: u64| self.height(tron::INITIATED, time, 3_000);
+        let height = |time: u64| self.including(tron::INITIATED, time);
         let mut chain = tron::Tron::funded(self.terms);
         chain.genesis = u32::try_from(self.tron_id()).unwrap() + u32::from(self.is_other_chain);
-        (chain.latest, chain.solid, chain.time) = (height(self.now), height(self.now - 57), self.now);
+        (chain.latest, chain.solid) = (self.newest(tron::INITIATED), self.before(tron::INITIATED, 57));
+        chain.time = self.now;
         let initiated = chain.infos.remove(&tron::INITIATED).unwrap().remove(0)["log"][0].clone();
         let Some(funded) = self.htlc.funded else {
             chain.order = None;
@@ -185,7 +242,7 @@ impl View<'_> {
     }
 
     fn starknet(&self) -> starknet::Chain {
-        let height = |time: u64| self.height(starknet::INITIATED, time, 30_000);
+        let height = |time: u64| self.including(starknet::INITIATED, time);
         let mut chain = starknet::Chain::funded(self.terms);
         chain.chain_id = match &self.terms.network {
             Network::Starknet(id) if id == "SN_MAIN" => {
@@ -203,7 +260,8 @@ impl View<'_> {
                 }
             }
         };
-        (chain.latest, chain.time, chain.on_l1) = (height(self.now), self.now, Some(height(self.now - 7_200)));
+        (chain.latest, chain.time) = (self.newest(starknet::INITIATED), self.now);
+        chain.on_l1 = Some(self.before(starknet::INITIATED, ON_L1));
         let Some(funded) = self.htlc.funded else {
             chain.order = None;
             return chain;
@@ -235,7 +293,7 @@ impl View<'_> {
     fn answer_starknet(&self, chain: &mut starknet::Chain, request: &Request) -> Answer {
         let Request::JsonRpc { method, params } = request else { panic!("{request:?}") };
         let mut params: Value = serde_json::from_str(params).unwrap();
-        let hash = params["block_id"]["block_hash"].as_str().and_then(|hash| numbers().get(hash).copied());
+        let hash = params["block_id"]["block_hash"].as_str().and_then(number_of);
         if let Some(number) = hash {
             params["block_id"] = json!({"block_number": number});
         }
@@ -243,7 +301,7 @@ impl View<'_> {
             Value::String(tag) if tag == "l1_accepted" => chain.on_l1.unwrap(),
             id => id["block_number"].as_u64().unwrap_or(chain.latest),
         };
-        let is_before = |at: u64| number < self.height(starknet::INITIATED, at, 30_000);
+        let is_before = |at: u64| number < self.including(starknet::INITIATED, at);
         let kept = chain.order;
         if self.htlc.funded.is_some_and(is_before) {
             chain.order = None;
@@ -258,7 +316,7 @@ impl View<'_> {
     }
 
     fn solana(&self) -> solana::Chain {
-        let slot = |time: u64| self.height(solana::INITIATED, time, 400);
+        let slot = |time: u64| self.including(solana::INITIATED, time);
         let (htlc, mut swap) = solana::swap_of(self.terms);
         if self.htlc.is_short {
             swap.amount -= 1;
@@ -283,11 +341,13 @@ impl View<'_> {
         if self.is_other_chain {
             chain.genesis = "4uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpjk2NsNY";
         }
-        chain.at(slot(self.now), self.now)
+        let newest = self.newest(solana::INITIATED);
+        chain.at(newest, self.stamp(solana::INITIATED, newest))
     }
 
     fn sui(&self) -> sui_chain::Ledger {
-        let checkpoint = |time: u64| self.height(sui_chain::HEAD, time, 250);
+        // Sui counts milliseconds. It has a checkpoint four times a second.
+        let checkpoint = |time: u64| sui_chain::HEAD + self.tempo.newest(time) / 250;
         let mut ledger = match self.htlc.ended {
             None => sui_chain::Ledger::funded(),
             Some((End::Redeemed(_), _)) => sui_chain::Ledger::ended("Redeemed"),
@@ -356,9 +416,9 @@ impl View<'_> {
     }
 }
 
-/// The heights of Starknet's blocks by their hashes.
-fn numbers() -> &'static HashMap<String, u64> {
-    static NUMBERS: OnceLock<HashMap<String, u64>> = OnceLock::new();
-    NUMBERS
-        .get_or_init(|| (0..16_000).map(|number| starknet::INITIATED + number).map(|number| (starknet::hash_of(number), number)).collect())
+/// Returns the height of the Starknet block with a hash.
+fn number_of(hash: &str) -> Option<u64> {
+    let product = |text: &str| u128::from_str_radix(text.trim_start_matches("0x"), 16).ok();
+    let number = u64::try_from(product(hash)? / product(&starknet::hash_of(1))?).ok()?;
+    (starknet::hash_of(number) == hash).then_some(number)
 }

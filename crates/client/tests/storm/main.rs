@@ -22,10 +22,12 @@ mod happen;
 mod heads;
 mod kinds;
 mod leg;
+mod lies;
 mod outside;
 mod owner;
 mod plan;
 mod service;
+mod tempo;
 #[path = "../support/mod.rs"]
 mod support;
 mod world;

@@ -66,6 +66,9 @@ impl World {
     fn bad(&self, leg: Leg, endpoint: &str) -> Option<Bad> {
         let place = ENDPOINTS.iter().position(|one| *one == endpoint).unwrap();
         let plan = &self.plan.bad[usize::from(leg == Leg::Destination)];
+        if let [(_, bad @ Bad::Components { .. })] = plan.as_slice() {
+            return self.lies(leg, place).then_some(*bad);
+        }
         plan.iter().find(|(bad, _)| *bad == place && self.has_faults()).map(|(_, bad)| *bad)
     }
 
@@ -101,7 +104,8 @@ impl World {
         }
         // A liar has the secret only once it is out.
         let secret = if matches!(bad, Some(Bad::Lies(_))) && state.secret_known.is_none() { &[0x55; 32] } else { &self.swap.secret };
-        let view = View { terms: self.terms(leg), secret, epoch: self.epoch, now: seen, htlc, is_other_chain, halt: self.halt(leg) };
+        let tempo = self.tempo(leg);
+        let view = View { terms: self.terms(leg), secret, tempo, now: seen, htlc: htlc.shown(tempo, seen), is_other_chain };
         view.answer(requests)
     }
 
@@ -138,13 +142,13 @@ impl World {
     }
 
     fn answers(&self, leg: Leg, requests: &[Request], bad: Option<Bad>, behind: u64) -> Vec<Answer> {
-        let is_honest = !matches!(bad, Some(Bad::Lies(_) | Bad::Swallows));
+        let is_honest = !bad.is_some_and(Bad::keeps_transactions);
         let others: Vec<Request> = requests.iter().filter(|request| !is_send(request)).cloned().collect();
         let mut looked = {
             let state = self.now();
             self.look(&state, leg, &others, bad, behind).into_iter()
         };
-        requests
+        let answers = requests
             .iter()
             .map(|request| {
                 if is_send(request) {
@@ -163,7 +167,11 @@ impl World {
                     _ => answer,
                 }
             })
-            .collect()
+            .collect();
+        match bad {
+            Some(bad) => self.distort(leg, bad, requests, answers),
+            None => answers,
+        }
     }
 
     fn find(&self, request: &Request) -> Answer {

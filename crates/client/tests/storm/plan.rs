@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::kinds::{KINDS, Kind, Swap};
+use crate::tempo::Turn;
 
 /// SplitMix64, which gives the same numbers on every machine.
 #[derive(Debug, Clone)]
@@ -53,6 +54,19 @@ pub enum Bad {
     /// It shows what is so, and keeps the transactions that it accepts.
     Swallows,
     Lies(Lie),
+    /// It lies in single components of what it answers, also after the faults: see `lies`. Its place in the list is drawn at every stage.
+    /// It keeps the transactions that it gets, and shows the solver the secret in them.
+    Components {
+        /// Whether it shows the same for as long as a stage lasts.
+        is_steady: bool,
+    },
+}
+
+impl Bad {
+    /// Returns whether an endpoint keeps the transactions that it gets.
+    pub const fn keeps_transactions(self) -> bool {
+        matches!(self, Self::Lies(_) | Self::Swallows | Self::Components { .. })
+    }
 }
 
 /// What a liar shows. Each one also keeps the transactions that it gets, and shows the solver the secret in them.
@@ -133,6 +147,10 @@ pub struct Plan {
     pub reorganizations: [Option<Reorganization>; 2],
     /// From which second until which each chain has no blocks.
     pub halts: [Option<(u64, u64)>; 2],
+    /// From when on each chain is ten times as fast or as slow as its row.
+    pub turns: [Option<Turn>; 2],
+    /// The times in each chain's headers are multiples of so many seconds.
+    pub grains: [u64; 2],
     /// Whether the solver pays dust to the address of a Bitcoin-like destination: long before its payment, and together with it. It takes
     /// the dust back while the owner redeems.
     pub has_dust: bool,
@@ -189,6 +207,8 @@ impl Plan {
             clock: Clock::True,
             reorganizations: [None, None],
             halts: [None, None],
+            turns: [None, None],
+            grains: [1, 1],
             has_dust: false,
             fees: None,
             signing: 0,
@@ -211,7 +231,7 @@ impl Plan {
             let place = dice.below(3) as usize;
             dice.is(70).then_some((place, kind)).into_iter().collect()
         };
-        let bad = [bad(), bad()];
+        let mut bad = [bad(), bad()];
         let services = [
             Service::Hangs,
             Service::Fails,
@@ -252,7 +272,21 @@ impl Plan {
             (dice.is(15) && kind != Kind::Sui && !kind.has_blocks()).then_some((from, from + seconds))
         };
         let halts = [halt(kind), halt(pays)];
+        // On three of four orders, an endpoint of each chain lies in components. Its place is drawn later.
+        if dice.is(75) {
+            bad = [(); 2].map(|()| vec![(0, Bad::Components { is_steady: dice.is(70) })]);
+        }
+        // Sui counts milliseconds, which take as long as ever.
+        let mut turn = |kind: Kind| {
+            let (after, is_faster) = (if dice.is(40) { 0 } else { dice.between(1, 5_400) }, dice.is(50));
+            (dice.is(35) && kind != Kind::Sui).then_some(Turn { after, is_faster })
+        };
+        let turns = [turn(kind), turn(pays)];
+        let mut grain = || if dice.is(30) { dice.between(2, 60) } else { 1 };
+        let grains = [grain(), grain()];
         Self {
+            turns,
+            grains,
             kind,
             pays,
             halts,

@@ -10,7 +10,9 @@ use countersign_client::driver::Outcome;
 use crate::bitcoin::Blocks;
 use crate::kinds::{Kind, Swap};
 use crate::leg::Htlc;
+use crate::lies::Liar;
 use crate::plan::{Clock, Counts, Dice, Plan};
+use crate::tempo::Tempo;
 
 /// Seconds until a transaction is in a block.
 pub const BLOCK: u64 = 12;
@@ -53,6 +55,8 @@ pub struct State {
     pub has_left: bool,
     pub is_dust_taken: bool,
     pub outcome: Option<Outcome>,
+    /// The endpoint of each leg that lies in components.
+    pub liars: [Liar; 2],
     /// When something last happened on a chain, or was signed or sent.
     pub changed: u64,
 }
@@ -94,6 +98,8 @@ pub struct World {
     pub plan: Plan,
     pub swap: &'static Swap,
     pub epoch: u64,
+    /// When the chains of the legs have their blocks.
+    pub tempos: [Tempo; 2],
     start: tokio::time::Instant,
     pub state: Mutex<State>,
     life: Arc<Life>,
@@ -110,9 +116,18 @@ impl World {
     fn new(seed: u64, plan: Plan, life: Arc<Life>) -> Self {
         let swap = Swap::of(plan.kind, plan.pays);
         let epoch = swap.fixture.created() + 10;
-        let blocks =
-            |kind: Kind, terms, has_dust| kind.has_blocks().then(|| Blocks::new(terms, kind.unit_millis() / 1_000, epoch, has_dust));
-        let blocks = [blocks(plan.kind, &swap.terms.source, false), blocks(plan.pays, &swap.terms.destination, plan.has_dust)];
+        let [source_turn, destination_turn] = plan.turns;
+        let blocks = |kind: Kind, terms, turn, has_dust| kind.has_blocks().then(|| Blocks::new(terms, epoch, turn, has_dust));
+        let blocks = [
+            blocks(plan.kind, &swap.terms.source, source_turn, false),
+            blocks(plan.pays, &swap.terms.destination, destination_turn, plan.has_dust),
+        ];
+        let tempo = |leg: Leg| {
+            let (terms, place) = (swap.terms.leg(leg), place_of(leg));
+            let halt = plan.halts[place].map(|(from, until)| (epoch + from, epoch + until));
+            Tempo::new(epoch, terms.pace.nominal, plan.turns[place], halt, plan.grains[place])
+        };
+        let tempos = [tempo(Leg::Source), tempo(Leg::Destination)];
         let state = State {
             dice: Dice(seed),
             source: Htlc::default(),
@@ -131,9 +146,10 @@ impl World {
             has_left: false,
             is_dust_taken: false,
             outcome: None,
+            liars: [Liar::new(seed, 0), Liar::new(seed, 1)],
             changed: epoch,
         };
-        Self { plan, swap, epoch, start: tokio::time::Instant::now(), state: Mutex::new(state), life }
+        Self { plan, swap, epoch, tempos, start: tokio::time::Instant::now(), state: Mutex::new(state), life }
     }
 
     /// The true time.
@@ -239,16 +255,14 @@ impl World {
         }
     }
 
-    /// Returns when the timelock of a leg is over that was funded at a time. While a chain has no blocks, it does not count.
+    /// Returns when the timelock of a leg is over that was funded at a time.
     pub fn ends(&self, leg: Leg, funded: u64) -> u64 {
-        let terms = self.terms(leg);
-        // These chains have blocks of their own in this world: see `leg` and `bitcoin`.
-        let millis = if self.kind(leg) == Kind::Evm { terms.pace.contract.max(1_000) } else { self.kind(leg).unit_millis() };
-        let ends = funded + (terms.timelock + 1) * millis / 1_000 + 1;
-        match self.halt(leg) {
-            Some((from, until)) if funded < until && ends > from => ends + (until - from.max(funded)),
-            _ => ends,
-        }
+        let tempo = self.tempo(leg);
+        tempo.arrives(tempo.includes(funded) + self.terms(leg).timelock + 1)
+    }
+
+    pub const fn tempo(&self, leg: Leg) -> &Tempo {
+        &self.tempos[place_of(leg)]
     }
 
     /// Returns from when until when a chain has no blocks.
@@ -258,8 +272,8 @@ impl World {
 
     /// Returns when what would be in a block at a time is in one.
     pub fn after_halt(&self, leg: Leg, at: u64) -> u64 {
-        // The first block after a halt has another height than the last one before it: Starknet's take 30 seconds.
-        let first = |until: u64| until + BLOCK.max(30);
+        // The first block after a halt has another height than the last one before it.
+        let first = |until: u64| until + BLOCK.max(30).max(self.tempo(leg).block_seconds(until));
         self.halt(leg).filter(|(from, until)| (*from..first(*until)).contains(&at)).map_or(at, |(_, until)| first(until))
     }
 
