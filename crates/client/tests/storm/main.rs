@@ -18,6 +18,7 @@
 )]
 
 mod bitcoin;
+mod fees;
 mod happen;
 mod heads;
 mod kinds;

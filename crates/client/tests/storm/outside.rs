@@ -72,7 +72,7 @@ impl World {
         plan.iter().find(|(bad, _)| *bad == place && self.has_faults()).map(|(_, bad)| *bad)
     }
 
-    fn look(&self, state: &State, leg: Leg, requests: &[Request], bad: Option<Bad>, behind: u64) -> Vec<Answer> {
+    pub fn look(&self, state: &State, leg: Leg, requests: &[Request], bad: Option<Bad>, behind: u64) -> Vec<Answer> {
         let now = self.time();
         let is_other_chain = bad == Some(Bad::ServesAnotherChain);
         let head = self.head_time(leg);

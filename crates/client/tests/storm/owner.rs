@@ -90,13 +90,16 @@ impl World {
 }
 
 impl World {
-    async fn sign_funding(&self) -> Result<FundingReply, OwnerError> {
+    async fn sign_funding(&self, worlds: &Worlds) -> Result<FundingReply, OwnerError> {
         self.operation().await;
         match self.fault(&FAULTS) {
             Some("owner: unavailable") => return Err(OwnerError::Unavailable("no signer".to_owned())),
             Some("owner: not now") => return Ok(FundingReply::NotNow),
             Some(_) => self.wait(1_000, 600_000).await,
             None => {}
+        }
+        if self.offer(worlds, Leg::Source, false).await.is_none() {
+            return Err(OwnerError::Unavailable("no price".to_owned()));
         }
         let signed = self.swap.sign(self.roll(1_000, 1_000_000));
         let mut funding = SignedFunding::from_signed(&signed);
@@ -109,7 +112,7 @@ impl World {
         Ok(FundingReply::Signed(funding))
     }
 
-    async fn sign_settlement(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
+    async fn sign_settlement(&self, worlds: &Worlds, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
         self.operation().await;
         let is_redemption = task.purpose == Purpose::Redemption;
         let is_first = is_redemption && !std::mem::replace(&mut self.state.lock().unwrap().has_signed_redemption, true);
@@ -126,6 +129,9 @@ impl World {
         if is_redemption != task.secret.is_some() {
             self.state.lock().unwrap().violations.push("a redemption without a secret, or a refund with one".to_owned());
         }
+        if self.offer(worlds, task.leg, !task.replaces.is_empty()).await.is_none() {
+            return Err(OwnerError::Unavailable("no price".to_owned()));
+        }
         let kept = if is_redemption { self.redemption() } else { self.refund() };
         let Some(kept) = kept else { return Ok(None) };
         self.remember(if is_redemption { self.plan.pays } else { self.plan.kind }, &kept);
@@ -141,11 +147,11 @@ impl World {
 
 impl Owner for &Worlds {
     async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
-        self.of(order.order_id()).sign_funding().await
+        self.of(order.order_id()).sign_funding(self).await
     }
 
     async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
-        self.of(&task.record.order_id).sign_settlement(task).await
+        self.of(&task.record.order_id).sign_settlement(self, task).await
     }
 
     fn can_redeem(&self, chain: &str) -> bool {

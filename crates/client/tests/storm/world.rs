@@ -8,8 +8,9 @@ use countersign_client::countersign::{BroadcastTransaction, HtlcTerms, Leg};
 use countersign_client::driver::Outcome;
 
 use crate::bitcoin::Blocks;
+use crate::fees::Price;
 use crate::kinds::{Kind, Swap};
-use crate::leg::Htlc;
+use crate::leg::{End, Htlc};
 use crate::lies::Liar;
 use crate::plan::{Clock, Counts, Dice, Plan};
 use crate::tempo::Tempo;
@@ -57,6 +58,8 @@ pub struct State {
     pub outcome: Option<Outcome>,
     /// The endpoint of each leg that lies in components.
     pub liars: [Liar; 2],
+    /// What the owner's newest transaction of each leg offers.
+    pub offers: [Option<Price>; 2],
     /// When something last happened on a chain, or was signed or sent.
     pub changed: u64,
 }
@@ -146,6 +149,7 @@ impl World {
             has_left: false,
             is_dust_taken: false,
             outcome: None,
+            offers: [None, None],
             liars: [Liar::new(seed, 0), Liar::new(seed, 1)],
             changed: epoch,
         };
@@ -304,11 +308,15 @@ impl World {
         Some(self.ends(Leg::Source, state.source.funded?))
     }
 
-    /// Takes the secret to whoever may redeem with it. It must not leave before the payment was final.
+    /// Takes the secret to whoever may redeem with it. It must not leave before the payment was final, or once somebody took it back.
     pub fn learn_secret(&self, state: &mut State, how: &str) {
         let now = self.time();
-        if !state.was_final && state.secret_known.is_none() {
-            state.violations.push(format!("the secret left before the evidence: {how}"));
+        if state.secret_known.is_none() {
+            if !state.was_final {
+                state.violations.push(format!("the secret left before the evidence: {how}"));
+            } else if matches!(state.destination.ended, Some((End::Refunded, _))) {
+                state.violations.push(format!("the secret left after the solver's refund: {how}"));
+            }
         }
         state.secret_known.get_or_insert(now);
     }
