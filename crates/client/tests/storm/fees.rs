@@ -92,7 +92,7 @@ impl World {
     async fn quote(&self, leg: Leg, from: From<'_>) -> Option<Quote> {
         let (terms, needed) = (self.terms(leg), if matches!(from, From::Honest) { 1 } else { NEEDED });
         Some(match self.kind(leg) {
-            Kind::Evm => {
+            Kind::Evm | Kind::Bnb => {
                 let subject = OnEvm { chain_id: chain_id(&terms.network), subject: EvmAddress::ZERO };
                 let shown = self.shown::<EvmContext>(leg, from, &subject).await?;
                 let prices: Vec<_> = shown.iter().map(|one| one.prices).collect();

@@ -11,13 +11,15 @@ use countersign_client::countersign::{
 };
 use serde_json::{Value, json};
 
-use crate::leg::{ON_L1, SAFE};
+use crate::leg::{FINAL, ON_L1, SAFE};
 use crate::support::{Fixture, project};
 
 /// A kind of source or destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     Evm,
+    /// BNB Chain, as a destination: its payments are final, not only safe.
+    Bnb,
     Tron,
     Starknet,
     Solana,
@@ -34,9 +36,9 @@ impl Kind {
     /// Returns the kinds of destination that an order of this source may have: on another chain, of the same sort of network.
     pub const fn destinations(self) -> &'static [Self] {
         match self {
-            Self::Evm => &[Self::Evm, Self::Tron, Self::Starknet, Self::Spl],
-            Self::Tron => &[Self::Evm, Self::Starknet, Self::Spl],
-            Self::Spl => &[Self::Evm, Self::Tron, Self::Starknet],
+            Self::Evm => &[Self::Evm, Self::Bnb, Self::Tron, Self::Starknet, Self::Spl],
+            Self::Tron => &[Self::Evm, Self::Bnb, Self::Starknet, Self::Spl],
+            Self::Spl | Self::Bnb => &[Self::Evm, Self::Bnb, Self::Tron, Self::Starknet],
             Self::Starknet => &[Self::Evm, Self::Solana, Self::Sui, Self::Bitcoin, Self::Litecoin],
             Self::Solana => &[Self::Evm, Self::Sui, Self::Bitcoin, Self::Litecoin],
             Self::Sui => &[Self::Evm, Self::Solana, Self::Bitcoin, Self::Litecoin],
@@ -53,6 +55,7 @@ impl Kind {
     pub const fn settles_after(self) -> u64 {
         match self {
             Self::Evm => SAFE,
+            Self::Bnb => FINAL,
             Self::Tron => 57,
             Self::Starknet => ON_L1,
             Self::Solana | Self::Spl | Self::Sui => 0,
@@ -94,7 +97,7 @@ impl Swap {
 
     fn new(kind: Kind, pays: Kind) -> Self {
         let id = match kind {
-            Kind::Evm => "evm-record-evm-v1",
+            Kind::Evm | Kind::Bnb => "evm-record-evm-v1",
             Kind::Tron => "tron-record-evm-v2",
             Kind::Starknet => "starknet-2025-11-testnet",
             Kind::Solana => "solana-record-testnet",
@@ -106,6 +109,7 @@ impl Swap {
         let is_main = matches!(kind, Kind::Evm | Kind::Tron | Kind::Spl);
         let destination = match (pays, is_main) {
             (Kind::Evm, _) => (kind == Kind::Solana).then_some("bitcoin-p2wpkh"),
+            (Kind::Bnb, _) => Some("evm-record-evm-v1"),
             (Kind::Tron, _) => Some("evm-record-tron"),
             (Kind::Starknet, _) => Some("starknet-to-2025-11"),
             (Kind::Solana | Kind::Spl, true) => Some("evm-record-solana"),
@@ -127,6 +131,13 @@ impl Swap {
             }
             let hash = fixture.order["source_swap"]["secret_hash"].clone();
             fixture.order["destination_swap"]["secret_hash"] = hash;
+        }
+        if pays == Kind::Bnb {
+            fixture.request["destination"]["asset"] = json!("bnbchain:btcb");
+            let swap = &mut fixture.order["destination_swap"];
+            (swap["chain"], swap["asset"]) = (json!("bnbchain"), json!("bnbchain:btcb"));
+            // The solver's account on this chain.
+            swap["initiator"] = json!("0x717294C7a42Fb813719540f8Bc0f49c5181f5191");
         }
         set_timelocks(&mut fixture, kind, pays);
         let (old, new) = (hash_of(&fixture), secret.hash().to_string());
@@ -162,7 +173,7 @@ impl Swap {
     pub fn sign(&self, nonce: u64) -> Signed {
         let mut wallet = self.fixture.wallet.clone();
         match self.kind {
-            Kind::Evm => wallet["nonce"] = json!(nonce),
+            Kind::Evm | Kind::Bnb => wallet["nonce"] = json!(nonce),
             Kind::Tron => {
                 let timestamp = wallet["timestamp"].as_u64().unwrap() + nonce;
                 (wallet["timestamp"], wallet["expiration"]) = (json!(timestamp), json!(timestamp + 60_000));
@@ -202,6 +213,8 @@ fn set_timelocks(fixture: &mut Fixture, kind: Kind, pays: Kind) {
     match (pays, destination["chain"].as_str()) {
         // An hour, and by the batch contract ten, of at most twelve.
         (Kind::Evm, Some("base" | "base_sepolia")) => destination["timelock"] = json!(18_000),
+        // Two hours and a quarter, and by the batch contract fifteen.
+        (Kind::Bnb, _) => destination["timelock"] = json!(18_000),
         // An hour and a half, and by the batch contract just less than the day of the source.
         (Kind::Starknet, _) => destination["timelock"] = json!(2_850),
         _ => {}

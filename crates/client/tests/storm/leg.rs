@@ -48,7 +48,7 @@ impl Htlc {
 
 /// The seconds after which a block of an EVM chain is safe and final.
 pub const SAFE: u64 = 60;
-const FINAL: u64 = 600;
+pub const FINAL: u64 = 600;
 /// The seconds after which Ethereum has accepted a block of Starknet.
 pub const ON_L1: u64 = 1_800;
 /// The height of an EVM chain when the counting begins.

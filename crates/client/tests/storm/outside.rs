@@ -126,7 +126,7 @@ impl World {
         let kind = self.kind(leg);
         let result = |value: serde_json::Value| Answer::result(value.to_string().into_bytes());
         match kind {
-            Kind::Evm | Kind::Solana | Kind::Spl => result(json!(id)),
+            Kind::Evm | Kind::Bnb | Kind::Solana | Kind::Spl => result(json!(id)),
             Kind::Starknet => result(json!({"transaction_hash": id})),
             Kind::Tron => Answer::http(200, json!({"result": true, "txid": id}).to_string().into_bytes()),
             Kind::Sui => {

@@ -21,7 +21,7 @@ const FAULTS: [&str; 3] = ["owner: unavailable", "owner: not now", "owner: slow"
 /// Returns bytes that every request contains which sends a transaction.
 fn needle(kind: Kind, kept: &BroadcastTransaction) -> Vec<u8> {
     match kind {
-        Kind::Evm | Kind::Tron | Kind::Bitcoin | Kind::Litecoin => kept.payload.trim_start_matches("0x").as_bytes().to_vec(),
+        Kind::Evm | Kind::Bnb | Kind::Tron | Kind::Bitcoin | Kind::Litecoin => kept.payload.trim_start_matches("0x").as_bytes().to_vec(),
         Kind::Solana | Kind::Spl => to_base64(&hex::decode(&kept.payload).unwrap()).into_bytes(),
         Kind::Starknet => {
             let value: serde_json::Value = serde_json::from_str(&kept.payload).unwrap();
@@ -47,7 +47,7 @@ impl World {
         if self.plan.pays.has_blocks() {
             return self.spend(Leg::Destination, Leaf::Redeem, &self.swap.secret);
         }
-        if self.plan.pays != Kind::Evm {
+        if !matches!(self.plan.pays, Kind::Evm | Kind::Bnb) {
             let signed = Swap::of(if self.plan.pays == Kind::Spl { Kind::Solana } else { self.plan.pays }, Kind::Evm);
             let mut kept = signed.sign(self.roll(1_000, 1_000_000)).broadcasts().pop()?;
             kept.role = Role::Redeem;
