@@ -54,7 +54,8 @@ impl Blocks {
         ledger.blocks.truncate(1);
         let genesis = GENESIS.iter().find(|(chain, _)| *chain == terms.chain).unwrap().1;
         let (amount, timelock) = (terms.amount.try_into().unwrap(), terms.timelock);
-        let mut blocks = Self { ledger, tree: tree.unwrap(), genesis, amount, timelock, seconds, turn, mined_until: epoch - BEGINNING * seconds };
+        let mut blocks =
+            Self { ledger, tree: tree.unwrap(), genesis, amount, timelock, seconds, turn, mined_until: epoch - BEGINNING * seconds };
         if has_dust {
             blocks.pay(1, DUST);
         }

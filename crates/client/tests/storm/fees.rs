@@ -2,9 +2,9 @@
 //! it is at most twice what honest ones lead to, and four times if it takes the place of a transaction that is overdue.
 
 use countersign_client::countersign::bitcoin::reader::{FeeEstimation, NamedChain, OnChain as OnBitcoin, fees as bitcoin_fees};
+use countersign_client::countersign::evm::Fees;
 use countersign_client::countersign::evm::alloy_primitives::Address as EvmAddress;
 use countersign_client::countersign::evm::reader::{Context as EvmContext, OnChain as OnEvm, fees as evm_fees, pending_nonce};
-use countersign_client::countersign::evm::Fees;
 use countersign_client::countersign::reader::{Agree, Known, Machine, Reader};
 use countersign_client::countersign::solana::reader::{Context as SolanaContext, ContextQuery, wallet_context};
 use countersign_client::countersign::starknet::reader::{Context as StarknetContext, Sender, execution, raised};

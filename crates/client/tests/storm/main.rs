@@ -28,9 +28,9 @@ mod outside;
 mod owner;
 mod plan;
 mod service;
-mod tempo;
 #[path = "../support/mod.rs"]
 mod support;
+mod tempo;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -288,10 +288,14 @@ fn a_storm_takes_nothing_from_anybody() {
     let seeds = first.unwrap_or_default()..first.unwrap_or_default() + swaps;
     let (mut endings, mut counts, mut failed) = (BTreeMap::<_, u64>::new(), Counts::new(), Vec::new());
     let mut paid_on = BTreeMap::<_, u64>::new();
+    // The orders of which an endpoint of each chain lies in components, and those with a chain whose pace is not that of its row.
+    let (mut lied_to, mut turned) = (0, 0);
     for seed in seeds.clone() {
         match catch_unwind(|| run(seed, Plan::all(seed))) {
             Ok(report) => {
                 for (ending, plan) in report.endings.into_iter().zip(Plan::all(seed)) {
+                    lied_to += u64::from(matches!(plan.bad[0].as_slice(), [(_, Bad::Components { .. })]));
+                    turned += u64::from(plan.turns.iter().any(Option::is_some));
                     if ending == COMPLETE {
                         *paid_on.entry(format!("{:?}", plan.pays)).or_default() += 1;
                     }
@@ -307,12 +311,14 @@ fn a_storm_takes_nothing_from_anybody() {
             }
         }
     }
-    eprintln!("{endings:?}\ncomplete by destination: {paid_on:?}\n{counts:?}");
+    eprintln!("{endings:?}\ncomplete by destination: {paid_on:?}\nlies in components: {lied_to}, other paces: {turned}\n{counts:?}");
     assert!(failed.is_empty(), "storms with these seeds failed: {failed:?}");
     if seeds.end - seeds.start >= SWAPS {
         assert!(endings.get(&COMPLETE).is_some_and(|count| *count >= KINDS.len() as u64), "{endings:?}");
         assert!(endings.contains_key(&Ending::Ended("refunded")), "{endings:?}");
         assert!(counts.len() >= 20, "too few kinds of faults: {counts:?}");
+        assert_eq!(counts.keys().filter(|kind| kind.starts_with("lie: ")).count(), 8, "{counts:?}");
+        assert!(lied_to >= SWAPS / 2 && turned >= SWAPS / 4, "{lied_to}, {turned}");
     }
 }
 
