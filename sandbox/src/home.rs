@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::accounts;
-use crate::world::World;
+use crate::world::{Chain, World};
 
 /// A directory that holds everything.
 #[derive(Debug)]
@@ -55,10 +55,10 @@ impl Home {
             }
         }
         self.put("registry.json", &pretty(&registry(world)))?;
-        let nodes: Map<String, Value> = chains
-            .iter()
-            .map(|(name, url)| (name.clone(), ["a", "b", "c"].iter().map(|endpoint| json!(format!("{url}/{endpoint}"))).collect()))
-            .collect();
+        // They have one address, and stand for three providers.
+        let endpoint = |url: &str, name: &str| json!({ "url": format!("{url}/{name}"), "provider": name });
+        let nodes: Map<String, Value> =
+            chains.iter().map(|(name, url)| (name.clone(), ["a", "b", "c"].iter().map(|one| endpoint(url, one)).collect())).collect();
         self.put("nodes.json", &pretty(&Value::Object(nodes)))?;
         let owners: Map<String, Value> =
             world.chains.iter().map(|(name, chain)| (name.clone(), json!(chain.engine().address_of(&key)))).collect();
@@ -92,16 +92,7 @@ fn pretty(value: &Value) -> String {
 #[must_use]
 pub fn registry(world: &World) -> Value {
     let assets: Vec<_> = world.chains.values().flat_map(|chain| chain.listing.assets.iter().cloned()).collect();
-    let mut chains: Vec<_> = world.chains.values().map(|chain| chain.listing.chain.clone()).collect();
-    for chain in chains.iter_mut().filter_map(Value::as_object_mut) {
-        let is_starknet = chain.get("id").and_then(Value::as_str).is_some_and(|id| id.starts_with("starknet:"));
-        // The timelocks that are listed for Starknet are of the time when its blocks took half a minute.
-        let time = if is_starknet { Some(json!(30)) } else { chain.get("block_time").cloned() };
-        if let Some(time) = time {
-            chain.insert("block_time".to_owned(), time.clone());
-            chain.insert("min_block_time".to_owned(), time);
-        }
-    }
+    let chains: Vec<_> = world.chains.values().map(with_pace).collect();
     let solvers: Vec<_> = world
         .chains
         .iter()
@@ -112,4 +103,22 @@ pub fn registry(world: &World) -> Value {
         })
         .collect();
     json!({ "chains": chains, "assets": assets, "solvers": solvers })
+}
+
+/// A chain as the service lists it, with the time between its blocks. Where timelocks are milliseconds, blocks have no say.
+fn with_pace(chain: &Chain) -> Value {
+    let mut listed = chain.listing.chain.clone();
+    let family = listed.get("id").and_then(Value::as_str).and_then(|id| id.split_once(':')).map_or("", |(family, _)| family);
+    let millis = match family {
+        "sui" => return listed,
+        // The timelocks that are listed for Starknet are of the time when its blocks took half a minute.
+        "starknet" => 30_000,
+        _ => chain.engine().interval(),
+    };
+    let seconds = json!(f64::from(u32::try_from(millis).unwrap_or(u32::MAX)) / 1_000.0);
+    if let Some(members) = listed.as_object_mut() {
+        members.insert("block_time".to_owned(), seconds.clone());
+        members.insert("min_block_time".to_owned(), seconds);
+    }
+    listed
 }

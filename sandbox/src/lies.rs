@@ -1,6 +1,7 @@
 //! The lies by name, and who tells them. Each file has those of one liar.
 
 mod answers;
+mod components;
 mod endpoints;
 mod network;
 mod progress;
@@ -23,6 +24,7 @@ use sha2::{Digest, Sha256};
 use crate::http::{Reply, Request};
 use crate::order::Order;
 
+pub use components::{Component, Pace};
 pub use endpoints::EndpointLie;
 pub use network::Fault;
 pub use service::ServiceLie;
@@ -122,7 +124,7 @@ impl Lie {
 /// Every lie, by liar.
 pub fn all() -> impl Iterator<Item = &'static Lie> {
     let service = answers::LIES.iter().chain(records::LIES).chain(progress::LIES).chain(service::LIES);
-    service.chain(solver::LIES).chain(relayer::LIES).chain(endpoints::LIES).chain(network::LIES)
+    service.chain(solver::LIES).chain(relayer::LIES).chain(endpoints::LIES).chain(components::LIES).chain(network::LIES)
 }
 
 /// The lie of a name.
@@ -252,10 +254,15 @@ impl Lies {
         self.endpoint_lie().and_then(EndpointLie::delay)
     }
 
-    /// What one of a chain's endpoints says in place of `answer`; the last of three is the one that lies.
-    pub(crate) fn endpoint(&self, chain: &str, request: &Request, answer: impl FnOnce(&Request) -> Reply) -> Reply {
+    /// Which of a chain's endpoints lies, if one does.
+    pub(crate) fn lying_endpoint(&self) -> Option<usize> {
+        self.endpoint_lie().map(EndpointLie::place)
+    }
+
+    /// What the endpoint that lies says at a time in place of `answer`.
+    pub(crate) fn endpoint(&self, chain: &str, now_millis: u64, request: &Request, answer: impl Fn(&Request) -> Reply) -> Reply {
         match self.endpoint_lie() {
-            Some(lie) => lie.tell(chain, request, &mut locked(&self.remembered), answer),
+            Some(lie) => lie.tell(chain, request, now_millis, &mut locked(&self.remembered), answer),
             None => answer(request),
         }
     }

@@ -173,7 +173,7 @@ impl Sandbox {
         &self.service
     }
 
-    /// Each chain's name and the URL of its nodes. `/a`, `/b` and `/c` below it are three endpoints; the third lies when one is to.
+    /// Each chain's name and the URL of its nodes. `/a`, `/b` and `/c` below it are three endpoints, of which one lies when one is to.
     #[must_use]
     pub fn chains(&self) -> &[(String, String)] {
         &self.chains

@@ -136,7 +136,9 @@ async fn handle(request: hyper::Request<Incoming>, _peer: SocketAddr, front: Fro
     if lie == Some(ServiceLie::Hangs) {
         tokio::time::sleep(HANGS).await;
     }
-    if let Some(delay) = world.lies.endpoint_delay().filter(|_| front != Front::Service && endpoint(&request.path) == Some(2)) {
+    if let Some(delay) =
+        world.lies.endpoint_delay().filter(|_| front != Front::Service && endpoint(&request.path) == world.lies.lying_endpoint())
+    {
         tokio::time::sleep(delay).await;
     }
     let answered = tokio::task::spawn_blocking(move || answer(&world, &front, &mut request)).await;
@@ -178,8 +180,8 @@ fn answer(world: &World, front: &Front, request: &mut Request) -> Reply {
             if let Some(heard) = heard.as_ref().filter(|_| conduct == Some(Conduct::FrontRuns)) {
                 solver::front_run(world, heard);
             }
-            let reply = if endpoint == Some(2) {
-                world.lies.endpoint(name, request, |request| chain.engine().answer(request))
+            let reply = if endpoint.is_some() && endpoint == world.lies.lying_endpoint() {
+                world.lies.endpoint(name, world.clock.millis(), request, |request| chain.engine().answer(request))
             } else {
                 chain.engine().answer(request)
             };

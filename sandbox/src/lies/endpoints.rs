@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::components::{self, Component, Pace};
 use super::{Act, Conduct, Liar, Lie};
 use crate::http::{Reply, Request};
 
@@ -37,6 +38,10 @@ pub enum EndpointLie {
     Denies,
     /// Shows something locked that is not there.
     Invents,
+    /// Changes parts of what a transaction depends on.
+    Component(&'static [Component]),
+    /// Changes the times of blocks.
+    Pace(Pace),
 }
 
 /// Whether a call submits a transaction, in any family's interface.
@@ -51,6 +56,11 @@ fn submits(request: &Request) -> bool {
 }
 
 impl EndpointLie {
+    /// Which of the three endpoints lies. Whatever a wallet takes from the first one alone is what the first one makes it.
+    pub(super) const fn place(self) -> usize {
+        if matches!(self, Self::Component(_) | Self::Pace(_)) { 0 } else { 2 }
+    }
+
     /// How long a call waits.
     pub(super) const fn delay(self) -> Option<Duration> {
         match self {
@@ -64,8 +74,9 @@ impl EndpointLie {
         self,
         chain: &str,
         request: &Request,
+        now_millis: u64,
         remembered: &mut BTreeMap<String, Reply>,
-        answer: impl FnOnce(&Request) -> Reply,
+        answer: impl Fn(&Request) -> Reply,
     ) -> Reply {
         match self {
             Self::Stale if !submits(request) => {
@@ -86,6 +97,8 @@ impl EndpointLie {
             Self::OtherChain => other_chain(request, answer(request)),
             Self::Ahead => ahead(request, answer(request)),
             Self::Denies if !submits(request) => without_locks(request, answer(request)),
+            Self::Component(components) if !submits(request) => components::tell(components, request, answer),
+            Self::Pace(pace) if !submits(request) => components::tell_times(pace, now_millis, request, answer(request)),
             Self::Invents if request.path.ends_with("/utxo") => Reply::json(
                 200,
                 &json!([{

@@ -52,7 +52,7 @@ fn an_endpoint_that_swallows_answers_as_if_it_had_accepted() {
     let lies = Lies::new(0);
     lies.set("endpoint-swallows", true);
     let call = post("/", r#"{"jsonrpc":"2.0","id":7,"method":"eth_sendRawTransaction","params":["0x02c0"]}"#);
-    let reply = lies.endpoint("base", &call, |_| Reply::text(500, "it was relayed"));
+    let reply = lies.endpoint("base", 0, &call, |_| Reply::text(500, "it was relayed"));
     let answer: Value = serde_json::from_slice(&reply.body).unwrap();
     // keccak256(02 c0)
     let hash = alloy_primitives::keccak256([2, 0xc0]).to_string();
@@ -62,10 +62,10 @@ fn an_endpoint_that_swallows_answers_as_if_it_had_accepted() {
                     732030332f4a616e2f32303039204368616e63656c6c6f72206f6e206272696e6b206f66207365636f6e64206261696c6f757420666f72206261\
                     6e6b73ffffffff0100f2052a01000000434104678afdb0fe5548271967f1a67130b7105cd6a828e03909a67962e0ea1f61deb649f6bc3f4cef38\
                     c4f35504e51ec112de5c384df7ba0b8d578a4c702b6bf11d5fac00000000";
-    let reply = lies.endpoint("litecoin", &post("/tx", coinbase), |_| Reply::text(500, "it was relayed"));
+    let reply = lies.endpoint("litecoin", 0, &post("/tx", coinbase), |_| Reply::text(500, "it was relayed"));
     assert_eq!(reply.body, b"4a5e1e4baab89f3a32518a88c31bc87f618f76673e2cc77ab2127b7afdeda33b");
     // Whatever does not submit is answered honestly.
-    let reply = lies.endpoint("base", &post("/", r#"{"method":"eth_chainId"}"#), |_| Reply::text(200, "honest"));
+    let reply = lies.endpoint("base", 0, &post("/", r#"{"method":"eth_chainId"}"#), |_| Reply::text(200, "honest"));
     assert_eq!(reply.body, b"honest");
 }
 
@@ -75,7 +75,7 @@ fn a_stale_endpoint_repeats_itself_under_new_ids() {
     lies.set("endpoint-stale", true);
     let ask = |id: u64, result: u64| {
         let call = post("/", &json!({ "jsonrpc": "2.0", "id": id, "method": "eth_blockNumber", "params": [] }).to_string());
-        let reply = lies.endpoint("base", &call, |_| Reply::json(200, &json!({ "jsonrpc": "2.0", "id": id, "result": result })));
+        let reply = lies.endpoint("base", 0, &call, |_| Reply::json(200, &json!({ "jsonrpc": "2.0", "id": id, "result": result })));
         serde_json::from_slice::<Value>(&reply.body).unwrap()
     };
     assert_eq!(ask(1, 100), json!({ "jsonrpc": "2.0", "id": 1, "result": 100 }));

@@ -40,12 +40,14 @@ pub(super) const SLOT_MILLIS: u64 = 400;
 /// Slots of an epoch.
 pub(super) const EPOCH: u64 = 432_000;
 
-pub(super) const CLOCK: Address = Address::from_str_const("SysvarC1ock11111111111111111111111111111111");
+pub(super) const CLOCK: Address = Address::from_str_const(super::CLOCK);
 /// The account of the recent blockhashes, and the owner of such accounts.
-pub(super) const RECENT_BLOCKHASHES: Address = Address::from_str_const("SysvarRecentB1ockHashes11111111111111111111");
+pub(super) const RECENT_BLOCKHASHES: Address = Address::from_str_const(super::RECENT_BLOCKHASHES);
 const SYSVARS: Address = Address::from_str_const("Sysvar1111111111111111111111111111111111111");
 /// The fee of a signature, which each entry of that account repeats.
 const SIGNATURE_FEE: u64 = 5_000;
+/// The length of such an entry.
+pub(super) const BLOCKHASH: usize = 40;
 /// Programs that deploy programs. A broken one would end the virtual machine, and nobody needs it here.
 const LOADERS: [Address; 4] = [
     Address::from_str_const("BPFLoader1111111111111111111111111111111111"),

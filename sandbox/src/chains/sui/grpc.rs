@@ -58,6 +58,22 @@ pub(super) fn answer(request: &Request, call: impl FnOnce(&str, &[u8]) -> Result
     Reply::new(200, if is_text { "application/grpc-web-text+proto" } else { "application/grpc-web+proto" }, body)
 }
 
+/// An answer with its message changed; an error stays as it is.
+pub(super) fn with_changed(reply: Reply, schema: &'static Schema, change: impl FnOnce(&mut Message)) -> Reply {
+    let is_text = reply.headers.iter().any(|(_, value)| value.starts_with("application/grpc-web-text"));
+    let body = if is_text { STANDARD.decode(&reply.body).ok() } else { Some(reply.body.clone()) };
+    let parts = body.as_deref().and_then(|body| {
+        let (&[0, a, b, c, d], rest) = body.split_first_chunk::<5>()? else { return None };
+        rest.split_at_checked(usize::try_from(u32::from_be_bytes([a, b, c, d])).ok()?)
+    });
+    let Some((mut message, trailers)) = parts.and_then(|(message, trailers)| Some((Message::decode(schema, message)?, trailers))) else {
+        return reply;
+    };
+    change(&mut message);
+    let body = [&framed(0, &message.encode()), trailers].concat();
+    Reply { body: if is_text { STANDARD.encode(body).into_bytes() } else { body }, ..reply }
+}
+
 /// The only frame of a request.
 fn frame(body: &[u8]) -> Result<&[u8], Status> {
     let (head, rest) = body.split_first_chunk::<5>().ok_or_else(|| Status::internal("Missing request message."))?;

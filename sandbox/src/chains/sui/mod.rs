@@ -32,8 +32,23 @@ use sui_sdk_types::{
 
 use crate::accounts;
 use crate::clock::Clock;
+use crate::http::{Reply, Request};
 use execute::Context;
 use ledger::{Executed, Ledger};
+
+/// An answer of a node with changed numbers at a place of its message, for example `/epoch/reference_gas_price`.
+pub(crate) fn with_changed(request: &Request, reply: Reply, place: &str, change: &mut dyn FnMut(u64) -> u64) -> Reply {
+    let schema = match request.path.rsplit('/').next() {
+        Some("GetServiceInfo") => &proto::SERVICE_INFO,
+        Some("GetCheckpoint") => &proto::GOT_CHECKPOINT,
+        Some("GetTransaction") => &proto::GOT_TRANSACTION,
+        Some("GetEpoch") => &proto::GOT_EPOCH,
+        Some("ListOwnedObjects") => &proto::OBJECTS_PAGE,
+        Some("SimulateTransaction") => &proto::SIMULATED,
+        _ => return reply,
+    };
+    grpc::with_changed(reply, schema, |message| message.change(place, change))
+}
 
 /// Which network a chain says that it is.
 #[derive(Debug, Clone, PartialEq, Eq)]

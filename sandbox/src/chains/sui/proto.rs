@@ -236,6 +236,20 @@ impl Message {
         self.values(name).filter_map(|value| if let Value::Message(message) = value { Some(message) } else { None })
     }
 
+    /// Changes the numbers at a place, for example `/objects/version`.
+    pub(super) fn change(&mut self, place: &str, change: &mut dyn FnMut(u64) -> u64) {
+        let (name, rest) =
+            place.strip_prefix('/').map_or((place, ""), |place| place.find('/').map_or((place, ""), |end| place.split_at(end)));
+        let number = self.schema.by_name(name).map(|(number, _)| number);
+        for (_, value) in self.fields.iter_mut().filter(|field| Some(field.0) == number) {
+            match value {
+                Value::Number(number) if rest.is_empty() => *number = change(*number),
+                Value::Message(inner) if !rest.is_empty() => inner.change(rest, change),
+                _ => {}
+            }
+        }
+    }
+
     /// Reads a message; `None` if it is malformed.
     pub(super) fn decode(schema: &'static Schema, bytes: &[u8]) -> Option<Self> {
         Self::read(schema, bytes, &mut 0)
