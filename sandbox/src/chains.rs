@@ -121,6 +121,20 @@ pub trait Engine: Send {
     /// What is wrong with the account or the asset.
     fn balance(&self, account: &str, asset: &str) -> Result<u128, String>;
 
+    /// The issuer of a token freezes an account, or pauses the token where none is named.
+    ///
+    /// # Errors
+    ///
+    /// Why that cannot be done.
+    fn stop(&mut self, asset: &str, _account: Option<&str>) -> Result<(), String> {
+        Err(format!("nobody can stop {asset}"))
+    }
+
+    /// The address of a contract that takes coins, but not with the gas that swap contracts give.
+    fn vault(&self) -> Option<String> {
+        None
+    }
+
     /// Parties and id of a leg.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ mod components;
 mod endpoints;
 mod network;
 mod progress;
+mod receiver;
 mod records;
 mod relayer;
 mod service;
@@ -12,6 +13,7 @@ mod solver;
 #[cfg(test)]
 mod tests;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,6 +43,10 @@ pub enum Liar {
     Service,
     /// The solver.
     Solver,
+    /// The issuer of a token.
+    Issuer,
+    /// The account that the user wants to be paid at.
+    Receiver,
     /// The service's relayer.
     Relayer,
     /// One of the three endpoints of each chain.
@@ -54,6 +60,8 @@ impl fmt::Display for Liar {
         f.write_str(match self {
             Self::Answer | Self::Record | Self::Service => "service",
             Self::Solver => "solver",
+            Self::Issuer => "issuer",
+            Self::Receiver => "receiver",
             Self::Relayer => "relayer",
             Self::Endpoint => "endpoint",
             Self::Network => "network",
@@ -70,6 +78,8 @@ pub enum Act {
     Record(fn(&mut Value, &Order)),
     /// What the solver does in place of what is agreed.
     Solver(Conduct),
+    /// The user wants to be paid at a contract that does not take coins with the gas that swap contracts give.
+    ContractReceives,
     /// The relayer says yes and does nothing.
     RelayerIdles,
     /// The relayer says that it has redeemed, names a transaction that is on no chain, and does nothing.
@@ -111,11 +121,17 @@ impl Lie {
         self
     }
 
+    /// Whether it is about what a transaction depends on or about time: it must cost nothing, and hardly more than the truth.
+    #[must_use]
+    pub const fn is_component(&self) -> bool {
+        matches!(self.act, Act::Endpoint(EndpointLie::Component(_) | EndpointLie::Pace(_)))
+    }
+
     /// Whether the swap can only end once the source's timelock is over, as long as the user believes nothing wrong.
     #[must_use]
     pub const fn needs_timelock(&self) -> bool {
         match self.liar {
-            Liar::Answer | Liar::Record | Liar::Solver | Liar::Relayer => true,
+            Liar::Answer | Liar::Record | Liar::Solver | Liar::Issuer | Liar::Receiver | Liar::Relayer => true,
             Liar::Service | Liar::Endpoint | Liar::Network => self.conduct.is_some(),
         }
     }
@@ -124,7 +140,8 @@ impl Lie {
 /// Every lie, by liar.
 pub fn all() -> impl Iterator<Item = &'static Lie> {
     let service = answers::LIES.iter().chain(records::LIES).chain(progress::LIES).chain(service::LIES);
-    service.chain(solver::LIES).chain(relayer::LIES).chain(endpoints::LIES).chain(components::LIES).chain(network::LIES)
+    let parties = service.chain(solver::LIES).chain(solver::STOPS).chain(receiver::LIES).chain(relayer::LIES);
+    parties.chain(endpoints::LIES).chain(components::LIES).chain(network::LIES)
 }
 
 /// The lie of a name.
@@ -142,6 +159,8 @@ pub struct Lies {
     /// Endpoints repeat their first answers when they are stale.
     remembered: Mutex<BTreeMap<String, Reply>>,
     calls: AtomicU64,
+    /// How many answers of an endpoint were not the truth.
+    told: AtomicU64,
     seed: u64,
 }
 
@@ -261,10 +280,24 @@ impl Lies {
 
     /// What the endpoint that lies says at a time in place of `answer`.
     pub(crate) fn endpoint(&self, chain: &str, now_millis: u64, request: &Request, answer: impl Fn(&Request) -> Reply) -> Reply {
-        match self.endpoint_lie() {
-            Some(lie) => lie.tell(chain, request, now_millis, &mut locked(&self.remembered), answer),
-            None => answer(request),
+        let Some(lie) = self.endpoint_lie() else { return answer(request) };
+        let truth = Cell::new(None);
+        let heard = |request: &Request| {
+            let reply = answer(request);
+            truth.set(truth.take().or_else(|| Some(reply.clone())));
+            reply
+        };
+        let reply = lie.tell(chain, request, now_millis, &mut locked(&self.remembered), heard);
+        if truth.take().as_ref() != Some(&reply) {
+            self.told.fetch_add(1, Ordering::Relaxed);
         }
+        reply
+    }
+
+    /// How many answers of an endpoint were not the truth.
+    #[must_use]
+    pub fn told(&self) -> u64 {
+        self.told.load(Ordering::Relaxed)
     }
 
     /// What the network does to the next call: how many milliseconds it is late, and what else happens to it. Of several faults that are

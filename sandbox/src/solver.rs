@@ -187,6 +187,15 @@ impl Solver {
             }
             sent
         });
+        if matches!(conduct, Some(Conduct::Frozen | Conduct::Paused)) {
+            let account = (conduct == Some(Conduct::Frozen)).then_some(terms.owner.as_str());
+            let Ok(chain) = world.chain_of(&terms.asset) else { return };
+            // What the solver has paid comes first.
+            world.settle(chain);
+            let stopped =
+                chain.engine().stop(&terms.asset, account).map_or_else(|reason| format!("cannot: {reason}"), |()| "done".to_owned());
+            world.note(format!("{}: the issuer stops {}: {stopped}", short(&order.id), account.unwrap_or(&terms.asset)));
+        }
         if conduct == Some(Conduct::DustAfter) {
             self.send(world, order, Act::Dust, "pays dust on", &dust, |engine| engine.lock(&dust));
         }

@@ -1,5 +1,6 @@
 //! The guided tour and the table of lies: both run swaps with the program and report their outcomes.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
@@ -76,7 +77,8 @@ fn with_lie(lie: &'static Lie) -> Trial {
     Trial { from: from.to_owned(), to: to.to_owned(), lie: Some(lie) }
 }
 
-/// Runs swaps in parallel, each in a sandbox of its own below `directory`, and passes on their outcomes in order.
+/// Runs swaps in parallel, each in a sandbox of its own below `directory`, and passes on their outcomes in order. What fees must be compared
+/// with is found out first, by honest swaps.
 ///
 /// # Errors
 ///
@@ -88,7 +90,14 @@ pub async fn run(
     trials: Vec<Trial>,
     mut each: impl FnMut(&Trial, &Outcome) -> io::Result<()>,
 ) -> Result<(), String> {
-    let trials: Arc<[Trial]> = trials.into();
+    let compared: BTreeSet<_> = trials
+        .iter()
+        .filter(|trial| trial.lie.is_some_and(Lie::is_component))
+        .map(|trial| (trial.from.clone(), trial.to.clone()))
+        .collect();
+    let honest = compared.into_iter().map(|(from, to)| Trial { from, to, lie: None });
+    let (mut honest_fees, honest_swaps) = (BTreeMap::new(), honest.len());
+    let trials: Arc<[Trial]> = honest.chain(trials).collect();
     let next_trial = Arc::new(AtomicUsize::new(0));
     let lanes_at_once = if *nodes == Nodes::default() { LANES } else { LANES_OVER_NODES };
     let (done, mut outcomes_of_lanes) = mpsc::channel(lanes_at_once);
@@ -117,19 +126,32 @@ pub async fn run(
         if let Some(place) = outcomes.get_mut(index) {
             *place = Some(outcome?);
         }
-        while let Some((trial, Some(outcome))) = trials.get(next).zip(outcomes.get(next)) {
-            each(trial, outcome).map_err(|error| error.to_string())?;
+        while let Some((trial, Some(outcome))) = trials.get(next).zip(outcomes.get_mut(next)) {
+            let route = (trial.from.clone(), trial.to.clone());
+            if next < honest_swaps {
+                if !is_right(trial, outcome) {
+                    return Err(format!("an honest swap from {} to {} has not ended as it must", trial.from, trial.to));
+                }
+                honest_fees.insert(route, outcome.fees.clone());
+            } else {
+                outcome.honest_fees = honest_fees.get(&route).filter(|_| trial.lie.is_some_and(Lie::is_component)).cloned();
+                each(trial, outcome).map_err(|error| error.to_string())?;
+            }
             next = next.saturating_add(1);
         }
     }
     Ok(())
 }
 
-/// Whether a swap has ended as it must: an honest one is received, and no lie costs the user anything.
+/// Whether a swap has ended as it must: an honest one is received, and no lie costs the user anything. One about a component changes nothing
+/// at all, though it was told, and fees are at most twice those of an honest swap.
 #[must_use]
 pub fn is_right(trial: &Trial, outcome: &Outcome) -> bool {
     match trial.lie {
         None => outcome.money == Money::Received && outcome.exit == Some(0),
+        Some(lie) if lie.is_component() => {
+            outcome.money == Money::Received && outcome.exit == Some(0) && outcome.told > 0 && !outcome.is_dear()
+        }
         Some(_) => outcome.exit.is_some() && matches!(outcome.money, Money::Received | Money::Kept | Money::Returned),
     }
 }
@@ -149,6 +171,11 @@ pub fn show(trial: &Trial, outcome: &Outcome, out: &mut impl Write) -> io::Resul
     }
     if let Some(code) = &outcome.code {
         writeln!(out, "  countersign: {code}")?;
+    }
+    if let Some(honest) = &outcome.honest_fees {
+        let paid = |(chain, paid): (&String, &u128)| format!("{chain} {paid} ({} without lies)", honest.get(chain).unwrap_or(&0));
+        let paid: Vec<_> = outcome.fees.iter().map(paid).collect();
+        writeln!(out, "  {} lies were told; fees: {}", outcome.told, paid.join(", "))?;
     }
     let verdict = if is_right(trial, outcome) { "ok" } else { "WRONG" };
     writeln!(out, "  {verdict}: {} ({:.1} s)\n", outcome.money.words(), outcome.took.as_secs_f64())?;
@@ -170,9 +197,10 @@ fn clipped(line: &str) -> String {
 /// A sandbox or the program does not start.
 pub async fn table(program: &Path, directory: &Path, out: &mut impl Write) -> Result<(String, bool), String> {
     let mut text = String::from(
-        "# Lies\n\nWhat happens when the service, the solver, the relayer, an endpoint or the network lies. Each row is a swap that \
-         `countersign swap`\ncarried out against [the sandbox](../sandbox/README.md), while one of them told the lie: the exit code, the \
-         code of the refusal, and where\nthe money is afterwards by the balances on the chains. A user tries again where the program says \
+        "# Lies\n\nWhat happens when the service, the solver, the relayer, an endpoint or the network lies, and when the destination \
+         cannot be paid. Each row\nis a swap that `countersign swap` carried out against [the sandbox](../sandbox/README.md), while that was so: the \
+         exit code, the code of\nthe refusal, and where the money is afterwards by the balances on the chains. Where an endpoint lies about what a \
+         transaction depends on,\nthe swap must end as without the lie, and cost at most twice the fees. A user tries again where the program says \
          so (exit 3), lets the timelock pass\nwhere nothing else can end the swap, and stops the program (exit 130) once it reports that the relayer keeps a payment \
          back.\n\n`sandbox/lies` makes this page, and \
          `sandbox/lies --check` compares it. `countersign-sandbox lies NAME` tells one lie and shows every\nstep; \

@@ -1,5 +1,6 @@
 //! One swap by the program against a sandbox of its own: what was said, how it ended, and where the money is.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -14,10 +15,10 @@ use serde_json::Value;
 use crate::accounts;
 use crate::chains::{self, Nodes};
 use crate::http::Request;
-use crate::lies::Lie;
+use crate::lies::{Act, Lie};
 use crate::sandbox::{Config, Sandbox};
 use crate::service;
-use crate::world::World;
+use crate::world::{Chain, World};
 
 /// How long nothing may happen before the timelocks are let pass, where nothing else can end the swap.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -56,10 +57,25 @@ pub struct Outcome {
     pub sandbox: Vec<String>,
     /// Where the money is.
     pub money: Money,
+    /// What the user has paid in fees on each chain, in base units of its coin.
+    pub fees: BTreeMap<String, u128>,
+    /// The same where nobody lied, if that was tried.
+    pub honest_fees: Option<BTreeMap<String, u128>>,
+    /// How many answers of an endpoint were not the truth.
+    pub told: u64,
     /// How long it took.
     pub took: Duration,
     /// Whether the timelocks had to pass.
     pub is_late: bool,
+}
+
+impl Outcome {
+    /// Whether more than twice as much was paid in fees as where nobody lied.
+    #[must_use]
+    pub fn is_dear(&self) -> bool {
+        let honest = |chain: &String| self.honest_fees.as_ref().and_then(|honest| honest.get(chain)).copied();
+        self.fees.iter().any(|(chain, paid)| honest(chain).is_some_and(|honest| *paid > honest.saturating_mul(2)))
+    }
 }
 
 /// Where the money of a swap is.
@@ -115,6 +131,31 @@ pub fn holds(world: &World, role: &str, asset: &str) -> u128 {
     let Ok(chain) = world.chain_of(asset) else { return 0 };
     let engine = chain.engine();
     engine.balance(&engine.address_of(&accounts::key(role)), asset).unwrap_or(0)
+}
+
+/// What the user has of each chain's own coin.
+fn coins(world: &World) -> BTreeMap<String, (String, u128)> {
+    let coin = |(name, chain): (&String, &Chain)| {
+        let id = chain.listing.chain.get("native_asset_id")?.as_str()?;
+        Some((name.clone(), (id.to_owned(), holds(world, accounts::USER, id))))
+    };
+    world.chains.iter().filter_map(coin).collect()
+}
+
+/// What of the user's coins has gone into fees: what is missing, without what was paid, and with what was to be received.
+fn fees(
+    before: &BTreeMap<String, (String, u128)>,
+    after: &BTreeMap<String, (String, u128)>,
+    trial: &Trial,
+    paid: u128,
+    got: u128,
+) -> BTreeMap<String, u128> {
+    let fee = |(chain, (coin, had)): (&String, &(String, u128))| {
+        let has = after.get(chain).map_or(0, |(_, has)| *has);
+        let (out, back) = (if *coin == trial.from { paid } else { 0 }, if *coin == trial.to { got } else { 0 });
+        (chain.clone(), had.saturating_add(back).saturating_sub(has).saturating_sub(out))
+    };
+    before.iter().map(fee).collect()
 }
 
 /// An amount of an asset that is worth about fifty dollars.
@@ -174,10 +215,15 @@ fn swap(world: &World, program: &Path, directory: &Path, trial: &Trial) -> io::R
     if let Some(lie) = trial.lie {
         world.lies.set(lie.name, true);
     }
+    let coins_before = coins(world);
     let before = [holds(world, accounts::USER, &trial.from), holds(world, accounts::USER, &trial.to)];
     let start = Instant::now();
     let amount_text = amount.to_string();
-    let first = ["--from", &trial.from, "--to", &trial.to, "--amount", &amount_text, "--at-least", &least];
+    let mut first = vec!["--from", &trial.from, "--to", &trial.to, "--amount", &amount_text, "--at-least", &least];
+    let vault = world.chain_of(&trial.to).ok().and_then(|chain| chain.engine().vault());
+    if let (Some(Act::ContractReceives), Some(vault)) = (trial.lie.map(|lie| lie.act), &vault) {
+        first.extend(["--to-owner", vault]);
+    }
     let patience = if trial.lie.is_none_or(|lie| lie.needs_timelock()) { PATIENCE } else { LONG_PATIENCE };
     let mut clock = Clock { start, patience, is_late: false };
     let mut attempt = attempt(world, program, directory, &first, &mut clock)?;
@@ -197,8 +243,11 @@ fn swap(world: &World, program: &Path, directory: &Path, trial: &Trial) -> io::R
     thread::sleep(Duration::from_millis(400));
     let after = [holds(world, accounts::USER, &trial.from), holds(world, accounts::USER, &trial.to)];
     let Attempt { exit, code, said } = attempt;
-    let money = money(world, before, after, amount, least.parse().unwrap_or(1));
-    Ok(Outcome { exit, code, program: said, sandbox: world.lines(), money, took, is_late: clock.is_late })
+    let least = least.parse().unwrap_or(1);
+    let money = money(world, before, after, amount, least);
+    let fees = fees(&coins_before, &coins(world), trial, amount, least);
+    let told = world.lies.told();
+    Ok(Outcome { exit, code, program: said, sandbox: world.lines(), money, fees, honest_fees: None, told, took, is_late: clock.is_late })
 }
 
 /// When a swap began, and whether its timelocks have been let pass.
@@ -275,7 +324,9 @@ fn attempt(world: &World, program: &Path, directory: &Path, arguments: &[&str], 
     };
     let document: Value = serde_json::from_str(&document.join().unwrap_or_default()).unwrap_or(Value::Null);
     let code = document.pointer("/error/code").and_then(Value::as_str).map(str::to_owned);
-    Ok(Attempt { exit, code, said: said.join().unwrap_or_default() })
+    let mut said = said.join().unwrap_or_default();
+    said.extend(document.pointer("/error/message").and_then(Value::as_str).map(str::to_owned));
+    Ok(Attempt { exit, code, said })
 }
 
 /// Does what Ctrl-C does.

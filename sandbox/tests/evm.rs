@@ -118,7 +118,7 @@ fn the_pool_has_the_rules_of_geth() {
         (node.payment(3, 10 * GWEI, u64::MAX), "insufficient funds for gas * price + value: balance"),
         ("0x02f8".to_owned(), "rlp: "),
         ("0x".to_owned(), "rlp: "),
-        (node.payment(3, 0, 1), "transaction underpriced: gas tip cap 0, minimum needed 1"),
+        (node.payment(3, 0, 1), "transaction underpriced: gas tip cap 0, minimum needed 50000000"),
     ];
     for (raw, message) in refused {
         assert!(node.send(&raw).unwrap_err().starts_with(message), "{message}");

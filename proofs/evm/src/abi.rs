@@ -26,6 +26,18 @@ sol! {
         function decimals() external view returns (uint8);
     }
 
+    /// What only a token with an issuer has.
+    #[derive(Debug, PartialEq, Eq)]
+    interface Regulated {
+        error Frozen(address account);
+        error Paused();
+
+        function pause() external;
+        function freeze(address account) external;
+        function paused() external view returns (bool);
+        function isFrozen(address account) external view returns (bool);
+    }
+
     /// The token HTLC, and the native HTLC where the two are alike.
     #[derive(Debug, PartialEq, Eq)]
     interface Htlc {

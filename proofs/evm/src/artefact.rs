@@ -22,6 +22,15 @@ pub enum Contract<'a> {
         /// Decimals of a whole unit.
         decimals: u8,
     },
+    /// An ERC-20 token that its issuer can pause, and whose accounts it can freeze, as USDC.
+    RegulatedToken {
+        /// Symbol and name.
+        symbol: &'a str,
+        /// Decimals of a whole unit.
+        decimals: u8,
+    },
+    /// A contract that takes coins, but not with 2,300 gas.
+    Vault,
     /// The HTLC over one token.
     Htlc {
         /// The token it holds.
@@ -43,6 +52,8 @@ impl Contract<'_> {
         let (name, text) = match self {
             Self::Token { .. } => ("Token", include_str!("../contracts/out/Token.json")),
             Self::StubbornToken { .. } => ("StubbornToken", include_str!("../contracts/out/StubbornToken.json")),
+            Self::RegulatedToken { .. } => ("RegulatedToken", include_str!("../contracts/out/RegulatedToken.json")),
+            Self::Vault => ("Vault", include_str!("../contracts/out/Vault.json")),
             Self::Htlc { .. } => ("Htlc", include_str!("../contracts/out/Htlc.json")),
             Self::NativeHtlc => ("NativeHtlc", include_str!("../contracts/out/NativeHtlc.json")),
         };
@@ -56,12 +67,12 @@ impl Contract<'_> {
     /// As [`Contract::artefact`].
     pub fn init_code(&self) -> Result<Bytes, ArtefactError> {
         let arguments = match self {
-            Self::Token { symbol, decimals } | Self::StubbornToken { symbol, decimals } => {
+            Self::Token { symbol, decimals } | Self::StubbornToken { symbol, decimals } | Self::RegulatedToken { symbol, decimals } => {
                 // A `uint8` is encoded as the wider integer of the same value.
                 (symbol.to_string(), symbol.to_string(), U256::from(*decimals)).abi_encode_params()
             }
             Self::Htlc { token, version } => (*token, version.to_string()).abi_encode_params(),
-            Self::NativeHtlc => Vec::new(),
+            Self::NativeHtlc | Self::Vault => Vec::new(),
         };
         let creation = self.artefact()?.bytecode;
         Ok([creation.as_ref(), arguments.as_slice()].concat().into())

@@ -118,7 +118,12 @@ fn visit(value: &mut Value, place: &str, change: &mut dyn FnMut(&mut Value)) {
             let is_wanted = |item: &&mut Value| item.get(key).and_then(Value::as_str) == Some(wanted);
             items.iter_mut().filter(is_wanted).for_each(|item| visit(item, rest, change));
         }
-        (Value::Array(items), None) if step == "*" => items.iter_mut().for_each(|item| visit(item, rest, change)),
+        (Value::Array(items), None) if step != "*" => {
+            if let Some(item) = step.parse().ok().and_then(|index: usize| items.get_mut(index)) {
+                visit(item, rest, change);
+            }
+        }
+        (Value::Array(items), None) => items.iter_mut().for_each(|item| visit(item, rest, change)),
         (Value::Object(members), None) if step == "*" => members.values_mut().for_each(|member| visit(member, rest, change)),
         (Value::Object(members), None) => {
             if let Some(member) = members.get_mut(step) {
@@ -171,12 +176,15 @@ pub(super) fn tell(components: &[Component], request: &Request, mut answer: impl
                 visit(&mut value, place, &mut |found| change.apply(found));
                 reply.body = value.to_string().into_bytes();
             }
-        } else if change == Change::Oldest {
-            reply = with_oldest_blockhashes(request, reply, &mut answer);
         } else {
             reply = each_result(request, reply, &mut |call, result| {
-                if call.get("method").and_then(Value::as_str) == Some(method) {
-                    visit(result, place, &mut |found| change.apply(found));
+                let is_asked = call.get("method").and_then(Value::as_str) == Some(method);
+                let oldest = if is_asked && change == Change::Oldest { oldest_blockhashes(request, call, &mut answer) } else { None };
+                if is_asked {
+                    visit(result, place, &mut |found| match &oldest {
+                        Some(oldest) => *found = oldest.clone(),
+                        None => change.apply(found),
+                    });
                 }
             });
         }
@@ -184,21 +192,17 @@ pub(super) fn tell(components: &[Component], request: &Request, mut answer: impl
     reply
 }
 
-/// The account of the recent blockhashes as it is without those of which most of the life is left, if that is what is asked for.
-fn with_oldest_blockhashes(request: &Request, reply: Reply, answer: &mut dyn FnMut(&Request) -> Reply) -> Reply {
-    let Ok(mut call) = serde_json::from_slice::<Value>(&request.body) else { return reply };
-    let is_asked = call.pointer("/params/0/0").and_then(Value::as_str) == Some(solana::RECENT_BLOCKHASHES);
-    let Some(options) = call.pointer_mut("/params/1").and_then(Value::as_object_mut).filter(|_| is_asked) else { return reply };
-    options.remove("dataSlice");
+/// The account of the recent blockhashes as it is without those of which most of the life is left, if that is what a call asks for.
+fn oldest_blockhashes(request: &Request, call: &Value, answer: &mut dyn FnMut(&Request) -> Reply) -> Option<Value> {
+    let mut call = call.clone();
+    if call.pointer("/params/0/0").and_then(Value::as_str) != Some(solana::RECENT_BLOCKHASHES) {
+        return None;
+    }
+    call.pointer_mut("/params/1")?.as_object_mut()?.remove("dataSlice");
     let whole = answer(&Request { body: call.to_string().into_bytes(), ..request.clone() });
-    let Ok(whole) = serde_json::from_slice::<Value>(&whole.body) else { return reply };
-    let all = whole.pointer("/result/value/0/data/0").and_then(Value::as_str).and_then(|text| BASE64.decode(text).ok());
-    let oldest = all.as_deref().and_then(solana::oldest_blockhashes).map(|data| BASE64.encode(data));
-    each_result(request, reply, &mut |_, result| {
-        if let (Some(place), Some(oldest)) = (result.pointer_mut("/value/0/data/0"), &oldest) {
-            *place = json!(oldest);
-        }
-    })
+    let whole: Value = serde_json::from_slice(&whole.body).ok()?;
+    let all = BASE64.decode(whole.pointer("/result/value/0/data/0")?.as_str()?).ok()?;
+    Some(json!(BASE64.encode(solana::oldest_blockhashes(&all)?)))
 }
 
 /// The members that are times in the answers of the families' nodes.
@@ -333,8 +337,8 @@ pub(super) const LIES: &[Lie] = &[
     lie("endpoint-bitcoin-rate-high", "one endpoint of three estimates fee rates three hundred times as high", TOO_MUCH, BITCOIN, &[of("/fee-estimates", "/*", Change::Times(300))]),
     lie("endpoint-bitcoin-rate-low", "one endpoint of three estimates fee rates of a thousandth", TOO_LITTLE, BITCOIN, &[of("/fee-estimates", "/*", Change::Part(1_000))]),
     lie("endpoint-bitcoin-coins", "one endpoint of three shows coins of half their worth", NOTHING, BITCOIN, &[of("/utxo", "/*/value", Change::Part(2))]),
-    lie("endpoint-solana-blockhash", "one endpoint of three offers blockhashes that are nearly spent", TOO_LITTLE, TO_SOLANA, &[of("getMultipleAccounts", "", Change::Oldest)]),
-    lie("endpoint-solana-blockhash-source", "one endpoint of three offers blockhashes that are nearly spent", NOTHING, FROM_SOLANA, &[of("getMultipleAccounts", "", Change::Oldest)]),
+    lie("endpoint-solana-blockhash", "one endpoint of three offers blockhashes that are nearly spent", TOO_LITTLE, TO_SOLANA, &[of("getMultipleAccounts", "/value/*/data/0", Change::Oldest)]),
+    lie("endpoint-solana-blockhash-source", "one endpoint of three offers blockhashes that are nearly spent", NOTHING, FROM_SOLANA, &[of("getMultipleAccounts", "/value/*/data/0", Change::Oldest)]),
     lie("endpoint-solana-height-high", "one endpoint of three shows a block height that is far ahead", TOO_LITTLE, TO_SOLANA, &[of("getBlockHeight", "", Change::Plus(1_000_000))]),
     lie("endpoint-solana-height-low", "one endpoint of three shows a block height of 1", TOO_LITTLE, TO_SOLANA, &[of("getBlockHeight", "", Change::Is(1))]),
     lie("endpoint-solana-validity", "one endpoint of three says the opposite about the validity of blockhashes", NOTHING, TO_SOLANA, &[of("isBlockhashValid", "/value", Change::Other)]),

@@ -30,6 +30,10 @@ pub enum Conduct {
     FrontRuns,
     /// What is agreed, and it never redeems the source.
     NeverRedeems,
+    /// What is agreed. Then the issuer of the token freezes the user.
+    Frozen,
+    /// What is agreed. Then the issuer of the token pauses it.
+    Paused,
 }
 
 impl Conduct {
@@ -58,6 +62,10 @@ const TO_EVM: [&str; 2] = ["litecoin:ltc", "base:usdc"];
 
 const fn lie(name: &'static str, about: &'static str, at_stake: &'static str, route: [&'static str; 2], conduct: Conduct) -> Lie {
     Lie { name, liar: Liar::Solver, about, at_stake, route, act: Act::Solver(conduct), conduct: None }
+}
+
+const fn stop(name: &'static str, about: &'static str, route: [&'static str; 2], conduct: Conduct) -> Lie {
+    Lie { liar: Liar::Issuer, ..lie(name, about, "the whole payment: the redemption shows the secret, and fails", route, conduct) }
 }
 
 const TIME: &str = "nothing but time: the payment goes back after the timelock";
@@ -129,4 +137,16 @@ pub(super) const LIES: &[Lie] = &[
         ROUTE,
         Conduct::NeverRedeems,
     ),
+];
+
+/// What becomes of a token between the payment and the secret.
+pub(super) const STOPS: &[Lie] = &[
+    stop("token-freezes", "the issuer freezes the user's account once the solver has paid", TO_EVM, Conduct::Frozen),
+    stop(
+        "token-freezes-solana",
+        "the issuer freezes the user's account once the solver has paid",
+        ["base:eth", "solana:usdc"],
+        Conduct::Frozen,
+    ),
+    stop("token-pauses", "the issuer pauses the token once the solver has paid", TO_EVM, Conduct::Paused),
 ];

@@ -91,3 +91,59 @@ fn a_service_that_is_gone_is_there_until_it_is_paid() {
     let lie = lies.service(&record, true).unwrap();
     assert_eq!(lie.change(Reply::text(200, "honest")), None);
 }
+
+/// What an endpoint that tells a lie answers to a body, where the truth is this.
+fn told(name: &str, path: &str, body: &Value, truth: &Value) -> Value {
+    let lies = Lies::new(0);
+    assert!(lies.set(name, true) && lies.lying_endpoint() == Some(0));
+    let reply = lies.endpoint("base", 1_000_000_000_000, &post(path, &body.to_string()), |_| Reply::json(200, truth));
+    let answer = serde_json::from_slice(&reply.body).unwrap();
+    assert_eq!(lies.told(), u64::from(answer != *truth));
+    answer
+}
+
+#[test]
+fn a_component_is_changed_wherever_it_is_shown_and_nothing_else() {
+    let call = |id: u64, method: &str| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": [] });
+    let batch = json!([call(1, "eth_gasPrice"), call(2, "eth_feeHistory"), call(3, "eth_getBlockByNumber")]);
+    // In another order than they were asked for.
+    let truth = json!([
+        { "id": 3, "result": { "number": "0x10", "baseFeePerGas": "0x10" } },
+        { "id": 1, "result": "0x10" },
+        { "id": 2, "result": { "baseFeePerGas": ["0x10", "0x20"], "reward": [["0x1", "0x2"]] } },
+    ]);
+    let high = json!([
+        { "id": 3, "result": { "number": "0x10", "baseFeePerGas": "0x3e80" } },
+        { "id": 1, "result": "0x10" },
+        { "id": 2, "result": { "baseFeePerGas": ["0x3e80", "0x7d00"], "reward": [["0x1", "0x2"]] } },
+    ]);
+    assert_eq!(told("endpoint-evm-base-fee-high", "/", &batch, &truth), high);
+    let tips = told("endpoint-evm-tip-low", "/", &batch, &truth);
+    assert_eq!(tips.pointer("/2/result"), Some(&json!({ "baseFeePerGas": ["0x10", "0x20"], "reward": [["0x0", "0x0"]] })));
+    assert_eq!(told("endpoint-evm-nonce-high", "/", &batch, &truth), truth);
+
+    let parameters = |energy: u64| json!({ "chainParameter": [{ "key": "getTransactionFee", "value": 1_000 }, { "key": "getEnergyFee", "value": energy }] });
+    assert_eq!(told("endpoint-tron-energy-low", "/wallet/getchainparameters", &json!({}), &parameters(100)), parameters(1));
+    assert_eq!(told("endpoint-tron-energy-low", "/wallet/getaccount", &json!({}), &parameters(100)), parameters(100));
+    assert_eq!(
+        told("endpoint-bitcoin-rate-high", "/fee-estimates", &json!({}), &json!({ "1": 3.5, "6": 2 })),
+        json!({ "1": 1_050.0, "6": 600 })
+    );
+}
+
+#[test]
+fn times_are_told_in_seconds_and_in_milliseconds_and_in_hex() {
+    let call = json!({ "id": 1, "method": "eth_getBlockByNumber", "params": [] });
+    let block = |time: Value| json!({ "id": 1, "result": { "timestamp": time, "number": "0x3b9ac9f6" } });
+    for (name, [seconds, millis]) in [
+        // Now is 1,000,000,000 s, and the block a hundred seconds old.
+        ("endpoint-pace-at-once-evm", [1_000_000_000_u64, 1_000_000_000_000_u64]),
+        ("endpoint-pace-faster-evm", [999_999_990, 999_999_990_000]),
+        ("endpoint-pace-slower-evm", [999_999_000, 999_999_000_000]),
+    ] {
+        let answer = |time: Value| told(name, "/", &call, &block(time));
+        assert_eq!(answer(json!(999_999_900_u64)), block(json!(seconds)), "{name}");
+        assert_eq!(answer(json!(999_999_900_000_u64)), block(json!(millis)), "{name}");
+        assert_eq!(answer(json!("0x3b9ac99c")), block(json!(format!("{seconds:#x}"))), "{name}");
+    }
+}

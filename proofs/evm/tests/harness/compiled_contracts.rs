@@ -94,6 +94,8 @@ fn all_come_from_one_compiler() -> TestResult {
     let contracts = [
         Contract::Token { symbol: "", decimals: 0 },
         Contract::StubbornToken { symbol: "", decimals: 0 },
+        Contract::RegulatedToken { symbol: "", decimals: 0 },
+        Contract::Vault,
         Contract::Htlc { token: Address::ZERO, version: "" },
         Contract::NativeHtlc,
     ];

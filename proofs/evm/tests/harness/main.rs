@@ -15,6 +15,7 @@ mod known_answers;
 mod native_htlc;
 mod redeem;
 mod refund;
+mod regulated_token;
 mod stubborn_token;
 mod world;
 

@@ -203,6 +203,11 @@ impl Machine for Anvil {
         self.make(1)
     }
 
+    fn call(&mut self, to: Address, data: Vec<u8>) -> Result<(), String> {
+        self.submit(false, to, data, U256::ZERO)?;
+        self.make(1)
+    }
+
     fn balance(&self, account: Address, asset: &Asset) -> Result<U256, String> {
         match asset.token {
             None => self.ask("eth_getBalance", json!([account, "latest"])),

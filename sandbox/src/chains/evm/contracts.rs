@@ -136,6 +136,7 @@ pub(crate) fn deploy(world: &mut World, coin: (&str, u8), tokens: &[(&str, u8)])
     for (symbol, decimals) in tokens {
         let (name, decimals) = (symbol.to_uppercase(), *decimals);
         let contract = match *symbol {
+            "usdc" => Contract::RegulatedToken { symbol: &name, decimals },
             "usdt" => Contract::StubbornToken { symbol: &name, decimals },
             _ => Contract::Token { symbol: &name, decimals },
         };
@@ -145,6 +146,12 @@ pub(crate) fn deploy(world: &mut World, coin: (&str, u8), tokens: &[(&str, u8)])
         }
     }
     assets
+}
+
+/// Makes a call that must succeed.
+pub(crate) fn call(world: &mut World, to: Address, data: Vec<u8>) -> Result<(), String> {
+    let receipt = world.call(Address::ZERO, to, data, U256::ZERO).map_err(|error| error.to_string())?;
+    failure(&receipt.outcome).map_or(Ok(()), Err)
 }
 
 /// Gives an account of an asset, from nowhere.

@@ -3,10 +3,13 @@
 
 use alloy_consensus::TxEip1559;
 use alloy_primitives::{Address, TxKind, U256, hex};
-use countersign_proofs_evm::{Account, Receipt, World};
+use alloy_sol_types::SolCall;
+use countersign_proofs_evm::abi::Regulated;
+use countersign_proofs_evm::{Account, Contract, Receipt, World};
 use serde_json::{Map, Value, json};
 
 use super::contracts::{self, Asset, Swap};
+use super::pool::asked_tip;
 use super::{Network, put};
 use crate::accounts;
 use crate::chains::listing::{AssetRow, ChainRow, cents};
@@ -83,6 +86,8 @@ pub(crate) struct Contracts {
     pub(crate) network: Network,
     dialect: Dialect,
     pub(crate) assets: Vec<Asset>,
+    /// A contract that takes coins, but not with the gas that swap contracts give.
+    vault: Option<Address>,
     pub(crate) solver: Account,
     relayer: Account,
 }
@@ -100,7 +105,8 @@ impl Contracts {
             return Err("a contract could not be deployed".to_owned());
         }
         contracts::endow(&mut world, &assets, &[solver.address(), relayer.address()]);
-        Ok((Self { network, dialect, assets, solver, relayer }, world))
+        let vault = world.deploy(&Contract::Vault).ok();
+        Ok((Self { network, dialect, assets, vault, solver, relayer }, world))
     }
 
     /// The solver's account for what it does itself, the relayer's for what it does for the user.
@@ -110,7 +116,7 @@ impl Contracts {
 
     /// What transactions offer on top of the base fee.
     pub(crate) fn tip(&self) -> u128 {
-        u128::from(self.network.base_fee / 10).max(1)
+        asked_tip(self.network.base_fee)
     }
 
     /// A signed transaction of the solver or the relayer, with half more than the gas that a call has used.
@@ -222,6 +228,9 @@ pub(crate) trait Machine: Send {
 
     fn fund(&mut self, account: Address, asset: &Asset, amount: U256) -> Result<(), String>;
 
+    /// Makes a call from nowhere.
+    fn call(&mut self, to: Address, data: Vec<u8>) -> Result<(), String>;
+
     fn balance(&self, account: Address, asset: &Asset) -> Result<U256, String>;
 
     /// What a swap contract may still take of somebody's tokens.
@@ -257,6 +266,19 @@ impl<M: Machine> Engine for M {
     fn balance(&self, account: &str, asset: &str) -> Result<u128, String> {
         let (asset, account) = (self.contracts().asset(asset)?, self.contracts().dialect.read(account)?);
         Ok(Machine::balance(self, account, asset)?.saturating_to())
+    }
+
+    fn stop(&mut self, asset: &str, account: Option<&str>) -> Result<(), String> {
+        let token = self.contracts().asset(asset)?.token.ok_or_else(|| format!("{asset} has no issuer"))?;
+        let data = match account {
+            Some(account) => Regulated::freezeCall { account: self.contracts().dialect.read(account)? }.abi_encode(),
+            None => Regulated::pauseCall {}.abi_encode(),
+        };
+        self.call(token, data)
+    }
+
+    fn vault(&self) -> Option<String> {
+        self.contracts().vault.map(|vault| self.contracts().dialect.write(vault))
     }
 
     fn leg(&self, terms: &Terms) -> Result<Leg, String> {

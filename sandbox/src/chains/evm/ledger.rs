@@ -7,10 +7,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-use alloy_primitives::{Address, B256, Bloom, U256};
+use alloy_primitives::{Address, B256, Bloom};
 use countersign_proofs_evm::{CallError, Changes, Receipt, UnsignedCall, World};
 
-use super::contracts::{self, Asset};
 use crate::chains::Event;
 use crate::clock::Clock;
 
@@ -203,12 +202,12 @@ impl<F: Format> Ledger<F> {
         simulation.run(call, false)
     }
 
-    /// Gives an account of an asset, in a block of its own, because the state of a block never changes.
-    pub(crate) fn fund(&mut self, account: Address, asset: &Asset, amount: U256) -> Result<(), String> {
+    /// Changes the state in a block of its own, because the state of a block never changes.
+    pub(crate) fn change<R>(&mut self, change: impl FnOnce(&mut World) -> R) -> R {
         let millis = self.open(1);
-        let funded = contracts::fund(&mut self.world, asset, account, amount);
+        let changed = change(&mut self.world);
         self.seal(Vec::new(), millis);
-        funded
+        changed
     }
 
     /// Closes the block that was opened.

@@ -101,7 +101,11 @@ impl Machine for Evm {
     }
 
     fn fund(&mut self, account: Address, asset: &Asset, amount: U256) -> Result<(), String> {
-        self.ledger.fund(account, asset, amount)
+        self.ledger.change(|world| contracts::fund(world, asset, account, amount))
+    }
+
+    fn call(&mut self, to: Address, data: Vec<u8>) -> Result<(), String> {
+        self.ledger.change(|world| contracts::call(world, to, data))
     }
 
     fn balance(&self, account: Address, asset: &Asset) -> Result<U256, String> {

@@ -134,6 +134,11 @@ fn tip(envelope: &TxEnvelope) -> u128 {
     envelope.max_priority_fee_per_gas().unwrap_or_else(|| envelope.max_fee_per_gas())
 }
 
+/// The tip that nodes ask for.
+pub(crate) fn asked_tip(base_fee: u64) -> u128 {
+    u128::from(base_fee / 10).max(1)
+}
+
 /// Both fees have to be a tenth higher.
 fn replaces(new: &TxEnvelope, old: &TxEnvelope) -> bool {
     let outbids = |new: u128, old: u128| new > old && new.saturating_mul(10) >= old.saturating_mul(11);
@@ -158,8 +163,10 @@ fn check(world: &World, envelope: &TxEnvelope, from: Address) -> Result<(), Stri
         let what = "max priority fee per gas higher than max fee per gas";
         return Err(format!("{what}: address {from}, maxPriorityFeePerGas: {tip}, maxFeePerGas: {cap}"));
     }
-    if tip == 0 {
-        return Err("transaction underpriced: gas tip cap 0, minimum needed 1".to_owned());
+    // As nodes do that want a tip: what is a little too low is taken, and waits.
+    let least = asked_tip(world.base_fee()).div_ceil(2);
+    if tip < least {
+        return Err(format!("transaction underpriced: gas tip cap {tip}, minimum needed {least}"));
     }
     let (nonce, next) = (envelope.nonce(), world.nonce_of(from));
     if nonce < next {

@@ -303,6 +303,15 @@ impl Engine for Solana {
         if self.is_token(asset)? { self.give_tokens(account, amount) } else { self.give(account, amount) }
     }
 
+    fn stop(&mut self, asset: &str, account: Option<&str>) -> Result<(), String> {
+        let (Some(account), true) = (account, self.is_token(asset)?) else { return Err(format!("nobody can pause {asset}")) };
+        let owner = account.parse().map_err(|_| format!("{account} is not an address"))?;
+        let (key, tip) = (token_account_of(&owner), self.bank.tip());
+        let mut tokens = self.bank.account(&key, tip).ok_or_else(|| format!("{account} has no account for {asset}"))?;
+        tokens.data_as_mut_slice().iter_mut().skip(108).take(1).for_each(|state| *state = 2);
+        self.bank.put(key, tokens)
+    }
+
     fn balance(&self, account: &str, asset: &str) -> Result<u128, String> {
         let owner = parse(account)?;
         let account = |key| self.bank.account(&key, self.bank.tip());
