@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::accounts;
-use crate::world::{Chain, World};
+use crate::chains::Engine;
+use crate::world::World;
 
 /// A directory that holds everything.
 #[derive(Debug)]
@@ -92,7 +93,7 @@ fn pretty(value: &Value) -> String {
 #[must_use]
 pub fn registry(world: &World) -> Value {
     let assets: Vec<_> = world.chains.values().flat_map(|chain| chain.listing.assets.iter().cloned()).collect();
-    let chains: Vec<_> = world.chains.values().map(with_pace).collect();
+    let chains: Vec<_> = world.chains.values().map(|chain| pinned(chain.engine().as_ref())).collect();
     let solvers: Vec<_> = world
         .chains
         .iter()
@@ -105,15 +106,17 @@ pub fn registry(world: &World) -> Value {
     json!({ "chains": chains, "assets": assets, "solvers": solvers })
 }
 
-/// A chain as the service lists it, with the time between its blocks. Where timelocks are milliseconds, blocks have no say.
-fn with_pace(chain: &Chain) -> Value {
-    let mut listed = chain.listing.chain.clone();
+/// A chain as a wallet pins it: as the service lists it, with the time between its blocks. Where timelocks are milliseconds, blocks have no
+/// say.
+#[must_use]
+pub fn pinned(engine: &dyn Engine) -> Value {
+    let mut listed = engine.listing().chain;
     let family = listed.get("id").and_then(Value::as_str).and_then(|id| id.split_once(':')).map_or("", |(family, _)| family);
     let millis = match family {
         "sui" => return listed,
         // The timelocks that are listed for Starknet are of the time when its blocks took half a minute.
         "starknet" => 30_000,
-        _ => chain.engine().interval(),
+        _ => engine.interval(),
     };
     let seconds = json!(f64::from(u32::try_from(millis).unwrap_or(u32::MAX)) / 1_000.0);
     if let Some(members) = listed.as_object_mut() {

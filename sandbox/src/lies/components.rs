@@ -252,6 +252,9 @@ fn each_time(value: &mut Value, told: &dyn Fn(u64) -> u64) {
 }
 
 const EVM: [&str; 2] = ["base:eth", "arbitrum:eth"];
+/// One chain on both sides: the redemption is not the first transaction of the account.
+const ONE_EVM: [&str; 2] = ["base:eth", "base:usdc"];
+const ONE_STARKNET: [&str; 2] = ["starknet:strk", "starknet:wbtc"];
 const BITCOIN: [&str; 2] = ["bitcoin_testnet:btc", "litecoin_testnet:ltc"];
 const FROM_TRON: [&str; 2] = ["tron:trx", "base:usdc"];
 const TO_TRON: [&str; 2] = ["base:usdc", "tron:trx"];
@@ -326,13 +329,14 @@ pub(super) const LIES: &[Lie] = &[
     lie("endpoint-evm-asked-tip-low", "one endpoint of three asks for no tip", TOO_LITTLE, EVM, &[of("eth_maxPriorityFeePerGas", "", Change::Is(0))]),
     lie("endpoint-evm-gas-price-high", "one endpoint of three asks for a gas price a thousand times as high", TOO_MUCH, EVM, &[of("eth_gasPrice", "", Change::Times(1_000))]),
     lie("endpoint-evm-gas-price-low", "one endpoint of three asks for a gas price of 1 wei", TOO_LITTLE, EVM, &[of("eth_gasPrice", "", Change::Is(1))]),
-    lie("endpoint-evm-pair", "one endpoint of three shows a base fee a third above the others', and no tips", TOO_LITTLE, EVM, &[
+    lie("endpoint-evm-pair", "one endpoint of three shows a base fee a little above that of the others, and no tips", TOO_LITTLE, EVM, &[
         of("eth_feeHistory", "/baseFeePerGas/*", Change::Plus(3_000_000)), of("eth_feeHistory", "/reward/*/*", Change::Is(0)),
         of("eth_maxPriorityFeePerGas", "", Change::Is(0)),
     ]),
     lie("endpoint-evm-gas-high", "one endpoint of three finds that a call uses fifty times the gas", NOTHING, EVM, &[of("eth_simulateV1", "/*/calls/*/gasUsed", Change::Times(50))]),
     lie("endpoint-evm-gas-low", "one endpoint of three finds that a call uses 1 unit of gas", TOO_LITTLE, EVM, &[of("eth_simulateV1", "/*/calls/*/gasUsed", Change::Is(1))]),
     lie("endpoint-evm-nonce-high", "one endpoint of three shows a nonce that is seven too high", TOO_LITTLE, EVM, &[of("eth_getTransactionCount", "", Change::Plus(7))]),
+    lie("endpoint-evm-nonce-low", "one endpoint of three shows a nonce of 0", TOO_LITTLE, ONE_EVM, &[of("eth_getTransactionCount", "", Change::Is(0))]),
     lie("endpoint-evm-balance-low", "one endpoint of three shows no coins", NOTHING, EVM, &[of("eth_getBalance", "", Change::Is(0))]),
     lie("endpoint-bitcoin-rate-high", "one endpoint of three estimates fee rates three hundred times as high", TOO_MUCH, BITCOIN, &[of("/fee-estimates", "/*", Change::Times(300))]),
     lie("endpoint-bitcoin-rate-low", "one endpoint of three estimates fee rates of a thousandth", TOO_LITTLE, BITCOIN, &[of("/fee-estimates", "/*", Change::Part(1_000))]),
@@ -352,6 +356,7 @@ pub(super) const LIES: &[Lie] = &[
     lie("endpoint-starknet-amount-high", "one endpoint of three estimates a thousand times the resources", TOO_MUCH, FROM_STARKNET, &starknet_amounts(Change::Times(1_000))),
     lie("endpoint-starknet-amount-low", "one endpoint of three estimates a single unit of each resource", NOTHING, FROM_STARKNET, &starknet_amounts(Change::Is(1))),
     lie("endpoint-starknet-nonce-high", "one endpoint of three shows a nonce that is seven too high", TOO_LITTLE, TO_STARKNET, &[of("starknet_getNonce", "", Change::Plus(7))]),
+    lie("endpoint-starknet-nonce-low", "one endpoint of three shows a nonce of 0", TOO_LITTLE, ONE_STARKNET, &[of("starknet_getNonce", "", Change::Is(0))]),
     lie("endpoint-tron-energy-high", "one endpoint of three shows a price of energy a thousand times as high", TOO_MUCH, TO_TRON, &[of("/wallet/getchainparameters", TRON_ENERGY_PRICE, Change::Times(1_000))]),
     lie("endpoint-tron-energy-high-source", "one endpoint of three shows a price of energy a thousand times as high", TOO_MUCH, FROM_TRON, &[of("/wallet/getchainparameters", TRON_ENERGY_PRICE, Change::Times(1_000))]),
     lie("endpoint-tron-energy-low", "one endpoint of three shows a price of energy of 1 sun", TOO_LITTLE, TO_TRON, &[of("/wallet/getchainparameters", TRON_ENERGY_PRICE, Change::Is(1))]),

@@ -148,5 +148,12 @@ pub(super) const STOPS: &[Lie] = &[
         ["base:eth", "solana:usdc"],
         Conduct::Frozen,
     ),
+    stop(
+        "token-freezes-starknet",
+        "the issuer freezes the user's account once the solver has paid",
+        ["base:eth", "starknet:wbtc"],
+        Conduct::Frozen,
+    ),
+    stop("token-pauses-starknet", "the issuer pauses the token once the solver has paid", ["base:eth", "starknet:wbtc"], Conduct::Paused),
     stop("token-pauses", "the issuer pauses the token once the solver has paid", TO_EVM, Conduct::Paused),
 ];

@@ -7,11 +7,13 @@ use crate::lies::{self, Liar, Lie};
 use crate::world::World;
 
 /// Who lies, and about what.
-const LIARS: [(Liar, &str, &str); 7] = [
+const LIARS: [(Liar, &str, &str); 9] = [
     (Liar::Answer, "The service, in its answer to a new order", "What the wallet is asked to sign differs from what was agreed."),
     (Liar::Record, "The service, in the record of an order", "What the wallet reads about an order is not what the chains show."),
     (Liar::Service, "The service, at its socket", "It hangs, is gone, or answers with what is no answer."),
     (Liar::Solver, "The solver", "It does not pay what the record states. One of these at a time: the first by name is told."),
+    (Liar::Issuer, "The issuer of a token", "It stops what the solver has paid, before the user has it."),
+    (Liar::Receiver, "The receiver", "It cannot be paid. Only `countersign-sandbox lies` names it in an order."),
     (Liar::Relayer, "The relayer", "It redeems and refunds for wallets that have no gas, or says so."),
     (Liar::Endpoint, "An endpoint", "One of the three nodes of each chain. One of these at a time: the first by name is told."),
     (Liar::Network, "The network", "Whatever lies between the wallet and all others. One of these at a time: the first by name is told."),

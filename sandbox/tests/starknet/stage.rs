@@ -17,6 +17,7 @@ use countersign_sandbox::accounts::{self, USER};
 use countersign_sandbox::chains::starknet::Starknet;
 use countersign_sandbox::chains::{Engine, Terms};
 use countersign_sandbox::clock::Clock;
+use countersign_sandbox::home::pinned;
 use countersign_sandbox::http;
 use serde_json::{Value, json};
 
@@ -78,7 +79,7 @@ impl Stage {
         let balances: Vec<_> =
             listing.assets.iter().map(|asset| json!({"asset": asset["id"], "balance": "1", "virtual_balance": "1"})).collect();
         let solver = json!({"solver_id": "0x1", "chain": CHAIN, "address": listing.solver, "assets": balances});
-        let registry = json!({"chains": [listing.chain], "assets": listing.assets, "solvers": [solver]});
+        let registry = json!({"chains": [pinned(&engine)], "assets": listing.assets, "solvers": [solver]});
         let registry: &'static Registry = Box::leak(Box::new(registry.to_string().parse().unwrap()));
         let endpoints = Endpoints::new(vec![Endpoint::parse("http://127.0.0.1:5050").unwrap()]).unwrap();
         let wire = Wire { engine: Mutex::new(engine), clock };

@@ -28,6 +28,7 @@ use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes, Speed};
 use countersign_sandbox::accounts;
 use countersign_sandbox::chains::{Change, Engine, Event, Terms};
 use countersign_sandbox::clock::Clock;
+use countersign_sandbox::home::pinned;
 use countersign_sandbox::http;
 use countersign_transport::{Method, Request, Response, Transport, TransportError};
 use serde_json::{Value, json};
@@ -79,7 +80,7 @@ impl Chains {
         let engines = self.engines.lock().unwrap();
         let all: Vec<_> = engines.values().map(|engine| engine.listing()).collect();
         let assets: Vec<_> = all.iter().flat_map(|listing| listing.assets.clone()).collect();
-        let chains: Vec<_> = all.iter().map(|listing| listing.chain.clone()).collect();
+        let chains: Vec<_> = engines.values().map(|engine| pinned(engine.as_ref())).collect();
         let solvers: Vec<_> = all
             .iter()
             .map(|listing| {

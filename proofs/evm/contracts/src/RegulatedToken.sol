@@ -17,11 +17,11 @@ contract RegulatedToken {
     string public name;
     string public symbol;
     uint8 public immutable decimals;
-    bool public paused;
     uint256 public totalSupply;
     mapping(address => uint256) public balanceOf;
     mapping(address => mapping(address => uint256)) public allowance;
     mapping(address => bool) public isFrozen;
+    bool public paused;
 
     constructor(string memory name_, string memory symbol_, uint8 decimals_) {
         name = name_;

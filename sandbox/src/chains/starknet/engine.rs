@@ -157,6 +157,12 @@ impl Engine for Starknet {
         self.ledger.mint(token, to, U256::from(amount), self.clock.seconds())
     }
 
+    fn stop(&mut self, asset: &str, text: Option<&str>) -> Result<(), String> {
+        let (token, owner) = (self.asset(asset)?.address, text.map(account).transpose()?);
+        self.ledger.stop(token, owner, self.clock.seconds());
+        Ok(())
+    }
+
     fn balance(&self, text: &str, asset: &str) -> Result<u128, String> {
         let (owner, token) = (account(text)?, self.asset(asset)?.address);
         let balance = self.ledger.on(At::Height(self.ledger.head), |machine| machine.balance(token, owner));

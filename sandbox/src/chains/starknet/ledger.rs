@@ -275,19 +275,41 @@ impl Ledger {
 
     /// Makes tokens from nowhere, in a block of its own.
     pub(super) fn mint(&mut self, token: Felt, account: Felt, amount: U256, now: u64) -> Result<(), String> {
+        self.arrive([token, account], amount, now, |machine| machine.mint(token, account, amount))
+            .ok_or("the balance would be too large")?;
+        Ok(())
+    }
+
+    /// The issuer of a token freezes an account, or pauses the token where none is named, in a block of its own.
+    pub(super) fn stop(&mut self, token: Felt, account: Option<Felt>, now: u64) {
+        let stopped = |machine: &mut Machine<'_>| {
+            machine.stop(token, account);
+            Some(Vec::new())
+        };
+        let _ = self.arrive([token, account.unwrap_or_default()], U256::ZERO, now, stopped);
+    }
+
+    /// Changes the state in a block of its own, which shows a message that brings an account this much of a token.
+    fn arrive(
+        &mut self,
+        [token, account]: [Felt; 2],
+        amount: U256,
+        now: u64,
+        change: impl FnOnce(&mut Machine<'_>) -> Option<Vec<Event>>,
+    ) -> Option<()> {
         self.mints = self.mints.saturating_add(1);
-        let minted = self.on(At::Height(self.head), |machine| {
-            let events = machine.mint(token, account, amount)?;
+        let changed = self.on(At::Height(self.head), |machine| {
+            let events = change(machine)?;
             Some((events, std::mem::take(&mut machine.writes)))
         });
-        let (events, writes) = minted.ok_or("the balance would be too large")?;
+        let (events, writes) = changed?;
         let hash = Sha256::digest([&self.mints.to_be_bytes()[..], &self.branch.to_be_bytes(), &account.to_bytes_be()].concat());
         let hash = hash.get(1..).map(Felt::from_bytes_be_slice).unwrap_or_default();
         let input = Input::Mint([token, account], amount);
         let entry = Entry { hash, input, reverted: None, gas: [0; 3], fee: U256::ZERO, events };
         self.append(1, now, vec![entry], writes);
         self.redo();
-        Ok(())
+        Some(())
     }
 
     /// Makes blocks. What waits goes into the first.

@@ -27,7 +27,7 @@ static NAMES: LazyLock<BTreeMap<Felt, &'static str>> = LazyLock::new(|| {
     let token = ["name", "symbol", "decimals", "total_supply", "totalSupply", "balance_of", "balanceOf", "allowance"];
     let moves = ["approve", "transfer", "transfer_from", "transferFrom", "token", "get_order", "redeem", "refund", "instant_refund"];
     let opens = ["initiate", "initiate_on_behalf", "initiate_with_signature", "initiate_with_destination_data"];
-    let rest = ["initiate_on_behalf_with_destination_data", "is_valid_signature", "isValidSignature"];
+    let rest = ["initiate_on_behalf_with_destination_data", "is_valid_signature", "isValidSignature", "is_paused", "is_frozen"];
     token.iter().chain(&moves).chain(&opens).chain(&rest).map(|name| (selector(name), *name)).collect()
 });
 

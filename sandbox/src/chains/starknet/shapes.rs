@@ -195,6 +195,8 @@ pub(super) fn class(hash: Felt) -> Option<Value> {
             ("balance_of", &[("account", ADDRESS)], NUMBER),
             ("balanceOf", &[("account", ADDRESS)], NUMBER),
             ("allowance", &[("owner", ADDRESS), ("spender", ADDRESS)], NUMBER),
+            ("is_paused", &[], "core::bool"),
+            ("is_frozen", &[("account", ADDRESS)], "core::bool"),
             ("approve", &[("spender", ADDRESS), ("amount", NUMBER)], "core::bool"),
             ("transfer", &[("recipient", ADDRESS), ("amount", NUMBER)], "core::bool"),
             ("transfer_from", &[("sender", ADDRESS), ("recipient", ADDRESS), ("amount", NUMBER)], "core::bool"),

@@ -22,6 +22,8 @@ impl Machine<'_> {
                 let key = storage("ERC20_allowances", &[arguments.felt()?, arguments.felt()?]);
                 halves(self.number(here, key)).to_vec()
             }
+            "is_paused" => vec![self.read(here, storage("is_paused", &[]))],
+            "is_frozen" => vec![self.read(here, storage("is_frozen", &[arguments.felt()?]))],
             "approve" => {
                 let (spender, amount) = (arguments.felt()?, arguments.u256()?);
                 arguments.end()?;
@@ -67,6 +69,12 @@ impl Machine<'_> {
         if to == Felt::ZERO {
             return Err(panic("ERC20: transfer to 0"));
         }
+        if self.read(frame.contract, storage("is_paused", &[])) != Felt::ZERO {
+            return Err(panic("the token is paused"));
+        }
+        if [from, to].iter().any(|account| self.read(frame.contract, storage("is_frozen", &[*account])) != Felt::ZERO) {
+            return Err(panic("the account is frozen"));
+        }
         let key = storage("ERC20_balances", &[from]);
         let left = self.number(frame.contract, key).checked_sub(amount).ok_or_else(|| panic("ERC20: insufficient balance"))?;
         self.set_number(frame.contract, key, left);
@@ -93,6 +101,12 @@ impl Machine<'_> {
         self.set_number(token, key, supply);
         self.credit(&mut frame, Felt::ZERO, to, amount).ok()?;
         Some(frame.events)
+    }
+
+    /// Freezes an account, or pauses the token where none is named.
+    pub(super) fn stop(&mut self, token: Felt, account: Option<Felt>) {
+        let key = account.map_or_else(|| storage("is_paused", &[]), |account| storage("is_frozen", &[account]));
+        self.write(token, key, Felt::ONE);
     }
 
     /// Charges a fee.
