@@ -58,8 +58,8 @@ impl Network {
             }
             "base" => network = Self { start: 39_000_000, tokens: vec![("usdc", 6), ("cbbtc", 8)], ..network },
             "arbitrum" => {
-                // The contracts count the chain's own blocks: half a day, and two hours.
-                let timelocks = (172_800, 28_800);
+                // The contracts count the chain's own blocks: six hours, and two.
+                let timelocks = (86_400, 28_800);
                 network = Self { interval: 250, start: 460_000_000, base_fee: 100_000_000, has_l1_number: true, timelocks, ..network };
             }
             "bnbchain" => {
