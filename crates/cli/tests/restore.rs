@@ -500,13 +500,15 @@ fn node_of(order: &Value, change: impl Fn(&mut Evm) + Send + Sync + 'static) -> 
 fn a_restored_order_is_judged_by_its_record() {
     let order = order(2, "a2");
     let secret = Vector::at(2).text("/secret").to_owned();
-    for (name, change, code) in [
-        ("held", (|_| {}) as fn(&mut Evm), None),
+    type Change = fn(&mut Evm);
+    let cases: [(&str, Change, Option<&str>); 5] = [
+        ("held", |_| {}, None),
         ("absent", |chain| chain.order = None, Some("is not funded")),
         ("less", |chain| chain.order.as_mut().unwrap()[4] -= countersign::U256::from(1), Some("the amount of the destination's HTLC")),
         ("not final", |chain| (chain.safe, chain.finalized) = (Some(chain.initiated - 1), None), Some("must be")),
         ("late", |chain| chain.order.as_mut().unwrap()[3] = countersign::U256::from(1), Some("the timelock of the destination's HTLC")),
-    ] {
+    ];
+    for (name, change, code) in cases {
         let home = Home::new(&format!("restore-judged-{}", name.replace(' ', "-")));
         restored(&home, &service(vec![order.clone()]).base, &["--from-owner", OWNER]);
         let state = home.path.join("state").to_str().unwrap().to_owned();
