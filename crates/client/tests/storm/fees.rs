@@ -24,7 +24,7 @@ const BLOCKS: u16 = 2;
 #[derive(Debug, Clone)]
 pub enum Price {
     Evm(Fees),
-    Starknet(TxContext),
+    Starknet(Box<TxContext>),
     /// A price that one number says.
     One(u128),
 }
@@ -42,7 +42,8 @@ impl Price {
             Self::Evm(Fees::Eip1559 { max_fee_per_gas, max_priority_fee_per_gas }) => vec![*max_fee_per_gas, *max_priority_fee_per_gas],
             Self::Evm(Fees::Legacy { gas_price }) => vec![*gas_price],
             Self::Evm(other) => panic!("{other:?}"),
-            Self::Starknet(TxContext { resource_bounds: ResourceBounds { l1_gas, l2_gas, l1_data_gas, .. }, .. }) => {
+            Self::Starknet(context) => {
+                let ResourceBounds { l1_gas, l2_gas, l1_data_gas, .. } = &context.resource_bounds;
                 [l1_gas, l2_gas, l1_data_gas].iter().flat_map(|bound| [bound.max_amount.into(), bound.max_price_per_unit]).collect()
             }
             Self::One(price) => vec![*price],
@@ -57,7 +58,7 @@ impl Price {
             }
             (Self::Starknet(before), Self::Starknet(now)) => {
                 let before = InvokeTransaction::new(Felt::ONE, Vec::new(), before.nonce, before.resource_bounds);
-                Self::Starknet(raised(&before, now))
+                Self::Starknet(Box::new(raised(&before, *now)))
             }
             (_, now) => now,
         }
@@ -103,7 +104,7 @@ impl World {
                 let sender = Sender { chain_id: felt::from_short_string(network).unwrap(), address: Felt::ONE, calls: None };
                 let shown = self.shown::<StarknetContext>(leg, from, &sender).await?;
                 let context = execution(&sender, &shown.iter().collect::<Vec<_>>(), 15).ok()?;
-                Quote { context: context.nonce.to_string(), price: Price::Starknet(context) }
+                Quote { context: context.nonce.to_string(), price: Price::Starknet(Box::new(context)) }
             }
             Kind::Solana | Kind::Spl => {
                 let shown = self.shown::<SolanaContext>(leg, from, &ContextQuery::new(&terms.network, &[], 50)).await?;

@@ -24,6 +24,8 @@ fn is_paid((kind, pays): (Kind, Kind), leg: usize, bad: Option<Bad>) -> bool {
         clock: Clock::True,
         reorganizations: [None; 2],
         halts: [None; 2],
+        turns: [None; 2],
+        grains: [1; 2],
         fees: None,
         deaths: 0,
         has_rival: false,
