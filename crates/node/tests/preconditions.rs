@@ -149,6 +149,7 @@ async fn a_contract_that_needs_more_than_2300_gas_is_no_receiver_of_coins() {
     let out_of_gas = [
         json!({"error": {"code": -32_000, "message": "out of gas"}}),
         json!({"error": {"code": -32_000, "message": "EVM error OutOfGas"}}),
+        json!({"error": {"code": -32_603, "message": "EVM error ReentrancySentryOOG"}}),
         json!({"error": {"code": 3, "message": "execution reverted", "data": "0x"}}),
     ];
     for failure in out_of_gas {

@@ -91,9 +91,10 @@ fn takes_coins(reply: &Reply<'_>) -> Result<Result<(), Refusal>, Fault> {
     }
 }
 
-/// Returns the message of a node whose virtual machine stopped the code, most often because the gas was used up.
+/// Returns the message of a node whose virtual machine stopped the code, most often because the gas was used up, or would not have been
+/// enough to write to the storage.
 fn halted(error: &RpcError) -> Option<String> {
-    const WORDS: [&str; 4] = ["outofgas", "invalidopcode", "invalidjump", "stackunderflow"];
+    const WORDS: [&str; 5] = ["outofgas", "reentrancysentry", "invalidopcode", "invalidjump", "stackunderflow"];
     let message: String = error.message.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     WORDS.iter().any(|word| message.contains(word)).then(|| error.message.clone())
 }
