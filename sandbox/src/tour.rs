@@ -19,6 +19,9 @@ const LANES: usize = 6;
 /// The same over nodes, which work for seconds to make the blocks of a timelock.
 const LANES_OVER_NODES: usize = 2;
 
+/// How often a swap is tried in which the endpoint that lies is not heard.
+const TRIES: u32 = 3;
+
 /// A swap of each family in both directions.
 const ROUTES: [[&str; 2]; 12] = [
     ["base:usdc", "litecoin:ltc"],
@@ -110,9 +113,18 @@ pub async fn run(
                 let index = next_trial.fetch_add(1, Ordering::Relaxed);
                 let Some(trial) = trials.get(index) else { break };
                 let directory = directory.join(format!("swap-{index}"));
-                let _ = std::fs::remove_dir_all(&directory);
-                let outcome = trial::run(&program, &directory, trial, &nodes).await;
-                let _ = std::fs::remove_dir_all(&directory);
+                let mut tries = 0_u32;
+                let outcome = loop {
+                    tries = tries.saturating_add(1);
+                    let _ = std::fs::remove_dir_all(&directory);
+                    let outcome = trial::run(&program, &directory, trial, &nodes).await;
+                    let _ = std::fs::remove_dir_all(&directory);
+                    // Where two honest endpoints were faster, nobody asked the third one, and the swap shows nothing.
+                    let is_told = trial.lie.is_none_or(|lie| !lie.is_component()) || outcome.as_ref().is_ok_and(|outcome| outcome.told > 0);
+                    if is_told || tries >= TRIES {
+                        break outcome;
+                    }
+                };
                 if done.send((index, outcome)).await.is_err() {
                     break;
                 }
@@ -172,14 +184,16 @@ pub fn show(trial: &Trial, outcome: &Outcome, out: &mut impl Write) -> io::Resul
     if let Some(code) = &outcome.code {
         writeln!(out, "  countersign: {code}")?;
     }
-    if let Some(honest) = &outcome.honest_fees {
-        let paid = |(chain, paid): (&String, &u128)| format!("{chain} {paid} ({} without lies)", honest.get(chain).unwrap_or(&0));
-        let paid: Vec<_> = outcome.fees.iter().map(paid).collect();
-        writeln!(out, "  {} lies were told; fees: {}", outcome.told, paid.join(", "))?;
-    }
     let verdict = if is_right(trial, outcome) { "ok" } else { "WRONG" };
-    writeln!(out, "  {verdict}: {} ({:.1} s)\n", outcome.money.words(), outcome.took.as_secs_f64())?;
+    writeln!(out, "  {verdict}: {}{} ({:.1} s)\n", outcome.money.words(), compared(outcome), outcome.took.as_secs_f64())?;
     out.flush()
+}
+
+/// How often an endpoint lied about a component, and what was paid in fees beside what an honest swap paid.
+fn compared(outcome: &Outcome) -> String {
+    let Some(honest) = &outcome.honest_fees else { return String::new() };
+    let paid = |(chain, paid): (&String, &u128)| format!(", {paid} in fees on {chain} ({} without lies)", honest.get(chain).unwrap_or(&0));
+    format!("; {} lies were told{}", outcome.told, outcome.fees.iter().map(paid).collect::<String>())
 }
 
 fn clipped(line: &str) -> String {
@@ -226,7 +240,8 @@ pub async fn table(program: &Path, directory: &Path, out: &mut impl Write) -> Re
             lie.at_stake,
             outcome.money.words()
         );
-        writeln!(out, "{:<34} {:<40} {}", lie.name, code, if right { outcome.money.words() } else { "WRONG" })?;
+        let verdict = if right { outcome.money.words().to_owned() } else { format!("WRONG: {}", outcome.money.words()) };
+        writeln!(out, "{:<38} {code:<40} {verdict}{}", lie.name, compared(outcome))?;
         out.flush()
     })
     .await?;
