@@ -37,7 +37,8 @@ impl World {
 
     /// Works out everything that has happened until `now`, in its order.
     pub fn catch_up(&self, state: &mut State, now: u64) {
-        for _ in 0..10_000 {
+        // An order that has ended is not looked at while another one of the storm goes on, which may take weeks of blocks.
+        for _ in 0..100_000 {
             self.read_blocks(state);
             let next = self.events(state).into_iter().filter(|(at, _)| *at <= now).min_by_key(|(at, event)| (*at, *event as u8));
             let Some((at, event)) = next else {
