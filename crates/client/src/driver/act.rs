@@ -5,8 +5,8 @@ use std::sync::Mutex;
 
 use countersign::chains::Pace;
 use countersign::{
-    BroadcastTransaction, Code, Family, GaslessSubmission, HtlcState, Leg, Policy, Refusal, U256, UnixTime, Verified, VerifiedRecord,
-    Warning, Warnings,
+    BroadcastTransaction, Code, Family, GaslessSubmission, HtlcState, Leg, OrderStage, Policy, Refusal, U256, UnixTime, Verified,
+    VerifiedRecord, Warning, Warnings,
 };
 
 use super::chain::{ChainError, judge, rule_of};
@@ -341,8 +341,14 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
             }
             (Ok(Release::Trust(_)), _) => return Err("the service's record is not known".to_owned()),
         }
-        let payable = self.driver.owner.check_release(&record).await;
-        payable.map_err(|error| format!("the secret stays, because the redemption would not pay: {error}"))
+        self.driver.owner.check_release(&record).await.map_err(|error| {
+            let why = match &error {
+                // The payment is out.
+                OwnerError::Refused(refusal) => refusal.at_stage(OrderStage::AfterPaying).to_string(),
+                other => other.to_string(),
+            };
+            format!("the secret stays, because the redemption would not pay: {why}")
+        })
     }
 
     /// Broadcasts a redemption or a refund. If the chain rejects it, it is signed again with current fees. That is safe, because both

@@ -305,6 +305,7 @@ impl Code {
             Self::SimulationDiffers => Some("check which token and contract are pinned"),
             Self::DecimalsDiffer => Some("check which token is pinned"),
             Self::CannotBeJudged => Some("check the endpoints and the pinned contract, or refund when the timelock has expired"),
+            Self::ReceiverNotPayable => Some("wait until the receiver can be paid, or refund when the timelock has expired"),
             Self::BlockhashExpired => Some("take a recent one"),
             Self::GasLimitTooHigh => Some("raise the limit of the policy deliberately"),
             Self::WarningRefused => Some("change the policy deliberately"),
