@@ -106,6 +106,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         if matches!(error, NodeError::Rejected { .. }) {
             // The payment that was sent remains the one to send again.
             write(signed(&sent))?;
+            write(Event::sending(Delivery::Funding))?;
         }
         return Err(Failure::from(error).with_advice(format_args!("continue with: {}", session.commands.resume(&id))));
     }

@@ -1,6 +1,7 @@
 //! `countersign refund|redeem|instant-refund`: ends a stored order, with the owner's own transaction or through the service's relayer. With
 //! `--self` the transaction is built from the stored documents, without the service.
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -283,6 +284,16 @@ struct Kept {
     terms: Option<VerifiedTerms>,
 }
 
+/// Asks the owner whether a restored order pays what the service says, because nothing else does.
+fn confirm_stated(session: &Session) -> Result<(), Failure> {
+    if std::io::stdin().is_terminal() {
+        return drive::confirm("does the order pay you this?", session);
+    }
+    let message = "only the service says what the redemption pays: nothing was printed; compare amount and receiver with what you agreed, and pass \
+                   --without-evidence to print it";
+    Err(Failure::Held { code: "evidence_needed", message: message.to_owned() })
+}
+
 impl Kept {
     /// Reads the record. If the order was created here, verifies it again with the pins and the policy that were stored with the order.
     fn read(id: &str, own: &SelfArgs, state: &state::State, registry: &Registry, policy: &Policy) -> Result<Self, Failure> {
@@ -349,6 +360,8 @@ impl Kept {
         let ends = Ends::of_record(&self.record);
         let pays = || service::run(async { Ok(nodes.preconditions(&ends, Stage::BeforeSecret, Speed::Normal, policy).await.check()?) });
         let failure = match proven().and_then(|()| pays()) {
+            // What only the service says is not enough by itself.
+            Ok(()) if self.terms.is_none() && !args.without_evidence => return confirm_stated(session),
             Ok(()) => return Ok(()),
             Err(failure @ Failure::Network { .. }) if !args.without_evidence => return Err(failure),
             Err(failure) => failure,

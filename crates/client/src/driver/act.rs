@@ -186,16 +186,19 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
             Err(refusal) => Err(refusal.into()),
         };
         // With other coins the order could be paid twice.
-        let spends_the_same =
-            |one: &BroadcastTransaction| !one.spends.is_empty() && one.spends.iter().all(|coin| sent.spends.contains(coin));
+        let spends_the_same = |one: &BroadcastTransaction| {
+            !one.spends.is_empty() && one.spends.len() == sent.spends.len() && one.spends.iter().all(|coin| sent.spends.contains(coin))
+        };
         match raised {
             Ok(Some(raised)) if matches!(raised.as_slice(), [one] if one.id != sent.id && spends_the_same(one)) => {
                 self.write(payment(&raised)).await?;
                 let done = self.broadcast(Delivery::Funding, &raised).await?;
-                if matches!(done, StepOutcome::Rejected(_)) {
-                    self.write(payment(std::slice::from_ref(sent))).await?;
+                if !matches!(done, StepOutcome::Rejected(_)) {
+                    return Ok(done);
                 }
-                Ok(done)
+                // The first one is the payment again, and is sent again.
+                self.write(payment(std::slice::from_ref(sent))).await?;
+                self.broadcast(Delivery::Funding, std::slice::from_ref(sent)).await
             }
             // Nothing to raise it with: the fees are within the policy, and the change covers no more.
             _ => self.broadcast(Delivery::Funding, std::slice::from_ref(sent)).await,

@@ -182,6 +182,11 @@ impl Event {
     }
 }
 
+/// Returns whether two payments spend a coin in common: of the two at most one can be mined.
+fn share_a_coin(one: &[BroadcastTransaction], other: &[BroadcastTransaction]) -> bool {
+    one.iter().flat_map(|one| &one.spends).any(|coin| other.iter().any(|other| other.spends.contains(coin)))
+}
+
 impl OrderState {
     /// Returns the most recently signed transactions for a purpose, with the gasless funding if there is one; `None` if nothing was
     /// signed. A funding is signed again if it was rejected or is dead, and on Bitcoin-like chains to raise its fee; a redemption or a refund
@@ -240,12 +245,12 @@ impl OrderState {
     /// raised counts together with the older ones that spend the same coins, because any of them may be mined.
     #[must_use]
     pub fn payment_was_rejected(&self) -> bool {
-        let newest: Vec<_> = self.signed(Purpose::Funding).into_iter().flat_map(|(transactions, _)| transactions).collect();
-        let is_same = |other: &BroadcastTransaction| {
-            newest.iter().any(|one| one.id == other.id || one.spends.iter().any(|spent| other.spends.contains(spent)))
+        let newest = self.signed(Purpose::Funding).map(|(transactions, _)| transactions).unwrap_or_default();
+        let is_same = |other: &[BroadcastTransaction]| {
+            other.is_empty() || share_a_coin(newest, other) || other.iter().any(|other| newest.iter().any(|one| one.id == other.id))
         };
         let is_payment = |event: &Event| match event {
-            Event::Signed { purpose: Purpose::Funding, transactions, .. } => transactions.is_empty() || transactions.iter().any(is_same),
+            Event::Signed { purpose: Purpose::Funding, transactions, .. } => is_same(transactions),
             _ => false,
         };
         let after = self.journal.iter().position(|entry| is_payment(&entry.event)).and_then(|signed| self.journal.get(signed..));
@@ -263,21 +268,33 @@ impl OrderState {
         is_rejected && !self.is_gasless()
     }
 
-    /// Returns whether the newest signed payment may have been sent. After a payment was signed again, it was not yet.
+    /// Returns whether the newest signed payment may have been sent, or an older one that spends the same coins: either may be mined. After
+    /// a payment was signed again with other coins, it was not yet.
     #[must_use]
     pub fn newest_payment_may_be_sent(&self) -> bool {
-        let newest = self.journal.iter().rev().find_map(|entry| match &entry.event {
-            Event::Signed { purpose: Purpose::Funding, .. } => Some(false),
-            Event::Sending { what: Delivery::Funding, .. } | Event::Sent { what: Delivery::Funding } => Some(true),
-            _ => None,
-        });
-        newest == Some(true)
+        let mut newest: Option<&[BroadcastTransaction]> = None;
+        let mut is_sent = false;
+        for entry in self.journal.iter().rev() {
+            match (&entry.event, newest) {
+                (Event::Sending { what: Delivery::Funding, .. } | Event::Sent { what: Delivery::Funding }, None) => return true,
+                (Event::Sending { what: Delivery::Funding, .. } | Event::Sent { what: Delivery::Funding }, Some(_)) => is_sent = true,
+                (Event::Signed { purpose: Purpose::Funding, transactions, .. }, None) => newest = Some(transactions),
+                (Event::Signed { purpose: Purpose::Funding, transactions, .. }, Some(newest)) if is_sent => {
+                    return share_a_coin(newest, transactions);
+                }
+                _ => {}
+            }
+        }
+        false
     }
 
     /// Returns every payment that was signed and may be on its way, the newest first, by its last transaction; `None` if one of them is a
-    /// message, which never expires.
+    /// message, which never expires, or if a signer that can send by itself may have sent one that is not known here.
     #[must_use]
     pub fn payments(&self) -> Option<Vec<&BroadcastTransaction>> {
+        if self.is_payment_at_signer() {
+            return None;
+        }
         let mut payments: Vec<&BroadcastTransaction> = Vec::new();
         for entry in self.journal.iter().rev() {
             if let Event::Signed { purpose: Purpose::Funding, transactions, gasless } = &entry.event {

@@ -9,7 +9,7 @@ use countersign::{
     VerifiedRecord, VerifiedTerms, check_head_time,
 };
 use futures_util::StreamExt;
-use futures_util::future::{Either, join, select};
+use futures_util::future::{Either, join, join_all, select};
 use futures_util::stream::FuturesUnordered;
 
 use super::chain::{ChainAccess, ChainError, judge, rule_of};
@@ -282,15 +282,11 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
     async fn payment(&self, kept: &OrderState, terms: &HtlcTerms, source: &LegObservation, now: UnixTime) -> PaymentFate {
         let is_missing = matches!(source, LegObservation::Seen { state: HtlcState::Absent, .. }) && kept.newest_payment_may_be_sent();
         let is_old = kept.signed_at(Purpose::Funding).is_some_and(|at| now < at || now >= at.saturating_add(IS_LOOKED_FOR));
-        let mut fate = PaymentFate::Open;
-        for payment in kept.payments().filter(|_| is_missing && is_old).unwrap_or_default() {
-            match self.chains.fate(payment, &terms.network).await {
-                PaymentFate::Open => return PaymentFate::Open,
-                dead if fate == PaymentFate::Open => fate = dead,
-                PaymentFate::Dead(_) => {}
-            }
-        }
-        fate
+        let payments = kept.payments().filter(|_| is_missing && is_old).unwrap_or_default();
+        // All at once: a proof of death takes many blocks, which are counted from the first question.
+        let fates = join_all(payments.into_iter().map(|payment| self.chains.fate(payment, &terms.network))).await;
+        let is_dead = !fates.is_empty() && fates.iter().all(|fate| matches!(fate, PaymentFate::Dead(_)));
+        fates.into_iter().next().filter(|_| is_dead).unwrap_or_default()
     }
 
     fn now(&self) -> UnixTime {

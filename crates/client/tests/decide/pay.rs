@@ -299,7 +299,8 @@ fn overdue(source: LegObservation) -> World {
 /// Whether the nodes know it or have dropped it, in no block it is signed again, with the same coins.
 #[test]
 fn an_overdue_payment_on_bitcoin_is_raised_before_the_deadline() {
-    let unconfirmed = [seen(World::new().locked(0), false), seen(HtlcState::Absent, false)];
+    let unclear = HtlcState::Unclear("no unspent output of the address".to_owned());
+    let unconfirmed = [seen(World::new().locked(0), false), seen(HtlcState::Absent, false), seen(unclear, false)];
     for source in unconfirmed.clone() {
         let mut world = overdue(source);
         assert_eq!(world.decide(), (Status::Paying, Some(Action::Raise)));
@@ -312,14 +313,15 @@ fn an_overdue_payment_on_bitcoin_is_raised_before_the_deadline() {
         assert_eq!(world.decide().1, None);
     }
     type Change = fn(&mut World);
-    let changes: [(&str, Change); 9] = [
+    let changes: [(&str, Change); 10] = [
         ("in a block", |world| world.observed.source = seen(world.locked(1), false)),
         ("final", |world| world.observed.source = seen(world.locked(0), true)),
         ("stated", |world| world.observed.source = LegObservation::Stated(world.locked(0))),
         ("not known", |world| world.observed.source = LegObservation::Unknown("no answer".to_owned())),
         ("another family", |world| world.observed.source_family = Some(Family::Evm)),
         ("no connection", |world| world.capabilities.source_connected = false),
-        ("not sent yet", |world| world.wrote([signed(Purpose::Funding)])),
+        ("not sent yet", |world| world.wrote([payment("0x03", &["other:0"])])),
+        ("perhaps paid by a signer", |world| world.wrote([Event::PaymentLeaving])),
         ("paid by the solver", |world| world.observed.destination = seen(world.locked(1), true)),
         ("no deadline", |world| world.observed.deadline = None),
     ];
@@ -341,6 +343,48 @@ fn a_payment_is_raised_with_pauses_and_not_without_end() {
     let mut world = overdue(seen(World::new().locked(0), false));
     for payments in 1..=16 {
         assert_eq!(world.action() == Some(Action::Raise), payments < 16, "{payments}");
-        world.wrote([signed(Purpose::Funding), Event::Sent { what: Delivery::Funding }]);
+        world.wrote([payment(&format!("{payments:#x}a"), &["coin:0"]), Event::Sent { what: Delivery::Funding }]);
     }
+}
+
+/// A payment that spends coins.
+fn payment(id: &str, coins: &[&str]) -> Event {
+    let Event::Signed { purpose, mut transactions, gasless } = signed(Purpose::Funding) else { unreachable!() };
+    (transactions[0].id, transactions[0].spends) = (id.to_owned(), coins.iter().map(|coin| (*coin).to_owned()).collect());
+    Event::Signed { purpose, transactions, gasless }
+}
+
+/// The process ended between the signature and the broadcast, or the nodes rejected it: the one before is out, and may still be mined.
+#[test]
+fn a_raise_that_was_not_sent_keeps_the_payment_before_it_alive() {
+    for coins in [["coin:0"], ["other:0"]] {
+        let mut world = World::new();
+        world.wrote([payment("0x01", &["coin:0"]), Event::sending(Delivery::Funding), Event::Sent { what: Delivery::Funding }]);
+        world.wrote([payment("0x02", &coins)]);
+        let shares = coins == ["coin:0"];
+        assert_eq!(world.kept.newest_payment_may_be_sent(), shares);
+        assert_eq!(world.kept.payments().map(|payments| payments.len()), Some(2));
+        (world.observed.source_family, world.observed.source) = (Some(Family::Bitcoin), seen(HtlcState::Absent, false));
+        world.observed.payment_overdue_from = Some(world.observed.now);
+        assert_eq!(world.action() == Some(Action::Raise), shares);
+    }
+}
+
+/// What a signer that sends by itself has done is not known, so no proof about the payments that are known ends the order or pays again.
+#[test]
+fn a_payment_that_a_signer_may_have_sent_is_never_dead() {
+    let mut world = World::new();
+    world.wrote([signed(Purpose::Funding), Event::sending(Delivery::Funding), Event::PaymentLeaving, Event::sending(Delivery::Funding)]);
+    assert_eq!(world.kept.payments(), None);
+    world.wrote([Event::PaymentStayed]);
+    assert_eq!(world.kept.payments().map(|payments| payments.len()), Some(1));
+}
+
+/// A clock that was ahead when the payment was signed, and is right again.
+#[test]
+fn a_clock_that_was_set_back_does_not_stop_a_raise() {
+    let mut world = overdue(seen(HtlcState::Absent, false));
+    world.observed.payment_overdue_from = Some(UnixTime::from_secs(DEADLINE));
+    world.observed.now = UnixTime::from_secs(899);
+    assert_eq!(world.action(), Some(Action::Raise));
 }

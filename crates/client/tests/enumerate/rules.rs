@@ -98,7 +98,7 @@ pub fn check(kept: &OrderState, observed: &OrderObservation, capabilities: Capab
             check_payment(kept, observed, capabilities, say);
             let is_open = match observed.source.state() {
                 Some(HtlcState::Locked(locked)) => locked.elapsed == 0,
-                state => state == Some(&HtlcState::Absent),
+                state => matches!(state, Some(HtlcState::Absent | HtlcState::Unclear(_))),
             };
             let is_overdue = observed.payment_overdue_from.is_some_and(|from| from <= observed.now);
             let is_bitcoin = observed.source_family == Some(Family::Bitcoin);

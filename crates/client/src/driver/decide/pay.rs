@@ -146,18 +146,21 @@ impl Order<'_> {
     /// lock the funds, so nothing is raised for it, and the number of payments is bounded.
     pub(super) fn is_raised(&self) -> bool {
         let is_unconfirmed = match &self.observed.source {
-            LegObservation::Seen { state: HtlcState::Absent, .. } => true,
+            // To a node's own RPC a payment that is in no block is unclear.
+            LegObservation::Seen { state: HtlcState::Absent | HtlcState::Unclear(_), .. } => true,
             LegObservation::Seen { state: HtlcState::Locked(locked), is_final, .. } => locked.elapsed == 0 && !is_final,
             _ => false,
         };
-        let is_overdue = self.observed.payment_overdue_from.is_some_and(|from| self.observed.now >= from);
+        // A clock that was set back must not stop it.
+        let is_overdue = self.observed.payment_overdue_from.is_some_and(|from| self.observed.now >= from)
+            || self.kept.signed_at(Purpose::Funding).is_some_and(|at| self.observed.now < at);
         self.observed.source_family == Some(Family::Bitcoin)
             && self.capabilities.source_connected
             && is_unconfirmed
             && is_overdue
             && !self.is_too_late()
             && self.kept.newest_payment_may_be_sent()
-            && self.kept.fundings() < KEPT_FUNDINGS
+            && self.kept.payments().is_some_and(|payments| payments.len() < KEPT_FUNDINGS)
             && self.is_due(Delivery::Funding)
     }
 
