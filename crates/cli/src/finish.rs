@@ -284,13 +284,13 @@ struct Kept {
     terms: Option<VerifiedTerms>,
 }
 
-/// Asks the owner whether a restored order pays what the service says, because nothing else does.
+/// Asks the owner to confirm what a restored order pays, because only the service states it.
 fn confirm_stated(session: &Session) -> Result<(), Failure> {
     if std::io::stdin().is_terminal() {
         return drive::confirm("does the order pay you this?", session);
     }
-    let message = "only the service says what the redemption pays: nothing was printed; compare amount and receiver with what you agreed, and pass \
-                   --without-evidence to print it";
+    let message = "only the service says what the redemption pays: nothing was printed; compare the amount and the receiver with what you agreed \
+                   to, then pass --without-evidence to print it";
     Err(Failure::Held { code: "evidence_needed", message: message.to_owned() })
 }
 
@@ -360,7 +360,7 @@ impl Kept {
         let ends = Ends::of_record(&self.record);
         let pays = || service::run(async { Ok(nodes.preconditions(&ends, Stage::BeforeSecret, Speed::Normal, policy).await.check()?) });
         let failure = match proven().and_then(|()| pays()) {
-            // What only the service says is not enough by itself.
+            // A statement of the service alone does not release the secret.
             Ok(()) if self.terms.is_none() && !args.without_evidence => return confirm_stated(session),
             Ok(()) => return Ok(()),
             Err(failure @ Failure::Network { .. }) if !args.without_evidence => return Err(failure),

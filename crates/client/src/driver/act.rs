@@ -173,7 +173,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
         self.call(Delivery::Gasless, &Call::Initiate(&submission)).await
     }
 
-    /// Has the payment signed again for a higher fee, and sends it. What was sent remains the payment if nothing takes its place.
+    /// Asks the owner to sign the payment again for a higher fee, and sends it. If nothing can replace the original, sends that again.
     async fn raise(&self) -> Result<StepOutcome, DriveError> {
         let Some(([sent], None)) = self.kept.signed(Purpose::Funding) else { return self.pay(Delivery::Funding).await };
         let payment = |transactions: &[BroadcastTransaction]| Event::Signed {
@@ -196,11 +196,11 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
                 if !matches!(done, StepOutcome::Rejected(_)) {
                     return Ok(done);
                 }
-                // The first one is the payment again, and is sent again.
+                // The original stays the payment.
                 self.write(payment(std::slice::from_ref(sent))).await?;
                 self.broadcast(Delivery::Funding, std::slice::from_ref(sent)).await
             }
-            // Nothing to raise it with: the fees are within the policy, and the change covers no more.
+            // The policy allows no higher fee, the change does not cover one, or the owner did not sign.
             _ => self.broadcast(Delivery::Funding, std::slice::from_ref(sent)).await,
         }
     }

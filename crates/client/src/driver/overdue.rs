@@ -8,12 +8,14 @@ use countersign::chains::Pace;
 const BLOCKS: u64 = 3;
 /// The shortest wait, because nodes of chains with fast blocks lag behind.
 const SHORTEST: Duration = Duration::from_secs(60);
-/// The part of the time that is left that may pass without a higher fee: a quarter.
+/// A transaction waits at most for this part of the remaining time: a quarter.
 const PARTS: u32 = 4;
 
-/// Returns how long after its signature a transaction is overdue: three blocks, at the measured time of a block, else at the slower one of
-/// the chain's known times. A fee that is raised too early only costs money, so the wait is at most a quarter of `left`, which is what is
-/// left of the time in which the transaction must be in a block; `None` if nothing runs out.
+/// Returns how long after its signature a transaction is overdue: three blocks, at the measured block time, or else at the slower one of
+/// the chain's known block times.
+///
+/// `left` is the time until the transaction must be in a block; `None` without such a limit. The wait is at most a quarter of it, because a
+/// fee that is raised too early only costs money.
 pub(super) fn overdue_after(pace: Pace, measured: Option<u64>, left: Option<Duration>) -> Duration {
     let block = measured.filter(|pace| *pace > 0).unwrap_or_else(|| pace.slowest());
     let blocks = Duration::from_millis(block.saturating_mul(BLOCKS));
