@@ -310,6 +310,7 @@ export type Code =
   | "outputs_left"
   | "mint_authorities"
   | "single_provider"
+  | "finality_ignores_value"
   | "key_not_checked";
 
 /** Why the secret must not be released. */

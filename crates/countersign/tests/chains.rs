@@ -114,6 +114,14 @@ fn finality_grows_with_the_payment() {
     }
     let own = Policy::default().with_finality("bitcoin", FinalityRule::new(Finality::Depth(4), 4, 7));
     assert_eq!([1, COIN, 10 * COIN].map(|amount| rule(&own, "bitcoin:btc", amount)), ["4 blocks deep, 4, 7"; 3]);
+    let by_asset = own.with_finality("ethereum:usdc", FinalityRule::new(Finality::Finalized, 150, 50));
+    assert_eq!(rule(&by_asset, "ethereum:usdc", 1), "finalized, 150, 50");
+    assert_eq!(rule(&by_asset, "ethereum:eth", 1), "safe, 768 s, 600 s", "another asset of the chain");
+    let by_chain = Policy::default().with_finality("ethereum", FinalityRule::new(Finality::Finalized, 150, 50));
+    let ignores_value = |policy: &Policy, asset: &str| policy.ignores_value(registry.asset(asset).unwrap());
+    assert!(ignores_value(&Policy::default(), "ethereum:usdc"));
+    assert!(!ignores_value(&Policy::default(), "ethereum:eth") && !ignores_value(&Policy::default(), "bitcoin:btc"));
+    assert!(!ignores_value(&by_asset, "ethereum:usdc") && !ignores_value(&by_chain, "ethereum:usdc"), "the policy's word");
 }
 
 #[test]

@@ -264,6 +264,7 @@ const ELSEWHERE: &[(Code, &str)] = &[
     (Code::ReceiverNotPayable, "depends on a node: crates/node/tests/preconditions.rs"),
     (Code::MintRestricts, "depends on a node: crates/node/tests/solana/payout.rs"),
     (Code::MintAuthorities, "depends on a node: crates/node/tests/solana/payout.rs"),
+    (Code::FinalityIgnoresValue, "a driver's warning before it pays: crates/node/tests/preconditions.rs"),
     (Code::SingleProvider, "depends on the endpoints: crates/swap/tests"),
     (Code::FeeAbovePayout, "recoveries only: crates/evm/tests/recover.rs"),
     (Code::Internal, "no input is known that causes it; properties.rs searches for one"),

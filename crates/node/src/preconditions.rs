@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use countersign::{Asset, Code, OrderRecord, Policy, Precondition, Refusal, RequestedLeg, Stage, U256, Verified};
+use countersign::{Amount, Asset, Code, OrderRecord, Policy, Precondition, Refusal, RequestedLeg, Stage, U256, Verified};
 use countersign_transport::{Chains as _, Transport};
 use futures_util::future::join_all;
 
@@ -126,6 +126,18 @@ impl<'a> End<'a> {
         self.payout.filter(|_| self.asset.token.is_none() && self.redeemer.is_some())
     }
 
+    /// Returns the warning that finality does not grow with the payout.
+    fn at_stake(&self, policy: &Policy) -> (Code, String) {
+        let (record, payout) = (&self.asset.record, self.payout.unwrap_or_default());
+        let rule = policy.finality_of(self.asset, payout).finality;
+        let amount = match self.payout {
+            Some(payout) => Amount::new(payout, record.decimals, record.id.symbol()).to_string(),
+            None => "any amount".to_owned(),
+        };
+        let said = format!("{}: {amount} count as paid once the payment is {rule}, because nothing says what the token is worth", record.id);
+        (Code::FinalityIgnoresValue, said)
+    }
+
     /// Returns the payout if the HTLC holds it.
     #[cfg(any(feature = "evm", feature = "tron"))]
     pub(crate) fn held(&self) -> Option<U256> {
@@ -159,7 +171,8 @@ pub struct Preconditions {
     pub met: Vec<(Precondition, String)>,
     /// What does not hold, or is not known.
     pub unmet: Vec<Unmet>,
-    /// What holds today, and others can change: a warning for each asset, with [`Code::MintAuthorities`].
+    /// What to know before paying: that others can change what holds today, with [`Code::MintAuthorities`], and that finality does not grow
+    /// with the payout, with [`Code::FinalityIgnoresValue`].
     pub warnings: Vec<(Code, String)>,
 }
 
@@ -201,6 +214,9 @@ impl<T: Transport> Nodes<T> {
         let mut found = self.ask_all(questions).await;
         if Precondition::KnownChains.is_asked(stage) {
             found.unmet.extend(self.unknown_chains());
+        }
+        if stage == Stage::BeforePaying {
+            found.warnings.extend(destination.filter(|end| policy.ignores_value(end.asset)).map(|end| end.at_stake(policy)));
         }
         found
     }

@@ -11,7 +11,7 @@
 mod support;
 
 use countersign::evm::alloy_primitives::Address;
-use countersign::{Finality, FinalityRule, OrderRecord, Policy, Precondition, Stage};
+use countersign::{Code, Finality, FinalityRule, OrderRecord, Policy, Precondition, Stage};
 use countersign_node::{Endpoint, Endpoints, Ends, NodeConfig, Nodes, Preconditions, Speed};
 use countersign_testkit::registry;
 use serde_json::{Value, json};
@@ -84,6 +84,22 @@ async fn everything_holds_on_an_honest_chain() {
         for stage in [Stage::BeforePaying, Stage::BeforeSecret] {
             let found = ask(chain(&[], |_, _| None), is_native, stage, Some(&RECEIVER.to_string())).await;
             assert_eq!(unmet(&found), [], "{is_native} {stage:?}: {:?}", found.unmet);
+        }
+    }
+}
+
+/// Nothing says what a token is worth, so the owner hears before paying that finality does not grow with it, and what is at stake.
+#[tokio::test]
+async fn finality_that_does_not_grow_is_said_with_what_is_at_stake() {
+    for (is_native, stage, is_said) in
+        [(false, Stage::BeforePaying, true), (true, Stage::BeforePaying, false), (false, Stage::BeforeSecret, false)]
+    {
+        let found = ask(chain(&[], |_, _| None), is_native, stage, None).await;
+        let said: Vec<_> = found.warnings.iter().filter(|(code, _)| *code == Code::FinalityIgnoresValue).collect();
+        assert_eq!(said.len(), usize::from(is_said), "{is_native} {stage:?}");
+        if let Some((_, said)) = said.first() {
+            let payout = record(is_native).destination_swap.amount;
+            assert!(said.contains(&format!("({payout} base units) count as paid once the payment is safe")), "{said}");
         }
     }
 }

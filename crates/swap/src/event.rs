@@ -42,7 +42,7 @@ pub enum Event {
     Warning {
         /// The order's id.
         order_id: String,
-        /// A stable code: `single_provider` or `mint_authorities`.
+        /// A stable code: `single_provider`, `mint_authorities` or `finality_ignores_value`.
         code: &'static str,
         /// A sentence for the owner.
         message: String,

@@ -384,6 +384,7 @@ Code: TypeAlias = Literal[
     "outputs_left",
     "mint_authorities",
     "single_provider",
+    "finality_ignores_value",
     "key_not_checked",
 ]
 """The code of a refusal or a warning."""

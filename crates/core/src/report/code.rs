@@ -271,6 +271,7 @@ codes! {
     OutputsLeft = "outputs_left", "the transaction does not spend these outputs of the HTLC", "recover them in a transaction of their own: by a refund, or once this redemption is in a block";
     MintAuthorities = "mint_authorities", "an authority of the token's mint can freeze, take, tax or stop the tokens at any time", "decide whether you trust whoever controls the token";
     SingleProvider = "single_provider", "one provider decides what a chain shows, so a false answer would go unnoticed", "add endpoints of other providers";
+    FinalityIgnoresValue = "finality_ignores_value", "a payment of this token is final by the same rule, however much it is worth", "set a stricter finality for the asset in the policy, if a reorganization of the chain could be worth its price";
     KeyNotChecked = "key_not_checked", "the sender's address does not show its key, and no public key was given to compare", "make sure that the key is the sender's";
 }
 
@@ -288,9 +289,12 @@ impl Code {
             | Self::SecretNotYours
             | Self::TrustsTheService
             | Self::UnlimitedApproval => Severity::Danger,
-            Self::GaslessFormUnproven | Self::KeyNotChecked | Self::NonceDiffers | Self::NonceGap | Self::OwnSignatureOverwritten => {
-                Severity::Info
-            }
+            Self::FinalityIgnoresValue
+            | Self::GaslessFormUnproven
+            | Self::KeyNotChecked
+            | Self::NonceDiffers
+            | Self::NonceGap
+            | Self::OwnSignatureOverwritten => Severity::Info,
             _ => Severity::Caution,
         }
     }

@@ -57,8 +57,8 @@ pub struct Policy {
     /// Longest source timelock by chain name, at nominal block times. It applies in addition to the family's limit. The entry `*`
     /// applies to every chain without its own entry. In a file the member is `max_timelock_seconds`.
     pub max_timelock: BTreeMap<String, Duration>,
-    /// When a payment on a destination chain is final, by chain name, where it differs from the chain's own
-    /// [`finality`](crate::ChainProfile::finality).
+    /// When a payment on a destination chain is final, by asset id or by chain name, where it differs from the chain's own
+    /// [`finality`](crate::ChainProfile::finality). The rule of an asset comes before that of its chain.
     pub finality: BTreeMap<String, FinalityRule>,
     /// Warnings that make an order refused.
     pub refused_warnings: BTreeSet<Code>,
@@ -141,13 +141,24 @@ impl Policy {
     pub fn finality_of(&self, asset: &Asset, amount: U256) -> FinalityRule {
         let (chain, is_coin) = (&asset.chain, asset.token.is_none());
         let of_chain = || if is_coin { chain.profile.finality_for(amount) } else { chain.profile.finality };
-        self.finality.get(chain.name()).copied().unwrap_or_else(of_chain)
+        self.own_finality(asset).unwrap_or_else(of_chain)
     }
 
-    /// Sets when a payment on a chain is final.
+    fn own_finality(&self, asset: &Asset) -> Option<FinalityRule> {
+        self.finality.get(asset.record.id.as_str()).or_else(|| self.finality.get(asset.chain.name())).copied()
+    }
+
+    /// Returns whether a payment of any amount of an asset is final by one rule, although a large payment of the chain's own coin is not:
+    /// nothing says what the token is worth, and the policy has no rule for it.
     #[must_use]
-    pub fn with_finality(mut self, chain: impl Into<String>, rule: FinalityRule) -> Self {
-        self.finality.insert(chain.into(), rule);
+    pub fn ignores_value(&self, asset: &Asset) -> bool {
+        asset.token.is_some() && !asset.chain.profile.steps.is_empty() && self.own_finality(asset).is_none()
+    }
+
+    /// Sets when a payment of an asset, or on a chain, is final. `name` is an asset id or the name of a chain.
+    #[must_use]
+    pub fn with_finality(mut self, name: impl Into<String>, rule: FinalityRule) -> Self {
+        self.finality.insert(name.into(), rule);
         self
     }
 
