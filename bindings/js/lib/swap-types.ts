@@ -116,6 +116,8 @@ export interface SigningTask {
   readonly chain: string;
   /** The account that signs; empty for a deposit that any wallet may pay. */
   readonly account: string;
+  /** The id of the payment that this one replaces for a higher fee, with the same coins: only on Bitcoin-like chains. */
+  readonly replaces?: string;
   /** Aborted when the signatures are not needed any more. */
   readonly signal: AbortSignal;
 }

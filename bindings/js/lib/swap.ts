@@ -280,7 +280,8 @@ export class Swaps {
     }
     const order = this.#call((machine) => machine.takeUnsigned(id));
     if (!order) return undefined;
-    const reply = await this.#sign(order, { ...detail, signal });
+    const { kind, ...task } = detail;
+    const reply = await this.#sign(order, { ...task, signal });
     return reply ? { reply } : { reply: {}, signed: order };
   }
 
@@ -316,12 +317,13 @@ export class Swaps {
   }
 
   /** Has an order signed. Returns the reply; undefined if it has its signatures. */
-  async #sign(order: glue.UnsignedOrder, { orderId, purpose, chain, account, signal }: SigningTask): Promise<object | undefined> {
+  async #sign(order: glue.UnsignedOrder, task: SigningTask): Promise<object | undefined> {
+    const { orderId, chain } = task;
     const unsigned = UnsignedOrder.from(order);
     const { signers } = this.#options;
     const signer = ownMember(signers, chain) ?? ownMember(signers, unsigned.family);
     if (!signer) return { not_signed: `there is no signer for ${chain}` };
-    const result: unknown = await settle(() => signer(unsigned, { orderId, purpose, chain, account, signal }));
+    const result: unknown = await settle(() => signer(unsigned, task));
     if (result === "sent") return { sent: true };
     if (result === "again") {
       this.#again.add(orderId);

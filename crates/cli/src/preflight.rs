@@ -29,6 +29,8 @@ use crate::show;
 #[derive(Default)]
 pub(crate) struct Problems {
     input: Vec<String>,
+    /// What a chain shows, with its code.
+    refused: Vec<(&'static str, String)>,
     network: Vec<String>,
 }
 
@@ -39,7 +41,7 @@ impl Problems {
 
     /// Returns whether nothing was found so far.
     pub(crate) const fn is_empty(&self) -> bool {
-        self.input.is_empty() && self.network.is_empty()
+        self.input.is_empty() && self.refused.is_empty() && self.network.is_empty()
     }
 
     /// Returns the value, or notes why there is none.
@@ -61,17 +63,23 @@ impl Problems {
     ///
     /// # Errors
     ///
-    /// All problems; [`Failure::Network`] if only the network failed, so that the same command may succeed later.
+    /// All problems. If nothing is wrong with the input, [`Failure::Held`] with the first code if a chain refuses something; otherwise
+    /// [`Failure::Network`], so that the same command may succeed later.
     pub(crate) fn end(self) -> Result<(), Failure> {
-        let Self { input, network } = self;
-        if input.is_empty() && network.is_empty() {
+        let Self { input, refused, network } = self;
+        if input.is_empty() && refused.is_empty() && network.is_empty() {
             return Ok(());
         }
-        if input.is_empty() {
-            let message = format!("{}; nothing was sent to the service, and no order exists: try again", network.join("; "));
-            return Err(Failure::Network { code: "node_unavailable", message });
+        let code = refused.first().map(|(code, _)| *code);
+        let all = [input.clone(), refused.into_iter().map(|(_, message)| message).collect(), network].concat();
+        if !input.is_empty() {
+            return Err(Failure::Problems(all));
         }
-        Err(Failure::Problems([input, network].concat()))
+        let message = format!("{}; nothing was sent to the service, and no order exists", all.join("; "));
+        Err(match code {
+            Some(code) => Failure::Held { code, message },
+            None => Failure::Network { code: "node_unavailable", message: format!("{message}: try again") },
+        })
     }
 }
 
@@ -269,7 +277,7 @@ pub(crate) async fn check_preconditions(
     for unmet in &found.unmet {
         let said = unmet_said(unmet);
         match &unmet.error {
-            NodeError::Refused(_) => problems.input.push(said),
+            NodeError::Refused(refusal) => problems.refused.push((refusal.code().name(), said)),
             _ => problems.network.push(said),
         }
     }

@@ -12,6 +12,11 @@ fn node(age: i64) -> Server {
 
 /// The same of a chain with this id.
 fn node_of(chain_id: &'static str, age: i64) -> Server {
+    node_with(chain_id, age, "0xde0b6b3a7640000")
+}
+
+/// The same, where every account has this balance.
+fn node_with(chain_id: &'static str, age: i64, balance: &'static str) -> Server {
     Server::start(move |seen: &Seen| {
         let result = |call: &Value| {
             let result = match call["method"].as_str().unwrap() {
@@ -19,7 +24,7 @@ fn node_of(chain_id: &'static str, age: i64) -> Server {
                 "eth_call" if call["params"][0]["data"] == "0x313ce567" => crate::nodes::decimals(call),
                 "eth_call" => json!("0x"),
                 "eth_getCode" => json!("0x"),
-                "eth_getBalance" => json!("0xde0b6b3a7640000"),
+                "eth_getBalance" => json!(balance),
                 "eth_getTransactionCount" => json!("0x1"),
                 "eth_gasPrice" => json!("0x3b9aca00"),
                 "eth_maxPriorityFeePerGas" => json!("0x1"),
@@ -276,6 +281,13 @@ fn a_dry_run_shows_what_must_hold_before_an_order_is_paid() {
     let words = whole.run(&server.base, &arguments);
     assert!(out(&words).contains("arbitrum: redeemer: the account that redeems can pay the fee"), "{}", out(&words));
     assert_eq!(out(&words).matches("holds").count(), list.len());
+    // What a chain refuses is nothing that the user could correct in the input.
+    let poor = node_with("0xa4b1", 3, "0x0");
+    let nodes = whole.home.file("poor.json", &json!({"base": [base.base], "arbitrum": [poor.base]}).to_string());
+    *arguments.iter_mut().find(|argument| argument.ends_with("nodes.json")).unwrap() = nodes;
+    let output = whole.run(&server.base, &[&arguments[..], &["--json".to_owned()]].concat());
+    let shown: Value = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!((output.status.code(), &shown["error"]["code"]), (Some(1), &json!("insufficient_funds")), "{shown}");
     // Without a connection nothing is asked, and nothing is listed.
     let output = whole.run(&server.base, &with(&whole, &[], &["--dry-run", "--json"]));
     let shown: Value = serde_json::from_str(&out(&output)).unwrap();

@@ -95,6 +95,10 @@ pub struct Signing {
     pub chain: String,
     /// The account that signs, as it was given for the chain.
     pub account: String,
+    /// The id of the payment that this one replaces for a higher fee, with the same coins. Only on Bitcoin-like chains; without a signature
+    /// the payment that was sent remains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<String>,
 }
 
 /// The host's reply to a [`Need`].
@@ -224,7 +228,7 @@ impl Need {
     /// | `http` | `method`, `url`, `headers` as an array of pairs |
     /// | `store` | `names`, one for each of [`bodies`](Self::bodies) |
     /// | `consent` | `order_id`, `terms`, `summary`, `warnings` |
-    /// | `sign` | `order_id`, `purpose` (`funding`, `redemption` or `refund`), `chain`, `account` |
+    /// | `sign` | `order_id`, `purpose` (`funding`, `redemption` or `refund`), `chain`, `account`; `replaces` where a payment is raised |
     #[must_use]
     pub fn detail(&self) -> Zeroizing<String> {
         let detail = match &self.ask {

@@ -13,7 +13,7 @@ use countersign_client::driver::{
 use countersign_client::rescue::derived_key;
 use countersign_client::{OrderId, Transport as _};
 use countersign_json::objects;
-use countersign_node::{Attempt, Ends, NodeError, Nodes, SettlementKey};
+use countersign_node::{Attempt, Ends, NodeError, Nodes, SettlementKey, Speed};
 use countersign_store::rescue::Rescue;
 use futures_util::future::{Either, select};
 
@@ -99,6 +99,23 @@ impl Owner for HostOwner {
                 Ok(FundingReply::Elsewhere)
             }
             Some(Payment::Sign(signing, unsigned)) => self.sign(*signing, unsigned).await,
+        }
+    }
+
+    /// Asks the signer that signed the payment. Whatever it does otherwise, what was sent remains the payment: both spend the same coins.
+    async fn raise(&self, order: &Verified, sent: &BroadcastTransaction) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
+        let chain = order.chain().to_owned();
+        let account = self.options.account(&chain, &self.registry).map(str::to_owned);
+        let Some(account) = account.filter(|_| self.nodes.has(&chain)) else { return Ok(None) };
+        let submission = self.nodes.submission(&chain, &sent.id, &sent.payload).map_err(of_node)?;
+        let unsigned = self.nodes.prepare_raised(order, &chain, &submission, Speed::Fast, &self.policy).await.map_err(of_node)?;
+        let mut signing = signing(order.order_id(), Purpose::Funding, chain, account);
+        signing.replaces = Some(sent.id.clone());
+        let asked = Payloads::of(&unsigned);
+        let asking = pin!(self.host.ask_to_sign(Ask::Sign(signing), unsigned));
+        match select(asking, pin!(self.host.sleep(SETTLE_TIMEOUT))).await {
+            Either::Left((Reply::Signed(signed), _)) => Ok(Some(SignedFunding::from_signed(&asked.finish(*signed)?).transactions)),
+            _ => Ok(None),
         }
     }
 
@@ -200,7 +217,7 @@ const fn delivery(purpose: Purpose) -> Delivery {
 }
 
 fn signing(order_id: &str, purpose: Purpose, chain: String, account: String) -> Signing {
-    Signing { order_id: order_id.to_owned(), purpose, chain, account }
+    Signing { order_id: order_id.to_owned(), purpose, chain, account, replaces: None }
 }
 
 /// What the host was asked to sign. It must hand back the same order, not another one that it holds.

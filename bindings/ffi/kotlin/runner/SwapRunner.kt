@@ -65,7 +65,8 @@ interface Owner {
 
     /**
      * Signs an order for the `chain` and the `account` of the request. Returns false if a wallet has sent the transaction by itself: the
-     * payment, the redemption or the refund, as the `purpose` says.
+     * payment, the redemption or the refund, as the `purpose` says. A request with `replaces` raises the fee of a payment on a Bitcoin-like
+     * chain that is in no block, with the same coins.
      *
      * Throws [NothingSent] if the order is not signed. After any other error, unless it is a [WalletError] whose code says otherwise or the
      * option `sign_only` is set, a payment may have been sent: nobody is asked again, and the order counts as paid.

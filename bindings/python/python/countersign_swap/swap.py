@@ -29,8 +29,9 @@ Heard = Union[Change, BaseException, None]
 #: Method, URL, headers and body in; status, headers and body out. Raises `ConnectionRefusedError` only if nothing can have been sent.
 Send = Callable[[str, str, Dict[str, str], Optional[bytes]], Tuple[int, Dict[str, str], bytes]]
 #: Signs the order and returns None, or returns "sent" if the wallet has sent the transaction by itself. The second argument has order_id,
-#: purpose, chain, account. Unless `sign_only` is set, a signer that raises anything but `NothingSent`, or an error whose `code` says that
-#: nothing was sent (EIP-1193), may have sent the payment: it is not asked again, and the order counts as paid.
+#: purpose, chain, account; and replaces where the fee of a Bitcoin-like payment is raised with the same coins: the id of the first one.
+#: Unless `sign_only` is set, a signer that raises anything but `NothingSent`, or an error whose `code` says that nothing was sent
+#: (EIP-1193), may have sent the payment: it is not asked again, and the order counts as paid.
 Signer = Callable[[UnsignedOrder, Dict[str, str]], Any]
 Text = Union[str, bytes]
 

@@ -1,17 +1,24 @@
 //! What must hold on Sui before an order is paid, and before its secret leaves. The rehearsal of a redemption shows whether the receiver
 //! can be paid: see [`Rehearsal`](countersign::sui::reader::Rehearsal).
 
+use countersign::sui::reader::CoinDecimals;
 use countersign::{Precondition, U256};
-use countersign_core::reader::{check_balance, check_worth};
+use countersign_core::reader::{Ask, check_balance, check_worth};
 use countersign_transport::Transport;
 
 use super::SuiChain;
 use super::prepare::redemption_budget;
+use super::wallet::type_of;
 use crate::error::NodeError;
 use crate::preconditions::End;
 
 impl<T: Transport> SuiChain<'_, T> {
     pub(crate) async fn precondition(&self, item: Precondition, end: &End<'_>) -> Result<Vec<&'static str>, NodeError> {
+        if let (Precondition::Decimals, Some(token)) = (item, &end.asset.token) {
+            let asked = CoinDecimals { coin_type: type_of(token)?, pinned: end.asset.record.decimals };
+            self.connection.agreed::<Ask<_>>(&self.on(asked)).await?.0?;
+            return Ok(Vec::new());
+        }
         let Some(account) = end.redeemer else { return Ok(Vec::new()) };
         let payout = end.coins();
         if item == Precondition::Redeemer || (item == Precondition::Payout && payout.is_some()) {

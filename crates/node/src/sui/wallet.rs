@@ -58,6 +58,11 @@ const fn at_speed(reference: u64, speed: Speed) -> u64 {
     reference.saturating_mul(tenths).div_ceil(10)
 }
 
+/// Returns the type of a pinned coin.
+pub(super) fn type_of(token: &Contract) -> Result<TypeTag, Refusal> {
+    token.text.parse().map_err(|_| Refusal::new(Code::AddressMalformed, "/token").with_actual(token.text.as_str()))
+}
+
 /// What the gas coins pay for.
 #[derive(Clone, Copy)]
 pub(super) enum Payer<'p> {
@@ -171,11 +176,7 @@ impl<T: Transport> SuiChain<'_, T> {
     }
 
     pub(crate) async fn balance_of(&self, owner: &str, token: Option<&Contract>) -> Result<U256, NodeError> {
-        let malformed = |text: &str| Refusal::new(Code::AddressMalformed, "/token").with_actual(text);
-        let coin_type = match token {
-            Some(token) => token.text.parse().map_err(|_| malformed(&token.text))?,
-            None => htlc::sui(),
-        };
+        let coin_type = token.map_or_else(|| Ok(htlc::sui()), type_of)?;
         self.balance(own_address(owner, "/owner")?, &coin_type).await.map(U256::from)
     }
 

@@ -1,71 +1,27 @@
 //! The driver raises an unconfirmed payment by itself, with the same coins. Whichever of the payments is mined is the order's.
 
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use countersign::bitcoin::bitcoin::address::NetworkUnchecked;
 use countersign::bitcoin::bitcoin::consensus::encode::{deserialize_hex, serialize_hex};
-use countersign::bitcoin::bitcoin::{Address, Network, OutPoint, ScriptBuf, Transaction};
-use countersign::bitcoin::{Bitcoin, FeeRate, TxContext, Utxo};
-use countersign::{BroadcastTransaction, CreateOrder, Policy, Proposal, Registry, UnixTime, Verified};
+use countersign::bitcoin::bitcoin::{OutPoint, Transaction};
+use countersign::bitcoin::{FeeRate, TxContext, Utxo};
+use countersign::{BroadcastTransaction, Policy, Proposal, UnixTime, Verified};
 use countersign_client::driver::{
     Delivery, Driver, Entry, Event, FundingReply, MemoryStore, OrderState, OrderStore as _, Owner, OwnerError, Purpose, Settlement,
     SignedFunding, SignedUnder, Status,
 };
 use countersign_client::{Api, Client, CreatedOrder, Flow, OrderId, Request, Response, Transport, TransportError};
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes, Speed};
-use serde_json::{Value, json};
+use countersign_testkit::chain::bitcoin::{Deposit, REGTEST, deposit};
 
 use super::Shared;
 use super::fake::{Ledger, NOW, Servers, outpoint, pay};
 use super::recovery::{shared, signed};
 
-const CHAIN: &str = "bitcoin_regtest";
+const CHAIN: &str = REGTEST;
 /// Of BIP-173's examples.
 const CHANGE: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
-
-/// A text of the fixtures on the regtest network: names, and every address.
-fn on_regtest(text: &str) -> String {
-    let mut text = text.replace("bitcoin_testnet:btc", "bitcoin_regtest:btc").replace(r#""bitcoin_testnet""#, r#""bitcoin_regtest""#);
-    while let Some(start) = text.find("\"tb1") {
-        let end = start + 1 + text[start + 1..].find('"').unwrap();
-        let address = Address::<NetworkUnchecked>::from_str(&text[start + 1..end]).unwrap().assume_checked();
-        text.replace_range(start + 1..end, &Address::from_script(&address.script_pubkey(), Network::Regtest).unwrap().to_string());
-    }
-    text
-}
-
-/// The order of a case, on the regtest network, with a deadline in four hours.
-struct Case {
-    request: CreateOrder,
-    response: String,
-    record: String,
-    registry: Registry,
-    key: String,
-    script: ScriptBuf,
-}
-
-fn case() -> Case {
-    let case = countersign_testkit::fixture::<Bitcoin>("bitcoin-p2wpkh").json();
-    let mut record: Value = serde_json::from_str(&on_regtest(&case["order"].to_string())).unwrap();
-    record["deadline"] = json!(NOW + 4 * 3_600);
-    let project = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/registry.json");
-    let text = std::fs::read_to_string(project).unwrap();
-    let mut registry: Value = serde_json::from_str(&on_regtest(&text).replace(r#""bitcoin:testnet""#, r#""bitcoin:regtest""#)).unwrap();
-    for asset in registry["assets"].as_array_mut().unwrap().iter_mut().filter(|asset| asset["chain"] == CHAIN) {
-        asset["chain_id"] = json!("regtest");
-    }
-    let wallet = &case["wallet"];
-    Case {
-        request: CreateOrder::from_json(on_regtest(&case["request"].to_string()).as_bytes()).unwrap(),
-        response: on_regtest(&case["response"].to_string()),
-        record: json!({"status": "Ok", "result": record}).to_string(),
-        registry: Registry::from_json(registry.to_string().as_bytes()).unwrap(),
-        key: wallet["secret_key"].as_str().unwrap().to_owned(),
-        script: ScriptBuf::from_hex(wallet["utxos"][0]["script_pubkey"].as_str().unwrap()).unwrap(),
-    }
-}
 
 /// The service, which knows the record, and the clock.
 #[derive(Clone)]
@@ -89,6 +45,8 @@ struct Signer {
     nodes: Arc<Nodes<Servers>>,
     key: String,
     policy: Policy,
+    /// What a dishonest signer hands back.
+    change: fn(&mut BroadcastTransaction),
 }
 
 impl Owner for Signer {
@@ -101,7 +59,9 @@ impl Owner for Signer {
         let submission = self.nodes.submission(CHAIN, &sent.id, &sent.payload).map_err(failed)?;
         let mut unsigned = self.nodes.prepare_raised(order, CHAIN, &submission, Speed::Fast, &self.policy).await.map_err(failed)?;
         countersign_json::sign(&mut unsigned, &self.key)?;
-        Ok(Some(SignedFunding::from_signed(&unsigned.finish()?).transactions))
+        let mut raised = SignedFunding::from_signed(&unsigned.finish()?).transactions;
+        raised.iter_mut().for_each(self.change);
+        Ok(Some(raised))
     }
 
     async fn settle(&self, _: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
@@ -117,7 +77,16 @@ type Swap = Driver<Service, Arc<Nodes<Servers>>, MemoryStore, Signer>;
 
 /// A payment at this fee rate, signed and sent an hour ago, which is in no block. The mempools have it, or have dropped it.
 async fn waiting(rate: u64, is_dropped: bool, policy: Policy) -> (Swap, OrderId, Shared, Transaction) {
-    let Case { request, response, record, registry, key, script } = case();
+    waiting_for(|_| {}, rate, is_dropped, policy).await
+}
+
+async fn waiting_for(
+    change: fn(&mut BroadcastTransaction),
+    rate: u64,
+    is_dropped: bool,
+    policy: Policy,
+) -> (Swap, OrderId, Shared, Transaction) {
+    let Deposit { request, response, record, registry, key, script } = deposit();
     let mut ledger = Ledger::new();
     let coin = pay(outpoint(9), &[vec![1; 64]], &[(120_000, script)]);
     ledger.mempool.push(coin.clone());
@@ -154,7 +123,7 @@ async fn waiting(rate: u64, is_dropped: bool, policy: Policy) -> (Swap, OrderId,
     drop(guard);
     let service = Service(Arc::new(record), tokio::time::Instant::now());
     let client = Client::new(Api::new("https://service.example", None).unwrap(), service);
-    let signer = Signer { nodes: Arc::clone(&nodes), key, policy: policy.clone() };
+    let signer = Signer { nodes: Arc::clone(&nodes), key, policy: policy.clone(), change };
     (Driver::new(Flow::new(client, Arc::new(registry), policy), nodes, store, signer), id, ledger, sent)
 }
 
@@ -206,6 +175,24 @@ async fn a_payment_is_not_raised_above_the_policy_or_four_times_the_median() {
         let (swap, id, ledger, sent) = waiting(rate, true, policy).await;
         swap.advance(&id).await.unwrap();
         assert_eq!(payments(&swap, &id).await, std::slice::from_ref(&sent), "{rate}");
+        assert_eq!(ledger.lock().unwrap().mempool, std::slice::from_ref(&sent));
+    }
+}
+
+/// With other coins both payments could be mined, and the order be paid twice. What was sent is sent again instead.
+#[tokio::test(start_paused = true)]
+async fn a_raised_payment_that_does_not_spend_exactly_the_same_coins_is_not_sent() {
+    const OTHER: &str = "0101010101010101010101010101010101010101010101010101010101010101:0";
+    let changes: [fn(&mut BroadcastTransaction); 4] = [
+        |raised| raised.spends.clear(),
+        |raised| raised.spends = vec![OTHER.to_owned()],
+        |raised| raised.spends.push(OTHER.to_owned()),
+        |raised| raised.spends.extend(raised.spends.clone()),
+    ];
+    for change in changes {
+        let (swap, id, ledger, sent) = waiting_for(change, 1, true, Policy::default()).await;
+        swap.advance(&id).await.unwrap();
+        assert_eq!(payments(&swap, &id).await, std::slice::from_ref(&sent));
         assert_eq!(ledger.lock().unwrap().mempool, std::slice::from_ref(&sent));
     }
 }

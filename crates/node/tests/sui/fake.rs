@@ -4,7 +4,7 @@ use countersign::UnixTime;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use countersign::{Family, OrderRecord, Policy, VerifiedRecord, VerifiedTerms, json, verify_record};
+use countersign::{Family, OrderRecord, Policy, Registry, VerifiedRecord, VerifiedTerms, json, verify_record};
 use countersign_client::{Request, Response, Transport, TransportError, TransportErrorKind};
 use countersign_json::line::Case as JsonCase;
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes};
@@ -40,9 +40,13 @@ impl Network {
     }
 
     pub(crate) fn connect_to(self, chain: &str) -> Nodes<Self> {
+        self.connect_with(chain, registry())
+    }
+
+    pub(crate) fn connect_with(self, chain: &str, registry: &Registry) -> Nodes<Self> {
         let count = self.ledgers.lock().unwrap().len();
         let all = HOSTS[..count].iter().map(|host| Endpoint::parse(&format!("https://{host}/the-key")).unwrap()).collect();
-        Nodes::new(self, NodeConfig::new().with(chain, Endpoints::new(all).unwrap()), registry())
+        Nodes::new(self, NodeConfig::new().with(chain, Endpoints::new(all).unwrap()), registry)
     }
 
     /// The methods that were called on a host, in order.

@@ -1,7 +1,9 @@
 //! What must hold before an order is paid whose owner receives coins on Sui.
 
-use countersign::{Policy, Precondition, Stage, U256};
+use countersign::{Policy, Precondition, Registry, Stage, U256};
 use countersign_node::{Ends, Nodes, Speed};
+use countersign_testkit::registry_json;
+use serde_json::json;
 
 use crate::fake::{Ledger, Network, SUI, record};
 use crate::prices::connected;
@@ -39,5 +41,36 @@ async fn the_account_that_redeems_has_the_coins_for_its_budget() {
     // A payout in SUI is worth more than it costs.
     for (payout, expected) in [(BUDGET, vec![(Precondition::Payout, "fee_above_payout")]), (BUDGET + 1, vec![])] {
         assert_eq!(ask(connected(&has(BUDGET), None), &policy, &ends.paying(U256::from(payout)), stage).await, expected);
+    }
+}
+
+/// A coin's decimals are those of its metadata, by a quorum: otherwise every amount that the owner reads is wrong.
+#[tokio::test]
+async fn the_decimals_of_a_coin_are_those_of_the_registry() {
+    const COIN: &str = "0x00000000000000000000000000000000000000000000000000000000000000c5::usd::USD";
+    let mut text = registry_json();
+    let assets = text["assets"].as_array_mut().unwrap();
+    let mut asset = assets.iter().find(|asset| asset["id"] == "sui_testnet:sui").unwrap().clone();
+    (asset["id"], asset["decimals"], asset["token"]) = (json!("sui_testnet:usd"), json!(6), json!({"address": COIN}));
+    assets.push(asset);
+    let registry = Registry::from_json(text.to_string().as_bytes()).unwrap();
+    let mut record = record();
+    record.destination_swap.asset = "sui_testnet:usd".parse().unwrap();
+    let ask = async |shown: [Option<u64>; 3]| {
+        let of = |decimals: Option<u64>| Ledger { decimals: decimals.map(|number| (COIN.to_owned(), number)).into_iter().collect(), ..rich() };
+        let nodes = Network::new(&shown.map(of)).connect_with("sui_testnet", &registry);
+        let found = nodes.preconditions(&Ends::of_record(&record), Stage::BeforePaying, Speed::Normal, &Policy::default()).await;
+        found.unmet.iter().map(|unmet| (unmet.precondition, unmet.error.code().name())).collect::<Vec<_>>()
+    };
+    let differ = [(Precondition::Decimals, "decimals_differ")];
+    for (shown, expected) in [
+        ([Some(6), Some(6), Some(9)], &[][..]),
+        ([None, Some(6), Some(6)], &[]),
+        ([Some(9), Some(9), Some(6)], &differ),
+        ([Some(0), Some(0), Some(0)], &differ),
+        ([None, None, None], &differ),
+        ([Some(6 + (1 << 32)); 3], &differ),
+    ] {
+        assert_eq!(ask(shown).await, expected, "{shown:?}");
     }
 }

@@ -30,6 +30,7 @@ pub(super) mod method {
         GET_EPOCH "LedgerService/GetEpoch";
         LIST_OWNED_OBJECTS "StateService/ListOwnedObjects";
         GET_BALANCE "StateService/GetBalance";
+        GET_COIN_INFO "StateService/GetCoinInfo";
         LIST_PACKAGE_VERSIONS "MovePackageService/ListPackageVersions";
         SIMULATE_TRANSACTION "TransactionExecutionService/SimulateTransaction";
         EXECUTE_TRANSACTION "TransactionExecutionService/ExecuteTransaction";
@@ -174,6 +175,13 @@ fields! {
     }
     balance "/balance" {
         BALANCE 3 "/balance",
+    }
+    /// `GetCoinInfoResponse`.
+    found_coin "" {
+        METADATA 2 "/metadata",
+    }
+    metadata "/metadata" {
+        DECIMALS 2 "/decimals",
     }
     /// `ListPackageVersionsResponse`.
     versions "" {

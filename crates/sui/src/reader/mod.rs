@@ -34,7 +34,7 @@ pub use htlc::{Htlc, HtlcReader, field_of};
 pub use package::{Package, PackageDescription, UpgradeAuthority};
 pub use simulation::{Check, Preflight, Rehearsal};
 pub use transactions::{Broadcast, Receipt, Sender, TransactionReceipt, decode};
-pub use wallet::{Balance, HeldCoins, InitialSharedVersion, ListedCoins, NewestCheckpoint, OwnedCoins, ReferenceGasPrice};
+pub use wallet::{Balance, CoinDecimals, HeldCoins, InitialSharedVersion, ListedCoins, NewestCheckpoint, OwnedCoins, ReferenceGasPrice};
 
 use fields::{checkpoint, found_checkpoint, method, service, summary, timestamp};
 use proto::{Field, Message, Writer};

@@ -1,10 +1,10 @@
 //! Reads the wallet context: the newest checkpoint, the gas price, balances, coins, and the initial shared version of an object.
 
-use countersign_core::reader::{Agree, Equal, Fault, Head, Identity, Known, Machine, Question, Replies, Reply, Request, Turn};
+use countersign_core::reader::{Agree, Equal, Fault, Head, Identity, Judged, Known, Machine, Question, Replies, Reply, Request, Turn};
 use countersign_core::{BlockHeight, Code, Refusal};
 use sui_sdk_types::{Address, ObjectReference, StructTag, TypeTag};
 
-use super::fields::{balance, epoch, found_balance, found_epoch, method, object, owner, page};
+use super::fields::{balance, epoch, found_balance, found_coin, found_epoch, metadata, method, object, owner, page};
 use super::proto::{Message, Writer};
 use super::{Checkpoint, On, address, digest, grpc, identity, objects};
 use crate::gas::Coin;
@@ -100,6 +100,44 @@ pub(super) fn request_balance(owner: Address, coin_type: &TypeTag) -> Request {
 pub(super) fn read_balance(reply: &Reply<'_>) -> Result<u64, Fault> {
     let balance: Message<'_> = grpc::read(reply)?.need(found_balance::BALANCE)?;
     Ok(balance.get(balance::BALANCE)?.unwrap_or_default())
+}
+
+/// Asks whether a coin has the decimals that the registry pins. A refusal has the code [`Code::DecimalsDiffer`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "decimals are of a coin")]
+pub struct CoinDecimals {
+    /// The coin.
+    pub coin_type: TypeTag,
+    /// What the registry pins.
+    pub pinned: u8,
+}
+
+impl Question for On<CoinDecimals> {
+    type Output = Judged<()>;
+
+    fn identity(&self) -> Result<Identity, Refusal> {
+        identity(&self.network)
+    }
+
+    fn requests(&self) -> Vec<Request> {
+        vec![grpc::request(method::GET_COIN_INFO, &Writer::default().bytes(1, self.subject.coin_type.to_string()))]
+    }
+
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Judged<()>, Fault> {
+        let found: Message<'_> = grpc::read(&replies.get(0)?)?;
+        // Nodes omit a number that is 0, but not the metadata around it.
+        let shown = match found.get::<Message<'_>>(found_coin::METADATA)? {
+            Some(metadata) => Some(metadata.get(metadata::DECIMALS)?.unwrap_or(0_u64)),
+            None => None,
+        };
+        let pinned = u64::from(self.subject.pinned);
+        let refusal = || Refusal::new(Code::DecimalsDiffer, "/token").with_expected(pinned);
+        Ok(Judged(match shown {
+            Some(shown) if shown == pinned => Ok(()),
+            Some(shown) => Err(refusal().with_actual(shown)),
+            None => Err(refusal().with_reason("the coin does not show its decimals")),
+        }))
+    }
 }
 
 /// Asks for the version at which an object was shared; `None` if it does not exist or is not shared. A call that uses the object must

@@ -11,7 +11,9 @@ use countersign_testkit::lines::accepted_case;
 
 use super::*;
 use crate::disk::HostDisk;
-use crate::need::NOTHING_SENT;
+use crate::need::{NOTHING_SENT, Need};
+
+mod raise;
 
 /// Pays on Base, and is paid on Arbitrum.
 const CASE: &str = "evm-record-evm-v2";
@@ -57,14 +59,14 @@ fn unsigned(order: &Verified) -> Unsigned {
 }
 
 /// Polls until the future is ready. Writes are kept, and every other need gets this reply.
-fn run<T>(host: &Host, future: impl Future<Output = T>, reply: impl Fn(&Ask) -> Reply) -> T {
+fn run<T>(host: &Host, future: impl Future<Output = T>, reply: impl Fn(&Need) -> Reply) -> T {
     let mut future = pin!(future);
     loop {
         if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             return done;
         }
         for need in host.take_needs().0 {
-            let reply = if matches!(need.ask, Ask::Store(_)) { Reply::Stored(Ok(())) } else { reply(&need.ask) };
+            let reply = if matches!(need.ask, Ask::Store(_)) { Reply::Stored(Ok(())) } else { reply(&need) };
             assert!(host.reply(need.id, reply).unwrap());
         }
     }
@@ -76,8 +78,8 @@ fn an_owner_who_cannot_redeem_is_told_that_the_service_is_trusted() {
         let owner = owner(accounts, r#","trust_the_service":true,"relayer":true"#);
         let order = verified(&owner);
         let seen = Mutex::new(Vec::new());
-        let asked = run(&owner.host, owner.consent(&order, &unsigned(&order)), |ask| {
-            let Ask::Consent(consent) = ask else { panic!("{ask:?}") };
+        let asked = run(&owner.host, owner.consent(&order, &unsigned(&order)), |need| {
+            let Ask::Consent(consent) = &need.ask else { panic!("{need:?}") };
             seen.lock().unwrap().extend(consent.warnings.iter().map(|notice| (notice.code.clone(), notice.severity.clone())));
             Reply::Consent(false)
         });
@@ -92,7 +94,7 @@ fn failed(more: &str, code: Option<i64>) -> (Result<FundingReply, OwnerError>, u
     let owner = owner(BOTH, more);
     let order = verified(&owner);
     let signing = signing(order.order_id(), Purpose::Funding, "base".to_owned(), String::new());
-    let reply = |_: &Ask| Reply::SignerFailed { message: "the wallet failed".to_owned(), code };
+    let reply = |_: &Need| Reply::SignerFailed { message: "the wallet failed".to_owned(), code };
     let end = run(&owner.host, owner.sign(signing, unsigned(&order)), reply);
     let alerts = owner.host.take_events();
     assert!(alerts.iter().all(|event| matches!(event, Event::Alert { alert: "maybe_paid", .. })));
@@ -158,7 +160,7 @@ fn a_redemption_that_a_wallet_has_sent_is_written_down() {
             owner.note_sent(&id, purpose).await.unwrap();
             owner.store.load(&id).await.unwrap()
         };
-        let kept = run(&owner.host, done, |ask| panic!("{ask:?}"));
+        let kept = run(&owner.host, done, |need| panic!("{need:?}"));
         assert!(kept.was_sent(what) && kept.signed(purpose).is_none());
         assert_eq!(kept.secret_was_sent(), is_out);
         assert_eq!(kept.secret_left(), is_out.then_some(SecretRoute::Own));

@@ -16,7 +16,10 @@ use countersign_core::reader::{Answer, Request, RpcError};
 use countersign_core::{Account, CreateOrder, Family, HtlcTerms, Policy, Proposal, SecretHash, U256, verify_record};
 use serde_json::{Value, json};
 
+mod deposit;
 mod rpc;
+
+pub use deposit::{Deposit, REGTEST, deposit};
 
 pub const SECRET: [u8; 32] = *b"thirty-two bytes of good secret!";
 pub const AMOUNT: u64 = 500_000;

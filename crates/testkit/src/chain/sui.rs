@@ -157,6 +157,8 @@ pub struct Ledger {
     pub coins: Vec<Vec<Object>>,
     /// Balances by coin type.
     pub balances: BTreeMap<String, u64>,
+    /// The decimals of coins, by their types.
+    pub decimals: BTreeMap<String, u64>,
     pub simulated: Result<Executed, (u32, &'static str)>,
     /// The outcome of a transaction that is sent.
     pub sent: Result<Executed, (u32, &'static str)>,
@@ -218,6 +220,7 @@ impl Ledger {
             gas_price: 547,
             coins: vec![],
             balances: BTreeMap::new(),
+            decimals: BTreeMap::new(),
             simulated: Err((12, "not asked for")),
             sent: Err((12, "not asked for")),
             versions: vec![1],
@@ -278,6 +281,15 @@ impl Ledger {
                 let coin = text(request, 2);
                 let balance = Message::default().text(1, &coin).maybe(3, self.balances.get(&coin).copied());
                 empty.message(1, &balance)
+            }
+            "GetCoinInfo" => {
+                let coin = text(request, 1);
+                let metadata = self.decimals.get(&coin).map(|decimals| Message::default().text(1, "0x1").number(2, *decimals));
+                let info = empty.text(1, &coin);
+                match metadata {
+                    Some(metadata) => info.message(2, &metadata),
+                    None => info,
+                }
             }
             "ListOwnedObjects" => {
                 let page: usize = text(request, 3).parse().unwrap_or_default();
