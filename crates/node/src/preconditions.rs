@@ -134,7 +134,7 @@ impl<'a> End<'a> {
             Some(payout) => Amount::new(payout, record.decimals, record.id.symbol()).to_string(),
             None => "any amount".to_owned(),
         };
-        let said = format!("{}: {amount} count as paid once the payment is {rule}, because nothing says what the token is worth", record.id);
+        let said = format!("{}: a payment of {amount} counts as made once it is {rule}; nothing says what the token is worth", record.id);
         (Code::FinalityIgnoresValue, said)
     }
 

@@ -99,7 +99,7 @@ async fn finality_that_does_not_grow_is_said_with_what_is_at_stake() {
         assert_eq!(said.len(), usize::from(is_said), "{is_native} {stage:?}");
         if let Some((_, said)) = said.first() {
             let payout = record(is_native).destination_swap.amount;
-            assert!(said.contains(&format!("({payout} base units) count as paid once the payment is safe")), "{said}");
+            assert!(said.contains(&format!("({payout} base units) counts as made once it is safe")), "{said}");
         }
     }
 }
