@@ -38,6 +38,9 @@ pub struct ChainProfile {
     /// Whether the headers show the height of the chain below (`l1BlockNumber`), whose blocks a contract may count instead of the
     /// chain's own.
     pub has_l1_number: bool,
+    /// Whether a transaction pays a fee for the chain below beside its gas, which the contract `GasPriceOracle` of the OP stack states. On
+    /// Arbitrum, that fee is a part of the gas.
+    pub has_l1_fee: bool,
 }
 
 impl ChainProfile {
@@ -132,6 +135,7 @@ const EVM: ChainProfile = ChainProfile {
     header_lead: Duration::ZERO,
     price_ceiling: None,
     has_l1_number: false,
+    has_l1_fee: false,
 };
 
 /// A chain whose coin is ether. A block that is safe can in theory still be replaced, a final one cannot.
@@ -147,8 +151,10 @@ const ETHEREUM: ChainProfile = ChainProfile {
     ..ETHER_CHAIN
 };
 
-const BASE: ChainProfile =
-    ChainProfile { pace: Pace::new(2_000, 200, 100), has_listed_pace: false, price_ceiling: Some(20), ..ETHER_CHAIN };
+/// A chain of the OP stack.
+const OP_STACK: ChainProfile = ChainProfile { price_ceiling: Some(20), has_l1_fee: true, ..ETHER_CHAIN };
+
+const BASE: ChainProfile = ChainProfile { pace: Pace::new(2_000, 200, 100), has_listed_pace: false, ..OP_STACK };
 
 /// A contract on Arbitrum may count Ethereum's blocks, or Arbitrum's own of 250 milliseconds, as the audited ones do.
 const ARBITRUM: ChainProfile = ChainProfile {
@@ -159,7 +165,7 @@ const ARBITRUM: ChainProfile = ChainProfile {
     ..ETHER_CHAIN
 };
 
-const UNICHAIN: ChainProfile = ChainProfile { pace: Pace::new(2_000, 1_000, 250), price_ceiling: Some(20), ..ETHER_CHAIN };
+const UNICHAIN: ChainProfile = ChainProfile { pace: Pace::new(2_000, 1_000, 250), ..OP_STACK };
 
 /// Botanix and Corn, whose gas is paid in bitcoin.
 const PAID_IN_BITCOIN: ChainProfile = ChainProfile { price_ceiling: Some(5), ..EVM };
@@ -367,6 +373,13 @@ mod tests {
         ] {
             assert_eq!(blocks(id), expected, "{id}");
         }
+    }
+
+    #[test]
+    fn the_op_stack_charges_a_fee_for_the_chain_below() {
+        let charging = KNOWN_CHAINS.iter().filter(|chain| chain.profile.has_l1_fee).map(|chain| chain.name);
+        assert_eq!(charging.collect::<Vec<_>>(), ["base", "base_sepolia", "unichain", "unichain_sepolia"]);
+        assert!(!ChainProfile::of_network(&Network::Evm(999)).has_l1_fee);
     }
 
     #[test]

@@ -37,6 +37,7 @@ sol! {
         function transfer(address to, uint256 amount);
         function decimals();
         function paused();
+        function getL1FeeUpperBound(uint256 unsignedTxSize);
 
         event Initiated(bytes32 indexed orderId, bytes32 indexed secretHash, uint256 indexed amount);
         event Redeemed(bytes32 indexed orderId, bytes32 indexed secretHash, bytes secret);
@@ -399,6 +400,13 @@ pub fn decimals_call() -> Vec<u8> {
 #[must_use]
 pub fn paused_call() -> Vec<u8> {
     Views::pausedCall {}.abi_encode()
+}
+
+/// Returns the calldata of `getL1FeeUpperBound(uint256)`, with which `GasPriceOracle` of the OP stack states the fee that a transaction of
+/// this size pays for the chain below, at most.
+#[must_use]
+pub fn l1_fee_call(unsigned_size: u64) -> Vec<u8> {
+    Views::getL1FeeUpperBoundCall { unsignedTxSize: U256::from(unsigned_size) }.abi_encode()
 }
 
 /// What an HTLC contract holds.

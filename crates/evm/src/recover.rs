@@ -161,8 +161,8 @@ fn intrinsic_gas(data: &[u8]) -> u64 {
 }
 
 impl Recovery {
-    /// Returns what the call may cost at these fees, in wei, and what it pays. On a rollup, the fee for the underlying chain is not
-    /// included.
+    /// Returns what the call may cost at these fees, in wei, and what it pays. A
+    /// [fee for the chain below](crate::reader::has_l1_fee) is not included.
     #[must_use]
     pub fn expense(&self, calls: &TxContext) -> Expense {
         let gas = U256::from(calls.gas_limit.unwrap_or(self.call.gas_limit));

@@ -12,6 +12,7 @@ use countersign_evm_core::transfer::{Expected, check_payout, check_transfers};
 use serde_json::{Value, json};
 
 use super::block::LATEST;
+use super::l1_fee::L1Fee;
 use super::{answer, balance, call, complete, hash, quantity, revert};
 use crate::address::CODEC;
 use crate::read::{self, NATIVE, Transfer};
@@ -30,8 +31,8 @@ const MAX_DATA: usize = 16 * 1024;
 pub struct Preflight {
     /// The sender's balance of the chain's own coin, in wei.
     pub balance: U256,
-    /// The maximum that the calls can spend of it, in wei: the value that they send, and their gas limits at their fee caps. On a rollup,
-    /// the fee for the underlying chain is not included.
+    /// The maximum that the calls can spend of it, in wei: the value that they send, their gas limits at their fee caps, and their
+    /// [fee for the chain below](super::has_l1_fee).
     pub cost: U256,
     /// The gas that the simulation of all calls used. `None` if the node cannot simulate several calls, or if nothing was simulated.
     pub gas_used: Option<u64>,
@@ -152,10 +153,9 @@ impl Plan {
         requests
     }
 
-    /// Requires that the sender has enough of the coin.
-    fn check_coin(&self, balance: U256) -> Result<Preflight, Refusal> {
-        check_balance("/balance", "of the chain's own coin", self.cost, balance)?;
-        Ok(Preflight { balance, cost: self.cost, gas_used: None })
+    /// Returns the question for what the calls pay for the chain below.
+    fn l1_fee(&self) -> Option<L1Fee> {
+        L1Fee::of(self.chain_id, self.steps.iter().map(|step| step.data.len()))
     }
 }
 
@@ -179,7 +179,7 @@ pub struct PreflightCheck {
 /// What the last requests asked for, and what is known from before.
 #[derive(Debug, Clone, Copy)]
 enum Stage {
-    /// The coin, and the token of the HTLC.
+    /// The coin, the token of the HTLC, and the fee for the chain below.
     Coin,
     /// The sender's tokens and allowance, if the order pays a token, and the simulation of all calls, if the node may see them.
     Simulation(Funds),
@@ -192,8 +192,19 @@ enum Stage {
 struct Funds {
     /// The sender's balance of the coin, in wei.
     coin: U256,
+    /// What the calls can spend of it.
+    cost: U256,
     /// The token that the HTLC holds, or [`NATIVE`].
     token: Address,
+}
+
+impl Funds {
+    /// Requires that the sender has enough of the coin.
+    fn check_coin(self) -> Result<Preflight, Refusal> {
+        let Self { coin: balance, cost, .. } = self;
+        check_balance("/balance", "of the chain's own coin", cost, balance)?;
+        Ok(Preflight { balance, cost, gas_used: None })
+    }
 }
 
 impl Machine for PreflightCheck {
@@ -204,7 +215,8 @@ impl Machine for PreflightCheck {
     fn start(plan: &Plan, _: &Known) -> Result<(Self, Vec<Request>), Refusal> {
         let latest = json!(LATEST);
         let token = plan.token_deposit().map(|expected| call(expected.htlc, &read::token_call(), &latest));
-        let requests = std::iter::once(balance(plan.sender, None, &latest)).chain(token).collect();
+        let fee = plan.l1_fee().map(L1Fee::request);
+        let requests = std::iter::once(balance(plan.sender, None, &latest)).chain(token).chain(fee).collect();
         Ok((Self { plan: plan.clone(), stage: Stage::Coin }, requests))
     }
 
@@ -217,20 +229,22 @@ impl Machine for PreflightCheck {
         let judged = match std::mem::replace(&mut self.stage, Stage::Done) {
             Stage::Coin => {
                 let coin = replies.json(0)?.hex_number()?;
-                let token = match plan.token_deposit() {
-                    Some(_) => answer(&replies.json(1)?, read::address)?,
-                    None => NATIVE,
+                let (token, place) = match plan.token_deposit() {
+                    Some(_) => (answer(&replies.json(1)?, read::address)?, 2),
+                    None => (NATIVE, 1),
                 };
+                let fee = plan.l1_fee().map_or(Ok(U256::ZERO), |fee| fee.read(replies, place))?;
+                let funds = Funds { coin, cost: plan.cost.saturating_add(fee), token };
                 let requests = plan.requests(token);
                 match plan.token_deposit().map_or(Ok(()), |expected| expected.check_token(token, &CODEC)) {
                     Ok(()) if !requests.is_empty() => {
-                        self.stage = Stage::Simulation(Funds { coin, token });
+                        self.stage = Stage::Simulation(funds);
                         return Ok(Turn::Ask(requests));
                     }
-                    outcome => outcome.and_then(|()| plan.check_coin(coin)),
+                    outcome => outcome.and_then(|()| funds.check_coin()),
                 }
             }
-            Stage::Simulation(Funds { coin, token }) => {
+            Stage::Simulation(funds) => {
                 let (tokens, place) = match plan.token_deposit() {
                     Some(expected) => {
                         let (has, allowance) = (answer(&replies.json(0)?, read::number)?, answer(&replies.json(1)?, read::number)?);
@@ -239,9 +253,9 @@ impl Machine for PreflightCheck {
                     }
                     None => (Ok(()), 0),
                 };
-                match tokens.and_then(|()| plan.check_coin(coin)) {
+                match tokens.and_then(|()| funds.check_coin()) {
                     Ok(preflight) if plan.is_simulated() => match replies.get(place)?.json_or_error()? {
-                        Ok(blocks) => compare(plan, token, &read_outcomes(&blocks, plan.steps.len())?)
+                        Ok(blocks) => compare(plan, funds.token, &read_outcomes(&blocks, plan.steps.len())?)
                             .map(|gas_used| Preflight { gas_used: Some(gas_used), ..preflight }),
                         // The node cannot simulate several calls. The later ones may depend on the effects of the first.
                         Err(_) => {

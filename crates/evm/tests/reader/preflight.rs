@@ -6,8 +6,8 @@ use alloy_sol_types::SolValue as _;
 use countersign_core::reader::{Fault, Known, Observation, Request};
 use countersign_core::wire::OrderRecord;
 use countersign_core::{Code, Refusal, SecretHash};
-use countersign_evm::alloy_consensus::Transaction as _;
-use countersign_evm::alloy_primitives::{Address, U256, hex};
+use countersign_evm::alloy_consensus::{SignableTransaction as _, Transaction as _, TypedTransaction};
+use countersign_evm::alloy_primitives::{Address, U256, hex, keccak256};
 use countersign_evm::reader::{Plan, Preflight, PreflightCheck};
 use countersign_evm::recover::{self, Leg};
 use countersign_evm::{Evm, Gasless, TxContext, UnsignedOrder, read};
@@ -21,6 +21,10 @@ use super::drive;
 const WITH_APPROVAL: &str = "evm-chain-id-integer";
 const WITHOUT_APPROVAL: &str = "evm-record-evm-v1";
 const NATIVE: &str = "evm-record-native";
+/// An order that pays ether on Base.
+const ON_BASE: &str = "evm-record-evm-v2";
+/// The contract that states the fee for the chain below.
+const ORACLE: &str = "0x420000000000000000000000000000000000000F";
 const GWEI: u128 = 1_000_000_000;
 
 fn order(id: &str) -> UnsignedOrder {
@@ -89,14 +93,15 @@ fn check(order: &UnsignedOrder, lie: impl Fn(&str, &Value) -> Option<Value>) -> 
             other => panic!("{other}"),
         }
     };
-    let (outcome, _) = drive::<PreflightCheck>(&Plan::new(order, 1).unwrap(), &Known::default(), |round, place, request| {
+    let chain_id = order.payloads().calls.first().and_then(|call| call.transaction.transaction.chain_id()).unwrap_or(1);
+    let (outcome, _) = drive::<PreflightCheck>(&Plan::new(order, chain_id).unwrap(), &Known::default(), |round, place, request| {
         let Request::JsonRpc { method, params } = request else { panic!("{request:?}") };
         let params = serde_json::from_str(params).unwrap();
         let mut asked = asked.borrow_mut();
         asked.resize(round + 1, Vec::new());
         if place == 0 {
             assert_eq!(*method, "eth_chainId");
-            return answer_with(&json!("0x1"));
+            return answer_with(&json!(format!("{chain_id:#x}")));
         }
         let reply = answer_with(&lie(method, &params).unwrap_or_else(|| honest(method, &params)));
         asked[round].push(((*method).to_owned(), params));
@@ -307,4 +312,41 @@ fn a_redemption_asks_for_the_balance_alone() {
     assert_eq!(outcome.unwrap().unwrap().gas_used, Some(21_000));
     let (outcome, _) = check(&refund, |method, _| (method == "eth_getBalance").then(|| json!("0x1")));
     assert_eq!(outcome.unwrap().unwrap_err().code(), Code::InsufficientFunds);
+}
+
+/// On an OP-stack chain, the balance is asked together with what the calls pay for the chain below. The length in the question is at least
+/// that of the transaction, without its signature.
+#[test]
+fn the_fee_of_the_chain_below_is_a_part_of_what_the_calls_cost() {
+    let order = order(ON_BASE);
+    let transaction = &order.payloads().calls[0].transaction.transaction;
+    let gas = transaction.value() + U256::from(transaction.gas_limit()) * U256::from(30 * GWEI);
+    let check_fee = |answer: Value, balance: U256| {
+        let (outcome, asked) = check(&order, |method, params| match method {
+            "eth_getBalance" => Some(json!(format!("{balance:#x}"))),
+            "eth_call" if params[0]["to"].as_str()?.eq_ignore_ascii_case(ORACLE) => Some(answer.clone()),
+            _ => None,
+        });
+        let [(_, of), (_, params)] = asked[0].as_slice() else { panic!("{asked:?}") };
+        assert_eq!((&of[0], &of[1], &params[1]), (&json!(parties(&order).0), &json!("latest"), &json!("latest")));
+        let data = hex::decode(params[0]["data"].as_str().unwrap()).unwrap();
+        assert_eq!(data[..4], keccak256("getL1FeeUpperBound(uint256)")[..4]);
+        let size = usize::try_from(U256::from_be_slice(&data[4..])).unwrap();
+        let TypedTransaction::Eip1559(transaction) = transaction else { panic!("of EIP-1559") };
+        let least = transaction.payload_len_for_signature();
+        assert!((least..least + 100).contains(&size), "{size} {least}");
+        outcome
+    };
+    let word = |number: U256| json!(hex::encode_prefixed(number.to_be_bytes::<32>()));
+    // Where there is no contract, nobody charges the fee.
+    for (answer, fee) in [(word(U256::from(7)), 7), (json!("0x"), 0), (word(U256::ZERO), 0)] {
+        let enough = gas + U256::from(fee);
+        assert_eq!(check_fee(answer.clone(), enough).unwrap().unwrap().cost, enough, "{answer}");
+        assert_eq!(check_fee(answer, enough - U256::ONE).unwrap().unwrap_err().code(), Code::InsufficientFunds);
+    }
+    assert_eq!(check_fee(word(U256::MAX), U256::MAX - U256::ONE).unwrap().unwrap_err().code(), Code::InsufficientFunds);
+    // Whoever does not state it says nothing.
+    for answer in [error(3, "execution reverted"), error(-32_005, "rate limited"), json!("0x07"), Value::Null] {
+        assert!(check_fee(answer.clone(), U256::MAX).is_err(), "{answer}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use countersign::evm::address::from_account;
 use countersign::evm::alloy_primitives::U256;
-use countersign::evm::reader::{Receiver, ReceiverCheck, Served, ServedCheck, fees, needs_lower_height};
+use countersign::evm::reader::{Receiver, ReceiverCheck, Served, ServedCheck, fees, has_l1_fee, needs_lower_height};
 use countersign::evm::recover::{GAS_LIMIT, gas_limit};
 use countersign::{Finality, Precondition};
 use countersign_core::reader::check_worth;
@@ -39,13 +39,18 @@ impl<T: Transport> EvmChain<'_, T> {
             }
             Precondition::Payout => {
                 if let Some(payout) = end.coins() {
-                    check_worth(payout, self.redemption_cost(end, USED_GAS).await?)?;
+                    let gas_cost = self.gas_cost(end, USED_GAS).await?;
+                    if has_l1_fee(self.chain_id) {
+                        self.served(Served::Worth { payout, gas_cost }).await?;
+                    } else {
+                        check_worth(payout, gas_cost)?;
+                    }
                 }
             }
             Precondition::Redeemer => {
                 if let Some(account) = end.redeemer {
-                    let (account, at_least) = (parse(account, "/sender")?, self.redemption_cost(end, gas_limit(end.bid.policy)?).await?);
-                    self.served(Served::Coins { account, at_least }).await?;
+                    let (account, gas_cost) = (parse(account, "/sender")?, self.gas_cost(end, gas_limit(end.bid.policy)?).await?);
+                    self.served(Served::Coins { account, gas_cost }).await?;
                 }
             }
             _ => {}
@@ -58,7 +63,7 @@ impl<T: Transport> EvmChain<'_, T> {
     }
 
     /// Returns what this much gas costs a redemption today, in wei.
-    async fn redemption_cost(&self, end: &End<'_>, gas: u64) -> Result<U256, NodeError> {
+    async fn gas_cost(&self, end: &End<'_>, gas: u64) -> Result<U256, NodeError> {
         let account = end.redeemer.map(|account| parse(account, "/sender")).transpose()?.unwrap_or_default();
         let calls = self.calls(account, end.bid.speed, end.bid.policy).await?;
         Ok(U256::from(gas).saturating_mul(U256::from(fees::cap(calls.fees))))
