@@ -38,8 +38,8 @@ pub struct ChainProfile {
     /// Whether the headers show the height of the chain below (`l1BlockNumber`), whose blocks a contract may count instead of the
     /// chain's own.
     pub has_l1_number: bool,
-    /// Whether a transaction pays a fee for the chain below beside its gas, which the contract `GasPriceOracle` of the OP stack states. On
-    /// Arbitrum, that fee is a part of the gas.
+    /// Whether a transaction pays a fee for the chain below beside its gas, which the contract `GasPriceOracle` of the OP stack states. A
+    /// chain of which nothing is known may be one of that stack. On Arbitrum, that fee is a part of the gas.
     pub has_l1_fee: bool,
 }
 
@@ -77,7 +77,7 @@ impl ChainProfile {
     /// Returns the profile of a chain of which only the network is known.
     const fn of_family(network: &Network) -> &'static Self {
         match network {
-            Network::Evm(_) => &EVM,
+            Network::Evm(_) => &OTHER_EVM,
             Network::Tron(_) => &TRON,
             Network::Starknet(_) => &STARKNET,
             Network::Solana(_) => &SOLANA,
@@ -137,6 +137,9 @@ const EVM: ChainProfile = ChainProfile {
     has_l1_number: false,
     has_l1_fee: false,
 };
+
+/// An EVM chain that is not listed.
+const OTHER_EVM: ChainProfile = ChainProfile { has_l1_fee: true, ..EVM };
 
 /// A chain whose coin is ether. A block that is safe can in theory still be replaced, a final one cannot.
 const ETHER_CHAIN: ChainProfile =
@@ -379,7 +382,8 @@ mod tests {
     fn the_op_stack_charges_a_fee_for_the_chain_below() {
         let charging = KNOWN_CHAINS.iter().filter(|chain| chain.profile.has_l1_fee).map(|chain| chain.name);
         assert_eq!(charging.collect::<Vec<_>>(), ["base", "base_sepolia", "unichain", "unichain_sepolia"]);
-        assert!(!ChainProfile::of_network(&Network::Evm(999)).has_l1_fee);
+        // What nothing is known of may be of that stack.
+        assert!(ChainProfile::of_network(&Network::Evm(999)).has_l1_fee);
     }
 
     #[test]

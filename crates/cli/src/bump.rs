@@ -6,7 +6,7 @@ use countersign_client::driver::{Delivery, Entry, Event, OrderState, OrderStore 
 use countersign_node::NodeError;
 use serde::Serialize;
 
-use crate::drive::confirm;
+use crate::drive::{check_warnings, confirm};
 use crate::exit::OK;
 use crate::failure::{Failure, usage};
 use crate::input::{KeyArgs, TrustArgs, configured_key};
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let guard = at_once(state.store.lock(&id)).map_err(usage)?;
     let kept = state.load(&id)?;
     let (registry, policy) = kept.pins.as_ref().map_or((&current.0, &current.1), |pins| (&pins.registry, &pins.policy));
-    let sent = payment(&kept)?;
+    let sent = payment(&kept, session)?;
     let record = kept.record.as_deref().ok_or_else(|| usage("the state directory has no record of this order"))?;
     let proposal = Proposal::new(kept.swap.request(), kept.swap.response()).with_record(record);
     let order = countersign::verify(proposal, registry, policy)?;
@@ -83,9 +83,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     });
     let mut unsigned = prepared?;
     session.summary_on_stderr(&unsigned.summary(), unsigned.warnings())?;
-    if !args.yes {
+    if args.yes {
+        check_warnings(unsigned.warnings(), policy)?;
+    } else {
         confirm("sign this in place of the payment that was sent?", session)?;
     }
+    // The owner may have taken hours.
+    order.check_deadline(show::now())?;
     countersign_json::sign(&mut unsigned, &key)?;
     let fee = fee(&unsigned)?;
     let raised = SignedFunding::from_signed(&unsigned.finish().map_err(usage)?).transactions;
@@ -121,13 +125,18 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     Ok(OK)
 }
 
-/// Returns the payment that was signed here last, which is a single transaction.
-fn payment(kept: &OrderState) -> Result<BroadcastTransaction, Failure> {
+/// Returns the payment that was signed here last, which is a single transaction and may have been sent. What the driver has not sent, it may
+/// have refused to send.
+fn payment(kept: &OrderState, session: &Session) -> Result<BroadcastTransaction, Failure> {
     if let Some(outcome) = kept.outcome() {
         return Err(usage(format_args!("the order has ended: {}", outcome.name())));
     }
     match kept.signed(Purpose::Funding) {
-        Some(([transaction], None)) => Ok(transaction.clone()),
+        Some(([transaction], None)) if kept.newest_payment_may_be_sent() => Ok(transaction.clone()),
+        Some(([_], None)) => Err(usage(format_args!(
+            "the payment was never sent, so there is nothing to raise; continue with: {}",
+            session.commands.resume(kept.swap.id())
+        ))),
         Some(_) => Err(usage("only a payment on a Bitcoin-like chain can be raised")),
         None => Err(usage("this program has not signed a payment of the order: raise it in the wallet that paid")),
     }

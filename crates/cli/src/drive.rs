@@ -177,7 +177,7 @@ impl TerminalOwner<'_> {
     fn sign_prepared(&self, mut unsigned: Unsigned, key: &str) -> Result<FundingReply, Failure> {
         self.session.summary_on_stderr(&unsigned.summary(), unsigned.warnings())?;
         if self.yes {
-            self.check_warnings(unsigned.warnings())?
+            check_warnings(unsigned.warnings(), &self.policy)?
         } else {
             confirm("sign this?", self.session)?
         }
@@ -218,21 +218,21 @@ impl TerminalOwner<'_> {
         let signed = self.nodes.settle(&recovery, &task.leg.of(task.record).chain, attempt, key, &self.policy).await?;
         Ok(signed.broadcasts())
     }
+}
 
-    /// Checks that the policy accepts every warning, because with `--yes` nobody reads them.
-    fn check_warnings(&self, warnings: &Warnings) -> Result<(), Failure> {
-        let is_open = |code: Code| code.severity() > Severity::Info && !self.policy.accepted_warnings.contains(&code);
-        let open: BTreeSet<_> = warnings.list().iter().map(|warning| warning.code()).filter(|code| is_open(*code)).collect();
-        if open.is_empty() {
-            return Ok(());
-        }
-        let names: Vec<_> = open.into_iter().map(Code::name).collect();
-        let message = format!(
-            "--yes does not accept: {}. Read the warnings and run without --yes, or list them as accepted_warnings in the policy",
-            names.join(", ")
-        );
-        Err(Failure::Held { code: "warning_not_accepted", message })
+/// Checks that the policy accepts every warning, because with `--yes` nobody reads them.
+pub(crate) fn check_warnings(warnings: &Warnings, policy: &Policy) -> Result<(), Failure> {
+    let is_open = |code: Code| code.severity() > Severity::Info && !policy.accepted_warnings.contains(&code);
+    let open: BTreeSet<_> = warnings.list().iter().map(|warning| warning.code()).filter(|code| is_open(*code)).collect();
+    if open.is_empty() {
+        return Ok(());
     }
+    let names: Vec<_> = open.into_iter().map(Code::name).collect();
+    let message = format!(
+        "--yes does not accept: {}. Read the warnings and run without --yes, or list them as accepted_warnings in the policy",
+        names.join(", ")
+    );
+    Err(Failure::Held { code: "warning_not_accepted", message })
 }
 
 /// Returns the wallet context to prepare an order with: the given one, or an empty one for a Bitcoin-like deposit, whose address any

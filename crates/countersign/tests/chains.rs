@@ -121,6 +121,7 @@ fn finality_grows_with_the_payment() {
     let ignores_value = |policy: &Policy, asset: &str| policy.ignores_value(registry.asset(asset).unwrap());
     assert!(ignores_value(&Policy::default(), "ethereum:usdc"));
     assert!(!ignores_value(&Policy::default(), "ethereum:eth") && !ignores_value(&Policy::default(), "bitcoin:btc"));
+    assert!(!ignores_value(&Policy::default(), "bnbchain:bnb"), "nothing is stricter than a final block");
     assert!(!ignores_value(&by_asset, "ethereum:usdc") && !ignores_value(&by_chain, "ethereum:usdc"), "the policy's word");
 }
 

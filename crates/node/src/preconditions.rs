@@ -6,6 +6,7 @@ use countersign::{Amount, Asset, Code, OrderRecord, Policy, Precondition, Refusa
 use countersign_transport::{Chains as _, Transport};
 use futures_util::future::join_all;
 
+use crate::config::Endpoints;
 use crate::error::NodeError;
 use crate::nodes::{Nodes, Speed};
 use crate::prepare::Bid;
@@ -126,16 +127,15 @@ impl<'a> End<'a> {
         self.payout.filter(|_| self.asset.token.is_none() && self.redeemer.is_some())
     }
 
-    /// Returns the warning that finality does not grow with the payout.
-    fn at_stake(&self, policy: &Policy) -> (Code, String) {
+    /// Returns what is at stake where finality does not grow with the payout.
+    fn at_stake(&self) -> String {
         let (record, payout) = (&self.asset.record, self.payout.unwrap_or_default());
-        let rule = policy.finality_of(self.asset, payout).finality;
+        let rule = self.bid.policy.finality_of(self.asset, payout).finality;
         let amount = match self.payout {
             Some(payout) => Amount::new(payout, record.decimals, record.id.symbol()).to_string(),
             None => "any amount".to_owned(),
         };
-        let said = format!("{}: a payment of {amount} counts as made once it is {rule}; nothing says what the token is worth", record.id);
-        (Code::FinalityIgnoresValue, said)
+        format!("{}: a payment of {amount} counts as made once it is {rule}; nothing says what the token is worth", record.id)
     }
 
     /// Returns the payout if the HTLC holds it.
@@ -177,6 +177,15 @@ pub struct Preconditions {
 }
 
 impl Preconditions {
+    /// Adds a warning. Before paying, one that the policy refuses is a precondition that does not hold.
+    fn warn(&mut self, precondition: Precondition, end: &End<'_>, code: Code, said: String) {
+        if end.stage == Stage::BeforePaying && end.bid.policy.refused_warnings.contains(&code) {
+            self.unmet.push(Unmet::of_warning(precondition, end, code, &said));
+        } else {
+            self.warnings.push((code, said));
+        }
+    }
+
     /// Requires that everything holds.
     ///
     /// # Errors
@@ -185,6 +194,13 @@ impl Preconditions {
     pub fn check(self) -> Result<(), NodeError> {
         let (refused, unknown): (Vec<_>, Vec<_>) = self.unmet.into_iter().partition(|unmet| matches!(unmet.error, NodeError::Refused(_)));
         refused.into_iter().chain(unknown).next().map_or(Ok(()), |unmet| Err(unmet.error))
+    }
+}
+
+impl Unmet {
+    fn of_warning(precondition: Precondition, end: &End<'_>, code: Code, said: &str) -> Self {
+        let error = Refusal::new(Code::WarningRefused, "/policy/refused_warnings").with_reason(format!("{code}: {said}")).into();
+        Self { precondition, chain: end.asset.chain_name().to_owned(), error }
     }
 }
 
@@ -214,9 +230,10 @@ impl<T: Transport> Nodes<T> {
         let mut found = self.ask_all(questions).await;
         if Precondition::KnownChains.is_asked(stage) {
             found.unmet.extend(self.unknown_chains());
+            found.unmet.extend([source, destination].iter().flatten().filter_map(|end| self.refused_provider(end)));
         }
-        if stage == Stage::BeforePaying {
-            found.warnings.extend(destination.filter(|end| policy.ignores_value(end.asset)).map(|end| end.at_stake(policy)));
+        if let Some(end) = destination.filter(|end| stage == Stage::BeforePaying && policy.ignores_value(end.asset)) {
+            found.warn(Precondition::FinalityMark, &end, Code::FinalityIgnoresValue, end.at_stake());
         }
         found
     }
@@ -255,6 +272,13 @@ impl<T: Transport> Nodes<T> {
         })
     }
 
+    /// Returns that a single provider decides what a chain shows, if the policy refuses that.
+    fn refused_provider(&self, end: &End<'_>) -> Option<Unmet> {
+        let doubt = self.endpoints(end.asset.chain_name()).and_then(Endpoints::doubt);
+        let doubt = doubt.filter(|_| end.bid.policy.refused_warnings.contains(&Code::SingleProvider))?;
+        Some(Unmet::of_warning(Precondition::KnownChains, end, Code::SingleProvider, &doubt.to_string()))
+    }
+
     async fn ask_all(&self, questions: Vec<(Precondition, End<'_>)>) -> Preconditions {
         let asked = questions.into_iter().filter(|(item, end)| end.is_asked(*item) && self.has(end.asset.chain_name()));
         let answers = join_all(asked.map(async |(item, end)| (item, end, self.ask_precondition(item, &end).await))).await;
@@ -266,7 +290,7 @@ impl<T: Transport> Nodes<T> {
                 Ok(powers) => {
                     found.met.push((precondition, chain));
                     let said = format!("{}: whoever controls the token can {}", end.asset.record.id, powers.join(", "));
-                    found.warnings.push((Code::MintAuthorities, said));
+                    found.warn(precondition, &end, Code::MintAuthorities, said);
                 }
                 Err(error) => found.unmet.push(Unmet { precondition, chain, error }),
             }

@@ -29,6 +29,15 @@ impl Bid<'_> {
     pub(crate) const fn offer(self, asked: u128, min: u128, limit: u128) -> u128 {
         if self.pays_limit && asked > limit && min <= limit { limit } else { asked }
     }
+
+    /// Returns what a preflight says. Once the secret is out, one that too few endpoints answer stops nothing; what it refuses is refused.
+    #[cfg(any(feature = "evm", feature = "solana", feature = "starknet", feature = "sui", feature = "tron"))]
+    pub(crate) fn unless_unknown<V>(self, preflight: Result<V, NodeError>) -> Result<(), NodeError> {
+        match preflight {
+            Err(error) if !self.pays_limit || matches!(error, NodeError::Refused(_)) => Err(error),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Calls a method of the connected chain whose family a state has.

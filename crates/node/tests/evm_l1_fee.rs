@@ -224,3 +224,32 @@ async fn a_chain_without_the_fee_is_asked_nothing_more() {
     drop(seen);
     assert_eq!(asked(&nodes), balances, "once with each balance");
 }
+
+/// Endpoints of Base of which each answers the question for the fee with this.
+fn all_say(answer: &Value) -> Nodes<Chain> {
+    let answer = answer.clone();
+    let chain = Chain::funded(&terms().destination).with(|evm| evm.chain_id = 8_453).lying(move |_, method, params| match method {
+        "eth_call" if params[0]["to"].as_str().is_some_and(|to| to.eq_ignore_ascii_case(ORACLE)) => Some(answer.clone()),
+        "eth_getBalance" => Some(json!("0xde0b6b3a7640000")),
+        "eth_feeHistory" => Some(json!({"baseFeePerGas": ["0x3b9aca00", "0x3b9aca00"], "reward": [["0x1", "0x1", "0x1"]]})),
+        _ => None,
+    });
+    let all = HOSTS.iter().map(|host| Endpoint::parse(&format!("https://{host}")).unwrap()).collect();
+    Nodes::new(chain, NodeConfig::new().with("base", Endpoints::new(all).unwrap()), registry())
+}
+
+/// A fee that nobody states is none. One that nobody tells keeps the secret in, and delays nothing once the secret is out.
+#[tokio::test]
+async fn what_no_endpoint_tells_delays_no_redemption_whose_secret_is_out() {
+    let [redemption, _] = &recoveries("base");
+    let (account, policy) = (ACCOUNT.to_string(), Policy::default());
+    let reverted = json!({"error": {"code": 3, "message": "execution reverted"}});
+    for (answer, is_known) in [(json!("0x"), true), (reverted, true), (failure(-32_005), false), (json!("0x00"), false)] {
+        let nodes = all_say(&answer);
+        let first = prepared(&nodes, "base", redemption).await;
+        assert_eq!(first.is_ok(), is_known, "{answer}: {first:?}");
+        assert!(!matches!(first, Err(NodeError::Refused(_))), "{answer}");
+        let urgent = nodes.prepare_urgent(redemption, "base", &account, Speed::Fast, &policy).await;
+        assert!(urgent.is_ok(), "{answer}: {urgent:?}");
+    }
+}

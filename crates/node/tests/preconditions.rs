@@ -104,6 +104,23 @@ async fn finality_that_does_not_grow_is_said_with_what_is_at_stake() {
     }
 }
 
+/// A warning that comes from the chains or their endpoints is refused like any other, before the payment and never after it.
+#[tokio::test]
+async fn a_refused_warning_that_comes_from_a_chain_stops_the_payment() {
+    let record = record(false);
+    let ends = Ends::of_record(&record);
+    for (code, count, stage, expected) in [
+        (Code::FinalityIgnoresValue, 3, Stage::BeforePaying, &[(Precondition::FinalityMark, "warning_refused")][..]),
+        (Code::FinalityIgnoresValue, 3, Stage::BeforeSecret, &[]),
+        (Code::SingleProvider, 3, Stage::BeforePaying, &[]),
+        (Code::SingleProvider, 1, Stage::BeforePaying, &[(Precondition::KnownChains, "warning_refused")]),
+    ] {
+        let policy = Policy::default().refusing(code);
+        let found = nodes(chain(&[], |_, _| None), count).preconditions(&ends, stage, Speed::Normal, &policy).await;
+        assert_eq!(unmet(&found), expected, "{code} {count}");
+    }
+}
+
 /// A token that is paused after the payment reverts every transfer, also that of nothing. The HTLC's own payment shows it.
 #[tokio::test]
 async fn a_token_that_is_paused_holds_the_secret_back() {

@@ -1,8 +1,8 @@
 //! The owner behind the host: asked for consent and signatures, except for what the keys of the rescue phrase sign.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use countersign::{BroadcastTransaction, Code, Family, Key, OrderRecord, Policy, Signed, Stage, UnixTime, Unsigned, Verified};
@@ -41,6 +41,8 @@ pub(crate) struct HostOwner {
     pub(crate) registry: Arc<countersign::Registry>,
     /// What the owner agreed to and nobody has signed yet, by order id.
     pub(crate) agreed: Mutex<BTreeMap<String, Payment>>,
+    /// The orders whose payment a signer was asked to raise and did not sign. It may have sent one of its own, so it is not asked again.
+    pub(crate) not_raised: Mutex<BTreeSet<String>>,
 }
 
 /// A payment that the owner agreed to.
@@ -106,7 +108,8 @@ impl Owner for HostOwner {
     async fn raise(&self, order: &Verified, sent: &BroadcastTransaction) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
         let chain = order.chain().to_owned();
         let account = self.options.account(&chain, &self.registry).map(str::to_owned);
-        let Some(account) = account.filter(|_| self.nodes.has(&chain)) else { return Ok(None) };
+        let may_ask = self.nodes.has(&chain) && !self.lock_not_raised().contains(order.order_id());
+        let Some(account) = account.filter(|_| may_ask) else { return Ok(None) };
         let submission = self.nodes.submission(&chain, &sent.id, &sent.payload).map_err(of_node)?;
         let unsigned = self.nodes.prepare_raised(order, &chain, &submission, Speed::Fast, &self.policy).await.map_err(of_node)?;
         let mut signing = signing(order.order_id(), Purpose::Funding, chain, account);
@@ -115,7 +118,10 @@ impl Owner for HostOwner {
         let asking = pin!(self.host.ask_to_sign(Ask::Sign(signing), unsigned));
         match select(asking, pin!(self.host.sleep(SETTLE_TIMEOUT))).await {
             Either::Left((Reply::Signed(signed), _)) => Ok(Some(SignedFunding::from_signed(&asked.finish(*signed)?).transactions)),
-            _ => Ok(None),
+            _ => {
+                self.lock_not_raised().insert(order.order_id().to_owned());
+                Ok(None)
+            }
         }
     }
 
@@ -240,6 +246,10 @@ impl Payloads {
 }
 
 impl HostOwner {
+    fn lock_not_raised(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.not_raised.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Asks what must hold at a stage of an order. With an order id, the host hears what the owner should know about it.
     async fn check(&self, ends: Ends<'_>, stage: Stage, order_id: Option<&str>) -> Result<(), OwnerError> {
         let account = self.options.account(ends.destination_chain(), &self.registry);
@@ -317,6 +327,7 @@ impl HostOwner {
         let mut warnings = unsigned.warnings().clone();
         if self.trusts_the_service(order) {
             warnings.warn(Code::TrustsTheService);
+            warnings.check_refused(&self.policy.refused_warnings)?;
         }
         let consent = Consent {
             order_id: order.order_id().to_owned(),

@@ -159,6 +159,7 @@ impl Swaps {
             policy,
             registry,
             agreed: std::sync::Mutex::default(),
+            not_raised: std::sync::Mutex::default(),
         };
         let driver = Driver::new(flow, Arc::clone(&nodes), store.clone(), owner).with_pace(options.pace).with_trust(options.trust);
         let driver = if options.relayer || options.trust.is_some() { driver.allow_relayer() } else { driver };

@@ -248,7 +248,7 @@ fn a_recovery_off_line_has_the_rules_of_a_connected_one() {
 #[test]
 fn bump_raises_only_a_payment_that_was_signed_here_and_in_time() {
     use countersign_client::countersign::{BroadcastTransaction, Role, UnixTime};
-    use countersign_client::driver::{Entry, Event, OrderStore as _, Outcome, Purpose};
+    use countersign_client::driver::{Delivery, Entry, Event, OrderStore as _, Outcome, Purpose};
 
     for id in ["bitcoin-delegate", "evm-record-evm-v1"] {
         let kept = Kept::new(&format!("bump-{id}"), Fixture::load(id), None);
@@ -274,6 +274,9 @@ fn bump_raises_only_a_payment_that_was_signed_here_and_in_time() {
             spends: Vec::new(),
         };
         write(Event::Signed { purpose: Purpose::Funding, transactions: vec![transaction], gasless: None });
+        // What was only signed, the driver may have refused to send.
+        assert!(said(2).contains("was never sent"));
+        write(Event::sending(Delivery::Funding));
         // The record is of long ago, and a payment after the deadline would only lock the funds.
         assert!(said(1).contains("order_expired"));
         let mut record = kept.fixture.order.clone();

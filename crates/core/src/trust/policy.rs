@@ -148,11 +148,13 @@ impl Policy {
         self.finality.get(asset.record.id.as_str()).or_else(|| self.finality.get(asset.chain.name())).copied()
     }
 
-    /// Returns whether a payment of any amount of an asset is final by one rule, although a large payment of the chain's own coin is not:
-    /// nothing says what the token is worth, and the policy has no rule for it.
+    /// Returns whether a payment of any amount of an asset counts in a block that is only safe: nothing says what it is worth, and the policy
+    /// has no rule for it.
     #[must_use]
     pub fn ignores_value(&self, asset: &Asset) -> bool {
-        asset.token.is_some() && !asset.chain.profile.steps.is_empty() && self.own_finality(asset).is_none()
+        let profile = asset.chain.profile;
+        let grows = asset.token.is_none() && !profile.steps.is_empty();
+        !grows && profile.finality.finality == Finality::Safe && self.own_finality(asset).is_none()
     }
 
     /// Sets when a payment of an asset, or on a chain, is final. `name` is an asset id or the name of a chain.

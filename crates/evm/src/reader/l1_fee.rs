@@ -10,7 +10,7 @@ use countersign_core::{ChainProfile, Code, Network};
 use serde_json::json;
 
 use super::block::LATEST;
-use super::{MAX_ANSWER, call};
+use super::{MAX_ANSWER, call, returned};
 use crate::{htlc, read};
 
 /// The contract `GasPriceOracle`, which every OP-stack chain has at this address from its first block.
@@ -53,14 +53,12 @@ impl L1Fee {
 
     /// Reads the fee of all transactions, in wei.
     ///
-    /// Every node of an OP-stack chain answers. Where there is no contract, as on a local engine with the chain id, nobody charges the fee. A
-    /// liar gains nothing by saying so, because it can as well state a fee of 0. Any other answer means that the fee is not known.
+    /// Where the address has no contract, or one that does not have the function, nobody states such a fee: it is 0. A liar gains nothing by
+    /// saying so, because it can as well state 0. Any other answer means that the fee is not known.
     pub(super) fn read(self, replies: &Replies<'_>, place: usize) -> Result<U256, Fault> {
-        let cursor = replies.json(place)?;
-        let returned = cursor.hex_bytes(MAX_ANSWER)?;
-        if returned.is_empty() {
-            return Ok(U256::ZERO);
-        }
+        let reply = replies.get(place)?;
+        let Some(returned) = returned(&reply, MAX_ANSWER)?.filter(|bytes| !bytes.is_empty()) else { return Ok(U256::ZERO) };
+        let cursor = reply.json()?;
         let fee = read::number(&returned).map_err(|unclear| cursor.at().refuse(Code::WrongType).with_reason(unclear.to_string()))?;
         Ok(fee.saturating_mul(U256::from(self.count)))
     }

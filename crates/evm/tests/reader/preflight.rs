@@ -338,15 +338,16 @@ fn the_fee_of_the_chain_below_is_a_part_of_what_the_calls_cost() {
         outcome
     };
     let word = |number: U256| json!(hex::encode_prefixed(number.to_be_bytes::<32>()));
-    // Where there is no contract, nobody charges the fee.
-    for (answer, fee) in [(word(U256::from(7)), 7), (json!("0x"), 0), (word(U256::ZERO), 0)] {
+    // Where there is no contract, or none with the function, nobody states a fee.
+    let reverted = error(3, "execution reverted");
+    for (answer, fee) in [(word(U256::from(7)), 7), (json!("0x"), 0), (word(U256::ZERO), 0), (reverted, 0)] {
         let enough = gas + U256::from(fee);
         assert_eq!(check_fee(answer.clone(), enough).unwrap().unwrap().cost, enough, "{answer}");
         assert_eq!(check_fee(answer, enough - U256::ONE).unwrap().unwrap_err().code(), Code::InsufficientFunds);
     }
     assert_eq!(check_fee(word(U256::MAX), U256::MAX - U256::ONE).unwrap().unwrap_err().code(), Code::InsufficientFunds);
     // Whoever does not state it says nothing.
-    for answer in [error(3, "execution reverted"), error(-32_005, "rate limited"), json!("0x07"), Value::Null] {
+    for answer in [error(-32_005, "rate limited"), json!("0x07"), Value::Null] {
         assert!(check_fee(answer.clone(), U256::MAX).is_err(), "{answer}");
     }
 }

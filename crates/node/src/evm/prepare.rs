@@ -118,7 +118,7 @@ impl<T: Transport> EvmChain<'_, T> {
             return Err(recovery.expense(&calls).explain(refusal, "evm_gas_price").into());
         }
         let unsigned = recovery.clone().with_policy(bid.policy).prepare(calls.clone().sent_by(sender))?;
-        self.preflight(&unsigned).await?;
+        bid.unless_unknown(self.preflight(&unsigned).await)?;
         if calls.fees != asked {
             return Ok(unsigned.with_warning(Code::GasPriceTooHigh, recovery.expense(&calls).at_limit("evm_gas_price")));
         }

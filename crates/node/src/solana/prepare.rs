@@ -114,7 +114,7 @@ impl<T: Transport> SolanaChain<'_, T> {
         if found.needs_token_account {
             query = query.with_new_token_account();
         }
-        self.judged::<_, PreflightCheck>(&query).await?;
+        bid.unless_unknown(self.judged::<_, PreflightCheck>(&query).await)?;
         match unsigned.payloads().transaction.as_ref().filter(|_| offered < asked) {
             Some(payload) => {
                 let said = recovery.expense(&payload.transaction().message).at_limit("solana_compute_unit_price");

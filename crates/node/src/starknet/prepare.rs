@@ -53,7 +53,7 @@ impl<T: Transport> StarknetChain<'_, T> {
     ) -> Result<UnsignedOrder<Starknet>, NodeError> {
         let sender = parse(account, "/sender")?;
         let (execution, is_lowered) = self.recovery_context(recovery, sender, bid).await?;
-        self.checked(recovery, sender, &execution, is_lowered).await
+        self.checked(recovery, sender, &execution, (is_lowered, bid)).await
     }
 
     /// Prepares a redemption or a refund that replaces one: with the same nonce and higher bounds, or with the current nonce if that has
@@ -81,11 +81,11 @@ impl<T: Transport> StarknetChain<'_, T> {
         let (offered, is_lowered) = match (allowed(&raised), allowed(&least)) {
             (true, _) => (raised, is_lowered),
             (_, true) => (least, true),
-            _ => return self.checked(recovery, sender, &current, is_lowered).await,
+            _ => return self.checked(recovery, sender, &current, (is_lowered, bid)).await,
         };
-        match self.checked(recovery, sender, &offered, is_lowered).await {
+        match self.checked(recovery, sender, &offered, (is_lowered, bid)).await {
             Err(NodeError::Refused(refusal)) if refusal.code() == Code::InsufficientFunds => {
-                self.checked(recovery, sender, &current, is_lowered).await
+                self.checked(recovery, sender, &current, (is_lowered, bid)).await
             }
             outcome => outcome,
         }
@@ -104,10 +104,10 @@ impl<T: Transport> StarknetChain<'_, T> {
         recovery: &Recovery,
         sender: Felt,
         execution: &TxContext,
-        is_lowered: bool,
+        (is_lowered, bid): (bool, Bid<'_>),
     ) -> Result<UnsignedOrder<Starknet>, NodeError> {
         let unsigned = recovery.prepare(execution.clone().sent_by(sender))?;
-        self.preflight(&unsigned).await?;
+        bid.unless_unknown(self.preflight(&unsigned).await)?;
         if is_lowered {
             let expense = recovery.expense(execution.resource_bounds.max_fee(execution.tip));
             return Ok(unsigned.with_warning(Code::GasLimitTooHigh, expense.at_limit("starknet_fee")));

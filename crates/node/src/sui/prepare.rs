@@ -109,7 +109,8 @@ impl<T: Transport> SuiChain<'_, T> {
         let budget = redemption_budget(offered.price, bid.policy)?;
         let gas = self.gas(&offered, Payer::Recovery(recovery), budget).await?;
         let rehearsal = Rehearsal::new(&recovery.clone().rehearsal().prepare(gas.clone().sent_by(sender))?);
-        self.connection.agreed::<Ask<_>>(&self.on(rehearsal)).await?.0?;
+        let rehearsed = self.connection.agreed::<Ask<_>>(&self.on(rehearsal)).await.and_then(|judged| Ok(judged.0?));
+        bid.unless_unknown(rehearsed)?;
         let unsigned = recovery.prepare(gas.sent_by(sender))?;
         if offered.price < coins.price {
             return Ok(unsigned.with_warning(Code::GasLimitTooHigh, recovery.expense(budget).at_limit("sui_gas_budget")));

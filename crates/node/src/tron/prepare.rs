@@ -48,7 +48,7 @@ impl<T: Transport> TronChain<'_, T> {
         }
         // The preflight judges the limit by the chain's own price of energy, and not by the price that is assumed without one.
         let unsigned = recovery.clone().with_policy(policy).prepare(calls.sent_by(sender).with_low_fee(true))?;
-        self.preflight(&unsigned).await?;
+        bid.unless_unknown(self.preflight(&unsigned).await)?;
         if is_lowered {
             return Ok(unsigned.with_warning(Code::GasLimitTooHigh, recovery.expense(U256::from(limit)).at_limit("tron_fee_limit")));
         }

@@ -324,6 +324,17 @@ fn rehearsing(abort: Option<(&'static str, u64)>, reason: Option<&'static str>) 
     Network::new(&[Ledger { simulated, ..rich() }]).connect()
 }
 
+/// Endpoints that do not rehearse keep a secret in that nobody knows, and delay nothing once it is out.
+#[tokio::test]
+async fn a_rehearsal_that_nobody_makes_delays_no_redemption_whose_secret_is_out() {
+    let nodes = Network::new(&[Ledger { simulated: Err((12, "not served")), ..rich() }]).connect();
+    let first = recovered(&nodes, Role::Redeem, &Policy::default()).await;
+    assert!(first.as_ref().is_err_and(|error| !matches!(error, NodeError::Refused(_))), "{first:?}");
+    let recovery = Recovery::Sui(recovery(Role::Redeem).0);
+    let urgent = nodes.prepare_urgent(&recovery, "sui_testnet", &SENDER.to_string(), Speed::Fast, &Policy::default()).await;
+    assert!(urgent.is_ok(), "{urgent:?}");
+}
+
 #[tokio::test]
 async fn a_redemption_is_never_shown_before_it_is_sent() {
     let nodes = rehearsing(Some(("AtomicSwap", 8)), Some("a wrong secret"));

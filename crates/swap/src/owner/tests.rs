@@ -42,6 +42,7 @@ fn owner(accounts: &str, more: &str) -> HostOwner {
         policy: Arc::default(),
         registry,
         agreed: Mutex::default(),
+        not_raised: Mutex::default(),
     }
 }
 
