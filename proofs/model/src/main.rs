@@ -1,0 +1,104 @@
+//! Searches what an adversary can do to a swap that the real driver carries out: see README.md.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::print_stdout,
+    reason = "a model ends by panicking, and prints what it finds"
+)]
+
+mod check;
+mod script;
+mod state;
+mod step;
+#[path = "../../../crates/client/tests/support/mod.rs"]
+mod support;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use check::{Bounds, Found, search};
+use step::Config;
+
+const USAGE: &str = "usage: countersign-proofs-model [--minutes N | --hours N] [--deviations N] [--bad-luck N] [--threads N]";
+
+fn main() -> ExitCode {
+    let mut bounds = Bounds { deviations: 1, bad_luck: 1, time: Duration::from_secs(600), threads: 2 };
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    for pair in arguments.chunks(2) {
+        let [name, value] = pair else { return usage() };
+        let Ok(value) = value.parse::<u64>() else { return usage() };
+        let small = u8::try_from(value).unwrap_or(u8::MAX);
+        match name.as_str() {
+            "--minutes" => bounds.time = Duration::from_secs(value * 60),
+            "--hours" => bounds.time = Duration::from_secs(value * 3_600),
+            "--deviations" => bounds.deviations = small,
+            "--bad-luck" => bounds.bad_luck = small,
+            "--threads" => bounds.threads = small.into(),
+            _ => return usage(),
+        }
+    }
+    let configs = [(0, false), (2, false), (0, true), (2, true)].map(|(liar, is_gasless)| Config { liar, is_gasless, has_relayer: is_gasless });
+    bounds.time /= configs.len() as u32;
+    let mut is_well = true;
+    for config in configs {
+        let found = search(config, bounds);
+        is_well &= tell(config, bounds, &found);
+    }
+    if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn usage() -> ExitCode {
+    println!("{USAGE}");
+    ExitCode::from(2)
+}
+
+/// Prints what a search found, and returns whether no rule was broken.
+fn tell(config: Config, bounds: Bounds, found: &Found) -> bool {
+    let Config { liar, is_gasless, .. } = config;
+    let payment = if is_gasless { "a signed message" } else { "a transaction" };
+    println!("the order is paid by {payment}, and endpoint {} of 3 lies", liar + 1);
+    let Bounds { deviations, bad_luck, .. } = bounds;
+    println!("  bounds: {deviations} answers of a step are bad, {bad_luck} strokes of bad luck in a swap");
+    let extent = if found.is_whole { "everything within the bounds was seen" } else { "NOT exhausted: the time was over, or a rule was broken" };
+    println!("  {} states, {} situations of the driver, depth {}, {} s: {extent}", found.states, found.steps, found.depth, found.time.as_secs());
+    for name in &found.missing {
+        println!("  not seen: {name}");
+    }
+    for (name, story, parts) in &found.broken {
+        println!("  BROKEN: {name}");
+        for line in story {
+            println!("    {line}");
+        }
+        println!("    as a story: {}", serde_json::json!({"config": config, "parts": parts}));
+    }
+    // A search that cannot complete a swap shows nothing, if it had the time.
+    found.broken.is_empty() && (found.missing.is_empty() || !found.is_whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{Part, replay};
+
+    /// Ways in which a rule was broken once.
+    #[test]
+    fn no_story_breaks_a_rule_again() {
+        for line in include_str!("../stories.jsonl").lines() {
+            let story: serde_json::Value = serde_json::from_str(line).unwrap();
+            let config: Config = serde_json::from_value(story["config"].clone()).unwrap();
+            let parts: Vec<Part> = serde_json::from_value(story["parts"].clone()).unwrap();
+            assert_eq!(replay(config, &parts), None, "{}", story["name"]);
+        }
+    }
+
+    /// A minute is not enough for everything, and is enough for a swap of each kind of end.
+    #[test]
+    fn a_short_search_says_that_it_is_one() {
+        let config = Config { liar: 0, is_gasless: false, has_relayer: false };
+        let found = search(config, Bounds { deviations: 1, bad_luck: 1, time: Duration::from_secs(5), threads: 2 });
+        assert!(!found.is_whole && found.broken.is_empty(), "{} states", found.states);
+    }
+}

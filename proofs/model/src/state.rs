@@ -1,0 +1,367 @@
+//! The world around one order: two chains at a handful of moments, what is on its way to them, and who knows the secret.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::script::{BOTH, Leg};
+
+/// The moments at which something can happen, in seconds. Between two of them every block is final, and every wait of the driver is over.
+/// The destination can be refunded after two hours, the payment must be confirmed within one, and the source can be refunded after a day.
+///
+/// The search goes up to [`SEARCHED`]; how a swap ends from there is followed to the end of the list.
+pub const MOMENTS: &[u64] = &[0, 1_500, 4_200, 8_400, 90_000, 95_000, 180_000, 190_000, 280_000, 290_000];
+/// The number of moments that are searched: before the deadline, after it, after the destination's timelock, after that of the source.
+pub const SEARCHED: u8 = 5;
+/// Seconds until a block is final.
+pub const FINAL: u64 = 600;
+/// When the payment must be confirmed.
+pub const DEADLINE: u64 = 3_600;
+/// How far a clock is set back or ahead.
+pub const CLOCK: u64 = 7_200;
+/// Attempts of the driver at one moment, and the seconds between them: more than the longest wait before something is sent again.
+pub const ATTEMPTS: u8 = 1;
+pub const ATTEMPT: u64 = 310;
+
+/// What has become of one HTLC. Each time is the index of a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Htlc {
+    Absent,
+    Locked { at: u8, less: bool },
+    Redeemed { at: u8, locked: u8 },
+    Refunded { at: u8, locked: u8 },
+}
+
+/// A rule that was broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Broken {
+    /// The source is gone, and the destination is neither redeemed nor redeemable.
+    Loss,
+    /// The secret became known although the destination did not show a covering, final HTLC with time left.
+    Leak,
+    /// Two payments of one order can be included.
+    TwoPayments,
+    /// A payment was signed or sent that nobody should pay: after the deadline, with the secret known, or of other terms.
+    Signed,
+    /// The journal says that the order ended otherwise than it did.
+    Outcome,
+}
+
+/// The whole world at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct State {
+    pub now: u8,
+    /// How many steps the driver took at this moment, up to [`ATTEMPTS`].
+    pub attempt: u8,
+    /// The moment of each chain's newest block.
+    pub heads: [u8; 2],
+    /// Whether the caller's clock is behind or ahead.
+    pub clock: i8,
+    pub htlcs: [Htlc; 2],
+    /// Whether anybody else knows the secret.
+    pub secret: bool,
+    /// The number of payments that were signed, and which of them are on their way, or can never be included.
+    pub payments: u8,
+    pub on_the_way: u8,
+    pub dead: u8,
+    /// Whether the service holds a signed message with which it can pay.
+    pub gasless: bool,
+    pub redemption: bool,
+    pub refund: bool,
+    /// What is stored: see [`Kept`](crate::step::Kept).
+    pub kept: u32,
+    /// An earlier copy of what is stored.
+    pub copy: Copy,
+    /// How much bad luck there was.
+    pub bad_luck: u8,
+    /// Whether the last step of the driver, without bad luck, left nothing to do at this moment.
+    pub rested: bool,
+    /// Whether the driver says that the order has ended.
+    pub ended: bool,
+    pub broken: Option<Broken>,
+}
+
+/// A copy of the state directory, which may be put back once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Copy {
+    None,
+    Made(u32),
+    PutBack,
+}
+
+/// Something that happens outside the driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Move {
+    /// A payment of the owner is in a block.
+    Paid(u8),
+    /// The service submits the gasless payment.
+    PaidByService,
+    /// Another transaction of the owner uses a payment's nonce.
+    NonceUsed(u8),
+    SolverPays { less: bool },
+    SolverRefunds,
+    SolverRedeems,
+    /// The owner's redemption is in a block.
+    Redeemed,
+    /// Somebody else redeems for the owner, with a secret that is known.
+    RedeemedBySomebody,
+    Refunded,
+    /// A block that is not final is replaced by one without its transaction.
+    Replaced(Leg),
+    /// Time passes, while one of the chains may stand still.
+    Later { standing: Option<Leg> },
+    Clock(i8),
+    Copied,
+    PutBack,
+}
+
+impl Leg {
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl State {
+    /// An order is created, and nothing has happened.
+    pub const FIRST: Self = Self {
+        now: 0,
+        attempt: 0,
+        heads: [0, 0],
+        clock: 0,
+        htlcs: [Htlc::Absent; 2],
+        secret: false,
+        payments: 0,
+        on_the_way: 0,
+        dead: 0,
+        gasless: false,
+        redemption: false,
+        refund: false,
+        kept: 0,
+        copy: Copy::None,
+        bad_luck: 0,
+        rested: false,
+        ended: false,
+        broken: None,
+    };
+
+    pub const fn htlc(&self, leg: Leg) -> Htlc {
+        self.htlcs[leg.index()]
+    }
+
+    /// The time of a chain's newest block.
+    pub const fn head(&self, leg: Leg) -> u64 {
+        MOMENTS[self.heads[leg.index()] as usize]
+    }
+
+    /// The seconds that have passed since the beginning.
+    pub const fn time(&self) -> u64 {
+        MOMENTS[self.now as usize] + self.attempt as u64 * ATTEMPT
+    }
+
+    /// Whether a chain is at this moment, so that it can take something.
+    const fn is_going(&self, leg: Leg) -> bool {
+        self.heads[leg.index()] == self.now
+    }
+
+    /// Whether the timelock of a leg is over, by its chain.
+    pub fn is_over(&self, leg: Leg) -> bool {
+        let seconds = match leg {
+            Leg::Source => 86_400,
+            Leg::Destination => 7_200,
+        };
+        matches!(self.htlc(leg), Htlc::Locked { at, .. } if self.head(leg) > MOMENTS[usize::from(at)] + seconds)
+    }
+
+    /// Whether the destination shows a covering HTLC in a final block, with time left.
+    pub fn is_covered(&self) -> bool {
+        let head = self.head(Leg::Destination);
+        match self.htlc(Leg::Destination) {
+            Htlc::Locked { at, less: false } => {
+                let at = MOMENTS[usize::from(at)];
+                head >= at + FINAL && MOMENTS[usize::from(self.now)] + 600 < at + 7_200
+            }
+            _ => false,
+        }
+    }
+
+    /// Everybody learns the secret.
+    pub fn leak(&mut self) {
+        if !self.secret && !self.is_covered() {
+            self.broken.get_or_insert(Broken::Leak);
+        }
+        self.secret = true;
+    }
+
+    /// What can happen next outside the driver, with so much bad luck in all, before a moment.
+    pub fn moves(&self, max_bad_luck: u8, end: usize, moves: &mut Vec<Move>) {
+        let (source, destination) = (self.htlc(Leg::Source), self.htlc(Leg::Destination));
+        let is_locked = |leg| matches!(self.htlc(leg), Htlc::Locked { .. });
+        if source == Htlc::Absent && self.is_going(Leg::Source) {
+            moves.extend((0..self.payments).filter(|one| self.may_be_paid_by(*one)).map(Move::Paid));
+            if self.gasless {
+                moves.push(Move::PaidByService);
+            }
+        }
+        if self.bad_luck < max_bad_luck {
+            moves.extend((0..self.payments).filter(|one| self.may_be_paid_by(*one)).map(Move::NonceUsed));
+        }
+        if destination == Htlc::Absent && self.is_going(Leg::Destination) {
+            moves.extend([false, true].map(|less| Move::SolverPays { less }));
+        }
+        if self.is_over(Leg::Destination) && self.is_going(Leg::Destination) {
+            moves.push(Move::SolverRefunds);
+        }
+        if self.secret && is_locked(Leg::Source) && self.is_going(Leg::Source) {
+            moves.push(Move::SolverRedeems);
+        }
+        if is_locked(Leg::Destination) && self.is_going(Leg::Destination) {
+            if self.redemption {
+                moves.push(Move::Redeemed);
+            } else if self.secret {
+                moves.push(Move::RedeemedBySomebody);
+            }
+        }
+        if self.refund && self.is_over(Leg::Source) && self.is_going(Leg::Source) {
+            moves.push(Move::Refunded);
+        }
+        moves.extend(BOTH.into_iter().filter(|leg| self.can_be_replaced(*leg)).map(Move::Replaced));
+        if self.may_pass(end) {
+            moves.push(Move::Later { standing: None });
+            // Chains go on once the secret is out, and none stands still for longer than one moment.
+            if !self.secret {
+                moves.extend(BOTH.into_iter().filter(|leg| self.is_going(*leg)).map(|leg| Move::Later { standing: Some(leg) }));
+            }
+        }
+        if self.bad_luck < max_bad_luck {
+            moves.extend([-1, 0, 1].into_iter().filter(|clock| *clock != self.clock).map(Move::Clock));
+            match self.copy {
+                Copy::None => moves.push(Move::Copied),
+                Copy::Made(_) => moves.push(Move::PutBack),
+                Copy::PutBack => {}
+            }
+        }
+    }
+
+    const fn may_be_paid_by(&self, one: u8) -> bool {
+        self.on_the_way & (1 << one) != 0 && self.dead & (1 << one) == 0
+    }
+
+    /// Whether what happened on a chain at this moment can be taken back by a reorganization.
+    pub fn can_be_replaced(&self, leg: Leg) -> bool {
+        match self.htlc(leg) {
+            Htlc::Absent => false,
+            Htlc::Locked { at, .. } | Htlc::Redeemed { at, .. } | Htlc::Refunded { at, .. } => at == self.now,
+        }
+    }
+
+    /// Whether time may pass. Once the secret is out the owner's process is given its turn, and honest endpoints and going chains include
+    /// what was sent to them.
+    fn may_pass(&self, end: usize) -> bool {
+        let is_last = usize::from(self.now) + 1 >= end;
+        let is_locked = |leg| matches!(self.htlc(leg), Htlc::Locked { .. }) && self.is_going(leg);
+        let is_waiting = self.redemption && is_locked(Leg::Destination) || self.refund && is_locked(Leg::Source) && self.is_over(Leg::Source);
+        !is_last && !is_waiting && (!self.secret || self.rested || self.ended)
+    }
+
+    /// Makes a move.
+    pub fn after(&self, one: Move) -> Self {
+        let mut next = *self;
+        let now = self.now;
+        let locked_at = |leg| match self.htlc(leg) {
+            Htlc::Locked { at, .. } => at,
+            _ => now,
+        };
+        let [source, destination] = BOTH.map(Leg::index);
+        match one {
+            Move::Paid(_) | Move::PaidByService => next.htlcs[source] = Htlc::Locked { at: now, less: false },
+            Move::NonceUsed(one) => {
+                next.dead |= 1 << one;
+                next.bad_luck += 1;
+            }
+            Move::SolverPays { less } => next.htlcs[destination] = Htlc::Locked { at: now, less },
+            Move::SolverRefunds => next.htlcs[destination] = Htlc::Refunded { at: now, locked: locked_at(Leg::Destination) },
+            Move::SolverRedeems => next.htlcs[source] = Htlc::Redeemed { at: now, locked: locked_at(Leg::Source) },
+            Move::Redeemed | Move::RedeemedBySomebody => {
+                next.htlcs[destination] = Htlc::Redeemed { at: now, locked: locked_at(Leg::Destination) };
+            }
+            Move::Refunded => next.htlcs[source] = Htlc::Refunded { at: now, locked: locked_at(Leg::Source) },
+            Move::Replaced(leg) => {
+                next.htlcs[leg.index()] = match self.htlc(leg) {
+                    Htlc::Redeemed { locked, .. } | Htlc::Refunded { locked, .. } => Htlc::Locked { at: locked, less: false },
+                    _ => Htlc::Absent,
+                }
+            }
+            Move::Later { standing } => {
+                next.now += 1;
+                next.attempt = 0;
+                for leg in BOTH {
+                    if standing != Some(leg) {
+                        next.heads[leg.index()] = next.now;
+                    }
+                }
+            }
+            Move::Clock(clock) => {
+                next.clock = clock;
+                next.bad_luck += 1;
+            }
+            Move::Copied => next.copy = Copy::Made(self.kept),
+            Move::PutBack => {
+                if let Copy::Made(kept) = self.copy {
+                    next.kept = kept;
+                }
+                next.copy = Copy::PutBack;
+                next.bad_luck += 1;
+                next.ended = false;
+            }
+        }
+        next.rested = false;
+        next.judged()
+    }
+
+    /// Notes a loss.
+    pub fn judged(mut self) -> Self {
+        let is_gone = matches!(self.htlc(Leg::Source), Htlc::Redeemed { .. });
+        let is_had = matches!(self.htlc(Leg::Destination), Htlc::Redeemed { .. } | Htlc::Locked { less: false, .. });
+        if is_gone && !is_had {
+            self.broken.get_or_insert(Broken::Loss);
+        }
+        self
+    }
+}
+
+impl fmt::Display for Move {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Paid(one) => write!(f, "payment {one} is in a block of the source chain"),
+            Self::PaidByService => f.write_str("the service submits the signed payment, and it is in a block"),
+            Self::NonceUsed(one) => write!(f, "another transaction of the owner uses the nonce of payment {one}"),
+            Self::SolverPays { less: false } => f.write_str("the solver pays the destination"),
+            Self::SolverPays { less: true } => f.write_str("the solver pays the destination one unit too little"),
+            Self::SolverRefunds => f.write_str("the solver takes its payment back"),
+            Self::SolverRedeems => f.write_str("the solver redeems the source with the secret"),
+            Self::Redeemed => f.write_str("the owner's redemption is in a block"),
+            Self::RedeemedBySomebody => f.write_str("somebody redeems the destination for the owner"),
+            Self::Refunded => f.write_str("the owner's refund is in a block"),
+            Self::Replaced(leg) => write!(f, "a block of the {} chain that is not final is replaced", leg.name()),
+            Self::Later { standing: None } => f.write_str("time passes"),
+            Self::Later { standing: Some(leg) } => write!(f, "time passes, and the {} chain stands still", leg.name()),
+            Self::Clock(0) => f.write_str("the owner's clock is right again"),
+            Self::Clock(by) => write!(f, "the owner's clock is two hours {}", if *by < 0 { "behind" } else { "ahead" }),
+            Self::Copied => f.write_str("the state directory is copied"),
+            Self::PutBack => f.write_str("the copy of the state directory is put back"),
+        }
+    }
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Loss => "the source is never gone while the destination is neither redeemed nor redeemable",
+            Self::Leak => "the secret leaves only for a covering, final HTLC with time left",
+            Self::TwoPayments => "one payment of an order can be included",
+            Self::Signed => "what is signed is what was agreed, while nobody knows the secret",
+            Self::Outcome => "an order ends as its journal says",
+        })
+    }
+}

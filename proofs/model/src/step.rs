@@ -1,0 +1,576 @@
+//! A step of the real driver, whose every question is answered by the world and by a script.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use countersign_client::countersign::evm::alloy_consensus::{SignableTransaction as _, Transaction as _, TxEip1559, TxEnvelope};
+use countersign_client::countersign::evm::alloy_eips::eip2718::{Decodable2718 as _, Encodable2718 as _};
+use countersign_client::countersign::evm::alloy_primitives::{Signature, U256};
+use countersign_client::countersign::evm::read;
+use countersign_client::countersign::reader::{Answer, FailureKind, Request as Asked, RpcError};
+use countersign_client::countersign::{
+    self, BroadcastTransaction, Code, HtlcTerms, OrderRecord, Policy, Proposal, Refusal, Registry, Role, UnixTime, Verified, VerifiedTerms,
+};
+use countersign_client::driver::{
+    ChainEndpoints, Chains, Driver, Entry, FundingReply, OrderState, OrderStore, Outcome, Owner, OwnerCode, OwnerError, Purpose,
+    Settlement, SignedFunding, SignedUnder, StoreError,
+};
+use countersign_client::{Api, Client, CreatedOrder, Flow, OrderId, Request, Response, Retry, Secret, Transport, TransportError, TransportErrorKind};
+use countersign_testkit::chain::evm::{Evm, id as swap_id, log, redeemed_data};
+use futures_util::FutureExt as _;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::script::{Leg, Question, Script};
+use crate::state::{ATTEMPTS, Broken, CLOCK, Copy, DEADLINE, FINAL, Htlc, MOMENTS, Move, State};
+use crate::support::{Fixture, registry_text};
+
+const SECRET: &str = "8cb8a02d5592b0b1556978e1d778b7eff2c23519b8aa65970fa6ac3daa33fb40";
+const ENDPOINTS: [&str; 3] = ["a.example", "b.example", "c.example"];
+/// The nonce of the first payment.
+const NONCE: u64 = 42;
+/// The heights of both chains when the world begins.
+const START: u64 = 21_000_000;
+/// Seconds from one block to the next.
+const BLOCK: [u64; 2] = [2, 12];
+
+/// How the search is set up.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Config {
+    /// The place of the lying endpoint in the list.
+    pub liar: usize,
+    /// Whether the payment is a message that the service submits.
+    pub is_gasless: bool,
+    /// Whether the relayer is allowed.
+    pub has_relayer: bool,
+}
+
+/// What is stored of an order, besides what never changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kept {
+    pub has_record: bool,
+    pub journal: Vec<Entry>,
+}
+
+/// Numbers what is stored, so that a state of the world is small.
+#[derive(Debug, Default)]
+pub struct Shelf {
+    numbers: HashMap<String, u32>,
+    kept: Vec<Arc<Kept>>,
+}
+
+impl Shelf {
+    fn number(&mut self, kept: Kept) -> u32 {
+        let text = format!("{}{}", kept.has_record, serde_json::to_string(&kept.journal).unwrap());
+        let next = u32::try_from(self.kept.len()).unwrap();
+        let number = *self.numbers.entry(text).or_insert(next);
+        if number == next {
+            self.kept.push(Arc::new(kept));
+        }
+        number
+    }
+}
+
+/// What never changes: the order, and how it is searched.
+pub struct Setup {
+    pub config: Config,
+    registry: Arc<Registry>,
+    fixture: Fixture,
+    swap: CreatedOrder,
+    terms: VerifiedTerms,
+    record: Vec<u8>,
+    secret: Secret,
+    epoch: u64,
+    shelf: Mutex<Shelf>,
+}
+
+/// What the owner commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Command {
+    Advance,
+    Refund,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Setup {
+    pub fn new(config: Config) -> Self {
+        let secret = Secret::parse(SECRET).unwrap();
+        let mut fixture = Fixture::with_secret(&secret);
+        let epoch = fixture.created() + 10;
+        fixture.order["deadline"] = json!(epoch + DEADLINE);
+        let registry = Registry::from_json(registry_text().as_bytes()).unwrap();
+        let request = fixture.create();
+        let (response, record) = (fixture.response.to_string(), body(&fixture.order));
+        let proposal = Proposal::new(&request, response.as_bytes()).with_record(record.as_bytes());
+        let terms = countersign::verify_record(proposal, &registry, &Policy::default()).unwrap().terms;
+        let swap = CreatedOrder::new(request, response.into_bytes()).unwrap();
+        let shelf = Mutex::new(Shelf::default());
+        lock(&shelf).number(Kept::default());
+        Self { config, registry: Arc::new(registry), fixture, swap, terms, record: record.into_bytes(), secret, epoch, shelf }
+    }
+
+    pub fn kept(&self, number: u32) -> Arc<Kept> {
+        Arc::clone(&lock(&self.shelf).kept[number as usize])
+    }
+
+    /// Tells which lines a step has written.
+    pub fn written(&self, before: u32, after: u32) -> String {
+        let (before, after) = (self.kept(before), self.kept(after));
+        let lines = after.journal.iter().skip(before.journal.len()).map(|entry| {
+            let value = serde_json::to_value(&entry.event).unwrap();
+            let members = ["event", "purpose", "what", "path", "outcome"].map(|member| value[member].as_str().unwrap_or_default());
+            members.into_iter().filter(|member| !member.is_empty()).collect::<Vec<_>>().join(" ")
+        });
+        let lines: Vec<_> = lines.collect();
+        if lines.is_empty() { String::new() } else { format!(" [writes: {}]", lines.join(", ")) }
+    }
+
+    /// Returns how the journal says that the order ended.
+    pub fn outcome(&self, number: u32) -> Option<Outcome> {
+        self.order(&self.kept(number)).outcome()
+    }
+
+    fn order(&self, kept: &Kept) -> OrderState {
+        let mut order = OrderState::new(self.swap.clone(), Some(Secret::parse(SECRET).unwrap()));
+        order.record = kept.has_record.then(|| self.record.clone());
+        order.journal.clone_from(&kept.journal);
+        order
+    }
+
+    /// Lets the driver take a step.
+    pub fn step(&self, state: &State, command: Command, choices: &[u8], luck: u8) -> (State, Script) {
+        let mut begun = *state;
+        begun.rested = false;
+        let step = Step {
+            setup: self,
+            state: Mutex::new(begun),
+            script: Mutex::new(Script::new(choices, luck)),
+            kept: Mutex::new((*self.kept(state.kept)).clone()),
+            lies: Mutex::default(),
+        };
+        let api = Api::new("https://service.example", None).unwrap();
+        let client = Client::new(api, &step).with_retry(Retry { attempts: 1, ..Retry::default() });
+        let flow = Flow::new(client, Arc::clone(&self.registry), Policy::default());
+        let mut driver = Driver::new(flow, &step, &step, &step);
+        if self.config.has_relayer {
+            driver = driver.allow_relayer();
+        }
+        let id = self.swap.id();
+        // Everything answers at once, so a step that waits was killed.
+        let done = match command {
+            Command::Advance => driver.advance(id).now_or_never(),
+            Command::Refund => driver.refund(id).now_or_never(),
+        };
+        drop(driver);
+        let (mut next, script, kept) = (*lock(&step.state), lock(&step.script).clone(), lock(&step.kept).clone());
+        next.kept = lock(&self.shelf).number(kept);
+        let is_clean = script.bad_luck() == 0 && done.is_some();
+        next.rested = is_clean && command == Command::Advance && !matches!(&done, Some(Ok(progress)) if progress.acted);
+        next.bad_luck += script.bad_luck();
+        if !matches!(&done, Some(Ok(progress)) if progress.acted) {
+            next.attempt = (next.attempt + 1).min(ATTEMPTS);
+        }
+        let outcome = self.outcome(next.kept);
+        next.ended = outcome.is_some();
+        if !state.ended && outcome.is_some_and(|outcome| !is_true(&next, outcome)) {
+            next.broken.get_or_insert(Broken::Outcome);
+        }
+        (next.judged(), script)
+    }
+}
+
+/// Whether an order ended as its journal says.
+fn is_true(state: &State, outcome: Outcome) -> bool {
+    let [source, destination] = state.htlcs;
+    let may_be_paid = state.gasless || state.on_the_way & !state.dead != 0;
+    match outcome {
+        Outcome::Complete => matches!(destination, Htlc::Redeemed { .. }),
+        Outcome::Refunded => matches!(source, Htlc::Refunded { .. }),
+        Outcome::Expired => source == Htlc::Absent && !may_be_paid,
+        _ => false,
+    }
+}
+
+fn body(record: &Value) -> String {
+    json!({"status": "Ok", "result": record}).to_string()
+}
+
+/// One step that is under way.
+struct Step<'s> {
+    setup: &'s Setup,
+    state: Mutex<State>,
+    script: Mutex<Script>,
+    kept: Mutex<Kept>,
+    /// What the lying endpoint shows of each leg, in the reading that is under way.
+    lies: Mutex<[u8; 2]>,
+}
+
+impl Step<'_> {
+    fn choose(&self, question: Question) -> u8 {
+        lock(&self.script).choose(question)
+    }
+
+    fn leg(chain: &str) -> Leg {
+        if chain == "base" { Leg::Source } else { Leg::Destination }
+    }
+
+    fn terms(&self, leg: Leg) -> &HtlcTerms {
+        match leg {
+            Leg::Source => &self.setup.terms.source,
+            Leg::Destination => &self.setup.terms.destination,
+        }
+    }
+
+    /// Lets something happen on a chain right before it is read.
+    fn happen(&self, leg: Leg) {
+        let mut state = lock(&self.state);
+        let is_over = leg == Leg::Destination && state.is_over(leg) && state.heads[1] == state.now;
+        let taken = match (is_over, state.can_be_replaced(leg)) {
+            (false, false) => return,
+            (true, false) => lock(&self.script).choose_of(Question::Before(leg), 2),
+            (_, true) => lock(&self.script).choose_of(Question::Before(leg), 3),
+        };
+        *state = match taken {
+            1 if is_over => state.after(Move::SolverRefunds),
+            2 => state.after(Move::Replaced(leg)),
+            _ => return,
+        };
+    }
+
+    /// Returns a chain as an endpoint shows it.
+    fn chain(&self, leg: Leg, lie: u8) -> Evm {
+        let state = *lock(&self.state);
+        let terms = self.terms(leg);
+        let honest = state.head(leg);
+        let head = match lie {
+            4 => honest + 30 * 86_400,
+            8 => honest.saturating_sub(7_200),
+            9 => honest + 400 * 86_400,
+            _ => honest,
+        };
+        // Times before the beginning are those of older blocks.
+        let epoch = self.setup.epoch;
+        let height = |time: u64| START + 86_400 + time / BLOCK[leg.index()];
+        let mut chain = Evm::funded(terms);
+        chain.chain_id = match (leg, lie) {
+            (_, 7) => 1,
+            (Leg::Source, _) => 8_453,
+            (Leg::Destination, _) => 42_161,
+        };
+        chain.block_millis = BLOCK[leg.index()] * 1_000;
+        (chain.latest, chain.time) = (height(head), epoch + if matches!(lie, 4 | 9) { honest } else { head });
+        chain.l1_number = (leg == Leg::Destination).then(|| START / 1_000 + head / 12);
+        let mark = |back: u64| height(head) - back / BLOCK[leg.index()];
+        (chain.safe, chain.finalized) = (Some(mark(FINAL / 2)), Some(mark(FINAL)));
+        let at = |moment: u8| height(MOMENTS[usize::from(moment)]);
+        let (locked, less, end) = match (lie, state.htlc(leg)) {
+            (2 | 9, _) | (0 | 7 | 8, Htlc::Absent) => (None, false, None),
+            (3, _) => (Some(height(honest) - 2 * FINAL / BLOCK[leg.index()]), false, None),
+            (4, Htlc::Locked { at: moment, .. }) => (Some(at(moment)), false, None),
+            (4, _) => (Some(height(honest)), false, None),
+            (5, _) => (Some(height(honest) - 3 * FINAL / BLOCK[leg.index()]), false, Some((true, height(honest) - 2 * FINAL / BLOCK[leg.index()]))),
+            (6, _) => (Some(height(honest) - 3 * FINAL / BLOCK[leg.index()]), false, Some((false, height(honest) - 2 * FINAL / BLOCK[leg.index()]))),
+            (_, Htlc::Locked { at: moment, less }) => (Some(at(moment)), less, None),
+            (_, Htlc::Redeemed { at: moment, locked }) => (Some(at(locked)), false, Some((true, at(moment)))),
+            (_, Htlc::Refunded { at: moment, locked }) => (Some(at(locked)), false, Some((false, at(moment)))),
+            (_, Htlc::Absent) => (None, false, None),
+        };
+        // An old view does not show what came later.
+        let locked = locked.filter(|height| *height <= chain.latest);
+        let Some(locked) = locked else {
+            chain.order = None;
+            return chain;
+        };
+        chain.initiated = locked;
+        let words = chain.order.as_mut().unwrap();
+        words[2] = U256::from(locked);
+        if less {
+            words[4] -= U256::from(1);
+        }
+        if let Some((is_redeemed, block)) = end.filter(|(_, block)| *block <= chain.latest) {
+            words[5] = U256::from(block);
+            let secret = if lie == 5 && !state.secret { [7; 32] } else { *self.setup.secret.expose() };
+            chain.logs = vec![if is_redeemed {
+                log(chain.htlc, &[read::REDEEMED, swap_id(terms), terms.secret_hash.0.into()], &redeemed_data(&secret), block)
+            } else {
+                log(chain.htlc, &[read::REFUNDED, swap_id(terms)], &[], block)
+            }];
+        }
+        chain
+    }
+
+    /// Takes a transaction at an endpoint.
+    fn take(&self, endpoint: &str, payload: &str) -> Answer {
+        let bytes = hex::decode(payload).unwrap();
+        let envelope = TxEnvelope::decode_2718(&mut bytes.as_slice()).unwrap();
+        let role: Role = serde_json::from_slice(envelope.input()).unwrap();
+        let is_liar = endpoint == ENDPOINTS[self.setup.config.liar];
+        let taken = if is_liar { self.choose(Question::Send) } else { 0 };
+        let mut state = lock(&self.state);
+        // Whoever gets a redemption can read the secret in it, whatever it does with it.
+        if role == Role::Redeem {
+            state.leak();
+        }
+        let accepted = || Answer::result(json!(envelope.tx_hash()).to_string().into_bytes());
+        match taken {
+            0 => {}
+            1 => return accepted(),
+            2 => return Answer::Error(RpcError::new(-32_000, "nonce too low", None)),
+            _ => return Answer::Failed(FailureKind::Status(503).into()),
+        }
+        match role {
+            Role::Redeem => state.redemption = true,
+            Role::Refund => state.refund = true,
+            _ => {
+                let one = u8::try_from(envelope.nonce() - NONCE).unwrap();
+                if state.dead & (1 << one) != 0 {
+                    return Answer::Error(RpcError::new(-32_000, "nonce too low", None));
+                }
+                state.on_the_way |= 1 << one;
+                let can_be_paid = state.on_the_way & !state.dead;
+                if can_be_paid.count_ones() > 1 && state.copy != Copy::PutBack {
+                    state.broken.get_or_insert(Broken::TwoPayments);
+                }
+            }
+        }
+        accepted()
+    }
+
+    /// Returns the record that the service shows.
+    fn record(&self, taken: u8) -> String {
+        let state = *lock(&self.state);
+        let mut record = self.setup.fixture.order.clone();
+        let time = |moment: u8| countersign_client::status::format_time(UnixTime::from_secs(self.setup.epoch + MOMENTS[usize::from(moment)]));
+        let hash = |byte: &str| format!("0x{}", byte.repeat(32));
+        for (leg, name) in [(Leg::Source, "source_swap"), (Leg::Destination, "destination_swap")] {
+            let mut htlc = state.htlc(leg);
+            htlc = match (taken, leg, htlc) {
+                (3, Leg::Destination, _) => Htlc::Locked { at: state.now, less: false },
+                (4, Leg::Source, _) => Htlc::Refunded { at: state.now, locked: 0 },
+                (5, _, _) => Htlc::Redeemed { at: state.now, locked: 0 },
+                (_, _, htlc) => htlc,
+            };
+            let mut set = |member: &str, value: Value| record[name][member] = value;
+            let locked = match htlc {
+                Htlc::Absent => continue,
+                Htlc::Locked { at, .. } => at,
+                Htlc::Redeemed { locked, .. } | Htlc::Refunded { locked, .. } => locked,
+            };
+            set("initiate_tx_hash", json!(hash("aa")));
+            set("initiate_block_number", json!("1234"));
+            set("initiate_timestamp", json!(time(locked)));
+            set("filled_amount", self.setup.fixture.order[name]["amount"].clone());
+            set("current_confirmations", json!(1));
+            match htlc {
+                Htlc::Redeemed { .. } => {
+                    set("redeem_tx_hash", json!(hash("bb")));
+                    set("redeem_block_number", json!("1250"));
+                    if state.secret {
+                        set("secret", json!(SECRET));
+                    }
+                }
+                Htlc::Refunded { .. } => {
+                    set("refund_tx_hash", json!(hash("cc")));
+                    set("refund_block_number", json!("1260"));
+                }
+                _ => {}
+            }
+        }
+        if taken == 2 {
+            record["destination_swap"]["redeemer"] = json!("0x75196C3fEa443e4f086cF9f30D51CF375704f166");
+        }
+        body(&record)
+    }
+}
+
+/// Creates a transaction whose calldata says what it does.
+fn transaction(chain: &str, role: Role, nonce: u64, time: u64) -> BroadcastTransaction {
+    let (input, chain_id) = (serde_json::to_vec(&role).unwrap(), if chain == "base" { 8_453 } else { 42_161 });
+    let transaction = TxEip1559 { chain_id, nonce, gas_limit: time, input: input.into(), ..TxEip1559::default() };
+    // One is the coordinate of a point, so that a sender can be recovered.
+    let envelope = TxEnvelope::from(transaction.into_signed(Signature::new(U256::from(1), U256::from(1), false)));
+    let (id, payload) = (envelope.tx_hash().to_string(), hex::encode(envelope.encoded_2718()));
+    BroadcastTransaction { chain: chain.to_owned(), role, id, payload, spends: Vec::new() }
+}
+
+impl Chains for &Step<'_> {
+    fn endpoints(&self, _: &str) -> Option<ChainEndpoints> {
+        Some(ChainEndpoints::new(ENDPOINTS, 2))
+    }
+
+    async fn ask(&self, chain: &str, endpoint: &str, requests: &[Asked]) -> Vec<Answer> {
+        let leg = Step::leg(chain);
+        let method = |request: &Asked| match request {
+            Asked::JsonRpc { method, params } => (*method, params.to_string()),
+            other => panic!("{other:?}"),
+        };
+        let is_begun = requests.iter().map(method).any(|(method, params)| method == "eth_getBlockByNumber" && params.contains("latest"));
+        let is_liar = endpoint == ENDPOINTS[self.setup.config.liar];
+        if is_begun && endpoint == ENDPOINTS[0] {
+            self.happen(leg);
+        }
+        if is_begun && is_liar {
+            let lie = self.choose(Question::Reading(leg));
+            lock(&self.lies)[leg.index()] = lie;
+        }
+        let lie = if is_liar { lock(&self.lies)[leg.index()] } else { 0 };
+        if lie == 1 {
+            return vec![Answer::Failed(FailureKind::Status(503).into()); requests.len()];
+        }
+        let chain = self.chain(leg, lie);
+        let end = chain.order.map_or(0, |words| words[5].to::<u64>());
+        let is_at = |block: Option<u64>, params: &str| block.is_some_and(|block| block < end && params.contains(&chain.hash(block).to_string()));
+        let answer = |request: &Asked| match method(request) {
+            ("eth_sendRawTransaction", params) => self.take(endpoint, params.trim_matches(['[', ']', '"']).trim_start_matches("0x")),
+            // The chain remembers how an order was before it ended.
+            ("eth_call", params) if end > 0 && (is_at(chain.safe, &params) || is_at(chain.finalized, &params)) => {
+                let mut before = chain.clone();
+                before.order.as_mut().unwrap()[5] = U256::ZERO;
+                before.answer(request)
+            }
+            ("eth_getTransactionByHash", _) => Answer::result(*b"null"),
+            ("eth_getTransactionCount", _) => {
+                let used = u64::from(lock(&self.state).dead.trailing_ones());
+                let next = NONCE + if lie == 2 { 100 } else { used };
+                Answer::result(json!(format!("{next:#x}")).to_string().into_bytes())
+            }
+            _ => chain.answer(request),
+        };
+        requests.iter().map(answer).collect()
+    }
+}
+
+impl Transport for &Step<'_> {
+    async fn send(&self, request: &Request) -> Result<Response, TransportError> {
+        let lost = || Err(TransportError::new(TransportErrorKind::Timeout, "no answer"));
+        if request.method.name() == "GET" {
+            return match self.choose(Question::Record) {
+                1 => lost(),
+                taken => Ok(Response::new(200, self.record(taken))),
+            };
+        }
+        let taken = self.choose(Question::Patch);
+        let mut state = lock(&self.state);
+        match request.url.query().unwrap() {
+            "action=redeem" => state.leak(),
+            "action=initiate" => state.gasless = true,
+            _ if taken == 0 || taken == 2 => state.refund = true,
+            _ => {}
+        }
+        match taken {
+            0 | 1 => Ok(Response::new(200, body(&json!("0xtransaction")))),
+            2 => Ok(Response::new(500, "")),
+            _ => lost(),
+        }
+    }
+
+    async fn sleep(&self, _: Duration) {}
+
+    fn now(&self) -> UnixTime {
+        let state = lock(&self.state);
+        UnixTime::from_secs(self.setup.epoch + state.time()).saturating_add(Duration::from_secs(if state.clock > 0 { CLOCK } else { 0 })).saturating_sub(
+            Duration::from_secs(if state.clock < 0 { CLOCK } else { 0 }),
+        )
+    }
+}
+
+/// The only order that is stored.
+impl OrderStore for &Step<'_> {
+    type Guard = ();
+
+    async fn create(&self, _: &OrderState) -> Result<(), StoreError> {
+        Err(StoreError::Failed("there is one order".to_owned()))
+    }
+
+    async fn lock(&self, _: &OrderId) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn load(&self, _: &OrderId) -> Result<OrderState, StoreError> {
+        Ok(self.setup.order(&lock(&self.kept)))
+    }
+
+    async fn keep_record(&self, (): &(), _: &[u8]) -> Result<(), StoreError> {
+        lock(&self.kept).has_record = true;
+        Ok(())
+    }
+
+    async fn keep_pins(&self, (): &(), _: &SignedUnder) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn append(&self, (): &(), entry: &Entry) -> Result<(), StoreError> {
+        let taken = self.choose(Question::Write);
+        if matches!(taken, 0 | 3) {
+            lock(&self.kept).journal.push(entry.clone());
+        }
+        match taken {
+            0 => Ok(()),
+            1 => Err(StoreError::Failed("the disk is full".to_owned())),
+            _ => std::future::pending().await,
+        }
+    }
+
+    async fn replace_journal(&self, (): &(), entries: &[Entry]) -> Result<(), StoreError> {
+        lock(&self.kept).journal = entries.to_vec();
+        Ok(())
+    }
+
+    async fn orders(&self) -> Result<Vec<OrderId>, StoreError> {
+        Ok(vec![self.setup.swap.id().clone()])
+    }
+}
+
+impl Owner for &Step<'_> {
+    async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
+        match self.choose(Question::Fund) {
+            0 => {}
+            1 => return Ok(FundingReply::NotNow),
+            _ => return Err(OwnerError::Failed { code: OwnerCode::new("declined"), message: "the owner declined".to_owned() }),
+        }
+        let mut state = lock(&self.state);
+        let pays = order.terms().record.map(|record| record.destination_swap.redeemer.clone());
+        let is_agreed = pays.as_deref() == self.setup.fixture.order["destination_swap"]["redeemer"].as_str();
+        if state.secret || !is_agreed {
+            state.broken.get_or_insert(Broken::Signed);
+        }
+        let nonce = state.payments;
+        state.payments = (nonce + 1).min(7);
+        Ok(FundingReply::Signed(if self.setup.config.is_gasless {
+            SignedFunding { transactions: Vec::new(), gasless: Some(format!("0x{nonce:02x}")) }
+        } else {
+            SignedFunding { transactions: vec![transaction("base", Role::Initiate, NONCE + u64::from(nonce), 0)], gasless: None }
+        }))
+    }
+
+    async fn check_release(&self, _: &OrderRecord) -> Result<(), OwnerError> {
+        match self.choose(Question::Payable) {
+            0 => Ok(()),
+            _ => Err(Refusal::new(Code::ReceiverNotPayable, "/destination").into()),
+        }
+    }
+
+    async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
+        match self.choose(Question::Settle) {
+            0 => {}
+            1 => return Ok(None),
+            _ => return Err(Refusal::new(Code::InsufficientFunds, "/value").into()),
+        }
+        let role = if task.purpose == Purpose::Redemption { Role::Redeem } else { Role::Refund };
+        let chain = &task.leg.of(task.record).chain;
+        Ok(Some(vec![transaction(chain, role, 0, lock(&self.state).time())]))
+    }
+
+    fn can_redeem(&self, _: &str) -> bool {
+        true
+    }
+
+    fn signs_here(&self, _: &str) -> bool {
+        true
+    }
+}
