@@ -10,7 +10,10 @@
 )]
 
 mod check;
+mod price;
 mod script;
+mod search;
+mod setup;
 mod state;
 mod step;
 #[path = "../../../crates/client/tests/support/mod.rs"]
@@ -19,13 +22,15 @@ mod support;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use check::{Bounds, Found, search};
-use step::Config;
+use check::{Found, search};
+use search::Bounds;
+use setup::Config;
+use state::SEARCHED;
 
-const USAGE: &str = "usage: countersign-proofs-model [--minutes N | --hours N] [--deviations N] [--bad-luck N] [--threads N]";
+const USAGE: &str = "usage: countersign-proofs-model [--minutes N | --hours N] [--deviations N] [--bad-luck N] [--moments N] [--threads N]";
 
 fn main() -> ExitCode {
-    let mut bounds = Bounds { deviations: 1, bad_luck: 1, time: Duration::from_secs(600), threads: 2 };
+    let mut bounds = Bounds { deviations: 1, bad_luck: 1, moments: SEARCHED, time: Duration::from_secs(600), threads: 2 };
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     for pair in arguments.chunks(2) {
         let [name, value] = pair else { return usage() };
@@ -36,11 +41,13 @@ fn main() -> ExitCode {
             "--hours" => bounds.time = Duration::from_secs(value * 3_600),
             "--deviations" => bounds.deviations = small,
             "--bad-luck" => bounds.bad_luck = small,
+            "--moments" => bounds.moments = small.min(SEARCHED),
             "--threads" => bounds.threads = small.into(),
             _ => return usage(),
         }
     }
-    let configs = [(0, false), (2, false), (0, true), (2, true)].map(|(liar, is_gasless)| Config { liar, is_gasless, has_relayer: is_gasless });
+    let configs = [(0, false, false), (2, false, false), (0, true, false), (2, true, false), (2, false, true)];
+    let configs = configs.map(|(liar, is_gasless, is_fast)| Config { liar, is_gasless, has_relayer: is_gasless, is_fast });
     bounds.time /= configs.len() as u32;
     let mut is_well = true;
     for config in configs {
@@ -57,13 +64,16 @@ fn usage() -> ExitCode {
 
 /// Prints what a search found, and returns whether no rule was broken.
 fn tell(config: Config, bounds: Bounds, found: &Found) -> bool {
-    let Config { liar, is_gasless, .. } = config;
+    let Config { liar, is_gasless, has_relayer, is_fast } = config;
     let payment = if is_gasless { "a signed message" } else { "a transaction" };
-    println!("the order is paid by {payment}, and endpoint {} of 3 lies", liar + 1);
-    let Bounds { deviations, bad_luck, .. } = bounds;
-    println!("  bounds: {deviations} answers of a step are bad, {bad_luck} strokes of bad luck in a swap");
+    let relayer = if has_relayer { ", the relayer is allowed" } else { "" };
+    let fast = if is_fast { ", the destination's blocks come ten times as fast as its row says" } else { "" };
+    println!("the order is paid by {payment}{relayer}{fast}, and endpoint {} of 3 lies", liar + 1);
+    let Bounds { deviations, bad_luck, moments, .. } = bounds;
+    println!("  bounds: {deviations} bad answers in a step, {bad_luck} strokes of bad luck in a swap, {moments} of {SEARCHED} moments");
     let extent = if found.is_whole { "everything within the bounds was seen" } else { "NOT exhausted: the time was over, or a rule was broken" };
-    println!("  {} states, {} situations of the driver, depth {}, {} s: {extent}", found.states, found.steps, found.depth, found.time.as_secs());
+    let Found { states, computed: (observations, situations), depth, time, .. } = found;
+    println!("  {states} states, {observations} readings and {situations} situations of the driver, depth {depth}, {} s: {extent}", time.as_secs());
     for name in &found.missing {
         println!("  not seen: {name}");
     }
@@ -97,8 +107,8 @@ mod tests {
     /// A minute is not enough for everything, and is enough for a swap of each kind of end.
     #[test]
     fn a_short_search_says_that_it_is_one() {
-        let config = Config { liar: 0, is_gasless: false, has_relayer: false };
-        let found = search(config, Bounds { deviations: 1, bad_luck: 1, time: Duration::from_secs(5), threads: 2 });
+        let config = Config { liar: 0, is_gasless: false, has_relayer: false, is_fast: false };
+        let found = search(config, Bounds { deviations: 1, bad_luck: 1, moments: SEARCHED, time: Duration::from_secs(5), threads: 2 });
         assert!(!found.is_whole && found.broken.is_empty(), "{} states", found.states);
     }
 }

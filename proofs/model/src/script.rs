@@ -21,6 +21,10 @@ pub enum Question {
     Payable,
     /// Whether the owner signs a redemption or a refund.
     Settle,
+    /// What the lying endpoint shows to whoever prices a transaction.
+    Price,
+    /// What another process does before this one takes the lock.
+    Meet,
     /// What the lying endpoint does with a transaction.
     Send,
     /// What the service does with a signed payment, a secret, or a request to refund.
@@ -75,6 +79,8 @@ impl Question {
             Self::Fund => &["signs", "does not sign now", "refuses"],
             Self::Payable => &["would pay", "would not pay"],
             Self::Settle => &["signs", "does not sign", "has no coins for the fee"],
+            Self::Price => &["is honest", "shows a base fee above the others, and no tip", "shows prices above what the owner has", "shows pending transactions"],
+            Self::Meet => &["does nothing", "takes a step", "takes two steps"],
             Self::Send => &["relays it", "keeps it", "rejects it", "fails"],
             Self::Patch => &["does it", "says that it does it", "answers with an error, and does it", "fails"],
         }
@@ -82,7 +88,7 @@ impl Question {
 
     /// Whether an alternative is bad luck, of which there is a bounded amount, and not the adversary's.
     pub const fn is_nature(self) -> bool {
-        matches!(self, Self::Write | Self::Fund | Self::Payable | Self::Settle)
+        matches!(self, Self::Write | Self::Fund | Self::Payable | Self::Settle | Self::Meet)
     }
 }
 
@@ -97,6 +103,8 @@ impl fmt::Display for Question {
             Self::Write => "a line of the journal",
             Self::Fund | Self::Settle => "the owner's wallet",
             Self::Payable => "by the wallet's check, the redemption",
+            Self::Price => "one endpoint that is asked for prices",
+            Self::Meet => "another process",
             Self::Send => "one endpoint that gets a transaction",
             Self::Patch => "the service that is asked to act",
         })
@@ -111,17 +119,26 @@ pub struct Script {
     pub asked: Vec<(Question, u8, u8)>,
     /// How much bad luck is left.
     luck: u8,
+    /// What the lying endpoint shows to whoever prices a transaction, beyond the end of the list.
+    habit: u8,
 }
 
 impl Script {
     pub fn new(chosen: &[u8], luck: u8) -> Self {
-        Self { chosen: chosen.to_vec(), asked: Vec::new(), luck }
+        Self { chosen: chosen.to_vec(), asked: Vec::new(), luck, habit: 0 }
+    }
+
+    /// Lets the lying endpoint show the same prices whenever it is asked.
+    pub const fn with_habit(mut self, habit: u8) -> Self {
+        self.habit = habit;
+        self
     }
 
     /// Chooses among the first `count` alternatives.
     pub fn choose_of(&mut self, question: Question, count: usize) -> u8 {
         let count = if question.is_nature() && self.luck == 0 { 1 } else { u8::try_from(count).unwrap_or(u8::MAX) };
-        let taken = self.chosen.get(self.asked.len()).copied().unwrap_or_default();
+        let usual = if question == Question::Price { self.habit } else { 0 };
+        let taken = self.chosen.get(self.asked.len()).copied().unwrap_or(usual);
         assert!(taken < count.max(1), "{question:?} is another one than before");
         if taken > 0 && question.is_nature() {
             self.luck -= 1;
@@ -148,13 +165,13 @@ impl Script {
     }
 }
 
-/// Runs a step with every list of choices of which at most `deviations` are not honest.
-pub fn explore<R>(deviations: usize, mut run: impl FnMut(&[u8]) -> (R, Script)) -> Vec<(Vec<u8>, R)> {
+/// Runs something with every list of choices of which at most `deviations` are not honest, the honest one first.
+pub fn explore<R>(deviations: u8, mut run: impl FnMut(&[u8]) -> (R, Script)) -> Vec<(Vec<u8>, R)> {
     let mut results = Vec::new();
     let mut open = vec![Vec::new()];
     while let Some(prefix) = open.pop() {
         let (result, script) = run(&prefix);
-        if prefix.iter().filter(|taken| **taken > 0).count() < deviations {
+        if deviations_of(&prefix) < deviations {
             for (place, (_, count, _)) in script.asked.iter().enumerate().skip(prefix.len()) {
                 for taken in 1..*count {
                     let mut next = prefix.clone();
@@ -167,4 +184,9 @@ pub fn explore<R>(deviations: usize, mut run: impl FnMut(&[u8]) -> (R, Script)) 
         results.push((prefix, result));
     }
     results
+}
+
+/// The number of choices that are not honest.
+pub fn deviations_of(choices: &[u8]) -> u8 {
+    choices.iter().map(|taken| u8::from(*taken > 0)).sum()
 }

@@ -13,6 +13,10 @@ use crate::script::{BOTH, Leg};
 pub const MOMENTS: &[u64] = &[0, 1_500, 4_200, 8_400, 90_000, 95_000, 180_000, 190_000, 280_000, 290_000];
 /// The number of moments that are searched: before the deadline, after it, after the destination's timelock, after that of the source.
 pub const SEARCHED: u8 = 5;
+/// The timelocks of the two legs in seconds, if their chains go on.
+pub const TIMELOCKS: [u64; 2] = [86_400, 7_200];
+/// The seconds that must be left when the secret leaves.
+pub const MARGIN: u64 = 600;
 /// Seconds until a block is final.
 pub const FINAL: u64 = 600;
 /// When the payment must be confirmed.
@@ -55,6 +59,8 @@ pub struct State {
     pub attempt: u8,
     /// The moment of each chain's newest block.
     pub heads: [u8; 2],
+    /// The moment before which each chain stood still; 0 if it never did. The blocks of that time are missing for ever.
+    pub stood: [u8; 2],
     /// Whether the caller's clock is behind or ahead.
     pub clock: i8,
     pub htlcs: [Htlc; 2],
@@ -68,6 +74,8 @@ pub struct State {
     pub gasless: bool,
     pub redemption: bool,
     pub refund: bool,
+    /// Whether the owner was given a redemption on paper, and whether it was broadcast.
+    pub paper: Paper,
     /// What is stored: see [`Kept`](crate::step::Kept).
     pub kept: u32,
     /// An earlier copy of what is stored.
@@ -87,6 +95,14 @@ pub enum Copy {
     None,
     Made(u32),
     PutBack,
+}
+
+/// A redemption that was printed for the owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Paper {
+    None,
+    Printed,
+    Broadcast,
 }
 
 /// Something that happens outside the driver.
@@ -114,6 +130,10 @@ pub enum Move {
     Clock(i8),
     Copied,
     PutBack,
+    /// The owner prints a redemption, which is a note in the journal.
+    Prints,
+    /// The owner broadcasts what was printed.
+    Broadcasts,
 }
 
 impl Leg {
@@ -128,6 +148,7 @@ impl State {
         now: 0,
         attempt: 0,
         heads: [0, 0],
+        stood: [0, 0],
         clock: 0,
         htlcs: [Htlc::Absent; 2],
         secret: false,
@@ -137,6 +158,7 @@ impl State {
         gasless: false,
         redemption: false,
         refund: false,
+        paper: Paper::None,
         kept: 0,
         copy: Copy::None,
         bad_luck: 0,
@@ -164,24 +186,44 @@ impl State {
         self.heads[leg.index()] == self.now
     }
 
+    /// The seconds for which a chain has made blocks until some time. A chain that stood still does not make up for it.
+    pub fn counted(&self, leg: Leg, time: u64) -> u64 {
+        match usize::from(self.stood[leg.index()]) {
+            0 => time,
+            end => time - (time.clamp(MOMENTS[end - 1], MOMENTS[end]) - MOMENTS[end - 1]),
+        }
+    }
+
+    /// The seconds that a chain has counted since a moment, until some time.
+    fn since(&self, leg: Leg, at: u8, until: u64) -> u64 {
+        self.counted(leg, until).saturating_sub(self.counted(leg, MOMENTS[usize::from(at)]))
+    }
+
     /// Whether the timelock of a leg is over, by its chain.
     pub fn is_over(&self, leg: Leg) -> bool {
-        let seconds = match leg {
-            Leg::Source => 86_400,
-            Leg::Destination => 7_200,
-        };
-        matches!(self.htlc(leg), Htlc::Locked { at, .. } if self.head(leg) > MOMENTS[usize::from(at)] + seconds)
+        matches!(self.htlc(leg), Htlc::Locked { at, .. } if self.since(leg, at, self.head(leg)) > TIMELOCKS[leg.index()])
     }
 
     /// Whether the destination shows a covering HTLC in a final block, with time left.
     pub fn is_covered(&self) -> bool {
-        let head = self.head(Leg::Destination);
-        match self.htlc(Leg::Destination) {
+        let leg = Leg::Destination;
+        match self.htlc(leg) {
             Htlc::Locked { at, less: false } => {
-                let at = MOMENTS[usize::from(at)];
-                head >= at + FINAL && MOMENTS[usize::from(self.now)] + 600 < at + 7_200
+                self.since(leg, at, self.head(leg)) >= FINAL && self.since(leg, at, self.time()) + MARGIN < TIMELOCKS[leg.index()]
             }
             _ => false,
+        }
+    }
+
+    /// Whether the deadline is over, as the owner's clock or a newest block tells.
+    pub fn is_late(&self) -> bool {
+        self.clock >= 0 && self.time() > DEADLINE || BOTH.into_iter().any(|leg| self.head(leg) > DEADLINE)
+    }
+
+    /// Notes a payment that is sent too late.
+    pub fn check_payment(&mut self) {
+        if self.is_late() {
+            self.broken.get_or_insert(Broken::Signed);
         }
     }
 
@@ -228,9 +270,18 @@ impl State {
         moves.extend(BOTH.into_iter().filter(|leg| self.can_be_replaced(*leg)).map(Move::Replaced));
         if self.may_pass(end) {
             moves.push(Move::Later { standing: None });
-            // Chains go on once the secret is out, and none stands still for longer than one moment.
+            // Chains go on once the secret is out, and each stands still once, for one moment.
             if !self.secret {
-                moves.extend(BOTH.into_iter().filter(|leg| self.is_going(*leg)).map(|leg| Move::Later { standing: Some(leg) }));
+                let may_stand = |leg: &Leg| self.is_going(*leg) && self.stood[leg.index()] == 0;
+                moves.extend(BOTH.into_iter().filter(may_stand).map(|leg| Move::Later { standing: Some(leg) }));
+            }
+        }
+        // The program prints, and its user broadcasts, what both have just judged.
+        if self.is_covered() && matches!(source, Htlc::Locked { .. }) {
+            match self.paper {
+                Paper::None if self.bad_luck < max_bad_luck => moves.push(Move::Prints),
+                Paper::Printed => moves.push(Move::Broadcasts),
+                _ => {}
             }
         }
         if self.bad_luck < max_bad_luck {
@@ -296,7 +347,9 @@ impl State {
                 next.now += 1;
                 next.attempt = 0;
                 for leg in BOTH {
-                    if standing != Some(leg) {
+                    if standing == Some(leg) {
+                        next.stood[leg.index()] = next.now;
+                    } else {
                         next.heads[leg.index()] = next.now;
                     }
                 }
@@ -314,13 +367,26 @@ impl State {
                 next.bad_luck += 1;
                 next.ended = false;
             }
+            // The line of the journal is added by whoever knows what is stored.
+            Move::Prints => {
+                next.paper = Paper::Printed;
+                next.bad_luck += 1;
+            }
+            Move::Broadcasts => {
+                next.paper = Paper::Broadcast;
+                (next.secret, next.redemption) = (true, true);
+            }
         }
         next.rested = false;
         next.judged()
     }
 
-    /// Notes a loss.
+    /// Notes a loss, and a second payment that can be included. A store that was put back cannot know of the first one: only the contract,
+    /// which takes one payment of an order, stands between.
     pub fn judged(mut self) -> Self {
+        if (self.on_the_way & !self.dead).count_ones() > 1 && self.copy != Copy::PutBack {
+            self.broken.get_or_insert(Broken::TwoPayments);
+        }
         let is_gone = matches!(self.htlc(Leg::Source), Htlc::Redeemed { .. });
         let is_had = matches!(self.htlc(Leg::Destination), Htlc::Redeemed { .. } | Htlc::Locked { less: false, .. });
         if is_gone && !is_had {
@@ -350,18 +416,8 @@ impl fmt::Display for Move {
             Self::Clock(by) => write!(f, "the owner's clock is two hours {}", if *by < 0 { "behind" } else { "ahead" }),
             Self::Copied => f.write_str("the state directory is copied"),
             Self::PutBack => f.write_str("the copy of the state directory is put back"),
+            Self::Prints => f.write_str("the owner prints a redemption"),
+            Self::Broadcasts => f.write_str("the owner broadcasts the printed redemption"),
         }
-    }
-}
-
-impl fmt::Display for Broken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Loss => "the source is never gone while the destination is neither redeemed nor redeemable",
-            Self::Leak => "the secret leaves only for a covering, final HTLC with time left",
-            Self::TwoPayments => "one payment of an order can be included",
-            Self::Signed => "what is signed is what was agreed, while nobody knows the secret",
-            Self::Outcome => "an order ends as its journal says",
-        })
     }
 }

@@ -1,7 +1,6 @@
 //! A step of the real driver, whose every question is answered by the world and by a script.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use countersign_client::countersign::evm::alloy_consensus::{SignableTransaction as _, Transaction as _, TxEip1559, TxEnvelope};
@@ -9,81 +8,27 @@ use countersign_client::countersign::evm::alloy_eips::eip2718::{Decodable2718 as
 use countersign_client::countersign::evm::alloy_primitives::{Signature, U256};
 use countersign_client::countersign::evm::read;
 use countersign_client::countersign::reader::{Answer, FailureKind, Request as Asked, RpcError};
-use countersign_client::countersign::{
-    self, BroadcastTransaction, Code, HtlcTerms, OrderRecord, Policy, Proposal, Refusal, Registry, Role, UnixTime, Verified, VerifiedTerms,
-};
+use countersign_client::countersign::{BroadcastTransaction, Code, HtlcTerms, OrderRecord, Policy, Refusal, Role, UnixTime, Verified};
 use countersign_client::driver::{
-    ChainEndpoints, Chains, Driver, Entry, FundingReply, OrderState, OrderStore, Outcome, Owner, OwnerCode, OwnerError, Purpose,
-    Settlement, SignedFunding, SignedUnder, StoreError,
+    ChainEndpoints, Chains, DriveError, Driver, Entry, FundingReply, OrderState, OrderStore, Owner, OwnerCode, OwnerError, Progress,
+    Purpose, Settlement, SignedFunding, SignedUnder, StoreError, decide, decide_refund,
 };
-use countersign_client::{Api, Client, CreatedOrder, Flow, OrderId, Request, Response, Retry, Secret, Transport, TransportError, TransportErrorKind};
+use countersign_client::{Api, Client, Flow, OrderId, Request, Response, Retry, Transport, TransportError, TransportErrorKind};
 use countersign_testkit::chain::evm::{Evm, id as swap_id, log, redeemed_data};
 use futures_util::FutureExt as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::price::Price;
 use crate::script::{Leg, Question, Script};
-use crate::state::{ATTEMPTS, Broken, CLOCK, Copy, DEADLINE, FINAL, Htlc, MOMENTS, Move, State};
-use crate::support::{Fixture, registry_text};
+use crate::setup::{Kept, SECRET, Setup, body, lock};
+use crate::state::{ATTEMPTS, Broken, CLOCK, FINAL, Htlc, MOMENTS, Move, State};
 
-const SECRET: &str = "8cb8a02d5592b0b1556978e1d778b7eff2c23519b8aa65970fa6ac3daa33fb40";
 const ENDPOINTS: [&str; 3] = ["a.example", "b.example", "c.example"];
 /// The nonce of the first payment.
 const NONCE: u64 = 42;
 /// The heights of both chains when the world begins.
 const START: u64 = 21_000_000;
-/// Seconds from one block to the next.
-const BLOCK: [u64; 2] = [2, 12];
-
-/// How the search is set up.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Config {
-    /// The place of the lying endpoint in the list.
-    pub liar: usize,
-    /// Whether the payment is a message that the service submits.
-    pub is_gasless: bool,
-    /// Whether the relayer is allowed.
-    pub has_relayer: bool,
-}
-
-/// What is stored of an order, besides what never changes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Kept {
-    pub has_record: bool,
-    pub journal: Vec<Entry>,
-}
-
-/// Numbers what is stored, so that a state of the world is small.
-#[derive(Debug, Default)]
-pub struct Shelf {
-    numbers: HashMap<String, u32>,
-    kept: Vec<Arc<Kept>>,
-}
-
-impl Shelf {
-    fn number(&mut self, kept: Kept) -> u32 {
-        let text = format!("{}{}", kept.has_record, serde_json::to_string(&kept.journal).unwrap());
-        let next = u32::try_from(self.kept.len()).unwrap();
-        let number = *self.numbers.entry(text).or_insert(next);
-        if number == next {
-            self.kept.push(Arc::new(kept));
-        }
-        number
-    }
-}
-
-/// What never changes: the order, and how it is searched.
-pub struct Setup {
-    pub config: Config,
-    registry: Arc<Registry>,
-    fixture: Fixture,
-    swap: CreatedOrder,
-    terms: VerifiedTerms,
-    record: Vec<u8>,
-    secret: Secret,
-    epoch: u64,
-    shelf: Mutex<Shelf>,
-}
 
 /// What the owner commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -93,111 +38,57 @@ pub enum Command {
     Refund,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// What a run of a step made, or of a part of it.
+pub type Run<T> = (T, State, Script);
 
 impl Setup {
-    pub fn new(config: Config) -> Self {
-        let secret = Secret::parse(SECRET).unwrap();
-        let mut fixture = Fixture::with_secret(&secret);
-        let epoch = fixture.created() + 10;
-        fixture.order["deadline"] = json!(epoch + DEADLINE);
-        let registry = Registry::from_json(registry_text().as_bytes()).unwrap();
-        let request = fixture.create();
-        let (response, record) = (fixture.response.to_string(), body(&fixture.order));
-        let proposal = Proposal::new(&request, response.as_bytes()).with_record(record.as_bytes());
-        let terms = countersign::verify_record(proposal, &registry, &Policy::default()).unwrap().terms;
-        let swap = CreatedOrder::new(request, response.into_bytes()).unwrap();
-        let shelf = Mutex::new(Shelf::default());
-        lock(&shelf).number(Kept::default());
-        Self { config, registry: Arc::new(registry), fixture, swap, terms, record: record.into_bytes(), secret, epoch, shelf }
+    /// Lets the driver observe the order, and numbers what it observed. A step depends on nothing else of what its readings showed.
+    pub fn observe(&self, state: &State, choices: &[u8]) -> Run<u32> {
+        let step = Step::new(self, state, Script::new(choices, 0));
+        let order = self.order(&self.kept(state.kept));
+        let observed = step.drive(|driver| driver.observe(&order).now_or_never().unwrap());
+        let (state, script) = step.end();
+        (self.number_observation(observed), state, script)
     }
 
-    pub fn kept(&self, number: u32) -> Arc<Kept> {
-        Arc::clone(&lock(&self.shelf).kept[number as usize])
-    }
-
-    /// Tells which lines a step has written.
-    pub fn written(&self, before: u32, after: u32) -> String {
-        let (before, after) = (self.kept(before), self.kept(after));
-        let lines = after.journal.iter().skip(before.journal.len()).map(|entry| {
-            let value = serde_json::to_value(&entry.event).unwrap();
-            let members = ["event", "purpose", "what", "path", "outcome"].map(|member| value[member].as_str().unwrap_or_default());
-            members.into_iter().filter(|member| !member.is_empty()).collect::<Vec<_>>().join(" ")
-        });
-        let lines: Vec<_> = lines.collect();
-        if lines.is_empty() { String::new() } else { format!(" [writes: {}]", lines.join(", ")) }
-    }
-
-    /// Returns how the journal says that the order ended.
-    pub fn outcome(&self, number: u32) -> Option<Outcome> {
-        self.order(&self.kept(number)).outcome()
-    }
-
-    fn order(&self, kept: &Kept) -> OrderState {
-        let mut order = OrderState::new(self.swap.clone(), Some(Secret::parse(SECRET).unwrap()));
-        order.record = kept.has_record.then(|| self.record.clone());
-        order.journal.clone_from(&kept.journal);
-        order
-    }
-
-    /// Lets the driver take a step.
-    pub fn step(&self, state: &State, command: Command, choices: &[u8], luck: u8) -> (State, Script) {
-        let mut begun = *state;
-        begun.rested = false;
-        let step = Step {
-            setup: self,
-            state: Mutex::new(begun),
-            script: Mutex::new(Script::new(choices, luck)),
-            kept: Mutex::new((*self.kept(state.kept)).clone()),
-            lies: Mutex::default(),
+    /// Lets the driver take the rest of a step.
+    pub fn proceed(&self, state: &State, observation: u32, command: Command, script: Script) -> Run<()> {
+        let step = Step::new(self, state, script);
+        let (order, observed) = (self.order(&self.kept(state.kept)), self.observation(observation));
+        let decide = match command {
+            Command::Advance => decide,
+            Command::Refund => decide_refund,
         };
-        let api = Api::new("https://service.example", None).unwrap();
-        let client = Client::new(api, &step).with_retry(Retry { attempts: 1, ..Retry::default() });
-        let flow = Flow::new(client, Arc::clone(&self.registry), Policy::default());
-        let mut driver = Driver::new(flow, &step, &step, &step);
-        if self.config.has_relayer {
-            driver = driver.allow_relayer();
-        }
-        let id = self.swap.id();
         // Everything answers at once, so a step that waits was killed.
-        let done = match command {
+        let done = step.drive(|driver| driver.proceed(order, &observed, decide).now_or_never());
+        self.ended(step, command, done)
+    }
+
+    /// Lets the driver take a whole step, as a wallet does.
+    pub fn step(&self, state: &State, command: Command, script: Script) -> Run<()> {
+        let step = Step::new(self, state, script);
+        let id = self.swap.id();
+        let done = step.drive(|driver| match command {
             Command::Advance => driver.advance(id).now_or_never(),
             Command::Refund => driver.refund(id).now_or_never(),
-        };
-        drop(driver);
-        let (mut next, script, kept) = (*lock(&step.state), lock(&step.script).clone(), lock(&step.kept).clone());
-        next.kept = lock(&self.shelf).number(kept);
+        });
+        self.ended(step, command, done)
+    }
+
+    fn ended(&self, step: Step<'_>, command: Command, done: Option<Result<Progress, DriveError>>) -> Run<()> {
+        let kept = self.number(lock(&step.kept).clone());
+        let (mut next, script) = step.end();
         let is_clean = script.bad_luck() == 0 && done.is_some();
-        next.rested = is_clean && command == Command::Advance && !matches!(&done, Some(Ok(progress)) if progress.acted);
+        let has_acted = matches!(&done, Some(Ok(progress)) if progress.acted);
+        next.kept = kept;
+        next.rested = is_clean && command == Command::Advance && !has_acted;
         next.bad_luck += script.bad_luck();
-        if !matches!(&done, Some(Ok(progress)) if progress.acted) {
+        if !has_acted {
             next.attempt = (next.attempt + 1).min(ATTEMPTS);
         }
-        let outcome = self.outcome(next.kept);
-        next.ended = outcome.is_some();
-        if !state.ended && outcome.is_some_and(|outcome| !is_true(&next, outcome)) {
-            next.broken.get_or_insert(Broken::Outcome);
-        }
-        (next.judged(), script)
+        next.ended = self.outcome(kept).is_some();
+        ((), next, script)
     }
-}
-
-/// Whether an order ended as its journal says.
-fn is_true(state: &State, outcome: Outcome) -> bool {
-    let [source, destination] = state.htlcs;
-    let may_be_paid = state.gasless || state.on_the_way & !state.dead != 0;
-    match outcome {
-        Outcome::Complete => matches!(destination, Htlc::Redeemed { .. }),
-        Outcome::Refunded => matches!(source, Htlc::Refunded { .. }),
-        Outcome::Expired => source == Htlc::Absent && !may_be_paid,
-        _ => false,
-    }
-}
-
-fn body(record: &Value) -> String {
-    json!({"status": "Ok", "result": record}).to_string()
 }
 
 /// One step that is under way.
@@ -208,9 +99,53 @@ struct Step<'s> {
     kept: Mutex<Kept>,
     /// What the lying endpoint shows of each leg, in the reading that is under way.
     lies: Mutex<[u8; 2]>,
+    /// Whether another process was given its turn.
+    is_met: Mutex<bool>,
 }
 
-impl Step<'_> {
+type Driving<'d, 's> = Driver<&'d Step<'s>, &'d Step<'s>, &'d Step<'s>, &'d Step<'s>>;
+
+impl<'s> Step<'s> {
+    fn new(setup: &'s Setup, state: &State, script: Script) -> Self {
+        let kept = Mutex::new((*setup.kept(state.kept)).clone());
+        let begun = State { rested: false, ..*state };
+        Self { setup, state: Mutex::new(begun), script: Mutex::new(script), kept, lies: Mutex::default(), is_met: Mutex::default() }
+    }
+
+    fn drive<T>(&self, run: impl FnOnce(&Driving<'_, 's>) -> T) -> T {
+        let api = Api::new("https://service.example", None).unwrap();
+        let client = Client::new(api, self).with_retry(Retry { attempts: 1, ..Retry::default() });
+        let flow = Flow::new(client, Arc::clone(&self.setup.registry), Policy::default());
+        let mut driver = Driver::new(flow, self, self, self);
+        if self.setup.config.has_relayer {
+            driver = driver.allow_relayer();
+        }
+        run(&driver)
+    }
+
+    fn end(self) -> (State, Script) {
+        (*lock(&self.state), lock(&self.script).clone())
+    }
+
+    /// Lets another process take steps, with honest answers, before this one goes on.
+    fn meet(&self) {
+        if std::mem::replace(&mut *lock(&self.is_met), true) {
+            return;
+        }
+        let mut state = *lock(&self.state);
+        for _ in 0..self.choose(Question::Meet) {
+            state.kept = self.setup.number(lock(&self.kept).clone());
+            let begun = state;
+            let inner = Step { is_met: Mutex::new(true), ..Step::new(self.setup, &begun, Script::default()) };
+            let id = self.setup.swap.id();
+            let done = inner.drive(|driver| driver.advance(id).now_or_never());
+            *lock(&self.kept) = lock(&inner.kept).clone();
+            drop(done);
+            state = inner.end().0;
+        }
+        *lock(&self.state) = state;
+    }
+
     fn choose(&self, question: Question) -> u8 {
         lock(&self.script).choose(question)
     }
@@ -255,26 +190,28 @@ impl Step<'_> {
         };
         // Times before the beginning are those of older blocks.
         let epoch = self.setup.epoch;
-        let height = |time: u64| START + 86_400 + time / BLOCK[leg.index()];
+        let millis = self.setup.config.millis()[leg.index()];
+        let height = |time: u64| START + state.counted(leg, time) * 1_000 / millis;
+        let blocks = |seconds: u64| seconds * 1_000 / millis;
         let mut chain = Evm::funded(terms);
         chain.chain_id = match (leg, lie) {
             (_, 7) => 1,
             (Leg::Source, _) => 8_453,
             (Leg::Destination, _) => 42_161,
         };
-        chain.block_millis = BLOCK[leg.index()] * 1_000;
+        chain.block_millis = millis;
         (chain.latest, chain.time) = (height(head), epoch + if matches!(lie, 4 | 9) { honest } else { head });
         chain.l1_number = (leg == Leg::Destination).then(|| START / 1_000 + head / 12);
-        let mark = |back: u64| height(head) - back / BLOCK[leg.index()];
+        let mark = |back: u64| height(head) - blocks(back);
         (chain.safe, chain.finalized) = (Some(mark(FINAL / 2)), Some(mark(FINAL)));
         let at = |moment: u8| height(MOMENTS[usize::from(moment)]);
         let (locked, less, end) = match (lie, state.htlc(leg)) {
             (2 | 9, _) | (0 | 7 | 8, Htlc::Absent) => (None, false, None),
-            (3, _) => (Some(height(honest) - 2 * FINAL / BLOCK[leg.index()]), false, None),
+            (3, _) => (Some(height(honest) - blocks(2 * FINAL)), false, None),
             (4, Htlc::Locked { at: moment, .. }) => (Some(at(moment)), false, None),
             (4, _) => (Some(height(honest)), false, None),
-            (5, _) => (Some(height(honest) - 3 * FINAL / BLOCK[leg.index()]), false, Some((true, height(honest) - 2 * FINAL / BLOCK[leg.index()]))),
-            (6, _) => (Some(height(honest) - 3 * FINAL / BLOCK[leg.index()]), false, Some((false, height(honest) - 2 * FINAL / BLOCK[leg.index()]))),
+            (5, _) => (Some(height(honest) - blocks(3 * FINAL)), false, Some((true, height(honest) - blocks(2 * FINAL)))),
+            (6, _) => (Some(height(honest) - blocks(3 * FINAL)), false, Some((false, height(honest) - blocks(2 * FINAL)))),
             (_, Htlc::Locked { at: moment, less }) => (Some(at(moment)), less, None),
             (_, Htlc::Redeemed { at: moment, locked }) => (Some(at(locked)), false, Some((true, at(moment)))),
             (_, Htlc::Refunded { at: moment, locked }) => (Some(at(locked)), false, Some((false, at(moment)))),
@@ -304,6 +241,19 @@ impl Step<'_> {
         chain
     }
 
+    /// Writes to the store, if that succeeds.
+    async fn write(&self, write: impl FnOnce(&mut Kept)) -> Result<(), StoreError> {
+        let taken = self.choose(Question::Write);
+        if matches!(taken, 0 | 3) {
+            write(&mut lock(&self.kept));
+        }
+        match taken {
+            0 => Ok(()),
+            1 => Err(StoreError::Failed("the disk is full".to_owned())),
+            _ => std::future::pending().await,
+        }
+    }
+
     /// Takes a transaction at an endpoint.
     fn take(&self, endpoint: &str, payload: &str) -> Answer {
         let bytes = hex::decode(payload).unwrap();
@@ -324,18 +274,16 @@ impl Step<'_> {
             _ => return Answer::Failed(FailureKind::Status(503).into()),
         }
         match role {
+            Role::Redeem | Role::Refund if !Price::is_mined(envelope.nonce(), envelope.max_priority_fee_per_gas().unwrap()) => {}
             Role::Redeem => state.redemption = true,
             Role::Refund => state.refund = true,
             _ => {
+                state.check_payment();
                 let one = u8::try_from(envelope.nonce() - NONCE).unwrap();
                 if state.dead & (1 << one) != 0 {
                     return Answer::Error(RpcError::new(-32_000, "nonce too low", None));
                 }
                 state.on_the_way |= 1 << one;
-                let can_be_paid = state.on_the_way & !state.dead;
-                if can_be_paid.count_ones() > 1 && state.copy != Copy::PutBack {
-                    state.broken.get_or_insert(Broken::TwoPayments);
-                }
             }
         }
         accepted()
@@ -389,9 +337,17 @@ impl Step<'_> {
 }
 
 /// Creates a transaction whose calldata says what it does.
-fn transaction(chain: &str, role: Role, nonce: u64, time: u64) -> BroadcastTransaction {
+fn transaction(chain: &str, role: Role, price: Price, time: u64) -> BroadcastTransaction {
     let (input, chain_id) = (serde_json::to_vec(&role).unwrap(), if chain == "base" { 8_453 } else { 42_161 });
-    let transaction = TxEip1559 { chain_id, nonce, gas_limit: time, input: input.into(), ..TxEip1559::default() };
+    let transaction = TxEip1559 {
+        chain_id,
+        nonce: price.nonce,
+        gas_limit: time,
+        max_fee_per_gas: price.cap,
+        max_priority_fee_per_gas: price.tip,
+        input: input.into(),
+        ..TxEip1559::default()
+    };
     // One is the coordinate of a point, so that a sender can be recovered.
     let envelope = TxEnvelope::from(transaction.into_signed(Signature::new(U256::from(1), U256::from(1), false)));
     let (id, payload) = (envelope.tx_hash().to_string(), hex::encode(envelope.encoded_2718()));
@@ -458,7 +414,10 @@ impl Transport for &Step<'_> {
         let mut state = lock(&self.state);
         match request.url.query().unwrap() {
             "action=redeem" => state.leak(),
-            "action=initiate" => state.gasless = true,
+            "action=initiate" => {
+                state.check_payment();
+                state.gasless = true;
+            }
             _ if taken == 0 || taken == 2 => state.refund = true,
             _ => {}
         }
@@ -488,6 +447,7 @@ impl OrderStore for &Step<'_> {
     }
 
     async fn lock(&self, _: &OrderId) -> Result<(), StoreError> {
+        self.meet();
         Ok(())
     }
 
@@ -496,8 +456,7 @@ impl OrderStore for &Step<'_> {
     }
 
     async fn keep_record(&self, (): &(), _: &[u8]) -> Result<(), StoreError> {
-        lock(&self.kept).has_record = true;
-        Ok(())
+        self.write(|kept| kept.has_record = true).await
     }
 
     async fn keep_pins(&self, (): &(), _: &SignedUnder) -> Result<(), StoreError> {
@@ -505,15 +464,7 @@ impl OrderStore for &Step<'_> {
     }
 
     async fn append(&self, (): &(), entry: &Entry) -> Result<(), StoreError> {
-        let taken = self.choose(Question::Write);
-        if matches!(taken, 0 | 3) {
-            lock(&self.kept).journal.push(entry.clone());
-        }
-        match taken {
-            0 => Ok(()),
-            1 => Err(StoreError::Failed("the disk is full".to_owned())),
-            _ => std::future::pending().await,
-        }
+        self.write(|kept| kept.journal.push(entry.clone())).await
     }
 
     async fn replace_journal(&self, (): &(), entries: &[Entry]) -> Result<(), StoreError> {
@@ -536,7 +487,7 @@ impl Owner for &Step<'_> {
         let mut state = lock(&self.state);
         let pays = order.terms().record.map(|record| record.destination_swap.redeemer.clone());
         let is_agreed = pays.as_deref() == self.setup.fixture.order["destination_swap"]["redeemer"].as_str();
-        if state.secret || !is_agreed {
+        if state.secret || !is_agreed || state.is_late() {
             state.broken.get_or_insert(Broken::Signed);
         }
         let nonce = state.payments;
@@ -544,7 +495,7 @@ impl Owner for &Step<'_> {
         Ok(FundingReply::Signed(if self.setup.config.is_gasless {
             SignedFunding { transactions: Vec::new(), gasless: Some(format!("0x{nonce:02x}")) }
         } else {
-            SignedFunding { transactions: vec![transaction("base", Role::Initiate, NONCE + u64::from(nonce), 0)], gasless: None }
+            SignedFunding { transactions: vec![transaction("base", Role::Initiate, Price { nonce: NONCE + u64::from(nonce), cap: 1, tip: 1 }, 0)], gasless: None }
         }))
     }
 
@@ -562,8 +513,12 @@ impl Owner for &Step<'_> {
             _ => return Err(Refusal::new(Code::InsufficientFunds, "/value").into()),
         }
         let role = if task.purpose == Purpose::Redemption { Role::Redeem } else { Role::Refund };
+        let price = self.setup.prices[usize::from(self.choose(Question::Price))];
+        if !price.is_affordable() {
+            return Err(Refusal::new(Code::InsufficientFunds, "/value").into());
+        }
         let chain = &task.leg.of(task.record).chain;
-        Ok(Some(vec![transaction(chain, role, 0, lock(&self.state).time())]))
+        Ok(Some(vec![transaction(chain, role, price, lock(&self.state).time())]))
     }
 
     fn can_redeem(&self, _: &str) -> bool {

@@ -9,6 +9,8 @@ mod fold;
 #[cfg(test)]
 mod tests;
 
+#[doc(hidden)]
+pub use fold::fold;
 pub(super) use fold::folded;
 
 /// The number of signatures for a funding that are kept. A payment is raised now and then, and any of them may be mined.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use countersign::{OrderRecord, Policy, Registry, SecretHash, U256, UnixTime};
+use countersign::{BroadcastTransaction, OrderRecord, Policy, Registry, SecretHash, U256, UnixTime};
 use serde::{Deserialize, Serialize};
 
-use super::journal::{Entry, Purpose};
+use super::journal::{Delivery, Entry, Purpose};
 use crate::request::OrderId;
 use crate::secret::Secret;
 use crate::stored::CreatedOrder;
@@ -69,6 +69,47 @@ impl OrderState {
     #[must_use]
     pub fn own_secret(&self) -> Option<&Secret> {
         self.secret.as_ref().filter(|secret| self.swap.request().secret_hash == Some(secret.hash()))
+    }
+}
+
+/// What an observation depends on, of all that is stored of an order.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+#[doc(hidden)]
+pub struct Subject<'k> {
+    /// The request and the response to it.
+    pub swap: &'k CreatedOrder,
+    /// The body of the record that was verified when the order was signed.
+    pub record: Option<&'k [u8]>,
+    /// Whether the payment may have been sent.
+    pub is_paid: bool,
+    /// Whether the secret may have left this process.
+    pub has_left: bool,
+    /// Whether the secret may be known to others than the owner's signer.
+    pub is_out: bool,
+    /// When the newest payment was signed.
+    pub signed_at: Option<UnixTime>,
+    /// When a payment was last sent, or [`UnixTime::EPOCH`].
+    pub sent_at: UnixTime,
+    /// The payments that are looked for where the chain shows none.
+    pub payments: Vec<&'k BroadcastTransaction>,
+}
+
+impl<'k> Subject<'k> {
+    /// Returns what is asked of an order's journal.
+    #[must_use]
+    pub fn of(kept: &'k OrderState) -> Self {
+        let payments = if kept.newest_payment_may_be_sent() { kept.payments() } else { None };
+        Self {
+            swap: &kept.swap,
+            record: kept.record.as_deref(),
+            is_paid: kept.may_be_paid(),
+            has_left: kept.secret_has_left(),
+            is_out: kept.secret_was_sent(),
+            signed_at: kept.signed_at(Purpose::Funding),
+            sent_at: kept.attempts(Delivery::Funding).1.max(kept.attempts(Delivery::Gasless).1),
+            payments: payments.unwrap_or_default(),
+        }
     }
 }
 

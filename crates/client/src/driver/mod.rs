@@ -43,7 +43,11 @@ pub use chain::ChainError;
 pub use countersign_transport::{BoxChains, ChainEndpoints, Chains, Link, NoChains};
 pub use decide::{Action, Capabilities, Decision, OwnerTask, Status, WaitingFor, decide, decide_refund, is_paid};
 pub use following::{Alert, FollowStep, Following, StatedEnd, Stop};
+#[doc(hidden)]
+pub use journal::fold;
 pub use journal::{Delivery, Entry, Event, Outcome, Purpose, SecretRoute};
+#[doc(hidden)]
+pub use kept::Subject;
 pub use kept::{OrderState, OrderStore, SignedUnder, StoreError};
 pub use memory::{MemoryGuard, MemoryStore};
 use observe::Observer;
@@ -223,17 +227,37 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
     ) -> Result<Progress, DriveError> {
         let kept = self.store.load(id).await?;
         if let Some(outcome) = kept.outcome() {
-            let status = Status::Ended { outcome };
             let is_paid = outcome != Outcome::Expired && kept.may_be_paid();
             let is_refunded = outcome == Outcome::Refunded;
-            return Ok(Progress { is_paid, is_refunded, ..Progress::new(status) });
+            return Ok(Progress { is_paid, is_refunded, ..Progress::new(Status::Ended { outcome }) });
         }
-        let observed = {
-            let (registry, policy) = self.pins(&kept);
-            let observer = Observer { client: self.flow.client(), chains: self.chain_access(), registry, policy, trust: self.trust };
-            observer.observe(&kept).await
-        };
-        let kept = self.note_payment(kept, &observed).await?;
+        let observed = self.observe(&kept).await;
+        self.proceed(kept, &observed, decide).await
+    }
+
+    /// Observes a stored order: the first half of a step.
+    ///
+    /// **Not covered by semantic versioning.** Apart from what others answer, the observation depends on the order's documents and on
+    /// [`Subject`] alone. `proofs/model` relies on that.
+    #[doc(hidden)]
+    pub async fn observe(&self, kept: &OrderState) -> OrderObservation {
+        let (registry, policy) = self.pins(kept);
+        let observer = Observer { client: self.flow.client(), chains: self.chain_access(), registry, policy, trust: self.trust };
+        observer.observe(&Subject::of(kept)).await
+    }
+
+    /// Decides on an observation that was just made of a stored order, and acts: the second half of a step.
+    ///
+    /// **Not covered by semantic versioning.** [`Driver::advance`] is the whole step.
+    #[doc(hidden)]
+    pub async fn proceed(
+        &self,
+        kept: OrderState,
+        observed: &OrderObservation,
+        decide: fn(&OrderState, &OrderObservation, Capabilities) -> Decision,
+    ) -> Result<Progress, DriveError> {
+        let id = &kept.swap.id().clone();
+        let kept = self.note_payment(kept, observed).await?;
         let (registry, _) = self.pins(&kept);
         let capabilities = Capabilities {
             relayer_allowed: self.relayer_allowed,
@@ -241,7 +265,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
             secret_is_elsewhere: self.secret_is_elsewhere,
             ..Capabilities::new(&kept, &self.owner, &self.chains)
         };
-        let Decision { status, action } = decide(&kept, &observed, capabilities);
+        let Decision { status, action } = decide(&kept, observed, capabilities);
         let stated = match &observed.record {
             RecordObservation::Verified(record) => {
                 let status = crate::status::Status::from_record(&record.record, registry, observed.now);
@@ -249,15 +273,15 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
             }
             _ => None,
         };
-        let counts_as_paid = is_paid(&kept, &observed);
+        let counts_as_paid = is_paid(&kept, observed);
         // What the source chain shows has just been written down.
         let is_paid = kept.may_be_paid();
         let is_stated_paid = counts_as_paid && !is_paid;
         let is_refunded = observed.source.is_seen() && matches!(observed.source.state(), Some(HtlcState::Refunded { .. }));
-        let trouble = trouble(&kept, &observed, counts_as_paid);
+        let trouble = trouble(&kept, observed, counts_as_paid);
         let mut progress = Progress { status, acted: false, trouble, is_paid, is_stated_paid, is_refunded, stated };
         let Some(action) = action else {
-            self.name_missing_chain(&kept, &observed, capabilities, &mut progress);
+            self.name_missing_chain(&kept, observed, capabilities, &mut progress);
             return Ok(progress);
         };
         let excludes = !matches!(action, Action::Redeem { .. } | Action::Refund);
@@ -290,7 +314,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
             }
         }
         let guard = guard.filter(|_| excludes);
-        let step = act::Step { driver: self, guard: guard.as_ref(), kept: &locked, observed: &observed, unwritten: Mutex::default() };
+        let step = act::Step { driver: self, guard: guard.as_ref(), kept: &locked, observed, unwritten: Mutex::default() };
         let done = step.act(&action).await;
         let unwritten = step.unwritten.into_inner().unwrap_or_default();
         drop(guard);
@@ -306,7 +330,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
             act::StepOutcome::NeedsOwner => progress.status = waits(&action, progress.status),
         }
         if !progress.acted {
-            self.name_missing_chain(&kept, &observed, capabilities, &mut progress);
+            self.name_missing_chain(&kept, observed, capabilities, &mut progress);
         }
         Ok(progress)
     }

@@ -13,8 +13,7 @@ use futures_util::future::{Either, join, join_all, select};
 use futures_util::stream::FuturesUnordered;
 
 use super::chain::{ChainAccess, ChainError, judge, rule_of};
-use super::journal::{Delivery, Purpose};
-use super::kept::OrderState;
+use super::kept::Subject;
 use super::overdue::overdue_after;
 use super::parties::TrustTheService;
 use crate::client::Client;
@@ -197,20 +196,20 @@ enum Arrived {
 impl<T: Transport, C: Chains> Observer<'_, T, C> {
     /// Reads the service, the source chain and the destination chain concurrently, because a service that is slow or down must not delay
     /// a redemption.
-    pub(super) async fn observe(&self, kept: &OrderState) -> OrderObservation {
-        let verify = |body: &[u8]| countersign::verify_record(kept.swap.proposal(body), self.registry, self.policy);
-        let first = match kept.record.as_deref().map(verify).transpose() {
+    pub(super) async fn observe(&self, subject: &Subject<'_>) -> OrderObservation {
+        let verify = |body: &[u8]| countersign::verify_record(subject.swap.proposal(body), self.registry, self.policy);
+        let first = match subject.record.map(verify).transpose() {
             Ok(first) => first,
             // The stored record was changed, or the pins of that time are missing, so nothing can be compared with it.
             Err(refusal) => return OrderObservation::unknown(self.now(), RecordObservation::Refused(refusal)),
         };
         let (heard, answer) = match &first {
             Some(first) => {
-                let mut heard = self.hear(kept, &first.terms).await;
+                let mut heard = self.hear(subject, &first.terms).await;
                 let answer = heard.record.take();
                 (Some(heard), answer)
             }
-            None => (None, Some(self.client.order(kept.swap.id()).await)),
+            None => (None, Some(self.client.order(subject.swap.id()).await)),
         };
         let record = match answer {
             None => RecordObservation::NotAsked,
@@ -231,7 +230,7 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
         let Some(known) = known else { return OrderObservation::unknown(self.now(), record) };
         let Heard { source, destination, destination_at, .. } = match heard {
             Some(heard) => heard,
-            None => self.look_at_both(&known.terms, kept.may_be_paid()).await,
+            None => self.look_at_both(&known.terms, subject.is_paid).await,
         };
         let is_current = matches!(record, RecordObservation::Verified(_));
         let heads = [(&known.terms.source, &source), (&known.terms.destination, &destination)];
@@ -239,11 +238,11 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
         let (clock, now) = (self.now(), later(self.now(), heads));
         let (source_view, destination_view) =
             (self.view(known, Leg::Source, &source, is_current, now), self.view(known, Leg::Destination, &destination, is_current, now));
-        let payment = self.payment(kept, &known.terms.source, &source_view, now).await;
+        let payment = self.payment(subject, &known.terms.source, &source_view, now).await;
         // A payment is dead by a block that may be newer than the one that shows no payment, and another one may be in that block: one that
         // the owner's wallet has raised. So the source is read once more.
         let source_view = if matches!(payment, PaymentFate::Dead(_)) {
-            let again = self.look_at(Leg::Source, &known.terms, kept.may_be_paid()).await;
+            let again = self.look_at(Leg::Source, &known.terms, subject.is_paid).await;
             self.view(known, Leg::Source, &again, is_current, now)
         } else {
             source_view
@@ -253,7 +252,7 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
         let deadline = deadlines.filter_map(|known| status::deadline(&known.record, self.registry)).min();
         let observed = OrderObservation {
             payment,
-            payment_overdue_from: kept.signed_at(Purpose::Funding).map(|at| {
+            payment_overdue_from: subject.signed_at.map(|at| {
                 let left = deadline.map(|deadline| deadline.saturating_duration_since(now));
                 at.saturating_add(overdue_after(known.terms.source.pace, pace_of(&source), left))
             }),
@@ -262,8 +261,8 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
             deadline,
             confirmation_time: status::confirmation_time(&known.record, self.registry),
             refund_from: {
-                let sent_at = kept.attempts(Delivery::Funding).1.max(kept.attempts(Delivery::Gasless).1);
-                status::refund_overdue_from(&first.as_ref().unwrap_or(known).record, sent_at, self.registry, self.policy)
+                let record = &first.as_ref().unwrap_or(known).record;
+                status::refund_overdue_from(record, subject.sent_at, self.registry, self.policy)
             },
             heads: heads.into_iter().try_for_each(|(terms, look)| check_head(terms, look, clock)),
             source_family: Some(known.terms.source.family),
@@ -279,12 +278,12 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
 
     /// Reads what becomes of the payment, if the newest one was sent some time ago and the chain shows none. It is dead only if every
     /// payment that was signed is: of those that spend the same coins, any may be mined.
-    async fn payment(&self, kept: &OrderState, terms: &HtlcTerms, source: &LegObservation, now: UnixTime) -> PaymentFate {
-        let is_missing = matches!(source, LegObservation::Seen { state: HtlcState::Absent, .. }) && kept.newest_payment_may_be_sent();
-        let is_old = kept.signed_at(Purpose::Funding).is_some_and(|at| now < at || now >= at.saturating_add(IS_LOOKED_FOR));
-        let payments = kept.payments().filter(|_| is_missing && is_old).unwrap_or_default();
+    async fn payment(&self, subject: &Subject<'_>, terms: &HtlcTerms, source: &LegObservation, now: UnixTime) -> PaymentFate {
+        let is_missing = matches!(source, LegObservation::Seen { state: HtlcState::Absent, .. });
+        let is_old = subject.signed_at.is_some_and(|at| now < at || now >= at.saturating_add(IS_LOOKED_FOR));
+        let payments = subject.payments.iter().filter(|_| is_missing && is_old);
         // All at once: a proof of death takes many blocks, which are counted from the first question.
-        let fates = join_all(payments.into_iter().map(|payment| self.chains.fate(payment, &terms.network))).await;
+        let fates = join_all(payments.map(|payment| self.chains.fate(payment, &terms.network))).await;
         let is_dead = !fates.is_empty() && fates.iter().all(|fate| matches!(fate, PaymentFate::Dead(_)));
         fates.into_iter().next().filter(|_| is_dead).unwrap_or_default()
     }
@@ -295,9 +294,9 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
 
     /// Hears the chains and the service about an order whose terms are stored. The service has the time that the chains need, and a moment
     /// more. It is not asked at all once the secret is out and both chains are connected.
-    async fn hear(&self, kept: &OrderState, terms: &VerifiedTerms) -> Heard {
-        let is_out = kept.secret_was_sent();
-        let is_paid = kept.may_be_paid() || kept.secret_has_left();
+    async fn hear(&self, subject: &Subject<'_>, terms: &VerifiedTerms) -> Heard {
+        let is_out = subject.is_out;
+        let is_paid = subject.is_paid || subject.has_left;
         let is_connected = |terms: &HtlcTerms| self.chains.chains.has(&terms.chain);
         let is_asked = !(is_out && is_connected(&terms.source) && is_connected(&terms.destination));
         let destination_rule = self.rule_of(&terms.destination);
@@ -305,8 +304,8 @@ impl<T: Transport, C: Chains> Observer<'_, T, C> {
             Ask::Source => Arrived::Source(self.look_at(Leg::Source, terms, is_paid).await),
             Ask::Destination => Arrived::Destination(self.look_at(Leg::Destination, terms, is_paid).await),
             // Before the payment, the newest record is waited for, and a failed request is repeated.
-            Ask::Record if is_paid => Arrived::Record(Box::new(self.client.order_once(kept.swap.id()).await)),
-            Ask::Record => Arrived::Record(Box::new(self.client.order(kept.swap.id()).await)),
+            Ask::Record if is_paid => Arrived::Record(Box::new(self.client.order_once(subject.swap.id()).await)),
+            Ask::Record => Arrived::Record(Box::new(self.client.order(subject.swap.id()).await)),
         };
         let asked = [Ask::Source, Ask::Destination].into_iter().chain(is_asked.then_some(Ask::Record));
         let mut arriving: FuturesUnordered<_> = asked.map(ask).collect();

@@ -294,7 +294,12 @@ impl Fixture {
 
     /// Returns an order whose secret the wallet knows. Both legs are on EVM chains, so the swap ids can be computed.
     pub fn with_secret(secret: &Secret) -> Self {
-        let mut fixture = Self::load("evm-record-evm-v2").with_secret_hash(&secret.hash().to_string());
+        Self::load("evm-record-evm-v2").with_own_secret(secret)
+    }
+
+    /// Returns an order between these two EVM chains with a secret that the wallet knows.
+    pub fn with_own_secret(&self, secret: &Secret) -> Self {
+        let mut fixture = self.with_secret_hash(&secret.hash().to_string());
         let registry = Registry::from_json(fixture.registry.as_bytes()).unwrap();
         let record = OrderRecord::from_json(fixture.order.to_string().as_bytes()).unwrap();
         for (leg, name, chain) in [(Leg::Source, "source_swap", 8453), (Leg::Destination, "destination_swap", 42161)] {

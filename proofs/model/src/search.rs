@@ -1,0 +1,322 @@
+//! What can follow from a state, computed by the real driver, once for everything that it depends on.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use countersign_client::countersign::UnixTime;
+use countersign_client::driver::{Delivery, Entry, Event, SecretRoute};
+
+use crate::price::LIES;
+use crate::script::{Leg, Script, deviations_of, explore};
+use crate::setup::{Config, Setup, is_true};
+use crate::state::{ATTEMPTS, Broken, Copy, Htlc, MOMENTS, Move, Paper, State};
+use crate::step::Command;
+
+/// The bounds of a search.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// How many answers in one step may be dishonest or go wrong.
+    pub deviations: u8,
+    /// How much bad luck there is in one swap: kills, full disks, refusals of the wallet, clocks, copies that are put back.
+    pub bad_luck: u8,
+    /// The number of moments that are searched.
+    pub moments: u8,
+    pub time: Duration,
+    pub threads: usize,
+}
+
+/// One observation that the readings of a step can end in.
+#[derive(Debug)]
+struct Observed {
+    choices: Vec<u8>,
+    /// How many questions were asked.
+    asked: usize,
+    number: u32,
+    /// What became of the HTLCs during the readings.
+    htlcs: [Htlc; 2],
+    broken: Option<Broken>,
+}
+
+/// One outcome of a step: the choices that lead to it, and the state.
+pub type Outcome = (Vec<u8>, State);
+
+/// Values that are computed once.
+#[derive(Debug)]
+struct Memo<K, V>(RwLock<HashMap<K, V>>);
+
+impl<K, V> Default for Memo<K, V> {
+    fn default() -> Self {
+        Self(RwLock::default())
+    }
+}
+
+impl<K: Eq + Hash, V: Clone> Memo<K, V> {
+    fn of(&self, key: K, compute: impl FnOnce() -> V) -> V {
+        if let Some(known) = self.get(&key) {
+            return known;
+        }
+        let value = compute();
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(key, value.clone());
+        value
+    }
+
+    fn get(&self, key: &K) -> Option<V> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+    }
+
+    fn len(&self) -> usize {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
+
+/// What the second half of a step depends on: the state, the observation, and how much may be dishonest or go wrong.
+type Situation = (State, u32, Command, u8, u8);
+
+/// The search, with what it has computed.
+pub struct Search {
+    pub setup: Setup,
+    pub bounds: Bounds,
+    observed: Memo<State, Arc<Vec<Observed>>>,
+    acted: Memo<Situation, Arc<Vec<Outcome>>>,
+    outcomes: Memo<(State, Command), Arc<Vec<Outcome>>>,
+    honest: Memo<(State, u8), State>,
+    fair: Memo<(State, u8), bool>,
+    begun: Instant,
+    /// Whether the time was over before everything was seen.
+    pub is_cut: AtomicBool,
+    pub is_told: AtomicBool,
+}
+
+impl Search {
+    pub fn new(config: Config, bounds: Bounds) -> Self {
+        Self {
+            setup: Setup::new(config),
+            bounds,
+            observed: Memo::default(),
+            acted: Memo::default(),
+            outcomes: Memo::default(),
+            honest: Memo::default(),
+            fair: Memo::default(),
+            begun: Instant::now(),
+            is_cut: AtomicBool::new(false),
+            is_told: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the time is over. Then nothing follows any more from the states that are left, until the ways to them are told.
+    pub fn is_over(&self) -> bool {
+        let is_over = self.begun.elapsed() >= self.bounds.time && !self.is_told.load(Ordering::Relaxed);
+        self.is_cut.fetch_or(is_over, Ordering::Relaxed);
+        is_over
+    }
+
+    /// The numbers of different observations that were computed, and of different situations in which the driver decided and acted.
+    pub fn computed(&self) -> (usize, usize) {
+        (self.observed.len(), self.acted.len())
+    }
+
+    /// What a step depends on, and nothing else. What is on its way is only added to.
+    pub fn seen(state: &State) -> State {
+        State {
+            copy: Copy::None,
+            paper: Paper::None,
+            bad_luck: 0,
+            on_the_way: 0,
+            redemption: false,
+            refund: false,
+            gasless: false,
+            rested: false,
+            ended: false,
+            broken: None,
+            ..*state
+        }
+    }
+
+    /// How much can go wrong in a step. After the last attempt of a moment the waits are not told apart, so that one succeeds.
+    const fn luck(&self, state: &State) -> u8 {
+        let left = if state.attempt == ATTEMPTS { 0 } else { self.bounds.bad_luck.saturating_sub(state.bad_luck) };
+        if left < self.bounds.deviations { left } else { self.bounds.deviations }
+    }
+
+    /// Returns every observation that the readings of a step can end in, each once, the honest one first.
+    fn observed(&self, seen: &State) -> Arc<Vec<Observed>> {
+        let key = State { kept: self.setup.subject(seen.kept), payments: 0, ..*seen };
+        self.observed.of(key, || {
+            let mut all: Vec<Observed> = Vec::new();
+            let mut places: HashMap<(u32, [Htlc; 2], Option<Broken>), usize> = HashMap::new();
+            let observe = |choices: &[u8]| {
+                let (number, state, script) = self.setup.observe(seen, choices);
+                ((number, state), script)
+            };
+            let explored = explore(self.bounds.deviations, |choices| {
+                let ((number, state), script) = observe(choices);
+                let asked = script.asked.len();
+                ((number, state, asked), script)
+            });
+            for (choices, (number, state, asked)) in explored {
+                let key = (number, state.htlcs, state.broken);
+                let one = Observed { choices, asked, number, htlcs: state.htlcs, broken: state.broken };
+                match places.get(&key) {
+                    // With fewer lies more can follow.
+                    Some(place) if deviations_of(&all[*place].choices) > deviations_of(&one.choices) => all[*place] = one,
+                    Some(_) => {}
+                    None => {
+                        places.insert(key, all.len());
+                        all.push(one);
+                    }
+                }
+            }
+            Arc::new(all)
+        })
+    }
+
+    /// Returns every outcome of the second half of a step, each once.
+    fn acted(&self, situation: Situation) -> Arc<Vec<Outcome>> {
+        let (state, number, command, deviations, luck) = situation;
+        self.acted.of(situation, || {
+            let step = |choices: &[u8]| {
+                let ((), next, script) = self.setup.proceed(&state, number, command, Script::new(choices, luck));
+                (next, script)
+            };
+            Arc::new(distinct(explore(deviations, step)))
+        })
+    }
+
+    /// Returns every outcome of a step of the driver, each once, without what the step does not depend on.
+    pub fn outcomes(&self, state: &State, command: Command) -> Arc<Vec<Outcome>> {
+        let (seen, luck) = (Self::seen(state), self.luck(state));
+        self.outcomes.of((State { bad_luck: luck, ..seen }, command), || {
+            let mut all = Vec::new();
+            for one in self.observed(&seen).iter() {
+                let left = self.bounds.deviations - deviations_of(&one.choices);
+                let here = State { htlcs: one.htlcs, broken: one.broken, ..seen };
+                for (choices, next) in self.acted((here, one.number, command, left, luck.min(left))).iter() {
+                    let mut whole = one.choices.clone();
+                    if !choices.is_empty() {
+                        whole.resize(one.asked, 0);
+                        whole.extend(choices);
+                    }
+                    all.push((whole, *next));
+                }
+            }
+            Arc::new(distinct(all))
+        })
+    }
+
+    /// The outcome of a step without bad luck, in which only prices may be lies.
+    fn honest(&self, state: &State, habit: u8) -> State {
+        let seen = Self::seen(state);
+        self.honest.of((seen, habit), || {
+            let all = self.observed(&seen);
+            let (number, script) = (all[0].number, Script::default().with_habit(habit));
+            self.setup.proceed(&State { htlcs: all[0].htlcs, ..seen }, number, Command::Advance, script).1
+        })
+    }
+
+    /// Puts back what a step does not depend on, and judges it.
+    pub fn after(&self, state: &State, next: &State) -> State {
+        let mut after = State {
+            copy: state.copy,
+            paper: state.paper,
+            bad_luck: state.bad_luck + next.bad_luck,
+            on_the_way: state.on_the_way | next.on_the_way,
+            redemption: state.redemption || next.redemption,
+            refund: state.refund || next.refund,
+            gasless: state.gasless || next.gasless,
+            broken: state.broken.or(next.broken),
+            ..*next
+        };
+        let outcome = self.setup.outcome(after.kept);
+        if !state.ended && outcome.is_some_and(|outcome| !is_true(&after, outcome)) {
+            after.broken.get_or_insert(Broken::Outcome);
+        }
+        after.judged()
+    }
+
+    /// Makes a move, with what it writes.
+    pub fn moved(&self, state: &State, one: Move) -> State {
+        let mut next = state.after(one);
+        if one == Move::Prints {
+            let at = UnixTime::from_secs(self.setup.epoch + state.time());
+            let lines = [Event::SecretLeaving { path: SecretRoute::Own }, Event::Printed { what: Delivery::Redemption }];
+            next.kept = self.setup.noted(state.kept, lines.map(|event| Entry { at, event }));
+        }
+        next
+    }
+
+    pub const fn commands(state: &State) -> &'static [Command] {
+        match state.htlc(Leg::Source) {
+            _ if state.ended => &[],
+            Htlc::Absent if state.payments == 0 => &[Command::Advance],
+            _ => &[Command::Advance, Command::Refund],
+        }
+    }
+
+    /// Whether the swap ends, and the money is where it belongs, if from now on chains go on, two of three endpoints are honest, and the
+    /// owner's process runs. The solver does what is best for it, and the third endpoint always shows the same prices.
+    pub fn ends_well(&self, state: &State) -> bool {
+        (0..LIES).all(|habit| self.ends_well_with(state, habit))
+    }
+
+    fn ends_well_with(&self, state: &State, habit: u8) -> bool {
+        let mut way = Vec::new();
+        let mut here = State { bad_luck: 0, copy: Copy::None, paper: Paper::None, clock: 0, ..*state };
+        let answer = loop {
+            if let Some(known) = self.fair.get(&(here, habit)) {
+                break known;
+            }
+            way.push((here, habit));
+            if here.broken.is_some() || way.len() > 200 {
+                break false;
+            }
+            match self.fair_next(&here, habit) {
+                Some(next) => here = next,
+                None => break is_well(&here),
+            }
+        };
+        self.fair.0.write().unwrap_or_else(PoisonError::into_inner).extend(way.into_iter().map(|key| (key, answer)));
+        answer
+    }
+
+    /// What happens next if everything but the solver and the prices is fair; `None` at the end.
+    fn fair_next(&self, state: &State, habit: u8) -> Option<State> {
+        let mut moves = Vec::new();
+        state.moves(0, MOMENTS.len(), &mut moves);
+        let first = |is: fn(&Move) -> bool| moves.iter().find(|one| is(one)).map(|one| state.after(*one));
+        let is_driver_done = state.ended || state.rested && state.attempt == ATTEMPTS;
+        // What the owner has sent in time is included before the solver takes its payment back.
+        first(|one| matches!(one, Move::Redeemed | Move::Refunded))
+            .or_else(|| first(|one| matches!(one, Move::Paid(_) | Move::PaidByService | Move::SolverRedeems | Move::SolverRefunds)))
+            .or_else(|| (!is_driver_done).then(|| self.after(state, &self.honest(state, habit))))
+            .or_else(|| first(|one| matches!(one, Move::Later { standing: None })))
+    }
+}
+
+/// Keeps each outcome once, with the shorter one of its stories.
+fn distinct(all: Vec<Outcome>) -> Vec<Outcome> {
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    let mut places: HashMap<State, usize> = HashMap::new();
+    for (choices, next) in all {
+        match places.get(&next) {
+            Some(place) if outcomes[*place].0.len() > choices.len() => outcomes[*place].0 = choices,
+            Some(_) => {}
+            None => {
+                places.insert(next, outcomes.len());
+                outcomes.push((choices, next));
+            }
+        }
+    }
+    outcomes
+}
+
+/// Whether the money of the owner is there, and the driver knows it, once nothing happens any more.
+fn is_well(state: &State) -> bool {
+    match state.htlc(Leg::Source) {
+        Htlc::Absent => true,
+        Htlc::Refunded { .. } => state.ended,
+        Htlc::Locked { .. } | Htlc::Redeemed { .. } => state.ended && matches!(state.htlc(Leg::Destination), Htlc::Redeemed { .. }),
+    }
+}

@@ -1,0 +1,229 @@
+//! What never changes in a search, and what was found to be stored or observed, by numbers.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use countersign_client::countersign::{self, Policy, Proposal, Registry, VerifiedTerms};
+use countersign_client::driver::{Entry, Event, OrderObservation, OrderState, Outcome, Subject, fold};
+use countersign_client::{CreatedOrder, Secret};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::price::{LIES, Price, price};
+use crate::state::{DEADLINE, Htlc, State};
+use crate::support::{Fixture, registry_text};
+
+pub const SECRET: &str = "8cb8a02d5592b0b1556978e1d778b7eff2c23519b8aa65970fa6ac3daa33fb40";
+
+/// How the search is set up.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Config {
+    /// The place of the lying endpoint in the list.
+    pub liar: usize,
+    /// Whether the payment is a message that the service submits.
+    pub is_gasless: bool,
+    /// Whether the relayer is allowed.
+    pub has_relayer: bool,
+    /// Whether the destination chain makes blocks ten times as fast as its row says.
+    #[serde(default)]
+    pub is_fast: bool,
+}
+
+impl Config {
+    /// The timelocks of the two legs, in blocks.
+    const fn blocks(self) -> [u64; 2] {
+        if self.is_fast { [86_400, 6_000] } else { [43_200, 600] }
+    }
+
+    /// The milliseconds from one block to the next. Timelocks take the same time in every setup.
+    pub const fn millis(self) -> [u64; 2] {
+        if self.is_fast { [1_000, 1_200] } else { [2_000, 12_000] }
+    }
+}
+
+/// What is stored of an order, besides what never changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kept {
+    pub has_record: bool,
+    pub journal: Vec<Entry>,
+}
+
+/// Numbers values by a text, so that a state of the world is small.
+#[derive(Debug)]
+struct Shelf<T> {
+    numbers: HashMap<String, u32>,
+    values: Vec<Arc<T>>,
+}
+
+impl<T> Shelf<T> {
+    fn number(&mut self, text: String, value: T) -> u32 {
+        let next = u32::try_from(self.values.len()).unwrap();
+        let number = *self.numbers.entry(text).or_insert(next);
+        if number == next {
+            self.values.push(Arc::new(value));
+        }
+        number
+    }
+}
+
+impl<T> Default for Shelf<T> {
+    fn default() -> Self {
+        Self { numbers: HashMap::new(), values: Vec::new() }
+    }
+}
+
+/// What never changes: the order, and how it is searched.
+pub struct Setup {
+    pub config: Config,
+    pub registry: Arc<Registry>,
+    pub fixture: Fixture,
+    pub swap: CreatedOrder,
+    pub terms: VerifiedTerms,
+    record: Vec<u8>,
+    pub secret: Secret,
+    /// The time at which the world begins.
+    pub epoch: u64,
+    /// What a transaction of the owner pays, by what the lying endpoint shows.
+    pub prices: Vec<Price>,
+    kept: Mutex<Shelf<Kept>>,
+    observations: Mutex<Shelf<OrderObservation>>,
+    subjects: Mutex<Shelf<()>>,
+}
+
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns an order with other timelocks, in blocks.
+fn with_timelocks(mut fixture: Fixture, [source, destination]: [u64; 2]) -> Fixture {
+    let before = fixture.order["source_swap"]["timelock"].as_u64().unwrap();
+    // As a word of calldata, and as a member of typed data.
+    let text = fixture.response.to_string().replace(&format!("{before:064x}"), &format!("{source:064x}"));
+    fixture.response = serde_json::from_str(&text.replace(&format!("\"{before:#x}\""), &format!("\"{source:#x}\""))).unwrap();
+    fixture.order["source_swap"]["timelock"] = json!(source);
+    fixture.order["destination_swap"]["timelock"] = json!(destination);
+    fixture
+}
+
+/// Returns the body of a response.
+pub fn body(result: &Value) -> String {
+    json!({"status": "Ok", "result": result}).to_string()
+}
+
+impl Setup {
+    pub fn new(config: Config) -> Self {
+        let secret = Secret::parse(SECRET).unwrap();
+        let mut fixture = with_timelocks(Fixture::load("evm-record-evm-v2"), config.blocks()).with_own_secret(&secret);
+        let epoch = fixture.created() + 10;
+        fixture.order["deadline"] = json!(epoch + DEADLINE);
+        let registry = Registry::from_json(registry_text().as_bytes()).unwrap();
+        let request = fixture.create();
+        let (response, record) = (fixture.response.to_string(), body(&fixture.order));
+        let proposal = Proposal::new(&request, response.as_bytes()).with_record(record.as_bytes());
+        let terms = countersign::verify_record(proposal, &registry, &Policy::default()).unwrap().terms;
+        let swap = CreatedOrder::new(request, response.into_bytes()).unwrap();
+        let prices = (0..LIES).map(|lie| price(lie, config.liar)).collect();
+        let setup = Self {
+            config,
+            registry: Arc::new(registry),
+            fixture,
+            swap,
+            terms,
+            record: record.into_bytes(),
+            secret,
+            epoch,
+            prices,
+            kept: Mutex::default(),
+            observations: Mutex::default(),
+            subjects: Mutex::default(),
+        };
+        setup.number(Kept::default());
+        setup
+    }
+
+    pub fn kept(&self, number: u32) -> Arc<Kept> {
+        Arc::clone(&lock(&self.kept).values[number as usize])
+    }
+
+    /// Numbers what is stored, without what no decision depends on: texts of errors, lines that newer ones repeat, and how often
+    /// something was sent, because all waits between two attempts of the model are over.
+    pub fn number(&self, mut kept: Kept) -> u32 {
+        kept.journal = fold(&kept.journal);
+        for entry in &mut kept.journal {
+            match &mut entry.event {
+                Event::NotSent { error, .. } => error.clear(),
+                Event::Sending { times, .. } => *times = 1,
+                _ => {}
+            }
+        }
+        let mut text = kept.has_record.to_string();
+        for Entry { at, event } in &kept.journal {
+            write!(text, "{}{event:?}", at.as_secs()).unwrap();
+        }
+        lock(&self.kept).number(text, kept)
+    }
+
+    /// Adds lines to what is stored.
+    pub fn noted(&self, number: u32, entries: impl IntoIterator<Item = Entry>) -> u32 {
+        let mut kept = (*self.kept(number)).clone();
+        kept.journal.extend(entries);
+        self.number(kept)
+    }
+
+    pub fn observation(&self, number: u32) -> Arc<OrderObservation> {
+        Arc::clone(&lock(&self.observations).values[number as usize])
+    }
+
+    pub fn number_observation(&self, observed: OrderObservation) -> u32 {
+        let text = format!("{observed:?}");
+        lock(&self.observations).number(text, observed)
+    }
+
+    /// Numbers what an observation depends on, of what is stored.
+    pub fn subject(&self, kept: u32) -> u32 {
+        let order = self.order(&self.kept(kept));
+        let Subject { record, is_paid, has_left, is_out, signed_at, sent_at, payments, .. } = Subject::of(&order);
+        let text = format!("{:?}", (record.is_some(), is_paid, has_left, is_out, signed_at, sent_at, payments));
+        lock(&self.subjects).number(text, ())
+    }
+
+    /// Tells which lines a step has written.
+    pub fn written(&self, before: u32, after: u32) -> String {
+        let (before, after) = (self.kept(before), self.kept(after));
+        let lines = after.journal.iter().filter(|entry| !before.journal.contains(entry)).map(|entry| {
+            let value = serde_json::to_value(&entry.event).unwrap();
+            let members = ["event", "purpose", "what", "path", "outcome"].map(|member| value[member].as_str().unwrap_or_default());
+            members.into_iter().filter(|member| !member.is_empty()).collect::<Vec<_>>().join(" ")
+        });
+        let lines: Vec<_> = lines.collect();
+        if lines.is_empty() { String::new() } else { format!(" [writes: {}]", lines.join(", ")) }
+    }
+
+    /// Returns how the journal says that the order ended.
+    pub fn outcome(&self, number: u32) -> Option<Outcome> {
+        self.kept(number).journal.iter().find_map(|entry| match entry.event {
+            Event::Ended { outcome } => Some(outcome),
+            _ => None,
+        })
+    }
+
+    pub fn order(&self, kept: &Kept) -> OrderState {
+        let mut order = OrderState::new(self.swap.clone(), Some(Secret::parse(SECRET).unwrap()));
+        order.record = kept.has_record.then(|| self.record.clone());
+        order.journal.clone_from(&kept.journal);
+        order
+    }
+}
+
+/// Whether an order ended as its journal says.
+pub fn is_true(state: &State, outcome: Outcome) -> bool {
+    let [source, destination] = state.htlcs;
+    let may_be_paid = state.gasless || state.on_the_way & !state.dead != 0;
+    match outcome {
+        Outcome::Complete => matches!(destination, Htlc::Redeemed { .. }),
+        Outcome::Refunded => matches!(source, Htlc::Refunded { .. }),
+        Outcome::Expired => source == Htlc::Absent && !may_be_paid,
+        _ => false,
+    }
+}
