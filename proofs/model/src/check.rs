@@ -10,7 +10,7 @@ use stateright::{Checker as _, Expectation, HasDiscoveries, Model, Property};
 use crate::script::Script;
 use crate::search::{Bounds, Search};
 use crate::setup::Config;
-use crate::state::{Broken, Move, State};
+use crate::state::{Broken, Htlc, Move, State};
 use crate::step::Command;
 
 /// Something that happens.
@@ -32,8 +32,8 @@ pub enum Part {
 /// What a search found.
 pub struct Found {
     pub states: usize,
-    /// How many different observations and situations the driver was run for.
-    pub computed: (usize, usize),
+    /// How many different readings and situations the driver was run for, and how often.
+    pub computed: [usize; 3],
     pub depth: usize,
     pub time: Duration,
     /// Whether everything within the bounds was seen.
@@ -80,7 +80,7 @@ impl Model for Search {
             return;
         }
         let mut moves = Vec::new();
-        state.moves(self.bounds.bad_luck, self.bounds.moments.into(), &mut moves);
+        state.moves(self.bounds.bad_luck, self.bounds.moments.into(), self.setup.config.stands, &mut moves);
         actions.extend(moves.into_iter().map(Action::Move));
         for command in Self::commands(state) {
             let numbers = (0..).take(self.outcomes(state, *command).len());
@@ -100,6 +100,9 @@ impl Model for Search {
         fn ended(search: &Search, state: &State, outcome: Outcome) -> bool {
             state.ended && search.setup.outcome(state.kept) == Some(outcome)
         }
+        const fn is_refunded(_: &Search, state: &State) -> bool {
+            matches!(state.htlcs, [Htlc::Refunded { .. }, _])
+        }
         vec![
             Property::always(BROKEN[0].1, |_, state: &State| state.broken != Some(BROKEN[0].0)),
             Property::always(BROKEN[1].1, |_, state: &State| state.broken != Some(BROKEN[1].0)),
@@ -108,7 +111,7 @@ impl Model for Search {
             Property::always(BROKEN[4].1, |_, state: &State| state.broken != Some(BROKEN[4].0)),
             Property::always(ENDS_WELL, |search: &Self, state: &State| state.broken.is_some() || search.is_over() || search.ends_well(state)),
             Property::sometimes("a swap completes", |search: &Self, state: &State| ended(search, state, Outcome::Complete)),
-            Property::sometimes("a swap is refunded", |search: &Self, state: &State| ended(search, state, Outcome::Refunded)),
+            Property::sometimes("a swap is refunded", is_refunded),
             Property::sometimes("an order expires", |search: &Self, state: &State| ended(search, state, Outcome::Expired)),
         ]
     }

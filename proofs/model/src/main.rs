@@ -27,10 +27,18 @@ use search::Bounds;
 use setup::Config;
 use state::SEARCHED;
 
-const USAGE: &str = "usage: countersign-proofs-model [--minutes N | --hours N] [--deviations N] [--bad-luck N] [--moments N] [--threads N]";
+const USAGE: &str = "usage: countersign-proofs-model [--minutes N | --hours N] [--deviations N] [--bad-luck N] [--moments N] [--setup N] [--threads N]";
+
+/// What is searched, one after the other.
+const SETUPS: [Config; 6] = [SENT, Config { liar: 2, ..SENT }, GASLESS, Config { liar: 2, ..GASLESS }, FAST, STANDING];
+const SENT: Config = Config { liar: 0, is_gasless: false, has_relayer: false, is_fast: false, stands: false };
+const GASLESS: Config = Config { is_gasless: true, has_relayer: true, ..SENT };
+const FAST: Config = Config { is_fast: true, ..SENT };
+const STANDING: Config = Config { stands: true, ..SENT };
 
 fn main() -> ExitCode {
     let mut bounds = Bounds { deviations: 1, bad_luck: 1, moments: SEARCHED, time: Duration::from_secs(600), threads: 2 };
+    let mut only = None;
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     for pair in arguments.chunks(2) {
         let [name, value] = pair else { return usage() };
@@ -41,13 +49,13 @@ fn main() -> ExitCode {
             "--hours" => bounds.time = Duration::from_secs(value * 3_600),
             "--deviations" => bounds.deviations = small,
             "--bad-luck" => bounds.bad_luck = small,
+            "--setup" => only = usize::from(small).checked_sub(1),
             "--moments" => bounds.moments = small.min(SEARCHED),
             "--threads" => bounds.threads = small.into(),
             _ => return usage(),
         }
     }
-    let configs = [(0, false, false), (2, false, false), (0, true, false), (2, true, false), (2, false, true)];
-    let configs = configs.map(|(liar, is_gasless, is_fast)| Config { liar, is_gasless, has_relayer: is_gasless, is_fast });
+    let configs: Vec<Config> = SETUPS.iter().enumerate().filter(|(number, _)| only.is_none_or(|only| only == *number)).map(|(_, config)| *config).collect();
     bounds.time /= configs.len() as u32;
     let mut is_well = true;
     for config in configs {
@@ -64,16 +72,17 @@ fn usage() -> ExitCode {
 
 /// Prints what a search found, and returns whether no rule was broken.
 fn tell(config: Config, bounds: Bounds, found: &Found) -> bool {
-    let Config { liar, is_gasless, has_relayer, is_fast } = config;
+    let Config { liar, is_gasless, has_relayer, is_fast, stands } = config;
     let payment = if is_gasless { "a signed message" } else { "a transaction" };
     let relayer = if has_relayer { ", the relayer is allowed" } else { "" };
     let fast = if is_fast { ", the destination's blocks come ten times as fast as its row says" } else { "" };
-    println!("the order is paid by {payment}{relayer}{fast}, and endpoint {} of 3 lies", liar + 1);
+    let stands = if stands { ", a chain may stand still" } else { "" };
+    println!("the order is paid by {payment}{relayer}{fast}{stands}, and endpoint {} of 3 lies", liar + 1);
     let Bounds { deviations, bad_luck, moments, .. } = bounds;
     println!("  bounds: {deviations} bad answers in a step, {bad_luck} strokes of bad luck in a swap, {moments} of {SEARCHED} moments");
     let extent = if found.is_whole { "everything within the bounds was seen" } else { "NOT exhausted: the time was over, or a rule was broken" };
-    let Found { states, computed: (observations, situations), depth, time, .. } = found;
-    println!("  {states} states, {observations} readings and {situations} situations of the driver, depth {depth}, {} s: {extent}", time.as_secs());
+    let Found { states, computed: [readings, situations, runs], depth, time, .. } = found;
+    println!("  {states} states, {readings} readings and {situations} situations of the driver in {runs} runs, depth {depth}, {} s: {extent}", time.as_secs());
     for name in &found.missing {
         println!("  not seen: {name}");
     }
@@ -107,8 +116,7 @@ mod tests {
     /// A minute is not enough for everything, and is enough for a swap of each kind of end.
     #[test]
     fn a_short_search_says_that_it_is_one() {
-        let config = Config { liar: 0, is_gasless: false, has_relayer: false, is_fast: false };
-        let found = search(config, Bounds { deviations: 1, bad_luck: 1, moments: SEARCHED, time: Duration::from_secs(5), threads: 2 });
+        let found = search(SENT, Bounds { deviations: 1, bad_luck: 1, moments: SEARCHED, time: Duration::from_secs(5), threads: 2 });
         assert!(!found.is_whole && found.broken.is_empty(), "{} states", found.states);
     }
 }

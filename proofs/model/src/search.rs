@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -84,6 +84,8 @@ pub struct Search {
     outcomes: Memo<(State, Command), Arc<Vec<Outcome>>>,
     honest: Memo<(State, u8), State>,
     fair: Memo<(State, u8), bool>,
+    /// How often the driver was run.
+    runs: AtomicUsize,
     begun: Instant,
     /// Whether the time was over before everything was seen.
     pub is_cut: AtomicBool,
@@ -100,6 +102,7 @@ impl Search {
             outcomes: Memo::default(),
             honest: Memo::default(),
             fair: Memo::default(),
+            runs: AtomicUsize::new(0),
             begun: Instant::now(),
             is_cut: AtomicBool::new(false),
             is_told: AtomicBool::new(false),
@@ -113,9 +116,9 @@ impl Search {
         is_over
     }
 
-    /// The numbers of different observations that were computed, and of different situations in which the driver decided and acted.
-    pub fn computed(&self) -> (usize, usize) {
-        (self.observed.len(), self.acted.len())
+    /// The numbers of different readings that were computed, of different situations in which the driver decided and acted, and of runs.
+    pub fn computed(&self) -> [usize; 3] {
+        [self.observed.len(), self.acted.len(), self.runs.load(Ordering::Relaxed)]
     }
 
     /// What a step depends on, and nothing else. What is on its way is only added to.
@@ -147,12 +150,9 @@ impl Search {
         self.observed.of(key, || {
             let mut all: Vec<Observed> = Vec::new();
             let mut places: HashMap<(u32, [Htlc; 2], Option<Broken>), usize> = HashMap::new();
-            let observe = |choices: &[u8]| {
-                let (number, state, script) = self.setup.observe(seen, choices);
-                ((number, state), script)
-            };
             let explored = explore(self.bounds.deviations, |choices| {
-                let ((number, state), script) = observe(choices);
+                self.runs.fetch_add(1, Ordering::Relaxed);
+                let (number, state, script) = self.setup.observe(seen, choices);
                 let asked = script.asked.len();
                 ((number, state, asked), script)
             });
@@ -178,6 +178,7 @@ impl Search {
         let (state, number, command, deviations, luck) = situation;
         self.acted.of(situation, || {
             let step = |choices: &[u8]| {
+                self.runs.fetch_add(1, Ordering::Relaxed);
                 let ((), next, script) = self.setup.proceed(&state, number, command, Script::new(choices, luck));
                 (next, script)
             };
@@ -284,7 +285,7 @@ impl Search {
     /// What happens next if everything but the solver and the prices is fair; `None` at the end.
     fn fair_next(&self, state: &State, habit: u8) -> Option<State> {
         let mut moves = Vec::new();
-        state.moves(0, MOMENTS.len(), &mut moves);
+        state.moves(0, MOMENTS.len(), false, &mut moves);
         let first = |is: fn(&Move) -> bool| moves.iter().find(|one| is(one)).map(|one| state.after(*one));
         let is_driver_done = state.ended || state.rested && state.attempt == ATTEMPTS;
         // What the owner has sent in time is included before the solver takes its payment back.

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::price::{LIES, Price, price};
 use crate::state::{DEADLINE, Htlc, State};
+use crate::step::{Shown, View};
 use crate::support::{Fixture, registry_text};
 
 pub const SECRET: &str = "8cb8a02d5592b0b1556978e1d778b7eff2c23519b8aa65970fa6ac3daa33fb40";
@@ -28,6 +29,9 @@ pub struct Config {
     /// Whether the destination chain makes blocks ten times as fast as its row says.
     #[serde(default)]
     pub is_fast: bool,
+    /// Whether a chain may stand still.
+    #[serde(default)]
+    pub stands: bool,
 }
 
 impl Config {
@@ -89,6 +93,9 @@ pub struct Setup {
     kept: Mutex<Shelf<Kept>>,
     observations: Mutex<Shelf<OrderObservation>>,
     subjects: Mutex<Shelf<()>>,
+    /// What endpoints show of chains, and what the service states.
+    pub shown: Mutex<HashMap<View, Arc<Shown>>>,
+    pub records: Mutex<HashMap<(u8, u8, [Htlc; 2], bool), Arc<str>>>,
 }
 
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -137,6 +144,8 @@ impl Setup {
             kept: Mutex::default(),
             observations: Mutex::default(),
             subjects: Mutex::default(),
+            shown: Mutex::default(),
+            records: Mutex::default(),
         };
         setup.number(Kept::default());
         setup

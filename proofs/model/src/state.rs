@@ -236,7 +236,7 @@ impl State {
     }
 
     /// What can happen next outside the driver, with so much bad luck in all, before a moment.
-    pub fn moves(&self, max_bad_luck: u8, end: usize, moves: &mut Vec<Move>) {
+    pub fn moves(&self, max_bad_luck: u8, end: usize, stands: bool, moves: &mut Vec<Move>) {
         let (source, destination) = (self.htlc(Leg::Source), self.htlc(Leg::Destination));
         let is_locked = |leg| matches!(self.htlc(leg), Htlc::Locked { .. });
         if source == Htlc::Absent && self.is_going(Leg::Source) {
@@ -270,9 +270,9 @@ impl State {
         moves.extend(BOTH.into_iter().filter(|leg| self.can_be_replaced(*leg)).map(Move::Replaced));
         if self.may_pass(end) {
             moves.push(Move::Later { standing: None });
-            // Chains go on once the secret is out, and each stands still once, for one moment.
-            if !self.secret {
-                let may_stand = |leg: &Leg| self.is_going(*leg) && self.stood[leg.index()] == 0;
+            // Chains go on once the secret is out, and one of them stands still once, for one moment.
+            if stands && !self.secret {
+                let may_stand = |leg: &Leg| self.is_going(*leg) && self.stood == [0; 2];
                 moves.extend(BOTH.into_iter().filter(may_stand).map(|leg| Move::Later { standing: Some(leg) }));
             }
         }

@@ -1,5 +1,6 @@
 //! A step of the real driver, whose every question is answered by the world and by a script.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -36,6 +37,39 @@ const START: u64 = 21_000_000;
 pub enum Command {
     Advance,
     Refund,
+}
+
+/// What is shown of a leg: by which lie, the newest block, when the chain stood still, the HTLC, and whether the secret is known.
+pub type View = (Leg, u8, u8, u8, Htlc, bool);
+
+/// A chain as an endpoint shows it, with the answers that it has given.
+#[derive(Debug)]
+pub struct Shown {
+    chain: Evm,
+    answers: Mutex<HashMap<(&'static str, String), Answer>>,
+}
+
+impl Shown {
+    fn answer(&self, request: &Asked) -> Answer {
+        let Asked::JsonRpc { method, params } = request else { panic!("{request:?}") };
+        let key = (*method, params.to_string());
+        if let Some(known) = lock(&self.answers).get(&key) {
+            return known.clone();
+        }
+        let chain = &self.chain;
+        let end = chain.order.map_or(0, |words| words[5].to::<u64>());
+        let is_at = |block: Option<u64>| block.is_some_and(|block| block < end && key.1.contains(&chain.hash(block).to_string()));
+        // The chain remembers how an order was before it ended.
+        let answer = if *method == "eth_call" && end > 0 && (is_at(chain.safe) || is_at(chain.finalized)) {
+            let mut before = chain.clone();
+            before.order.as_mut().unwrap()[5] = U256::ZERO;
+            before.answer(request)
+        } else {
+            chain.answer(request)
+        };
+        lock(&self.answers).insert(key, answer.clone());
+        answer
+    }
 }
 
 /// What a run of a step made, or of a part of it.
@@ -177,9 +211,17 @@ impl<'s> Step<'s> {
         };
     }
 
-    /// Returns a chain as an endpoint shows it.
-    fn chain(&self, leg: Leg, lie: u8) -> Evm {
+    /// Returns a chain as an endpoint shows it, and remembers what it answers.
+    fn shown(&self, leg: Leg, lie: u8) -> Arc<Shown> {
         let state = *lock(&self.state);
+        let place = leg.index();
+        // What a lie says depends on the secret, if anything does.
+        let key = (leg, lie, state.heads[place], state.stood[place], state.htlcs[place], state.secret && lie == 5);
+        let mut known = lock(&self.setup.shown);
+        Arc::clone(known.entry(key).or_insert_with(|| Arc::new(Shown { chain: self.chain(&state, leg, lie), answers: Mutex::default() })))
+    }
+
+    fn chain(&self, state: &State, leg: Leg, lie: u8) -> Evm {
         let terms = self.terms(leg);
         let honest = state.head(leg);
         let head = match lie {
@@ -290,8 +332,14 @@ impl<'s> Step<'s> {
     }
 
     /// Returns the record that the service shows.
-    fn record(&self, taken: u8) -> String {
+    fn record(&self, taken: u8) -> Arc<str> {
         let state = *lock(&self.state);
+        let key = (taken, state.now, state.htlcs, state.secret);
+        let mut known = lock(&self.setup.records);
+        Arc::clone(known.entry(key).or_insert_with(|| self.stated(&state, taken).into()))
+    }
+
+    fn stated(&self, state: &State, taken: u8) -> String {
         let mut record = self.setup.fixture.order.clone();
         let time = |moment: u8| countersign_client::status::format_time(UnixTime::from_secs(self.setup.epoch + MOMENTS[usize::from(moment)]));
         let hash = |byte: &str| format!("0x{}", byte.repeat(32));
@@ -378,24 +426,16 @@ impl Chains for &Step<'_> {
         if lie == 1 {
             return vec![Answer::Failed(FailureKind::Status(503).into()); requests.len()];
         }
-        let chain = self.chain(leg, lie);
-        let end = chain.order.map_or(0, |words| words[5].to::<u64>());
-        let is_at = |block: Option<u64>, params: &str| block.is_some_and(|block| block < end && params.contains(&chain.hash(block).to_string()));
+        let shown = self.shown(leg, lie);
         let answer = |request: &Asked| match method(request) {
             ("eth_sendRawTransaction", params) => self.take(endpoint, params.trim_matches(['[', ']', '"']).trim_start_matches("0x")),
-            // The chain remembers how an order was before it ended.
-            ("eth_call", params) if end > 0 && (is_at(chain.safe, &params) || is_at(chain.finalized, &params)) => {
-                let mut before = chain.clone();
-                before.order.as_mut().unwrap()[5] = U256::ZERO;
-                before.answer(request)
-            }
             ("eth_getTransactionByHash", _) => Answer::result(*b"null"),
             ("eth_getTransactionCount", _) => {
                 let used = u64::from(lock(&self.state).dead.trailing_ones());
                 let next = NONCE + if lie == 2 { 100 } else { used };
                 Answer::result(json!(format!("{next:#x}")).to_string().into_bytes())
             }
-            _ => chain.answer(request),
+            _ => shown.answer(request),
         };
         requests.iter().map(answer).collect()
     }
@@ -407,7 +447,7 @@ impl Transport for &Step<'_> {
         if request.method.name() == "GET" {
             return match self.choose(Question::Record) {
                 1 => lost(),
-                taken => Ok(Response::new(200, self.record(taken))),
+                taken => Ok(Response::new(200, &*self.record(taken))),
             };
         }
         let taken = self.choose(Question::Patch);
