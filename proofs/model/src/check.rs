@@ -133,7 +133,10 @@ pub fn search(config: Config, bounds: Bounds) -> Found {
             (Expectation::Always, Some(path)) => {
                 let steps = path.into_vec();
                 let told = steps.iter().filter_map(|(state, action)| Some(tell(search, state, (*action)?)));
-                let (story, parts) = told.unzip();
+                let (mut story, parts): (Vec<String>, Vec<Part>) = told.unzip();
+                if let Some((state, _)) = steps.last().filter(|_| property.name == ENDS_WELL) {
+                    story.extend(search.told_fair(state));
+                }
                 broken.push((property.name, story, parts));
             }
             _ => {}

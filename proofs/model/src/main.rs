@@ -30,11 +30,12 @@ use state::SEARCHED;
 const USAGE: &str = "usage: countersign-proofs-model [--minutes N | --hours N] [--deviations N] [--bad-luck N] [--moments N] [--setup N] [--threads N]";
 
 /// What is searched, one after the other.
-const SETUPS: [Config; 6] = [SENT, Config { liar: 2, ..SENT }, GASLESS, Config { liar: 2, ..GASLESS }, FAST, STANDING];
-const SENT: Config = Config { liar: 0, is_gasless: false, has_relayer: false, is_fast: false, stands: false };
+const SETUPS: [Config; 7] = [SENT, Config { liar: 2, ..SENT }, GASLESS, Config { liar: 2, ..GASLESS }, FAST, STANDING, BLIND];
+const SENT: Config = Config { liar: 0, is_gasless: false, has_relayer: false, is_fast: false, stands: false, is_blind: false };
 const GASLESS: Config = Config { is_gasless: true, has_relayer: true, ..SENT };
 const FAST: Config = Config { is_fast: true, ..SENT };
 const STANDING: Config = Config { stands: true, ..SENT };
+const BLIND: Config = Config { is_blind: true, ..GASLESS };
 
 fn main() -> ExitCode {
     let mut bounds = Bounds { deviations: 1, bad_luck: 1, moments: SEARCHED, time: Duration::from_secs(600), threads: 2 };
@@ -72,12 +73,13 @@ fn usage() -> ExitCode {
 
 /// Prints what a search found, and returns whether no rule was broken.
 fn tell(config: Config, bounds: Bounds, found: &Found) -> bool {
-    let Config { liar, is_gasless, has_relayer, is_fast, stands } = config;
+    let Config { liar, is_gasless, has_relayer, is_fast, stands, is_blind } = config;
     let payment = if is_gasless { "a signed message" } else { "a transaction" };
     let relayer = if has_relayer { ", the relayer is allowed" } else { "" };
     let fast = if is_fast { ", the destination's blocks come ten times as fast as its row says" } else { "" };
     let stands = if stands { ", a chain may stand still" } else { "" };
-    println!("the order is paid by {payment}{relayer}{fast}{stands}, and endpoint {} of 3 lies", liar + 1);
+    let blind = if is_blind { ", nobody is connected to the source chain" } else { "" };
+    println!("the order is paid by {payment}{relayer}{fast}{stands}{blind}, and endpoint {} of 3 lies", liar + 1);
     let Bounds { deviations, bad_luck, moments, .. } = bounds;
     println!("  bounds: {deviations} bad answers in a step, {bad_luck} strokes of bad luck in a swap, {moments} of {SEARCHED} moments");
     let extent = if found.is_whole { "everything within the bounds was seen" } else { "NOT exhausted: the time was over, or a rule was broken" };

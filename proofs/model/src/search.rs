@@ -10,7 +10,7 @@ use countersign_client::countersign::UnixTime;
 use countersign_client::driver::{Delivery, Entry, Event, SecretRoute};
 
 use crate::price::LIES;
-use crate::script::{Leg, Script, deviations_of, explore};
+use crate::script::{Leg, Question, Script, deviations_of, explore};
 use crate::setup::{Config, Setup, is_true};
 use crate::state::{ATTEMPTS, Broken, Copy, Htlc, MOMENTS, Move, Paper, State};
 use crate::step::Command;
@@ -27,6 +27,9 @@ pub struct Bounds {
     pub time: Duration,
     pub threads: usize,
 }
+
+/// The longest fair continuation.
+const MAX_FAIR: usize = 200;
 
 /// One observation that the readings of a step can end in.
 #[derive(Debug)]
@@ -257,41 +260,60 @@ impl Search {
     }
 
     /// Whether the swap ends, and the money is where it belongs, if from now on chains go on, two of three endpoints are honest, and the
-    /// owner's process runs. The solver does what is best for it, and the third endpoint always shows the same prices.
+    /// owner's process runs. The solver does what is best for it, and the third endpoint always shows the same prices. The clock is right.
     pub fn ends_well(&self, state: &State) -> bool {
         (0..LIES).all(|habit| self.ends_well_with(state, habit))
     }
 
     fn ends_well_with(&self, state: &State, habit: u8) -> bool {
         let mut way = Vec::new();
-        let mut here = State { bad_luck: 0, copy: Copy::None, paper: Paper::None, clock: 0, ..*state };
+        let mut here = Self::fair_from(state);
         let answer = loop {
             if let Some(known) = self.fair.get(&(here, habit)) {
                 break known;
             }
             way.push((here, habit));
-            if here.broken.is_some() || way.len() > 200 {
+            if here.broken.is_some() || way.len() > MAX_FAIR {
                 break false;
             }
             match self.fair_next(&here, habit) {
-                Some(next) => here = next,
-                None => break is_well(&here),
+                Some((next, _)) => here = next,
+                None => break is_well(&here, self.setup.config.is_blind),
             }
         };
         self.fair.0.write().unwrap_or_else(PoisonError::into_inner).extend(way.into_iter().map(|key| (key, answer)));
         answer
     }
 
+    /// Tells how a swap goes on that does not end well although everything but the solver and the prices is fair.
+    pub fn told_fair(&self, state: &State) -> Vec<String> {
+        let Some(habit) = (0..LIES).find(|habit| !self.ends_well_with(state, *habit)) else { return Vec::new() };
+        let mut told = vec![format!("from here on {} {}, and all others are fair", Question::Price, Question::Price.alternatives()[usize::from(habit)])];
+        let mut here = Self::fair_from(state);
+        while let Some((next, what)) = self.fair_next(&here, habit).filter(|_| here.broken.is_none() && told.len() < MAX_FAIR) {
+            let what = what.map_or_else(|| "the driver takes a step".to_owned(), |one| one.to_string());
+            told.push(format!("{what}{}", self.setup.written(here.kept, next.kept)));
+            here = next;
+        }
+        told.push(format!("and so it ends: {here:?}"));
+        told
+    }
+
+    fn fair_from(state: &State) -> State {
+        let copy = if state.copy == Copy::PutBack { Copy::PutBack } else { Copy::None };
+        State { bad_luck: 0, copy, paper: Paper::None, clock: 0, ..*state }
+    }
+
     /// What happens next if everything but the solver and the prices is fair; `None` at the end.
-    fn fair_next(&self, state: &State, habit: u8) -> Option<State> {
+    fn fair_next(&self, state: &State, habit: u8) -> Option<(State, Option<Move>)> {
         let mut moves = Vec::new();
         state.moves(0, MOMENTS.len(), false, &mut moves);
-        let first = |is: fn(&Move) -> bool| moves.iter().find(|one| is(one)).map(|one| state.after(*one));
+        let first = |is: fn(&Move) -> bool| moves.iter().find(|one| is(one)).map(|one| (state.after(*one), Some(*one)));
         let is_driver_done = state.ended || state.rested && state.attempt == ATTEMPTS;
         // What the owner has sent in time is included before the solver takes its payment back.
         first(|one| matches!(one, Move::Redeemed | Move::Refunded))
             .or_else(|| first(|one| matches!(one, Move::Paid(_) | Move::PaidByService | Move::SolverRedeems | Move::SolverRefunds)))
-            .or_else(|| (!is_driver_done).then(|| self.after(state, &self.honest(state, habit))))
+            .or_else(|| (!is_driver_done).then(|| (self.after(state, &self.honest(state, habit)), None)))
             .or_else(|| first(|one| matches!(one, Move::Later { standing: None })))
     }
 }
@@ -313,11 +335,12 @@ fn distinct(all: Vec<Outcome>) -> Vec<Outcome> {
     outcomes
 }
 
-/// Whether the money of the owner is there, and the driver knows it, once nothing happens any more.
-fn is_well(state: &State) -> bool {
+/// Whether the money of the owner is there, and the driver knows it, once nothing happens any more. Of a source that it cannot read, it
+/// knows no end.
+fn is_well(state: &State, is_blind: bool) -> bool {
     match state.htlc(Leg::Source) {
         Htlc::Absent => true,
-        Htlc::Refunded { .. } => state.ended,
+        Htlc::Refunded { .. } => state.ended || is_blind,
         Htlc::Locked { .. } | Htlc::Redeemed { .. } => state.ended && matches!(state.htlc(Leg::Destination), Htlc::Redeemed { .. }),
     }
 }

@@ -17,6 +17,9 @@ use crate::support::{Fixture, registry_text};
 
 pub const SECRET: &str = "8cb8a02d5592b0b1556978e1d778b7eff2c23519b8aa65970fa6ac3daa33fb40";
 
+/// The fixture whose order is searched: from Base to Arbitrum.
+const ORDER: &str = "evm-record-evm-v2";
+
 /// How the search is set up.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Config {
@@ -32,6 +35,9 @@ pub struct Config {
     /// Whether a chain may stand still.
     #[serde(default)]
     pub stands: bool,
+    /// Whether nobody is connected to the source chain.
+    #[serde(default)]
+    pub is_blind: bool,
 }
 
 impl Config {
@@ -82,6 +88,8 @@ pub struct Setup {
     pub config: Config,
     pub registry: Arc<Registry>,
     pub fixture: Fixture,
+    /// The record of an order that pays somebody else.
+    pub elsewhere: Value,
     pub swap: CreatedOrder,
     pub terms: VerifiedTerms,
     record: Vec<u8>,
@@ -121,9 +129,12 @@ pub fn body(result: &Value) -> String {
 impl Setup {
     pub fn new(config: Config) -> Self {
         let secret = Secret::parse(SECRET).unwrap();
-        let mut fixture = with_timelocks(Fixture::load("evm-record-evm-v2"), config.blocks()).with_own_secret(&secret);
+        let mut fixture = with_timelocks(Fixture::load(ORDER), config.blocks()).with_own_secret(&secret);
         let epoch = fixture.created() + 10;
         fixture.order["deadline"] = json!(epoch + DEADLINE);
+        let mut elsewhere = Fixture { order: fixture.order.clone(), ..Fixture::load(ORDER) };
+        elsewhere.order["destination_swap"]["redeemer"] = json!("0x75196C3fEa443e4f086cF9f30D51CF375704f166");
+        let elsewhere = elsewhere.with_swap_ids().order;
         let registry = Registry::from_json(registry_text().as_bytes()).unwrap();
         let request = fixture.create();
         let (response, record) = (fixture.response.to_string(), body(&fixture.order));
@@ -135,6 +146,7 @@ impl Setup {
             config,
             registry: Arc::new(registry),
             fixture,
+            elsewhere,
             swap,
             terms,
             record: record.into_bytes(),

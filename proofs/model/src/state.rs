@@ -10,13 +10,15 @@ use crate::script::{BOTH, Leg};
 /// The destination can be refunded after two hours, the payment must be confirmed within one, and the source can be refunded after a day.
 ///
 /// The search goes up to [`SEARCHED`]; how a swap ends from there is followed to the end of the list.
-pub const MOMENTS: &[u64] = &[0, 1_500, 4_200, 8_400, 90_000, 95_000, 180_000, 190_000, 280_000, 290_000];
+pub const MOMENTS: &[u64] = &[0, 1_500, 4_200, 8_050, 90_000, 95_000, 180_000, 190_000, 280_000, 290_000];
 /// The number of moments that are searched: before the deadline, after it, after the destination's timelock, after that of the source.
 pub const SEARCHED: u8 = 5;
 /// The timelocks of the two legs in seconds, if their chains go on.
 pub const TIMELOCKS: [u64; 2] = [86_400, 7_200];
 /// The seconds that must be left when the secret leaves.
 pub const MARGIN: u64 = 600;
+/// The age of the newest block when it is read.
+pub const AGE: u64 = 100;
 /// Seconds until a block is final.
 pub const FINAL: u64 = 600;
 /// When the payment must be confirmed.
@@ -173,16 +175,17 @@ impl State {
 
     /// The time of a chain's newest block.
     pub const fn head(&self, leg: Leg) -> u64 {
-        MOMENTS[self.heads[leg.index()] as usize]
+        let since = if self.is_going(leg) { self.attempt as u64 * ATTEMPT } else { 0 };
+        MOMENTS[self.heads[leg.index()] as usize] + since
     }
 
     /// The seconds that have passed since the beginning.
     pub const fn time(&self) -> u64 {
-        MOMENTS[self.now as usize] + self.attempt as u64 * ATTEMPT
+        MOMENTS[self.now as usize] + self.attempt as u64 * ATTEMPT + AGE
     }
 
     /// Whether a chain is at this moment, so that it can take something.
-    const fn is_going(&self, leg: Leg) -> bool {
+    pub const fn is_going(&self, leg: Leg) -> bool {
         self.heads[leg.index()] == self.now
     }
 
@@ -225,6 +228,11 @@ impl State {
         if self.is_late() {
             self.broken.get_or_insert(Broken::Signed);
         }
+    }
+
+    /// Whether the solver took its payment back before this moment, and the chain shows it.
+    pub fn is_taken_back(&self) -> bool {
+        matches!(self.htlc(Leg::Destination), Htlc::Refunded { at, .. } if at < self.now && self.is_going(Leg::Destination))
     }
 
     /// Everybody learns the secret.
@@ -298,9 +306,10 @@ impl State {
         self.on_the_way & (1 << one) != 0 && self.dead & (1 << one) == 0
     }
 
-    /// Whether what happened on a chain at this moment can be taken back by a reorganization.
+    /// Whether what happened on a chain at this moment can be taken back by a reorganization. Another attempt follows.
     pub fn can_be_replaced(&self, leg: Leg) -> bool {
         match self.htlc(leg) {
+            _ if self.attempt == ATTEMPTS => false,
             Htlc::Absent => false,
             Htlc::Locked { at, .. } | Htlc::Redeemed { at, .. } | Htlc::Refunded { at, .. } => at == self.now,
         }
@@ -337,7 +346,13 @@ impl State {
                 next.htlcs[destination] = Htlc::Redeemed { at: now, locked: locked_at(Leg::Destination) };
             }
             Move::Refunded => next.htlcs[source] = Htlc::Refunded { at: now, locked: locked_at(Leg::Source) },
+            // What was in it is forgotten, except a payment, which whoever has it can send again.
             Move::Replaced(leg) => {
+                match self.htlc(leg) {
+                    Htlc::Redeemed { .. } => next.redemption &= leg == Leg::Source,
+                    Htlc::Refunded { .. } => next.refund &= leg == Leg::Destination,
+                    _ => {}
+                }
                 next.htlcs[leg.index()] = match self.htlc(leg) {
                     Htlc::Redeemed { locked, .. } | Htlc::Refunded { locked, .. } => Htlc::Locked { at: locked, less: false },
                     _ => Htlc::Absent,
@@ -409,7 +424,7 @@ impl fmt::Display for Move {
             Self::Redeemed => f.write_str("the owner's redemption is in a block"),
             Self::RedeemedBySomebody => f.write_str("somebody redeems the destination for the owner"),
             Self::Refunded => f.write_str("the owner's refund is in a block"),
-            Self::Replaced(leg) => write!(f, "a block of the {} chain that is not final is replaced", leg.name()),
+            Self::Replaced(leg) => write!(f, "a block of the {} chain that is not final is replaced, and what was in it is forgotten", leg.name()),
             Self::Later { standing: None } => f.write_str("time passes"),
             Self::Later { standing: Some(leg) } => write!(f, "time passes, and the {} chain stands still", leg.name()),
             Self::Clock(0) => f.write_str("the owner's clock is right again"),

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use crate::price::Price;
 use crate::script::{Leg, Question, Script};
 use crate::setup::{Kept, SECRET, Setup, body, lock};
-use crate::state::{ATTEMPTS, Broken, CLOCK, FINAL, Htlc, MOMENTS, Move, State};
+use crate::state::{ATTEMPTS, Broken, CLOCK, FINAL, Htlc, MOMENTS, Move, SEARCHED, State};
 
 const ENDPOINTS: [&str; 3] = ["a.example", "b.example", "c.example"];
 /// The nonce of the first payment.
@@ -39,8 +39,8 @@ pub enum Command {
     Refund,
 }
 
-/// What is shown of a leg: by which lie, the newest block, when the chain stood still, the HTLC, and whether the secret is known.
-pub type View = (Leg, u8, u8, u8, Htlc, bool);
+/// What is shown of a leg: by which lie, the time of the newest block, when the chain stood still, the HTLC, and whether the secret is known.
+pub type View = (Leg, u8, u64, u8, Htlc, bool);
 
 /// A chain as an endpoint shows it, with the answers that it has given.
 #[derive(Debug)]
@@ -115,8 +115,9 @@ impl Setup {
         let is_clean = script.bad_luck() == 0 && done.is_some();
         let has_acted = matches!(&done, Some(Ok(progress)) if progress.acted);
         next.kept = kept;
-        next.rested = is_clean && command == Command::Advance && !has_acted;
         next.bad_luck += script.bad_luck();
+        // The last attempt of a moment shows whether something is left to do.
+        next.rested = is_clean && command == Command::Advance && !has_acted && next.attempt == ATTEMPTS;
         if !has_acted {
             next.attempt = (next.attempt + 1).min(ATTEMPTS);
         }
@@ -216,7 +217,7 @@ impl<'s> Step<'s> {
         let state = *lock(&self.state);
         let place = leg.index();
         // What a lie says depends on the secret, if anything does.
-        let key = (leg, lie, state.heads[place], state.stood[place], state.htlcs[place], state.secret && lie == 5);
+        let key = (leg, lie, state.head(leg), state.stood[place], state.htlcs[place], state.secret && lie == 5);
         let mut known = lock(&self.setup.shown);
         Arc::clone(known.entry(key).or_insert_with(|| Arc::new(Shown { chain: self.chain(&state, leg, lie), answers: Mutex::default() })))
     }
@@ -245,7 +246,7 @@ impl<'s> Step<'s> {
         (chain.latest, chain.time) = (height(head), epoch + if matches!(lie, 4 | 9) { honest } else { head });
         chain.l1_number = (leg == Leg::Destination).then(|| START / 1_000 + head / 12);
         let mark = |back: u64| height(head) - blocks(back);
-        (chain.safe, chain.finalized) = (Some(mark(FINAL / 2)), Some(mark(FINAL)));
+        (chain.safe, chain.finalized) = (Some(mark(FINAL)), Some(mark(2 * FINAL)));
         let at = |moment: u8| height(MOMENTS[usize::from(moment)]);
         let (locked, less, end) = match (lie, state.htlc(leg)) {
             (2 | 9, _) | (0 | 7 | 8, Htlc::Absent) => (None, false, None),
@@ -378,7 +379,9 @@ impl<'s> Step<'s> {
             }
         }
         if taken == 2 {
-            record["destination_swap"]["redeemer"] = json!("0x75196C3fEa443e4f086cF9f30D51CF375704f166");
+            for member in ["redeemer", "swap_id"] {
+                record["destination_swap"][member] = self.setup.elsewhere["destination_swap"][member].clone();
+            }
         }
         body(&record)
     }
@@ -403,8 +406,9 @@ fn transaction(chain: &str, role: Role, price: Price, time: u64) -> BroadcastTra
 }
 
 impl Chains for &Step<'_> {
-    fn endpoints(&self, _: &str) -> Option<ChainEndpoints> {
-        Some(ChainEndpoints::new(ENDPOINTS, 2))
+    fn endpoints(&self, chain: &str) -> Option<ChainEndpoints> {
+        let is_blind = self.setup.config.is_blind && Step::leg(chain) == Leg::Source;
+        (!is_blind).then(|| ChainEndpoints::new(ENDPOINTS, 2))
     }
 
     async fn ask(&self, chain: &str, endpoint: &str, requests: &[Asked]) -> Vec<Answer> {
@@ -453,7 +457,12 @@ impl Transport for &Step<'_> {
         let taken = self.choose(Question::Patch);
         let mut state = lock(&self.state);
         match request.url.query().unwrap() {
-            "action=redeem" => state.leak(),
+            "action=redeem" => {
+                if !self.setup.config.has_relayer && !state.secret {
+                    state.broken.get_or_insert(Broken::Leak);
+                }
+                state.leak();
+            }
             "action=initiate" => {
                 state.check_payment();
                 state.gasless = true;
@@ -527,7 +536,7 @@ impl Owner for &Step<'_> {
         let mut state = lock(&self.state);
         let pays = order.terms().record.map(|record| record.destination_swap.redeemer.clone());
         let is_agreed = pays.as_deref() == self.setup.fixture.order["destination_swap"]["redeemer"].as_str();
-        if state.secret || !is_agreed || state.is_late() {
+        if state.secret || !is_agreed || state.is_late() || state.is_taken_back() {
             state.broken.get_or_insert(Broken::Signed);
         }
         let nonce = state.payments;
@@ -547,9 +556,16 @@ impl Owner for &Step<'_> {
     }
 
     async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
-        match self.choose(Question::Settle) {
-            0 => {}
-            1 => return Ok(None),
+        // Once the secret is out the owner does not hesitate.
+        let is_last = { let state = lock(&self.state); state.secret || usize::from(state.now) + 1 >= SEARCHED.into() };
+        let taken = lock(&self.script).choose_of(Question::Settle, if is_last { 3 } else { 5 });
+        if taken > 2 {
+            let mut state = lock(&self.state);
+            *state = state.after(Move::Later { standing: None });
+        }
+        match taken {
+            0 | 3 => {}
+            1 | 4 => return Ok(None),
             _ => return Err(Refusal::new(Code::InsufficientFunds, "/value").into()),
         }
         let role = if task.purpose == Purpose::Redemption { Role::Redeem } else { Role::Refund };

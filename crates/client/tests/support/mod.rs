@@ -299,7 +299,12 @@ impl Fixture {
 
     /// Returns an order between these two EVM chains with a secret that the wallet knows.
     pub fn with_own_secret(&self, secret: &Secret) -> Self {
-        let mut fixture = self.with_secret_hash(&secret.hash().to_string());
+        self.with_secret_hash(&secret.hash().to_string()).with_swap_ids()
+    }
+
+    /// Returns an order between these two EVM chains with the ids that follow from its terms.
+    pub fn with_swap_ids(&self) -> Self {
+        let mut fixture = self.clone();
         let registry = Registry::from_json(fixture.registry.as_bytes()).unwrap();
         let record = OrderRecord::from_json(fixture.order.to_string().as_bytes()).unwrap();
         for (leg, name, chain) in [(Leg::Source, "source_swap", 8453), (Leg::Destination, "destination_swap", 42161)] {
