@@ -81,6 +81,7 @@ impl Model for Search {
         }
         let mut moves = Vec::new();
         state.moves(self.bounds.bad_luck, self.bounds.moments.into(), self.setup.config.stands, &mut moves);
+        moves.retain(|one| *one != Move::PutBack || self.may_be_put_back(state));
         actions.extend(moves.into_iter().map(Action::Move));
         for command in Self::commands(state) {
             let numbers = (0..).take(self.outcomes(state, *command).len());
@@ -148,7 +149,7 @@ pub fn search(config: Config, bounds: Bounds) -> Found {
 
 /// Tells a kept story again, with the whole steps of the driver as it is now, and returns the rule that it breaks.
 pub fn replay(config: Config, parts: &[Part]) -> Option<&'static str> {
-    let bounds = Bounds { deviations: u8::MAX, bad_luck: u8::MAX, moments: u8::MAX, time: Duration::ZERO, threads: 1 };
+    let bounds = Bounds { lies: true, deviations: u8::MAX, bad_luck: u8::MAX, moments: u8::MAX, time: Duration::ZERO, threads: 1 };
     let search = Search::new(config, bounds);
     let mut state = State::FIRST;
     for part in parts {

@@ -119,13 +119,21 @@ pub struct Script {
     pub asked: Vec<(Question, u8, u8)>,
     /// How much bad luck is left.
     luck: u8,
+    /// Whether nobody lies.
+    is_honest: bool,
     /// What the lying endpoint shows to whoever prices a transaction, beyond the end of the list.
     habit: u8,
 }
 
 impl Script {
     pub fn new(chosen: &[u8], luck: u8) -> Self {
-        Self { chosen: chosen.to_vec(), asked: Vec::new(), luck, habit: 0 }
+        Self { chosen: chosen.to_vec(), asked: Vec::new(), luck, is_honest: false, habit: 0 }
+    }
+
+    /// Lets nobody lie, if that is wanted.
+    pub const fn without_lies(mut self, is_honest: bool) -> Self {
+        self.is_honest = is_honest;
+        self
     }
 
     /// Lets the lying endpoint show the same prices whenever it is asked.
@@ -136,10 +144,11 @@ impl Script {
 
     /// Chooses among the first `count` alternatives.
     pub fn choose_of(&mut self, question: Question, count: usize) -> u8 {
-        let count = if question.is_nature() && self.luck == 0 { 1 } else { u8::try_from(count).unwrap_or(u8::MAX) };
+        let is_usual = if question.is_nature() { self.luck == 0 } else { self.is_honest };
+        let count = if is_usual { 1 } else { u8::try_from(count).unwrap_or(u8::MAX) };
         let usual = if question == Question::Price { self.habit } else { 0 };
         let taken = self.chosen.get(self.asked.len()).copied().unwrap_or(usual);
-        assert!(taken < count.max(1), "{question:?} is another one than before");
+        assert!(taken < count.max(1) || taken == usual, "{question:?} is another one than before");
         if taken > 0 && question.is_nature() {
             self.luck -= 1;
         }

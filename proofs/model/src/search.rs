@@ -18,6 +18,8 @@ use crate::step::Command;
 /// The bounds of a search.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
+    /// Whether anybody but the solver is dishonest.
+    pub lies: bool,
     /// How many answers in one step may be dishonest or go wrong.
     pub deviations: u8,
     /// How much bad luck there is in one swap: kills, full disks, refusals of the wallet, clocks, copies that are put back.
@@ -134,6 +136,7 @@ impl Search {
             redemption: false,
             refund: false,
             gasless: false,
+            may_be_out: false,
             rested: false,
             ended: false,
             broken: None,
@@ -155,7 +158,7 @@ impl Search {
             let mut places: HashMap<(u32, [Htlc; 2], Option<Broken>), usize> = HashMap::new();
             let explored = explore(self.bounds.deviations, |choices| {
                 self.runs.fetch_add(1, Ordering::Relaxed);
-                let (number, state, script) = self.setup.observe(seen, choices);
+                let (number, state, script) = self.setup.observe(seen, Script::new(choices, 0).without_lies(!self.bounds.lies));
                 let asked = script.asked.len();
                 ((number, state, asked), script)
             });
@@ -182,7 +185,7 @@ impl Search {
         self.acted.of(situation, || {
             let step = |choices: &[u8]| {
                 self.runs.fetch_add(1, Ordering::Relaxed);
-                let ((), next, script) = self.setup.proceed(&state, number, command, Script::new(choices, luck));
+                let ((), next, script) = self.setup.proceed(&state, number, command, Script::new(choices, luck).without_lies(!self.bounds.lies));
                 (next, script)
             };
             Arc::new(distinct(explore(deviations, step)))
@@ -230,6 +233,7 @@ impl Search {
             redemption: state.redemption || next.redemption,
             refund: state.refund || next.refund,
             gasless: state.gasless || next.gasless,
+            may_be_out: self.setup.kept(next.kept).may_be_out(),
             broken: state.broken.or(next.broken),
             ..*next
         };
@@ -248,7 +252,15 @@ impl Search {
             let lines = [Event::SecretLeaving { path: SecretRoute::Own }, Event::Printed { what: Delivery::Redemption }];
             next.kept = self.setup.noted(state.kept, lines.map(|event| Entry { at, event }));
         }
+        next.may_be_out = self.setup.kept(next.kept).may_be_out();
         next
+    }
+
+    /// Whether an earlier copy may be put back: not one that does not know of a payment that was sent since. An order ends as expired with
+    /// such a copy, because what is signed and not sent exists only there.
+    pub fn may_be_put_back(&self, state: &State) -> bool {
+        let is_sent = state.on_the_way != 0 || state.gasless;
+        matches!(state.copy, Copy::Made(kept) if !is_sent || self.setup.kept(kept).has_sent_payment())
     }
 
     pub const fn commands(state: &State) -> &'static [Command] {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use countersign_client::countersign::{self, Policy, Proposal, Registry, VerifiedTerms};
-use countersign_client::driver::{Entry, Event, OrderObservation, OrderState, Outcome, Subject, fold};
+use countersign_client::driver::{Delivery, Entry, Event, OrderObservation, OrderState, Outcome, Subject, fold};
 use countersign_client::{CreatedOrder, Secret};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -57,6 +57,22 @@ impl Config {
 pub struct Kept {
     pub has_record: bool,
     pub journal: Vec<Entry>,
+}
+
+impl Kept {
+    /// Whether a line says that the secret was about to be sent.
+    pub fn may_be_out(&self) -> bool {
+        self.has_sent(&[Delivery::Redemption, Delivery::Secret])
+    }
+
+    /// Whether a line says that a payment was about to be sent.
+    pub fn has_sent_payment(&self) -> bool {
+        self.has_sent(&[Delivery::Funding, Delivery::Gasless])
+    }
+
+    fn has_sent(&self, any: &[Delivery]) -> bool {
+        self.journal.iter().any(|entry| matches!(&entry.event, Event::Sending { what, .. } if any.contains(what)))
+    }
 }
 
 /// Numbers values by a text, so that a state of the world is small.

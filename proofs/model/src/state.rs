@@ -68,6 +68,8 @@ pub struct State {
     pub htlcs: [Htlc; 2],
     /// Whether anybody else knows the secret.
     pub secret: bool,
+    /// Whether the journal says that the secret may be known. The owner does not stay away then.
+    pub may_be_out: bool,
     /// The number of payments that were signed, and which of them are on their way, or can never be included.
     pub payments: u8,
     pub on_the_way: u8,
@@ -154,6 +156,7 @@ impl State {
         clock: 0,
         htlcs: [Htlc::Absent; 2],
         secret: false,
+        may_be_out: false,
         payments: 0,
         on_the_way: 0,
         dead: 0,
@@ -321,7 +324,7 @@ impl State {
         let is_last = usize::from(self.now) + 1 >= end;
         let is_locked = |leg| matches!(self.htlc(leg), Htlc::Locked { .. }) && self.is_going(leg);
         let is_waiting = self.redemption && is_locked(Leg::Destination) || self.refund && is_locked(Leg::Source) && self.is_over(Leg::Source);
-        !is_last && !is_waiting && (!self.secret || self.rested || self.ended)
+        !is_last && !is_waiting && (!(self.secret || self.may_be_out) || self.rested || self.ended)
     }
 
     /// Makes a move.

@@ -77,8 +77,8 @@ pub type Run<T> = (T, State, Script);
 
 impl Setup {
     /// Lets the driver observe the order, and numbers what it observed. A step depends on nothing else of what its readings showed.
-    pub fn observe(&self, state: &State, choices: &[u8]) -> Run<u32> {
-        let step = Step::new(self, state, Script::new(choices, 0));
+    pub fn observe(&self, state: &State, script: Script) -> Run<u32> {
+        let step = Step::new(self, state, script);
         let order = self.order(&self.kept(state.kept));
         let observed = step.drive(|driver| driver.observe(&order).now_or_never().unwrap());
         let (state, script) = step.end();
@@ -557,7 +557,11 @@ impl Owner for &Step<'_> {
 
     async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
         // Once the secret is out the owner does not hesitate.
-        let is_last = { let state = lock(&self.state); state.secret || usize::from(state.now) + 1 >= SEARCHED.into() };
+        let is_out = lock(&self.kept).may_be_out();
+        let is_last = {
+            let state = lock(&self.state);
+            state.secret || is_out || usize::from(state.now) + 1 >= SEARCHED.into()
+        };
         let taken = lock(&self.script).choose_of(Question::Settle, if is_last { 3 } else { 5 });
         if taken > 2 {
             let mut state = lock(&self.state);
