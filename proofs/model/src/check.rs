@@ -110,7 +110,9 @@ impl Model for Search {
             Property::always(BROKEN[2].1, |_, state: &State| state.broken != Some(BROKEN[2].0)),
             Property::always(BROKEN[3].1, |_, state: &State| state.broken != Some(BROKEN[3].0)),
             Property::always(BROKEN[4].1, |_, state: &State| state.broken != Some(BROKEN[4].0)),
-            Property::always(ENDS_WELL, |search: &Self, state: &State| state.broken.is_some() || search.is_over() || search.ends_well(state)),
+            Property::always(ENDS_WELL, |search: &Self, state: &State| {
+                state.broken.is_some() || search.is_over() || search.ends_well(state)
+            }),
             Property::sometimes("a swap completes", |search: &Self, state: &State| ended(search, state, Outcome::Complete)),
             Property::sometimes("a swap is refunded", is_refunded),
             Property::sometimes("an order expires", |search: &Self, state: &State| ended(search, state, Outcome::Expired)),

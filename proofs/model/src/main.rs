@@ -89,10 +89,16 @@ fn tell(config: Config, bounds: Bounds, found: &Found) -> bool {
     println!("the order is paid by {payment}{relayer}{fast}{stands}{blind}, and endpoint {} of 3 lies", liar + 1);
     let Bounds { lies, deviations, bad_luck, moments, .. } = bounds;
     let lies = if lies { "" } else { ", nobody but the solver lies" };
-    println!("  bounds: {deviations} bad answers in a step, {bad_luck} strokes of bad luck in a swap, {moments} of {SEARCHED} moments{lies}");
-    let extent = if found.is_whole { "everything within the bounds was seen" } else { "NOT exhausted: the time was over, or a rule was broken" };
+    println!(
+        "  bounds: {deviations} bad answers in a step, {bad_luck} strokes of bad luck in a swap, {moments} of {SEARCHED} moments{lies}"
+    );
+    let extent =
+        if found.is_whole { "everything within the bounds was seen" } else { "NOT exhausted: the time was over, or a rule was broken" };
     let Found { states, computed: [readings, situations, runs], depth, time, .. } = found;
-    println!("  {states} states, {readings} readings and {situations} situations of the driver in {runs} runs, depth {depth}, {} s: {extent}", time.as_secs());
+    println!(
+        "  {states} states, {readings} readings and {situations} situations of the driver in {runs} runs, depth {depth}, {} s: {extent}",
+        time.as_secs()
+    );
     for name in &found.missing {
         println!("  not seen: {name}");
     }
@@ -140,8 +146,7 @@ mod stories {
         };
     }
 
-    stories! {
-    }
+    stories! {}
 }
 
 #[cfg(test)]
@@ -151,7 +156,8 @@ mod tests {
     /// Seconds are not enough for everything.
     #[test]
     fn a_short_search_says_that_it_is_one() {
-        let found = search(SENT, Bounds { lies: true, deviations: 1, bad_luck: 1, moments: SEARCHED, time: Duration::from_secs(2), threads: 2 });
+        let found =
+            search(SENT, Bounds { lies: true, deviations: 1, bad_luck: 1, moments: SEARCHED, time: Duration::from_secs(2), threads: 2 });
         assert!(!found.is_whole && found.broken.is_empty(), "{} states", found.states);
     }
 }

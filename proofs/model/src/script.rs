@@ -75,11 +75,23 @@ impl Question {
                 "states that the source is refunded",
                 "states that both legs are redeemed",
             ],
-            Self::Write => &["is written", "cannot be written", "is not written, because the process is killed", "is written, and the process is killed"],
+            Self::Write => &[
+                "is written",
+                "cannot be written",
+                "is not written, because the process is killed",
+                "is written, and the process is killed",
+            ],
             Self::Fund => &["signs", "does not sign now", "refuses"],
             Self::Payable => &["would pay", "would not pay"],
-            Self::Settle => &["signs", "does not sign", "has no coins for the fee", "signs after a long time", "does not sign, after a long time"],
-            Self::Price => &["is honest", "shows a base fee above the others, and no tip", "shows prices above what the owner has", "shows pending transactions"],
+            Self::Settle => {
+                &["signs", "does not sign", "has no coins for the fee", "signs after a long time", "does not sign, after a long time"]
+            }
+            Self::Price => &[
+                "is honest",
+                "shows a base fee above the others, and no tip",
+                "shows prices above what the owner has",
+                "shows pending transactions",
+            ],
             Self::Meet => &["does nothing", "takes a step", "takes two steps"],
             Self::Send => &["relays it", "keeps it", "rejects it", "fails"],
             Self::Patch => &["does it", "says that it does it", "answers with an error, and does it", "fails"],

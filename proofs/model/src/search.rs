@@ -185,7 +185,8 @@ impl Search {
         self.acted.of(situation, || {
             let step = |choices: &[u8]| {
                 self.runs.fetch_add(1, Ordering::Relaxed);
-                let ((), next, script) = self.setup.proceed(&state, number, command, Script::new(choices, luck).without_lies(!self.bounds.lies));
+                let ((), next, script) =
+                    self.setup.proceed(&state, number, command, Script::new(choices, luck).without_lies(!self.bounds.lies));
                 (next, script)
             };
             Arc::new(distinct(explore(deviations, step)))
@@ -300,7 +301,11 @@ impl Search {
     /// Tells how a swap goes on that does not end well although everything but the solver and the prices is fair.
     pub fn told_fair(&self, state: &State) -> Vec<String> {
         let Some(habit) = (0..LIES).find(|habit| !self.ends_well_with(state, *habit)) else { return Vec::new() };
-        let mut told = vec![format!("from here on {} {}, and all others are fair", Question::Price, Question::Price.alternatives()[usize::from(habit)])];
+        let mut told = vec![format!(
+            "from here on {} {}, and all others are fair",
+            Question::Price,
+            Question::Price.alternatives()[usize::from(habit)]
+        )];
         let mut here = Self::fair_from(state);
         while let Some((next, what)) = self.fair_next(&here, habit).filter(|_| here.broken.is_none() && told.len() < MAX_FAIR) {
             let what = what.map_or_else(|| "the driver takes a step".to_owned(), |one| one.to_string());

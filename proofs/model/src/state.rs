@@ -119,7 +119,9 @@ pub enum Move {
     PaidByService,
     /// Another transaction of the owner uses a payment's nonce.
     NonceUsed(u8),
-    SolverPays { less: bool },
+    SolverPays {
+        less: bool,
+    },
     SolverRefunds,
     SolverRedeems,
     /// The owner's redemption is in a block.
@@ -130,7 +132,9 @@ pub enum Move {
     /// A block that is not final is replaced by one without its transaction.
     Replaced(Leg),
     /// Time passes, while one of the chains may stand still.
-    Later { standing: Option<Leg> },
+    Later {
+        standing: Option<Leg>,
+    },
     Clock(i8),
     Copied,
     PutBack,
@@ -323,7 +327,8 @@ impl State {
     fn may_pass(&self, end: usize) -> bool {
         let is_last = usize::from(self.now) + 1 >= end;
         let is_locked = |leg| matches!(self.htlc(leg), Htlc::Locked { .. }) && self.is_going(leg);
-        let is_waiting = self.redemption && is_locked(Leg::Destination) || self.refund && is_locked(Leg::Source) && self.is_over(Leg::Source);
+        let is_waiting =
+            self.redemption && is_locked(Leg::Destination) || self.refund && is_locked(Leg::Source) && self.is_over(Leg::Source);
         !is_last && !is_waiting && (!(self.secret || self.may_be_out) || self.rested || self.ended)
     }
 
@@ -427,7 +432,9 @@ impl fmt::Display for Move {
             Self::Redeemed => f.write_str("the owner's redemption is in a block"),
             Self::RedeemedBySomebody => f.write_str("somebody redeems the destination for the owner"),
             Self::Refunded => f.write_str("the owner's refund is in a block"),
-            Self::Replaced(leg) => write!(f, "a block of the {} chain that is not final is replaced, and what was in it is forgotten", leg.name()),
+            Self::Replaced(leg) => {
+                write!(f, "a block of the {} chain that is not final is replaced, and what was in it is forgotten", leg.name())
+            }
             Self::Later { standing: None } => f.write_str("time passes"),
             Self::Later { standing: Some(leg) } => write!(f, "time passes, and the {} chain stands still", leg.name()),
             Self::Clock(0) => f.write_str("the owner's clock is right again"),

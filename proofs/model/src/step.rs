@@ -342,7 +342,8 @@ impl<'s> Step<'s> {
 
     fn stated(&self, state: &State, taken: u8) -> String {
         let mut record = self.setup.fixture.order.clone();
-        let time = |moment: u8| countersign_client::status::format_time(UnixTime::from_secs(self.setup.epoch + MOMENTS[usize::from(moment)]));
+        let time =
+            |moment: u8| countersign_client::status::format_time(UnixTime::from_secs(self.setup.epoch + MOMENTS[usize::from(moment)]));
         let hash = |byte: &str| format!("0x{}", byte.repeat(32));
         for (leg, name) in [(Leg::Source, "source_swap"), (Leg::Destination, "destination_swap")] {
             let mut htlc = state.htlc(leg);
@@ -481,9 +482,9 @@ impl Transport for &Step<'_> {
 
     fn now(&self) -> UnixTime {
         let state = lock(&self.state);
-        UnixTime::from_secs(self.setup.epoch + state.time()).saturating_add(Duration::from_secs(if state.clock > 0 { CLOCK } else { 0 })).saturating_sub(
-            Duration::from_secs(if state.clock < 0 { CLOCK } else { 0 }),
-        )
+        UnixTime::from_secs(self.setup.epoch + state.time())
+            .saturating_add(Duration::from_secs(if state.clock > 0 { CLOCK } else { 0 }))
+            .saturating_sub(Duration::from_secs(if state.clock < 0 { CLOCK } else { 0 }))
     }
 }
 
@@ -544,7 +545,10 @@ impl Owner for &Step<'_> {
         Ok(FundingReply::Signed(if self.setup.config.is_gasless {
             SignedFunding { transactions: Vec::new(), gasless: Some(format!("0x{nonce:02x}")) }
         } else {
-            SignedFunding { transactions: vec![transaction("base", Role::Initiate, Price { nonce: NONCE + u64::from(nonce), cap: 1, tip: 1 }, 0)], gasless: None }
+            SignedFunding {
+                transactions: vec![transaction("base", Role::Initiate, Price { nonce: NONCE + u64::from(nonce), cap: 1, tip: 1 }, 0)],
+                gasless: None,
+            }
         }))
     }
 
