@@ -14,6 +14,7 @@ mod price;
 mod script;
 mod search;
 mod setup;
+mod shown;
 mod state;
 mod step;
 #[path = "../../../crates/client/tests/support/mod.rs"]
