@@ -149,6 +149,7 @@ pub fn search(config: Config, bounds: Bounds) -> Found {
     Found { states: checker.unique_state_count(), computed: search.computed(), depth: checker.max_depth(), time, is_whole, broken, missing }
 }
 
+#[cfg(test)]
 /// Tells a kept story again, with the whole steps of the driver as it is now, and returns the rule that it breaks.
 pub fn replay(config: Config, parts: &[Part]) -> Option<&'static str> {
     let bounds = Bounds { lies: true, deviations: u8::MAX, bad_luck: u8::MAX, moments: u8::MAX, time: Duration::ZERO, threads: 1 };

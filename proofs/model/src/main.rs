@@ -147,7 +147,22 @@ mod stories {
         };
     }
 
-    stories! {}
+    stories! {
+        a_fee_is_the_pair_of_one_endpoint
+        a_nonce_is_that_of_the_first_endpoint
+        the_pace_of_the_row_counts
+        the_margin_is_ignored
+        what_is_not_final_counts
+        signing_takes_hours_and_nothing_is_read_again
+        the_relayer_gets_the_secret_without_leave
+        the_intent_to_send_is_not_written
+        an_old_decision_is_carried_out
+        one_endpoint_proves_a_payment_dead
+        one_endpoint_rejects_a_payment
+        the_deadline_is_not_looked_at
+        a_redemption_is_sent_once
+        a_refund_is_sent_once
+    }
 }
 
 #[cfg(test)]
