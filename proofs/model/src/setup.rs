@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::price::{LIES, Price, price};
-use crate::state::{DEADLINE, Htlc, State};
 use crate::shown::{Shown, View};
+use crate::state::{DEADLINE, Htlc, State};
 use crate::support::{Fixture, registry_text};
 
 pub const SECRET: &str = "8cb8a02d5592b0b1556978e1d778b7eff2c23519b8aa65970fa6ac3daa33fb40";

@@ -138,8 +138,7 @@ impl Setup {
 
     fn stated(&self, state: &State, taken: u8) -> String {
         let mut record = self.fixture.order.clone();
-        let time =
-            |moment: u8| countersign_client::status::format_time(UnixTime::from_secs(self.epoch + MOMENTS[usize::from(moment)]));
+        let time = |moment: u8| countersign_client::status::format_time(UnixTime::from_secs(self.epoch + MOMENTS[usize::from(moment)]));
         let hash = |byte: &str| format!("0x{}", byte.repeat(32));
         for (leg, name) in [(Leg::Source, "source_swap"), (Leg::Destination, "destination_swap")] {
             let mut htlc = state.htlc(leg);

@@ -214,7 +214,6 @@ impl<'s> Step<'s> {
         }
         accepted()
     }
-
 }
 
 /// Creates a transaction whose calldata says what it does.
