@@ -57,7 +57,8 @@ async fn the_decimals_of_a_coin_are_those_of_the_registry() {
     let mut record = record();
     record.destination_swap.asset = "sui_testnet:usd".parse().unwrap();
     let ask = async |shown: [Option<u64>; 3]| {
-        let of = |decimals: Option<u64>| Ledger { decimals: decimals.map(|number| (COIN.to_owned(), number)).into_iter().collect(), ..rich() };
+        let of =
+            |decimals: Option<u64>| Ledger { decimals: decimals.map(|number| (COIN.to_owned(), number)).into_iter().collect(), ..rich() };
         let nodes = Network::new(&shown.map(of)).connect_with("sui_testnet", &registry);
         let found = nodes.preconditions(&Ends::of_record(&record), Stage::BeforePaying, Speed::Normal, &Policy::default()).await;
         found.unmet.iter().map(|unmet| (unmet.precondition, unmet.error.code().name())).collect::<Vec<_>>()
