@@ -27,7 +27,7 @@ pub enum Served {
         /// The decimals.
         decimals: u8,
     },
-    /// The coins of an account for a redemption: at least what its gas costs, and its [fee for the chain below](has_l1_fee).
+    /// The coins of an account for a redemption: at least what its gas costs, and its [fee for the chain below](super::has_l1_fee).
     Coins {
         /// The account.
         account: Address,
