@@ -26,6 +26,10 @@ const HEADERS = ["retry-after", "grpc-status"];
 /** Errors of Node before anything is sent. Browsers do not tell. */
 const NOTHING_SENT = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"];
 
+function isProvider(endpoint: unknown): endpoint is ChainProvider {
+  return typeof (endpoint as ChainProvider | null | undefined)?.request === "function";
+}
+
 /** The connections of the chains. */
 export class Connections {
   /** What the machine is told: URLs alone. */
@@ -39,7 +43,8 @@ export class Connections {
     this.#fetch = send ?? ((input, init) => fetch(input, init));
     const url = (chain: string, endpoint: ChainEndpoint) => {
       if (typeof endpoint === "string") return endpoint;
-      if (typeof endpoint?.request !== "function") throw usage("usage", `an endpoint of ${chain} is neither a URL nor a provider`);
+      if (typeof endpoint === "object" && endpoint !== null && Object.hasOwn(endpoint, "url")) return { ...endpoint };
+      if (!isProvider(endpoint)) throw usage("usage", `an endpoint of ${chain} is neither a URL nor a provider`);
       // A name that no server can have, and that tells people what is meant.
       const origin = `https://provider-${this.#providers.size + 1}.${chain.replaceAll("_", "-")}.invalid`;
       this.#providers.set(origin, endpoint);

@@ -13,8 +13,11 @@ export interface ChainProvider {
   request(request: never): Promise<unknown>;
 }
 
-/** An endpoint of a chain: its URL (https, or http to this machine), or a provider. */
-export type ChainEndpoint = string | ChainProvider;
+/**
+ * An endpoint of a chain: its URL (https, or http to this machine), a URL with the name of who runs it, or a provider. The endpoints of one
+ * host, or of one name, have one word.
+ */
+export type ChainEndpoint = string | { readonly url: string; readonly provider: string } | ChainProvider;
 
 /** The endpoints of a chain, of which more than half must agree. */
 export type ChainEndpoints = ChainEndpoint | readonly ChainEndpoint[] | { readonly endpoints: readonly ChainEndpoint[]; readonly quorum?: number };

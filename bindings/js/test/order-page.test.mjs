@@ -69,7 +69,7 @@ test("a prepared order's page has its digests", () => {
 test("a page shows the digests of its own documents only", () => {
   const { documents } = first("evm");
   // The service chooses the id of an order, so another order can have the same one.
-  const other = { ...documents, response: documents.response.replace(/"gas_limit":"0x[0-9a-f]+"/, '"gas_limit":"0x1234"') };
+  const other = { ...documents, response: documents.response.replace(/"gas_limit":"0x[0-9a-f]+"/, '"gas_limit":"0x123456"') };
   assert.notEqual(other.response, documents.response);
   const prepared = Order.verify(other, registry).prepareGasless();
   assert.throws(() => orderPage(documents, registry, { prepared }), { code: "usage", at: "/prepared" });

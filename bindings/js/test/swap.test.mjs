@@ -144,7 +144,7 @@ test("files: replaced as a whole, deleted, and never outside of the directory", 
   const opened = await store.open();
   assert.deepEqual([...opened.documents], []);
   await assert.rejects(store.open(), { code: "usage" });
-  await opened.write([{ name: "version", bytes: bytes("1") }, { name: "orders/ab/journal", bytes: bytes("old") }, { name: "orders/ab/secret", bytes: bytes("x") }]);
+  await opened.write([{ name: "version", bytes: bytes("1") }, { name: "index", bytes: bytes("1") }, { name: "orders/ab/journal", bytes: bytes("old") }, { name: "orders/ab/secret", bytes: bytes("x") }]);
   await opened.write([{ name: "orders/ab/journal", bytes: bytes("new") }, { name: "orders/ab/secret", bytes: undefined }]);
   for (const name of ["../out", "/out", "orders//out", ".out", ""]) await assert.rejects(opened.write([{ name, bytes: bytes("") }]), TypeError, name);
   // What a process leaves that is killed while it writes.
@@ -153,7 +153,7 @@ test("files: replaced as a whole, deleted, and never outside of the directory", 
   const again = await store.open();
   assert.equal(again.place, opened.place);
   const read = [...again.documents].map(([name, content]) => [name, Buffer.from(content).toString()]).sort();
-  assert.deepEqual(read, [["orders/ab/journal", "new"], ["version", "1"]]);
+  assert.deepEqual(read, [["index", "1"], ["orders/ab/journal", "new"], ["version", "1"]]);
   await again.close();
 });
 
