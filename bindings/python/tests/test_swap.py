@@ -256,9 +256,9 @@ def test_a_wallet_sends_a_redemption_by_itself(start: Any) -> None:
         user.signers[task["chain"]](order, task)
         transactions = order.finish().transactions()
         sent.append(task["purpose"])
-        for url in user.nodes["base"]:
+        for endpoint in user.nodes["base"]:
             call = {"jsonrpc": "2.0", "id": 1, "method": "eth_sendRawTransaction", "params": [transactions[0].payload]}
-            _send("POST", url, {"content-type": "application/json"}, json.dumps(call).encode())
+            _send("POST", endpoint["url"], {"content-type": "application/json"}, json.dumps(call).encode())
         return "sent"
 
     with Swaps(**user.options(signers={**user.signers, "base": sign}, store=store)) as swaps:

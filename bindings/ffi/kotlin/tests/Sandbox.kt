@@ -85,7 +85,7 @@ class User(val home: File) {
     /** What the account has on a chain itself, in base units; without what is locked. */
     fun balance(asset: String): Long {
         val chain = asset.substringBefore(':')
-        val (url, account) = nodes[chain].asJsonArray[0].asString to account(chain)
+        val (url, account) = nodes[chain].asJsonArray[0].asJsonObject["url"].asString to account(chain)
         return when (asset) {
             "base:usdc" -> {
                 val assets = read("registry.json")["assets"].asJsonArray.map { it.asJsonObject }
