@@ -131,7 +131,7 @@ impl<'n> Swap<'n> {
 
     async fn payout(&self) -> Done<Payout> {
         let fundings = self.chain().fundings(&self.scene.tree).await?;
-        Ok(Payout::new(fundings, self.scene.owner(), Fee::Deducted(FeeRate::from_whole(5))))
+        Ok(Payout::new(fundings, self.scene.owner(), Fee::Deducted(FeeRate::from_whole(2))))
     }
 }
 
