@@ -127,7 +127,7 @@ impl<'a> End<'a> {
         self.payout.filter(|_| self.asset.token.is_none() && self.redeemer.is_some())
     }
 
-    /// Returns what is at stake where finality does not grow with the payout.
+    /// Describes a payout that counts as made by the same rule whatever its amount.
     fn at_stake(&self) -> String {
         let (record, payout) = (&self.asset.record, self.payout.unwrap_or_default());
         let rule = self.bid.policy.finality_of(self.asset, payout).finality;

@@ -105,7 +105,7 @@ impl Setup {
             (_, Htlc::Refunded { at: moment, locked }) => (Some(at(locked)), false, Some((false, at(moment)))),
             (_, Htlc::Absent) => (None, false, None),
         };
-        // An old view does not show what came later.
+        // An endpoint that is behind shows no later events.
         let locked = locked.filter(|height| *height <= chain.latest);
         let Some(locked) = locked else {
             chain.order = None;

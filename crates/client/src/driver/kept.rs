@@ -96,7 +96,7 @@ pub struct Subject<'k> {
 }
 
 impl<'k> Subject<'k> {
-    /// Returns what is asked of an order's journal.
+    /// Creates the subject of a stored order.
     #[must_use]
     pub fn of(kept: &'k OrderState) -> Self {
         let payments = if kept.newest_payment_may_be_sent() { kept.payments() } else { None };
