@@ -188,3 +188,25 @@ pub(crate) fn explain_fee(error: NodeError, limit: &str, expense: impl FnOnce(U2
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use countersign::{Code, Refusal};
+
+    use super::*;
+
+    /// The rule of every family's redemption and refund.
+    #[cfg(any(feature = "evm", feature = "solana", feature = "starknet", feature = "sui", feature = "tron"))]
+    #[test]
+    fn an_unknown_preflight_stops_only_what_shows_the_secret_for_the_first_time() {
+        let policy = Policy::default();
+        for pays_limit in [false, true] {
+            let bid = Bid { speed: Speed::Normal, policy: &policy, pays_limit };
+            let unknown = NodeError::NotConnected("base".to_owned());
+            assert_eq!(bid.unless_unknown::<()>(Err(unknown)).is_ok(), pays_limit);
+            let refused = Refusal::new(Code::InsufficientFunds, "/balance").into();
+            assert!(bid.unless_unknown::<()>(Err(refused)).is_err());
+            assert!(bid.unless_unknown(Ok(())).is_ok());
+        }
+    }
+}
