@@ -197,6 +197,9 @@ impl TerminalOwner<'_> {
             for (code, message) in &found.warnings {
                 self.session.progress(&format!("warning: {code}: {message}"));
             }
+            if self.yes {
+                check_accepted(found.warnings.iter().map(|(code, _)| *code), &self.policy)?;
+            }
             let chain = ends.destination_chain();
             if !self.nodes.has(chain) {
                 self.session.progress(&format!("{chain} is not connected: you will have to check the solver's payment there yourself"));
@@ -222,8 +225,13 @@ impl TerminalOwner<'_> {
 
 /// Checks that the policy accepts every warning, because with `--yes` nobody reads them.
 pub(crate) fn check_warnings(warnings: &Warnings, policy: &Policy) -> Result<(), Failure> {
-    let is_open = |code: Code| code.severity() > Severity::Info && !policy.accepted_warnings.contains(&code);
-    let open: BTreeSet<_> = warnings.list().iter().map(|warning| warning.code()).filter(|code| is_open(*code)).collect();
+    check_accepted(warnings.list().iter().map(|warning| warning.code()), policy)
+}
+
+/// Checks that the policy accepts warnings with these codes, those of a document or of a chain.
+fn check_accepted(codes: impl Iterator<Item = Code>, policy: &Policy) -> Result<(), Failure> {
+    let is_open = |code: &Code| code.severity() > Severity::Info && !policy.accepted_warnings.contains(code);
+    let open: BTreeSet<_> = codes.filter(is_open).collect();
     if open.is_empty() {
         return Ok(());
     }
@@ -269,5 +277,17 @@ mod tests {
     fn only_the_letter_and_the_word_are_a_yes() {
         assert!(["y", "Y", "yes", "YES\n", " y "].into_iter().all(is_yes));
         assert!(["", "n", "no", "j", "ye", "yess", "y y", "true", "1"].into_iter().all(|answer| !is_yes(answer)));
+    }
+
+    /// Nobody reads them then, whether a document or a chain gave rise to them.
+    #[test]
+    fn with_yes_the_policy_accepts_what_chains_show() {
+        let found = [Code::MintAuthorities, Code::FinalityIgnoresValue];
+        let held = check_accepted(found.into_iter(), &Policy::default());
+        assert!(matches!(&held, Err(Failure::Held { code: "warning_not_accepted", message }) if message.contains("mint_authorities")));
+        assert!(
+            check_accepted(found.into_iter(), &Policy::default().accepting(Code::MintAuthorities)).is_ok(),
+            "the other one only informs"
+        );
     }
 }

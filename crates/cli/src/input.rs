@@ -40,6 +40,13 @@ impl TrustArgs {
         self.policy.is_some()
     }
 
+    /// Reads both for an order that is still to be paid. Every name in the policy must be one of the registry.
+    pub(crate) fn read_to_pay(&self) -> Result<(Registry, Policy), Failure> {
+        let (registry, policy) = self.read()?;
+        policy.check_names(&registry)?;
+        Ok((registry, policy))
+    }
+
     pub(crate) fn read(&self) -> Result<(Registry, Policy), Failure> {
         let registry = self.registry.read()?.ok_or_else(|| {
             usage("no registry: pass the pinned one with --registry, or set COUNTERSIGN_REGISTRY or registry in the configuration file")

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use countersign::{BlockHeight, Family, Leg, Policy, Registry, RequestedLeg, check_head_time, text};
+use countersign::{BlockHeight, Family, Leg, Registry, RequestedLeg, check_head_time, text};
 use countersign_client::driver::OrderState;
 use countersign_client::{Http, Timeouts};
 use countersign_node::{Endpoint, Endpoints, Head, NodeConfig, NodeError, Nodes, SettlementKey, Speed};
@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::exit::{NETWORK, OK};
 use crate::failure::{Failure, own_file, told, usage};
 use crate::files::read;
-use crate::input::{RegistryArgs, key_from, parse_key};
+use crate::input::{RegistryArgs, TrustArgs, key_from, parse_key};
 use crate::quote::asset;
 use crate::session::Session;
 use crate::state::State;
@@ -192,7 +192,7 @@ pub(crate) enum Command {
 #[derive(clap::Args)]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
-    registry: RegistryArgs,
+    trust: TrustArgs,
     #[command(flatten)]
     nodes: NodeArgs,
 }
@@ -225,13 +225,9 @@ struct Report<'a> {
     warnings: &'a [String],
 }
 
-fn pinned(registry: &RegistryArgs) -> Result<Registry, Failure> {
-    registry.read()?.ok_or_else(|| usage("no registry: pass the pinned one with --registry"))
-}
-
 pub(crate) fn run(command: &Command, session: &Session) -> Result<u8, Failure> {
     let Command::Check(args) = command;
-    let registry = pinned(&args.registry)?;
+    let (registry, policy) = args.trust.read_to_pay()?;
     let nodes = args.nodes.connect(&registry, session)?;
     check_names(&nodes)?;
     let (mut checked, mut warnings) = (Vec::new(), Vec::new());
@@ -256,7 +252,7 @@ pub(crate) fn run(command: &Command, session: &Session) -> Result<u8, Failure> {
                 warnings.push(format!("{name}: {heights} endpoints answer, and {needed} must agree"));
                 continue;
             }
-            let found = nodes.chain_preconditions(name, &Policy::default()).await;
+            let found = nodes.chain_preconditions(name, &policy).await;
             holds &= !found.unmet.iter().any(|unmet| matches!(unmet.error, NodeError::Refused(_)));
             warnings.extend(preflight::said(&found));
         }
@@ -336,7 +332,7 @@ struct Balance<'a> {
 
 /// Prints the balance of an address in a pinned asset.
 pub(crate) fn balance(args: &BalanceArgs, session: &Session) -> Result<u8, Failure> {
-    let registry = pinned(&args.registry)?;
+    let registry = args.registry.read()?.ok_or_else(|| usage("no registry: pass the pinned one with --registry"))?;
     let id = asset(&args.asset)?;
     let pinned = registry.asset(id.as_str()).ok_or_else(|| usage(format_args!("{id} is not pinned")))?;
     let nodes = args.nodes.connect(&registry, session)?;

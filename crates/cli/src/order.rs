@@ -231,7 +231,7 @@ fn print(record: &OrderRecord, status: &Status, registry: &Registry) -> Result<(
 /// Checks what was given for an order, before the service hears of it.
 fn check(args: &CreateArgs, session: &Session) -> Result<(Flow<Http>, CreateOrder), Failure> {
     let mut problems = Problems::default();
-    let trust = problems.take(args.trust.read());
+    let trust = problems.take(args.trust.read_to_pay());
     let client = problems.take(args.service.client(session));
     let registry = trust.as_ref().map(|(registry, _)| registry);
     let request = match &args.request {

@@ -406,6 +406,14 @@ impl SigningArgs {
         self.wallet.wallet.is_some() || !self.funding.is_empty() || self.fee_rate.is_some() || self.exceptions.is_any()
     }
 
+    /// Returns the account that pays the fee, by the wallet context; `None` for the payee.
+    pub(crate) fn sender(&self) -> Result<Option<String>, Failure> {
+        let Some(text) = self.wallet.read()? else { return Ok(None) };
+        let wallet = json::parse(&text).map_err(|refusal| refusal.with_prefix("/wallet"))?;
+        let sender = Cursor::root(&wallet, "/wallet").object()?.get("sender").map(|sender| sender.text().map(str::to_owned));
+        Ok(sender.transpose()?)
+    }
+
     /// Checks that nothing but a key is given, and a key only if a chain is connected. Everything else is for transactions that are built
     /// offline.
     pub(crate) fn check_key_only(&self, is_connected: bool) -> Result<(), Failure> {

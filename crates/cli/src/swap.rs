@@ -128,7 +128,7 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
     if *yes && args.choice.at_least.is_none() && resume.is_none() && !dry_run {
         problems.add("--yes needs --at-least, because nobody reads the order");
     }
-    let trust = problems.take(args.trust.read());
+    let trust = problems.take(args.trust.read_to_pay());
     let client = problems.take(args.service.client(session));
     let registry = trust.as_ref().map(|(registry, _)| registry);
     let wallet = problems.take(args.wallet.read()).flatten();

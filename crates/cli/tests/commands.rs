@@ -355,6 +355,27 @@ fn the_command_that_refunds_without_the_service_can_be_pasted() {
     assert_eq!(gone.seen().len(), calls, "the service is not asked");
 }
 
+/// What is to be paid waits until the policy says what it means. A refund waits for nothing.
+#[test]
+fn a_limit_for_a_misspelt_name_stops_what_is_to_be_paid_and_nothing_else() {
+    let whole = Whole::new("misspelt limit");
+    let server = whole.service.start();
+    whole.create(&server.base);
+    let policy = whole.home.file("misspelt.json", r#"{"max_timelock_seconds": {"aribtrum": 7200}}"#);
+    let with_policy = ["--policy".to_owned(), policy.clone()];
+    let stopped = whole.run(&server.base, &[&whole.resume[..], &["--dry-run".to_owned()], &with_policy].concat());
+    assert!(!stopped.status.success() && said(&stopped).contains("aribtrum"), "{}", said(&stopped));
+    let paid = whole.run(&server.base, &[&whole.resume[..], &["--dry-run".to_owned()]].concat());
+    assert!(paid.status.success(), "{}", said(&paid));
+    let file = |name: &str| whole.home.path.join(name).to_str().unwrap().to_owned();
+    let id = whole.service.fixture.order_id();
+    let (registry, key, state, wallet) = (file("registry.json"), file("key.txt"), file(".local/share/countersign"), file("wallet.json"));
+    let refund =
+        ["refund", "--self", id, "--registry", &registry, "--policy", &policy, "--key-file", &key, "--state", &state, "--wallet", &wallet];
+    let refunded = whole.home.run(&server.base, &refund);
+    assert!(refunded.status.success(), "{}", said(&refunded));
+}
+
 /// Ctrl-C while an order of another machine is watched.
 #[cfg(unix)]
 #[test]

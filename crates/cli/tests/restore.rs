@@ -466,8 +466,8 @@ fn a_service_that_fails_writes_nothing_and_can_be_asked_again() {
     assert_eq!(ids(&restored(&home, &server.base, &["--from-owner", OWNER]), "restored"), ["a0"]);
 }
 
-/// A node of the destination's chain, with the payment of a restored order as `change` makes it.
-fn node_of(order: &Value, change: impl Fn(&mut Evm) + Send + Sync + 'static) -> Server {
+/// A node of the destination's chain, with the payment of a restored order as `change` makes it. The account that redeems has these coins.
+fn node_of(order: &Value, coins: &'static str, change: impl Fn(&mut Evm) + Send + Sync + 'static) -> Server {
     let registry = Registry::from_json(crate::support::registry_text().as_bytes()).unwrap();
     let record = OrderRecord::from_json(order.to_string().as_bytes()).unwrap();
     let terms = HtlcTerms::stated(&record, Leg::Destination, &registry).unwrap();
@@ -478,6 +478,9 @@ fn node_of(order: &Value, change: impl Fn(&mut Evm) + Send + Sync + 'static) -> 
         let reply = |call: &Value| {
             let result = match call["method"].as_str().unwrap() {
                 "eth_getCode" => json!("0x"),
+                "eth_getBalance" if call["params"][0].as_str().unwrap().eq_ignore_ascii_case(&record.destination_swap.redeemer) => {
+                    json!(coins)
+                }
                 // The HTLC pays the receiver in coins.
                 "eth_call" if call["params"][0].get("data").is_none() => json!("0x"),
                 method => chain.result(method, &call["params"]),
@@ -501,12 +504,14 @@ fn a_restored_order_is_judged_by_its_record() {
     let order = order(2, "a2");
     let secret = Vector::at(2).text("/secret").to_owned();
     type Change = fn(&mut Evm);
-    let cases: [(&str, Change, &str); 5] = [
+    let cases: [(&str, Change, &str); 6] = [
         // The chain shows it, and still only the service says that it is what the owner agreed to.
         ("held", |_| {}, "only the service says what the redemption pays: nothing was printed"),
         ("absent", |chain| chain.order = None, "is not funded"),
         ("less", |chain| chain.order.as_mut().unwrap()[4] -= countersign::U256::from(1), "the amount of the destination's HTLC"),
         ("not final", |chain| (chain.safe, chain.finalized) = (Some(chain.initiated - 1), None), "must be"),
+        // The wallet context says what the redemption costs, and not whether the account has it.
+        ("poor", |_| {}, "insufficient"),
         ("late", |chain| chain.order.as_mut().unwrap()[3] = countersign::U256::from(1), "the timelock of the destination's HTLC"),
     ];
     for (name, change, why) in cases {
@@ -518,7 +523,7 @@ fn a_restored_order_is_judged_by_its_record() {
         context.as_object_mut().unwrap().remove("sender");
         let context = home.file("wallet.json", &context.to_string());
         let key = home.file("redeem.txt", &derived("destination owner of evm-record-evm-v2"));
-        let node = node_of(&order, change);
+        let node = node_of(&order, if name == "poor" { "0x1" } else { "0xde0b6b3a7640000" }, change);
         let (id, endpoint) = ("a2".repeat(32), format!("arbitrum={}", node.base));
         let run = |more: &[&str]| {
             let arguments = [

@@ -92,6 +92,7 @@ impl<T: Transport> Flow<T> {
     /// [`Error::Input`] with [`Code::UnknownAsset`] if an asset is not pinned, or any other [`Error`]. If [`Error::may_have_acted`] is
     /// true, an order may exist that nobody will fund. Creating another one costs nothing.
     pub async fn create(&self, request: CreateOrder) -> Result<CreatedOrder, Error> {
+        self.policy.check_names(&self.registry).map_err(Error::Input)?;
         for (leg, at) in [(&request.source, "/source/asset"), (&request.destination, "/destination/asset")] {
             if self.registry.asset(leg.asset.as_str()).is_none() {
                 return Err(Error::Input(Refusal::new(Code::UnknownAsset, at).with_actual(&leg.asset)));
@@ -107,6 +108,7 @@ impl<T: Transport> Flow<T> {
     ///
     /// [`Error::Refused`] at the first field or byte that differs, or any other [`Error`].
     pub async fn verify(&self, swap: &CreatedOrder) -> Result<VerifiedSwap, Error> {
+        self.policy.check_names(&self.registry).map_err(Error::Input)?;
         let Answer { value: record, body } = self.client.order(swap.id()).await?;
         let order = countersign::verify(swap.proposal(&body), &self.registry, &self.policy).map_err(Error::Refused)?;
         Ok(VerifiedSwap { order, record })
@@ -114,6 +116,7 @@ impl<T: Transport> Flow<T> {
 
     /// Fetches the record, verifies everything including the deadline, and returns the order with the body of the record.
     pub(crate) async fn verify_with_body(&self, swap: &CreatedOrder) -> Result<(Verified, Vec<u8>), Error> {
+        self.policy.check_names(&self.registry).map_err(Error::Input)?;
         let Answer { body, .. } = self.client.order(swap.id()).await?;
         let proposal = swap.proposal(&body).at_time(self.client.transport().now());
         let order = countersign::verify(proposal, &self.registry, &self.policy).map_err(Error::Refused)?;

@@ -317,6 +317,37 @@ async fn a_store_that_cannot_be_written_stops_no_retry() {
     }
 }
 
+/// A payment that was signed here, and sent from a copy of the store, may be mined after the order has ended.
+#[tokio::test(start_paused = true)]
+async fn an_order_that_ended_without_a_payment_is_open_again_once_the_chain_shows_one() {
+    for (is_commanded, cannot_write) in [(false, false), (true, false), (true, true)] {
+        let world = World::new(0, Malice { never_pays: true, ..Malice::NONE });
+        let driver = world.driver(Full { cannot_lock: true, ..Full::default() });
+        let id = create(&driver, &world, 1).await;
+        let order = async || driver.store().load(&id).await.unwrap();
+        while order().await.signed(Purpose::Funding).is_none() {
+            driver.advance(&id).await.unwrap();
+        }
+        assert!(!order().await.may_be_paid());
+        // The order has a deadline of some hours.
+        tokio::time::sleep(Duration::from_secs(86_400)).await;
+        let is_ended = |progress: &Progress, outcome| progress.status == Status::Ended { outcome };
+        while !is_ended(&driver.advance(&id).await.unwrap(), Outcome::Expired) || order().await.outcome().is_none() {}
+        assert!(is_ended(&driver.refund(&id).await.unwrap(), Outcome::Expired), "the chain shows nothing");
+        world.orders.lock().unwrap().get_mut(id.as_str()).unwrap().funded_at = Some(world.time());
+        driver.store().is_full.store(cannot_write, Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let progress = if is_commanded { driver.refund(&id).await } else { driver.advance(&id).await }.unwrap();
+        assert!(matches!(progress.status, Status::Waiting { .. }), "{:?}", progress.status);
+        driver.store().is_full.store(false, Ordering::SeqCst);
+        for _ in 0..2_000 {
+            driver.refund(&id).await.unwrap();
+            tokio::time::sleep(Duration::from_secs(300)).await;
+        }
+        assert!(world.is_refunded(&id) && order().await.outcome() == Some(Outcome::Refunded));
+    }
+}
+
 /// Before the first attempt, the intent must be stored: what cannot be written is not done.
 #[tokio::test(start_paused = true)]
 async fn with_a_store_that_cannot_be_written_no_secret_leaves() {

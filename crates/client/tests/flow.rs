@@ -434,3 +434,16 @@ async fn an_instant_refund_is_sent_only_as_it_was_signed() {
     .unwrap();
     assert_eq!(asked.lock().unwrap().last().unwrap(), &format!(r#"PATCH {{"signatures":["{good}","{good}"]}}"#));
 }
+
+/// A limit for a misspelt name has no effect, so nothing is created or verified under it.
+#[tokio::test]
+async fn a_policy_with_a_misspelt_name_creates_and_verifies_nothing() {
+    let fixture = Fixture::load("evm-record-evm-v2");
+    let server = Service::new(fixture.clone()).start();
+    let policy: Policy = r#"{"max_timelock_seconds":{"aribtrum":7200}}"#.parse().unwrap();
+    let flow = Flow::new(http(&server), pinned(&fixture), policy);
+    let is_refused = |error: &Error| matches!(error, Error::Input(refusal) if refusal.code() == Code::UnknownChain);
+    assert!(flow.create(fixture.create()).await.is_err_and(|error| is_refused(&error)));
+    assert!(flow.verify(&stored(&fixture)).await.is_err_and(|error| is_refused(&error)));
+    assert!(server.seen().is_empty());
+}

@@ -180,3 +180,22 @@ fn a_policy_rewrites_unlimited_approvals() -> TestResult {
     assert_eq!((refusal.code(), refusal.location()), (Code::ApprovalNotExact, "/response/result/approval_transaction/data#36-68"));
     Ok(())
 }
+
+/// A limit for a misspelt name would be no limit, without a word.
+#[test]
+fn a_limit_names_a_chain_or_an_asset_of_the_registry() {
+    let check = |text: &str| text.parse::<Policy>().unwrap().check_names(registry()).map_err(|refusal| refusal.code());
+    let rule = r#"{"finality":"finalized","settle":1,"margin":1}"#;
+    for (name, expected) in [
+        ("base", Ok(())),
+        ("base:usdc", Ok(())),
+        ("bsae", Err(Code::UnknownChain)),
+        ("base:uscd", Err(Code::UnknownAsset)),
+        ("bsae:usdc", Err(Code::UnknownAsset)),
+    ] {
+        assert_eq!(check(&format!(r#"{{"finality":{{"{name}":{rule}}}}}"#)), expected, "{name}");
+    }
+    for (name, expected) in [("*", Ok(())), ("base", Ok(())), ("bsae", Err(Code::UnknownChain))] {
+        assert_eq!(check(&format!(r#"{{"max_timelock_seconds":{{"{name}":7200}}}}"#)), expected, "{name}");
+    }
+}

@@ -98,15 +98,25 @@ pub(crate) struct End<'a> {
     pub(crate) payout: Option<U256>,
     /// Who sends the redemption.
     pub(crate) redeemer: Option<&'a str>,
+    /// Whether the service's relayer redeems where that account has no coins.
+    has_relayer: bool,
     /// What the redemption may offer.
     pub(crate) bid: Bid<'a>,
-    /// Before the secret leaves, the HTLC holds the payout.
+    /// Once the order is paid, the HTLC holds the payout.
     stage: Stage,
 }
 
 impl<'a> End<'a> {
     const fn of_asset(asset: &'a Asset, speed: Speed, policy: &'a Policy, stage: Stage) -> Self {
-        Self { asset, receiver: None, payout: None, redeemer: None, bid: Bid { speed, policy, pays_limit: false }, stage }
+        Self {
+            asset,
+            receiver: None,
+            payout: None,
+            redeemer: None,
+            has_relayer: false,
+            bid: Bid { speed, policy, pays_limit: false },
+            stage,
+        }
     }
 
     /// Returns whether a precondition is asked at this stage, and about something that is known.
@@ -114,7 +124,7 @@ impl<'a> End<'a> {
         let is_known = match item {
             Precondition::Receiver => self.receiver.is_some(),
             Precondition::Payout => self.payout.is_some(),
-            Precondition::Redeemer => self.redeemer.is_some(),
+            Precondition::Redeemer => self.redeemer.is_some() && !self.has_relayer,
             _ => true,
         };
         is_known && item.is_asked(self.stage)
@@ -141,7 +151,7 @@ impl<'a> End<'a> {
     /// Returns the payout if the HTLC holds it.
     #[cfg(any(feature = "evm", feature = "tron"))]
     pub(crate) fn held(&self) -> Option<U256> {
-        self.payout.filter(|_| self.stage == Stage::BeforeSecret)
+        self.payout.filter(|_| self.stage != Stage::BeforePaying)
     }
 }
 
@@ -216,7 +226,8 @@ impl<T: Transport> Nodes<T> {
         let destination = find(ends.destination).map(|asset| End {
             receiver: ends.receiver,
             payout: ends.payout,
-            redeemer: ends.redeemer.filter(|_| !ends.has_relayer),
+            redeemer: ends.redeemer,
+            has_relayer: ends.has_relayer,
             ..End::of_asset(asset, speed, policy, stage)
         });
         let of_source = |item: &Precondition| {

@@ -275,6 +275,26 @@ async fn a_payout_in_coins_is_worth_more_than_its_redemption() {
         nodes(chain(&[], |_, _| None), 3).preconditions(&ends, Stage::BeforePaying, Speed::Normal, &policy).await
     };
     assert_eq!(unmet(&found), [(Precondition::Payout, "fee_above_payout")]);
+    // The own account redeems first, so the relayer makes the payout worth nothing more.
+    let ends = Ends::of_record(&record).redeemed_by(Some(&account)).with_relayer(true);
+    let found = nodes(chain(&[], |_, _| None), 3).preconditions(&ends, Stage::BeforePaying, Speed::Normal, &policy).await;
+    assert_eq!(unmet(&found), [(Precondition::Payout, "fee_above_payout")]);
+}
+
+/// What is built without its chain has no preflight.
+#[tokio::test]
+async fn what_is_handed_out_is_asked_about_like_a_first_payment() {
+    let poor = |method: &str, _: &Value| (method == "eth_getBalance").then(|| json!("0x1"));
+    let (mut record, policy, account) = (record(true), Policy::default(), RECEIVER.to_string());
+    record.destination_swap.amount = countersign::U256::from(1_000);
+    let ends = Ends::of_record(&record).redeemed_by(Some(&account));
+    for (stage, expected) in [
+        (Stage::BeforeSecret, vec![]),
+        (Stage::BeforeHandingOut, vec![(Precondition::Payout, "fee_above_payout"), (Precondition::Redeemer, "insufficient_funds")]),
+    ] {
+        let found = nodes(chain(&HOSTS, poor), 3).preconditions(&ends, stage, Speed::Normal, &policy).await;
+        assert_eq!(unmet(&found), expected);
+    }
 }
 
 /// What the policy would refuse at the end is refused before the payment: a redemption has a gas limit of 300,000.

@@ -67,22 +67,23 @@ fn of_node(error: NodeError) -> OwnerError {
 impl Owner for HostOwner {
     async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
         // Whoever pays, and from wherever: what could never be redeemed is not paid.
-        if let Some(ends) = Ends::of_order(order) {
-            self.check(ends, Stage::BeforePaying, Some(order.order_id())).await?;
-        }
+        let found = match Ends::of_order(order) {
+            Some(ends) => self.check(ends, Stage::BeforePaying).await?,
+            None => Vec::new(),
+        };
         let chain = order.chain().to_owned();
         let Some(account) = self.options.account(&chain, &self.registry).map(str::to_owned) else {
-            return self.deposit(order).await;
+            return self.deposit(order, found).await;
         };
         let unsigned = match self.nodes.prepare(order, &chain, &account, self.options.speed, &self.policy).await {
             Ok(unsigned) => unsigned,
             // The coins are in another wallet, which pays the deposit address.
             Err(NodeError::Refused(refusal)) if order.family() == Family::Bitcoin && refusal.code() == Code::InsufficientFunds => {
-                return self.deposit(order).await;
+                return self.deposit(order, found).await;
             }
             Err(error) => return Err(of_node(error)),
         };
-        self.consent(order, &unsigned).await?;
+        self.consent(order, &unsigned, found).await?;
         let signing = signing(order.order_id(), Purpose::Funding, chain, account);
         if self.options.sign_only {
             return self.sign(signing, unsigned).await;
@@ -170,7 +171,7 @@ impl Owner for HostOwner {
     }
 
     async fn check_release(&self, record: &OrderRecord) -> Result<(), OwnerError> {
-        self.check(Ends::of_record(record), Stage::BeforeSecret, None).await
+        self.check(Ends::of_record(record), Stage::BeforeSecret).await.map(drop)
     }
 
     fn can_redeem(&self, chain: &str) -> bool {
@@ -250,15 +251,14 @@ impl HostOwner {
         self.not_raised.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks what must hold at a stage of an order. With an order id, the host hears what the owner should know about it.
-    async fn check(&self, ends: Ends<'_>, stage: Stage, order_id: Option<&str>) -> Result<(), OwnerError> {
+    /// Asks what must hold at a stage of an order, and returns what the owner should know about it.
+    async fn check(&self, ends: Ends<'_>, stage: Stage) -> Result<Vec<(Code, String)>, OwnerError> {
         let account = self.options.account(ends.destination_chain(), &self.registry);
         let ends = ends.redeemed_by(account).with_relayer(self.options.relayer);
-        let found = self.nodes.preconditions(&ends, stage, self.options.speed, &self.policy).await;
-        for (code, message) in order_id.map(|_| &found.warnings).into_iter().flatten() {
-            self.host.report(Event::warning(order_id, *code, message.clone()));
-        }
-        found.check().map_err(of_node)
+        let mut found = self.nodes.preconditions(&ends, stage, self.options.speed, &self.policy).await;
+        let warnings = std::mem::take(&mut found.warnings);
+        found.check().map_err(of_node)?;
+        Ok(warnings)
     }
 
     /// Has a payment signed.
@@ -306,12 +306,12 @@ impl HostOwner {
     }
 
     /// Shows a Bitcoin-like deposit, which any wallet can pay. Other families need an account.
-    async fn deposit(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
+    async fn deposit(&self, order: &Verified, found: Vec<(Code, String)>) -> Result<FundingReply, OwnerError> {
         if order.family() != Family::Bitcoin {
             return Ok(FundingReply::NotNow);
         }
         let unsigned = objects::prepare(order, b"{}").map_err(unavailable)?;
-        self.consent(order, &unsigned).await?;
+        self.consent(order, &unsigned, found).await?;
         // Written down as paid before anybody is asked to pay: a deposit that is forgotten would be paid twice.
         Ok(self.agree(order, Payment::Deposit(unsigned)))
     }
@@ -322,9 +322,12 @@ impl HostOwner {
         FundingReply::Outside
     }
 
-    /// Asks the owner to agree to exactly what would be signed.
-    async fn consent(&self, order: &Verified, unsigned: &Unsigned) -> Result<(), OwnerError> {
+    /// Asks the owner to agree to exactly what would be signed. `found` is what the chains have shown.
+    async fn consent(&self, order: &Verified, unsigned: &Unsigned, found: Vec<(Code, String)>) -> Result<(), OwnerError> {
         let mut warnings = unsigned.warnings().clone();
+        for (code, message) in found {
+            warnings.warn_about(code, message);
+        }
         if self.trusts_the_service(order) {
             warnings.warn(Code::TrustsTheService);
             warnings.check_refused(&self.policy.refused_warnings)?;

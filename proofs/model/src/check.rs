@@ -83,7 +83,7 @@ impl Model for Search {
         state.moves(self.bounds.bad_luck, self.bounds.moments.into(), self.setup.config.stands, &mut moves);
         moves.retain(|one| *one != Move::PutBack || self.may_be_put_back(state));
         actions.extend(moves.into_iter().map(Action::Move));
-        for command in Self::commands(state) {
+        for command in self.commands(state) {
             let numbers = (0..).take(self.outcomes(state, *command).len());
             actions.extend(numbers.map(|number| Action::Step(*command, number)));
         }

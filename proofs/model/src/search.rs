@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use countersign_client::countersign::UnixTime;
-use countersign_client::driver::{Delivery, Entry, Event, SecretRoute};
+use countersign_client::driver::{Delivery, Entry, Event, Outcome as Ended, SecretRoute};
 
 use crate::price::LIES;
 use crate::script::{Leg, Question, Script, deviations_of, explore};
@@ -214,13 +214,19 @@ impl Search {
         })
     }
 
+    /// Whether the order has ended, and nothing can open it again. What ended because nothing was paid is opened by a payment.
+    fn has_ended(&self, state: &State) -> bool {
+        let is_paid = matches!(state.htlc(Leg::Source), Htlc::Locked { .. });
+        state.ended && !(is_paid && self.setup.outcome(state.kept) == Some(Ended::Expired))
+    }
+
     /// The outcome of a step without bad luck, in which only prices may be lies.
     fn honest(&self, state: &State, habit: u8) -> State {
-        let seen = Self::seen(state);
+        let (seen, command) = (Self::seen(state), self.commands(state).first().copied().unwrap_or(Command::Advance));
         self.honest.of((seen, habit), || {
             let all = self.observed(&seen);
             let (number, script) = (all[0].number, Script::default().with_habit(habit));
-            self.setup.proceed(&State { htlcs: all[0].htlcs, ..seen }, number, Command::Advance, script).1
+            self.setup.proceed(&State { htlcs: all[0].htlcs, ..seen }, number, command, script).1
         })
     }
 
@@ -257,16 +263,18 @@ impl Search {
         next
     }
 
-    /// Whether an earlier copy may be put back: not one that does not know of a payment that was sent since. An order ends as expired with
-    /// such a copy, because what is signed and not sent exists only there.
+    /// Whether an earlier copy may be put back: not one from before the secret left. If a reorganization then undoes the redemption, too,
+    /// nothing that the owner has says that the secret is known.
     pub fn may_be_put_back(&self, state: &State) -> bool {
-        let is_sent = state.on_the_way != 0 || state.gasless;
-        matches!(state.copy, Copy::Made(kept) if !is_sent || self.setup.kept(kept).has_sent_payment())
+        let knows = |kept: u32| self.setup.kept(kept).journal.iter().any(|entry| matches!(entry.event, Event::SecretLeaving { .. }));
+        matches!(state.copy, Copy::Made(kept) if !state.secret || knows(kept))
     }
 
-    pub const fn commands(state: &State) -> &'static [Command] {
+    pub fn commands(&self, state: &State) -> &'static [Command] {
         match state.htlc(Leg::Source) {
-            _ if state.ended => &[],
+            _ if self.has_ended(state) => &[],
+            // The owner misses the payment.
+            _ if state.ended => &[Command::Refund],
             Htlc::Absent if state.payments == 0 => &[Command::Advance],
             _ => &[Command::Advance, Command::Refund],
         }
@@ -326,7 +334,7 @@ impl Search {
         let mut moves = Vec::new();
         state.moves(0, MOMENTS.len(), false, &mut moves);
         let first = |is: fn(&Move) -> bool| moves.iter().find(|one| is(one)).map(|one| (state.after(*one), Some(*one)));
-        let is_driver_done = state.ended || state.rested && state.attempt == ATTEMPTS;
+        let is_driver_done = self.has_ended(state) || state.rested && state.attempt == ATTEMPTS;
         // What the owner has sent in time is included before the solver takes its payment back.
         first(|one| matches!(one, Move::Redeemed | Move::Refunded))
             .or_else(|| first(|one| matches!(one, Move::Paid(_) | Move::PaidByService | Move::SolverRedeems | Move::SolverRefunds)))

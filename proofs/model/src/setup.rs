@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::price::{LIES, Price, price};
 use crate::shown::{Shown, View};
-use crate::state::{DEADLINE, Htlc, State};
+use crate::state::{Copy, DEADLINE, Htlc, State};
 use crate::support::{Fixture, registry_text};
 
 pub const SECRET: &str = "8cb8a02d5592b0b1556978e1d778b7eff2c23519b8aa65970fa6ac3daa33fb40";
@@ -63,11 +63,6 @@ impl Kept {
     /// Whether a line says that the secret was about to be sent.
     pub fn may_be_out(&self) -> bool {
         self.has_sent(&[Delivery::Redemption, Delivery::Secret])
-    }
-
-    /// Whether a line says that a payment was about to be sent.
-    pub fn has_sent_payment(&self) -> bool {
-        self.has_sent(&[Delivery::Funding, Delivery::Gasless])
     }
 
     fn has_sent(&self, any: &[Delivery]) -> bool {
@@ -239,10 +234,9 @@ impl Setup {
 
     /// Returns how the journal says that the order ended.
     pub fn outcome(&self, number: u32) -> Option<Outcome> {
-        self.kept(number).journal.iter().find_map(|entry| match entry.event {
-            Event::Ended { outcome } => Some(outcome),
-            _ => None,
-        })
+        let kept = self.kept(number);
+        let is_end = |entry: &Entry| matches!(entry.event, Event::Ended { .. });
+        kept.journal.iter().any(is_end).then(|| self.order(&kept).outcome()).flatten()
     }
 
     pub fn order(&self, kept: &Kept) -> OrderState {
@@ -260,7 +254,8 @@ pub fn is_true(state: &State, outcome: Outcome) -> bool {
     match outcome {
         Outcome::Complete => matches!(destination, Htlc::Redeemed { .. }),
         Outcome::Refunded => matches!(source, Htlc::Refunded { .. }),
-        Outcome::Expired => source == Htlc::Absent && !may_be_paid,
+        // A copy that was put back does not know what was sent since. The order is opened again when the chain shows it.
+        Outcome::Expired => state.copy == Copy::PutBack || source == Htlc::Absent && !may_be_paid,
         _ => false,
     }
 }

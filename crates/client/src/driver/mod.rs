@@ -41,6 +41,7 @@ pub use act::check_floor;
 pub use boxed_store::{BoxGuard, BoxStore};
 pub use chain::ChainError;
 pub use countersign_transport::{BoxChains, ChainEndpoints, Chains, Link, NoChains};
+use decide::is_on_chain;
 pub use decide::{Action, Capabilities, Decision, OwnerTask, Status, WaitingFor, decide, decide_refund, is_paid};
 pub use following::{Alert, FollowStep, Following, StatedEnd, Stop};
 #[doc(hidden)]
@@ -203,7 +204,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
     ///
     /// Any [`DriveError`] except [`DriveError::Create`]. The order can be advanced again after any of them.
     pub async fn advance(&self, id: &OrderId) -> Result<Progress, DriveError> {
-        self.step(id, decide).await
+        self.step(id, decide, false).await
     }
 
     /// Observes one order like [`Driver::advance`], and refunds it if its timelock has expired, whatever else could be done: see
@@ -213,7 +214,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
     ///
     /// Any [`DriveError`] except [`DriveError::Create`].
     pub async fn refund(&self, id: &OrderId) -> Result<Progress, DriveError> {
-        self.step(id, decide_refund).await
+        self.step(id, decide_refund, true).await
     }
 
     /// Observes one order, decides, and does one step.
@@ -224,15 +225,23 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
         &self,
         id: &OrderId,
         decide: fn(&OrderState, &OrderObservation, Capabilities) -> Decision,
+        is_commanded: bool,
     ) -> Result<Progress, DriveError> {
         let kept = self.store.load(id).await?;
-        if let Some(outcome) = kept.outcome() {
-            let is_paid = outcome != Outcome::Expired && kept.may_be_paid();
-            let is_refunded = outcome == Outcome::Refunded;
-            return Ok(Progress { is_paid, is_refunded, ..Progress::new(Status::Ended { outcome }) });
+        let Some(outcome) = kept.outcome() else {
+            let observed = self.observe(&kept).await;
+            return self.proceed(kept, &observed, decide).await;
+        };
+        // Nothing had been seen of a payment until the order ended. That is no proof that there is none.
+        if outcome == Outcome::Expired && (is_commanded || kept.signed(Purpose::Funding).is_some()) {
+            let observed = self.observe(&kept).await;
+            if is_on_chain(&observed) {
+                return self.proceed(kept, &observed, decide).await;
+            }
         }
-        let observed = self.observe(&kept).await;
-        self.proceed(kept, &observed, decide).await
+        let is_paid = outcome != Outcome::Expired && kept.may_be_paid();
+        let is_refunded = outcome == Outcome::Refunded;
+        Ok(Progress { is_paid, is_refunded, ..Progress::new(Status::Ended { outcome }) })
     }
 
     /// Observes a stored order: the first half of a step.
@@ -360,9 +369,8 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
     /// Writes down that the payment is on chain, if nobody has yet: one from another wallet must not be forgotten when the chain cannot be
     /// read later.
     async fn note_payment(&self, kept: OrderState, observed: &OrderObservation) -> Result<OrderState, DriveError> {
-        let is_there = observed.source.is_seen()
-            && matches!(observed.source.state(), Some(HtlcState::Locked(_) | HtlcState::Redeemed { .. } | HtlcState::Refunded { .. }));
-        if kept.may_be_paid() || !is_there {
+        let is_noted = kept.may_be_paid() && kept.outcome().is_none();
+        if is_noted || !is_on_chain(observed) {
             return Ok(kept);
         }
         let what = if kept.is_gasless() { Delivery::Gasless } else { Delivery::Funding };

@@ -61,6 +61,23 @@ fn an_order_past_its_deadline_is_not_paid() {
     assert_eq!(world.action(), Some(Action::End(Outcome::Expired)));
 }
 
+/// Another copy of the store may have paid, and what the solver has locked is the owner's then.
+#[test]
+fn an_order_does_not_end_while_something_is_left_for_its_owner() {
+    for is_signed in [false, true] {
+        let mut world = World::new();
+        if is_signed {
+            world.wrote([signed(Purpose::Funding)]);
+        }
+        world.observed.now = UnixTime::from_secs(DEADLINE + 24 * 3_600 + 1);
+        assert_eq!(world.action(), Some(Action::End(Outcome::Expired)));
+        for destination in [seen(world.locked(3), true), seen(redeemed(false), false)] {
+            world.observed.destination = destination;
+            assert_eq!(world.action(), None);
+        }
+    }
+}
+
 #[test]
 fn nothing_is_signed_or_paid_on_an_old_or_refused_record() {
     for is_signed in [false, true] {

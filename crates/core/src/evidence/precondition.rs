@@ -8,12 +8,14 @@ use std::fmt;
 
 /// When preconditions are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "what can be lost begins at these two moments")]
+#[expect(clippy::exhaustive_enums, reason = "what can be lost begins at these moments")]
 pub enum Stage {
     /// Before the order is paid, and before it is created.
     BeforePaying,
     /// Right before the secret is shown to anybody for the first time.
     BeforeSecret,
+    /// Right before a redemption that was built without its chain is handed out. No preflight has asked whether it can pay.
+    BeforeHandingOut,
 }
 
 macro_rules! preconditions {
@@ -57,10 +59,10 @@ preconditions! {
     FinalityMark = "finality_mark", "the endpoints serve the mark that the finality rule needs", [BeforePaying];
     LowerHeight = "lower_height", "the endpoints show the height of the chain below, if a contract may count its blocks", [BeforePaying];
     Decimals = "decimals", "the token has the decimals of the registry", [BeforePaying];
-    Mint = "mint", "the token lets the whole amount be paid out", [BeforePaying, BeforeSecret];
-    Receiver = "receiver", "the receiver can be paid", [BeforePaying, BeforeSecret];
-    Payout = "payout", "the payout is worth more than its redemption costs today", [BeforePaying];
-    Redeemer = "redeemer", "the account that redeems can pay the fee", [BeforePaying];
+    Mint = "mint", "the token lets the whole amount be paid out", [BeforePaying, BeforeSecret, BeforeHandingOut];
+    Receiver = "receiver", "the receiver can be paid", [BeforePaying, BeforeSecret, BeforeHandingOut];
+    Payout = "payout", "the payout is worth more than its redemption costs today", [BeforePaying, BeforeHandingOut];
+    Redeemer = "redeemer", "the account that redeems can pay the fee", [BeforePaying, BeforeHandingOut];
 }
 
 impl fmt::Display for Precondition {
@@ -80,5 +82,6 @@ mod tests {
         let at = |stage| Precondition::ALL.iter().filter(|item| item.is_asked(stage)).map(|item| item.name()).collect::<Vec<_>>();
         assert_eq!(at(Stage::BeforePaying).len(), Precondition::ALL.len());
         assert_eq!(at(Stage::BeforeSecret), ["mint", "receiver"]);
+        assert_eq!(at(Stage::BeforeHandingOut), ["mint", "receiver", "payout", "redeemer"]);
     }
 }

@@ -7,7 +7,7 @@ use countersign_chains::{Finality, FinalityRule, Span};
 use ruint::aliases::U256;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use super::{Asset, BitcoinLimits, EvmLimits, SolanaLimits, StarknetLimits, SuiLimits, TronLimits};
+use super::{Asset, BitcoinLimits, EvmLimits, Registry, SolanaLimits, StarknetLimits, SuiLimits, TronLimits};
 use crate::json::{self, Cursor, number};
 use crate::report::{Code, Refusal};
 use crate::wire::strict_json;
@@ -120,6 +120,26 @@ impl Policy {
         warnings("refused_warnings", &mut policy.refused_warnings)?;
         warnings("accepted_warnings", &mut policy.accepted_warnings)?;
         Ok(policy)
+    }
+
+    /// Requires that every asset and chain that a limit names is one of the registry, or at least a known chain. A limit for a misspelt
+    /// name silently has no effect, so ask before an order is paid; afterwards nothing may wait for it.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::UnknownAsset`] or [`Code::UnknownChain`] at the first name that is neither.
+    pub fn check_names(&self, registry: &Registry) -> Result<(), Refusal> {
+        let check = |member: &str, name: &str| {
+            let (chain, code) = name.split_once(':').map_or((name, Code::UnknownChain), |(chain, _)| (chain, Code::UnknownAsset));
+            let is_pinned = registry.chains().any(|one| one.name() == chain);
+            // A policy can serve several registries.
+            let is_elsewhere = !is_pinned && registry.family(chain).is_ok();
+            let is_known = is_elsewhere || if code == Code::UnknownAsset { registry.asset(name).is_some() } else { is_pinned };
+            let refuse = || Refusal::new(code, format!("/policy/{member}")).with_actual(name);
+            if is_known { Ok(()) } else { Err(refuse().with_reason("this limit has no effect: compare the name with the registry")) }
+        };
+        self.finality.keys().try_for_each(|name| check("finality", name))?;
+        self.max_timelock.keys().filter(|name| *name != "*").try_for_each(|name| check("max_timelock_seconds", name))
     }
 
     /// Returns the longest source timelock on a chain in nominal time; `None` if there is no such limit.

@@ -106,6 +106,7 @@ pub fn policy(text: &[u8]) -> Result<Policy, Failure> {
 ///
 /// [`Failure`] at the first member or byte that is malformed, unknown or contradictory.
 pub fn verify(documents: &Documents<'_>, registry: &Registry, policy: &Policy) -> Result<Verified, Failure> {
+    policy.check_names(registry)?;
     documents.open(|proposal| countersign::verify(proposal, registry, policy))
 }
 

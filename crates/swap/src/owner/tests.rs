@@ -74,19 +74,22 @@ fn run<T>(host: &Host, future: impl Future<Output = T>, reply: impl Fn(&Need) ->
 }
 
 #[test]
-fn an_owner_who_cannot_redeem_is_told_that_the_service_is_trusted() {
+fn the_question_lists_what_the_chains_show_and_whether_the_service_is_trusted() {
     for (accounts, is_warned) in [(BASE, true), (BOTH, false)] {
         let owner = owner(accounts, r#","trust_the_service":true,"relayer":true"#);
         let order = verified(&owner);
         let seen = Mutex::new(Vec::new());
-        let asked = run(&owner.host, owner.consent(&order, &unsigned(&order)), |need| {
+        let found = vec![(Code::MintAuthorities, "base:usdc: whoever controls the token can freeze it".to_owned())];
+        let asked = run(&owner.host, owner.consent(&order, &unsigned(&order), found), |need| {
             let Ask::Consent(consent) = &need.ask else { panic!("{need:?}") };
             seen.lock().unwrap().extend(consent.warnings.iter().map(|notice| (notice.code.clone(), notice.severity.clone())));
             Reply::Consent(false)
         });
         assert!(asked.is_err_and(|error| matches!(error, OwnerError::Failed { code: DECLINED, .. })));
+        let seen = seen.into_inner().unwrap();
         let expected = ("trusts_the_service".to_owned(), "danger".to_owned());
-        assert_eq!(seen.into_inner().unwrap().contains(&expected), is_warned, "{accounts}");
+        assert_eq!(seen.contains(&expected), is_warned, "{accounts}");
+        assert!(seen.contains(&("mint_authorities".to_owned(), "caution".to_owned())), "what a chain shows is part of the question");
     }
 }
 

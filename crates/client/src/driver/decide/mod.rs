@@ -236,7 +236,8 @@ const MAX_REDEEM_RETRY_DELAY: Duration = Duration::from_secs(20);
 #[must_use]
 pub fn decide(kept: &OrderState, observed: &OrderObservation, capabilities: Capabilities) -> Decision {
     let order = Order { kept, observed, capabilities };
-    if let Some(outcome) = kept.outcome() {
+    // The line that opens an order again may be missing while the store cannot be written.
+    if let Some(outcome) = kept.outcome().filter(|outcome| *outcome != Outcome::Expired || !is_on_chain(observed)) {
         return rest(Status::Ended { outcome });
     }
     // What is on chain takes precedence over all statements.
@@ -259,7 +260,7 @@ pub fn decide(kept: &OrderState, observed: &OrderObservation, capabilities: Capa
 pub fn decide_refund(kept: &OrderState, observed: &OrderObservation, capabilities: Capabilities) -> Decision {
     let order = Order { kept, observed, capabilities };
     let usual = decide(kept, observed, capabilities);
-    if kept.outcome().is_some() || matches!(usual.action, Some(Action::End(_))) {
+    if matches!((&usual.status, &usual.action), (Status::Ended { .. }, _) | (_, Some(Action::End(_)))) {
         return usual;
     }
     // Neither holds for a source that the chain shows as ended.
@@ -269,12 +270,20 @@ pub fn decide_refund(kept: &OrderState, observed: &OrderObservation, capabilitie
     Decision { action: None, ..usual }
 }
 
+/// Returns whether a quorum shows a payment at the source.
+pub(super) fn is_on_chain(observed: &OrderObservation) -> bool {
+    observed.source.is_seen() && is_there(observed)
+}
+
+fn is_there(observed: &OrderObservation) -> bool {
+    matches!(observed.source.state(), Some(HtlcState::Locked(_) | HtlcState::Redeemed { .. } | HtlcState::Refunded { .. }))
+}
+
 /// Returns whether the owner's funds are on chain, or may be. A payment that was about to be sent may have arrived, even if the service
 /// states that it has not.
 #[must_use]
 pub fn is_paid(kept: &OrderState, observed: &OrderObservation) -> bool {
-    let is_there = matches!(observed.source.state(), Some(HtlcState::Locked(_) | HtlcState::Redeemed { .. } | HtlcState::Refunded { .. }));
-    kept.may_be_paid() || is_there
+    kept.may_be_paid() || is_there(observed)
 }
 
 const fn rest(status: Status) -> Decision {
