@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     if args.signatures.is_empty() {
         return Err(usage("no signature: pass --signature or --signatures"));
     }
-    let (registry, policy) = args.trust.read()?;
+    let (registry, policy) = args.trust.read_to_pay()?;
     let texts = args.case.read(Some(&args.wallet))?;
     texts.open(|values| {
         let case = values.case()?;

@@ -359,10 +359,12 @@ impl Kept {
         // The printed transaction shows the secret, so it must pay. One that is built from the chain is judged there once more.
         let is_offline = args.own.signing.has_wallet() && !self.is_bitcoin(Leg::Destination, registry);
         let stage = if is_offline { Stage::BeforeHandingOut } else { Stage::BeforeSecret };
-        let sender = if is_offline { args.own.signing.sender()? } else { None };
-        let payee = &Leg::Destination.of(&self.record).redeemer;
-        let ends = Ends::of_record(&self.record).redeemed_by(Some(sender.as_ref().unwrap_or(payee)));
-        let pays = || service::run(async { Ok(nodes.preconditions(&ends, stage, args.ending.speed(), policy).await.check()?) });
+        let pays = || {
+            let sender = if is_offline { args.own.signing.sender()? } else { None };
+            let payee = &Leg::Destination.of(&self.record).redeemer;
+            let ends = Ends::of_record(&self.record).redeemed_by(Some(sender.as_ref().unwrap_or(payee)));
+            service::run(async { Ok(nodes.preconditions(&ends, stage, args.ending.speed(), policy).await.check()?) })
+        };
         let failure = match proven().and_then(|()| pays()) {
             // A statement of the service alone does not release the secret.
             Ok(()) if self.terms.is_none() && !args.without_evidence => return confirm_stated(session),

@@ -1,6 +1,7 @@
 //! Reads the input of a command: documents, registry, policy and keys. Keys are never arguments, because other users of the machine can see
 //! those.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -100,6 +101,9 @@ pub(crate) struct WalletArgs {
     /// The wallet context as JSON, as in the batch contract: for example nonce and fees on EVM, coins and fee rate on Bitcoin.
     #[arg(long, value_name = "FILE")]
     pub(crate) wallet: Option<PathBuf>,
+    /// What was read, because stdin can be read once.
+    #[arg(skip)]
+    text: OnceCell<Zeroizing<Vec<u8>>>,
 }
 
 impl WalletArgs {
@@ -110,7 +114,9 @@ impl WalletArgs {
 
     /// Reads the wallet context; `None` if none was given.
     pub(crate) fn read(&self) -> Result<Option<Zeroizing<Vec<u8>>>, Failure> {
-        self.wallet.as_deref().map(read).transpose()
+        let Some(path) = self.path() else { return Ok(None) };
+        let text = self.text.get().cloned().map_or_else(|| read(path), Ok)?;
+        Ok(Some(self.text.get_or_init(|| text).clone()))
     }
 }
 

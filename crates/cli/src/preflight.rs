@@ -260,6 +260,7 @@ pub(crate) async fn check_preconditions(
     nodes: &Nodes<Http>,
     request: &CreateOrder,
     (redeemer, payout): (Option<&str>, Option<U256>),
+    has_relayer: bool,
     policy: &Policy,
     session: &Session,
 ) -> Vec<(Precondition, String)> {
@@ -268,7 +269,7 @@ pub(crate) async fn check_preconditions(
             session.progress(&format!("warning: {chain}: {doubt}"));
         }
     }
-    let ends = Ends::of_request(&request.source, &request.destination).redeemed_by(redeemer);
+    let ends = Ends::of_request(&request.source, &request.destination).redeemed_by(redeemer).with_relayer(has_relayer);
     let ends = payout.map_or(ends, |payout| ends.paying(payout));
     let found = nodes.preconditions(&ends, Stage::BeforePaying, Speed::Normal, policy).await;
     for (code, message) in &found.warnings {

@@ -128,7 +128,7 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
     if *yes && args.choice.at_least.is_none() && resume.is_none() && !dry_run {
         problems.add("--yes needs --at-least, because nobody reads the order");
     }
-    let trust = problems.take(args.trust.read_to_pay());
+    let trust = problems.take(args.trust.read());
     let client = problems.take(args.service.client(session));
     let registry = trust.as_ref().map(|(registry, _)| registry);
     let wallet = problems.take(args.wallet.read()).flatten();
@@ -146,7 +146,7 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
             (Some(id), Some(state)) => {
                 let kept = problems.take(state.load(&id));
                 resumed = kept.as_ref().map(|kept| kept.swap.request().clone());
-                let kept = kept.filter(|kept| !kept.may_be_paid());
+                let kept = kept.filter(|kept| !kept.may_be_paid() && kept.outcome().is_none());
                 is_signed = kept.as_ref().is_some_and(|kept| kept.signed(Purpose::Funding).is_some());
                 kept.map(|kept| kept.swap.request().clone())
             }
@@ -169,7 +169,11 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
         None
     };
     let (mut at_least, mut account) = (None, None);
+    let has_relayer = args.relying.trust().is_some();
     if let (Some(request), Some(registry), Some(nodes)) = (&request, registry, &nodes) {
+        if let Some((_, policy)) = trust.as_ref().filter(|_| !args.mode.paid) {
+            problems.take(policy.check_names(registry).map_err(Failure::from));
+        }
         at_least = problems.take(args.at_least(&request.destination.asset, registry)).flatten();
         let source = request.source.asset.chain();
         let family = registry.family(source).ok();
@@ -197,12 +201,21 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
             let redeemer = redeems.zip(registry.family(chains[1]).ok());
             let redeemer =
                 redeemer.and_then(|(key, family)| SettlementKey::new(parse_key(family, key).ok()?, request.destination.owner.clone()));
-            account = redeemer.map(|redeemer| redeemer.account).filter(|_| args.relying.trust().is_none());
+            account = redeemer.map(|redeemer| redeemer.account);
             service::run(async {
                 preflight::check_nodes(&mut problems, nodes, registry, &chains).await;
                 if problems.is_empty() {
                     let policy = trust.as_ref().map(|(_, policy)| policy.clone()).unwrap_or_default();
-                    preflight::check_preconditions(&mut problems, nodes, request, (account.as_deref(), None), &policy, session).await;
+                    preflight::check_preconditions(
+                        &mut problems,
+                        nodes,
+                        request,
+                        (account.as_deref(), None),
+                        has_relayer,
+                        &policy,
+                        session,
+                    )
+                    .await;
                 }
                 Ok(())
             })?;
@@ -238,7 +251,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         let kept = state.load(&id)?;
         session.advise(format!("the order exists, and every step is stored; continue with: {}", session.commands.resume(&id)));
         session.progress(&format!("order {id}"));
-        if !kept.may_be_paid() {
+        if !kept.may_be_paid() && kept.outcome().is_none() {
             let request = kept.swap.request();
             contracts::check(&nodes, &state.store, flow.registry(), [&request.source, &request.destination], !mode.yes, session).await?;
             listed::check_unlisted(flow.client(), &state, &kept).await?;
@@ -270,7 +283,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         let driver = if args.secret.is_for_others() { driver.allow_secret_elsewhere() } else { driver };
         // The approval of a self-funded order is broadcast together with its payment.
         let is_approved = mode.approved && kept.is_gasless() && !kept.was_sent(Delivery::Funding);
-        if mode.paid || is_approved {
+        if (mode.paid || is_approved) && kept.outcome().is_none() {
             driver.mark_on_chain(&id, Delivery::Funding).await?;
         }
         follow::follow(&driver, &id, trust, session).await
@@ -358,7 +371,8 @@ async fn ask(
     let order = args.ask.request(best.destination.amount, flow.registry())?;
     // What the payout is worth is known only now.
     let (mut problems, asked) = (Problems::default(), (redeemer, Some(best.destination.amount)));
-    let met = preflight::check_preconditions(&mut problems, nodes, &order, asked, flow.policy(), session).await;
+    let met =
+        preflight::check_preconditions(&mut problems, nodes, &order, asked, args.relying.trust().is_some(), flow.policy(), session).await;
     problems.end()?;
     let met = met.into_iter().map(|(item, chain)| Met { chain, precondition: item.name(), meaning: item.meaning() });
     let met: Vec<_> = met.collect();

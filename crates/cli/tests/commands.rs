@@ -367,6 +367,19 @@ fn a_limit_for_a_misspelt_name_stops_what_is_to_be_paid_and_nothing_else() {
     assert!(!stopped.status.success() && said(&stopped).contains("aribtrum"), "{}", said(&stopped));
     let paid = whole.run(&server.base, &[&whole.resume[..], &["--dry-run".to_owned()]].concat());
     assert!(paid.status.success(), "{}", said(&paid));
+    // From now on the order counts as paid, by another wallet.
+    let (code, told) = whole.home.run_until(
+        &server.base,
+        &[&whole.resume[..], &["--paid".to_owned()]].concat().iter().map(String::as_str).collect::<Vec<_>>(),
+        "paying",
+    );
+    assert!(code.is_none(), "{told}");
+    let (code, told) = whole.home.run_until(
+        &server.base,
+        &[&whole.resume[..], &with_policy].concat().iter().map(String::as_str).collect::<Vec<_>>(),
+        "paying",
+    );
+    assert!(code.is_none(), "{told}");
     let file = |name: &str| whole.home.path.join(name).to_str().unwrap().to_owned();
     let id = whole.service.fixture.order_id();
     let (registry, key, state, wallet) = (file("registry.json"), file("key.txt"), file(".local/share/countersign"), file("wallet.json"));

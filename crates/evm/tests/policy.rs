@@ -195,7 +195,7 @@ fn a_limit_names_a_chain_or_an_asset_of_the_registry() {
     ] {
         assert_eq!(check(&format!(r#"{{"finality":{{"{name}":{rule}}}}}"#)), expected, "{name}");
     }
-    for (name, expected) in [("*", Ok(())), ("base", Ok(())), ("bsae", Err(Code::UnknownChain))] {
+    for (name, expected) in [("*", Ok(())), ("base", Ok(())), ("bsae", Err(Code::UnknownChain)), ("base:usdc", Err(Code::UnknownChain))] {
         assert_eq!(check(&format!(r#"{{"max_timelock_seconds":{{"{name}":7200}}}}"#)), expected, "{name}");
     }
 }

@@ -216,17 +216,17 @@ impl Search {
 
     /// Whether the order has ended, and nothing can open it again. What ended because nothing was paid is opened by a payment.
     fn has_ended(&self, state: &State) -> bool {
-        let is_paid = matches!(state.htlc(Leg::Source), Htlc::Locked { .. });
+        let is_paid = state.htlc(Leg::Source) != Htlc::Absent;
         state.ended && !(is_paid && self.setup.outcome(state.kept) == Some(Ended::Expired))
     }
 
     /// The outcome of a step without bad luck, in which only prices may be lies.
     fn honest(&self, state: &State, habit: u8) -> State {
-        let (seen, command) = (Self::seen(state), self.commands(state).first().copied().unwrap_or(Command::Advance));
+        let seen = Self::seen(state);
         self.honest.of((seen, habit), || {
             let all = self.observed(&seen);
             let (number, script) = (all[0].number, Script::default().with_habit(habit));
-            self.setup.proceed(&State { htlcs: all[0].htlcs, ..seen }, number, command, script).1
+            self.setup.proceed(&State { htlcs: all[0].htlcs, ..seen }, number, Command::Advance, script).1
         })
     }
 
@@ -273,8 +273,6 @@ impl Search {
     pub fn commands(&self, state: &State) -> &'static [Command] {
         match state.htlc(Leg::Source) {
             _ if self.has_ended(state) => &[],
-            // The owner misses the payment.
-            _ if state.ended => &[Command::Refund],
             Htlc::Absent if state.payments == 0 => &[Command::Advance],
             _ => &[Command::Advance, Command::Refund],
         }

@@ -84,7 +84,8 @@ function draw(change, one) {
   one.classList.toggle("complete", change.reason === "complete");
   one.classList.toggle("refunded", change.reason === "refunded");
   one.classList.toggle("failed", FAILURES.includes(change.reason));
-  const isEnded = ["complete", "refunded", "expired", "lost"].includes(change.reason);
+  // An order that expired is open again once its chain shows a payment.
+  const isEnded = ["complete", "refunded", "lost"].includes(change.reason);
   one.querySelector(".follow").hidden = !isOver || isEnded;
   if (change.isPaid) one.dataset.paid = "";
   one.querySelector(".refund").hidden = isEnded || !("paid" in one.dataset);

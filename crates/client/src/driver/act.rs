@@ -474,7 +474,7 @@ pub fn check_floor(order: &Verified, at_least: Option<U256>) -> Result<(), Refus
 /// Turns a refusal into an error, and every other error into an outcome that is tried again.
 fn later(error: &Error) -> Result<StepOutcome, DriveError> {
     match error {
-        Error::Refused(refusal) => Err(DriveError::Refused(refusal.clone())),
+        Error::Refused(refusal) | Error::Input(refusal) => Err(DriveError::Refused(refusal.clone())),
         other => Ok(StepOutcome::Retry(other.to_string())),
     }
 }

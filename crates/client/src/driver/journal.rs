@@ -365,22 +365,15 @@ impl OrderState {
         self.has(|event| matches!(event, Event::SecretLeaving { path } if *path == wanted))
     }
 
-    /// Returns how the swap ended; `None` if it has not. An order that ended because nothing was paid is open again once its chain shows a
-    /// payment: another wallet, or a copy of this store, may have sent one that was not seen before.
+    /// Returns how the swap ended; `None` if it has not. An order that ended because nothing was paid is open again once a later line says
+    /// otherwise: another wallet, or a copy of this store, may have sent a payment that was not seen before.
     #[must_use]
     pub fn outcome(&self) -> Option<Outcome> {
-        let payment = if self.is_gasless() { Delivery::Gasless } else { Delivery::Funding };
-        let last = self.journal.iter().rev().find(|entry| match entry.event {
-            Event::Ended { .. } => true,
-            Event::OnChain { what } => what == payment,
-            _ => false,
-        });
-        let ended = self.journal.iter().rev().find_map(|entry| match entry.event {
-            Event::Ended { outcome } => Some(outcome),
+        self.journal.iter().rev().enumerate().find_map(|(later, entry)| match entry.event {
+            Event::Ended { outcome: Outcome::Expired } if later > 0 => Some(None),
+            Event::Ended { outcome } => Some(Some(outcome)),
             _ => None,
-        })?;
-        let is_reopened = ended == Outcome::Expired && last.is_some_and(|entry| !matches!(entry.event, Event::Ended { .. }));
-        (!is_reopened).then_some(ended)
+        })?
     }
 
     /// Returns the number of attempts to send something, and the time of the last one ([`UnixTime::EPOCH`] without an attempt).

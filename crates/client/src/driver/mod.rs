@@ -41,7 +41,7 @@ pub use act::check_floor;
 pub use boxed_store::{BoxGuard, BoxStore};
 pub use chain::ChainError;
 pub use countersign_transport::{BoxChains, ChainEndpoints, Chains, Link, NoChains};
-use decide::is_on_chain;
+use decide::is_there;
 pub use decide::{Action, Capabilities, Decision, OwnerTask, Status, WaitingFor, decide, decide_refund, is_paid};
 pub use following::{Alert, FollowStep, Following, StatedEnd, Stop};
 #[doc(hidden)]
@@ -204,7 +204,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
     ///
     /// Any [`DriveError`] except [`DriveError::Create`]. The order can be advanced again after any of them.
     pub async fn advance(&self, id: &OrderId) -> Result<Progress, DriveError> {
-        self.step(id, decide, false).await
+        self.step(id, decide).await
     }
 
     /// Observes one order like [`Driver::advance`], and refunds it if its timelock has expired, whatever else could be done: see
@@ -214,7 +214,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
     ///
     /// Any [`DriveError`] except [`DriveError::Create`].
     pub async fn refund(&self, id: &OrderId) -> Result<Progress, DriveError> {
-        self.step(id, decide_refund, true).await
+        self.step(id, decide_refund).await
     }
 
     /// Observes one order, decides, and does one step.
@@ -225,7 +225,6 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
         &self,
         id: &OrderId,
         decide: fn(&OrderState, &OrderObservation, Capabilities) -> Decision,
-        is_commanded: bool,
     ) -> Result<Progress, DriveError> {
         let kept = self.store.load(id).await?;
         let Some(outcome) = kept.outcome() else {
@@ -233,9 +232,9 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
             return self.proceed(kept, &observed, decide).await;
         };
         // Nothing had been seen of a payment until the order ended. That is no proof that there is none.
-        if outcome == Outcome::Expired && (is_commanded || kept.signed(Purpose::Funding).is_some()) {
+        if outcome == Outcome::Expired {
             let observed = self.observe(&kept).await;
-            if is_on_chain(&observed) {
+            if is_there(&observed) {
                 return self.proceed(kept, &observed, decide).await;
             }
         }
@@ -370,7 +369,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
     /// read later.
     async fn note_payment(&self, kept: OrderState, observed: &OrderObservation) -> Result<OrderState, DriveError> {
         let is_noted = kept.may_be_paid() && kept.outcome().is_none();
-        if is_noted || !is_on_chain(observed) {
+        if is_noted || !observed.source.is_seen() || !is_there(observed) {
             return Ok(kept);
         }
         let what = if kept.is_gasless() { Delivery::Gasless } else { Delivery::Funding };

@@ -61,6 +61,20 @@ fn an_order_past_its_deadline_is_not_paid() {
     assert_eq!(world.action(), Some(Action::End(Outcome::Expired)));
 }
 
+/// What was done after the end counts, whatever is stated later.
+#[test]
+fn an_order_that_was_opened_again_does_not_end_by_a_statement() {
+    let mut world = World::funded();
+    world.wrote([signed(Purpose::Funding), Event::Ended { outcome: Outcome::Expired }]);
+    world.observed.source = LegObservation::Stated(HtlcState::Absent);
+    assert_eq!(world.decide(), (Status::Ended { outcome: Outcome::Expired }, None));
+    world.observed.source = LegObservation::Stated(world.locked(3));
+    assert_eq!(world.action(), OWN);
+    world.wrote([Event::SecretLeaving { path: SecretRoute::Own }, signed(Purpose::Redemption), Event::sending(Delivery::Redemption)]);
+    world.observed.source = LegObservation::Stated(HtlcState::Absent);
+    assert!(matches!(world.action(), Some(Action::Redeem { .. })), "{:?}", world.decide());
+}
+
 /// Another copy of the store may have paid, and what the solver has locked is the owner's then.
 #[test]
 fn an_order_does_not_end_while_something_is_left_for_its_owner() {

@@ -53,14 +53,16 @@ impl Facts {
             wrote(&|event| matches!(event, Event::Sending { what, .. } | Event::Sent { what } | Event::OnChain { what } if *what == wanted))
         };
         let is_gasless = wrote(&|event| matches!(event, Event::Signed { gasless: Some(_), .. }));
-        // A payment that its chain shows opens an order again that ended without one.
-        let is_shown = source.is_seen() && [is_locked, is_redeemed, is_refunded].into_iter().any(|is| state_is(source, is));
+        // A payment opens an order again that ended without one, and what was done then is done.
+        let is_unpaid = matches!(kept.journal.last().map(|entry| &entry.event), Some(Event::Ended { .. }));
+        let is_shown = [is_locked, is_redeemed, is_refunded].into_iter().any(|is| state_is(source, is));
         let is_used = source.is_seen() && state_is(source, is_redeemed);
         let has_left = wrote(&|event| matches!(event, Event::SecretLeaving { path: SecretRoute::Relayer })) || sent(Delivery::Redemption);
         let has_run_out = matches!(source.state(), Some(HtlcState::Locked(locked)) if locked.least_elapsed > locked.timelock);
         let is_unread = source.state().is_none_or(|state| matches!(state, HtlcState::Unclear(_)));
         Self {
-            has_ended: wrote(&|event| matches!(event, Event::Ended { outcome } if *outcome != Outcome::Expired || !is_shown)),
+            has_ended: wrote(&|event| matches!(event, Event::Ended { outcome } if *outcome != Outcome::Expired))
+                || (is_unpaid && !is_shown),
             is_paid: sent(Delivery::Gasless)
                 || !is_gasless && sent(Delivery::Funding)
                 || [is_locked, is_redeemed, is_refunded].into_iter().any(|is| state_is(source, is)),

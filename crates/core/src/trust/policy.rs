@@ -139,7 +139,12 @@ impl Policy {
             if is_known { Ok(()) } else { Err(refuse().with_reason("this limit has no effect: compare the name with the registry")) }
         };
         self.finality.keys().try_for_each(|name| check("finality", name))?;
-        self.max_timelock.keys().filter(|name| *name != "*").try_for_each(|name| check("max_timelock_seconds", name))
+        // A timelock is limited by chain.
+        let check_chain = |name: &String| match name.contains(':') {
+            true => Err(Refusal::new(Code::UnknownChain, "/policy/max_timelock_seconds").with_actual(name.as_str())),
+            false => check("max_timelock_seconds", name),
+        };
+        self.max_timelock.keys().filter(|name| *name != "*").try_for_each(check_chain)
     }
 
     /// Returns the longest source timelock on a chain in nominal time; `None` if there is no such limit.

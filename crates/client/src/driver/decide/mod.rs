@@ -236,8 +236,9 @@ const MAX_REDEEM_RETRY_DELAY: Duration = Duration::from_secs(20);
 #[must_use]
 pub fn decide(kept: &OrderState, observed: &OrderObservation, capabilities: Capabilities) -> Decision {
     let order = Order { kept, observed, capabilities };
-    // The line that opens an order again may be missing while the store cannot be written.
-    if let Some(outcome) = kept.outcome().filter(|outcome| *outcome != Outcome::Expired || !is_on_chain(observed)) {
+    // An order without a payment is open again once there is one. Its line may be missing: a statement is not written down, and a store that
+    // is full cannot be written.
+    if let Some(outcome) = kept.outcome().filter(|outcome| *outcome != Outcome::Expired || !is_there(observed)) {
         return rest(Status::Ended { outcome });
     }
     // What is on chain takes precedence over all statements.
@@ -270,12 +271,8 @@ pub fn decide_refund(kept: &OrderState, observed: &OrderObservation, capabilitie
     Decision { action: None, ..usual }
 }
 
-/// Returns whether a quorum shows a payment at the source.
-pub(super) fn is_on_chain(observed: &OrderObservation) -> bool {
-    observed.source.is_seen() && is_there(observed)
-}
-
-fn is_there(observed: &OrderObservation) -> bool {
+/// Returns whether the source shows a payment, by a quorum, or by the service's word where its chain is not read.
+pub(super) fn is_there(observed: &OrderObservation) -> bool {
     matches!(observed.source.state(), Some(HtlcState::Locked(_) | HtlcState::Redeemed { .. } | HtlcState::Refunded { .. }))
 }
 

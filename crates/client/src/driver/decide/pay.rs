@@ -87,7 +87,7 @@ impl Order<'_> {
         // A payment from another wallet, or from a copy of this store, may be on its way, or hidden by endpoints that fail.
         let is_known = !matches!(self.observed.source, LegObservation::Unknown(_));
         // Whatever the solver has locked is the owner's. If a copy of this store has paid and redeemed, a reorganization can undo the one.
-        let is_at_stake = self.is_locked(Leg::Destination) || self.is_redeemed(Leg::Destination);
+        let is_at_stake = self.observed.destination.is_seen() && (self.is_locked(Leg::Destination) || self.is_redeemed(Leg::Destination));
         if is_known && !is_at_stake && (is_held || !is_signed && self.is_late_by(GIVEN_UP_AFTER)) {
             let outcome = Outcome::Expired;
             return act(Status::Ended { outcome }, Action::End(outcome));
