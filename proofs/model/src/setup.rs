@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use countersign_client::countersign::{self, Policy, Proposal, Registry, VerifiedTerms};
 use countersign_client::driver::{Delivery, Entry, Event, OrderObservation, OrderState, Outcome, Subject, fold};
 use countersign_client::{CreatedOrder, Secret};
+use countersign_testkit::chain::view::Tempo;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::price::{LIES, Price, price};
-use crate::shown::{Shown, View};
+use crate::shown::{Shown, ShownKey};
 use crate::state::{Copy, DEADLINE, Htlc, State};
 use crate::support::{Fixture, registry_text};
 
@@ -107,13 +108,15 @@ pub struct Setup {
     pub secret: Secret,
     /// The time at which the world begins.
     pub epoch: u64,
+    /// When the two chains have their blocks.
+    pub tempos: [Tempo; 2],
     /// What a transaction of the owner pays, by what the lying endpoint shows.
     pub prices: Vec<Price>,
     kept: Mutex<Shelf<Kept>>,
     observations: Mutex<Shelf<OrderObservation>>,
     subjects: Mutex<Shelf<()>>,
     /// What endpoints show of chains, and what the service states.
-    pub shown: Mutex<HashMap<View, Arc<Shown>>>,
+    pub shown: Mutex<HashMap<ShownKey, Arc<Shown>>>,
     pub records: Mutex<HashMap<(u8, u8, [Htlc; 2], bool), Arc<str>>>,
 }
 
@@ -163,6 +166,7 @@ impl Setup {
             record: record.into_bytes(),
             secret,
             epoch,
+            tempos: config.millis().map(|millis| Tempo::new(epoch, millis, None, None, 1)),
             prices,
             kept: Mutex::default(),
             observations: Mutex::default(),

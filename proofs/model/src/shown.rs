@@ -3,27 +3,25 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use countersign_client::countersign::evm::alloy_primitives::U256;
-use countersign_client::countersign::evm::read;
 use countersign_client::countersign::reader::{Answer, Request as Asked};
 use countersign_client::countersign::{HtlcTerms, UnixTime};
-use countersign_testkit::chain::evm::{Evm, id as swap_id, log, redeemed_data};
+use countersign_testkit::chain::evm::{Evm, INITIATED};
+use countersign_testkit::chain::view::{self, End, Marks, View};
 use serde_json::{Value, json};
 
 use crate::script::Leg;
 use crate::setup::{SECRET, Setup, body, lock};
 use crate::state::{FINAL, Htlc, MOMENTS, State};
 
-/// The heights of both chains when the world begins.
-const START: u64 = 21_000_000;
-
 /// What is shown of a leg: by which lie, the time of the newest block, when the chain stood still, the HTLC, and whether the secret is known.
-pub type View = (Leg, u8, u64, u8, Htlc, bool);
+pub type ShownKey = (Leg, u8, u64, u8, Htlc, bool);
 
 /// A chain as an endpoint shows it, with the answers that it has given.
 #[derive(Debug)]
 pub struct Shown {
     chain: Evm,
+    /// When the HTLC ended, by the height of its block.
+    ended: Option<u64>,
     answers: Mutex<HashMap<(&'static str, String), Answer>>,
 }
 
@@ -34,17 +32,7 @@ impl Shown {
         if let Some(known) = lock(&self.answers).get(&key) {
             return known.clone();
         }
-        let chain = &self.chain;
-        let end = chain.order.map_or(0, |words| words[5].to::<u64>());
-        let is_at = |block: Option<u64>| block.is_some_and(|block| block < end && key.1.contains(&chain.hash(block).to_string()));
-        // The chain remembers how an order was before it ended.
-        let answer = if *method == "eth_call" && end > 0 && (is_at(chain.safe) || is_at(chain.finalized)) {
-            let mut before = chain.clone();
-            before.order.as_mut().unwrap()[5] = U256::ZERO;
-            before.answer(request)
-        } else {
-            chain.answer(request)
-        };
+        let answer = self.chain.answer_before(request, self.ended);
         lock(&self.answers).insert(key, answer.clone());
         answer
     }
@@ -64,11 +52,10 @@ impl Setup {
         // What a lie says depends on the secret, if anything does.
         let key = (leg, lie, state.head(leg), state.stood[place], state.htlcs[place], state.secret && lie == 5);
         let mut known = lock(&self.shown);
-        Arc::clone(known.entry(key).or_insert_with(|| Arc::new(Shown { chain: self.chain(state, leg, lie), answers: Mutex::default() })))
+        Arc::clone(known.entry(key).or_insert_with(|| Arc::new(self.chain(state, leg, lie))))
     }
 
-    fn chain(&self, state: &State, leg: Leg, lie: u8) -> Evm {
-        let terms = self.terms_of(leg);
+    fn chain(&self, state: &State, leg: Leg, lie: u8) -> Shown {
         let honest = state.head(leg);
         let head = match lie {
             4 => honest + 30 * 86_400,
@@ -76,57 +63,36 @@ impl Setup {
             9 => honest + 400 * 86_400,
             _ => honest,
         };
-        // Times before the beginning are those of older blocks.
-        let epoch = self.epoch;
-        let millis = self.config.millis()[leg.index()];
-        let height = |time: u64| START + state.counted(leg, time) * 1_000 / millis;
-        let blocks = |seconds: u64| seconds * 1_000 / millis;
-        let mut chain = Evm::funded(terms);
-        chain.chain_id = match (leg, lie) {
-            (_, 7) => 1,
-            (Leg::Source, _) => 8_453,
-            (Leg::Destination, _) => 42_161,
-        };
-        chain.block_millis = millis;
-        (chain.latest, chain.time) = (height(head), epoch + if matches!(lie, 4 | 9) { honest } else { head });
-        chain.l1_number = (leg == Leg::Destination).then(|| START / 1_000 + head / 12);
-        let mark = |back: u64| height(head) - blocks(back);
-        (chain.safe, chain.finalized) = (Some(mark(FINAL)), Some(mark(2 * FINAL)));
-        let at = |moment: u8| height(MOMENTS[usize::from(moment)]);
-        let (locked, less, end) = match (lie, state.htlc(leg)) {
+        // A chain that stood still has counted less than the time that has passed.
+        let tempo = &self.tempos[leg.index()];
+        let counted = |time: u64| self.epoch + state.counted(leg, time);
+        // What happens at a moment is in the newest block of that moment.
+        let block = |time: u64| tempo.stamp(tempo.newest(time));
+        let at = |moment: u8| block(counted(MOMENTS[usize::from(moment)]));
+        let ago = |seconds: u64| block(counted(honest) - seconds);
+        let (funded, is_short, ended) = match (lie, state.htlc(leg)) {
             (2 | 9, _) | (0 | 7 | 8, Htlc::Absent) => (None, false, None),
-            (3, _) => (Some(height(honest) - blocks(2 * FINAL)), false, None),
+            (3, _) => (Some(ago(2 * FINAL)), false, None),
             (4, Htlc::Locked { at: moment, .. }) => (Some(at(moment)), false, None),
-            (4, _) => (Some(height(honest)), false, None),
-            (5, _) => (Some(height(honest) - blocks(3 * FINAL)), false, Some((true, height(honest) - blocks(2 * FINAL)))),
-            (6, _) => (Some(height(honest) - blocks(3 * FINAL)), false, Some((false, height(honest) - blocks(2 * FINAL)))),
+            (4, _) => (Some(ago(0)), false, None),
+            (5, _) => (Some(ago(3 * FINAL)), false, Some((End::Redeemed(None), ago(2 * FINAL)))),
+            (6, _) => (Some(ago(3 * FINAL)), false, Some((End::Refunded, ago(2 * FINAL)))),
             (_, Htlc::Locked { at: moment, less }) => (Some(at(moment)), less, None),
-            (_, Htlc::Redeemed { at: moment, locked }) => (Some(at(locked)), false, Some((true, at(moment)))),
-            (_, Htlc::Refunded { at: moment, locked }) => (Some(at(locked)), false, Some((false, at(moment)))),
+            (_, Htlc::Redeemed { at: moment, locked }) => (Some(at(locked)), false, Some((End::Redeemed(None), at(moment)))),
+            (_, Htlc::Refunded { at: moment, locked }) => (Some(at(locked)), false, Some((End::Refunded, at(moment)))),
             (_, Htlc::Absent) => (None, false, None),
         };
+        let secret = if lie == 5 && !state.secret { &[7; 32] } else { self.secret.expose() };
+        let now = counted(head);
         // An endpoint that is behind shows no later events.
-        let locked = locked.filter(|height| *height <= chain.latest);
-        let Some(locked) = locked else {
-            chain.order = None;
-            return chain;
-        };
-        chain.initiated = locked;
-        let words = chain.order.as_mut().unwrap();
-        words[2] = U256::from(locked);
-        if less {
-            words[4] -= U256::from(1);
-        }
-        if let Some((is_redeemed, block)) = end.filter(|(_, block)| *block <= chain.latest) {
-            words[5] = U256::from(block);
-            let secret = if lie == 5 && !state.secret { [7; 32] } else { *self.secret.expose() };
-            chain.logs = vec![if is_redeemed {
-                log(chain.htlc, &[read::REDEEMED, swap_id(terms), terms.secret_hash.0.into()], &redeemed_data(&secret), block)
-            } else {
-                log(chain.htlc, &[read::REFUNDED, swap_id(terms)], &[], block)
-            }];
-        }
-        chain
+        let htlc = view::Htlc { funded, ended, is_short }.shown(tempo, now);
+        let marks = Marks { safe: FINAL, finalized: 2 * FINAL };
+        let view = View { terms: self.terms_of(leg), secret, tempo, marks, now, htlc, is_other_chain: lie == 7 };
+        let mut chain = view.evm();
+        chain.time = self.epoch + if matches!(lie, 4 | 9) { honest } else { head };
+        chain.block_millis = self.config.millis()[leg.index()];
+        chain.l1_number = (leg == Leg::Destination).then(|| INITIATED / 1_000 + head / 12);
+        Shown { chain, ended: view.ended_at(), answers: Mutex::default() }
     }
 
     /// Returns the record that the service shows.

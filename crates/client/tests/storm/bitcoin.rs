@@ -8,7 +8,7 @@ use countersign_client::countersign::chains::taproot::Htlc;
 use countersign_client::countersign::reader::{Answer, Request};
 use countersign_testkit::chain::bitcoin::{Ledger, outpoint, pay};
 
-use crate::tempo::Turn;
+use countersign_testkit::chain::view::Turn;
 
 /// Block 0 of Bitcoin's and Litecoin's networks. The ledger's own is that of a regression test.
 const GENESIS: [(&str, &str); 4] = [

@@ -12,8 +12,9 @@ use countersign_client::countersign::starknet::{Felt, InvokeTransaction, Resourc
 use countersign_client::countersign::{HtlcTerms, Leg, Network};
 use countersign_transport::{Memory, gather_all};
 
-use crate::kinds::{Kind, chain_id};
+use crate::kinds::Kind;
 use crate::world::{World, Worlds, place_of};
+use countersign_testkit::chain::view::chain_id;
 
 /// How many endpoints must agree.
 const NEEDED: usize = 2;

@@ -5,9 +5,9 @@ use countersign_client::countersign::evm::alloy_primitives::B256;
 use countersign_client::countersign::{Leg, Role};
 
 use crate::bitcoin::Blocks;
-use crate::leg::{End, Htlc};
 use crate::plan::Solver;
 use crate::world::{BLOCK, Signed, State, World, place_of};
+use countersign_testkit::chain::view::{End, Htlc};
 
 /// A redemption that a reorganization took back, and that no mempool has any more.
 pub const FORGOTTEN: &str = "redemption forgotten";
@@ -183,7 +183,7 @@ impl World {
                 let Htlc { funded, ended, is_short } = state.destination;
                 // After a reorganization, the payment may be in a later block than this one.
                 if funded.is_some_and(|funded| funded <= at) && ended.is_none() {
-                    state.destination.ended = Some((End::Redeemed(signed.kept.id.parse::<B256>().ok()), at));
+                    state.destination.ended = Some((End::Redeemed(signed.kept.id.parse::<B256>().ok().map(Into::into)), at));
                     state.is_paid_to_owner = !is_short;
                 }
             }

@@ -7,12 +7,12 @@ use countersign_client::Secret;
 use countersign_client::countersign::json::{self, Cursor};
 use countersign_client::countersign::solana::Address;
 use countersign_client::countersign::{
-    Code, Network, Policy, Proposal, Registry, Signed, TypedValue, Verified, VerifiedRecord, VerifiedTerms, verify, verify_record,
+    Code, Policy, Proposal, Registry, Signed, TypedValue, Verified, VerifiedRecord, VerifiedTerms, verify, verify_record,
 };
 use serde_json::{Value, json};
 
-use crate::leg::{FINAL, ON_L1, SAFE};
 use crate::support::{Fixture, project};
+use countersign_testkit::chain::view::{Marks, patch};
 
 /// A kind of source or destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,13 +54,21 @@ impl Kind {
     /// Returns the seconds after which the simulated chain shows a block as final by the policy, where that is not a depth.
     pub const fn settles_after(self) -> u64 {
         match self {
-            Self::Evm => SAFE,
-            Self::Bnb => FINAL,
-            Self::Tron => 57,
-            Self::Starknet => ON_L1,
+            Self::Evm => self.marks().safe,
+            Self::Bnb | Self::Tron | Self::Starknet => self.marks().finalized,
             Self::Solana | Self::Spl | Self::Sui => 0,
             // These have blocks of their own: see `settles_at`.
             Self::Bitcoin | Self::Litecoin => 0,
+        }
+    }
+
+    /// Returns when the simulated chain shows a block as safe and as final.
+    pub const fn marks(self) -> Marks {
+        match self {
+            Self::Tron => Marks { safe: 57, finalized: 57 },
+            // Ethereum accepts blocks of Starknet in batches.
+            Self::Starknet => Marks { safe: 1_800, finalized: 1_800 },
+            _ => Marks { safe: 60, finalized: 600 },
         }
     }
 
@@ -237,15 +245,6 @@ fn replace(value: &mut Value, old: &str, new: &str) {
     *value = serde_json::from_str(&value.to_string().replace(old, new)).unwrap();
 }
 
-/// Replaces each occurrence of some bytes, of which there is at least one.
-pub fn patch(bytes: &mut [u8], old: &[u8], new: &[u8]) {
-    let places: Vec<_> = (0..=bytes.len() - old.len()).filter(|at| bytes[*at..*at + old.len()] == *old).collect();
-    assert!(!places.is_empty(), "nothing to replace");
-    for at in places {
-        bytes[at..at + old.len()].copy_from_slice(new);
-    }
-}
-
 fn open<R>(fixture: &Fixture, with: impl FnOnce(Proposal<'_>) -> R) -> R {
     let request = fixture.create();
     let (response, record) = (fixture.response.to_string(), json!({"status": "Ok", "result": fixture.order}).to_string());
@@ -279,14 +278,6 @@ fn correct_ids(fixture: &mut Fixture) {
         assert_ne!(old, new, "{refusal:?}");
         replace(&mut fixture.order, &old, &new);
         replace(&mut fixture.response, &old, &new);
-    }
-}
-
-/// Returns the EVM chain id of a leg.
-pub fn chain_id(network: &Network) -> u64 {
-    match network {
-        Network::Evm(id) => *id,
-        other => panic!("{other:?}"),
     }
 }
 

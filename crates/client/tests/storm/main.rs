@@ -22,7 +22,6 @@ mod fees;
 mod happen;
 mod heads;
 mod kinds;
-mod leg;
 mod lies;
 mod outside;
 mod owner;
@@ -30,7 +29,6 @@ mod plan;
 mod service;
 #[path = "../support/mod.rs"]
 mod support;
-mod tempo;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,9 +42,9 @@ use countersign_client::driver::{DriveError, NewOrder, OrderStore, Outcome, Stat
 use countersign_client::{Api, Client, Driver, Flow, OrderId, Pace, Retry, Secret, StreamExt};
 use countersign_store::testing::MemoryDisk;
 
+use countersign_testkit::chain::view::End;
 use happen::FORGOTTEN;
 use kinds::{KINDS, Kind, registry};
-use leg::End;
 use plan::{Bad, Counts, Lie, Plan, Reorganization, Solver};
 use world::{World, Worlds};
 

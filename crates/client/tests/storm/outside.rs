@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use countersign_client::countersign::evm::alloy_primitives::B256;
 use countersign_client::countersign::reader::{Answer, FailureKind, Request, RpcError};
 use countersign_client::countersign::{Leg, Role};
 use countersign_client::driver::{ChainEndpoints, Chains};
@@ -9,9 +10,9 @@ use countersign_testkit::chain::sui::{Executed, Ledger};
 use serde_json::json;
 
 use crate::kinds::Kind;
-use crate::leg::{End, Htlc, View};
 use crate::plan::{Bad, Lie};
 use crate::world::{State, World, Worlds, place_of};
+use countersign_testkit::chain::view::{End, Htlc, View};
 
 const ENDPOINTS: [&str; 3] = ["a.example", "b.example", "c.example"];
 
@@ -105,7 +106,8 @@ impl World {
         // A liar has the secret only once it is out.
         let secret = if matches!(bad, Some(Bad::Lies(_))) && state.secret_known.is_none() { &[0x55; 32] } else { &self.swap.secret };
         let tempo = self.tempo(leg);
-        let view = View { terms: self.terms(leg), secret, tempo, now: seen, htlc: htlc.shown(tempo, seen), is_other_chain };
+        let (terms, marks) = (self.terms(leg), self.kind(leg).marks());
+        let view = View { terms, secret, tempo, marks, now: seen, htlc: htlc.shown(tempo, seen), is_other_chain };
         view.answer(requests)
     }
 
@@ -178,7 +180,7 @@ impl World {
         let state = self.now();
         let found = state.signed.iter().find(|one| contains(request, one.kept.id.as_bytes()));
         let is_mined = found.is_some_and(|one| match state.destination.ended {
-            Some((End::Redeemed(Some(id)), _)) => one.kept.id.parse() == Ok(id),
+            Some((End::Redeemed(Some(id)), _)) => one.kept.id.parse() == Ok(B256::from(id)),
             _ => false,
         });
         let shown = found.filter(|_| is_mined).map_or(json!(null), |one| json!({"hash": one.kept.id}));

@@ -13,8 +13,9 @@ use countersign_client::countersign::sui::sui_sdk_types::bcs::ToBcs as _;
 use countersign_client::countersign::{BroadcastTransaction, Leg, Role, Verified};
 use countersign_client::driver::{FundingReply, Owner, OwnerError, Purpose, Settlement, SignedFunding};
 
-use crate::kinds::{Kind, Swap, base64_of::encode as to_base64, chain_id};
+use crate::kinds::{Kind, Swap, base64_of::encode as to_base64};
 use crate::world::{Signed, World, Worlds, place_of};
+use countersign_testkit::chain::view::chain_id;
 
 const FAULTS: [&str; 3] = ["owner: unavailable", "owner: not now", "owner: slow"];
 

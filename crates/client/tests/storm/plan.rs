@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::kinds::{KINDS, Kind, Swap};
-use crate::tempo::Turn;
+use countersign_testkit::chain::view::Turn;
 
 /// SplitMix64, which gives the same numbers on every machine.
 #[derive(Debug, Clone)]

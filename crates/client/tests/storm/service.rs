@@ -8,10 +8,10 @@ use countersign_client::status::format_time;
 use countersign_client::{Request, Response, Transport, TransportError, TransportErrorKind};
 use serde_json::{Value, json};
 
-use crate::leg::{End, Htlc};
 use crate::plan::Service;
 use crate::support::transaction_id;
 use crate::world::{State, World, Worlds};
+use countersign_testkit::chain::view::{End, Htlc};
 
 const FAULTS: [&str; 14] = [
     "service: refused",

@@ -10,10 +10,9 @@ use countersign_client::driver::Outcome;
 use crate::bitcoin::Blocks;
 use crate::fees::Price;
 use crate::kinds::{Kind, Swap};
-use crate::leg::{End, Htlc};
 use crate::lies::Liar;
 use crate::plan::{Clock, Counts, Dice, Plan};
-use crate::tempo::Tempo;
+use countersign_testkit::chain::view::{End, Htlc, Tempo};
 
 /// Seconds until a transaction is in a block.
 pub const BLOCK: u64 = 12;

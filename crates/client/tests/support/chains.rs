@@ -6,17 +6,14 @@ use std::time::Duration;
 use countersign_client::countersign::evm::alloy_consensus::{SignableTransaction as _, Transaction as _, TxEip1559, TxEnvelope};
 use countersign_client::countersign::evm::alloy_eips::eip2718::{Decodable2718 as _, Encodable2718 as _};
 use countersign_client::countersign::evm::alloy_primitives::{B256, Signature, U256, hex};
-use countersign_client::countersign::evm::read;
 use countersign_client::countersign::reader::{Answer, FailureKind, Request, RpcError};
 use countersign_client::countersign::{BroadcastTransaction, HtlcTerms, Leg, Role};
 use countersign_client::driver::{ChainEndpoints, Chains};
-use countersign_testkit::chain::evm::{Evm, id as swap_id, log, redeemed_data};
+use countersign_testkit::chain::evm::{Evm, INITIATED};
+use countersign_testkit::chain::view::{End, Htlc, Marks, View};
 use serde_json::{Value, json};
 
 use super::world::{BLOCK, FINAL, Order, SOLVER, Third, World};
-
-/// The height of both chains when the world begins. A block takes two seconds.
-const START: u64 = 21_000_000;
 
 /// The endpoint that may be bad. See [`Third`].
 const THIRD: &str = "third.example";
@@ -57,61 +54,38 @@ fn decode(payload: &str) -> (Sent, B256) {
 }
 
 impl World {
-    fn height(&self, time: u64) -> u64 {
-        START + time.saturating_sub(self.epoch) / 2
-    }
-
     /// Returns the chain of a leg with an order as it is now. `looked` says that the order itself is read.
     fn chain(&self, leg: Leg, terms: &HtlcTerms, order: &mut Order, looked: bool, third: Option<Third>) -> Evm {
         let now = self.time() - if third == Some(Third::IsOld) { 7_200 } else { 0 };
-        let mut chain = Evm::funded(terms);
-        chain.chain_id = if leg == Leg::Source { 8453 } else { 42161 };
-        (chain.latest, chain.time) = (self.height(now), now.saturating_add_signed(self.malice.head_offset));
-        // Arbitrum's headers show the height of Ethereum, far below its own.
-        chain.l1_number = (leg == Leg::Destination).then(|| START / 1_000 + now.saturating_sub(self.epoch) / 12);
-        (chain.safe, chain.finalized) = (Some(self.height(now - FINAL)), Some(self.height(now - 2 * FINAL)));
-        let funded = match leg {
-            _ if third == Some(Third::Denies) => None,
-            Leg::Source => order.funded_at.filter(|at| now >= at + BLOCK),
-            _ => order.funded_at.filter(|_| self.is_destination_funded(order, now)).map(|at| at + SOLVER),
-        };
-        let Some(at) = funded else {
-            chain.order = None;
-            return chain;
-        };
-        chain.initiated = self.height(at);
-        let words = chain.order.as_mut().unwrap();
-        words[2] = U256::from(self.height(at));
-        if leg == Leg::Destination && self.malice.pays_less {
-            words[4] -= U256::from(1);
-        }
-        let mut end = |topics: &[B256], data: &[u8], at: u64, transaction: Option<B256>| {
-            let height = self.height(at);
-            chain.order.as_mut().unwrap()[5] = U256::from(height);
-            let mut log = log(chain.htlc, topics, data, height);
-            if let Some(id) = transaction {
-                log["transactionHash"] = json!(id);
+        // What is sent is shown after a while, in a block of the time when it was sent.
+        let shown = |at: Option<u64>, wait: u64| at.filter(|at| now >= at + wait);
+        let redeemed = End::Redeemed(order.redeemed_by.map(Into::into));
+        let htlc = match leg {
+            _ if third == Some(Third::Denies) => Htlc::default(),
+            Leg::Source => {
+                let refunded = shown(order.refunded_at, BLOCK).map(|at| (End::Refunded, at));
+                let ended = refunded.or_else(|| shown(order.redeemed_at, SOLVER).map(|at| (End::Redeemed(None), at + SOLVER)));
+                Htlc { funded: shown(order.funded_at, BLOCK), ended, is_short: false }
             }
-            chain.logs = vec![log];
-        };
-        let redeemed = [read::REDEEMED, swap_id(terms), terms.secret_hash.0.into()];
-        let refunded = [read::REFUNDED, swap_id(terms)];
-        match leg {
-            Leg::Source => match (order.redeemed_at, order.refunded_at) {
-                (_, Some(at)) if now >= at + BLOCK => end(&refunded, &[], at, None),
-                (Some(at), _) if now >= at + SOLVER => end(&redeemed, &redeemed_data(&order.secret), at + SOLVER, None),
-                _ => {}
-            },
             _ => {
-                if order.destination_refunded {
-                    end(&refunded, &[], at + FINAL, None);
-                } else if let Some(at) = order.redeemed_at.filter(|at| now >= at + BLOCK) {
-                    end(&redeemed, &redeemed_data(&order.secret), at, order.redeemed_by);
-                }
-                // The next reading shows the refund.
-                order.destination_refunded |= looked && self.malice.refunds_at_the_last_moment && now >= at + FINAL;
+                let funded = order.funded_at.filter(|_| self.is_destination_funded(order, now)).map(|at| at + SOLVER);
+                let refunded = funded.filter(|_| order.destination_refunded).map(|at| (End::Refunded, at + FINAL));
+                let ended = refunded.or_else(|| shown(order.redeemed_at, BLOCK).map(|at| (redeemed, at)));
+                Htlc { funded, ended, is_short: self.malice.pays_less }
             }
+        };
+        if leg == Leg::Destination
+            && let Some(at) = htlc.funded
+        {
+            // The next reading shows the refund.
+            order.destination_refunded |= looked && self.malice.refunds_at_the_last_moment && now >= at + FINAL;
         }
+        let marks = Marks { safe: FINAL, finalized: 2 * FINAL };
+        let mut chain = View { terms, secret: &order.secret, tempo: &self.tempo, marks, now, htlc, is_other_chain: false }.evm();
+        // The headers are those of slower chains, for which the timelocks of the fixture were made.
+        (chain.time, chain.block_millis) = (now.saturating_add_signed(self.malice.head_offset), 12_000);
+        // Arbitrum's headers show the height of Ethereum, far below its own.
+        chain.l1_number = (leg == Leg::Destination).then(|| INITIATED / 1_000 + now.saturating_sub(self.epoch) / 12);
         chain
     }
 

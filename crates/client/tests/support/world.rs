@@ -16,6 +16,7 @@ use countersign_client::driver::{Driver, FundingReply, MemoryStore, OrderStore, 
 use countersign_client::{
     Api, Client, Flow, OrderId, Pace, Request, Response, Retry, Secret, Transport, TransportError, TransportErrorKind,
 };
+use countersign_testkit::chain::view::Tempo;
 use serde_json::{Value, json};
 
 use super::Fixture;
@@ -165,15 +166,19 @@ pub struct World {
     pub leaked: Mutex<Vec<[u8; 32]>>,
     pub connected: bool,
     pub registry: Arc<Registry>,
+    /// Both chains have a block every two seconds.
+    pub tempo: Tempo,
 }
 
 impl World {
     pub fn new(faults: u64, malice: Malice) -> Arc<Self> {
         let registry = Registry::from_json(super::registry_text().as_bytes()).unwrap();
+        // Shortly after the fixture's order was created.
+        let epoch = Fixture::load("evm-record-evm-v2").created() + 10;
         Arc::new(Self {
             start: tokio::time::Instant::now(),
-            // Shortly after the fixture's order was created.
-            epoch: Fixture::load("evm-record-evm-v2").created() + 10,
+            epoch,
+            tempo: Tempo::new(epoch, 2_000, None, None, 1),
             orders: Mutex::default(),
             dice: Mutex::new(0x9e37_79b9_7f4a_7c15),
             faults,

@@ -12,3 +12,4 @@ pub mod starknet;
 pub mod sui;
 #[cfg(feature = "tron")]
 pub mod tron;
+pub mod view;

@@ -62,7 +62,7 @@ impl Tempo {
 
     /// Returns the number of the newest block at a time, in seconds.
     pub fn newest(&self, at: u64) -> u64 {
-        (self.progress(at * 1_000) / 1_000_000) as u64
+        u64::try_from(self.progress(at * 1_000) / 1_000_000).unwrap()
     }
 
     /// Returns the millisecond of a block.
