@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::price::{LIES, Price, price};
-use crate::shown::{Shown, ShownKey};
+use crate::shown::{RecordKey, Shown, ShownKey};
 use crate::state::{Copy, DEADLINE, Htlc, State};
 use crate::support::{Fixture, registry_text};
 
@@ -117,7 +117,7 @@ pub struct Setup {
     subjects: Mutex<Shelf<()>>,
     /// What endpoints show of chains, and what the service states.
     pub shown: Mutex<HashMap<ShownKey, Arc<Shown>>>,
-    pub records: Mutex<HashMap<(u8, u8, [Htlc; 2], bool), Arc<str>>>,
+    pub records: Mutex<HashMap<RecordKey, Arc<str>>>,
 }
 
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -3,18 +3,21 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use countersign_client::countersign::HtlcTerms;
 use countersign_client::countersign::reader::{Answer, Request as Asked};
-use countersign_client::countersign::{HtlcTerms, UnixTime};
 use countersign_testkit::chain::evm::{Evm, INITIATED};
 use countersign_testkit::chain::view::{self, End, Marks, View};
-use serde_json::{Value, json};
 
 use crate::script::Leg;
-use crate::setup::{SECRET, Setup, body, lock};
+use crate::setup::{Setup, body, lock};
 use crate::state::{FINAL, Htlc, MOMENTS, State};
+use crate::support::state_htlc;
 
 /// What is shown of a leg: by which lie, the time of the newest block, when the chain stood still, the HTLC, and whether the secret is known.
 pub type ShownKey = (Leg, u8, u64, u8, Htlc, bool);
+
+/// What a record depends on: by which lie, the moment, the HTLCs, and whether the secret is known.
+pub type RecordKey = (u8, u8, [Htlc; 2], bool);
 
 /// A chain as an endpoint shows it, with the answers that it has given.
 #[derive(Debug)]
@@ -104,8 +107,6 @@ impl Setup {
 
     fn stated(&self, state: &State, taken: u8) -> String {
         let mut record = self.fixture.order.clone();
-        let time = |moment: u8| countersign_client::status::format_time(UnixTime::from_secs(self.epoch + MOMENTS[usize::from(moment)]));
-        let hash = |byte: &str| format!("0x{}", byte.repeat(32));
         for (leg, name) in [(Leg::Source, "source_swap"), (Leg::Destination, "destination_swap")] {
             let mut htlc = state.htlc(leg);
             htlc = match (taken, leg, htlc) {
@@ -114,31 +115,15 @@ impl Setup {
                 (5, _, _) => Htlc::Redeemed { at: state.now, locked: 0 },
                 (_, _, htlc) => htlc,
             };
-            let mut set = |member: &str, value: Value| record[name][member] = value;
-            let locked = match htlc {
-                Htlc::Absent => continue,
-                Htlc::Locked { at, .. } => at,
-                Htlc::Redeemed { locked, .. } | Htlc::Refunded { locked, .. } => locked,
+            let at = |moment: u8| self.epoch + MOMENTS[usize::from(moment)];
+            let (funded, ended) = match htlc {
+                Htlc::Absent => (None, None),
+                Htlc::Locked { at: locked, .. } => (Some(at(locked)), None),
+                Htlc::Redeemed { at: moment, locked } => (Some(at(locked)), Some((End::Redeemed(None), at(moment)))),
+                Htlc::Refunded { at: moment, locked } => (Some(at(locked)), Some((End::Refunded, at(moment)))),
             };
-            set("initiate_tx_hash", json!(hash("aa")));
-            set("initiate_block_number", json!("1234"));
-            set("initiate_timestamp", json!(time(locked)));
-            set("filled_amount", self.fixture.order[name]["amount"].clone());
-            set("current_confirmations", json!(1));
-            match htlc {
-                Htlc::Redeemed { .. } => {
-                    set("redeem_tx_hash", json!(hash("bb")));
-                    set("redeem_block_number", json!("1250"));
-                    if state.secret {
-                        set("secret", json!(SECRET));
-                    }
-                }
-                Htlc::Refunded { .. } => {
-                    set("refund_tx_hash", json!(hash("cc")));
-                    set("refund_block_number", json!("1260"));
-                }
-                _ => {}
-            }
+            let secret = state.secret.then(|| self.secret.expose());
+            state_htlc(&mut record, name, view::Htlc { funded, ended, is_short: false }, secret);
         }
         if taken == 2 {
             for member in ["redeemer", "swap_id"] {

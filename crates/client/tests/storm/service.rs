@@ -3,13 +3,12 @@
 use countersign_client::countersign::UnixTime;
 use std::time::Duration;
 
-use countersign_client::countersign::{HtlcTerms, Leg};
-use countersign_client::status::format_time;
+use countersign_client::countersign::Leg;
 use countersign_client::{Request, Response, Transport, TransportError, TransportErrorKind};
 use serde_json::{Value, json};
 
 use crate::plan::Service;
-use crate::support::transaction_id;
+use crate::support::state_htlc;
 use crate::world::{State, World, Worlds};
 use countersign_testkit::chain::view::{End, Htlc};
 
@@ -31,30 +30,6 @@ const FAULTS: [&str; 14] = [
 ];
 
 impl World {
-    fn stated(&self, record: &mut Value, leg: Leg, htlc: Htlc) {
-        let name = if leg == Leg::Source { "source_swap" } else { "destination_swap" };
-        let terms: &HtlcTerms = self.terms(leg);
-        let (swap, asset) = (&mut record[name], terms.asset.as_str());
-        let mut set = |fields: Value| {
-            for (name, value) in fields.as_object().unwrap() {
-                swap[name] = value.clone();
-            }
-        };
-        let Some(funded) = htlc.funded else { return };
-        set(
-            json!({"initiate_tx_hash": transaction_id(asset, 0xaa), "initiate_block_number": "1234", "filled_amount": terms.amount.to_string(),
-                   "initiate_timestamp": format_time(UnixTime::from_secs(funded)), "current_confirmations": 1}),
-        );
-        match htlc.ended {
-            Some((End::Redeemed(_), _)) => {
-                let secret: String = self.swap.secret.iter().map(|byte| format!("{byte:02x}")).collect();
-                set(json!({"redeem_tx_hash": transaction_id(asset, 0xbb), "redeem_block_number": "1240", "secret": secret}));
-            }
-            Some((End::Refunded, _)) => set(json!({"refund_tx_hash": transaction_id(asset, 0xbb), "refund_block_number": "1260"})),
-            None => {}
-        }
-    }
-
     /// Returns what the service states about the order.
     fn record(&self, state: &State, is_old: bool) -> Value {
         let now = self.time();
@@ -81,7 +56,8 @@ impl World {
                     Htlc { funded: Some(now - 60), ended: Some((end, now - 10)), is_short: false }
                 }
             };
-            self.stated(&mut record, leg, htlc);
+            let name = if leg == Leg::Source { "source_swap" } else { "destination_swap" };
+            state_htlc(&mut record, name, htlc, Some(&self.swap.secret));
         }
         if service == Service::ChangesTerms && is_paid {
             record["destination_swap"]["amount"] = json!("1000");

@@ -54,26 +54,25 @@ fn decode(payload: &str) -> (Sent, B256) {
 }
 
 impl World {
+    /// Returns the HTLC of a leg. What is sent is shown after a while, in a block of the time when it was sent.
+    pub fn htlc(&self, leg: Leg, order: &Order, now: u64) -> Htlc {
+        let shown = |at: Option<u64>, wait: u64| at.filter(|at| now >= at + wait);
+        if leg == Leg::Source {
+            let refunded = shown(order.refunded_at, BLOCK).map(|at| (End::Refunded, at));
+            let ended = refunded.or_else(|| shown(order.redeemed_at, SOLVER).map(|at| (End::Redeemed(None), at + SOLVER)));
+            return Htlc { funded: shown(order.funded_at, BLOCK), ended, is_short: false };
+        }
+        let funded = order.funded_at.filter(|_| self.is_destination_funded(order, now)).map(|at| at + SOLVER);
+        let redeemed = End::Redeemed(order.redeemed_by.map(Into::into));
+        let refunded = funded.filter(|_| order.destination_refunded).map(|at| (End::Refunded, at + FINAL));
+        let ended = refunded.or_else(|| shown(order.redeemed_at, BLOCK).map(|at| (redeemed, at)));
+        Htlc { funded, ended, is_short: self.malice.pays_less }
+    }
+
     /// Returns the chain of a leg with an order as it is now. `looked` says that the order itself is read.
     fn chain(&self, leg: Leg, terms: &HtlcTerms, order: &mut Order, looked: bool, third: Option<Third>) -> Evm {
         let now = self.time() - if third == Some(Third::IsOld) { 7_200 } else { 0 };
-        // What is sent is shown after a while, in a block of the time when it was sent.
-        let shown = |at: Option<u64>, wait: u64| at.filter(|at| now >= at + wait);
-        let redeemed = End::Redeemed(order.redeemed_by.map(Into::into));
-        let htlc = match leg {
-            _ if third == Some(Third::Denies) => Htlc::default(),
-            Leg::Source => {
-                let refunded = shown(order.refunded_at, BLOCK).map(|at| (End::Refunded, at));
-                let ended = refunded.or_else(|| shown(order.redeemed_at, SOLVER).map(|at| (End::Redeemed(None), at + SOLVER)));
-                Htlc { funded: shown(order.funded_at, BLOCK), ended, is_short: false }
-            }
-            _ => {
-                let funded = order.funded_at.filter(|_| self.is_destination_funded(order, now)).map(|at| at + SOLVER);
-                let refunded = funded.filter(|_| order.destination_refunded).map(|at| (End::Refunded, at + FINAL));
-                let ended = refunded.or_else(|| shown(order.redeemed_at, BLOCK).map(|at| (redeemed, at)));
-                Htlc { funded, ended, is_short: self.malice.pays_less }
-            }
-        };
+        let htlc = if third == Some(Third::Denies) { Htlc::default() } else { self.htlc(leg, order, now) };
         if leg == Leg::Destination
             && let Some(at) = htlc.funded
         {

@@ -33,6 +33,7 @@ use countersign_client::countersign::chains::address;
 use countersign_client::countersign::chains::swap_id::{self, SwapIdInput, Version};
 use countersign_client::countersign::{CreateOrder, Leg, OrderRecord, Registry};
 use countersign_client::status::{format_time, parse_time};
+use countersign_testkit::chain::view::{End, Htlc};
 use serde_json::{Value, json};
 
 /// A request as received.
@@ -365,6 +366,33 @@ impl Fixture {
     /// Unix seconds of the record's creation.
     pub fn created(&self) -> u64 {
         parse_time(self.order["created_at"].as_str().unwrap()).unwrap().as_secs()
+    }
+}
+
+/// Writes into a record what the service states of an HTLC, and the secret that it knows.
+pub fn state_htlc(record: &mut Value, name: &str, htlc: Htlc, secret: Option<&[u8; 32]>) {
+    let Some(funded) = htlc.funded else { return };
+    let swap = &mut record[name];
+    let (asset, amount) = (swap["asset"].as_str().unwrap().to_owned(), swap["amount"].clone());
+    let mut set = |member: &str, value: Value| swap[member] = value;
+    set("initiate_tx_hash", transaction_id(&asset, 0xaa));
+    set("initiate_block_number", json!("1234"));
+    set("initiate_timestamp", json!(format_time(UnixTime::from_secs(funded))));
+    set("filled_amount", amount);
+    set("current_confirmations", json!(1));
+    match htlc.ended {
+        Some((End::Redeemed(_), _)) => {
+            set("redeem_tx_hash", transaction_id(&asset, 0xbb));
+            set("redeem_block_number", json!("1240"));
+            if let Some(secret) = secret {
+                set("secret", json!(hex::encode(secret)));
+            }
+        }
+        Some((End::Refunded, _)) => {
+            set("refund_tx_hash", transaction_id(&asset, 0xbb));
+            set("refund_block_number", json!("1260"));
+        }
+        None => {}
     }
 }
 

@@ -16,11 +16,11 @@ use countersign_client::driver::{Driver, FundingReply, MemoryStore, OrderStore, 
 use countersign_client::{
     Api, Client, Flow, OrderId, Pace, Request, Response, Retry, Secret, Transport, TransportError, TransportErrorKind,
 };
-use countersign_testkit::chain::view::Tempo;
+use countersign_testkit::chain::view::{End, Tempo};
 use serde_json::{Value, json};
 
-use super::Fixture;
 use super::chains::{Sent, transaction};
+use super::{Fixture, state_htlc};
 
 /// Seconds until the solver pays after the owner, and until it redeems after the secret is public.
 pub const SOLVER: u64 = 30;
@@ -324,32 +324,15 @@ impl World {
     fn record(&self, order: &Order) -> Value {
         let now = self.time();
         let mut record = order.fixture.order.clone();
-        let mut set = |leg: &str, fields: Value| {
-            for (name, value) in fields.as_object().unwrap() {
-                record[leg][name] = value.clone();
+        for (leg, name) in [(Leg::Source, "source_swap"), (Leg::Destination, "destination_swap")] {
+            let mut htlc = self.htlc(leg, order, now);
+            if leg == Leg::Destination {
+                // The service hears of no refund of the solver's.
+                htlc.ended = htlc.ended.filter(|(end, _)| *end != End::Refunded);
+                let stated = order.funded_at.filter(|_| self.malice.only_says_funded).map(|at| at + SOLVER);
+                htlc.funded = htlc.funded.or(stated);
             }
-        };
-        let funded = |leg: &str, at: u64| {
-            let time = countersign_client::status::format_time(UnixTime::from_secs(at));
-            json!({"initiate_tx_hash": format!("0x{}", "aa".repeat(32)), "initiate_block_number": "1234", "initiate_timestamp": time,
-                   "filled_amount": order.fixture.order[leg]["amount"], "current_confirmations": 1})
-        };
-        if let Some(at) = order.funded_at.filter(|at| now >= at + BLOCK) {
-            set("source_swap", funded("source_swap", at));
-        }
-        let says_funded = self.malice.only_says_funded && order.funded_at.is_some();
-        if says_funded || self.is_destination_funded(order, now) {
-            set("destination_swap", funded("destination_swap", order.funded_at.unwrap() + SOLVER));
-        }
-        if let Some(at) = order.redeemed_at.filter(|at| now >= at + BLOCK) {
-            let (hash, secret) = (format!("0x{}", "bb".repeat(32)), hex(&order.secret));
-            set("destination_swap", json!({"redeem_tx_hash": hash, "redeem_block_number": "1240", "secret": secret}));
-            if now >= at + SOLVER {
-                set("source_swap", json!({"redeem_tx_hash": hash, "redeem_block_number": "1250", "secret": secret}));
-            }
-        }
-        if order.refunded_at.is_some_and(|at| now >= at + BLOCK) {
-            set("source_swap", json!({"refund_tx_hash": format!("0x{}", "cc".repeat(32)), "refund_block_number": "1260"}));
+            state_htlc(&mut record, name, htlc, Some(&order.secret));
         }
         if self.malice.adds_a_fee && order.funded_at.is_some() {
             record["affiliate_fees"] =
