@@ -162,6 +162,7 @@ mod stories {
         the_deadline_is_not_looked_at
         a_redemption_is_sent_once
         a_refund_is_sent_once
+        an_order_that_ended_is_not_looked_at
     }
 }
 
