@@ -410,9 +410,12 @@ fn a_record_that_changes_keeps_the_secret_in() {
         (world.capabilities.source_connected, world.capabilities.destination_connected) = connected;
         assert!(matches!(world.decide(), (Status::Refused { .. }, None)));
     }
-    // While the source chain does not show the payment, it counts.
+    // A reorganization may hide the payment. What the destination proves is the owner's all the same.
     (world.capabilities.source_connected, world.capabilities.destination_connected) = (true, true);
     world.observed.source = seen(HtlcState::Absent, false);
+    assert_eq!(world.action(), OWN);
+    // Without that proof the record counts while the source chain does not show the payment.
+    world.observed.release = Err(Hold::NotFunded);
     assert!(matches!(world.decide(), (Status::Refused { .. }, None)));
     // The refund is possible nevertheless.
     world.observed.source = seen(world.locked(1_000_000), true);

@@ -3,7 +3,7 @@
 use countersign_client::countersign::{Family, HtlcState, UnixTime};
 use countersign_client::driver::{
     Action, Capabilities, Decision, Delivery, Event, LegObservation, OrderObservation, OrderState, Outcome, OwnerTask, PaymentFate,
-    Purpose, RecordObservation, SecretRoute, Status, WaitingFor, decide_refund,
+    Purpose, RecordObservation, Release, SecretRoute, Status, WaitingFor, decide_refund,
 };
 
 use crate::subject::{CONFIRMATION, DEADLINE, GIVEN_UP};
@@ -232,7 +232,9 @@ pub fn check_money(observed: &OrderObservation, capabilities: Capabilities, fact
         assert!(redeems || is_told || refunds && (facts.may_have_run_out || facts.is_overdue), "a payment that is not redeemed: {}", say());
     }
     // The evidence is complete, and nothing is out yet.
-    let may_release = observed.release.is_ok() && !matches!(observed.record, RecordObservation::Refused(_));
+    let is_proven = matches!(observed.release, Ok(Release::Evidence(_)));
+    let decides = capabilities.source_connected && capabilities.destination_connected && observed.source.is_seen() && is_proven;
+    let may_release = observed.release.is_ok() && (decides || !matches!(observed.record, RecordObservation::Refused(_)));
     let source_waits = !facts.has_run_out && !state_is(&observed.source, is_refunded) && !stated_out(&observed.source);
     if facts.is_there && facts.is_paid && may_release && source_waits && !facts.is_out && !is_refunded_by_solver && !is_told {
         let is_ours = !matches!(decision.status, Status::Waiting { on: WaitingFor::SecretElsewhere | WaitingFor::SecretOfService });

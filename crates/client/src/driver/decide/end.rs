@@ -3,7 +3,7 @@
 use countersign::{Hold, HtlcState, Leg};
 
 use super::super::journal::{Delivery, Outcome, Purpose, SecretRoute};
-use super::super::observe::RecordObservation;
+use super::super::observe::{RecordObservation, Release};
 use super::{Action, Capabilities, Decision, Order, OwnerTask, Status, WaitingFor, act, rest};
 
 impl Order<'_> {
@@ -163,10 +163,11 @@ impl Order<'_> {
         }
     }
 
-    /// Returns whether both chains are connected and the source chain shows the payment: a newer record is then only a statement, which is
-    /// shown and decides nothing.
+    /// Returns whether both chains are connected, and the source's shows the payment, or the destination's proves the solver's while a
+    /// reorganization hides the owner's: a newer record is then only a statement, which is shown and decides nothing.
     pub(super) fn chains_decide(&self) -> bool {
         let Capabilities { source_connected, destination_connected, .. } = self.capabilities;
-        source_connected && destination_connected && self.observed.source.is_seen() && self.is_locked(Leg::Source)
+        let is_proven = self.is_locked(Leg::Destination) && matches!(self.observed.release, Ok(Release::Evidence(_)));
+        source_connected && destination_connected && self.observed.source.is_seen() && (self.is_locked(Leg::Source) || is_proven)
     }
 }
