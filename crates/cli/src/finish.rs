@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use countersign::bitcoin::Key;
 use countersign::bitcoin::recover::Funding;
-use countersign::recover::Leg;
+use countersign::recover::{Leg, Recovery};
 use countersign::{
     Code, Family, HtlcTerms, OrderRecord, Policy, Proposal, Refusal, Registry, Stage, VerifiedRecord, VerifiedTerms, Warnings, text,
 };
@@ -200,7 +200,7 @@ pub(crate) fn redeem(args: &RedeemArgs, session: &Session) -> Result<u8, Failure
             _ => kept.signing_key(Leg::Destination, registry, &state, session)?,
         };
         let recovery = LegRecovery::new(&kept.record, Leg::Destination, Some(&secret), registry)?.with_default_key(key);
-        kept.check_evidence(args, registry, &policy, session)?;
+        kept.check_evidence(args, recovery.recovery(), registry, &policy, session)?;
         let leaving = || if kept.order.is_some() { state.write_printed(&kept.id) } else { Ok(()) };
         let context = kept.context(Leg::Destination, &args.own, || args.nodes.connect(registry, session), args.ending.speed(), &policy)?;
         return recovery.finish(kept.warnings.as_ref(), &context, leaving, session);
@@ -327,7 +327,14 @@ impl Kept {
 
     /// Requires that the endpoints of the destination chain prove the solver's payment, where it is connected: whoever sees a printed
     /// redemption has the secret. Nothing is asked once the secret was sent.
-    fn check_evidence(&self, args: &RedeemArgs, registry: &Registry, policy: &Policy, session: &Session) -> Result<(), Failure> {
+    fn check_evidence(
+        &self,
+        args: &RedeemArgs,
+        recovery: &Recovery,
+        registry: &Registry,
+        policy: &Policy,
+        session: &Session,
+    ) -> Result<(), Failure> {
         let chain = Leg::Destination.of(&self.record).asset.chain();
         if self.order.as_ref().is_some_and(OrderState::secret_was_sent) || !args.nodes.is_named()? {
             return Ok(());
@@ -360,16 +367,31 @@ impl Kept {
         let is_offline = args.own.signing.has_wallet() && !self.is_bitcoin(Leg::Destination, registry);
         let stage = if is_offline { Stage::BeforeHandingOut } else { Stage::BeforeSecret };
         let pays = || {
-            let sender = if is_offline { args.own.signing.sender()? } else { None };
-            let payee = &Leg::Destination.of(&self.record).redeemer;
-            let ends = Ends::of_record(&self.record).redeemed_by(Some(sender.as_ref().unwrap_or(payee)));
-            service::run(async { Ok(nodes.preconditions(&ends, stage, args.ending.speed(), policy).await.check()?) })
+            let swap = Leg::Destination.of(&self.record);
+            // On Sui a sponsor pays the gas.
+            let account = |members: &[&str], default: &str| -> Result<String, Failure> {
+                let given = if is_offline { args.own.signing.account(members)? } else { None };
+                Ok(given.unwrap_or_else(|| default.to_owned()))
+            };
+            let payer = account(&["sponsor", "sender"], &swap.redeemer)?;
+            let rent_sponsor = account(&["rent_sponsor"], &swap.initiator)?;
+            let ends = Ends::of_record(&self.record).redeemed_by(Some(&payer));
+            service::run(async {
+                nodes.preconditions(&ends, stage, args.ending.speed(), policy).await.check()?;
+                if is_offline {
+                    nodes.check_offline(recovery, chain, &rent_sponsor).await?;
+                }
+                Ok(())
+            })
         };
         let failure = match proven().and_then(|()| pays()) {
             // A statement of the service alone does not release the secret.
             Ok(()) if self.terms.is_none() && !args.without_evidence => return confirm_stated(session),
             Ok(()) => return Ok(()),
-            Err(failure @ Failure::Network { .. }) if !args.without_evidence => return Err(failure),
+            Err(Failure::Network { code, message }) if !args.without_evidence => {
+                let message = format!("{message}: nothing was printed; try again, or pass --without-evidence to print it nevertheless");
+                return Err(Failure::Network { code, message });
+            }
             Err(failure) => failure,
         };
         let message = format!("{}; whoever sees the redemption has the secret, and can take your payment", failure.message());
@@ -435,7 +457,9 @@ impl Kept {
             Leg::Source => order.swap.request().source.owner.clone(),
             _ => order.swap.request().destination.owner.clone(),
         });
-        Ok(Context { chain: Some(ConnectedChain { nodes, name: chain, owner, speed }), ..offline })
+        // A refund shows no secret, and nobody can take it.
+        let is_urgent = leg == Leg::Destination && self.order.as_ref().is_some_and(OrderState::secret_was_sent);
+        Ok(Context { chain: Some(ConnectedChain { nodes, name: chain, owner, speed, is_urgent }), ..offline })
     }
 
     /// Returns the key that signs if no other is given. On a Bitcoin-like chain it is the derived key of the leg, if the order contains its

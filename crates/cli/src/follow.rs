@@ -314,7 +314,9 @@ pub(crate) async fn refund<O: Owner>(driver: &CliDriver<O>, id: &OrderId, sessio
     // The source chain alone shows that it is too early or too late, even if the service fails.
     let source_is_seen = driver.chains().has(kept()?.swap.request().source.asset.chain());
     let is_too_early = matches!(progress.status, Status::Waiting { .. } | Status::AwaitingRefund { .. });
-    let is_too_late = matches!(progress.status, Status::Ended { .. } | Status::Lost);
+    // An order that expired is open again once its chain shows a payment.
+    let is_expired = matches!(progress.status, Status::Ended { outcome: Outcome::Expired });
+    let is_too_late = matches!(progress.status, Status::Ended { .. } | Status::Lost) && !is_expired;
     if let Some(trouble) = progress.failure().filter(|_| !(source_is_seen && (is_too_early || is_too_late))) {
         let message = format!("{}; try again, or refund your payment with: {by_self}", without_advice(&text::escape_untrusted(trouble)));
         return Err(Failure::Network { code: "service_unavailable", message });
@@ -369,7 +371,9 @@ pub(crate) async fn release<O: Owner>(driver: &CliDriver<O>, id: &OrderId, sessi
                 let message = format!("only your own key can redeem: run {}", by_self(driver, &kept, Leg::Destination, session));
                 return Err(Failure::NeedsUser { code: "redeem_needed", message });
             }
-            Status::Ended { outcome } => return Err(order_ended("order_ended", *outcome)),
+            Status::Ended { outcome } if *outcome != Outcome::Expired || progress.failure().is_none() => {
+                return Err(order_ended("order_ended", *outcome));
+            }
             // Without the service's record it is not known what was paid from elsewhere.
             _ if progress.failure().is_some() => {}
             Status::Unsigned | Status::Expired => return Err(not_paid("nothing was paid for this order")),

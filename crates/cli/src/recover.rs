@@ -168,6 +168,8 @@ pub(crate) struct ConnectedChain {
     /// The owner's address on the chain, as requested; `None` if it is not stored.
     pub(crate) owner: Option<String>,
     pub(crate) speed: Speed,
+    /// Whether others may know the secret already, so that nothing may delay the redemption.
+    pub(crate) is_urgent: bool,
 }
 
 impl ConnectedChain {
@@ -177,7 +179,13 @@ impl ConnectedChain {
         let sender = key.and_then(|key| key.account()).map(|account| account.to_string());
         let account = to.map(str::to_owned).or(sender).or_else(|| self.owner.clone());
         let account = account.ok_or_else(|| usage("no address: pass yours with --to, or a wallet context with --wallet"))?;
-        service::run(async { Ok(self.nodes.prepare_recovery(recovery, &self.name, &account, self.speed, policy).await?) })
+        let (nodes, chain) = (&self.nodes, &self.name);
+        service::run(async {
+            Ok(match self.is_urgent {
+                true => nodes.prepare_urgent(recovery, chain, &account, self.speed, policy).await?,
+                false => nodes.prepare_recovery(recovery, chain, &account, self.speed, policy).await?,
+            })
+        })
     }
 }
 
@@ -191,6 +199,11 @@ pub(crate) struct LegRecovery {
 }
 
 impl LegRecovery {
+    /// Returns what is built.
+    pub(crate) const fn recovery(&self) -> &Recovery {
+        &self.recovery
+    }
+
     /// Creates the redemption if a secret is given, otherwise the refund.
     pub(crate) fn new(record: &OrderRecord, leg: Leg, secret: Option<&[u8; 32]>, registry: &Registry) -> Result<Self, Failure> {
         let recovery = match secret {
@@ -406,12 +419,14 @@ impl SigningArgs {
         self.wallet.wallet.is_some() || !self.funding.is_empty() || self.fee_rate.is_some() || self.exceptions.is_any()
     }
 
-    /// Returns the account that pays the fee, by the wallet context; `None` for the payee.
-    pub(crate) fn sender(&self) -> Result<Option<String>, Failure> {
+    /// Returns an account of the wallet context by the first of some members that is there.
+    pub(crate) fn account(&self, members: &[&str]) -> Result<Option<String>, Failure> {
         let Some(text) = self.wallet.read()? else { return Ok(None) };
         let wallet = json::parse(&text).map_err(|refusal| refusal.with_prefix("/wallet"))?;
-        let sender = Cursor::root(&wallet, "/wallet").object()?.get("sender").map(|sender| sender.text().map(str::to_owned));
-        Ok(sender.transpose()?)
+        let root = Cursor::root(&wallet, "/wallet");
+        let wallet = root.object()?;
+        let account = members.iter().find_map(|name| wallet.get(name)).map(|account| account.text().map(str::to_owned));
+        Ok(account.transpose()?)
     }
 
     /// Checks that nothing but a key is given, and a key only if a chain is connected. Everything else is for transactions that are built

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use countersign::json::{self, Cursor};
 use countersign::wire::Quote;
 use countersign::{AssetId, Registry, U256, text};
-use countersign_client::driver::{Chains as _, Delivery, Purpose};
+use countersign_client::driver::{Chains as _, Delivery, Outcome, Purpose};
 use countersign_client::{Flow, Http, OrderId, QuoteError, QuoteWish};
 use countersign_node::{Nodes, SettlementKey};
 use serde::Serialize;
@@ -251,7 +251,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         let kept = state.load(&id)?;
         session.advise(format!("the order exists, and every step is stored; continue with: {}", session.commands.resume(&id)));
         session.progress(&format!("order {id}"));
-        if !kept.may_be_paid() && kept.outcome().is_none() {
+        if !kept.may_be_paid() && !mode.paid && kept.outcome().is_none() {
             let request = kept.swap.request();
             contracts::check(&nodes, &state.store, flow.registry(), [&request.source, &request.destination], !mode.yes, session).await?;
             listed::check_unlisted(flow.client(), &state, &kept).await?;
@@ -283,7 +283,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         let driver = if args.secret.is_for_others() { driver.allow_secret_elsewhere() } else { driver };
         // The approval of a self-funded order is broadcast together with its payment.
         let is_approved = mode.approved && kept.is_gasless() && !kept.was_sent(Delivery::Funding);
-        if (mode.paid || is_approved) && kept.outcome().is_none() {
+        if (mode.paid || is_approved) && kept.outcome().is_none_or(|outcome| outcome == Outcome::Expired) {
             driver.mark_on_chain(&id, Delivery::Funding).await?;
         }
         follow::follow(&driver, &id, trust, session).await

@@ -137,6 +137,20 @@ impl<T: Transport> Nodes<T> {
         self.recovery_with(recovery, chain, account, Bid { speed, policy, pays_limit: true }).await
     }
 
+    /// Requires that a redemption that is built without its chain, from a wallet context, can succeed: on Solana, that it names the account
+    /// that paid the rent (`rent_sponsor`), and that the payee's token account exists. The question does not contain the secret.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::Refused`] with [`Code::ReceiverNotPayable`], or another [`NodeError`] if too few endpoints agree.
+    pub async fn check_offline(&self, recovery: &Recovery, chain: &str, rent_sponsor: &str) -> Result<(), NodeError> {
+        match recovery {
+            #[cfg(feature = "solana")]
+            Recovery::Solana(recovery) => self.solana(chain)?.check_offline(recovery, rent_sponsor).await,
+            _ => Ok(()),
+        }
+    }
+
     async fn recovery_with(&self, recovery: &Recovery, chain: &str, account: &str, bid: Bid<'_>) -> Result<Unsigned, NodeError> {
         countersign::for_each_family! { on_chain! [self chain, recovery, Recovery.prepare_recovery(recovery, account, bid)] }
     }

@@ -114,7 +114,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
     async fn sign(&self) -> Result<StepOutcome, DriveError> {
         let (order, body) = match self.driver.flow.verify_with_body(&self.kept.swap).await {
             Ok(verified) => verified,
-            Err(error) => return later(&error),
+            Err(error) => return later(&error, self.kept.may_be_paid()),
         };
         check_destination(order.warnings(), self.driver.flow.policy())?;
         check_floor(&order, self.kept.at_least)?;
@@ -472,9 +472,11 @@ pub fn check_floor(order: &Verified, at_least: Option<U256>) -> Result<(), Refus
 }
 
 /// Turns a refusal into an error, and every other error into an outcome that is tried again.
-fn later(error: &Error) -> Result<StepOutcome, DriveError> {
+fn later(error: &Error, may_be_paid: bool) -> Result<StepOutcome, DriveError> {
     match error {
-        Error::Refused(refusal) | Error::Input(refusal) => Err(DriveError::Refused(refusal.clone())),
+        Error::Refused(refusal) => Err(DriveError::Refused(refusal.clone())),
+        // A limit that names nothing is the owner's to mend. It ends no order that may be paid.
+        Error::Input(refusal) if !may_be_paid => Err(DriveError::Refused(refusal.clone())),
         other => Ok(StepOutcome::Retry(other.to_string())),
     }
 }

@@ -232,15 +232,19 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
             return self.proceed(kept, &observed, decide).await;
         };
         // Nothing had been seen of a payment until the order ended. That is no proof that there is none.
+        let mut trouble = None;
         if outcome == Outcome::Expired {
             let observed = self.observe(&kept).await;
             if is_there(&observed) {
                 return self.proceed(kept, &observed, decide).await;
             }
+            if let LegObservation::Unknown(why) = observed.source {
+                trouble = Some(Trouble::Failed(why));
+            }
         }
         let is_paid = outcome != Outcome::Expired && kept.may_be_paid();
         let is_refunded = outcome == Outcome::Refunded;
-        Ok(Progress { is_paid, is_refunded, ..Progress::new(Status::Ended { outcome }) })
+        Ok(Progress { is_paid, is_refunded, trouble, ..Progress::new(Status::Ended { outcome }) })
     }
 
     /// Observes a stored order: the first half of a step.

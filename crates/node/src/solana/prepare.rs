@@ -3,7 +3,7 @@
 use countersign::solana::reader::{self, PreflightCheck, PreflightQuery, Settlement, SettlementQuery};
 use countersign::solana::recover::Recovery;
 use countersign::solana::{FundingPath, Gasless, PriorityFee, Solana, UnsignedOrder};
-use countersign::{Code, Policy, VerifiedOrder};
+use countersign::{Code, Policy, Refusal, VerifiedOrder};
 use countersign_core::reader::{Submission, outbid, overdue_limit};
 use countersign_transport::Transport;
 
@@ -78,6 +78,24 @@ impl<T: Transport> SolanaChain<'_, T> {
         let (sent, _) = reader::decode(sent)?;
         let before = PriorityFee::from_message(&sent.message).map_or(0, |fee| fee.compute_unit_price);
         self.prepare_paying(recovery, account, Some(before), bid).await
+    }
+
+    /// Requires that a redemption that is built without this chain names the account that paid the rent, and needs no new token account.
+    pub(crate) async fn check_offline(&self, recovery: &Recovery, rent_sponsor: &str) -> Result<(), NodeError> {
+        let found = self.judged::<_, Settlement>(&SettlementQuery::new(self.connection.network, recovery)).await?;
+        let refuse = |at: &'static str, why: &str| Refusal::new(Code::ReceiverNotPayable, at).with_reason(why.to_owned());
+        if found.needs_token_account {
+            let why =
+                "the payee has no token account, and a redemption from a wallet context creates none: leave the context out, or create it";
+            return Err(refuse("/wallet", why).into());
+        }
+        match found.sponsor {
+            Some(paid) if paid != parse(rent_sponsor, "/wallet/rent_sponsor")? => {
+                let refusal = refuse("/wallet/rent_sponsor", "the program pays the rent back only to the account that paid it");
+                Err(refusal.with_expected(paid.to_string()).with_actual(rent_sponsor).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Prepares a redemption or a refund. `before` is the price of a compute unit of a transaction that is overdue, in micro-lamports.

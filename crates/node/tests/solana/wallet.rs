@@ -375,6 +375,29 @@ async fn a_redemption_pays_the_rent_back_and_is_never_simulated() {
     }
 }
 
+/// What is built from a wallet context neither creates the payee's token account nor knows who paid the rent.
+#[tokio::test]
+async fn a_redemption_from_a_wallet_context_is_compared_with_the_chain() {
+    for form in FORMS {
+        let (htlc, swap) = swap_of(&terms(form).destination);
+        let mut chain = settled(form, FEE);
+        if let Some(token) = htlc.token {
+            let paid = associated_token_account(swap.redeemer, token.mint, TOKEN_PROGRAM).unwrap();
+            let missing = nodes(settled(form, FEE), 1, form);
+            let name = terms(form).destination.chain;
+            let refused = missing.check_offline(&recovery(form, true), &name, &Address::from(SPONSOR).to_string()).await.unwrap_err();
+            assert_eq!(refused.code().name(), "receiver_not_payable", "{form}: no token account");
+            chain.accounts.insert(paid, token_account(token.mint, swap.redeemer, 0));
+        }
+        let (nodes, name) = (nodes(chain, 1, form), terms(form).destination.chain);
+        let ask = async |sponsor: Address| nodes.check_offline(&recovery(form, true), &name, &sponsor.to_string()).await;
+        assert!(ask(Address::from(SPONSOR)).await.is_ok(), "{form}");
+        let names_sponsor = is_audited(&htlc) || htlc.token.is_some();
+        let other = ask(swap.initiator).await;
+        assert_eq!(other.map_err(|error| error.code().name()), if names_sponsor { Err("receiver_not_payable") } else { Ok(()) }, "{form}");
+    }
+}
+
 #[tokio::test]
 async fn a_missing_token_account_is_made_at_the_senders_expense() {
     for form in [FORMS[1], FORMS[3]] {
