@@ -144,9 +144,9 @@ impl<T: Transport> Nodes<T> {
     ///
     /// Returns [`NodeError::Refused`] with [`Code::ReceiverNotPayable`], or another [`NodeError`] if too few endpoints agree.
     pub async fn check_offline(&self, recovery: &Recovery, chain: &str, rent_sponsor: &str) -> Result<(), NodeError> {
-        match recovery {
+        match (recovery, chain, rent_sponsor) {
             #[cfg(feature = "solana")]
-            Recovery::Solana(recovery) => self.solana(chain)?.check_offline(recovery, rent_sponsor).await,
+            (Recovery::Solana(recovery), chain, rent_sponsor) => self.solana(chain)?.check_offline(recovery, rent_sponsor).await,
             _ => Ok(()),
         }
     }
