@@ -5,7 +5,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { BUILDS, DIST } from "./paths.mjs";
 
 /** What is above the aim of 350 kB for one family: Bitcoin's and Sui's code, and the tables of Starknet's Pedersen hash, which old contracts need. */
-const REACHED = { all: 1_015_000, bitcoin: 418_000, starknet: 478_000, sui: 393_000 };
+const REACHED = { all: 1_016_000, bitcoin: 418_000, starknet: 479_000, sui: 393_000 };
 
 /** Most bytes of the build with the driver, which is for whole wallets. */
 const SWAP = 1_790_000;
