@@ -102,9 +102,9 @@ export class Swaps {
     // The options themselves: none that anything in the page has put on `Object.prototype`.
     const own = Object.freeze(members<SwapsOptions>(options, "options"));
     await init(own.module);
-    const { service, appId, accounts, relayer, trustTheService, speed, signOnly, pollMs, registry, policy } = own;
+    const { service, appId, accounts, signers, relayer, trustTheService, speed, signOnly, pollMs, registry, policy } = own;
     const connections = new Connections(members<Record<string, ChainEndpoints>>(own.nodes, "nodes") as Record<string, ChainEndpoints>, own.fetch);
-    const told = { service: service instanceof URL ? service.href : service, app_id: appId, accounts, relayer, trust_the_service: trustTheService, speed, sign_only: signOnly, poll_ms: pollMs };
+    const told = { service: service instanceof URL ? service.href : service, app_id: appId, accounts, signers: Object.keys(signers ?? {}), relayer, trust_the_service: trustTheService, speed, sign_only: signOnly, poll_ms: pollMs };
     const pinned = documentBytes(registry, "registry");
     const limits = policy === undefined ? NOTHING : documentBytes(policy, "policy");
     const store = await checkedStore(own.store);

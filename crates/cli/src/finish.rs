@@ -1,25 +1,21 @@
 //! `countersign refund|redeem|instant-refund`: ends a stored order, with the owner's own transaction or through the service's relayer. With
 //! `--self` the transaction is built from the stored documents, without the service.
 
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use countersign::bitcoin::Key;
 use countersign::bitcoin::recover::Funding;
-use countersign::recover::{Leg, Recovery};
-use countersign::{
-    Code, Family, HtlcTerms, OrderRecord, Policy, Proposal, Refusal, Registry, Stage, VerifiedRecord, VerifiedTerms, Warnings, text,
-};
+use countersign::recover::Leg;
+use countersign::{Code, Family, OrderRecord, Policy, Proposal, Refusal, Registry, VerifiedRecord, VerifiedTerms, Warnings, text};
 use countersign_client::driver::{Chains as _, OrderState};
 use countersign_client::restore::{RestoredOrder, owner_key};
 use countersign_client::status::refund_possible_from;
 use countersign_client::{Action, Flow, Http, OrderId, Pace};
-use countersign_node::{Ends, Nodes, Speed};
+use countersign_node::{Nodes, Speed};
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use crate::amount;
 use crate::drive::{self, TerminalOwner, TrustFlags};
 use crate::exit::OK;
 use crate::failure::{Failure, usage};
@@ -29,6 +25,8 @@ use crate::order::PaceArgs;
 use crate::recover::{ConnectedChain, Context, LegRecovery};
 use crate::session::Session;
 use crate::{follow, recover, service, show, state};
+
+mod evidence;
 
 pub(crate) const REFUND_EXAMPLES: &str = "Examples:
   countersign refund <order id>
@@ -284,16 +282,6 @@ struct Kept {
     terms: Option<VerifiedTerms>,
 }
 
-/// Asks the owner to confirm what a restored order pays, because only the service states it.
-fn confirm_stated(session: &Session) -> Result<(), Failure> {
-    if std::io::stdin().is_terminal() {
-        return drive::confirm("does the order pay you this?", session);
-    }
-    let message = "only the service says what the redemption pays: nothing was printed; compare the amount and the receiver with what you agreed \
-                   to, then pass --without-evidence to print it";
-    Err(Failure::Held { code: "evidence_needed", message: message.to_owned() })
-}
-
 impl Kept {
     /// Reads the record. If the order was created here, verifies it again with the pins and the policy that were stored with the order.
     fn read(id: &str, own: &SelfArgs, state: &state::State, registry: &Registry, policy: &Policy) -> Result<Self, Failure> {
@@ -323,84 +311,6 @@ impl Kept {
         }
         let VerifiedRecord { record, warnings, terms, .. } = verified;
         Ok(Self { id, order: Some(order), restored, record, warnings: Some(warnings), terms: Some(terms) })
-    }
-
-    /// Requires that the endpoints of the destination chain prove the solver's payment, where it is connected: whoever sees a printed
-    /// redemption has the secret. Nothing is asked once the secret was sent.
-    fn check_evidence(
-        &self,
-        args: &RedeemArgs,
-        recovery: &Recovery,
-        registry: &Registry,
-        policy: &Policy,
-        session: &Session,
-    ) -> Result<(), Failure> {
-        let chain = Leg::Destination.of(&self.record).asset.chain();
-        if self.order.as_ref().is_some_and(OrderState::secret_was_sent) || !args.nodes.is_named()? {
-            return Ok(());
-        }
-        let nodes = args.nodes.connect(registry, session)?;
-        if !nodes.has(chain) {
-            return Ok(());
-        }
-        let policy = self.order.as_ref().and_then(|order| order.pins.as_ref()).map_or(policy, |pins| &pins.policy);
-        let proven = || {
-            let terms = match &self.terms {
-                Some(terms) => terms.destination.clone(),
-                // Without the request, what the destination must hold is what the service has stated.
-                None => HtlcTerms::stated(&self.record, Leg::Destination, registry)?,
-            };
-            let asset = Leg::Destination.pinned(Leg::Destination.of(&self.record), registry)?;
-            if self.terms.is_none() {
-                let swap = Leg::Destination.of(&self.record);
-                let pays = amount::shown(swap.amount, &swap.asset, Some(registry));
-                session.progress(&format!(
-                    "the order's request is not stored, so only the service says what the redemption pays: {pays} to {}; check both",
-                    text::escape_untrusted(&swap.redeemer)
-                ));
-            }
-            let quorum = service::run(async { Ok(nodes.htlc(&terms).await?) })?;
-            let held = quorum.check_held(&policy.finality_of(asset, terms.amount), show::now());
-            held.map_err(|hold| Failure::Held { code: hold.code().name(), message: hold.to_string() })
-        };
-        // The printed transaction shows the secret, so it must pay. One that is built from the chain is judged there once more.
-        let is_offline = args.own.signing.has_wallet() && !self.is_bitcoin(Leg::Destination, registry);
-        let stage = if is_offline { Stage::BeforeHandingOut } else { Stage::BeforeSecret };
-        let pays = || {
-            let swap = Leg::Destination.of(&self.record);
-            // On Sui a sponsor pays the gas.
-            let account = |members: &[&str], default: &str| -> Result<String, Failure> {
-                let given = if is_offline { args.own.signing.account(members)? } else { None };
-                Ok(given.unwrap_or_else(|| default.to_owned()))
-            };
-            let payer = account(&["sponsor", "sender"], &swap.redeemer)?;
-            let rent_sponsor = account(&["rent_sponsor"], &swap.initiator)?;
-            let ends = Ends::of_record(&self.record).redeemed_by(Some(&payer));
-            service::run(async {
-                nodes.preconditions(&ends, stage, args.ending.speed(), policy).await.check()?;
-                if is_offline {
-                    nodes.check_offline(recovery, chain, &rent_sponsor).await?;
-                }
-                Ok(())
-            })
-        };
-        let failure = match proven().and_then(|()| pays()) {
-            // A statement of the service alone does not release the secret.
-            Ok(()) if self.terms.is_none() && !args.without_evidence => return confirm_stated(session),
-            Ok(()) => return Ok(()),
-            Err(Failure::Network { code, message }) if !args.without_evidence => {
-                let message = format!("{message}: nothing was printed; try again, or pass --without-evidence to print it nevertheless");
-                return Err(Failure::Network { code, message });
-            }
-            Err(failure) => failure,
-        };
-        let message = format!("{}; whoever sees the redemption has the secret, and can take your payment", failure.message());
-        if args.without_evidence {
-            session.progress(&format!("printed without evidence, as you asked: {message}"));
-            return Ok(());
-        }
-        let message = format!("{message}: nothing was printed; wait, or pass --without-evidence to print it nevertheless");
-        Err(Failure::Held { code: "evidence_needed", message })
     }
 
     /// Returns the registry that was stored with the order, otherwise the current one. Removing a pin later must not prevent a refund or a

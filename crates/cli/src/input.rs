@@ -101,7 +101,7 @@ pub(crate) struct WalletArgs {
     /// The wallet context as JSON, as in the batch contract: for example nonce and fees on EVM, coins and fee rate on Bitcoin.
     #[arg(long, value_name = "FILE")]
     pub(crate) wallet: Option<PathBuf>,
-    /// What was read, because stdin can be read once.
+    /// The text that was read. The wallet context is needed twice, and stdin can be read only once.
     #[arg(skip)]
     text: OnceCell<Zeroizing<Vec<u8>>>,
 }
@@ -117,6 +117,16 @@ impl WalletArgs {
         let Some(path) = self.path() else { return Ok(None) };
         let text = self.text.get().cloned().map_or_else(|| read(path), Ok)?;
         Ok(Some(self.text.get_or_init(|| text).clone()))
+    }
+
+    /// Returns the account in the first of these members that the wallet context has; `None` without one.
+    pub(crate) fn account(&self, members: &[&str]) -> Result<Option<String>, Failure> {
+        let Some(text) = self.read()? else { return Ok(None) };
+        let value = json::parse(&text).map_err(|refusal| refusal.with_prefix("/wallet"))?;
+        let root = Cursor::root(&value, "/wallet");
+        let wallet = root.object()?;
+        let account = members.iter().find_map(|name| wallet.get(name)).map(|account| account.text().map(str::to_owned));
+        Ok(account.transpose()?)
     }
 }
 

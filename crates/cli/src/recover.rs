@@ -82,7 +82,7 @@ pub(crate) struct Args {
 #[derive(clap::Args)]
 pub(crate) struct SigningArgs {
     #[command(flatten)]
-    wallet: WalletArgs,
+    pub(crate) wallet: WalletArgs,
     /// Bitcoin and Litecoin: an unspent output of the HTLC, as your node shows it, with its amount in base units. Can be given several
     /// times.
     #[arg(long, value_name = "TXID:INDEX:AMOUNT", conflicts_with = "wallet")]
@@ -199,7 +199,7 @@ pub(crate) struct LegRecovery {
 }
 
 impl LegRecovery {
-    /// Returns what is built.
+    /// Returns the redemption or the refund.
     pub(crate) const fn recovery(&self) -> &Recovery {
         &self.recovery
     }
@@ -417,16 +417,6 @@ impl SigningArgs {
     /// Returns whether the inputs of the transaction are given, so that they are not read from the chain.
     pub(crate) fn has_wallet(&self) -> bool {
         self.wallet.wallet.is_some() || !self.funding.is_empty() || self.fee_rate.is_some() || self.exceptions.is_any()
-    }
-
-    /// Returns an account of the wallet context by the first of some members that is there.
-    pub(crate) fn account(&self, members: &[&str]) -> Result<Option<String>, Failure> {
-        let Some(text) = self.wallet.read()? else { return Ok(None) };
-        let wallet = json::parse(&text).map_err(|refusal| refusal.with_prefix("/wallet"))?;
-        let root = Cursor::root(&wallet, "/wallet");
-        let wallet = root.object()?;
-        let account = members.iter().find_map(|name| wallet.get(name)).map(|account| account.text().map(str::to_owned));
-        Ok(account.transpose()?)
     }
 
     /// Checks that nothing but a key is given, and a key only if a chain is connected. Everything else is for transactions that are built

@@ -157,6 +157,19 @@ fn what_an_external_wallet_sent_is_compared_with_the_order() {
     assert!(compared > 100 && families.len() == 6, "{compared} transactions of {families:?}");
 }
 
+/// What JavaScript, Python, Kotlin and Swift verify before a payment, without a connection.
+#[test]
+fn a_limit_for_a_misspelt_name_accepts_no_order() {
+    let (registry, case) = (registry(), fixtures("evm").swap_remove(0));
+    let verify = |policy: &str| {
+        let policy = objects::policy(policy.as_bytes()).unwrap();
+        objects::verify(&case.documents(), &registry, &policy).map(drop).map_err(|failure| (failure.code, failure.at.to_string()))
+    };
+    assert_eq!(verify(r#"{"max_timelock_seconds":{"base":86400,"*":864000}}"#), Ok(()));
+    let refused = verify(r#"{"max_timelock_seconds":{"bsae":86400}}"#);
+    assert_eq!(refused, Err(("unknown_chain", "/policy/max_timelock_seconds".to_owned())));
+}
+
 #[test]
 fn failures_say_what_is_wrong_where_and_who_has_to_act() {
     let (registry, policy) = (registry(), Policy::default());

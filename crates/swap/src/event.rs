@@ -113,8 +113,8 @@ pub enum Event {
 }
 
 impl Event {
-    pub(crate) fn warning(order_id: Option<&str>, code: Code, message: String) -> Self {
-        Self::Warning { order_id: order_id.unwrap_or_default().to_owned(), code: code.name(), message }
+    pub(crate) fn warning(order_id: &str, code: Code, message: String) -> Self {
+        Self::Warning { order_id: order_id.to_owned(), code: code.name(), message }
     }
 
     /// The alert that a signer failed after it got a payment, so that the payment may be on its way.

@@ -1,6 +1,6 @@
 //! The host's options, and what it asks for in a new swap.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use countersign::chains::address;
@@ -23,6 +23,8 @@ pub(crate) struct Options {
     pub(crate) app_id: Option<AppId>,
     /// The owner's accounts, by chain or by family.
     accounts: BTreeMap<String, String>,
+    /// The chains and families that the host has a signer for; `None` if it does not say.
+    signers: Option<BTreeSet<String>>,
     pub(crate) relayer: bool,
     pub(crate) trust: Option<TrustTheService>,
     pub(crate) pace: Pace,
@@ -37,7 +39,7 @@ impl Options {
         let value = json::parse(text)?;
         let root = Cursor::root(&value, "");
         let members = root.object()?;
-        members.only(&["service", "app_id", "accounts", "relayer", "trust_the_service", "poll_ms", "speed", "sign_only"])?;
+        members.only(&["service", "app_id", "accounts", "signers", "relayer", "trust_the_service", "poll_ms", "speed", "sign_only"])?;
         let service = members.need("service")?;
         let app_id = members.get("app_id").filter(|id| !id.is_null());
         let mut accounts = BTreeMap::new();
@@ -47,6 +49,7 @@ impl Options {
                 accounts.insert(name.to_owned(), given.need(name)?.text()?.to_owned());
             }
         }
+        let names = |list: Cursor<'_, '_>| list.array()?.map(|name| name.text().map(str::to_owned)).collect();
         let flag = |name| members.get(name).map_or(Ok(false), |value| value.bool());
         let pace = members.get("poll_ms").map(|millis| millis.integer().map(Duration::from_millis)).transpose()?;
         Ok(Self {
@@ -56,6 +59,7 @@ impl Options {
                 None => None,
             },
             accounts,
+            signers: members.get("signers").map(names).transpose()?,
             relayer: flag("relayer")?,
             sign_only: flag("sign_only")?,
             trust: flag("trust_the_service")?.then_some(TrustTheService),
@@ -87,7 +91,13 @@ impl Options {
         Ok(())
     }
 
-    /// Returns the owner's account on a chain, by the chain's name or by its family; `None` if nobody signs there.
+    /// Returns whether the host may have a signer for a chain, by the chain's name or by its family.
+    pub(crate) fn may_sign(&self, chain: &str, registry: &Registry) -> bool {
+        let has = |name: &str| self.signers.as_ref().is_none_or(|signers| signers.contains(name));
+        has(chain) || registry.family(chain).is_ok_and(|family| has(family.name()))
+    }
+
+    /// Returns the owner's account on a chain, by the chain's name or by its family; `None` if the owner has none there.
     pub(crate) fn account(&self, chain: &str, registry: &Registry) -> Option<&str> {
         let of_family = || self.accounts.get(registry.family(chain).ok()?.name());
         self.accounts.get(chain).or_else(of_family).map(String::as_str)

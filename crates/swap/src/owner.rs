@@ -175,7 +175,8 @@ impl Owner for HostOwner {
     }
 
     fn can_redeem(&self, chain: &str) -> bool {
-        self.nodes.has(chain) && (self.signs_here(chain) || self.options.account(chain, &self.registry).is_some())
+        let has_account = || self.options.account(chain, &self.registry).is_some() && self.options.may_sign(chain, &self.registry);
+        self.nodes.has(chain) && (self.signs_here(chain) || has_account())
     }
 
     /// The keys of the rescue phrase are here, and those of accounts are the host's: a wallet can send what it gets, so the journal says first

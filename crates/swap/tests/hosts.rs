@@ -76,19 +76,28 @@ fn the_relayer_alone_takes_the_word_that_the_service_is_trusted() {
         r#"{{"from":"bitcoin:btc","to":"base:usdc","amount":"0.1 btc","receive_at":"{OWNER}",
              "from_owner":"bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"}}"#
     );
-    for (options, is_refused) in [
-        (String::new(), true),
-        (r#","relayer":true"#.to_owned(), true),
-        (r#","relayer":true,"trust_the_service":false"#.to_owned(), true),
-        (r#","relayer":true,"trust_the_service":true"#.to_owned(), false),
-        (r#","trust_the_service":true"#.to_owned(), false),
-        (format!(r#","accounts":{{"evm":"{OWNER}"}}"#), false),
-        (format!(r#","relayer":true,"accounts":{{"base":"{OWNER}"}}"#), false),
+    let account = |name: &str, more: &str| format!(r#","relayer":true,"accounts":{{"{name}":"{OWNER}"}}{more}"#);
+    let (no_account, no_signer) = (Some("/accounts/base"), Some("/signers/base"));
+    for (options, refused) in [
+        (String::new(), no_account),
+        (r#","relayer":true"#.to_owned(), no_account),
+        (r#","relayer":true,"trust_the_service":false"#.to_owned(), no_account),
+        (r#","relayer":true,"trust_the_service":true"#.to_owned(), None),
+        (r#","trust_the_service":true"#.to_owned(), None),
+        (format!(r#","accounts":{{"evm":"{OWNER}"}}"#), None),
+        (account("base", ""), None),
+        // An account that nobody signs for leaves the relayer alone, too.
+        (account("base", r#","signers":[]"#), no_signer),
+        (account("evm", r#","signers":["arbitrum","solana"]"#), no_signer),
+        (account("evm", r#","signers":["base"]"#), None),
+        (account("base", r#","signers":["evm"]"#), None),
+        (account("base", r#","signers":[],"trust_the_service":true"#), None),
     ] {
+        let is_refused = refused.is_some();
         let mut swaps = open(&options);
         let created = swaps.create(wish.as_bytes());
-        assert_eq!(created.as_ref().err().map(|refused| &*refused.at), is_refused.then_some("/accounts/base"), "{options}");
-        let advice = created.err().and_then(|refused| refused.expected).unwrap_or_default();
+        assert_eq!(created.as_ref().err().map(|failure| &*failure.at), refused, "{options}");
+        let advice = created.err().and_then(|failure| failure.expected).unwrap_or_default();
         assert_eq!(advice.contains("trust_the_service"), is_refused, "{options}");
         // Nothing is sent for what is refused.
         let needs = swaps.poll(1_764_000_000_000).needs;

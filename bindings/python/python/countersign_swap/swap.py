@@ -311,6 +311,7 @@ class Swaps:
         options: Dict[str, Any] = {
             "service": service,
             "accounts": dict(accounts or {}),
+            "signers": list(signers or {}),
             "relayer": relayer,
             "trust_the_service": trust_the_service,
             "speed": speed,

@@ -122,29 +122,31 @@ impl Policy {
         Ok(policy)
     }
 
-    /// Requires that every asset and chain that a limit names is one of the registry, or at least a known chain. A limit for a misspelt
-    /// name silently has no effect, so ask before an order is paid; afterwards nothing may wait for it.
+    /// Requires that each limit names an asset or a chain that the registry pins, or a chain that this library knows. A limit for a misspelt
+    /// name would silently have no effect. Call it before an order is paid; a paid order must not wait for it.
     ///
     /// # Errors
     ///
     /// [`Code::UnknownAsset`] or [`Code::UnknownChain`] at the first name that is neither.
     pub fn check_names(&self, registry: &Registry) -> Result<(), Refusal> {
-        let check = |member: &str, name: &str| {
-            let (chain, code) = name.split_once(':').map_or((name, Code::UnknownChain), |(chain, _)| (chain, Code::UnknownAsset));
-            let is_pinned = registry.chains().any(|one| one.name() == chain);
-            // A policy can serve several registries.
-            let is_elsewhere = !is_pinned && registry.family(chain).is_ok();
-            let is_known = is_elsewhere || if code == Code::UnknownAsset { registry.asset(name).is_some() } else { is_pinned };
-            let refuse = || Refusal::new(code, format!("/policy/{member}")).with_actual(name);
-            if is_known { Ok(()) } else { Err(refuse().with_reason("this limit has no effect: compare the name with the registry")) }
+        let refuse = |code, member: &str, name: &str| {
+            let refusal = Refusal::new(code, format!("/policy/{member}")).with_actual(name);
+            Err(refusal.with_reason("this limit has no effect: compare the name with the registry"))
         };
-        self.finality.keys().try_for_each(|name| check("finality", name))?;
-        // A timelock is limited by chain.
-        let check_chain = |name: &String| match name.contains(':') {
-            true => Err(Refusal::new(Code::UnknownChain, "/policy/max_timelock_seconds").with_actual(name.as_str())),
-            false => check("max_timelock_seconds", name),
-        };
-        self.max_timelock.keys().filter(|name| *name != "*").try_for_each(check_chain)
+        let is_chain = |name: &str| registry.family(name).is_ok();
+        // A policy can serve several registries. What a chain that is not pinned here has is not known.
+        let is_elsewhere = |chain: &str| is_chain(chain) && registry.chains().all(|pinned| pinned.name() != chain);
+        for name in self.finality.keys() {
+            match name.split_once(':') {
+                None if !is_chain(name) => return refuse(Code::UnknownChain, "finality", name),
+                Some((chain, _)) if registry.asset(name).is_none() && !is_elsewhere(chain) => {
+                    return refuse(Code::UnknownAsset, "finality", name);
+                }
+                _ => {}
+            }
+        }
+        let unknown = self.max_timelock.keys().find(|name| *name != "*" && !is_chain(name));
+        unknown.map_or(Ok(()), |name| refuse(Code::UnknownChain, "max_timelock_seconds", name))
     }
 
     /// Returns the longest source timelock on a chain in nominal time; `None` if there is no such limit.

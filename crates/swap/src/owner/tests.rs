@@ -75,8 +75,10 @@ fn run<T>(host: &Host, future: impl Future<Output = T>, reply: impl Fn(&Need) ->
 
 #[test]
 fn the_question_lists_what_the_chains_show_and_whether_the_service_is_trusted() {
-    for (accounts, is_warned) in [(BASE, true), (BOTH, false)] {
-        let owner = owner(accounts, r#","trust_the_service":true,"relayer":true"#);
+    for (accounts, signers, is_warned) in
+        [(BASE, "", true), (BOTH, "", false), (BOTH, r#","signers":["base"]"#, true), (BOTH, r#","signers":["base","arbitrum"]"#, false)]
+    {
+        let owner = owner(accounts, &format!(r#","trust_the_service":true,"relayer":true{signers}"#));
         let order = verified(&owner);
         let seen = Mutex::new(Vec::new());
         let found = vec![(Code::MintAuthorities, "base:usdc: whoever controls the token can freeze it".to_owned())];
@@ -88,7 +90,7 @@ fn the_question_lists_what_the_chains_show_and_whether_the_service_is_trusted() 
         assert!(asked.is_err_and(|error| matches!(error, OwnerError::Failed { code: DECLINED, .. })));
         let seen = seen.into_inner().unwrap();
         let expected = ("trusts_the_service".to_owned(), "danger".to_owned());
-        assert_eq!(seen.contains(&expected), is_warned, "{accounts}");
+        assert_eq!(seen.contains(&expected), is_warned, "{accounts} {signers}");
         assert!(seen.contains(&("mint_authorities".to_owned(), "caution".to_owned())), "what a chain shows is part of the question");
     }
 }

@@ -54,9 +54,13 @@ impl Inner {
         if self.driver.can_redeem(to) || self.options.trust.is_some() {
             return Ok(());
         }
-        let expected = "an account that redeems on the destination chain; the service's relayer alone could take the funds, so it takes the \
-                        option trust_the_service";
-        Err(Failure::usage(format!("/accounts/{to}"), expected))
+        let has_account = self.options.account(to, self.driver.flow().registry()).is_some();
+        let (member, what) = if has_account { ("signers", "a signer of the account") } else { ("accounts", "an account") };
+        let expected = format!(
+            "{what} that redeems on the destination chain; the service's relayer alone could take the funds, so it takes the option \
+             trust_the_service"
+        );
+        Err(Failure::usage(format!("/{member}/{to}"), expected))
     }
 
     /// Takes the best quote, derives what is secret, and creates and stores the order.
@@ -124,7 +128,7 @@ impl Inner {
         for chain in [request.source.asset.chain(), request.destination.asset.chain()] {
             if let Some(doubt) = Nodes::endpoints(&self.nodes, chain).and_then(Endpoints::doubt) {
                 let message = format!("{chain}: {doubt}");
-                self.host.report(Event::warning(Some(kept.swap.id().as_str()), Code::SingleProvider, message));
+                self.host.report(Event::warning(kept.swap.id().as_str(), Code::SingleProvider, message));
             }
         }
     }
