@@ -367,7 +367,7 @@ impl Kept {
             Leg::Source => order.swap.request().source.owner.clone(),
             _ => order.swap.request().destination.owner.clone(),
         });
-        // A refund shows no secret, and nobody can take it.
+        // A refund does not reveal the secret, so it can wait.
         let is_urgent = leg == Leg::Destination && self.order.as_ref().is_some_and(OrderState::secret_was_sent);
         Ok(Context { chain: Some(ConnectedChain { nodes, name: chain, owner, speed, is_urgent }), ..offline })
     }

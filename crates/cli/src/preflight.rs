@@ -11,7 +11,7 @@ use countersign::chains::address;
 use countersign::json::{self, Cursor};
 use countersign::wire::AffiliateFee;
 use countersign::{
-    Asset, AssetId, CreateOrder, Family, Policy, Precondition, Refusal, Registry, RequestedLeg, Stage, U256, check_head_time, text,
+    Asset, AssetId, CreateOrder, Family, Policy, Precondition, Refusal, Registry, RequestedLeg, Stage, check_head_time, text,
 };
 use countersign_client::Http;
 use countersign_client::driver::Chains as _;
@@ -253,24 +253,19 @@ pub(crate) fn check_consent(problems: &mut Problems, yes: bool, signs: bool) {
     }
 }
 
-/// Asks everything that must hold before an order is paid, of the chains that are connected, and returns what holds. `redeemer` is the
-/// account that sends the redemption, and `payout` what a quote pays.
+/// Asks everything that must hold before an order is paid, of the chains that are connected, and returns what holds.
 pub(crate) async fn check_preconditions(
     problems: &mut Problems,
     nodes: &Nodes<Http>,
-    request: &CreateOrder,
-    (redeemer, payout): (Option<&str>, Option<U256>),
-    has_relayer: bool,
+    ends: Ends<'_>,
     policy: &Policy,
     session: &Session,
 ) -> Vec<(Precondition, String)> {
-    for chain in [request.source.asset.chain(), request.destination.asset.chain()] {
+    for chain in ends.chains() {
         if let Some(doubt) = nodes.endpoints(chain).and_then(Endpoints::doubt) {
             session.progress(&format!("warning: {chain}: {doubt}"));
         }
     }
-    let ends = Ends::of_request(&request.source, &request.destination).redeemed_by(redeemer).with_relayer(has_relayer);
-    let ends = payout.map_or(ends, |payout| ends.paying(payout));
     let found = nodes.preconditions(&ends, Stage::BeforePaying, Speed::Normal, policy).await;
     for (code, message) in &found.warnings {
         session.progress(&format!("warning: {code}: {message}"));

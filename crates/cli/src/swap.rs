@@ -5,9 +5,9 @@ use std::sync::Arc;
 use countersign::json::{self, Cursor};
 use countersign::wire::Quote;
 use countersign::{AssetId, Registry, U256, text};
-use countersign_client::driver::{Chains as _, Delivery, Outcome, Purpose};
+use countersign_client::driver::{Chains as _, Delivery, OrderState, Outcome, Purpose};
 use countersign_client::{Flow, Http, OrderId, QuoteError, QuoteWish};
-use countersign_node::{Nodes, SettlementKey};
+use countersign_node::{Ends, Nodes, SettlementKey};
 use serde::Serialize;
 use zeroize::Zeroizing;
 
@@ -146,7 +146,7 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
             (Some(id), Some(state)) => {
                 let kept = problems.take(state.load(&id));
                 resumed = kept.as_ref().map(|kept| kept.swap.request().clone());
-                let kept = kept.filter(|kept| !kept.may_be_paid() && kept.outcome().is_none());
+                let kept = kept.filter(OrderState::is_to_be_paid);
                 is_signed = kept.as_ref().is_some_and(|kept| kept.signed(Purpose::Funding).is_some());
                 kept.map(|kept| kept.swap.request().clone())
             }
@@ -206,16 +206,8 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
                 preflight::check_nodes(&mut problems, nodes, registry, &chains).await;
                 if problems.is_empty() {
                     let policy = trust.as_ref().map(|(_, policy)| policy.clone()).unwrap_or_default();
-                    preflight::check_preconditions(
-                        &mut problems,
-                        nodes,
-                        request,
-                        (account.as_deref(), None),
-                        has_relayer,
-                        &policy,
-                        session,
-                    )
-                    .await;
+                    let ends = Ends::of_request(&request.source, &request.destination).redeemed_by(account.as_deref());
+                    preflight::check_preconditions(&mut problems, nodes, ends.with_relayer(has_relayer), &policy, session).await;
                 }
                 Ok(())
             })?;
@@ -251,7 +243,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         let kept = state.load(&id)?;
         session.advise(format!("the order exists, and every step is stored; continue with: {}", session.commands.resume(&id)));
         session.progress(&format!("order {id}"));
-        if !kept.may_be_paid() && !mode.paid && kept.outcome().is_none() {
+        if kept.is_to_be_paid() && !mode.paid {
             let request = kept.swap.request();
             contracts::check(&nodes, &state.store, flow.registry(), [&request.source, &request.destination], !mode.yes, session).await?;
             listed::check_unlisted(flow.client(), &state, &kept).await?;
@@ -370,9 +362,9 @@ async fn ask(
     let best = quote(args, flow, at_least, session).await?;
     let order = args.ask.request(best.destination.amount, flow.registry())?;
     // What the payout is worth is known only now.
-    let (mut problems, asked) = (Problems::default(), (redeemer, Some(best.destination.amount)));
-    let met =
-        preflight::check_preconditions(&mut problems, nodes, &order, asked, args.relying.trust().is_some(), flow.policy(), session).await;
+    let ends = Ends::of_request(&order.source, &order.destination).redeemed_by(redeemer).paying(best.destination.amount);
+    let (mut problems, ends) = (Problems::default(), ends.with_relayer(args.relying.trust().is_some()));
+    let met = preflight::check_preconditions(&mut problems, nodes, ends, flow.policy(), session).await;
     problems.end()?;
     let met = met.into_iter().map(|(item, chain)| Met { chain, precondition: item.name(), meaning: item.meaning() });
     let met: Vec<_> = met.collect();

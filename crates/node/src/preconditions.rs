@@ -67,10 +67,17 @@ impl<'a> Ends<'a> {
         self
     }
 
+    /// Returns the names of the chains on which the owner pays and is paid.
+    #[must_use]
+    pub fn chains(&self) -> [&'a str; 2] {
+        [self.source, self.destination].map(|asset| asset.split_once(':').map_or(asset, |(chain, _)| chain))
+    }
+
     /// Returns the name of the chain on which the owner is paid.
     #[must_use]
     pub fn destination_chain(&self) -> &'a str {
-        self.destination.split_once(':').map_or(self.destination, |(chain, _)| chain)
+        let [_, destination] = self.chains();
+        destination
     }
 
     /// Sets the account that sends the redemption and pays its fee.

@@ -137,8 +137,8 @@ impl<T: Transport> Nodes<T> {
         self.recovery_with(recovery, chain, account, Bid { speed, policy, pays_limit: true }).await
     }
 
-    /// Requires that a redemption that is built without its chain, from a wallet context, can succeed: on Solana, that it names the account
-    /// that paid the rent (`rent_sponsor`), and that the payee's token account exists. The question does not contain the secret.
+    /// Checks what a redemption that is built offline, from a wallet context, assumes about its chain. On Solana it must name the account that
+    /// paid the rent (`rent_sponsor`), and the payee's token account must exist. No request contains the secret.
     ///
     /// # Errors
     ///

@@ -475,7 +475,7 @@ pub fn check_floor(order: &Verified, at_least: Option<U256>) -> Result<(), Refus
 fn later(error: &Error, may_be_paid: bool) -> Result<StepOutcome, DriveError> {
     match error {
         Error::Refused(refusal) => Err(DriveError::Refused(refusal.clone())),
-        // A limit that names nothing is the owner's to mend. It ends no order that may be paid.
+        // The owner has to correct the policy. An order that may be paid is not given up for that.
         Error::Input(refusal) if !may_be_paid => Err(DriveError::Refused(refusal.clone())),
         other => Ok(StepOutcome::Retry(other.to_string())),
     }

@@ -233,6 +233,12 @@ impl OrderState {
         is_sent || self.is_payment_at_signer()
     }
 
+    /// Returns whether the order is still to be paid: it has not ended, and no payment may have been sent.
+    #[must_use]
+    pub fn is_to_be_paid(&self) -> bool {
+        !self.may_be_paid() && self.outcome().is_none()
+    }
+
     /// Returns whether a signer that can send the payment by itself has got it, and what it did is not known.
     fn is_payment_at_signer(&self) -> bool {
         let last = self.journal.iter().rev().find(|entry| match &entry.event {

@@ -231,7 +231,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
             let observed = self.observe(&kept).await;
             return self.proceed(kept, &observed, decide).await;
         };
-        // Nothing had been seen of a payment until the order ended. That is no proof that there is none.
+        // The order ended because no payment had been seen. One may have arrived since.
         let mut trouble = None;
         if outcome == Outcome::Expired {
             let observed = self.observe(&kept).await;

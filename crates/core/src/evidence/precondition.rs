@@ -14,7 +14,7 @@ pub enum Stage {
     BeforePaying,
     /// Right before the secret is shown to anybody for the first time.
     BeforeSecret,
-    /// Right before a redemption that was built without its chain is handed out. No preflight has asked whether it can pay.
+    /// Right before a redemption that was built offline is handed to the owner. No preflight has checked that it can succeed.
     BeforeHandingOut,
 }
 

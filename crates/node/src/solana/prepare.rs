@@ -80,18 +80,18 @@ impl<T: Transport> SolanaChain<'_, T> {
         self.prepare_paying(recovery, account, Some(before), bid).await
     }
 
-    /// Requires that a redemption that is built without this chain names the account that paid the rent, and needs no new token account.
+    /// Checks a redemption that is built offline: it must name the account that paid the rent, and must not need a new token account.
     pub(crate) async fn check_offline(&self, recovery: &Recovery, rent_sponsor: &str) -> Result<(), NodeError> {
         let found = self.judged::<_, Settlement>(&SettlementQuery::new(self.connection.network, recovery)).await?;
         let refuse = |at: &'static str, why: &str| Refusal::new(Code::ReceiverNotPayable, at).with_reason(why.to_owned());
         if found.needs_token_account {
-            let why =
-                "the payee has no token account, and a redemption from a wallet context creates none: leave the context out, or create it";
+            let why = "the payee has no token account, and a redemption built from a wallet context does not create one: create the account \
+                       first, or build the redemption from the chain";
             return Err(refuse("/wallet", why).into());
         }
         match found.sponsor {
             Some(paid) if paid != parse(rent_sponsor, "/wallet/rent_sponsor")? => {
-                let refusal = refuse("/wallet/rent_sponsor", "the program pays the rent back only to the account that paid it");
+                let refusal = refuse("/wallet/rent_sponsor", "the program accepts only the account that paid the rent of the swap account");
                 Err(refusal.with_expected(paid.to_string()).with_actual(rent_sponsor).into())
             }
             _ => Ok(()),

@@ -90,7 +90,7 @@ impl Inner {
     /// Follows an order until it ends, or until only the owner can continue.
     pub(super) async fn follow(&self, call: u64, id: &OrderId, accepts_contracts: bool) -> Result<(), Failure> {
         let kept = self.store.load(id).await.map_err(|error| event::of_store(&error))?;
-        if !kept.may_be_paid() && kept.outcome().is_none() {
+        if kept.is_to_be_paid() {
             self.check_redemption(kept.swap.request().destination.asset.chain())?;
             self.check_contracts(&kept, accepts_contracts).await?;
             self.check_unlisted(&kept).await?;

@@ -163,8 +163,8 @@ impl Order<'_> {
         }
     }
 
-    /// Returns whether both chains are connected, and the source's shows the payment, or the destination's proves the solver's while a
-    /// reorganization hides the owner's: a newer record is then only a statement, which is shown and decides nothing.
+    /// Returns whether the chains alone decide: both are connected, and the source shows the owner's payment, or the destination proves the
+    /// solver's (a reorganization may hide the owner's). A newer record is then displayed and has no effect.
     pub(super) fn chains_decide(&self) -> bool {
         let Capabilities { source_connected, destination_connected, .. } = self.capabilities;
         let is_proven = self.is_locked(Leg::Destination) && matches!(self.observed.release, Ok(Release::Evidence(_)));

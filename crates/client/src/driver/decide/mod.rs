@@ -236,8 +236,8 @@ const MAX_REDEEM_RETRY_DELAY: Duration = Duration::from_secs(20);
 #[must_use]
 pub fn decide(kept: &OrderState, observed: &OrderObservation, capabilities: Capabilities) -> Decision {
     let order = Order { kept, observed, capabilities };
-    // An order without a payment is open again once there is one. Its line may be missing: a statement is not written down, and a store that
-    // is full cannot be written.
+    // An expired order is open again once a payment is seen. The journal may not say so: what the service states is not recorded, and a full
+    // disk prevents it.
     if let Some(outcome) = kept.outcome().filter(|outcome| *outcome != Outcome::Expired || !is_there(observed)) {
         return rest(Status::Ended { outcome });
     }

@@ -86,7 +86,7 @@ impl Order<'_> {
         let is_held = is_signed && !self.kept.may_be_sent(payment);
         // A payment from another wallet, or from a copy of this store, may be on its way, or hidden by endpoints that fail.
         let is_known = !matches!(self.observed.source, LegObservation::Unknown(_));
-        // Whatever the solver has locked is the owner's. If a copy of this store has paid and redeemed, a reorganization can undo the one.
+        // Another copy of this store may have paid. The owner can then redeem what the solver has locked.
         let is_at_stake = self.observed.destination.is_seen() && (self.is_locked(Leg::Destination) || self.is_redeemed(Leg::Destination));
         if is_known && !is_at_stake && (is_held || !is_signed && self.is_late_by(GIVEN_UP_AFTER)) {
             let outcome = Outcome::Expired;

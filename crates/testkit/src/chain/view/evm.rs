@@ -26,7 +26,7 @@ impl View<'_> {
         })
     }
 
-    /// Returns the chain.
+    /// Returns the chain as it is at that time, with the HTLC.
     #[must_use]
     pub fn evm(&self) -> Evm {
         let height = |time: u64| self.including(INITIATED, time);
