@@ -4,12 +4,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// The source of each module without comments, by its name.
-fn modules() -> BTreeMap<String, String> {
-    let sources = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap().map(|entry| entry.unwrap().path());
+/// The sources below a folder, without comments.
+fn sources(path: &Path) -> String {
+    if path.is_dir() {
+        return fs::read_dir(path).unwrap().map(|entry| sources(&entry.unwrap().path())).collect::<Vec<_>>().join("\n");
+    }
     let without_comment = |line: &str| line.split("//").next().unwrap_or_default().to_owned();
-    let read = |path: &Path| fs::read_to_string(path).unwrap().lines().map(without_comment).collect::<Vec<_>>().join("\n");
-    sources.map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), read(&path))).collect()
+    fs::read_to_string(path).unwrap().lines().map(without_comment).collect::<Vec<_>>().join("\n")
+}
+
+/// The source of each module of the program by its name; the modules inside it are part of it.
+fn modules() -> BTreeMap<String, String> {
+    let mut modules = BTreeMap::<String, String>::new();
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap() {
+        let path = entry.unwrap().path();
+        let module = modules.entry(path.file_stem().unwrap().to_str().unwrap().to_owned()).or_default();
+        module.push('\n');
+        module.push_str(&sources(&path));
+    }
+    modules
 }
 
 /// Returns what a source names in the crate: `crate::a::b` names `a`, and `crate::{a, b::c}` names `a` and `b`.
