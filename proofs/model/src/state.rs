@@ -291,8 +291,8 @@ impl State {
                 moves.extend(BOTH.into_iter().filter(may_stand).map(|leg| Move::Later { standing: Some(leg) }));
             }
         }
-        // The program prints, and its user broadcasts, what both have just judged.
-        if self.is_covered() && matches!(source, Htlc::Locked { .. }) {
+        // The program prints, and its user broadcasts, what both have just judged. A chain that stands still proves nothing to either.
+        if self.is_covered() && self.is_going(Leg::Destination) && matches!(source, Htlc::Locked { .. }) {
             match self.paper {
                 Paper::None if self.bad_luck < max_bad_luck => moves.push(Move::Prints),
                 Paper::Printed => moves.push(Move::Broadcasts),
