@@ -1,13 +1,5 @@
 //! The public API: thread safety, secrets in printed text, and the parsing of keys.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use countersign_bitcoin::recover::{Body, Fee, FeeCoins, Funding, FundingStatus, InstantRefund, Payout, RecordedHtlc};
 use countersign_bitcoin::{
     ChangeRule, Deposit, Destination, ExternalSignature, FeeRate, Key, KeyOrigin, Payload, Payment, SignedOrder, SignedPayment, TxContext,

@@ -1,13 +1,5 @@
 //! Responses of the service on the test network.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use countersign_bitcoin::recover::{FundingStatus, InstantRefund, Leg, RecordedHtlc};
 use countersign_core::{Code, Refusal, Registry};
 use countersign_testkit::recover::read_record;

@@ -1,13 +1,5 @@
 //! Checking what a chain returns: transactions, spends, headers, Merkle proofs.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use bitcoin::consensus::encode::{deserialize, serialize};
 use bitcoin::constants::genesis_block;
 use bitcoin::hashes::{Hash, sha256};

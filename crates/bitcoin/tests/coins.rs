@@ -1,14 +1,5 @@
 //! Coin selection: it covers the amount and the exact fee, and costs no more than simple strategies.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use std::collections::BTreeSet;
 
 use bitcoin::hashes::Hash;

@@ -1,13 +1,5 @@
 //! Matching transactions and PSBTs of external wallets, which may choose coins, change, fee and order, but not the deposit.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use std::str::FromStr;
 
 use bitcoin::consensus::encode;

@@ -1,15 +1,6 @@
 //! Properties: every change of a response is refused, is shown, or has no effect on what is signed. No text makes the library
 //! panic.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use bitcoin::consensus::encode::{deserialize, serialize};
 use bitcoin::{Transaction, script};
 use countersign_bitcoin::address::Chain;

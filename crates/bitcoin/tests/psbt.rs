@@ -1,13 +1,5 @@
 //! PSBTs for hardware signers: key origins, previous transactions, and signers that look keys up by origin.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use std::collections::HashMap;
 
 use bitcoin::bip32::{DerivationPath, Xpriv};

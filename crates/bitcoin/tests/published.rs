@@ -1,13 +1,5 @@
 //! Published vectors: the wallet vectors of BIP-341, addresses that the service computed.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use bitcoin::consensus::encode::deserialize;
 use bitcoin::hashes::Hash;
 use bitcoin::{TapNodeHash, Transaction, XOnlyPublicKey};

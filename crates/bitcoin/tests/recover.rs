@@ -1,18 +1,7 @@
 //! Recovery from an order record. Keys and secret belong to these tests. Every transaction here is also checked with consensus code in
 //! `proofs/bitcoin`.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
-#[path = "recover/instant.rs"]
 mod instant;
-#[path = "recover/rules.rs"]
 mod rules;
 
 use bitcoin::hashes::Hash;

@@ -1,15 +1,6 @@
 //! Signatures of external signers: as hex, as `<signature>:<public key>`, or as a signed PSBT. Each is proven, and refused if it is not
 //! valid for its request. The valid ones are those of bitcoinjs-lib, from the signed PSBTs of the fixtures.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use std::str::FromStr;
 
 use bitcoin::hashes::{Hash, sha256d};

@@ -1,14 +1,5 @@
 //! The facade: the states of one family convert into those of any family and return the same values, and a family that is not
 //! built is refused.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test fails by panicking"
-)]
-
 use std::error::Error;
 
 use countersign::{

@@ -1,6 +1,4 @@
 //! Codes are stable words, and every refusal is one line that can be shown.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
-
 use countersign::{Blame, Code, Refusal};
 
 #[test]

@@ -2,8 +2,6 @@
 //!
 //! Each is compared both ways: what the text names exists, and what the tree says is named. Outside the repository there is nothing to
 //! compare.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,14 +1,5 @@
 //! What a quorum says of a transaction that was sent: whether it is rejected, and whether it can never be included.
 #![cfg(feature = "evm")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test fails by panicking"
-)]
-
 use countersign::chains::Network;
 use countersign::evm::{Evm, TxContext, alloy_primitives::hex};
 use countersign::reader::{

@@ -1,6 +1,4 @@
 //! Local keys of any family: the account that follows from a key, and what it signs.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
 use countersign::{Code, FAMILIES, Family, Key};
 use countersign_testkit::lines::accepted;
 

@@ -1,6 +1,4 @@
 //! The facade's recovery: the pinned chain of the leg decides the family, and every family says the same about itself.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
 use countersign::recover::{Leg, Recovery, redeem, refund};
 use countersign::{Code, Family, OrderRecord, Role, SecretHash};
 use countersign_testkit::{fixtures_of, registry};

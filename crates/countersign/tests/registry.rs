@@ -1,13 +1,4 @@
 //! What a wallet pins: a registry that contradicts itself judges no order, and one that is written is read as the same.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test fails by panicking"
-)]
-
 use std::io::Write;
 use std::process::{Command, Stdio};
 

@@ -1,7 +1,5 @@
 //! The versions of other crates that the texts name are those of the manifests: the libraries' own, and those of the wallets that
 //! `.ci/neighbours` builds beside them. Outside the repository there is nothing to compare.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

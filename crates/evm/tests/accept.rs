@@ -1,7 +1,5 @@
 //! Cases whose artefacts were made by ethers (`fixtures/README.md`): each must be accepted and give the same bytes.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
 use countersign_core::Role;
 use countersign_evm::alloy_consensus::{SignableTransaction, TxEnvelope, TypedTransaction};
 use countersign_evm::alloy_eips::eip2718::{Decodable2718, Encodable2718};

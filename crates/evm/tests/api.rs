@@ -1,13 +1,4 @@
 //! The public API: thread safety, secrets in printed text, and the agreement of its forms.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test fails by panicking"
-)]
-
 use countersign_core::json::{self, Cursor};
 use countersign_core::{Code, CreateOrder, Policy, Proposal, RequestedLeg, U256};
 use countersign_evm::{

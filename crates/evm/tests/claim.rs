@@ -1,6 +1,4 @@
 //! The claim of affiliate earnings, compared with its documented layout and a general encoder.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
-
 use countersign_core::json::{self, Cursor};
 use countersign_core::wire::{Earnings, Read};
 use countersign_core::{Code, Refusal, RequestId, Role};

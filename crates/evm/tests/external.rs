@@ -1,13 +1,4 @@
 //! External wallets, which choose nonce, fees and gas themselves: the parameters for them, and the matching of what they sent.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test fails by panicking"
-)]
-
 use countersign_core::{Code, Policy, Role};
 use countersign_evm::alloy_consensus::{SignableTransaction, Transaction as _, TxEip1559, TxEip2930, TxEnvelope, TxLegacy};
 use countersign_evm::alloy_primitives::{Address, Bytes, TxKind, U256, hex};

@@ -1,13 +1,4 @@
 //! Funding paths, which the wallet chooses before it needs a nonce and fees.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test fails by panicking"
-)]
-
 use countersign_core::{Code, Policy, RequestId, Role, Topic};
 use countersign_evm::alloy_consensus::{Transaction as _, TxEnvelope};
 use countersign_evm::alloy_primitives::{U256, hex};

@@ -1,13 +1,4 @@
 //! Contracts whose generation is pinned: every deposit of the outside tools is verified under each pin.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test fails by panicking"
-)]
-
 use countersign_core::{Code, EvmGeneration, Policy, Registry, Role, SecretHash};
 use countersign_evm::alloy_primitives::hex;
 use countersign_evm::recover::{self, Leg};

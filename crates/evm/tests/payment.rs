@@ -1,13 +1,4 @@
 //! The payment of an order among calls that an external wallet bundled (EIP-5792).
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test fails by panicking"
-)]
-
 use countersign_core::chains::swap_id::{self, SwapIdInput, Version};
 use countersign_core::{Code, EvmGeneration, Policy};
 use countersign_evm::alloy_primitives::{Address, B256, U256, hex};

@@ -1,13 +1,4 @@
 //! The limits of the wallet's policy, and what the registry lists about chains and solvers.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test fails by panicking"
-)]
-
 use std::time::Duration;
 
 use countersign_core::{Blame, Code, Policy, Refusal, Registry};

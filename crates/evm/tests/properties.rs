@@ -1,14 +1,5 @@
 //! Properties: every change of a response is refused, is shown, or has no effect on what is signed. No bytes make the library
 //! panic.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test fails by panicking"
-)]
-
 use std::collections::BTreeMap;
 
 use countersign_core::{Policy, Role, U256};

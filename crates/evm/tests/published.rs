@@ -1,15 +1,5 @@
 //! Published values: the examples of the EIPs, documented responses of the live service, and the hashes of every fixture by a
 //! general EIP-712 hasher.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::print_stderr,
-    reason = "a test fails by panicking, and one that checks nothing says so"
-)]
-
 use countersign_core::{Code, Hex, OrderRecord, Policy, Refusal, Registry, VerifiedOrder};
 use countersign_evm::alloy_dyn_abi::TypedData;
 use countersign_evm::alloy_primitives::{Address, B256, U256, eip191_hash_message};

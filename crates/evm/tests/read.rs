@@ -1,15 +1,5 @@
 //! Reading what a chain returns about an order. Topics, slots and hashes were computed with js-sha3 0.8.0 and Node's `crypto`. The
 //! worked examples beside the project come from a chain that executed them.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::print_stderr,
-    reason = "a test fails by panicking, and one that checks nothing says so"
-)]
-
 use countersign_core::{EvmGeneration, SecretHash};
 use countersign_evm::alloy_primitives::{Address, B256, U256, address, b256, hex};
 use countersign_evm::read::{self, HtlcEvent, Layout, Progress};

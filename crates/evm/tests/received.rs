@@ -1,6 +1,4 @@
 //! Signed transactions as nodes return them, in alloy's own JSON and bytes.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
 use countersign_core::{Code, Refusal};
 use countersign_evm::alloy_consensus::{SignableTransaction, TxEip1559, TxEip2930, TxEip4844, TxEip7702, TxEnvelope, TxLegacy};
 use countersign_evm::alloy_eips::eip2718::Encodable2718 as _;

@@ -1,13 +1,4 @@
 //! Recovery from an order record alone, up to the signed transaction.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test fails by panicking"
-)]
-
 use countersign_core::{Code, Policy, RequestId, Role, SecretHash, Topic};
 use countersign_evm::alloy_consensus::Transaction as _;
 use countersign_evm::alloy_primitives::{U256, hex, keccak256};

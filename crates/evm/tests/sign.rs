@@ -1,14 +1,5 @@
 //! Signatures. Those of ethers and viem are accepted in every form, one by one, and give the same artefacts. Any other signature is
 //! refused at its request, and changes nothing.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test fails by panicking"
-)]
-
 use countersign_core::{Code, Refusal, RequestId, Scheme};
 use countersign_evm::alloy_primitives::keccak256;
 use countersign_evm::{Evm, ExternalSignature, Gasless, UnsignedOrder};

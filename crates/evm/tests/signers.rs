@@ -1,13 +1,4 @@
 //! Signers of the alloy ecosystem sign prepared orders: local keys, and devices that refuse bare hashes.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test fails by panicking"
-)]
-
 use std::error::Error;
 use std::pin::pin;
 use std::sync::Mutex;

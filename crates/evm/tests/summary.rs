@@ -2,15 +2,6 @@
 //!
 //! The snapshots under `snapshots/` are reviewed like any text of a user interface. Every value in them is also in the fixture of the
 //! case, which was made by outside tools.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test fails by panicking"
-)]
-
 use std::fmt::Write;
 
 use countersign_core::Policy;

@@ -2,15 +2,6 @@
 //!
 //! Expected values: `fixtures/accept` (ethers, viem, tronweb, ...) and, if it is there, the folder of vectors made with the
 //! reference SDKs.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test fails by panicking"
-)]
-
 use std::fs;
 use std::path::PathBuf;
 

@@ -1,8 +1,6 @@
 //! Every case of `fixtures/corpus`, which other projects use as it is, has the result that the corpus expects.
 //!
 //! `fixtures/corpus/run` does the same with the program and through pipes.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
 use std::collections::BTreeMap;
 use std::fs;
 

@@ -1,8 +1,6 @@
 //! No copy of a key stays behind: the whole memory of the process is searched after a key was used.
 #![cfg(all(target_os = "linux", feature = "evm", feature = "tron", feature = "starknet", feature = "bitcoin", feature = "sui"))]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "a test fails by panicking")]
-
-mod documents;
+use crate::documents;
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;

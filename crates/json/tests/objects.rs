@@ -1,8 +1,6 @@
 //! The functions that the language bindings call: the same artefacts as the batch, and typed failures.
 #![cfg(all(feature = "evm", feature = "tron", feature = "starknet", feature = "bitcoin"))]
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-mod documents;
+use crate::documents;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -3,16 +3,6 @@
 //! Each member of a response and each byte of its calldata is changed, one at a time. Then the order is refused, or the summary or
 //! a warning changes, or the artefacts stay the same: nothing is signed that was not shown. `COUNTERSIGN_ALL_FIXTURES=1` changes
 //! every accept case instead of a selection.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    reason = "a test fails by panicking"
-)]
-
 use countersign::{FAMILIES, Family, Policy};
 use countersign_json::line::Outcome;
 use countersign_testkit::lines::{accepted, output, run, warning_codes, with_fixtures};

@@ -1,8 +1,6 @@
 //! Readers across the language border: recorded conversations of `fixtures/readers`, misuse, and what a quorum makes of several endpoints.
 #![cfg(all(feature = "evm", feature = "tron", feature = "starknet", feature = "solana", feature = "sui", feature = "bitcoin"))]
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-mod documents;
+use crate::documents;
 
 use std::fs;
 

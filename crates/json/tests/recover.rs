@@ -1,7 +1,5 @@
 //! Recoveries with a wallet context in JSON: any context is either prepared, or refused at a location in it or in the record.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-mod contexts;
+use crate::contexts;
 
 use countersign::FAMILIES;
 use proptest::prelude::*;

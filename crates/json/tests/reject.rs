@@ -3,15 +3,6 @@
 //! In `fixtures/reject/<family>.json` each base is accepted, one thing changes, and the refusal has exactly this code at exactly
 //! this location. If the change is allowed, the order is still accepted, with a warning. A case that is refused for any other reason
 //! proves nothing about its rule, so it fails here.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test fails by panicking"
-)]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

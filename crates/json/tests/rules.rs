@@ -1,13 +1,4 @@
 //! Rules that no line of the batch reaches: orders verified at a given time, and the records of orders under way.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test fails by panicking"
-)]
-
 use std::time::Duration;
 
 use countersign::wire::{AffiliateFee, Read};

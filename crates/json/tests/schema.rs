@@ -1,13 +1,4 @@
 //! The fixtures follow their JSON Schemas, by which other tools read the files.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test fails by panicking"
-)]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

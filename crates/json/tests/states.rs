@@ -1,14 +1,5 @@
 //! The states of an order, which are the same for every family. An order keeps its signatures until it is complete, and recognises
 //! its own signed transactions.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test fails by panicking"
-)]
-
 use countersign::{Refusal, Role, UnsignedOrder};
 use countersign_json::JsonFamily;
 use countersign_testkit::lines::difference;

@@ -1,7 +1,5 @@
 //! The recorded conversations of `fixtures/readers`, through this crate's lanes, batches and HTTP: the verdicts are those that the
 //! bindings give.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
 use countersign::UnixTime;
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,14 +1,5 @@
 //! Many concurrent reads: they share requests, and a cancelled read does not keep the others waiting.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod support;
+use crate::support;
 
 use std::future::poll_fn;
 use std::sync::atomic::Ordering;

@@ -1,15 +1,6 @@
 //! Reading an order from honest and lying endpoints: honest answers become evidence. A lie becomes "unknown" or a hold, never a proof of
 //! funding.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod support;
+use crate::support;
 
 use countersign::UnixTime;
 use std::sync::atomic::Ordering;

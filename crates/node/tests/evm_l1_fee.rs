@@ -1,14 +1,5 @@
 //! On an OP-stack chain, an account needs the coins for the fee of the chain below: before an order is paid, and before anything is signed.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod support;
+use crate::support;
 
 use countersign::evm::alloy_consensus::Transaction as _;
 use countersign::evm::alloy_primitives::{Address, U256};

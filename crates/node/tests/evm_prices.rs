@@ -1,15 +1,6 @@
 //! One endpoint of three lies about one price: in any place of the list and for any transaction, what is paid is what honest endpoints lead
 //! to.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod support;
+use crate::support;
 
 use std::sync::LazyLock;
 

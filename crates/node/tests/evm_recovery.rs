@@ -1,15 +1,6 @@
 //! Preparing redemptions and refunds on EVM chains: nothing is signed that the sender cannot pay for or that would fail, and no node sees a
 //! secret before the redemption is sent.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod support;
+use crate::support;
 
 use countersign::evm::alloy_consensus::Transaction as _;
 use countersign::evm::alloy_consensus::TypedTransaction;

@@ -1,15 +1,6 @@
 //! Tokens that take a fee, or freeze an account, and nodes that have pruned what is asked: a payment that could not be redeemed or refunded
 //! is not signed, and an endpoint without the state counts as silent.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod support;
+use crate::support;
 
 use countersign::evm::alloy_primitives::{Address, U256, hex};
 use countersign::evm::read;

@@ -1,14 +1,5 @@
 //! What a wallet signs and sends: fees within the policy, preflights of what was verified, transactions that are sent once.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod support;
+use crate::support;
 
 use countersign::evm::alloy_primitives::{Address, B256, U256, hex, keccak256};
 use countersign::evm::read::{self, Layout};

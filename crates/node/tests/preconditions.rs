@@ -1,14 +1,5 @@
 //! What must hold before an order is paid, and before its secret leaves, on an EVM chain: each by a quorum, and only an answer is a yes.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod support;
+use crate::support;
 
 use countersign::evm::alloy_primitives::Address;
 use countersign::{Code, Finality, FinalityRule, OrderRecord, Policy, Precondition, Stage};

@@ -1,13 +1,5 @@
 //! Responses of the live service with their order records, and the values that the service computed.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use countersign_core::chains::swap_id;
 use countersign_core::{Registry, SecretHash};
 use countersign_solana::htlc::{Htlc, HtlcAccount};

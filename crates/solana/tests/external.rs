@@ -1,13 +1,5 @@
 //! External wallets, which return the transaction signed. Only their own blockhash and priority fee may differ.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use countersign_core::{Code, Policy, RequestId, Role};

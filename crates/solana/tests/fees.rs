@@ -1,13 +1,5 @@
 //! The wallet's own blockhash and priority fee, which change only the transaction that the owner sends.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use countersign_core::{Code, Policy, RequestId};

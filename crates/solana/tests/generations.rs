@@ -1,14 +1,6 @@
 //! The generations of the programs: their bytes, and that no generation is mistaken for another.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
-mod forms;
+use crate::forms;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -2,14 +2,6 @@
 //!
 //! The transactions are those of `fixtures/reject/solana.json`, compiled by @solana/web3.js.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use countersign_core::{Code, Policy};
 use countersign_solana::Solana;
 use countersign_testkit::{Case, TestResult, fixture, outcome, outcome_under};

@@ -1,14 +1,6 @@
 //! Properties: every change of a response is refused, is shown, or has no effect on what is signed. No bytes make the library
 //! panic.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use countersign_solana::Solana;

@@ -1,14 +1,6 @@
 //! Reading what a chain returns about a swap, in every form of the programs.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
-mod forms;
+use crate::forms;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

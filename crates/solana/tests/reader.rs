@@ -1,27 +1,11 @@
 //! The readers alone: honest answers become findings, lies become faults or "unclear", and never a proof of funding.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a panic in a test is a failed test"
-)]
-
-#[path = "reader/bounds.rs"]
 mod bounds;
-#[path = "reader/course.rs"]
 mod course;
-#[path = "reader/fate.rs"]
 mod fate;
-#[path = "reader/funds.rs"]
 mod funds;
-#[path = "reader/lies.rs"]
 mod lies;
-#[path = "reader/others.rs"]
 mod others;
-#[path = "reader/settlement.rs"]
 mod settlement;
 
 use countersign_core::reader::{Agree, Answer, Fault, Known, Machine, Next, Observation, Quorum, Reader, Request, Verdict};

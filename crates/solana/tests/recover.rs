@@ -1,13 +1,5 @@
 //! Recovery from an order record alone.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use countersign_core::{Code, Policy, RequestId, Role, SecretHash};
 use countersign_solana::address::{self, TOKEN_PROGRAM};
 use countersign_solana::recover::{self, Leg};

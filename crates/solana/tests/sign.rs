@@ -1,13 +1,5 @@
 //! Signing: the requests, the accepted signatures, and the artefacts for nodes and the service.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use std::convert::Infallible;
 
 use base64::Engine;

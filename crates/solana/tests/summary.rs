@@ -1,13 +1,5 @@
 //! Texts for people: the summary shows every value that the response chose, in the usual units.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use countersign_solana::Solana;
 use countersign_testkit::{TestResult, fixture, outcome};
 

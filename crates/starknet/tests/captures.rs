@@ -1,13 +1,5 @@
 //! The published captures of live orders, and their known answers.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use countersign_core::{Code, TypedValue};
 use countersign_starknet::recover::{self, Leg};
 use countersign_starknet::{Felt, Gasless, Starknet, htlc};

@@ -1,13 +1,5 @@
 //! External wallets: the calls for them, and the matching of the transactions that they broadcast.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use countersign_core::{Code, Role, TypedValue, U256};
 use countersign_starknet::{
     ApprovalStep, Call, DataAvailabilityMode, Deposit, ExecutionEncoding, Felt, InvokeTransaction, ResourceBound, ResourceBounds, Starknet,

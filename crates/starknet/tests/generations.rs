@@ -1,13 +1,5 @@
 //! The generations of the contract: each order is accepted only under its own pin, and hashes and calldata are those of starknet.js.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use StarknetGeneration::{Client313, February2025, July2025, November2025};
 use countersign_core::{Code, OrderRecord, Policy, Refusal, Registry, Role, StarknetGeneration};
 use countersign_starknet::recover::{self, Leg};

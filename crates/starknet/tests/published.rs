@@ -1,13 +1,5 @@
 //! The hash that is signed is the hash of the response's own typed data, as computed by a general SNIP-12 encoder.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use countersign_core::RequestId;
 use countersign_starknet::{Gasless, Key, Payload, Starknet};
 use countersign_testkit::{Beside, Case, TestResult, beside, fixtures, skipped, verified};

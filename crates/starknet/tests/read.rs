@@ -1,13 +1,5 @@
 //! Reading what a chain returns about an order: only the layouts, events and interfaces of known generations are accepted.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use StarknetGeneration::{Client313, February2025, July2025, November2025};
 use countersign_core::{SecretHash, StarknetGeneration, U256};
 use countersign_starknet::read::{self, Access, HtlcEvent, Progress, StoredOrder};

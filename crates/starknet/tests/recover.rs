@@ -1,13 +1,5 @@
 //! Recovery from an order record alone.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use countersign_core::{Code, RequestId, Role, SecretHash};
 use countersign_starknet::recover::{self, Leg};
 use countersign_starknet::{Felt, Key, ResourceBounds, Starknet, TxContext, felt, htlc};

@@ -1,13 +1,5 @@
 //! Signing: the requests, the accepted signatures, and the artefacts for nodes and the service.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use countersign_core::{Code, Policy, Refusal, Registry, RequestId, Role, Scheme, U256};
 use countersign_starknet::{Felt, Gasless, Key, KeyedPath, Payload, SignedOrder, Starknet, UnsignedOrder, felt};
 use countersign_testkit::{

@@ -1,7 +1,5 @@
 //! Signers of starknet-rs.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a panic in a test is a failed test")]
-
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 

@@ -1,7 +1,5 @@
 //! Conversions to and from the types of starknet-rs.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a panic in a test is a failed test")]
-
 use countersign_core::{Code, Role};
 use countersign_starknet::starknet_core::crypto::Signature;
 use countersign_starknet::starknet_core::types::{BroadcastedInvokeTransactionV3, Call, InvokeTransactionV3};

@@ -1,7 +1,5 @@
 //! Backups: a restored store equals the original, and restoring a changed backup writes nothing.
 
-#![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,5 @@
 //! Processes that compete for a lock, and processes that are killed while they write. Each child is this test program itself.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "a test ends by panicking")]
-
 use std::collections::BTreeMap;
 use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -19,7 +17,7 @@ fn id(order: u64) -> String {
 
 fn child(test: &str, path: &Path) -> Child {
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", test, "--ignored", "--nocapture"]).env(PATH, path);
+    command.args(["--exact", &format!("processes::{test}"), "--ignored", "--nocapture"]).env(PATH, path);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap()
 }
 

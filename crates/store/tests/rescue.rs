@@ -1,7 +1,5 @@
 //! The rescue phrase, compared with vectors computed by bip_utils (`vectors/rescue.py`).
 
-#![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
-
 use countersign_store::rescue::{Phrase, Rescue};
 use serde_json::{Value, json};
 

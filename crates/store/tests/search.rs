@@ -1,6 +1,4 @@
 //! The search for the indices of orders in a rescue phrase.
-#![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
-
 use std::collections::BTreeMap;
 
 use countersign_store::KeyIndex;

@@ -1,7 +1,5 @@
 //! The store on the real file system.
 
-#![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

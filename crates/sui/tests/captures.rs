@@ -1,13 +1,5 @@
 //! Responses of the service on the test network, which must verify with their order records, byte for byte.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use countersign_core::json::{self, Cursor};
 use countersign_core::wire::{OrderRecord, Read};
 use countersign_core::{Code, Policy, Registry};

@@ -1,14 +1,6 @@
 //! Coins: those from which a deposit of a coin other than SUI is split, and those that pay the gas.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
-mod support;
+use crate::support;
 
 use countersign_core::{Code, Policy, Refusal};
 use countersign_sui::Sui;

@@ -1,14 +1,6 @@
 //! Properties: every change of a response is refused, is shown, or has no effect on what is signed. No bytes make the library
 //! panic.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use countersign_core::{Code, Policy, U256};
 use countersign_sui::Sui;
 use countersign_sui::htlc::Initiate;

@@ -1,13 +1,4 @@
 //! Reading what a chain returns: values that were computed outside of this project, and bytes that a contract never stores.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a panic in a test is a failed test"
-)]
-
 use countersign_core::chains::swap_id::{SwapIdInput, sui, sui_with_chain_word};
 use countersign_core::{SecretHash, U256};
 use countersign_sui::read::{HtlcEvent, StoredOrder, event, field_id, order};

@@ -1,26 +1,10 @@
 //! The readers alone, against a chain in memory that is honest or not.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a panic in a test is a failed test"
-)]
-
-#[path = "reader/bounds.rs"]
 mod bounds;
-#[path = "reader/check.rs"]
 mod check;
-#[path = "reader/fate.rs"]
 mod fate;
-#[path = "reader/htlc.rs"]
 mod htlc;
-#[path = "reader/lies.rs"]
 mod lies;
-#[path = "reader/send.rs"]
 mod send;
-#[path = "reader/wallet.rs"]
 mod wallet;
 
 use countersign_core::reader::{Answer, Fault, Known, Machine, Next, Observation, Reader, Request};

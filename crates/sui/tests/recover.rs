@@ -1,14 +1,6 @@
 //! Recovery from an order record alone.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
-mod support;
+use crate::support;
 
 use countersign_core::{Code, RequestId, Role};
 use countersign_sui::recover::{self, FunctionNames, Leg, Recovery};

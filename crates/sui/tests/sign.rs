@@ -1,14 +1,6 @@
 //! Signing: the requests, the accepted signatures, and the artefacts for nodes.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
-mod support;
+use crate::support;
 
 use std::collections::HashSet;
 

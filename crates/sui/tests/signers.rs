@@ -1,6 +1,4 @@
 //! Signers of Mysten's SDK.
-#![allow(clippy::expect_used, clippy::panic, reason = "a panic in a test is a failed test")]
-
 use countersign_core::{Code, RequestId};
 use countersign_sui::sui_crypto::ed25519::Ed25519PrivateKey;
 use countersign_sui::sui_crypto::secp256k1::Secp256k1PrivateKey;

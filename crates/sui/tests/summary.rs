@@ -1,13 +1,5 @@
 //! Texts for people: the summary shows every value that the response chose, in the usual units.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use countersign_core::Policy;
 use countersign_sui::Sui;
 use countersign_testkit::{TestResult, fixture, fixtures, outcome, with_verified};

@@ -2,15 +2,6 @@
 //!
 //! Without a variable, this requires that the files are what is recorded now. `COUNTERSIGN_RECORD=1` writes them.
 #![cfg(all(feature = "evm", feature = "tron", feature = "starknet", feature = "solana", feature = "sui", feature = "bitcoin"))]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test fails by panicking"
-)]
-
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,14 +1,5 @@
 //! How fast a chain is, as its readers measure it, and what that decides.
 #![cfg(all(feature = "evm", feature = "tron", feature = "starknet", feature = "solana", feature = "sui", feature = "bitcoin"))]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test fails by panicking"
-)]
-
 use countersign::reader::{Answer, Finding, HtlcObservation, HtlcQuorum, HtlcReader, Known, Request};
 use countersign::{Funded, Hold, Policy, UnixTime, VerifiedRecord, verify_record};
 use countersign_testkit::chain::{evm, solana, starknet, tron};

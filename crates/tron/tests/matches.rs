@@ -1,13 +1,5 @@
 //! Matching the transactions of external wallets: whatever the wallet may choose is accepted, and anything else is refused.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use alloy_primitives::hex;
 use countersign_core::{Code, Policy, Role};
 use countersign_testkit::{Case, TestResult, fixture, key, received, verified, verified_under, wallet};

@@ -1,13 +1,5 @@
 //! The 1,025 TIP-712 cases that TronWeb publishes (`test/testcases/eip712.json.gz`), and the orders' own typed data.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use std::borrow::Cow;
 
 use alloy_dyn_abi::eip712::TypedData;

@@ -1,13 +1,5 @@
 //! Recovery from an order record alone.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
-
 use alloy_primitives::{hex, keccak256};
 use countersign_core::{Code, Policy, RequestId, Role, SecretHash};
 use countersign_testkit::recover::{record, refuses_other_records};

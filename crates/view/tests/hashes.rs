@@ -1,14 +1,4 @@
 //! Hash cards, compared with hashes that other tools computed: ethers, TronWeb, starknet.js, web3.js, Mysten's SDK, bitcoinjs-lib.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::arithmetic_side_effects,
-    missing_docs,
-    reason = "a test ends by panicking"
-)]
-
 use countersign::{Policy, Unsigned, UnsignedOrder};
 use countersign_json::JsonFamily;
 use countersign_testkit::{Case, all_fixtures, fixture, with_unsigned};

@@ -1,8 +1,6 @@
 //! The page of an accepted order shows every summary line and every byte. The page of a refused order marks the refused place and gives the
 //! reason.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-mod common;
+use crate::common;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,14 +1,4 @@
 //! Receipts: what they prove, and that nothing else is ever proven.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::arithmetic_side_effects,
-    missing_docs,
-    reason = "a test ends by panicking"
-)]
-
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 

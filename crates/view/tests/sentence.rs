@@ -1,7 +1,5 @@
 //! The sentence of every accept case, in every language, has every value of the terms.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-mod common;
+use crate::common;
 
 use common::{FAMILIES, with_case};
 use countersign::{Code, Policy, TypedValue, amount};

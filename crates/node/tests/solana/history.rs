@@ -6,7 +6,7 @@ use countersign::solana::solana_instruction::Instruction;
 use countersign::solana::solana_signature::Signature;
 
 use super::*;
-use crate::fake::Mined;
+use crate::solana::fake::Mined;
 
 /// The program, the swap, and the account of a form.
 fn parts(form: &str) -> (Htlc, HtlcAccount, Address) {

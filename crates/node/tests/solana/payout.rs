@@ -7,7 +7,7 @@ use countersign::{Code, Policy, Precondition, Stage};
 use countersign_node::{Ends, Preconditions, Speed};
 use serde_json::json;
 
-use crate::fake::{Account, Chain, FORMS, case, nodes, swap_of, system_account, terms, token_account};
+use crate::solana::fake::{Account, Chain, FORMS, case, nodes, swap_of, system_account, terms, token_account};
 
 const PAYER: Address = Address::new_from_array([9; 32]);
 

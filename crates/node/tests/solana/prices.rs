@@ -8,8 +8,8 @@ use countersign::{BroadcastTransaction, Policy, Unsigned};
 use countersign_node::{NodeError, Nodes, Speed};
 use serde_json::{Value, json};
 
-use crate::fake::{Chain, FORMS, Front, INITIATED, NOW, blockhash, listed, nodes, older_blockhash, swap_of, terms};
-use crate::wallet::{recovery, settled, stranger};
+use crate::solana::fake::{Chain, FORMS, Front, INITIATED, NOW, blockhash, listed, nodes, older_blockhash, swap_of, terms};
+use crate::solana::wallet::{recovery, settled, stranger};
 
 const FORM: &str = FORMS[2];
 const NAME: &str = "solana_testnet";
@@ -94,7 +94,7 @@ async fn context(nodes: &Nodes<Front>, stage: Stage, sent: &BroadcastTransaction
 
 async fn sent(price: u64) -> BroadcastTransaction {
     let chain = Chain { fees: vec![price; 150], ..settled(FORM, 1_000_000_000) };
-    let (unsigned, _) = crate::wallet::recover_on(chain, FORM, &recovery(FORM, true)).await.unwrap();
+    let (unsigned, _) = crate::solana::wallet::recover_on(chain, FORM, &recovery(FORM, true)).await.unwrap();
     let Unsigned::Solana(mut unsigned) = unsigned else { panic!("a recovery on Solana") };
     unsigned.sign(&stranger()).unwrap();
     countersign::Signed::from(unsigned.finish().unwrap()).broadcasts().remove(0)

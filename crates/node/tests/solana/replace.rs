@@ -6,8 +6,8 @@ use countersign_node::Speed;
 use countersign_testkit::chain::solana::swap_of;
 use serde_json::json;
 
-use crate::fake::{FORMS, nodes, terms};
-use crate::wallet::{recover_on, recovery, settled, stranger};
+use crate::solana::fake::{FORMS, nodes, terms};
+use crate::solana::wallet::{recover_on, recovery, settled, stranger};
 
 /// A blockhash is valid for about a minute. A transaction that was not mined is signed again, with a new one and a higher price.
 #[tokio::test]

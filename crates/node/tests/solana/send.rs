@@ -10,11 +10,11 @@ use countersign_node::NodeError;
 use countersign_node::solana::TransactionStatus;
 use serde_json::{Value, json};
 
-use crate::fake::{
+use crate::solana::fake::{
     Account, Answering, Chain, FINALIZED, FORMS, Front, RENT, account, blockhash, case, nodes, swap_of, system_account, terms,
     token_account,
 };
-use crate::wallet::{prepare, scene};
+use crate::solana::wallet::{prepare, scene};
 
 /// A signed transaction, as it is stored.
 async fn kept(form: &str) -> BroadcastTransaction {

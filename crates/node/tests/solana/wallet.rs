@@ -13,7 +13,7 @@ use countersign_json::line::Case as JsonCase;
 use countersign_node::{NodeError, Nodes, Speed};
 use serde_json::{Value, json};
 
-use crate::fake::{
+use crate::solana::fake::{
     Account, Chain, FINALIZED, FORMS, Front, INITIATED, SECRET, SPONSOR, account, blockhash, case, is_audited, listed, nodes, stored,
     swap_of, system_account, terms, token_account,
 };
@@ -460,7 +460,7 @@ async fn a_refund_waits_for_the_slot_and_is_simulated() {
         let (htlc, swap) = swap_of(&terms(form).destination);
         let expiry = INITIATED + swap.timelock;
         let at = |slot: u64| {
-            let mut chain = settled(form, FEE).at(slot, crate::fake::NOW);
+            let mut chain = settled(form, FEE).at(slot, crate::solana::fake::NOW);
             if let Some(token) = htlc.token {
                 let paid = associated_token_account(swap.initiator, token.mint, TOKEN_PROGRAM).unwrap();
                 chain.accounts.insert(paid, token_account(token.mint, swap.initiator, 0));

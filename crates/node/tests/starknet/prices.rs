@@ -7,9 +7,9 @@ use countersign_node::{NodeError, Nodes, Speed};
 use countersign_testkit::key;
 use serde_json::{Value, json};
 
-use crate::fake::{Chain, Front, LATEST, case, hex, nodes};
-use crate::replace::{SENDER, redemption};
-use crate::wallet::{chain, order, recovery};
+use crate::starknet::fake::{Chain, Front, LATEST, case, hex, nodes};
+use crate::starknet::replace::{SENDER, redemption};
+use crate::starknet::wallet::{chain, order, recovery};
 
 const HOSTS: [&str; 3] = ["a.example", "b.example", "c.example"];
 const RESOURCES: [&str; 3] = ["l1_gas", "l2_gas", "l1_data_gas"];

@@ -8,8 +8,8 @@ use countersign_testkit::recover::read_record;
 use countersign_testkit::{key, registry};
 use serde_json::json;
 
-use crate::fake::{Chain, case, hex, nodes};
-use crate::wallet::chain;
+use crate::starknet::fake::{Chain, case, hex, nodes};
+use crate::starknet::wallet::chain;
 
 pub const SENDER: Felt = Felt::from_hex_unchecked("0xacc");
 

@@ -10,8 +10,8 @@ use starknet_core::types::requests::{
 };
 use starknet_core::types::{BlockWithTxHashes, EventsPage, FeeEstimate, Felt, SimulatedTransaction, TransactionStatus};
 
-use crate::fake::{Chain, READABLE, chain_of, nodes, terms};
-use crate::wallet::{self, kept};
+use crate::starknet::fake::{Chain, READABLE, chain_of, nodes, terms};
+use crate::starknet::wallet::{self, kept};
 
 fn reads<T: DeserializeOwned>(value: &Value) -> Result<(), String> {
     serde_json::from_value::<T>(value.clone()).map(drop).map_err(|error| format!("{error}: {value}"))
@@ -71,7 +71,7 @@ fn check(chain: &Chain) -> Vec<String> {
 async fn requests_and_answers_have_the_shapes_of_the_reference_sdk() {
     let mut methods = Vec::new();
     for id in READABLE {
-        for chain in [chain_of(id), chain_of(id).redeemed(&crate::fake::SECRET), chain_of(id).refunded()] {
+        for chain in [chain_of(id), chain_of(id).redeemed(&crate::starknet::fake::SECRET), chain_of(id).refunded()] {
             let nodes = nodes(chain, 1);
             nodes.htlc(&terms(id).destination).await.unwrap();
             methods.extend(check(nodes.transport()));

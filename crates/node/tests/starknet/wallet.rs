@@ -9,7 +9,7 @@ use countersign_testkit::recover::read_record;
 use countersign_testkit::{registry, verified};
 use serde_json::{Value, json};
 
-use crate::fake::{CLASS, Chain, LATEST, NOW, case, halves, hash_of, hex, nodes};
+use crate::starknet::fake::{CLASS, Chain, LATEST, NOW, case, halves, hash_of, hex, nodes};
 
 const ID: &str = "starknet-2025-11";
 
@@ -19,7 +19,7 @@ pub fn order() -> VerifiedOrder<Starknet> {
 
 /// The chain on which the order is paid, with the result of an honest simulation.
 pub fn chain() -> Chain {
-    let mut chain = Chain { order: None, ..Chain::funded(&crate::fake::terms(ID).source) };
+    let mut chain = Chain { order: None, ..Chain::funded(&crate::starknet::fake::terms(ID).source) };
     let order = order();
     let deposit = order.deposit();
     chain.trace = trace(vec![transfer(chain.token, deposit.sender, chain.htlc, deposit.terms.amount)]);
@@ -153,9 +153,10 @@ async fn money_and_allowance_are_counted() {
     let verified = verified::<Starknet>(&case);
     let fees = countersign::starknet::TxContext::new(Felt::ONE, Default::default());
     let unsigned = verified.prepare(fees).unwrap();
-    let testnet = Chain { chain_id: "SN_SEPOLIA", order: None, ..Chain::funded(&crate::fake::terms("starknet-2025-11-testnet").source) };
+    let testnet =
+        Chain { chain_id: "SN_SEPOLIA", order: None, ..Chain::funded(&crate::starknet::fake::terms("starknet-2025-11-testnet").source) };
     let config = countersign_node::NodeConfig::from_json(br#"{"starknet_sepolia": ["https://a.example"]}"#).unwrap();
-    let nodes = countersign_node::Nodes::new(crate::fake::Front::from(testnet), config, registry());
+    let nodes = countersign_node::Nodes::new(crate::starknet::fake::Front::from(testnet), config, registry());
     let error = nodes.starknet("starknet_sepolia").unwrap().preflight(&unsigned).await.unwrap_err();
     assert_eq!(error.code().name(), "allowance_too_low");
 }

@@ -10,10 +10,10 @@ use countersign_client::{Response, TransportErrorKind};
 use countersign_node::sui::{PackageDescription, UpgradeAuthority};
 use countersign_node::{NodeError, Nodes};
 
-use crate::fake::{
+use crate::sui::fake::{
     Executed, FUNDED, HEAD, Ledger, MAINNET, NOW, Network, Object, bytes, digest_of, made, order, package, package_id, terms,
 };
-use crate::{RULE, funded, judge, one, read, read_with};
+use crate::sui::{RULE, funded, judge, one, read, read_with};
 use countersign_testkit::chain::sui::proto::{Message, answer, error, frame};
 
 /// The methods that a read of an order calls.

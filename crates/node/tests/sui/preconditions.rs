@@ -5,9 +5,9 @@ use countersign_node::{Ends, Nodes, Speed};
 use countersign_testkit::registry_json;
 use serde_json::json;
 
-use crate::fake::{Ledger, Network, SUI, record};
-use crate::prices::connected;
-use crate::wallet::{order, rich};
+use crate::sui::fake::{Ledger, Network, SUI, record};
+use crate::sui::prices::connected;
+use crate::sui::wallet::{order, rich};
 
 /// The gas of a redemption is a fixed budget: 5,000 units at the normal price of 602 MIST, and 0.025 SUI for storage.
 #[tokio::test]

@@ -8,8 +8,8 @@ use countersign::{BroadcastTransaction, Family, Policy, Role, Unsigned, Verified
 use countersign_node::{NodeError, Nodes, Speed};
 use countersign_testkit::key;
 
-use crate::fake::{Executed, Ledger, Network, case, digest_of};
-use crate::wallet::{honest as rich, order, recovery};
+use crate::sui::fake::{Executed, Ledger, Network, case, digest_of};
+use crate::sui::wallet::{honest as rich, order, recovery};
 
 pub(crate) type Lie = fn(&mut Ledger);
 

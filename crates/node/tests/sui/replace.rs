@@ -7,8 +7,8 @@ use countersign::{BroadcastTransaction, Code, Family, Policy, Role, Unsigned};
 use countersign_node::{NodeError, Nodes, Speed};
 use countersign_testkit::key;
 
-use crate::fake::{Executed, Ledger, Network, SUI, case, digest_of};
-use crate::wallet::{order, recovery, refused, rich};
+use crate::sui::fake::{Executed, Ledger, Network, SUI, case, digest_of};
+use crate::sui::wallet::{order, recovery, refused, rich};
 
 fn node(change: impl FnOnce(&mut Ledger)) -> Nodes<Network> {
     let simulated = Ok(Executed { success: false, reason: Some("no"), abort: Some(("AtomicSwap", 8)), ..Executed::new(digest_of(7)) });

@@ -10,8 +10,8 @@ use countersign_node::sui::Receipt;
 use countersign_node::{NodeError, Nodes};
 use countersign_testkit::{key, registry};
 
-use crate::fake::{Executed, HEAD, Ledger, Network, SUI, case, digest_of};
-use crate::wallet::{order, prepared, refused, rich};
+use crate::sui::fake::{Executed, HEAD, Ledger, Network, SUI, case, digest_of};
+use crate::sui::wallet::{order, prepared, refused, rich};
 use countersign_testkit::chain::sui::proto::{Message, members};
 
 /// The case's order, signed and stored.

@@ -11,7 +11,7 @@ use countersign_node::{NodeError, Nodes, Speed};
 use countersign_testkit::recover::read_record;
 use countersign_testkit::{registry, verified};
 
-use crate::fake::{Executed, Ledger, Network, Object, SUI, case, digest_of, shared_registry, word};
+use crate::sui::fake::{Executed, Ledger, Network, Object, SUI, case, digest_of, shared_registry, word};
 use countersign_testkit::chain::sui::proto::{Message, members};
 
 /// The amount of the case's order.

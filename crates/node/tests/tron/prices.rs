@@ -11,8 +11,8 @@ use countersign_testkit::recover::record;
 use countersign_testkit::registry;
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, Lying, SECRET, SOLID, nodes};
-use crate::replace::{redemption, transaction, tron};
+use crate::tron::fake::{Fake, Lying, SECRET, SOLID, nodes};
+use crate::tron::replace::{redemption, transaction, tron};
 
 const HOSTS: [&str; 3] = ["a.example", "b.example", "c.example"];
 

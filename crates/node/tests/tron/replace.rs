@@ -8,7 +8,7 @@ use countersign_node::{NodeError, Speed};
 use countersign_testkit::recover::record;
 use countersign_testkit::registry;
 
-use crate::fake::{SECRET, SOLID, Tron, nodes, terms};
+use crate::tron::fake::{SECRET, SOLID, Tron, nodes, terms};
 
 pub(crate) fn redemption() -> Recovery {
     let hash = SecretHash::of(&SECRET).to_string();

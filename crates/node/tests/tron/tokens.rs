@@ -6,10 +6,10 @@ use countersign::{Code, OrderRecord, Policy, Precondition, Stage, U256};
 use countersign_node::{Ends, NodeError, Speed};
 use serde_json::json;
 
-use crate::fake::{Lying, log, reverted};
-use crate::wallet::{WITHOUT_APPROVAL, order, preflight, tron};
+use crate::tron::fake::{Lying, log, reverted};
+use crate::tron::wallet::{WITHOUT_APPROVAL, order, preflight, tron};
 
-async fn refused(fake: impl Into<crate::fake::Fake>) -> (Code, String) {
+async fn refused(fake: impl Into<crate::tron::fake::Fake>) -> (Code, String) {
     match preflight(WITHOUT_APPROVAL, fake).await.unwrap_err() {
         NodeError::Refused(refusal) => (refusal.code(), refusal.to_string()),
         other => panic!("{other:?}"),
@@ -17,7 +17,7 @@ async fn refused(fake: impl Into<crate::fake::Fake>) -> (Code, String) {
 }
 
 /// An answer to transfers of the token by these accounts: they revert.
-fn frozen(accounts: &'static [&'static str]) -> crate::fake::Fake {
+fn frozen(accounts: &'static [&'static str]) -> crate::tron::fake::Fake {
     let (sender, htlc) = (order(WITHOUT_APPROVAL).deposit().sender, order(WITHOUT_APPROVAL).deposit().initiate.to);
     tron(WITHOUT_APPROVAL).lying(move |_, path, question| {
         let is_transfer = path.ends_with("constantcontract") && question["data"].as_str().unwrap().starts_with("a9059cbb");
@@ -57,7 +57,7 @@ async fn a_token_that_takes_a_fee_is_not_paid() {
         vec![transfer(sender, htlc, amount), transfer(sender, collector, fee)],
     ] {
         let simulated = json!({"result": {"result": true}, "energy_used": 1, "constant_result": [""], "logs": logs});
-        let (code, text) = refused(crate::fake::Tron { simulated, ..tron(WITHOUT_APPROVAL) }).await;
+        let (code, text) = refused(crate::tron::fake::Tron { simulated, ..tron(WITHOUT_APPROVAL) }).await;
         assert_eq!(code, Code::SimulationDiffers, "{text}");
     }
 }
@@ -72,7 +72,7 @@ async fn a_token_that_has_frozen_the_receiver_is_not_paid_for() {
                 if is_frozen && by_receiver { reverted(&[]) } else { json!({"result": {"result": true}, "constant_result": [""]}) }
             })
         });
-        let checked = crate::fake::nodes(fake, 1).check_receiver("tron:usdt", &receiver.to_string()).await;
+        let checked = crate::tron::fake::nodes(fake, 1).check_receiver("tron:usdt", &receiver.to_string()).await;
         match checked {
             Err(NodeError::Refused(refusal)) if is_frozen => assert_eq!(refusal.location(), "/destination"),
             other => assert!(!is_frozen && other.is_ok(), "{other:?}"),
@@ -82,7 +82,7 @@ async fn a_token_that_has_frozen_the_receiver_is_not_paid_for() {
 
 /// The record of an order whose destination is on Tron.
 fn record(asset: &str, receiver: Address) -> OrderRecord {
-    let case = crate::fake::case(countersign::Family::Evm, "evm-record-tron");
+    let case = crate::tron::fake::case(countersign::Family::Evm, "evm-record-tron");
     let value = countersign::json::parse(case.input.as_bytes()).unwrap();
     let proposal = countersign_json::line::Case::from_value(&value).unwrap().proposal().unwrap();
     let mut record = countersign::verify_record(proposal, countersign_testkit::registry(), &Policy::default()).unwrap().record;
@@ -91,24 +91,27 @@ fn record(asset: &str, receiver: Address) -> OrderRecord {
     record
 }
 
-async fn unmet(fake: crate::fake::Fake, asset: &str, stage: Stage) -> Vec<(Precondition, &'static str)> {
+async fn unmet(fake: crate::tron::fake::Fake, asset: &str, stage: Stage) -> Vec<(Precondition, &'static str)> {
     unmet_of(fake, &record(asset, Address::from([0x5a; 20])), stage, &Policy::default()).await
 }
 
-async fn unmet_of(fake: crate::fake::Fake, record: &OrderRecord, stage: Stage, policy: &Policy) -> Vec<(Precondition, &'static str)> {
+async fn unmet_of(fake: crate::tron::fake::Fake, record: &OrderRecord, stage: Stage, policy: &Policy) -> Vec<(Precondition, &'static str)> {
     let account = Address::from([0x77; 20]).to_string();
     let ends = Ends::of_record(record).redeemed_by(Some(&account));
-    let found = crate::fake::nodes(fake, 3).preconditions(&ends, stage, Speed::Normal, policy).await;
+    let found = crate::tron::fake::nodes(fake, 3).preconditions(&ends, stage, Speed::Normal, policy).await;
     found.unmet.iter().map(|unmet| (unmet.precondition, unmet.error.code().name())).collect()
 }
 
 /// A node without faults, except for what `lie` says of calls, on these hosts.
-fn calls(hosts: &'static [&'static str], lie: impl Fn(&str) -> Option<serde_json::Value> + Send + Sync + 'static) -> crate::fake::Fake {
+fn calls(
+    hosts: &'static [&'static str],
+    lie: impl Fn(&str) -> Option<serde_json::Value> + Send + Sync + 'static,
+) -> crate::tron::fake::Fake {
     tron(WITHOUT_APPROVAL).lying(move |host, path, question| {
         let data = question["data"].as_str().unwrap_or_default();
         let lied = if hosts.contains(&host) && path.ends_with("constantcontract") { lie(data) } else { None };
         lied.or_else(|| match (path.ends_with("constantcontract"), data.get(..8)) {
-            (true, Some("313ce567")) => Some(crate::fake::returned(&countersign::U256::from(6).to_be_bytes::<32>())),
+            (true, Some("313ce567")) => Some(crate::tron::fake::returned(&countersign::U256::from(6).to_be_bytes::<32>())),
             (true, Some("5c975abb")) => Some(reverted(&[])),
             (true, _) => Some(json!({"result": {"result": true}, "energy_used": 541, "constant_result": [""]})),
             _ => None,
@@ -125,7 +128,8 @@ async fn a_token_that_is_paused_holds_the_secret_back() {
     }
     assert_eq!(unmet(calls(&TWO, paused), "tron:usdt", Stage::BeforeSecret).await, [(Precondition::Receiver, "receiver_not_payable")]);
     assert_eq!(unmet(calls(&["b.example"], paused), "tron:usdt", Stage::BeforeSecret).await, []);
-    let says = |data: &str| data.starts_with("5c975abb").then(|| crate::fake::returned(&countersign::U256::from(1).to_be_bytes::<32>()));
+    let says =
+        |data: &str| data.starts_with("5c975abb").then(|| crate::tron::fake::returned(&countersign::U256::from(1).to_be_bytes::<32>()));
     assert_eq!(unmet(calls(&TWO, says), "tron:usdt", Stage::BeforePaying).await, [(Precondition::Receiver, "receiver_not_payable")]);
     // A node that is busy says nothing.
     let busy = |_: &str| Some(json!({"result": {"code": "SERVER_BUSY", "message": "62757379"}}));
@@ -151,21 +155,21 @@ async fn a_contract_that_needs_more_than_2300_energy_is_no_receiver_of_trx() {
 
 #[tokio::test]
 async fn the_account_that_redeems_can_pay_for_the_energy() {
-    let poor = crate::fake::Tron { coins: 15_000_000, ..tron(WITHOUT_APPROVAL) };
-    let honest = |fake: crate::fake::Tron| {
+    let poor = crate::tron::fake::Tron { coins: 15_000_000, ..tron(WITHOUT_APPROVAL) };
+    let honest = |fake: crate::tron::fake::Tron| {
         fake.lying(|_, path, question| {
             let data = question["data"].as_str().unwrap_or_default();
             path.ends_with("constantcontract").then(|| match data.get(..8) {
-                Some("313ce567") => crate::fake::returned(&countersign::U256::from(6).to_be_bytes::<32>()),
-                _ => crate::fake::returned(&[]),
+                Some("313ce567") => crate::tron::fake::returned(&countersign::U256::from(6).to_be_bytes::<32>()),
+                _ => crate::tron::fake::returned(&[]),
             })
         })
     };
     // 160,000 units of energy at 100 sun.
     assert_eq!(unmet(honest(poor), "tron:usdt", Stage::BeforePaying).await, [(Precondition::Redeemer, "insufficient_funds")]);
-    let enough = crate::fake::Tron { coins: 16_000_000, ..tron(WITHOUT_APPROVAL) };
+    let enough = crate::tron::fake::Tron { coins: 16_000_000, ..tron(WITHOUT_APPROVAL) };
     assert_eq!(unmet(honest(enough), "tron:usdt", Stage::BeforePaying).await, []);
-    let staked = crate::fake::Tron { coins: 0, energy_limit: 160_000, ..tron(WITHOUT_APPROVAL) };
+    let staked = crate::tron::fake::Tron { coins: 0, energy_limit: 160_000, ..tron(WITHOUT_APPROVAL) };
     assert_eq!(unmet(honest(staked), "tron:usdt", Stage::BeforePaying).await, []);
 }
 
@@ -173,15 +177,15 @@ async fn the_account_that_redeems_can_pay_for_the_energy() {
 #[tokio::test]
 async fn a_redemption_that_would_run_out_of_energy_is_known_before_paying() {
     let at = |price: u64| {
-        crate::fake::Tron { energy_limit: 160_000, ..tron(WITHOUT_APPROVAL) }.lying(move |_, path, question| {
+        crate::tron::fake::Tron { energy_limit: 160_000, ..tron(WITHOUT_APPROVAL) }.lying(move |_, path, question| {
             let data = question["data"].as_str().unwrap_or_default();
             match path.ends_with("getchainparameters") {
                 true => {
                     Some(json!({"chainParameter": [{"key": "getEnergyFee", "value": price}, {"key": "getTransactionFee", "value": 1}]}))
                 }
                 _ if !path.ends_with("constantcontract") => None,
-                _ if data.starts_with("313ce567") => Some(crate::fake::returned(&U256::from(6).to_be_bytes::<32>())),
-                _ => Some(crate::fake::returned(&[])),
+                _ if data.starts_with("313ce567") => Some(crate::tron::fake::returned(&U256::from(6).to_be_bytes::<32>())),
+                _ => Some(crate::tron::fake::returned(&[])),
             }
         })
     };

@@ -12,7 +12,7 @@ use countersign_testkit::recover::record;
 use countersign_testkit::{registry, verified};
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, LATEST, Lying, NOW, SECRET, SOLID, Tron, bare, case, id_of, log, nodes, returned, reverted, terms};
+use crate::tron::fake::{Fake, LATEST, Lying, NOW, SECRET, SOLID, Tron, bare, case, id_of, log, nodes, returned, reverted, terms};
 
 const WITH_APPROVAL: &str = "tron-token-typed-data-null";
 pub(crate) const WITHOUT_APPROVAL: &str = "tron-token-typed-data-absent";

@@ -6,7 +6,7 @@ use countersign_testkit::chain::starknet::{Chain, LATEST, hash_of, terms};
 use countersign_testkit::fate::{one_lie_decides_nothing, read};
 use serde_json::{Value, json};
 
-use crate::send::signed;
+use crate::reader::send::signed;
 
 /// The nonce of the transaction.
 const NONCE: u64 = 1;

@@ -10,8 +10,8 @@ use countersign_testkit::chain::starknet::{Chain, case, chain_of, halves, hex, t
 use countersign_testkit::verified;
 use serde_json::{Value, json};
 
-use crate::wallet::at_prices;
-use crate::{USUAL, destination, drive, error, lying, send};
+use crate::reader::wallet::at_prices;
+use crate::reader::{USUAL, destination, drive, error, lying, send};
 
 /// An order whose transaction includes the approval.
 const WITH_APPROVAL: &str = "starknet-2025-11";

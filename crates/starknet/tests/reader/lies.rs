@@ -6,7 +6,7 @@ use countersign_starknet::reader::Htlc;
 use countersign_testkit::chain::starknet::{Chain, INITIATED, READABLE, SECRET, chain_of, hash_of};
 use serde_json::json;
 
-use crate::{USUAL, destination, drive, params};
+use crate::reader::{USUAL, destination, drive, params};
 
 /// What an endpoint may answer instead of the truth.
 pub(crate) fn lies() -> Vec<Answer> {

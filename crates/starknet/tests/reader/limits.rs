@@ -9,7 +9,7 @@ use countersign_starknet::{Felt, read};
 use countersign_testkit::chain::starknet::{CLASS, Chain, INITIATED, LATEST, READABLE, SECRET, chain_of, hash_of, hex, redeemed_data};
 use serde_json::{Value, json};
 
-use crate::{NEWEST, USUAL, assert_unclear, destination, drive, error, lying, params, read_of, read_usual};
+use crate::reader::{NEWEST, USUAL, assert_unclear, destination, drive, error, lying, params, read_of, read_usual};
 
 fn is_malformed(outcome: &Result<Finding, Fault>) -> bool {
     matches!(outcome, Err(Fault::Malformed(_)))
@@ -142,7 +142,7 @@ fn a_remembered_class_says_nothing_about_another_contract_or_generation() {
     let first = drive::<Htlc>(&destination(USUAL), &Known::default(), |_, _, request| chain.answer(request)).outcome.unwrap();
     let read = |terms: &HtlcTerms, chain: &Chain| {
         let drive = drive::<Htlc>(terms, first.known(), |_, _, request| chain.answer(request));
-        let is_asked = drive.asked[1].iter().any(|request| crate::method(request) == "starknet_getClassAt");
+        let is_asked = drive.asked[1].iter().any(|request| crate::reader::method(request) == "starknet_getClassAt");
         (drive.outcome.map(Observation::into_output), is_asked)
     };
     assert!(!read(&destination(USUAL), &chain).1);

@@ -10,7 +10,7 @@ use countersign_testkit::chain::starknet::{CLASS, Chain, case, halves, hex, term
 use countersign_testkit::{key, verified};
 use serde_json::{Value, json};
 
-use crate::{method, methods};
+use crate::reader::{method, methods};
 
 const ID: &str = "starknet-2025-11";
 
@@ -18,7 +18,7 @@ type Outcome<M> = (Result<<M as Machine>::Output, Fault>, Vec<Vec<String>>);
 
 /// Drives a reader. `answer` gets the method of the request; the other value is the methods of each round.
 fn drive<M: Machine>(subject: &M::Subject, answer: impl Fn(&str, &Request) -> Answer) -> Outcome<M> {
-    let drive = crate::drive::<M>(subject, &Known::default(), |_, _, request| answer(&method(request), request));
+    let drive = crate::reader::drive::<M>(subject, &Known::default(), |_, _, request| answer(&method(request), request));
     (drive.outcome.map(Observation::into_output), drive.asked.iter().map(|requests| methods(requests)).collect())
 }
 
@@ -29,7 +29,7 @@ fn network() -> Network {
 /// The lies, without the errors that say something about a contract.
 fn lies() -> Vec<Answer> {
     let is_of_contract = |lie: &Answer| matches!(lie, Answer::Error(error) if matches!(error.code, 20 | 21 | 40));
-    crate::lies::lies().into_iter().filter(|lie| !is_of_contract(lie)).collect()
+    crate::reader::lies::lies().into_iter().filter(|lie| !is_of_contract(lie)).collect()
 }
 
 pub(crate) fn signed() -> Submission {

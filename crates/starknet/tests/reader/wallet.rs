@@ -6,8 +6,8 @@ use countersign_starknet::{Felt, felt};
 use countersign_testkit::chain::starknet::{Chain, LATEST, chain_of, halves};
 use serde_json::json;
 
-use crate::lies::lies;
-use crate::{USUAL, destination, drive, error, lying};
+use crate::reader::lies::lies;
+use crate::reader::{USUAL, destination, drive, error, lying};
 
 fn chain_id_of(chain: &Chain) -> Felt {
     felt::from_short_string(chain.chain_id).unwrap()

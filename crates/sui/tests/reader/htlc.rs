@@ -8,7 +8,7 @@ use countersign_testkit::chain::sui::{
     FUNDED, HEAD, Ledger, MAINNET, NOW, Object, address, digest_of, event, made, order, package, package_id, terms, word,
 };
 
-use crate::{changed, drive, read, unclear};
+use crate::reader::{changed, drive, read, unclear};
 
 pub(crate) fn locked(state: HtlcState) -> LockedHtlc {
     match state {

@@ -7,7 +7,7 @@ use countersign_testkit::chain::sui::proto::{Message, answer, error, frame};
 use countersign_testkit::chain::sui::{Ledger, terms};
 use proptest::prelude::*;
 
-use crate::{drive, method};
+use crate::reader::{drive, method};
 
 /// Reads the order from a node that lies about one method.
 pub(crate) fn lied(ledger: &Ledger, about: &str, lie: &Answer) -> Result<HtlcState, Fault> {

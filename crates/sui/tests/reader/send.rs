@@ -10,7 +10,7 @@ use countersign_testkit::chain::sui::proto::members;
 use countersign_testkit::chain::sui::{Executed, HEAD, Ledger, MAINNET, Object, SUI, digest_of};
 use countersign_testkit::{fixture, key, verified};
 
-use crate::{drive, method};
+use crate::reader::{drive, method};
 
 pub(crate) fn network() -> Network {
     Network::Sui("testnet".to_owned())

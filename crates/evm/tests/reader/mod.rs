@@ -1,13 +1,4 @@
 //! Reading an order without I/O, from honest and lying endpoints: a lie is a fault or unclear, never a funded or redeemed order.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
 mod fate;
 mod lies;
 mod orders;

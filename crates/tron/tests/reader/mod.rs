@@ -1,13 +1,4 @@
 //! Reads orders from a chain in memory that answers honestly, or lies in one place.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
 mod fate;
 mod lies;
 mod limits;

@@ -1,14 +1,5 @@
 //! What one endpoint may show of an HTLC, and what it may not: an honest chain, every drift between two earlier readings, and every lie
 //! that a single answer can tell.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test ends by panicking"
-)]
-
 mod chains;
 mod dust;
 mod ends;

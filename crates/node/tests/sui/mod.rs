@@ -1,14 +1,5 @@
 //! Sui through nodes that lie, fail or disagree: the result is "unknown" or a hold, never a proof of funding.
 #![cfg(feature = "sui")]
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test ends by panicking"
-)]
-
 mod endpoints;
 mod fake;
 mod preconditions;

@@ -1,17 +1,5 @@
 //! Reading a swap from honest and lying endpoints of a Solana cluster: honest answers become evidence. A lie becomes "unknown" or a hold,
 //! never a proof of funding.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::missing_panics_doc,
-    missing_debug_implementations,
-    unreachable_pub,
-    reason = "a test ends by panicking"
-)]
-
 mod fake;
 mod history;
 mod payout;

@@ -1,14 +1,6 @@
 //! Reading the chain through the machines alone: no answer of an endpoint, whatever it is, makes an HTLC look funded or redeemed that
 //! the chain does not show as such.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a panic in a test is a failed test"
-)]
-
 mod fate;
 mod funds;
 mod lies;

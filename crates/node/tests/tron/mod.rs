@@ -1,14 +1,5 @@
 //! Reading an order from honest and lying Tron nodes: honest answers become evidence. A lie becomes "unknown" or a hold, never a proof of
 //! funding.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
 mod fake;
 mod prices;
 mod replace;

@@ -1,0 +1,20 @@
+//! The tests of this crate, in one program: a file for each subject.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
+mod api;
+mod chains;
+mod codes;
+mod contributing;
+mod fate;
+mod key;
+mod recover;
+mod registry;
+mod versions;

@@ -1,0 +1,26 @@
+//! The tests of this crate, in one program: a file for each subject.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
+mod accept;
+mod contexts;
+mod corpus;
+mod documents;
+mod keys;
+mod mutants;
+mod objects;
+mod properties;
+mod readers;
+mod recover;
+mod reject;
+mod rules;
+mod schema;
+mod states;

@@ -1,0 +1,28 @@
+//! The tests of this crate, in one program: a file for each subject.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
+mod accept;
+mod api;
+mod captures;
+mod external;
+mod generations;
+mod hostile;
+mod properties;
+mod published;
+mod read;
+mod reader;
+mod recover;
+mod sign;
+#[cfg(feature = "starknet-signer")]
+mod signers;
+#[cfg(feature = "starknet-rs")]
+mod starknet_rs;
+mod summary;

@@ -1,0 +1,10 @@
+//! The tests of this crate, in one program: a file for each subject.
+
+#![allow(clippy::arithmetic_side_effects, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod api;
+mod backup;
+mod processes;
+mod rescue;
+mod search;
+mod store;

@@ -1,0 +1,26 @@
+//! The tests of this crate, in one program: a file for each subject.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
+mod accept;
+mod api;
+mod captures;
+mod coins;
+mod hostile;
+mod matches;
+mod properties;
+mod read;
+mod reader;
+mod recover;
+mod sign;
+#[cfg(feature = "sui-signer")]
+mod signers;
+mod summary;
+mod support;
