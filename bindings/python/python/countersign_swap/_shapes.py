@@ -3,21 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict, Union
+from typing import TYPE_CHECKING, Literal, TypedDict, Union
 
-from countersign_swap._native import (
-    Value,
-    Line,
-    Notice,
-    Coverage,
-    Terms,
-    NativePayload,
-    Request,
-    Transaction,
-    HtlcTerms,
-    Htlc,
-    Proof,
-)
+if TYPE_CHECKING:
+    from typing import Any, final
+
+    from typing_extensions import NotRequired, TypeAlias
 
 __all__ = [
     "BitcoinRecovery",
@@ -78,6 +69,7 @@ __all__ = [
     "ValueKind",
 ]
 
+# A number. As text it is decimal; a fee rate may have decimal places.
 NumberLike: TypeAlias = Union[int, str]
 
 Family: TypeAlias = Literal[
@@ -552,6 +544,422 @@ SwapPurpose: TypeAlias = Literal[
     "refund",
 ]
 """What a signature is for."""
+
+if TYPE_CHECKING:
+
+    @final
+    class Value:
+        """One value, as text for people and in its parts for programs."""
+
+        __match_args__ = ("kind", "text", "number", "unit", "decimals",)
+        @property
+        def kind(self) -> ValueKind:
+            """What it is."""
+            ...
+        @property
+        def text(self) -> str:
+            """The value as a person reads it; untrusted text in it is escaped."""
+            ...
+        @property
+        def number(self) -> int | None:
+            """Of numbers, bounds, amounts and timelocks: the number, for amounts in base units, for timelocks in `unit`."""
+            ...
+        @property
+        def unit(self) -> str | None:
+            """Of amounts: the asset's symbol. Of timelocks: `blocks`, `slots` or `ms`."""
+            ...
+        @property
+        def decimals(self) -> int | None:
+            """Of amounts: decimal places of one whole unit."""
+            ...
+        def to_dict(self) -> dict[str, Any]:
+            """Returns the attributes as a dict that `json.dumps` takes: numbers are `int`, and bytes are hex with `0x`."""
+            ...
+
+    @final
+    class Line:
+        """One line of a summary."""
+
+        __match_args__ = ("topic", "text", "severity", "values",)
+        @property
+        def topic(self) -> str:
+            """What the line is about, such as `secret hash`."""
+            ...
+        @property
+        def text(self) -> str:
+            """The text; untrusted text in it is escaped."""
+            ...
+        @property
+        def severity(self) -> Severity:
+            """How much attention it deserves."""
+            ...
+        @property
+        def values(self) -> list[Value]:
+            """The values in the text."""
+            ...
+        def to_dict(self) -> dict[str, Any]:
+            """Returns the attributes as a dict that `json.dumps` takes: numbers are `int`, and bytes are hex with `0x`."""
+            ...
+
+    @final
+    class Notice:
+        """A warning: something that the owner should know."""
+
+        __match_args__ = ("code", "message", "severity",)
+        @property
+        def code(self) -> Code:
+            """The stable code."""
+            ...
+        @property
+        def message(self) -> str:
+            """The text that a person reads."""
+            ...
+        @property
+        def severity(self) -> Severity:
+            """How much attention it deserves."""
+            ...
+        def to_dict(self) -> dict[str, Any]:
+            """Returns the attributes as a dict that `json.dumps` takes: numbers are `int`, and bytes are hex with `0x`."""
+            ...
+
+    @final
+    class Coverage:
+        """Bytes of the response that the lines of one topic describe."""
+
+        __match_args__ = ("topic", "at", "start", "end", "what",)
+        @property
+        def topic(self) -> str:
+            """The topic of the lines."""
+            ...
+        @property
+        def at(self) -> str:
+            """JSON pointer of the payload."""
+            ...
+        @property
+        def start(self) -> int | None:
+            """The first byte in the decoded payload; none for the whole member."""
+            ...
+        @property
+        def end(self) -> int | None:
+            """The byte after the last; none for the whole member."""
+            ...
+        @property
+        def what(self) -> str:
+            """What these bytes are."""
+            ...
+        def to_dict(self) -> dict[str, Any]:
+            """Returns the attributes as a dict that `json.dumps` takes: numbers are `int`, and bytes are hex with `0x`."""
+            ...
+
+    @final
+    class Terms:
+        """The terms that the owner agrees to."""
+
+        __match_args__ = ("order_id", "family", "pay", "source_chain", "receive", "destination_chain", "payout", "initiator", "redeemer", "solver_id", "timelock", "secret_hash",)
+        @property
+        def order_id(self) -> str:
+            """The order's id."""
+            ...
+        @property
+        def family(self) -> Family:
+            """The family that signs."""
+            ...
+        @property
+        def pay(self) -> Value:
+            """What the owner pays."""
+            ...
+        @property
+        def source_chain(self) -> str:
+            """Display name of the source chain."""
+            ...
+        @property
+        def receive(self) -> Value:
+            """What the owner receives, as requested."""
+            ...
+        @property
+        def destination_chain(self) -> str:
+            """Display name of the destination chain."""
+            ...
+        @property
+        def payout(self) -> str | None:
+            """The address at which the owner is paid."""
+            ...
+        @property
+        def initiator(self) -> str | None:
+            """Who receives a refund; on Bitcoin-like chains the x-only key. None where the payload does not state it."""
+            ...
+        @property
+        def redeemer(self) -> str | None:
+            """Who may redeem with the secret. None where the payload does not state it."""
+            ...
+        @property
+        def solver_id(self) -> str | None:
+            """The id of the pinned solver that the redeemer belongs to; none if it is not pinned."""
+            ...
+        @property
+        def timelock(self) -> Value | None:
+            """How long until a refund is possible. None where the payload does not state it."""
+            ...
+        @property
+        def secret_hash(self) -> str | None:
+            """SHA-256 of the secret, 64 hex digits without `0x`."""
+            ...
+        def to_dict(self) -> dict[str, Any]:
+            """Returns the attributes as a dict that `json.dumps` takes: numbers are `int`, and bytes are hex with `0x`."""
+            ...
+
+    @final
+    class NativePayload:
+        """A payload in the form that wallets accept."""
+
+        __match_args__ = ("kind", "value",)
+        @property
+        def kind(self) -> PayloadKind:
+            """Its form."""
+            ...
+        @property
+        def value(self) -> str:
+            """JSON (`evm_transaction`, `tron_transaction`, `starknet_invoke`, `typed_data`) or base64 (the others)."""
+            ...
+        def to_dict(self) -> dict[str, Any]:
+            """Returns the attributes as a dict that `json.dumps` takes: numbers are `int`, and bytes are hex with `0x`."""
+            ...
+
+    @final
+    class Request:
+        """Something to sign."""
+
+        __match_args__ = ("name", "signer", "scheme", "payload", "digest", "native",)
+        @property
+        def name(self) -> str:
+            """The name under which the signature is attached."""
+            ...
+        @property
+        def signer(self) -> str:
+            """The account whose signature is needed."""
+            ...
+        @property
+        def scheme(self) -> Scheme:
+            """The signature scheme."""
+            ...
+        @property
+        def payload(self) -> bytes:
+            """The bytes that the digest is computed from."""
+            ...
+        @property
+        def digest(self) -> bytes:
+            """What is signed. Ed25519 signs the payload itself, so then this is the payload too."""
+            ...
+        @property
+        def native(self) -> NativePayload:
+            """The payload in the form that the chain's own wallets accept."""
+            ...
+        def to_dict(self) -> dict[str, Any]:
+            """Returns the attributes as a dict that `json.dumps` takes: numbers are `int`, and bytes are hex with `0x`."""
+            ...
+
+    @final
+    class Transaction:
+        """A signed transaction."""
+
+        __match_args__ = ("role", "id", "payload", "spends",)
+        @property
+        def role(self) -> Role:
+            """What it does, such as `approval` or `initiate`."""
+            ...
+        @property
+        def id(self) -> str:
+            """Its id, as explorers write it."""
+            ...
+        @property
+        def payload(self) -> str:
+            """What nodes accept: the bytes in hex, on EVM chains with `0x`; on Starknet and Sui the JSON that their nodes accept."""
+            ...
+        @property
+        def spends(self) -> list[str]:
+            """The outputs that it spends, on Bitcoin-like chains."""
+            ...
+        def to_dict(self) -> dict[str, Any]:
+            """Returns the attributes as a dict that `json.dumps` takes: numbers are `int`, and bytes are hex with `0x`."""
+            ...
+
+    @final
+    class HtlcTerms:
+        """What one HTLC of a swap must hold, and where it is."""
+
+        __match_args__ = ("chain", "family", "asset", "htlc", "htlc_registry", "token", "generation", "swap_id", "account", "vault", "initiator", "redeemer", "amount", "timelock", "unit", "unit_millis", "secret_hash",)
+        @property
+        def chain(self) -> str:
+            """The chain's name in asset ids."""
+            ...
+        @property
+        def family(self) -> Family:
+            """The chain's family."""
+            ...
+        @property
+        def asset(self) -> str:
+            """The asset's id."""
+            ...
+        @property
+        def htlc(self) -> str | None:
+            """The pinned contract, program or package; on Bitcoin-like chains the internal key."""
+            ...
+        @property
+        def htlc_registry(self) -> str | None:
+            """The registry object of the pinned package, on Sui."""
+            ...
+        @property
+        def token(self) -> str | None:
+            """The pinned token, as the registry writes it; none for the chain's own coin."""
+            ...
+        @property
+        def generation(self) -> str | None:
+            """The pinned generation of the contract, as the registry writes it."""
+            ...
+        @property
+        def swap_id(self) -> str:
+            """The swap's id in the record; on Bitcoin-like chains the HTLC's address."""
+            ...
+        @property
+        def account(self) -> str | None:
+            """What stores the swap: the swap account on Solana, the order's dynamic field on Sui. None where it is read by its id."""
+            ...
+        @property
+        def vault(self) -> str | None:
+            """The account that holds the tokens of all swaps, for tokens on Solana."""
+            ...
+        @property
+        def initiator(self) -> str:
+            """Who pays and gets a refund; on Bitcoin-like chains the x-only key."""
+            ...
+        @property
+        def redeemer(self) -> str:
+            """Who redeems with the secret; on Bitcoin-like chains the x-only key."""
+            ...
+        @property
+        def amount(self) -> int:
+            """The amount in base units."""
+            ...
+        @property
+        def timelock(self) -> int:
+            """The timelock, in `unit`."""
+            ...
+        @property
+        def unit(self) -> TimelockUnit:
+            """The unit of the timelock."""
+            ...
+        @property
+        def unit_millis(self) -> int:
+            """Nominal milliseconds of one unit."""
+            ...
+        @property
+        def secret_hash(self) -> str:
+            """SHA-256 of the secret, 64 hex digits without `0x`."""
+            ...
+        def to_dict(self) -> dict[str, Any]:
+            """Returns the attributes as a dict that `json.dumps` takes: numbers are `int`, and bytes are hex with `0x`."""
+            ...
+
+    @final
+    class Htlc:
+        """The state of one HTLC."""
+
+        __match_args__ = ("state", "initiator", "redeemer", "amount", "token", "secret_hash", "timelock", "elapsed", "covered", "secret", "transaction", "reason", "height", "depth", "is_final", "agreed", "needed",)
+        @property
+        def state(self) -> HtlcState:
+            """The state. Members that it does not have are empty."""
+            ...
+        @property
+        def initiator(self) -> str | None:
+            """If `locked`: who gets a refund."""
+            ...
+        @property
+        def redeemer(self) -> str | None:
+            """If `locked`: who redeems."""
+            ...
+        @property
+        def amount(self) -> int | None:
+            """If `locked`: the amount in base units."""
+            ...
+        @property
+        def token(self) -> str | None:
+            """If `locked`: the token, as the registry writes it; none for the chain's own coin."""
+            ...
+        @property
+        def secret_hash(self) -> str | None:
+            """If `locked`: the secret hash, where the chain shows it."""
+            ...
+        @property
+        def timelock(self) -> int | None:
+            """If `locked`: the timelock in the chain's own unit."""
+            ...
+        @property
+        def elapsed(self) -> int | None:
+            """If `locked`: how much of the timelock has passed, in the same unit."""
+            ...
+        @property
+        def covered(self) -> bool | None:
+            """If `locked`: whether the balance of the HTLC covers the amount."""
+            ...
+        @property
+        def secret(self) -> str | None:
+            """If `redeemed`: the secret in hex, where the transaction shows it. It is then public."""
+            ...
+        @property
+        def transaction(self) -> str | None:
+            """If `redeemed` or `refunded`: the id of the transaction, where it is known."""
+            ...
+        @property
+        def reason(self) -> str | None:
+            """If `unclear`: why."""
+            ...
+        @property
+        def height(self) -> int:
+            """Height of the block at which the state was read."""
+            ...
+        @property
+        def depth(self) -> int:
+            """Number of blocks from the one that created the state to the newest, both included; 0 while it is in no block."""
+            ...
+        @property
+        def is_final(self) -> bool:
+            """Whether the state is in a final block, by the policy's rule for the chain."""
+            ...
+        @property
+        def agreed(self) -> int:
+            """How many endpoints show this state."""
+            ...
+        @property
+        def needed(self) -> int:
+            """How many endpoints must show it."""
+            ...
+        def to_dict(self) -> dict[str, Any]:
+            """Returns the attributes as a dict that `json.dumps` takes: numbers are `int`, and bytes are hex with `0x`."""
+            ...
+
+    @final
+    class Proof:
+        """The proof that a destination is funded."""
+
+        __match_args__ = ("order_id", "left", "unit",)
+        @property
+        def order_id(self) -> str:
+            """Id of the order that the proof is for."""
+            ...
+        @property
+        def left(self) -> int:
+            """What is left of the destination's timelock, in `unit`."""
+            ...
+        @property
+        def unit(self) -> TimelockUnit:
+            """The unit of what is left."""
+            ...
+        def to_dict(self) -> dict[str, Any]:
+            """Returns the attributes as a dict that `json.dumps` takes: numbers are `int`, and bytes are hex with `0x`."""
+            ...
+
+else:
+    from countersign_swap._native import Value, Line, Notice, Coverage, Terms, NativePayload, Request, Transaction, HtlcTerms, Htlc, Proof
 
 class EvmWallet(TypedDict):
     """The wallet context of an EVM chain. Transactions are of type EIP-1559 with `max_fee_per_gas` and `max_priority_fee_per_gas`, and legacy ones with `gas_price`."""

@@ -29,8 +29,7 @@ use crate::model::{camel, documents, inputs, members_of_type, outputs, word_sets
 fn the_files_are_made_from_the_lists() {
     let mut files = vec![
         ("bindings/js/lib/shapes.ts".to_owned(), typescript::write()),
-        ("bindings/python/python/countersign_swap/_shapes.pyi".to_owned(), python::stub()),
-        ("bindings/python/python/countersign_swap/_shapes.py".to_owned(), python::module()),
+        ("bindings/python/python/countersign_swap/_shapes.py".to_owned(), python::write()),
     ];
     files.extend(schema::write().into_iter().map(|(name, text)| (format!("docs/schema/{name}.schema.json"), text)));
     for (name, text) in files {
