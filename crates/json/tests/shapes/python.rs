@@ -72,11 +72,11 @@ fn written(kind: &Type, is_input: bool) -> String {
         Type::List(inner) => format!("list[{}]", written(inner, is_input)),
         Type::Map(inner) => format!("dict[str, {}]", written(inner, is_input)),
         Type::Named(name) => match name.as_str() {
-            "Hex" if !is_input => "bytes",
-            "String" | "Hex" | "BareHex" | "Felt" => "str",
+            "u8" | "u32" | "u64" => "int",
             "Decimal" if !is_input => "int",
             "Integer" | "Decimal" | "Number" | "NumberOrText" | "IntegerOrDecimal" | "FeeRate" => "NumberLike",
-            "u8" | "u32" | "u64" => "int",
+            "Hex" if !is_input => "bytes",
+            "String" | "Hex" | "BareHex" | "Felt" => "str",
             name => name,
         }
         .to_owned(),

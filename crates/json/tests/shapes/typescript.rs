@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::model::{Field, Shape, Type, camel, inputs, members_of_type, outputs, word_sets};
+use crate::model::{Shape, Type, camel, inputs, members_of_type, outputs, word_sets};
 
 const HEAD: &str = "\
 // Generated from the lists of crates/json by `UPDATE=1 cargo test -p countersign-json --test shapes`. Do not edit.
@@ -24,51 +24,32 @@ pub(crate) fn write() -> String {
         write!(text, "\n{}export type {} ={words};\n", comment("", &set.doc), set.name).unwrap();
     }
     let (outputs, inputs) = (outputs(), inputs());
-    for shape in &outputs {
-        interface(&mut text, shape, |field| format!("{}: {}", camel(field.name), output(&field.kind)));
+    outputs.iter().for_each(|shape| interface(&mut text, shape, false));
+    inputs.iter().for_each(|shape| interface(&mut text, shape, true));
+    for (name, doc, shapes, types) in [
+        ("BIGINT_MEMBERS", "Members that are decimal text in the JSON of the module, and bigint here.", &outputs, ["Decimal"].as_slice()),
+        ("BYTE_MEMBERS", "Members of signing requests that are hex in the JSON of the module, and bytes here.", &outputs, &["Hex"]),
+        ("INTEGER_MEMBERS", "Members of wallet contexts that are JSON integers, by their names in JSON.", &inputs, &["Integer"]),
+        (
+            "DECIMAL_MEMBERS",
+            "Members of wallet contexts whose numbers are decimal text, by their names in JSON.",
+            &inputs,
+            &["Decimal", "FeeRate"],
+        ),
+    ] {
+        let members = members_of_type(shapes, types);
+        write!(text, "\n/** {doc} @internal */\nexport const {name}: ReadonlySet<string> = new Set({members:?});\n").unwrap();
     }
-    for shape in &inputs {
-        interface(&mut text, shape, |field| {
-            let kind = input(field.kind.required());
-            if field.kind.is_optional() {
-                format!("{}?: {kind} | undefined", camel(field.name))
-            } else {
-                format!("{}: {kind}", camel(field.name))
-            }
-        });
-    }
-    let mut table = |name: &str, doc: &str, members: Vec<&str>| {
-        let members: Vec<_> = members.iter().map(|member| format!("\"{member}\"")).collect();
-        write!(text, "\n/** {doc} @internal */\nexport const {name}: ReadonlySet<string> = new Set([{}]);\n", members.join(", ")).unwrap();
-    };
-    table(
-        "BIGINT_MEMBERS",
-        "Members that are decimal text in the JSON of the module, and bigint here.",
-        members_of_type(&outputs, &["Decimal"]),
-    );
-    table(
-        "BYTE_MEMBERS",
-        "Members of signing requests that are hex in the JSON of the module, and bytes here.",
-        members_of_type(&outputs, &["Hex"]),
-    );
-    table(
-        "INTEGER_MEMBERS",
-        "Members of wallet contexts that are JSON integers, by their names in JSON.",
-        members_of_type(&inputs, &["Integer"]),
-    );
-    table(
-        "DECIMAL_MEMBERS",
-        "Members of wallet contexts whose numbers are decimal text, by their names in JSON.",
-        members_of_type(&inputs, &["Decimal", "FeeRate"]),
-    );
     text
 }
 
-fn interface(text: &mut String, shape: &Shape, member: impl Fn(&Field) -> String) {
+fn interface(text: &mut String, shape: &Shape, is_input: bool) {
     let base = shape.base.map(|base| format!(" extends {base}")).unwrap_or_default();
     write!(text, "\n{}export interface {}{base} {{\n", comment("", &shape.doc), renamed(shape.name)).unwrap();
     for field in &shape.fields {
-        writeln!(text, "{}  readonly {};", comment("  ", &field.doc), member(field)).unwrap();
+        let mark = if is_input && field.kind.is_optional() { "?" } else { "" };
+        let (name, kind) = (camel(field.name), written(&field.kind, is_input));
+        writeln!(text, "{}  readonly {name}{mark}: {kind};", comment("  ", &field.doc)).unwrap();
     }
     text.push_str("}\n");
 }
@@ -77,36 +58,23 @@ fn renamed(name: &str) -> &str {
     RENAMED.iter().find(|(from, _)| *from == name).map_or(name, |(_, to)| to)
 }
 
-/// Returns the type of a member that the objects return.
-fn output(kind: &Type) -> String {
+/// Returns the type of a member that a wallet passes in, or that the objects return.
+fn written(kind: &Type, is_input: bool) -> String {
     match kind {
-        Type::Option(inner) => format!("{} | null", output(inner)),
-        Type::List(inner) => format!("readonly {}[]", output(inner)),
-        Type::Map(inner) => format!("{{ readonly [name: string]: {} }}", output(inner)),
+        Type::Option(inner) => format!("{} | {}", written(inner, is_input), if is_input { "undefined" } else { "null" }),
+        Type::List(inner) => format!("readonly {}[]", written(inner, is_input)),
+        Type::Map(inner) => format!("{{ readonly [name: string]: {} }}", written(inner, is_input)),
         Type::Named(name) => match name.as_str() {
-            "String" => "string",
+            "String" | "BareHex" => "string",
             "bool" => "boolean",
             "u8" | "u32" | "u64" => "number",
-            "Decimal" => "bigint",
-            "Hex" => "Uint8Array",
+            "Decimal" if !is_input => "bigint",
+            "Integer" | "Decimal" | "Number" | "NumberOrText" | "IntegerOrDecimal" | "FeeRate" => "NumberLike",
+            "Hex" if !is_input => "Uint8Array",
+            "Hex" | "Felt" => "HexString",
             name => renamed(name),
         }
         .to_owned(),
-    }
-}
-
-/// Returns the type of a member that a wallet passes in.
-fn input(kind: &Type) -> String {
-    match kind {
-        Type::List(inner) => format!("readonly {}[]", input(inner)),
-        Type::Named(name) => match name.as_str() {
-            "Integer" | "Decimal" | "Number" | "NumberOrText" | "IntegerOrDecimal" | "FeeRate" => "NumberLike",
-            "Hex" | "Felt" => "HexString",
-            "BareHex" => "string",
-            _ => return output(kind),
-        }
-        .to_owned(),
-        _ => output(kind),
     }
 }
 
