@@ -1,110 +1,148 @@
-//! Orders on disk. What has been acknowledged survives whatever happens to the process.
+//! Orders, in memory and in a file that only grows. What has been acknowledged survives whatever happens to the process.
 
-mod commits;
-mod finding;
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{File, TryLockError};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use std::path::Path;
-use std::sync::Arc;
-
-use redb::{Database, MultimapTableDefinition, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::order::Order;
-use commits::{Commits, Entry};
-pub use finding::{Brief, Page, Role};
-
-/// Orders by number, as JSON.
-const ORDERS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("orders");
-/// Numbers by order id.
-const IDS: TableDefinition<'_, &str, u64> = TableDefinition::new("ids");
-/// Numbers by `chain/swap id`.
-const SWAPS: TableDefinition<'_, &str, u64> = TableDefinition::new("swaps");
-/// Numbers by the key of a request that may come again.
-const REQUESTS: TableDefinition<'_, &str, u64> = TableDefinition::new("requests");
-/// What filters see of an order, by number.
-const BRIEFS: TableDefinition<'_, u64, (bool, bool, bool, u64, &str, &str)> = TableDefinition::new("briefs");
-/// Numbers of orders that have been paid and have not ended.
-const UNDER_WAY: TableDefinition<'_, u64, ()> = TableDefinition::new("under way");
-/// What completed orders have paid, in base units by source asset.
-const COMPLETED: TableDefinition<'_, &str, u128> = TableDefinition::new("completed");
-/// Numbers and roles by each address and transaction of an order, in lower case.
-const WORDS: MultimapTableDefinition<'_, &str, u64> = MultimapTableDefinition::new("words");
-
-/// Pages of the file that stay in memory; the rest is read when it is needed.
-const CACHE: usize = 4 << 20;
+use crate::order::{Order, Seen, Side};
 
 /// The disk has failed, or the file is not a ledger.
 #[derive(Debug, Error)]
 pub enum LedgerError {
-    /// The database has failed.
-    #[error("the ledger: {0}")]
-    Database(#[from] Box<redb::Error>),
-    /// What is stored cannot be read.
-    #[error("the ledger has an order that cannot be read: {0}")]
-    Stored(#[from] serde_json::Error),
-    /// What was written together with others has not been committed.
-    #[error(transparent)]
-    Commit(Arc<Self>),
+    /// The file cannot be read or written.
+    #[error("{path}: {source}")]
+    Disk {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Another process has the file.
+    #[error("{path}: another sandbox runs on this directory{process}: stop it, or choose another directory with --dir")]
+    Busy {
+        /// The file.
+        path: PathBuf,
+        /// ", process" and its id, where the lock file states it.
+        process: String,
+    },
+    /// The orders of a version that kept them in a database.
+    #[error(
+        "{0}: an earlier version kept orders in this file, and this version cannot read it: move it away, or choose another directory with --dir"
+    )]
+    Old(PathBuf),
+    /// A line is not an order.
+    #[error("{path}, line {line}: {source}; move the file away to begin anew")]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The number of the line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// An order cannot be written as JSON.
+    #[error("an order cannot be written: {0}")]
+    Order(#[from] serde_json::Error),
 }
 
-impl LedgerError {
-    fn new(error: impl Into<redb::Error>) -> Self {
-        Self::Database(Box::new(error.into()))
-    }
+/// A line of the file: what an order has become.
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    order: Order,
+    /// What finds a new order again; absent where the order is there already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    request: Option<String>,
+}
+
+/// The file, and where its next line begins.
+#[derive(Debug)]
+struct Log {
+    file: File,
+    path: PathBuf,
+    end: u64,
+    /// Locked until the ledger is dropped.
+    _lock: File,
+}
+
+#[derive(Debug, Default)]
+struct Orders {
+    by_number: BTreeMap<u64, Order>,
+    ids: HashMap<String, u64>,
+    /// Numbers by `chain/swap id`.
+    swaps: HashMap<String, u64>,
+    requests: HashMap<String, u64>,
 }
 
 /// All orders.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Ledger {
-    database: Database,
-    commits: Commits,
+    /// `None` for a ledger in memory. It is locked before the orders, and held until they are what it says.
+    log: Mutex<Option<Log>>,
+    orders: Mutex<Orders>,
+}
+
+/// Whose address a word must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Anybody's, or a transaction.
+    Any,
+    /// The user's on the source chain.
+    From,
+    /// The user's on the destination chain.
+    To,
+}
+
+/// A page of a list.
+#[derive(Debug)]
+pub struct Page {
+    /// The orders that it shows.
+    pub orders: Vec<Order>,
+    /// How many the whole list has.
+    pub total: usize,
 }
 
 impl Ledger {
-    /// Opens a file, or makes it.
+    /// Opens a file, or makes it. A last line that a kill has cut off was never acknowledged, and is dropped.
     ///
     /// # Errors
     ///
-    /// The file cannot be opened, or another process has it.
+    /// The file cannot be read, has a line that is no order, or another process has it; or an earlier version left its orders beside it.
     pub fn open(path: &Path) -> Result<Self, LedgerError> {
-        Self::with(Database::builder().set_cache_size(CACHE).create(path).map_err(LedgerError::new)?)
-    }
-
-    /// A ledger in memory, for tests.
-    ///
-    /// # Errors
-    ///
-    /// None that is known.
-    pub fn in_memory() -> Result<Self, LedgerError> {
-        let backend = redb::backends::InMemoryBackend::new();
-        Self::with(Database::builder().create_with_backend(backend).map_err(LedgerError::new)?)
-    }
-
-    fn with(database: Database) -> Result<Self, LedgerError> {
-        let write = database.begin_write().map_err(LedgerError::new)?;
-        write.open_table(ORDERS).map_err(LedgerError::new)?;
-        write.open_table(IDS).map_err(LedgerError::new)?;
-        write.open_table(SWAPS).map_err(LedgerError::new)?;
-        write.open_table(REQUESTS).map_err(LedgerError::new)?;
-        write.open_table(BRIEFS).map_err(LedgerError::new)?;
-        write.open_table(UNDER_WAY).map_err(LedgerError::new)?;
-        write.open_table(COMPLETED).map_err(LedgerError::new)?;
-        write.open_multimap_table(WORDS).map_err(LedgerError::new)?;
-        write.commit().map_err(LedgerError::new)?;
-        Ok(Self { database, commits: Commits::default() })
+        let failed = |source| LedgerError::Disk { path: path.to_owned(), source };
+        let old = path.with_extension("redb");
+        if old.exists() {
+            return Err(LedgerError::Old(old));
+        }
+        let lock = lock(path)?;
+        let file = opened(path)?;
+        let mut orders = Orders::default();
+        let (mut reader, mut end, mut text) = (BufReader::new(&file), 0_u64, Vec::new());
+        for line in 1.. {
+            text.clear();
+            let read = reader.read_until(b'\n', &mut text).map_err(failed)?;
+            if text.last() != Some(&b'\n') {
+                break;
+            }
+            let entry = serde_json::from_slice(&text).map_err(|source| LedgerError::Line { path: path.to_owned(), line, source })?;
+            orders.put(entry);
+            end = end.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
+        }
+        drop(reader);
+        file.set_len(end).map_err(failed)?;
+        let log = Log { file, path: path.to_owned(), end, _lock: lock };
+        Ok(Self { log: Mutex::new(Some(log)), orders: Mutex::new(orders) })
     }
 
     /// How many orders there are. Numbers run from 1 to this one.
-    ///
-    /// # Errors
-    ///
-    /// The disk has failed.
-    pub fn count(&self) -> Result<u64, LedgerError> {
-        let read = self.database.begin_read().map_err(LedgerError::new)?;
-        let orders = read.open_table(ORDERS).map_err(LedgerError::new)?;
-        let last = orders.last().map_err(LedgerError::new)?;
-        Ok(last.map_or(0, |(number, _)| number.value()))
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.orders().by_number.last_key_value().map_or(0, |(number, _)| *number)
     }
 
     /// Adds an order; `request` finds it again. It is on disk when this returns.
@@ -113,8 +151,7 @@ impl Ledger {
     ///
     /// The disk has failed.
     pub fn add(&self, order: &Order, request: &str) -> Result<(), LedgerError> {
-        let entry = Entry { order: order.clone(), request: Some(request.to_owned()) };
-        self.commits.commit(vec![entry], |entries| self.write(&entries))
+        self.write(vec![Entry { order: order.clone(), request: Some(request.to_owned()) }])
     }
 
     /// Replaces orders by what they have become.
@@ -123,132 +160,136 @@ impl Ledger {
     ///
     /// The disk has failed.
     pub fn update(&self, orders: &[Order]) -> Result<(), LedgerError> {
-        if orders.is_empty() {
-            return Ok(());
-        }
-        let entries = orders.iter().map(|order| Entry { order: order.clone(), request: None }).collect();
-        self.commits.commit(entries, |entries| self.write(&entries))
+        self.write(orders.iter().map(|order| Entry { order: order.clone(), request: None }).collect())
     }
 
-    /// Writes orders of several callers in one transaction.
-    fn write(&self, entries: &[Entry]) -> Result<(), LedgerError> {
-        let mut write = self.database.begin_write().map_err(LedgerError::new)?;
-        // After a kill the file is opened at once, in place of being read through.
-        write.set_quick_repair(true);
-        {
-            let mut orders = write.open_table(ORDERS).map_err(LedgerError::new)?;
-            let mut ids = write.open_table(IDS).map_err(LedgerError::new)?;
-            let mut requests = write.open_table(REQUESTS).map_err(LedgerError::new)?;
-            let mut swaps = write.open_table(SWAPS).map_err(LedgerError::new)?;
-            let mut briefs = write.open_table(BRIEFS).map_err(LedgerError::new)?;
-            let mut under_way = write.open_table(UNDER_WAY).map_err(LedgerError::new)?;
-            let mut completed = write.open_table(COMPLETED).map_err(LedgerError::new)?;
-            let mut words = write.open_multimap_table(WORDS).map_err(LedgerError::new)?;
-            for Entry { order, request } in entries {
-                let number = order.number;
-                if let Some(request) = request {
-                    ids.insert(order.id.as_str(), number).map_err(LedgerError::new)?;
-                    requests.insert(request.as_str(), number).map_err(LedgerError::new)?;
-                    for side in [&order.source, &order.destination] {
-                        swaps.insert(swap_key(side.chain(), &side.swap_id).as_str(), number).map_err(LedgerError::new)?;
-                    }
-                }
-                orders.insert(number, serde_json::to_vec(order)?.as_slice()).map_err(LedgerError::new)?;
-                let brief = Brief::of(order);
-                let before = briefs.insert(number, brief.stored()).map_err(LedgerError::new)?.map(|before| before.value().2);
-                if brief.completed && before != Some(true) {
-                    let asset = order.source.asset.as_str();
-                    let sum = completed.get(asset).map_err(LedgerError::new)?.map_or(0, |sum| sum.value());
-                    completed.insert(asset, sum.saturating_add(order.source.amount)).map_err(LedgerError::new)?;
-                }
-                if brief.paid && !order.has_ended() {
-                    under_way.insert(number, ()).map_err(LedgerError::new)?;
-                } else {
-                    under_way.remove(number).map_err(LedgerError::new)?;
-                }
-                for (word, value) in finding::words_of(order) {
-                    words.insert(word.as_str(), value).map_err(LedgerError::new)?;
-                }
-            }
+    fn write(&self, entries: Vec<Entry>) -> Result<(), LedgerError> {
+        if entries.is_empty() {
+            return Ok(());
         }
-        write.commit().map_err(LedgerError::new)
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(log) = &mut *log {
+            let mut text = Vec::new();
+            for entry in &entries {
+                serde_json::to_writer(&mut text, entry)?;
+                text.push(b'\n');
+            }
+            log.append(&text).map_err(|source| LedgerError::Disk { path: log.path.clone(), source })?;
+        }
+        let mut orders = self.orders();
+        entries.into_iter().for_each(|entry| orders.put(entry));
+        Ok(())
+    }
+
+    fn orders(&self) -> MutexGuard<'_, Orders> {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The numbers of orders that have been paid and have not ended.
-    ///
-    /// # Errors
-    ///
-    /// The disk has failed.
-    pub fn under_way(&self) -> Result<Vec<u64>, LedgerError> {
-        let read = self.database.begin_read().map_err(LedgerError::new)?;
-        let numbers = read.open_table(UNDER_WAY).map_err(LedgerError::new)?;
-        let numbers: Result<Vec<_>, _> =
-            numbers.iter().map_err(LedgerError::new)?.map(|row| row.map(|(number, _)| number.value())).collect();
-        numbers.map_err(LedgerError::new)
+    #[must_use]
+    pub fn under_way(&self) -> Vec<u64> {
+        let is_under_way = |order: &&Order| order.source.initiated.is_some() && !order.has_ended();
+        self.orders().by_number.values().filter(is_under_way).map(|order| order.number).collect()
     }
 
     /// What completed orders have paid: base units by source asset.
-    ///
-    /// # Errors
-    ///
-    /// The disk has failed.
-    pub fn completed(&self) -> Result<Vec<(String, u128)>, LedgerError> {
-        let read = self.database.begin_read().map_err(LedgerError::new)?;
-        let sums = read.open_table(COMPLETED).map_err(LedgerError::new)?;
-        let sums: Result<Vec<_>, _> =
-            sums.iter().map_err(LedgerError::new)?.map(|row| row.map(|(asset, sum)| (asset.value().to_owned(), sum.value()))).collect();
-        sums.map_err(LedgerError::new)
+    #[must_use]
+    pub fn completed(&self) -> BTreeMap<String, u128> {
+        let mut sums = BTreeMap::<String, u128>::new();
+        for order in self.orders().by_number.values().filter(|order| order.destination.redeemed.is_some()) {
+            let sum = sums.entry(order.source.asset.clone()).or_default();
+            *sum = sum.saturating_add(order.source.amount);
+        }
+        sums
     }
 
     /// The order with a number.
-    ///
-    /// # Errors
-    ///
-    /// The disk has failed.
-    pub fn by_number(&self, number: u64) -> Result<Option<Order>, LedgerError> {
-        let read = self.database.begin_read().map_err(LedgerError::new)?;
-        parsed(&read, number)
+    #[must_use]
+    pub fn by_number(&self, number: u64) -> Option<Order> {
+        self.orders().by_number.get(&number).cloned()
     }
 
     /// The order with an id.
-    ///
-    /// # Errors
-    ///
-    /// The disk has failed.
-    pub fn by_id(&self, id: &str) -> Result<Option<Order>, LedgerError> {
-        self.by(IDS, id)
+    #[must_use]
+    pub fn by_id(&self, id: &str) -> Option<Order> {
+        self.orders().find(|orders| orders.ids.get(id))
     }
 
     /// The order that an HTLC of a chain belongs to.
-    ///
-    /// # Errors
-    ///
-    /// The disk has failed.
-    pub fn by_swap(&self, chain: &str, swap_id: &str) -> Result<Option<Order>, LedgerError> {
-        self.by(SWAPS, &swap_key(chain, swap_id))
+    #[must_use]
+    pub fn by_swap(&self, chain: &str, swap_id: &str) -> Option<Order> {
+        self.orders().find(|orders| orders.swaps.get(&swap_key(chain, swap_id)))
     }
 
     /// The order that a request has made.
-    ///
-    /// # Errors
-    ///
-    /// The disk has failed.
-    pub fn by_request(&self, request: &str) -> Result<Option<Order>, LedgerError> {
-        self.by(REQUESTS, request)
+    #[must_use]
+    pub fn by_request(&self, request: &str) -> Option<Order> {
+        self.orders().find(|orders| orders.requests.get(request))
     }
 
-    fn by(&self, table: TableDefinition<'static, &'static str, u64>, key: &str) -> Result<Option<Order>, LedgerError> {
-        let read = self.database.begin_read().map_err(LedgerError::new)?;
-        let numbers = read.open_table(table).map_err(LedgerError::new)?;
-        let found = numbers.get(key).map_err(LedgerError::new)?.map(|number| number.value());
-        found.map_or(Ok(None), |number| self.by_number(number))
+    /// The orders that have all of the words and that a filter takes, the newest first: those from `first` on, `most` at most.
+    pub fn find(&self, words: &[(&str, Role)], takes: impl Fn(&Order) -> bool, first: usize, most: usize) -> Page {
+        let orders = self.orders();
+        let is_found = |order: &&Order| words.iter().all(|(word, role)| has_word(order, word, *role)) && takes(order);
+        let found = || orders.by_number.values().rev().filter(is_found);
+        Page { orders: found().skip(first).take(most).cloned().collect(), total: found().count() }
     }
 }
 
-fn parsed(read: &ReadTransaction, number: u64) -> Result<Option<Order>, LedgerError> {
-    let orders = read.open_table(ORDERS).map_err(LedgerError::new)?;
-    let found = orders.get(number).map_err(LedgerError::new)?;
-    Ok(found.map(|bytes| serde_json::from_slice(bytes.value())).transpose()?)
+fn opened(path: &Path) -> Result<File, LedgerError> {
+    let opened = File::options().create(true).truncate(false).read(true).write(true).open(path);
+    opened.map_err(|source| LedgerError::Disk { path: path.to_owned(), source })
+}
+
+/// Locks the file that lies beside a ledger. It states the id of the process that has it.
+fn lock(ledger: &Path) -> Result<File, LedgerError> {
+    let path = ledger.with_extension("lock");
+    let mut file = opened(&path)?;
+    let failed = |source| LedgerError::Disk { path: path.clone(), source };
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::Error(source)) => return Err(failed(source)),
+        Err(TryLockError::WouldBlock) => {
+            // The holder may not have written its id yet, and some systems let nobody read a locked file.
+            let mut id = String::new();
+            let process = match file.read_to_string(&mut id) {
+                Ok(_) if !id.is_empty() => format!(", process {}", id.trim_end()),
+                _ => String::new(),
+            };
+            return Err(LedgerError::Busy { path: ledger.to_owned(), process });
+        }
+    }
+    file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(failed)?;
+    Ok(file)
+}
+
+impl Log {
+    /// Writes where the last acknowledged line ends, over what an attempt that failed may have left.
+    fn append(&mut self, text: &[u8]) -> io::Result<()> {
+        self.file.set_len(self.end)?;
+        self.file.seek(SeekFrom::Start(self.end))?;
+        self.file.write_all(text)?;
+        self.file.sync_data()?;
+        self.end = self.end.saturating_add(u64::try_from(text.len()).unwrap_or(u64::MAX));
+        Ok(())
+    }
+}
+
+impl Orders {
+    fn put(&mut self, Entry { order, request }: Entry) {
+        if let Some(request) = request {
+            self.requests.insert(request, order.number);
+            self.ids.insert(order.id.clone(), order.number);
+            for side in [&order.source, &order.destination] {
+                self.swaps.insert(swap_key(side.chain(), &side.swap_id), order.number);
+            }
+        }
+        self.by_number.insert(order.number, order);
+    }
+
+    fn find(&self, number: impl FnOnce(&Self) -> Option<&u64>) -> Option<Order> {
+        self.by_number.get(number(self)?).cloned()
+    }
 }
 
 fn swap_key(chain: &str, swap_id: &str) -> String {
@@ -259,4 +300,27 @@ fn swap_key(chain: &str, swap_id: &str) -> String {
 #[must_use]
 pub fn request_key(source_owner: &str, nonce: &Value, hash: &str) -> String {
     format!("{}/{nonce}/{hash}", source_owner.to_lowercase())
+}
+
+/// Whether an order has an address of somebody, or a transaction.
+fn has_word(order: &Order, word: &str, role: Role) -> bool {
+    let is = |text: &str| !word.is_empty() && text.to_lowercase() == word.to_lowercase();
+    let is_one = |texts: &[Option<&String>]| texts.iter().flatten().any(|text| is(text));
+    let delegates = |side: &Side| is_one(&[side.delegate.as_ref(), side.shown_delegate.as_ref()]);
+    let (source, destination) = (&order.source, &order.destination);
+    let is_from = is(&source.owner) || is(&source.initiator) || delegates(source);
+    let is_to = is(&destination.owner) || is(&destination.redeemer) || delegates(destination);
+    let has_transaction = |side: &Side| {
+        let seen = [&side.initiated, &side.redeemed, &side.refunded];
+        let mut transactions = seen.into_iter().flatten().flat_map(|Seen { transaction, .. }| transaction.split(','));
+        transactions.any(|transaction| is(transaction.split_once(':').map_or(transaction, |(id, _)| id)))
+    };
+    match role {
+        Role::From => is_from,
+        Role::To => is_to,
+        Role::Any => {
+            let is_solver = is(&source.redeemer) || is(&destination.initiator);
+            is_from || is_to || is_solver || has_transaction(source) || has_transaction(destination)
+        }
+    }
 }

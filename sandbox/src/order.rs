@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::chains::{Leg, Terms};
-use crate::ledger::Brief;
 
 /// How long an order waits for its payment, in milliseconds: that of the service's clients.
 pub const PAYMENT_WINDOW: u64 = 3_600_000;
@@ -195,7 +194,13 @@ impl Order {
     /// The order's status at a time, in milliseconds.
     #[must_use]
     pub fn status(&self, now: u64) -> Status {
-        Brief::of(self).status(now)
+        match (&self.destination.redeemed, &self.source.refunded, &self.source.initiated) {
+            (Some(_), ..) => Status::Completed,
+            (None, Some(_), _) => Status::Refunded,
+            (None, None, Some(_)) => Status::InProgress,
+            (None, None, None) if now > self.deadline() => Status::Expired,
+            (None, None, None) => Status::NotInitiated,
+        }
     }
 
     /// Whether nothing can happen any more that the solver or the relayer would act on.

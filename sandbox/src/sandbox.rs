@@ -112,8 +112,8 @@ impl Sandbox {
             None => None,
         };
         let ledger = match &home {
-            Some(home) => Ledger::open(&home.path("orders.redb"))?,
-            None => Ledger::in_memory()?,
+            Some(home) => Ledger::open(&home.path("orders.jsonl"))?,
+            None => Ledger::default(),
         };
         let world = Arc::new(World::new(engines, ledger, clock, config.seed));
         world.is_manual.store(config.is_manual, std::sync::atomic::Ordering::Relaxed);
@@ -236,8 +236,8 @@ async fn step(world: &Arc<World>, solver: &Arc<tokio::sync::Mutex<Solver>>) {
 /// Tells the orders of an earlier start that the chains have begun anew.
 fn lose_chains(world: &World) -> Result<(), LedgerError> {
     let mut orders = Vec::new();
-    for number in world.ledger.under_way()? {
-        if let Some(mut order) = world.ledger.by_number(number)? {
+    for number in world.ledger.under_way() {
+        if let Some(mut order) = world.ledger.by_number(number) {
             let before = order.clone();
             order.lose_chains();
             if order != before {

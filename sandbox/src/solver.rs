@@ -65,7 +65,7 @@ impl Solver {
         let mut quick_limits: BTreeMap<&str, u64> = BTreeMap::new();
         let numbers: Vec<_> = self.live.iter().copied().collect();
         for number in numbers {
-            let Some(order) = world.ledger.by_number(number)? else { continue };
+            let Some(order) = world.ledger.by_number(number) else { continue };
             if order.has_ended() {
                 self.live.remove(&number);
                 self.waits.retain(|(waiting, _), _| *waiting != number);
@@ -91,7 +91,7 @@ impl Solver {
 
     /// Writes down what a block did to an order.
     fn note(&mut self, world: &World, chain: &str, event: &Event, changed: &mut BTreeMap<u64, Order>) -> Result<(), LedgerError> {
-        let Some(order) = world.ledger.by_swap(chain, &event.swap_id)? else { return Ok(()) };
+        let Some(order) = world.ledger.by_swap(chain, &event.swap_id) else { return Ok(()) };
         let order = changed.entry(order.number).or_insert(order);
         let is_source = order.source.chain() == chain && order.source.swap_id.eq_ignore_ascii_case(&event.swap_id);
         let deadline = order.deadline();
@@ -254,7 +254,7 @@ pub(crate) type Overheard = (Order, String);
 /// The secret in a transaction that a wallet submits to a chain, if one is there that redeems a destination. Everybody who watches a
 /// mempool sees it; only transactions in hex are looked through.
 pub(crate) fn overhear(world: &World, chain: &str, body: &[u8]) -> Option<Overheard> {
-    let orders = (1..=world.ledger.count().ok()?).filter_map(|number| world.ledger.by_number(number).ok().flatten());
+    let orders = (1..=world.ledger.count()).filter_map(|number| world.ledger.by_number(number));
     let orders: Vec<_> = orders.filter(|order| order.destination.chain() == chain).collect();
     body.windows(64).find_map(|window| {
         let secret: [u8; 32] = hex::decode_to_array(window).ok()?;

@@ -100,7 +100,7 @@ impl Stage {
 
     /// The order, once it has come as far as is asked.
     fn order(&self, what: &str, is_there: impl Fn(&order::Order) -> bool) -> order::Order {
-        wait_for(what, || self.sandbox.world.ledger.by_number(1).unwrap().filter(&is_there))
+        wait_for(what, || self.sandbox.world.ledger.by_number(1).filter(&is_there))
     }
 
     fn paid(&self) -> order::Order {

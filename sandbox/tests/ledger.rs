@@ -1,5 +1,5 @@
 //! Orders on disk.
-#![allow(clippy::unwrap_used, missing_docs, reason = "a test ends by panicking")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, missing_docs, reason = "a test ends by panicking")]
 
 use countersign_sandbox::chains::{Leg, Terms};
 use countersign_sandbox::ledger::{Ledger, Role};
@@ -35,10 +35,21 @@ fn order(number: u64) -> Order {
     }
 }
 
+/// A file that does not exist yet.
+fn file(name: &str) -> std::path::PathBuf {
+    let path = std::env::temp_dir().join(format!("countersign-ledger-{name}-{}.jsonl", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    path
+}
+
+fn remove(path: &std::path::Path) {
+    std::fs::remove_file(path).unwrap();
+    std::fs::remove_file(path.with_extension("lock")).unwrap();
+}
+
 #[test]
 fn what_was_added_is_there_after_the_process_is_gone() {
-    let path = std::env::temp_dir().join(format!("countersign-ledger-{}.redb", std::process::id()));
-    let _ = std::fs::remove_file(&path);
+    let path = file("kept");
     let ledger = Ledger::open(&path).unwrap();
     for number in 1..=50 {
         ledger.add(&order(number), &format!("request {number}")).unwrap();
@@ -47,20 +58,74 @@ fn what_was_added_is_there_after_the_process_is_gone() {
     paid.source.initiated = Some(Seen { transaction: "0xAbC".to_owned(), height: 9, at: 1_700_000_001_000 });
     ledger.update(std::slice::from_ref(&paid)).unwrap();
     // What a kill leaves behind: the file as it is, without a word of farewell.
-    let copy = path.with_extension("copy");
+    let copy = file("copy");
     std::fs::copy(&path, &copy).unwrap();
     std::mem::forget(ledger);
     let ledger = Ledger::open(&copy).unwrap();
-    assert_eq!(ledger.count().unwrap(), 50);
-    assert_eq!(ledger.by_id(&paid.id).unwrap().unwrap(), paid);
-    assert_eq!(ledger.by_swap("litecoin", "LITECOIN:LTC-7").unwrap().unwrap().number, 7);
-    assert_eq!(ledger.by_request("request 9").unwrap().unwrap().number, 9);
-    assert_eq!(ledger.with_word("0xABC", Role::Any).unwrap(), [7]);
-    assert_eq!(ledger.with_word("0xowner8", Role::From).unwrap(), [8]);
-    assert_eq!(ledger.with_word("0xa", Role::Any).unwrap().len(), 50);
-    assert!(ledger.by_id("none").unwrap().is_none() && ledger.by_number(51).unwrap().is_none());
-    std::fs::remove_file(&path).unwrap();
-    std::fs::remove_file(&copy).unwrap();
+    assert_eq!(ledger.count(), 50);
+    assert_eq!(ledger.by_id(&paid.id).unwrap(), paid);
+    assert_eq!(ledger.by_swap("litecoin", "LITECOIN:LTC-7").unwrap().number, 7);
+    assert_eq!(ledger.by_request("request 9").unwrap().number, 9);
+    let with = |word, role| ledger.find(&[(word, role)], |_| true, 0, 100).orders.iter().map(|order| order.number).collect::<Vec<_>>();
+    assert_eq!(with("0xABC", Role::Any), [7]);
+    assert_eq!(with("0xowner8", Role::From), [8]);
+    assert_eq!(with("0xa", Role::Any), (1..=50).rev().collect::<Vec<_>>());
+    assert!(with("0xa", Role::To).is_empty());
+    let page = ledger.find(&[("0xa", Role::From)], |order| order.number != 50, 10, 3);
+    assert_eq!((page.total, page.orders.iter().map(|order| order.number).collect::<Vec<_>>()), (49, vec![39, 38, 37]));
+    assert!(ledger.by_id("none").is_none() && ledger.by_number(51).is_none());
+    remove(&path);
+    remove(&copy);
+}
+
+#[test]
+fn a_line_that_a_kill_has_cut_off_is_dropped_and_any_other_is_an_error() {
+    let path = file("cut");
+    let ledger = Ledger::open(&path).unwrap();
+    for number in 1..=2 {
+        ledger.add(&order(number), &format!("request {number}")).unwrap();
+    }
+    drop(ledger);
+    let whole = std::fs::read(&path).unwrap();
+    let first = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    // A kill at each byte of the second line.
+    for end in first..whole.len() {
+        std::fs::write(&path, &whole[..end]).unwrap();
+        let ledger = Ledger::open(&path).unwrap();
+        assert_eq!((ledger.count(), ledger.by_request("request 2")), (1, None), "{end}");
+        ledger.add(&order(2), "request 2").unwrap();
+        drop(ledger);
+        assert_eq!(std::fs::read(&path).unwrap(), whole, "{end}");
+    }
+    std::fs::write(&path, [&whole[..first - 5], b"\n", &whole[first..]].concat()).unwrap();
+    let error = Ledger::open(&path).unwrap_err().to_string();
+    let named = format!("{}, line 1: ", path.display());
+    assert!(error.starts_with(&named) && error.contains("move the file away"), "{error}");
+    remove(&path);
+}
+
+#[test]
+fn a_second_sandbox_on_a_directory_is_told_that_one_runs() {
+    let path = file("held");
+    let first = Ledger::open(&path).unwrap();
+    let error = Ledger::open(&path).unwrap_err().to_string();
+    let told =
+        format!("another sandbox runs on this directory, process {}: stop it, or choose another directory with --dir", std::process::id());
+    assert!(error.ends_with(&told), "{error}");
+    drop(first);
+    Ledger::open(&path).unwrap();
+    remove(&path);
+}
+
+#[test]
+fn orders_of_an_earlier_version_are_refused() {
+    let path = file("old");
+    let old = path.with_extension("redb");
+    std::fs::write(&old, "redb").unwrap();
+    let error = Ledger::open(&path).unwrap_err().to_string();
+    assert!(error.starts_with(old.to_str().unwrap()) && error.contains("move it away"), "{error}");
+    assert!(!path.exists());
+    std::fs::remove_file(&old).unwrap();
 }
 
 #[test]

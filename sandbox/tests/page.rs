@@ -17,12 +17,7 @@ const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded")
 
 fn world() -> World {
     let clock = Arc::new(Clock::default());
-    World::new(
-        engines(&["base".to_owned(), "arbitrum".to_owned()], &clock, &Nodes::default()).unwrap(),
-        Ledger::in_memory().unwrap(),
-        clock,
-        1,
-    )
+    World::new(engines(&["base".to_owned(), "arbitrum".to_owned()], &clock, &Nodes::default()).unwrap(), Ledger::default(), clock, 1)
 }
 
 fn call(world: &World, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Reply {

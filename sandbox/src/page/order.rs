@@ -16,7 +16,7 @@ use crate::world::World;
 const POLICY: &str = "frame-ancestors 'none'";
 
 pub(super) fn page(world: &World, id: &str) -> Reply {
-    let Ok(Some(order)) = world.ledger.by_id(id) else { return Reply::text(404, "order not found") };
+    let Some(order) = world.ledger.by_id(id) else { return Reply::text(404, "order not found") };
     match html(world, &order) {
         Ok(html) => super::html_reply(html, POLICY),
         Err(refusal) => Reply::text(500, format!("the order cannot be shown: {}", refusal.reason())),

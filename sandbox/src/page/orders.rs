@@ -49,7 +49,7 @@ fn state_of(order: &Order, now: u64) -> State {
 }
 
 pub(super) fn orders(html: &mut String, world: &World) -> fmt::Result {
-    let count = world.ledger.count().unwrap_or(0);
+    let count = world.ledger.count();
     if count == 0 {
         html.push_str("<div class=\"none\"><p>No order yet. Make one in a second terminal, as the sandbox's own output says:</p>");
         if world.chain("base").is_ok() && world.chain("litecoin").is_ok() {
@@ -59,7 +59,7 @@ pub(super) fn orders(html: &mut String, world: &World) -> fmt::Result {
         return Ok(());
     }
     for number in (count.saturating_sub(ORDERS).saturating_add(1)..=count).rev() {
-        if let Ok(Some(order)) = world.ledger.by_number(number) {
+        if let Some(order) = world.ledger.by_number(number) {
             card(html, world, &order)?;
         }
     }

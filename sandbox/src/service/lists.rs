@@ -8,8 +8,8 @@ use super::quote::{FEE, priced, worth};
 use super::{Refused, stated};
 use crate::accounts;
 use crate::http::Request;
-use crate::ledger::{Brief, Role};
-use crate::order::Status;
+use crate::ledger::Role;
+use crate::order::{Order, Status};
 use crate::world::{Chain, World};
 
 const SCHEMAS: [&str; 14] = [
@@ -79,7 +79,7 @@ pub(super) fn schema(name: &str) -> Option<Value> {
 /// What completed orders have moved, in USD.
 fn moved(world: &World) -> Result<u128, Refused> {
     let mut micros = 0_u128;
-    for (asset, amount) in world.ledger.completed()? {
+    for (asset, amount) in world.ledger.completed() {
         // A chain of an earlier start may be missing in this one.
         if let Ok(asset) = priced(world, &asset) {
             micros = micros.saturating_add(worth(amount, &asset));
@@ -113,11 +113,7 @@ pub(super) fn orders(world: &World, request: &Request) -> Result<Value, Refused>
         now: world.clock.millis(),
     };
     let first = page.saturating_sub(1).saturating_mul(per_page);
-    let found = if words.is_empty() && filter.is_empty() {
-        world.ledger.newest(first, per_page)?
-    } else {
-        world.ledger.find(&words, |brief| filter.takes(brief), first, per_page)?
-    };
+    let found = world.ledger.find(&words, |order| filter.takes(order), first, per_page);
     let data = found.orders.iter().map(|order| stated(world, order)).collect();
     Ok(listed(data, page, per_page, found.total))
 }
@@ -140,13 +136,9 @@ struct Filter {
 }
 
 impl Filter {
-    const fn is_empty(&self) -> bool {
-        self.from_chain.is_none() && self.to_chain.is_none() && self.status.is_none()
-    }
-
-    fn takes(&self, brief: &Brief<'_>) -> bool {
+    fn takes(&self, order: &Order) -> bool {
         let is = |wanted: &Option<String>, value: &str| wanted.as_ref().is_none_or(|wanted| wanted == value);
-        let status = brief.status(self.now);
+        let status = order.status(self.now);
         let is_status = |name: &String| match name.as_str() {
             "all" | "display" => true,
             "not-initiated" => status == Status::NotInitiated,
@@ -157,8 +149,8 @@ impl Filter {
             "pending" => matches!(status, Status::NotInitiated | Status::InProgress),
             _ => false,
         };
-        is(&self.from_chain, brief.from)
-            && is(&self.to_chain, brief.to)
+        is(&self.from_chain, order.source.chain())
+            && is(&self.to_chain, order.destination.chain())
             && self.status.as_ref().is_none_or(|wanted| wanted.iter().any(is_status))
     }
 }

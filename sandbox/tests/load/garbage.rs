@@ -4,9 +4,9 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::orders::{Program, request};
+use crate::program::{Program, request};
 use crate::wire::Connection;
-use crate::{Draw, directory, program};
+use crate::{Draw, directory, executable};
 
 /// Sends bytes, and returns what comes back until the connection ends or is quiet.
 fn sent(address: &str, bytes: &[u8], patience: Duration) -> Vec<u8> {
@@ -74,7 +74,7 @@ fn bodies(draw: &mut Draw) -> Vec<Vec<u8>> {
 #[test]
 fn any_bytes_on_any_front_are_answered() {
     let directory = directory("garbage");
-    let mut sandbox = Program::start(program(), &directory, "base,tron,bitcoin_regtest,litecoin,solana,starknet,sui", &[]).unwrap();
+    let mut sandbox = Program::start(executable(), &directory, "base,tron,bitcoin_regtest,litecoin,solana,starknet,sui", &[]).unwrap();
     let at = |url: &str| url.trim_start_matches("http://").to_owned();
     let mut fronts =
         vec![(at(sandbox.service()), vec!["/v2/orders", "/v2/orders/00", "/", "/sandbox/fund", "/sandbox/mine?chain=base&blocks=-1"])];
@@ -211,18 +211,18 @@ fn frames(address: &str, draw: &mut Draw) {
 #[test]
 fn it_listens_on_the_loopback_only_unless_told_otherwise() {
     let directory = directory("loopback");
-    let sandbox = Program::start(program(), &directory, "base,arbitrum", &[]).unwrap();
+    let sandbox = Program::start(executable(), &directory, "base,arbitrum", &[]).unwrap();
     let port = sandbox.service().rsplit(':').next().unwrap().to_owned();
     assert!(sandbox.service().starts_with("http://127.0.0.1:"));
     // All of 127.0.0.0/8 is this machine on Linux, and another address than the one that it is bound to.
     if cfg!(target_os = "linux") {
         assert!(TcpStream::connect(format!("127.0.0.2:{port}")).is_err());
         drop(sandbox);
-        let open = Program::start(program(), &directory, "base,arbitrum", &["--listen-on-all-addresses"]).unwrap();
+        let open = Program::start(executable(), &directory, "base,arbitrum", &["--listen-on-all-addresses"]).unwrap();
         let port = open.service().rsplit(':').next().unwrap().to_owned();
         assert!(TcpStream::connect(format!("127.0.0.2:{port}")).is_ok());
     }
-    let help = std::process::Command::new(program()).arg("--help").output().unwrap();
+    let help = std::process::Command::new(executable()).arg("--help").output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
     let about = help.split("--listen-on-all-addresses").nth(1).unwrap();
     assert!(about.contains("Anybody in your network can then turn the sandbox"), "{about}");

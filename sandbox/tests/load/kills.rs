@@ -12,9 +12,9 @@ use countersign_sandbox::sandbox::{Config, Sandbox};
 use countersign_sandbox::service;
 use serde_json::{Value, json};
 
-use crate::orders::{Program, request};
+use crate::program::{Program, request};
 use crate::wire::Connection;
-use crate::{Draw, directory, program};
+use crate::{Draw, directory, executable};
 
 #[test]
 fn an_acknowledged_order_survives_a_kill() {
@@ -22,7 +22,7 @@ fn an_acknowledged_order_survives_a_kill() {
     let (mut draw, next) = (Draw(2_026), AtomicU64::new(0));
     let acknowledged: Mutex<BTreeMap<u64, Value>> = Mutex::default();
     for round in 0..4 {
-        let mut sandbox = Program::start(program(), &directory, "base,arbitrum", &[]).unwrap();
+        let mut sandbox = Program::start(executable(), &directory, "base,arbitrum", &[]).unwrap();
         let url = sandbox.service().to_owned();
         thread::scope(|scope| {
             for _ in 0..4 {
@@ -43,7 +43,7 @@ fn an_acknowledged_order_survives_a_kill() {
             sandbox.kill();
         });
 
-        let sandbox = Program::start(program(), &directory, "base,arbitrum", &[]).unwrap();
+        let sandbox = Program::start(executable(), &directory, "base,arbitrum", &[]).unwrap();
         let mut connection = Connection::open(sandbox.service()).unwrap();
         let known = acknowledged.lock().unwrap();
         assert!(known.len() > 4 * round, "too few orders to say anything: {}", known.len());
@@ -69,7 +69,7 @@ fn an_acknowledged_order_survives_a_kill() {
         }
     }
     // It works on: a whole swap on the directory of so many kills.
-    let sandbox = Program::start(program(), &directory, "base,arbitrum", &[]).unwrap();
+    let sandbox = Program::start(executable(), &directory, "base,arbitrum", &[]).unwrap();
     let swapped = Command::new(countersign_sandbox::trial::program().unwrap())
         .args([
             "swap",
@@ -96,6 +96,19 @@ fn an_acknowledged_order_survives_a_kill() {
     std::fs::remove_dir_all(&directory).unwrap();
 }
 
+#[test]
+fn a_second_sandbox_on_a_directory_says_that_one_runs() {
+    let directory = directory("second");
+    let sandbox = Program::start(executable(), &directory, "base,arbitrum", &[]).unwrap();
+    let config = std::fs::read(directory.join("config.json")).unwrap();
+    let second = Command::new(executable()).args(["--port", "0", "--chains", "base", "--dir"]).arg(&directory).output().unwrap();
+    let said = String::from_utf8(second.stderr).unwrap();
+    assert!(!second.status.success() && said.contains(&format!("runs on this directory, process {}:", sandbox.id())), "{said}");
+    assert_eq!(std::fs::read(directory.join("config.json")).unwrap(), config, "the first one's files are as they were");
+    drop(sandbox);
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
 fn call(sandbox: &Sandbox, method: &str, path: &str, body: &Value) -> Value {
     let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
     let request = Request { method: method.into(), path: path.into(), query: String::new(), headers: Vec::new(), body };
@@ -116,7 +129,7 @@ async fn begun(directory: &std::path::Path) -> Sandbox {
 }
 
 async fn pay_and_run(sandbox: &Sandbox, id: &str, steps: usize) {
-    let order = sandbox.world.ledger.by_id(id).unwrap().unwrap();
+    let order = sandbox.world.ledger.by_id(id).unwrap();
     sandbox.world.chain("base").unwrap().engine().lock(&order.source.terms(true)).unwrap();
     for _ in 0..steps {
         sandbox.world.chains.values().for_each(|chain| chain.engine().mine(2));

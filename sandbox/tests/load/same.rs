@@ -6,7 +6,7 @@ use countersign_sandbox::clock::Clock;
 use countersign_sandbox::sandbox::{Config, Sandbox};
 use serde_json::Value;
 
-use crate::orders::request;
+use crate::program::request;
 use crate::wire::Connection;
 
 /// Orders, a payment, the solver's work, and everything that is answered meanwhile.
@@ -39,7 +39,7 @@ async fn told(seed: u64) -> Vec<String> {
         let created = call("POST", "/v2/orders".to_owned(), wanted.clone()).await;
         let id = created["order_id"].as_str().unwrap().to_owned();
         said.push(created.to_string());
-        let order = sandbox.world.ledger.by_id(&id).unwrap().unwrap();
+        let order = sandbox.world.ledger.by_id(&id).unwrap();
         said.push(sandbox.world.chain("base").unwrap().engine().lock(&order.source.terms(true)).unwrap());
         for _ in 0..8 {
             sandbox.world.clock.advance(1_000);
