@@ -170,7 +170,7 @@ pub(super) fn tell(components: &[Component], request: &Request, mut answer: impl
     for Component { method, place, change } in components.iter().copied() {
         if is_call(request, method) && is_grpc(&reply) {
             let mut number = |number: u64| u64::try_from(change.of(number.into())).unwrap_or(u64::MAX);
-            reply = sui::with_changed(request, reply, place, &mut number);
+            reply = sui::with_changed(reply, place, &mut number);
         } else if is_call(request, method) {
             if let Ok(mut value) = serde_json::from_slice::<Value>(&reply.body) {
                 visit(&mut value, place, &mut |found| change.apply(found));
@@ -212,9 +212,7 @@ const TIMES: [&str; 5] = ["timestamp", "mediantime", "block_time", "blockTime", 
 pub(super) fn tell_times(pace: Pace, now_millis: u64, request: &Request, reply: Reply) -> Reply {
     let told = |time: u64| pace.told(time, now_millis);
     if is_grpc(&reply) {
-        return ["/checkpoint/summary/timestamp/seconds", "/transaction/timestamp/seconds", "/timestamp/seconds"]
-            .into_iter()
-            .fold(reply, |reply, place| sui::with_changed(request, reply, place, &mut |time| told(time)));
+        return sui::with_times(request, reply, told);
     }
     let Ok(mut value) = serde_json::from_slice::<Value>(&reply.body) else { return reply };
     if !value.is_object() && !value.is_array() {

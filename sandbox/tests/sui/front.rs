@@ -167,11 +167,11 @@ fn a_transaction_is_executed_once_and_only_as_it_was_signed() {
         for place in [1, 40, 70] {
             let mut other = signature.clone();
             other[place] ^= 1;
-            assert!(refusal(send(&transaction, &other)).starts_with("grpc-status:3\r\ngrpc-message:Invalid user signature"));
+            assert!(refusal(send(&transaction, &other)).starts_with("grpc-status:3\r\ngrpc-message:Invalid%20user%20signature"));
         }
         let mut cheaper = Transaction::from_bcs(&transaction).unwrap();
         cheaper.gas_payment.budget -= 1;
-        assert!(refusal(send(&cheaper.to_bcs().unwrap(), &signature)).contains("Invalid user signature"));
+        assert!(refusal(send(&cheaper.to_bcs().unwrap(), &signature)).contains("Invalid%20user%20signature"));
         assert_eq!((chain.pending(), chain.events().len()), (0, 1));
     });
 }

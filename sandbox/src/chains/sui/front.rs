@@ -1,22 +1,27 @@
 //! What a full node answers over gRPC-web, and to the calls of JSON-RPC that older clients make.
 
+use sui_rpc::field::{FieldMask, FieldMaskTree, FieldMaskUtil as _, MessageFields};
+use sui_rpc::merge::Merge;
+use sui_rpc::proto::google::rpc;
+use sui_rpc::proto::sui::rpc::v2 as proto;
+use sui_rpc::proto::sui::rpc::v2::get_checkpoint_request::CheckpointId;
+use sui_rpc::proto::timestamp_ms_to_proto;
 use sui_sdk_types::{Address, Digest, Object, Owner, SignedTransaction, StructTag, Transaction, TypeTag, UserSignature};
+use tonic::Status;
 
-use super::grpc::{self, Status};
 use super::ledger::{Executed, GAS_PRICE, View, epoch};
-use super::proto::{self, Message};
-use super::{Sui, json_rpc, messages, resolve};
+use super::{Sui, grpc, json_rpc, messages, resolve};
 use crate::http::{Reply, Request};
 
 /// The sizes of pages and batches.
-const PAGE: u64 = 50;
-const MAX_PAGE: u64 = 1_000;
+const PAGE: u32 = 50;
+const MAX_PAGE: u32 = 1_000;
 const MAX_BATCH: usize = 1_000;
 /// The budget with which a simulation finds out what a transaction costs, and the margin that is added to it, in units of gas.
 const MAX_BUDGET: u64 = 50_000_000_000;
 const SPARE_UNITS: u64 = 1_000;
 
-type Answer = Result<Message, Status>;
+type Answer<M> = Result<M, Status>;
 
 impl Sui {
     pub(super) fn respond(&mut self, request: &Request) -> Reply {
@@ -27,105 +32,104 @@ impl Sui {
         grpc::answer(request, |path, message| self.call(path, message))
     }
 
-    fn call(&mut self, path: &str, bytes: &[u8]) -> Answer {
-        let read = |schema| grpc::decode(schema, bytes);
+    fn call(&mut self, path: &str, bytes: &[u8]) -> Answer<Vec<u8>> {
         match path.strip_prefix("/sui.rpc.v2.").unwrap_or_default() {
-            "LedgerService/GetServiceInfo" => read(&proto::EMPTY).map(|_| self.service_info()),
-            "LedgerService/GetObject" => self.object(&read(&proto::GET_OBJECT)?),
-            "LedgerService/BatchGetObjects" => self.objects(&read(&proto::BATCH_GET_OBJECTS)?),
-            "LedgerService/GetTransaction" => self.transaction(&read(&proto::GET_TRANSACTION)?),
-            "LedgerService/GetCheckpoint" => self.checkpoint(&read(&proto::GET_CHECKPOINT)?),
-            "LedgerService/GetEpoch" => self.epoch(&read(&proto::GET_EPOCH)?),
-            "StateService/ListOwnedObjects" => self.owned(&read(&proto::LIST)?),
-            "StateService/ListDynamicFields" => self.fields(&read(&proto::LIST)?),
-            "StateService/GetBalance" => self.balance_of(&read(&proto::GET_BALANCE)?),
-            "MovePackageService/ListPackageVersions" => self.versions(&read(&proto::LIST_VERSIONS)?),
-            "TransactionExecutionService/SimulateTransaction" => self.simulate(&read(&proto::SIMULATE)?),
-            "TransactionExecutionService/ExecuteTransaction" => self.execute(&read(&proto::EXECUTE)?),
-            _ => Err(Status::unimplemented()),
+            "LedgerService/GetServiceInfo" => grpc::method(bytes, |_: &proto::GetServiceInfoRequest| Ok(self.service_info())),
+            "LedgerService/GetObject" => grpc::method(bytes, |request| self.object(request)),
+            "LedgerService/BatchGetObjects" => grpc::method(bytes, |request| self.objects(request)),
+            "LedgerService/GetTransaction" => grpc::method(bytes, |request| self.transaction(request)),
+            "LedgerService/GetCheckpoint" => grpc::method(bytes, |request| self.checkpoint(request)),
+            "LedgerService/GetEpoch" => grpc::method(bytes, |request| self.epoch(request)),
+            "StateService/ListOwnedObjects" => grpc::method(bytes, |request| self.owned(request)),
+            "StateService/ListDynamicFields" => grpc::method(bytes, |request| self.fields(request)),
+            "StateService/GetBalance" => grpc::method(bytes, |request| self.balance_of(request)),
+            "MovePackageService/ListPackageVersions" => grpc::method(bytes, |request| self.versions(request)),
+            "TransactionExecutionService/SimulateTransaction" => grpc::method(bytes, |request| self.simulate(request)),
+            "TransactionExecutionService/ExecuteTransaction" => grpc::method(bytes, |request| self.execute(request)),
+            _ => Err(Status::unimplemented("")),
         }
     }
 
-    fn service_info(&self) -> Message {
+    fn service_info(&self) -> proto::GetServiceInfoResponse {
         let (height, _, millis) = self.ledger.newest();
-        let message = Message::new(&proto::SERVICE_INFO).put("chain_id", self.network.genesis.as_str());
-        let message = message.put("chain", self.network.id.as_str()).put("epoch", epoch(millis).0).put("checkpoint_height", height);
-        let message = message.put("timestamp", messages::time(millis)).put("lowest_available_checkpoint", self.ledger.lowest());
-        message.put("lowest_available_checkpoint_objects", self.ledger.lowest()).put("server", "countersign-sandbox/model")
+        let answer = proto::GetServiceInfoResponse::default().with_chain_id(self.network.genesis.as_str());
+        let answer = answer.with_chain(self.network.id.as_str()).with_epoch(epoch(millis).0).with_checkpoint_height(height);
+        let answer = answer.with_timestamp(timestamp_ms_to_proto(millis)).with_lowest_available_checkpoint(self.ledger.lowest());
+        answer.with_lowest_available_checkpoint_objects(self.ledger.lowest()).with_server("countersign-sandbox/model")
     }
 
     /// The object that a request names, at its newest version: older ones are pruned at once.
-    fn find(&self, request: &Message) -> Result<&Object, Status> {
-        let id = address(request, "object_id")?;
+    fn find(&self, request: &proto::GetObjectRequest) -> Result<&Object, Status> {
+        let id = address(request.object_id_opt(), "object_id")?;
         let object = self.ledger.seen.get(&id).ok_or_else(|| Status::not_found(format!("Object {id} not found")))?;
-        match request.number("version") {
+        match request.version {
             Some(version) if version != object.version() => Err(Status::not_found(format!("Object {id} with version {version} not found"))),
             _ => Ok(object),
         }
     }
 
-    fn object(&self, request: &Message) -> Answer {
-        let object = messages::object(self.find(request)?).masked(request, OBJECT_MASK)?;
-        Ok(Message::new(&proto::GOT_OBJECT).put("object", object))
+    fn object(&self, request: &proto::GetObjectRequest) -> Answer<proto::GetObjectResponse> {
+        let mask = tree::<proto::Object>(request.read_mask.as_ref(), OBJECT_MASK)?;
+        Ok(proto::GetObjectResponse::new(masked(&messages::object(self.find(request)?), &mask)))
     }
 
-    fn objects(&self, request: &Message) -> Answer {
-        let mut answer = Message::new(&proto::BATCH_GOT_OBJECTS);
-        if request.messages("requests").count() > MAX_BATCH {
-            return Err(Status::invalid(format!("number of batch requests exceed limit of {MAX_BATCH}")));
+    fn objects(&self, request: &proto::BatchGetObjectsRequest) -> Answer<proto::BatchGetObjectsResponse> {
+        let mask = tree::<proto::Object>(request.read_mask.as_ref(), OBJECT_MASK)?;
+        if request.requests.len() > MAX_BATCH {
+            return Err(Status::invalid_argument(format!("number of batch requests exceed limit of {MAX_BATCH}")));
         }
-        for one in request.messages("requests") {
-            let result = Message::new(&proto::GOT_OBJECT);
-            answer = answer.put(
-                "objects",
-                match self.find(one) {
-                    Ok(object) => result.put("object", messages::object(object).masked(request, OBJECT_MASK)?),
-                    Err(status) => result.put("error", error(&status)),
-                },
-            );
-        }
-        Ok(answer)
+        let results = request.requests.iter().map(|one| match self.find(one) {
+            Ok(object) => proto::GetObjectResult::new_object(masked(&messages::object(object), &mask)),
+            Err(status) => {
+                let error = rpc::Status::default().with_code(status.code().into()).with_message(status.message());
+                proto::GetObjectResult::new_error(error)
+            }
+        });
+        Ok(proto::BatchGetObjectsResponse::new(results.collect()))
     }
 
     /// A transaction that is in a checkpoint.
     fn found(&self, text: Option<&str>) -> Result<&Executed, Status> {
-        let digest = text.ok_or_else(|| Status::invalid("missing digest"))?;
-        let digest = Digest::from_base58(digest).map_err(|error| Status::invalid(format!("invalid digest: {error}")))?;
+        let digest = text.ok_or_else(|| Status::invalid_argument("missing digest"))?;
+        let digest = Digest::from_base58(digest).map_err(|error| Status::invalid_argument(format!("invalid digest: {error}")))?;
         let found = self.ledger.executed.get(&digest).filter(|executed| executed.checkpoint.is_some());
         found.ok_or_else(|| Status::not_found(format!("Transaction {digest} not found")))
     }
 
-    fn transaction(&self, request: &Message) -> Answer {
-        let executed = messages::executed(self.found(request.text("digest"))?).masked(request, "digest")?;
-        Ok(Message::new(&proto::GOT_TRANSACTION).put("transaction", executed))
+    fn transaction(&self, request: &proto::GetTransactionRequest) -> Answer<proto::GetTransactionResponse> {
+        let mask = tree::<proto::ExecutedTransaction>(request.read_mask.as_ref(), "digest")?;
+        let found = self.found(request.digest_opt())?;
+        Ok(proto::GetTransactionResponse::new(masked(&messages::executed(found), &mask)))
     }
 
-    fn checkpoint(&self, request: &Message) -> Answer {
-        let newest = self.ledger.newest().0;
-        let (number, digest) = (request.number("sequence_number"), request.text("digest"));
-        let found = self.ledger.find_checkpoint(|checkpoint| match digest {
-            Some(digest) => checkpoint.digest.to_base58() == digest,
-            None => checkpoint.summary.sequence_number == number.unwrap_or(newest),
+    fn checkpoint(&self, request: &proto::GetCheckpointRequest) -> Answer<proto::GetCheckpointResponse> {
+        let mask = tree::<proto::Checkpoint>(request.read_mask.as_ref(), "sequence_number,digest")?;
+        let newest = CheckpointId::SequenceNumber(self.ledger.newest().0);
+        let asked = request.checkpoint_id.as_ref().unwrap_or(&newest);
+        let found = self.ledger.find_checkpoint(|checkpoint| match asked {
+            CheckpointId::Digest(digest) => checkpoint.digest.to_base58() == *digest,
+            CheckpointId::SequenceNumber(number) => checkpoint.summary.sequence_number == *number,
+            _ => false,
         });
-        let asked = digest.map(str::to_owned).or(number.map(|number| number.to_string())).unwrap_or_default();
-        let found = found.ok_or_else(|| Status::not_found(format!("Checkpoint {asked} not found")))?;
+        let found = found.ok_or_else(|| Status::not_found(format!("Checkpoint {asked:?} not found")))?;
         let transactions = found.transactions.iter().filter_map(|digest| self.ledger.executed.get(digest));
-        let checkpoint = messages::checkpoint(found, transactions).masked(request, "sequence_number,digest")?;
-        Ok(Message::new(&proto::GOT_CHECKPOINT).put("checkpoint", checkpoint))
+        Ok(proto::GetCheckpointResponse::new(masked(&messages::checkpoint(found, transactions), &mask)))
     }
 
-    fn epoch(&self, request: &Message) -> Answer {
-        let millis = self.ledger.newest().2;
-        if let Some(asked) = request.number("epoch").filter(|asked| *asked != epoch(millis).0) {
-            return Err(Status::not_found(format!("Epoch {asked} not found")));
-        }
+    fn epoch(&self, request: &proto::GetEpochRequest) -> Answer<proto::GetEpochResponse> {
         let default = "epoch,first_checkpoint,last_checkpoint,start,end,reference_gas_price,protocol_config.protocol_version";
-        Ok(Message::new(&proto::GOT_EPOCH).put("epoch", messages::epoch_at(millis).masked(request, default)?))
+        let mask = tree::<proto::Epoch>(request.read_mask.as_ref(), default)?;
+        let millis = self.ledger.newest().2;
+        match request.epoch {
+            Some(asked) if asked != epoch(millis).0 => Err(Status::not_found(format!("Epoch {asked} not found"))),
+            _ => Ok(proto::GetEpochResponse::new(masked(&messages::epoch_at(millis), &mask))),
+        }
     }
 
-    fn owned(&self, request: &Message) -> Answer {
-        let owner = Owner::Address(address(request, "owner")?);
-        let asked = request.text("object_type").map(|text| resolve::parse_type::<StructTag>(text, "object_type"));
+    fn owned(&self, request: &proto::ListOwnedObjectsRequest) -> Answer<proto::ListOwnedObjectsResponse> {
+        let mask = tree::<proto::Object>(request.read_mask.as_ref(), "object_id,version,object_type")?;
+        let owner = Owner::Address(address(request.owner_opt(), "owner")?);
+        let asked = request.object_type_opt().map(|text| resolve::parse_type::<StructTag>(text, "object_type"));
         let asked = asked.transpose()?;
         let is_asked = |object: &Object| match (&asked, object.as_struct().map(|data| data.object_type())) {
             (None, _) => true,
@@ -134,62 +138,66 @@ impl Sui {
             }
             (Some(asked), of) => Some(asked) == of,
         };
-        let (page, next) = page(&self.ledger.seen, owner, request, is_asked)?;
-        let objects = page.into_iter().map(|object| messages::object(object).masked(request, "object_id,version,object_type"));
-        let objects = objects.collect::<Result<Vec<_>, _>>()?;
-        Ok(Message::new(&proto::OBJECTS_PAGE).all("objects", objects).maybe("next_page_token", next))
+        let (page, next) = page(&self.ledger.seen, owner, request.page_size, request.page_token.as_deref(), is_asked)?;
+        let objects = page.into_iter().map(|object| masked(&messages::object(object), &mask));
+        let mut answer = proto::ListOwnedObjectsResponse::default().with_objects(objects.collect());
+        answer.next_page_token = next.map(Into::into);
+        Ok(answer)
     }
 
-    fn fields(&self, request: &Message) -> Answer {
-        let parent = address(request, "owner")?;
-        let (page, next) = page(&self.ledger.seen, Owner::Object(parent), request, |_| true)?;
-        let fields = page.into_iter().filter_map(|object| messages::field(parent, object));
-        let fields = fields.map(|field| field.masked(request, "parent,field_id")).collect::<Result<Vec<_>, _>>()?;
-        Ok(Message::new(&proto::FIELDS_PAGE).all("dynamic_fields", fields).maybe("next_page_token", next))
+    fn fields(&self, request: &proto::ListDynamicFieldsRequest) -> Answer<proto::ListDynamicFieldsResponse> {
+        let mask = tree::<proto::DynamicField>(request.read_mask.as_ref(), "parent,field_id")?;
+        let parent = address(request.parent_opt(), "parent")?;
+        let (page, next) = page(&self.ledger.seen, Owner::Object(parent), request.page_size, request.page_token.as_deref(), |_| true)?;
+        let fields = page.into_iter().filter_map(|object| messages::field(parent, object, &mask));
+        let mut answer = proto::ListDynamicFieldsResponse::default().with_dynamic_fields(fields.collect());
+        answer.next_page_token = next.map(Into::into);
+        Ok(answer)
     }
 
-    fn balance_of(&self, request: &Message) -> Answer {
-        let owner = address(request, "owner")?;
-        let coin_type = coin_type(request)?;
+    fn balance_of(&self, request: &proto::GetBalanceRequest) -> Answer<proto::GetBalanceResponse> {
+        let owner = address(request.owner_opt(), "owner")?;
+        let text = request.coin_type_opt().ok_or_else(|| Status::invalid_argument("missing coin_type"))?;
+        let coin_type: TypeTag = resolve::parse_type(text, "coin_type")?;
         let sum = self.ledger.seen.coins(owner, &coin_type).fold(0_u64, |sum, (_, balance)| sum.saturating_add(balance));
-        Ok(Message::new(&proto::GOT_BALANCE).put("balance", balance(&coin_type, sum)))
+        let balance = proto::Balance::default().with_coin_type(coin_type.to_string()).with_balance(sum);
+        Ok(proto::GetBalanceResponse::default().with_balance(balance.with_address_balance(0).with_coin_balance(sum)))
     }
 
-    fn versions(&self, request: &Message) -> Answer {
-        let id = address(request, "package_id")?;
+    fn versions(&self, request: &proto::ListPackageVersionsRequest) -> Answer<proto::ListPackageVersionsResponse> {
+        let id = address(request.package_id_opt(), "package_id")?;
         if id != self.package {
             return Err(Status::not_found(format!("Package {id} not found")));
         }
-        let version = Message::new(&proto::VERSION).put("package_id", id.to_string()).put("version", 1_u64);
-        Ok(Message::new(&proto::VERSIONS_PAGE).put("versions", version))
+        let version = proto::PackageVersion::default().with_package_id(id.to_string()).with_version(1);
+        Ok(proto::ListPackageVersionsResponse::default().with_versions(vec![version]))
     }
 
-    fn execute(&mut self, request: &Message) -> Answer {
-        let transaction = request.message("transaction").ok_or_else(|| Status::invalid("missing transaction"))?;
-        let transaction = resolve::complete(transaction)?;
-        let signatures = request.messages("signatures").map(|signature| {
-            let bytes = signature.message("bcs").and_then(|bcs| bcs.bytes("value"));
-            let signature = bytes.and_then(|bytes| UserSignature::from_bytes(bytes).ok());
-            signature.ok_or_else(|| Status::invalid("invalid signatures"))
-        });
-        let signatures = signatures.collect::<Result<Vec<_>, _>>()?;
-        let digest = self.submit(SignedTransaction { transaction, signatures }).map_err(Status::invalid)?;
-        let executed = self.ledger.executed.get(&digest).map(messages::executed);
-        let executed = executed.ok_or_else(|| Status::not_found("pruned"))?.masked(request, "effects")?;
-        Ok(Message::new(&proto::GOT_TRANSACTION).put("transaction", executed))
+    fn execute(&mut self, request: &proto::ExecuteTransactionRequest) -> Answer<proto::ExecuteTransactionResponse> {
+        let mask = tree::<proto::ExecutedTransaction>(request.read_mask.as_ref(), "effects")?;
+        let transaction = request.transaction.as_ref().and_then(|transaction| transaction.bcs.as_ref());
+        let transaction = resolve::complete(transaction.ok_or_else(|| Status::invalid_argument("missing transaction.bcs"))?)?;
+        let signatures = request.signatures.iter().map(UserSignature::try_from).collect::<Result<Vec<_>, _>>();
+        let signatures = signatures.map_err(|error| Status::invalid_argument(format!("invalid signatures: {error}")))?;
+        let digest = self.submit(SignedTransaction { transaction, signatures }).map_err(Status::invalid_argument)?;
+        let executed = self.ledger.executed.get(&digest).ok_or_else(|| Status::not_found("pruned"))?;
+        Ok(proto::ExecuteTransactionResponse::new(masked(&messages::executed(executed), &mask)))
     }
 
-    fn simulate(&self, request: &Message) -> Answer {
-        let message = request.message("transaction").ok_or_else(|| Status::invalid("missing transaction"))?;
+    fn simulate(&self, request: &proto::SimulateTransactionRequest) -> Answer<proto::SimulateTransactionResponse> {
+        let mask = tree::<proto::SimulateTransactionResponse>(request.read_mask.as_ref(), "*")?;
+        let message = request.transaction.as_ref().ok_or_else(|| Status::invalid_argument("missing transaction"))?;
         let mut transaction = resolve::resolve(&self.ledger.live, message)?;
-        if request.number("do_gas_selection").is_some_and(|chosen| chosen != 0) {
+        if request.do_gas_selection() {
             self.choose_gas(&mut transaction)?;
         } else if transaction.gas_payment.budget == 0 {
             transaction.gas_payment.budget = MAX_BUDGET;
         }
-        let executed = self.simulated(transaction).map_err(Status::invalid)?;
-        let answer = Message::new(&proto::SIMULATED).put("transaction", messages::executed(&executed));
-        answer.put("suggested_gas_price", GAS_PRICE).masked(request, "*")
+        let executed = self.simulated(transaction).map_err(Status::invalid_argument)?;
+        let mut answer = proto::SimulateTransactionResponse::default();
+        answer.transaction = mask.subtree("transaction").map(|mask| masked(&messages::executed(&executed), &mask));
+        answer.suggested_gas_price = mask.contains("suggested_gas_price").then_some(GAS_PRICE);
+        Ok(answer)
     }
 
     /// Chooses what a wallet has left open: the budget, by what a simulation costs, and the coins that pay.
@@ -198,7 +206,7 @@ impl Sui {
         if payment.budget == 0 {
             let mut trial = transaction.clone();
             (trial.gas_payment.budget, trial.gas_payment.objects) = (MAX_BUDGET, vec![]);
-            let executed = self.simulated(trial).map_err(Status::invalid)?;
+            let executed = self.simulated(trial).map_err(Status::invalid_argument)?;
             let (gas, spare) = (executed.effects.gas_summary(), payment.price.saturating_mul(SPARE_UNITS));
             let computation = gas.computation_cost.saturating_add(spare);
             let net = computation.saturating_add(gas.storage_cost).saturating_sub(gas.storage_rebate);
@@ -210,7 +218,7 @@ impl Sui {
         }
         if transaction.gas_payment.objects.is_empty() {
             let owner = transaction.gas_payment.owner;
-            return Err(Status::invalid(format!("unable to select sufficient gas coins from account {owner}")));
+            return Err(Status::invalid_argument(format!("unable to select sufficient gas coins from account {owner}")));
         }
         Ok(())
     }
@@ -218,33 +226,36 @@ impl Sui {
 
 const OBJECT_MASK: &str = "object_id,version,digest";
 
-fn error(status: &Status) -> Message {
-    Message::new(&proto::STATUS).put("code", status.code).put("message", status.message.as_str())
+/// The fields that a request's mask names, or those that a node takes if there is none.
+fn tree<M: MessageFields>(mask: Option<&FieldMask>, default: &str) -> Result<FieldMaskTree, Status> {
+    let mask = mask.cloned().unwrap_or_else(|| FieldMask::from_str(default));
+    mask.validate::<M>().map_err(|path| Status::invalid_argument(format!("invalid read_mask path: {path}")))?;
+    Ok(mask.into())
 }
 
-fn address(message: &Message, field: &str) -> Result<Address, Status> {
-    let text = message.text(field).ok_or_else(|| Status::invalid(format!("missing {field}")))?;
-    text.parse().map_err(|error| Status::invalid(format!("invalid {field}: {error}")))
+fn masked<M: Default + for<'m> Merge<&'m M>>(message: &M, mask: &FieldMaskTree) -> M {
+    M::merge_from(message, mask)
 }
 
-fn coin_type(message: &Message) -> Result<TypeTag, Status> {
-    let text = message.text("coin_type").ok_or_else(|| Status::invalid("missing coin_type"))?;
-    resolve::parse_type(text, "coin_type")
-}
-
-fn balance(of: &TypeTag, sum: u64) -> Message {
-    let message = Message::new(&proto::BALANCE).put("coin_type", of.to_string()).put("balance", sum);
-    message.put("address_balance", 0_u64).put("coin_balance", sum)
+fn address(text: Option<&str>, field: &str) -> Result<Address, Status> {
+    let text = text.ok_or_else(|| Status::invalid_argument(format!("missing {field}")))?;
+    text.parse().map_err(|error| Status::invalid_argument(format!("invalid {field}: {error}")))
 }
 
 type Page<'v> = (Vec<&'v Object>, Option<Vec<u8>>);
 
 /// A page of what an owner has. The token of the next one is the last id.
-fn page<'v>(view: &'v View, owner: Owner, request: &Message, is_asked: impl Fn(&Object) -> bool) -> Result<Page<'v>, Status> {
-    let size = request.number("page_size").filter(|size| *size > 0).unwrap_or(PAGE).min(MAX_PAGE);
+fn page<'v>(
+    view: &'v View,
+    owner: Owner,
+    size: Option<u32>,
+    token: Option<&[u8]>,
+    is_asked: impl Fn(&Object) -> bool,
+) -> Result<Page<'v>, Status> {
+    let size = size.filter(|size| *size > 0).unwrap_or(PAGE).min(MAX_PAGE);
     let size = usize::try_from(size).unwrap_or(usize::MAX);
-    let token = request.bytes("page_token").filter(|token| !token.is_empty());
-    let after = token.map(|token| Address::from_bytes(token).map_err(|_| Status::invalid("invalid page_token"))).transpose()?;
+    let token = token.filter(|token| !token.is_empty());
+    let after = token.map(|token| Address::from_bytes(token).map_err(|_| Status::invalid_argument("invalid page_token"))).transpose()?;
     let mut all = view.owned(owner, after).map(AsRef::as_ref).filter(|object| is_asked(object));
     let page: Vec<&Object> = all.by_ref().take(size).collect();
     let next = all.next().and(page.last()).map(|last| last.object_id().into());

@@ -16,14 +16,18 @@ mod htlc;
 mod json_rpc;
 mod ledger;
 mod messages;
-mod proto;
 mod resolve;
 mod settle;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use prost_types::Timestamp;
 use sui_crypto::ed25519::Ed25519PrivateKey;
+use sui_rpc::proto::sui::rpc::v2::{
+    GetCheckpointResponse, GetEpochResponse, GetServiceInfoResponse, GetTransactionResponse, ListOwnedObjectsResponse,
+    SimulateTransactionResponse,
+};
 use sui_sdk_types::{
     Address, Command, Digest, ExecutionStatus, GasCostSummary, GasPayment, Identifier, MovePackage, MoveStruct, Object, ObjectData, Owner,
     ProgrammableTransaction, Publish, SignedTransaction, StructTag, Transaction, TransactionEffects, TransactionEffectsV2,
@@ -36,18 +40,49 @@ use crate::http::{Reply, Request};
 use execute::Context;
 use ledger::{Executed, Ledger};
 
-/// An answer of a node with changed numbers at a place of its message, for example `/epoch/reference_gas_price`.
-pub(crate) fn with_changed(request: &Request, reply: Reply, place: &str, change: &mut dyn FnMut(u64) -> u64) -> Reply {
-    let schema = match request.path.rsplit('/').next() {
-        Some("GetServiceInfo") => &proto::SERVICE_INFO,
-        Some("GetCheckpoint") => &proto::GOT_CHECKPOINT,
-        Some("GetTransaction") => &proto::GOT_TRANSACTION,
-        Some("GetEpoch") => &proto::GOT_EPOCH,
-        Some("ListOwnedObjects") => &proto::OBJECTS_PAGE,
-        Some("SimulateTransaction") => &proto::SIMULATED,
-        _ => return reply,
+/// An answer of a node with changed numbers at a place of its message.
+pub(crate) fn with_changed(reply: Reply, place: &str, change: &mut dyn FnMut(u64) -> u64) -> Reply {
+    let mut number = |number: Option<&mut u64>| {
+        if let Some(number) = number {
+            *number = change(*number);
+        }
     };
-    grpc::with_changed(reply, schema, |message| message.change(place, change))
+    match place {
+        "/epoch/reference_gas_price" => grpc::with_changed(reply, |answer: &mut GetEpochResponse| {
+            number(answer.epoch.as_mut().and_then(|epoch| epoch.reference_gas_price.as_mut()));
+        }),
+        "/objects/version" => grpc::with_changed(reply, |answer: &mut ListOwnedObjectsResponse| {
+            answer.objects.iter_mut().for_each(|object| number(object.version.as_mut()));
+        }),
+        "/objects/balance" => grpc::with_changed(reply, |answer: &mut ListOwnedObjectsResponse| {
+            answer.objects.iter_mut().for_each(|object| number(object.balance.as_mut()));
+        }),
+        "/transaction/effects/gas_used/computation_cost" => grpc::with_changed(reply, |answer: &mut SimulateTransactionResponse| {
+            let effects = answer.transaction.as_mut().and_then(|transaction| transaction.effects.as_mut());
+            number(effects.and_then(|effects| effects.gas_used.as_mut()).and_then(|gas| gas.computation_cost.as_mut()));
+        }),
+        _ => reply,
+    }
+}
+
+/// An answer of a node with other times, in seconds.
+pub(crate) fn with_times(request: &Request, reply: Reply, told: impl Fn(u64) -> u64) -> Reply {
+    let tell = |time: Option<&mut Timestamp>| {
+        if let Some(Timestamp { seconds, .. }) = time {
+            *seconds = u64::try_from(*seconds).map(&told).ok().and_then(|told| told.try_into().ok()).unwrap_or(*seconds);
+        }
+    };
+    match request.path.rsplit('/').next() {
+        Some("GetServiceInfo") => grpc::with_changed(reply, |answer: &mut GetServiceInfoResponse| tell(answer.timestamp.as_mut())),
+        Some("GetCheckpoint") => grpc::with_changed(reply, |answer: &mut GetCheckpointResponse| {
+            let summary = answer.checkpoint.as_mut().and_then(|checkpoint| checkpoint.summary.as_mut());
+            tell(summary.and_then(|summary| summary.timestamp.as_mut()));
+        }),
+        Some("GetTransaction") => grpc::with_changed(reply, |answer: &mut GetTransactionResponse| {
+            tell(answer.transaction.as_mut().and_then(|transaction| transaction.timestamp.as_mut()));
+        }),
+        _ => reply,
+    }
 }
 
 /// Which network a chain says that it is.

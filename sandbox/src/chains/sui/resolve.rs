@@ -1,15 +1,20 @@
 //! Transactions that wallets send in parts, to have them completed in a simulation: objects by their ids, and gas.
 
-use sui_sdk_types::bcs::FromBcs as _;
-use sui_sdk_types::{
-    Address, Argument, Command, Digest, GasPayment, Identifier, Input, MergeCoins, MoveCall, Object, ObjectReference, Owner,
-    ProgrammableTransaction, SharedInput, SplitCoins, StructTag, Transaction, TransactionExpiration, TransactionKind, TransferObjects,
-    TypeTag,
-};
+use std::str::FromStr;
 
-use super::grpc::Status;
+use sui_rpc::proto::TryFromProtoError;
+use sui_rpc::proto::sui::rpc::v2::command::Command as Kind;
+use sui_rpc::proto::sui::rpc::v2::input::{InputKind, Mutability};
+use sui_rpc::proto::sui::rpc::v2::transaction_expiration::TransactionExpirationKind;
+use sui_rpc::proto::sui::rpc::v2::transaction_kind::Data;
+use sui_rpc::proto::sui::rpc::v2::{self as proto, Bcs};
+use sui_sdk_types::{
+    Address, Command, Digest, GasPayment, Input, Object, ObjectReference, Owner, ProgrammableTransaction, SharedInput, StructTag,
+    Transaction, TransactionExpiration, TransactionKind, TypeTag,
+};
+use tonic::Status;
+
 use super::ledger::{CLOCK, GAS_PRICE, View};
-use super::proto::Message;
 
 /// The most coins that are chosen to pay.
 const MAX_GAS_COINS: usize = 256;
@@ -17,68 +22,52 @@ const MAX_GAS_COINS: usize = 256;
 const MAX_TYPE_DEPTH: usize = 16;
 
 fn wrong(field: &str) -> Status {
-    Status::invalid(format!("invalid {field}"))
+    Status::invalid_argument(format!("invalid {field}"))
 }
 
-fn parse<T: std::str::FromStr>(message: &Message, field: &str) -> Result<T, Status> {
-    message.text(field).and_then(|text| text.parse().ok()).ok_or_else(|| wrong(field))
+fn unread(error: &TryFromProtoError) -> Status {
+    Status::invalid_argument(error.to_string())
+}
+
+fn parse<T: FromStr>(text: Option<&str>, field: &str) -> Result<T, Status> {
+    text.and_then(|text| text.parse().ok()).ok_or_else(|| wrong(field))
 }
 
 /// Reads a type. The SDK's parser is recursive, so the depth is limited first, to what the protocol allows.
-pub(super) fn parse_type<T: std::str::FromStr>(text: &str, field: &str) -> Result<T, Status> {
+pub(super) fn parse_type<T: FromStr>(text: &str, field: &str) -> Result<T, Status> {
     let is_deep = text.matches('<').count() > MAX_TYPE_DEPTH;
     if is_deep { Err(wrong(field)) } else { text.parse().map_err(|_| wrong(field)) }
 }
 
 /// Reads a transaction that has been completed, in BCS.
-pub(super) fn complete(message: &Message) -> Result<Transaction, Status> {
-    let bytes = message.message("bcs").and_then(|bcs| bcs.bytes("value")).ok_or_else(|| Status::invalid("missing transaction.bcs"))?;
-    Transaction::from_bcs(bytes).map_err(|error| Status::invalid(format!("invalid transaction.bcs: {error}")))
+pub(super) fn complete(bcs: &Bcs) -> Result<Transaction, Status> {
+    bcs.deserialize().map_err(|error| Status::invalid_argument(format!("invalid transaction.bcs: {error}")))
 }
 
 /// Reads a transaction in either form. A budget of 0 is one that has not been chosen.
-pub(super) fn resolve(view: &View, message: &Message) -> Result<Transaction, Status> {
-    if message.message("bcs").is_some() {
-        return complete(message);
+pub(super) fn resolve(view: &View, message: &proto::Transaction) -> Result<Transaction, Status> {
+    if let Some(bcs) = &message.bcs {
+        return complete(bcs);
     }
-    let program = message.message("kind").and_then(|kind| kind.message("programmable_transaction"));
-    let program = program.ok_or_else(|| Status::invalid("missing transaction.kind.programmable_transaction"))?;
-    let commands = program.messages("commands").map(command).collect::<Result<Vec<_>, _>>()?;
-    let inputs = program.messages("inputs").map(|message| input(view, message)).collect::<Result<Vec<_>, _>>()?;
-    let sender = parse(message, "sender")?;
-    let gas_payment = match message.message("gas_payment") {
+    let Some(Data::ProgrammableTransaction(program)) = message.kind.as_ref().and_then(|kind| kind.data.as_ref()) else {
+        return Err(Status::invalid_argument("missing transaction.kind.programmable_transaction"));
+    };
+    let commands = program.commands.iter().map(command).collect::<Result<Vec<_>, _>>()?;
+    let inputs = program.inputs.iter().map(|message| input(view, message)).collect::<Result<Vec<_>, _>>()?;
+    let sender = parse(message.sender_opt(), "sender")?;
+    let gas_payment = match &message.gas_payment {
         Some(gas) => GasPayment {
-            objects: gas.messages("objects").map(|message| reference(view, message)).collect::<Result<Vec<_>, _>>()?,
-            owner: if gas.text("owner").is_some() { parse(gas, "owner")? } else { sender },
-            price: gas.number("price").unwrap_or(GAS_PRICE),
-            budget: gas.number("budget").unwrap_or_default(),
+            objects: gas.objects.iter().map(|object| reference(view, object)).collect::<Result<Vec<_>, _>>()?,
+            owner: if gas.owner.is_some() { parse(gas.owner_opt(), "owner")? } else { sender },
+            price: gas.price.unwrap_or(GAS_PRICE),
+            budget: gas.budget(),
         },
         None => GasPayment { objects: vec![], owner: sender, price: GAS_PRICE, budget: 0 },
     };
-    let expiration = message.message("expiration").map_or(Ok(TransactionExpiration::None), expiration)?;
+    let expiration = message.expiration.as_ref().filter(|expiration| expiration.kind() != TransactionExpirationKind::Unknown);
+    let expiration = expiration.map_or(Ok(TransactionExpiration::None), TryInto::try_into).map_err(|error| unread(&error))?;
     let kind = TransactionKind::ProgrammableTransaction(ProgrammableTransaction { inputs, commands });
     Ok(Transaction { kind, sender, gas_payment, expiration })
-}
-
-fn expiration(message: &Message) -> Result<TransactionExpiration, Status> {
-    let millis = |field| {
-        let time = message.message(field)?;
-        let nanos = time.number("nanos").unwrap_or_default();
-        Some(time.number("seconds").unwrap_or_default().saturating_mul(1_000).saturating_add(nanos / 1_000_000))
-    };
-    match message.number("kind") {
-        Some(0 | 1) | None => Ok(TransactionExpiration::None),
-        Some(2) => message.number("epoch").map(TransactionExpiration::Epoch).ok_or_else(|| wrong("epoch")),
-        Some(3) => Ok(TransactionExpiration::ValidDuring {
-            min_epoch: message.number("min_epoch"),
-            max_epoch: message.number("epoch"),
-            min_timestamp: millis("min_timestamp"),
-            max_timestamp: millis("max_timestamp"),
-            chain: message.text("chain").and_then(|text| Digest::from_base58(text).ok()).ok_or_else(|| wrong("chain"))?,
-            nonce: message.number("nonce").and_then(|nonce| u32::try_from(nonce).ok()).ok_or_else(|| wrong("nonce"))?,
-        }),
-        Some(_) => Err(wrong("expiration")),
-    }
 }
 
 fn find<'v>(view: &'v View, id: &Address) -> Result<&'v Object, Status> {
@@ -86,80 +75,49 @@ fn find<'v>(view: &'v View, id: &Address) -> Result<&'v Object, Status> {
 }
 
 /// A reference, with what is missing filled in from the state.
-fn reference(view: &View, message: &Message) -> Result<ObjectReference, Status> {
-    let id = parse(message, "object_id")?;
-    let digest = message.text("digest").map(|text| Digest::from_base58(text).map_err(|_| wrong("digest"))).transpose()?;
-    if let (Some(version), Some(digest)) = (message.number("version"), digest) {
+fn reference(view: &View, message: &proto::ObjectReference) -> Result<ObjectReference, Status> {
+    let id = parse(message.object_id_opt(), "object_id")?;
+    let digest = message.digest_opt().map(|text| Digest::from_base58(text).map_err(|_| wrong("digest"))).transpose()?;
+    if let (Some(version), Some(digest)) = (message.version, digest) {
         return Ok(ObjectReference::new(id, version, digest));
     }
     let object = find(view, &id)?;
-    Ok(ObjectReference::new(id, message.number("version").unwrap_or(object.version()), digest.unwrap_or_else(|| object.digest())))
+    Ok(ObjectReference::new(id, message.version.unwrap_or(object.version()), digest.unwrap_or_else(|| object.digest())))
 }
 
-fn input(view: &View, message: &Message) -> Result<Input, Status> {
+fn input(view: &View, message: &proto::Input) -> Result<Input, Status> {
     let shared = |version| {
-        let id: Address = parse(message, "object_id")?;
+        let id: Address = parse(message.object_id_opt(), "object_id")?;
         // Without a word from the caller: every function changes the objects that it takes, except the clock.
-        let is_mutable = message.number("mutable").map(|value| value != 0).or(message.number("mutability").map(|value| value == 2));
+        let is_mutable = message.mutable.or(message.mutability.map(|_| message.mutability() == Mutability::Mutable));
         Ok(Input::Shared(SharedInput::new(id, version, is_mutable.unwrap_or(id != CLOCK))))
     };
-    match (message.number("kind"), message.bytes("pure")) {
-        (Some(1) | None | Some(0), Some(bytes)) => Ok(Input::Pure(bytes.to_vec())),
-        (Some(2), _) => reference(view, message).map(Input::ImmutableOrOwned),
-        (Some(3), _) => shared(message.number("version").ok_or_else(|| wrong("version"))?),
-        (None | Some(0), None) => match find(view, &parse(message, "object_id")?)?.owner() {
-            Owner::Shared(version) => shared(*version),
-            _ => reference(view, message).map(Input::ImmutableOrOwned),
-        },
-        _ => Err(Status::invalid("invalid transaction.kind.programmable_transaction.inputs")),
-    }
-}
-
-fn argument(message: &Message) -> Result<Argument, Status> {
-    let index = |field| message.number(field).and_then(|index| u16::try_from(index).ok());
-    let found = match message.number("kind") {
-        Some(1) => Some(Argument::Gas),
-        Some(2) => index("input").map(Argument::Input),
-        Some(3) => match (index("result"), message.number("subresult")) {
-            (Some(result), Some(_)) => index("subresult").map(|nested| Argument::NestedResult(result, nested)),
-            (result, _) => result.map(Argument::Result),
-        },
-        _ => None,
+    let owned = || {
+        let mut object = proto::ObjectReference::default();
+        (object.object_id, object.version, object.digest) = (message.object_id.clone(), message.version, message.digest.clone());
+        reference(view, &object).map(Input::ImmutableOrOwned)
     };
-    found.ok_or_else(|| wrong("argument"))
+    match (message.kind(), &message.pure) {
+        (InputKind::Pure | InputKind::Unknown, Some(bytes)) => Ok(Input::Pure(bytes.to_vec())),
+        (InputKind::ImmutableOrOwned, _) => owned(),
+        (InputKind::Shared, _) => shared(message.version.ok_or_else(|| wrong("version"))?),
+        (InputKind::Unknown, None) => match find(view, &parse(message.object_id_opt(), "object_id")?)?.owner() {
+            Owner::Shared(version) => shared(*version),
+            _ => owned(),
+        },
+        _ => Err(wrong("transaction.kind.programmable_transaction.inputs")),
+    }
 }
 
-fn arguments(message: &Message, field: &str) -> Result<Vec<Argument>, Status> {
-    message.messages(field).map(argument).collect()
-}
-
-fn one(message: &Message, field: &str) -> Result<Argument, Status> {
-    message.message(field).ok_or_else(|| wrong(field)).and_then(argument)
-}
-
-fn command(message: &Message) -> Result<Command, Status> {
-    if let Some(call) = message.message("move_call") {
-        let name = |field| call.text(field).and_then(|text| Identifier::new(text).ok()).ok_or_else(|| wrong(field));
-        let types = call.texts("type_arguments").into_iter().map(|text| parse_type::<TypeTag>(&text, "type_arguments"));
-        return Ok(Command::MoveCall(MoveCall {
-            package: parse(call, "package")?,
-            module: name("module")?,
-            function: name("function")?,
-            type_arguments: types.collect::<Result<_, _>>()?,
-            arguments: arguments(call, "arguments")?,
-        }));
+fn command(message: &proto::Command) -> Result<Command, Status> {
+    match &message.command {
+        Some(Kind::MoveCall(call)) => {
+            call.type_arguments.iter().try_for_each(|text| parse_type::<TypeTag>(text, "type_arguments").map(drop))?;
+        }
+        Some(Kind::TransferObjects(_) | Kind::SplitCoins(_) | Kind::MergeCoins(_)) => {}
+        _ => return Err(Status::invalid_argument("this model knows calls, transfers, splits and merges")),
     }
-    if let Some(transfer) = message.message("transfer_objects") {
-        let (objects, address) = (arguments(transfer, "objects")?, one(transfer, "address")?);
-        return Ok(Command::TransferObjects(TransferObjects { objects, address }));
-    }
-    if let Some(split) = message.message("split_coins") {
-        return Ok(Command::SplitCoins(SplitCoins { coin: one(split, "coin")?, amounts: arguments(split, "amounts")? }));
-    }
-    if let Some(merge) = message.message("merge_coins") {
-        return Ok(Command::MergeCoins(MergeCoins { coin: one(merge, "coin")?, coins_to_merge: arguments(merge, "coins_to_merge")? }));
-    }
-    Err(Status::invalid("this model knows calls, transfers, splits and merges"))
+    message.try_into().map_err(|error| unread(&error))
 }
 
 /// The largest SUI coins of an account that a transaction does not use otherwise.
