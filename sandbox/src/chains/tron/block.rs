@@ -2,10 +2,11 @@
 
 use alloy_primitives::{Address, B256, Bloom, keccak256};
 use countersign_proofs_evm::{Changes, Outcome, World};
+use prost::Message;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::wire::{Operation, Signed, prefixed, put_bytes, put_number, show};
+use super::wire::{Operation, Signed, prefixed, show};
 use crate::chains::evm::ledger::{Block, Format, Mined, Roots};
 use crate::chains::evm::put;
 
@@ -34,16 +35,34 @@ pub(crate) struct Tron {
     pub(crate) id: u32,
 }
 
+/// `protocol.BlockHeader.raw`.
+#[derive(Clone, PartialEq, Message)]
+struct HeaderMessage {
+    #[prost(uint64, tag = "1")]
+    timestamp: u64,
+    #[prost(bytes = "vec", tag = "2")]
+    tx_trie_root: Vec<u8>,
+    #[prost(bytes = "vec", tag = "3")]
+    parent_hash: Vec<u8>,
+    #[prost(uint64, tag = "7")]
+    number: u64,
+    #[prost(bytes = "vec", tag = "9")]
+    witness_address: Vec<u8>,
+    #[prost(uint64, tag = "10")]
+    version: u64,
+}
+
 fn header(block: &Block<Executed>) -> Vec<u8> {
-    let mut raw = Vec::new();
-    put_number(&mut raw, 1, block.millis);
-    put_bytes(&mut raw, 2, block.roots.transactions.as_slice());
-    put_bytes(&mut raw, 3, block.parent.as_slice());
-    put_number(&mut raw, 7, block.number);
-    // Blocks of the same number that replace each other have other makers.
-    put_bytes(&mut raw, 9, &prefixed(witness(block.fork)));
-    put_number(&mut raw, 10, VERSION);
-    raw
+    let header = HeaderMessage {
+        timestamp: block.millis,
+        tx_trie_root: block.roots.transactions.to_vec(),
+        parent_hash: block.parent.to_vec(),
+        number: block.number,
+        // Blocks of the same number that replace each other have other makers.
+        witness_address: prefixed(witness(block.fork)),
+        version: VERSION,
+    };
+    header.encode_to_vec()
 }
 
 fn witness(fork: u64) -> Address {

@@ -2,6 +2,8 @@
 //! need them.
 
 use alloy_primitives::{Address, B256, U256};
+use prost::Message;
+use prost_types::Any;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -37,6 +39,66 @@ pub(crate) struct Raw {
     pub(crate) fee_limit: u64,
 }
 
+/// `protocol.Transaction`, without the result, which nodes write.
+#[derive(Clone, PartialEq, Message)]
+struct TransactionMessage {
+    #[prost(bytes = "vec", optional, tag = "1")]
+    raw_data: Option<Vec<u8>>,
+    #[prost(bytes = "vec", repeated, tag = "2")]
+    signature: Vec<Vec<u8>>,
+}
+
+/// `protocol.Transaction.raw`.
+#[derive(Clone, PartialEq, Message)]
+struct RawMessage {
+    #[prost(bytes = "vec", tag = "1")]
+    ref_block_bytes: Vec<u8>,
+    #[prost(uint64, tag = "3")]
+    ref_block_num: u64,
+    #[prost(bytes = "vec", tag = "4")]
+    ref_block_hash: Vec<u8>,
+    #[prost(uint64, tag = "8")]
+    expiration: u64,
+    #[prost(bytes = "vec", tag = "10")]
+    data: Vec<u8>,
+    #[prost(message, repeated, tag = "11")]
+    contract: Vec<ContractMessage>,
+    #[prost(uint64, tag = "14")]
+    timestamp: u64,
+    #[prost(uint64, tag = "18")]
+    fee_limit: u64,
+}
+
+/// `protocol.Transaction.Contract`.
+#[derive(Clone, PartialEq, Message)]
+struct ContractMessage {
+    #[prost(uint32, tag = "1")]
+    kind: u32,
+    #[prost(message, optional, tag = "2")]
+    parameter: Option<Any>,
+    #[prost(uint32, tag = "5")]
+    permission_id: u32,
+}
+
+/// `protocol.TransferContract`, which has no data, or `protocol.TriggerSmartContract`.
+#[derive(Clone, PartialEq, Message)]
+struct CallMessage {
+    #[prost(bytes = "vec", tag = "1")]
+    owner: Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    to: Vec<u8>,
+    #[prost(uint64, tag = "3")]
+    value: u64,
+    #[prost(bytes = "vec", tag = "4")]
+    data: Vec<u8>,
+}
+
+/// Reads a message. What it has beyond the fields that are known here is refused, because it would not be shown.
+fn decode<M: Message + Default>(bytes: &[u8]) -> Result<M, String> {
+    let message = M::decode(bytes).map_err(|error| error.to_string())?;
+    if message.encode_to_vec() == bytes { Ok(message) } else { Err("the message has a field that is not supported here".to_owned()) }
+}
+
 /// A signed transaction.
 #[derive(Debug, Clone)]
 pub(crate) struct Signed {
@@ -49,17 +111,8 @@ pub(crate) struct Signed {
 impl Signed {
     /// Reads `protocol.Transaction`.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, String> {
-        let (mut raw, mut signatures) = (None, Vec::new());
-        for field in fields(bytes)? {
-            match field {
-                (1, Wire::Bytes(bytes)) => raw = Some(bytes.to_vec()),
-                (2, Wire::Bytes(signature)) => signatures.push(signature.to_vec()),
-                // The result, which nodes write.
-                (5, _) => {}
-                _ => return Err("the transaction has an unknown field".to_owned()),
-            }
-        }
-        Self::new(raw.ok_or("the transaction has no raw data")?, signatures)
+        let message = TransactionMessage::decode(bytes).map_err(|error| error.to_string())?;
+        Self::new(message.raw_data.ok_or("the transaction has no raw data")?, message.signature)
     }
 
     /// A transaction of its signed bytes.
@@ -89,92 +142,45 @@ impl Signed {
 
 impl Raw {
     fn read(bytes: &[u8]) -> Result<Self, String> {
-        let mut raw = Self {
-            owner: Address::ZERO,
-            to: Address::ZERO,
-            value: 0,
-            operation: Operation::Transfer,
-            ref_block_bytes: [0; 2],
-            ref_block_hash: [0; 8],
-            expiration: 0,
-            timestamp: 0,
-            fee_limit: 0,
-        };
-        let mut contracts = Vec::new();
-        for field in fields(bytes)? {
-            match field {
-                (1, Wire::Bytes(bytes)) => raw.ref_block_bytes = bytes.try_into().map_err(|_| "the reference is not 2 bytes")?,
-                (4, Wire::Bytes(bytes)) => raw.ref_block_hash = bytes.try_into().map_err(|_| "the reference is not 8 bytes")?,
-                (8, Wire::Number(number)) => raw.expiration = number,
-                (11, Wire::Bytes(bytes)) => contracts.push(bytes),
-                (14, Wire::Number(number)) => raw.timestamp = number,
-                (18, Wire::Number(number)) => raw.fee_limit = number,
-                // A reference by number, and a memo.
-                (3 | 10, _) => {}
-                _ => return Err("the raw data has an unknown field".to_owned()),
-            }
-        }
-        let [contract] = contracts.as_slice() else { return Err("contract size should be exactly 1".to_owned()) };
-        let (mut kind, mut value) = (0, Vec::new());
-        for field in fields(contract)? {
-            match field {
-                (1, Wire::Number(number)) => kind = number,
-                (2, Wire::Bytes(any)) => {
-                    for field in fields(any)? {
-                        if let (2, Wire::Bytes(bytes)) = field {
-                            value = bytes.to_vec();
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-        if !matches!(kind, 1 | 31) {
-            return Err("this kind of contract is not supported here".to_owned());
-        }
-        let mut data = Vec::new();
-        for field in fields(&value)? {
-            match (kind, field) {
-                (_, (1, Wire::Bytes(bytes))) => raw.owner = address(bytes)?,
-                (_, (2, Wire::Bytes(bytes))) => raw.to = address(bytes)?,
-                (_, (3, Wire::Number(number))) => raw.value = number,
-                (31, (4, Wire::Bytes(bytes))) => data = bytes.to_vec(),
-                _ => return Err("the contract has a field that is not supported here".to_owned()),
-            }
-        }
-        if kind == 31 {
-            raw.operation = Operation::Trigger(data);
-        }
-        Ok(raw)
+        let raw: RawMessage = decode(bytes)?;
+        let [contract] = raw.contract.as_slice() else { return Err("contract size should be exactly 1".to_owned()) };
+        let call: CallMessage = decode(contract.parameter.as_ref().map(|any| any.value.as_slice()).unwrap_or_default())?;
+        Ok(Self {
+            owner: address(&call.owner)?,
+            to: address(&call.to)?,
+            value: call.value,
+            operation: match contract.kind {
+                1 if call.data.is_empty() => Operation::Transfer,
+                31 => Operation::Trigger(call.data),
+                _ => return Err("this kind of contract is not supported here".to_owned()),
+            },
+            ref_block_bytes: raw.ref_block_bytes.try_into().map_err(|_| "the reference is not 2 bytes")?,
+            ref_block_hash: raw.ref_block_hash.try_into().map_err(|_| "the reference is not 8 bytes")?,
+            expiration: raw.expiration,
+            timestamp: raw.timestamp,
+            fee_limit: raw.fee_limit,
+        })
     }
 
     /// The bytes that are signed.
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        let mut value = Vec::new();
-        put_bytes(&mut value, 1, &prefixed(self.owner));
-        put_bytes(&mut value, 2, &prefixed(self.to));
-        put_number(&mut value, 3, self.value);
         let (kind, name) = self.kind();
-        if let Operation::Trigger(data) = &self.operation {
-            put_bytes(&mut value, 4, data);
-        }
-        let mut any = Vec::new();
-        put_bytes(&mut any, 1, format!("type.googleapis.com/protocol.{name}").as_bytes());
-        put_bytes(&mut any, 2, &value);
-        let mut contract = Vec::new();
-        put_number(&mut contract, 1, kind);
-        put_bytes(&mut contract, 2, &any);
-        let mut raw = Vec::new();
-        put_bytes(&mut raw, 1, &self.ref_block_bytes);
-        put_bytes(&mut raw, 4, &self.ref_block_hash);
-        put_number(&mut raw, 8, self.expiration);
-        put_bytes(&mut raw, 11, &contract);
-        put_number(&mut raw, 14, self.timestamp);
-        put_number(&mut raw, 18, self.fee_limit);
-        raw
+        let data = if let Operation::Trigger(data) = &self.operation { data.clone() } else { Vec::new() };
+        let call = CallMessage { owner: prefixed(self.owner), to: prefixed(self.to), value: self.value, data };
+        let parameter = Any { type_url: format!("type.googleapis.com/protocol.{name}"), value: call.encode_to_vec() };
+        let raw = RawMessage {
+            ref_block_bytes: self.ref_block_bytes.to_vec(),
+            ref_block_hash: self.ref_block_hash.to_vec(),
+            expiration: self.expiration,
+            contract: vec![ContractMessage { kind, parameter: Some(parameter), permission_id: 0 }],
+            timestamp: self.timestamp,
+            fee_limit: self.fee_limit,
+            ..RawMessage::default()
+        };
+        raw.encode_to_vec()
     }
 
-    const fn kind(&self) -> (u64, &'static str) {
+    const fn kind(&self) -> (u32, &'static str) {
         match self.operation {
             Operation::Transfer => (1, "TransferContract"),
             Operation::Trigger(_) => (31, "TriggerSmartContract"),
@@ -232,71 +238,5 @@ fn address(bytes: &[u8]) -> Result<Address, String> {
     match bytes.split_first() {
         Some((&PREFIX, rest)) => Address::try_from(rest).map_err(|_| "Invalid address".to_owned()),
         _ => Err("Invalid address".to_owned()),
-    }
-}
-
-// ---- protobuf
-
-/// The value of a field.
-enum Wire<'b> {
-    Number(u64),
-    Bytes(&'b [u8]),
-}
-
-fn fields(mut bytes: &[u8]) -> Result<Vec<(u64, Wire<'_>)>, String> {
-    let mut all = Vec::new();
-    while !bytes.is_empty() {
-        let key = varint(&mut bytes)?;
-        let value = match key & 7 {
-            0 => Wire::Number(varint(&mut bytes)?),
-            2 => {
-                let length = usize::try_from(varint(&mut bytes)?).unwrap_or(usize::MAX);
-                let (value, rest) = bytes.split_at_checked(length).ok_or("a field of the message is truncated")?;
-                bytes = rest;
-                Wire::Bytes(value)
-            }
-            _ => return Err("the message has a field of an unknown type".to_owned()),
-        };
-        all.push((key >> 3, value));
-    }
-    Ok(all)
-}
-
-fn varint(bytes: &mut &[u8]) -> Result<u64, String> {
-    let mut number = 0_u64;
-    for place in 0..10_u32 {
-        let (byte, rest) = bytes.split_first().ok_or("a number of the message is truncated")?;
-        *bytes = rest;
-        let bits = u64::from(byte & 0x7f);
-        number |= bits.checked_shl(place.saturating_mul(7)).unwrap_or_default();
-        if byte & 0x80 == 0 {
-            return Ok(number);
-        }
-    }
-    Err("a number of the message is too long".to_owned())
-}
-
-fn put_varint(to: &mut Vec<u8>, mut number: u64) {
-    while number > 0x7f {
-        to.push(u8::try_from(number & 0x7f).unwrap_or_default() | 0x80);
-        number >>= 7;
-    }
-    to.push(u8::try_from(number).unwrap_or_default());
-}
-
-/// Fields that are zero are left out.
-pub(crate) fn put_number(to: &mut Vec<u8>, tag: u64, number: u64) {
-    if number > 0 {
-        put_varint(to, tag << 3);
-        put_varint(to, number);
-    }
-}
-
-/// Fields that are empty are left out.
-pub(crate) fn put_bytes(to: &mut Vec<u8>, tag: u64, bytes: &[u8]) {
-    if !bytes.is_empty() {
-        put_varint(to, tag << 3 | 2);
-        put_varint(to, u64::try_from(bytes.len()).unwrap_or_default());
-        to.extend_from_slice(bytes);
     }
 }
