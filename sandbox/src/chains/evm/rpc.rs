@@ -66,11 +66,7 @@ impl Evm {
     fn read(&self, method: &str, params: Params<'_>) -> Result<Value, RpcError> {
         let account = |index| params.read(index, params::address);
         match method {
-            "web3_clientVersion" => Ok(json!(concat!("countersign-sandbox/v", env!("CARGO_PKG_VERSION"), "/revm"))),
-            "net_version" => Ok(json!(self.contracts.network.id.to_string())),
-            "net_listening" => Ok(json!(true)),
             "eth_chainId" => Ok(quantity(self.contracts.network.id)),
-            "eth_syncing" => Ok(json!(false)),
             "eth_accounts" => Ok(json!([])),
             "eth_blockNumber" => Ok(quantity(self.ledger.head())),
             "eth_gasPrice" => Ok(quantity(self.contracts.tip().saturating_add(self.contracts.network.base_fee.into()))),
@@ -82,10 +78,6 @@ impl Evm {
                 let Ok(number) = self.number(params.read(0, params::name)?) else { return Ok(Value::Null) };
                 let block = self.shown(number)?;
                 Ok((0..block.transactions.len()).filter_map(|index| shape::receipt(&block, index)).collect())
-            }
-            "eth_getBlockTransactionCountByNumber" | "eth_getBlockTransactionCountByHash" => {
-                let Ok(number) = self.number(params.read(0, params::name)?) else { return Ok(Value::Null) };
-                Ok(quantity(u64::try_from(self.shown(number)?.transactions.len()).unwrap_or_default()))
             }
             "eth_getTransactionByHash" => {
                 let id = params.read(0, params::hash)?;

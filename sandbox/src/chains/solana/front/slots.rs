@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::params::{Failure, Params};
 use super::views::context;
 use super::{Answer, Solana};
-use crate::chains::Engine;
 use crate::chains::solana::bank::{Commitment, EPOCH, MAX_AGE, height};
 
 /// The version of the validator whose answers these are.
@@ -19,15 +18,10 @@ impl Solana {
         let bank = &self.bank;
         let slot = |index: usize| params.config(index).and_then(|config| config.slot(bank));
         Ok(match method {
-            "getHealth" => json!("ok"),
             "getGenesisHash" => json!(bank.genesis().to_string()),
             "getVersion" => json!({"solana-core": VERSION, "feature-set": 3_604_001_754_u32}),
-            "getIdentity" => json!({"identity": self.listing().solver}),
-            "getSlotLeader" => slot(0).map(|_| json!(self.listing().solver))?,
             "getSlot" => json!(slot(0)?),
             "getBlockHeight" => json!(height(slot(0)?)),
-            "getTransactionCount" => json!(slot(0).map(|_| bank.count())?),
-            "getFirstAvailableBlock" | "minimumLedgerSlot" => json!(bank.blocks().next().map(|block| block.slot)),
             "getEpochInfo" => {
                 let slot = slot(0)?;
                 json!({
@@ -35,9 +29,6 @@ impl Solana {
                     "slotsInEpoch": EPOCH, "transactionCount": bank.count(),
                 })
             }
-            "getEpochSchedule" => json!({
-                "firstNormalEpoch": 0, "firstNormalSlot": 0, "leaderScheduleSlotOffset": EPOCH, "slotsPerEpoch": EPOCH, "warmup": false,
-            }),
             "getLatestBlockhash" => {
                 let slot = slot(0)?;
                 let hash = bank.block(slot).map(|block| block.hash.to_string());
@@ -56,10 +47,6 @@ impl Solana {
                 let recent = bank.blocks().rev().take(MAX_FEES).map(|block| json!({"slot": block.slot, "prioritizationFee": 0}));
                 Value::Array(recent.collect())
             }
-            "getRecentPerformanceSamples" => json!([{
-                "slot": bank.tip(), "numSlots": 150, "numTransactions": bank.count(), "numNonVoteTransactions": bank.count(),
-                "samplePeriodSecs": 60,
-            }]),
             _ => return Err(Failure::new(-32_601, "Method not found")),
         })
     }
