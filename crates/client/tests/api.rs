@@ -2,13 +2,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
 
 mod support;
+mod world;
 
 use countersign_client::countersign::UnixTime;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use countersign_client::countersign::evm::Evm;
 use countersign_client::countersign::{
-    AssetId, BroadcastTransaction, Code, Gasless, Policy, Proposal, Refusal, Registry, Role, Unsigned, UnsignedOrder, Verified,
+    AssetId, BroadcastTransaction, Code, Gasless, Leg, Policy, Proposal, Refusal, Registry, Role, Unsigned, UnsignedOrder, Verified,
 };
 use countersign_client::driver::{
     BoxChains, BoxOwner, BoxStore, Chains as _, DriveError, FundingReply, MemoryStore, NewOrder, NoChains, Outcome, Owner, OwnerError,
@@ -18,10 +20,11 @@ use countersign_client::{
     Answer, Api, AppId, BoxTransport, Client, CreatedOrder, Driver, Error, Flow, Hold, Http, MaybeSend, OrderFilter, OrderId, Pace,
     Progress, Release, Request, Response, Secret, StreamExt, Timeouts, Transport, VerifiedSwap, track,
 };
-use support::chains::{Sent, transaction};
 use support::memory::{Memory, ok};
-use support::world::{Malice, World};
 use support::{Fixture, Service};
+use world::Worlds;
+use world::owner::evm_transaction;
+use world::plan::{self, Plan, Solver};
 
 fn crosses<T: Send + Sync>() {}
 fn moves<T: Send>(_: &T) {}
@@ -148,13 +151,13 @@ type AnyDriver = Driver<BoxTransport, BoxChains, BoxStore, BoxOwner>;
 #[tokio::test(start_paused = true)]
 async fn a_driver_of_erased_parts_completes_an_order() {
     crosses::<AnyDriver>();
-    let world = World::new(0, Malice::NONE);
+    let world = Worlds::new(0, Plan::honest());
     let client = Client::new(Api::new("https://service.example", None).unwrap(), BoxTransport::new(Arc::clone(&world)));
     let flow = Flow::new(client, Arc::clone(&world.registry), Policy::default());
+    let (fixture, secret) = world.order(1);
     let (chains, owner) = (BoxChains::new(Arc::clone(&world)), BoxOwner::new(Box::new(Arc::clone(&world))));
     assert_eq!((chains.endpoints("base"), chains.has("base")), (world.endpoints("base"), true));
     let driver: AnyDriver = Driver::new(flow, chains, BoxStore::new(MemoryStore::default()), owner);
-    let (fixture, secret) = world.order(1);
     let id = driver.create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap();
     let order = id.clone();
     let ends = tokio::spawn(async move {
@@ -170,12 +173,12 @@ async fn a_driver_of_erased_parts_completes_an_order() {
 }
 
 /// Signs a transaction that funds the order, and delegates the rest.
-struct Funds(Arc<World>);
+struct Funds(Arc<Worlds>);
 
 impl Owner for Funds {
     async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
-        let sent = Sent { role: Role::Initiate, order: order.order_id().to_owned(), signed_at: 0, is_replacement: false };
-        Ok(FundingReply::Signed(SignedFunding { transactions: vec![transaction(order.chain(), &sent)], gasless: None }))
+        let payment = evm_transaction(self.0.of(order.order_id()).terms(Leg::Source), Role::Initiate, 0, 0);
+        Ok(FundingReply::Signed(SignedFunding { transactions: vec![payment], gasless: None }))
     }
 
     async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
@@ -190,7 +193,7 @@ impl Owner for Funds {
 /// A wallet that forgot to connect a chain is told which one.
 #[tokio::test(start_paused = true)]
 async fn a_chain_that_is_needed_and_not_connected_is_named() {
-    let world = World::new(0, Malice::NONE);
+    let world = Worlds::new(0, Plan::honest());
     let flow = world.driver(MemoryStore::default()).flow().clone();
     let not_connected = |chain: &str| Some(Trouble::NotConnected(chain.to_owned()));
     // The payment is a transaction on Base that the driver cannot broadcast.
@@ -209,7 +212,7 @@ async fn a_chain_that_is_needed_and_not_connected_is_named() {
     let driver = Driver::new(flow.clone(), NoChains, MemoryStore::default(), Arc::clone(&world));
     let (fixture, secret) = world.order(2);
     let id = driver.create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap();
-    let waits = async |driver: &Driver<Arc<World>, NoChains, MemoryStore, Arc<World>>| loop {
+    let waits = async |driver: &Driver<Arc<Worlds>, NoChains, MemoryStore, Arc<Worlds>>| loop {
         let progress = driver.advance(&id).await.unwrap();
         if matches!(progress.status, Status::Waiting { .. } | Status::NeedsOwner { .. }) && !progress.acted {
             return progress;
@@ -221,7 +224,7 @@ async fn a_chain_that_is_needed_and_not_connected_is_named() {
     assert_eq!(progress.trouble, not_connected("arbitrum"));
     // Whoever trusts the service needs the chain only for the redemption.
     let driver = driver.with_trust(Some(TrustTheService));
-    world.cannot_redeem(true);
+    world.may_redeem.store(false, Ordering::SeqCst);
     assert_eq!(waits(&driver).await.trouble, None);
     tokio::time::sleep(std::time::Duration::from_secs(60)).await;
     let progress = waits(&driver).await;
@@ -231,7 +234,7 @@ async fn a_chain_that_is_needed_and_not_connected_is_named() {
 /// A service that accepts the signed payment and keeps it is reported, and the order is not given up: the message has no end.
 #[tokio::test(start_paused = true)]
 async fn a_payment_that_the_service_does_not_submit_is_reported() {
-    let world = World::new(0, Malice { submits_nothing: true, ..Malice::NONE });
+    let world = Worlds::new(0, Plan { service: vec![plan::Service::KeepsThePayment], ..Plan::honest() });
     let driver = world.driver(MemoryStore::default());
     let (fixture, secret) = world.order(2);
     let id = driver.create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap();
@@ -255,7 +258,7 @@ async fn a_payment_that_the_service_does_not_submit_is_reported() {
 /// A result that says the same as the one before is not a change, although times that the service states may differ.
 #[tokio::test(start_paused = true)]
 async fn only_what_changed_is_reported() {
-    let world = World::new(0, Malice { never_pays: true, ..Malice::NONE });
+    let world = Worlds::new(0, Plan { solver: Solver::Never, ..Plan::honest() });
     let driver = world.driver(MemoryStore::default());
     let (fixture, secret) = world.order(1);
     driver.create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap();

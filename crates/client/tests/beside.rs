@@ -9,25 +9,29 @@
 )]
 
 mod support;
+mod world;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use countersign_client::countersign::Leg;
 use countersign_client::driver::{
-    Delivery, DriveError, Driver, Entry, Event, MemoryStore, NewOrder, OrderState, OrderStore, Outcome, OwnerError, Progress, Purpose,
-    SignedUnder, Status, StoreError, Trouble,
+    Delivery, DriveError, Entry, Event, MemoryStore, NewOrder, OrderState, OrderStore, Outcome, OwnerError, Progress, Purpose, SignedUnder,
+    Status, StoreError, Trouble,
 };
-use countersign_client::{OrderId, Pace, Secret, StreamExt, Transport as _};
+use countersign_client::{OrderId, Secret, StreamExt, Transport as _};
 use countersign_store::testing::MemoryDisk;
+use countersign_testkit::chain::view::Htlc;
 use futures_util::FutureExt as _;
-use support::world::{BLOCK, FINAL, Malice, SOLVER, TestDriver, Third, World};
+use world::plan::{Bad, Lie, Miners, Plan, Service, Solver};
+use world::{BLOCK, TestDriver, WorldDriver, Worlds};
 
 /// The longest wait between two observations of the test's drivers, in seconds.
 const POLL: u64 = 20;
 
-async fn create<S: OrderStore>(driver: &Driver<Arc<World>, Arc<World>, S, Arc<World>>, world: &World, number: u64) -> OrderId {
+async fn create<S: OrderStore>(driver: &WorldDriver<S>, world: &Worlds, number: u64) -> OrderId {
     let (fixture, secret) = world.order(number);
     driver.create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap()
 }
@@ -51,52 +55,53 @@ fn ended(outcome: Outcome) -> impl Fn(&Result<Progress, DriveError>) -> bool {
 }
 
 /// Runs swaps and requires that each is redeemed at most one poll and two seconds after the destination's chain proves the payment.
-async fn check_delay(seeds: u64, malice: Malice) {
+async fn check_delay(seeds: u64, plan: Plan) {
     for seed in 0..seeds {
-        let world = World::new(0, malice);
-        world.seed(seed);
+        let world = Worlds::new(seed, plan.clone());
         let driver = world.driver(MemoryStore::default());
         let id = create(&driver, &world, 1).await;
         drive_until(&driver, ended(Outcome::Complete)).await;
-        let orders = world.orders.lock().unwrap();
-        let order = &orders[id.as_str()];
-        let proven = order.funded_at.unwrap() + SOLVER + FINAL + BLOCK;
-        let took = order.redeemed_at.unwrap().saturating_sub(proven);
-        assert!(took <= POLL + 2, "seed {seed}, {malice:?}: {took} s");
+        let order = world.of(id.as_str());
+        let tempo = order.tempo(Leg::Destination);
+        let Htlc { funded, ended, .. } = order.now().destination;
+        let proven = tempo.arrives(tempo.includes(funded.unwrap())) + plan.pays.settles_after();
+        let redeemed = ended.unwrap().1 - BLOCK;
+        let took = redeemed.saturating_sub(proven);
+        assert!(took <= POLL + 2, "seed {seed}, {plan:?}: {took} s");
     }
 }
 
 /// The service answers nothing any more once the owner has paid.
 #[tokio::test(start_paused = true)]
 async fn a_service_that_hangs_delays_a_redemption_by_a_poll_and_two_seconds() {
-    check_delay(20, Malice { service_hangs: true, ..Malice::NONE }).await;
+    check_delay(20, Plan { service: vec![Service::HangsOncePaid], ..Plan::honest() }).await;
 }
 
 /// Two of three endpoints are well, and two must agree. The third is the first to be asked.
 #[tokio::test(start_paused = true)]
 async fn one_bad_endpoint_of_three_delays_a_redemption_by_a_poll_and_two_seconds() {
-    for third in [Third::Hangs, Third::Denies, Third::IsOld] {
-        for service_hangs in [false, true] {
-            check_delay(6, Malice { third: Some(third), service_hangs, ..Malice::NONE }).await;
+    for third in [Bad::Hangs, Bad::Lies(Lie::Absent), Bad::Lags(7_200)] {
+        for service in [Vec::new(), vec![Service::HangsOncePaid]] {
+            check_delay(6, Plan { endpoints: 3, bad: [(); 2].map(|()| vec![(0, third)]), service, ..Plan::honest() }).await;
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_service_is_not_asked_while_the_secret_is_out() {
-    let world = World::new(0, Malice::NONE);
+    let world = Worlds::new(0, Plan::honest());
     let driver = world.driver(MemoryStore::default());
     let id = create(&driver, &world, 1).await;
     drive_until(&driver, |_| driver.store().load(&id).now_or_never().unwrap().unwrap().may_be_sent(Delivery::Redemption)).await;
-    let asked = world.requests();
+    let asked = world.requests.load(Ordering::SeqCst);
     drive_until(&driver, ended(Outcome::Complete)).await;
-    assert_eq!(world.requests(), asked);
+    assert_eq!(world.requests.load(Ordering::SeqCst), asked);
 }
 
 /// Another process can lock the order whenever this one waits for a network, from the payment on.
 #[tokio::test(start_paused = true)]
 async fn the_lock_is_held_around_acts_and_not_around_waiting() {
-    let world = World::new(0, Malice { nodes_are_slow: true, ..Malice::NONE });
+    let world = Worlds::new(0, Plan { latency: (3_000, 3_100), ..Plan::honest() });
     let store = MemoryStore::default();
     let driver = world.driver(store.clone());
     let id = create(&driver, &world, 1).await;
@@ -121,11 +126,10 @@ async fn the_lock_is_held_around_acts_and_not_around_waiting() {
 /// A redemption that every node rejects for six hours, signed again each time, leaves room for the refund and the end.
 #[tokio::test(start_paused = true)]
 async fn a_journal_stays_short_whatever_is_tried_again() {
-    let world = World::new(0, Malice { rejects_redemptions: true, ..Malice::NONE });
+    let world = Worlds::new(0, Plan { miners: Miners::RejectRedemptions, ..Plan::honest() });
     let disk = MemoryDisk::new();
     let store = Arc::new(countersign_store::Store::open_on(Arc::new(disk.clone()), Path::new("/state")).unwrap());
-    let pace = Pace { quickest: Duration::from_secs(4), slowest: Duration::from_secs(20) };
-    let driver: Driver<_, _, _, _> = world.driver(Arc::clone(&store)).with_pace(pace);
+    let driver = world.driver(Arc::clone(&store));
     let (fixture, secret) = world.order(1);
     let id = driver.create(NewOrder::new(fixture.create(), Some(Secret::parse(&secret.to_hex()).unwrap()))).await.unwrap();
     let begin = world.time();
@@ -153,7 +157,7 @@ async fn a_journal_stays_short_whatever_is_tried_again() {
 /// The reply to the payment is lost. Whether it may have been sent is known after the act.
 #[tokio::test(start_paused = true)]
 async fn after_a_lost_reply_the_order_may_be_paid() {
-    let world = World::new(0, Malice { loses_replies: true, ..Malice::NONE });
+    let world = Worlds::new(0, Plan { service: vec![Service::LosesReplies], ..Plan::honest() });
     let driver = world.driver(MemoryStore::default());
     let id = create(&driver, &world, 1).await;
     loop {
@@ -170,7 +174,7 @@ async fn after_a_lost_reply_the_order_may_be_paid() {
 #[tokio::test(start_paused = true)]
 async fn a_head_that_does_not_fit_the_clock_stops_a_payment() {
     for (offset, word) in [(-2_400_i64, "old"), (90, "ahead of the clock")] {
-        let world = World::new(0, Malice { head_offset: offset, ..Malice::NONE });
+        let world = Worlds::new(0, Plan { bad: [(); 2].map(|()| vec![(0, Bad::HeadIsOff(offset))]), ..Plan::honest() });
         let driver = world.driver(MemoryStore::default());
         let id = create(&driver, &world, 1).await;
         for _ in 0..5 {
@@ -184,7 +188,7 @@ async fn a_head_that_does_not_fit_the_clock_stops_a_payment() {
 /// A clock that is behind does not let an expired order be paid: the chain's time counts.
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_is_behind_does_not_hide_that_the_deadline_has_passed() {
-    let world = World::new(0, Malice { head_offset: 50, deadline_in: Some(30), ..Malice::NONE });
+    let world = Worlds::new(0, Plan { bad: [(); 2].map(|()| vec![(0, Bad::HeadIsOff(50))]), deadline: Some(30), ..Plan::honest() });
     let driver = world.driver(MemoryStore::default());
     let id = create(&driver, &world, 1).await;
     drive_until(&driver, ended(Outcome::Expired)).await;
@@ -194,7 +198,7 @@ async fn a_clock_that_is_behind_does_not_hide_that_the_deadline_has_passed() {
 /// A term that the record did not have when the order was signed.
 #[tokio::test(start_paused = true)]
 async fn affiliate_fees_that_appear_after_the_payment_are_a_changed_record() {
-    let world = World::new(0, Malice { adds_a_fee: true, never_pays: true, ..Malice::NONE });
+    let world = Worlds::new(0, Plan { service: vec![Service::AddsAFee], solver: Solver::Never, ..Plan::honest() });
     let driver = world.driver(MemoryStore::default());
     create(&driver, &world, 1).await;
     let is_changed = |result: &Result<Progress, DriveError>| matches!(result, Ok(Progress { status: Status::Refused { refusal }, .. }) if refusal.code().name() == "record_changed");
@@ -204,9 +208,8 @@ async fn affiliate_fees_that_appear_after_the_payment_are_a_changed_record() {
 /// An owner who paid by a gasless message may have no coin for the fee of a refund. The relayer can only pay the owner.
 #[tokio::test(start_paused = true)]
 async fn where_the_owner_cannot_pay_for_a_refund_the_relayer_is_asked() {
-    let world = World::new(0, Malice { never_pays: true, cannot_refund: true, ..Malice::NONE });
-    let pace = Pace { quickest: Duration::from_secs(4), slowest: Duration::from_secs(900) };
-    let driver = world.driver(MemoryStore::default()).with_pace(pace);
+    let world = Worlds::new(0, Plan { solver: Solver::Never, cannot_pay: vec![Purpose::Refund], ..Plan::honest() });
+    let driver = world.driver(MemoryStore::default());
     let id = create(&driver, &world, 1).await;
     drive_until(&driver, ended(Outcome::Refunded)).await;
     assert!(world.is_refunded(&id));
@@ -216,7 +219,7 @@ async fn where_the_owner_cannot_pay_for_a_refund_the_relayer_is_asked() {
 #[tokio::test(start_paused = true)]
 async fn where_the_owner_cannot_pay_for_a_redemption_the_relayer_is_asked() {
     for is_allowed in [true, false] {
-        let world = World::new(0, Malice { cannot_pay_to_redeem: true, ..Malice::NONE });
+        let world = Worlds::new(0, Plan { cannot_pay: vec![Purpose::Redemption], ..Plan::honest() });
         let driver = world.driver(MemoryStore::default());
         let driver = if is_allowed { driver.allow_relayer() } else { driver };
         let id = create(&driver, &world, 1).await;
@@ -225,7 +228,7 @@ async fn where_the_owner_cannot_pay_for_a_redemption_the_relayer_is_asked() {
             assert_eq!(world.end(&id), (1, true, false));
         } else {
             drive_until(&driver, |result| matches!(result, Err(DriveError::Owner(OwnerError::Refused(_))))).await;
-            assert!(world.leaked.lock().unwrap().is_empty(), "the owner is told, and nobody learns the secret");
+            assert!(!world.has_leaked(), "the owner is told, and nobody learns the secret");
         }
     }
 }
@@ -292,7 +295,10 @@ impl OrderStore for Full {
 #[tokio::test(start_paused = true)]
 async fn a_store_that_cannot_be_written_stops_no_retry() {
     for (never_pays, cannot_lock) in [(false, false), (false, true), (true, false), (true, true)] {
-        let world = World::new(0, Malice { fees_rise: true, never_pays, ..Malice::NONE });
+        let world = Worlds::new(
+            0,
+            Plan { miners: Miners::WantMore, solver: if never_pays { Solver::Never } else { Solver::Pays(30) }, ..Plan::honest() },
+        );
         let driver = world.driver(Full { cannot_lock, ..Full::default() });
         let id = create(&driver, &world, 1).await;
         let purpose = if never_pays { Purpose::Refund } else { Purpose::Redemption };
@@ -321,7 +327,7 @@ async fn a_store_that_cannot_be_written_stops_no_retry() {
 #[tokio::test(start_paused = true)]
 async fn an_order_that_ended_without_a_payment_is_open_again_once_the_chain_shows_one() {
     for (is_commanded, cannot_write) in [(false, false), (true, false), (true, true)] {
-        let world = World::new(0, Malice { never_pays: true, ..Malice::NONE });
+        let world = Worlds::new(0, Plan { solver: Solver::Never, ..Plan::honest() });
         let driver = world.driver(Full { cannot_lock: true, ..Full::default() });
         let id = create(&driver, &world, 1).await;
         let order = async || driver.store().load(&id).await.unwrap();
@@ -334,7 +340,7 @@ async fn an_order_that_ended_without_a_payment_is_open_again_once_the_chain_show
         let is_ended = |progress: &Progress, outcome| progress.status == Status::Ended { outcome };
         while !is_ended(&driver.advance(&id).await.unwrap(), Outcome::Expired) || order().await.outcome().is_none() {}
         assert!(is_ended(&driver.refund(&id).await.unwrap(), Outcome::Expired), "the chain shows nothing");
-        world.orders.lock().unwrap().get_mut(id.as_str()).unwrap().funded_at = Some(world.time());
+        world.of(id.as_str()).fund_at(world.time());
         driver.store().is_full.store(cannot_write, Ordering::SeqCst);
         tokio::time::sleep(Duration::from_secs(60)).await;
         let progress = if is_commanded { driver.refund(&id).await } else { driver.advance(&id).await }.unwrap();
@@ -351,7 +357,7 @@ async fn an_order_that_ended_without_a_payment_is_open_again_once_the_chain_show
 /// Before the first attempt, the intent must be stored: what cannot be written is not done.
 #[tokio::test(start_paused = true)]
 async fn with_a_store_that_cannot_be_written_no_secret_leaves() {
-    let world = World::new(0, Malice::NONE);
+    let world = Worlds::new(0, Plan::honest());
     let driver = world.driver(Full::default());
     let id = create(&driver, &world, 1).await;
     for _ in 0..60 {
@@ -361,12 +367,12 @@ async fn with_a_store_that_cannot_be_written_no_secret_leaves() {
         tokio::time::sleep(Duration::from_secs(5)).await;
     }
     assert_eq!(world.end(&id), (1, false, false));
-    assert!(world.leaked.lock().unwrap().is_empty());
+    assert!(!world.has_leaked());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_was_set_back_does_not_stop_a_fee_from_being_raised() {
-    let world = World::new(0, Malice::NONE);
+    let world = Worlds::new(0, Plan::honest());
     let driver = world.driver(MemoryStore::default());
     let id = create(&driver, &world, 1).await;
     let mut kept = driver.store().load(&id).await.unwrap();

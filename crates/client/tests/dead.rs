@@ -9,20 +9,22 @@
 )]
 
 mod support;
+mod world;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use countersign_client::OrderId;
 use countersign_client::Transport as _;
-use countersign_client::countersign::{BroadcastTransaction, Policy, Role};
+use countersign_client::countersign::{Leg, Policy, Role};
 use countersign_client::driver::{Delivery, Entry, Event, MemoryStore, NewOrder, OrderStore as _, Purpose, SignedUnder};
 use serde_json::json;
-use support::chains::{Sent, transaction_with_nonce};
-use support::world::{Malice, TestDriver, World};
+use world::owner::evm_transaction;
+use world::plan::Plan;
+use world::{TestDriver, Worlds};
 
 /// An order for which transactions with these nonces were signed and sent, the last one two minutes ago.
-async fn paid(world: &Arc<World>, nonces: &[u64]) -> (TestDriver, OrderId) {
+async fn paid(world: &Arc<Worlds>, nonces: &[u64]) -> (TestDriver, OrderId) {
     let driver = world.driver(MemoryStore::default());
     let (fixture, secret) = world.order(1);
     let id = driver.create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap();
@@ -32,8 +34,8 @@ async fn paid(world: &Arc<World>, nonces: &[u64]) -> (TestDriver, OrderId) {
     driver.store().keep_pins(&guard, &pins).await.unwrap();
     driver.store().keep_record(&guard, body.as_bytes()).await.unwrap();
     for nonce in nonces {
-        let sent = Sent { role: Role::Initiate, order: id.to_string(), signed_at: world.time(), is_replacement: false };
-        let transactions: Vec<BroadcastTransaction> = vec![transaction_with_nonce("base", &sent, *nonce)];
+        let order = world.of(id.as_str());
+        let transactions = vec![evm_transaction(order.terms(Leg::Source), Role::Initiate, *nonce, 0)];
         let signed = Event::Signed { purpose: Purpose::Funding, transactions, gasless: None };
         for event in [signed, Event::sending(Delivery::Funding), Event::Sent { what: Delivery::Funding }] {
             driver.store().append(&guard, &Entry { at: world.now(), event }).await.unwrap();
@@ -54,7 +56,7 @@ async fn payments(driver: &TestDriver, id: &OrderId) -> usize {
 #[tokio::test(start_paused = true)]
 async fn a_payment_that_the_wallet_has_raised_is_not_signed_again() {
     for (raises_in_the_wallet, expected) in [(false, 2), (true, 1)] {
-        let world = World::new(0, Malice { raises_in_the_wallet, ..Malice::NONE });
+        let world = Worlds::new(0, Plan { raises_in_the_wallet, ..Plan::honest() });
         let (driver, id) = paid(&world, &[3]).await;
         assert_eq!(payments(&driver, &id).await, expected, "{raises_in_the_wallet}");
     }
@@ -64,7 +66,7 @@ async fn a_payment_that_the_wallet_has_raised_is_not_signed_again() {
 #[tokio::test(start_paused = true)]
 async fn a_payment_is_dead_only_if_every_one_that_was_signed_is() {
     for (nonces, is_signed_again) in [(&[3, 4][..], true), (&[42, 4], false), (&[4, 42], false), (&[41], true), (&[42], false)] {
-        let world = World::new(0, Malice::NONE);
+        let world = Worlds::new(0, Plan::honest());
         let (driver, id) = paid(&world, nonces).await;
         let before = nonces.len();
         assert_eq!(payments(&driver, &id).await, before + usize::from(is_signed_again), "{nonces:?}");

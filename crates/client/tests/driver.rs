@@ -9,9 +9,11 @@
 )]
 
 mod support;
+mod world;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use countersign_client::countersign::{Code, Finality, FinalityRule, Hold, Policy, Registry, U256};
@@ -19,15 +21,14 @@ use countersign_client::driver::{
     DriveError, Entry, Event, MemoryStore, NewOrder, OrderState, OrderStore, Outcome, OwnerTask, Purpose, Status, StoreError,
     TrustTheService, WaitingFor,
 };
-use countersign_client::{CreatedOrder, Driver, OrderId, Pace, Secret, StreamExt};
+use countersign_client::{CreatedOrder, OrderId, Secret, StreamExt};
 use countersign_store::testing::MemoryDisk;
 use support::Fixture;
-use support::world::{Malice, TestDriver, World};
-
-const HONEST: Malice = Malice::NONE;
+use world::plan::{Bad, Dice, Miners, Plan, Service, Solver};
+use world::{TestDriver, WorldDriver, Worlds};
 
 /// Creates an order, however often the service fails.
-async fn create(driver: &TestDriver, world: &World, number: u64) -> OrderId {
+async fn create(driver: &TestDriver, world: &Worlds, number: u64) -> OrderId {
     let (fixture, secret) = world.order(number);
     driver.create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap()
 }
@@ -69,31 +70,38 @@ async fn last_status(driver: &TestDriver, seconds: u64) -> Status {
 
 #[tokio::test(start_paused = true)]
 async fn a_swap_completes_by_the_owners_own_redemption() {
-    let world = World::new(0, HONEST);
+    let world = Worlds::new(0, Plan::honest());
     let driver = world.driver(MemoryStore::default());
     let id = create(&driver, &world, 1).await;
     assert_eq!(run(&driver).await, [(id.clone(), Outcome::Complete)]);
     assert_eq!(world.end(&id), (1, true, false));
-    assert!(world.leaked.lock().unwrap().is_empty(), "the service never learned the secret before the chain did");
+    assert!(!world.has_leaked(), "the service never learned the secret before the chain did");
 }
 
 /// Whatever the path: the secret reaches neither a signer nor the relayer, and the owner is refunded.
 #[tokio::test(start_paused = true)]
 async fn a_receiver_that_cannot_be_paid_holds_the_secret_back() {
     for cannot_pay_to_redeem in [false, true] {
-        let world = World::new(0, Malice { freezes_the_receiver: true, cannot_pay_to_redeem, ..HONEST });
+        let world = Worlds::new(
+            0,
+            Plan {
+                freezes_the_receiver: true,
+                cannot_pay: cannot_pay_to_redeem.then_some(Purpose::Redemption).into_iter().collect(),
+                ..Plan::honest()
+            },
+        );
         let driver = world.driver(MemoryStore::default());
         let driver = if cannot_pay_to_redeem { driver.allow_relayer() } else { driver };
         let id = create(&driver, &world, 1).await;
         assert_eq!(run(&driver).await, [(id.clone(), Outcome::Refunded)], "{cannot_pay_to_redeem}");
         assert_eq!(world.end(&id), (1, false, false));
-        assert!(world.leaked.lock().unwrap().is_empty());
+        assert!(!world.has_leaked());
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn two_hundred_swaps_complete_at_five_per_cent_faults() {
-    let world = World::new(50, HONEST);
+    let world = Worlds::new(0, Plan { fault_rate: 5, ..Plan::honest() });
     let driver = world.driver(MemoryStore::default());
     let mut ids = Vec::new();
     for number in 1..=200 {
@@ -120,8 +128,8 @@ async fn two_hundred_swaps_complete_at_five_per_cent_faults() {
 async fn whatever_dies_in_between_nothing_is_paid_twice_and_no_secret_is_lost() {
     let mut deaths = 0;
     for seed in 0.. {
-        let world = World::new(if seed % 2 == 0 { 0 } else { 50 }, HONEST);
-        world.seed(seed);
+        let world = Worlds::new(seed, Plan { fault_rate: 5 * (seed % 2), ..Plan::honest() });
+        let mut dice = Dice(seed);
         let store = MemoryStore::default();
         let id = loop {
             let driver = world.driver(store.clone());
@@ -131,14 +139,14 @@ async fn whatever_dies_in_between_nothing_is_paid_twice_and_no_secret_is_lost() 
             }
         };
         loop {
-            world.light(u32::try_from(world.roll(30)).unwrap());
+            *world.life.fuse.lock().unwrap() = Some(dice.below(30));
             let driver = world.driver(store.clone());
             tokio::select! {
                 ends = run(&driver) => {
                     assert_eq!(ends, [(id.clone(), Outcome::Complete)], "seed {seed}");
                     break;
                 }
-                () = world.died.notified() => deaths += 1,
+                () = world.life.died.notified() => deaths += 1,
             }
         }
         assert_eq!(world.end(&id), (1, true, false), "seed {seed}");
@@ -154,14 +162,14 @@ async fn whatever_dies_in_between_nothing_is_paid_twice_and_no_secret_is_lost() 
 async fn a_power_cut_loses_no_secret_and_pays_nothing_twice() {
     let mut cuts = 0;
     for seed in 0.. {
-        let world = World::new(if seed % 2 == 0 { 0 } else { 50 }, HONEST);
-        world.seed(seed);
+        let world = Worlds::new(seed, Plan { fault_rate: 5 * (seed % 2), ..Plan::honest() });
+        let mut dice = Dice(seed);
         let mut disk = MemoryDisk::new();
         let open = |disk: &MemoryDisk| countersign_store::Store::open_on(Arc::new(disk.clone()), Path::new("/state")).map(Arc::new);
         let (fixture, secret) = world.order(seed + 1);
         let mut order = None;
         loop {
-            disk.cut_after(world.roll(40));
+            disk.cut_after(dice.below(40));
             let outcome = match open(&disk) {
                 Ok(store) => live(&world.driver(store), &mut order, &fixture, &secret).await,
                 Err(_) => None,
@@ -171,7 +179,7 @@ async fn a_power_cut_loses_no_secret_and_pays_nothing_twice() {
                 break;
             }
             cuts += 1;
-            disk = disk.reboot(world.roll(u64::MAX));
+            disk = disk.reboot(dice.next());
         }
         assert_eq!(world.end(&order.unwrap()), (1, true, false), "seed {seed}");
         if cuts >= 200 {
@@ -181,12 +189,7 @@ async fn a_power_cut_loses_no_secret_and_pays_nothing_twice() {
 }
 
 /// Runs one process: creates the order if there is none, and drives it until it ends or the disk fails.
-async fn live<S: OrderStore>(
-    driver: &Driver<Arc<World>, Arc<World>, S, Arc<World>>,
-    order: &mut Option<OrderId>,
-    fixture: &Fixture,
-    secret: &Secret,
-) -> Option<Outcome> {
+async fn live<S: OrderStore>(driver: &WorldDriver<S>, order: &mut Option<OrderId>, fixture: &Fixture, secret: &Secret) -> Option<Outcome> {
     let kept = driver.store().orders().await.ok()?;
     if kept.is_empty() {
         // An order that was not stored was never paid.
@@ -214,8 +217,7 @@ async fn live<S: OrderStore>(
 #[tokio::test(start_paused = true)]
 async fn two_drivers_of_one_store_do_not_act_twice() {
     for seed in 0..10 {
-        let world = World::new(20, HONEST);
-        world.seed(seed);
+        let world = Worlds::new(seed, Plan { fault_rate: 2, has_rival: true, ..Plan::honest() });
         let store = MemoryStore::default();
         let (one, other) = (world.driver(store.clone()), world.driver(store.clone()));
         let id = loop {
@@ -234,30 +236,29 @@ async fn two_drivers_of_one_store_do_not_act_twice() {
 #[tokio::test(start_paused = true)]
 async fn lies_release_nothing_and_the_funds_come_back() {
     let lies = [
-        Malice { only_says_funded: true, ..HONEST },
-        Malice { never_pays: true, ..HONEST },
-        Malice { pays_less: true, ..HONEST },
-        Malice { refunds_at_the_last_moment: true, ..HONEST },
+        Plan { service: vec![Service::SaysFunded], solver: Solver::Never, ..Plan::honest() },
+        Plan { solver: Solver::Never, ..Plan::honest() },
+        Plan { solver: Solver::PaysLess, ..Plan::honest() },
+        // The blocks that show it come while the owner signs.
+        Plan { solver: Solver::TakesBack, signing: 180, ..Plan::honest() },
     ];
-    for malice in lies {
-        let world = World::new(0, malice);
-        // Nothing happens for a day, until the source's timelock has passed.
-        let pace = Pace { quickest: Duration::from_secs(4), slowest: Duration::from_secs(900) };
-        let driver = world.driver(MemoryStore::default()).allow_relayer().with_pace(pace);
+    for plan in lies {
+        let world = Worlds::new(0, plan.clone());
+        let driver = world.driver(MemoryStore::default()).allow_relayer();
         let id = create(&driver, &world, 1).await;
         let ends = run(&driver).await;
         let (fundings, paid, stolen) = world.end(&id);
-        assert!(fundings == 1 && !paid && !stolen, "{malice:?}: {fundings} {paid} {stolen}");
-        assert!(world.leaked.lock().unwrap().is_empty(), "{malice:?}");
-        assert!(world.is_refunded(&id), "{malice:?}: {ends:?}");
-        assert_eq!(ends, [(id, Outcome::Refunded)], "{malice:?}");
+        assert!(fundings == 1 && !paid && !stolen, "{plan:?}: {fundings} {paid} {stolen}");
+        assert!(!world.has_leaked(), "{plan:?}");
+        assert!(world.is_refunded(&id), "{plan:?}: {ends:?}");
+        assert_eq!(ends, [(id, Outcome::Refunded)], "{plan:?}");
     }
 }
 
 /// Both chains show what was verified. What a newer record says is shown, and decides nothing.
 #[tokio::test(start_paused = true)]
 async fn a_record_that_changes_stops_nothing_that_both_chains_have_proven() {
-    let world = World::new(0, Malice { changes_the_record: true, ..HONEST });
+    let world = Worlds::new(0, Plan { service: vec![Service::ChangesTerms], ..Plan::honest() });
     let driver = world.driver(MemoryStore::default());
     let id = create(&driver, &world, 1).await;
     assert_eq!(run(&driver).await, [(id.clone(), Outcome::Complete)]);
@@ -267,14 +268,14 @@ async fn a_record_that_changes_stops_nothing_that_both_chains_have_proven() {
 /// A relayer that keeps the secret to itself: the owner, who could not redeem at first, overtakes it.
 #[tokio::test(start_paused = true)]
 async fn a_relayer_that_relays_nothing_is_overtaken() {
-    let world = World::new(0, Malice { keeps_the_secret: true, loses_replies: true, ..HONEST });
+    let world = Worlds::new(0, Plan { service: vec![Service::KeepsTheSecret, Service::LosesReplies], ..Plan::honest() });
     let driver = world.driver(MemoryStore::default()).allow_relayer().with_trust(Some(TrustTheService));
     let id = create(&driver, &world, 1).await;
-    world.cannot_redeem(true);
-    assert_eq!(last_status(&driver, 120).await, Status::Redeeming);
-    assert!(!world.leaked.lock().unwrap().is_empty());
+    world.may_redeem.store(false, Ordering::SeqCst);
+    assert_eq!(last_status(&driver, 240).await, Status::Redeeming);
+    assert!(world.has_leaked());
     assert_eq!(world.end(&id), (1, false, true), "the service has the secret, and redeems nothing");
-    world.cannot_redeem(false);
+    world.may_redeem.store(true, Ordering::SeqCst);
     assert_eq!(run(&driver).await, [(id.clone(), Outcome::Complete)]);
     assert_eq!(world.end(&id), (1, true, false));
 }
@@ -282,9 +283,8 @@ async fn a_relayer_that_relays_nothing_is_overtaken() {
 /// The evidence is read again after the owner has signed, because a person with a hardware wallet may take hours.
 #[tokio::test(start_paused = true)]
 async fn a_signature_that_took_hours_releases_nothing() {
-    let world = World::new(0, Malice { owner_is_slow: true, ..HONEST });
-    let pace = Pace { quickest: Duration::from_secs(4), slowest: Duration::from_secs(900) };
-    let driver = world.driver(MemoryStore::default()).with_pace(pace);
+    let world = Worlds::new(0, Plan { signing: 6 * 3_600, ..Plan::honest() });
+    let driver = world.driver(MemoryStore::default());
     let id = create(&driver, &world, 1).await;
     assert_eq!(run(&driver).await, [(id.clone(), Outcome::Refunded)]);
     assert_eq!(world.end(&id), (1, false, false));
@@ -293,10 +293,10 @@ async fn a_signature_that_took_hours_releases_nothing() {
 /// The wallet unpins a solver while one of its orders is under way. The pins of the time of signing still apply to the order.
 #[tokio::test(start_paused = true)]
 async fn a_pin_that_is_removed_does_not_abandon_a_paid_order() {
-    let world = World::new(0, HONEST);
+    let world = Worlds::new(0, Plan::honest());
     let store = MemoryStore::default();
     let id = create(&world.driver(store.clone()), &world, 1).await;
-    assert!(matches!(last_status(&world.driver(store.clone()), 10).await, Status::Waiting { .. }));
+    assert!(matches!(last_status(&world.driver(store.clone()), 30).await, Status::Waiting { .. }));
     let mut file: serde_json::Value = serde_json::from_str(&support::registry_text()).unwrap();
     for solver in file["solvers"].as_array_mut().unwrap() {
         solver["solver_id"] = serde_json::json!("another");
@@ -314,7 +314,7 @@ async fn a_pin_that_is_removed_does_not_abandon_a_paid_order() {
 /// An order that could not be redeemed in time is not paid, unless the policy accepts that.
 #[tokio::test(start_paused = true)]
 async fn a_destination_timelock_that_is_too_short_is_not_paid() {
-    let world = World::new(0, HONEST);
+    let world = Worlds::new(0, Plan::honest());
     // The orders' 600 blocks are enough by default.
     let strict = Policy::default().with_finality("arbitrum", FinalityRule::new(Finality::Safe, 301, 300));
     let driver = world.driver_with(MemoryStore::default(), &world.registry, strict.clone());
@@ -330,7 +330,7 @@ async fn a_destination_timelock_that_is_too_short_is_not_paid() {
 
 #[tokio::test(start_paused = true)]
 async fn a_chain_that_never_answers_does_not_delay_the_other() {
-    let world = World::new(0, Malice { source_hangs: true, ..HONEST });
+    let world = Worlds::new(0, Plan { bad: [vec![(0, Bad::HangsOncePaid)], Vec::new()], ..Plan::honest() });
     let driver = world.driver(MemoryStore::default());
     let id = create(&driver, &world, 1).await;
     assert_eq!(run(&driver).await, [(id.clone(), Outcome::Complete)]);
@@ -340,7 +340,7 @@ async fn a_chain_that_never_answers_does_not_delay_the_other() {
 /// A redemption that its chain rejects is signed again and sent at once, before it expires again.
 #[tokio::test(start_paused = true)]
 async fn a_redemption_that_expires_is_signed_anew_and_lands() {
-    let world = World::new(0, Malice { transactions_expire: true, ..HONEST });
+    let world = Worlds::new(0, Plan { miners: Miners::Expire, ..Plan::honest() });
     let driver = world.driver(MemoryStore::default());
     let id = create(&driver, &world, 1).await;
     let begin = world.time();
@@ -351,10 +351,9 @@ async fn a_redemption_that_expires_is_signed_anew_and_lands() {
 /// A redemption or a refund that is not mined is replaced once by one with a higher fee.
 #[tokio::test(start_paused = true)]
 async fn what_pays_too_little_is_replaced() {
-    for (malice, outcome) in [(HONEST, Outcome::Complete), (Malice { never_pays: true, ..HONEST }, Outcome::Refunded)] {
-        let world = World::new(0, Malice { fees_rise: true, ..malice });
-        let pace = Pace { quickest: Duration::from_secs(4), slowest: Duration::from_secs(900) };
-        let driver = world.driver(MemoryStore::default()).with_pace(pace);
+    for (solver, outcome) in [(Solver::Pays(30), Outcome::Complete), (Solver::Never, Outcome::Refunded)] {
+        let world = Worlds::new(0, Plan { miners: Miners::WantMore, solver, ..Plan::honest() });
+        let driver = world.driver(MemoryStore::default());
         let id = create(&driver, &world, 1).await;
         assert_eq!(run(&driver).await, [(id.clone(), outcome)]);
         let kept = driver.store().load(&id).await.unwrap();
@@ -367,7 +366,7 @@ async fn what_pays_too_little_is_replaced() {
 
 #[tokio::test(start_paused = true)]
 async fn an_order_that_is_too_late_is_not_signed() {
-    let world = World::new(0, Malice { is_late: true, ..HONEST });
+    let world = Worlds::new(0, Plan { deadline: Some(-60), ..Plan::honest() });
     let driver = world.driver(MemoryStore::default());
     let id = create(&driver, &world, 1).await;
     assert_eq!(run(&driver).await, [(id.clone(), Outcome::Expired)]);
@@ -377,34 +376,32 @@ async fn an_order_that_is_too_late_is_not_signed() {
 /// Without a connection to the destination chain the service's word is not enough, unless the caller says so.
 #[tokio::test(start_paused = true)]
 async fn without_evidence_the_secret_stays_unless_the_caller_trusts_the_service() {
-    for malice in [HONEST, Malice { only_says_funded: true, ..HONEST }] {
-        let mut world = World::new(0, malice);
-        Arc::get_mut(&mut world).unwrap().connected = false;
+    let says_funded = || Plan { service: vec![Service::SaysFunded], solver: Solver::Never, ..Plan::honest() };
+    for plan in [Plan::honest(), says_funded()] {
+        let world = Worlds::unconnected(plan);
         let driver = world.driver(MemoryStore::default()).allow_relayer();
         create(&driver, &world, 1).await;
         let status = last_status(&driver, 600).await;
         assert!(matches!(status, Status::Waiting { on: WaitingFor::Evidence(Hold::Unclear(_)) }), "{status:?}");
-        assert!(world.leaked.lock().unwrap().is_empty());
+        assert!(!world.has_leaked());
     }
-    let mut world = World::new(0, HONEST);
-    Arc::get_mut(&mut world).unwrap().connected = false;
+    let world = Worlds::unconnected(Plan::honest());
     let driver = world.driver(MemoryStore::default()).allow_relayer().with_trust(Some(TrustTheService));
     let id = create(&driver, &world, 1).await;
     // The owner is paid, but the service's word for it does not end the order.
     assert_eq!(last_status(&driver, 600).await, Status::Redeeming);
     assert_eq!(world.end(&id), (1, true, false));
     // The risk of trusting the service: nothing is on chain, and the secret is gone.
-    let mut world = World::new(0, Malice { only_says_funded: true, ..HONEST });
-    Arc::get_mut(&mut world).unwrap().connected = false;
+    let world = Worlds::unconnected(says_funded());
     let driver = world.driver(MemoryStore::default()).allow_relayer().with_trust(Some(TrustTheService));
     create(&driver, &world, 1).await;
     last_status(&driver, 600).await;
-    assert!(!world.leaked.lock().unwrap().is_empty());
+    assert!(world.has_leaked());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_secret_belongs_to_one_order() {
-    let world = World::new(0, HONEST);
+    let world = Worlds::new(0, Plan::honest());
     let driver = world.driver(MemoryStore::default());
     create(&driver, &world, 1).await;
     let (fixture, secret) = world.order(1);
@@ -442,7 +439,7 @@ async fn two_processes_cannot_use_one_secret() {
 
 #[tokio::test(start_paused = true)]
 async fn an_order_that_pays_too_little_is_not_signed() {
-    let world = World::new(0, HONEST);
+    let world = Worlds::new(0, Plan::honest());
     let driver = world.driver(MemoryStore::default());
     let (fixture, secret) = world.order(1);
     let pays: U256 = fixture.request["destination"]["amount"].as_str().unwrap().parse().unwrap();
@@ -460,7 +457,7 @@ async fn an_order_that_pays_too_little_is_not_signed() {
 /// `Driver::refund` does nothing but refund, whatever the order waits for.
 #[tokio::test(start_paused = true)]
 async fn a_refund_signs_and_sends_nothing_else() {
-    let world = World::new(0, Malice { never_pays: true, ..HONEST });
+    let world = Worlds::new(0, Plan { solver: Solver::Never, ..Plan::honest() });
     let driver = world.driver(MemoryStore::default());
     let id = create(&driver, &world, 1).await;
     let status = driver.refund(&id).await.unwrap().status;
@@ -478,8 +475,7 @@ async fn a_refund_signs_and_sends_nothing_else() {
 
 #[tokio::test(start_paused = true)]
 async fn where_the_owner_cannot_redeem_and_the_relayer_may_not_the_driver_says_so() {
-    let mut world = World::new(0, HONEST);
-    Arc::get_mut(&mut world).unwrap().connected = false;
+    let world = Worlds::unconnected(Plan::honest());
     let driver = world.driver(MemoryStore::default()).with_trust(Some(TrustTheService));
     create(&driver, &world, 1).await;
     assert_eq!(last_status(&driver, 600).await, Status::NeedsOwner { what: OwnerTask::Redeem });

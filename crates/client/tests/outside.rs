@@ -9,6 +9,7 @@
 )]
 
 mod support;
+mod world;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,7 +21,8 @@ use countersign_client::driver::{
 };
 use countersign_client::{Api, Client, Driver, Flow, OrderId, Pace, StreamExt};
 use futures_util::FutureExt as _;
-use support::world::{Malice, World};
+use world::Worlds;
+use world::plan::Plan;
 
 /// What the signer does with what it gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +40,7 @@ enum Does {
 
 /// An owner whose signer is outside, and who notes what the journal says whenever the signer gets something.
 struct Outside {
-    world: Arc<World>,
+    world: Arc<Worlds>,
     store: MemoryStore,
     pays: Mutex<Does>,
     redeems: Does,
@@ -95,9 +97,9 @@ impl Owner for Outside {
     }
 }
 
-type OutsideDriver = Driver<Arc<World>, Arc<World>, MemoryStore, Arc<Outside>>;
+type OutsideDriver = Driver<Arc<Worlds>, Arc<Worlds>, MemoryStore, Arc<Outside>>;
 
-fn owner(world: &Arc<World>, store: &MemoryStore, pays: Does, redeems: Does) -> Arc<Outside> {
+fn owner(world: &Arc<Worlds>, store: &MemoryStore, pays: Does, redeems: Does) -> Arc<Outside> {
     Arc::new(Outside { world: Arc::clone(world), store: store.clone(), pays: Mutex::new(pays), redeems, seen: Mutex::default() })
 }
 
@@ -113,7 +115,7 @@ fn load(store: &MemoryStore, id: &OrderId) -> OrderState {
     store.load(id).now_or_never().unwrap().unwrap()
 }
 
-async fn create(driver: &OutsideDriver, world: &World) -> OrderId {
+async fn create(driver: &OutsideDriver, world: &Worlds) -> OrderId {
     let (fixture, secret) = world.order(1);
     driver.create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap()
 }
@@ -136,7 +138,7 @@ const DAYS: u64 = 4 * 86_400;
 
 #[tokio::test(start_paused = true)]
 async fn the_journal_says_that_the_secret_may_be_out_before_a_signer_gets_it() {
-    let (world, store) = (World::new(0, Malice::NONE), MemoryStore::default());
+    let (world, store) = (Worlds::new(0, Plan::honest()), MemoryStore::default());
     let hanging = owner(&world, &store, Does::Signs, Does::Hangs);
     let id = create(&driver(&hanging), &world).await;
     // The process ends while the signer has the redemption.
@@ -148,13 +150,13 @@ async fn the_journal_says_that_the_secret_may_be_out_before_a_signer_gets_it() {
     let signing = owner(&world, &store, Does::Signs, Does::Signs);
     assert_eq!(run(&driver(&signing), DAYS).await, Some(Outcome::Complete));
     assert_eq!(world.end(&id), (1, true, false));
-    assert!(world.leaked.lock().unwrap().is_empty());
+    assert!(!world.has_leaked());
 }
 
 /// The keys are in this process: signing shows the secret to nobody.
 #[tokio::test(start_paused = true)]
 async fn a_key_in_this_process_gets_the_secret_without_a_line() {
-    let (world, store) = (World::new(0, Malice::NONE), MemoryStore::default());
+    let (world, store) = (Worlds::new(0, Plan::honest()), MemoryStore::default());
     let driver = world.driver(store.clone());
     let (fixture, secret) = world.order(1);
     let id = driver.create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap();
@@ -174,7 +176,7 @@ async fn a_key_in_this_process_gets_the_secret_without_a_line() {
 /// reveal the secret so late.
 #[tokio::test(start_paused = true)]
 async fn once_the_margin_has_passed_nobody_is_asked_to_reveal_the_secret() {
-    let (world, store) = (World::new(0, Malice::NONE), MemoryStore::default());
+    let (world, store) = (Worlds::new(0, Plan::honest()), MemoryStore::default());
     let hanging = owner(&world, &store, Does::Signs, Does::Hangs);
     let id = create(&driver(&hanging), &world).await;
     assert_eq!(run(&driver(&hanging), 600).await, None);
@@ -183,12 +185,12 @@ async fn once_the_margin_has_passed_nobody_is_asked_to_reveal_the_secret() {
     let progress = driver(&declining).allow_relayer().advance(&id).await.unwrap();
     assert!(matches!(progress.status, Status::AwaitingRefund { .. }), "{progress:?}");
     assert!(declining.seen(Purpose::Redemption).is_empty());
-    assert!(world.leaked.lock().unwrap().is_empty());
+    assert!(!world.has_leaked());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_payment_whose_signer_never_replied_is_not_asked_for_again() {
-    let (world, store) = (World::new(0, Malice::NONE), MemoryStore::default());
+    let (world, store) = (Worlds::new(0, Plan::honest()), MemoryStore::default());
     let hanging = owner(&world, &store, Does::Hangs, Does::Signs);
     let id = create(&driver(&hanging), &world).await;
     assert_eq!(run(&driver(&hanging), 30).await, None);
@@ -199,7 +201,7 @@ async fn a_payment_whose_signer_never_replied_is_not_asked_for_again() {
     let progress = after.advance(&id).await.unwrap();
     assert!(progress.is_paid && progress.status == Status::Paying, "{progress:?}");
     // The signer had sent it.
-    world.orders.lock().unwrap().get_mut(id.as_str()).unwrap().funded_at = Some(world.time());
+    world.of(id.as_str()).fund_at(world.time());
     assert_eq!(run(&after, DAYS).await, Some(Outcome::Complete));
     assert!(next.seen(Purpose::Funding).is_empty(), "it would be paid twice");
 }
@@ -207,7 +209,7 @@ async fn a_payment_whose_signer_never_replied_is_not_asked_for_again() {
 #[tokio::test(start_paused = true)]
 async fn what_the_signer_did_not_send_is_not_paid() {
     for does in [Does::Declines, Does::NotNow, Does::Fails] {
-        let (world, store) = (World::new(0, Malice::NONE), MemoryStore::default());
+        let (world, store) = (Worlds::new(0, Plan::honest()), MemoryStore::default());
         let owner = owner(&world, &store, does, Does::Signs);
         let driver = driver(&owner);
         let id = create(&driver, &world).await;
@@ -231,7 +233,7 @@ async fn what_the_signer_did_not_send_is_not_paid() {
 
 #[tokio::test(start_paused = true)]
 async fn what_the_signer_sent_counts_as_paid() {
-    let (world, store) = (World::new(0, Malice::NONE), MemoryStore::default());
+    let (world, store) = (Worlds::new(0, Plan::honest()), MemoryStore::default());
     let owner = owner(&world, &store, Does::Sends, Does::Signs);
     let driver = driver(&owner);
     let id = create(&driver, &world).await;
@@ -244,13 +246,12 @@ async fn what_the_signer_sent_counts_as_paid() {
 /// The source chain is not connected, and the service states that an order is paid which nobody here has signed.
 #[tokio::test(start_paused = true)]
 async fn a_payment_that_only_the_service_states_is_not_called_paid() {
-    let mut world = World::new(0, Malice::NONE);
-    Arc::get_mut(&mut world).unwrap().connected = false;
+    let world = Worlds::unconnected(Plan::honest());
     let store = MemoryStore::default();
     let owner = owner(&world, &store, Does::NotNow, Does::NotNow);
     let driver = driver(&owner);
     let id = create(&driver, &world).await;
-    world.orders.lock().unwrap().get_mut(id.as_str()).unwrap().funded_at = Some(world.time());
+    world.of(id.as_str()).fund_at(world.time());
     tokio::time::sleep(Duration::from_secs(60)).await;
     let progress = driver.advance(&id).await.unwrap();
     assert!(!progress.is_paid && progress.is_stated_paid, "{progress:?}");

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 mod support;
+mod world;
 
 use std::time::Duration;
 
@@ -13,7 +14,8 @@ use countersign_client::driver::{
     StoreError,
 };
 use futures_util::future::join_all;
-use support::world::{Malice, World};
+use world::Worlds;
+use world::plan::Plan;
 
 /// A store in memory that waits.
 struct Slow(MemoryStore);
@@ -70,7 +72,7 @@ impl OrderStore for Slow {
 /// Between the lock of an order and the reading under it, other tasks run. None of them may sign the payment a second time.
 #[tokio::test(start_paused = true)]
 async fn drivers_that_share_a_slow_store_pay_an_order_once() {
-    let world = World::new(0, Malice::NONE);
+    let world = Worlds::new(0, Plan { has_rival: true, ..Plan::honest() });
     let store = BoxStore::new(Slow(MemoryStore::default()));
     let drivers = [0, 1, 2].map(|_| world.driver(store.clone()));
     let (fixture, secret) = world.order(1);
@@ -92,7 +94,7 @@ async fn drivers_that_share_a_slow_store_pay_an_order_once() {
 
 #[tokio::test]
 async fn a_lock_excludes_others_until_it_is_dropped_and_belongs_to_its_store() {
-    let world = World::new(0, Malice::NONE);
+    let world = Worlds::new(0, Plan::honest());
     let store = BoxStore::new(MemoryStore::default());
     let (fixture, secret) = world.order(1);
     let id = world.driver(store.clone()).create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap();

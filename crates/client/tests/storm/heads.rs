@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use countersign_store::testing::MemoryDisk;
 
-use crate::kinds::{KINDS, Kind};
-use crate::plan::{Bad, Clock, Plan, Service, Solver};
 use crate::world::Worlds;
+use crate::world::kinds::{KINDS, Kind};
+use crate::world::plan::{Bad, Clock, Plan, Solver};
 use crate::{DAY, driver, live, open};
 
 /// Follows an order for an hour, in which all endpoints of a leg are like this. Returns whether anything was signed or paid.
@@ -19,7 +19,7 @@ fn is_paid((kind, pays): (Kind, Kind), leg: usize, bad: Option<Bad>) -> bool {
         pays,
         faults: 2 * DAY,
         bad: all,
-        service: Service::Honest,
+        service: Vec::new(),
         solver: Solver::Never,
         clock: Clock::True,
         reorganizations: [None; 2],
@@ -33,10 +33,11 @@ fn is_paid((kind, pays): (Kind, Kind), leg: usize, bad: Option<Bad>) -> bool {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {
-        let worlds = Worlds::new(1, vec![plan]);
+        let worlds = Worlds::of_plans(1, vec![plan]);
         let driver = driver(&worlds, open(&MemoryDisk::new()).unwrap());
         let _ = tokio::time::timeout(Duration::from_secs(3_600), live(&worlds, &driver, || false)).await;
-        let state = worlds.all[0].now();
+        let first = worlds.first();
+        let state = first.now();
         !state.signed.is_empty() || !state.fundings.is_empty()
     })
 }

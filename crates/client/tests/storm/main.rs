@@ -17,18 +17,11 @@
     reason = "a test ends by panicking, and its modules are its own"
 )]
 
-mod bitcoin;
-mod fees;
-mod happen;
 mod heads;
-mod kinds;
-mod lies;
-mod outside;
-mod owner;
-mod plan;
-mod service;
+mod seeds;
 #[path = "../support/mod.rs"]
 mod support;
+#[path = "../world/mod.rs"]
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,16 +30,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use countersign_client::countersign::{Leg, Policy};
+use countersign_client::countersign::Leg;
 use countersign_client::driver::{DriveError, NewOrder, OrderStore, Outcome, Status};
-use countersign_client::{Api, Client, Driver, Flow, OrderId, Pace, Retry, Secret, StreamExt};
+use countersign_client::{OrderId, Secret, StreamExt};
 use countersign_store::testing::MemoryDisk;
 
 use countersign_testkit::chain::view::End;
-use happen::FORGOTTEN;
-use kinds::{KINDS, Kind, registry};
-use plan::{Bad, Counts, Lie, Plan, Reorganization, Solver};
-use world::{World, Worlds};
+use world::happen::FORGOTTEN;
+use world::kinds::{KINDS, Kind};
+use world::plan::{Bad, Counts, Lie, Plan, Reorganization, Solver};
+use world::{World, WorldDriver, Worlds};
 
 /// The number of storms by default: a few of each kind of source.
 const SWAPS: u64 = 21;
@@ -64,20 +57,16 @@ enum Ending {
 const COMPLETE: Ending = Ending::Ended("complete");
 
 type Disk = countersign_store::Store;
-type StormDriver<'w> = Driver<&'w Worlds, &'w Worlds, Arc<Disk>, &'w Worlds>;
+type StormDriver = WorldDriver<Arc<Disk>>;
 
-fn driver(worlds: &Worlds, store: Arc<Disk>) -> StormDriver<'_> {
-    let client =
-        Client::new(Api::new("https://service.example", None).unwrap(), worlds).with_retry(Retry { attempts: 2, ..Retry::default() });
-    let flow = Flow::new(client, Arc::new(registry().clone()), Policy::default());
-    let pace = Pace { quickest: Duration::from_secs(4), slowest: Duration::from_secs(600) };
-    let driver = Driver::new(flow, worlds, store, worlds).with_pace(pace);
-    if worlds.all[0].plan.relayer_allowed { driver.allow_relayer() } else { driver }
+fn driver(worlds: &Arc<Worlds>, store: Arc<Disk>) -> StormDriver {
+    let driver = worlds.driver(store);
+    if worlds.first().plan.relayer_allowed { driver.allow_relayer() } else { driver }
 }
 
 /// Creates an order unless it is stored. Returns `None` if the power is off.
-async fn create(world: &World, driver: &StormDriver<'_>, is_off: impl Fn() -> bool + Copy) -> Option<()> {
-    let swap = world.swap;
+async fn create(world: &World, driver: &StormDriver, is_off: impl Fn() -> bool + Copy) -> Option<()> {
+    let swap = &world.swap;
     let secret = || Secret::parse(&swap.secret.map(|byte| format!("{byte:02x}")).concat()).unwrap();
     let is_stored = |orders: &[OrderId]| orders.iter().any(|id| id.as_str() == swap.fixture.order_id());
     let is_missing = loop {
@@ -104,16 +93,16 @@ async fn create(world: &World, driver: &StormDriver<'_>, is_off: impl Fn() -> bo
 }
 
 /// Runs one process until all orders have ended. Returns `None` if the power is off.
-async fn live(worlds: &Worlds, driver: &StormDriver<'_>, is_off: impl Fn() -> bool + Copy) -> Option<()> {
-    for world in &worlds.all {
-        create(world, driver, is_off).await?;
+async fn live(worlds: &Worlds, driver: &StormDriver, is_off: impl Fn() -> bool + Copy) -> Option<()> {
+    for world in worlds.all() {
+        create(&world, driver, is_off).await?;
     }
     loop {
         let changes = match driver.run().await {
             Ok(changes) => changes,
             Err(_) if is_off() => return None,
             Err(_) => {
-                worlds.all[0].wait(1_000, 1_000).await;
+                worlds.first().wait(1_000, 1_000).await;
                 continue;
             }
         };
@@ -125,7 +114,7 @@ async fn live(worlds: &Worlds, driver: &StormDriver<'_>, is_off: impl Fn() -> bo
                         && !progress.acted
                     {
                         worlds.of(change.id.as_str()).now().outcome = Some(outcome);
-                        if worlds.all.iter().all(|world| world.now().outcome.is_some()) {
+                        if worlds.all().iter().all(|world| world.now().outcome.is_some()) {
                             return Some(());
                         }
                     }
@@ -156,8 +145,8 @@ struct Report {
 
 /// Runs one storm and checks how its orders ended.
 async fn storm(seed: u64, plans: Vec<Plan>) -> Report {
-    let worlds = Worlds::new(seed, plans);
-    let first = &worlds.all[0];
+    let worlds = Worlds::of_plans(seed, plans);
+    let first = worlds.first();
     let mut disk = MemoryDisk::new();
     while !is_over(&worlds) {
         let cut_at = doom(&worlds, &disk);
@@ -192,18 +181,18 @@ async fn storm(seed: u64, plans: Vec<Plan>) -> Report {
         first.wait(0, 60_000).await;
     }
     let mut counts = Counts::new();
-    for world in &worlds.all {
+    for world in worlds.all() {
         for (kind, count) in &world.now().counts {
             *counts.entry(*kind).or_default() += count;
         }
     }
-    Report { endings: worlds.all.iter().map(check).collect(), counts, seconds: first.time() - first.epoch }
+    Report { endings: worlds.all().iter().map(|world| check(world)).collect(), counts, seconds: first.time() - first.epoch }
 }
 
 /// Decides how the next life of the process ends early: the power is cut, the disk is full for a moment, or the process is killed. Returns
 /// the step of the disk at which the power is cut.
 fn doom(worlds: &Worlds, disk: &MemoryDisk) -> Option<u64> {
-    let world = &worlds.all[0];
+    let world = worlds.first();
     if !world.has_faults() || world.roll(0, 99) >= world.plan.deaths {
         return None;
     }
@@ -235,11 +224,11 @@ fn is_over(worlds: &Worlds) -> bool {
         let ends = world.source_ends(&state).unwrap_or_default().max(world.epoch + world.plan.faults);
         state.outcome.is_some() || world.time() >= halts.fold(ends, u64::max) + DAY
     };
-    worlds.all.iter().all(is_over)
+    worlds.all().iter().all(|world| is_over(world))
 }
 
 /// Orders that have ended do nothing any more.
-async fn check_rest(driver: &StormDriver<'_>) {
+async fn check_rest(driver: &StormDriver) {
     for id in OrderStore::orders(driver.store()).await.unwrap() {
         let journal = driver.store().load(&id).await.unwrap().journal;
         let progress = driver.advance(&id).await.unwrap();

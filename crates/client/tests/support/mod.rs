@@ -14,9 +14,7 @@
     reason = "a test ends by panicking, and uses the parts it needs"
 )]
 
-pub mod chains;
 pub mod memory;
-pub mod world;
 
 use countersign_client::countersign::UnixTime;
 use std::collections::HashMap;

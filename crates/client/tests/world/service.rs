@@ -1,15 +1,16 @@
 //! The service: honest or hostile, behind a network with faults.
 
 use countersign_client::countersign::UnixTime;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use countersign_client::countersign::Leg;
 use countersign_client::{Request, Response, Transport, TransportError, TransportErrorKind};
 use serde_json::{Value, json};
 
-use crate::plan::Service;
+use super::plan::Service;
+use super::{State, World, Worlds};
 use crate::support::state_htlc;
-use crate::world::{State, World, Worlds};
 use countersign_testkit::chain::view::{End, Htlc};
 
 const FAULTS: [&str; 14] = [
@@ -30,37 +31,39 @@ const FAULTS: [&str; 14] = [
 ];
 
 impl World {
+    /// Returns whether the service does something that is not honest.
+    fn service(&self, what: Service) -> bool {
+        self.has_faults() && self.plan.service.contains(&what)
+    }
+
     /// Returns what the service states about the order.
     fn record(&self, state: &State, is_old: bool) -> Value {
         let now = self.time();
         let mut record = self.swap.fixture.order.clone();
-        let service = if self.has_faults() { self.plan.service } else { Service::Honest };
-        if is_old || service == Service::Replays {
+        if is_old || self.service(Service::Replays) {
             return record;
         }
         let is_paid = state.source.funded.is_some();
-        let claims = match service {
-            _ if !is_paid => None,
-            Service::SaysFunded => Some(None),
-            Service::SaysRedeemed | Service::SaysRefunded => Some(Some(())),
-            _ => None,
+        let says = |what: Service| is_paid && self.service(what);
+        let end = match (says(Service::SaysRedeemed), says(Service::SaysRefunded)) {
+            // The service has the secret only if the owner has released it, so it states a refund otherwise.
+            (true, _) if state.secret_known.is_some() => Some(End::Redeemed(None)),
+            (false, false) => None,
+            _ => Some(End::Refunded),
         };
+        let claim = Htlc { funded: Some(now - 60), ended: end.map(|end| (end, now - 10)), is_short: false };
+        let claims = end.is_some() || says(Service::SaysFunded);
         for (leg, htlc) in [(Leg::Source, state.source.at(now)), (Leg::Destination, state.destination.at(now))] {
-            let htlc = match claims {
-                None => htlc,
-                Some(None) => Htlc { funded: Some(now - 60), ended: None, is_short: false },
-                // The service has the secret only if the owner has released it, so it states a refund otherwise.
-                Some(Some(())) => {
-                    let end =
-                        if service == Service::SaysRedeemed && state.secret_known.is_some() { End::Redeemed(None) } else { End::Refunded };
-                    Htlc { funded: Some(now - 60), ended: Some((end, now - 10)), is_short: false }
-                }
-            };
+            let htlc = if claims { claim } else { htlc };
             let name = if leg == Leg::Source { "source_swap" } else { "destination_swap" };
             state_htlc(&mut record, name, htlc, Some(&self.swap.secret));
         }
-        if service == Service::ChangesTerms && is_paid {
+        if says(Service::ChangesTerms) {
             record["destination_swap"]["amount"] = json!("1000");
+        }
+        if says(Service::AddsAFee) {
+            record["affiliate_fees"] =
+                json!([{"asset": "arbitrum:usdc", "address": "0x75196C3fEa443e4f086cF9f30D51CF375704f166", "fee": 30}]);
         }
         record
     }
@@ -69,12 +72,11 @@ impl World {
         let body = request.body.as_ref().map(|body| String::from_utf8(body.to_vec()).unwrap()).unwrap_or_default();
         let ok = |result: &Value| Response::new(200, format!(r#"{{"status":"Ok","result":{result}}}"#));
         let mut state = self.now();
-        let service = if self.has_faults() { self.plan.service } else { Service::Honest };
         match (request.method.name(), request.url.query()) {
             ("POST", _) => Response::new(200, self.swap.fixture.response.to_string()),
             ("GET", _) => ok(&self.record(&state, is_old)),
             (_, Some("action=initiate")) => {
-                if service == Service::KeepsThePayment {
+                if self.service(Service::KeepsThePayment) {
                     state.fundings.insert(body);
                 } else {
                     self.initiate(&mut state, &body);
@@ -83,7 +85,8 @@ impl World {
             }
             (_, Some("action=redeem")) => {
                 self.learn_secret(&mut state, "to the service");
-                if service != Service::KeepsTheSecret {
+                state.has_leaked = true;
+                if !self.service(Service::KeepsTheSecret) {
                     self.relay(&mut state, Leg::Destination);
                 }
                 ok(&json!("0xtransaction"))
@@ -109,11 +112,14 @@ impl World {
         self.wait(20, 300).await;
         let failed = |kind| Err(TransportError::new(kind, "scripted"));
         let whole = |status, body: &str| Ok(Response::new(status, body));
-        if self.has_faults() && self.plan.service == Service::Hangs {
+        if self.service(Service::HangsOncePaid) && self.is_paid() {
+            std::future::pending::<()>().await;
+        }
+        if self.service(Service::Hangs) {
             tokio::time::sleep(Duration::from_secs(120)).await;
             return failed(TransportErrorKind::Timeout);
         }
-        if self.has_faults() && self.plan.service == Service::Fails && self.roll(0, 3) > 0 {
+        if self.service(Service::Fails) && self.roll(0, 3) > 0 {
             return whole(500, "<html>oops</html>");
         }
         let fault = self.fault(&FAULTS);
@@ -135,7 +141,7 @@ impl World {
         }
         let reply = self.reply(request, fault == Some("service: old record"));
         self.operation().await;
-        let is_lost = self.has_faults() && self.plan.service == Service::LosesReplies && request.method.name() == "PATCH";
+        let is_lost = self.service(Service::LosesReplies) && request.method.name() == "PATCH";
         match fault {
             Some("service: reply lost") => failed(TransportErrorKind::Interrupted),
             Some("service: reply cut") => whole(200, r#"{"status":"Ok","resu"#),
@@ -146,25 +152,26 @@ impl World {
     }
 }
 
-impl Transport for &Worlds {
+impl Transport for Worlds {
     async fn send(&self, request: &Request) -> Result<Response, TransportError> {
         let body = request.body.as_ref().map(|body| String::from_utf8(body.to_vec()).unwrap()).unwrap_or_default();
         let id = request.url.path().rsplit('/').next().unwrap();
         let hash = |world: &World| world.swap.fixture.order["source_swap"]["secret_hash"].as_str().unwrap().to_owned();
-        let is_named = |world: &&World| {
+        let is_named = |world: &World| {
             if request.method.name() == "POST" { body.contains(&hash(world)) } else { world.swap.fixture.order_id() == id }
         };
-        self.all.iter().find(is_named).unwrap().serve(request).await
+        self.requests.fetch_add(1, Ordering::SeqCst);
+        self.find(is_named).unwrap().serve(request).await
     }
 
     /// Sleeps as long as the driver says. Where it adds a jitter that no seed decides, the world decides: only such a time is not in whole
     /// milliseconds.
     async fn sleep(&self, duration: Duration) {
         let is_jittered = !duration.subsec_nanos().is_multiple_of(1_000_000);
-        tokio::time::sleep(if is_jittered { self.all[0].pause() } else { duration }).await;
+        tokio::time::sleep(if is_jittered { self.first().pause() } else { duration }).await;
     }
 
     fn now(&self) -> UnixTime {
-        UnixTime::from_secs(self.all[0].clock())
+        UnixTime::from_secs(self.first().clock())
     }
 }

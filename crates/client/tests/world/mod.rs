@@ -1,18 +1,48 @@
-//! The chains, the mempools and the solver, in virtual time. What happens is worked out whenever somebody looks.
+//! The world of the driver's tests and of the storms: a service, chains with their mempools, a solver and an owner, in virtual time.
+//! What happens is worked out whenever somebody looks.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::missing_panics_doc,
+    dead_code,
+    missing_debug_implementations,
+    missing_docs,
+    unnameable_types,
+    unreachable_pub,
+    reason = "a test ends by panicking, and uses the parts it needs"
+)]
+
+pub mod bitcoin;
+pub mod endpoints;
+pub mod fees;
+pub mod happen;
+pub mod kinds;
+pub mod lies;
+pub mod owner;
+pub mod plan;
+pub mod service;
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use countersign_client::countersign::{BroadcastTransaction, HtlcTerms, Leg};
-use countersign_client::driver::Outcome;
-
-use crate::bitcoin::Blocks;
-use crate::fees::Price;
-use crate::kinds::{Kind, Swap};
-use crate::lies::Liar;
-use crate::plan::{Clock, Counts, Dice, Plan};
+use countersign_client::countersign::{BroadcastTransaction, HtlcTerms, Leg, Policy, Registry};
+use countersign_client::driver::{MemoryStore, OrderStore, Outcome};
+use countersign_client::{Api, Client, Driver, Flow, OrderId, Pace, Retry, Secret};
 use countersign_testkit::chain::view::{End, Htlc, Tempo};
+use serde_json::{Value, json};
+
+use crate::support::{Fixture, registry_text};
+use bitcoin::Blocks;
+use fees::Price;
+use kinds::{Kind, Swap};
+use lies::Liar;
+use plan::{Clock, Counts, Dice, Plan};
 
 /// Seconds until a transaction is in a block.
 pub const BLOCK: u64 = 12;
@@ -25,6 +55,8 @@ pub struct Signed {
     pub kept: BroadcastTransaction,
     /// A part of every request that sends it.
     pub needle: Vec<u8>,
+    pub at: u64,
+    pub is_replacement: bool,
     /// Whether it pays what blocks cost while fees are high.
     pub pays_much: bool,
 }
@@ -54,6 +86,10 @@ pub struct State {
     /// Whether the payment has left the process.
     pub has_left: bool,
     pub is_dust_taken: bool,
+    /// Whether the service was sent the secret.
+    pub has_leaked: bool,
+    /// How often a redemption was sent to an endpoint.
+    pub attempts: u64,
     pub outcome: Option<Outcome>,
     /// The endpoint of each leg that lies in components.
     pub liars: [Liar; 2],
@@ -63,46 +99,158 @@ pub struct State {
     pub changed: u64,
 }
 
-/// The life of the process that drives all orders of a storm.
-#[derive(Debug, Default)]
+/// The life of the process that drives all orders of a world.
+#[derive(Debug)]
 pub struct Life {
+    start: tokio::time::Instant,
     /// How many operations are left until the process is killed.
     pub fuse: Mutex<Option<u64>>,
     pub died: tokio::sync::Notify,
 }
 
-/// The orders of one storm, which have no chain in common.
+/// The service, the chains, the solvers and the owner of all orders that one process drives.
 pub struct Worlds {
-    pub all: Vec<World>,
+    all: Mutex<Vec<Arc<World>>>,
     pub life: Arc<Life>,
+    pub registry: Arc<Registry>,
+    /// What goes wrong around each order that is added later.
+    plan: Plan,
+    seed: u64,
+    /// Whether orders may have a chain in common.
+    shares_chains: bool,
+    /// Whether the process has endpoints of the chains.
+    pub connected: bool,
+    /// Whether the owner can redeem.
+    pub may_redeem: AtomicBool,
+    /// The number of requests that the service was sent.
+    pub requests: AtomicU64,
 }
 
+pub type WorldDriver<S> = Driver<Arc<Worlds>, Arc<Worlds>, S, Arc<Worlds>>;
+pub type TestDriver = WorldDriver<MemoryStore>;
+
 impl Worlds {
-    pub fn new(seed: u64, plans: Vec<Plan>) -> Self {
-        let life = Arc::new(Life::default());
-        let world = |(place, plan): (u64, Plan)| World::new(seed.wrapping_add(place << 32), plan, Arc::clone(&life));
-        Self { all: (0..).zip(plans).map(world).collect(), life }
+    /// Creates a world with an order for each plan, which have no chain in common.
+    pub fn of_plans(seed: u64, plans: Vec<Plan>) -> Arc<Self> {
+        let first = plans[0].clone();
+        let worlds = Self { shares_chains: false, registry: Arc::new(kinds::registry().clone()), ..Self::without_orders(seed, first) };
+        for (place, plan) in (0..).zip(plans) {
+            let swap = Arc::clone(Swap::of(plan.kind, plan.pays));
+            worlds.add(World::new(seed.wrapping_add(place << 32), plan, swap, Arc::clone(&worlds.life)));
+        }
+        Arc::new(worlds)
+    }
+
+    /// Creates a world in which orders of the fixture can be made.
+    pub fn new(seed: u64, plan: Plan) -> Arc<Self> {
+        Arc::new(Self::without_orders(seed, plan))
+    }
+
+    /// Creates a world in which the process has no endpoints of the chains.
+    pub fn unconnected(plan: Plan) -> Arc<Self> {
+        Arc::new(Self { connected: false, ..Self::without_orders(0, plan) })
+    }
+
+    fn without_orders(seed: u64, plan: Plan) -> Self {
+        Self {
+            all: Mutex::default(),
+            life: Arc::new(Life { start: tokio::time::Instant::now(), fuse: Mutex::default(), died: tokio::sync::Notify::new() }),
+            registry: Arc::new(Registry::from_json(registry_text().as_bytes()).unwrap()),
+            plan,
+            seed,
+            shares_chains: true,
+            connected: true,
+            may_redeem: AtomicBool::new(true),
+            requests: AtomicU64::new(0),
+        }
+    }
+
+    /// Adds an order whose secret the owner knows.
+    pub fn order(&self, number: u64) -> (Fixture, Secret) {
+        let secret = Secret::parse(&format!("{:064x}", 0xabcd_ef01_2345_u64 + number)).unwrap();
+        let mut fixture = Fixture::with_secret(&secret);
+        let (old, id) = (fixture.order_id().to_owned(), format!("{number:064x}"));
+        let swap = |value: &Value| serde_json::from_str(&value.to_string().replace(&old, &id)).unwrap();
+        (fixture.order, fixture.response) = (swap(&fixture.order), swap(&fixture.response));
+        if let Some(seconds) = self.plan.deadline {
+            fixture.order["deadline"] = json!((fixture.created() + 10).saturating_add_signed(seconds));
+        }
+        let swap = Swap::verified(self.plan.kind, self.plan.pays, fixture.clone(), &secret, &self.registry);
+        self.add(World::new(self.seed.wrapping_add(number << 32), self.plan.clone(), Arc::new(swap), Arc::clone(&self.life)));
+        (fixture, secret)
+    }
+
+    fn add(&self, world: World) {
+        let mut all = self.all.lock().unwrap();
+        all.retain(|other| other.swap.fixture.order_id() != world.swap.fixture.order_id());
+        all.push(Arc::new(world));
+    }
+
+    /// Returns the driver of one process.
+    pub fn driver<S: OrderStore>(self: &Arc<Self>, store: S) -> WorldDriver<S> {
+        self.driver_with(store, &self.registry, Policy::default())
+    }
+
+    /// Returns the driver of a process with other pins or another policy.
+    pub fn driver_with<S: OrderStore>(self: &Arc<Self>, store: S, registry: &Arc<Registry>, policy: Policy) -> WorldDriver<S> {
+        let api = Api::new("https://service.example", None).unwrap();
+        let client = Client::new(api, Arc::clone(self)).with_retry(Retry { attempts: 2, ..Retry::default() });
+        let flow = Flow::new(client, Arc::clone(registry), policy);
+        let pace = Pace { quickest: Duration::from_secs(4), slowest: Duration::from_secs(600) };
+        Driver::new(flow, Arc::clone(self), store, Arc::clone(self)).with_pace(pace)
+    }
+
+    pub fn all(&self) -> Vec<Arc<World>> {
+        self.all.lock().unwrap().clone()
+    }
+
+    fn find(&self, is_it: impl Fn(&World) -> bool) -> Option<Arc<World>> {
+        self.all.lock().unwrap().iter().find(|world| is_it(world)).cloned()
+    }
+
+    pub fn first(&self) -> Arc<World> {
+        self.find(|_| true).unwrap()
     }
 
     /// Returns the world of an order.
-    pub fn of(&self, order_id: &str) -> &World {
-        self.all.iter().find(|world| world.swap.fixture.order_id() == order_id).unwrap()
+    pub fn of(&self, order_id: &str) -> Arc<World> {
+        self.find(|world| world.swap.fixture.order_id() == order_id).unwrap()
     }
 
-    /// Returns the world that has a chain.
-    pub fn on(&self, chain: &str) -> &World {
-        self.all.iter().find(|world| world.has(chain)).unwrap()
+    /// Returns the world of the first order that has a chain.
+    pub fn on(&self, chain: &str) -> Arc<World> {
+        self.find(|world| world.has(chain)).unwrap()
+    }
+
+    pub fn time(&self) -> u64 {
+        self.first().time()
+    }
+
+    /// Returns how an order ended: the number of different fundings, whether the owner was paid, and whether the service has the secret
+    /// although the owner was not paid.
+    pub fn end(&self, id: &OrderId) -> (usize, bool, bool) {
+        let world = self.of(id.as_str());
+        let state = world.now();
+        (state.fundings.len(), state.is_paid_to_owner, state.has_leaked && !state.is_paid_to_owner)
+    }
+
+    pub fn is_refunded(&self, id: &OrderId) -> bool {
+        matches!(self.of(id.as_str()).now().source.ended, Some((End::Refunded, _)))
+    }
+
+    /// Returns whether the service has been sent a secret.
+    pub fn has_leaked(&self) -> bool {
+        self.all().iter().any(|world| world.now().has_leaked)
     }
 }
 
 /// Everything outside the process that has to do with one order.
 pub struct World {
     pub plan: Plan,
-    pub swap: &'static Swap,
+    pub swap: Arc<Swap>,
     pub epoch: u64,
     /// When the chains of the legs have their blocks.
     pub tempos: [Tempo; 2],
-    start: tokio::time::Instant,
     pub state: Mutex<State>,
     life: Arc<Life>,
 }
@@ -115,8 +263,7 @@ pub const fn place_of(leg: Leg) -> usize {
 }
 
 impl World {
-    fn new(seed: u64, plan: Plan, life: Arc<Life>) -> Self {
-        let swap = Swap::of(plan.kind, plan.pays);
+    fn new(seed: u64, plan: Plan, swap: Arc<Swap>, life: Arc<Life>) -> Self {
         let epoch = swap.fixture.created() + 10;
         let [source_turn, destination_turn] = plan.turns;
         let blocks = |kind: Kind, terms, turn, has_dust| kind.has_blocks().then(|| Blocks::new(terms, epoch, turn, has_dust));
@@ -147,17 +294,19 @@ impl World {
             has_signed_redemption: false,
             has_left: false,
             is_dust_taken: false,
+            has_leaked: false,
+            attempts: 0,
             outcome: None,
             offers: [None, None],
             liars: [Liar::new(seed, 0), Liar::new(seed, 1)],
             changed: epoch,
         };
-        Self { plan, swap, epoch, tempos, start: tokio::time::Instant::now(), state: Mutex::new(state), life }
+        Self { plan, swap, epoch, tempos, state: Mutex::new(state), life }
     }
 
     /// The true time.
     pub fn time(&self) -> u64 {
-        self.epoch + self.start.elapsed().as_secs()
+        self.epoch + self.life.start.elapsed().as_secs()
     }
 
     pub fn has_faults(&self) -> bool {
@@ -193,7 +342,7 @@ impl World {
     pub fn fault(&self, kinds: &[&'static str]) -> Option<&'static str> {
         let is_storm = self.has_faults();
         let mut state = self.state.lock().unwrap();
-        (is_storm && state.dice.is(10)).then(|| {
+        (is_storm && state.dice.is(self.plan.fault_rate)).then(|| {
             let kind = state.dice.pick(kinds);
             *state.counts.entry(kind).or_default() += 1;
             kind
@@ -242,12 +391,22 @@ impl World {
         state.dice.next()
     }
 
+    /// Returns whether any payment has arrived anywhere.
+    pub fn is_paid(&self) -> bool {
+        !self.state.lock().unwrap().fundings.is_empty()
+    }
+
+    /// Lets the payment be in a block, unless it already is.
+    pub fn fund_at(&self, time: u64) {
+        self.state.lock().unwrap().source.funded.get_or_insert(time);
+    }
+
     pub fn are_fees_high(&self) -> bool {
         let now = self.time();
         self.has_faults() && self.plan.fees.is_some_and(|(from, until)| (self.epoch + from..self.epoch + until).contains(&now))
     }
 
-    pub const fn terms(&self, leg: Leg) -> &HtlcTerms {
+    pub fn terms(&self, leg: Leg) -> &HtlcTerms {
         self.swap.terms.leg(leg)
     }
 

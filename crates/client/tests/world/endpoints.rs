@@ -6,12 +6,13 @@ use countersign_client::countersign::evm::alloy_primitives::B256;
 use countersign_client::countersign::reader::{Answer, FailureKind, Request, RpcError};
 use countersign_client::countersign::{Leg, Role};
 use countersign_client::driver::{ChainEndpoints, Chains};
+use countersign_testkit::chain::evm::{Evm, INITIATED};
 use countersign_testkit::chain::sui::{Executed, Ledger};
 use serde_json::json;
 
-use crate::kinds::Kind;
-use crate::plan::{Bad, Lie};
-use crate::world::{State, World, Worlds, place_of};
+use super::kinds::Kind;
+use super::plan::{Bad, Lie, Miners, Solver};
+use super::{BLOCK, State, World, Worlds, place_of};
 use countersign_testkit::chain::view::{End, Htlc, View};
 
 const ENDPOINTS: [&str; 3] = ["a.example", "b.example", "c.example"];
@@ -44,6 +45,10 @@ fn is_send(request: &Request) -> bool {
     }
 }
 
+fn is_call(request: &Request) -> bool {
+    matches!(request, Request::JsonRpc { method: "eth_call", .. })
+}
+
 fn contains(request: &Request, needle: &[u8]) -> bool {
     let text = match request {
         Request::JsonRpc { params, .. } => params.as_bytes(),
@@ -59,6 +64,15 @@ impl World {
         [Leg::Source, Leg::Destination].into_iter().any(|leg| self.terms(leg).chain == chain)
     }
 
+    /// Returns whether one of the requests is about the order.
+    fn is_named(&self, chain: &str, requests: &[Request]) -> bool {
+        let id = self.terms(self.leg_of(chain)).swap_id.trim_start_matches("0x");
+        let state = self.state.lock().unwrap();
+        let is_sent =
+            |request: &Request| state.signed.iter().any(|one| contains(request, &one.needle) || contains(request, one.kept.id.as_bytes()));
+        requests.iter().any(|request| contains(request, id.as_bytes()) || is_sent(request))
+    }
+
     fn leg_of(&self, chain: &str) -> Leg {
         if chain == self.terms(Leg::Source).chain { Leg::Source } else { Leg::Destination }
     }
@@ -66,7 +80,7 @@ impl World {
     /// Returns what an endpoint does that is not honest; `None` if it is.
     fn bad(&self, leg: Leg, endpoint: &str) -> Option<Bad> {
         let place = ENDPOINTS.iter().position(|one| *one == endpoint).unwrap();
-        let plan = &self.plan.bad[usize::from(leg == Leg::Destination)];
+        let plan = &self.plan.bad[place_of(leg)];
         if let [(_, bad @ Bad::Components { .. })] = plan.as_slice() {
             return self.lies(leg, place).then_some(*bad);
         }
@@ -108,7 +122,30 @@ impl World {
         let tempo = self.tempo(leg);
         let (terms, marks) = (self.terms(leg), self.kind(leg).marks());
         let view = View { terms, secret, tempo, marks, now: seen, htlc: htlc.shown(tempo, seen), is_other_chain };
+        if terms.profile().has_l1_number {
+            // The height of the chain below is far below the chain's own.
+            let chain = Evm { l1_number: Some(INITIATED / 1_000 + seen.saturating_sub(self.epoch) / 12), ..view.evm() };
+            return requests.iter().map(|request| view.answer_evm_of(&chain, request)).collect();
+        }
         view.answer(requests)
+    }
+
+    /// Returns why an endpoint does not accept a redemption, if it does not.
+    fn refuse(&self, state: &mut State, place: usize) -> Option<Answer> {
+        let signed = &state.signed[place];
+        let error = |words: &str| Some(Answer::Error(RpcError::new(-32_000, words, None)));
+        match self.plan.miners {
+            _ if signed.kept.role != Role::Redeem => None,
+            Miners::RejectRedemptions => error("insufficient funds for gas * price + value"),
+            Miners::Expire => {
+                state.attempts += 1;
+                match state.attempts {
+                    ..=4 => Some(Answer::Failed(FailureKind::Status(503).into())),
+                    _ => error("blockhash not found").filter(|_| self.time() > signed.at + 60),
+                }
+            }
+            _ => None,
+        }
     }
 
     /// Takes a transaction, in the form in which the chain's nodes confirm it.
@@ -120,6 +157,9 @@ impl World {
             return Answer::Failed(FailureKind::Other.into());
         };
         let (id, role) = (state.signed[place].kept.id.clone(), state.signed[place].kept.role);
+        if let Some(refusal) = self.refuse(&mut state, place).filter(|_| is_honest) {
+            return refusal;
+        }
         let is_taken = if is_honest { self.take(&mut state, place) } else { true };
         if !is_honest && role == Role::Redeem {
             self.learn_secret(&mut state, "shown to a liar");
@@ -150,6 +190,13 @@ impl World {
             let state = self.now();
             self.look(&state, leg, &others, bad, behind).into_iter()
         };
+        if self.plan.solver == Solver::TakesBack && leg == Leg::Destination && requests.iter().any(is_call) {
+            // The blocks that come show the refund.
+            let mut state = self.now();
+            if state.was_final {
+                state.destination.ended.get_or_insert((End::Refunded, self.time()));
+            }
+        }
         let answers = requests
             .iter()
             .map(|request| {
@@ -205,10 +252,10 @@ impl World {
     pub async fn ask_endpoint(&self, chain: &str, endpoint: &str, requests: &[Request]) -> Vec<Answer> {
         self.note_leaving(self.leg_of(chain), requests);
         self.operation().await;
-        self.wait(10, 300).await;
+        self.wait(self.plan.latency.0, self.plan.latency.1).await;
         let (leg, count) = (self.leg_of(chain), requests.len());
         let bad = self.bad(leg, endpoint);
-        if bad == Some(Bad::Hangs) {
+        if bad == Some(Bad::Hangs) || bad == Some(Bad::HangsOncePaid) && self.is_paid() {
             std::future::pending::<()>().await;
         }
         if bad == Some(Bad::IsTooBusy) {
@@ -259,6 +306,12 @@ impl World {
             }
             _ => {
                 let answers = self.answers(leg, requests, bad, 0);
+                let is_nonce = |request: &Request| matches!(request, Request::JsonRpc { method: "eth_getTransactionCount", .. });
+                if self.plan.raises_in_the_wallet && leg == Leg::Source && requests.iter().any(is_nonce) {
+                    // The chain has gone on since it was read.
+                    tokio::time::sleep(Duration::from_secs(BLOCK)).await;
+                    self.fund_at(self.time() - 2 * BLOCK);
+                }
                 self.operation().await;
                 answers
             }
@@ -266,12 +319,16 @@ impl World {
     }
 }
 
-impl Chains for &Worlds {
+impl Chains for Worlds {
     fn endpoints(&self, chain: &str) -> Option<ChainEndpoints> {
-        self.all.iter().any(|world| world.has(chain)).then(|| ChainEndpoints::new(ENDPOINTS, 2))
+        let world = self.find(|world| world.has(chain)).filter(|_| self.connected)?;
+        let count = world.plan.endpoints;
+        Some(ChainEndpoints::new(ENDPOINTS.into_iter().take(count), count / 2 + 1))
     }
 
     async fn ask(&self, chain: &str, endpoint: &str, requests: &[Request]) -> Vec<Answer> {
-        self.on(chain).ask_endpoint(chain, endpoint, requests).await
+        // Requests that name no order are about blocks, which are the same for all orders of a chain.
+        let named = self.find(|world| world.has(chain) && (!self.shares_chains || world.is_named(chain, requests)));
+        named.unwrap_or_else(|| self.on(chain)).ask_endpoint(chain, endpoint, requests).await
     }
 }

@@ -12,12 +12,10 @@ use countersign_client::countersign::starknet::{Felt, InvokeTransaction, Resourc
 use countersign_client::countersign::{HtlcTerms, Leg, Network};
 use countersign_transport::{Memory, gather_all};
 
-use crate::kinds::Kind;
-use crate::world::{World, Worlds, place_of};
+use super::kinds::Kind;
+use super::{World, Worlds, place_of};
 use countersign_testkit::chain::view::chain_id;
 
-/// How many endpoints must agree.
-const NEEDED: usize = 2;
 /// The endpoints' estimates for so many blocks.
 const BLOCKS: u16 = 2;
 
@@ -87,12 +85,12 @@ impl World {
             return Some(vec![reader.finish().unwrap().into_output()]);
         };
         let start = |known: &Known| Reader::<M>::new(subject, known);
-        let quorum = gather_all(&worlds, &worlds, &Memory::default(), &self.terms(leg).chain, start).await.unwrap();
+        let quorum = gather_all(worlds, worlds, &Memory::default(), &self.terms(leg).chain, start).await.unwrap();
         Some(quorum.agreed::<()>().ok()?.into_iter().map(|one| one.output().clone()).collect())
     }
 
     async fn quote(&self, leg: Leg, from: From<'_>) -> Option<Quote> {
-        let (terms, needed) = (self.terms(leg), if matches!(from, From::Honest) { 1 } else { NEEDED });
+        let (terms, needed) = (self.terms(leg), if matches!(from, From::Honest) { 1 } else { self.plan.endpoints / 2 + 1 });
         Some(match self.kind(leg) {
             Kind::Evm | Kind::Bnb => {
                 let subject = OnEvm { chain_id: chain_id(&terms.network), subject: EvmAddress::ZERO };
@@ -126,6 +124,9 @@ impl World {
 
     /// Decides what a transaction offers. Returns `None` if too few endpoints show the same.
     pub async fn offer(&self, worlds: &Worlds, leg: Leg, is_overdue: bool) -> Option<()> {
+        if !worlds.connected {
+            return Some(());
+        }
         let quote = self.quote(leg, From::Endpoints(worlds)).await?;
         let honest = self.quote(leg, From::Honest).await.unwrap();
         let mut state = self.state.lock().unwrap();

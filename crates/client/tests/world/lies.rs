@@ -6,9 +6,9 @@ use countersign_client::countersign::reader::{Answer, FailureKind, Request, RpcE
 use countersign_testkit::chain::sui::proto;
 use serde_json::{Value, json};
 
-use crate::kinds::base64_of::{decode, encode};
-use crate::plan::{Bad, Dice};
-use crate::world::{State, World, place_of};
+use super::kinds::base64_of::{decode, encode};
+use super::plan::{Bad, Dice};
+use super::{State, World, place_of};
 
 /// How long a reading may take. A place in the list does not begin to lie while a reading may contain a lie of the one before it.
 const READING: u64 = 31;

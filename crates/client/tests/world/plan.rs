@@ -1,8 +1,10 @@
-//! What a seed decides: who is hostile and how, and everything that happens by chance.
+//! Who is hostile and how, and everything else that may go wrong around an order.
 
 use std::collections::BTreeMap;
 
-use crate::kinds::{KINDS, Kind, Swap};
+use countersign_client::driver::Purpose;
+
+use super::kinds::Kind;
 use countersign_testkit::chain::view::Turn;
 
 /// SplitMix64, which gives the same numbers on every machine.
@@ -40,6 +42,8 @@ impl Dice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bad {
     Hangs,
+    /// It answers nothing any more once the owner has paid.
+    HangsOncePaid,
     /// It answers with a web page.
     ShowsHtml,
     /// It refuses with status 429.
@@ -82,8 +86,9 @@ pub enum Lie {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Service {
-    Honest,
     Hangs,
+    /// It answers nothing any more once the owner has paid.
+    HangsOncePaid,
     Fails,
     /// States that both sides are funded, redeemed or refunded, whatever is on chain.
     SaysFunded,
@@ -95,6 +100,8 @@ pub enum Service {
     LosesReplies,
     /// Later records have other terms.
     ChangesTerms,
+    /// Later records have an affiliate fee.
+    AddsAFee,
     /// Takes the secret and relays nothing.
     KeepsTheSecret,
     /// Takes the gasless payment and sends nothing.
@@ -106,7 +113,20 @@ pub enum Solver {
     /// Pays after this many seconds.
     Pays(u64),
     PaysLess,
+    /// Pays after half a minute, and takes the payment back as soon as somebody has seen it final.
+    TakesBack,
     Never,
+}
+
+/// What becomes of the owner's redemptions and refunds at the endpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Miners {
+    TakeAll,
+    /// The first four attempts to send a redemption fail, and one is accepted for a minute only after it was signed.
+    Expire,
+    RejectRedemptions,
+    /// What does not replace another transaction is accepted and never mined.
+    WantMore,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,7 +159,8 @@ pub struct Plan {
     pub faults: u64,
     /// On each leg, the endpoints that are not honest.
     pub bad: [Vec<(usize, Bad)>; 2],
-    pub service: Service,
+    /// Nothing if the service is honest.
+    pub service: Vec<Service>,
     pub solver: Solver,
     /// Seconds until the solver redeems the source with a secret that it knows.
     pub solver_redeems: u64,
@@ -156,6 +177,24 @@ pub struct Plan {
     pub has_dust: bool,
     /// When fees are a hundred times as high.
     pub fees: Option<(u64, u64)>,
+    pub miners: Miners,
+    /// How many endpoints each chain has. More than half of them must agree.
+    pub endpoints: usize,
+    /// The shortest and the longest time until an endpoint answers, in milliseconds.
+    pub latency: (u64, u64),
+    /// How many of a hundred requests fail.
+    pub fault_rate: u64,
+    /// The record's deadline, in seconds from the beginning. Otherwise it is that of the fixture.
+    pub deadline: Option<i64>,
+    /// For what the owner has no coin to pay the fee.
+    pub cannot_pay: Vec<Purpose>,
+    /// Whether the token has frozen the owner's receiver.
+    pub freezes_the_receiver: bool,
+    /// Whether the owner's wallet raises the payment by itself: it is in a block once a node is asked for the sender's nonce, under
+    /// another id.
+    pub raises_in_the_wallet: bool,
+    /// Whether the owner's keys are in the process.
+    pub signs_here: bool,
     /// Seconds until the owner has signed a redemption for the first time.
     pub signing: u64,
     pub owner_redeems: bool,
@@ -167,32 +206,6 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn new(seed: u64) -> Self {
-        Self::of(KINDS[(seed % 7) as usize], seed)
-    }
-
-    /// Returns what a seed decides for the orders of one storm, which have no chain in common. They have one process, clock and machine.
-    pub fn all(seed: u64) -> Vec<Self> {
-        let mut plans = vec![Self::new(seed)];
-        let mut dice = Dice(seed ^ 0x0077_1e55);
-        let more = if dice.is(25) { dice.between(1, 2) } else { 0 };
-        for _ in 0..more {
-            let (kind, seed) = (dice.pick(&KINDS), dice.next());
-            let first = plans[0].clone();
-            let Self { faults, clock, relayer_allowed, deaths, has_rival, .. } = first;
-            let plan = Self { faults, clock, relayer_allowed, deaths, has_rival, ..Self::of(kind, seed) };
-            let chains = |plan: &Self| {
-                let terms = &Swap::of(plan.kind, plan.pays).terms;
-                [terms.source.chain.clone(), terms.destination.chain.clone()]
-            };
-            let is_apart = |other: &Self| other.kind != kind && chains(other).iter().all(|chain| !chains(&plan).contains(chain));
-            if plans.iter().all(is_apart) {
-                plans.push(plan);
-            }
-        }
-        plans
-    }
-
     /// Returns a storm without any fault.
     pub const fn calm(kind: Kind, pays: Kind) -> Self {
         Self {
@@ -201,7 +214,7 @@ impl Plan {
             gasless: false,
             faults: 0,
             bad: [Vec::new(), Vec::new()],
-            service: Service::Honest,
+            service: Vec::new(),
             solver: Solver::Pays(60),
             solver_redeems: 600,
             clock: Clock::True,
@@ -211,6 +224,15 @@ impl Plan {
             grains: [1, 1],
             has_dust: false,
             fees: None,
+            miners: Miners::TakeAll,
+            endpoints: 3,
+            latency: (10, 300),
+            fault_rate: 10,
+            deadline: None,
+            cannot_pay: Vec::new(),
+            freezes_the_receiver: false,
+            raises_in_the_wallet: false,
+            signs_here: false,
             signing: 0,
             owner_redeems: true,
             relayer_allowed: false,
@@ -219,92 +241,18 @@ impl Plan {
         }
     }
 
-    fn of(kind: Kind, seed: u64) -> Self {
-        let mut dice = Dice(seed ^ 0x5702_3a11);
-        let dice = &mut dice;
-        let pays = if dice.is(30) { Kind::Evm } else { dice.pick(kind.destinations()) };
-        let lies = [Lie::Funded, Lie::Absent, Lie::Redeemed, Lie::Refunded, Lie::TimelockIsOver].map(Bad::Lies);
-        let mut bad = || {
-            let lag = dice.between(30, 7_200);
-            let others = [Bad::Hangs, Bad::Lags(lag), Bad::ServesAnotherChain, Bad::IsPruned, Bad::Swallows];
-            let kind = if dice.is(50) { dice.pick(&lies) } else { dice.pick(&others) };
-            let place = dice.below(3) as usize;
-            dice.is(70).then_some((place, kind)).into_iter().collect()
-        };
-        let mut bad = [bad(), bad()];
-        let services = [
-            Service::Hangs,
-            Service::Fails,
-            Service::SaysFunded,
-            Service::SaysRedeemed,
-            Service::SaysRefunded,
-            Service::Replays,
-            Service::LosesReplies,
-            Service::ChangesTerms,
-            Service::KeepsTheSecret,
-            Service::KeepsThePayment,
-        ];
-        let service = if dice.is(40) { Service::Honest } else { dice.pick(&services) };
-        let solver = match dice.below(10) {
-            0..=5 => Solver::Pays(dice.between(20, 300)),
-            6..=7 => Solver::Pays(dice.between(300, 6 * 3_600)),
-            8 => Solver::PaysLess,
-            _ => Solver::Never,
-        };
-        let clock = match dice.below(4) {
-            // With a clock that is more than a minute behind, nothing is paid.
-            0 if dice.is(75) => Clock::Behind(dice.between(1, 50)),
-            0 => Clock::Behind(dice.between(51, 1_800)),
-            1 => Clock::Jumps(dice.between(0, 7_200), dice.between(0, 3_600) as i64 - 1_800),
-            _ => Clock::True,
-        };
-        let mut reorganization = || {
-            // Up to the finality rule, and beyond it.
-            let depth = if dice.is(70) { dice.between(4, 60) } else { dice.between(61, 400) };
-            let plan = Reorganization { after_end: dice.is(60), seconds: dice.between(4, 90), depth, forgets: dice.is(50) };
-            dice.is(30).then_some(plan)
-        };
-        let reorganizations = [reorganization(), reorganization()];
-        let rise = dice.between(0, 3_600);
-        // Sui counts time and not blocks, so that a timelock would run out while it stands still.
-        let mut halt = |kind: Kind| {
-            let (from, seconds) = (dice.between(0, 1_800), dice.between(300, 4 * 3_600));
-            (dice.is(15) && kind != Kind::Sui && !kind.has_blocks()).then_some((from, from + seconds))
-        };
-        let halts = [halt(kind), halt(pays)];
-        // On three of four orders, an endpoint of each chain lies in components. Its place is drawn later.
-        if dice.is(75) {
-            bad = [(); 2].map(|()| vec![(0, Bad::Components { is_steady: dice.is(70) })]);
-        }
-        // Sui counts milliseconds, which take as long as ever.
-        let mut turn = |kind: Kind| {
-            let (after, is_faster) = (if dice.is(40) { 0 } else { dice.between(1, 5_400) }, dice.is(50));
-            (dice.is(35) && kind != Kind::Sui).then_some(Turn { after, is_faster })
-        };
-        let turns = [turn(kind), turn(pays)];
-        let mut grain = || if dice.is(30) { dice.between(2, 60) } else { 1 };
-        let grains = [grain(), grain()];
+    /// Returns a swap between two EVM chains of one endpoint each, with a gasless payment. Whatever goes wrong does so for a year.
+    pub fn honest() -> Self {
         Self {
-            turns,
-            grains,
-            kind,
-            pays,
-            halts,
-            has_dust: dice.is(50),
-            gasless: dice.is(50),
-            faults: dice.between(1_200, 6 * 3_600),
-            bad,
-            service,
-            solver,
-            solver_redeems: if dice.is(70) { dice.between(5, 120) } else { dice.between(120, 6 * 3_600) },
-            clock,
-            reorganizations,
-            fees: dice.is(40).then_some((rise, rise + dice.between(60, 4 * 3_600))),
-            signing: if dice.is(70) { dice.between(0, 20) } else { dice.between(20, 3 * 3_600) },
-            owner_redeems: dice.is(85),
-            relayer_allowed: dice.is(60),
-            deaths: if dice.is(60) { dice.between(30, 95) } else { 0 },
-            has_rival: dice.is(15),
+            gasless: true,
+            faults: 365 * 86_400,
+            solver: Solver::Pays(30),
+            solver_redeems: 30,
+            endpoints: 1,
+            latency: (10, 100),
+            fault_rate: 0,
+            signs_here: true,
+            ..Self::calm(Kind::Evm, Kind::Evm)
         }
     }
 }

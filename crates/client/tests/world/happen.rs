@@ -4,9 +4,9 @@ use countersign_client::countersign::bitcoin::htlc::Leaf;
 use countersign_client::countersign::evm::alloy_primitives::B256;
 use countersign_client::countersign::{Leg, Role};
 
-use crate::bitcoin::Blocks;
-use crate::plan::Solver;
-use crate::world::{BLOCK, Signed, State, World, place_of};
+use super::bitcoin::Blocks;
+use super::plan::{Miners, Solver};
+use super::{BLOCK, Signed, State, World, place_of};
 use countersign_testkit::chain::view::{End, Htlc};
 
 /// A redemption that a reorganization took back, and that no mempool has any more.
@@ -27,7 +27,8 @@ impl World {
             let is_early = signed.kept.role == Role::Refund && blocks.depth() < self.terms(Leg::Source).timelock;
             return !is_early && (blocks.send(&signed.kept.payload) || signed.kept.role == Role::Initiate);
         }
-        if state.pending.iter().all(|(other, _)| *other != place) {
+        let is_cheap = self.plan.miners == Miners::WantMore && signed.kept.role != Role::Initiate && !signed.is_replacement;
+        if !is_cheap && state.pending.iter().all(|(other, _)| *other != place) {
             let waits_until =
                 self.plan.fees.filter(|_| self.are_fees_high() && !signed.pays_much).map_or(0, |(_, until)| self.epoch + until);
             state.pending.push((place, self.after_halt(leg, now.max(waits_until) + BLOCK)));
@@ -95,6 +96,7 @@ impl World {
             let delay = match self.plan.solver {
                 Solver::Pays(delay) => Some(delay),
                 Solver::PaysLess => Some(60),
+                Solver::TakesBack => Some(30),
                 Solver::Never => None,
             };
             add(source.funded.zip(delay).map(|(at, delay)| self.after_halt(Leg::Destination, at + delay + BLOCK)), Event::SolverPays);

@@ -1,5 +1,6 @@
 //! The owner, who signs: at once or after hours, now and then not at all.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use countersign_client::countersign::bitcoin::htlc::Leaf;
@@ -10,11 +11,11 @@ use countersign_client::countersign::evm::alloy_primitives::{Signature, U256, he
 use countersign_client::countersign::starknet::{InvokeTransaction, felt};
 use countersign_client::countersign::sui::Execution;
 use countersign_client::countersign::sui::sui_sdk_types::bcs::ToBcs as _;
-use countersign_client::countersign::{BroadcastTransaction, Leg, Role, Verified};
+use countersign_client::countersign::{BroadcastTransaction, Code, HtlcTerms, Leg, OrderRecord, Refusal, Role, Verified};
 use countersign_client::driver::{FundingReply, Owner, OwnerError, Purpose, Settlement, SignedFunding};
 
-use crate::kinds::{Kind, Swap, base64_of::encode as to_base64};
-use crate::world::{Signed, World, Worlds, place_of};
+use super::kinds::{Kind, Swap, base64_of::encode as to_base64};
+use super::{Signed, World, Worlds, place_of};
 use countersign_testkit::chain::view::chain_id;
 
 const FAULTS: [&str; 3] = ["owner: unavailable", "owner: not now", "owner: slow"];
@@ -32,10 +33,20 @@ fn needle(kind: Kind, kept: &BroadcastTransaction) -> Vec<u8> {
     }
 }
 
+/// Returns a transaction of an EVM chain, which says nothing but a number.
+pub fn evm_transaction(terms: &HtlcTerms, role: Role, nonce: u64, number: u64) -> BroadcastTransaction {
+    let input = number.to_be_bytes().to_vec();
+    let transaction = TxEip1559 { chain_id: chain_id(&terms.network), nonce, input: input.into(), ..TxEip1559::default() };
+    let envelope = TxEnvelope::from(transaction.into_signed(Signature::new(U256::from(1), U256::from(1), false)));
+    let (id, payload) = (envelope.tx_hash().to_string(), hex::encode(envelope.encoded_2718()));
+    BroadcastTransaction { chain: terms.chain.clone(), role, id, payload, spends: Vec::new() }
+}
+
 impl World {
-    fn remember(&self, kind: Kind, kept: &BroadcastTransaction) {
-        let signed = Signed { kept: kept.clone(), needle: needle(kind, kept), pays_much: self.are_fees_high() };
+    fn remember(&self, kind: Kind, kept: &BroadcastTransaction, is_replacement: bool) {
         let now = self.time();
+        let pays_much = self.are_fees_high();
+        let signed = Signed { kept: kept.clone(), needle: needle(kind, kept), at: now, is_replacement, pays_much };
         let mut state = self.state.lock().unwrap();
         state.changed = now;
         state.signed.push(signed);
@@ -62,11 +73,7 @@ impl World {
             }
             return Some(kept);
         }
-        let input = self.roll(0, u64::MAX - 1).to_be_bytes().to_vec();
-        let transaction = TxEip1559 { chain_id: chain_id(&terms.network), input: input.into(), ..TxEip1559::default() };
-        let envelope = TxEnvelope::from(transaction.into_signed(Signature::new(U256::from(1), U256::from(1), false)));
-        let (id, payload) = (envelope.tx_hash().to_string(), hex::encode(envelope.encoded_2718()));
-        Some(BroadcastTransaction { chain: terms.chain.clone(), role: Role::Redeem, id, payload, spends: Vec::new() })
+        Some(evm_transaction(terms, Role::Redeem, 0, self.roll(0, u64::MAX - 1)))
     }
 
     /// Returns a real transaction that spends the payment of a leg.
@@ -102,13 +109,16 @@ impl World {
         if self.offer(worlds, Leg::Source, false).await.is_none() {
             return Err(OwnerError::Unavailable("no price".to_owned()));
         }
-        let signed = self.swap.sign(self.roll(1_000, 1_000_000));
+        let nonce = self.roll(1_000, 1_000_000);
+        let signed = self.swap.sign(nonce);
         let mut funding = SignedFunding::from_signed(&signed);
+        // A second signature differs from the first: if both were sent, the order would be paid twice.
+        funding.gasless = funding.gasless.map(|signature| format!("{signature}{nonce:08x}"));
         if !self.plan.gasless || funding.gasless.is_none() {
             funding = SignedFunding { transactions: signed.broadcasts(), gasless: None };
         }
         for kept in &funding.transactions {
-            self.remember(self.plan.kind, kept);
+            self.remember(self.plan.kind, kept, false);
         }
         Ok(FundingReply::Signed(funding))
     }
@@ -130,13 +140,24 @@ impl World {
         if is_redemption != task.secret.is_some() {
             self.state.lock().unwrap().violations.push("a redemption without a secret, or a refund with one".to_owned());
         }
+        assert!(!(is_redemption && self.plan.freezes_the_receiver), "a redemption that would not pay is not signed");
+        if self.plan.cannot_pay.contains(&task.purpose) {
+            return Err(Refusal::new(Code::InsufficientFunds, "/value").into());
+        }
         if self.offer(worlds, task.leg, !task.replaces.is_empty()).await.is_none() {
             return Err(OwnerError::Unavailable("no price".to_owned()));
         }
         let kept = if is_redemption { self.redemption() } else { self.refund() };
         let Some(kept) = kept else { return Ok(None) };
-        self.remember(if is_redemption { self.plan.pays } else { self.plan.kind }, &kept);
+        self.remember(self.kind(task.leg), &kept, !task.replaces.is_empty());
         Ok(Some(vec![kept]))
+    }
+
+    async fn check_release(&self) -> Result<(), OwnerError> {
+        // Another process may have sent it a moment ago, which this one does not know.
+        let is_out = self.state.lock().unwrap().secret_known.is_some();
+        assert!(!is_out || self.plan.has_rival, "nothing is asked once the secret is out");
+        if self.plan.freezes_the_receiver { Err(Refusal::new(Code::ReceiverNotPayable, "/destination").into()) } else { Ok(()) }
     }
 
     fn may_redeem(&self) -> bool {
@@ -146,9 +167,13 @@ impl World {
     }
 }
 
-impl Owner for &Worlds {
+impl Owner for Worlds {
     async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
         self.of(order.order_id()).sign_funding(self).await
+    }
+
+    async fn check_release(&self, record: &OrderRecord) -> Result<(), OwnerError> {
+        self.of(&record.order_id).check_release().await
     }
 
     async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
@@ -156,6 +181,10 @@ impl Owner for &Worlds {
     }
 
     fn can_redeem(&self, chain: &str) -> bool {
-        self.on(chain).may_redeem()
+        self.connected && self.may_redeem.load(Ordering::SeqCst) && self.on(chain).may_redeem()
+    }
+
+    fn signs_here(&self, chain: &str) -> bool {
+        self.on(chain).plan.signs_here
     }
 }

@@ -1,6 +1,6 @@
 //! One order for each kind of source: the fixtures' own orders, with a secret that is known here.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use base64_of::{decode, encode as to_base64};
 use countersign_client::Secret;
@@ -97,9 +97,10 @@ pub fn registry() -> &'static Registry {
 
 impl Swap {
     /// Returns the order of two kinds, which is made once.
-    pub fn of(kind: Kind, pays: Kind) -> &'static Self {
-        static SWAPS: OnceLock<Vec<Swap>> = OnceLock::new();
-        let all = || KINDS.into_iter().flat_map(|kind| kind.destinations().iter().map(move |pays| Self::new(kind, *pays))).collect();
+    pub fn of(kind: Kind, pays: Kind) -> &'static Arc<Self> {
+        static SWAPS: OnceLock<Vec<Arc<Swap>>> = OnceLock::new();
+        let all =
+            || KINDS.into_iter().flat_map(|kind| kind.destinations().iter().map(move |pays| Arc::new(Self::new(kind, *pays)))).collect();
         SWAPS.get_or_init(all).iter().find(|swap| (swap.kind, swap.pays) == (kind, pays)).unwrap()
     }
 
@@ -172,8 +173,14 @@ impl Swap {
             _ => {}
         }
         correct_ids(&mut fixture);
-        let terms = record_of(&fixture).unwrap().terms;
-        let verified = open(&fixture, |proposal| verify(proposal, registry(), &Policy::default())).unwrap();
+        Self::verified(kind, pays, fixture, &secret, registry())
+    }
+
+    /// Returns the order of a fixture.
+    pub fn verified(kind: Kind, pays: Kind, fixture: Fixture, secret: &Secret, registry: &Registry) -> Self {
+        let policy = Policy::default();
+        let terms = open(&fixture, |proposal| verify_record(proposal, registry, &policy)).unwrap().terms;
+        let verified = open(&fixture, |proposal| verify(proposal, registry, &policy)).unwrap();
         Self { kind, pays, fixture, terms, secret: *secret.expose(), verified }
     }
 
