@@ -22,9 +22,10 @@ pub use verify::Deposit;
 use countersign_core::family::ChainFamily;
 use countersign_core::{Family, Policy, Proposal, Refusal, Registry};
 
-/// The Bitcoin family, which includes Litecoin. Its only use is as the type parameter of the states in `countersign_core`.
+/// The Bitcoin family, which includes Litecoin. It is the type parameter of the states in `countersign_core`. Only this crate can make a value of
+/// it, so that nobody else can have payloads signed as a recovery.
 #[derive(Debug, Clone, Copy)]
-pub enum Bitcoin {}
+pub struct Bitcoin(());
 
 impl ChainFamily for Bitcoin {
     const FAMILY: Family = Family::Bitcoin;
@@ -37,7 +38,6 @@ impl ChainFamily for Bitcoin {
     type Signature = ExternalSignature;
     type Signed = SignedPayment;
     type Transaction = bitcoin::Transaction;
-    type Recovered = recover::Recovered;
 }
 
 /// A verified Bitcoin or Litecoin order: every field of its payload is accounted for.

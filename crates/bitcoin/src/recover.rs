@@ -16,10 +16,11 @@ use std::sync::Arc;
 
 use bitcoin::{Amount, ScriptBuf, Sequence, TxOut, XOnlyPublicKey};
 pub use countersign_core::Leg;
+use countersign_core::family::Recovered;
 use countersign_core::reader::check_low_fee;
 use countersign_core::{
     Account, Code, Family, OrderRecord, Policy, RecoveryTerms, Refusal, Registry, Role, SecretHash, Summary, Topic, TypedValue, U256,
-    Warnings, family,
+    Warnings,
 };
 
 pub use funding::{Funding, FundingSource, FundingStatus, FundingTx};
@@ -66,17 +67,6 @@ pub struct Recovery {
     /// The HTLC to recover from.
     pub htlc: RecordedHtlc,
     secret: Option<Secret>,
-}
-
-/// The payloads of a recovery. Only this crate can make it, so nobody can have other payloads signed as a recovery.
-#[derive(Debug)]
-#[doc(hidden)]
-pub struct Recovered(pub(crate) family::Recovered<Bitcoin>);
-
-impl From<Recovered> for family::Recovered<Bitcoin> {
-    fn from(Recovered(recovered): Recovered) -> Self {
-        recovered
-    }
 }
 
 impl fmt::Debug for Recovery {
@@ -357,13 +347,8 @@ impl RecordedHtlc {
             summary.add_values(Topic::Payout, text, [swap.into(), self.chain.amount(value).into(), to.into()]);
         }
         let unsigned = Unsigned { role, deposit: None, payment: Some(payment) };
-        Ok(UnsignedOrder::from_recovery(Recovered(family::Recovered {
-            order_id: Some(self.order_id.clone()),
-            chain: self.chain_name.clone(),
-            summary,
-            unsigned,
-            warnings,
-        })))
+        let (order_id, chain) = (Some(self.order_id.clone()), self.chain_name.clone());
+        Ok(UnsignedOrder::from_recovery(Recovered { order_id, chain, summary, unsigned, warnings }, Bitcoin(())))
     }
 
     fn refuse(&self, code: Code, member: &str) -> Refusal {

@@ -59,8 +59,6 @@ pub trait ChainFamily: Sized + 'static {
     type Signed: Signed<Transaction = Self::Transaction>;
     /// The native type of a signed transaction.
     type Transaction;
-    /// The payloads of a recovery, in a type that only the family's crate can make.
-    type Recovered: Into<Recovered<Self>>;
 }
 
 /// The payloads of a recovery, before any signature.

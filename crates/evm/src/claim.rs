@@ -13,10 +13,9 @@ use countersign_core::chains::{Network, digits};
 use countersign_core::wire::Earnings;
 use countersign_core::{Code, Refusal, Registry, Role, SentBy, Summary, Topic, Warnings, family};
 
-use crate::UnsignedOrder;
-use crate::recover::Recovered;
 use crate::transaction::{EvmTransaction, TxContext, Unsigned};
 use crate::verify::Call;
+use crate::{Evm, UnsignedOrder};
 
 sol! {
     #[allow(missing_docs, reason = "the ABI itself is the documentation")]
@@ -117,7 +116,7 @@ impl Claim {
         summary.add_values(Topic::Payout, text, [crate::address::to_account(self.to).into(), self.total_rewards.into()]);
         let unsigned = Unsigned::new(sender, [(Role::Claim, transaction)], None);
         let recovered = family::Recovered { order_id: None, chain: self.chain.clone(), summary, unsigned, warnings: Warnings::default() };
-        Ok(UnsignedOrder::from_recovery(Recovered(recovered)))
+        Ok(UnsignedOrder::from_recovery(recovered, Evm(())))
     }
 }
 

@@ -35,9 +35,10 @@ use countersign_core::{CallPayloads, Family, Policy, Proposal, Refusal, Registry
 #[cfg(feature = "alloy-signer")]
 pub use alloy::{SignerError, ViaWallet};
 
-/// The EVM family. Its only use is as the type parameter of the states in `countersign_core`.
+/// The EVM family. It is the type parameter of the states in `countersign_core`. Only this crate can make a value of
+/// it, so that nobody else can have payloads signed as a recovery.
 #[derive(Debug, Clone, Copy)]
-pub enum Evm {}
+pub struct Evm(());
 
 impl ChainFamily for Evm {
     const FAMILY: Family = Family::Evm;
@@ -50,7 +51,6 @@ impl ChainFamily for Evm {
     type Signature = ExternalSignature;
     type Signed = SignedPayloads;
     type Transaction = alloy_consensus::TxEnvelope;
-    type Recovered = recover::Recovered;
 }
 
 /// A verified EVM order: every byte of its payload is accounted for.

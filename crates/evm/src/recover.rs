@@ -12,8 +12,7 @@ pub use countersign_core::Leg;
 use countersign_core::chains::Network;
 use countersign_core::reader::Expense;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, Policy, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, Summary, Topic, TypedValue,
-    Warnings, family,
+    Account, Code, Family, OrderRecord, Policy, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, TypedValue, Warnings,
 };
 
 use crate::reader::fees::cap;
@@ -48,17 +47,6 @@ pub struct Recovery {
     max_gas_limit: u64,
     /// Whether the chain's own coin is paid, and not a token.
     pays_coin: bool,
-}
-
-/// The payloads of a recovery. Only this crate can make it, so nobody can have other payloads signed as a recovery.
-#[derive(Debug)]
-#[doc(hidden)]
-pub struct Recovered(pub(crate) family::Recovered<Evm>);
-
-impl From<Recovered> for family::Recovered<Evm> {
-    fn from(Recovered(recovered): Recovered) -> Self {
-        recovered
-    }
 }
 
 impl fmt::Debug for Recovery {
@@ -138,10 +126,7 @@ impl Recovery {
         }
         let call = Call { gas_limit, ..self.call.clone() };
         let transaction = EvmTransaction::new(self.chain_id, calls.nonce, calls.fees, &call);
-        let mut summary = Summary::default();
-        let text =
-            format!("{} of swap {} pays {} base units to {}", self.terms.role, hex::encode(self.swap_id), self.terms.amount, self.to);
-        summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.terms.amount.into()]);
+        let summary = self.terms.describe(hex::encode(self.swap_id), self.to);
         let mut warnings = Warnings::default();
         if !self.swap_id_recomputed {
             warnings.warn(Code::SwapIdUnchecked);
@@ -150,7 +135,7 @@ impl Recovery {
         calls.check_low_fee(self.terms.role, accepts_low_fee, &mut warnings)?;
         self.expense(&calls).warn(&mut warnings);
         let unsigned = Unsigned::new(sender, [(self.terms.role, transaction)], None);
-        Ok(UnsignedOrder::from_recovery(Recovered(self.terms.recovered(summary, unsigned, warnings))))
+        Ok(UnsignedOrder::from_recovery(self.terms.recovered(summary, unsigned, warnings), Evm(())))
     }
 }
 

@@ -48,9 +48,10 @@ pub use wire::Encoding;
 use countersign_core::family::ChainFamily;
 use countersign_core::{Family, Policy, Proposal, Refusal, Registry};
 
-/// The Solana family. Its only use is as the type parameter of the states in `countersign_core`.
+/// The Solana family. It is the type parameter of the states in `countersign_core`. Only this crate can make a value of
+/// it, so that nobody else can have payloads signed as a recovery.
 #[derive(Debug, Clone, Copy)]
-pub enum Solana {}
+pub struct Solana(());
 
 impl ChainFamily for Solana {
     const FAMILY: Family = Family::Solana;
@@ -63,7 +64,6 @@ impl ChainFamily for Solana {
     type Signature = ExternalSignature;
     type Signed = SignedPayloads;
     type Transaction = solana_transaction::versioned::VersionedTransaction;
-    type Recovered = recover::Recovered;
 }
 
 /// A verified Solana order: every byte of its payload is accounted for.

@@ -16,8 +16,8 @@ use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::number::bare_hex_array;
 use countersign_core::reader::Expense;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, Policy, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SecretHash, SentBy, Summary, Topic,
-    U256, Warnings, family,
+    Account, Code, Family, OrderRecord, Policy, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SecretHash, SentBy, Topic, U256,
+    Warnings,
 };
 use solana_instruction::{AccountMeta, Instruction};
 use solana_message::{Message, VersionedMessage};
@@ -64,17 +64,6 @@ pub struct Recovery {
     /// Whether the token account that receives the funds is created first.
     creates_token_account: bool,
     fee_limits: FeeLimits,
-}
-
-/// The payloads of a recovery. Only this crate can make it, so nobody can have other payloads signed as a recovery.
-#[derive(Debug)]
-#[doc(hidden)]
-pub struct Recovered(pub(crate) family::Recovered<Solana>);
-
-impl From<Recovered> for family::Recovered<Solana> {
-    fn from(Recovered(recovered): Recovered) -> Self {
-        recovered
-    }
 }
 
 impl fmt::Debug for Recovery {
@@ -220,15 +209,13 @@ impl Recovery {
             warnings.warn_about(Code::SwapIdUnchecked, format!("{swap_id} on Solana"));
         }
         self.expense(&message).warn(&mut warnings);
-        let mut summary = Summary::default();
-        let text = format!("{} of swap {swap_id} pays {} base units to {}", self.terms.role, self.terms.amount, self.to);
-        summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.terms.amount.into()]);
+        let mut summary = self.terms.describe(swap_id, self.to);
         if let Some(account) = self.token_account().filter(|_| self.creates_token_account) {
             let text = format!("creates the token account {account} if it does not exist, at the expense of {fee_payer}");
             summary.add_values(Topic::Token, text, [account, fee_payer].map(|address| address::to_account(address).into()));
         }
         let unsigned = Unsigned::recovery(self.terms.role, fee_payer, message, chosen);
-        UnsignedOrder::from_recovery(Recovered(self.terms.recovered(summary, unsigned, warnings)))
+        UnsignedOrder::from_recovery(self.terms.recovered(summary, unsigned, warnings), Solana(()))
     }
 }
 

@@ -45,9 +45,10 @@ use countersign_core::{CallPayloads, Family, Policy, Proposal, Refusal, Registry
 #[cfg(feature = "starknet-signer")]
 pub use signer::SignerError;
 
-/// The Starknet family. Its only use is as the type parameter of the states in `countersign_core`.
+/// The Starknet family. It is the type parameter of the states in `countersign_core`. Only this crate can make a value of
+/// it, so that nobody else can have payloads signed as a recovery.
 #[derive(Debug, Clone, Copy)]
-pub enum Starknet {}
+pub struct Starknet(());
 
 impl ChainFamily for Starknet {
     const FAMILY: Family = Family::Starknet;
@@ -60,7 +61,6 @@ impl ChainFamily for Starknet {
     type Signature = ExternalSignature;
     type Signed = SignedPayloads;
     type Transaction = InvokeTransaction;
-    type Recovered = recover::Recovered;
 }
 
 /// A verified Starknet order: every felt of its payload is accounted for.

@@ -12,8 +12,7 @@ pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formulas};
 use countersign_core::reader::{Expense, check_low_fee};
 use countersign_core::{
-    Account, Code, Family, OrderRecord, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, StarknetGeneration, Summary, Topic,
-    U256, Warnings, family,
+    Account, Code, Family, OrderRecord, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, StarknetGeneration, U256, Warnings,
 };
 use starknet_types_core::felt::Felt;
 
@@ -37,17 +36,6 @@ pub struct Recovery {
     to: Felt,
     /// Whether the token is the one that pays fees.
     pays_strk: bool,
-}
-
-/// The payloads of a recovery. Only this crate can make it, so nobody can have other payloads signed as a recovery.
-#[derive(Debug)]
-#[doc(hidden)]
-pub struct Recovered(pub(crate) family::Recovered<Starknet>);
-
-impl From<Recovered> for family::Recovered<Starknet> {
-    fn from(Recovered(recovered): Recovered) -> Self {
-        recovered
-    }
 }
 
 impl fmt::Debug for Recovery {
@@ -107,9 +95,7 @@ impl Recovery {
     pub fn prepare(&self, context: SentBy<Felt, TxContext>) -> Result<UnsignedOrder, Refusal> {
         let SentBy { sender, context: execution, accepts_low_fee } = context;
         let invoke = execution.invoke(sender, self.chain_id, vec![self.call.clone()])?;
-        let mut summary = Summary::default();
-        let text = format!("{} of swap {:x} pays {} base units to {:#066x}", self.terms.role, self.swap_id, self.terms.amount, self.to);
-        summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.terms.amount.into()]);
+        let summary = self.terms.describe(format_args!("{:x}", self.swap_id), format_args!("{:#066x}", self.to));
         let unsigned = Unsigned::new(sender, execution.public_key, Some((self.terms.role, invoke)), None);
         let mut warnings = Warnings::default();
         if !self.swap_id_recomputed {
@@ -121,7 +107,7 @@ impl Recovery {
             check_low_fee(self.terms.role, accepts_low_fee, at, "a bound of 0 for L2 gas, which every call uses", &mut warnings)?;
         }
         self.expense(execution.resource_bounds.max_fee(execution.tip)).warn(&mut warnings);
-        Ok(UnsignedOrder::from_recovery(Recovered(self.terms.recovered(summary, unsigned, warnings))))
+        Ok(UnsignedOrder::from_recovery(self.terms.recovered(summary, unsigned, warnings), Starknet(())))
     }
 }
 

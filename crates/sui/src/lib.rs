@@ -31,9 +31,10 @@ pub use verify::Deposit;
 use countersign_core::family::ChainFamily;
 use countersign_core::{Family, Policy, Proposal, Refusal, Registry};
 
-/// The Sui family. Its only use is as the type parameter of the states in `countersign_core`.
+/// The Sui family. It is the type parameter of the states in `countersign_core`. Only this crate can make a value of
+/// it, so that nobody else can have payloads signed as a recovery.
 #[derive(Debug, Clone, Copy)]
-pub enum Sui {}
+pub struct Sui(());
 
 impl ChainFamily for Sui {
     const FAMILY: Family = Family::Sui;
@@ -46,7 +47,6 @@ impl ChainFamily for Sui {
     type Signature = ExternalSignature;
     type Signed = SignedPayloads;
     type Transaction = sui_sdk_types::SignedTransaction;
-    type Recovered = recover::Recovered;
 }
 
 /// A verified Sui order: every byte of its payload is accounted for.

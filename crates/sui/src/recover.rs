@@ -12,8 +12,7 @@ pub use countersign_core::Leg;
 use countersign_core::chains::swap_id as formula;
 use countersign_core::reader::{Expense, check_low_fee};
 use countersign_core::{
-    Account, Code, Family, OrderRecord, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, Summary, Topic, U256, Warnings,
-    family, number,
+    Account, Code, Family, OrderRecord, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, U256, Warnings, number,
 };
 use sui_sdk_types::{
     Address, Argument, Command, Identifier, Input, MoveCall, Mutability, ObjectReference, ProgrammableTransaction, SharedInput,
@@ -64,17 +63,6 @@ pub struct Recovery {
     to: Address,
     /// Whether SUI is paid, and not another coin.
     pays_sui: bool,
-}
-
-/// The payloads of a recovery. Only this crate can make it, so nobody can have other payloads signed as a recovery.
-#[derive(Debug)]
-#[doc(hidden)]
-pub struct Recovered(pub(crate) family::Recovered<Sui>);
-
-impl From<Recovered> for family::Recovered<Sui> {
-    fn from(Recovered(recovered): Recovered) -> Self {
-        recovered
-    }
 }
 
 impl fmt::Debug for Recovery {
@@ -168,10 +156,7 @@ impl Recovery {
         let bytes = bcs::to_bytes(&Kind::ProgrammableTransaction(transaction))
             .map_err(|error| Refusal::new(Code::KindMalformed, "").with_reason(error.to_string()))?;
         let unsigned = Unsigned::new(self.terms.role, Arc::clone(&self.kind), &bytes, sender, &gas)?;
-        let mut summary = Summary::default();
-        let text =
-            format!("{} of swap {} pays {} base units to {}", self.terms.role, hex::encode(self.swap_id), self.terms.amount, self.to);
-        summary.add_values(Topic::Payout, text, [address::to_account(self.to).into(), self.terms.amount.into()]);
+        let summary = self.terms.describe(hex::encode(self.swap_id), self.to);
         let mut warnings = Warnings::default();
         if !self.swap_id_recomputed {
             warnings.warn(Code::SwapIdUnchecked);
@@ -185,7 +170,7 @@ impl Recovery {
             check_low_fee(self.terms.role, accepts_low_fee, "/gas_budget", &why, &mut warnings)?;
         }
         self.expense(gas.budget).warn(&mut warnings);
-        Ok(UnsignedOrder::from_recovery(Recovered(self.terms.recovered(summary, unsigned, warnings))))
+        Ok(UnsignedOrder::from_recovery(self.terms.recovered(summary, unsigned, warnings), Sui(())))
     }
 }
 

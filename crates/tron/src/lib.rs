@@ -24,9 +24,10 @@ pub use countersign_core::{ApprovalStep, FundingPath, Gasless, SentBy};
 use countersign_core::family::ChainFamily;
 use countersign_core::{CallPayloads, Family, Policy, Proposal, Refusal, Registry};
 
-/// The Tron family. Its only use is as the type parameter of the states in `countersign_core`.
+/// The Tron family. It is the type parameter of the states in `countersign_core`. Only this crate can make a value of
+/// it, so that nobody else can have payloads signed as a recovery.
 #[derive(Debug, Clone, Copy)]
-pub enum Tron {}
+pub struct Tron(());
 
 impl ChainFamily for Tron {
     const FAMILY: Family = Family::Tron;
@@ -39,7 +40,6 @@ impl ChainFamily for Tron {
     type Signature = ExternalSignature;
     type Signed = SignedPayloads;
     type Transaction = SignedTronTransaction;
-    type Recovered = recover::Recovered;
 }
 
 /// A verified Tron order: every byte of its payload is accounted for.

@@ -15,10 +15,7 @@ pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::number::bare_hex_array;
 use countersign_core::reader::{Expense, check_low_fee};
-use countersign_core::{
-    Account, Code, Family, OrderRecord, Policy, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, Summary, Topic, TypedValue,
-    Warnings, family,
-};
+use countersign_core::{Account, Code, Family, OrderRecord, Policy, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, Warnings};
 
 use crate::address::Address;
 use crate::reader::REDEMPTION_ENERGY;
@@ -58,17 +55,6 @@ pub struct Recovery {
     max_fee_limit: u64,
     /// Whether TRX is paid, and not a token.
     pays_coin: bool,
-}
-
-/// The payloads of a recovery. Only this crate can make it, so nobody can have other payloads signed as a recovery.
-#[derive(Debug)]
-#[doc(hidden)]
-pub struct Recovered(pub(crate) family::Recovered<Tron>);
-
-impl From<Recovered> for family::Recovered<Tron> {
-    fn from(Recovered(recovered): Recovered) -> Self {
-        recovered
-    }
 }
 
 impl fmt::Debug for Recovery {
@@ -149,15 +135,12 @@ impl Recovery {
             check_low_fee(self.terms.role, accepts_low_fee, "/fee_limit", &why, &mut warnings)?;
         }
         let transaction = TronTransaction::new(sender, &calls, &Call { fee_limit, ..self.call.clone() });
-        let mut summary = Summary::default();
-        let text =
-            format!("{} of swap {} pays {} base units to {}", self.terms.role, hex::encode(self.swap_id), self.terms.amount, self.to);
-        summary.add_values(Topic::Payout, text, [self.to.into(), TypedValue::from(self.terms.amount)]);
+        let summary = self.terms.describe(hex::encode(self.swap_id), self.to);
         if !self.swap_id_recomputed {
             warnings.warn(Code::SwapIdUnchecked);
         }
         let unsigned = Unsigned::new(sender.bytes(), [(self.terms.role, transaction)], None);
-        Ok(UnsignedOrder::from_recovery(Recovered(self.terms.recovered(summary, unsigned, warnings))))
+        Ok(UnsignedOrder::from_recovery(self.terms.recovered(summary, unsigned, warnings), Tron(())))
     }
 
     /// Returns what the call may cost with this fee limit, in sun, and what it pays.

@@ -260,10 +260,11 @@ impl<F: ChainFamily> fmt::Debug for UnsignedOrder<F> {
 }
 
 impl<F: ChainFamily> UnsignedOrder<F> {
-    /// Creates an order from the payloads of a recovery. Wallets call the `prepare` of the family's recovery, which calls this.
+    /// Creates an order from the payloads of a recovery. Wallets call the `prepare` of the family's recovery, which calls this. It takes
+    /// a value of the family's type, which only the family's crate can make.
     #[doc(hidden)]
-    pub fn from_recovery(recovered: F::Recovered) -> Self {
-        let Recovered { order_id, chain, summary, unsigned, warnings } = recovered.into();
+    pub fn from_recovery(recovered: Recovered<F>, _: F) -> Self {
+        let Recovered { order_id, chain, summary, unsigned, warnings } = recovered;
         Self { unsigned, warnings, origin: Origin::Recovery { order_id, chain, summary } }
     }
 

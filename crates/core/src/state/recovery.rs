@@ -1,11 +1,13 @@
 //! What every recovery states, whatever its chain.
 
+use std::fmt::Display;
+
 use countersign_chains::Account;
 use ruint::aliases::U256;
 
 use super::Role;
 use crate::family::{ChainFamily, Recovered};
-use crate::report::{Summary, Warnings};
+use crate::report::{Summary, Topic, Warnings};
 use crate::verify::RecordedLeg;
 use crate::wire::OrderRecord;
 
@@ -40,6 +42,16 @@ impl RecoveryTerms {
     pub fn of_leg(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role) -> Self {
         let payee = if role == Role::Redeem { &leg.redeemer } else { &leg.initiator };
         Self::new(record.order_id.clone(), leg.asset.chain_name().to_owned(), role, payee.clone(), leg.swap.amount)
+    }
+
+    /// Describes the payout of a swap to an account.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn describe(&self, swap_id: impl Display, to: impl Display) -> Summary {
+        let mut summary = Summary::default();
+        let text = format!("{} of swap {swap_id} pays {} base units to {to}", self.role, self.amount);
+        summary.add_values(Topic::Payout, text, [self.payee.clone().into(), self.amount.into()]);
+        summary
     }
 
     /// Adds the payloads of the recovery.
