@@ -35,7 +35,7 @@ pub use report::{
 pub use ruint::aliases::U256;
 pub use state::{
     GaslessSubmission, Incomplete, RecoveryTerms, RequestId, Role, Scheme, SignedOrder, SignedTransaction, SignerError, SigningRequest,
-    UnsignedOrder, VerifiedOrder, verify, verify_context, verify_record,
+    SwapRecovery, UnsignedOrder, VerifiedOrder, verify, verify_context, verify_record,
 };
 pub use trust::{
     ApprovalPolicy, Asset, BitcoinLimits, Chain, Change, Contract, EvmGeneration, EvmLimits, Generation, Notice, Policy, Registry,

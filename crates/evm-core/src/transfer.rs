@@ -69,6 +69,20 @@ pub fn check_payout(by_htlc: Option<String>, by_sender: Option<String>) -> Resul
     }
 }
 
+/// Who will be paid what by which contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "callers construct it")]
+pub struct Receiver<A> {
+    /// The token; `None` for the chain's own coin.
+    pub token: Option<A>,
+    /// The HTLC that pays.
+    pub htlc: A,
+    /// The account that receives.
+    pub receiver: A,
+    /// The amount, in base units, if the HTLC holds it; `None` before that.
+    pub amount: Option<U256>,
+}
+
 /// What a token shows about the receiver of an HTLC. Each outcome is the reason if the call fails.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "both families fill in every member")]
@@ -86,6 +100,17 @@ pub struct Payability {
 }
 
 impl Payability {
+    /// Reads what the token shows. `outcome` returns the outcome of a call: of the three empty transfers, in the order of the fields, and of
+    /// the payment, which is the fifth call after the question whether the token is paused.
+    ///
+    /// # Errors
+    ///
+    /// The errors of `outcome`.
+    pub fn read<E>(amount: Option<U256>, is_paused: bool, outcome: impl Fn(usize) -> Result<Option<String>, E>) -> Result<Self, E> {
+        let payment = amount.map(|_| outcome(4)).transpose()?.map(|failed| failed.map_or(Ok(()), Err));
+        Ok(Self { control: outcome(0)?, to_receiver: outcome(1)?, by_receiver: outcome(2)?, payment, is_paused })
+    }
+
     /// Requires that the token lets the receiver be paid, and use what it gets: a token may be paused, or have frozen the receiver.
     ///
     /// # Errors

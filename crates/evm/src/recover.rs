@@ -5,14 +5,15 @@
 //!
 //! Specification: `docs/spec/evm.md#redeem-and-refund`.
 
-use std::fmt;
+use std::ops::Deref;
 
 use alloy_primitives::{Address, U256, hex};
 pub use countersign_core::Leg;
 use countersign_core::chains::Network;
 use countersign_core::reader::Expense;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, Policy, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, TypedValue, Warnings,
+    Account, Code, Family, OrderRecord, Policy, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, SwapRecovery, TypedValue,
+    Warnings,
 };
 
 use crate::reader::fees::cap;
@@ -34,66 +35,30 @@ pub fn gas_limit(policy: &Policy) -> Result<u64, Refusal> {
 }
 
 /// A recovery call, to which [`Recovery::prepare`] adds a sender, a nonce and fees.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    terms: RecoveryTerms,
+    swap: SwapRecovery<Call, [u8; 32], Address>,
     chain_id: u64,
-    call: Call,
-    swap_id: [u8; 32],
-    swap_id_recomputed: bool,
-    to: Address,
     /// The highest gas limit that the policy allows.
     max_gas_limit: u64,
     /// Whether the chain's own coin is paid, and not a token.
     pays_coin: bool,
 }
 
-impl fmt::Debug for Recovery {
-    /// Leaves out the call, because the call of a redemption contains the secret.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recovery").field("terms", &self.terms).finish_non_exhaustive()
+impl Deref for Recovery {
+    type Target = SwapRecovery<Call, [u8; 32], Address>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.swap
     }
 }
 
 impl Recovery {
-    /// Returns the terms of the recovery: order, chain, role, recipient and amount.
-    #[must_use]
-    pub const fn terms(&self) -> &RecoveryTerms {
-        &self.terms
-    }
-
     /// Returns the EIP-155 chain id.
     #[must_use]
     pub const fn chain_id(&self) -> u64 {
         self.chain_id
-    }
-
-    /// Returns the call to the HTLC.
-    #[must_use]
-    pub const fn call(&self) -> &Call {
-        &self.call
-    }
-
-    /// Returns the id of the swap that the call ends.
-    #[must_use]
-    pub const fn swap_id(&self) -> [u8; 32] {
-        self.swap_id
-    }
-
-    /// Returns whether the swap id was recomputed from the record's other fields and the pinned contract. It is false if the formula of the
-    /// pinned generation is not known, as for the older native contract; `swap_id` is then the record's. In that case, simulate a
-    /// refund before sending it, and do not redeem until the contract returns an order with this id: a redemption that fails still
-    /// reveals the secret.
-    #[must_use]
-    pub const fn swap_id_recomputed(&self) -> bool {
-        self.swap_id_recomputed
-    }
-
-    /// Returns the account that receives the funds, in the chain's own type.
-    #[must_use]
-    pub const fn to(&self) -> Address {
-        self.to
     }
 
     /// Applies the gas limit ceiling of `policy` instead of the default policy's.
@@ -157,7 +122,7 @@ impl Recovery {
 }
 
 /// Returns the swap id of an EVM leg of a record, recomputed from its fields and the pinned contract. If the formula of the pinned
-/// generation is not known, returns the record's id: see [`Recovery::swap_id_recomputed`].
+/// generation is not known, returns the record's id: see [`SwapRecovery::swap_id_recomputed`].
 ///
 /// # Errors
 ///
@@ -205,5 +170,6 @@ fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, data: Vec<u
     let max_gas_limit = Policy::default().evm.gas_limit;
     let (swap_id, swap_id_recomputed) = id;
     let (chain_id, pays_coin) = (chain_id(leg)?, leg.asset.token.is_none());
-    Ok(Recovery { terms, chain_id, call, swap_id, swap_id_recomputed, to, max_gas_limit, pays_coin })
+    let swap = SwapRecovery { terms, call, swap_id, swap_id_recomputed, to };
+    Ok(Recovery { swap, chain_id, max_gas_limit, pays_coin })
 }

@@ -9,15 +9,15 @@
 //!
 //! Specification: `docs/spec/solana.md#redeem-and-refund`.
 
-use std::fmt;
+use std::ops::Deref;
 
 pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::number::bare_hex_array;
 use countersign_core::reader::Expense;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, Policy, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SecretHash, SentBy, Topic, U256,
-    Warnings,
+    Account, Code, Family, OrderRecord, Policy, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SecretHash, SentBy, SwapRecovery,
+    Topic, U256, Warnings,
 };
 use solana_instruction::{AccountMeta, Instruction};
 use solana_message::{Message, VersionedMessage};
@@ -50,15 +50,11 @@ pub fn max_fee(priority_fee: Option<PriorityFee>, policy: &Policy) -> Result<u64
 }
 
 /// A recovery instruction, to which [`Recovery::prepare`] adds a fee payer and a blockhash.
-#[derive(Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Recovery {
-    terms: RecoveryTerms,
-    instruction: Instruction,
+    swap: SwapRecovery<Instruction, [u8; 32], Address>,
     swap_account: Address,
-    swap_id: [u8; 32],
-    swap_id_recomputed: bool,
-    to: Address,
     /// The program and its token.
     htlc: Htlc,
     /// Whether the token account that receives the funds is created first.
@@ -66,24 +62,19 @@ pub struct Recovery {
     fee_limits: FeeLimits,
 }
 
-impl fmt::Debug for Recovery {
-    /// Leaves out the instruction, because the instruction of a redemption contains the secret.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recovery").field("terms", &self.terms).finish_non_exhaustive()
+impl Deref for Recovery {
+    type Target = SwapRecovery<Instruction, [u8; 32], Address>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.swap
     }
 }
 
 impl Recovery {
-    /// Returns the terms of the recovery: order, chain, role, recipient and amount.
-    #[must_use]
-    pub const fn terms(&self) -> &RecoveryTerms {
-        &self.terms
-    }
-
     /// Returns the instruction to the HTLC. Only the fee payer signs.
     #[must_use]
     pub const fn instruction(&self) -> &Instruction {
-        &self.instruction
+        &self.swap.call
     }
 
     /// Returns the swap account, which holds the state of the swap.
@@ -92,31 +83,11 @@ impl Recovery {
         self.swap_account
     }
 
-    /// Returns the id of the swap that the instruction ends, as recorded.
-    #[must_use]
-    pub const fn swap_id(&self) -> [u8; 32] {
-        self.swap_id
-    }
-
-    /// Returns whether the formula gives the same swap id from the record's other fields. It can be false if the formula is not certain on
-    /// this network or not known for this generation; the prepared transaction then has the warning [`Code::SwapIdUnchecked`].
-    /// In that case, simulate the transaction before sending it: a redemption that fails still reveals the secret.
-    #[must_use]
-    pub const fn swap_id_recomputed(&self) -> bool {
-        self.swap_id_recomputed
-    }
-
-    /// Returns the account that receives the funds, in the chain's own type.
-    #[must_use]
-    pub const fn to(&self) -> Address {
-        self.to
-    }
-
     /// Sets the account that paid the rent of the swap and gets it back. The default is the initiator. The client's native program has
     /// no sponsor, so this has no effect there.
     #[must_use]
     pub fn with_sponsor(mut self, sponsor: Address) -> Self {
-        if let Some(account) = self.htlc.sponsor_index().and_then(|index| self.instruction.accounts.get_mut(index)) {
+        if let Some(account) = self.htlc.sponsor_index().and_then(|index| self.swap.call.accounts.get_mut(index)) {
             account.pubkey = sponsor;
         }
         self
@@ -165,7 +136,7 @@ impl Recovery {
             // CreateIdempotent
             data: vec![1],
         });
-        create.into_iter().chain([self.instruction.clone()]).collect()
+        create.into_iter().chain([self.call.clone()]).collect()
     }
 
     /// Prepares the transaction that the fee payer signs and pays for: see [`TxContext::sent_by`]. The fee payer need not be a party to
@@ -220,7 +191,7 @@ impl Recovery {
 }
 
 /// Returns the recorded swap id of a Solana leg. If its formula is certain, it was recomputed from the other fields: see
-/// [`Recovery::swap_id_recomputed`].
+/// [`SwapRecovery::swap_id_recomputed`].
 ///
 /// # Errors
 ///
@@ -291,15 +262,6 @@ fn recovery(
     let (Some(instruction), Some(swap_account)) = (instruction, htlc.swap_account(&swap)) else {
         return Err(leg.refuse(Code::Internal, "secret_hash").with_reason("no program-derived address for the terms"));
     };
-    Ok(Recovery {
-        terms: RecoveryTerms::of_leg(record, leg, role),
-        instruction,
-        swap_account,
-        swap_id,
-        swap_id_recomputed,
-        to,
-        htlc,
-        creates_token_account: false,
-        fee_limits: FeeLimits::from_policy(&Policy::default()),
-    })
+    let swap = SwapRecovery { terms: RecoveryTerms::of_leg(record, leg, role), call: instruction, swap_id, swap_id_recomputed, to };
+    Ok(Recovery { swap, swap_account, htlc, creates_token_account: false, fee_limits: FeeLimits::from_policy(&Policy::default()) })
 }

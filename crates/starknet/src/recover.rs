@@ -6,13 +6,14 @@
 //!
 //! Specification: `docs/spec/starknet.md#redeem-and-refund`.
 
-use std::fmt;
+use std::ops::Deref;
 
 pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formulas};
 use countersign_core::reader::{Expense, check_low_fee};
 use countersign_core::{
-    Account, Code, Family, OrderRecord, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, StarknetGeneration, U256, Warnings,
+    Account, Code, Family, OrderRecord, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, StarknetGeneration, SwapRecovery,
+    U256, Warnings,
 };
 use starknet_types_core::felt::Felt;
 
@@ -25,62 +26,28 @@ use crate::transaction::Call;
 use crate::{Starknet, UnsignedOrder, address, felt, generation, htlc};
 
 /// A recovery call, to which [`Recovery::prepare`] adds a sender, a nonce and fees.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    terms: RecoveryTerms,
+    swap: SwapRecovery<Call, Felt, Felt>,
     chain_id: Felt,
-    call: Call,
-    swap_id: Felt,
-    swap_id_recomputed: bool,
-    to: Felt,
     /// Whether the token is the one that pays fees.
     pays_strk: bool,
 }
 
-impl fmt::Debug for Recovery {
-    /// Leaves out the call, because the call of a redemption contains the secret.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recovery").field("terms", &self.terms).finish_non_exhaustive()
+impl Deref for Recovery {
+    type Target = SwapRecovery<Call, Felt, Felt>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.swap
     }
 }
 
 impl Recovery {
-    /// Returns the terms of the recovery: order, chain, role, recipient and amount.
-    #[must_use]
-    pub const fn terms(&self) -> &RecoveryTerms {
-        &self.terms
-    }
-
     /// Returns the chain id of the pinned asset, as a short string.
     #[must_use]
     pub const fn chain_id(&self) -> Felt {
         self.chain_id
-    }
-
-    /// Returns the call to the HTLC.
-    #[must_use]
-    pub const fn call(&self) -> &Call {
-        &self.call
-    }
-
-    /// Returns the id of the swap that the call ends.
-    #[must_use]
-    pub const fn swap_id(&self) -> Felt {
-        self.swap_id
-    }
-
-    /// Returns whether the swap id was recomputed from the record's other fields. It is false if the formula of the contract's generation
-    /// is not known; `swap_id` is then the record's.
-    #[must_use]
-    pub const fn swap_id_recomputed(&self) -> bool {
-        self.swap_id_recomputed
-    }
-
-    /// Returns the account that receives the funds, in the chain's own type.
-    #[must_use]
-    pub const fn to(&self) -> Felt {
-        self.to
     }
 
     /// Prepares the transaction in which the sender makes the call: see [`TxContext::sent_by`]. The sender need not be a party to the
@@ -119,7 +86,7 @@ impl Recovery {
     }
 }
 
-/// Returns the swap id of a Starknet leg of a record, and whether it was recomputed: see [`Recovery::swap_id_recomputed`].
+/// Returns the swap id of a Starknet leg of a record, and whether it was recomputed: see [`SwapRecovery::swap_id_recomputed`].
 ///
 /// # Errors
 ///
@@ -181,7 +148,7 @@ impl InstantRefund {
     pub fn with_signature(self, signature: &ExternalSignature) -> Recovery {
         let calldata = htlc::instant_refund(self.refund.swap_id, signature.felts());
         let call = Call::new(self.refund.call.to, htlc::INSTANT_REFUND, calldata);
-        Recovery { call, ..self.refund }
+        Recovery { swap: SwapRecovery { call, ..self.refund.swap }, ..self.refund }
     }
 }
 
@@ -251,5 +218,6 @@ fn recovery(
     let chain_id = felt::from_short_string(chain(leg)?).map_err(|_| mismatch())?;
     let token = leg.asset.token.as_ref().and_then(|token| token.account.as_ref()).and_then(address::from_account);
     let terms = RecoveryTerms::of_leg(record, leg, role);
-    Ok(Recovery { terms, chain_id, call, swap_id, swap_id_recomputed, to, pays_strk: token == Some(STRK) })
+    let swap = SwapRecovery { terms, call, swap_id, swap_id_recomputed, to };
+    Ok(Recovery { swap, chain_id, pays_strk: token == Some(STRK) })
 }

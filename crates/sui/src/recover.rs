@@ -5,14 +5,14 @@
 //!
 //! Specification: `docs/spec/sui.md#redeem-and-refund`.
 
-use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 pub use countersign_core::Leg;
 use countersign_core::chains::swap_id as formula;
 use countersign_core::reader::{Expense, check_low_fee};
 use countersign_core::{
-    Account, Code, Family, OrderRecord, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, U256, Warnings, number,
+    Account, Code, Family, OrderRecord, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, SwapRecovery, U256, Warnings, number,
 };
 use sui_sdk_types::{
     Address, Argument, Command, Identifier, Input, MoveCall, Mutability, ObjectReference, ProgrammableTransaction, SharedInput,
@@ -53,64 +53,36 @@ impl FunctionNames {
 }
 
 /// A recovery call, to which [`Recovery::prepare`] adds a sender and gas.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    terms: RecoveryTerms,
-    kind: Arc<TransactionKind>,
-    swap_id: [u8; 32],
-    swap_id_recomputed: bool,
-    to: Address,
+    swap: SwapRecovery<Arc<TransactionKind>, [u8; 32], Address>,
     /// Whether SUI is paid, and not another coin.
     pays_sui: bool,
 }
 
-impl fmt::Debug for Recovery {
-    /// Leaves out the call, because the call of a redemption contains the secret.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recovery").field("terms", &self.terms).finish_non_exhaustive()
+impl Deref for Recovery {
+    type Target = SwapRecovery<Arc<TransactionKind>, [u8; 32], Address>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.swap
     }
 }
 
 impl Recovery {
-    /// Returns the terms of the recovery: order, chain, role, recipient and amount.
-    #[must_use]
-    pub const fn terms(&self) -> &RecoveryTerms {
-        &self.terms
-    }
-
     /// Returns the transaction kind: one call of the pinned package.
     #[must_use]
     pub fn kind(&self) -> &TransactionKind {
-        &self.kind
-    }
-
-    /// Returns the id of the swap that the call ends, as recorded.
-    #[must_use]
-    pub const fn swap_id(&self) -> [u8; 32] {
-        self.swap_id
-    }
-
-    /// Returns whether the formula gives the same swap id from the record's other fields. It can be false on main networks, where the
-    /// formula is not certain. In that case, simulate the call before sending it: see [`Recovery::rehearsal`].
-    #[must_use]
-    pub const fn swap_id_recomputed(&self) -> bool {
-        self.swap_id_recomputed
-    }
-
-    /// Returns the account that receives the funds, in the chain's own type.
-    #[must_use]
-    pub const fn to(&self) -> Address {
-        self.to
+        &self.call
     }
 
     /// Sets the function names of the pinned package.
     #[must_use]
     pub fn with_names(mut self, names: FunctionNames) -> Self {
-        if let TransactionKind::ProgrammableTransaction(transaction) = Arc::make_mut(&mut self.kind) {
+        if let TransactionKind::ProgrammableTransaction(transaction) = Arc::make_mut(&mut self.swap.call) {
             for command in &mut transaction.commands {
                 if let Command::MoveCall(call) = command {
-                    call.function = names.function(self.terms.role);
+                    call.function = names.function(self.swap.terms.role);
                 }
             }
         }
@@ -122,7 +94,7 @@ impl Recovery {
     #[must_use]
     pub fn rehearsal(mut self) -> Self {
         if self.terms.role == Role::Redeem
-            && let TransactionKind::ProgrammableTransaction(transaction) = Arc::make_mut(&mut self.kind)
+            && let TransactionKind::ProgrammableTransaction(transaction) = Arc::make_mut(&mut self.swap.call)
             && let Some(secret) = transaction.inputs.last_mut()
         {
             *secret = Input::Pure(byte_vector(&[0; 32]));
@@ -150,12 +122,12 @@ impl Recovery {
     /// [`Code::KindNotProgrammable`] if `kind` was changed to a value that cannot be encoded, or to another kind.
     pub fn prepare(&self, context: SentBy<Address, TxContext>) -> Result<UnsignedOrder, Refusal> {
         let SentBy { sender, context: gas, accepts_low_fee } = context;
-        let TransactionKind::ProgrammableTransaction(transaction) = self.kind.as_ref() else {
+        let TransactionKind::ProgrammableTransaction(transaction) = self.call.as_ref() else {
             return Err(Refusal::new(Code::KindNotProgrammable, ""));
         };
         let bytes = bcs::to_bytes(&Kind::ProgrammableTransaction(transaction))
             .map_err(|error| Refusal::new(Code::KindMalformed, "").with_reason(error.to_string()))?;
-        let unsigned = Unsigned::new(self.terms.role, Arc::clone(&self.kind), &bytes, sender, &gas)?;
+        let unsigned = Unsigned::new(self.terms.role, Arc::clone(&self.call), &bytes, sender, &gas)?;
         let summary = self.terms.describe(hex::encode(self.swap_id), self.to);
         let mut warnings = Warnings::default();
         if !self.swap_id_recomputed {
@@ -183,7 +155,7 @@ impl Recovery {
 }
 
 /// Returns the recorded swap id of a Sui leg, and whether the formula gives the same one from the record's other fields and the pinned
-/// orders registry: see [`Recovery::swap_id_recomputed`].
+/// orders registry: see [`SwapRecovery::swap_id_recomputed`].
 ///
 /// # Errors
 ///
@@ -255,5 +227,6 @@ fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, last: Input
     let kind = TransactionKind::ProgrammableTransaction(ProgrammableTransaction { inputs, commands: vec![Command::MoveCall(call)] });
     let to = account(if role == Role::Redeem { &leg.redeemer } else { &leg.initiator })?;
     let terms = RecoveryTerms::of_leg(record, leg, role);
-    Ok(Recovery { terms, kind: Arc::new(kind), swap_id, swap_id_recomputed, to, pays_sui })
+    let swap = SwapRecovery { terms, call: Arc::new(kind), swap_id, swap_id_recomputed, to };
+    Ok(Recovery { swap, pays_sui })
 }

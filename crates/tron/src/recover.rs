@@ -4,18 +4,20 @@
 //! check on chain whether a refund is due: `initiated at + timelock < block number`.
 //!
 //! No live record has confirmed how Tron's contract computes swap ids. Therefore the calls use the record's own id, and
-//! [`Recovery::swap_id_recomputed`] tells whether the EVM formula gives the same one.
+//! [`SwapRecovery::swap_id_recomputed`] tells whether the EVM formula gives the same one.
 //!
 //! Specification: `docs/spec/tron.md#redeem-and-refund`.
 
-use std::fmt;
+use std::ops::Deref;
 
 use alloy_primitives::{U256, hex};
 pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::number::bare_hex_array;
 use countersign_core::reader::{Expense, check_low_fee};
-use countersign_core::{Account, Code, Family, OrderRecord, Policy, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, Warnings};
+use countersign_core::{
+    Account, Code, Family, OrderRecord, Policy, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, SwapRecovery, Warnings,
+};
 
 use crate::address::Address;
 use crate::reader::REDEMPTION_ENERGY;
@@ -42,64 +44,30 @@ pub fn fee_limit(policy: &Policy) -> Result<u64, Refusal> {
 }
 
 /// A recovery call, to which [`Recovery::prepare`] adds a sender and a reference block.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    terms: RecoveryTerms,
+    swap: SwapRecovery<Call, [u8; 32], Address>,
     chain_id: u64,
-    call: Call,
-    swap_id: [u8; 32],
-    swap_id_recomputed: bool,
-    to: Address,
     /// The highest fee limit that the policy allows, in sun.
     max_fee_limit: u64,
     /// Whether TRX is paid, and not a token.
     pays_coin: bool,
 }
 
-impl fmt::Debug for Recovery {
-    /// Leaves out the call, because the call of a redemption contains the secret.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recovery").field("terms", &self.terms).finish_non_exhaustive()
+impl Deref for Recovery {
+    type Target = SwapRecovery<Call, [u8; 32], Address>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.swap
     }
 }
 
 impl Recovery {
-    /// Returns the terms of the recovery: order, chain, role, recipient and amount.
-    #[must_use]
-    pub const fn terms(&self) -> &RecoveryTerms {
-        &self.terms
-    }
-
     /// Returns the chain id of the pinned asset.
     #[must_use]
     pub const fn chain_id(&self) -> u64 {
         self.chain_id
-    }
-
-    /// Returns the call to the HTLC.
-    #[must_use]
-    pub const fn call(&self) -> &Call {
-        &self.call
-    }
-
-    /// Returns the id of the swap that the call ends, as recorded.
-    #[must_use]
-    pub const fn swap_id(&self) -> [u8; 32] {
-        self.swap_id
-    }
-
-    /// Returns whether the EVM formula gives the same swap id from the record's other fields and the pinned contract. If it is false,
-    /// simulate the call before sending it: a redemption that fails still reveals the secret.
-    #[must_use]
-    pub const fn swap_id_recomputed(&self) -> bool {
-        self.swap_id_recomputed
-    }
-
-    /// Returns the account that receives the funds, in the chain's own type.
-    #[must_use]
-    pub const fn to(&self) -> Address {
-        self.to
     }
 
     /// Applies the fee limit ceiling of `policy` instead of the default policy's.
@@ -150,7 +118,7 @@ impl Recovery {
     }
 }
 
-/// Returns the recorded swap id of a Tron leg, and whether the EVM formula gives the same one: see [`Recovery::swap_id_recomputed`].
+/// Returns the recorded swap id of a Tron leg, and whether the EVM formula gives the same one: see [`SwapRecovery::swap_id_recomputed`].
 ///
 /// # Errors
 ///
@@ -203,5 +171,6 @@ fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, data: Vec<u
     let (swap_id, swap_id_recomputed) = id;
     let terms = RecoveryTerms::of_leg(record, leg, role);
     let (chain_id, max_fee_limit, pays_coin) = (chain_id(leg)?, Policy::default().tron.fee_limit, leg.asset.token.is_none());
-    Ok(Recovery { terms, chain_id, call, swap_id, swap_id_recomputed, to, max_fee_limit, pays_coin })
+    let swap = SwapRecovery { terms, call, swap_id, swap_id_recomputed, to };
+    Ok(Recovery { swap, chain_id, max_fee_limit, pays_coin })
 }

@@ -38,7 +38,7 @@ use std::sync::Arc;
 
 use countersign_chains::{Family, UnixTime};
 
-pub use recovery::RecoveryTerms;
+pub use recovery::{RecoveryTerms, SwapRecovery};
 pub use request::{GaslessSubmission, RequestId, Role, Scheme, SignedTransaction, SigningRequest};
 pub use signed::{Incomplete, SignedOrder};
 pub use signer::SignerError;

@@ -1,6 +1,6 @@
 //! What every recovery states, whatever its chain.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 
 use countersign_chains::Account;
 use ruint::aliases::U256;
@@ -58,5 +58,67 @@ impl RecoveryTerms {
     #[doc(hidden)]
     pub fn recovered<F: ChainFamily>(&self, summary: Summary, unsigned: F::Unsigned, warnings: Warnings) -> Recovered<F> {
         Recovered { order_id: Some(self.order_id.clone()), chain: self.chain.clone(), summary, unsigned, warnings }
+    }
+}
+
+/// A recovery of a swap on an account chain: what the record states, and the call that ends the swap. The `Recovery` of a family
+/// dereferences to it.
+#[derive(Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "the family crates create it")]
+pub struct SwapRecovery<Call, Id, Address> {
+    /// Order, chain, role, recipient and amount.
+    pub terms: RecoveryTerms,
+    /// The call to the HTLC. That of a redemption contains the secret.
+    pub call: Call,
+    /// The id of the swap.
+    pub swap_id: Id,
+    /// Whether a formula gives this id.
+    pub swap_id_recomputed: bool,
+    /// The account that receives the funds.
+    pub to: Address,
+}
+
+impl<Call, Id, Address> fmt::Debug for SwapRecovery<Call, Id, Address> {
+    /// Leaves out the call, because the call of a redemption contains the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SwapRecovery").field("terms", &self.terms).finish_non_exhaustive()
+    }
+}
+
+impl<Call, Id: Copy, Address: Copy> SwapRecovery<Call, Id, Address> {
+    /// Returns the terms of the recovery: order, chain, role, recipient and amount.
+    #[must_use]
+    pub const fn terms(&self) -> &RecoveryTerms {
+        &self.terms
+    }
+
+    /// Returns the call to the HTLC.
+    #[must_use]
+    pub const fn call(&self) -> &Call {
+        &self.call
+    }
+
+    /// Returns the id of the swap that the call ends.
+    #[must_use]
+    pub const fn swap_id(&self) -> Id {
+        self.swap_id
+    }
+
+    /// Returns whether a formula gives the swap id from the record's other fields and what is pinned. If it is false, `swap_id` is the
+    /// record's: the formula is not known for the pinned generation, as for the older native contract on EVM chains, or not certain on
+    /// this chain, as on Tron and on the main networks of Solana and Sui. The prepared transaction then has the warning
+    /// [`Code::SwapIdUnchecked`](crate::Code::SwapIdUnchecked).
+    ///
+    /// In that case, simulate a refund before sending it, and do not redeem until the chain shows an order with this id: a redemption that
+    /// fails still reveals the secret.
+    #[must_use]
+    pub const fn swap_id_recomputed(&self) -> bool {
+        self.swap_id_recomputed
+    }
+
+    /// Returns the account that receives the funds, in the chain's own type.
+    #[must_use]
+    pub const fn to(&self) -> Address {
+        self.to
     }
 }

@@ -4,7 +4,7 @@ use alloy_primitives::U256;
 use countersign_core::Refusal;
 use countersign_core::reader::{Ask, Fault, Identity, Judged, Known, Question, Replies, Request};
 use countersign_evm_core::read;
-use countersign_evm_core::transfer::{PAYOUT_GAS, Payability, check_decimals, refuse_coins};
+use countersign_evm_core::transfer::{self, PAYOUT_GAS, Payability, check_decimals, refuse_coins};
 use serde_json::json;
 
 use super::call::{Call, Outcome};
@@ -14,18 +14,7 @@ use super::{OnChain, View, bytes, post, value, written};
 use crate::Address;
 
 /// Who will be paid what by which contract.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "callers construct it")]
-pub struct Receiver {
-    /// The token; `None` for TRX.
-    pub token: Option<Address>,
-    /// The HTLC that pays.
-    pub htlc: Address,
-    /// The account that receives.
-    pub receiver: Address,
-    /// The amount, in base units, if the HTLC holds it; `None` before that.
-    pub amount: Option<U256>,
-}
+pub type Receiver = transfer::Receiver<Address>;
 
 /// Checks that the receiver can be paid: that the token is not paused and has not frozen it ([`Payability`]), or that its code takes TRX
 /// with the energy that the HTLC gives it ([`PAYOUT_GAS`]). An account without code takes TRX.
@@ -69,9 +58,7 @@ impl Question for OnChain<Receiver> {
         }
         let outcome = |index: usize| failure(&replies.get(index)?);
         let is_paused = Outcome::read(&replies.get(3)?)?.returned().and_then(|answer| read::number(&answer).ok()) == Some(U256::ONE);
-        let payment = amount.map(|_| outcome(4)).transpose()?.map(|failed| failed.map_or(Ok(()), Err));
-        let seen = Payability { control: outcome(0)?, to_receiver: outcome(1)?, by_receiver: outcome(2)?, payment, is_paused };
-        Ok(Judged(seen.check()))
+        Ok(Judged(Payability::read(amount, is_paused, outcome)?.check()))
     }
 }
 
