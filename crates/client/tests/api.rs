@@ -1,8 +1,6 @@
 //! The public API: which values and futures can move between threads, and how a wallet plugs in its own transport.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
-
-mod support;
-mod world;
+use crate::support;
+use crate::world;
 
 use countersign_client::countersign::UnixTime;
 use std::sync::Arc;

@@ -1,15 +1,5 @@
 //! What else goes on beside a swap must not hold it up: a service that hangs, another process, an attempt that is repeated for hours.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod support;
-mod world;
+use crate::world;
 
 use std::path::Path;
 use std::sync::Arc;

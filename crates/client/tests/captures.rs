@@ -1,7 +1,5 @@
 //! Captured request and response bodies, replayed for each family.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
-
-mod support;
+use crate::support;
 
 use std::sync::Arc;
 

@@ -1,15 +1,5 @@
 //! A payment that can never be included: what proves it, and what does not.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod support;
-mod world;
+use crate::world;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,15 +1,6 @@
 //! Swaps driven to their end in a simulated world with faults, false statements and crashes.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod support;
-mod world;
+use crate::support;
+use crate::world;
 
 use std::path::Path;
 use std::sync::Arc;

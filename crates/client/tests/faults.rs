@@ -1,8 +1,6 @@
 //! Faults between the service and the client. Each ends in its own error, no call that may have been acted on is sent twice, and the
 //! application id is sent to no other host.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
-
-mod support;
+use crate::support;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

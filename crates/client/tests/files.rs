@@ -1,8 +1,6 @@
 //! The files of an order, as an earlier version of this library wrote them: `tests/files` holds one of each, and a journal with every kind
 //! of line.
 #![cfg(feature = "store")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

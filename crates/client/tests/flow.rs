@@ -1,15 +1,6 @@
 //! The order lifecycle: every family, every step in a separate process, and the refusals before anything is signed or a secret is
 //! released.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod support;
+use crate::support;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};

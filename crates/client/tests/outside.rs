@@ -1,15 +1,5 @@
 //! Signers outside of the process: what the journal says before they get a payment or a secret, and what follows if nobody replies.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod support;
-mod world;
+use crate::world;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

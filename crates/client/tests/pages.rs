@@ -1,14 +1,5 @@
 //! Lists: pages as a stream, and the other lists of the service.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod support;
+use crate::support;
 
 use std::sync::Mutex;
 

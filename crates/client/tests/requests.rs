@@ -1,6 +1,4 @@
 //! Every request, compared byte for byte where the interface fixes the bytes.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
-
 use countersign_client::countersign::{AssetId, CreateOrder, GaslessSubmission, U256};
 use countersign_client::{Action, Api, AppId, Error, List, OrderFilter, OrderId, OrderStatus, QuoteAmount, QuoteRequest, Request, Secret};
 

@@ -1,13 +1,5 @@
 //! Orders of a rescue phrase are restored from the service's records, and nothing that could be another's.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod support;
+use crate::support;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,8 +1,5 @@
 //! Stores that wait, such as IndexedDB: every operation gives way to other tasks, before and after it takes effect.
-#![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
-
-mod support;
-mod world;
+use crate::world;
 
 use std::time::Duration;
 

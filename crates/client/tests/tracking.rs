@@ -1,14 +1,5 @@
 //! The status of an order, and the stream of changes.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
-mod support;
+use crate::support;
 
 use countersign_client::countersign::UnixTime;
 use std::sync::atomic::{AtomicUsize, Ordering};

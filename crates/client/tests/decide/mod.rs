@@ -1,20 +1,10 @@
 //! The driver's decisions: a test for each rule that keeps a swap from being lost. Nothing here does I/O.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
-
 mod pay;
 mod printed;
 mod refund;
 mod signer;
 mod status;
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 
 use countersign_client::countersign::UnixTime;
 use countersign_client::countersign::reader::{HtlcQuorum, HtlcReader, Known};

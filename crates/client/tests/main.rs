@@ -1,0 +1,28 @@
+//! The tests of this crate, in one program: a file for each subject.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
+mod api;
+mod beside;
+mod captures;
+mod dead;
+mod decide;
+mod driver;
+mod faults;
+mod files;
+mod flow;
+mod outside;
+mod pages;
+mod requests;
+mod restore;
+mod store;
+mod support;
+mod tracking;
+mod world;
