@@ -24,6 +24,10 @@ use countersign_core::{Family, Policy, Proposal, Refusal, Registry};
 
 /// The Bitcoin family, which includes Litecoin. It is the type parameter of the states in `countersign_core`. Only this crate can make a value of
 /// it, so that nobody else can have payloads signed as a recovery.
+///
+/// ```compile_fail
+/// let _ = countersign_bitcoin::Bitcoin(());
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Bitcoin(());
 

@@ -37,6 +37,10 @@ pub use alloy::{SignerError, ViaWallet};
 
 /// The EVM family. It is the type parameter of the states in `countersign_core`. Only this crate can make a value of
 /// it, so that nobody else can have payloads signed as a recovery.
+///
+/// ```compile_fail
+/// let _ = countersign_evm::Evm(());
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Evm(());
 

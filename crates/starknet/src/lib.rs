@@ -47,6 +47,10 @@ pub use signer::SignerError;
 
 /// The Starknet family. It is the type parameter of the states in `countersign_core`. Only this crate can make a value of
 /// it, so that nobody else can have payloads signed as a recovery.
+///
+/// ```compile_fail
+/// let _ = countersign_starknet::Starknet(());
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Starknet(());
 

@@ -26,6 +26,10 @@ use countersign_core::{CallPayloads, Family, Policy, Proposal, Refusal, Registry
 
 /// The Tron family. It is the type parameter of the states in `countersign_core`. Only this crate can make a value of
 /// it, so that nobody else can have payloads signed as a recovery.
+///
+/// ```compile_fail
+/// let _ = countersign_tron::Tron(());
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Tron(());
 
