@@ -227,3 +227,30 @@ fn crates_are_published_after_those_that_they_depend_on() {
         }
     }
 }
+
+/// Cargo finds no tests by itself where a crate's tests are one program: a file that no other declares would never run.
+#[test]
+fn every_file_of_tests_is_part_of_a_program() {
+    let Some(repository) = Repository::open() else { return };
+    let of_tests: Vec<_> =
+        repository.files.iter().filter(|file| file.starts_with("crates/") && file.contains("/tests/") && file.ends_with(".rs")).collect();
+    assert!(of_tests.len() > 200);
+    for file in &of_tests {
+        let (folder, name) = file.rsplit_once('/').unwrap();
+        let package = file.split("/tests/").next().unwrap();
+        let manifest = repository.text(&format!("{package}/Cargo.toml"));
+        if manifest.contains(&format!("path = \"{}\"", file.strip_prefix(package).unwrap().trim_start_matches('/'))) {
+            continue;
+        }
+        // A module is declared beside its folder, or at the head of it; one in a folder of its own is `mod.rs`.
+        let (folder, module) = match name {
+            "mod.rs" => folder.rsplit_once('/').unwrap(),
+            _ => (folder, name.trim_end_matches(".rs")),
+        };
+        let heads = [format!("{folder}.rs"), format!("{folder}/mod.rs"), format!("{folder}/main.rs")];
+        let declared = format!("mod {module};");
+        let is_declared = |text: String| text.lines().any(|line| line.trim_start_matches("pub ").trim_end() == declared);
+        let is_found_by_cargo = folder.ends_with("/tests") && !manifest.contains("autotests = false");
+        assert!(is_found_by_cargo || heads.iter().any(|head| is_declared(repository.text(head))), "nothing declares {file}");
+    }
+}
