@@ -154,6 +154,7 @@ impl World {
     }
 
     async fn check_release(&self) -> Result<(), OwnerError> {
+        self.operation().await;
         // Another process may have sent it a moment ago, which this one does not know.
         let is_out = self.state.lock().unwrap().secret_known.is_some();
         assert!(!is_out || self.plan.has_rival, "nothing is asked once the secret is out");
