@@ -8,7 +8,7 @@ import { BUILDS, DIST } from "./paths.mjs";
 const REACHED = { all: 1_016_000, bitcoin: 418_000, starknet: 479_000, sui: 393_000 };
 
 /** Most bytes of the build with the driver, which is for whole wallets. */
-const SWAP = 1_790_000;
+const SWAP = 1_791_000;
 
 /** Most bytes of the build with the page of an order. */
 const PAGE = 1_150_000;

@@ -165,6 +165,7 @@ mod stories {
         a_redemption_is_sent_once
         a_refund_is_sent_once
         an_order_that_ended_is_not_looked_at
+        a_statement_holds_back_what_the_destination_proves
     }
 }
 
