@@ -51,7 +51,7 @@ pub enum LedgerError {
     Order(#[from] serde_json::Error),
 }
 
-/// A line of the file: what an order has become.
+/// A line of the file: an order after a change.
 #[derive(Serialize, Deserialize)]
 struct Entry {
     order: Order,
@@ -82,7 +82,7 @@ struct Orders {
 /// All orders.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    /// `None` for a ledger in memory. It is locked before the orders, and held until they are what it says.
+    /// `None` for a ledger in memory. Locked before the orders, until they agree with it.
     log: Mutex<Option<Log>>,
     orders: Mutex<Orders>,
 }

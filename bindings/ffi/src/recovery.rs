@@ -23,7 +23,7 @@ impl Recovery {
     }
 
     /// Returns the recovery that redeems a leg with the secret, 64 hex digits with or without `0x`. Broadcasting it makes the
-    /// secret public.
+    /// secret public: do it at once, or check the chain again before.
     #[uniffi::constructor]
     pub fn redeem(record: Vec<u8>, leg: Leg, secret: String, registry: &Registry) -> Result<Self> {
         let secret = Zeroizing::new(secret);

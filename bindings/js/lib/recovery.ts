@@ -24,7 +24,8 @@ export class Recovery extends Made {
   }
 
   /**
-   * Returns the recovery that redeems a leg with the secret. Broadcasting it makes the secret public.
+   * Returns the recovery that redeems a leg with the secret. Broadcasting it makes the secret public: do it at
+   * once, or check the chain again before.
    *
    * @param secret - Its 32 bytes, which the caller can wipe afterwards, or 64 hex digits.
    */

@@ -280,7 +280,7 @@ test("without an own account, the relayer takes the word that the service is tru
   const swaps = await Swaps.open({ ...user.options, accounts });
   assert.throws(() => swaps.create(wish), { code: "usage", at: "/accounts/base" });
   await swaps.close();
-  // An account that nobody signs for leaves the relayer alone, too.
+  // An account without a signer counts as none.
   const { litecoin } = user.options.signers;
   const unsigned = await Swaps.open({ ...user.options, signers: litecoin ? { litecoin } : {} });
   assert.throws(() => unsigned.create(wish), { code: "usage", at: "/signers/base" });

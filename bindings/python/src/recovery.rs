@@ -36,7 +36,8 @@ impl Recovery {
         objects::refund(record.as_bytes(), leg.as_str()?, &registry.inner).map(Self).map_err(raise)
     }
 
-    /// Returns the recovery that redeems a leg with the secret. Broadcasting it makes the secret public.
+    /// Returns the recovery that redeems a leg with the secret. Broadcasting it makes the secret public: do it
+    /// at once, or check the chain again before.
     ///
     /// Args:
     ///     record: The order record.

@@ -274,7 +274,7 @@ def test_only_the_service_could_redeem_and_the_owner_is_told(start: Any) -> None
     accounts = {"litecoin": user.accounts["litecoin"]}
     with Swaps(**user.options(accounts=accounts, relayer=True)) as swaps, pytest.raises(ValueError, match="trust_the_service"):
         swaps.create(**user.wish(*LITECOIN_TO_EVM))
-    # An account that nobody signs for leaves the relayer alone, too.
+    # An account without a signer counts as none.
     with Swaps(**user.options(signers={}, relayer=True)) as swaps, pytest.raises(ValueError, match="^signers/base: expected a signer"):
         swaps.create(**user.wish(*LITECOIN_TO_EVM))
     warnings: List[str] = []

@@ -205,11 +205,11 @@ impl<O: Owner> Follower<'_, O> {
         let (purpose, code, message) = match what {
             OwnerTask::BroadcastFunding => {
                 let (what, flag) = if kept.is_gasless() { ("the approval", "--approved") } else { ("these transactions", "--paid") };
-                (
-                    Some(Purpose::Funding),
-                    "broadcast_needed",
-                    format!("broadcast {what}, then run: {} {flag}", self.session.commands.resume(id)),
-                )
+                // Whoever pays later only locks the funds.
+                let deadline = progress.stated.as_ref().and_then(|stated| stated.status.deadline);
+                let before = deadline.map(|time| format!(" before {}", show::time(time))).unwrap_or_default();
+                let message = format!("broadcast {what}{before}, then run: {} {flag}", self.session.commands.resume(id));
+                (Some(Purpose::Funding), "broadcast_needed", message)
             }
             OwnerTask::BroadcastRedemption if newest(kept, Purpose::Redemption, Delivery::Redemption).is_empty() => {
                 let command = self.by_self(Leg::Destination);

@@ -48,7 +48,7 @@ because it makes the secret public: --accept-less and --accept-low-fee allow it.
 A refund is valid only after the timelock has expired, so check the chain first. Broadcasting a redemption makes the secret public.";
 
 const SECRET_BECOMES_PUBLIC: &str = "broadcasting this redemption makes the secret public, and with it the other leg can be redeemed too: broadcast \
-                                     it at once; later, check the chain again first";
+                                     it now, or check the chain again before you do";
 const VERIFIED: &str = "verified against the stored request and response";
 const NOT_VERIFIED: &str = "not verified against your request, only consistent with itself and the registry: check who is paid";
 

@@ -425,6 +425,8 @@ fn a_gasless_message_waits_for_the_approval() {
     let shown: Value = serde_json::from_str(&out(&printed)).unwrap();
     assert_eq!(shown["transactions"][0]["payload"], fixture.expect["approval"]["signed"], "{shown}");
     assert_eq!((&shown["ok"], &shown["error"]["code"]), (&json!(false), &json!("broadcast_needed")), "{shown}");
+    let message = shown["error"]["message"].as_str().unwrap();
+    assert!(message.starts_with("broadcast the approval before 20"), "it says until when: {message}");
     assert!(server.seen().iter().all(|seen| seen.method != "PATCH"));
     resume.extend(["--approved", "--trust-the-service"]);
     // Nobody knows the secret of this order, so the service's word does not end it.

@@ -52,7 +52,7 @@ macro_rules! family_of {
 }
 
 /// Returns the recovery that redeems a leg with the secret. Whoever sees it can redeem the other leg too, so broadcasting it
-/// makes the secret public.
+/// makes the secret public: do it at once, or check the chain again before.
 ///
 /// # Errors
 ///

@@ -35,8 +35,9 @@ use countersign_core::{CallPayloads, Family, Policy, Proposal, Refusal, Registry
 #[cfg(feature = "alloy-signer")]
 pub use alloy::{SignerError, ViaWallet};
 
-/// The EVM family. It is the type parameter of the states in `countersign_core`. Only this crate can make a value of
-/// it, so that nobody else can have payloads signed as a recovery.
+/// The EVM family. It is the type parameter of the states in `countersign_core`.
+///
+/// Only this crate can make a value. With it the crate marks the payloads of a recovery as its own, so nobody else's can be signed as one.
 ///
 /// ```compile_fail
 /// let _ = countersign_evm::Evm(());

@@ -4,7 +4,7 @@ use countersign_evm::alloy_consensus::Transaction as _;
 use countersign_evm::alloy_primitives::{U256, hex, keccak256};
 use countersign_evm::recover::{self, GAS_LIMIT, Leg};
 use countersign_evm::{Evm, Key, TxContext};
-use countersign_testkit::recover::{record, refuses_other_records};
+use countersign_testkit::recover::{record, refuses_other_records, shows_no_secret};
 use countersign_testkit::{TestResult, fixture, registry};
 
 const CASE: &str = "evm-record-evm-v1";
@@ -110,6 +110,7 @@ fn a_redemption_that_cannot_be_mined_is_not_shown() -> TestResult {
     let refusal = recover::redeem(&record, Leg::Source, &secret, registry()).unwrap_err();
     record.source_swap.swap_id = refusal.expected().ok_or("no id")?.to_string();
     let redeem = recover::redeem(&record, Leg::Source, &secret, registry())?;
+    shows_no_secret(&redeem, &secret, &[]);
     let refund = recover::refund(&record, Leg::Source, registry())?;
     let codes = |order: countersign_evm::UnsignedOrder| order.warnings().list().iter().map(|warning| warning.code()).collect::<Vec<_>>();
     for (calls, at) in [(TxContext::legacy(0, 0), "/gas_price"), (TxContext::eip1559(0, 0, 0), "/max_fee_per_gas")] {

@@ -48,8 +48,9 @@ pub use wire::Encoding;
 use countersign_core::family::ChainFamily;
 use countersign_core::{Family, Policy, Proposal, Refusal, Registry};
 
-/// The Solana family. It is the type parameter of the states in `countersign_core`. Only this crate can make a value of
-/// it, so that nobody else can have payloads signed as a recovery.
+/// The Solana family. It is the type parameter of the states in `countersign_core`.
+///
+/// Only this crate can make a value. With it the crate marks the payloads of a recovery as its own, so nobody else's can be signed as one.
 ///
 /// ```compile_fail
 /// let _ = countersign_solana::Solana(());

@@ -5,7 +5,7 @@ use countersign_solana::address::{self, TOKEN_PROGRAM};
 use countersign_solana::recover::{self, Leg};
 use countersign_solana::solana_hash::Hash;
 use countersign_solana::{Address, Key, PriorityFee, Solana, TxContext, htlc};
-use countersign_testkit::recover::{record, refuses_other_records};
+use countersign_testkit::recover::{record, refuses_other_records, shows_no_secret};
 use countersign_testkit::{TestResult, registry};
 
 fn key(text: &str) -> Address {
@@ -54,6 +54,7 @@ fn redeems_tokens_to_the_redeemers_account_with_the_right_secret_only() -> TestR
     })?;
     let sponsor = Address::from([8; 32]);
     let recovery = recover::redeem(&record, Leg::Source, &secret, registry())?.with_sponsor(sponsor);
+    shows_no_secret(&recovery, &secret, &[]);
     assert!(!recovery.swap_id_recomputed(), "the id is that of another secret hash");
     let unsigned = recovery.prepare(TxContext::new().with_blockhash(Hash::default()).sent_by(sponsor))?;
     assert_eq!(unsigned.warnings().list().iter().map(|warning| warning.code()).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);

@@ -3,7 +3,7 @@
 use countersign_core::{Code, RequestId, Role, SecretHash};
 use countersign_starknet::recover::{self, Leg};
 use countersign_starknet::{Felt, Key, ResourceBounds, Starknet, TxContext, felt, htlc};
-use countersign_testkit::recover::{record, refuses_other_records};
+use countersign_testkit::recover::{record, refuses_other_records, shows_no_secret};
 use countersign_testkit::{TestResult, fixture, registry};
 use serde_json::Value as Json;
 
@@ -59,6 +59,8 @@ fn redeems_with_the_right_secret_only() -> TestResult {
     assert_eq!((recovery.terms().role, recovery.call().selector), (Role::Redeem, htlc::REDEEM));
     let words = [0x102_u32, 0x5a5a_5a5a, 0x5a5a_5a5a, 0x5a5a_5a5a, 0x5a5a_5a5a, 0x5a5a_5a5a, 0x5a5a_5a5a, 0x5a5a_5a5a].map(Felt::from);
     assert_eq!(recovery.call().calldata, [&[recovery.swap_id(), Felt::from(8)][..], &words].concat());
+    // A felt is shown in the form in which it is kept.
+    shows_no_secret(&recovery, &secret, &[format!("{:?}", words[0]), format!("{:?}", words[1])]);
     assert_eq!(format!("{:#066x}", recovery.to()), record.source_swap.redeemer);
     // Nodes see the secret of a redemption, also of one that cannot pay for L2 gas.
     let nothing = TxContext::new(Felt::ONE, ResourceBounds::default()).sent_by(Felt::from(7));

@@ -6,7 +6,7 @@ use countersign_core::{Code, RequestId, Role};
 use countersign_sui::recover::{self, FunctionNames, Leg, Recovery};
 use countersign_sui::sui_sdk_types::{Address, Digest, ObjectReference};
 use countersign_sui::{Key, Sui, TxContext};
-use countersign_testkit::recover::{read_record, record, refuses_other_records};
+use countersign_testkit::recover::{read_record, record, refuses_other_records, shows_no_secret};
 use countersign_testkit::{TestResult, asset_index, registry, registry_with};
 use serde_json::Value as Json;
 use support::{coin, outside};
@@ -41,6 +41,7 @@ fn the_calls_are_those_of_the_reference_sdk() -> TestResult {
     assert_eq!(kind(&refund), ways["refund_swap"].as_str().ok_or("no kind")?);
 
     let redeem = recover::redeem(&record, Leg::Source, &secret, registry())?;
+    shows_no_secret(&redeem, &secret, &[]);
     assert_eq!(kind(&redeem), ways["redeem"].as_str().ok_or("no kind")?);
     assert_eq!(redeem.to().to_string(), record.source_swap.redeemer);
     let refusal = recover::redeem(&record, Leg::Source, &[1; 32], registry()).expect_err("another secret");

@@ -1,5 +1,7 @@
 //! Recovery from an order record alone.
 
+use std::fmt::Debug;
+
 use countersign_core::json::{self, Cursor};
 use countersign_core::wire::{OrderRecord, Read};
 use countersign_core::{Code, Leg, Refusal};
@@ -45,4 +47,16 @@ pub fn refuses_other_records<F: JsonFamily, T>(
     let refusal = refused(&record::<F>(case, |_| {})?, Leg::Destination).expect_err("another family's leg");
     assert_eq!((refusal.code(), refusal.location()), (Code::UnsupportedFamily, "/order/destination_swap/asset"));
     Ok(())
+}
+
+/// Requires that `Debug` does not show the secret of a redemption: neither four bytes of it, in hex or as a list, nor one of `others`, which
+/// are other forms of its parts.
+pub fn shows_no_secret(redemption: &impl Debug, secret: &[u8], others: &[String]) {
+    let shown: String = format!("{redemption:?} {redemption:#?}").to_lowercase().chars().filter(|c| !c.is_whitespace()).collect();
+    for part in secret.windows(4) {
+        let hex: String = part.iter().map(|byte| format!("{byte:02x}")).collect();
+        let list = format!("{part:?}").replace(['[', ']', ' '], "");
+        assert!(!shown.contains(&hex) && !shown.contains(&list), "{shown}");
+    }
+    assert!(others.iter().all(|other| !shown.contains(&other.to_lowercase().replace(' ', ""))), "{shown}");
 }

@@ -24,8 +24,9 @@ pub use countersign_core::{ApprovalStep, FundingPath, Gasless, SentBy};
 use countersign_core::family::ChainFamily;
 use countersign_core::{CallPayloads, Family, Policy, Proposal, Refusal, Registry};
 
-/// The Tron family. It is the type parameter of the states in `countersign_core`. Only this crate can make a value of
-/// it, so that nobody else can have payloads signed as a recovery.
+/// The Tron family. It is the type parameter of the states in `countersign_core`.
+///
+/// Only this crate can make a value. With it the crate marks the payloads of a recovery as its own, so nobody else's can be signed as one.
 ///
 /// ```compile_fail
 /// let _ = countersign_tron::Tron(());

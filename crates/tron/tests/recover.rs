@@ -2,7 +2,7 @@
 
 use alloy_primitives::{hex, keccak256};
 use countersign_core::{Code, Policy, RequestId, Role, SecretHash};
-use countersign_testkit::recover::{record, refuses_other_records};
+use countersign_testkit::recover::{record, refuses_other_records, shows_no_secret};
 use countersign_testkit::{TestResult, fixture, registry};
 use countersign_tron::recover::{self, Leg};
 use countersign_tron::{Address, Key, Tron, TxContext};
@@ -70,6 +70,7 @@ fn redeems_with_the_right_secret_only() -> TestResult {
         order["source_swap"]["secret_hash"] = SecretHash::of(&secret).to_string().into();
     })?;
     let recovery = recover::redeem(&record, Leg::Source, &secret, registry())?;
+    shows_no_secret(&recovery, &secret, &[]);
     assert!(!recovery.swap_id_recomputed(), "the id is that of another secret hash");
     assert_eq!(recover::swap_id(&record, Leg::Source, registry())?, (recovery.swap_id(), false));
     let unsigned = recovery.prepare(TxContext::new([1, 2], [3; 8], 60_000, 0).sent_by([3; 20].into()))?;

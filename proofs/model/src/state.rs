@@ -291,7 +291,7 @@ impl State {
                 moves.extend(BOTH.into_iter().filter(may_stand).map(|leg| Move::Later { standing: Some(leg) }));
             }
         }
-        // The program prints, and its user broadcasts, what both have just judged. A chain that stands still proves nothing to either.
+        // Both the program, which prints, and its user, who broadcasts, have just checked the chain. One that stands still proves nothing.
         if self.is_covered() && self.is_going(Leg::Destination) && matches!(source, Htlc::Locked { .. }) {
             match self.paper {
                 Paper::None if self.bad_luck < max_bad_luck => moves.push(Move::Prints),

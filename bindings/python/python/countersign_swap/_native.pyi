@@ -321,7 +321,8 @@ class Recovery:
         """
     @staticmethod
     def redeem(record: _Text, leg: Leg, secret: _Text, registry: Registry) -> Recovery:
-        """Returns the recovery that redeems a leg with the secret. Broadcasting it makes the secret public.
+        """Returns the recovery that redeems a leg with the secret. Broadcasting it makes the secret public: do it
+        at once, or check the chain again before.
 
         Args:
             record: The order record.

@@ -13,7 +13,7 @@ use super::chain::{ChainError, judge, rule_of};
 use super::decide::Action;
 use super::journal::{Delivery, Event, Outcome, Purpose, SecretRoute};
 use super::kept::{OrderState, OrderStore, SignedUnder};
-use super::observe::{OrderObservation, RecordObservation, Release};
+use super::observation::{OrderObservation, RecordObservation, Release};
 use super::overdue::{overdue_after, shortest_time};
 use super::parties::{FundingReply, Owner, OwnerError, Settlement};
 use super::{DriveError, Driver};

@@ -1,6 +1,6 @@
 //! What the driver asks chains, through connections that interpret nothing.
 
-use super::observe::PaymentFate;
+use super::observation::PaymentFate;
 use countersign::reader::{
     FateObservation, FateReader, HtlcObservation, HtlcQuorum, HtlcReader, Known, NotSent, SendObservation, SendReader, Verdict, check_sent,
 };

@@ -26,6 +26,7 @@ mod following;
 mod journal;
 mod kept;
 mod memory;
+mod observation;
 mod observe;
 mod overdue;
 mod parties;
@@ -51,8 +52,8 @@ pub use journal::{Delivery, Entry, Event, Outcome, Purpose, SecretRoute};
 pub use kept::Subject;
 pub use kept::{OrderState, OrderStore, SignedUnder, StoreError};
 pub use memory::{MemoryGuard, MemoryStore};
+pub use observation::{LegObservation, OrderObservation, PaymentFate, RecordObservation, Release};
 use observe::Observer;
-pub use observe::{LegObservation, OrderObservation, PaymentFate, RecordObservation, Release};
 pub use parties::{BoxOwner, FundingReply, NoOwner, Owner, OwnerCode, OwnerError, Settlement, SignedFunding, TrustTheService};
 pub use progress::{Change, DriveError, NewOrder, Progress, ServiceStatement, Trouble, WayOut};
 

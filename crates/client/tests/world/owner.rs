@@ -137,9 +137,7 @@ impl World {
             Some(_) => self.wait(500, 5_000).await,
             None => {}
         }
-        if is_redemption != task.secret.is_some() {
-            self.state.lock().unwrap().violations.push("a redemption without a secret, or a refund with one".to_owned());
-        }
+        assert_eq!(is_redemption, task.secret.is_some(), "a redemption without a secret, or a refund with one");
         assert!(!(is_redemption && self.plan.freezes_the_receiver), "a redemption that would not pay is not signed");
         if self.plan.cannot_pay.contains(&task.purpose) {
             return Err(Refusal::new(Code::InsufficientFunds, "/value").into());

@@ -64,17 +64,22 @@ impl RecoveryTerms {
 /// A recovery of a swap on an account chain: what the record states, and the call that ends the swap. The `Recovery` of a family
 /// dereferences to it.
 #[derive(Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "the family crates create it")]
+#[expect(clippy::exhaustive_structs, reason = "the family crates create it; others read it through its methods")]
 pub struct SwapRecovery<Call, Id, Address> {
     /// Order, chain, role, recipient and amount.
+    #[doc(hidden)]
     pub terms: RecoveryTerms,
     /// The call to the HTLC. That of a redemption contains the secret.
+    #[doc(hidden)]
     pub call: Call,
     /// The id of the swap.
+    #[doc(hidden)]
     pub swap_id: Id,
     /// Whether a formula gives this id.
+    #[doc(hidden)]
     pub swap_id_recomputed: bool,
     /// The account that receives the funds.
+    #[doc(hidden)]
     pub to: Address,
 }
 

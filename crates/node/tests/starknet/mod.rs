@@ -1,6 +1,7 @@
 //! Reading an order from honest and lying Starknet endpoints: honest answers become evidence. A lie becomes "unknown" or a hold, never a
 //! proof of funding.
 mod fake;
+mod preconditions;
 mod prices;
 mod replace;
 mod shapes;

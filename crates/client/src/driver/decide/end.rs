@@ -3,7 +3,7 @@
 use countersign::{Hold, HtlcState, Leg};
 
 use super::super::journal::{Delivery, Outcome, Purpose, SecretRoute};
-use super::super::observe::{RecordObservation, Release};
+use super::super::observation::{RecordObservation, Release};
 use super::{Action, Capabilities, Decision, Order, OwnerTask, Status, WaitingFor, act, rest};
 
 impl Order<'_> {

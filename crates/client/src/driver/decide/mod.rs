@@ -16,7 +16,7 @@ use serde::ser::{SerializeStruct, Serializer};
 
 use super::journal::{Delivery, Outcome, Purpose, SecretRoute};
 use super::kept::OrderState;
-use super::observe::{LegObservation, OrderObservation};
+use super::observation::{LegObservation, OrderObservation};
 use super::parties::Owner;
 
 /// What the driver does next, and the status that it reports.

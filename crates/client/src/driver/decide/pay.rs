@@ -5,7 +5,7 @@ use std::time::Duration;
 use countersign::{Code, Family, Hold, HtlcState, Leg, Refusal, text};
 
 use super::super::journal::{Delivery, KEPT_FUNDINGS, Outcome, Purpose};
-use super::super::observe::{LegObservation, PaymentFate, RecordObservation};
+use super::super::observation::{LegObservation, PaymentFate, RecordObservation};
 use super::{Action, Decision, Order, OwnerTask, Status, act, rest};
 
 /// How long after the deadline a payment from another wallet is still expected.
