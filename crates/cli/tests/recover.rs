@@ -232,7 +232,8 @@ fn redeem_self_needs_no_service() {
 
         // For people: what it does to the secret, and the secret nowhere but in the transaction.
         let shown = kept.run(&[&command[..], &["--key-file", kept.home.path.join("key.txt").to_str().unwrap()]].concat());
-        assert!(shown.status.success() && out(&shown).contains("makes the secret public"), "{}", said(&shown));
+        let warned = "makes the secret public, and with it the other leg can be redeemed too: broadcast it now, or check the chain again";
+        assert!(shown.status.success() && out(&shown).contains(warned), "{}", said(&shown));
         // From the moment it is printed the secret may be public: later runs must know, and must not take it for sent.
         let journal = fs::read_to_string(kept.home.kept(order_id, "journal")).unwrap();
         assert!(journal.contains("secret_leaving") && journal.contains(r#""event":"printed""#), "{id}: {journal}");
