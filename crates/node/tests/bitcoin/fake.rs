@@ -101,7 +101,7 @@ impl Servers {
 
     pub(crate) fn connect_to(&self, coin: &str, quorum: u32) -> Nodes<Self> {
         // A host whose name begins with `rpc` is a node's own RPC.
-        let url = |host: &String| format!("{}https://{host}/key/api", if host.starts_with("rpc") { "rpc+" } else { "" });
+        let url = |host: &String| format!("{}https://{host}/the-key/api", if host.starts_with("rpc") { "rpc+" } else { "" });
         let all = self.ledgers.keys().map(|host| Endpoint::parse(&url(host)).unwrap()).collect();
         let registry = json!({"chains": [{"chain": format!("{coin}_regtest"), "id": format!("{coin}:regtest")}], "assets": []});
         let registry = Registry::from_json(registry.to_string().as_bytes()).unwrap();
@@ -113,7 +113,7 @@ impl Servers {
 impl Transport for Servers {
     async fn send(&self, request: &Request) -> Result<Response, TransportError> {
         let host = request.url.host_str().unwrap();
-        let path = request.url.path().strip_prefix("/key/api").unwrap();
+        let path = request.url.path().strip_prefix("/the-key/api").unwrap();
         self.asked.lock().unwrap().push(format!("{} {path}", request.method));
         let honest = {
             let mut ledger = self.ledgers[host].lock().unwrap();

@@ -19,6 +19,7 @@ use countersign_client::TransportErrorKind;
 use countersign_node::{NodeError, Speed};
 use serde_json::Value;
 
+use crate::support::shows_no_key;
 use fake::{AMOUNT, Ledger, NOW, SECRET, Servers, TIMELOCK, funding, outpoint, pay, spend, terms, terms_on};
 
 type Shared = Arc<Mutex<Ledger>>;
@@ -37,7 +38,8 @@ fn funded(depth: usize) -> (Shared, Transaction) {
 /// The driver's decision: the code of a failure or of a hold.
 async fn judge(servers: &Servers, quorum: u32) -> Result<Funded, &'static str> {
     let (nodes, terms) = (servers.connect(quorum), terms());
-    let quorum = nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms.destination).await.map_err(|error| error.code().name())?;
+    let read = shows_no_key(nodes.bitcoin("bitcoin_regtest").unwrap().htlc(&terms.destination).await);
+    let quorum = read.map_err(|error| error.code().name())?;
     Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().name())
 }
 

@@ -14,7 +14,7 @@ const VBYTES: u64 = 142;
 
 /// Connects the servers to a chain whose coin is pinned.
 fn connect(servers: Servers) -> Nodes<Servers> {
-    let url = |host: &str| format!("{}https://{host}/key/api", if host.starts_with("rpc") { "rpc+" } else { "" });
+    let url = |host: &str| format!("{}https://{host}/the-key/api", if host.starts_with("rpc") { "rpc+" } else { "" });
     let all = HOSTS.iter().map(|host| Endpoint::parse(&url(host)).unwrap()).collect();
     let fixture = serde_json::to_value(countersign_testkit::registry().asset("bitcoin:btc").unwrap().record.clone()).unwrap();
     let mut asset = fixture;

@@ -100,7 +100,7 @@ async fn waiting_for(
     }
     let ledger = shared(ledger);
     let servers = Servers::default().with("a.example", &ledger).with("b.example", &ledger).with("c.example", &ledger);
-    let all = ["a", "b", "c"].map(|host| Endpoint::parse(&format!("https://{host}.example/key/api")).unwrap());
+    let all = ["a", "b", "c"].map(|host| Endpoint::parse(&format!("https://{host}.example/the-key/api")).unwrap());
     let nodes = Arc::new(Nodes::new(servers, NodeConfig::new().with(CHAIN, Endpoints::new(all.into()).unwrap()), &registry));
 
     let kept = OrderState::new(CreatedOrder::new(request, response).unwrap(), None);

@@ -14,16 +14,16 @@
     reason = "a test ends by panicking, and uses the parts it needs"
 )]
 
-use countersign::UnixTime;
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use countersign::HtlcTerms;
+use countersign::reader::HtlcQuorum;
+use countersign::{FinalityRule, Funded, HtlcTerms, UnixTime, VerifiedTerms};
 use countersign_client::{Request, Response, Transport, TransportError, TransportErrorKind};
-use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes};
+use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes};
 pub use countersign_testkit::chain::evm::{Evm, INITIATED, LATEST, NOW, SECRET, hash_of, id, log, redeemed_data, terms};
 use countersign_testkit::{Case, registry};
 use serde_json::{Value, json};
@@ -173,4 +173,19 @@ pub fn nodes(chain: Chain, count: usize) -> Nodes<Chain> {
 /// An order of the fixtures.
 pub fn case(id: &str) -> Case {
     countersign_testkit::fixtures_of(countersign::Family::Evm).unwrap().into_iter().find(|case| case.id == id).expect(id)
+}
+
+/// Requires that an error does not show the key in an endpoint's URL, and returns the result.
+pub fn shows_no_key<T>(read: Result<T, NodeError>) -> Result<T, NodeError> {
+    if let Err(error) = &read {
+        assert!(!error.to_string().contains("the-key"), "{error}");
+        assert!(!format!("{error:?}").contains("the-key"), "{error:?}");
+    }
+    read
+}
+
+/// Returns the evidence, or the name of the code of whatever is missing.
+pub fn judged(read: Result<HtlcQuorum, NodeError>, terms: &VerifiedTerms, rule: &FinalityRule, now: u64) -> Result<Funded, String> {
+    let quorum = read.map_err(|error| error.code().name().to_owned())?;
+    Funded::judge(terms, &quorum, rule, UnixTime::from_secs(now)).map_err(|hold| hold.code().name().to_owned())
 }

@@ -9,6 +9,7 @@ mod wallet;
 use countersign::UnixTime;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::support::{judged, shows_no_key};
 use countersign::reader::HtlcQuorum;
 use countersign::tron::alloy_primitives::{Address as AbiAddress, B256, U256};
 use countersign::tron::{Address, read};
@@ -26,12 +27,7 @@ const ORDERS: &str = "9c3f1e90";
 
 async fn read_with(tron: impl Into<Fake>, count: usize, terms: &VerifiedTerms) -> Result<HtlcQuorum, NodeError> {
     let nodes = nodes(tron, count);
-    let read = nodes.tron("tron").unwrap().htlc(&terms.destination).await;
-    if let Err(error) = &read {
-        assert!(!error.to_string().contains("the-key"), "{error}");
-        assert!(!format!("{error:?}").contains("the-key"), "{error:?}");
-    }
-    read
+    shows_no_key(nodes.tron("tron").unwrap().htlc(&terms.destination).await)
 }
 
 async fn judge(tron: impl Into<Fake>, count: usize) -> Result<Funded, String> {
@@ -39,8 +35,7 @@ async fn judge(tron: impl Into<Fake>, count: usize) -> Result<Funded, String> {
 }
 
 async fn judge_terms(tron: impl Into<Fake>, count: usize, terms: &VerifiedTerms) -> Result<Funded, String> {
-    let quorum = read_with(tron, count, terms).await.map_err(|error| error.code().name().to_owned())?;
-    Funded::judge(terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().name().to_owned())
+    judged(read_with(tron, count, terms).await, terms, &RULE, NOW)
 }
 
 fn tron() -> Tron {
