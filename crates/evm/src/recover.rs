@@ -91,7 +91,7 @@ impl Recovery {
         }
         let call = Call { gas_limit, ..self.call.clone() };
         let transaction = EvmTransaction::new(self.chain_id, calls.nonce, calls.fees, &call);
-        let summary = self.terms.describe(hex::encode(self.swap_id), self.to);
+        let summary = self.terms.describe(&hex::encode(self.swap_id));
         let mut warnings = Warnings::default();
         if !self.swap_id_recomputed {
             warnings.warn(Code::SwapIdUnchecked);

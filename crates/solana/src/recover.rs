@@ -180,7 +180,7 @@ impl Recovery {
             warnings.warn_about(Code::SwapIdUnchecked, format!("{swap_id} on Solana"));
         }
         self.expense(&message).warn(&mut warnings);
-        let mut summary = self.terms.describe(swap_id, self.to);
+        let mut summary = self.terms.describe(&swap_id);
         if let Some(account) = self.token_account().filter(|_| self.creates_token_account) {
             let text = format!("creates the token account {account} if it does not exist, at the expense of {fee_payer}");
             summary.add_values(Topic::Token, text, [account, fee_payer].map(|address| address::to_account(address).into()));

@@ -62,7 +62,7 @@ impl Recovery {
     pub fn prepare(&self, context: SentBy<Felt, TxContext>) -> Result<UnsignedOrder, Refusal> {
         let SentBy { sender, context: execution, accepts_low_fee } = context;
         let invoke = execution.invoke(sender, self.chain_id, vec![self.call.clone()])?;
-        let summary = self.terms.describe(format_args!("{:x}", self.swap_id), format_args!("{:#066x}", self.to));
+        let summary = self.terms.describe(&format!("{:x}", self.swap_id));
         let unsigned = Unsigned::new(sender, execution.public_key, Some((self.terms.role, invoke)), None);
         let mut warnings = Warnings::default();
         if !self.swap_id_recomputed {

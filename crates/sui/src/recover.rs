@@ -128,7 +128,7 @@ impl Recovery {
         let bytes = bcs::to_bytes(&Kind::ProgrammableTransaction(transaction))
             .map_err(|error| Refusal::new(Code::KindMalformed, "").with_reason(error.to_string()))?;
         let unsigned = Unsigned::new(self.terms.role, Arc::clone(&self.call), &bytes, sender, &gas)?;
-        let summary = self.terms.describe(hex::encode(self.swap_id), self.to);
+        let summary = self.terms.describe(&hex::encode(self.swap_id));
         let mut warnings = Warnings::default();
         if !self.swap_id_recomputed {
             warnings.warn(Code::SwapIdUnchecked);

@@ -103,7 +103,7 @@ impl Recovery {
             check_low_fee(self.terms.role, accepts_low_fee, "/fee_limit", &why, &mut warnings)?;
         }
         let transaction = TronTransaction::new(sender, &calls, &Call { fee_limit, ..self.call.clone() });
-        let summary = self.terms.describe(hex::encode(self.swap_id), self.to);
+        let summary = self.terms.describe(&hex::encode(self.swap_id));
         if !self.swap_id_recomputed {
             warnings.warn(Code::SwapIdUnchecked);
         }

@@ -1,6 +1,6 @@
 //! What every recovery states, whatever its chain.
 
-use std::fmt::{self, Display};
+use std::fmt;
 
 use countersign_chains::Account;
 use ruint::aliases::U256;
@@ -44,12 +44,12 @@ impl RecoveryTerms {
         Self::new(record.order_id.clone(), leg.asset.chain_name().to_owned(), role, payee.clone(), leg.swap.amount)
     }
 
-    /// Describes the payout of a swap to an account.
+    /// Describes the payout of a swap.
     #[doc(hidden)]
     #[must_use]
-    pub fn describe(&self, swap_id: impl Display, to: impl Display) -> Summary {
+    pub fn describe(&self, swap_id: &str) -> Summary {
         let mut summary = Summary::default();
-        let text = format!("{} of swap {swap_id} pays {} base units to {to}", self.role, self.amount);
+        let text = format!("{} of swap {swap_id} pays {} base units to {}", self.role, self.amount, self.payee);
         summary.add_values(Topic::Payout, text, [self.payee.clone().into(), self.amount.into()]);
         summary
     }
