@@ -3,7 +3,6 @@
     cargo build --release --locked -p countersign-cli     # in the project's folder; or set COUNTERSIGN to another build
     python bindings/python/bench.py                       # prints the table
     python bindings/python/bench.py --write               # and puts it into README.md
-    python bindings/python/bench.py --cases DIR           # writes cases for examples/audit_ray.py instead
 
 Both read the registry, read the lines, verify and sign each order, and write the results. Python's own start is not counted, the
 program's is: it takes a few milliseconds. Rounds alternate, because the speed of a shared machine changes from minute to minute; the
@@ -89,14 +88,6 @@ def without_keys(count: int) -> list[str]:
     return lines
 
 
-def write_cases(folder: Path, count: int) -> None:
-    (folder / "cases").mkdir(parents=True)
-    (folder / "registry.json").write_text(REGISTRY)
-    lines = without_keys(count)
-    for part in range(16):
-        (folder / "cases" / f"{part:02}.jsonl").write_text("\n".join(lines[part::16]) + "\n")
-
-
 def row(name: str, lines: list[str], orders: int, threads: int, rounds: int) -> str:
     lines = (lines * (orders // len(lines) + 1))[:orders]
     with tempfile.TemporaryDirectory() as temporary:
@@ -119,10 +110,7 @@ def main() -> None:
     parser.add_argument("--orders", type=int, default=20_000, help="lines in each measurement")
     parser.add_argument("--rounds", type=int, default=7, help="measurements of each pair")
     parser.add_argument("--write", action="store_true", help="put the table into README.md")
-    parser.add_argument("--cases", type=Path, help="write cases and a registry for the Ray example into this folder, and end")
     arguments = parser.parse_args()
-    if arguments.cases:
-        return write_cases(arguments.cases, arguments.orders)
     if program() is None:
         sys.exit("no native program: run cargo build --release --locked -p countersign-cli, or set COUNTERSIGN")
     if "release" not in str(program()):
