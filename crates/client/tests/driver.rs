@@ -90,12 +90,14 @@ async fn a_receiver_that_cannot_be_paid_holds_the_secret_back() {
     }
 }
 
+/// `.ci/slow` sets `FAULTY_SWAPS=200`: each request is compared with everything that was signed, so time grows with the square.
 #[tokio::test(start_paused = true)]
-async fn two_hundred_swaps_complete_at_five_per_cent_faults() {
+async fn swaps_of_one_driver_complete_at_five_per_cent_faults() {
+    let swaps = std::env::var("FAULTY_SWAPS").map_or(60, |number| number.parse().unwrap());
     let world = Worlds::new(0, Plan { fault_rate: 5, ..Plan::honest() });
     let driver = world.driver(MemoryStore::default());
     let mut ids = Vec::new();
-    for number in 1..=200 {
+    for number in 1..=swaps {
         let (fixture, secret) = world.order(number);
         // The caller repeats a failed creation: an order that was created but not stored is never paid.
         loop {
@@ -107,7 +109,7 @@ async fn two_hundred_swaps_complete_at_five_per_cent_faults() {
         }
     }
     let ends = run(&driver).await;
-    assert_eq!(ends.len(), 200);
+    assert_eq!(ends.len(), ids.len());
     assert!(ends.iter().all(|(_, outcome)| *outcome == Outcome::Complete), "{ends:?}");
     for id in &ids {
         assert_eq!(world.end(id), (1, true, false), "{id}");

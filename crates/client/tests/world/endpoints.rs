@@ -55,7 +55,7 @@ fn contains(request: &Request, needle: &[u8]) -> bool {
         Request::Post { body, .. } => body,
         _ => return false,
     };
-    text.windows(needle.len()).any(|window| window == needle)
+    memchr::memmem::find(text, needle).is_some()
 }
 
 impl World {
