@@ -1,19 +1,13 @@
 //! The records of the interface: the structs of `countersign_json::objects`, as UniFFI needs them declared.
 
+use countersign_json::for_each_shape;
+use countersign_json::objects::words::{Code, Family, HtlcState, PayloadKind, Role, Scheme, Severity, TimelockUnit, ValueKind};
 use countersign_json::objects::{self, Convert};
-use countersign_json::{for_each_shape, for_each_word_set};
 
 /// Bytes are bytes in every language.
 type Hex = Vec<u8>;
 /// No language that UniFFI supports has an integer of 256 bits that it could be.
 type Decimal = String;
-
-macro_rules! declare_words {
-    ($($(#[$doc:meta])* $name:ident = $words:expr;)*) => {
-        $(#[allow(dead_code, reason = "not every set is in a record")] type $name = String;)*
-    };
-}
-for_each_word_set! { declare_words }
 
 macro_rules! declare {
     ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {

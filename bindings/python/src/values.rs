@@ -1,8 +1,9 @@
 //! The values that the objects return: immutable, with named attributes.
 
 use countersign::{U256, number};
+use countersign_json::for_each_shape;
+use countersign_json::objects::words::{Code, Family, HtlcState, PayloadKind, Role, Scheme, Severity, TimelockUnit, ValueKind};
 use countersign_json::objects::{self, Convert};
-use countersign_json::{for_each_shape, for_each_word_set};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyTuple, PyType};
@@ -48,13 +49,6 @@ impl<'py> FromPyObject<'_, 'py> for Decimal {
         object.cast::<PyInt>()?.to_string().parse().map(Self).map_err(|_| invalid())
     }
 }
-
-macro_rules! declare_words {
-    ($($(#[$doc:meta])* $name:ident = $words:expr;)*) => {
-        $(#[allow(dead_code, reason = "not every set is in a class")] type $name = String;)*
-    };
-}
-for_each_word_set! { declare_words }
 
 macro_rules! declare {
     ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {

@@ -4,8 +4,8 @@
 /// Calls a macro with the objects that wallets pass in, each as `/// doc` `Name { /// doc` `field: Type, }`. The context of a recovery is
 /// written `Name: Base { .. }`, and also has the members of its base.
 ///
-/// A type is a set of [`for_each_word_set!`](crate::for_each_word_set), another object of the list, or one of these. It may be in a `Vec`,
-/// and a member that may be missing or null is an `Option`.
+/// A type is a set of [words](crate::objects::words), another object of the list, or one of these. It may be in a `Vec`, and a member that
+/// may be missing or null is an `Option`.
 ///
 /// | type | JSON |
 /// |---|---|

@@ -10,7 +10,7 @@ use super::words::{Code, Family, HtlcState, PayloadKind, Role, Scheme, Severity,
 /// Calls a macro with the structs that the objects return, each as `/// doc` `Name { /// doc` `field: Type, }`.
 ///
 /// A type is `String`, `bool`, `u8`, `u32`, `u64`, `Hex` for bytes, `Decimal` for a number of up to 256 bits, a set of
-/// [`for_each_word_set!`](crate::for_each_word_set), another struct of the list, or an `Option` or `Vec` of these.
+/// [words](crate::objects::words), another struct of the list, or an `Option` or `Vec` of these.
 /// [`Convert`](crate::objects::Convert) turns the values into those of the caller's structs.
 #[macro_export]
 macro_rules! for_each_shape {

@@ -1,13 +1,13 @@
 //! The lists of inputs are what the parsers take: each member is known and read, and no other is.
 
 use countersign::FAMILIES;
-use countersign_json::objects;
+use countersign_json::objects::{self, words};
 use countersign_testkit::lines::{accepted_case, run};
 use countersign_testkit::set;
 use serde_json::{Value, json};
 
 use crate::contexts::{prepare, recoveries};
-use crate::model::{Field, Shape, Type, find, inputs, members, word_sets};
+use crate::model::{Field, Shape, Type, find, get};
 use crate::schemas::{documents_of, shape_of, validator};
 
 /// Returns a case of each built family whose wallet context has every required member.
@@ -19,13 +19,13 @@ fn cases() -> Vec<Value> {
 }
 
 /// Calls `check` with the pointer of each member of a shape below `at`, and of the shapes inside it.
-fn each_member<'s>(shapes: &'s [Shape], shape: &'s Shape, at: &str, check: &mut impl FnMut(&str, &'s Field)) {
-    for field in members(shapes, shape) {
+fn each_member(shape: &Shape, at: &str, check: &mut impl FnMut(&str, &Field)) {
+    for field in shape.members() {
         let pointer = format!("{at}/{}", field.name);
         check(&pointer, field);
         let item = if matches!(field.kind.required(), Type::List(_)) { "/0" } else { "" };
-        if let Some(inner) = shapes.iter().find(|shape| shape.name == field.kind.name()) {
-            each_member(shapes, inner, &format!("{pointer}{item}"), check);
+        if let Some(inner) = get(field.kind.name()) {
+            each_member(inner, &format!("{pointer}{item}"), check);
         }
     }
 }
@@ -50,7 +50,6 @@ fn misspelt(pointer: &str) -> String {
 
 #[test]
 fn wallet_contexts_have_the_members_of_their_lists() {
-    let shapes = inputs();
     for line in cases() {
         let id = line["id"].as_str().unwrap();
         let name = shape_of(id, "Wallet");
@@ -59,7 +58,7 @@ fn wallet_contexts_have_the_members_of_their_lists() {
             (error["code"].as_str().unwrap_or_default().to_owned(), error["at"].as_str().unwrap_or_default().to_owned())
         };
         assert_eq!(refused(&line), (String::new(), String::new()), "{id}");
-        each_member(&shapes, find(&shapes, &name), "/wallet", &mut |pointer, field| {
+        each_member(find(&name), "/wallet", &mut |pointer, field| {
             let (code, at) = refused(&broken(&line, pointer));
             assert!(at.starts_with(pointer), "{id}: {pointer}: {code} at {at}");
             let mut changed = line.clone();
@@ -81,10 +80,8 @@ fn wallet_contexts_have_the_members_of_their_lists() {
 
 #[test]
 fn contexts_of_recoveries_have_exactly_the_members_of_their_lists() {
-    let shapes = inputs();
     for (recovery, wallet) in recoveries() {
         let name = shape_of(recovery.family().name(), "Recovery");
-        let shape = find(&shapes, &name);
         let line = json!({ "wallet": wallet });
         let refused = |line: &Value| prepare(&recovery, &line["wallet"].to_string()).err();
         let mut unknown = line.clone();
@@ -95,7 +92,7 @@ fn contexts_of_recoveries_have_exactly_the_members_of_their_lists() {
             !validator("inputs", Some(&name)).is_valid(&unknown["wallet"]) && validator("inputs", Some(&name)).is_valid(&wallet),
             "{name}"
         );
-        each_member(&shapes, shape, "/wallet", &mut |pointer, field| {
+        each_member(find(&name), "/wallet", &mut |pointer, field| {
             if pointer_exists(&line, pointer) {
                 let at = refused(&broken(&line, pointer)).map(|refusal| refusal.location().to_owned());
                 // A recovery approves nothing, and is signed in a step of its own.
@@ -120,15 +117,15 @@ fn pointer_exists(line: &Value, pointer: &str) -> bool {
 
 /// Calls `check` with each word of the member's set, and with one that is not in it.
 fn each_word(field: &Field, check: impl Fn(&str, bool)) {
-    if let Some(set) = word_sets().iter().find(|set| set.name == field.kind.name()) {
-        set.words.iter().for_each(|word| check(word, true));
+    let words = words::of(field.kind.name());
+    words.iter().for_each(|word| check(word, true));
+    if !words.is_empty() {
         check("another", false);
     }
 }
 
 #[test]
 fn signatures_in_parts_have_exactly_the_members_of_their_lists() {
-    let shapes = inputs();
     for line in cases() {
         let id = line["id"].as_str().unwrap();
         let name = match id.split('-').next() {
@@ -140,7 +137,7 @@ fn signatures_in_parts_have_exactly_the_members_of_their_lists() {
         let case = accepted_case(id);
         let order = documents_of(&case, |documents| objects::verify(documents, case.registry, &countersign::Policy::default()).unwrap());
         let mut unsigned = objects::prepare(&order, line["wallet"].to_string().as_bytes()).unwrap();
-        let listed: Vec<_> = find(&shapes, name).fields.iter().map(|field| field.name).collect();
+        let listed: Vec<_> = find(name).fields.iter().map(|field| field.name).collect();
         let mut attach = |signature: &Value| objects::attach(&mut unsigned, "initiate", &signature.to_string()).unwrap_err();
         let failure = attach(&json!({ "another": 1 }));
         assert_eq!((failure.code, failure.expected), ("unexpected_field", Some(listed.join(", "))), "{id}");

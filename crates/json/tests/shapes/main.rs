@@ -21,9 +21,10 @@ mod typescript;
 use std::{env, fs};
 
 use countersign_json::is_decimal_text;
+use countersign_json::objects::words;
 use countersign_testkit::project;
 
-use crate::model::{camel, documents, inputs, members_of_type, outputs, word_sets};
+use crate::model::{DOCUMENTS, INPUTS, OUTPUTS, camel, get, members_of_type};
 
 #[test]
 fn the_files_are_made_from_the_lists() {
@@ -45,16 +46,14 @@ fn the_files_are_made_from_the_lists() {
 
 #[test]
 fn every_type_is_known_and_every_name_is_unique() {
-    let (outputs, inputs, documents, sets) = (outputs(), inputs(), documents(), word_sets());
-    for shapes in [&outputs, &inputs, &documents] {
-        for field in shapes.iter().flat_map(|shape| &shape.fields) {
-            let name = field.kind.name();
-            let is_known = schema::basic(name).is_some() || shapes.iter().any(|shape| shape.name == name);
-            assert!(is_known || sets.iter().any(|set| set.name == name), "{}: no type {name}", field.name);
-        }
+    for field in OUTPUTS.iter().chain(&*INPUTS).chain(&*DOCUMENTS).flat_map(|shape| &shape.fields) {
+        let name = field.kind.name();
+        let is_set = words::ALL.iter().any(|set| set.name == name);
+        assert!(is_set || schema::basic(name).is_some() || get(name).is_some(), "{}: no type {name}", field.name);
     }
     // What TypeScript and Python have in one module.
-    let mut names: Vec<_> = outputs.iter().chain(&inputs).map(|shape| shape.name).chain(sets.iter().map(|set| set.name)).collect();
+    let mut names = python::names();
+    names.extend(DOCUMENTS.iter().map(|shape| shape.name));
     let all = names.len();
     names.sort_unstable();
     names.dedup();
@@ -72,22 +71,21 @@ fn names_in_camel_case_lead_back_to_the_members() {
             text
         })
     };
-    for field in outputs().iter().chain(&inputs()).flat_map(|shape| &shape.fields) {
+    for field in OUTPUTS.iter().chain(&*INPUTS).flat_map(|shape| &shape.fields) {
         assert_eq!(snake_case(&camel(field.name)), field.name);
     }
 }
 
 #[test]
 fn the_name_of_a_member_says_how_its_number_is_written() {
-    let (outputs, inputs) = (outputs(), inputs());
-    let decimals = members_of_type(&inputs, &["Decimal", "FeeRate"]);
+    let decimals = members_of_type(&INPUTS, &["Decimal", "FeeRate"]);
     assert_eq!(decimals, ["fee_rate", "gas_budget", "gas_price", "max_fee_per_gas", "max_priority_fee_per_gas"]);
-    let others = members_of_type(&inputs, &["Integer", "Number", "NumberOrText", "IntegerOrDecimal"]);
+    let others = members_of_type(&INPUTS, &["Integer", "Number", "NumberOrText", "IntegerOrDecimal"]);
     assert!(others.iter().all(|name| !decimals.contains(name) && !is_decimal_text(name)), "{others:?}");
     assert!(decimals.iter().all(|name| is_decimal_text(name)));
-    let (numbers, bytes) = (members_of_type(&outputs, &["Decimal"]), members_of_type(&outputs, &["Hex"]));
+    let (numbers, bytes) = (members_of_type(&OUTPUTS, &["Decimal"]), members_of_type(&OUTPUTS, &["Hex"]));
     assert_eq!((numbers.as_slice(), bytes.as_slice()), (["amount", "number"].as_slice(), ["digest", "payload"].as_slice()));
-    let others: Vec<_> = outputs.iter().filter(|shape| shape.name != "Transaction").flat_map(|shape| &shape.fields).collect();
+    let others: Vec<_> = OUTPUTS.iter().filter(|shape| shape.name != "Transaction").flat_map(|shape| &shape.fields).collect();
     assert!(others.iter().all(|field| field.kind.name() == "Decimal" || !numbers.contains(&field.name)));
     assert!(
         others.iter().all(|field| field.kind.name() == "Hex" || !bytes.contains(&field.name)),

@@ -1,8 +1,18 @@
 //! The lists of `countersign-json` as tables, from which the files are written.
 
-use countersign_json::{for_each_input, for_each_shape, for_each_word_set};
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
-use crate::documents::for_each_document;
+use countersign_json::{for_each_input, for_each_shape};
+
+use crate::documents::documents;
+
+/// What the objects return.
+pub(crate) static OUTPUTS: LazyLock<Vec<Shape>> = LazyLock::new(|| for_each_shape! { shapes });
+/// What wallets pass in. A context of a recovery comes after its base.
+pub(crate) static INPUTS: LazyLock<Vec<Shape>> = LazyLock::new(|| for_each_input! { shapes });
+/// The documents of an order, and the wallet's own files.
+pub(crate) static DOCUMENTS: LazyLock<Vec<Shape>> = LazyLock::new(documents);
 
 /// A struct of a list.
 pub(crate) struct Shape {
@@ -10,6 +20,7 @@ pub(crate) struct Shape {
     pub(crate) doc: String,
     /// The shape whose members it has too.
     pub(crate) base: Option<&'static str>,
+    /// The members that its base does not have.
     pub(crate) fields: Vec<Field>,
 }
 
@@ -31,7 +42,7 @@ pub(crate) enum Type {
 }
 
 impl Type {
-    fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let inner = |wrapper| text.strip_prefix(wrapper)?.strip_prefix('<')?.strip_suffix('>').map(|inner| Box::new(Self::parse(inner)));
         inner("Option")
             .map(Self::Option)
@@ -58,80 +69,48 @@ impl Type {
     }
 }
 
-/// A closed set of words.
-pub(crate) struct WordSet {
-    pub(crate) name: &'static str,
-    pub(crate) doc: String,
-    pub(crate) words: Vec<String>,
-}
-
 /// Joins the lines of a doc comment.
-fn doc(lines: &[&str]) -> String {
+pub(crate) fn doc(lines: &[&str]) -> String {
     lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
 }
 
 macro_rules! shapes {
     ($($(#[doc = $doc:literal])* $name:ident $(: $base:ident)? { $($(#[doc = $field_doc:literal])* $field:ident: $type:ty,)* })*) => {
-        vec![$(Shape {
+        vec![$($crate::model::Shape {
             name: stringify!($name),
-            doc: doc(&[$($doc),*]),
+            doc: $crate::model::doc(&[$($doc),*]),
             base: [$(stringify!($base))?].first().copied(),
-            fields: vec![$(Field {
+            fields: vec![$($crate::model::Field {
                 name: stringify!($field),
-                doc: doc(&[$($field_doc),*]),
-                kind: Type::parse(&stringify!($type).replace(' ', "")),
+                doc: $crate::model::doc(&[$($field_doc),*]),
+                kind: $crate::model::Type::parse(&stringify!($type).replace(' ', "")),
             }),*],
         }),*]
     };
 }
+pub(crate) use shapes;
 
-/// Returns the structs that the objects return.
-pub(crate) fn outputs() -> Vec<Shape> {
-    for_each_shape! { shapes }
-}
-
-/// Returns the objects that wallets pass in. A context of a recovery comes after its base.
-pub(crate) fn inputs() -> Vec<Shape> {
-    for_each_input! { shapes }
-}
-
-/// Returns the objects in the documents of an order, and in the wallet's own files.
-pub(crate) fn documents() -> Vec<Shape> {
-    for_each_document! { shapes }
-}
-
-/// Returns the closed sets of words.
-pub(crate) fn word_sets() -> Vec<WordSet> {
-    macro_rules! sets {
-        ($($(#[doc = $doc:literal])* $name:ident = $words:expr;)*) => {
-            vec![$(WordSet {
-                name: stringify!($name),
-                doc: doc(&[$($doc),*]),
-                words: $words.into_iter().map(|word| word.to_string()).collect(),
-            }),*]
-        };
+impl Shape {
+    /// Returns the members, those of the base first.
+    pub(crate) fn members(&self) -> impl Iterator<Item = &Field> {
+        self.base.into_iter().flat_map(|base| &find(base).fields).chain(&self.fields)
     }
-    for_each_word_set! { sets }
+}
+
+/// Returns the shape with this name; `None` if there is none.
+pub(crate) fn get(name: &str) -> Option<&'static Shape> {
+    [&*OUTPUTS, &*INPUTS, &*DOCUMENTS].into_iter().flatten().find(|shape| shape.name == name)
 }
 
 /// Returns the shape with this name.
-pub(crate) fn find<'s>(shapes: &'s [Shape], name: &str) -> &'s Shape {
-    shapes.iter().find(|shape| shape.name == name).unwrap_or_else(|| panic!("no shape {name}"))
-}
-
-/// Returns the members of a shape, those of its base first.
-pub(crate) fn members<'s>(shapes: &'s [Shape], shape: &'s Shape) -> Vec<&'s Field> {
-    let base = shape.base.map(|base| find(shapes, base));
-    base.into_iter().chain([shape]).flat_map(|shape| &shape.fields).collect()
+pub(crate) fn find(name: &str) -> &'static Shape {
+    get(name).unwrap_or_else(|| panic!("no shape {name}"))
 }
 
 /// Returns the names of the members that have one of these basic types, sorted.
 pub(crate) fn members_of_type(shapes: &[Shape], types: &[&str]) -> Vec<&'static str> {
     let fields = shapes.iter().flat_map(|shape| &shape.fields).filter(|field| types.contains(&field.kind.name()));
-    let mut names: Vec<_> = fields.map(|field| field.name).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+    fields.map(|field| field.name).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Writes a name in camel case.

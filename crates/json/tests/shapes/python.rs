@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::model::{Shape, Type, inputs, outputs, word_sets};
+use countersign_json::objects::words;
+
+use crate::model::{INPUTS, OUTPUTS, Shape, Type, doc};
 
 // Annotations are not evaluated, so the module needs no package, and Python 3.9 has what it uses.
 const HEAD: &str = "\
@@ -19,23 +21,27 @@ if TYPE_CHECKING:
     from typing_extensions import NotRequired, TypeAlias
 ";
 
+/// Returns the names of what is in the module; TypeScript has them too.
+pub(crate) fn names() -> Vec<&'static str> {
+    OUTPUTS.iter().chain(&*INPUTS).map(|shape| shape.name).chain(words::ALL.iter().map(|set| set.name)).collect()
+}
+
 /// Returns the module, with the types. At run time its values are those of the compiled module.
 pub(crate) fn write() -> String {
-    let (outputs, inputs, sets) = (outputs(), inputs(), word_sets());
-    let mut names: Vec<_> = outputs.iter().chain(&inputs).map(|shape| shape.name).chain(sets.iter().map(|set| set.name)).collect();
+    let mut names = names();
     names.sort_unstable();
     let names: String = names.into_iter().map(|name| format!("    \"{name}\",\n")).collect();
     let mut text = format!("{HEAD}\n__all__ = [\n{names}]\n");
     text += "\n# A number. As text it is decimal; a fee rate may have decimal places.\nNumberLike: TypeAlias = Union[int, str]\n";
-    for set in &sets {
-        let words: String = set.words.iter().map(|word| format!("    \"{word}\",\n")).collect();
-        write!(text, "\n{}: TypeAlias = Literal[\n{words}]\n\"\"\"{}\"\"\"\n", set.name, set.doc).unwrap();
+    for set in words::ALL {
+        let words: String = (set.words)().iter().map(|word| format!("    \"{word}\",\n")).collect();
+        write!(text, "\n{}: TypeAlias = Literal[\n{words}]\n\"\"\"{}\"\"\"\n", set.name, doc(set.doc)).unwrap();
     }
     text += "\nif TYPE_CHECKING:\n";
-    outputs.iter().for_each(|shape| class(&mut text, shape));
-    let values: Vec<_> = outputs.iter().map(|shape| shape.name).collect();
+    OUTPUTS.iter().for_each(|shape| class(&mut text, shape));
+    let values: Vec<_> = OUTPUTS.iter().map(|shape| shape.name).collect();
     write!(text, "\nelse:\n    from countersign_swap._native import {}\n", values.join(", ")).unwrap();
-    inputs.iter().for_each(|shape| typed_dict(&mut text, shape));
+    INPUTS.iter().for_each(|shape| typed_dict(&mut text, shape));
     text
 }
 

@@ -3,14 +3,14 @@
 use std::fs;
 
 use countersign::{FAMILIES, Policy};
-use countersign_json::objects::{self, Documents, Quorum};
+use countersign_json::objects::{self, Documents, Quorum, words};
 use countersign_testkit::lines::{accepted, accepted_case, run};
 use countersign_testkit::{Case, project, registry_json};
 use jsonschema::Validator;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::model::{outputs, word_sets};
+use crate::model::{OUTPUTS, find};
 use crate::schema;
 
 /// Returns the validator of a schema's root, or of one of its definitions.
@@ -120,8 +120,7 @@ fn the_schema_of_a_policy_has_exactly_its_members() {
     let schema = validator("policy", None);
     let default = serde_json::to_value(Policy::default()).unwrap();
     valid(&schema, &default, "the default policy");
-    let listed = crate::model::documents();
-    let mut listed: Vec<_> = crate::model::find(&listed, "Policy").fields.iter().map(|field| field.name).collect();
+    let mut listed: Vec<_> = find("Policy").fields.iter().map(|field| field.name).collect();
     let mut members: Vec<_> = default.as_object().unwrap().keys().map(String::as_str).collect();
     listed.sort_unstable();
     members.sort_unstable();
@@ -147,7 +146,7 @@ fn the_schema_of_a_policy_has_exactly_its_members() {
 
 #[test]
 fn what_the_objects_return_follows_its_schema() {
-    let schemas: Vec<_> = outputs().iter().map(|shape| (shape.name, validator("objects", Some(shape.name)))).collect();
+    let schemas: Vec<_> = OUTPUTS.iter().map(|shape| (shape.name, validator("objects", Some(shape.name)))).collect();
     let of = |name: &str| &schemas.iter().find(|(known, _)| *known == name).unwrap().1;
     let (mut signed, policy) = (0, Policy::default());
     for family in FAMILIES {
@@ -185,8 +184,8 @@ fn conversations() -> Vec<Value> {
 
 #[test]
 fn what_readers_find_follows_its_schema() {
-    let (state, sets) = (validator("objects", Some("Htlc")), word_sets());
-    let has = |set: &str, word: &Value| sets.iter().any(|known| known.name == set && known.words.iter().any(|known| word == known));
+    let state = validator("objects", Some("Htlc"));
+    let has = |set: &str, word: &Value| words::of(set).iter().any(|known| word == known);
     let mut seen = 0;
     for line in conversations() {
         let (outcome, case) = (&line["outcome"], &line["case"]);

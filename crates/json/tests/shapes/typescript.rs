@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::model::{Shape, Type, camel, inputs, members_of_type, outputs, word_sets};
+use countersign_json::objects::words;
+
+use crate::model::{INPUTS, OUTPUTS, Shape, Type, camel, doc, members_of_type};
 
 const HEAD: &str = "\
 // Generated from the lists of crates/json by `UPDATE=1 cargo test -p countersign-json --test shapes`. Do not edit.
@@ -19,21 +21,20 @@ const RENAMED: [(&str, &str); 3] = [("Line", "SummaryLine"), ("Request", "Signin
 
 pub(crate) fn write() -> String {
     let mut text = HEAD.to_owned();
-    for set in word_sets() {
-        let words: String = set.words.iter().map(|word| format!("\n  | \"{word}\"")).collect();
-        write!(text, "\n{}export type {} ={words};\n", comment("", &set.doc), set.name).unwrap();
+    for set in words::ALL {
+        let words: String = (set.words)().iter().map(|word| format!("\n  | \"{word}\"")).collect();
+        write!(text, "\n{}export type {} ={words};\n", comment("", &doc(set.doc)), set.name).unwrap();
     }
-    let (outputs, inputs) = (outputs(), inputs());
-    outputs.iter().for_each(|shape| interface(&mut text, shape, false));
-    inputs.iter().for_each(|shape| interface(&mut text, shape, true));
+    OUTPUTS.iter().for_each(|shape| interface(&mut text, shape, false));
+    INPUTS.iter().for_each(|shape| interface(&mut text, shape, true));
     for (name, doc, shapes, types) in [
-        ("BIGINT_MEMBERS", "Members that are decimal text in the JSON of the module, and bigint here.", &outputs, ["Decimal"].as_slice()),
-        ("BYTE_MEMBERS", "Members of signing requests that are hex in the JSON of the module, and bytes here.", &outputs, &["Hex"]),
-        ("INTEGER_MEMBERS", "Members of wallet contexts that are JSON integers, by their names in JSON.", &inputs, &["Integer"]),
+        ("BIGINT_MEMBERS", "Members that are decimal text in the JSON of the module, and bigint here.", &OUTPUTS, ["Decimal"].as_slice()),
+        ("BYTE_MEMBERS", "Members of signing requests that are hex in the JSON of the module, and bytes here.", &OUTPUTS, &["Hex"]),
+        ("INTEGER_MEMBERS", "Members of wallet contexts that are JSON integers, by their names in JSON.", &INPUTS, &["Integer"]),
         (
             "DECIMAL_MEMBERS",
             "Members of wallet contexts whose numbers are decimal text, by their names in JSON.",
-            &inputs,
+            &INPUTS,
             &["Decimal", "FeeRate"],
         ),
     ] {
@@ -86,5 +87,5 @@ fn comment(indent: &str, doc: &str) -> String {
 }
 
 fn is_member(name: &str) -> bool {
-    outputs().iter().chain(&inputs()).flat_map(|shape| &shape.fields).any(|field| field.name == name)
+    OUTPUTS.iter().chain(&*INPUTS).flat_map(|shape| &shape.fields).any(|field| field.name == name)
 }

@@ -19,15 +19,9 @@ use super::*;
 
 type Words = BTreeSet<String>;
 
-macro_rules! sets {
-    ($($(#[$doc:meta])* $name:ident = $words:expr;)*) => {
-        fn words(wanted: &str) -> Words {
-            $(if wanted == stringify!($name) { return $words.into_iter().map(|word| word.to_string()).collect(); })*
-            Words::new()
-        }
-    };
+fn words(set: &str) -> Words {
+    countersign_json::objects::words::of(set).into_iter().map(str::to_owned).collect()
 }
-countersign_json::for_each_word_set! { sets }
 
 fn read(name: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)).unwrap()

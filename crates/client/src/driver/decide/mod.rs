@@ -362,15 +362,9 @@ mod words {
 
     use super::*;
 
-    macro_rules! sets {
-        ($($(#[$doc:meta])* $name:ident = $words:expr;)*) => {
-            fn words(wanted: &str) -> BTreeSet<String> {
-                $(if wanted == stringify!($name) { return $words.into_iter().map(|word| word.to_string()).collect(); })*
-                BTreeSet::new()
-            }
-        };
+    fn words(set: &str) -> BTreeSet<String> {
+        countersign_json::objects::words::of(set).into_iter().map(str::to_owned).collect()
     }
-    countersign_json::for_each_word_set! { sets }
 
     fn written<T: Serialize>(values: &[T], member: Option<&str>) -> BTreeSet<String> {
         let text = |value: &T| {
