@@ -18,7 +18,8 @@ macro_rules! for_each_family {
     };
 }
 
-/// Declares an enum with one variant for each family: of a generic type, or of the type at a path in each family's crate.
+/// Declares an enum with one variant for each family, from the generic type `Of`: `= Of` applies it to the family, and `: Of<folder::own>` to
+/// a type of the family's module.
 macro_rules! any_family {
     ($(#[$attribute:meta])* $name:ident $($form:tt)*) => {
         for_each_family! { declare_any! [[$(#[$attribute])*] $name $($form)*] }
@@ -28,12 +29,6 @@ macro_rules! any_family {
 macro_rules! declare_any {
     ([[$($attribute:tt)*] $name:ident = $of:ident] $($feature:literal $family:ident $module:ident,)*) => {
         declare_any! { [$($attribute)*] $name $($feature $family($of<crate::$module::$family>),)* }
-    };
-    ([[$($attribute:tt)*] $name:ident: $folder:ident::$own:ident] $($feature:literal $family:ident $module:ident,)*) => {
-        declare_any! { [$($attribute)*] $name $($feature $family(crate::$module::$folder::$own),)* }
-    };
-    ([[$($attribute:tt)*] $name:ident: $own:ident] $($feature:literal $family:ident $module:ident,)*) => {
-        declare_any! { [$($attribute)*] $name $($feature $family(crate::$module::$own),)* }
     };
     ([[$($attribute:tt)*] $name:ident: $of:ident<$folder:ident::$own:ident>] $($feature:literal $family:ident $module:ident,)*) => {
         declare_any! { [$($attribute)*] $name $($feature $family($of<crate::$module::$folder::$own>),)* }
@@ -75,6 +70,20 @@ macro_rules! match_state {
                     $body
                 }
             )*
+        }
+    };
+}
+
+/// Evaluates an expression for two states of the same family. `$otherwise` is for states of different families.
+macro_rules! match_both {
+    (
+        [$states:expr, |$order:ident: $from:ident, $second:ident: $also:ident| $body:expr, $otherwise:expr]
+        $($feature:literal $family:ident $module:ident,)*
+    ) => {
+        match $states {
+            $(#[cfg(feature = $feature)] ($from::$family($order), $also::$family($second)) => $body,)*
+            #[allow(unreachable_patterns, reason = "in a build with one family, all states are of the same")]
+            _ => $otherwise,
         }
     };
 }

@@ -1,8 +1,11 @@
 //! Keys of any family, for wallets that keep keys as text.
 
+use countersign_core::family::ChainFamily;
 use countersign_core::{Account, Code, Family, Refusal};
 
 use crate::states::Unsigned;
+
+type KeyOf<F> = <F as ChainFamily>::Key;
 
 any_family! {
     /// A key that signs locally, of any family. Wiped on drop, never printed.
@@ -17,7 +20,7 @@ any_family! {
     /// # Ok::<(), countersign::Refusal>(())
     /// ```
     #[allow(clippy::large_enum_variant, reason = "a wallet holds a few keys")]
-    Key: Key
+    Key = KeyOf
 }
 
 impl Key {
@@ -60,21 +63,7 @@ impl Unsigned {
     ///
     /// [`Code::KeyMismatch`] if there is nothing that the key can sign, also because it is a key of another family.
     pub fn sign_with_key(&mut self, key: &Key) -> Result<(), Refusal> {
-        match (self, key) {
-            #[cfg(feature = "evm")]
-            (Self::Evm(order), Key::Evm(key)) => order.sign(key),
-            #[cfg(feature = "tron")]
-            (Self::Tron(order), Key::Tron(key)) => order.sign(key),
-            #[cfg(feature = "starknet")]
-            (Self::Starknet(order), Key::Starknet(key)) => order.sign(key),
-            #[cfg(feature = "solana")]
-            (Self::Solana(order), Key::Solana(key)) => order.sign(key),
-            #[cfg(feature = "sui")]
-            (Self::Sui(order), Key::Sui(key)) => order.sign(key),
-            #[cfg(feature = "bitcoin")]
-            (Self::Bitcoin(order), Key::Bitcoin(key)) => order.sign(key),
-            #[allow(unreachable_patterns, reason = "a build with one family has no other keys")]
-            _ => Err(Refusal::new(Code::KeyMismatch, "").with_reason("the key is of another chain family")),
-        }
+        let other = || Refusal::new(Code::KeyMismatch, "").with_reason("the key is of another chain family");
+        for_each_family! { match_both! [(self, key), |order: Self, key: Key| order.sign(key), Err(other())] }
     }
 }

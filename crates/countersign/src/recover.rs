@@ -25,13 +25,16 @@
 use countersign_core::{Code, Family, Refusal, Registry};
 pub use countersign_core::{Leg, OrderRecord, RecoveryTerms};
 
+/// The families' own type, as it is.
+type Own<T> = T;
+
 any_family! {
     /// A recovery, ready to be given what only the wallet knows. Match on it to prepare it with the wallet context of its family;
     /// the result converts into [`Unsigned`](crate::Unsigned).
     #[derive(Clone)]
     #[must_use = "nothing is signed until a recovery is prepared"]
     #[allow(clippy::large_enum_variant, reason = "a recovery is prepared and dropped, and never stored by the thousand")]
-    Recovery: recover::Recovery
+    Recovery: Own<recover::Recovery>
 }
 
 /// Calls a function of the leg's family.
@@ -41,13 +44,6 @@ macro_rules! of_family {
             $(#[cfg(feature = $feature)] Family::$family => crate::$module::recover::$function $arguments.map(Recovery::$family),)*
             family => Err($leg.refuse(Code::UnsupportedFamily, "asset").with_actual(family)),
         }
-    };
-}
-
-/// Returns the family of a recovery.
-macro_rules! family_of {
-    ([$recovery:expr] $($feature:literal $family:ident $module:ident,)*) => {
-        match $recovery { $(#[cfg(feature = $feature)] Recovery::$family(_) => Family::$family,)* }
     };
 }
 
@@ -75,7 +71,7 @@ impl Recovery {
     /// Returns the family of the leg's chain.
     #[must_use]
     pub fn family(&self) -> Family {
-        for_each_family! { family_of! [self] }
+        each_family!(self, Self => |_recovery, family: Family| family)
     }
 
     /// Returns the terms of the recovery: order, chain, role, recipient and amount.

@@ -47,15 +47,8 @@ any_family! {
     Transaction = TransactionOf
 }
 
-/// Converts the states of one family into the states of any family.
 macro_rules! from_family {
-    ([] $($feature:literal $family:ident $module:ident,)*) => {
-        #[cfg(not(any($(feature = $feature),*)))]
-        compile_error!("countersign needs at least one family: enable a feature");
-
-        $(from_family! { $feature $family $module: VerifiedOrder => Verified, UnsignedOrder => Unsigned, SignedOrder => Signed })*
-    };
-    ($feature:literal $family:ident $module:ident: $($of:ident => $any:ident),*) => {
+    ([$of:ident => $any:ident] $($feature:literal $family:ident $module:ident,)*) => {
         $(
             #[cfg(feature = $feature)]
             impl From<$of<crate::$module::$family>> for $any {
@@ -67,16 +60,21 @@ macro_rules! from_family {
     };
 }
 
-for_each_family! { from_family! [] }
+for_each_family! { from_family! [VerifiedOrder => Verified] }
+for_each_family! { from_family! [UnsignedOrder => Unsigned] }
+for_each_family! { from_family! [SignedOrder => Signed] }
 
 macro_rules! list {
     ([] $($feature:literal $family:ident $module:ident,)*) => {
-        &[$(#[cfg(feature = $feature)] Family::$family,)*]
+        #[cfg(not(any($(feature = $feature),*)))]
+        compile_error!("countersign needs at least one family: enable a feature");
+
+        /// The families that this build has code for.
+        pub const FAMILIES: &[Family] = &[$(#[cfg(feature = $feature)] Family::$family,)*];
     };
 }
 
-/// The families that this build has code for.
-pub const FAMILIES: &[Family] = for_each_family! { list! [] };
+for_each_family! { list! [] }
 
 fn unsupported(family: Family) -> Refusal {
     Refusal::new(Code::UnsupportedFamily, "/request/source/asset").with_actual(family)
@@ -155,20 +153,11 @@ impl Verified {
     ///
     /// [`Code::TransactionMismatch`] if the transaction is not part of the order, or is of another family.
     pub fn matches(&self, transaction: &Transaction) -> Result<Role, Refusal> {
-        macro_rules! same_family {
-            ([$order:ident $transaction:ident $otherwise:ident] $($feature:literal $family:ident $module:ident,)*) => {
-                match ($order, $transaction) {
-                    $(#[cfg(feature = $feature)] (Self::$family(order), Transaction::$family(transaction)) => order.matches(transaction),)*
-                    #[allow(unreachable_patterns, reason = "a build with one family has no other transactions")]
-                    _ => $otherwise(),
-                }
-            };
-        }
         let other = || {
             let refusal = Refusal::new(Code::TransactionMismatch, "").with_reason("the transaction is of another chain family");
             Err(refusal.with_expected(self.family()))
         };
-        for_each_family! { same_family! [self transaction other] }
+        for_each_family! { match_both! [(self, transaction), |order: Self, native: Transaction| order.matches(native), other()] }
     }
 
     /// Returns the role in this order of a signed transaction, given as bytes. The form of each family is listed at
@@ -202,10 +191,7 @@ impl Unsigned {
     /// Returns the family that signs.
     #[must_use]
     pub const fn family(&self) -> Family {
-        const fn family<F: ChainFamily>(_: &UnsignedOrder<F>) -> Family {
-            F::FAMILY
-        }
-        each_family!(self, Self => |order| family(order))
+        each_family!(self, Self => |_order, family: Family| family)
     }
 
     /// Returns the name in asset ids of the chain that the payloads are for, such as `arbitrum`.
@@ -235,16 +221,7 @@ impl Unsigned {
     /// Returns whether these payloads were prepared from this order: see [`UnsignedOrder::is_from`].
     #[must_use]
     pub fn is_from(&self, order: &Verified) -> bool {
-        macro_rules! same_family {
-            ([$payloads:ident $order:ident] $($feature:literal $family:ident $module:ident,)*) => {
-                match ($payloads, $order) {
-                    $(#[cfg(feature = $feature)] (Self::$family(payloads), Verified::$family(order)) => payloads.is_from(order),)*
-                    #[allow(unreachable_patterns, reason = "a build with one family has no other orders")]
-                    _ => false,
-                }
-            };
-        }
-        for_each_family! { same_family! [self order] }
+        for_each_family! { match_both! [(self, order), |payloads: Self, order: Verified| payloads.is_from(order), false] }
     }
 
     /// Returns what signers are asked for, in the order in which payloads are sent.

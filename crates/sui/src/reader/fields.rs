@@ -16,25 +16,17 @@ macro_rules! fields {
 
 /// The paths of methods.
 pub(super) mod method {
-    macro_rules! methods {
-        ($($name:ident $path:literal;)*) => {
-            $(pub(in crate::reader) const $name: &str = concat!("/sui.rpc.v2.", $path);)*
-        };
-    }
-
-    methods! {
-        GET_SERVICE_INFO "LedgerService/GetServiceInfo";
-        GET_CHECKPOINT "LedgerService/GetCheckpoint";
-        BATCH_GET_OBJECTS "LedgerService/BatchGetObjects";
-        GET_TRANSACTION "LedgerService/GetTransaction";
-        GET_EPOCH "LedgerService/GetEpoch";
-        LIST_OWNED_OBJECTS "StateService/ListOwnedObjects";
-        GET_BALANCE "StateService/GetBalance";
-        GET_COIN_INFO "StateService/GetCoinInfo";
-        LIST_PACKAGE_VERSIONS "MovePackageService/ListPackageVersions";
-        SIMULATE_TRANSACTION "TransactionExecutionService/SimulateTransaction";
-        EXECUTE_TRANSACTION "TransactionExecutionService/ExecuteTransaction";
-    }
+    pub(in crate::reader) const GET_SERVICE_INFO: &str = "/sui.rpc.v2.LedgerService/GetServiceInfo";
+    pub(in crate::reader) const GET_CHECKPOINT: &str = "/sui.rpc.v2.LedgerService/GetCheckpoint";
+    pub(in crate::reader) const BATCH_GET_OBJECTS: &str = "/sui.rpc.v2.LedgerService/BatchGetObjects";
+    pub(in crate::reader) const GET_TRANSACTION: &str = "/sui.rpc.v2.LedgerService/GetTransaction";
+    pub(in crate::reader) const GET_EPOCH: &str = "/sui.rpc.v2.LedgerService/GetEpoch";
+    pub(in crate::reader) const LIST_OWNED_OBJECTS: &str = "/sui.rpc.v2.StateService/ListOwnedObjects";
+    pub(in crate::reader) const GET_BALANCE: &str = "/sui.rpc.v2.StateService/GetBalance";
+    pub(in crate::reader) const GET_COIN_INFO: &str = "/sui.rpc.v2.StateService/GetCoinInfo";
+    pub(in crate::reader) const LIST_PACKAGE_VERSIONS: &str = "/sui.rpc.v2.MovePackageService/ListPackageVersions";
+    pub(in crate::reader) const SIMULATE_TRANSACTION: &str = "/sui.rpc.v2.TransactionExecutionService/SimulateTransaction";
+    pub(in crate::reader) const EXECUTE_TRANSACTION: &str = "/sui.rpc.v2.TransactionExecutionService/ExecuteTransaction";
 }
 
 fields! {
