@@ -91,14 +91,8 @@ macro_rules! match_both {
 /// Evaluates an expression for a family. `$wrap` is its variant of the enum `$to`, which also decides its types. `$otherwise` is for a
 /// family that this build has no code for.
 macro_rules! by_family {
-    ($family:expr, |$wrap:ident: $to:ident| $body:expr, $other:ident => $otherwise:expr) => {
-        for_each_family! { match_family! [$family, $wrap, $to, $body, $other, $otherwise] }
-    };
-}
-
-macro_rules! match_family {
     (
-        [$value:expr, $wrap:ident, $to:ident, $body:expr, $other:ident, $otherwise:expr]
+        [$value:expr, |$wrap:ident: $to:ident| $body:expr, $other:ident => $otherwise:expr]
         $($feature:literal $family:ident $module:ident,)*
     ) => {
         match $value {

@@ -31,7 +31,7 @@ impl Key {
     /// [`Code::KeyMalformed`], never with any part of the text; [`Code::UnsupportedFamily`] if this build has no code for the family.
     pub fn parse(family: Family, text: &str) -> Result<Self, Refusal> {
         let unsupported = |family| Refusal::new(Code::UnsupportedFamily, "").with_actual(family);
-        let key = by_family!(family, |wrap: Self| text.parse().map(wrap), other => return Err(unsupported(other)));
+        let key = for_each_family! { by_family! [family, |wrap: Self| text.parse().map(wrap), other => return Err(unsupported(other))] };
         key.map_err(|error| Refusal::new(error, ""))
     }
 

@@ -88,7 +88,7 @@ fn unsupported(family: Family) -> Refusal {
 /// malformed, unknown or contradictory.
 pub fn verify(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> Result<Verified, Refusal> {
     proposal.open(registry, policy, |order: OrderContext<'_>| {
-        by_family!(order.family(), |wrap: Verified| verify_context(order).map(wrap), family => Err(unsupported(family)))
+        for_each_family! { by_family! [order.family(), |wrap: Verified| verify_context(order).map(wrap), family => Err(unsupported(family))] }
     })
 }
 
@@ -106,7 +106,7 @@ pub fn verify_record(proposal: Proposal<'_>, registry: &Registry, policy: &Polic
     }
 
     proposal.open(registry, policy, |order: OrderContext<'_>| {
-        by_family!(order.family(), |wrap: Verified| verify_record_of(wrap, order), family => Err(unsupported(family)))
+        for_each_family! { by_family! [order.family(), |wrap: Verified| verify_record_of(wrap, order), family => Err(unsupported(family))] }
     })
 }
 

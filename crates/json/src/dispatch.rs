@@ -2,7 +2,7 @@
 
 use std::convert::identity;
 
-use countersign::{Code, Family, Refusal, Unsigned, UnsignedOrder, Verified};
+use countersign::{Code, Family, Refusal, Unsigned, UnsignedOrder, Verified, for_each_family};
 use countersign_core::json::Cursor;
 use serde::ser::{Error, Serialize, Serializer};
 
@@ -11,21 +11,14 @@ use crate::family::{JsonFamily, attach_json, prepare_json, sign_text};
 /// Evaluates an expression for the family of an order. If this build has no JSON of the family, `$error` turns a refusal into the
 /// error.
 macro_rules! each_family {
-    ($state:expr, $from:ident => |$order:ident| $body:expr, $error:expr) => {
-        countersign::for_each_family! { match_state! [$state, $from, $order, $body, $error] }
-    };
-}
-pub(crate) use each_family;
-
-macro_rules! match_state {
-    ([$state:expr, $from:ident, $order:ident, $body:expr, $error:expr] $($feature:literal $family:ident $module:ident,)*) => {
+    ([$state:expr, $from:ident => |$order:ident| $body:expr, $error:expr] $($feature:literal $family:ident $module:ident,)*) => {
         match $state {
             $(#[cfg(feature = $feature)] $from::$family($order) => $body,)*
             other => Err($error($crate::dispatch::unsupported(other.family()))),
         }
     };
 }
-pub(crate) use match_state;
+pub(crate) use each_family;
 
 pub(crate) fn unsupported(family: Family) -> Refusal {
     Refusal::new(Code::UnsupportedFamily, "").with_actual(family)
@@ -37,7 +30,7 @@ pub(crate) fn unsupported(family: Family) -> Refusal {
 ///
 /// A [`Refusal`] at the member of `/wallet` that is missing, malformed or invalid.
 pub fn prepare(order: &Verified, wallet: Cursor<'_, '_>) -> Result<Unsigned, Refusal> {
-    each_family!(order, Verified => |order| prepare_json(order, wallet).map(Unsigned::from), identity)
+    for_each_family! { each_family! [order, Verified => |order| prepare_json(order, wallet).map(Unsigned::from), identity] }
 }
 
 /// Signs with the local key of a case (`docs/spec/batch.md#keys`).
@@ -47,7 +40,7 @@ pub fn prepare(order: &Verified, wallet: Cursor<'_, '_>) -> Result<Unsigned, Ref
 /// [`Code::KeyMalformed`] or [`Code::KeyMismatch`] at `/wallet/secret_key`; [`Code::NothingToSign`] if the wallet context leaves the
 /// key nothing to sign; [`Code::WarningRefused`] for a warning that the policy refuses. No refusal contains any part of the key.
 pub fn sign(order: &mut Unsigned, key: &str) -> Result<(), Refusal> {
-    each_family!(order, Unsigned => |order| sign_text(order, key), identity)
+    for_each_family! { each_family! [order, Unsigned => |order| sign_text(order, key), identity] }
 }
 
 /// Checks and attaches signatures of external signers: an object from request name to signature
@@ -57,7 +50,7 @@ pub fn sign(order: &mut Unsigned, key: &str) -> Result<(), Refusal> {
 ///
 /// A [`Refusal`] at the signature; [`Code::NothingToSign`] for an unknown name; [`Code::SignatureCount`] if the object is empty.
 pub fn attach(order: &mut Unsigned, signatures: Cursor<'_, '_>) -> Result<(), Refusal> {
-    each_family!(order, Unsigned => |order| attach_json(order, signatures), identity)
+    for_each_family! { each_family! [order, Unsigned => |order| attach_json(order, signatures), identity] }
 }
 
 /// The artefacts of an order with the signatures so far, serialized as in `docs/spec/batch.md#artefacts`.
@@ -66,7 +59,7 @@ pub struct Artefacts<'a>(pub &'a Unsigned);
 
 impl Serialize for Artefacts<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        each_family!(self.0, Unsigned => |order| serialize(order, serializer), S::Error::custom)
+        for_each_family! { each_family! [self.0, Unsigned => |order| serialize(order, serializer), S::Error::custom] }
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::convert::identity;
 
-use countersign::{Refusal, Role, Verified, VerifiedOrder};
+use countersign::{Refusal, Role, Verified, VerifiedOrder, for_each_family};
 
 use super::Failure;
 use crate::JsonFamily;
-use crate::dispatch::{each_family, match_state};
+use crate::dispatch::each_family;
 
 /// Returns the role in an order of a transaction that an external wallet has signed or broadcast, such as `approval` or `initiate`:
 /// see [`Verified::matches`]. Use this with wallets that choose nonce and fees themselves.
@@ -18,7 +18,7 @@ use crate::dispatch::{each_family, match_state};
 /// [`Failure`] at the first member of `/transaction` that is missing, malformed or, with the code `transaction_mismatch`, not as in the
 /// order.
 pub fn matches(order: &Verified, transaction: &[u8]) -> Result<String, Failure> {
-    let role: Result<Role, Refusal> = each_family!(order, Verified => |order| role(order, transaction), identity);
+    let role: Result<Role, Refusal> = for_each_family! { each_family! [order, Verified => |order| role(order, transaction), identity] };
     Ok(role.map_err(|refusal| refusal.with_prefix("/transaction"))?.to_string())
 }
 
