@@ -37,7 +37,7 @@ const call = (name, args) => {
   transaction.moveCall({ target, typeArguments: ['0x2::sui::SUI'], arguments: args(transaction) });
   return send(transaction);
 };
-const created = await call('create_orders_registry', () => []);
+const created = await call('create_orders_registry', () => []).then(() => 'sent', (error) => error.message);
 const id = [...locked.events[0].bcs.slice(1, 33)];
 const instant = await call('instant_refund', (transaction) => [transaction.object(registry), transaction.pure.vector('u8', id)])
   .then(() => 'sent', (error) => error.message);
@@ -49,11 +49,12 @@ console.log(JSON.stringify({
   owner,
   paid: paid.checkpoint !== null && paid.transaction.commands.length,
   balance: balance.balance,
-  events: [...locked.events, ...created.events].map((event) => event.eventType.split('::').slice(1).join('::')),
+  events: locked.events.map((event) => event.eventType.split('::').slice(1).join('::')),
   fields: dynamicFields.map((field) => [field.name.type, field.value.bcs.length]),
   objects: objects.map((object) => object.code ?? object.owner.$kind),
   price: state.systemState.referenceGasPrice,
   coins: coins.objects.length,
+  created,
   failure,
   instant,
 }));

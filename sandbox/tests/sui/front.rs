@@ -1,61 +1,28 @@
-//! The front: its digests are those of the SDK's types, and any bytes get an answer.
+//! The front: its digests are those of the SDK's types, any bytes get an answer, and what the model does not execute is refused by name.
 
-use countersign::sui::sui_sdk_types::bcs::{FromBcs as _, ToBcs as _};
-use countersign::sui::sui_sdk_types::{Object, ObjectOut, Transaction, TransactionEffects, TransactionKind};
-use countersign_sandbox::accounts::{self, RELAYER, SOLVER};
+use countersign_sandbox::accounts::{self, RELAYER, SOLVER, USER};
 use countersign_sandbox::chains::sui::{Network, Sui};
 use countersign_sandbox::chains::{Engine, Terms};
 use countersign_sandbox::http::Request;
+use prost::Message;
+use sui_crypto::SuiSigner as _;
+use sui_crypto::ed25519::Ed25519PrivateKey;
+use sui_rpc::field::{FieldMask, FieldMaskUtil as _};
+use sui_rpc::proto::sui::rpc::v2 as proto;
+use sui_sdk_types::bcs::{FromBcs as _, ToBcs as _};
+use sui_sdk_types::{
+    Address, Argument, Command, GasPayment, Input, MergeCoins, Object, ObjectOut, ObjectReference, ProgrammableTransaction, Publish,
+    SplitCoins, Transaction, TransactionEffects, TransactionExpiration, TransactionKind, TransferObjects, UserSignature,
+};
 
 use crate::world::{SECRET, World};
 
-/// Writes a field with bytes, whose tag takes one byte.
-fn field(number: u8, content: &[u8]) -> Vec<u8> {
-    let length = content.len();
-    let mut bytes = vec![number << 3 | 2];
-    if length < 128 {
-        bytes.push(u8::try_from(length).unwrap());
-    } else {
-        bytes.extend([u8::try_from(length & 0x7f).unwrap() | 0x80, u8::try_from(length >> 7).unwrap()]);
-    }
-    [bytes, content.to_vec()].concat()
-}
-
-/// Reads the fields of a message that have bytes.
-fn fields(mut message: &[u8]) -> Vec<(u64, Vec<u8>)> {
-    fn varint(rest: &mut &[u8]) -> u64 {
-        let (mut value, mut shift) = (0, 0);
-        loop {
-            let byte = rest[0];
-            *rest = &rest[1..];
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return value;
-            }
-            shift += 7;
-        }
-    }
-    let mut found = Vec::new();
-    while !message.is_empty() {
-        let tag = varint(&mut message);
-        let value = varint(&mut message);
-        if tag & 7 == 2 {
-            let (content, rest) = message.split_at(usize::try_from(value).unwrap());
-            found.push((tag >> 3, content.to_vec()));
-            message = rest;
-        }
-    }
-    found
-}
-
-fn inside(message: &[u8], path: &[u64]) -> Vec<u8> {
-    path.iter().fold(message.to_vec(), |message, number| fields(&message).into_iter().find(|(found, _)| found == number).unwrap().1)
-}
-
-/// Calls a method. Returns the message and the trailers.
-fn call(chain: &mut Sui, method: &str, message: &[u8]) -> (Vec<u8>, String) {
+/// Calls a method. Returns the message, or the trailers of an error.
+fn call<A: Message + Default>(chain: &mut Sui, method: &str, message: &impl Message) -> Result<A, String> {
+    let message = message.encode_to_vec();
     let length = u32::try_from(message.len()).unwrap().to_be_bytes();
-    raw(chain, method, [&[0][..], &length, message].concat())
+    let (message, trailers) = raw(chain, method, [&[0][..], &length, &message].concat());
+    if trailers == "grpc-status:0\r\n" { Ok(A::decode(message.as_slice()).unwrap()) } else { Err(trailers) }
 }
 
 fn raw(chain: &mut Sui, method: &str, body: Vec<u8>) -> (Vec<u8>, String) {
@@ -77,9 +44,14 @@ fn raw(chain: &mut Sui, method: &str, body: Vec<u8>) -> (Vec<u8>, String) {
     (message, trailers)
 }
 
-fn masked(message: Vec<u8>, number: u8, paths: &[&str]) -> Vec<u8> {
-    let mask = paths.iter().flat_map(|path| field(1, path.as_bytes())).collect::<Vec<_>>();
-    [message, field(number, &mask)].concat()
+fn mask(paths: &str) -> FieldMask {
+    FieldMask::from_str(paths)
+}
+
+/// A transaction that is in a checkpoint.
+fn found(chain: &mut Sui, digest: &str, paths: &str) -> Result<proto::ExecutedTransaction, String> {
+    let asked = proto::GetTransactionRequest::default().with_digest(digest).with_read_mask(mask(paths));
+    call(chain, "LedgerService/GetTransaction", &asked).map(|found: proto::GetTransactionResponse| found.transaction.unwrap())
 }
 
 #[test]
@@ -89,24 +61,21 @@ fn digests_are_those_of_the_sdk() {
     world.on(|chain| {
         let digest = chain.lock(&terms).unwrap();
         chain.mine(1);
-        let asked = masked(field(1, digest.as_bytes()), 2, &["digest", "transaction", "effects", "events"]);
-        let (found, trailers) = call(chain, "LedgerService/GetTransaction", &asked);
-        assert_eq!(trailers, "grpc-status:0\r\n");
-        let executed = inside(&found, &[1]);
-        let transaction = Transaction::from_bcs(&inside(&executed, &[2, 1, 2])).unwrap();
+        let executed = found(chain, &digest, "digest,transaction,effects,events").unwrap();
+        let transaction = Transaction::from_bcs(executed.transaction().bcs().value()).unwrap();
         assert_eq!(transaction.digest().to_base58(), digest);
-        let effects = TransactionEffects::from_bcs(&inside(&executed, &[4, 1, 2])).unwrap();
-        assert_eq!(effects.digest().to_base58().as_bytes(), inside(&executed, &[4, 2]));
+        let effects = TransactionEffects::from_bcs(executed.effects().bcs().value()).unwrap();
+        assert_eq!(effects.digest().to_base58(), executed.effects().digest());
         assert_eq!(effects.transaction_digest().to_base58(), digest);
         let TransactionEffects::V2(effects) = effects else { panic!("version 2") };
         let mut seen = 0;
         for change in &effects.changed_objects {
-            let asked = masked(field(1, change.object_id.to_string().as_bytes()), 3, &["bcs", "digest"]);
-            let (found, _) = call(chain, "LedgerService/GetObject", &asked);
+            let asked = proto::GetObjectRequest::new(&change.object_id).with_read_mask(mask("bcs,digest"));
+            let found: proto::GetObjectResponse = call(chain, "LedgerService/GetObject", &asked).unwrap();
             let ObjectOut::ObjectWrite { digest, .. } = change.output_state else { continue };
-            let object = Object::from_bcs(&inside(&found, &[1, 1, 2])).unwrap();
+            let object = Object::from_bcs(found.object().bcs().value()).unwrap();
             assert_eq!((object.digest(), object.version(), object.object_id()), (digest, effects.lamport_version, change.object_id));
-            assert_eq!(digest.to_base58().as_bytes(), inside(&found, &[1, 4]));
+            assert_eq!(digest.to_base58(), found.object().digest());
             seen += 1;
         }
         assert_eq!(seen, 3, "the coin that paid, the registry, and the order");
@@ -121,12 +90,14 @@ fn any_bytes_get_an_answer() {
     let world = World::new(Network::mainnet());
     world.on(|chain| {
         let status = |answer: (Vec<u8>, String)| answer.1.split("\r\n").next().unwrap().to_owned();
-        assert_eq!(status(call(chain, "LedgerService/Nothing", &[])), "grpc-status:12");
-        assert_eq!(status(call(chain, "LedgerService/GetTransaction", &field(1, &[b'1'; 32]))), "grpc-status:5");
-        assert_eq!(status(call(chain, "LedgerService/GetTransaction", &field(1, b"0"))), "grpc-status:3");
-        assert_eq!(status(call(chain, "LedgerService/GetEpoch", &masked(vec![], 2, &["no.such"]))), "grpc-status:3");
-        assert_eq!(status(call(chain, "TransactionExecutionService/ExecuteTransaction", &[])), "grpc-status:3");
-        assert_eq!(status(call(chain, "LedgerService/GetObject", &[0xff; 40])), "grpc-status:13");
+        let message = |bytes: &[u8]| [&[0, 0, 0, 0, u8::try_from(bytes.len()).unwrap()][..], bytes].concat();
+        let of = |digest: &[u8]| message(&[&[10, u8::try_from(digest.len()).unwrap()][..], digest].concat());
+        assert_eq!(status(raw(chain, "LedgerService/Nothing", message(&[]))), "grpc-status:12");
+        assert_eq!(status(raw(chain, "LedgerService/GetTransaction", of(&[b'1'; 32]))), "grpc-status:5");
+        assert_eq!(status(raw(chain, "LedgerService/GetTransaction", of(b"0"))), "grpc-status:3");
+        assert_eq!(status(raw(chain, "LedgerService/GetEpoch", message(b"\x12\x09\x0a\x07no.such"))), "grpc-status:3");
+        assert_eq!(status(raw(chain, "TransactionExecutionService/ExecuteTransaction", message(&[]))), "grpc-status:3");
+        assert_eq!(status(raw(chain, "LedgerService/GetObject", message(&[0xff; 40]))), "grpc-status:13");
         for body in [vec![], vec![0; 4], vec![0, 0, 0, 0, 9], vec![1, 0, 0, 0, 0], vec![0xff; 100]] {
             assert_ne!(status(raw(chain, "LedgerService/GetObject", body)), "grpc-status:0");
         }
@@ -139,12 +110,21 @@ fn any_bytes_get_an_answer() {
                         word.to_be_bytes()[0] & 0x3f
                     })
                     .collect();
-                call(chain, method, &noise);
+                raw(chain, method, message(&noise));
             }
         }
         let plain = Request { method: "GET".to_owned(), path: "/".to_owned(), query: String::new(), headers: vec![], body: vec![] };
         assert_eq!(chain.answer(&plain).status, 415);
     });
+}
+
+fn send(chain: &mut Sui, transaction: &Transaction, signature: &[u8]) -> Result<proto::ExecutedTransaction, String> {
+    let mut asked = proto::ExecuteTransactionRequest::default().with_read_mask(mask("digest,effects"));
+    let bcs = |bytes: &[u8]| proto::Bcs::default().with_value(bytes.to_vec());
+    asked.transaction = Some(proto::Transaction::default().with_bcs(bcs(&transaction.to_bcs().unwrap())));
+    asked.signatures = vec![proto::UserSignature::default().with_bcs(bcs(signature))];
+    let executed: Result<proto::ExecuteTransactionResponse, _> = call(chain, "TransactionExecutionService/ExecuteTransaction", &asked);
+    executed.map(|executed| executed.transaction.unwrap())
 }
 
 #[test]
@@ -154,25 +134,149 @@ fn a_transaction_is_executed_once_and_only_as_it_was_signed() {
     world.on(|chain| {
         let digest = chain.lock(&terms).unwrap();
         chain.mine(1);
-        let asked = masked(field(1, digest.as_bytes()), 2, &["transaction", "signatures"]);
-        let executed = inside(&call(chain, "LedgerService/GetTransaction", &asked).0, &[1]);
-        let (transaction, signature) = (inside(&executed, &[2, 1, 2]), inside(&executed, &[3, 1, 2]));
-        let mut send = |transaction: &[u8], signature: &[u8]| {
-            let message = [field(1, &field(1, &field(2, transaction))), field(2, &field(1, &field(2, signature)))].concat();
-            call(chain, "TransactionExecutionService/ExecuteTransaction", &masked(message, 3, &["digest"]))
-        };
-        let (again, trailers) = send(&transaction, &signature);
-        assert_eq!((inside(&again, &[1, 1]), trailers.as_str()), (digest.into_bytes(), "grpc-status:0\r\n"));
-        let refusal = |(_, trailers): (Vec<u8>, String)| trailers;
+        let executed = found(chain, &digest, "transaction,signatures").unwrap();
+        let transaction = Transaction::from_bcs(executed.transaction().bcs().value()).unwrap();
+        let signature = executed.signatures[0].bcs().value().to_vec();
+        assert_eq!(send(chain, &transaction, &signature).unwrap().digest(), digest);
         for place in [1, 40, 70] {
             let mut other = signature.clone();
             other[place] ^= 1;
-            assert!(refusal(send(&transaction, &other)).starts_with("grpc-status:3\r\ngrpc-message:Invalid%20user%20signature"));
+            let refusal = send(chain, &transaction, &other).unwrap_err();
+            assert!(refusal.starts_with("grpc-status:3\r\ngrpc-message:Invalid%20user%20signature"), "{refusal}");
         }
-        let mut cheaper = Transaction::from_bcs(&transaction).unwrap();
+        let mut cheaper = transaction;
         cheaper.gas_payment.budget -= 1;
-        assert!(refusal(send(&cheaper.to_bcs().unwrap(), &signature)).contains("Invalid%20user%20signature"));
+        assert!(send(chain, &cheaper, &signature).unwrap_err().contains("Invalid%20user%20signature"));
         assert_eq!((chain.pending(), chain.events().len()), (0, 1));
+    });
+}
+
+/// An account that signs what it is told to.
+struct Signer(Ed25519PrivateKey, Address);
+
+impl Signer {
+    fn new(role: &str) -> Self {
+        let key = Ed25519PrivateKey::new(accounts::key(role));
+        let address = key.public_key().derive_address();
+        Self(key, address)
+    }
+
+    fn coins(&self, chain: &mut Sui) -> Vec<ObjectReference> {
+        let asked = proto::ListOwnedObjectsRequest::default().with_owner(self.1.to_string()).with_read_mask(mask("bcs"));
+        let owned: proto::ListOwnedObjectsResponse = call(chain, "StateService/ListOwnedObjects", &asked).unwrap();
+        let objects = owned.objects.iter().map(|object| Object::from_bcs(object.bcs().value()).unwrap());
+        objects.map(|object| ObjectReference::new(object.object_id(), object.version(), object.digest())).collect()
+    }
+
+    fn transaction(&self, gas: &[ObjectReference], inputs: Vec<Input>, commands: Vec<Command>) -> Transaction {
+        let gas_payment = GasPayment { objects: gas.to_vec(), owner: self.1, price: 500, budget: 50_000_000 };
+        let kind = TransactionKind::ProgrammableTransaction(ProgrammableTransaction { inputs, commands });
+        Transaction { kind, sender: self.1, gas_payment, expiration: TransactionExpiration::None }
+    }
+
+    /// Sends a transaction. Returns why it failed, or the words of the refusal.
+    fn send(&self, chain: &mut Sui, transaction: &Transaction) -> Result<(), String> {
+        let signature: UserSignature = self.0.sign_transaction(transaction).unwrap();
+        let executed = send(chain, transaction, &signature.to_bytes()).map_err(|trailers| trailers.replace("%20", " "))?;
+        let status = executed.effects().status();
+        if status.success() { Ok(()) } else { Err(status.error().description().to_owned()) }
+    }
+}
+
+fn split(coin: Argument) -> Command {
+    Command::SplitCoins(SplitCoins { coin, amounts: vec![Argument::Input(0)] })
+}
+
+fn give(coin: Argument) -> Command {
+    Command::TransferObjects(TransferObjects { objects: vec![coin], address: Argument::Input(1) })
+}
+
+#[test]
+fn what_a_validator_refuses_is_refused() {
+    let world = World::new(Network::mainnet());
+    world.on(|chain| {
+        let (user, relayer) = (Signer::new(USER), Signer::new(RELAYER));
+        let (coins, others) = (user.coins(chain), relayer.coins(chain));
+        let pure = |amount: u64| vec![Input::Pure(amount.to_le_bytes().to_vec()), Input::Pure(vec![5; 32])];
+        let pay = vec![split(Argument::Gas), give(Argument::NestedResult(0, 0))];
+        let good = user.transaction(&coins, pure(1_000_000), pay.clone());
+        let with = |change: &dyn Fn(&mut Transaction)| {
+            let mut other = good.clone();
+            change(&mut other);
+            other
+        };
+        let later = ObjectReference::new(*coins[0].object_id(), coins[0].version() + 1, *coins[0].digest());
+        let refused = [
+            (with(&|other| other.gas_payment.objects = others.clone()), "was not signed by the correct sender"),
+            (with(&|other| other.gas_payment.objects = vec![later.clone()]), "is unavailable for consumption"),
+            (with(&|other| other.gas_payment.objects = vec![coins[0].clone(); 2]), "cannot appear more than one"),
+            (with(&|other| other.gas_payment.objects = vec![]), "Missing gas payment"),
+            (with(&|other| other.gas_payment.price = 499), "under reference gas price"),
+            (with(&|other| other.gas_payment.budget = 499_999), "is lower than min: 500000"),
+            (with(&|other| other.gas_payment.budget = 50_000_000_001), "is higher than max"),
+            (with(&|other| other.gas_payment.budget = 5_000_000_000), "is lower than the needed amount: 5000000000"),
+            (with(&|other| other.gas_payment.owner = relayer.1), "Expect 2 signer signatures but got 1"),
+            (with(&|other| other.sender = relayer.1), "Expect 2 signer signatures but got 1"),
+            (with(&|other| other.expiration = TransactionExpiration::Epoch(1)), "Transaction Expired"),
+            (
+                user.transaction(&coins, pure(1_000_000), vec![Command::Publish(Publish { modules: vec![], dependencies: vec![] })]),
+                "the model does not execute other commands",
+            ),
+            (user.transaction(&coins, pure(1), vec![give(Argument::Gas)]), "the model does not execute commands with Gas"),
+            (
+                user.transaction(&coins, pure(1), vec![split(Argument::Gas), give(Argument::Result(0)), give(Argument::Result(0))]),
+                "the model does not execute commands with NestedResult(0, 0)",
+            ),
+        ];
+        for (transaction, words) in refused {
+            let refusal = user.send(chain, &transaction).unwrap_err();
+            assert!(refusal.starts_with("grpc-status:3") && refusal.contains(words), "{refusal}");
+        }
+        assert_eq!(chain.pending(), 0, "nobody paid for that");
+        user.send(chain, &good).unwrap();
+        assert!(user.send(chain, &with(&|other| other.gas_payment.budget += 1)).unwrap_err().contains("is unavailable for consumption"));
+        chain.mine(1);
+
+        // These are executed, fail, and cost gas.
+        let failing = [
+            (pure(1 << 40), pay.clone(), 50_000_000, "InsufficientCoinBalance in command 0"),
+            (pure(1), vec![split(Argument::Gas)], 50_000_000, "UnusedValueWithoutDrop"),
+            (pure(1), pay, 500_000, "InsufficientGas"),
+        ];
+        for (inputs, commands, budget, words) in failing {
+            let before = chain.balance(&user.1.to_string(), "sui:sui").unwrap();
+            let mut transaction = user.transaction(&user.coins(chain), inputs, commands);
+            transaction.gas_payment.budget = budget;
+            let failure = user.send(chain, &transaction).unwrap_err();
+            assert!(failure.contains(words), "{failure}");
+            chain.mine(1);
+            let paid = before - chain.balance(&user.1.to_string(), "sui:sui").unwrap();
+            assert!((500_000..=u128::from(budget)).contains(&paid), "{words}: {paid}");
+        }
+        assert_eq!(chain.balance(&format!("0x{}", "05".repeat(32)), "sui:sui"), Ok(1_000_000));
+        assert_eq!(chain.events(), []);
+    });
+}
+
+#[test]
+fn coins_are_merged_and_split() {
+    let world = World::new(Network::mainnet());
+    world.on(|chain| {
+        let relayer = Signer::new(RELAYER);
+        let first = relayer.coins(chain).remove(0);
+        for amount in [30, 12] {
+            chain.fund(&relayer.1.to_string(), "sui:sui", amount).unwrap();
+        }
+        let mut coins = relayer.coins(chain);
+        let held = |chain: &Sui| chain.balance(&format!("0x{}", "05".repeat(32)), "sui:sui").unwrap();
+        let gas = coins.remove(coins.iter().position(|coin| *coin == first).unwrap());
+        let mut inputs = vec![Input::Pure(40_u64.to_le_bytes().to_vec()), Input::Pure(vec![5; 32])];
+        inputs.extend(coins.into_iter().map(Input::ImmutableOrOwned));
+        let merge = MergeCoins { coin: Argument::Input(2), coins_to_merge: vec![Argument::Input(3)] };
+        let commands = vec![Command::MergeCoins(merge), split(Argument::Input(2)), give(Argument::Result(1))];
+        relayer.send(chain, &relayer.transaction(&[gas], inputs, commands)).unwrap();
+        chain.mine(1);
+        assert_eq!(held(chain), 40);
     });
 }
 
@@ -181,14 +285,17 @@ fn deep_types_do_no_harm() {
     let world = World::new(Network::mainnet());
     world.on(|chain| {
         let user = chain.address_of(&accounts::key(SOLVER));
-        let deep = "vector<".repeat(1_000);
-        let asked = [field(1, user.as_bytes()), field(2, deep.as_bytes())].concat();
-        assert!(call(chain, "StateService/GetBalance", &asked).1.starts_with("grpc-status:3"));
+        let asked = proto::GetBalanceRequest::default().with_owner(user).with_coin_type("vector<".repeat(1_000));
+        let refusal = call::<proto::GetBalanceResponse>(chain, "StateService/GetBalance", &asked).unwrap_err();
+        assert!(refusal.starts_with("grpc-status:3"), "{refusal}");
         // A call whose type argument is a vector of vectors, as deep as BCS allows.
         let kind = [&[0, 0, 1, 0][..], &[0; 32], &[1, b'a', 1, b'b', 1], &[6; 490], &[1, 0]].concat();
         let data = [&[0][..], &kind, &[0; 32], &[0], &[0; 48], &[0]].concat();
-        let asked = field(1, &field(1, &field(2, &data)));
-        assert!(call(chain, "TransactionExecutionService/SimulateTransaction", &asked).1.starts_with("grpc-status:3"));
+        let transaction = proto::Transaction::default().with_bcs(proto::Bcs::default().with_value(data));
+        let asked = proto::SimulateTransactionRequest::default().with_transaction(transaction);
+        let method = "TransactionExecutionService/SimulateTransaction";
+        let refusal = call::<proto::SimulateTransactionResponse>(chain, method, &asked).unwrap_err();
+        assert!(refusal.starts_with("grpc-status:3"), "{refusal}");
     });
 }
 

@@ -1,17 +1,17 @@
 //! The chain as the sandbox drives it.
 
 use alloy_primitives::U256;
-use countersign_chains::swap_id::SwapIdInput;
+use countersign_chains::swap_id::{self, SwapIdInput};
 use serde_json::{Map, Value, json};
 use sui_crypto::SuiSigner as _;
 use sui_sdk_types::bcs::ToBcs as _;
 use sui_sdk_types::{
-    Address, Argument, Command, ExecutionStatus, GasPayment, Identifier, Input, MoveCall, ProgrammableTransaction, SharedInput,
-    SignedTransaction, SplitCoins, StructTag, Transaction, TransactionExpiration, TransactionKind, TypeTag,
+    Address, Argument, Command, ExecutionStatus, Identifier, Input, MoveCall, ProgrammableTransaction, SharedInput, SignedTransaction,
+    SplitCoins, StructTag, TransactionKind,
 };
 
-use super::ledger::{CLOCK, GAS_PRICE};
-use super::{Sui, account, htlc, messages, private, resolve};
+use super::ledger::{CLOCK, coins};
+use super::{Sui, account, htlc, messages, private};
 use crate::accounts::{self, RELAYER, SOLVER};
 use crate::chains::listing::{AssetRow, ChainRow};
 use crate::chains::{Engine, Event, Leg, Listing, Terms};
@@ -19,16 +19,6 @@ use crate::http::{Reply, Request};
 
 /// Milliseconds between checkpoints.
 const INTERVAL: u64 = 250;
-/// The budget of the sandbox's own transactions, in MIST. What is not spent comes back.
-const BUDGET: u64 = 1_000_000_000;
-
-/// A leg, with its words as values.
-struct Swap {
-    id: [u8; 32],
-    initiator: Address,
-    redeemer: Address,
-    amount: u64,
-}
 
 fn pure(value: &[u8]) -> Input {
     Input::Pure(value.to_vec())
@@ -38,39 +28,29 @@ fn vector(value: &[u8]) -> Input {
     Input::Pure(value.to_vec().to_bcs().unwrap_or_default())
 }
 
-/// Arguments that are the inputs, in their order.
-fn inputs(count: u16) -> Vec<Argument> {
-    (0..count).map(Argument::Input).collect()
+fn clock() -> Input {
+    Input::Shared(SharedInput::new(CLOCK, 1, false))
 }
 
 impl Sui {
-    fn asset_id(&self) -> String {
-        format!("{}:sui", self.network.chain)
+    /// Only SUI itself is here.
+    fn check_asset(&self, asset: &str) -> Result<(), String> {
+        if *asset == format!("{}:sui", self.network.chain) { Ok(()) } else { Err(format!("unknown asset: {asset}")) }
     }
 
-    /// The coin type of an asset.
-    fn coin_type(&self, asset: &str) -> Result<TypeTag, String> {
-        if asset == self.asset_id() { Ok(StructTag::sui().into()) } else { Err(format!("unknown asset: {asset}")) }
-    }
-
-    fn swap(&self, terms: &Terms) -> Result<Swap, String> {
-        self.coin_type(&terms.asset)?;
+    /// A leg's id, initiator, redeemer and amount.
+    fn swap(&self, terms: &Terms) -> Result<([u8; 32], Address, Address, u64), String> {
+        self.check_asset(&terms.asset)?;
         if terms.delegate.is_some() {
             return Err("a delegate is only for Bitcoin".to_owned());
         }
-        let owner = parsed(&terms.owner)?;
-        let solver = account(&accounts::key(SOLVER));
-        let (initiator, redeemer) = if terms.is_source { (owner, solver) } else { (solver, owner) };
+        let (owner, solver) = (parsed(&terms.owner)?, account(&accounts::key(SOLVER)));
+        let (from, to) = if terms.is_source { (owner, solver) } else { (solver, owner) };
         let amount = u64::try_from(terms.amount).map_err(|_| "the amount exceeds 64 bits".to_owned())?;
-        let input = SwapIdInput {
-            secret_hash: &terms.secret_hash,
-            initiator: initiator.inner(),
-            redeemer: redeemer.inner(),
-            timelock: terms.timelock,
-            amount: U256::from(amount),
-        };
-        let id = htlc::swap_id(self.registry.0, &input).ok_or_else(|| "the amount exceeds 64 bits".to_owned())?;
-        Ok(Swap { id, initiator, redeemer, amount })
+        let (initiator, redeemer, timelock) = (from.inner(), to.inner(), terms.timelock);
+        let input = SwapIdInput { secret_hash: &terms.secret_hash, initiator, redeemer, timelock, amount: U256::from(amount) };
+        let id = swap_id::sui(&input, self.registry.0.as_ref()).ok_or_else(|| "the amount exceeds 64 bits".to_owned())?;
+        Ok((id, from, to, amount))
     }
 
     fn shared(&self) -> Input {
@@ -84,16 +64,16 @@ impl Sui {
 
     /// What locks a leg, as the service lays it out.
     fn initiation(&self, terms: &Terms) -> Result<ProgrammableTransaction, String> {
-        let swap = self.swap(terms)?;
+        let (_, initiator, redeemer, amount) = self.swap(terms)?;
         let inputs = vec![
-            pure(&swap.amount.to_le_bytes()),
+            pure(&amount.to_le_bytes()),
             self.shared(),
-            pure(swap.initiator.as_ref()),
-            pure(swap.redeemer.as_ref()),
+            pure(initiator.as_ref()),
+            pure(redeemer.as_ref()),
             vector(&terms.secret_hash),
             pure(&U256::from(terms.timelock).to_le_bytes::<32>()),
             vector(&[]),
-            Input::Shared(SharedInput::new(CLOCK, 1, false)),
+            clock(),
         ];
         let split = SplitCoins { coin: Argument::Gas, amounts: vec![Argument::Input(0)] };
         let arguments = [1, 2, 3, 4, 0, 5, 6].map(Argument::Input).into_iter();
@@ -101,23 +81,22 @@ impl Sui {
         Ok(ProgrammableTransaction { inputs, commands: vec![Command::SplitCoins(split), self.function("initiate", arguments)] })
     }
 
+    /// Ends a leg.
+    fn end(&mut self, terms: &Terms, is_redemption: bool, function: &'static str, last: Input) -> Result<String, String> {
+        let inputs = vec![self.shared(), vector(&self.swap(terms)?.0), last];
+        let commands = vec![self.function(function, (0..3).map(Argument::Input).collect())];
+        let role = if terms.is_source == is_redemption { SOLVER } else { RELAYER };
+        self.send(role, ProgrammableTransaction { inputs, commands })
+    }
+
     /// Sends a transaction that will succeed, with all coins of its sender.
     fn send(&mut self, role: &str, program: ProgrammableTransaction) -> Result<String, String> {
-        let key = private(&accounts::key(role));
-        let sender = key.public_key().derive_address();
-        let mut transaction = Transaction {
-            kind: TransactionKind::ProgrammableTransaction(program),
-            sender,
-            gas_payment: GasPayment { objects: vec![], owner: sender, price: GAS_PRICE, budget: BUDGET },
-            expiration: TransactionExpiration::None,
-        };
-        transaction.gas_payment.objects = resolve::gas_coins(&self.ledger.live, sender, &transaction);
+        let (key, transaction) = (private(&accounts::key(role)), self.paid(account(&accounts::key(role)), program));
         if let ExecutionStatus::Failure { error, command } = self.simulated(transaction.clone())?.effects.status() {
             return Err(messages::reason(error, *command));
         }
         let signature = key.sign_transaction(&transaction).map_err(|error| error.to_string())?;
-        let digest = self.submit(SignedTransaction { transaction, signatures: vec![signature] })?;
-        Ok(digest.to_base58())
+        self.submit(&SignedTransaction { transaction, signatures: vec![signature] }).map(|executed| executed.digest.to_base58())
     }
 }
 
@@ -161,19 +140,19 @@ impl Engine for Sui {
 
     fn fund(&mut self, account: &str, asset: &str, amount: u128) -> Result<(), String> {
         let amount = u64::try_from(amount).map_err(|_| "the amount exceeds 64 bits".to_owned())?;
-        self.ledger.mint(parsed(account)?, self.coin_type(asset)?, amount);
+        self.check_asset(asset)?;
+        self.ledger.mint(parsed(account)?, amount);
         Ok(())
     }
 
     fn balance(&self, account: &str, asset: &str) -> Result<u128, String> {
-        let (owner, coin_type) = (parsed(account)?, self.coin_type(asset)?);
-        Ok(self.ledger.seen.coins(owner, &coin_type).fold(0, |sum: u128, (_, balance)| sum.saturating_add(balance.into())))
+        self.check_asset(asset)?;
+        Ok(coins(&self.ledger.seen, parsed(account)?).fold(0, |sum: u128, (_, balance)| sum.saturating_add(balance.into())))
     }
 
     fn leg(&self, terms: &Terms) -> Result<Leg, String> {
-        let swap = self.swap(terms)?;
-        let (initiator, redeemer) = (swap.initiator.to_string(), swap.redeemer.to_string());
-        Ok(Leg { swap_id: hex::encode(swap.id), initiator, redeemer, delegate: None })
+        let (id, initiator, redeemer, _) = self.swap(terms)?;
+        Ok(Leg { swap_id: hex::encode(id), initiator: initiator.to_string(), redeemer: redeemer.to_string(), delegate: None })
     }
 
     fn payloads(&self, terms: &Terms) -> Result<Map<String, Value>, String> {
@@ -193,17 +172,11 @@ impl Engine for Sui {
     }
 
     fn redeem(&mut self, terms: &Terms, secret: &[u8; 32]) -> Result<String, String> {
-        let id = self.swap(terms)?.id;
-        let inputs_of = vec![self.shared(), vector(&id), vector(secret)];
-        let program = ProgrammableTransaction { inputs: inputs_of, commands: vec![self.function("redeem", inputs(3))] };
-        self.send(if terms.is_source { SOLVER } else { RELAYER }, program)
+        self.end(terms, true, "redeem", vector(secret))
     }
 
     fn refund(&mut self, terms: &Terms) -> Result<String, String> {
-        let id = self.swap(terms)?.id;
-        let inputs_of = vec![self.shared(), vector(&id), Input::Shared(SharedInput::new(CLOCK, 1, false))];
-        let program = ProgrammableTransaction { inputs: inputs_of, commands: vec![self.function("refund", inputs(3))] };
-        self.send(if terms.is_source { RELAYER } else { SOLVER }, program)
+        self.end(terms, false, "refund", clock())
     }
 
     fn mine(&mut self, blocks: u64) {
@@ -211,7 +184,7 @@ impl Engine for Sui {
     }
 
     fn height(&self) -> u64 {
-        self.ledger.newest().0
+        self.ledger.newest.sequence_number
     }
 
     fn pending(&self) -> usize {

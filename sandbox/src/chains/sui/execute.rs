@@ -1,310 +1,256 @@
-//! Executes programmable transactions, as far as payments and swaps need them.
+//! Applies a transaction to the ledger: its coins are split, merged and given away, and the swap contract is called.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
+use sui_sdk_types::bcs::FromBcs as _;
 use sui_sdk_types::{
-    Address, Argument, Command, CommandArgumentError, Digest, Event, ExecutionError, ExecutionStatus, Input, MoveCall, Owner,
-    SignedTransaction, StructTag, Transaction, TypeTag,
+    Address, Argument, ChangedObject, Command, Event, ExecutionError, ExecutionStatus, GasCostSummary, IdOperation, Input, Object,
+    ObjectData, ObjectIn, ObjectOut, Owner, ProgrammableTransaction, SignedTransaction, StructTag, TransactionEffects,
+    TransactionEffectsV2, TransactionEvents,
 };
 
-use super::check::Loaded;
-use super::htlc;
-use super::ledger::{Executed, View, coin};
+use super::check::{UNITS, unknown};
+use super::ledger::{Executed, Objects, balance, coin, epoch, object};
+use super::{htlc, messages};
 use crate::chains::Change;
-
-/// The balance of the coin that pays in a simulation without coins.
-const SIMULATED_GAS: u64 = 1_000_000_000_000_000_000;
 
 /// Where a transaction is executed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Context {
     pub(super) package: Address,
-    pub(super) epoch: u64,
+    pub(super) registry: Address,
+    /// Unix milliseconds.
     pub(super) millis: u64,
 }
 
-/// A value that commands use.
-#[derive(Debug, Clone)]
-pub(super) enum Slot {
-    Pure(Vec<u8>),
-    Coin(Coin),
-    /// Another object of the sender.
-    Owned(Address),
-    Shared(Address, bool),
-    Moved,
+/// Why a transaction does not do what it says.
+pub(super) enum Stop {
+    /// The model does not execute this.
+    Unknown(String),
+    /// It fails on the chain.
+    Failed(ExecutionError),
 }
 
-/// A coin that is neither stored nor owned.
-#[derive(Debug, Clone)]
-pub(super) struct Coin {
-    pub(super) id: Address,
-    pub(super) of: TypeTag,
-    pub(super) balance: u64,
-}
-
-/// An object after the transaction.
-#[derive(Debug, Clone)]
-pub(super) struct Draft {
-    pub(super) kind: StructTag,
-    pub(super) is_public: bool,
-    pub(super) contents: Vec<u8>,
-    pub(super) owner: Owner,
-}
-
-impl Coin {
-    pub(super) fn draft(&self, owner: Owner) -> Draft {
-        let contents = [self.id.as_ref(), &self.balance.to_le_bytes()[..]].concat();
-        Draft { kind: StructTag::coin(self.of.clone()), is_public: true, contents, owner }
+impl From<ExecutionError> for Stop {
+    fn from(error: ExecutionError) -> Self {
+        Self::Failed(error)
     }
 }
 
-/// A transaction while it is executed.
-pub(super) struct Machine<'a> {
-    pub(super) view: &'a View,
+fn stop<T>(what: &str) -> Result<T, Stop> {
+    Err(Stop::Unknown(what.to_owned()))
+}
+
+/// A coin of SUI while a transaction works with it.
+pub(super) struct Coin {
+    pub(super) id: Address,
+    pub(super) balance: u64,
+}
+
+/// A transaction while it is applied.
+pub(super) struct Work<'a> {
+    pub(super) live: &'a Objects,
     pub(super) context: Context,
-    pub(super) sender: Address,
-    pub(super) digest: Digest,
-    /// The version of everything that it changes.
+    pub(super) signed: &'a SignedTransaction,
+    pub(super) program: &'a ProgrammableTransaction,
+    /// The version of everything that it changes: above that of all that it reads.
     pub(super) version: u64,
-    created: u64,
-    pub(super) gas: Slot,
-    pub(super) inputs: Vec<Slot>,
-    results: Vec<Vec<Slot>>,
-    pub(super) drafts: BTreeMap<Address, Draft>,
-    /// Objects that others hold now.
-    pub(super) wrapped: BTreeSet<Address>,
-    pub(super) deleted: BTreeSet<Address>,
+    pub(super) created: u64,
+    pub(super) gas: Coin,
+    /// The other coins that commands can name.
+    pub(super) coins: Vec<(Argument, Coin)>,
+    /// What becomes of objects; `None` is the end of one.
+    pub(super) after: BTreeMap<Address, Option<Arc<Object>>>,
     pub(super) events: Vec<Event>,
     pub(super) swaps: Vec<([u8; 32], Change)>,
 }
 
-/// Executes a transaction that was checked.
-pub(super) fn execute(view: &View, loaded: &Loaded<'_>, signed: SignedTransaction, context: Context) -> Executed {
-    let mut machine = Machine::new(view, loaded, &signed.transaction, context);
-    let mut failure = None;
-    for (index, command) in loaded.program.commands.iter().enumerate() {
-        match machine.command(command) {
-            Ok(results) => machine.results.push(results),
-            Err(error) => {
-                failure = Some((error, u64::try_from(index).ok()));
-                break;
+/// Checks a transaction and executes it. What a validator or this model does not take is refused.
+pub(super) fn execute(live: &Objects, signed: &SignedTransaction, context: Context) -> Result<Executed, String> {
+    let mut work = Work::begin(live, signed, context)?;
+    let (error, command) = match work.run() {
+        Err((Stop::Unknown(what), _)) => return unknown(&what),
+        Err((Stop::Failed(error), command)) => (error, command),
+        Ok(()) => {
+            let executed = work.settle(ExecutionStatus::Success);
+            if executed.effects.gas_summary().gas_used() <= signed.transaction.gas_payment.budget {
+                return Ok(executed);
             }
+            (ExecutionError::InsufficientGas, None)
+        }
+    };
+    Ok(Work::begin(live, signed, context)?.settle(ExecutionStatus::Failure { error, command }))
+}
+
+impl Work<'_> {
+    pub(super) fn write(&mut self, made: (StructTag, Vec<u8>), owner: Owner) {
+        if let Some(object) = object(made, self.version, owner, self.signed.transaction.digest()) {
+            self.after.insert(object.object_id(), Some(object));
         }
     }
-    let leftover = || machine.results.iter().enumerate().find_map(|(result, slots)| Some((result, slots.iter().position(is_value)?)));
-    if failure.is_none()
-        && let Some((result, subresult)) = leftover()
-    {
-        failure = Some((ExecutionError::UnusedValueWithoutDrop { result: short(result), subresult: short(subresult) }, None));
-    }
-    if failure.is_none() {
-        match machine.finish(loaded, &signed, &ExecutionStatus::Success) {
-            Some(executed) => return executed,
-            None => failure = Some((ExecutionError::InsufficientGas, None)),
-        }
-    }
-    let (error, command) = failure.unwrap_or((ExecutionError::InvariantViolation, None));
-    let status = ExecutionStatus::Failure { error, command };
-    let reverted = || Machine::new(view, loaded, &signed.transaction, context);
-    // If not even the storage of the inputs can be paid, everything that was offered is taken.
-    reverted().finish(loaded, &signed, &status).unwrap_or_else(|| reverted().settle(loaded, &signed, &status, true))
-}
 
-const fn is_value(slot: &Slot) -> bool {
-    matches!(slot, Slot::Coin(_) | Slot::Owned(_))
-}
-
-/// The coin that pays in a simulation without coins.
-pub(super) fn simulated_gas(digest: Digest) -> Address {
-    Address::derive_id(digest, u64::MAX)
-}
-
-fn short(index: usize) -> u16 {
-    u16::try_from(index).unwrap_or(u16::MAX)
-}
-
-type Outcome<T> = Result<T, CommandArgumentError>;
-
-impl<'a> Machine<'a> {
-    fn new(view: &'a View, loaded: &Loaded<'_>, transaction: &Transaction, context: Context) -> Self {
-        let digest = transaction.digest();
-        // The other coins that pay are merged into the first one.
-        let balance = loaded.gas.iter().filter_map(|object| coin(object)).fold(0_u64, |sum, (_, balance)| sum.saturating_add(balance));
-        let (id, balance) = match loaded.gas.first() {
-            Some(first) => (first.object_id(), balance),
-            None => (simulated_gas(digest), SIMULATED_GAS),
-        };
-        let balance = balance.saturating_sub(transaction.gas_payment.budget);
-        let inputs = loaded.program.inputs.iter().zip(&loaded.inputs).map(|(input, object)| match (input, object) {
-            (Input::Pure(bytes), _) => Slot::Pure(bytes.clone()),
-            (Input::Shared(shared), _) => Slot::Shared(shared.object_id(), shared.mutability().is_mutable()),
-            (_, Some(object)) => match coin(object) {
-                Some((of, balance)) => Slot::Coin(Coin { id: object.object_id(), of: of.clone(), balance }),
-                None => Slot::Owned(object.object_id()),
-            },
-            _ => Slot::Moved,
-        });
-        let read = loaded.gas.iter().chain(loaded.inputs.iter().flatten());
-        Self {
-            view,
-            context,
-            sender: transaction.sender,
-            digest,
-            version: read.map(|object| object.version()).max().unwrap_or_default().saturating_add(1),
-            created: 0,
-            gas: Slot::Coin(Coin { id, of: StructTag::sui().into(), balance }),
-            inputs: inputs.collect(),
-            results: Vec::new(),
-            drafts: BTreeMap::new(),
-            wrapped: BTreeSet::new(),
-            deleted: loaded.gas.iter().skip(1).map(|object| object.object_id()).collect(),
-            events: Vec::new(),
-            swaps: Vec::new(),
-        }
+    /// Gives a coin to an account.
+    pub(super) fn give(&mut self, Coin { id, balance }: Coin, to: Address) {
+        self.write(coin(id, balance), Owner::Address(to));
     }
 
     /// The id of another new object.
     pub(super) fn new_id(&mut self) -> Address {
-        let id = Address::derive_id(self.digest, self.created);
+        let id = Address::derive_id(self.signed.transaction.digest(), self.created);
         self.created = self.created.saturating_add(1);
         id
     }
 
-    fn slot(&mut self, argument: &Argument) -> Outcome<&mut Slot> {
-        let (index, slot) = match *argument {
-            Argument::Gas => (0, Some(&mut self.gas)),
-            Argument::Input(index) => (index, self.inputs.get_mut(usize::from(index))),
-            Argument::Result(index) => match self.results.get_mut(usize::from(index)).map(Vec::as_mut_slice) {
-                Some([only]) => (index, Some(only)),
-                Some(_) => return Err(CommandArgumentError::InvalidResultArity { result: index }),
-                None => (index, None),
+    fn input(&self, argument: &Argument) -> Option<&Input> {
+        if let Argument::Input(index) = argument { self.program.inputs.get(usize::from(*index)) } else { None }
+    }
+
+    /// An argument that is a value in BCS.
+    pub(super) fn pure<T: DeserializeOwned>(&self, argument: &Argument) -> Result<T, Stop> {
+        let bytes = if let Some(Input::Pure(bytes)) = self.input(argument) { bytes.as_slice() } else { &[] };
+        T::from_bcs(bytes).or_else(|error| stop(&format!("calls with {argument:?}: {error}")))
+    }
+
+    /// Requires that an argument is this shared object.
+    pub(super) fn shared(&self, argument: &Argument, id: Address, is_changed: bool) -> Result<(), Stop> {
+        match self.input(argument) {
+            Some(Input::Shared(shared)) if shared.object_id() == id && shared.mutability().is_mutable() == is_changed => Ok(()),
+            _ => stop("calls with other objects than the registry and the clock"),
+        }
+    }
+
+    /// The place of a coin that a command names.
+    fn find(&self, argument: &Argument) -> Result<usize, Stop> {
+        let named = match *argument {
+            // The whole result of a command, which must be one coin.
+            Argument::Result(index) => match self.program.commands.get(usize::from(index)) {
+                Some(Command::SplitCoins(split)) if split.amounts.len() == 1 => Argument::NestedResult(index, 0),
+                _ => return stop("commands with other results than one coin"),
             },
-            Argument::NestedResult(index, nested) => {
-                (index, self.results.get_mut(usize::from(index)).and_then(|results| results.get_mut(usize::from(nested))))
-            }
+            other => other,
         };
-        slot.ok_or(CommandArgumentError::IndexOutOfBounds { index })
+        let place = self.coins.iter().position(|(name, _)| *name == named);
+        place.map_or_else(|| stop(&format!("commands with {named:?} in place of a coin")), Ok)
     }
 
-    pub(super) fn pure(&mut self, argument: &Argument) -> Outcome<Vec<u8>> {
-        match self.slot(argument)? {
-            Slot::Pure(bytes) => Ok(bytes.clone()),
-            Slot::Moved => Err(CommandArgumentError::InvalidValueUsage),
-            _ => Err(CommandArgumentError::TypeMismatch),
-        }
+    /// Takes a coin away from those that commands can name. That which pays for gas stays.
+    pub(super) fn take(&mut self, argument: &Argument) -> Result<Coin, Stop> {
+        self.find(argument).map(|place| self.coins.swap_remove(place).1)
     }
 
-    pub(super) fn fixed<const N: usize>(&mut self, argument: &Argument) -> Outcome<[u8; N]> {
-        self.pure(argument)?.try_into().map_err(|_| CommandArgumentError::InvalidBcsBytes)
-    }
-
-    pub(super) fn shared(&mut self, argument: &Argument, is_changed: bool) -> Outcome<Address> {
-        match *self.slot(argument)? {
-            Slot::Shared(_, false) if is_changed => Err(CommandArgumentError::InvalidObjectByMutRef),
-            Slot::Shared(id, _) => Ok(id),
-            _ => Err(CommandArgumentError::TypeMismatch),
-        }
-    }
-
-    fn coin_mut(&mut self, argument: &Argument) -> Outcome<&mut Coin> {
-        match self.slot(argument)? {
-            Slot::Coin(coin) => Ok(coin),
-            Slot::Moved => Err(CommandArgumentError::InvalidValueUsage),
-            _ => Err(CommandArgumentError::TypeMismatch),
-        }
-    }
-
-    /// Takes a coin by value. The coin that pays for gas can only be transferred.
-    pub(super) fn take_coin(&mut self, argument: &Argument) -> Outcome<Coin> {
+    fn coin(&mut self, argument: &Argument) -> Result<&mut Coin, Stop> {
         if *argument == Argument::Gas {
-            return Err(CommandArgumentError::InvalidGasCoinUsage);
+            return Ok(&mut self.gas);
         }
-        let coin = self.coin_mut(argument)?.clone();
-        *self.slot(argument)? = Slot::Moved;
-        Ok(coin)
+        let place = self.find(argument)?;
+        self.coins.get_mut(place).map_or_else(|| stop("commands without coins"), |(_, coin)| Ok(coin))
     }
 
-    /// Gives a coin to an account.
-    pub(super) fn give(&mut self, coin: &Coin, to: Address) {
-        self.drafts.insert(coin.id, coin.draft(Owner::Address(to)));
+    fn run(&mut self) -> Result<(), (Stop, Option<u64>)> {
+        for (index, command) in (0..).zip(&self.program.commands) {
+            self.command(index, command).map_err(|stop| (stop, Some(index.into())))?;
+        }
+        let unused = self.coins.iter().find_map(|(name, _)| match *name {
+            Argument::NestedResult(result, subresult) => Some(ExecutionError::UnusedValueWithoutDrop { result, subresult }),
+            _ => None,
+        });
+        unused.map_or(Ok(()), |error| Err((error.into(), None)))
     }
 
-    fn command(&mut self, command: &Command) -> Result<Vec<Slot>, ExecutionError> {
+    fn command(&mut self, index: u16, command: &Command) -> Result<(), Stop> {
         match command {
             Command::SplitCoins(split) => {
-                let mut slots = Vec::new();
-                for (index, amount) in (1..).zip(&split.amounts) {
-                    let amount = u64::from_le_bytes(self.fixed(amount).map_err(at(index))?);
-                    let coin = self.coin_mut(&split.coin).map_err(at(0))?;
+                for (nested, amount) in (0..).zip(&split.amounts) {
+                    let amount = self.pure(amount)?;
+                    let coin = self.coin(&split.coin)?;
                     coin.balance = coin.balance.checked_sub(amount).ok_or(ExecutionError::InsufficientCoinBalance)?;
-                    let of = coin.of.clone();
-                    slots.push(Slot::Coin(Coin { id: self.new_id(), of, balance: amount }));
+                    let coin = Coin { id: self.new_id(), balance: amount };
+                    self.coins.push((Argument::NestedResult(index, nested), coin));
                 }
-                Ok(slots)
             }
             Command::MergeCoins(merge) => {
-                for (index, source) in (1..).zip(&merge.coins_to_merge) {
-                    let source = self.take_coin(source).map_err(at(index))?;
-                    let coin = self.coin_mut(&merge.coin).map_err(at(0))?;
-                    if coin.of != source.of {
-                        return Err(at(index)(CommandArgumentError::TypeMismatch));
-                    }
-                    coin.balance = coin.balance.checked_add(source.balance).ok_or(ExecutionError::CoinBalanceOverflow)?;
-                    self.deleted.insert(source.id);
+                for source in &merge.coins_to_merge {
+                    let source = self.take(source)?.balance;
+                    let coin = self.coin(&merge.coin)?;
+                    coin.balance = coin.balance.checked_add(source).ok_or(ExecutionError::CoinBalanceOverflow)?;
                 }
-                Ok(vec![])
             }
             Command::TransferObjects(transfer) => {
-                let last = short(transfer.objects.len());
-                let to = Address::new(self.fixed(&transfer.address).map_err(at(last))?);
-                for (index, object) in (0..).zip(&transfer.objects) {
-                    self.transfer(object, to).map_err(at(index))?;
-                }
-                Ok(vec![])
-            }
-            Command::MoveCall(call) if call.package == Address::TWO => self.framework(call),
-            Command::MoveCall(call) => htlc::call(self, call).map(|()| vec![]),
-            _ => Err(ExecutionError::FeatureNotYetSupported),
-        }
-    }
-
-    fn transfer(&mut self, object: &Argument, to: Address) -> Outcome<()> {
-        match std::mem::replace(self.slot(object)?, Slot::Moved) {
-            Slot::Coin(coin) => self.give(&coin, to),
-            Slot::Owned(id) => {
-                if let Some(draft) = self.unchanged(&id, Owner::Address(to)) {
-                    if !draft.is_public {
-                        return Err(CommandArgumentError::InvalidTransferObject);
-                    }
-                    self.drafts.insert(id, draft);
+                let to = self.pure(&transfer.address)?;
+                for object in &transfer.objects {
+                    let coin = self.take(object)?;
+                    self.give(coin, to);
                 }
             }
-            Slot::Moved => return Err(CommandArgumentError::InvalidValueUsage),
-            Slot::Pure(_) | Slot::Shared(..) => return Err(CommandArgumentError::InvalidObjectByValue),
+            Command::MoveCall(call) => htlc::call(self, call)?,
+            _ => return stop("other commands than SplitCoins, MergeCoins, TransferObjects and MoveCall"),
         }
         Ok(())
     }
 
-    /// The only function of the framework that is known: `0x2::transfer::public_transfer`.
-    fn framework(&mut self, call: &MoveCall) -> Result<Vec<Slot>, ExecutionError> {
-        match (call.module.as_str(), call.function.as_str(), call.arguments.as_slice()) {
-            ("transfer", "public_transfer", [object, to]) if *object != Argument::Gas => {
-                let to = Address::new(self.fixed(to).map_err(at(1))?);
-                self.transfer(object, to).map_err(at(0)).map(|()| vec![])
-            }
-            _ => Err(ExecutionError::FunctionNotFound),
+    /// Completes the transaction: what no command has moved goes back, and the gas is paid. One that fails pays its budget at most.
+    pub(super) fn settle(mut self, status: ExecutionStatus) -> Executed {
+        let (transaction, live) = (&self.signed.transaction, self.live);
+        let (digest, payment, gas) = (transaction.digest(), &transaction.gas_payment, self.gas.id);
+        for (_, coin) in std::mem::take(&mut self.coins) {
+            self.give(coin, transaction.sender);
         }
-    }
+        self.give(Coin { id: gas, balance: 0 }, payment.owner);
+        let before: Objects = self.after.keys().filter_map(|id| Some((*id, Arc::clone(live.get(id)?)))).collect();
+        for object in before.values().filter(|object| matches!(object.owner(), Owner::Shared(_))) {
+            let old = object.as_struct().map(|data| (data.object_type().clone(), data.contents().to_vec()));
+            old.into_iter().for_each(|old| self.write(old, *object.owner()));
+        }
+        let rebates = |sum: u64, object: &Arc<Object>| sum.saturating_add(object.storage_rebate());
+        let (stored, storage) = (before.values().fold(0, rebates), self.after.values().flatten().fold(0, rebates));
+        let mut cost = GasCostSummary::new(payment.price.saturating_mul(UNITS), storage, stored.saturating_sub(stored / 100), stored / 100);
+        if status != ExecutionStatus::Success && cost.gas_used() > payment.budget {
+            cost = GasCostSummary::new(payment.budget, 0, 0, 0);
+        }
+        let back = payment.budget.saturating_add(cost.storage_rebate).saturating_sub(cost.gas_used());
+        self.give(Coin { id: gas, balance: self.gas.balance.saturating_add(back) }, payment.owner);
 
-    /// An object as it was, with another owner.
-    pub(super) fn unchanged(&self, id: &Address, owner: Owner) -> Option<Draft> {
-        let data = self.view.get(id)?.as_struct()?;
-        let (kind, contents) = (data.object_type().clone(), data.contents().to_vec());
-        Some(Draft { kind, is_public: data.has_public_transfer(), contents, owner })
+        let (mut balances, mut types) = (BTreeMap::new(), BTreeMap::new());
+        let ended = before.values().map(|object| (object, -1));
+        for (object, sign) in ended.chain(self.after.values().flatten().map(|object| (object, 1))) {
+            if let (Some(balance), Owner::Address(owner)) = (balance(object), object.owner()) {
+                let sum: &mut i128 = balances.entry(*owner).or_default();
+                *sum = sum.saturating_add(i128::from(balance).saturating_mul(sign));
+            }
+            types.extend(object.as_struct().map(|data| (object.object_id(), data.object_type().to_string())));
+        }
+        let events = TransactionEvents(self.events);
+        let effects = TransactionEffects::V2(Box::new(TransactionEffectsV2 {
+            status,
+            epoch: epoch(self.context.millis).0,
+            gas_used: cost,
+            transaction_digest: digest,
+            gas_object_index: self.after.keys().position(|id| *id == gas).and_then(|index| index.try_into().ok()),
+            events_digest: (!events.0.is_empty()).then(|| events.digest()),
+            dependencies: before.values().map(|object| object.previous_transaction()).collect(),
+            lamport_version: self.version,
+            changed_objects: self.after.iter().map(|(id, object)| changed(*id, before.get(id), object.as_ref())).collect(),
+            unchanged_consensus_objects: vec![],
+            auxiliary_data_digest: None,
+        }));
+        let message = messages::executed(self.signed, &effects, events, &balances, &types);
+        Executed { digest, effects, message, after: self.after, swaps: self.swaps }
     }
 }
 
-/// An error about an argument of a command.
-pub(super) fn at(argument: u16) -> impl Fn(CommandArgumentError) -> ExecutionError {
-    move |kind| ExecutionError::CommandArgumentError { argument, kind }
+/// How a transaction creates, changes or ends an object.
+fn changed(object_id: Address, before: Option<&Arc<Object>>, after: Option<&Arc<Object>>) -> ChangedObject {
+    let exists = |old: &Arc<Object>| ObjectIn::Exist { version: old.version(), digest: old.digest(), owner: *old.owner() };
+    let output_state = after.map_or(ObjectOut::NotExist, |object| match object.data() {
+        ObjectData::Struct(_) => ObjectOut::ObjectWrite { digest: object.digest(), owner: *object.owner() },
+        ObjectData::Package(package) => ObjectOut::PackageWrite { version: package.version, digest: object.digest() },
+    });
+    let id_operation = match (before, after) {
+        (None, _) => IdOperation::Created,
+        (_, None) => IdOperation::Deleted,
+        _ => IdOperation::None,
+    };
+    ChangedObject { object_id, input_state: before.map_or(ObjectIn::NotExist, exists), output_state, id_operation }
 }

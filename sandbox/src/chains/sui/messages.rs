@@ -1,23 +1,27 @@
 //! The ledger's contents as messages, with what the SDK's own conversions leave out.
 
+use std::collections::BTreeMap;
+
 use sui_rpc::field::FieldMaskTree;
 use sui_rpc::merge::Merge as _;
-use sui_rpc::proto::sui::rpc::v2::changed_object::OutputObjectState;
 use sui_rpc::proto::sui::rpc::v2::dynamic_field::DynamicFieldKind;
 use sui_rpc::proto::sui::rpc::v2::{
     self as proto, Bcs, DynamicField, Epoch, ExecutedTransaction, ProtocolConfig, SystemParameters, SystemState,
 };
 use sui_rpc::proto::timestamp_ms_to_proto;
-use sui_sdk_types::{Address, ExecutionError, ExecutionStatus, Object, ObjectData, Owner};
+use sui_sdk_types::{
+    Address, BalanceChange, ExecutionError, ExecutionStatus, Object, ObjectData, SignedTransaction, StructTag, TransactionEffects,
+    TransactionEvents,
+};
 
-use super::ledger::{Checkpoint, Executed, GAS_PRICE, coin, epoch};
+use super::ledger::{DAY, GAS_PRICE, balance, epoch};
 
 /// The version of the protocol that answers show.
 const PROTOCOL: u64 = 100;
 
 pub(super) fn object(object: &Object) -> proto::Object {
     let mut message = proto::Object::from(object.clone());
-    message.balance = coin(object).map(|(_, balance)| balance);
+    message.balance = balance(object);
     if let (ObjectData::Package(of), Some(package)) = (object.data(), &mut message.package) {
         // It is the first version: nobody upgrades packages here.
         package.set_storage_id(of.id.to_string());
@@ -39,43 +43,40 @@ pub(super) fn reason(error: &ExecutionError, command: Option<u64>) -> String {
     }
 }
 
-fn effects(executed: &Executed) -> proto::TransactionEffects {
-    let mut message = proto::TransactionEffects::from(executed.effects.clone());
-    for change in message.changed_objects.iter_mut().chain(&mut message.gas_object) {
-        let kind = change.object_id().parse().ok().and_then(|id: Address| executed.types.get(&id));
+/// A transaction with its effects, the changes of balances in SUI, and the types of the objects that it changes.
+pub(super) fn executed(
+    signed: &SignedTransaction,
+    effects: &TransactionEffects,
+    events: TransactionEvents,
+    balances: &BTreeMap<Address, i128>,
+    types: &BTreeMap<Address, String>,
+) -> ExecutedTransaction {
+    let mut message = ExecutedTransaction::default().with_digest(effects.transaction_digest().to_base58());
+    message.set_transaction(signed.transaction.clone());
+    message.signatures = signed.signatures.iter().cloned().map(Into::into).collect();
+    message.events = (!events.0.is_empty()).then(|| events.into());
+    let balances = balances.iter().filter(|(_, amount)| **amount != 0);
+    let change = |(address, amount): (&Address, &i128)| {
+        BalanceChange { address: *address, coin_type: StructTag::sui().into(), amount: *amount }.into()
+    };
+    message.balance_changes = balances.map(change).collect();
+    let mut shown = proto::TransactionEffects::from(effects.clone());
+    for change in shown.changed_objects.iter_mut().chain(&mut shown.gas_object) {
+        let kind = change.object_id().parse().ok().and_then(|id: Address| types.get(&id));
         change.set_object_type(kind.map_or("package", String::as_str));
-        if change.output_state() == OutputObjectState::PackageWrite {
-            change.set_output_owner(Owner::Immutable);
-        }
     }
-    let failure = message.status.as_mut().and_then(|status| status.error.as_mut());
-    if let (Some(message), ExecutionStatus::Failure { error, command }) = (failure, executed.effects.status()) {
-        message.set_description(reason(error, *command));
+    let failure = shown.status.as_mut().and_then(|status| status.error.as_mut());
+    if let (Some(shown), ExecutionStatus::Failure { error, command }) = (failure, effects.status()) {
+        shown.set_description(reason(error, *command));
     }
-    message
-}
-
-pub(super) fn executed(executed: &Executed) -> ExecutedTransaction {
-    let mut message = ExecutedTransaction::default().with_digest(executed.digest.to_base58()).with_effects(effects(executed));
-    message.set_transaction(executed.signed.transaction.clone());
-    message.signatures = executed.signed.signatures.iter().cloned().map(Into::into).collect();
-    message.events = (!executed.events.0.is_empty()).then(|| executed.events.clone().into());
-    message.balance_changes = executed.balances.iter().cloned().map(Into::into).collect();
-    message.checkpoint = executed.checkpoint.map(|(height, _)| height);
-    message.timestamp = executed.checkpoint.map(|(_, millis)| timestamp_ms_to_proto(millis));
-    message
-}
-
-pub(super) fn checkpoint<'l>(checkpoint: &Checkpoint, transactions: impl Iterator<Item = &'l Executed>) -> proto::Checkpoint {
-    let message = proto::Checkpoint::merge_from(&checkpoint.summary, &FieldMaskTree::new_wildcard());
-    message.with_transactions(transactions.map(executed).collect())
+    message.with_effects(shown)
 }
 
 /// The epoch at a time. Those before and after it are not known.
 pub(super) fn epoch_at(millis: u64) -> Epoch {
     let (number, start) = epoch(millis);
     let mut parameters = SystemParameters::default();
-    parameters.set_epoch_duration_ms(86_400_000);
+    parameters.set_epoch_duration_ms(DAY);
     let state = SystemState::default().with_version(2).with_epoch(number).with_protocol_version(PROTOCOL).with_parameters(parameters);
     let state = state.with_reference_gas_price(GAS_PRICE).with_safe_mode(false).with_epoch_start_timestamp_ms(start);
     let message = Epoch::default().with_epoch(number).with_start(timestamp_ms_to_proto(start)).with_reference_gas_price(GAS_PRICE);

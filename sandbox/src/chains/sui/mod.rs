@@ -1,11 +1,11 @@
 //! Sui: a model.
 //!
-//! Coins, versions, digests, gas, signatures, effects and checkpoints are those of Sui, in the types of its SDK; the swap contract's
-//! rules are applied by `htlc`, because there is no Move engine here. Its objects and events have the contract's layout.
+//! The SDK decodes transactions, verifies signatures and computes digests. There is no Move engine: what wallets of the service send
+//! is applied to a ledger of coins and orders, whose objects and events have the contract's layout. These are coins of SUI that are
+//! split, merged and transferred, and calls of the swap contract. Everything else is refused: "the model does not execute ..".
 //!
 //! A transaction is executed when it comes in, and its sender gets the effects at once. Everybody sees it from the next checkpoint on.
-//! There are no address balances, packages cannot be published, and old versions of objects are not kept. The last ten thousand
-//! transactions are kept; an order that has ended is dropped with the transaction that ended it.
+//! Old versions of objects are not kept, nor old checkpoints.
 
 mod check;
 mod engine;
@@ -17,7 +17,6 @@ mod json_rpc;
 mod ledger;
 mod messages;
 mod resolve;
-mod settle;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,37 +28,33 @@ use sui_rpc::proto::sui::rpc::v2::{
     SimulateTransactionResponse,
 };
 use sui_sdk_types::{
-    Address, Command, Digest, ExecutionStatus, GasCostSummary, GasPayment, Identifier, MovePackage, MoveStruct, Object, ObjectData, Owner,
-    ProgrammableTransaction, Publish, SignedTransaction, StructTag, Transaction, TransactionEffects, TransactionEffectsV2,
-    TransactionEvents, TransactionExpiration, TransactionKind, TypeOrigin,
+    Address, Command, ExecutionStatus, GasPayment, Identifier, MovePackage, Object, ObjectData, Owner, ProgrammableTransaction, Publish,
+    SignedTransaction, StructTag, Transaction, TransactionExpiration, TransactionKind, TypeOrigin,
 };
 
 use crate::accounts;
 use crate::clock::Clock;
 use crate::http::{Reply, Request};
-use execute::Context;
+use execute::{Context, Work};
 use ledger::{Executed, Ledger};
 
 /// An answer of a node with changed numbers at a place of its message.
 pub(crate) fn with_changed(reply: Reply, place: &str, change: &mut dyn FnMut(u64) -> u64) -> Reply {
-    let mut number = |number: Option<&mut u64>| {
-        if let Some(number) = number {
-            *number = change(*number);
-        }
-    };
     match place {
         "/epoch/reference_gas_price" => grpc::with_changed(reply, |answer: &mut GetEpochResponse| {
-            number(answer.epoch.as_mut().and_then(|epoch| epoch.reference_gas_price.as_mut()));
+            let epoch = answer.epoch.iter_mut();
+            epoch.for_each(|epoch| epoch.reference_gas_price = epoch.reference_gas_price.map(&mut *change));
         }),
         "/objects/version" => grpc::with_changed(reply, |answer: &mut ListOwnedObjectsResponse| {
-            answer.objects.iter_mut().for_each(|object| number(object.version.as_mut()));
+            answer.objects.iter_mut().for_each(|object| object.version = object.version.map(&mut *change));
         }),
         "/objects/balance" => grpc::with_changed(reply, |answer: &mut ListOwnedObjectsResponse| {
-            answer.objects.iter_mut().for_each(|object| number(object.balance.as_mut()));
+            answer.objects.iter_mut().for_each(|object| object.balance = object.balance.map(&mut *change));
         }),
         "/transaction/effects/gas_used/computation_cost" => grpc::with_changed(reply, |answer: &mut SimulateTransactionResponse| {
             let effects = answer.transaction.as_mut().and_then(|transaction| transaction.effects.as_mut());
-            number(effects.and_then(|effects| effects.gas_used.as_mut()).and_then(|gas| gas.computation_cost.as_mut()));
+            let gas = effects.and_then(|effects| effects.gas_used.as_mut()).into_iter();
+            gas.for_each(|gas| gas.computation_cost = gas.computation_cost.map(&mut *change));
         }),
         _ => reply,
     }
@@ -67,19 +62,21 @@ pub(crate) fn with_changed(reply: Reply, place: &str, change: &mut dyn FnMut(u64
 
 /// An answer of a node with other times, in seconds.
 pub(crate) fn with_times(request: &Request, reply: Reply, told: impl Fn(u64) -> u64) -> Reply {
-    let tell = |time: Option<&mut Timestamp>| {
-        if let Some(Timestamp { seconds, .. }) = time {
-            *seconds = u64::try_from(*seconds).map(&told).ok().and_then(|told| told.try_into().ok()).unwrap_or(*seconds);
-        }
+    let tell = |time: Timestamp| {
+        let seconds = u64::try_from(time.seconds).map(&told).ok().and_then(|told| told.try_into().ok());
+        Timestamp { seconds: seconds.unwrap_or(time.seconds), ..time }
     };
     match request.path.rsplit('/').next() {
-        Some("GetServiceInfo") => grpc::with_changed(reply, |answer: &mut GetServiceInfoResponse| tell(answer.timestamp.as_mut())),
+        Some("GetServiceInfo") => grpc::with_changed(reply, |answer: &mut GetServiceInfoResponse| {
+            answer.timestamp = answer.timestamp.map(tell);
+        }),
         Some("GetCheckpoint") => grpc::with_changed(reply, |answer: &mut GetCheckpointResponse| {
-            let summary = answer.checkpoint.as_mut().and_then(|checkpoint| checkpoint.summary.as_mut());
-            tell(summary.and_then(|summary| summary.timestamp.as_mut()));
+            let summary = answer.checkpoint.iter_mut().filter_map(|checkpoint| checkpoint.summary.as_mut());
+            summary.for_each(|summary| summary.timestamp = summary.timestamp.map(tell));
         }),
         Some("GetTransaction") => grpc::with_changed(reply, |answer: &mut GetTransactionResponse| {
-            tell(answer.transaction.as_mut().and_then(|transaction| transaction.timestamp.as_mut()));
+            let found = answer.transaction.iter_mut();
+            found.for_each(|transaction| transaction.timestamp = transaction.timestamp.map(tell));
         }),
         _ => reply,
     }
@@ -116,7 +113,7 @@ impl Network {
     }
 }
 
-/// What SOLVER and RELAYER have, in MIST: a hundred million SUI.
+/// What SOLVER, RELAYER and the publisher have, in MIST: a hundred million SUI.
 const LAVISH: u64 = 100_000_000_000_000_000;
 
 /// A Sui chain.
@@ -138,7 +135,7 @@ impl Sui {
         let mut chain = Self { network, clock, package: Address::ZERO, registry: (Address::ZERO, 0), ledger };
         chain.publish();
         for role in [accounts::SOLVER, accounts::RELAYER] {
-            chain.ledger.mint(account(&accounts::key(role)), StructTag::sui().into(), LAVISH);
+            chain.ledger.mint(account(&accounts::key(role)), LAVISH);
         }
         chain
     }
@@ -161,17 +158,11 @@ impl Sui {
         let module = b"a model of the contract".to_vec();
         let publish = Publish { modules: vec![module.clone()], dependencies: vec![Address::from_static("0x1"), Address::TWO] };
         let program = ProgrammableTransaction { inputs: vec![], commands: vec![Command::Publish(publish)] };
-        let transaction = Transaction {
-            kind: TransactionKind::ProgrammableTransaction(program),
-            sender,
-            gas_payment: GasPayment { objects: vec![], owner: sender, price: ledger::GAS_PRICE, budget: 0 },
-            expiration: TransactionExpiration::None,
-        };
-        let digest = transaction.digest();
-        let ids: [Address; 3] = [0, 1, 2].map(|count| Address::derive_id(digest, count));
-        let [package, capability, registry] = ids;
-        let version = self.network.height;
-        let names = ["Order", "OrdersRegistry", "Initiated", "Redeemed", "Refunded", "RegistryCreated"];
+        self.ledger.mint(sender, LAVISH);
+        let signed = SignedTransaction { transaction: self.paid(sender, program), signatures: vec![] };
+        let Ok(mut work) = Work::begin(&self.ledger.live, &signed, self.context()) else { return };
+        let (package, capability, registry) = (work.new_id(), work.new_id(), work.new_id());
+        let names = ["Order", "OrdersRegistry", "Initiated", "Redeemed", "Refunded"];
         let origin = |name| TypeOrigin { module_name: htlc::MODULE, struct_name: Identifier::from_static(name), package };
         let data = ObjectData::Package(MovePackage {
             id: package,
@@ -180,73 +171,47 @@ impl Sui {
             type_origin_table: names.map(origin).to_vec(),
             linkage_table: BTreeMap::new(),
         });
-        let mut written = vec![Arc::new(Object::new(data, Owner::Immutable, digest, 0))];
-        let cap = StructTag::new(Address::TWO, Identifier::from_static("package"), Identifier::from_static("UpgradeCap"), vec![]);
+        let published = Object::new(data, Owner::Immutable, signed.transaction.digest(), 0);
+        work.after.insert(package, Some(Arc::new(published)));
+        let kind = StructTag::new(Address::TWO, Identifier::from_static("package"), Identifier::from_static("UpgradeCap"), vec![]);
         let contents = [capability.as_ref(), package.as_ref(), &1_u64.to_le_bytes()[..], &[0]].concat();
-        let made = htlc::registry_type(package, StructTag::sui().into());
-        for (kind, is_public, contents, owner) in
-            [(cap, true, contents, Owner::Address(sender)), (made, false, registry.into(), Owner::Shared(version))]
-        {
-            let data = MoveStruct::new(kind, is_public, version, contents).map(ObjectData::Struct);
-            written.extend(data.map(|data| Arc::new(Object::new(data, owner, digest, 0))));
-        }
-        let of = |object: &Arc<Object>| object.as_struct().map(|data| (object.object_id(), data.object_type().to_string()));
-        let effects = TransactionEffectsV2 {
-            status: ExecutionStatus::Success,
-            epoch: ledger::epoch(self.ledger.newest().2).0,
-            gas_used: GasCostSummary::default(),
-            transaction_digest: digest,
-            gas_object_index: None,
-            events_digest: None,
-            dependencies: vec![],
-            lamport_version: version,
-            changed_objects: written.iter().map(|object| settle::change(&BTreeMap::new(), object)).collect(),
-            unchanged_consensus_objects: vec![],
-            auxiliary_data_digest: None,
-        };
-        (self.package, self.registry) = (package, (registry, version));
-        self.ledger.execute(Executed {
-            signed: SignedTransaction { transaction, signatures: vec![] },
-            digest,
-            effects: TransactionEffects::V2(Box::new(effects)),
-            events: TransactionEvents(vec![]),
-            balances: vec![],
-            types: written.iter().filter_map(of).collect(),
-            written,
-            removed: vec![],
-            swaps: vec![],
-            checkpoint: None,
-        });
+        work.write((kind, contents), Owner::Address(sender));
+        let kind = htlc::type_of(package, "OrdersRegistry", vec![StructTag::sui().into()]);
+        work.write((kind, registry.into()), Owner::Shared(1));
+        (self.package, self.registry) = (package, (registry, 1));
+        let executed = work.settle(ExecutionStatus::Success);
+        self.ledger.execute(executed);
         self.ledger.mine(1, self.clock.millis());
     }
 
     fn context(&self) -> Context {
-        let millis = self.clock.millis().max(self.ledger.newest().2);
-        Context { package: self.package, epoch: ledger::epoch(millis).0, millis }
+        let millis = self.clock.millis().max(self.ledger.newest.timestamp_ms);
+        Context { package: self.package, registry: self.registry.0, millis }
+    }
+
+    /// A transaction, with the coins that pay for it.
+    fn paid(&self, sender: Address, program: ProgrammableTransaction) -> Transaction {
+        let (kind, expiration) = (TransactionKind::ProgrammableTransaction(program), TransactionExpiration::None);
+        let gas_payment = GasPayment { objects: vec![], owner: sender, price: ledger::GAS_PRICE, budget: 0 };
+        let mut transaction = Transaction { kind, sender, gas_payment, expiration };
+        resolve::pay(&self.ledger.live, &mut transaction);
+        transaction
     }
 
     /// Executes a transaction without keeping what it does.
     fn simulated(&self, transaction: Transaction) -> Result<Executed, String> {
-        let context = self.context();
-        let signed = SignedTransaction { transaction, signatures: vec![] };
-        let transaction = signed.transaction.clone();
-        let loaded = check::load(&self.ledger.live, &transaction, (context.epoch, context.millis), self.package, true)?;
-        Ok(execute::execute(&self.ledger.live, &loaded, signed, context))
+        execute::execute(&self.ledger.live, &SignedTransaction { transaction, signatures: vec![] }, self.context())
     }
 
     /// Executes a transaction. One that was executed before does nothing again.
-    fn submit(&mut self, signed: SignedTransaction) -> Result<Digest, String> {
+    fn submit(&mut self, signed: &SignedTransaction) -> Result<&Executed, String> {
         let digest = signed.transaction.digest();
-        check::signatures(&signed)?;
-        if self.ledger.executed.contains_key(&digest) {
-            return Ok(digest);
+        check::signatures(signed)?;
+        if !self.ledger.executed.contains_key(&digest) {
+            let executed = execute::execute(&self.ledger.live, signed, self.context())?;
+            self.ledger.execute(executed);
         }
-        let context = self.context();
-        let transaction = signed.transaction.clone();
-        let loaded = check::load(&self.ledger.live, &transaction, (context.epoch, context.millis), self.package, false)?;
-        let executed = execute::execute(&self.ledger.live, &loaded, signed, context);
-        self.ledger.execute(executed);
-        Ok(digest)
+        self.ledger.executed.get(&digest).ok_or_else(|| "not executed".to_owned())
     }
 }
 
