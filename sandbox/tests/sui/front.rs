@@ -2,7 +2,7 @@
 
 use countersign_sandbox::accounts::{self, RELAYER, SOLVER, USER};
 use countersign_sandbox::chains::sui::{Network, Sui};
-use countersign_sandbox::chains::{Engine, Terms};
+use countersign_sandbox::chains::{Change, Engine, Terms};
 use countersign_sandbox::http::Request;
 use prost::Message;
 use sui_crypto::SuiSigner as _;
@@ -11,8 +11,9 @@ use sui_rpc::field::{FieldMask, FieldMaskUtil as _};
 use sui_rpc::proto::sui::rpc::v2 as proto;
 use sui_sdk_types::bcs::{FromBcs as _, ToBcs as _};
 use sui_sdk_types::{
-    Address, Argument, Command, GasPayment, Input, MergeCoins, Object, ObjectOut, ObjectReference, ProgrammableTransaction, Publish,
-    SplitCoins, Transaction, TransactionEffects, TransactionExpiration, TransactionKind, TransferObjects, UserSignature,
+    Address, Argument, Command, GasPayment, Input, MergeCoins, MoveCall, Object, ObjectOut, ObjectReference, ProgrammableTransaction,
+    Publish, SharedInput, SplitCoins, StructTag, Transaction, TransactionEffects, TransactionExpiration, TransactionKind, TransferObjects,
+    UserSignature,
 };
 
 use crate::world::{SECRET, World};
@@ -277,6 +278,36 @@ fn coins_are_merged_and_split() {
         relayer.send(chain, &relayer.transaction(&[gas], inputs, commands)).unwrap();
         chain.mine(1);
         assert_eq!(held(chain), 40);
+    });
+}
+
+#[test]
+fn the_redeemer_refunds_at_once() {
+    let world = World::new(Network::mainnet());
+    let terms = world.terms(false);
+    world.on(|chain| {
+        chain.lock(&terms).unwrap();
+        let (registry, version) = chain.registry();
+        let id = hex::decode(chain.leg(&terms).unwrap().swap_id).unwrap();
+        let inputs = vec![Input::Shared(SharedInput::new(registry, version, true)), Input::Pure(id.to_bcs().unwrap())];
+        let call = Command::MoveCall(MoveCall {
+            package: chain.package(),
+            module: "AtomicSwap".parse().unwrap(),
+            function: "instant_refund".parse().unwrap(),
+            type_arguments: vec![StructTag::sui().into()],
+            arguments: vec![Argument::Input(0), Argument::Input(1)],
+        });
+        let mut refund = |signer: Signer| {
+            let coins = signer.coins(chain);
+            let transaction = signer.transaction(&coins, inputs.clone(), vec![call.clone()]);
+            let outcome = signer.send(chain, &transaction);
+            chain.mine(1);
+            outcome
+        };
+        assert!(refund(Signer::new(RELAYER)).unwrap_err().contains("abort code: 16"));
+        assert_eq!(refund(Signer::new(USER)), Ok(()));
+        let changes: Vec<_> = chain.events().into_iter().map(|event| event.change).collect();
+        assert_eq!(changes, [Change::Initiated { amount: terms.amount }, Change::Refunded]);
     });
 }
 

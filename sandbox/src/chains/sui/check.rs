@@ -1,6 +1,6 @@
 //! What a validator checks before it executes a transaction.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sui_crypto::SuiVerifier as _;
@@ -55,30 +55,25 @@ impl<'a> Work<'a> {
         let TransactionKind::ProgrammableTransaction(program) = &transaction.kind else {
             return unknown("transactions of the system");
         };
-        if transaction.to_bcs().map_or(usize::MAX, |bytes| bytes.len()) > MAX_BYTES {
-            return Err(format!("Size limit exceeded: serialized transaction size exceeded maximum of {MAX_BYTES}"));
-        }
         match transaction.expiration {
             TransactionExpiration::None => {}
             TransactionExpiration::Epoch(last) if last >= epoch(context.millis).0 => {}
             TransactionExpiration::Epoch(_) => return Err("Transaction Expired".to_owned()),
             _ => return unknown("transactions that expire by time"),
         }
-        let least = payment.price.saturating_mul(UNITS);
-        if payment.price < GAS_PRICE {
-            return Err(format!("Gas price {} under reference gas price (RGP) {GAS_PRICE}", payment.price));
+        let (size, least) = (transaction.to_bcs().map_or(usize::MAX, |bytes| bytes.len()), payment.price.saturating_mul(UNITS));
+        let refusals = [
+            (size > MAX_BYTES, format!("Size limit exceeded: serialized transaction size exceeded maximum of {MAX_BYTES}")),
+            (payment.price < GAS_PRICE, format!("Gas price {} under reference gas price (RGP) {GAS_PRICE}", payment.price)),
+            (payment.budget > MAX_BUDGET, format!("Gas budget: {} is higher than max: {MAX_BUDGET}", payment.budget)),
+            (payment.budget < least, format!("Gas budget: {} is lower than min: {least}", payment.budget)),
+            (!(1..=MAX_GAS_COINS).contains(&payment.objects.len()), format!("Missing gas payment: 1 to {MAX_GAS_COINS} coins")),
+        ];
+        if let Some((_, words)) = refusals.into_iter().find(|(is_refused, _)| *is_refused) {
+            return Err(words);
         }
-        if payment.budget > MAX_BUDGET {
-            return Err(format!("Gas budget: {} is higher than max: {MAX_BUDGET}", payment.budget));
-        }
-        if payment.budget < least {
-            return Err(format!("Gas budget: {} is lower than min: {least}", payment.budget));
-        }
-        let Some(first) = payment.objects.first().filter(|_| payment.objects.len() <= MAX_GAS_COINS) else {
-            return Err(format!("Missing gas payment: 1 to {MAX_GAS_COINS} coins"));
-        };
-        let (gas, coins, after) = (Coin { id: *first.object_id(), balance: 0 }, Vec::new(), BTreeMap::new());
-        let (version, created, events, swaps) = Default::default();
+        let (version, created, coins, after, events, swaps) = Default::default();
+        let gas = Coin { id: payment.objects.first().map_or(Address::ZERO, |first| *first.object_id()), balance: 0 };
         let mut work = Self { live, context, signed, program, version, created, gas, coins, after, events, swaps };
         // The other coins that pay are merged into the first one.
         for reference in &payment.objects {

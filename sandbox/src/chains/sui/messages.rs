@@ -11,7 +11,7 @@ use sui_rpc::proto::sui::rpc::v2::{
 use sui_rpc::proto::timestamp_ms_to_proto;
 use sui_sdk_types::{
     Address, BalanceChange, ExecutionError, ExecutionStatus, Object, ObjectData, SignedTransaction, StructTag, TransactionEffects,
-    TransactionEvents,
+    TransactionEvents, TypeTag,
 };
 
 use super::ledger::{DAY, GAS_PRICE, balance, epoch};
@@ -83,20 +83,15 @@ pub(super) fn epoch_at(millis: u64) -> Epoch {
     message.with_system_state(state).with_protocol_config(ProtocolConfig::default().with_protocol_version(PROTOCOL))
 }
 
-/// The part of a dynamic field that a mask names, from the object that holds it. All keys are `vector<u8>` of 32 bytes.
+/// A dynamic field, from the object that holds it, which is shown if a mask names it. All keys are `vector<u8>` of 32 bytes.
 pub(super) fn field(parent: Address, holder: &Object, mask: &FieldMaskTree) -> Option<DynamicField> {
     let data = holder.as_struct()?;
     let [name, value] = data.object_type().type_params() else { return None };
     let (key, content) = data.contents().get(32..)?.split_at_checked(33)?;
-    let named = |kind: String, value: &[u8]| Bcs::default().with_name(kind).with_value(value.to_vec());
-    let is_asked = |field: &str| mask.contains(field);
-    let mut message = DynamicField::default();
-    message.kind = is_asked("kind").then_some(DynamicFieldKind::Field.into());
-    message.parent = is_asked("parent").then(|| parent.to_string());
-    message.field_id = is_asked("field_id").then(|| holder.object_id().to_string());
+    let named = |kind: &TypeTag, value: &[u8]| Bcs::default().with_name(kind.to_string()).with_value(value.to_vec());
+    let message = DynamicField::default().with_kind(DynamicFieldKind::Field).with_parent(parent.to_string());
+    let message = message.with_field_id(holder.object_id().to_string()).with_value_type(value.to_string());
+    let mut message = message.with_name(named(name, key)).with_value(named(value, content));
     message.field_object = mask.subtree("field_object").map(|mask| proto::Object::merge_from(&object(holder), &mask));
-    message.name = is_asked("name").then(|| named(name.to_string(), key));
-    message.value = is_asked("value").then(|| named(value.to_string(), content));
-    message.value_type = is_asked("value_type").then(|| value.to_string());
     Some(message)
 }
