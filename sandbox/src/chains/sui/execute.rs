@@ -30,12 +30,12 @@ pub(super) enum Stop {
     /// The model does not execute this.
     Unknown(String),
     /// It fails on the chain.
-    Failed(ExecutionError),
+    Failed(Box<ExecutionError>),
 }
 
 impl From<ExecutionError> for Stop {
     fn from(error: ExecutionError) -> Self {
-        Self::Failed(error)
+        Self::Failed(Box::new(error))
     }
 }
 
@@ -72,7 +72,7 @@ pub(super) fn execute(live: &Objects, signed: &SignedTransaction, context: Conte
     let mut work = Work::begin(live, signed, context)?;
     let (error, command) = match work.run() {
         Err((Stop::Unknown(what), _)) => return unknown(&what),
-        Err((Stop::Failed(error), command)) => (error, command),
+        Err((Stop::Failed(error), command)) => (*error, command),
         Ok(()) => {
             let executed = work.settle(ExecutionStatus::Success);
             if executed.effects.gas_summary().gas_used() <= signed.transaction.gas_payment.budget {

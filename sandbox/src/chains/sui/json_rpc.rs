@@ -7,8 +7,10 @@ use serde_json::{Map, Value, json};
 use sui_rpc::proto::proto_to_timestamp_ms;
 use sui_sdk_types::bcs::FromBcs as _;
 use sui_sdk_types::{Address, ExecutionStatus, Object, Owner, SignedTransaction, StructTag, Transaction, UserSignature};
+use tonic::Status;
 
 use super::ledger::{Executed, GAS_PRICE, balance};
+use super::resolve::parse_type;
 use super::{Sui, front, messages};
 use crate::http::{Reply, Request};
 
@@ -25,6 +27,10 @@ fn invalid(what: impl ToString) -> Failure {
     (INVALID, format!("Invalid params: {}", what.to_string()))
 }
 
+fn words(status: Status) -> Failure {
+    invalid(status.message())
+}
+
 /// Answers a call.
 pub(super) fn answer(sui: &mut Sui, request: &Request) -> Reply {
     let call: Value = serde_json::from_slice(&request.body).unwrap_or_default();
@@ -38,11 +44,11 @@ pub(super) fn answer(sui: &mut Sui, request: &Request) -> Reply {
         Some(_) => Err((-32_601, "Method not found".to_owned())),
         None => Err((-32_600, "Invalid request".to_owned())),
     };
-    let mut reply = json!({ "jsonrpc": "2.0", "id": call.get("id") });
-    match result {
-        Ok(result) => reply["result"] = result,
-        Err((code, message)) => reply["error"] = json!({ "code": code, "message": message }),
-    }
+    let id = call.get("id");
+    let reply = match result {
+        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+        Err((code, message)) => json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }),
+    };
     Reply::json(200, &reply)
 }
 
@@ -58,13 +64,13 @@ fn transaction(params: &[Value]) -> Result<Transaction, Failure> {
 /// The coins of an account in SUI.
 fn coins(sui: &Sui, params: &[Value]) -> Result<Value, Failure> {
     let owner: Address = text(params, 0, "owner")?.parse().map_err(invalid)?;
-    let of = text(params, 1, "").map_or_else(|_| Ok(StructTag::sui()), str::parse).map_err(|_| invalid("coin_type"))?;
+    let of: StructTag = text(params, 1, "").map_or_else(|_| Ok(StructTag::sui()), |of| parse_type(of, "coin_type").map_err(words))?;
     let after = text(params, 2, "").ok().map(str::parse).transpose().map_err(|_: sui_sdk_types::AddressParseError| invalid("cursor"))?;
     let limit = params.get(3).and_then(Value::as_u64).and_then(|limit| limit.try_into().ok()).unwrap_or(PAGE).min(PAGE);
     let is_coin = |object: &Object| balance(object).is_some() && of == StructTag::sui();
     let after = after.as_ref().map(Address::as_bytes);
     let page = front::page(&sui.ledger.seen, Owner::Address(owner), Some(limit), after, is_coin);
-    let (page, next) = page.map_err(|status| invalid(status.message()))?;
+    let (page, next) = page.map_err(words)?;
     let data = page.iter().map(|coin| {
         json!({
             "coinType": of.to_string(),
