@@ -154,7 +154,7 @@ fn evidence(c: &mut Criterion) {
     group.bench_function("EVM redemption decoded", |b| b.iter(|| evm::event(black_box(&topics), &data).expect("an event")));
 
     let felts: Vec<Felt> = [0_u64, 2, 3, INITIATED, 2_880, 1_000, 0].map(Felt::from).into();
-    let generation = StarknetGeneration::November2025;
+    let generation = StarknetGeneration::NOVEMBER_2025;
     group.bench_function("Starknet order decoded", |b| b.iter(|| starknet::order(generation, black_box(&felts)).expect("an order")));
 
     let mut account = vec![0; 120];

@@ -115,7 +115,7 @@ impl Chain for Evm {
         chain.chain_id = countersign::evm::reader::chain_id(&terms.network).ok()?;
         // Arbitrum's headers have the height of the chain below.
         chain.l1_number = matches!(chain.chain_id, 42_161 | 421_614).then_some(1);
-        if terms.generation == Some(Generation::Evm(EvmGeneration::Old)) && chain.order.is_some() {
+        if terms.generation == Some(Generation::Evm(EvmGeneration::OLD)) && chain.order.is_some() {
             chain.order = Some(chain.older(matches!(story, Story::Redeemed | Story::Refunded)));
         }
         Some(Self(chain))
@@ -124,7 +124,7 @@ impl Chain for Evm {
     /// The stored order is proven against the hash of the block, except in the older layout, whose slots are not known. A second lie can
     /// take the proof away.
     fn proves(terms: &HtlcTerms) -> bool {
-        terms.generation != Some(Generation::Evm(EvmGeneration::Old))
+        terms.generation != Some(Generation::Evm(EvmGeneration::OLD))
     }
 
     fn answer(&self, request: &Request) -> Answer {

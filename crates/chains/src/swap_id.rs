@@ -8,10 +8,12 @@ use sha2::{Digest, Sha256};
 use starknet_types_core::felt::Felt;
 use starknet_types_core::hash::{Poseidon, StarkHash};
 
-/// Which fields an EVM swap id binds: the `version` of the order record.
+/// Which fields an EVM swap id binds: the `version` of the order record, or the source that has the formula.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Version {
+    /// Secret hash and initiator: the contract's public source of June 2024, which no record names.
+    Source2024,
     /// Chain, secret hash, initiator.
     V1,
     /// V1 and redeemer, timelock, amount.
@@ -30,6 +32,12 @@ impl Version {
             "v3" => Some(Self::V3),
             _ => None,
         }
+    }
+
+    /// Returns whether an id binds redeemer, timelock and amount.
+    #[must_use]
+    pub fn binds_terms(self) -> bool {
+        self >= Self::V2
     }
 }
 
@@ -61,10 +69,12 @@ fn word(bytes: &[u8]) -> [u8; 32] {
 #[must_use]
 pub fn evm(version: Version, chain_id: u64, swap: &SwapIdInput<'_>, htlc: &[u8]) -> [u8; 32] {
     let mut hash = Sha256::new();
-    hash.update(word(&chain_id.to_be_bytes()));
+    if version >= Version::V1 {
+        hash.update(word(&chain_id.to_be_bytes()));
+    }
     hash.update(swap.secret_hash);
     hash.update(word(swap.initiator));
-    if version >= Version::V2 {
+    if version.binds_terms() {
         hash.update(word(swap.redeemer));
         hash.update(word(&swap.timelock.to_be_bytes()));
         hash.update(swap.amount.to_be_bytes::<32>());
@@ -137,16 +147,6 @@ pub fn solana(chain_id: u64, secret_hash: &[u8; 32], initiator: &[u8]) -> [u8; 3
     hash.update(word(&chain_id.to_be_bytes()));
     hash.update(secret_hash);
     hash.update(initiator);
-    hash.finalize().into()
-}
-
-/// Computes the swap id of the EVM contract's public source of June 2024: SHA-256 of secret hash and initiator. It binds no other
-/// term, not even the chain.
-#[must_use]
-pub fn evm_2024(secret_hash: &[u8; 32], initiator: &[u8]) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    hash.update(secret_hash);
-    hash.update(word(initiator));
     hash.finalize().into()
 }
 

@@ -40,6 +40,7 @@ pub use state::{
 pub use trust::{
     ApprovalPolicy, Asset, BitcoinLimits, Chain, Change, Contract, EvmGeneration, EvmLimits, Generation, Notice, Policy, Registry,
     ServicePins, SolanaGeneration, SolanaLimits, Solver, Sponsor, StarknetGeneration, StarknetLimits, SuiLimits, TokenStandard, TronLimits,
+    generation,
 };
 pub use verify::{CallPayloads, Leg, OrderContext, Proposal, RecordedLeg, RefuseAt, SwapTerms, address_refusal, check_declared_type};
 pub use wire::{AssetId, CreateOrder, OrderRecord, RequestedLeg, SecretHash};

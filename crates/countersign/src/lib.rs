@@ -162,7 +162,7 @@ pub use countersign_core::{
     RequestId, RequestedLeg, Role, Scheme, SecretHash, SentBy, ServicePins, Severity, SignedOrder, SignedTransaction, SignerError,
     SigningRequest, SolanaGeneration, SolanaLimits, Solver, Span, Sponsor, Stage, StarknetGeneration, StarknetLimits, SuiLimits, Summary,
     Timelock, TokenStandard, Told, Topic, TronLimits, TypedValue, U256, UnixTime, UnsignedOrder, VerifiedOrder, VerifiedRecord,
-    VerifiedTerms, Warning, Warnings, chains, check_head_time, wire,
+    VerifiedTerms, Warning, Warnings, chains, check_head_time, generation, wire,
 };
 /// For the authors of families and of adapters; not covered by semantic versioning.
 #[doc(hidden)]

@@ -290,7 +290,7 @@ fn generations_are_kept_only_for_contracts_that_are_the_same() {
     let at = |member: &str| format!("/assets/{base}/htlc/{member}");
     let read = |registry: &Value| Registry::from_json(registry.to_string().as_bytes()).unwrap();
     let generation = |registry: &Registry| registry.asset("base:usdc").unwrap().generation;
-    let (old, v3) = (Some(Generation::Evm(EvmGeneration::Old)), Some(Generation::Evm(EvmGeneration::V3)));
+    let (old, v3) = (Some(Generation::Evm(EvmGeneration::OLD)), Some(Generation::Evm(EvmGeneration::V3)));
     let pinned = read(&changed(&[(&at("generation"), json!("old"))]));
     let (listed, _) = served(&registry_json());
     assert_eq!((generation(&pinned), generation(&listed)), (old, None));
@@ -306,7 +306,7 @@ fn generations_are_kept_only_for_contracts_that_are_the_same() {
     assert_eq!(generation(&newer.clone().with_generations_of(&pinned)), v3);
 
     // A generation of another family, or of an asset that is not pinned, changes nothing.
-    let starknet = Some(Generation::Starknet(StarknetGeneration::Client313));
+    let starknet = Some(Generation::Starknet(StarknetGeneration::CLIENT_3_1_3));
     assert_eq!(newer.clone().with_generation("base:usdc", starknet).to_file(), newer.to_file());
     assert_eq!(newer.clone().with_generation("base:nothing", old).to_file(), newer.to_file());
     assert_eq!(newer.with_generation("base:usdc", None).to_file(), read(&registry_json()).to_file());

@@ -25,6 +25,8 @@ use alloy_sol_types::{SolCall, SolEvent, SolValue, sol};
 use countersign_core::json::Cursor;
 use countersign_core::{Code, EvmGeneration, Refusal, SecretHash};
 
+pub use countersign_core::generation::EvmLayout as Layout;
+
 sol! {
     #[allow(missing_docs, reason = "the ABI itself is the documentation")]
     interface Views {
@@ -78,32 +80,11 @@ impl fmt::Display for Unclear {
 
 impl std::error::Error for Unclear {}
 
-/// The layout in which a contract stores orders: see the table of the [module](self).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Layout {
-    /// The layout of version 3.
-    V3,
-    /// The layout of older versions.
-    Older,
-}
-
-impl Layout {
-    /// Returns the generation whose contracts store orders in this layout.
-    #[must_use]
-    pub const fn generation(self) -> EvmGeneration {
-        match self {
-            Self::V3 => EvmGeneration::V3,
-            Self::Older => EvmGeneration::Old,
-        }
-    }
-}
-
 /// An order as the contract stores it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoredOrder {
-    /// The contract's layout.
+    /// The contract's layout: see the table of the [module](self).
     pub layout: Layout,
     /// The account that gets a refund.
     pub initiator: Address,
@@ -120,22 +101,21 @@ pub struct StoredOrder {
 }
 
 impl StoredOrder {
-    /// Requires that the contract stores orders like the pinned generation. Without a pinned one, both layouts pass.
+    /// Returns the generation whose contracts store orders like this: the oldest, if there are several.
+    #[must_use]
+    pub fn generation(&self) -> Option<&'static EvmGeneration> {
+        EvmGeneration::ALL.iter().copied().find(|generation| generation.layout == self.layout)
+    }
+
+    /// Requires that the contract stores orders like the pinned generation. Without a pinned one, every layout passes.
     ///
     /// # Errors
     ///
-    /// [`Unclear`], which names both generations.
-    pub const fn check_generation(&self, pinned: Option<EvmGeneration>) -> Result<(), Unclear> {
-        match (pinned, self.layout) {
-            (Some(EvmGeneration::V3), Layout::Older) => {
-                Err(Unclear("the contract stores orders as generation `old` does, and `v3` is pinned"))
-            }
-            (Some(EvmGeneration::Old), Layout::V3) => {
-                Err(Unclear("the contract stores orders as generation `v3` does, and `old` is pinned"))
-            }
-            (None | Some(EvmGeneration::V3), Layout::V3) | (None | Some(EvmGeneration::Old), Layout::Older) => Ok(()),
-            _ => Err(Unclear("the pinned generation is unknown")),
-        }
+    /// A sentence that names both generations.
+    pub fn check_generation(&self, pinned: Option<&EvmGeneration>) -> Result<(), String> {
+        let Some(pinned) = pinned.filter(|pinned| pinned.layout != self.layout) else { return Ok(()) };
+        let own = self.generation().map_or("unknown", |own| own.name);
+        Err(format!("the contract stores orders as generation `{own}` does, and `{}` is pinned", pinned.name))
     }
 }
 
@@ -409,25 +389,9 @@ pub fn l1_fee_call(unsigned_size: u64) -> Vec<u8> {
     Views::getL1FeeUpperBoundCall { unsignedTxSize: U256::from(unsigned_size) }.abi_encode()
 }
 
-/// What an HTLC contract holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "a contract holds the chain's coin or a token")]
-pub enum Holds {
-    /// The chain's own coin.
-    Coins,
-    /// A token.
-    Tokens,
-}
-
-/// Returns the storage slots of an order in a contract of version 3, in the order of the words of [`Layout::V3`].
-///
-/// The mapping is at slot 4 of the token HTLC and at slot 2 of the native one.
+/// Returns the storage slots of an order, in the order of the words of [`Layout::V3`]. `mapping` is the slot of the mapping of orders.
 #[must_use]
-pub fn slots(order_id: [u8; 32], holds: Holds) -> [B256; WORDS] {
-    let mapping = match holds {
-        Holds::Coins => 2_u64,
-        Holds::Tokens => 4,
-    };
+pub fn slots(order_id: [u8; 32], mapping: u64) -> [B256; WORDS] {
     let base: U256 = keccak256([order_id, U256::from(mapping).to_be_bytes()].concat()).into();
     [0_u64, 1, 2, 3, 4, 5].map(|field| base.wrapping_add(U256::from(field)).into())
 }

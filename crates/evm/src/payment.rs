@@ -2,19 +2,13 @@
 //!
 //! A wallet may bundle the calls of `wallet_sendCalls` into a transaction of its own form, or have a bundler send them (ERC-4337), so
 //! that no transaction has the order's calldata. What remains is the effect: the contract's event `Initiated`. It has only the swap id,
-//! the secret hash and the amount. Redeemer and timelock are proven by the swap id, where the contract's formula commits to them:
-//!
-//! | contract | formulas that commit | if the order has a record |
-//! |---|---|---|
-//! | generation not pinned | v2, v3 | the one that gives the record's id |
-//! | `v3` | v3 | the same |
-//! | `old`, token | v2 | the same |
-//! | `old`, native | not known | |
+//! the secret hash and the amount. Redeemer and timelock are proven by the swap id, where a formula of the contract commits to them: a
+//! formula of the pinned generation, or of any if none is pinned. If the order has a record, it is the one that gives the record's id.
 //!
 //! Specification: `docs/spec/evm.md#signing`, `docs/spec/swap_ids.md#evm`.
 
 use alloy_primitives::{B256, hex};
-use countersign_core::chains::swap_id::{self, SwapIdInput, Version};
+use countersign_core::chains::swap_id::{self, SwapIdInput};
 use countersign_core::{Code, EvmGeneration, OrderContext, Refusal, TypedValue};
 
 use crate::generation;
@@ -28,7 +22,7 @@ const CONFIRMED: u64 = 200;
 /// Which swap ids the contract can give to the order, as far as the terms of the deposit do not say it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SwapIdRule {
-    generation: Option<EvmGeneration>,
+    generation: Option<&'static EvmGeneration>,
     is_native: bool,
     /// The timelock in blocks.
     timelock: u64,
@@ -131,12 +125,11 @@ impl Deposit {
     /// Returns the swap ids that the contract can give to the order's terms, by the formulas that commit to all of them.
     fn swap_ids(&self) -> Vec<[u8; 32]> {
         let SwapIdRule { generation, is_native, timelock, recorded } = &self.swap_id_rule;
-        let versions: &[Version] = match (generation, is_native) {
-            (None, _) => &[Version::V2, Version::V3],
-            (Some(EvmGeneration::V3), _) => &[Version::V3],
-            (Some(EvmGeneration::Old), false) => &[Version::V2],
-            _ => &[],
+        let known = match generation {
+            Some(generation) => vec![generation.contract(*is_native).swap_ids],
+            None => EvmGeneration::ALL.iter().map(|generation| generation.token.swap_ids).collect(),
         };
+        let versions = known.into_iter().flatten().filter(|version| version.binds_terms());
         let initiator = self.terms.initiator.unwrap_or(self.sender);
         let swap = SwapIdInput {
             secret_hash: &self.terms.secret_hash.0,
@@ -145,7 +138,7 @@ impl Deposit {
             timelock: *timelock,
             amount: self.terms.amount,
         };
-        let ids = versions.iter().map(|version| swap_id::evm(*version, self.chain_id, &swap, self.initiate.to.as_slice()));
+        let ids = versions.map(|version| swap_id::evm(*version, self.chain_id, &swap, self.initiate.to.as_slice()));
         ids.filter(|id| recorded.as_ref().is_none_or(|recorded| hex::encode(id).eq_ignore_ascii_case(recorded))).collect()
     }
 }

@@ -9,16 +9,16 @@ use countersign_testkit::{Case, TestResult, asset_index, fixtures, outcome_under
 use serde_json::Value;
 
 /// The fixtures' registry with a generation pinned for an asset.
-fn pinned(asset: &str, generation: EvmGeneration) -> Registry {
-    registry_with(&[(&format!("/assets/{}/htlc/generation", asset_index(asset)), generation.name().into())])
+fn pinned(asset: &str, generation: &'static EvmGeneration) -> Registry {
+    registry_with(&[(&format!("/assets/{}/htlc/generation", asset_index(asset)), generation.name.into())])
 }
 
 /// Returns the expected outcome of a fixture under a pin of its source.
-fn expected(line: &Value, generation: EvmGeneration, is_native: bool) -> Result<bool, Code> {
+fn expected(line: &Value, generation: &'static EvmGeneration, is_native: bool) -> Result<bool, Code> {
     let result = &line["response"]["result"];
     let call = [&result["initiate_transaction"], &result["transaction"]].into_iter().find(|call| call.is_object()).unwrap();
     let selector = call["data"].as_str().unwrap()[..10].to_lowercase();
-    let is_old = generation == EvmGeneration::Old;
+    let is_old = generation == EvmGeneration::OLD;
     match selector.as_str() {
         "0x97ffc7ae" => {}
         "0x13d4a787" if !is_old || is_native => {}
@@ -49,7 +49,7 @@ fn every_fixture_fits_exactly_the_generations_whose_form_it_has() -> TestResult 
         let line = case.json();
         let source = line["request"]["source"]["asset"].as_str().ok_or("no asset")?;
         let asset = &assets["assets"][asset_index(source)];
-        for generation in [EvmGeneration::Old, EvmGeneration::V3] {
+        for generation in [EvmGeneration::OLD, EvmGeneration::V3] {
             let registry = pinned(source, generation);
             let got = outcome_under::<Evm>(&case, &registry, &Policy::default());
             match expected(&line, generation, asset["token"].is_null()) {
@@ -65,9 +65,9 @@ fn every_fixture_fits_exactly_the_generations_whose_form_it_has() -> TestResult 
                     let refusal = got.expect_err(&case.id);
                     assert_eq!(refusal.code(), code, "{}, {generation}: {refusal}", case.id);
                     if code == Code::GenerationMismatch {
-                        let other = if generation == EvmGeneration::Old { "v3" } else { "old" };
+                        let other = if generation == EvmGeneration::OLD { "v3" } else { "old" };
                         let named = (refusal.expected().unwrap().to_string(), refusal.actual().unwrap().to_string());
-                        assert_eq!(named, (generation.name().to_owned(), other.to_owned()), "{}", case.id);
+                        assert_eq!(named, (generation.name.to_owned(), other.to_owned()), "{}", case.id);
                     }
                     seen[2 + usize::from(code == Code::GaslessNative)] += 1;
                 }
@@ -92,7 +92,7 @@ fn recovery_follows_the_pin() -> TestResult {
         ("evm-old-v2", None, true),
         ("evm-old-source-2024", None, true),
         ("evm-record-evm-v2", None, true),
-        ("evm-record-evm-v2", Some(("base:eth", EvmGeneration::Old)), false),
+        ("evm-record-evm-v2", Some(("base:eth", EvmGeneration::OLD)), false),
         ("evm-record-native", Some(("ethereum:eth", EvmGeneration::V3)), true),
     ] {
         let registry = pin.map_or_else(|| pinned("ethereum:usdt", EvmGeneration::V3), |(asset, generation)| pinned(asset, generation));
@@ -110,8 +110,8 @@ fn recovery_follows_the_pin() -> TestResult {
     // The pinned contract cannot have created this id, so a call with it would fail and is not prepared.
     for (id, asset, generation) in [
         ("evm-record-bitcoin-v1", "ethereum:usdc", EvmGeneration::V3),
-        ("evm-record-bitcoin-delegate", "ethereum:usdc", EvmGeneration::Old),
-        ("evm-record-native", "ethereum:eth", EvmGeneration::Old),
+        ("evm-record-bitcoin-delegate", "ethereum:usdc", EvmGeneration::OLD),
+        ("evm-record-native", "ethereum:eth", EvmGeneration::OLD),
     ] {
         let refusal = recover::refund(&record::<Evm>(id, |_| {})?, Leg::Source, &pinned(asset, generation)).unwrap_err();
         assert_eq!((refusal.code(), refusal.location()), (Code::GenerationMismatch, "/order/version"), "{id}");
@@ -124,7 +124,7 @@ fn recovery_follows_the_pin() -> TestResult {
     assert_eq!((refusal.code(), refusal.location()), (Code::GenerationMismatch, "/order/source_swap/swap_id"));
     // If the formula is not known, the id still must have 32 bytes.
     let order = record::<Evm>("evm-record-evm-v2", |order| order["source_swap"]["swap_id"] = "12".into())?;
-    let refusal = recover::refund(&order, Leg::Source, &pinned("base:eth", EvmGeneration::Old)).unwrap_err();
+    let refusal = recover::refund(&order, Leg::Source, &pinned("base:eth", EvmGeneration::OLD)).unwrap_err();
     assert_eq!((refusal.code(), refusal.location()), (Code::RecordSwapId, "/order/source_swap/swap_id"));
     Ok(())
 }
@@ -134,7 +134,7 @@ fn redeems_an_order_of_a_contract_whose_formula_is_not_known() -> TestResult {
     let secret = [0x5a; 32];
     let hash = SecretHash::of(&secret);
     let order = record::<Evm>("evm-record-evm-v2", |order| order["source_swap"]["secret_hash"] = hash.to_string().into())?;
-    let recovery = recover::redeem(&order, Leg::Source, &secret, &pinned("base:eth", EvmGeneration::Old))?;
+    let recovery = recover::redeem(&order, Leg::Source, &secret, &pinned("base:eth", EvmGeneration::OLD))?;
     let id = &order.source_swap.swap_id;
     let words = format!("{:064x}{:064x}{}", 0x40, 0x20, hex::encode(secret));
     assert_eq!(hex::encode(&recovery.call().data), format!("f7ff7207{id}{words}"));

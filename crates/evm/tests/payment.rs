@@ -113,8 +113,8 @@ fn without_a_record_the_swap_id_follows_from_the_terms() -> TestResult {
         }
         let asset = line["request"]["source"]["asset"].as_str().unwrap().to_owned();
         let at = format!("/assets/{}/htlc/generation", asset_index(&asset));
-        for pin in [None, Some(EvmGeneration::Old), Some(EvmGeneration::V3)] {
-            let registry = registry_with(&[(&at, pin.map_or(Value::Null, |pin| pin.name().into()))]);
+        for pin in [None, Some(EvmGeneration::OLD), Some(EvmGeneration::V3)] {
+            let registry = registry_with(&[(&at, pin.map_or(Value::Null, |pin| pin.name.into()))]);
             let registry = if pin.is_some() { &registry } else { case.registry };
             // Most forms of an order are of one generation only.
             let Ok(order) = verified_under::<Evm>(&case, registry, &Policy::default()) else { continue };
@@ -145,7 +145,7 @@ fn without_a_record_the_swap_id_follows_from_the_terms() -> TestResult {
     Ok(())
 }
 
-fn pinned(case: &Case, asset: &str) -> Option<EvmGeneration> {
+fn pinned(case: &Case, asset: &str) -> Option<&'static EvmGeneration> {
     match case.registry.asset(asset)?.generation {
         Some(countersign_core::Generation::Evm(generation)) => Some(generation),
         _ => None,

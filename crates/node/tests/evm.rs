@@ -198,10 +198,10 @@ async fn a_contract_of_another_generation_than_the_pinned_one_is_unclear() {
     for (generation, order, is_pinned) in [
         (EvmGeneration::V3, chain().order, true),
         (EvmGeneration::V3, older, false),
-        (EvmGeneration::Old, chain().order, false),
-        (EvmGeneration::Old, older, true),
+        (EvmGeneration::OLD, chain().order, false),
+        (EvmGeneration::OLD, older, true),
         (EvmGeneration::V3, None, true),
-        (EvmGeneration::Old, None, true),
+        (EvmGeneration::OLD, None, true),
     ] {
         let mut terms = terms();
         terms.destination.generation = Some(Generation::Evm(generation));

@@ -477,8 +477,8 @@ async fn a_generation_is_recognised_by_what_the_contract_says_of_itself() {
     assert_eq!(v3.generation(Some(Layout::V3)), Some(EvmGeneration::V3));
     assert_eq!(v3.generation(Some(Layout::Older)), None);
     let old = describe(None, "HTLC", "2").await;
-    assert_eq!(old.generation(None), Some(EvmGeneration::Old));
-    assert_eq!(old.generation(Some(Layout::Older)), Some(EvmGeneration::Old));
+    assert_eq!(old.generation(None), Some(EvmGeneration::OLD));
+    assert_eq!(old.generation(Some(Layout::Older)), Some(EvmGeneration::OLD));
     assert_eq!(old.generation(Some(Layout::V3)), None);
     for (version, name, domain_version) in
         [(Some("4"), "HTLC", "4"), (Some("3"), "HTLC", "2"), (None, "HTLC", "3"), (None, "Token", "1"), (Some("3"), "Other", "3")]

@@ -16,8 +16,8 @@
 
 mod initiate;
 
-use countersign_core::Generation;
 pub use countersign_core::SolanaGeneration;
+use countersign_core::generation::SolanaForm;
 use solana_instruction::{AccountMeta, Instruction};
 
 use crate::address::{self, Address, SYSTEM_PROGRAM};
@@ -40,16 +40,7 @@ pub struct Htlc {
     /// The token; `None` for the native program, which locks lamports.
     pub token: Option<Token>,
     /// The generation of the program.
-    pub generation: SolanaGeneration,
-}
-
-/// Returns the generation of a program, which is the client's if none is pinned; `None` for one that this crate does not know.
-pub(crate) const fn known(pinned: Option<Generation>) -> Option<SolanaGeneration> {
-    match pinned {
-        None => Some(SolanaGeneration::Client313),
-        Some(Generation::Solana(known @ (SolanaGeneration::Client313 | SolanaGeneration::November2025))) => Some(known),
-        Some(_) => None,
-    }
+    pub generation: &'static SolanaGeneration,
 }
 
 /// A token: its mint and its token program.
@@ -121,19 +112,19 @@ impl Htlc {
     /// Creates a program of the client generation, which is expected if none is pinned.
     #[must_use]
     pub const fn new(program: Address, token: Option<Token>) -> Self {
-        Self { program, token, generation: SolanaGeneration::Client313 }
+        Self { program, token, generation: SolanaGeneration::EXPECTED }
     }
 
     /// Sets the generation.
     #[must_use]
-    pub const fn with_generation(mut self, generation: SolanaGeneration) -> Self {
+    pub const fn with_generation(mut self, generation: &'static SolanaGeneration) -> Self {
         self.generation = generation;
         self
     }
 
-    /// Returns whether this is the audited generation.
+    /// Returns whether the program has the form of the audited source.
     pub(crate) const fn is_audited(&self) -> bool {
-        matches!(self.generation, SolanaGeneration::November2025)
+        matches!(self.generation.form, SolanaForm::Audited)
     }
 
     /// Returns whether an account other than the initiator can pay the rent of a swap.

@@ -33,12 +33,13 @@ mod transaction;
 use std::fmt;
 use std::ops::Range;
 
+use countersign_core::generation::SolanaForm;
 use countersign_core::{Code, HtlcTerms, Refusal, UnixTime};
 use sha2::{Digest, Sha256};
 use solana_hash::Hash;
 
 use crate::address::{self, Address, TOKEN_PROGRAM};
-use crate::htlc::{self, Htlc, HtlcAccount, SolanaGeneration, Token};
+use crate::htlc::{Htlc, HtlcAccount, SolanaGeneration, Token};
 pub use crate::reader::SwapHistory;
 pub(crate) use mint::requires_memo;
 pub use mint::{Mint, mint};
@@ -102,7 +103,8 @@ impl SwapLocation {
             Some(text) => Some(Token::new(address::parse(text).map_err(|_| malformed("/token").with_actual(text))?, TOKEN_PROGRAM)),
             None => None,
         };
-        let generation = htlc::known(terms.generation).ok_or_else(|| Refusal::new(Code::UnknownGeneration, "/generation"))?;
+        let generation =
+            SolanaGeneration::expected(terms.generation).ok_or_else(|| Refusal::new(Code::UnknownGeneration, "/generation"))?;
         let htlc = Htlc::new(program, token).with_generation(generation);
         let initiator = address::from_account(&terms.initiator).ok_or_else(|| malformed("/initiator"))?;
         let redeemer = address::from_account(&terms.redeemer).ok_or_else(|| malformed("/redeemer"))?;
@@ -141,8 +143,8 @@ impl SwapLocation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SwapAccount {
-    /// The generation of the program.
-    pub generation: SolanaGeneration,
+    /// The form of the program.
+    pub form: SolanaForm,
     /// Whether the swap locks tokens rather than lamports.
     pub is_token: bool,
     /// The account that receives a refund.
@@ -165,7 +167,7 @@ pub struct SwapAccount {
 
 /// The byte range of each field in a swap account.
 struct Layout {
-    generation: SolanaGeneration,
+    form: SolanaForm,
     is_token: bool,
     amount: Range<usize>,
     expiry: Range<usize>,
@@ -179,10 +181,10 @@ struct Layout {
 
 impl Layout {
     const fn new(length: usize) -> Option<Self> {
-        let (client, audited) = (SolanaGeneration::Client313, SolanaGeneration::November2025);
+        use SolanaForm::{Audited, Client};
         Some(match length {
             120 => Self {
-                generation: client,
+                form: Client,
                 is_token: false,
                 amount: 8..16,
                 expiry: 16..24,
@@ -194,7 +196,7 @@ impl Layout {
                 mint: None,
             },
             161 => Self {
-                generation: audited,
+                form: Audited,
                 is_token: false,
                 amount: 113..121,
                 expiry: 8..16,
@@ -206,7 +208,7 @@ impl Layout {
                 mint: None,
             },
             153 => Self {
-                generation: client,
+                form: Client,
                 is_token: true,
                 amount: 112..120,
                 expiry: 8..16,
@@ -218,7 +220,7 @@ impl Layout {
                 mint: None,
             },
             194 => Self {
-                generation: audited,
+                form: Audited,
                 is_token: true,
                 amount: 178..186,
                 expiry: 9..17,
@@ -245,7 +247,7 @@ pub fn swap_account(data: &[u8]) -> Result<SwapAccount, Unclear> {
     let number = |range| part(data, range).map(u64::from_le_bytes).ok_or(unknown);
     let key = |range| part::<32>(data, range).map(Address::from).ok_or(unknown);
     let stored = SwapAccount {
-        generation: layout.generation,
+        form: layout.form,
         is_token: layout.is_token,
         initiator: key(layout.initiator)?,
         redeemer: key(layout.redeemer)?,

@@ -24,7 +24,7 @@ use solana_message::{Message, VersionedMessage};
 
 use crate::address::{self, ASSOCIATED_TOKEN_PROGRAM, Address, SYSTEM_PROGRAM};
 use crate::fees::{ComputeBudget, FeeLimits, PriorityFee};
-use crate::htlc::{self, Htlc, HtlcAccount, SolanaGeneration, Token};
+use crate::htlc::{Htlc, HtlcAccount, SolanaGeneration, Token};
 use crate::transaction::{LAMPORTS_PER_SIGNATURE, TxContext, Unsigned};
 use crate::verify::token_program;
 use crate::{Solana, UnsignedOrder};
@@ -228,8 +228,8 @@ fn recompute(leg: &RecordedLeg<'_>) -> Result<([u8; 32], bool), Refusal> {
     let Network::Solana(cluster) = &leg.asset.chain.network else { return Err(leg.refuse(Code::RecordMismatch, "chain")) };
     let refuse = || leg.refuse(Code::RecordSwapId, "swap_id").with_actual(&leg.swap.swap_id);
     let id = bare_hex_array(&leg.swap.swap_id).map_err(|error| refuse().with_reason(error.to_string()))?;
-    // The formula is that of the client generation. The formula of the audited generation is not known.
-    let known = formula::solana_chain_id(cluster).filter(|_| htlc::known(leg.asset.generation) == Some(SolanaGeneration::Client313));
+    let is_known = SolanaGeneration::expected(leg.asset.generation).is_some_and(|expected| expected.is_swap_id_known);
+    let known = formula::solana_chain_id(cluster).filter(|_| is_known);
     let Some((chain, is_certain)) = known else { return Ok((id, false)) };
     let recomputed = formula::solana(chain, &leg.swap.secret_hash.0, leg.initiator.bytes());
     if is_certain && id != recomputed {
@@ -252,7 +252,7 @@ fn recovery(
         }),
         None => None,
     };
-    let generation = htlc::known(leg.asset.generation).ok_or_else(|| leg.refuse(Code::UnknownGeneration, "asset"))?;
+    let generation = SolanaGeneration::expected(leg.asset.generation).ok_or_else(|| leg.refuse(Code::UnknownGeneration, "asset"))?;
     let htlc = Htlc::new(convert(leg.htlc()?)?, token).with_generation(generation);
     let amount = u64::try_from(leg.swap.amount).map_err(|_| leg.refuse(Code::NumberTooLarge, "amount"))?;
     let (initiator, redeemer) = (convert(&leg.initiator)?, convert(&leg.redeemer)?);

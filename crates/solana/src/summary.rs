@@ -76,7 +76,7 @@ fn describe_parts(deposit: &Deposit, is_self_funded: bool, gasless: Option<&Prop
     let values = [deposit.swap_account].into_iter().chain(vault).map(value);
     summary.add_values(Topic::Contract, format!("swap account {}{tokens}", deposit.swap_account), values);
     if let Some(refundee) = deposit.terms.refundee {
-        let generation = deposit.htlc.generation;
+        let generation = deposit.htlc.generation.name;
         let text = format!("generation {generation}: refunds go to {refundee}, rent returns to its payer");
         summary.add_values(Topic::Contract, text, [value(refundee)]);
     }

@@ -19,7 +19,7 @@ use solana_transaction::versioned::VersionedTransaction;
 use crate::address::{self, Address, TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
 use crate::allowed::AllowedInstruction;
 use crate::fees::FeeLimits;
-use crate::htlc::{self, Htlc, Initiate, InitiateAccounts, Token};
+use crate::htlc::{Htlc, Initiate, InitiateAccounts, SolanaGeneration, Token};
 use crate::message::{self, Decoded, Layout, refuse};
 use crate::received;
 use crate::transaction::{self, TransactionPayload, TxContext, Unsigned};
@@ -186,7 +186,7 @@ impl Expected {
         let program = order.pinned_htlc(convert)?;
         let token = order.pinned_token(convert)?.map(|mint| Token { mint, program: token_program(order.source) });
         let unknown = || Refusal::new(Code::UnknownGeneration, "/request/source/asset");
-        let generation = htlc::known(order.source.generation).ok_or_else(unknown)?;
+        let generation = SolanaGeneration::expected(order.source.generation).ok_or_else(unknown)?;
         Ok(Self { htlc: Htlc { program, token, generation }, owner: order.owner_as(convert)? })
     }
 }

@@ -236,7 +236,7 @@ fn the_audited_form_is_recovered_from_its_record() -> TestResult {
         let account = |text: &str| key(text);
         let token = asset.token.as_ref().map(|token| htlc::Token::new(account(&token.text), address::TOKEN_PROGRAM));
         let program = asset.htlc.as_ref().and_then(address::from_account).ok_or("no program")?;
-        let htlc = htlc::Htlc::new(program, token).with_generation(SolanaGeneration::November2025);
+        let htlc = htlc::Htlc::new(program, token).with_generation(SolanaGeneration::NOVEMBER_2025);
         let amount = u64::try_from(source.amount).map_err(|error| error.to_string())?;
         let swap = htlc::HtlcAccount::new(owner, redeemer, source.secret_hash.0, amount, source.timelock);
 

@@ -17,8 +17,9 @@ use proptest::prelude::*;
 fn each_layout_is_told_by_its_length() {
     for form in FORMS {
         let stored = read::swap_account(&bytes(form.account)).expect(form.program);
-        let SwapAccount { generation, is_token, initiator, redeemer, secret_hash, amount, expiry, timelock, mint, sponsor, .. } = stored;
-        assert_eq!((generation, is_token), (form.generation, form.own.is_some()), "{}", form.program);
+        let SwapAccount { form: stored_form, is_token, initiator, redeemer, secret_hash, amount, expiry, timelock, mint, sponsor, .. } =
+            stored;
+        assert_eq!((stored_form, is_token), (form.generation.form, form.own.is_some()), "{}", form.program);
         assert_eq!((initiator, redeemer, SecretHash(secret_hash).to_string()), (key(OWNER), key(REDEEMER), forms::SECRET_HASH.to_owned()));
         assert_eq!((amount, expiry), (AMOUNT, EXPIRY));
         assert_eq!(timelock, form.is_audited().then_some(TIMELOCK));

@@ -4,12 +4,13 @@
 //!
 //! Specification: `docs/spec/starknet.md#functions`.
 
+use countersign_core::generation::StarknetSecret;
 use countersign_core::json::{At, Cursor};
 use countersign_core::{ByteCoverage, Code, Refusal, SecretHash, StarknetGeneration, Topic, U256};
 use starknet_types_core::felt::Felt;
 
 use crate::felt;
-use crate::generation::{self, SecretForm};
+use crate::generation;
 
 macro_rules! selectors {
     ($($(#[$doc:meta])* $constant:ident = $name:literal, $felt:literal;)*) => {
@@ -77,7 +78,7 @@ pub(crate) fn name(selector: Felt) -> Option<&'static str> {
 #[non_exhaustive]
 pub struct Initiate {
     /// The generation of the contract that is called.
-    pub generation: StarknetGeneration,
+    pub generation: &'static StarknetGeneration,
     /// The account that receives a refund; `None` if that is the sender.
     pub initiator: Option<Felt>,
     /// The account that receives the funds of a redemption.
@@ -102,14 +103,14 @@ impl Initiate {
     /// # Errors
     ///
     /// [`Code::CalldataLength`], [`Code::NumberTooLarge`] for a felt wider than its argument, or the errors of [`felt::read`].
-    pub(crate) fn decode(calldata: &Arguments<'_, '_>, generation: StarknetGeneration, on_behalf: bool) -> Result<Self, Refusal> {
+    pub(crate) fn decode(calldata: &Arguments<'_, '_>, generation: &'static StarknetGeneration, on_behalf: bool) -> Result<Self, Refusal> {
         let wrong_length = || calldata.wrong_length(argument_count(generation, on_behalf));
         let (initiator, arguments) = match calldata.nodes.as_slice() {
             [initiator, arguments @ ..] if on_behalf => (Some(felt::read(*initiator)?), arguments),
             arguments => (None, arguments),
         };
         let [redeemer, timelock, low, high, words @ ..] = arguments else { return Err(wrong_length()) };
-        let count = generation::forms(generation).hash_words;
+        let count = generation.hash_words;
         if words.len() != count {
             return Err(wrong_length());
         }
@@ -117,7 +118,7 @@ impl Initiate {
         let timelock = felt::read_u128(*timelock)?;
         let amount = felt::join(felt::read_u128(*low)?, felt::read_u128(*high)?);
         let mut secret_hash = [0; 32];
-        for (bytes, word) in secret_hash.chunks_exact_mut(generation::forms(generation).word_size()).zip(words) {
+        for (bytes, word) in secret_hash.chunks_exact_mut(generation.word_size()).zip(words) {
             let value = felt::read_u128(*word)?.to_be_bytes();
             let (zeros, value) = value.split_at(value.len().saturating_sub(bytes.len()));
             if zeros.iter().any(|byte| *byte != 0) {
@@ -159,7 +160,7 @@ impl Initiate {
 
     /// Returns the words of the secret hash, in the form of the contract's generation.
     pub(crate) fn hash_words(&self) -> impl Iterator<Item = Felt> {
-        self.secret_hash.0.chunks(generation::forms(self.generation).word_size()).map(Felt::from_bytes_be_slice)
+        self.secret_hash.0.chunks(self.generation.word_size()).map(Felt::from_bytes_be_slice)
     }
 
     /// Returns which summary line each argument of the call at `at` is covered by.
@@ -174,7 +175,7 @@ impl Initiate {
             (Topic::Send, "low half of the amount"),
             (Topic::Send, "high half of the amount"),
         ]);
-        arguments.extend(vec![(Topic::SecretHash, "word of the secret hash"); generation::forms(self.generation).hash_words]);
+        arguments.extend(vec![(Topic::SecretHash, "word of the secret hash"); self.generation.hash_words]);
         if let Some(data) = destination_data {
             arguments.push((Topic::DestinationData, "length of the destination data"));
             arguments.extend(vec![(Topic::DestinationData, "destination data"); data.len()]);
@@ -184,8 +185,8 @@ impl Initiate {
 }
 
 /// Returns the number of felts of the arguments of `initiate` or `initiate_on_behalf`.
-pub(crate) const fn argument_count(generation: StarknetGeneration, on_behalf: bool) -> usize {
-    let count = BEFORE_HASH.saturating_add(generation::forms(generation).hash_words);
+pub(crate) const fn argument_count(generation: &StarknetGeneration, on_behalf: bool) -> usize {
+    let count = BEFORE_HASH.saturating_add(generation.hash_words);
     if on_behalf { count.saturating_add(1) } else { count }
 }
 
@@ -267,7 +268,7 @@ impl<'n, 'v> Arguments<'n, 'v> {
     ///
     /// [`Code::GenerationMismatch`] if a contract of another generation takes this number of felts, or the errors of
     /// [`Arguments::read`].
-    pub(crate) fn of_initiate(cursor: &'n Cursor<'n, 'v>, generation: StarknetGeneration, on_behalf: bool) -> Result<Self, Refusal> {
+    pub(crate) fn of_initiate(cursor: &'n Cursor<'n, 'v>, generation: &StarknetGeneration, on_behalf: bool) -> Result<Self, Refusal> {
         let (actual, expected) = (cursor.array()?.len(), argument_count(generation, on_behalf));
         if actual != expected {
             let takes = |other| argument_count(other, on_behalf) == actual;
@@ -285,15 +286,15 @@ impl<'n, 'v> Arguments<'n, 'v> {
     /// [`Code::DestinationDataTooLong`], or the errors of [`Arguments::of_initiate`].
     pub(crate) fn with_data(
         cursor: &'n Cursor<'n, 'v>,
-        generation: StarknetGeneration,
+        generation: &'static StarknetGeneration,
         on_behalf: bool,
     ) -> Result<(Self, Vec<Felt>), Refusal> {
         let mut arguments = Self { at: cursor.at(), nodes: cursor.array()?.collect() };
         let count = argument_count(generation, on_behalf);
-        let has_form = |other| {
+        let has_form = |other: &'static StarknetGeneration| {
             let mut rest = arguments.nodes.iter().skip(argument_count(other, on_behalf));
             let length = rest.next().and_then(|length| felt::read_u128(*length).ok()).and_then(|length| usize::try_from(length).ok());
-            generation::forms(other).takes_destination_data && length == Some(rest.len())
+            other.takes_destination_data && length == Some(rest.len())
         };
         if !has_form(generation)
             && let Some(refusal) = generation::mismatch(generation, has_form, |code| cursor.at().refuse(code))
@@ -326,10 +327,10 @@ impl<'n, 'v> Arguments<'n, 'v> {
 /// Returns the calldata of `redeem`: the swap id, then the secret as eight words of 32 bits. If the contract takes an array, the number
 /// of words precedes them. Returns `None` if the form of the function is not known for this generation.
 #[must_use]
-pub fn redeem(generation: StarknetGeneration, swap_id: Felt, secret: &[u8; 32]) -> Option<Vec<Felt>> {
-    let length = match generation::forms(generation).secret? {
-        SecretForm::Array => Some(Felt::from(8)),
-        SecretForm::Words => None,
+pub fn redeem(generation: &StarknetGeneration, swap_id: Felt, secret: &[u8; 32]) -> Option<Vec<Felt>> {
+    let length = match generation.secret? {
+        StarknetSecret::Array => Some(Felt::from(8)),
+        StarknetSecret::Words => None,
     };
     Some([swap_id].into_iter().chain(length).chain(words(secret)).collect())
 }

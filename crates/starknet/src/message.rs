@@ -49,8 +49,8 @@ pub struct Domain {
 impl Domain {
     /// Returns the domain of the contracts of a generation: name `HTLC`, and a version of one character.
     #[must_use]
-    pub const fn deployed(generation: StarknetGeneration, chain_id: Felt) -> Self {
-        Self { name: Felt::from_hex_unchecked("0x48544c43"), version: generation::forms(generation).domain_version, chain_id }
+    pub fn deployed(generation: &StarknetGeneration, chain_id: Felt) -> Self {
+        Self { name: Felt::from_hex_unchecked("0x48544c43"), version: generation::domain_version(generation), chain_id }
     }
 
     /// Returns the domain that the registry pins for a contract. Its members are written as in typed data. Members that are not
@@ -59,7 +59,7 @@ impl Domain {
     /// # Errors
     ///
     /// The code of a member that is not a short string, or [`Code::TypedDataRevision`] for another revision than 1.
-    fn from_pins(pins: &BTreeMap<String, String>, generation: StarknetGeneration, chain_id: Felt) -> Result<Self, Code> {
+    fn from_pins(pins: &BTreeMap<String, String>, generation: &StarknetGeneration, chain_id: Felt) -> Result<Self, Code> {
         let mut domain = Self::deployed(generation, chain_id);
         for (member, felt) in [("name", &mut domain.name), ("version", &mut domain.version), ("chainId", &mut domain.chain_id)] {
             if let Some(text) = pins.get(member) {
@@ -301,7 +301,7 @@ pub(crate) struct MessageForm {
 }
 
 /// Requires that the domain is the contract's. The revision is checked first, because it decides what the other members mean.
-fn check_domain(cursor: Cursor<'_, '_>, form: &MessageForm, generation: StarknetGeneration) -> Result<(), Refusal> {
+fn check_domain(cursor: Cursor<'_, '_>, form: &MessageForm, generation: &StarknetGeneration) -> Result<(), Refusal> {
     let domain = form.domain;
     let members = cursor.object()?;
     let revision = members.get("revision").ok_or_else(|| {
@@ -321,7 +321,7 @@ fn check_domain(cursor: Cursor<'_, '_>, form: &MessageForm, generation: Starknet
     let version = members.need("version")?;
     let found = felt::read_short_string(version)?;
     if found != domain.version {
-        let has_version = |other| !form.is_domain_pinned && generation::forms(other).domain_version == found;
+        let has_version = |other| !form.is_domain_pinned && generation::domain_version(other) == found;
         if let Some(refusal) = generation::mismatch(generation, has_version, |code| version.at().refuse(code)) {
             return Err(refusal);
         }
@@ -344,7 +344,7 @@ const CONTRACT_MEMBER: (&str, &str) = ("verifyingContract", "ContractAddress");
 
 /// Requires that the declared types are exactly those that the contract hashes. Returns whether the message contains the address of
 /// the contract.
-fn check_types(cursor: Cursor<'_, '_>, form: &MessageForm, generation: StarknetGeneration) -> Result<bool, Refusal> {
+fn check_types(cursor: Cursor<'_, '_>, form: &MessageForm, generation: &StarknetGeneration) -> Result<bool, Refusal> {
     let members = cursor.object()?;
     if let Some(older) = members.get("StarkNetDomain") {
         return Err(older.at().refuse(Code::TypedDataRevision).with_reason("StarkNetDomain is the domain type of revision 0"));
@@ -359,13 +359,13 @@ fn check_types(cursor: Cursor<'_, '_>, form: &MessageForm, generation: StarknetG
         let members = [redeemer, amount, timelock, secret_hash, CONTRACT_MEMBER];
         check_declared_type(initiate, if names_contract { &members } else { &INITIATE_TYPE })
     };
-    let mut expected = generation::forms(generation).names_contract;
+    let mut expected = generation.names_contract;
     if form.is_domain_pinned && !form.is_generation_pinned {
         expected = initiate.array()?.len() > INITIATE_TYPE.len();
     }
     let Err(refusal) = check(expected) else { return Ok(expected) };
     let is_other_form = check(!expected).is_ok();
-    let has_form = |other| is_other_form && generation::forms(other).names_contract != expected;
+    let has_form = |other: &StarknetGeneration| is_other_form && other.names_contract != expected;
     Err(generation::mismatch(generation, has_form, |code| initiate.at().refuse(code)).unwrap_or(refusal))
 }
 
@@ -401,7 +401,7 @@ fn check_message(cursor: Cursor<'_, '_>, call: &Initiate, contract: Option<Felt>
 
 fn check_words(cursor: Cursor<'_, '_>, call: &Initiate) -> Result<(), Refusal> {
     let words = cursor.array()?;
-    let count = generation::forms(call.generation).hash_words;
+    let count = call.generation.hash_words;
     if words.len() != count {
         return Err(differs(cursor.at(), &format!("{count} words")).with_actual(format!("{} words", words.len())));
     }
@@ -423,7 +423,7 @@ mod tests {
 
     use super::*;
 
-    const DEFAULT: StarknetGeneration = StarknetGeneration::July2025;
+    const DEFAULT: &StarknetGeneration = StarknetGeneration::JULY_2025;
 
     #[test]
     fn type_hashes_are_the_hashes_of_the_types() {

@@ -24,15 +24,16 @@ mod class;
 
 use std::fmt;
 
+use countersign_core::generation::StarknetSecret;
 use countersign_core::json::Cursor;
 use countersign_core::{Code, Refusal, SecretHash, StarknetGeneration, U256};
 use starknet_types_core::felt::Felt;
 use starknet_types_core::hash::{Pedersen, StarkHash as _};
 
 use crate::felt;
-use crate::generation::{self, SecretForm};
 
 pub use class::generation_of_abi;
+pub use countersign_core::generation::StarknetAccess as Access;
 
 /// Selector of `get_order(order_id)`.
 pub const GET_ORDER: Felt = Felt::from_hex_unchecked("0x3b0f8219bcd51d885e6cef695035d39abb7013c04c900cb308595625dcfa0f1");
@@ -89,23 +90,13 @@ impl fmt::Display for Unclear {
 
 impl std::error::Error for Unclear {}
 
-/// The source from which the orders of a contract are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "a call or storage")]
-pub enum Access {
-    /// The function `get_order`.
-    Getter,
-    /// Storage, at the addresses of [`slots`].
-    Storage,
-}
-
 /// Returns the source from which the orders of a contract are read.
 ///
 /// # Errors
 ///
 /// [`Unclear`] if it is not known for this generation.
-pub const fn access(generation: StarknetGeneration) -> Result<Access, Unclear> {
-    match generation::forms(generation).access {
+pub const fn access(generation: &StarknetGeneration) -> Result<Access, Unclear> {
+    match generation.access {
         Some(access) => Ok(access),
         None => Err(Unclear(
             "it is not known how contracts of this generation store orders: pin the generation that the interface of the class shows",
@@ -165,7 +156,7 @@ pub enum Progress {
 /// # Errors
 ///
 /// [`Unclear`] if the felts are not an order of this generation.
-pub fn order(generation: StarknetGeneration, felts: &[Felt]) -> Result<Option<StoredOrder>, Unclear> {
+pub fn order(generation: &StarknetGeneration, felts: &[Felt]) -> Result<Option<StoredOrder>, Unclear> {
     let access = access(generation)?;
     let felts: &[Felt; FELTS] = felts.try_into().map_err(|_| Unclear("the contract stores orders in an unknown layout"))?;
     if felts.iter().all(|felt| *felt == Felt::ZERO) {
@@ -225,7 +216,7 @@ pub type HtlcEvent = countersign_core::HtlcEvent<Felt>;
 ///
 /// [`Unclear`] if the keys or the data of a known event are not those that contracts of this generation emit, or if the secret does
 /// not hash to the event's secret hash.
-pub fn event(generation: StarknetGeneration, keys: &[Felt], data: &[Felt]) -> Result<Option<HtlcEvent>, Unclear> {
+pub fn event(generation: &StarknetGeneration, keys: &[Felt], data: &[Felt]) -> Result<Option<HtlcEvent>, Unclear> {
     const MALFORMED: Unclear = Unclear("an event of the HTLC is malformed");
     let Some((name, rest)) = keys.split_first() else { return Ok(None) };
     if ![INITIATED, INITIATED_WITH_DESTINATION_DATA, REDEEMED, REFUNDED].contains(name) {
@@ -236,12 +227,12 @@ pub fn event(generation: StarknetGeneration, keys: &[Felt], data: &[Felt]) -> Re
     if *name == REFUNDED {
         return if data.is_empty() { Ok(Some(HtlcEvent::Refunded { order_id })) } else { Err(MALFORMED) };
     }
-    let (hash, data) = data.split_at_checked(generation::forms(generation).hash_words).ok_or(MALFORMED)?;
+    let (hash, data) = data.split_at_checked(generation.hash_words).ok_or(MALFORMED)?;
     let secret_hash = SecretHash(bytes(hash).ok_or(MALFORMED)?);
     if *name == REDEEMED {
-        let words = match (generation::forms(generation).secret.ok_or(MALFORMED)?, data) {
-            (SecretForm::Words, words) => words,
-            (SecretForm::Array, [length, words @ ..]) if *length == Felt::from(8) => words,
+        let words = match (generation.secret.ok_or(MALFORMED)?, data) {
+            (StarknetSecret::Words, words) => words,
+            (StarknetSecret::Array, [length, words @ ..]) if *length == Felt::from(8) => words,
             _ => return Err(Unclear("the secret does not have 32 bytes")),
         };
         let secret = bytes(words).filter(|_| words.len() == 8).ok_or(Unclear("the secret does not have 32 bytes"))?;
@@ -269,7 +260,7 @@ pub fn event(generation: StarknetGeneration, keys: &[Felt], data: &[Felt]) -> Re
 /// # Errors
 ///
 /// [`Refusal`] at the member that is missing or malformed, or that belongs to another contract.
-pub fn emitted_event(cursor: &Cursor<'_, '_>, generation: StarknetGeneration, htlc: Felt) -> Result<Option<HtlcEvent>, Refusal> {
+pub fn emitted_event(cursor: &Cursor<'_, '_>, generation: &StarknetGeneration, htlc: Felt) -> Result<Option<HtlcEvent>, Refusal> {
     let members = cursor.object()?;
     if felt::read(members.need("from_address")?)? != htlc {
         return Err(members.at().key("from_address").refuse(Code::WrongType).with_reason("the event is of another contract"));

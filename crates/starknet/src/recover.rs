@@ -23,7 +23,7 @@ use crate::payloads::Unsigned;
 use crate::reader::STRK;
 use crate::signature::ExternalSignature;
 use crate::transaction::Call;
-use crate::{Starknet, UnsignedOrder, address, felt, generation, htlc};
+use crate::{Starknet, UnsignedOrder, address, felt, htlc};
 
 /// A recovery call, to which [`Recovery::prepare`] adds a sender, a nonce and fees.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,7 +109,7 @@ pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Regi
     let id = recompute(&leg)?;
     let generation = generation_of(&leg);
     let calldata =
-        htlc::redeem(generation, id.0, secret).ok_or_else(|| leg.refuse(Code::CallFormUnknown, "asset").with_actual(generation.name()))?;
+        htlc::redeem(generation, id.0, secret).ok_or_else(|| leg.refuse(Code::CallFormUnknown, "asset").with_actual(generation.name))?;
     recovery(record, &leg, (Role::Redeem, htlc::REDEEM), calldata, id)
 }
 
@@ -162,9 +162,8 @@ pub fn instant_refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Re
     let refund = refund(record, leg, registry)?;
     let leg = RecordedLeg::new(record, leg, registry, Family::Starknet)?;
     let generation = generation_of(&leg);
-    let names_contract = generation::forms(generation)
-        .instant_refund_names_contract
-        .ok_or_else(|| leg.refuse(Code::CallFormUnknown, "asset").with_actual(generation.name()))?;
+    let names_contract =
+        generation.instant_refund_names_contract.ok_or_else(|| leg.refuse(Code::CallFormUnknown, "asset").with_actual(generation.name))?;
     let redeemer = address::from_account(&leg.redeemer).ok_or_else(|| leg.refuse(Code::RecordMismatch, "redeemer"))?;
     let message = InstantRefundMessage {
         domain: Domain::of_asset(leg.asset, refund.chain_id, |code| leg.refuse(code, "asset"))?,
@@ -174,7 +173,7 @@ pub fn instant_refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Re
     Ok(InstantRefund { redeemer, message, refund })
 }
 
-const fn generation_of(leg: &RecordedLeg<'_>) -> StarknetGeneration {
+const fn generation_of(leg: &RecordedLeg<'_>) -> &'static StarknetGeneration {
     StarknetGeneration::expected(leg.asset.generation)
 }
 
@@ -189,7 +188,7 @@ fn chain<'l>(leg: &'l RecordedLeg<'_>) -> Result<&'l str, Refusal> {
 fn recompute(leg: &RecordedLeg<'_>) -> Result<(Felt, bool), Refusal> {
     let recorded = felt::parse(&format!("0x{}", leg.swap.swap_id));
     let refuse = || leg.refuse(Code::RecordSwapId, "swap_id").with_actual(&leg.swap.swap_id);
-    let Some(formula) = generation_of(leg).swap_id_formula() else {
+    let Some(formula) = generation_of(leg).swap_id else {
         let id = recorded.map_err(|error| refuse().with_reason(error.to_string()))?;
         return Ok((id, false));
     };

@@ -19,7 +19,7 @@ use crate::htlc::{
 use crate::message::{Domain, Message, MessageForm};
 use crate::payloads::Unsigned;
 use crate::transaction::{Call, ExecutionEncoding, InvokeTransaction};
-use crate::{address, felt, generation, received};
+use crate::{address, felt, received};
 
 /// The fields of a call. Any other field is refused.
 const CALL_KEYS: [&str; 3] = ["calldata", "selector", "to"];
@@ -190,7 +190,7 @@ impl family::Deposit for Deposit {
 /// The values of the registry and the request that the payload must equal.
 struct Expected {
     chain_id: Felt,
-    generation: StarknetGeneration,
+    generation: &'static StarknetGeneration,
     htlc: Felt,
     token: Option<Felt>,
     owner: Felt,
@@ -243,7 +243,7 @@ fn check_initiate(
         false => (INITIATE, INITIATE_WITH_DESTINATION_DATA),
     };
     let selectors = [plain, with_data];
-    let selectors = if generation::forms(pins.generation).takes_destination_data { &selectors[..] } else { &selectors[..1] };
+    let selectors = if pins.generation.takes_destination_data { &selectors[..] } else { &selectors[..1] };
     let selector = check_target(&cursor, (pins.htlc, Code::UnknownContract), selectors)?;
     let members = cursor.object()?;
     let calldata = members.need("calldata")?;
@@ -271,7 +271,7 @@ fn check_terms(order: &OrderContext<'_>, terms: &Initiate, arguments: &Arguments
     order.check_amount(terms.amount, &place(wrong_half.saturating_add(2)))?;
     let requested = order.request.secret_hash.unwrap_or(terms.secret_hash);
     let wrong_byte = first_difference(terms.secret_hash.0, requested.0);
-    let wrong_word = wrong_byte.checked_div(generation::forms(terms.generation).word_size()).unwrap_or_default();
+    let wrong_word = wrong_byte.checked_div(terms.generation.word_size()).unwrap_or_default();
     order.check_secret_hash(terms.secret_hash, &place(wrong_word.saturating_add(4)))?;
     Ok(timelock)
 }

@@ -1,7 +1,6 @@
 //! The generations of the contract: each order is accepted only under its own pin, and hashes and calldata are those of starknet.js.
 
-use StarknetGeneration::{Client313, February2025, July2025, November2025};
-use countersign_core::{Code, OrderRecord, Policy, Refusal, Registry, Role, StarknetGeneration};
+use countersign_core::{Code, OrderRecord, Policy, Refusal, Registry, Role, StarknetGeneration as Generation};
 use countersign_starknet::recover::{self, Leg};
 use countersign_starknet::{Felt, Gasless, ResourceBounds, Starknet, TxContext, felt, htlc};
 use countersign_testkit::recover::{read_record, record};
@@ -9,17 +8,17 @@ use countersign_testkit::{Case, TestResult, asset_index, fixture, outcome, outco
 use serde_json::{Value as Json, json};
 
 /// Each generation with the case of an order and its record.
-const CASES: [(StarknetGeneration, &str, &str); 4] = [
-    (February2025, "starknet-2025-02", "starknet:usdc"),
-    (July2025, "starknet-captured-2025-07", "starknet:dai"),
-    (November2025, "starknet-2025-11", "starknet:eth"),
-    (Client313, "starknet-client-3-1-3", "starknet:usdt"),
+const CASES: [(&Generation, &str, &str); 4] = [
+    (Generation::FEBRUARY_2025, "starknet-2025-02", "starknet:usdc"),
+    (Generation::JULY_2025, "starknet-captured-2025-07", "starknet:dai"),
+    (Generation::NOVEMBER_2025, "starknet-2025-11", "starknet:eth"),
+    (Generation::CLIENT_3_1_3, "starknet-client-3-1-3", "starknet:usdt"),
 ];
 
 /// The fixtures' registry with another pin of an asset.
-fn pinned(asset: &str, generation: Option<StarknetGeneration>) -> Registry {
+fn pinned(asset: &str, generation: Option<&'static Generation>) -> Registry {
     let at = format!("/assets/{}/htlc/generation", asset_index(asset));
-    registry_with(&[(&at, json!(generation.map(StarknetGeneration::name)))])
+    registry_with(&[(&at, json!(generation.map(|generation| generation.name)))])
 }
 
 fn under(case: &Case, registry: &Registry) -> Result<Json, Refusal> {
@@ -39,25 +38,25 @@ fn an_order_is_refused_under_every_other_pin() {
     const ID: &str = "/order/source_swap/swap_id";
     for (is, id, asset) in CASES {
         let case = fixture::<Starknet>(id);
-        for pin in StarknetGeneration::ALL.iter().copied().map(Some).chain([None]) {
-            let expected = pin.unwrap_or(July2025);
+        for pin in Generation::ALL.iter().copied().map(Some).chain([None]) {
+            let expected = pin.unwrap_or(Generation::JULY_2025);
             let result = under(&case, &pinned(asset, pin));
-            let names_contract = |generation| generation == November2025;
+            let names_contract = |generation| generation == Generation::NOVEMBER_2025;
             let (at, actual) = match (is, expected) {
                 _ if is == expected => {
                     assert!(result.is_ok(), "{id} under {pin:?}: {result:?}");
                     continue;
                 }
-                (Client313, _) => (CALLDATA, "client_3_1_3"),
-                (_, Client313) => (CALLDATA, "2025_02, captured_2025_07 or 2025_11"),
+                (Generation::CLIENT_3_1_3, _) => (CALLDATA, "client_3_1_3"),
+                (_, Generation::CLIENT_3_1_3) => (CALLDATA, "2025_02, captured_2025_07 or 2025_11"),
                 _ if names_contract(is) && !names_contract(expected) => (TYPES, "2025_11 or client_3_1_3"),
                 _ if names_contract(expected) => (TYPES, "2025_02 or captured_2025_07"),
-                _ => (ID, is.name()),
+                _ => (ID, is.name),
             };
             let refusal = result.expect_err(id);
             assert_eq!((refusal.code(), refusal.location()), (Code::GenerationMismatch, at), "{id} under {pin:?}");
             let shown = [refusal.expected(), refusal.actual()].map(|value| value.map(ToString::to_string).unwrap_or_default());
-            assert_eq!(shown, [expected.name(), actual], "{id} under {pin:?}");
+            assert_eq!(shown, [expected.name, actual], "{id} under {pin:?}");
         }
     }
 }
@@ -70,8 +69,8 @@ fn a_call_that_generations_share_is_signed_alike() -> TestResult {
         let mut line = without_record(&fixture::<Starknet>(id)).json();
         line["response"]["result"]["typed_data"] = Json::Null;
         let case = fixture::<Starknet>(id).with_input(line.to_string());
-        let signed =
-            [February2025, July2025, November2025].map(|pin| under(&case, &pinned(asset, Some(pin))).map(|got| got["artefacts"].clone()));
+        let signed = [Generation::FEBRUARY_2025, Generation::JULY_2025, Generation::NOVEMBER_2025]
+            .map(|pin| under(&case, &pinned(asset, Some(pin))).map(|got| got["artefacts"].clone()));
         let [Ok(first), Ok(second), Ok(third)] = signed else { panic!("{id}: {signed:?}") };
         assert!(first == second && second == third, "{id}");
     }
@@ -81,7 +80,7 @@ fn a_call_that_generations_share_is_signed_alike() -> TestResult {
 #[test]
 fn a_domain_of_another_generation_is_refused_and_a_pinned_one_overrides_it() {
     for (is, id, asset) in CASES {
-        let other = if is == Client313 { "0x31" } else { "0x32" };
+        let other = if is == Generation::CLIENT_3_1_3 { "0x31" } else { "0x32" };
         let mut line = without_record(&fixture::<Starknet>(id)).json();
         line["response"]["result"]["typed_data"]["domain"]["version"] = json!(other);
         let case = fixture::<Starknet>(id).with_input(line.to_string());
@@ -109,7 +108,7 @@ fn a_pinned_domain_leaves_the_types_to_the_generation() {
         let htlc = result["initiate_transaction"]["to"].clone();
         let typed_data = &mut result["typed_data"];
         let members = typed_data["types"]["Initiate"].as_array_mut().expect("members");
-        if [November2025, Client313].contains(&is) {
+        if [Generation::NOVEMBER_2025, Generation::CLIENT_3_1_3].contains(&is) {
             members.pop();
             typed_data["message"].as_object_mut().expect("a message").remove("verifyingContract");
         } else {
@@ -135,7 +134,7 @@ fn secret() -> [u8; 32] {
 /// One order in each generation: hashes of domain, struct and message, swap id, calldata of a redemption. Computed with starknet.js
 /// for an order of 50000 base units with a timelock of 2880 blocks on the test network.
 struct Known {
-    generation: StarknetGeneration,
+    generation: &'static Generation,
     domain_hash: &'static str,
     struct_hash: &'static str,
     message_hash: &'static str,
@@ -145,28 +144,28 @@ struct Known {
 const DOMAIN_1: &str = "0x6c210b1fea5c75f34a94a2ff8219155de14f537e021b255b556c46f36c57e3";
 const KNOWN: [Known; 4] = [
     Known {
-        generation: February2025,
+        generation: Generation::FEBRUARY_2025,
         domain_hash: DOMAIN_1,
         struct_hash: "0x3ec51928fce02c22eb93288f70a5283eb3d60dc9c9df3fbf4be97bc724314c7",
         message_hash: "0x9bc725fec9b2d84a16f3ab4649f16afe3ae743e9f757df3b511ad8a8224100",
         swap_id: "1b2f4e33b3b7cec5765451c607c2a8d3cce76ce7282039d5c90fa52078015e5",
     },
     Known {
-        generation: July2025,
+        generation: Generation::JULY_2025,
         domain_hash: DOMAIN_1,
         struct_hash: "0x3ec51928fce02c22eb93288f70a5283eb3d60dc9c9df3fbf4be97bc724314c7",
         message_hash: "0x9bc725fec9b2d84a16f3ab4649f16afe3ae743e9f757df3b511ad8a8224100",
         swap_id: "7ff785323e5cb9ee7569575db24731ccf1636561ac82082e4ad7b27c666695",
     },
     Known {
-        generation: November2025,
+        generation: Generation::NOVEMBER_2025,
         domain_hash: DOMAIN_1,
         struct_hash: "0x7118661074c091edd26ceb534769eb6c085bcfe2b2eef1856c5109746850778",
         message_hash: "0x676d21582126b97ba79ab737f96871d597fc2f99b72a2fc580777656d0ffc1e",
         swap_id: "623679b75a7e464b2f857e6d9938cc43cb7e7ee7f6c0e8a742b0981bd07b052",
     },
     Known {
-        generation: Client313,
+        generation: Generation::CLIENT_3_1_3,
         domain_hash: "0x52a66ac386c2305f10081d4c2c07e4ec87813719ff58a935974f8c77f3988c8",
         struct_hash: "0x77b5ce56969ce6f73f3368dca51a079cf7beb3a556041b1d2b4b7a2ee8d774b",
         message_hash: "0x1a24c99fc1619740261065f3442bbf2c8c090f77a5867db5441c8aae9c52f4c",
@@ -175,21 +174,21 @@ const KNOWN: [Known; 4] = [
 ];
 
 /// The fixtures' registry with the known order's contract and solver.
-fn known_registry(generation: StarknetGeneration) -> &'static Registry {
+fn known_registry(generation: &'static Generation) -> &'static Registry {
     let htlc = format!("/assets/{}/htlc", asset_index("starknet_sepolia:wbtc"));
     let (address, pin) = (format!("{htlc}/address"), format!("{htlc}/generation"));
-    let changes = [(&*address, json!(HTLC)), (&*pin, json!(generation.name())), ("/solvers", json!([]))];
+    let changes = [(&*address, json!(HTLC)), (&*pin, json!(generation.name)), ("/solvers", json!([]))];
     Box::leak(Box::new(registry_with(&changes)))
 }
 
 /// The call and the message of the known order, as in a response.
-fn known_case(generation: StarknetGeneration) -> Case {
+fn known_case(generation: &'static Generation) -> Case {
     let case = fixture::<Starknet>("starknet-approval-null");
     let mut line = case.json();
     line["request"]["source"]["owner"] = json!(OWNER);
     line["request"]["source"]["amount"] = json!("50000");
     line["request"]["secret_hash"] = json!(SECRET_HASH);
-    let size = if generation == Client313 { 32 } else { 8 };
+    let size = if generation == Generation::CLIENT_3_1_3 { 32 } else { 8 };
     let words: Vec<_> = SECRET_HASH.as_bytes().chunks(size).map(|word| format!("0x{}", String::from_utf8_lossy(word))).collect();
     let terms = [SOLVER, "0xb40", "0xc350", "0x0"].map(str::to_owned);
     let result = &mut line["response"]["result"];
@@ -198,12 +197,12 @@ fn known_case(generation: StarknetGeneration) -> Case {
     let typed_data = &mut result["typed_data"];
     typed_data["message"] =
         json!({ "redeemer": SOLVER, "amount": { "low": "0xc350", "high": "0x0" }, "timelock": "2880", "secretHash": words });
-    if [November2025, Client313].contains(&generation) {
+    if [Generation::NOVEMBER_2025, Generation::CLIENT_3_1_3].contains(&generation) {
         typed_data["message"]["verifyingContract"] = json!(HTLC);
         let member = json!({ "name": "verifyingContract", "type": "ContractAddress" });
         typed_data["types"]["Initiate"].as_array_mut().expect("members").push(member);
     }
-    if generation == Client313 {
+    if generation == Generation::CLIENT_3_1_3 {
         typed_data["domain"]["version"] = json!("0x32");
     }
     Case { registry: known_registry(generation), ..case.with_input(line.to_string()) }
@@ -242,26 +241,26 @@ fn swaps_are_ended_as_their_contract_takes_it() -> TestResult {
     for known in KNOWN {
         let (registry, record) = (known_registry(known.generation), known_record(&known)?);
         let id = felt::parse(&format!("0x{}", known.swap_id)).map_err(|error| error.to_string())?;
-        assert_eq!(recover::swap_id(&record, Leg::Source, registry)?, (id, known.generation != Client313));
+        assert_eq!(recover::swap_id(&record, Leg::Source, registry)?, (id, known.generation != Generation::CLIENT_3_1_3));
         let refund = recover::refund(&record, Leg::Source, registry)?;
         assert_eq!((refund.call().selector, &refund.call().calldata), (htlc::REFUND, &vec![id]));
 
         let redeem = recover::redeem(&record, Leg::Source, &secret(), registry);
         let expected = match known.generation {
-            July2025 => {
+            Generation::JULY_2025 => {
                 let refusal = redeem.expect_err("it is not known how this contract takes the secret");
                 assert_eq!((refusal.code(), refusal.location()), (Code::CallFormUnknown, "/order/source_swap/asset"));
                 assert_eq!(refusal.actual().map(ToString::to_string).as_deref(), Some("captured_2025_07"));
                 continue;
             }
-            Client313 => [vec![id], words.clone()].concat(),
+            Generation::CLIENT_3_1_3 => [vec![id], words.clone()].concat(),
             _ => [vec![id, Felt::from(8)], words.clone()].concat(),
         };
         let redeem = redeem?;
         assert_eq!((redeem.call().selector, &redeem.call().calldata), (htlc::REDEEM, &expected), "{}", known.generation);
         let unsigned = redeem.prepare(TxContext::new(Felt::ZERO, ResourceBounds::default()).sent_by(Felt::ONE).with_low_fee(true))?;
         let warned = unsigned.warnings().list().iter().any(|warning| warning.code() == Code::SwapIdUnchecked);
-        assert_eq!(warned, known.generation == Client313);
+        assert_eq!(warned, known.generation == Generation::CLIENT_3_1_3);
     }
     Ok(())
 }
@@ -272,8 +271,8 @@ fn an_instant_refund_is_signed_as_its_contract_hashes_it() -> TestResult {
     for known in KNOWN {
         let refund = recover::instant_refund(&known_record(&known)?, Leg::Source, known_registry(known.generation));
         let (expected, names_contract) = match known.generation {
-            February2025 => ("0x4b207da459fa02b7d0b74c855e353242b1740fce80d759ff64683634e88f1e6", false),
-            November2025 => ("0x1b3a12216fe06adc3fb123822f3ab99bc3ebb449d2ced6f7f52715271cca9b5", true),
+            Generation::FEBRUARY_2025 => ("0x4b207da459fa02b7d0b74c855e353242b1740fce80d759ff64683634e88f1e6", false),
+            Generation::NOVEMBER_2025 => ("0x1b3a12216fe06adc3fb123822f3ab99bc3ebb449d2ced6f7f52715271cca9b5", true),
             _ => {
                 let refusal = refund.expect_err("it is not known what this contract hashes");
                 assert_eq!((refusal.code(), refusal.location()), (Code::CallFormUnknown, "/order/source_swap/asset"));

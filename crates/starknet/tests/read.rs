@@ -1,14 +1,13 @@
 //! Reading what a chain returns about an order: only the layouts, events and interfaces of known generations are accepted.
 
-use StarknetGeneration::{Client313, February2025, July2025, November2025};
-use countersign_core::{SecretHash, StarknetGeneration, U256};
+use countersign_core::{SecretHash, StarknetGeneration as Generation, U256};
 use countersign_starknet::read::{self, Access, HtlcEvent, Progress, StoredOrder};
 use countersign_starknet::{Felt, felt};
 use countersign_testkit::cairo::abi;
 use countersign_testkit::{TestResult, shared, skipped};
 use serde_json::{Value as Json, json};
 
-const READABLE: [StarknetGeneration; 3] = [February2025, November2025, Client313];
+const READABLE: [&Generation; 3] = [Generation::FEBRUARY_2025, Generation::NOVEMBER_2025, Generation::CLIENT_3_1_3];
 
 fn hex(text: &str) -> Felt {
     felt::parse(text).expect(text)
@@ -43,13 +42,13 @@ fn an_order_is_stored_behind_the_hash_of_its_id() {
 
 #[test]
 fn each_generation_is_read_in_its_own_way() {
-    assert_eq!(read::access(February2025), Ok(Access::Storage));
-    assert_eq!([November2025, Client313].map(read::access), [Ok(Access::Getter); 2]);
-    let unknown = read::access(July2025).expect_err("it is not known").to_string();
+    assert_eq!(read::access(Generation::FEBRUARY_2025), Ok(Access::Storage));
+    assert_eq!([Generation::NOVEMBER_2025, Generation::CLIENT_3_1_3].map(read::access), [Ok(Access::Getter); 2]);
+    let unknown = read::access(Generation::JULY_2025).expect_err("it is not known").to_string();
     assert!(unknown.contains("not known"), "{unknown}");
     // Nothing is read for this generation, not even that there is no order.
-    assert!(read::order(July2025, &[Felt::ZERO; 7]).is_err());
-    assert!(read::event(July2025, &[read::REFUNDED, Felt::ONE], &[]).is_err());
+    assert!(read::order(Generation::JULY_2025, &[Felt::ZERO; 7]).is_err());
+    assert!(read::event(Generation::JULY_2025, &[read::REFUNDED, Felt::ONE], &[]).is_err());
 }
 
 fn open_order() -> [Felt; 7] {
@@ -58,7 +57,7 @@ fn open_order() -> [Felt; 7] {
 
 #[test]
 fn an_order_is_seven_felts() {
-    let expected = StoredOrder::clone(&read::order(November2025, &open_order()).expect("an order").expect("there is one"));
+    let expected = StoredOrder::clone(&read::order(Generation::NOVEMBER_2025, &open_order()).expect("an order").expect("there is one"));
     assert_eq!((expected.initiator, expected.redeemer), (Felt::from(0xa1), Felt::from(0xb2)));
     assert_eq!((expected.initiated_at, expected.timelock, expected.amount), (700_000, 2880, U256::from(50_000)));
     for generation in READABLE {
@@ -76,12 +75,12 @@ fn an_order_is_seven_felts() {
         order[0] = Felt::from(at);
         read::order(generation, &order).map(|order| order.map(|order| order.progress))
     };
-    for generation in [November2025, Client313] {
+    for generation in [Generation::NOVEMBER_2025, Generation::CLIENT_3_1_3] {
         assert_eq!(ended(generation, 700_001), Ok(Some(Progress::Ended { at: Some(700_001) })));
         assert!(ended(generation, 699_999).is_err() && ended(generation, 1).is_err());
     }
-    assert_eq!(ended(February2025, 1), Ok(Some(Progress::Ended { at: None })));
-    assert!(ended(February2025, 2).is_err() && ended(February2025, 700_001).is_err());
+    assert_eq!(ended(Generation::FEBRUARY_2025, 1), Ok(Some(Progress::Ended { at: None })));
+    assert!(ended(Generation::FEBRUARY_2025, 2).is_err() && ended(Generation::FEBRUARY_2025, 700_001).is_err());
 }
 
 #[test]
@@ -109,10 +108,10 @@ fn words(bytes: &[u8; 32], size: usize) -> Vec<Felt> {
 }
 
 /// The data of a `Redeemed` event.
-fn redeemed(generation: StarknetGeneration, secret: &[u8; 32]) -> Vec<Felt> {
+fn redeemed(generation: &'static Generation, secret: &[u8; 32]) -> Vec<Felt> {
     let hash = SecretHash::of(secret).0;
-    let mut data = words(&hash, if generation == Client313 { 16 } else { 4 });
-    if generation != Client313 {
+    let mut data = words(&hash, if generation == Generation::CLIENT_3_1_3 { 16 } else { 4 });
+    if generation != Generation::CLIENT_3_1_3 {
         data.push(Felt::from(8));
     }
     data.extend(words(secret, 4));
@@ -123,16 +122,19 @@ fn redeemed(generation: StarknetGeneration, secret: &[u8; 32]) -> Vec<Felt> {
 fn events_are_those_of_the_generation() {
     let (id, hash) = (Felt::from(0x123), SecretHash::of(&secret()));
     for generation in READABLE {
-        let hash_words = words(&hash.0, if generation == Client313 { 16 } else { 4 });
+        let hash_words = words(&hash.0, if generation == Generation::CLIENT_3_1_3 { 16 } else { 4 });
         let initiated = [&hash_words[..], &[Felt::from(50_000), Felt::ZERO]].concat();
         // The numbers of felts of the events in the contract's interface.
-        assert_eq!((initiated.len(), redeemed(generation, &secret()).len()), if generation == Client313 { (4, 10) } else { (10, 17) });
+        assert_eq!(
+            (initiated.len(), redeemed(generation, &secret()).len()),
+            if generation == Generation::CLIENT_3_1_3 { (4, 10) } else { (10, 17) }
+        );
         let event = HtlcEvent::Initiated { order_id: id, secret_hash: hash, amount: U256::from(50_000) };
         assert_eq!(read::event(generation, &[read::INITIATED, id], &initiated), Ok(Some(event)), "{generation}");
         let with_data = [&initiated[..], &[Felt::TWO, Felt::from(7), Felt::from(8)]].concat();
         let keys = [read::INITIATED_WITH_DESTINATION_DATA, id];
         let read_with_data = read::event(generation, &keys, &with_data);
-        if generation == February2025 {
+        if generation == Generation::FEBRUARY_2025 {
             assert!(read_with_data.is_err(), "this contract has no such event");
         } else {
             assert_eq!(read_with_data, Ok(Some(event)), "{generation}");
@@ -176,7 +178,7 @@ fn a_malformed_event_is_unclear() {
         assert!(read::event(generation, &[read::INITIATED, id], &good).is_err());
         // The events of another generation.
         for other in READABLE {
-            let is_alike = (generation == Client313) == (other == Client313);
+            let is_alike = (generation == Generation::CLIENT_3_1_3) == (other == Generation::CLIENT_3_1_3);
             assert_eq!(read::event(generation, &keys, &redeemed(other, &secret())).is_ok(), is_alike, "{other} as {generation}");
         }
     }
@@ -240,7 +242,7 @@ fn any_other_interface_is_unclear() {
             assert_ne!(read::generation_of_abi(&twice.to_string()), Ok(generation), "{generation}: {name} twice");
         }
     }
-    let mut other_layout = abi(November2025);
+    let mut other_layout = abi(Generation::NOVEMBER_2025);
     other_layout[0]["members"].as_array_mut().expect("members").swap(0, 3);
     assert!(read::generation_of_abi(&other_layout.to_string()).is_err());
 }

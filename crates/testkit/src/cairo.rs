@@ -12,10 +12,11 @@ fn function(name: &str, inputs: &[&str], outputs: &[&str]) -> Json {
 }
 
 /// Returns the interface of a generation whose interface is known, in the form of a class's ABI.
-pub fn abi(generation: StarknetGeneration) -> Json {
-    let (hash, secret) = match generation {
-        StarknetGeneration::Client313 => ("[core::integer::u128; 2]", "[core::integer::u32; 8]"),
-        _ => ("[core::integer::u32; 8]", "core::array::Array::<core::integer::u32>"),
+pub fn abi(generation: &'static StarknetGeneration) -> Json {
+    let (hash, secret) = if generation == StarknetGeneration::CLIENT_3_1_3 {
+        ("[core::integer::u128; 2]", "[core::integer::u32; 8]")
+    } else {
+        ("[core::integer::u32; 8]", "core::array::Array::<core::integer::u32>")
     };
     let terms = [ADDRESS, "core::integer::u128", "core::integer::u256", hash];
     let on_behalf = [&[ADDRESS], &terms[..]].concat();
@@ -29,7 +30,7 @@ pub fn abi(generation: StarknetGeneration) -> Json {
         function("instant_refund", &["core::felt252", FELTS], &[]),
     ];
     let mut entries = Vec::new();
-    if generation != StarknetGeneration::February2025 {
+    if generation != StarknetGeneration::FEBRUARY_2025 {
         items.push(function("get_order", &["core::felt252"], &["htlc::Order"]));
         items.push(function("initiate_with_destination_data", &[&terms[..], &[FELTS]].concat(), &[]));
         items.push(function("initiate_on_behalf_with_destination_data", &[&on_behalf[..], &[FELTS]].concat(), &[]));

@@ -164,8 +164,8 @@ pub fn fixture<F: JsonFamily>(id: &str) -> Case {
 /// Returns the accept cases of a family, including those for each generation of the contract.
 pub fn all_fixtures<F: JsonFamily>() -> Result<Vec<Case>, Box<dyn Error>> {
     let mut cases = fixtures::<F>()?;
-    for generation in Generation::names(F::FAMILY) {
-        cases.extend(generation_fixtures::<F>(generation)?);
+    for generation in Generation::all(F::FAMILY) {
+        cases.extend(generation_fixtures::<F>(generation.name())?);
     }
     Ok(cases)
 }

@@ -171,7 +171,7 @@ async fn numbers_are_those_of_the_reference_sdk() {
     shown["sierra_program_debug_info"] = json!({"type_names": [], "libfunc_names": [], "user_func_names": []});
     let shown: SierraClass = serde_json::from_value(shown).unwrap();
     assert_eq!(described.class_hash.map(hex), Some(hex(shown.class_hash().unwrap())));
-    assert_eq!(described.generation.map(|generation| generation.name()), Some("2025_11"));
+    assert_eq!(described.generation.map(|generation| generation.name), Some("2025_11"));
     assert_eq!(described.token, asset.token.as_ref().map(|token| felt(&token.text)));
     // Storage, at two blocks.
     let terms = stage.terms(false, SecretHash::of(&SECRET).0);

@@ -10,12 +10,12 @@ use countersign_chains::{Account, ChainProfile, Family, profile};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use sha2::{Digest, Sha256};
 
+use super::generation::Generation;
 use crate::report::{Code, ParseError};
 use crate::wire::strict_json;
 
 mod diff;
 mod entries;
-mod generation;
 mod notice;
 mod pin;
 mod rules;
@@ -24,7 +24,6 @@ mod token;
 
 pub use diff::Change;
 pub use entries::{Asset, Chain, Contract, Solver};
-pub use generation::{EvmGeneration, Generation, SolanaGeneration, StarknetGeneration};
 pub use notice::{Notice, ServicePins};
 pub use sponsors::Sponsor;
 pub use token::TokenStandard;

@@ -1,13 +1,7 @@
 //! Recomputes swap ids from a record's own fields, by the formula of each chain (`docs/spec/swap_ids.md#which-formula-holds`).
 //!
-//! On EVM chains the record's version names the formula. A pinned generation restricts it:
-//!
-//! | pinned | formula | why |
-//! |---|---|---|
-//! | nothing | that of the version | the service's own records follow it |
-//! | `v3` | that of version 3 | the contract itself computes the id, so a record of another version contradicts the pin |
-//! | `old`, token | that of version 1 or 2; also that of the contract's public source of 2024 | records of both versions follow theirs; the source is of the same generation, and contains its formula |
-//! | `old`, native | not known | no source is public, and no record has an id of this contract |
+//! On EVM chains the record's version names the formula, as the service's own records follow it. A pinned generation restricts it to
+//! the formulas of its contract, because the contract itself computes the id.
 
 use countersign_chains::swap_id::{self, StarknetFormula, SwapIdInput, Version};
 use countersign_chains::taproot::{Htlc, Output};
@@ -42,26 +36,16 @@ impl Recomputed {
     }
 }
 
-/// Returns the pinned generation of an EVM contract.
-const fn evm_generation(asset: &Asset) -> Option<EvmGeneration> {
-    match asset.generation {
-        Some(Generation::Evm(generation)) => Some(generation),
-        _ => None,
-    }
-}
-
 /// Requires that the version of a record belongs to the pinned generation of an EVM contract.
 ///
 /// # Errors
 ///
 /// [`Code::GenerationMismatch`] at `location`.
 pub(super) fn check_version(asset: &Asset, version: Version, location: &str) -> Result<(), Refusal> {
-    let Some(pinned) = evm_generation(asset) else { return Ok(()) };
-    let actual = if version >= Version::V3 { EvmGeneration::V3 } else { EvmGeneration::Old };
-    if actual == pinned {
-        return Ok(());
-    }
-    let refusal = Refusal::new(Code::GenerationMismatch, location).with_expected(pinned.name()).with_actual(actual.name());
+    let has_version = |generation: &EvmGeneration| generation.token.swap_ids.contains(&version);
+    let Some(pinned) = asset.generation.and_then(Generation::evm).filter(|pinned| !has_version(pinned)) else { return Ok(()) };
+    let actual = EvmGeneration::ALL.iter().find(|generation| has_version(generation)).map_or("none", |actual| actual.name);
+    let refusal = Refusal::new(Code::GenerationMismatch, location).with_expected(pinned.name).with_actual(actual);
     Err(refusal.with_reason("the version of the order names the formula of another generation"))
 }
 
@@ -79,12 +63,13 @@ pub(super) fn recompute(
     let (id, is_certain) = match &asset.chain.network {
         Network::Evm(chain) => evm(asset, version, *chain, &swap, &record.swap_id),
         Network::Tron(chain) => (Some(hex::encode(swap_id::evm(version, *chain, &swap, htlc))), false),
-        Network::Starknet(chain) => match StarknetGeneration::expected(asset.generation).swap_id_formula() {
+        Network::Starknet(chain) => match StarknetGeneration::expected(asset.generation).swap_id {
             Some(formula) => (starknet(formula, chain, &swap, htlc, &record.swap_id), true),
             None => (None, false),
         },
-        // The formula below is that of the client's generation. That of the audited one is not known.
-        Network::Solana(_) if asset.generation == Some(Generation::Solana(SolanaGeneration::November2025)) => (None, false),
+        Network::Solana(_) if SolanaGeneration::expected(asset.generation).is_some_and(|expected| !expected.is_swap_id_known) => {
+            (None, false)
+        }
         Network::Solana(cluster) => match swap_id::solana_chain_id(cluster) {
             Some((chain, certain)) => (Some(hex::encode(swap_id::solana(chain, swap.secret_hash, swap.initiator))), certain),
             None => (None, false),
@@ -108,13 +93,13 @@ pub(super) fn recompute(
 /// Returns the recorded id if a contract of the pinned generation can give it to the swap, else the id by the record's version, and
 /// whether the formula is known.
 fn evm(asset: &Asset, version: Version, chain: u64, swap: &SwapIdInput<'_>, recorded: &str) -> (Option<String>, bool) {
-    let is_old = evm_generation(asset) == Some(EvmGeneration::Old);
-    if is_old && asset.token.is_none() {
+    let pinned = asset.generation.and_then(Generation::evm).map(|generation| generation.contract(asset.token.is_none()).swap_ids);
+    if pinned.is_some_and(<[Version]>::is_empty) {
         return (None, false);
     }
-    let by_source = is_old.then(|| hex::encode(swap_id::evm_2024(swap.secret_hash, swap.initiator)));
-    let by_version = || hex::encode(swap_id::evm(version, chain, swap, asset.htlc.as_ref().map(Account::bytes).unwrap_or_default()));
-    (Some(by_source.filter(|id| id.eq_ignore_ascii_case(recorded)).unwrap_or_else(by_version)), true)
+    let id = |version| hex::encode(swap_id::evm(version, chain, swap, asset.htlc.as_ref().map(Account::bytes).unwrap_or_default()));
+    let by_source = pinned.is_some_and(|formulas| formulas.contains(&Version::Source2024)).then(|| id(Version::Source2024));
+    (Some(by_source.filter(|id| id.eq_ignore_ascii_case(recorded)).unwrap_or_else(|| id(version))), true)
 }
 
 /// Returns the recorded id if a Starknet contract can give it to the swap, else the id that it most likely gives.
@@ -136,22 +121,18 @@ pub(super) fn other_generation(asset: &Asset, parties: &Parties, record: &SwapRe
     let (swap, htlc) = (input(parties, record), asset.htlc.as_ref().map(Account::bytes).unwrap_or_default());
     match &asset.chain.network {
         Network::Evm(chain) => {
-            let pinned = evm_generation(asset)?;
-            let by_version = |version| swap_id::evm(version, *chain, &swap, htlc);
-            let (actual, ids) = match pinned {
-                EvmGeneration::Old => (EvmGeneration::V3, vec![by_version(Version::V3)]),
-                EvmGeneration::V3 => {
-                    let by_source = swap_id::evm_2024(swap.secret_hash, swap.initiator);
-                    (EvmGeneration::Old, vec![by_version(Version::V1), by_version(Version::V2), by_source])
-                }
+            let pinned = asset.generation.and_then(Generation::evm)?;
+            let is_recorded = |id: [u8; 32]| hex::encode(id).eq_ignore_ascii_case(&record.swap_id);
+            let gives_it = |generation: &&&EvmGeneration| {
+                generation.token.swap_ids.iter().any(|version| is_recorded(swap_id::evm(*version, *chain, &swap, htlc)))
             };
-            let gives_it = ids.iter().any(|id| hex::encode(id).eq_ignore_ascii_case(&record.swap_id));
-            gives_it.then_some((Generation::Evm(pinned), Generation::Evm(actual)))
+            let actual = EvmGeneration::ALL.iter().filter(|generation| **generation != pinned).find(gives_it)?;
+            Some((Generation::Evm(pinned), Generation::Evm(actual)))
         }
         Network::Starknet(chain) => {
             let expected = StarknetGeneration::expected(asset.generation);
-            let gives_it = |generation: &StarknetGeneration| {
-                let ids = generation.swap_id_formula().map(|formula| swap_id::starknet(formula, chain, &swap, htlc)).unwrap_or_default();
+            let gives_it = |generation: &&StarknetGeneration| {
+                let ids = generation.swap_id.map(|formula| swap_id::starknet(formula, chain, &swap, htlc)).unwrap_or_default();
                 ids.iter().any(|id| is_same_felt(&hex::encode(id), &record.swap_id))
             };
             let mut others = StarknetGeneration::ALL.iter().copied().filter(|generation| *generation != expected);

@@ -36,17 +36,15 @@ impl ContractDescription {
     /// `layout` is the layout of an order that the contract stores ([`read::order`]), if one is known. If the layout belongs to another
     /// generation than the description, the result is `None`.
     ///
-    /// A contract of version 3 returns `3` from `version()` and in its EIP-712 domain. The older contract has the same domain name,
-    /// another domain version, and no `version()`. This recognizes honest contracts only, because any code can return the same values.
+    /// A contract returns the version of its generation from `version()` and in its EIP-712 domain, or has no `version()`, and a domain
+    /// version that is not another generation's. This recognizes honest contracts only, because any code can return the same values.
     #[must_use]
-    pub fn generation(&self, layout: Option<Layout>) -> Option<EvmGeneration> {
+    pub fn generation(&self, layout: Option<Layout>) -> Option<&'static EvmGeneration> {
         let domain = self.domain.as_ref().filter(|domain| domain.name == DOMAIN_NAME && self.code_hash.is_some())?;
-        let generation = match (self.version.as_deref(), domain.version.as_str()) {
-            (Some("3"), "3") if self.token.is_some() => EvmGeneration::V3,
-            (None, version) if version != "3" && (self.token.is_some() || layout.is_some()) => EvmGeneration::Old,
-            _ => return None,
-        };
-        Some(generation).filter(|generation| layout.is_none_or(|layout| layout.generation() == *generation))
+        let generation = EvmGeneration::of_domain(&domain.version)?;
+        let has_getters = self.version.as_deref() == generation.domain_version
+            && (self.token.is_some() || (layout.is_some() && !generation.native.has_token));
+        (has_getters && layout.is_none_or(|layout| layout == generation.layout)).then_some(generation)
     }
 }
 

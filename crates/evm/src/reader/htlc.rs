@@ -62,7 +62,9 @@ struct Query {
     token_text: Option<String>,
     id: [u8; 32],
     secret_hash: SecretHash,
-    generation: Option<EvmGeneration>,
+    generation: Option<&'static EvmGeneration>,
+    /// A layout, and the slot of the mapping of orders in it: of the pinned generation, or of the newest that has a known slot.
+    storage: Option<(Layout, u64)>,
     /// Whether the id is known to commit to the secret hash. If not, the funding event must contain the hash.
     id_commits_to_hash: bool,
 }
@@ -141,7 +143,7 @@ impl Machine for Htlc {
         stamp.update(query.id);
         stamp.update(query.secret_hash.0);
         stamp.update([u8::from(query.id_commits_to_hash)]);
-        stamp.update(query.generation.map_or("", EvmGeneration::name));
+        stamp.update(query.generation.map_or("", |generation| generation.name));
         stamp.update([blocks.latest.hash, mark(blocks.safe), mark(blocks.finalized)].concat());
         Some(stamp.finalize().to_vec())
     }
@@ -198,14 +200,13 @@ impl Query {
         };
         let id = terms.swap_id.strip_prefix("0x").unwrap_or(&terms.swap_id);
         let id = number::bare_hex_array(id).map_err(|error| Refusal::new(error, "/swap_id"))?;
-        let generation = match terms.generation {
-            Some(Generation::Evm(generation)) => Some(generation),
-            _ => None,
-        };
+        let generation = terms.generation.and_then(Generation::evm);
+        let known = |generation: &EvmGeneration| Some((generation.layout, generation.contract(token.is_none()).orders_slot?));
+        let storage = generation.and_then(known).or_else(|| EvmGeneration::ALL.iter().rev().find_map(|newer| known(newer)));
         let (secret_hash, id_commits_to_hash, token_text) = (terms.secret_hash, terms.swap_id_recomputed, terms.token.clone());
         let chain_id = chain_id(&terms.network)?;
         let has_l1_number = needs_lower_height(chain_id, terms.profile());
-        Ok(Self { chain_id, has_l1_number, htlc, token, token_text, id, secret_hash, generation, id_commits_to_hash })
+        Ok(Self { chain_id, has_l1_number, htlc, token, token_text, id, secret_hash, generation, storage, id_commits_to_hash })
     }
 
     /// Returns the requests of the second round.
@@ -224,8 +225,8 @@ impl Query {
         ]
     }
 
-    fn slots(&self) -> [B256; 6] {
-        read::slots(self.id, if self.token.is_none() { read::Holds::Coins } else { read::Holds::Tokens })
+    fn slots(&self) -> Vec<B256> {
+        self.storage.map(|(_, mapping)| read::slots(self.id, mapping).to_vec()).unwrap_or_default()
     }
 
     /// Reads the second round: the stored order, or the state if there is nothing else to read.
@@ -240,18 +241,17 @@ impl Query {
         if let Some(order) = &order
             && let Err(why) = order.check_generation(self.generation)
         {
-            return unclear(&why.to_string());
+            return unclear(&why);
         }
         // Before "no such order" is believed: another contract does not have the order either.
         let token = returned(&replies.get(1)?, MAX_ANSWER)?.and_then(|answer| read::address(&answer).ok());
         match (token, self.token.unwrap_or(NATIVE)) {
             (Some(token), expected) if token == expected => {}
-            // The older contract for the chain's own coin has no `token()`.
-            (None, NATIVE) if order.as_ref().is_some_and(|order| order.layout == Layout::Older) => {}
-            (None, NATIVE) if order.is_none() && self.generation == Some(EvmGeneration::Old) => {}
+            // Some contracts for the chain's own coin have no `token()`.
+            (None, NATIVE) if self.generation.or_else(|| order.as_ref()?.generation()).is_some_and(|own| !own.native.has_token) => {}
             _ => return unclear("the contract's token is not the pinned one"),
         }
-        if order.as_ref().is_none_or(|order| order.layout == Layout::V3) {
+        if self.storage.is_some_and(|(layout, _)| order.as_ref().is_none_or(|order| order.layout == layout)) {
             self.check_proof(&replies.get(3)?, blocks, &stored)?;
         }
         let Some(order) = order else { return Ok(Err(HtlcState::Absent)) };

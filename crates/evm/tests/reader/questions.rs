@@ -430,8 +430,8 @@ fn the_length_of_what_a_contract_returns_is_limited() {
 /// The domain, the version and the token must all be those of one generation, and so must the layout of an order, if it is known.
 #[test]
 fn a_generation_is_what_nothing_contradicts() {
-    type Row = (Option<&'static str>, &'static str, &'static str, bool, [Option<EvmGeneration>; 3]);
-    let (v3, old) = (Some(EvmGeneration::V3), Some(EvmGeneration::Old));
+    type Row = (Option<&'static str>, &'static str, &'static str, bool, [Option<&'static EvmGeneration>; 3]);
+    let (v3, old) = (Some(EvmGeneration::V3), Some(EvmGeneration::OLD));
     // Version, name and version of the domain, whether it has a token; the generation without a layout, with that of v3, with the older.
     let rows: [Row; 10] = [
         (Some("3"), "HTLC", "3", true, [v3, v3, None]),

@@ -246,8 +246,8 @@ fn only_the_old_native_contract_has_no_token() {
         })
     };
     let (absent, older) = (EvmChain { order: None, ..chain() }, EvmChain { order: Some(chain().older(false)), ..chain() });
-    assert_eq!(read(&absent, &native(EvmGeneration::Old)).unwrap().state, HtlcState::Absent);
-    assert!(matches!(read(&older, &native(EvmGeneration::Old)).unwrap().state, HtlcState::Locked(_)));
+    assert_eq!(read(&absent, &native(EvmGeneration::OLD)).unwrap().state, HtlcState::Absent);
+    assert!(matches!(read(&older, &native(EvmGeneration::OLD)).unwrap().state, HtlcState::Locked(_)));
     assert!(matches!(read(&older, &leg_with(|terms| terms.token = None)).unwrap().state, HtlcState::Locked(_)));
     assert_unclear(read(&absent, &native(EvmGeneration::V3)));
     assert_unclear(read(&absent, &leg_with(|terms| terms.token = None)));

@@ -12,7 +12,7 @@ mod wallet;
 
 use countersign::starknet::reader::{Contract, ContractQuery, HeadQuery, NewestBlock, chain_id};
 pub use countersign::starknet::reader::{ContractDescription, Preflight, TransactionStatus};
-use countersign::starknet::{Felt, StarknetGeneration, address::from_account, felt};
+use countersign::starknet::{Felt, address::from_account, felt};
 use countersign::{Asset, Generation, Refusal};
 use countersign_core::reader::{Doubt, Verdict};
 use countersign_transport::Transport;
@@ -50,13 +50,11 @@ impl<'n, T: Transport> StarknetChain<'n, T> {
     pub(crate) async fn describe(&self, asset: &Asset) -> Result<Description, NodeError> {
         let Some(contract) = asset.htlc.as_ref().and_then(from_account) else { return Ok(Description::default()) };
         let described = self.describe_contract(contract).await?;
-        // A contract of July 2025 may look like one of February 2025, so a maintainer must pin this generation by hand.
-        let is_certain = |generation: &StarknetGeneration| *generation != StarknetGeneration::February2025;
         let hex = |felt: Felt| format!("{felt:#x}");
         Ok(Description::default()
             .with("class_hash", described.class_hash.map(hex))
             .with("token", described.token.map(hex))
-            .with_generation(described.generation.filter(is_certain).map(Generation::Starknet)))
+            .with_generation(described.generation.filter(|generation| generation.is_told_by_class).map(Generation::Starknet)))
     }
 
     /// Reads the description of a contract. The endpoints must agree.

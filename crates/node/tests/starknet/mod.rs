@@ -66,7 +66,7 @@ async fn an_order_that_cannot_be_read_is_unclear_and_never_locked() {
         let mut terms = terms(id);
         let mut chain = Chain::funded(&terms.destination);
         // Even if the contract has a getter that would fit.
-        chain.generation = StarknetGeneration::November2025;
+        chain.generation = StarknetGeneration::NOVEMBER_2025;
         terms.destination.generation = terms.destination.generation.filter(|_| id != USUAL);
         let quorum = read_with(chain, 1, &terms).await.unwrap();
         let (state, _) = quorum.state().unwrap();
@@ -198,10 +198,10 @@ async fn a_contract_of_another_kind_is_unclear() {
 
 #[tokio::test]
 async fn the_class_is_that_of_the_pinned_generation_and_stays() {
-    use StarknetGeneration::{Client313, February2025, November2025};
+    let own = [StarknetGeneration::FEBRUARY_2025, StarknetGeneration::NOVEMBER_2025, StarknetGeneration::CLIENT_3_1_3];
     let abi = |generation| countersign_testkit::cairo::abi(generation).to_string();
-    for (id, own) in READABLE.into_iter().zip([February2025, November2025, Client313]) {
-        for other in [February2025, November2025, Client313].into_iter().filter(|other| *other != own) {
+    for (id, generation) in READABLE.into_iter().zip(own) {
+        for other in own.into_iter().filter(|other| *other != generation) {
             let hold = judge_of(id, Chain { abi: abi(other), ..chain_of(id) }, 1).await.unwrap_err();
             assert_eq!(hold, "destination_unclear", "{id} is {other}");
         }
@@ -282,7 +282,7 @@ async fn events_are_followed_over_a_bounded_number_of_pages() {
 async fn a_forged_event_is_unknown() {
     let chain_ = chain();
     let (id, block) = (chain_.id, LATEST - 95);
-    let data = |secret: &[u8; 32]| redeemed_data(StarknetGeneration::November2025, secret);
+    let data = |secret: &[u8; 32]| redeemed_data(StarknetGeneration::NOVEMBER_2025, secret);
     let mut mismatched = data(&SECRET);
     mismatched[0] = Felt::ONE;
     let good = chain_.event(&[read::REDEEMED, id], &data(&SECRET), block);

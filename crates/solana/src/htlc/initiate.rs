@@ -112,12 +112,13 @@ impl Initiate {
     pub(crate) fn decode(data: &[u8], htlc: &Htlc, at: &At<'_>, start: usize) -> Result<Self, Refusal> {
         Self::decode_as(data, htlc, at, start).map_err(|refusal| {
             let others = SolanaGeneration::ALL.iter().copied().filter(|generation| *generation != htlc.generation);
-            let is_of = |generation: &SolanaGeneration| Self::decode_as(data, &htlc.with_generation(*generation), at, start).is_ok();
+            let is_of =
+                |generation: &&'static SolanaGeneration| Self::decode_as(data, &htlc.with_generation(generation), at, start).is_ok();
             match others.into_iter().find(is_of) {
                 Some(actual) => at
                     .refuse_bytes(Code::GenerationMismatch, start, start.saturating_add(data.len()))
-                    .with_expected(htlc.generation.name())
-                    .with_actual(actual.name()),
+                    .with_expected(htlc.generation.name)
+                    .with_actual(actual.name),
                 None => refusal,
             }
         })
@@ -173,7 +174,7 @@ mod tests {
     fn programs() -> impl Iterator<Item = Htlc> {
         let token = Token::new(Address::from([3; 32]), TOKEN_PROGRAM);
         let programs = [None, Some(token)].map(|token| Htlc::new(Address::from([1; 32]), token));
-        programs.into_iter().flat_map(|htlc| SolanaGeneration::ALL.iter().map(move |generation| htlc.with_generation(*generation)))
+        programs.into_iter().flat_map(|htlc| SolanaGeneration::ALL.iter().map(move |generation| htlc.with_generation(generation)))
     }
 
     fn call(htlc: &Htlc, destination_data: Option<Vec<u8>>) -> Initiate {
@@ -208,7 +209,7 @@ mod tests {
     fn another_generation_is_named() {
         for htlc in programs() {
             for other in SolanaGeneration::ALL.iter().filter(|other| **other != htlc.generation) {
-                let other = htlc.with_generation(*other);
+                let other = htlc.with_generation(other);
                 for data in [None, Some(vec![7; 20])] {
                     let data = data.filter(|_| other.takes_destination_data());
                     let refusal = decode(&call(&other, data).encode(&other), &htlc).unwrap_err();

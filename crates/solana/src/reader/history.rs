@@ -3,7 +3,7 @@
 use countersign_core::{Code, HtlcState, Refusal, SecretHash};
 
 use crate::address::Address;
-use crate::htlc::{Initiate, SolanaGeneration};
+use crate::htlc::Initiate;
 use crate::read::{ChainTransaction, SwapAccount, SwapLocation, SwapStep};
 
 /// The course of the swap of the terms. The first end after its initiation decides, because anything later at the same account concerns
@@ -36,7 +36,7 @@ impl SwapHistory {
     /// [`Code::SecretWrong`] if the swap was redeemed with a secret that does not match its hash.
     pub fn follow(&mut self, location: &SwapLocation, transaction: &ChainTransaction) -> Result<(), Refusal> {
         // In the audited generation, the account's address is derived from all terms, so every swap there has the terms.
-        let is_bound = location.htlc.generation == SolanaGeneration::November2025;
+        let is_bound = location.htlc.is_audited();
         for step in transaction.record.steps(location) {
             let decides = self.end.is_none() && !self.is_incomplete && (self.is_initiated || is_bound);
             let id = Some(transaction.signature.clone());

@@ -217,7 +217,7 @@ impl Htlc {
             Ok(stored) => stored,
             Err(why) => return Ok(unclear(why.to_string())),
         };
-        if stored.generation != htlc.generation || stored.is_token != htlc.token.is_some() {
+        if stored.form != htlc.generation.form || stored.is_token != htlc.token.is_some() {
             return Ok(unclear("the swap account belongs to another generation of the program than the pinned one"));
         }
         let (timelock, mint) = match stored.timelock {

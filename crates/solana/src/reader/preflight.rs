@@ -274,7 +274,7 @@ impl PreflightQuery {
         let stored = made.and_then(|swap| read::swap_account(&swap.data).ok());
         let is_verified = stored.is_some_and(|stored| {
             let parties = (stored.initiator, stored.redeemer) == (funding.owner, terms.redeemer);
-            let form = stored.generation == htlc.generation && stored.is_token == htlc.token.is_some();
+            let form = stored.form == htlc.generation.form && stored.is_token == htlc.token.is_some();
             let expiry = accounts.slot.saturating_add(terms.timelock);
             let time = stored.expiry.abs_diff(expiry) <= MAX_STEP_BACK && stored.timelock.is_none_or(|timelock| timelock == terms.timelock);
             parties && form && time && stored.secret_hash == terms.secret_hash && stored.amount == amount

@@ -23,7 +23,7 @@ pub struct ProgramDescription {
     /// The account that can replace the program; `None` if nobody can, or if there is no upgradeable program.
     pub upgrade_authority: Option<Address>,
     /// The generation, recognized by the length of a swap account; `None` if no swap account was given or it was not recognized.
-    pub generation: Option<SolanaGeneration>,
+    pub generation: Option<&'static SolanaGeneration>,
 }
 
 impl Agree for ProgramDescription {
@@ -90,7 +90,8 @@ impl Machine for Program {
         let accounts = Accounts::read(&cursor, self.keys().len())?;
         let swap = accounts.get(1).filter(|swap| swap.owner == self.query.program);
         let stored = swap.and_then(|swap| read::swap_account(&swap.data).ok());
-        let generation = stored.map(|stored| stored.generation);
+        let of_form = |form| SolanaGeneration::ALL.iter().copied().find(|generation| generation.form == form);
+        let generation = stored.and_then(|stored| of_form(stored.form));
         let description = ProgramDescription { code_hash: None, deploy_slot: None, upgrade_authority: None, generation };
         match accounts.get(0).and_then(|program| read::program(program.owner, &program.data)) {
             Some(at) => {

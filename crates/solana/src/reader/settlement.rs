@@ -87,7 +87,7 @@ impl SettlementQuery {
         let swap = accounts.get(0).filter(|swap| swap.owner == htlc.program);
         let swap = swap.ok_or_else(|| fails("there is no open swap at the swap account"))?;
         let stored = read::swap_account(&swap.data).map_err(|why| fails(&why.to_string()))?;
-        if stored.generation != htlc.generation || stored.is_token != htlc.token.is_some() {
+        if stored.form != htlc.generation.form || stored.is_token != htlc.token.is_some() {
             return Err(fails("the swap account belongs to another generation of the program than the pinned one"));
         }
         let payee = if *role == Role::Redeem { stored.redeemer } else { stored.initiator };

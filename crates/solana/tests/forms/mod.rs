@@ -26,7 +26,7 @@ pub fn secret() -> [u8; 32] {
 
 /// A program, and the swap in its form.
 pub struct Form {
-    pub generation: SolanaGeneration,
+    pub generation: &'static SolanaGeneration,
     pub program: &'static str,
     pub swap_account: &'static str,
     /// Identity account and vault of an SPL program.
@@ -50,7 +50,7 @@ pub struct Form {
 
 pub const FORMS: [Form; 4] = [
     Form {
-        generation: SolanaGeneration::Client313,
+        generation: SolanaGeneration::CLIENT_3_1_3,
         program: "2bag6xpshpvPe7SJ9nSDLHpxqhEAoHPGpEkjNSv7gxoF",
         swap_account: "5uWvJ3VSnaeEtPFCsUpokxDobh921EPT8quRay9Dxudy",
         own: None,
@@ -69,7 +69,7 @@ pub const FORMS: [Form; 4] = [
         initiated: "BmzUW0M8z91AY0cVAAAAAMBLAwAAAAAACAMqozGnJ9ZEIVgdHsLqfN3nrHuwSnq3u15/TqWZLwj+hoWLOdYBsknfkeKIK1lkK8rLnjW6YhdWVqQq9L+JgWMNzSlmxDNmkRJUSLuyW0/0EqSccy2yyKvBuFgb1xDd",
     },
     Form {
-        generation: SolanaGeneration::November2025,
+        generation: SolanaGeneration::NOVEMBER_2025,
         program: "6eksgdCnSjUaGQWZ6iYvauv1qzvYPF33RTGTM1ZuyENx",
         swap_account: "Gj5w2HYnsrS76dPZ5qNXSnMR4xo2nrP5GyGg8gCLJGU9",
         own: None,
@@ -90,7 +90,7 @@ pub const FORMS: [Form; 4] = [
         initiated: "BmzUW0M8z93+hoWLOdYBsknfkeKIK1lkK8rLnjW6YhdWVqQq9L+JgQgDKqMxpyfWRCFYHR7C6nzd56x7sEp6t7tef06lmS8IYw3NKWbEM2aRElRIu7JbT/QSpJxzLbLIq8G4WBvXEN1AY0cVAAAAAMBLAwAAAAAAAAgDKqMxpyfWRCFYHR7C6nzd56x7sEp6t7tef06lmS8I",
     },
     Form {
-        generation: SolanaGeneration::Client313,
+        generation: SolanaGeneration::CLIENT_3_1_3,
         program: "gdnvdMCHJgnidtU7SL8RkRshHPvDJU1pdfZEpoLvqdU",
         swap_account: "3usSN1wXUsVZtmQqKhGvULgAwzeN74pq6bjY9PcYuVWf",
         own: Some(["6HcFVjPz1VbjzMe8fmQT9gEoHmGmkpkvqFXjUbKk99Tz", "HVDtmB38jm7dvdqHotYp5QNraNjTCUT2vryejEmbjNyo"]),
@@ -111,7 +111,7 @@ pub const FORMS: [Form; 4] = [
         initiated: "BmzUW0M8z91AY0cVAAAAAMBLAwAAAAAACAMqozGnJ9ZEIVgdHsLqfN3nrHuwSnq3u15/TqWZLwg/8KUqWr3e+6bU+KMcFGXRim7zegRwaWgJXVcL0b8pnf6GhYs51gGySd+R4ogrWWQrysueNbpiF1ZWpCr0v4mBYw3NKWbEM2aRElRIu7JbT/QSpJxzLbLIq8G4WBvXEN0A",
     },
     Form {
-        generation: SolanaGeneration::November2025,
+        generation: SolanaGeneration::NOVEMBER_2025,
         program: "2WXpY8havGjfRxme9LUxtjFHTh1EfU3ur4v6wiK4KdNC",
         swap_account: "9yymadRKNJ47nqWjUwtTZTShgeCY8Z9F4zM3LnWpfDEy",
         own: Some(["7953oPpkXxJzPtDWRbB2ZRV3ZQmkZWzubpgYLek7jJoU", "HzGF5nrNfW5ig13viwgUqarGUv4irG3wZ3M9pWyipKVR"]),
@@ -151,7 +151,7 @@ pub fn swap() -> HtlcAccount {
 
 impl Form {
     pub fn is_audited(&self) -> bool {
-        self.generation == SolanaGeneration::November2025
+        self.generation == SolanaGeneration::NOVEMBER_2025
     }
 
     pub fn htlc(&self) -> Htlc {

@@ -1,6 +1,7 @@
 //! Recognizes the generation of a contract from the interface of its class.
 
 use countersign_core::StarknetGeneration;
+use countersign_core::generation::{StarknetAccess, StarknetSecret};
 use countersign_core::json::{self, Value};
 
 use super::Unclear;
@@ -26,7 +27,7 @@ const ORDER: [(&str, &str); 6] =
 /// # Errors
 ///
 /// [`Unclear`] if the interface is not that of a known generation.
-pub fn generation_of_abi(abi: &str) -> Result<StarknetGeneration, Unclear> {
+pub fn generation_of_abi(abi: &str) -> Result<&'static StarknetGeneration, Unclear> {
     let value = json::parse(abi.as_bytes()).map_err(|_| Unclear("the interface of the class is not JSON"))?;
     let Value::Array(entries) = &value else { return Err(Unclear("the interface of the class is not a list")) };
     let abi = Abi { entries };
@@ -34,12 +35,13 @@ pub fn generation_of_abi(abi: &str) -> Result<StarknetGeneration, Unclear> {
     let hash = abi.inputs("initiate").and_then(|inputs| inputs.last().copied()).ok_or(unknown)?;
     let secret = abi.inputs("redeem").and_then(|inputs| inputs.last().copied()).ok_or(unknown)?;
     let has_getter = abi.inputs("get_order").is_some();
-    let generation = match (hash, secret, has_getter) {
-        (EIGHT_WORDS, WORDS, false) => StarknetGeneration::February2025,
-        (EIGHT_WORDS, WORDS, true) => StarknetGeneration::November2025,
-        (TWO_WORDS, EIGHT_WORDS, true) => StarknetGeneration::Client313,
-        _ => return Err(unknown),
+    let access = if has_getter { StarknetAccess::Getter } else { StarknetAccess::Storage };
+    let has_types = |generation: &StarknetGeneration| {
+        let own_hash = if generation.hash_words == 2 { TWO_WORDS } else { EIGHT_WORDS };
+        let own_secret = generation.secret.map(|form| if form == StarknetSecret::Array { WORDS } else { EIGHT_WORDS });
+        (own_hash, own_secret, generation.access) == (hash, Some(secret), Some(access))
     };
+    let generation = StarknetGeneration::ALL.iter().copied().find(|generation| has_types(generation)).ok_or(unknown)?;
     let terms = [ADDRESS, U128, U256, hash];
     let on_behalf = [&[ADDRESS], &terms[..]].concat();
     let mut expected = vec![
@@ -57,6 +59,8 @@ pub fn generation_of_abi(abi: &str) -> Result<StarknetGeneration, Unclear> {
     ];
     if has_getter {
         expected.push(("get_order", vec![FELT]));
+    }
+    if generation.takes_destination_data {
         expected.extend(with_data);
     } else if with_data.iter().any(|(name, _)| abi.inputs(name).is_some()) {
         return Err(unknown);

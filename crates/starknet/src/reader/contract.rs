@@ -27,7 +27,7 @@ pub struct ContractDescription {
     pub class_hash: Option<Felt>,
     /// The generation whose interface the class has; `None` if no known generation has it. The interface of July 2025 is not known. A
     /// contract of that generation may look like one of February 2025.
-    pub generation: Option<StarknetGeneration>,
+    pub generation: Option<&'static StarknetGeneration>,
     /// What `token()` returns; `None` if the contract does not have it.
     pub token: Option<Felt>,
 }
@@ -104,7 +104,7 @@ pub(super) fn token(reply: &Reply<'_>) -> Result<Option<Felt>, Fault> {
 }
 
 /// Reads the generation whose interface a class has; `None` if no known generation has it, or if there is no contract.
-pub(super) fn generation(reply: &Reply<'_>) -> Result<Option<StarknetGeneration>, Fault> {
+pub(super) fn generation(reply: &Reply<'_>) -> Result<Option<&'static StarknetGeneration>, Fault> {
     let Some(class) = unless_of_contract(reply)? else { return Ok(None) };
     let members = class.object()?;
     // In a Cairo 0 class this is a list. No known generation is written in Cairo 0.

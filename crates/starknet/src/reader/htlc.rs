@@ -47,7 +47,7 @@ pub(super) struct OrderQuery {
     pub(super) htlc: Felt,
     token: Felt,
     pub(super) id: Felt,
-    pub(super) generation: StarknetGeneration,
+    pub(super) generation: &'static StarknetGeneration,
     pub(super) secret_hash: SecretHash,
 }
 
@@ -106,7 +106,7 @@ impl OrderQuery {
 
     /// Returns the name of the fact that has the contract's class. The class is checked for one generation, so the name contains it.
     fn class_fact(&self) -> String {
-        format!("class of {} as {}", hex(self.htlc), self.generation.name())
+        format!("class of {} as {}", hex(self.htlc), self.generation.name)
     }
 
     /// Creates the requests for the order: one call of a getter, or one request for each felt in storage.

@@ -85,7 +85,7 @@ impl Evm {
 
     /// Makes headers hash as on Ethereum, and answers `eth_getProof`.
     pub fn proving(mut self, terms: &HtlcTerms) -> Self {
-        self.slots = Some(read::slots(id(terms).0, if terms.token.is_none() { read::Holds::Coins } else { read::Holds::Tokens }));
+        self.slots = Some(read::slots(id(terms).0, if terms.token.is_none() { 2 } else { 4 }));
         self
     }
 

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign_core::reader::{Answer, Request, RpcError};
-use countersign_core::{Generation, HtlcTerms, Policy, SecretHash, VerifiedTerms, json, verify_record};
+use countersign_core::{HtlcTerms, Policy, SecretHash, VerifiedTerms, json, verify_record};
 use countersign_json::line::Case as JsonCase;
 use countersign_solana::address::{self, SYSTEM_PROGRAM, TOKEN_PROGRAM};
 use countersign_solana::htlc::{Htlc, HtlcAccount, Initiate, SolanaGeneration, Token};
@@ -132,10 +132,7 @@ pub fn account(account: &countersign_core::Account) -> Address {
 /// The program and the swap of some terms.
 pub fn swap_of(terms: &HtlcTerms) -> (Htlc, HtlcAccount) {
     let token = terms.token.as_deref().map(|mint| Token::new(mint.parse().expect("valid"), TOKEN_PROGRAM));
-    let generation = match terms.generation {
-        Some(Generation::Solana(generation)) => generation,
-        _ => SolanaGeneration::Client313,
-    };
+    let generation = SolanaGeneration::expected(terms.generation).expect("valid");
     let htlc = Htlc::new(account(terms.htlc.as_ref().expect("valid")), token).with_generation(generation);
     let amount = terms.amount.try_into().expect("valid");
     let swap = HtlcAccount::new(account(&terms.initiator), account(&terms.redeemer), terms.secret_hash.0, amount, terms.timelock);
@@ -143,7 +140,7 @@ pub fn swap_of(terms: &HtlcTerms) -> (Htlc, HtlcAccount) {
 }
 
 pub fn is_audited(htlc: &Htlc) -> bool {
-    htlc.generation == SolanaGeneration::November2025
+    htlc.generation == SolanaGeneration::NOVEMBER_2025
 }
 
 /// What a program stores, field after field.

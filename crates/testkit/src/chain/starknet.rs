@@ -32,7 +32,7 @@ type Lie = Box<dyn Fn(&str, &str, &Value) -> Option<Value> + Send + Sync>;
 pub struct Chain {
     pub chain_id: &'static str,
     pub version: &'static str,
-    pub generation: StarknetGeneration,
+    pub generation: &'static StarknetGeneration,
     /// The interface of the contract's class.
     pub abi: String,
     pub class: u64,
@@ -74,7 +74,7 @@ pub fn halves(number: U256) -> Value {
 }
 
 /// Returns the interface of a generation as text, which is written once: tests that follow an order make many chains.
-fn abi_of(generation: StarknetGeneration) -> String {
+fn abi_of(generation: &'static StarknetGeneration) -> String {
     static ABIS: [OnceLock<String>; StarknetGeneration::ALL.len()] = [const { OnceLock::new() }; StarknetGeneration::ALL.len()];
     let place = StarknetGeneration::ALL.iter().position(|one| *one == generation).unwrap();
     ABIS[place].get_or_init(|| cairo::abi(generation).to_string()).clone()
@@ -273,15 +273,15 @@ impl Chain {
     }
 }
 
-pub fn hash_words(generation: StarknetGeneration, hash: &[u8; 32]) -> Vec<Felt> {
-    let size = if generation == StarknetGeneration::Client313 { 16 } else { 4 };
+pub fn hash_words(generation: &'static StarknetGeneration, hash: &[u8; 32]) -> Vec<Felt> {
+    let size = if generation == StarknetGeneration::CLIENT_3_1_3 { 16 } else { 4 };
     hash.chunks(size).map(Felt::from_bytes_be_slice).collect()
 }
 
 /// The data of a redemption event.
-pub fn redeemed_data(generation: StarknetGeneration, secret: &[u8; 32]) -> Vec<Felt> {
+pub fn redeemed_data(generation: &'static StarknetGeneration, secret: &[u8; 32]) -> Vec<Felt> {
     let mut data = hash_words(generation, &SecretHash::of(secret).0);
-    if generation != StarknetGeneration::Client313 {
+    if generation != StarknetGeneration::CLIENT_3_1_3 {
         data.push(Felt::from(8));
     }
     data.extend(secret.chunks(4).map(Felt::from_bytes_be_slice));

@@ -37,8 +37,6 @@ mod tests;
 
 /// The name in the domain of every HTLC's messages.
 const DOMAIN_NAME: &str = countersign::evm::message::DOMAIN_NAME;
-/// The domain version of contracts of the generation `v3`.
-const V3_DOMAIN: &str = "3";
 /// Decimal places of every EVM chain's own coin, which wallets assume.
 const COIN_DECIMALS: u8 = 18;
 /// Maximum length of a ticker, by the schema of descriptors.
@@ -211,22 +209,18 @@ struct Form {
 }
 
 impl Pinned<'_> {
-    fn generation(&self) -> Option<EvmGeneration> {
-        match self.asset.generation {
-            Some(Generation::Evm(generation)) => Some(generation),
-            _ => None,
-        }
+    fn generation(&self) -> Option<&'static EvmGeneration> {
+        self.asset.generation.and_then(Generation::evm)
     }
 
     /// Returns the forms of `initiate` that `verify` accepts (`docs/spec/evm.md#generations`).
     fn calls(&self) -> impl Iterator<Item = Form> + use<> {
-        let is_old = self.generation() == Some(EvmGeneration::Old);
-        let is_native = self.token.is_none();
+        let contract = self.generation().map(|generation| generation.contract(self.token.is_none()));
+        let has = move |form: &Form| {
+            contract.is_none_or(|has| (has.has_on_behalf || !form.on_behalf) && (has.has_destination_data || !form.with_data))
+        };
         let forms = [(false, false), (false, true), (true, false), (true, true)];
-        forms
-            .map(|(on_behalf, with_data)| Form { on_behalf, with_data })
-            .into_iter()
-            .filter(move |form| !is_old || (!form.with_data && (is_native || !form.on_behalf)))
+        forms.map(|(on_behalf, with_data)| Form { on_behalf, with_data }).into_iter().filter(has)
     }
 
     /// Returns the forms of the message that `verify` accepts. Contracts of a pinned generation hash four members, and those for the
@@ -244,7 +238,7 @@ impl Pinned<'_> {
     fn domain_version(&self) -> Option<&str> {
         let domain = self.asset.record.htlc.as_ref().and_then(|htlc| htlc.domain.as_ref());
         let version = domain.and_then(|domain| domain.get("version")).map(String::as_str);
-        version.or_else(|| (self.generation() == Some(EvmGeneration::V3)).then_some(V3_DOMAIN))
+        version.or_else(|| self.generation()?.domain_version)
     }
 }
 

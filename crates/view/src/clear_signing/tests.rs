@@ -293,7 +293,7 @@ fn descriptors_have_the_forms_that_verify_accepts() {
         let request = CreateOrder::from_json(documents.request.get().as_bytes()).unwrap();
         let asset = case["request"]["source"]["asset"].as_str().unwrap();
         let own = pinned.asset(asset).unwrap().generation;
-        let generations = [own, None, Some(Generation::Evm(EvmGeneration::Old)), Some(Generation::Evm(EvmGeneration::V3))];
+        let generations = [own, None, Some(Generation::Evm(EvmGeneration::OLD)), Some(Generation::Evm(EvmGeneration::V3))];
         for (index, generation) in generations.into_iter().enumerate() {
             let pinned = pinned.clone().with_generation(asset, generation);
             let mut proposal = Proposal::new(&request, documents.response.get().as_bytes());
@@ -312,7 +312,7 @@ fn descriptors_have_the_forms_that_verify_accepts() {
                 Err(refusal) => {
                     assert_ne!(index, 0, "{what}: {refusal}");
                     // The version of an old contract's domain is an argument of its constructor, so a descriptor cannot name it.
-                    let is_old = generation == Some(Generation::Evm(EvmGeneration::Old));
+                    let is_old = generation == Some(Generation::Evm(EvmGeneration::OLD));
                     if refusal.location().starts_with("/response") && !(is_old && refusal.location().ends_with("/domain/version")) {
                         refused += 1;
                         assert!(!described, "{what}: {refusal}");

@@ -13,8 +13,8 @@ use starknet_core::utils::get_storage_var_address;
 use crate::stage::{ASSETS, CHAIN, SECRET, STRK, Stage, Swap, connect, felt, hex, htlc_of, selector, signed};
 use crate::wallet::{fee, native, prepare, refused};
 
-fn generation(name: &str) -> StarknetGeneration {
-    StarknetGeneration::ALL.iter().copied().find(|generation| generation.name() == name).unwrap()
+fn generation(name: &str) -> &'static StarknetGeneration {
+    StarknetGeneration::ALL.iter().copied().find(|generation| generation.name == name).unwrap()
 }
 
 #[tokio::test]
