@@ -33,12 +33,6 @@ impl Version {
             _ => None,
         }
     }
-
-    /// Returns whether an id binds redeemer, timelock and amount.
-    #[must_use]
-    pub fn binds_terms(self) -> bool {
-        self >= Self::V2
-    }
 }
 
 /// The inputs of the account chains' formulas.
@@ -74,7 +68,7 @@ pub fn evm(version: Version, chain_id: u64, swap: &SwapIdInput<'_>, htlc: &[u8])
     }
     hash.update(swap.secret_hash);
     hash.update(word(swap.initiator));
-    if version.binds_terms() {
+    if version >= Version::V2 {
         hash.update(word(swap.redeemer));
         hash.update(word(&swap.timelock.to_be_bytes()));
         hash.update(swap.amount.to_be_bytes::<32>());

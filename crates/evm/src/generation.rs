@@ -21,7 +21,7 @@ fn mismatch(refusal: Refusal, expected: &EvmGeneration, actual: Option<&EvmGener
 pub(crate) fn check_call(order: &OrderContext<'_>, call: &Initiate, at: &At<'_>) -> Result<(), Refusal> {
     let has_function = |generation: &EvmGeneration| {
         let contract = generation.contract(order.is_native());
-        (call.initiator.is_none() || contract.has_on_behalf) && (call.destination_data.is_none() || contract.has_destination_data)
+        (call.initiator.is_none() || contract.on_behalf) && (call.destination_data.is_none() || contract.destination_data)
     };
     let Some(pinned) = pinned(order).filter(|pinned| !has_function(pinned)) else { return Ok(()) };
     let refusal = at.refuse_bytes(Code::GenerationMismatch, 0, 4);

@@ -8,7 +8,7 @@
 //! Specification: `docs/spec/evm.md#signing`, `docs/spec/swap_ids.md#evm`.
 
 use alloy_primitives::{B256, hex};
-use countersign_core::chains::swap_id::{self, SwapIdInput};
+use countersign_core::chains::swap_id::{self, SwapIdInput, Version};
 use countersign_core::{Code, EvmGeneration, OrderContext, Refusal, TypedValue};
 
 use crate::generation;
@@ -22,8 +22,8 @@ const CONFIRMED: u64 = 200;
 /// Which swap ids the contract can give to the order, as far as the terms of the deposit do not say it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SwapIdRule {
-    generation: Option<&'static EvmGeneration>,
-    is_native: bool,
+    /// The formulas of the contract; `None` if its generation is not pinned.
+    formulas: Option<&'static [Version]>,
     /// The timelock in blocks.
     timelock: u64,
     /// The swap id of the order record.
@@ -33,7 +33,8 @@ pub(crate) struct SwapIdRule {
 impl SwapIdRule {
     pub(crate) fn new(order: &OrderContext<'_>, timelock: u64) -> Self {
         let recorded = order.record.as_ref().map(|record| record.source_swap.swap_id.clone());
-        Self { generation: generation::pinned(order), is_native: order.is_native(), timelock, recorded }
+        let formulas = generation::pinned(order).map(|generation| generation.contract(order.is_native()).swap_ids);
+        Self { formulas, timelock, recorded }
     }
 }
 
@@ -124,12 +125,10 @@ impl Deposit {
 
     /// Returns the swap ids that the contract can give to the order's terms, by the formulas that commit to all of them.
     fn swap_ids(&self) -> Vec<[u8; 32]> {
-        let SwapIdRule { generation, is_native, timelock, recorded } = &self.swap_id_rule;
-        let known = match generation {
-            Some(generation) => vec![generation.contract(*is_native).swap_ids],
-            None => EvmGeneration::ALL.iter().map(|generation| generation.token.swap_ids).collect(),
-        };
-        let versions = known.into_iter().flatten().filter(|version| version.binds_terms());
+        let SwapIdRule { formulas, timelock, recorded } = &self.swap_id_rule;
+        let of_any = || EvmGeneration::ALL.iter().map(|generation| generation.token.swap_ids).collect();
+        let known: Vec<_> = formulas.map_or_else(of_any, |own| vec![own]);
+        let versions = known.into_iter().flatten().filter(|version| **version >= Version::V2);
         let initiator = self.terms.initiator.unwrap_or(self.sender);
         let swap = SwapIdInput {
             secret_hash: &self.terms.secret_hash.0,

@@ -50,24 +50,24 @@ fn every_fixture_fits_exactly_the_generations_whose_form_it_has() -> TestResult 
         let source = line["request"]["source"]["asset"].as_str().ok_or("no asset")?;
         let asset = &assets["assets"][asset_index(source)];
         for generation in [EvmGeneration::OLD, EvmGeneration::V3] {
-            let registry = pinned(source, generation);
+            let (registry, name) = (pinned(source, generation), generation.name);
             let got = outcome_under::<Evm>(&case, &registry, &Policy::default());
             match expected(&line, generation, asset["token"].is_null()) {
                 Ok(unchecked) => {
-                    let got = got.unwrap_or_else(|refusal| panic!("{}, {generation}: {refusal}", case.id));
+                    let got = got.unwrap_or_else(|refusal| panic!("{}, {name}: {refusal}", case.id));
                     assert_eq!(got["artefacts"], case.expect()["artefacts"], "{}", case.id);
                     let warnings: Vec<_> = got["warnings"].as_array().ok_or("no warnings")?.iter().map(|one| &one["code"]).collect();
                     let own = case.expect()["warnings"].as_array().into_iter().flatten().any(|code| code == "swap_id_unchecked");
-                    assert_eq!(warnings.iter().any(|code| **code == FIXED[3]), unchecked || own, "{}, {generation}: {warnings:?}", case.id);
+                    assert_eq!(warnings.iter().any(|code| **code == FIXED[3]), unchecked || own, "{}, {name}: {warnings:?}", case.id);
                     seen[usize::from(unchecked)] += 1;
                 }
                 Err(code) => {
                     let refusal = got.expect_err(&case.id);
-                    assert_eq!(refusal.code(), code, "{}, {generation}: {refusal}", case.id);
+                    assert_eq!(refusal.code(), code, "{}, {name}: {refusal}", case.id);
                     if code == Code::GenerationMismatch {
                         let other = if generation == EvmGeneration::OLD { "v3" } else { "old" };
                         let named = (refusal.expected().unwrap().to_string(), refusal.actual().unwrap().to_string());
-                        assert_eq!(named, (generation.name.to_owned(), other.to_owned()), "{}", case.id);
+                        assert_eq!(named, (name.to_owned(), other.to_owned()), "{}", case.id);
                     }
                     seen[2 + usize::from(code == Code::GaslessNative)] += 1;
                 }

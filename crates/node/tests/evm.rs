@@ -210,7 +210,7 @@ async fn a_contract_of_another_generation_than_the_pinned_one_is_unclear() {
             (HtlcState::Unclear(why), false) => assert!(why.contains("`old`") && why.contains("`v3`"), "{why}"),
             (HtlcState::Locked(_), true) => assert!(order.is_some()),
             (HtlcState::Absent, true) => assert_eq!(order, None),
-            _ => panic!("{generation}: {state:?}"),
+            _ => panic!("{generation:?}: {state:?}"),
         }
     }
 }

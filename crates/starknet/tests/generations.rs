@@ -217,7 +217,7 @@ fn messages_hash_as_the_reference_sdk_hashes_them() -> TestResult {
         let unsigned = order.prepare(Gasless)?;
         let hashes = unsigned.payloads().message.as_ref().ok_or("no message")?.hashes;
         let hashes = [hashes.domain_hash, hashes.struct_hash, hashes.message_hash].map(|hash| format!("{hash:#x}"));
-        assert_eq!(hashes, [known.domain_hash, known.struct_hash, known.message_hash], "{}", known.generation);
+        assert_eq!(hashes, [known.domain_hash, known.struct_hash, known.message_hash], "{}", known.generation.name);
     }
     Ok(())
 }
@@ -257,7 +257,7 @@ fn swaps_are_ended_as_their_contract_takes_it() -> TestResult {
             _ => [vec![id, Felt::from(8)], words.clone()].concat(),
         };
         let redeem = redeem?;
-        assert_eq!((redeem.call().selector, &redeem.call().calldata), (htlc::REDEEM, &expected), "{}", known.generation);
+        assert_eq!((redeem.call().selector, &redeem.call().calldata), (htlc::REDEEM, &expected), "{}", known.generation.name);
         let unsigned = redeem.prepare(TxContext::new(Felt::ZERO, ResourceBounds::default()).sent_by(Felt::ONE).with_low_fee(true))?;
         let warned = unsigned.warnings().list().iter().any(|warning| warning.code() == Code::SwapIdUnchecked);
         assert_eq!(warned, known.generation == Generation::CLIENT_3_1_3);

@@ -201,7 +201,7 @@ impl Query {
         let id = terms.swap_id.strip_prefix("0x").unwrap_or(&terms.swap_id);
         let id = number::bare_hex_array(id).map_err(|error| Refusal::new(error, "/swap_id"))?;
         let generation = terms.generation.and_then(Generation::evm);
-        let known = |generation: &EvmGeneration| Some((generation.layout, generation.contract(token.is_none()).orders_slot?));
+        let known = |generation: &EvmGeneration| Some((generation.layout, generation.contract(token.is_none()).slot?));
         let storage = generation.and_then(known).or_else(|| EvmGeneration::ALL.iter().rev().find_map(|newer| known(newer)));
         let (secret_hash, id_commits_to_hash, token_text) = (terms.secret_hash, terms.swap_id_recomputed, terms.token.clone());
         let chain_id = chain_id(&terms.network)?;

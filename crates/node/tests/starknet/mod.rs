@@ -203,7 +203,7 @@ async fn the_class_is_that_of_the_pinned_generation_and_stays() {
     for (id, generation) in READABLE.into_iter().zip(own) {
         for other in own.into_iter().filter(|other| *other != generation) {
             let hold = judge_of(id, Chain { abi: abi(other), ..chain_of(id) }, 1).await.unwrap_err();
-            assert_eq!(hold, "destination_unclear", "{id} is {other}");
+            assert_eq!(hold, "destination_unclear", "{id} is {other:?}");
         }
         for text in ["", "[]", "{"] {
             let hold = judge_of(id, Chain { abi: text.to_owned(), ..chain_of(id) }, 1).await.unwrap_err();

@@ -215,7 +215,7 @@ mod tests {
                     let refusal = decode(&call(&other, data).encode(&other), &htlc).unwrap_err();
                     assert_eq!(refusal.code(), Code::GenerationMismatch);
                     let names = (refusal.expected().map(ToString::to_string), refusal.actual().map(ToString::to_string));
-                    assert_eq!(names, (Some(htlc.generation.to_string()), Some(other.generation.to_string())));
+                    assert_eq!(names, (Some(htlc.generation.name.to_owned()), Some(other.generation.name.to_owned())));
                 }
             }
         }

@@ -216,9 +216,8 @@ impl Pinned<'_> {
     /// Returns the forms of `initiate` that `verify` accepts (`docs/spec/evm.md#generations`).
     fn calls(&self) -> impl Iterator<Item = Form> + use<> {
         let contract = self.generation().map(|generation| generation.contract(self.token.is_none()));
-        let has = move |form: &Form| {
-            contract.is_none_or(|has| (has.has_on_behalf || !form.on_behalf) && (has.has_destination_data || !form.with_data))
-        };
+        let has =
+            move |form: &Form| contract.is_none_or(|has| (has.on_behalf || !form.on_behalf) && (has.destination_data || !form.with_data));
         let forms = [(false, false), (false, true), (true, false), (true, true)];
         forms.map(|(on_behalf, with_data)| Form { on_behalf, with_data }).into_iter().filter(has)
     }

@@ -4,7 +4,7 @@
 //! for the chain's own coin has that path. `redeem` and `refund` are the same in all. `v3` accepts secrets of 32 bytes only, `old` of
 //! any length. This library uses 32 bytes everywhere.
 
-use countersign_chains::swap_id::Version;
+use countersign_chains::swap_id::Version::{self, Source2024, V1, V2, V3};
 
 /// A generation of the EVM contracts, for tokens and for the chain's own coin.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -24,19 +24,19 @@ pub struct EvmGeneration {
 }
 
 /// What one of the two contracts of a generation has. Both have `initiate`, `redeem`, `refund` and `orders`.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct EvmContract {
     /// The formulas of its swap ids; none if no formula is known.
     pub swap_ids: &'static [Version],
     /// Whether it has `initiateOnBehalf`.
-    pub has_on_behalf: bool,
+    pub on_behalf: bool,
     /// Whether its functions take destination data.
-    pub has_destination_data: bool,
+    pub destination_data: bool,
     /// Whether it has `token()`.
     pub has_token: bool,
     /// The storage slot of the mapping of orders; `None` if it is not known.
-    pub orders_slot: Option<u64>,
+    pub slot: Option<u64>,
 }
 
 /// The layout in which an EVM contract stores orders.
@@ -58,14 +58,8 @@ impl EvmGeneration {
         name: "old",
         domain_version: None,
         layout: EvmLayout::Older,
-        token: EvmContract {
-            swap_ids: &[Version::V1, Version::V2, Version::Source2024],
-            has_on_behalf: false,
-            has_destination_data: false,
-            has_token: true,
-            orders_slot: None,
-        },
-        native: EvmContract { swap_ids: &[], has_on_behalf: true, has_destination_data: false, has_token: false, orders_slot: None },
+        token: EvmContract { swap_ids: &[V1, V2, Source2024], on_behalf: false, destination_data: false, has_token: true, slot: None },
+        native: EvmContract { swap_ids: &[], on_behalf: true, destination_data: false, has_token: false, slot: None },
     };
 
     /// Version 3, the audited contract of November 2025.
@@ -73,20 +67,8 @@ impl EvmGeneration {
         name: "v3",
         domain_version: Some("3"),
         layout: EvmLayout::V3,
-        token: EvmContract {
-            swap_ids: &[Version::V3],
-            has_on_behalf: true,
-            has_destination_data: true,
-            has_token: true,
-            orders_slot: Some(4),
-        },
-        native: EvmContract {
-            swap_ids: &[Version::V3],
-            has_on_behalf: true,
-            has_destination_data: true,
-            has_token: true,
-            orders_slot: Some(2),
-        },
+        token: EvmContract { swap_ids: &[V3], on_behalf: true, destination_data: true, has_token: true, slot: Some(4) },
+        native: EvmContract { swap_ids: &[V3], on_behalf: true, destination_data: true, has_token: true, slot: Some(2) },
     };
 
     /// Every generation, oldest first.
