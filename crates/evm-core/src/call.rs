@@ -1,7 +1,7 @@
 //! Calldata of the swap contract and of a token's `approve` (`docs/spec/evm.md#functions`).
 //!
 //! This is `initiate` with selector `97ffc7ae`. The three other forms have the initiator in front, destination data at the end, or
-//! both:
+//! both. The generation of a contract decides which of them it has.
 //!
 //! | bytes | field | unit |
 //! |---|---|---|

@@ -63,7 +63,7 @@ struct Query {
     id: [u8; 32],
     secret_hash: SecretHash,
     generation: Option<&'static EvmGeneration>,
-    /// A layout, and the slot of the mapping of orders in it: of the pinned generation, or of the newest that has a known slot.
+    /// A layout, and the slot of the mapping of orders in it: of the pinned generation, or of the oldest that has a known slot.
     storage: Option<(Layout, u64)>,
     /// Whether the id is known to commit to the secret hash. If not, the funding event must contain the hash.
     id_commits_to_hash: bool,
@@ -202,7 +202,7 @@ impl Query {
         let id = number::bare_hex_array(id).map_err(|error| Refusal::new(error, "/swap_id"))?;
         let generation = terms.generation.and_then(Generation::evm);
         let known = |generation: &EvmGeneration| Some((generation.layout, generation.contract(token.is_none()).slot?));
-        let storage = generation.and_then(known).or_else(|| EvmGeneration::ALL.iter().rev().find_map(|newer| known(newer)));
+        let storage = generation.and_then(known).or_else(|| EvmGeneration::ALL.iter().find_map(|oldest| known(oldest)));
         let (secret_hash, id_commits_to_hash, token_text) = (terms.secret_hash, terms.swap_id_recomputed, terms.token.clone());
         let chain_id = chain_id(&terms.network)?;
         let has_l1_number = needs_lower_height(chain_id, terms.profile());
