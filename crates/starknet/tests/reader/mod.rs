@@ -195,7 +195,7 @@ fn the_class_is_that_of_the_generation_and_stays() {
         READABLE.into_iter().zip([StarknetGeneration::FEBRUARY_2025, StarknetGeneration::NOVEMBER_2025, StarknetGeneration::CLIENT_3_1_3])
     {
         for other in StarknetGeneration::ALL.iter().filter(|other| **other != own && **other != StarknetGeneration::JULY_2025) {
-            let chain = Chain { abi: cairo::abi(*other).to_string(), ..chain_of(id) };
+            let chain = Chain { abi: cairo::abi(other).to_string(), ..chain_of(id) };
             let reading = drive::<Htlc>(&destination(id), &Known::default(), |_, _, request| chain.answer(request)).outcome.unwrap();
             assert_eq!(reading.known(), &Known::default().with_height(LATEST.into()), "a wrong class is not remembered");
             assert_unclear(Ok(reading.into_output()), "interface");
