@@ -109,6 +109,25 @@ async fn transactions_are_refused_as_nodes_refuse_them() {
     assert_eq!(count, 5, "one transfer and four fees");
 }
 
+#[test]
+fn what_the_model_does_not_execute_is_refused_by_name() {
+    let stage = Stage::new();
+    let selector = |name: &str| get_selector_from_name(name).unwrap();
+    let user = felt(&stage.user);
+    for (to, function, words) in [
+        (felt(STRK), selector("burn"), "the model does not execute the selector"),
+        (felt(STRK), selector("transfer"), "the model does not execute transfer of"),
+        (user, selector("__execute__"), "the model does not execute __execute__ of"),
+        (Felt::from(0x1234), selector("initiate"), "the model does not execute initiate of"),
+    ] {
+        let transaction = invoke(&stage, 0, AMOUNTS, 20, &[Felt::ONE, to, function, Felt::ONE, Felt::ZERO]);
+        let params = json!({"request": [transaction], "simulation_flags": [], "block_id": "pre_confirmed"});
+        let error = stage.raw("starknet_estimateFee", &params)["error"].clone();
+        assert_eq!(error["code"], 41);
+        assert!(error["data"]["execution_error"].as_str().unwrap().contains(words), "{error}");
+    }
+}
+
 /// Signatures for which the library would divide by zero. Their maker knows the key, as everybody does here.
 #[test]
 fn signatures_that_break_the_library_are_refused() {

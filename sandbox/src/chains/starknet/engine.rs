@@ -2,15 +2,16 @@
 
 use alloy_primitives::U256;
 use serde_json::{Map, Value, json};
+use starknet_core::types::Call;
 use starknet_crypto::Felt;
 
-use super::felts::{account_of_key, halves, hex, padded, parse, parse_any, selector, words};
-use super::ledger::{At, INTERVAL, Input, LAG};
-use super::machine::{self, Token};
-use super::{Call, Starknet, front, htlc, invoke};
+use super::contracts::{self, Token};
+use super::felts::{account_of_key, halves, parse, selector, words};
+use super::ledger::{At, INTERVAL, LAG};
+use super::{Starknet, front};
 use crate::accounts;
 use crate::chains::listing::{AssetRow, ChainRow};
-use crate::chains::{Change, Engine, Event, Leg, Listing, Terms};
+use crate::chains::{Engine, Event, Leg, Listing, Terms};
 use crate::http::{Reply, Request};
 
 /// Blocks of the timelocks.
@@ -31,18 +32,19 @@ fn account(text: &str) -> Result<Felt, String> {
     parse(text).filter(|felt| *felt != Felt::ZERO).ok_or_else(|| format!("invalid Starknet address: {text}"))
 }
 
-fn call(to: Felt, function: &'static str, calldata: Vec<Felt>) -> Call {
-    Call { to, function, calldata }
+/// Parses a decimal or hex number, as signatures have them.
+fn number(text: &str) -> Option<Felt> {
+    parse(text).or_else(|| parse(&format!("{:#x}", U256::from_str_radix(text, 10).ok()?)))
 }
 
-fn shown(to: Felt, function: &str, calldata: &[Felt]) -> Value {
-    json!({"to": hex(to), "selector": hex(selector(function)), "calldata": invoke::hexes(calldata)})
+fn call(to: Felt, function: &str, calldata: Vec<Felt>) -> Call {
+    Call { to, selector: selector(function), calldata }
 }
 
 impl Starknet {
     fn asset(&self, id: &str) -> Result<&Token, String> {
         let symbol = id.strip_prefix(self.name.as_str()).and_then(|rest| rest.strip_prefix(':'));
-        let found = symbol.and_then(|symbol| self.ledger.world.tokens.iter().find(|token| token.symbol.to_lowercase() == symbol));
+        let found = symbol.and_then(|symbol| self.ledger.tokens.iter().find(|token| token.symbol.to_lowercase() == symbol));
         found.ok_or_else(|| format!("unknown asset: {id}"))
     }
 
@@ -56,69 +58,16 @@ impl Starknet {
         if terms.amount == 0 || terms.timelock == 0 {
             return Err("amount and timelock must not be zero".to_owned());
         }
-        let (amount, timelock) = (U256::from(terms.amount), u128::from(terms.timelock));
-        let chain_id = self.ledger.world.chain_id;
-        let id = htlc::order_id(chain_id, &terms.secret_hash, [initiator, redeemer], timelock, amount, token.htlc);
-        let mut arguments = vec![redeemer, Felt::from(terms.timelock)];
-        arguments.extend(halves(amount));
-        arguments.extend(words(&terms.secret_hash));
-        Ok(Swap { token: token.address, htlc: token.htlc, initiator, redeemer, id, arguments })
-    }
-
-    fn allowance(&self, token: Felt, owner: Felt, spender: Felt) -> U256 {
-        let answer = self.ledger.call(At::Pending, token, selector("allowance"), &[owner, spender]);
-        answer.ok().and_then(|frame| super::felts::join(*frame.result.first()?, *frame.result.get(1)?)).unwrap_or_default()
-    }
-
-    /// The typed data of a gasless initiation, as the service spells it.
-    fn typed_data(&self, swap: &Swap, terms: &Terms) -> Value {
-        let members = |members: &[(&str, &str)]| members.iter().map(|(name, kind)| json!({"name": name, "type": kind})).collect::<Value>();
         let [low, high] = halves(U256::from(terms.amount));
-        let words: Vec<_> = terms.secret_hash.chunks_exact(4).map(|word| u32::from_be_bytes(word.try_into().unwrap_or_default())).collect();
-        json!({
-            "domain": {"chainId": hex(self.ledger.world.chain_id), "name": "HTLC", "revision": 1, "version": "0x31"},
-            "message": {
-                "amount": {"high": hex(high), "low": hex(low)}, "redeemer": swap.redeemer.to_string(), "secretHash": words,
-                "timelock": terms.timelock.to_string(), "verifyingContract": hex(swap.htlc),
-            },
-            "primaryType": "Initiate",
-            "types": {
-                "Initiate": members(&[
-                    ("redeemer", "ContractAddress"), ("amount", "u256"), ("timelock", "u128"), ("secretHash", "u128*"),
-                    ("verifyingContract", "ContractAddress"),
-                ]),
-                "StarknetDomain": members(&[
-                    ("name", "shortstring"), ("version", "shortstring"), ("chainId", "shortstring"), ("revision", "shortstring"),
-                ]),
-            },
-        })
+        let arguments = [vec![redeemer, terms.timelock.into(), low, high], words(&terms.secret_hash)].concat();
+        let id = contracts::order_id(self.ledger.chain_id, token.htlc, initiator, &arguments);
+        Ok(Swap { token: token.address, htlc: token.htlc, initiator, redeemer, id, arguments })
     }
 
     /// The key of whoever acts for a party: the solver for itself, the relayer for users.
     fn actor(is_solver: bool) -> [u8; 32] {
         accounts::key(if is_solver { accounts::SOLVER } else { accounts::RELAYER })
     }
-}
-
-/// Reads an event of the HTLC.
-fn change(event: &machine::Event) -> Option<(Felt, Change)> {
-    let (name, id) = (*event.keys.first()?, *event.keys.get(1)?);
-    let is = |known: &str| name == selector(known);
-    let change = if is("Initiated") || is("InitiatedWithDestinationData") {
-        let amount = super::felts::join(*event.data.get(8)?, *event.data.get(9)?)?;
-        Change::Initiated { amount: u128::try_from(amount).unwrap_or(u128::MAX) }
-    } else if is("Redeemed") {
-        let mut secret = [0; 32];
-        for (to, word) in secret.chunks_exact_mut(4).zip(event.data.get(9..17)?) {
-            to.copy_from_slice(&u32::try_from(*word).ok()?.to_be_bytes());
-        }
-        Change::Redeemed { secret }
-    } else if is("Refunded") {
-        Change::Refunded
-    } else {
-        return None;
-    };
-    Some((id, change))
 }
 
 impl Engine for Starknet {
@@ -133,15 +82,15 @@ impl Engine for Starknet {
             tokens: json!(["starknet:erc20"]),
         }
         .json();
-        let assets = self.ledger.world.tokens.iter().map(|token| {
+        let assets = self.ledger.tokens.iter().map(|token| {
             AssetRow {
                 chain: &self.name,
                 network: json!(self.chain_id),
                 symbol: &token.symbol.to_lowercase(),
                 decimals: token.decimals,
                 limits: ["1", "1000000000000000000000000"].map(str::to_owned),
-                htlc: json!({"address": padded(token.htlc), "schema": "starknet:htlc_erc20", "generation": "2025_11"}),
-                token: json!({"address": padded(token.address), "schema": "starknet:erc20"}),
+                htlc: json!({"address": token.htlc.to_fixed_hex_string(), "schema": "starknet:htlc_erc20", "generation": "2025_11"}),
+                token: json!({"address": token.address.to_fixed_hex_string(), "schema": "starknet:erc20"}),
             }
             .json()
         });
@@ -149,50 +98,61 @@ impl Engine for Starknet {
     }
 
     fn address_of(&self, key: &[u8; 32]) -> String {
-        padded(account_of_key(key))
+        account_of_key(key).to_fixed_hex_string()
     }
 
     fn fund(&mut self, text: &str, asset: &str, amount: u128) -> Result<(), String> {
         let (to, token) = (account(text)?, self.asset(asset)?.address);
-        self.ledger.mint(token, to, U256::from(amount), self.clock.seconds())
+        self.ledger.change(Some(self.clock.seconds()), |view| view.credit(token, to, U256::from(amount)))
     }
 
     fn stop(&mut self, asset: &str, text: Option<&str>) -> Result<(), String> {
         let (token, owner) = (self.asset(asset)?.address, text.map(account).transpose()?);
-        self.ledger.stop(token, owner, self.clock.seconds());
-        Ok(())
+        self.ledger.change(Some(self.clock.seconds()), |view| {
+            view.stop(token, owner);
+            Ok(())
+        })
     }
 
     fn balance(&self, text: &str, asset: &str) -> Result<u128, String> {
         let (owner, token) = (account(text)?, self.asset(asset)?.address);
-        let balance = self.ledger.on(At::Height(self.ledger.head), |machine| machine.balance(token, owner));
+        let balance = self.ledger.view(At::Height(self.ledger.head)).balance(token, owner);
         Ok(u128::try_from(balance).unwrap_or(u128::MAX))
     }
 
     fn leg(&self, terms: &Terms) -> Result<Leg, String> {
         let Swap { id, initiator, redeemer, .. } = self.swap(terms)?;
-        Ok(Leg { swap_id: format!("{id:x}"), initiator: padded(initiator), redeemer: padded(redeemer), delegate: None })
+        Ok(Leg {
+            swap_id: format!("{id:x}"),
+            initiator: initiator.to_fixed_hex_string(),
+            redeemer: redeemer.to_fixed_hex_string(),
+            delegate: None,
+        })
     }
 
     fn payloads(&self, terms: &Terms) -> Result<Map<String, Value>, String> {
         let swap = self.swap(terms)?;
         let delegate = terms.delegate.as_deref().filter(|text| !text.is_empty()).map(account).transpose()?;
         let payer = delegate.unwrap_or(swap.initiator);
-        let is_approved = self.allowance(swap.token, payer, swap.htlc) >= U256::from(terms.amount);
+        let allowed = self.ledger.view(At::Pending).allowance(swap.token, payer, swap.htlc);
         // Exactly the amount: an unlimited approval is a warning that `--yes` does not pass.
         let [low, high] = halves(U256::from(terms.amount));
-        let approval = if is_approved { Value::Null } else { shown(swap.token, "approve", &[swap.htlc, low, high]) };
+        let approval = (allowed < U256::from(terms.amount)).then(|| call(swap.token, "approve", vec![swap.htlc, low, high]));
         let (initiate, typed_data) = match delegate {
-            None => (shown(swap.htlc, "initiate", &swap.arguments), self.typed_data(&swap, terms)),
-            Some(_) => (shown(swap.htlc, "initiate_on_behalf", &[vec![swap.initiator], swap.arguments].concat()), Value::Null),
+            None => {
+                let typed_data = contracts::initiate_data(self.ledger.chain_id, swap.htlc, &swap.arguments);
+                (call(swap.htlc, "initiate", swap.arguments), typed_data)
+            }
+            Some(_) => (call(swap.htlc, "initiate_on_behalf", [vec![swap.initiator], swap.arguments].concat()), None),
         };
+        let (approval, initiate, typed_data) = (json!(approval), json!(initiate), json!(typed_data));
         let members = [("approval_transaction", approval), ("initiate_transaction", initiate), ("typed_data", typed_data)];
         Ok(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
     fn initiate(&mut self, terms: &Terms, signature: &str) -> Result<String, String> {
         let swap = self.swap(terms)?;
-        let felts = signature.split(',').map(|felt| parse_any(felt.trim())).collect::<Option<Vec<_>>>().ok_or("invalid signature")?;
+        let felts = signature.split(',').map(|felt| number(felt.trim())).collect::<Option<Vec<_>>>().ok_or("invalid signature")?;
         let calldata = [vec![swap.initiator], swap.arguments, vec![Felt::from(felts.len())], felts].concat();
         self.submit(&Self::actor(false), &[call(swap.htlc, "initiate_with_signature", calldata)])
     }
@@ -230,15 +190,12 @@ impl Engine for Starknet {
         }
         let height = self.ledger.head.saturating_add(1);
         self.ledger.mine(blocks, self.clock.seconds());
-        let entries = self.ledger.bodies.get(&height).map_or(&[][..], |body| body.entries.as_slice());
-        for entry in entries.iter().filter(|entry| matches!(entry.input, Input::Invoke(_))) {
-            let of_htlcs = entry.events.iter().filter(|event| self.ledger.world.token_of(event.from).is_some());
-            let transaction = || hex(entry.hash);
-            let events = of_htlcs.filter_map(change).map(|(id, change)| Event {
+        for entry in self.ledger.bodies.get(&height).iter().flat_map(|body| &body.entries) {
+            let events = entry.outcome.changes.iter().map(|(id, change)| Event {
                 swap_id: format!("{id:x}"),
-                transaction: transaction(),
+                transaction: entry.hash.to_hex_string(),
                 height,
-                change,
+                change: change.clone(),
             });
             self.events.extend(events);
         }

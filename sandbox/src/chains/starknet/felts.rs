@@ -1,21 +1,16 @@
-//! Numbers, selectors, storage addresses, account addresses and signatures, with the curve's reference library.
+//! Text, words, addresses and signatures in felts, by the reference SDK.
 
-use std::fmt::Write as _;
-
-use alloy_primitives::{U256, keccak256};
-use starknet_crypto::{Felt, get_public_key, pedersen_hash, poseidon_hash_many, recover, rfc6979_generate_k, sign, verify};
+use alloy_primitives::U256;
+use starknet_core::utils::{get_contract_address, normalize_address, starknet_keccak};
+use starknet_crypto::{Felt, get_public_key, pedersen_hash, recover, verify};
 use starknet_types_core::curve::{AffinePoint, ProjectivePoint};
 
 /// The class of accounts: `Account` of OpenZeppelin 1.0.0.
 pub(super) const ACCOUNT_CLASS: Felt = Felt::from_hex_unchecked("0x5b4b537eaa2399e3aa99c4e2e0208ebd6c71bc1467938cd52c798c601e43564");
 
-/// Returns the selector of a function, or the first key of an event: 250 bits of Keccak-256 of its name.
+/// Returns the selector of a function, or the first key of an event.
 pub(super) fn selector(name: &str) -> Felt {
-    let mut hash = keccak256(name.as_bytes()).0;
-    if let Some(first) = hash.first_mut() {
-        *first &= 0x03;
-    }
-    Felt::from_bytes_be(&hash)
+    starknet_keccak(name.as_bytes())
 }
 
 /// Returns up to 31 characters as one number.
@@ -23,38 +18,10 @@ pub(super) fn short(text: &str) -> Felt {
     Felt::from_bytes_be_slice(text.as_bytes())
 }
 
-/// Returns a number in hex with `0x`, without leading zeros.
-pub(super) fn hex(felt: Felt) -> String {
-    format!("{felt:#x}")
-}
-
-/// Returns an address with all 64 digits, as records have it.
-pub(super) fn padded(felt: Felt) -> String {
-    felt.to_bytes_be().iter().fold("0x".to_owned(), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-/// Parses `0x` and up to 64 hex digits below the prime.
+/// Parses `0x` and up to 64 hex digits below the prime. The SDK reads the prime itself as zero, and takes digits without `0x`.
 pub(super) fn parse(text: &str) -> Option<Felt> {
-    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;
-    from_digits(digits, 16)
-}
-
-/// Parses decimal or hex digits, as signatures have them.
-pub(super) fn parse_any(text: &str) -> Option<Felt> {
-    parse(text).or_else(|| from_digits(text, 10))
-}
-
-fn from_digits(digits: &str, radix: u32) -> Option<Felt> {
-    if digits.is_empty() || digits.len() > 78 || !digits.chars().all(|digit| digit.is_digit(radix)) {
-        return None;
-    }
-    let number = U256::from_str_radix(digits, u64::from(radix)).ok()?;
-    let felt = Felt::from_bytes_be(&number.to_be_bytes());
-    (felt.to_bytes_be() == number.to_be_bytes::<32>()).then_some(felt)
+    let padded = format!("0x{:0>64}", text.strip_prefix("0x").filter(|digits| !digits.is_empty())?);
+    Felt::from_hex(&padded).ok().filter(|felt| felt.to_fixed_hex_string().eq_ignore_ascii_case(&padded))
 }
 
 /// Returns the low and the high 128 bits of a number.
@@ -75,47 +42,31 @@ pub(super) fn words(bytes: &[u8; 32]) -> Vec<Felt> {
     bytes.chunks_exact(4).map(Felt::from_bytes_be_slice).collect()
 }
 
+/// Returns the bytes of eight words of 32 bits.
+pub(super) fn bytes(words: &[Felt]) -> Option<[u8; 32]> {
+    let words = words.iter().map(|word| u32::try_from(*word).map(u32::to_be_bytes)).collect::<Result<Vec<_>, _>>();
+    words.ok()?.concat().try_into().ok()
+}
+
 /// Returns the address of a storage variable, or of an entry of a mapping.
 pub(super) fn storage(name: &str, keys: &[Felt]) -> Felt {
-    normal(keys.iter().fold(selector(name), |hash, key| pedersen_hash(&hash, key)))
+    normalize_address(keys.iter().fold(selector(name), |hash, key| pedersen_hash(&hash, key)))
 }
 
 /// Returns the address that is `place` felts after another one.
 #[expect(clippy::arithmetic_side_effects, reason = "felts are added modulo the prime")]
-pub(super) fn after(address: Felt, place: u64) -> Felt {
+pub(super) fn after(address: Felt, place: usize) -> Felt {
     address + Felt::from(place)
 }
 
-/// Reduces a hash modulo 2^251 - 256, to an address. The prime is below twice the modulus.
-fn normal(hash: Felt) -> Felt {
-    let (hash, size) = (U256::from_be_bytes(hash.to_bytes_be()), U256::ONE.wrapping_shl(251).wrapping_sub(U256::from(256)));
-    Felt::from_bytes_be(&hash.checked_sub(size).unwrap_or(hash).to_be_bytes())
-}
-
-/// Returns the address of a contract that nobody deploys from another contract.
-pub(super) fn contract_address(salt: Felt, class: Felt, calldata: &[Felt]) -> Felt {
-    let array = |felts: &[Felt]| {
-        let hash = felts.iter().fold(Felt::ZERO, |hash, felt| pedersen_hash(&hash, felt));
-        pedersen_hash(&hash, &Felt::from(felts.len()))
-    };
-    normal(array(&[short("STARKNET_CONTRACT_ADDRESS"), Felt::ZERO, salt, class, array(calldata)]))
-}
-
 /// Returns the address of the account with a public key.
-pub(super) fn account_of(public: Felt) -> Felt {
-    contract_address(public, ACCOUNT_CLASS, &[public])
+fn account_of(public: Felt) -> Felt {
+    get_contract_address(public, ACCOUNT_CLASS, &[public], Felt::ZERO)
 }
 
 /// Returns the address of the account that a secret key controls.
 pub(super) fn account_of_key(key: &[u8; 32]) -> Felt {
     account_of(get_public_key(&Felt::from_bytes_be(key)))
-}
-
-/// Signs a hash with a deterministic nonce.
-pub(super) fn signed(key: &[u8; 32], hash: Felt) -> Option<Vec<Felt>> {
-    let key = Felt::from_bytes_be(key);
-    let signature = sign(&key, &hash, &rfc6979_generate_k(&hash, &key, None)).ok()?;
-    Some(vec![signature.r, signature.s])
 }
 
 /// Returns whether an account has signed a hash. Its address is the hash of its public key, so that the key follows from the signature.
@@ -141,16 +92,4 @@ fn point(x: Felt) -> Option<AffinePoint> {
 fn times(point: &AffinePoint, factor: Felt) -> Option<Felt> {
     let product = &ProjectivePoint::from_affine(point.x(), point.y()).ok()? * factor;
     product.to_affine().ok().map(|point| point.x())
-}
-
-/// Returns the hash of a message in the domain of the swap contract: SNIP-12, revision 1.
-pub(super) fn message(chain_id: Felt, signer: Felt, members: &[Felt]) -> Felt {
-    let domain = poseidon_hash_many(&[
-        selector(r#""StarknetDomain"("name":"shortstring","version":"shortstring","chainId":"shortstring","revision":"shortstring")"#),
-        short("HTLC"),
-        short("1"),
-        chain_id,
-        Felt::ONE,
-    ]);
-    poseidon_hash_many(&[short("StarkNet Message"), domain, signer, poseidon_hash_many(members)])
 }

@@ -1,97 +1,107 @@
-//! The JSON-RPC front, version 0.9.
+//! The JSON-RPC front, version 0.9, in the types of the reference SDK.
 
+use std::sync::LazyLock;
+
+use countersign_proofs_starknet::contracts::NOVEMBER_2025;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use starknet_core::types::{
+    BlockId, BlockTag, ContractExecutionError, EmittedEvent, Event, EventFilterWithPage, EventsChunk, FeePayment, FunctionCall,
+    InvokeTransactionReceipt, PriceUnit, ReceiptBlock, SimulationFlag, StarknetError, TransactionExecutionErrorData,
+    TransactionFinalityStatus, TransactionReceipt, TransactionReceiptWithBlockInfo, TransactionStatus,
+};
 use starknet_crypto::Felt;
 
-use super::felts::{hex, parse};
-use super::invoke::{Invoke, hexes};
-use super::ledger::{At, Ledger, Refused};
-use super::machine::{Event, STRK, Why};
-use super::shapes::{self, Detail};
+use super::contracts::HTLC_CLASS;
+use super::felts::parse;
+use super::invoke::{Invoke, Outcome, PRICES, SEQUENCER};
+use super::ledger::{At, Entry, Ledger};
 use crate::http::{Reply, Request};
 
 /// The version of the interface.
 const VERSION: &str = "0.9.0";
-/// How many calls one request may have.
+/// How many calls one request may have, and how many felts the calldata of a transaction.
 const MAX_BATCH: usize = 100;
+const MAX_FELTS: usize = 5_000;
 /// How many events one page may have, and how many keys a filter.
 const MAX_CHUNK: u64 = 1_000;
 const MAX_KEYS: usize = 64;
 
-/// An error of the interface.
-#[derive(Debug)]
-struct Fault {
-    code: i64,
-    data: Value,
-}
+/// The class of the HTLC as it was compiled, with its interface as a text.
+static HTLC: LazyLock<Value> = LazyLock::new(|| {
+    let mut class: Value = serde_json::from_str(NOVEMBER_2025).unwrap_or_default();
+    if let Some(abi) = class.get_mut("abi") {
+        *abi = Value::String(abi.to_string());
+    }
+    class
+});
 
-impl From<i64> for Fault {
-    fn from(code: i64) -> Self {
-        Self { code, data: Value::Null }
+/// An error of the interface: code, message, and more if it is not null.
+struct Fault(i64, &'static str, Value);
+
+impl From<StarknetError> for Fault {
+    fn from(error: StarknetError) -> Self {
+        let data = match &error {
+            StarknetError::TransactionExecutionError(data) => json!(data),
+            StarknetError::InvalidTransactionNonce(text)
+            | StarknetError::ValidationFailure(text)
+            | StarknetError::UnexpectedError(text) => json!(text),
+            _ => Value::Null,
+        };
+        Self(error.code().into(), error.message(), data)
     }
 }
 
-impl From<Refused> for Fault {
-    fn from(Refused(code, text): Refused) -> Self {
-        Self { code, data: if text.is_empty() { Value::Null } else { json!(text) } }
-    }
-}
+const UNREADABLE: Fault = Fault(-32_700, "Parse error", Value::Null);
+const NO_REQUEST: Fault = Fault(-32_600, "Invalid request", Value::Null);
+const NO_METHOD: Fault = Fault(-32_601, "Method not found", Value::Null);
 
 fn invalid(what: impl Into<String>) -> Fault {
-    Fault { code: -32_602, data: json!({"reason": what.into()}) }
-}
-
-const fn message(code: i64) -> &'static str {
-    match code {
-        20 => "Contract not found",
-        21 => "Requested entrypoint does not exist in the contract",
-        24 => "Block not found",
-        28 => "Class hash not found",
-        29 => "Transaction hash not found",
-        31 => "Requested page size is too big",
-        33 => "The supplied continuation token is invalid or unknown",
-        34 => "Too many keys provided in a filter",
-        40 => "Contract error",
-        41 => "Transaction execution error",
-        52 => "Invalid transaction nonce",
-        53 => "The transaction's resources don't cover validation or the minimal transaction fee",
-        54 => "Account balance is smaller than the transaction's maximal fee (calculated as the sum of each resource's limit x max price)",
-        55 => "Account validation failed",
-        59 => "A transaction with the same hash already exists in the mempool",
-        61 => "The transaction version is not supported",
-        63 => "An unexpected error occurred",
-        64 => "Replacement transaction is underpriced",
-        -32_700 => "Parse error",
-        -32_600 => "Invalid request",
-        -32_601 => "Method not found",
-        _ => "Invalid params",
-    }
+    Fault(-32_602, "Invalid params", json!({"reason": what.into()}))
 }
 
 /// The parameters of a method, by name or by place.
 struct Params<'a>(&'a Value, &'static [&'static str]);
 
 impl Params<'_> {
-    fn get(&self, name: &str) -> Option<&Value> {
+    /// Reads a parameter in the SDK's type for it.
+    fn read<T: DeserializeOwned>(&self, name: &str) -> Result<T, Fault> {
         let found = match self.0 {
-            Value::Array(list) => list.get(self.1.iter().position(|known| *known == name)?),
+            Value::Array(list) => self.1.iter().position(|known| *known == name).and_then(|place| list.get(place)),
             other => other.get(name),
         };
-        found.filter(|value| !value.is_null())
+        let found = found.unwrap_or(&Value::Null);
+        if !is_strict(found) {
+            return Err(invalid(format!("{name} has a felt that is not `0x` and hex digits below the prime")));
+        }
+        T::deserialize(found).map_err(|error| invalid(format!("{name}: {error}")))
     }
 
-    fn felt(&self, name: &str) -> Result<Felt, Fault> {
-        let felt = self.get(name).and_then(Value::as_str).and_then(parse);
-        felt.ok_or_else(|| invalid(format!("{name} is not a felt in hex")))
+    /// Finds the state that `block_id` names.
+    fn state(&self, ledger: &Ledger) -> Result<At, Fault> {
+        height(ledger, self.read("block_id")?)
     }
+}
 
-    fn list(&self, name: &str) -> Result<&[Value], Fault> {
-        self.get(name).and_then(Value::as_array).map(Vec::as_slice).ok_or_else(|| invalid(format!("{name} is not an array")))
+/// Returns whether no text is a felt to the SDK alone.
+fn is_strict(value: &Value) -> bool {
+    match value {
+        Value::String(text) => Felt::from_hex(text).is_err() || parse(text).is_some(),
+        Value::Array(list) => list.iter().all(is_strict),
+        Value::Object(members) => members.values().all(is_strict),
+        _ => true,
     }
+}
 
-    fn has_flag(&self, flag: &str) -> bool {
-        self.get("simulation_flags").and_then(Value::as_array).is_some_and(|flags| flags.iter().any(|one| one == flag))
-    }
+fn height(ledger: &Ledger, id: BlockId) -> Result<At, Fault> {
+    let height = match id {
+        BlockId::Tag(BlockTag::PreConfirmed) => return Ok(At::Pending),
+        BlockId::Tag(BlockTag::Latest) => Some(ledger.head),
+        BlockId::Tag(BlockTag::L1Accepted) => Some(ledger.on_l1),
+        BlockId::Number(number) => Some(number),
+        BlockId::Hash(hash) => ledger.height_of(hash),
+    };
+    height.filter(|height| ledger.hash(*height).is_some()).map(At::Height).ok_or_else(|| StarknetError::BlockNotFound.into())
 }
 
 /// Answers a request.
@@ -99,23 +109,19 @@ pub(super) fn answer(ledger: &mut Ledger, now: u64, request: &Request) -> Reply 
     if request.method != "POST" {
         return Reply::text(405, "Used HTTP Method is not allowed. POST is required");
     }
-    let Ok(body) = serde_json::from_slice::<Value>(&request.body) else {
-        return Reply::json(200, &error(&Value::Null, &Fault::from(-32_700)));
+    let replies = match serde_json::from_slice::<Value>(&request.body) {
+        Err(_) => Some(error(&Value::Null, UNREADABLE)),
+        Ok(Value::Array(calls)) if calls.is_empty() || calls.len() > MAX_BATCH => Some(error(&Value::Null, NO_REQUEST)),
+        Ok(Value::Array(calls)) => Some(calls.iter().filter_map(|call| one(ledger, now, call)).collect()),
+        Ok(call) => one(ledger, now, &call),
     };
-    match &body {
-        Value::Array(calls) if calls.is_empty() || calls.len() > MAX_BATCH => Reply::json(200, &error(&Value::Null, &Fault::from(-32_600))),
-        Value::Array(calls) => {
-            let replies: Vec<_> = calls.iter().filter_map(|call| one(ledger, now, call)).collect();
-            Reply::json(200, &Value::Array(replies))
-        }
-        call => one(ledger, now, call).map_or_else(|| Reply::new(204, "application/json", ""), |reply| Reply::json(200, &reply)),
-    }
+    replies.map_or_else(|| Reply::new(204, "application/json", ""), |replies| Reply::json(200, &replies))
 }
 
-fn error(id: &Value, fault: &Fault) -> Value {
-    let mut error = json!({"code": fault.code, "message": message(fault.code)});
-    if let Some(members) = error.as_object_mut().filter(|_| !fault.data.is_null()) {
-        members.insert("data".to_owned(), fault.data.clone());
+fn error(id: &Value, Fault(code, message, data): Fault) -> Value {
+    let mut error = json!({"code": code, "message": message});
+    if let Some(members) = error.as_object_mut().filter(|_| !data.is_null()) {
+        members.insert("data".to_owned(), data);
     }
     json!({"jsonrpc": "2.0", "id": id, "error": error})
 }
@@ -124,18 +130,13 @@ fn error(id: &Value, fault: &Fault) -> Value {
 fn one(ledger: &mut Ledger, now: u64, call: &Value) -> Option<Value> {
     let id = call.get("id");
     let Some(method) = call.get("method").and_then(Value::as_str).filter(|_| call.get("jsonrpc") == Some(&json!("2.0"))) else {
-        return Some(error(id.unwrap_or(&Value::Null), &Fault::from(-32_600)));
+        return Some(error(id.unwrap_or(&Value::Null), NO_REQUEST));
     };
-    let params = call.get("params").unwrap_or(&Value::Null);
-    let result = if matches!(params, Value::Null | Value::Array(_) | Value::Object(_)) {
-        respond(ledger, now, method, params)
-    } else {
-        Err(Fault::from(-32_602))
-    };
+    let result = respond(ledger, now, method, call.get("params").unwrap_or(&Value::Null));
     let id = id?;
     Some(match result {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
-        Err(fault) => error(id, &fault),
+        Err(fault) => error(id, fault),
     })
 }
 
@@ -144,242 +145,196 @@ fn names(method: &str) -> &'static [&'static str] {
     match method {
         "getStorageAt" => &["contract_address", "key", "block_id"],
         "getTransactionByHash" | "getTransactionReceipt" | "getTransactionStatus" => &["transaction_hash"],
-        "getClass" => &["block_id", "class_hash"],
         "getClassHashAt" | "getClassAt" | "getNonce" => &["block_id", "contract_address"],
         "call" => &["request", "block_id"],
         "estimateFee" => &["request", "simulation_flags", "block_id"],
         "simulateTransactions" => &["block_id", "transactions", "simulation_flags"],
         "getEvents" => &["filter"],
         "addInvokeTransaction" => &["invoke_transaction"],
-        "getTransactionByBlockIdAndIndex" => &["block_id", "index"],
         _ => &["block_id"],
     }
 }
 
 fn respond(ledger: &mut Ledger, now: u64, method: &str, params: &Value) -> Result<Value, Fault> {
-    let Some(name) = method.strip_prefix("starknet_") else { return Err(Fault::from(-32_601)) };
+    let name = method.strip_prefix("starknet_").ok_or(NO_METHOD)?;
     let params = Params(params, names(name));
-    let block = |detail| {
-        let height = match state(ledger, &params)? {
-            At::Pending => None,
-            At::Height(height) => Some(height),
-        };
-        ledger.block(height, now, detail).ok_or_else(|| Fault::from(24))
-    };
+    let class = |ledger: &Ledger| Ok::<_, Fault>(ledger.view(params.state(ledger)?).class_of(params.read("contract_address")?)?);
+    if name == "addInvokeTransaction" {
+        let transaction = params.read("invoke_transaction").and_then(limited)?;
+        return Ok(json!({"transaction_hash": ledger.submit(transaction)?}));
+    }
+    let ledger = &*ledger;
+    let find = || ledger.find(params.read("transaction_hash")?).ok_or_else(|| Fault::from(StarknetError::TransactionHashNotFound));
     Ok(match name {
         "specVersion" => json!(VERSION),
-        "chainId" => json!(hex(ledger.world.chain_id)),
-        "syncing" => json!(false),
+        "chainId" => json!(ledger.chain_id),
         "blockNumber" => json!(ledger.head),
-        "blockHashAndNumber" => json!({"block_hash": ledger.hash(ledger.head).map(hex), "block_number": ledger.head}),
-        "getBlockWithTxHashes" => block(Detail::Hashes)?,
-        "getBlockWithTxs" => block(Detail::Transactions)?,
-        "getBlockWithReceipts" => block(Detail::Receipts)?,
-        "getBlockTransactionCount" => {
-            json!(block(Detail::Hashes)?.get("transactions").and_then(Value::as_array).map_or(0, Vec::len))
-        }
+        "blockHashAndNumber" => json!({"block_hash": ledger.hash(ledger.head), "block_number": ledger.head}),
+        "getBlockWithTxHashes" => block(ledger, now, &params, |entry, _| json!(entry.hash))?,
+        "getBlockWithTxs" => block(ledger, now, &params, |entry, _| with_hash(entry))?,
+        "getBlockWithReceipts" => block(
+            ledger,
+            now,
+            &params,
+            |entry, height| json!({"transaction": entry.transaction, "receipt": receipt(ledger, entry, height)}),
+        )?,
         "getNonce" => {
-            let (at, account) = (state(ledger, &params)?, params.felt("contract_address")?);
-            class_at(ledger, at, account)?;
-            json!(hex(ledger.nonce(at, account)))
+            class(ledger)?;
+            json!(ledger.nonce(params.state(ledger)?, params.read("contract_address")?))
         }
         "getStorageAt" => {
-            let (at, contract, key) = (state(ledger, &params)?, params.felt("contract_address")?, params.felt("key")?);
-            class_at(ledger, at, contract)?;
-            // Addresses have 251 bits.
-            if key.to_bytes_be().first().is_none_or(|first| *first >= 0x08) {
-                return Err(invalid("key is not a storage address"));
+            class(ledger)?;
+            json!(ledger.slot(params.state(ledger)?, &(params.read("contract_address")?, params.read("key")?)))
+        }
+        "getClassHashAt" => json!(class(ledger)?),
+        "getClassAt" if class(ledger)? == HTLC_CLASS => HTLC.clone(),
+        // The others have no code. Clients see that they are of Cairo 1.
+        "getClassAt" => json!({
+            "sierra_program": [], "contract_class_version": "0.1.0",
+            "entry_points_by_type": {"CONSTRUCTOR": [], "L1_HANDLER": [], "EXTERNAL": []},
+            "abi": json!([{"type": "interface", "name": "model::Interface", "items": []}]).to_string(),
+        }),
+        "call" => json!(ledger.view(params.state(ledger)?).ask(&params.read::<FunctionCall>("request")?)?),
+        "estimateFee" => tried(ledger, &params, "request")?.iter().map(|outcome| json!(outcome.estimate())).collect(),
+        "simulateTransactions" => tried(ledger, &params, "transactions")?.iter().map(|outcome| json!(outcome.simulated())).collect(),
+        "getTransactionByHash" => with_hash(find()?.0),
+        "getTransactionReceipt" => match find()? {
+            (entry, Some(height)) => {
+                let (receipt, block_hash) = (receipt(ledger, entry, height), ledger.hash(height).unwrap_or_default());
+                json!(TransactionReceiptWithBlockInfo { receipt, block: ReceiptBlock::Block { block_hash, block_number: height } })
             }
-            json!(hex(ledger.slot(at, &(contract, key))))
-        }
-        "getClassHashAt" => json!(hex(class_at(ledger, state(ledger, &params)?, params.felt("contract_address")?)?)),
-        "getClassAt" => {
-            let hash = class_at(ledger, state(ledger, &params)?, params.felt("contract_address")?)?;
-            shapes::class(hash).ok_or(Fault::from(28))?
-        }
-        "getClass" => {
-            state(ledger, &params)?;
-            shapes::class(params.felt("class_hash")?).ok_or(Fault::from(28))?
-        }
-        "call" => call(ledger, &params)?,
-        "estimateFee" => {
-            let all = tried(ledger, &params, "request", false)?;
-            all.iter().map(shapes::estimate).collect()
-        }
-        "simulateTransactions" => {
-            let is_charged = !params.has_flag("SKIP_FEE_CHARGE");
-            let all = tried(ledger, &params, "transactions", is_charged)?;
-            all.iter().map(shapes::simulation).collect()
-        }
-        "addInvokeTransaction" => {
-            let transaction = shapes::read_invoke(params.get("invoke_transaction")).map_err(invalid)?;
-            json!({"transaction_hash": hex(ledger.submit(transaction)?)})
-        }
-        "getTransactionByHash" => {
-            let (entry, _) = ledger.find(params.felt("transaction_hash")?).ok_or(Fault::from(29))?;
-            ledger.transaction(entry, true)
-        }
-        "getTransactionReceipt" => match ledger.find(params.felt("transaction_hash")?) {
-            Some((entry, Some(height))) => ledger.receipt(entry, height, true),
-            _ => return Err(Fault::from(29)),
+            _ => return Err(StarknetError::TransactionHashNotFound.into()),
         },
-        "getTransactionStatus" => status(ledger, params.felt("transaction_hash")?)?,
-        "getEvents" => events(ledger, params.get("filter").ok_or_else(|| invalid("no filter"))?)?,
-        _ => return Err(Fault::from(-32_601)),
+        "getTransactionStatus" => json!(match find()? {
+            (_, None) => TransactionStatus::Received,
+            (entry, Some(height)) if height <= ledger.on_l1 => TransactionStatus::AcceptedOnL1(entry.outcome.result()),
+            (entry, _) => TransactionStatus::AcceptedOnL2(entry.outcome.result()),
+        }),
+        "getEvents" => json!(events(ledger, params.read("filter")?)?),
+        _ => return Err(NO_METHOD),
     })
 }
 
-/// Finds the state that `block_id` names.
-fn state(ledger: &Ledger, params: &Params<'_>) -> Result<At, Fault> {
-    block_id(ledger, params.get("block_id").ok_or_else(|| invalid("no block_id"))?)
-}
-
-fn block_id(ledger: &Ledger, id: &Value) -> Result<At, Fault> {
-    let height = match id.as_str() {
-        Some("pre_confirmed" | "pending") => return Ok(At::Pending),
-        Some("latest") => Some(ledger.head),
-        Some("l1_accepted") => Some(ledger.on_l1),
-        Some(_) => return Err(invalid("unknown block tag")),
-        None => match (id.get("block_number"), id.get("block_hash")) {
-            (Some(number), None) => Some(number.as_u64().ok_or_else(|| invalid("block_number is not a number"))?),
-            (None, Some(hash)) => {
-                let hash = hash.as_str().and_then(parse).ok_or_else(|| invalid("block_hash is not a felt in hex"))?;
-                ledger.height_of(hash)
-            }
-            _ => return Err(invalid("block_id is not a block")),
-        },
+/// Shows a block, or the one that is being built. What waits has been received, and is in no block.
+fn block(ledger: &Ledger, now: u64, params: &Params<'_>, show: impl Fn(&Entry, u64) -> Value) -> Result<Value, Fault> {
+    let (number, is_made) = match params.state(ledger)? {
+        At::Pending => (ledger.head.saturating_add(1), false),
+        At::Height(height) => (height, true),
     };
-    height.filter(|height| ledger.has(*height)).map(At::Height).ok_or(Fault::from(24))
-}
-
-fn class_at(ledger: &Ledger, at: At, contract: Felt) -> Result<Felt, Fault> {
-    let class = ledger.on(at, |machine| machine.class_of(contract));
-    if class == Felt::ZERO { Err(Fault::from(20)) } else { Ok(class) }
-}
-
-fn call(ledger: &Ledger, params: &Params<'_>) -> Result<Value, Fault> {
-    let at = state(ledger, params)?;
-    let request = Params(params.get("request").ok_or_else(|| invalid("no request"))?, &[]);
-    let calldata = request.list("calldata")?.iter().map(|felt| felt.as_str().and_then(parse)).collect::<Option<Vec<_>>>();
-    let calldata = calldata.ok_or_else(|| invalid("calldata is not felts in hex"))?;
-    let (to, function) = (request.felt("contract_address")?, request.felt("entry_point_selector")?);
-    match ledger.call(at, to, function, &calldata) {
-        Ok(frame) => Ok(hexes(&frame.result)),
-        Err(failure) if failure.path.len() > 1 || matches!(failure.why, Why::Panic(_)) => {
-            Err(Fault { code: 40, data: json!({"revert_error": shapes::failure(&failure)}) })
-        }
-        Err(failure) => Err(Fault::from(if matches!(failure.why, Why::NoContract) { 20 } else { 21 })),
+    // STRK at 0.2 and ETH at 4000.
+    let price = |fri: u64| json!({"price_in_fri": Felt::from(fri), "price_in_wei": Felt::from(fri.div_ceil(20_000))});
+    let [l1_gas, l2_gas, l1_data_gas] = PRICES.map(price);
+    let entries = ledger.bodies.get(&number).map_or(&[][..], |body| body.entries.as_slice());
+    let mut block = json!({
+        "block_number": number, "timestamp": ledger.time(number).unwrap_or(now), "sequencer_address": SEQUENCER,
+        "l1_gas_price": l1_gas, "l2_gas_price": l2_gas, "l1_data_gas_price": l1_data_gas, "l1_da_mode": "BLOB",
+        "starknet_version": "0.14.0", "transactions": entries.iter().map(|entry| show(entry, number)).collect::<Value>(),
+    });
+    if let Some(members) = block.as_object_mut().filter(|_| is_made) {
+        members.insert("status".to_owned(), json!(finality(ledger, number)));
+        members.insert("block_hash".to_owned(), json!(ledger.hash(number)));
+        members.insert("parent_hash".to_owned(), json!(ledger.hash(number.saturating_sub(1)).unwrap_or_default()));
+        // No proof of state is made from it.
+        members.insert("new_root".to_owned(), json!("0x0"));
     }
+    Ok(block)
+}
+
+fn with_hash(entry: &Entry) -> Value {
+    let mut shown = json!(entry.transaction);
+    if let Some(members) = shown.as_object_mut() {
+        members.insert("transaction_hash".to_owned(), json!(entry.hash));
+    }
+    shown
+}
+
+const fn finality(ledger: &Ledger, height: u64) -> TransactionFinalityStatus {
+    if height <= ledger.on_l1 { TransactionFinalityStatus::AcceptedOnL1 } else { TransactionFinalityStatus::AcceptedOnL2 }
+}
+
+fn receipt(ledger: &Ledger, entry: &Entry, height: u64) -> TransactionReceipt {
+    TransactionReceipt::Invoke(InvokeTransactionReceipt {
+        transaction_hash: entry.hash,
+        actual_fee: FeePayment { amount: entry.outcome.fee.into(), unit: PriceUnit::Fri },
+        finality_status: finality(ledger, height),
+        messages_sent: Vec::new(),
+        events: entry.outcome.events.clone(),
+        execution_resources: entry.outcome.resources(),
+        execution_result: entry.outcome.result(),
+    })
+}
+
+fn limited(transaction: Invoke) -> Result<Invoke, Fault> {
+    let is_short = [&transaction.calldata, &transaction.signature].iter().all(|felts| felts.len() <= MAX_FELTS);
+    if is_short { Ok(transaction) } else { Err(invalid(format!("the model executes no more than {MAX_FELTS} felts"))) }
 }
 
 /// Executes transactions without keeping what they do. Each sees the same state.
-fn tried(ledger: &Ledger, params: &Params<'_>, name: &str, is_charged: bool) -> Result<Vec<super::invoke::Outcome>, Fault> {
-    let at = state(ledger, params)?;
+fn tried(ledger: &Ledger, params: &Params<'_>, name: &str) -> Result<Vec<Outcome>, Fault> {
+    let (at, flags) = (params.state(ledger)?, params.read::<Vec<SimulationFlag>>("simulation_flags")?);
+    let is_estimate = name == "request";
+    let is_charged = !is_estimate && !flags.contains(&SimulationFlag::SkipFeeCharge);
     let mut outcomes = Vec::new();
-    for (index, transaction) in params.list(name)?.iter().enumerate() {
-        let transaction: Invoke = shapes::read_invoke(Some(transaction)).map_err(invalid)?;
-        let fails = |error: Value| Fault { code: 41, data: json!({"transaction_index": index, "execution_error": error}) };
-        let next = ledger.nonce(at, transaction.sender);
-        let refused = if !params.has_flag("SKIP_VALIDATE") {
-            ledger.validate(at, &transaction, transaction.hash(ledger.world.chain_id)).err()
-        } else {
-            class_at(ledger, at, transaction.sender).map(drop)?;
-            None
+    for (transaction_index, transaction) in (0..).zip(params.read::<Vec<Invoke>>(name)?) {
+        let transaction = limited(transaction)?;
+        let fails = |reason: String| {
+            let execution_error = ContractExecutionError::Message(reason);
+            StarknetError::TransactionExecutionError(TransactionExecutionErrorData { transaction_index, execution_error })
         };
-        if let Some(Refused(_, text)) = refused {
-            return Err(fails(json!(text)));
-        }
-        if next != transaction.nonce {
-            return Err(fails(json!(format!("Invalid transaction nonce. Account nonce: {next}; got: {}.", transaction.nonce))));
-        }
-        if is_charged {
-            transaction.check_bounds().map_err(|text| fails(json!(text)))?;
-            let has = ledger.on(at, |machine| machine.balance(STRK, transaction.sender));
-            if has < transaction.max_fee() {
-                return Err(fails(json!(format!("Resource bounds exceed the balance ({has})."))));
-            }
-        }
-        let outcome = ledger.try_out(at, &transaction, is_charged);
-        match &outcome.failure {
-            Some(failure) if name == "request" => return Err(fails(shapes::failure(failure))),
+        ledger.view(at).class_of(transaction.sender_address)?;
+        let validated = if flags.contains(&SimulationFlag::SkipValidate) { Ok(()) } else { ledger.validate(at, &transaction) };
+        let checked = validated.and_then(|()| ledger.check_nonce(at, &transaction));
+        let checked = checked.and_then(|()| if is_charged { ledger.check_bounds(at, &transaction) } else { Ok(()) });
+        checked.map_err(|error| fails(error.to_string()))?;
+        let outcome = ledger.execute(at, &transaction, is_charged);
+        match &outcome.reverted {
+            Some(reason) if is_estimate => return Err(fails(reason.clone()).into()),
             _ => outcomes.push(outcome),
         }
     }
     Ok(outcomes)
 }
 
-fn status(ledger: &Ledger, hash: Felt) -> Result<Value, Fault> {
-    let (entry, height) = ledger.find(hash).ok_or(Fault::from(29))?;
-    let Some(height) = height else { return Ok(json!({"finality_status": "RECEIVED"})) };
-    Ok(match &entry.reverted {
-        None => json!({"finality_status": ledger.finality(height), "execution_status": "SUCCEEDED"}),
-        Some(reason) => json!({"finality_status": ledger.finality(height), "execution_status": "REVERTED", "failure_reason": reason}),
-    })
-}
-
-/// What events are asked for.
-struct Filter {
-    address: Option<Felt>,
-    keys: Vec<Vec<Felt>>,
-}
-
-impl Filter {
-    fn holds(&self, event: &Event) -> bool {
-        let key = |(place, wanted): (usize, &Vec<Felt>)| wanted.is_empty() || event.keys.get(place).is_some_and(|key| wanted.contains(key));
-        self.address.is_none_or(|address| address == event.from) && self.keys.iter().enumerate().all(key)
-    }
-}
-
-fn events(ledger: &Ledger, filter: &Value) -> Result<Value, Fault> {
-    let params = Params(filter, &[]);
-    let block = |name: &str, open: u64| match params.get(name).map(|id| block_id(ledger, id)).transpose()? {
+fn events(ledger: &Ledger, asked: EventFilterWithPage) -> Result<EventsChunk, Fault> {
+    let EventFilterWithPage { event_filter: filter, result_page_request: page } = asked;
+    let block = |id: Option<BlockId>, open: u64| match id.map(|id| height(ledger, id)).transpose()? {
         Some(At::Height(height)) => Ok::<_, Fault>(height),
         Some(At::Pending) => Ok(ledger.head.saturating_add(1)),
         None => Ok(open),
     };
-    let (from, to) = (block("from_block", 0)?, block("to_block", ledger.head)?);
-    let chunk = params.get("chunk_size").and_then(Value::as_u64).filter(|size| *size > 0).ok_or_else(|| invalid("no chunk_size"))?;
-    if chunk > MAX_CHUNK {
-        return Err(Fault::from(31));
+    let (from, to) = (block(filter.from_block, 0)?, block(filter.to_block, ledger.head)?);
+    if page.chunk_size == 0 || page.chunk_size > MAX_CHUNK {
+        return Err(StarknetError::PageSizeTooBig.into());
     }
-    let keys = params.get("keys").map_or(Some(Vec::new()), |keys| {
-        let list = |list: &Value| list.as_array()?.iter().map(|key| parse(key.as_str()?)).collect::<Option<Vec<_>>>();
-        keys.as_array()?.iter().map(list).collect()
-    });
-    let keys: Vec<Vec<Felt>> = keys.ok_or_else(|| invalid("keys are not arrays of felts"))?;
+    let keys = filter.keys.unwrap_or_default();
     if keys.iter().map(Vec::len).sum::<usize>() > MAX_KEYS || keys.len() > MAX_KEYS {
-        return Err(Fault::from(34));
+        return Err(StarknetError::TooManyKeysInFilter.into());
     }
-    let address = params.get("address").map(|_| params.felt("address")).transpose()?;
-    let filter = Filter { address, keys };
-    let start = match params.get("continuation_token") {
-        None => (from, 0),
-        Some(token) => {
-            let place = token.as_str().and_then(|text| text.split_once('-'));
-            let place = place.and_then(|(height, index)| Some((height.parse::<u64>().ok()?, index.parse::<usize>().ok()?)));
-            place.filter(|(height, _)| *height >= from).ok_or(Fault::from(33))?
-        }
+    // A token says how many events of the filter were shown before.
+    let shown = page.continuation_token.map_or(Some(0), |token| token.strip_prefix("after-")?.parse().ok());
+    let shown = shown.ok_or(StarknetError::InvalidContinuationToken)?;
+    let key = |event: &Event, (place, wanted): (usize, &Vec<Felt>)| {
+        wanted.is_empty() || event.keys.get(place).is_some_and(|key| wanted.contains(key))
     };
-    let (mut found, mut next) = (Vec::new(), None);
-    let range = if start.0 <= to { start.0..=to } else { to..=to };
-    'blocks: for (height, body) in ledger.bodies.range(range).filter(|(height, _)| **height >= start.0) {
-        let all = body.entries.iter().flat_map(|entry| entry.events.iter().map(move |event| (entry.hash, event)));
-        for (index, (hash, event)) in all.enumerate() {
-            if (*height, index) < start || !filter.holds(event) {
-                continue;
-            }
-            if u64::try_from(found.len()).is_ok_and(|count| count >= chunk) {
-                next = Some(format!("{height}-{index}"));
-                break 'blocks;
-            }
-            found.push(json!({
-                "from_address": hex(event.from), "keys": hexes(&event.keys), "data": hexes(&event.data), "block_number": height,
-                "block_hash": ledger.hash(*height).map(hex), "transaction_hash": hex(hash),
-            }));
-        }
-    }
-    Ok(match next {
-        Some(token) => json!({"events": found, "continuation_token": token}),
-        None => json!({"events": found}),
-    })
+    let is_asked = |event: &Event| {
+        filter.address.is_none_or(|address| address == event.from_address) && keys.iter().enumerate().all(|wanted| key(event, wanted))
+    };
+    let blocks = ledger.bodies.iter().filter(|(height, _)| (from..=to).contains(*height));
+    let entries = blocks.flat_map(|(height, body)| body.entries.iter().map(move |entry| (*height, entry)));
+    let all = entries.flat_map(|(height, entry)| entry.outcome.events.iter().map(move |event| (height, entry.hash, event)));
+    let mut asked = all.filter(|(.., event)| is_asked(event)).skip(shown);
+    let events: Vec<_> = asked
+        .by_ref()
+        .take(usize::try_from(page.chunk_size).unwrap_or_default())
+        .map(|(height, transaction_hash, Event { from_address, keys, data })| EmittedEvent {
+            from_address: *from_address,
+            keys: keys.clone(),
+            data: data.clone(),
+            block_hash: ledger.hash(height),
+            block_number: Some(height),
+            transaction_hash,
+        })
+        .collect();
+    let continuation_token = asked.next().map(|_| format!("after-{}", shown.saturating_add(events.len())));
+    Ok(EventsChunk { events, continuation_token })
 }

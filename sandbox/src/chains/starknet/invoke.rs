@@ -1,259 +1,192 @@
-//! Invoke transactions of version 3: their JSON, their hash, and what executing them does and costs.
+//! Invoke transactions of version 3: their hash, what they may cost, and what executing them does.
 
 use std::collections::BTreeMap;
 
 use alloy_primitives::U256;
-use serde_json::{Value, json};
+use starknet_core::types::{
+    BroadcastedInvokeTransactionV3, Call, DataAvailabilityMode, Event, ExecuteInvocation, ExecutionResources, ExecutionResult, FeeEstimate,
+    FunctionInvocation, InvokeTransactionTrace, ResourceBounds, RevertedInvocation, SimulatedTransaction, StarknetError, TransactionTrace,
+};
 use starknet_crypto::{Felt, poseidon_hash_many};
 
-use super::felts::{hex, parse, selector, short};
-use super::machine::{ACCOUNT_CLASS, Event, Failure, Frame, Machine, NONCE, STRK, Slot, World};
+use super::contracts::{NONCES, STRK, Slot, View};
+use super::felts::{ACCOUNT_CLASS, after, is_signed, selector, short};
+use super::ledger::{At, Ledger};
+use crate::chains::Change;
+
+pub(super) type Invoke = BroadcastedInvokeTransactionV3;
 
 /// The prices of a unit of L1 gas, L2 gas and L1 data gas, in FRI.
-pub(super) const PRICES: [u128; 3] = [45_000_000_000_000, 3_000_000_000, 60_000];
+pub(super) const PRICES: [u64; 3] = [45_000_000_000_000, 3_000_000_000, 60_000];
 /// Who gets the fees.
 pub(super) const SEQUENCER: Felt = Felt::from_hex_unchecked("0x1176a1bd84444c89232ec27754698e5d2e7e1a7f1539f12027f28b23ec9f3d8");
-/// Marks a transaction that is only estimated.
+/// The version of a transaction that is only estimated.
 const QUERY: Felt = Felt::from_hex_unchecked("0x100000000000000000000000000000003");
-/// How many felts calldata and signatures may have.
-const MAX_FELTS: usize = 5_000;
-/// L2 gas that validation takes.
+/// L1 gas, L2 gas and L1 data gas that every transaction uses, and the L2 gas that validation takes of it.
+const GAS: [u64; 3] = [0, 3_000_000, 512];
 const VALIDATION: u64 = 500_000;
-const RESOURCES: [(&str, &[u8; 8]); 3] = [("l1_gas", b"\0\0L1_GAS"), ("l2_gas", b"\0\0L2_GAS"), ("l1_data_gas", b"\0L1_DATA")];
+/// The names of the resources in hashes, and in words.
+const RESOURCES: [(&[u8; 8], &str); 3] = [(b"\0\0L1_GAS", "l1_gas"), (b"\0\0L2_GAS", "l2_gas"), (b"\0L1_DATA", "l1_data_gas")];
 
-/// An invoke transaction.
-#[derive(Debug, Clone)]
-pub(super) struct Invoke {
-    pub(super) sender: Felt,
-    pub(super) calldata: Vec<Felt>,
-    pub(super) signature: Vec<Felt>,
-    pub(super) nonce: Felt,
-    /// Amount and price of L1 gas, L2 gas and L1 data gas.
-    pub(super) bounds: [(u64, u128); 3],
-    pub(super) tip: u64,
-    pub(super) paymaster: Vec<Felt>,
-    pub(super) deployment: Vec<Felt>,
-    /// Of the nonce and of the fee: 0 is L1, 1 is L2.
-    pub(super) modes: [u8; 2],
-    pub(super) version: Felt,
+fn bounds(transaction: &Invoke) -> [&ResourceBounds; 3] {
+    let bounds = &transaction.resource_bounds;
+    [&bounds.l1_gas, &bounds.l2_gas, &bounds.l1_data_gas]
 }
 
-fn felt(value: &Value) -> Option<Felt> {
-    parse(value.as_str()?)
+/// Returns the hash of a transaction, which its sender signs.
+pub(super) fn hash_of(transaction: &Invoke, chain_id: Felt) -> Felt {
+    let mut fees = vec![Felt::from(transaction.tip)];
+    for ((name, _), bound) in RESOURCES.iter().zip(bounds(transaction)) {
+        let parts = [&name[..], &bound.max_amount.to_be_bytes(), &bound.max_price_per_unit.to_be_bytes()].concat();
+        fees.push(Felt::from_bytes_be_slice(&parts));
+    }
+    let mode = |mode: &DataAvailabilityMode| u64::from(*mode == DataAvailabilityMode::L2);
+    let modes = mode(&transaction.nonce_data_availability_mode) << 32 | mode(&transaction.fee_data_availability_mode);
+    poseidon_hash_many(&[
+        short("invoke"),
+        if transaction.is_query { QUERY } else { Felt::THREE },
+        transaction.sender_address,
+        poseidon_hash_many(&fees),
+        poseidon_hash_many(&transaction.paymaster_data),
+        chain_id,
+        transaction.nonce,
+        modes.into(),
+        poseidon_hash_many(&transaction.account_deployment_data),
+        poseidon_hash_many(&transaction.calldata),
+    ])
 }
 
-fn felts(value: &Value) -> Option<Vec<Felt>> {
-    value.as_array().filter(|list| list.len() <= MAX_FELTS)?.iter().map(felt).collect()
+/// Returns whether a transaction may replace another one: it offers a tenth more.
+pub(super) fn outbids(new: &Invoke, old: &Invoke) -> bool {
+    let offers = |one: &Invoke| [one.resource_bounds.l2_gas.max_price_per_unit, one.tip.into()];
+    offers(new).into_iter().zip(offers(old)).all(|(new, old)| new >= old.saturating_add(old.div_ceil(10)))
 }
 
-pub(super) fn hexes(felts: &[Felt]) -> Value {
-    felts.iter().copied().map(hex).collect()
-}
-
-impl Invoke {
-    /// Reads `BROADCASTED_INVOKE_TXN_V3`; the error names what is wrong.
-    pub(super) fn read(value: &Value) -> Result<Self, &'static str> {
-        if value.get("type").and_then(Value::as_str) != Some("INVOKE") {
-            return Err("type");
-        }
-        let one = |name: &'static str| value.get(name).and_then(felt).ok_or(name);
-        let list = |name: &'static str| value.get(name).and_then(felts).ok_or(name);
-        let mode = |name: &'static str| match value.get(name).and_then(Value::as_str) {
-            Some("L1") => Ok(0),
-            Some("L2") => Ok(1),
-            _ => Err(name),
-        };
-        let mut bounds = [(0, 0); 3];
-        for (bound, (name, _)) in bounds.iter_mut().zip(RESOURCES) {
-            let part = |part: &str| value.get("resource_bounds")?.get(name)?.get(part).and_then(felt);
-            let amount = part("max_amount").and_then(|amount| u64::try_from(amount).ok());
-            let price = part("max_price_per_unit").and_then(|price| u128::try_from(price).ok());
-            *bound = amount.zip(price).ok_or("resource_bounds")?;
-        }
-        let version = one("version")?;
-        if version != Felt::THREE && version != QUERY {
-            return Err("version");
-        }
-        Ok(Self {
-            sender: one("sender_address")?,
-            calldata: list("calldata")?,
-            signature: list("signature")?,
-            nonce: one("nonce")?,
-            bounds,
-            tip: u64::try_from(one("tip")?).map_err(|_| "tip")?,
-            paymaster: list("paymaster_data")?,
-            deployment: list("account_deployment_data")?,
-            modes: [mode("nonce_data_availability_mode")?, mode("fee_data_availability_mode")?],
-            version,
-        })
-    }
-
-    /// Returns the transaction as nodes show it.
-    pub(super) fn json(&self) -> Value {
-        let mode = |place: usize| if self.modes.get(place) == Some(&1) { "L2" } else { "L1" };
-        let bounds: BTreeMap<_, _> = RESOURCES
-            .iter()
-            .zip(self.bounds)
-            .map(|((name, _), (amount, price))| {
-                (*name, json!({"max_amount": format!("{amount:#x}"), "max_price_per_unit": format!("{price:#x}")}))
-            })
-            .collect();
-        json!({
-            "type": "INVOKE", "version": hex(self.version), "sender_address": hex(self.sender), "calldata": hexes(&self.calldata),
-            "signature": hexes(&self.signature), "nonce": hex(self.nonce), "resource_bounds": bounds, "tip": format!("{:#x}", self.tip),
-            "paymaster_data": hexes(&self.paymaster), "account_deployment_data": hexes(&self.deployment),
-            "nonce_data_availability_mode": mode(0), "fee_data_availability_mode": mode(1),
-        })
-    }
-
-    pub(super) fn hash(&self, chain_id: Felt) -> Felt {
-        let mut fees = vec![Felt::from(self.tip)];
-        for ((_, name), (amount, price)) in RESOURCES.iter().zip(self.bounds) {
-            let parts = [&name[..], &amount.to_be_bytes(), &price.to_be_bytes()].concat();
-            fees.push(Felt::from_bytes_be_slice(&parts));
-        }
-        let [nonce_mode, fee_mode] = self.modes.map(u64::from);
-        poseidon_hash_many(&[
-            short("invoke"),
-            self.version,
-            self.sender,
-            poseidon_hash_many(&fees),
-            poseidon_hash_many(&self.paymaster),
-            chain_id,
-            self.nonce,
-            Felt::from((nonce_mode << 32) | fee_mode),
-            poseidon_hash_many(&self.deployment),
-            poseidon_hash_many(&self.calldata),
-        ])
-    }
-
-    /// Returns the most that the transaction can cost, in FRI.
-    pub(super) fn max_fee(&self) -> U256 {
-        let [_, (l2_gas, _), _] = self.bounds;
-        let bounds = self.bounds.iter().map(|(amount, price)| U256::from(*amount).saturating_mul(U256::from(*price)));
-        bounds.fold(U256::from(l2_gas).saturating_mul(U256::from(self.tip)), U256::saturating_add)
-    }
-
-    /// Returns why the bounds are not enough for a transaction to be taken.
-    pub(super) fn check_bounds(&self) -> Result<(), String> {
-        for (((name, _), (_, offered)), price) in RESOURCES.iter().zip(self.bounds).zip(PRICES) {
-            if offered < price {
-                return Err(format!("Max {name} price ({offered}) is lower than the actual gas price: {price}."));
-            }
-        }
-        let [_, (l2_gas, _), _] = self.bounds;
-        if l2_gas < VALIDATION {
-            return Err(format!("Max l2_gas amount ({l2_gas}) is lower than the minimal gas amount: {VALIDATION}."));
-        }
-        Ok(())
-    }
-
-    /// Decodes the calls as accounts of Cairo 1 do: count, then address, selector, length and arguments of each.
-    fn calls(&self) -> Option<Vec<(Felt, Felt, &[Felt])>> {
-        let (count, mut rest) = self.calldata.split_first()?;
-        let mut calls = Vec::new();
-        for _ in 0..u16::try_from(*count).ok()? {
-            let (&[to, selector, length], after) = rest.split_first_chunk()?;
-            let (arguments, after) = after.split_at_checked(usize::try_from(length).ok()?)?;
-            calls.push((to, selector, arguments));
-            rest = after;
-        }
-        rest.is_empty().then_some(calls)
-    }
+/// Returns the sum of what amounts cost at prices, in FRI.
+fn cost(amounts: [u64; 3], prices: [u128; 3], tip: u64) -> u128 {
+    let [_, l2_gas, _] = amounts;
+    let tips = u128::from(l2_gas).saturating_mul(tip.into());
+    amounts.into_iter().zip(prices).fold(tips, |sum, (amount, price)| sum.saturating_add(u128::from(amount).saturating_mul(price)))
 }
 
 /// What a transaction did.
 #[derive(Debug)]
 pub(super) struct Outcome {
-    /// The call of the account; if the transaction reverted, without effects.
-    pub(super) frame: Frame,
-    pub(super) failure: Option<Failure>,
     /// Why it reverted, as receipts have it.
     pub(super) reverted: Option<String>,
+    /// The call of the account, with those below it, unless it reverted.
+    invocation: Option<FunctionInvocation>,
+    pub(super) events: Vec<Event>,
+    pub(super) changes: Vec<(Felt, Change)>,
     /// L1 gas, L2 gas and L1 data gas.
     pub(super) gas: [u64; 3],
-    pub(super) fee: U256,
-    pub(super) fee_events: Vec<Event>,
+    pub(super) fee: u128,
     pub(super) writes: BTreeMap<Slot, Felt>,
 }
 
 impl Outcome {
-    /// Returns all events in the order in which they were emitted.
-    pub(super) fn events(&self) -> Vec<Event> {
-        let mut events = self.frame.all_events();
-        events.extend(self.fee_events.iter().cloned());
-        events
+    pub(super) fn resources(&self) -> ExecutionResources {
+        let [l1_gas, l2_gas, l1_data_gas] = self.gas;
+        ExecutionResources { l1_gas, l2_gas, l1_data_gas }
+    }
+
+    pub(super) fn estimate(&self) -> FeeEstimate {
+        let [l1_gas_consumed, l2_gas_consumed, l1_data_gas_consumed] = self.gas;
+        let [l1_gas_price, l2_gas_price, l1_data_gas_price] = PRICES.map(u128::from);
+        FeeEstimate {
+            l1_gas_consumed,
+            l1_gas_price,
+            l2_gas_consumed,
+            l2_gas_price,
+            l1_data_gas_consumed,
+            l1_data_gas_price,
+            overall_fee: self.fee,
+        }
+    }
+
+    pub(super) fn result(&self) -> ExecutionResult {
+        self.reverted.clone().map_or(ExecutionResult::Succeeded, |reason| ExecutionResult::Reverted { reason })
+    }
+
+    pub(super) fn simulated(&self) -> SimulatedTransaction {
+        let revert_reason = self.reverted.clone().unwrap_or_default();
+        let reverted = || ExecuteInvocation::Reverted(RevertedInvocation { revert_reason });
+        let execute_invocation = self.invocation.clone().map_or_else(reverted, ExecuteInvocation::Success);
+        let transaction_trace = TransactionTrace::Invoke(InvokeTransactionTrace {
+            validate_invocation: None,
+            execute_invocation,
+            fee_transfer_invocation: None,
+            state_diff: None,
+            execution_resources: self.resources(),
+        });
+        SimulatedTransaction { transaction_trace, fee_estimation: self.estimate() }
     }
 }
 
-fn fee(gas: [u64; 3], tip: u64) -> U256 {
-    let [_, l2_gas, _] = gas;
-    let sum =
-        gas.iter().zip(PRICES).fold(U256::ZERO, |sum, (gas, price)| sum.saturating_add(U256::from(*gas).saturating_mul(U256::from(price))));
-    sum.saturating_add(U256::from(l2_gas).saturating_mul(U256::from(tip)))
-}
+impl Ledger {
+    /// Returns why an account's signature or its existence stands against a transaction.
+    pub(super) fn validate(&self, at: At, transaction: &Invoke) -> Result<(), StarknetError> {
+        let sender = transaction.sender_address;
+        if self.view(at).class_of(sender) != Ok(ACCOUNT_CLASS) {
+            return Err(StarknetError::ValidationFailure(format!("Requested contract address {sender:#x} is not deployed.")));
+        }
+        if !is_signed(sender, hash_of(transaction, self.chain_id), &transaction.signature) {
+            return Err(StarknetError::ValidationFailure(format!("Account: invalid signature. Sender: {sender:#x}")));
+        }
+        Ok(())
+    }
 
-/// Executes a transaction after validation, on top of what is written before it. The fee is charged only if somebody asks for that.
-pub(super) fn execute(
-    world: &World,
-    base: &dyn Fn(&Slot) -> Felt,
-    before: &BTreeMap<Slot, Felt>,
-    block: u64,
-    transaction: &Invoke,
-    is_charged: bool,
-) -> Outcome {
-    let machine = |writes| Machine { world, base, writes, block, events: 0 };
-    let mut start = machine(before.clone());
-    start.write(transaction.sender, NONCE, super::felts::after(transaction.nonce, 1));
-    let start = start.writes;
-    let mut run = machine(start.clone());
-    let mut frame = Frame {
-        contract: transaction.sender,
-        class: ACCOUNT_CLASS,
-        selector: selector("__execute__"),
-        calldata: transaction.calldata.clone(),
-        ..Frame::default()
-    };
-    let mut failure = None;
-    match transaction.calls() {
-        None => failure = Some(Failure::panic("Failed to deserialize param #1", &frame)),
-        Some(calls) => {
-            for (to, selector, arguments) in calls {
-                match run.call(transaction.sender, to, selector, arguments) {
-                    Ok(call) => frame.calls.push(call),
-                    Err(mut error) => {
-                        error.path.push([frame.contract, frame.class, frame.selector]);
-                        failure = Some(error);
-                        break;
-                    }
+    /// Returns why the nonce stands against a transaction.
+    pub(super) fn check_nonce(&self, at: At, transaction: &Invoke) -> Result<(), StarknetError> {
+        let (sender, nonce, next) = (transaction.sender_address, transaction.nonce, self.nonce(at, transaction.sender_address));
+        let words = "Invalid transaction nonce of contract at address";
+        let text = || format!("{words} {sender:#x}. Account nonce: {next}; got: {nonce}.");
+        if nonce == next { Ok(()) } else { Err(StarknetError::InvalidTransactionNonce(text())) }
+    }
+
+    /// Returns why the bounds stand against a transaction: they are below prices or validation, or beyond what the sender has.
+    pub(super) fn check_bounds(&self, at: At, transaction: &Invoke) -> Result<(), StarknetError> {
+        let bounds = bounds(transaction);
+        let [_, l2_gas, _] = bounds;
+        if bounds.iter().zip(PRICES).any(|(bound, price)| bound.max_price_per_unit < price.into()) || l2_gas.max_amount < VALIDATION {
+            return Err(StarknetError::InsufficientResourcesForValidate);
+        }
+        let max = cost(bounds.map(|bound| bound.max_amount), bounds.map(|bound| bound.max_price_per_unit), transaction.tip);
+        let has = self.view(at).balance(STRK, transaction.sender_address);
+        if has < U256::from(max) { Err(StarknetError::InsufficientAccountBalance) } else { Ok(()) }
+    }
+
+    /// Executes a transaction after validation. The fee is charged only if somebody asks for that.
+    pub(super) fn execute(&self, at: At, transaction: &Invoke, is_charged: bool) -> Outcome {
+        let sender = transaction.sender_address;
+        let mut view = self.view(at);
+        view.write(NONCES, sender, after(transaction.nonce, 1));
+        let start = view.writes.clone();
+        let call = Call { to: sender, selector: selector("__execute__"), calldata: transaction.calldata.clone() };
+        let result = view.execute(Felt::ZERO, &call);
+        let mut reverted = result.err().map(|trace| format!("Transaction execution has failed:\n0: {trace}.\n"));
+        let mut gas = GAS;
+        if is_charged {
+            for ((used, bound), (_, name)) in gas.iter_mut().zip(bounds(transaction)).zip(RESOURCES) {
+                let max = bound.max_amount;
+                if *used > max && reverted.is_none() {
+                    reverted = Some(format!("Insufficient max {name}: max amount: {max}, actual used: {used}."));
                 }
+                *used = max.min(*used);
             }
         }
-    }
-    // Plausible numbers, which grow with what is done.
-    let felts = u64::try_from(transaction.calldata.len()).unwrap_or(u64::MAX);
-    let written = run.writes.iter().filter(|(slot, value)| start.get(*slot) != Some(*value)).count();
-    let written = u64::try_from(written).unwrap_or(u64::MAX).saturating_add(4);
-    let l2_gas = frame.count().saturating_mul(400_000).saturating_add(felts.saturating_mul(5_000)).saturating_add(VALIDATION);
-    let mut gas = [0, l2_gas, written.saturating_mul(32)];
-    let mut reverted = failure.as_ref().map(Failure::trace);
-    if is_charged {
-        for ((used, (max, _)), (name, _)) in gas.iter_mut().zip(transaction.bounds).zip(RESOURCES) {
-            if *used > max && reverted.is_none() {
-                reverted = Some(format!("Insufficient max {name}: max amount: {max}, actual used: {used}."));
-            }
-            *used = (*used).min(max);
-        }
-        if run.balance(STRK, transaction.sender) < fee(gas, transaction.tip) && reverted.is_none() {
+        let fee = cost(gas, PRICES.map(u128::from), transaction.tip);
+        if is_charged && reverted.is_none() && view.balance(STRK, sender) < U256::from(fee) {
             reverted = Some("Insufficient fee token balance.".to_owned());
         }
+        if reverted.is_some() {
+            view = View { writes: start, ..self.view(at) };
+        }
+        let invocation = view.calls.pop();
+        if is_charged {
+            // The balance was compared with the bounds before.
+            let _ = view.transfer(STRK, sender, SEQUENCER, U256::from(fee));
+        }
+        Outcome { reverted, invocation, events: view.events, changes: view.changes, gas, fee, writes: view.writes }
     }
-    if reverted.is_some() {
-        (frame.calls, frame.events) = (Vec::new(), Vec::new());
-        run.writes = start;
-        run.events = 0;
-    }
-    let fee = fee(gas, transaction.tip);
-    let fee_events = if is_charged { run.charge(STRK, transaction.sender, SEQUENCER, fee) } else { Vec::new() };
-    Outcome { frame, failure, reverted, gas, fee, fee_events, writes: run.writes }
 }

@@ -1,35 +1,36 @@
 //! Starknet, as a model: no Cairo is executed.
 //!
-//! Real are the hashes of transactions and messages, addresses of accounts and of storage, signatures (judged by the curve's reference
-//! library), the interface and class of the HTLC (of November 2025) and the JSON-RPC. The rules of the HTLC, of the tokens and of the
-//! accounts are a state machine. Hashes of blocks, gas and the classes of tokens are invented.
+//! Real are the hashes of transactions and messages, addresses of accounts and of storage, signatures, the interface and class of the HTLC
+//! (of November 2025) and the JSON-RPC, by the reference SDK and its curve's library. The calls that wallets of the service send are
+//! decoded and applied to balances, allowances, nonces and orders; the model says which others it does not execute. Hashes of blocks, gas
+//! and the classes of tokens are invented.
 //!
 //! - An account is `Account` of OpenZeppelin 1.0.0, at the address that follows from its public key. It exists as soon as it has tokens:
 //!   nothing has to be deployed.
 //! - L1 accepts a block as soon as five more are there.
-//! - The newest 20,000 blocks with transactions are kept, and the state of every block since then.
-//! - Tokens from nowhere come in a block of their own.
+//! - Every block is kept, and its state.
+//! - Tokens from nowhere come in a block of their own, without a transaction.
 //! - Transactions in one call of an estimate or a simulation all see the same state.
 
+mod contracts;
 mod engine;
 mod felts;
 mod front;
-mod htlc;
 mod invoke;
 mod ledger;
-mod machine;
-mod shapes;
-mod token;
 
 use std::sync::Arc;
 
 use alloy_primitives::U256;
+use starknet_core::crypto::ecdsa_sign;
+use starknet_core::types::{Call, DataAvailabilityMode, ResourceBounds, ResourceBoundsMapping};
+use starknet_core::utils::get_contract_address;
 use starknet_crypto::Felt;
 
-use self::felts::{account_of_key, contract_address, hex, short};
-use self::invoke::Invoke;
+use self::contracts::{HTLC_CLASS, STRK, Token};
+use self::felts::{account_of_key, short};
+use self::invoke::{Invoke, PRICES, hash_of};
 use self::ledger::{At, Ledger};
-use self::machine::{HTLC_CLASS, STRK, Token, World};
 use crate::accounts;
 use crate::chains::Event;
 use crate::clock::Clock;
@@ -53,29 +54,22 @@ pub struct Starknet {
     events: Vec<Event>,
 }
 
-/// A call of an account.
-struct Call {
-    to: Felt,
-    function: &'static str,
-    calldata: Vec<Felt>,
-}
-
 impl Starknet {
     /// Starts a chain: its name in asset ids, and its chain id as a short string, for example `starknet` and `SN_MAIN`, or
     /// `starknet_devnet` and `SN_DEVNET` (registries know `SN_SEPOLIA` as another chain's).
     #[must_use]
     pub fn new(name: &str, chain_id: &str, clock: Arc<Clock>) -> Self {
         let token = |(symbol, decimals, address): (&'static str, u8, Felt)| {
-            let htlc = contract_address(short(symbol), HTLC_CLASS, &[address]);
+            let htlc = get_contract_address(short(symbol), HTLC_CLASS, &[address], Felt::ZERO);
             Token { address, symbol, decimals, htlc }
         };
-        let world = World { chain_id: short(chain_id), tokens: ASSETS.into_iter().map(token).collect() };
-        let mut ledger = Ledger::new(world, clock.seconds());
+        let mut ledger = Ledger::new(short(chain_id), ASSETS.map(token).into(), clock.seconds());
         for role in [accounts::SOLVER, accounts::RELAYER] {
             for (_, decimals, address) in ASSETS {
                 let unit = U256::from(10).saturating_pow(U256::from(decimals));
                 let amount = U256::from(LAVISH).saturating_mul(unit);
-                ledger.give(address, account_of_key(&accounts::key(role)), amount);
+                // It is far from the most that an account can have.
+                let _ = ledger.change(None, |view| view.credit(address, account_of_key(&accounts::key(role)), amount));
             }
         }
         Self { name: name.to_owned(), chain_id: chain_id.to_owned(), clock, ledger, events: Vec::new() }
@@ -86,31 +80,35 @@ impl Starknet {
         let sender = account_of_key(key);
         let mut calldata = vec![Felt::from(calls.len())];
         for call in calls {
-            calldata.extend([call.to, felts::selector(call.function), Felt::from(call.calldata.len())]);
+            calldata.extend([call.to, call.selector, Felt::from(call.calldata.len())]);
             calldata.extend(&call.calldata);
         }
-        let mut bounds = [(10_000, 0), (200_000_000, 0), (50_000, 0)];
-        for ((_, offered), price) in bounds.iter_mut().zip(invoke::PRICES) {
-            *offered = price.saturating_mul(2);
-        }
+        let bound = |max_amount, price: u64| ResourceBounds { max_amount, max_price_per_unit: u128::from(price).saturating_mul(2) };
+        let [l1_gas, l2_gas, l1_data_gas] = PRICES;
+        let resource_bounds = ResourceBoundsMapping {
+            l1_gas: bound(10_000, l1_gas),
+            l2_gas: bound(200_000_000, l2_gas),
+            l1_data_gas: bound(50_000, l1_data_gas),
+        };
         let mut transaction = Invoke {
-            sender,
+            sender_address: sender,
             calldata,
             signature: Vec::new(),
             nonce: self.ledger.nonce(At::Pending, sender),
-            bounds,
+            resource_bounds,
             tip: 0,
-            paymaster: Vec::new(),
-            deployment: Vec::new(),
-            modes: [0, 0],
-            version: Felt::THREE,
+            paymaster_data: Vec::new(),
+            account_deployment_data: Vec::new(),
+            nonce_data_availability_mode: DataAvailabilityMode::L1,
+            fee_data_availability_mode: DataAvailabilityMode::L1,
+            is_query: false,
         };
-        let outcome = self.ledger.try_out(At::Pending, &transaction, true);
-        if let Some(trace) = outcome.reverted {
-            return Err(outcome.failure.map_or(trace, |failure| failure.reason()));
+        if let Some(reason) = self.ledger.execute(At::Pending, &transaction, true).reverted {
+            return Err(reason.lines().last().unwrap_or_default().to_owned());
         }
-        let hash = transaction.hash(self.ledger.world.chain_id);
-        transaction.signature = felts::signed(key, hash).ok_or("the hash cannot be signed")?;
-        self.ledger.submit(transaction).map(hex).map_err(|refused| refused.1)
+        let hash = hash_of(&transaction, self.ledger.chain_id);
+        let signature = ecdsa_sign(&Felt::from_bytes_be(key), &hash).map_err(|error| error.to_string())?;
+        transaction.signature = vec![signature.r, signature.s];
+        self.ledger.submit(transaction).map(|hash| hash.to_hex_string()).map_err(|refused| refused.to_string())
     }
 }
