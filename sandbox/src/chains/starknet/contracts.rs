@@ -96,15 +96,20 @@ pub(super) fn order_id(chain_id: Felt, htlc: Felt, initiator: Felt, terms: &[Fel
     poseidon_hash_many(&[&[chain_id], hash, &[initiator], rest, &[htlc]].concat())
 }
 
-/// Returns a message in the domain of the swap contract, as the service spells it.
-fn typed_data(chain_id: Felt, name: &str, members: &[(&str, &str)], message: Value) -> Value {
-    let listed = |members: &[(&str, &str)]| members.iter().map(|(name, kind)| json!({"name": name, "type": kind})).collect::<Value>();
-    let domain = ["name", "version", "chainId", "revision"].map(|name| (name, "shortstring"));
+/// Returns a message in the domain of the swap contract, as the service spells it. The members are names with types.
+fn typed_data(chain_id: Felt, name: &str, members: &str, message: Value) -> Value {
+    let listed = |members: &str| {
+        let members = members.split(' ').filter_map(|member| member.split_once(':'));
+        members.map(|(name, kind)| json!({"name": name, "type": kind})).collect::<Value>()
+    };
     json!({
         "domain": {"chainId": chain_id, "name": "HTLC", "revision": 1, "version": "0x31"},
         "message": message,
         "primaryType": name,
-        "types": {name: listed(members), "StarknetDomain": listed(&domain)},
+        "types": {
+            name: listed(members),
+            "StarknetDomain": listed("name:shortstring version:shortstring chainId:shortstring revision:shortstring"),
+        },
     })
 }
 
@@ -112,18 +117,12 @@ fn typed_data(chain_id: Felt, name: &str, members: &[(&str, &str)], message: Val
 pub(super) fn initiate_data(chain_id: Felt, htlc: Felt, terms: &[Felt]) -> Option<Value> {
     let [redeemer, timelock, low, high, hash @ ..] = terms else { return None };
     let hash = hash.iter().map(|word| u32::try_from(*word).ok()).collect::<Option<Vec<_>>>()?;
-    let members = [
-        ("redeemer", "ContractAddress"),
-        ("amount", "u256"),
-        ("timelock", "u128"),
-        ("secretHash", "u128*"),
-        ("verifyingContract", "ContractAddress"),
-    ];
+    let members = "redeemer:ContractAddress amount:u256 timelock:u128 secretHash:u128* verifyingContract:ContractAddress";
     let message = json!({
         "amount": {"high": high, "low": low}, "redeemer": redeemer.to_string(), "secretHash": hash, "timelock": timelock.to_string(),
         "verifyingContract": htlc,
     });
-    Some(typed_data(chain_id, "Initiate", &members, message))
+    Some(typed_data(chain_id, "Initiate", members, message))
 }
 
 /// Returns whether the account has signed the message, which the SDK encodes.
@@ -281,11 +280,9 @@ impl<'a> View<'a> {
             }
             (Kind::Htlc(token), "instant_refund", [id, signature @ ..]) => {
                 let (order @ [_, _, redeemer, ..], signature) = (self.open_order(here, *id)?, array(signature)?);
-                let members = [("orderID", "felt"), ("verifyingContract", "ContractAddress")];
                 let message = json!({"orderID": id, "verifyingContract": here});
-                let message = typed_data(self.ledger.chain_id, "instantRefund", &members, message);
-                let consents = caller == redeemer || has_signed(redeemer, message, signature);
-                require(consents, "HTLC: invalid redeemer signature")?;
+                let message = typed_data(self.ledger.chain_id, "instantRefund", "orderID:felt verifyingContract:ContractAddress", message);
+                require(caller == redeemer || has_signed(redeemer, message, signature), "HTLC: invalid redeemer signature")?;
                 self.refund(token, *id, order)
             }
             (_, "", _) => Err(format!("the model does not execute the selector {:#x} of {here:#x}", call.selector)),

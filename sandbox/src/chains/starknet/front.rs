@@ -23,9 +23,8 @@ const VERSION: &str = "0.9.0";
 /// How many calls one request may have, and how many felts the calldata of a transaction.
 const MAX_BATCH: usize = 100;
 const MAX_FELTS: usize = 5_000;
-/// How many events one page may have, and how many keys a filter.
+/// How many events one page may have.
 const MAX_CHUNK: u64 = 1_000;
-const MAX_KEYS: usize = 64;
 
 /// The class of the HTLC as it was compiled, with its interface as a text.
 static HTLC: LazyLock<Value> = LazyLock::new(|| {
@@ -61,16 +60,12 @@ fn invalid(what: impl Into<String>) -> Fault {
 }
 
 /// The parameters of a method, by name or by place.
-struct Params<'a>(&'a Value, &'static [&'static str]);
+struct Params<'a>(&'a Value);
 
 impl Params<'_> {
     /// Reads a parameter in the SDK's type for it.
-    fn read<T: DeserializeOwned>(&self, name: &str) -> Result<T, Fault> {
-        let found = match self.0 {
-            Value::Array(list) => self.1.iter().position(|known| *known == name).and_then(|place| list.get(place)),
-            other => other.get(name),
-        };
-        let found = found.unwrap_or(&Value::Null);
+    fn read<T: DeserializeOwned>(&self, place: usize, name: &str) -> Result<T, Fault> {
+        let found = if self.0.is_array() { self.0.get(place) } else { self.0.get(name) }.unwrap_or(&Value::Null);
         if !is_strict(found) {
             return Err(invalid(format!("{name} has a felt that is not `0x` and hex digits below the prime")));
         }
@@ -78,8 +73,8 @@ impl Params<'_> {
     }
 
     /// Finds the state that `block_id` names.
-    fn state(&self, ledger: &Ledger) -> Result<At, Fault> {
-        height(ledger, self.read("block_id")?)
+    fn state(&self, ledger: &Ledger, place: usize) -> Result<At, Fault> {
+        height(ledger, self.read(place, "block_id")?)
     }
 }
 
@@ -119,11 +114,16 @@ pub(super) fn answer(ledger: &mut Ledger, now: u64, request: &Request) -> Reply 
 }
 
 fn error(id: &Value, Fault(code, message, data): Fault) -> Value {
-    let mut error = json!({"code": code, "message": message});
-    if let Some(members) = error.as_object_mut().filter(|_| !data.is_null()) {
-        members.insert("data".to_owned(), data);
-    }
+    let error = with(json!({"code": code, "message": message}), Some(("data", data)).filter(|(_, data)| !data.is_null()));
     json!({"jsonrpc": "2.0", "id": id, "error": error})
+}
+
+/// Adds members to an object.
+fn with(mut object: Value, more: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
+    if let Some(members) = object.as_object_mut() {
+        members.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    }
+    object
 }
 
 /// Answers one call; `None` for a notification.
@@ -140,31 +140,20 @@ fn one(ledger: &mut Ledger, now: u64, call: &Value) -> Option<Value> {
     })
 }
 
-/// The names of the parameters, for those who send them by place.
-fn names(method: &str) -> &'static [&'static str] {
-    match method {
-        "getStorageAt" => &["contract_address", "key", "block_id"],
-        "getTransactionByHash" | "getTransactionReceipt" | "getTransactionStatus" => &["transaction_hash"],
-        "getClassHashAt" | "getClassAt" | "getNonce" => &["block_id", "contract_address"],
-        "call" => &["request", "block_id"],
-        "estimateFee" => &["request", "simulation_flags", "block_id"],
-        "simulateTransactions" => &["block_id", "transactions", "simulation_flags"],
-        "getEvents" => &["filter"],
-        "addInvokeTransaction" => &["invoke_transaction"],
-        _ => &["block_id"],
-    }
-}
-
 fn respond(ledger: &mut Ledger, now: u64, method: &str, params: &Value) -> Result<Value, Fault> {
     let name = method.strip_prefix("starknet_").ok_or(NO_METHOD)?;
-    let params = Params(params, names(name));
-    let class = |ledger: &Ledger| Ok::<_, Fault>(ledger.view(params.state(ledger)?).class_of(params.read("contract_address")?)?);
+    let params = Params(params);
     if name == "addInvokeTransaction" {
-        let transaction = params.read("invoke_transaction").and_then(limited)?;
+        let transaction = params.read(0, "invoke_transaction").and_then(limited)?;
         return Ok(json!({"transaction_hash": ledger.submit(transaction)?}));
     }
     let ledger = &*ledger;
-    let find = || ledger.find(params.read("transaction_hash")?).ok_or_else(|| Fault::from(StarknetError::TransactionHashNotFound));
+    let find = || ledger.find(params.read(0, "transaction_hash")?).ok_or_else(|| Fault::from(StarknetError::TransactionHashNotFound));
+    // A state, a contract that exists in it, and its class.
+    let contract = |block: usize, contract: usize| {
+        let (at, contract) = (params.state(ledger, block)?, params.read(contract, "contract_address")?);
+        Ok::<_, Fault>((at, contract, ledger.view(at).class_of(contract)?))
+    };
     Ok(match name {
         "specVersion" => json!(VERSION),
         "chainId" => json!(ledger.chain_id),
@@ -172,31 +161,26 @@ fn respond(ledger: &mut Ledger, now: u64, method: &str, params: &Value) -> Resul
         "blockHashAndNumber" => json!({"block_hash": ledger.hash(ledger.head), "block_number": ledger.head}),
         "getBlockWithTxHashes" => block(ledger, now, &params, |entry, _| json!(entry.hash))?,
         "getBlockWithTxs" => block(ledger, now, &params, |entry, _| with_hash(entry))?,
-        "getBlockWithReceipts" => block(
-            ledger,
-            now,
-            &params,
-            |entry, height| json!({"transaction": entry.transaction, "receipt": receipt(ledger, entry, height)}),
-        )?,
-        "getNonce" => {
-            class(ledger)?;
-            json!(ledger.nonce(params.state(ledger)?, params.read("contract_address")?))
+        "getBlockWithReceipts" => {
+            let show = |entry: &Entry, height| json!({"transaction": entry.transaction, "receipt": receipt(ledger, entry, height)});
+            block(ledger, now, &params, show)?
         }
+        "getNonce" => contract(0, 1).map(|(at, account, _)| json!(ledger.nonce(at, account)))?,
         "getStorageAt" => {
-            class(ledger)?;
-            json!(ledger.slot(params.state(ledger)?, &(params.read("contract_address")?, params.read("key")?)))
+            let (at, contract, _) = contract(2, 0)?;
+            json!(ledger.slot(at, &(contract, params.read(1, "key")?)))
         }
-        "getClassHashAt" => json!(class(ledger)?),
-        "getClassAt" if class(ledger)? == HTLC_CLASS => HTLC.clone(),
+        "getClassHashAt" => json!(contract(0, 1)?.2),
+        "getClassAt" if contract(0, 1)?.2 == HTLC_CLASS => HTLC.clone(),
         // The others have no code. Clients see that they are of Cairo 1.
         "getClassAt" => json!({
             "sierra_program": [], "contract_class_version": "0.1.0",
             "entry_points_by_type": {"CONSTRUCTOR": [], "L1_HANDLER": [], "EXTERNAL": []},
             "abi": json!([{"type": "interface", "name": "model::Interface", "items": []}]).to_string(),
         }),
-        "call" => json!(ledger.view(params.state(ledger)?).ask(&params.read::<FunctionCall>("request")?)?),
-        "estimateFee" => tried(ledger, &params, "request")?.iter().map(|outcome| json!(outcome.estimate())).collect(),
-        "simulateTransactions" => tried(ledger, &params, "transactions")?.iter().map(|outcome| json!(outcome.simulated())).collect(),
+        "call" => json!(ledger.view(params.state(ledger, 1)?).ask(&params.read::<FunctionCall>(0, "request")?)?),
+        "estimateFee" => tried(ledger, &params, true)?.iter().map(|outcome| json!(outcome.estimate())).collect(),
+        "simulateTransactions" => tried(ledger, &params, false)?.iter().map(|outcome| json!(outcome.simulated())).collect(),
         "getTransactionByHash" => with_hash(find()?.0),
         "getTransactionReceipt" => match find()? {
             (entry, Some(height)) => {
@@ -210,14 +194,14 @@ fn respond(ledger: &mut Ledger, now: u64, method: &str, params: &Value) -> Resul
             (entry, Some(height)) if height <= ledger.on_l1 => TransactionStatus::AcceptedOnL1(entry.outcome.result()),
             (entry, _) => TransactionStatus::AcceptedOnL2(entry.outcome.result()),
         }),
-        "getEvents" => json!(events(ledger, params.read("filter")?)?),
+        "getEvents" => json!(events(ledger, params.read(0, "filter")?)?),
         _ => return Err(NO_METHOD),
     })
 }
 
 /// Shows a block, or the one that is being built. What waits has been received, and is in no block.
 fn block(ledger: &Ledger, now: u64, params: &Params<'_>, show: impl Fn(&Entry, u64) -> Value) -> Result<Value, Fault> {
-    let (number, is_made) = match params.state(ledger)? {
+    let (number, is_made) = match params.state(ledger, 0)? {
         At::Pending => (ledger.head.saturating_add(1), false),
         At::Height(height) => (height, true),
     };
@@ -225,27 +209,24 @@ fn block(ledger: &Ledger, now: u64, params: &Params<'_>, show: impl Fn(&Entry, u
     let price = |fri: u64| json!({"price_in_fri": Felt::from(fri), "price_in_wei": Felt::from(fri.div_ceil(20_000))});
     let [l1_gas, l2_gas, l1_data_gas] = PRICES.map(price);
     let entries = ledger.bodies.get(&number).map_or(&[][..], |body| body.entries.as_slice());
-    let mut block = json!({
+    let block = json!({
         "block_number": number, "timestamp": ledger.time(number).unwrap_or(now), "sequencer_address": SEQUENCER,
         "l1_gas_price": l1_gas, "l2_gas_price": l2_gas, "l1_data_gas_price": l1_data_gas, "l1_da_mode": "BLOB",
         "starknet_version": "0.14.0", "transactions": entries.iter().map(|entry| show(entry, number)).collect::<Value>(),
     });
-    if let Some(members) = block.as_object_mut().filter(|_| is_made) {
-        members.insert("status".to_owned(), json!(finality(ledger, number)));
-        members.insert("block_hash".to_owned(), json!(ledger.hash(number)));
-        members.insert("parent_hash".to_owned(), json!(ledger.hash(number.saturating_sub(1)).unwrap_or_default()));
-        // No proof of state is made from it.
-        members.insert("new_root".to_owned(), json!("0x0"));
+    if !is_made {
+        return Ok(block);
     }
-    Ok(block)
+    let [hash, parent] = [number, number.saturating_sub(1)].map(|height| json!(ledger.hash(height).unwrap_or_default()));
+    // No proof of state is made from its root.
+    Ok(with(
+        block,
+        [("status", json!(finality(ledger, number))), ("block_hash", hash), ("parent_hash", parent), ("new_root", json!("0x0"))],
+    ))
 }
 
 fn with_hash(entry: &Entry) -> Value {
-    let mut shown = json!(entry.transaction);
-    if let Some(members) = shown.as_object_mut() {
-        members.insert("transaction_hash".to_owned(), json!(entry.hash));
-    }
-    shown
+    with(json!(entry.transaction), [("transaction_hash", json!(entry.hash))])
 }
 
 const fn finality(ledger: &Ledger, height: u64) -> TransactionFinalityStatus {
@@ -270,12 +251,12 @@ fn limited(transaction: Invoke) -> Result<Invoke, Fault> {
 }
 
 /// Executes transactions without keeping what they do. Each sees the same state.
-fn tried(ledger: &Ledger, params: &Params<'_>, name: &str) -> Result<Vec<Outcome>, Fault> {
-    let (at, flags) = (params.state(ledger)?, params.read::<Vec<SimulationFlag>>("simulation_flags")?);
-    let is_estimate = name == "request";
+fn tried(ledger: &Ledger, params: &Params<'_>, is_estimate: bool) -> Result<Vec<Outcome>, Fault> {
+    let ([block, place, flags], name) = if is_estimate { ([2, 0, 1], "request") } else { ([0, 1, 2], "transactions") };
+    let (at, flags) = (params.state(ledger, block)?, params.read::<Vec<SimulationFlag>>(flags, "simulation_flags")?);
     let is_charged = !is_estimate && !flags.contains(&SimulationFlag::SkipFeeCharge);
     let mut outcomes = Vec::new();
-    for (transaction_index, transaction) in (0..).zip(params.read::<Vec<Invoke>>(name)?) {
+    for (transaction_index, transaction) in (0..).zip(params.read::<Vec<Invoke>>(place, name)?) {
         let transaction = limited(transaction)?;
         let fails = |reason: String| {
             let execution_error = ContractExecutionError::Message(reason);
@@ -307,9 +288,6 @@ fn events(ledger: &Ledger, asked: EventFilterWithPage) -> Result<EventsChunk, Fa
         return Err(StarknetError::PageSizeTooBig.into());
     }
     let keys = filter.keys.unwrap_or_default();
-    if keys.iter().map(Vec::len).sum::<usize>() > MAX_KEYS || keys.len() > MAX_KEYS {
-        return Err(StarknetError::TooManyKeysInFilter.into());
-    }
     // A token says how many events of the filter were shown before.
     let shown = page.continuation_token.map_or(Some(0), |token| token.strip_prefix("after-")?.parse().ok());
     let shown = shown.ok_or(StarknetError::InvalidContinuationToken)?;

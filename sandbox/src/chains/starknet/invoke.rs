@@ -138,10 +138,9 @@ impl Ledger {
 
     /// Returns why the nonce stands against a transaction.
     pub(super) fn check_nonce(&self, at: At, transaction: &Invoke) -> Result<(), StarknetError> {
-        let (sender, nonce, next) = (transaction.sender_address, transaction.nonce, self.nonce(at, transaction.sender_address));
-        let words = "Invalid transaction nonce of contract at address";
-        let text = || format!("{words} {sender:#x}. Account nonce: {next}; got: {nonce}.");
-        if nonce == next { Ok(()) } else { Err(StarknetError::InvalidTransactionNonce(text())) }
+        let (nonce, next) = (transaction.nonce, self.nonce(at, transaction.sender_address));
+        let refused = || StarknetError::InvalidTransactionNonce(format!("Account nonce: {next}; got: {nonce}."));
+        if nonce == next { Ok(()) } else { Err(refused()) }
     }
 
     /// Returns why the bounds stand against a transaction: they are below prices or validation, or beyond what the sender has.
