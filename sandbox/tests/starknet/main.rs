@@ -14,8 +14,8 @@ mod stage;
 
 use std::sync::Arc;
 
-use countersign::starknet::Felt;
 use countersign::starknet::recover::{self, Leg as Side};
+use countersign::starknet::{ExternalSignature, Felt};
 use countersign::{Hold, HtlcState, Registry, SecretHash};
 use countersign_node::starknet::TransactionStatus;
 use countersign_sandbox::accounts::{self, RELAYER, SOLVER};
@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use starknet_core::types::TypedData;
 use starknet_core::types::contract::SierraClass;
 use starknet_core::utils::{get_contract_address, get_selector_from_name, get_storage_var_address};
-use starknet_crypto::get_public_key;
+use starknet_crypto::{get_public_key, rfc6979_generate_k, sign};
 
 use stage::{CHAIN, SECRET, STRK, Stage, felt, hex, key, post, signed};
 
@@ -152,6 +152,25 @@ async fn a_refund_waits_for_the_timelock() {
     let changes: Vec<_> = stage.engine(|engine| engine.events()).into_iter().map(|event| event.change).collect();
     assert_eq!(changes.len(), 4);
     assert_eq!(&changes[2..], [Change::Refunded, Change::Refunded]);
+}
+
+#[tokio::test]
+async fn the_redeemer_allows_a_refund_with_a_signature() {
+    let stage = Stage::new();
+    let record = stage.record(&SECRET);
+    stage.engine(|engine| engine.lock(&stage.terms(true, SecretHash::of(&SECRET).0))).unwrap();
+    stage.engine(|engine| engine.mine(1));
+    let signed_by = |role: &str| {
+        let refund = recover::instant_refund(&record.record, Side::Source, stage.registry).unwrap();
+        let (key, hash) = (Felt::from_bytes_be(&accounts::key(role)), refund.hashes().message_hash);
+        let signature = sign(&key, &hash, &rfc6979_generate_k(&hash, &key, None)).unwrap();
+        refund.with_signature(&ExternalSignature::from_felts(vec![signature.r, signature.s]).unwrap())
+    };
+    let refused = stage.recover(signed_by(RELAYER)).await.unwrap_err();
+    assert!(refused.to_string().contains("HTLC: invalid redeemer signature"), "{refused}");
+    stage.recover(signed_by(SOLVER)).await.unwrap();
+    stage.engine(|engine| engine.mine(1));
+    assert!(matches!(stage.state(&record.terms.source).await, HtlcState::Refunded { .. }));
 }
 
 #[tokio::test]
