@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use countersign_chains::KNOWN_CHAINS;
+use countersign_chains::profile::known_chain;
 use serde_json::{Map, Value};
 
 use crate::clock::Clock;
@@ -91,6 +93,14 @@ pub struct Listing {
     pub solver: String,
 }
 
+impl Listing {
+    /// Whether no code of the true network runs on this chain, as its title says.
+    #[must_use]
+    pub fn is_model(&self) -> bool {
+        self.chain.get("name").and_then(Value::as_str).is_some_and(|title| title.ends_with("(model)"))
+    }
+}
+
 /// One chain.
 ///
 /// Every method that submits a transaction returns its id in the spelling of the service's records. The transaction is pending until
@@ -148,6 +158,15 @@ pub trait Engine: Send {
     ///
     /// What is wrong with the terms, as the service says it.
     fn payloads(&self, terms: &Terms) -> Result<Map<String, Value>, String>;
+
+    /// Lets the swap contract take a user's tokens from now on, so that a payment needs no approval. Only EVM chains and Tron do.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the terms.
+    fn approve(&mut self, _terms: &Terms) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Gasless initiation: submits what the user has signed, and pays for it.
     ///
@@ -235,19 +254,6 @@ pub trait Engine: Send {
 /// A chain's engine by the chain's name in asset ids.
 pub type Engines = BTreeMap<String, Box<dyn Engine>>;
 
-/// Main networks. Bitcoin's is not among them: its headers prove work, which nobody has for a sandbox.
-const MAIN: &[&str] = &["arbitrum", "base", "ethereum", "litecoin", "solana", "starknet", "sui", "tron"];
-/// Test networks.
-const TEST: &[&str] = &[
-    "arbitrum_sepolia",
-    "base_sepolia",
-    "bitcoin_testnet",
-    "litecoin_testnet",
-    "solana_testnet",
-    "starknet_sepolia",
-    "sui_testnet",
-    "tron_shasta",
-];
 /// The test networks that local clients of the service expect.
 const LOCAL: &[&str] = &["arbitrum_localnet", "bitcoin_regtest", "ethereum_localnet", "solana_localnet", "starknet_devnet"];
 
@@ -268,8 +274,7 @@ pub struct Nodes {
 /// A name is not known, or a program does not start.
 pub fn engines(names: &[String], clock: &Arc<Clock>, nodes: &Nodes) -> Result<Engines, String> {
     let names: Vec<&str> = match names {
-        [] => MAIN.to_vec(),
-        [name] if name == "test" => TEST.to_vec(),
+        [] => main_networks().collect(),
         [name] if name == "local" => LOCAL.to_vec(),
         names => names.iter().map(String::as_str).collect(),
     };
@@ -280,53 +285,40 @@ pub fn engines(names: &[String], clock: &Arc<Clock>, nodes: &Nodes) -> Result<En
     names.into_iter().map(|name| Ok((name.to_owned(), engine(name, clock, nodes)?))).collect()
 }
 
+/// All main networks that clients of the service know.
+fn main_networks() -> impl Iterator<Item = &'static str> {
+    KNOWN_CHAINS.iter().filter(|chain| !chain.test).map(|chain| chain.name)
+}
+
 fn engine(name: &str, clock: &Arc<Clock>, nodes: &Nodes) -> Result<Box<dyn Engine>, String> {
     let clock = Arc::clone(clock);
-    let id = match name {
-        "ethereum" => "evm:1",
-        "base" => "evm:8453",
-        "arbitrum" => "evm:42161",
-        "bnbchain" => "evm:56",
-        "ethereum_sepolia" => "evm:11155111",
-        "base_sepolia" => "evm:84532",
-        "arbitrum_sepolia" => "evm:421614",
-        "ethereum_localnet" => "evm:31337",
-        "arbitrum_localnet" => "evm:31338",
-        "litecoin" => "litecoin:mainnet",
-        "litecoin_testnet" => "litecoin:testnet",
-        "litecoin_regtest" => "litecoin:regtest",
-        "bitcoin_testnet" => "bitcoin:testnet",
-        "bitcoin_regtest" => "bitcoin:regtest",
-        "tron" => "tron:728126428",
-        "tron_shasta" => "tron:2494104990",
-        "starknet" => "starknet:SN_MAIN",
-        "starknet_sepolia" => "starknet:SN_SEPOLIA",
-        "starknet_devnet" => "starknet:SN_DEVNET",
-        "sui" => "sui:mainnet",
-        "sui_testnet" => "sui:testnet",
-        "solana" => "solana:mainnet",
-        "solana_testnet" => "solana:testnet",
-        "solana_localnet" => "solana:localnet",
-        _ => return Err(format!("unknown chain: {name}")),
+    let id = match (known_chain(name), name) {
+        (Some(known), _) => known.id,
+        (None, "ethereum_localnet") => "evm:31337",
+        (None, "arbitrum_localnet") => "evm:31338",
+        (None, "solana_localnet") => "solana:localnet",
+        (None, "starknet_devnet") => "starknet:SN_DEVNET",
+        _ => {
+            let known: Vec<_> = KNOWN_CHAINS.iter().map(|chain| chain.name).chain(LOCAL.iter().copied()).collect();
+            return Err(format!("unknown chain: {name}; known: {}", known.join(", ")));
+        }
     };
     let (family, network) = id.split_once(':').unwrap_or((id, ""));
+    let number = || network.parse::<u32>().map_err(|_| format!("no chain id: {network}"));
     Ok(match family {
         "evm" => {
-            let id = network.parse().map_err(|_| format!("no chain id: {network}"))?;
-            let network = evm::Network::new(name, id);
+            let network = evm::Network::new(name, number()?.into());
             match &nodes.anvil {
                 // Anvil's blocks of Arbitrum show Ethereum's height as a number, where those of Arbitrum's nodes have hex digits.
                 Some(program) if !network.has_l1_number => Box::new(evm::Anvil::new(program, network, clock)?),
                 _ => Box::new(evm::Evm::new(network, clock)?),
             }
         }
-        "tron" => {
-            let id = network.parse().map_err(|_| format!("no chain id: {network}"))?;
-            Box::new(tron::Tron::new(tron::Network::new(name, id), clock)?)
-        }
+        "tron" => Box::new(tron::Tron::new(tron::Network::new(name, number()?), clock)?),
         "starknet" => Box::new(starknet::Starknet::new(name, network, clock)),
         "sui" if network == "mainnet" => Box::new(sui::Sui::new(sui::Network::mainnet(), clock)),
-        "sui" => Box::new(sui::Sui::new(sui::Network::testnet(), clock)),
+        "sui" if network == "testnet" => Box::new(sui::Sui::new(sui::Network::testnet(), clock)),
+        "sui" => return Err(format!("the sandbox does not have the chain {name}")),
         "solana" => Box::new(solana::Solana::new(name, network, clock)),
         _ => match &nodes.litecoind {
             Some(program) if name == bitcoin::LITECOIND => Box::new(bitcoin::Bitcoin::beside_litecoind(program, clock)?),

@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 use countersign_sandbox::accounts;
 use countersign_sandbox::chains::Nodes;
 use countersign_sandbox::sandbox::{Config, Sandbox};
+use countersign_sandbox::world::Settings;
 use countersign_sandbox::{lies, recording, tour, trial};
 
 /// The swap service and its chains on this machine, to try whole swaps against. All keys are public, all coins worthless.
@@ -29,11 +30,14 @@ struct Args {
     /// The port of the service; the chains have those that follow. 0 takes free ones.
     #[arg(long, default_value_t = 7700)]
     port: u16,
-    /// Only these chains, separated by commas. By default all main networks; `local` has the test networks of local clients.
+    /// Only these chains, separated by commas. By default all main networks, of which countersign itself refuses `bitcoin`, whose headers
+    /// have no work; `local` has the test networks of local clients.
     #[arg(long, value_delimiter = ',', value_name = "CHAINS")]
     chains: Vec<String>,
     #[command(flatten)]
     nodes: NodeArgs,
+    #[command(flatten)]
+    settings: Settings,
     /// Makes blocks only on demand.
     #[arg(long)]
     manual: bool,
@@ -122,6 +126,7 @@ async fn run(args: Args, out: &mut impl Write) -> ExitCode {
         directory: Some(args.dir.clone()),
         chains: args.chains.clone(),
         nodes: args.nodes.into(),
+        settings: args.settings,
         is_manual: args.manual,
         seed: args.seed,
         time: None,
@@ -196,6 +201,15 @@ async fn tried(command: Command, out: &mut impl Write) -> Result<bool, String> {
     Ok(is_right)
 }
 
+/// What somebody who looks for a chain has to know of it.
+fn note(chain: &str) -> &'static str {
+    match chain {
+        "bitcoin" => "  for other clients: countersign refuses these headers, which lack the work of the main network",
+        chain if chain.starts_with("solana") => "  subscriptions on the next port",
+        _ => "",
+    }
+}
+
 /// Says where everything is, and what to type next.
 fn greet(sandbox: &Sandbox, home: &std::path::Path, is_json: bool, out: &mut impl Write) -> std::io::Result<()> {
     let key = accounts::key(accounts::USER);
@@ -211,7 +225,7 @@ fn greet(sandbox: &Sandbox, home: &std::path::Path, is_json: bool, out: &mut imp
     writeln!(out, "The sandbox: everything here is worthless, and its keys are public.\n")?;
     writeln!(out, "{:<20} {:<24} page, and the service under /v2", "service", sandbox.service())?;
     for (name, url) in sandbox.chains() {
-        writeln!(out, "{name:<20} {url:<24} {}", address(name))?;
+        writeln!(out, "{name:<20} {url:<24} {}{}", address(name), note(name))?;
     }
     writeln!(out, "\nThe accounts on the right are funded; the key of all of them is {}\n", hex::encode(key))?;
     writeln!(out, "Now, in a second terminal:\n")?;

@@ -209,12 +209,20 @@ impl Order {
         self.source.has_ended() && (self.destination.initiated.is_none() || self.destination.has_ended())
     }
 
+    /// The order without what the chains have shown.
+    #[must_use]
+    pub fn as_made(&self) -> Self {
+        let mut order = self.clone();
+        order.source.forget();
+        order.destination.forget();
+        order
+    }
+
     /// What becomes of an order that was under way when the chains were lost. Of one whose user has got nothing yet, nothing has happened
     /// on the new chains: it is unpaid again, and so it says. One whose user has got the destination, or the payment back, stays as it is.
     pub fn lose_chains(&mut self) {
         if self.destination.redeemed.is_none() && !self.source.has_ended() {
-            self.source.forget();
-            self.destination.forget();
+            *self = self.as_made();
         }
     }
 

@@ -53,6 +53,7 @@ fn state(world: &World) -> Value {
     };
     json!({
         "chains": world.chains.iter().map(chain).collect::<Vec<_>>(), "lies": world.lies.active(),
+        "settings": switches::settings(world),
         "time": world.clock.millis(), "lines": world.lines(),
     })
 }

@@ -17,7 +17,7 @@ use crate::home::Home;
 use crate::ledger::{Ledger, LedgerError};
 use crate::server::{Front, serve, serve_subscriptions};
 use crate::solver::Solver;
-use crate::world::World;
+use crate::world::{Settings, World};
 
 /// How often chains and solver look whether something is due.
 const TICK: Duration = Duration::from_millis(40);
@@ -35,6 +35,8 @@ pub struct Config {
     pub chains: Vec<String>,
     /// Programs in the place of the sandbox's own engines.
     pub nodes: Nodes,
+    /// How service and solver behave from the beginning.
+    pub settings: Settings,
     /// Blocks come only when somebody asks for them, and the solver acts only in [`Sandbox::step`].
     pub is_manual: bool,
     /// What is random follows from it.
@@ -53,6 +55,7 @@ impl Default for Config {
             directory: None,
             chains: Vec::new(),
             nodes: Nodes::default(),
+            settings: Settings::default(),
             is_manual: false,
             seed: 0,
             time: None,
@@ -117,6 +120,7 @@ impl Sandbox {
         };
         let world = Arc::new(World::new(engines, ledger, clock, config.seed));
         world.is_manual.store(config.is_manual, std::sync::atomic::Ordering::Relaxed);
+        world.set(config.settings);
         for lie in &config.lies {
             if !world.lies.set(lie, true) {
                 return Err(StartError::Unknown(format!("no lie is called {lie}")));
@@ -204,7 +208,7 @@ impl Sandbox {
 
 /// Binds a port, and the one that follows where subscriptions are served.
 async fn bind(address: IpAddr, port: u16, has_subscriptions: bool) -> Result<(TcpListener, Option<TcpListener>), StartError> {
-    let taken = |address: SocketAddr| move |error| StartError::Io { what: address.to_string(), error };
+    let taken = |address: SocketAddr| move |error| StartError::Io { what: format!("{address}, choose other ports with --port"), error };
     let mut tries = 0_u32;
     loop {
         let at = SocketAddr::new(address, port);

@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,7 +68,7 @@ pub async fn serve(listener: TcpListener, front: Front, world: Arc<World>) -> io
     let connections = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let permit = Arc::clone(&connections).acquire_owned().await;
-        let (stream, peer) = match listener.accept().await {
+        let (stream, _) = match listener.accept().await {
             Ok(accepted) => accepted,
             // Too many open files, or a client that has gone: the next one may be served.
             Err(_) => {
@@ -79,7 +78,7 @@ pub async fn serve(listener: TcpListener, front: Front, world: Arc<World>) -> io
         };
         let (front, world) = (front.clone(), Arc::clone(&world));
         tokio::spawn(async move {
-            let service = service_fn(move |request| handle(request, peer, front.clone(), Arc::clone(&world)));
+            let service = service_fn(move |request| handle(request, front.clone(), Arc::clone(&world)));
             let mut builder = hyper::server::conn::http1::Builder::new();
             builder.timer(hyper_util::rt::TokioTimer::new()).header_read_timeout(PATIENCE);
             // What goes wrong with a connection is the client's affair.
@@ -89,7 +88,7 @@ pub async fn serve(listener: TcpListener, front: Front, world: Arc<World>) -> io
     }
 }
 
-async fn handle(request: hyper::Request<Incoming>, _peer: SocketAddr, front: Front, world: Arc<World>) -> Result<Response<Body>, Dropped> {
+async fn handle(request: hyper::Request<Incoming>, front: Front, world: Arc<World>) -> Result<Response<Body>, Dropped> {
     let (parts, body) = request.into_parts();
     let headers = parts.headers.iter();
     let headers: Vec<(String, String)> =
@@ -181,9 +180,9 @@ fn answer(world: &World, front: &Front, request: &mut Request) -> Reply {
                 solver::front_run(world, heard);
             }
             let reply = if endpoint.is_some() && endpoint == world.lies.lying_endpoint() {
-                world.lies.endpoint(name, world.clock.millis(), request, |request| chain.engine().answer(request))
+                world.lies.endpoint(name, world.clock.millis(), request, |request| chain.answer(request))
             } else {
-                chain.engine().answer(request)
+                chain.answer(request)
             };
             if let Some(heard) = heard.as_ref().filter(|_| conduct == Some(Conduct::DustMatured)) {
                 solver::take_dust_back(world, heard);
@@ -223,7 +222,7 @@ fn response(reply: Reply) -> Response<Body> {
     let headers = reply.headers.into_iter().chain([
         ("access-control-allow-origin".to_owned(), "*".to_owned()),
         // gRPC-web clients read these.
-        ("access-control-expose-headers".to_owned(), "grpc-status, grpc-message".to_owned()),
+        ("access-control-expose-headers".to_owned(), "grpc-status, grpc-message, x-sandbox".to_owned()),
     ]);
     for (name, value) in headers {
         if let (Ok(name), Ok(value)) = (hyper::header::HeaderName::try_from(name), hyper::header::HeaderValue::try_from(value)) {

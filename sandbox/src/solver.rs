@@ -132,19 +132,24 @@ impl Solver {
     fn act(&mut self, world: &World, order: &Order) {
         let conduct = world.lies.conduct();
         let (source, destination) = (&order.source, &order.destination);
-        if source.filled >= source.amount && !source.has_ended() && destination.initiated.is_none() && conduct != Some(Conduct::NeverPays) {
+        let (now, pace) = (world.clock.millis(), world.settings().pace);
+        let is_due = |seen: &Option<Seen>| seen.as_ref().is_none_or(|seen| now >= seen.at.saturating_add(pace));
+        let is_paid = source.filled >= source.amount && is_due(&source.initiated);
+        if is_paid && !source.has_ended() && destination.initiated.is_none() && conduct != Some(Conduct::NeverPays) {
             self.pay(world, order, conduct);
         }
         if destination.initiated.is_some() && !destination.has_ended() {
             if let Some(secret) = &order.kept_secret {
-                self.redeem(world, order, Act::RedeemDestination, destination.terms(false), secret);
+                if is_due(&destination.initiated) {
+                    self.redeem(world, order, Act::RedeemDestination, destination.terms(false), secret);
+                }
             } else if is_over(world, destination) {
                 self.refund(world, order, Act::RefundDestination, destination.terms(false));
             }
         }
         if !source.has_ended() && source.initiated.is_some() {
             if let Some(secret) = destination.secret.clone().or_else(|| world.lies.stolen(&order.id)) {
-                if conduct == Some(Conduct::NeverRedeems) {
+                if conduct == Some(Conduct::NeverRedeems) || !is_due(&destination.redeemed) {
                     return;
                 }
                 self.redeem(world, order, Act::RedeemSource, source.terms(true), &secret);

@@ -9,14 +9,32 @@ use sha2::{Digest, Sha256};
 
 use crate::chains::{Engine, Listing};
 use crate::clock::Clock;
+use crate::http::{Reply, Request};
 use crate::ledger::Ledger;
 use crate::lies::Lies;
 use crate::service::create::Creating;
 
 /// How many lines of what happened are kept.
 const LINES: usize = 500;
+/// Blocks that a chain makes at once on demand.
+pub(crate) const MAX_BLOCKS: u64 = 1_000_000;
 /// Milliseconds between the blocks of a chain above its quick limit.
 const HELD_INTERVAL: u64 = 10_000;
+
+/// How the service and its solver behave towards all clients. Each can be turned while the sandbox runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::Args)]
+#[expect(clippy::exhaustive_structs, reason = "callers name what they want")]
+pub struct Settings {
+    /// How many milliseconds after a payment or a redemption the solver acts, so that a client that polls sees the states between.
+    #[arg(long, default_value_t = 1_000, value_name = "MILLIS")]
+    pub pace: u64,
+    /// Answers new orders with `typed_data` null, as to clients that pay by a transaction alone.
+    #[arg(long)]
+    pub no_typed_data: bool,
+    /// Gives the swap contracts of EVM chains and Tron every allowance, so that answers to new orders have no approval.
+    #[arg(long)]
+    pub no_approval: bool,
+}
 
 /// One chain with its pace.
 pub struct Chain {
@@ -49,6 +67,16 @@ impl Chain {
         self.quick_limit.store(height, Ordering::Relaxed);
     }
 
+    /// Answers a call of a wallet. A model says in every answer that it is one.
+    #[must_use]
+    pub fn answer(&self, request: &Request) -> Reply {
+        let mut reply = self.engine().answer(request);
+        if self.listing.is_model() {
+            reply.headers.push(("x-sandbox".to_owned(), "model".to_owned()));
+        }
+        reply
+    }
+
     /// A member of an asset of this chain.
     #[must_use]
     pub fn asset(&self, id: &str) -> Option<&Value> {
@@ -69,6 +97,7 @@ pub struct World {
     pub lies: Lies,
     /// Whether blocks come only when somebody asks for them.
     pub is_manual: AtomicBool,
+    settings: Mutex<Settings>,
     seed: u64,
     lines: Mutex<VecDeque<String>>,
     /// What the relayer has sent, by order and action: clients ask again before a block has it.
@@ -92,10 +121,32 @@ impl World {
             ledger,
             lies: Lies::new(seed),
             is_manual: AtomicBool::new(false),
+            settings: Mutex::default(),
             seed,
             lines: Mutex::default(),
             relayed: Mutex::default(),
             creating: Creating::default(),
+        }
+    }
+
+    /// How service and solver behave now.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        *self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes how service and solver behave.
+    pub fn set(&self, settings: Settings) {
+        *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = settings;
+    }
+
+    /// Turns the clock of all chains forward. Each makes the blocks that would have come meanwhile, and one at the new time.
+    pub fn advance(&self, millis: u64) {
+        self.clock.advance(millis);
+        for chain in self.chains.values() {
+            let mut engine = chain.engine();
+            let blocks = millis.checked_div(engine.interval()).unwrap_or_default();
+            engine.mine(blocks.saturating_add(1).min(MAX_BLOCKS));
         }
     }
 

@@ -317,7 +317,6 @@ fn any_bytes_get_an_answer() {
         "eth_getTransactionCount",
         "eth_getBalance",
         "eth_getCode",
-        "eth_getStorageAt",
         "eth_call",
         "eth_estimateGas",
         "eth_simulateV1",
@@ -325,7 +324,6 @@ fn any_bytes_get_an_answer() {
         "eth_getProof",
         "eth_feeHistory",
         "eth_sendRawTransaction",
-        "eth_getBlockReceipts",
     ];
     let account = format!("0x{}", "00".repeat(20));
     let values = [

@@ -105,19 +105,6 @@ fn a_line_that_a_kill_has_cut_off_is_dropped_and_any_other_is_an_error() {
 }
 
 #[test]
-fn a_second_sandbox_on_a_directory_is_told_that_one_runs() {
-    let path = file("held");
-    let first = Ledger::open(&path).unwrap();
-    let error = Ledger::open(&path).unwrap_err().to_string();
-    let told =
-        format!("another sandbox runs on this directory, process {}: stop it, or choose another directory with --dir", std::process::id());
-    assert!(error.ends_with(&told), "{error}");
-    drop(first);
-    Ledger::open(&path).unwrap();
-    remove(&path);
-}
-
-#[test]
 fn orders_of_an_earlier_version_are_refused() {
     let path = file("old");
     let old = path.with_extension("redb");

@@ -8,7 +8,8 @@ use countersign_sandbox::chains::{Nodes, engines};
 use countersign_sandbox::clock::Clock;
 use countersign_sandbox::http::{Reply, Request};
 use countersign_sandbox::ledger::Ledger;
-use countersign_sandbox::world::World;
+use countersign_sandbox::solver::Solver;
+use countersign_sandbox::world::{Settings, World};
 use countersign_sandbox::{lies, page, service};
 use serde_json::json;
 
@@ -119,6 +120,7 @@ fn a_form_goes_back_to_where_it_was() {
         ("/sandbox/lies", "name=none", "/#lies"),
         ("/sandbox/mine", "chain=base&blocks=2", "/#chains"),
         ("/sandbox/clock", "advance=3600", "/#chains"),
+        ("/sandbox/settings", "pace=0", "/#service"),
     ] {
         let reply = post(target, body);
         assert_eq!((reply.status, header(&reply, "location")), (303, Some(back)), "{target} {body}");
@@ -127,6 +129,75 @@ fn a_form_goes_back_to_where_it_was() {
     // Programs get JSON.
     let reply = call(&world, "POST", "/sandbox/lies?name=net-slow&on=true", &[], "");
     assert_eq!((reply.status, reply.body.as_slice()), (200, br#"{"lies":["net-slow"]}"#.as_slice()));
+}
+
+/// A world in which the user has paid an order that no solver answers, and the order's id.
+fn paid() -> (World, String) {
+    let world = world();
+    let owner = world.chain("base").unwrap().engine().address_of(&key(accounts::USER));
+    world.lies.set("solver-never-pays", true);
+    let request = json!({
+        "source": { "asset": "base:usdc", "owner": owner, "amount": "25000000" },
+        "destination": { "asset": "arbitrum:eth", "owner": owner, "amount": "6000000000000000" }, "secret_hash": "5a".repeat(32),
+    });
+    let made = call(&world, "POST", "/v2/orders", &[], &request.to_string());
+    let made: serde_json::Value = serde_json::from_slice(&made.body).unwrap();
+    let id = made["result"]["order_id"].as_str().unwrap().to_owned();
+    let terms = world.ledger.by_id(&id).unwrap().source.terms(true);
+    world.chain("base").unwrap().engine().lock(&terms).unwrap();
+    (world, id)
+}
+
+#[test]
+fn a_day_on_the_clock_makes_the_blocks_that_a_refund_needs() {
+    let (world, id) = paid();
+    let mut solver = Solver::default();
+    let mut is_refunded = || {
+        world.tick();
+        solver.step(&world).unwrap();
+        world.tick();
+        solver.step(&world).unwrap();
+        world.ledger.by_id(&id).unwrap().source.refunded.is_some()
+    };
+    assert!(!is_refunded());
+    let heights = || ["base", "arbitrum"].map(|chain| world.chain(chain).unwrap().engine().height());
+    let before = heights();
+    assert_eq!(call(&world, "POST", "/sandbox/clock", &[FORM], "advance=86400").status, 303);
+    assert_eq!([0, 1].map(|chain| heights()[chain].abs_diff(before[chain])), [43_201, 345_601]);
+    assert!(is_refunded(), "{:?}", world.lines());
+}
+
+#[test]
+fn what_was_signed_for_an_order_is_shown_however_it_went_on() {
+    let (world, id) = paid();
+    let mut solver = Solver::default();
+    let mut page = |state: &str| {
+        world.tick();
+        solver.step(&world).unwrap();
+        let html = String::from_utf8(call(&world, "GET", &format!("/order/{id}"), &[], "").body).unwrap();
+        assert!(html.contains(&format!("By now: {state}. Below")), "{state}: {:?}", world.lines());
+        assert!(html.contains("<title>Verified order") && html.contains(&id), "{state}");
+    };
+    page("The user has paid; the solver is next");
+    world.advance(86_400_000);
+    page("The user has paid; the solver is next");
+    page("Refunded");
+    // A lie in the record is still seen.
+    world.lies.set("record-of-another", true);
+    let html = String::from_utf8(call(&world, "GET", &format!("/order/{id}"), &[], "").body).unwrap();
+    assert!(html.contains("Do not sign"));
+}
+
+#[test]
+fn settings_are_turned_on_the_page() {
+    let world = world();
+    let set = |query: &str| call(&world, "POST", &format!("/sandbox/settings?{query}"), &[], "");
+    let body = set("pace=30000&no_typed_data=true").body;
+    assert_eq!(body, br#"{"pace":30000,"no_typed_data":true,"no_approval":false}"#);
+    assert_eq!(world.settings(), Settings { pace: 30_000, no_typed_data: true, no_approval: false });
+    assert!(html(&world).contains("acts 30 s after what it sees. New orders come without typed data, and with the approvals"));
+    set("no_approval=true&no_typed_data=false");
+    assert_eq!(world.settings(), Settings { pace: 30_000, no_typed_data: false, no_approval: true });
 }
 
 #[test]
@@ -142,6 +213,8 @@ fn wrong_parameters_are_refused() {
         ("/sandbox/fund", "asset=base:usdc&amount=1.5"),
         ("/sandbox/fund", "asset=base:usdc&amount=1&account=nobody"),
         ("/sandbox/reorganize", "chain=base"),
+        ("/sandbox/settings", "pace=soon"),
+        ("/sandbox/settings", "no_approval=perhaps"),
         ("/sandbox/nothing", ""),
     ] {
         assert_eq!(call(&world, "POST", target, &[FORM], body).status, 400, "{target} {body}");

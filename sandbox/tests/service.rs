@@ -10,7 +10,7 @@ use countersign_sandbox::http::{Reply, Request};
 use countersign_sandbox::ledger::Ledger;
 use countersign_sandbox::service;
 use countersign_sandbox::solver::Solver;
-use countersign_sandbox::world::World;
+use countersign_sandbox::world::{Settings, World};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -191,6 +191,101 @@ fn a_quote_keeps_thirty_basis_points_in_both_directions() {
     assert_eq!(there[0]["source"]["value"], "4000.0000");
     let back = ok(&call(&world, "GET", "/v2/quote?from=base:usdc&to=arbitrum:eth&to_amount=997000000000000000", &Value::Null));
     assert_eq!(back[0]["source"]["amount"], "4000000000");
+}
+
+#[test]
+fn typed_data_and_approvals_can_be_left_out() {
+    let world = world(&["base", "ethereum", "tron", "starknet"]);
+    let made = |settings: Settings, from: &str, to: &str, amounts: [&str; 2]| {
+        world.set(settings);
+        let mut request = order(&world, from, to, amounts);
+        request["nonce"] = json!(world.ledger.count());
+        ok(&call(&world, "POST", "/v2/orders", &request))
+    };
+    let routes = [
+        ("base:usdc", ["4000000", "1000"], "ethereum:eth"),
+        // This token raises no allowance but one of zero.
+        ("ethereum:usdt", ["4000000", "1000"], "base:usdc"),
+        ("tron:usdt", ["4000000", "1000"], "base:usdc"),
+        ("starknet:strk", ["100000000000000000000", "1000"], "base:usdc"),
+    ];
+    for (from, amounts, to) in routes {
+        let honest = made(Settings::default(), from, to, amounts);
+        assert!(honest["typed_data"].is_object() && honest["approval_transaction"].is_object(), "{from}: {honest}");
+        let bare = made(Settings { no_typed_data: true, ..Settings::default() }, from, to, amounts);
+        assert!(bare["typed_data"].is_null() && bare.as_object().unwrap().contains_key("typed_data"));
+        assert!(bare["approval_transaction"].is_object() && bare["initiate_transaction"].is_object());
+        let allowed = made(Settings { no_approval: true, ..Settings::default() }, from, to, amounts);
+        assert!(allowed["typed_data"].is_object());
+        assert_eq!(allowed["approval_transaction"].is_null(), !from.starts_with("starknet"), "{from}");
+    }
+}
+
+#[test]
+fn a_solver_with_a_pace_lets_clients_see_each_state() {
+    let clock = Arc::new(Clock::fixed(1_795_000_000_000));
+    let names = ["bitcoin_regtest", "arbitrum"].map(str::to_owned);
+    let world = World::new(engines(&names, &clock, &Nodes::default()).unwrap(), Ledger::default(), Arc::clone(&clock), 1);
+    world.set(Settings { pace: 5_000, ..Settings::default() });
+    let mut solver = Solver::default();
+    let created =
+        ok(&call(&world, "POST", "/v2/orders", &order(&world, "bitcoin_regtest:btc", "arbitrum:eth", ["50000", "9000000000000000"])));
+    let id = created["order_id"].as_str().unwrap();
+    let terms = world.ledger.by_id(id).unwrap().source.terms(true);
+    world.chain("bitcoin_regtest").unwrap().engine().lock(&terms).unwrap();
+    // Whether both sides are paid and redeemed, which goes on at the pace and not before it.
+    let mut seen = |advance: u64| {
+        clock.advance(advance);
+        run(&world, &mut solver, 20);
+        let order = world.ledger.by_id(id).unwrap();
+        [&order.source.initiated, &order.destination.initiated, &order.destination.redeemed, &order.source.redeemed].map(Option::is_some)
+    };
+    assert_eq!(seen(0), [true, false, false, false]);
+    assert_eq!(seen(4_999), [true, false, false, false]);
+    let hashes = ok(&call(&world, "GET", &format!("/v2/orders/{id}/instant-refund-hash"), &Value::Null));
+    assert_eq!(hashes[0].as_str().unwrap().len(), 64, "an instant refund can be signed");
+    assert_eq!(seen(1), [true, true, false, false]);
+    // The service keeps the secret.
+    assert_eq!(seen(4_999), [true, true, false, false]);
+    assert_eq!(seen(1), [true, true, true, false]);
+    assert_eq!(seen(4_999), [true, true, true, false]);
+    assert_eq!(seen(1), [true; 4]);
+}
+
+#[test]
+fn a_model_says_so_in_every_answer() {
+    let world = world(&["base", "starknet", "starknet_devnet", "sui", "sui_testnet"]);
+    for (name, chain) in &world.chains {
+        for (method, path) in [("POST", "/"), ("GET", "/"), ("POST", "/sui.rpc.v2.LedgerService/GetServiceInfo"), ("POST", "/nowhere")] {
+            let reply = chain.answer(&Request {
+                method: method.to_owned(),
+                path: path.to_owned(),
+                query: String::new(),
+                headers: Vec::new(),
+                body: b"{}".to_vec(),
+            });
+            let says = reply.headers.contains(&("x-sandbox".to_owned(), "model".to_owned()));
+            assert_eq!(says, name != "base", "{name} {path}");
+        }
+    }
+}
+
+#[test]
+fn the_main_networks_that_clients_know_are_there() {
+    let clock = Arc::new(Clock::default());
+    let engines = engines(&[], &clock, &Nodes::default()).unwrap();
+    let names: Vec<_> = engines.keys().map(String::as_str).collect();
+    let known = countersign_chains::KNOWN_CHAINS.iter().filter(|chain| !chain.test).map(|chain| chain.name);
+    assert_eq!(names, known.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>());
+    assert!(names.contains(&"bitcoin") && names.contains(&"bnbchain"));
+    for (name, engine) in &engines {
+        let chain = engine.listing().chain;
+        assert_eq!(chain["chain"], name.as_str());
+        let coin = chain["native_asset_id"].as_str().unwrap();
+        assert!(engine.listing().assets.iter().any(|asset| asset["id"] == coin), "{name} has its coin {coin}");
+    }
+    let unknown = countersign_sandbox::chains::engines(&["moon".to_owned()], &clock, &Nodes::default()).err().unwrap();
+    assert!(unknown.starts_with("unknown chain: moon; known: ethereum, ") && unknown.contains("starknet_devnet"), "{unknown}");
 }
 
 #[test]

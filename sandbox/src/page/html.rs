@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Write};
 
 use serde_json::Value;
 
-use super::{chains, lies, orders};
+use super::{chains, lies, orders, switches};
 use crate::world::World;
 
 /// How many lines of the log are shown.
@@ -66,6 +66,8 @@ fn write(html: &mut String, world: &World) -> fmt::Result {
     log(html, world)?;
     html.push_str("</section></div>\n<section aria-labelledby=\"chains\"><h2 id=\"chains\" tabindex=\"-1\">Chains</h2>\n");
     chains::chains(html, world)?;
+    html.push_str("</section>\n<section aria-labelledby=\"service\"><h2 id=\"service\" tabindex=\"-1\">Service and solver</h2>\n");
+    switches::settings_form(html, world)?;
     html.push_str("</section>\n<section aria-labelledby=\"lies\"><h2 id=\"lies\" tabindex=\"-1\">Lies</h2>\n");
     lies::switches(html, world)?;
     html.push_str("</section>\n</main>\n");

@@ -6,6 +6,7 @@ use countersign::{Policy, Refusal, Registry, json};
 use countersign_view::{Documents, Page};
 use serde_json::{Map, Value, json};
 
+use super::orders::state_of;
 use crate::home;
 use crate::http::Reply;
 use crate::order::{Order, Side};
@@ -18,7 +19,7 @@ const POLICY: &str = "frame-ancestors 'none'";
 pub(super) fn page(world: &World, id: &str) -> Reply {
     let Some(order) = world.ledger.by_id(id) else { return Reply::text(404, "order not found") };
     match html(world, &order) {
-        Ok(html) => super::html_reply(html, POLICY),
+        Ok(html) => super::html_reply(html.replacen("<main>", &format!("<main>{}", state(&order, world.clock.millis())), 1), POLICY),
         Err(refusal) => Reply::text(500, format!("the order cannot be shown: {}", refusal.reason())),
     }
 }
@@ -26,12 +27,17 @@ pub(super) fn page(world: &World, id: &str) -> Reply {
 fn html(world: &World, order: &Order) -> Result<String, Refusal> {
     let response = json!({ "status": "Ok", "result": order.answer });
     let [registry, request, response, record] =
-        [home::registry(world), request(order), response, service::stated(world, order)].map(|document| document.to_string());
+        [home::registry(world), request(order), response, service::stated(world, &order.as_made())].map(|document| document.to_string());
     let registry = Registry::from_json(registry.as_bytes())?;
     let (request, response, record) =
         (json::parse(request.as_bytes())?, json::parse(response.as_bytes())?, json::parse(record.as_bytes())?);
     let documents = Documents { request: &request, response: &response, record: Some(&record) };
     Ok(Page::new(documents, &registry, &Policy::default()).to_html())
+}
+
+/// How the order has gone on. The record that is verified is that of the beginning, because only then is something signed.
+fn state(order: &Order, now: u64) -> String {
+    format!("<p>By now: {}. Below is the order as it was when it was made.</p>", state_of(order, now).text)
 }
 
 /// The request that the order was made from.

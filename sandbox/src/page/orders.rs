@@ -15,10 +15,10 @@ const PLACES: usize = 8;
 const WIDTH: usize = 20;
 
 /// How an order is marked: `idle`, `busy`, `good`, `back` and `bad` have a color and a sign each.
-struct State {
+pub(super) struct State {
     kind: &'static str,
     sign: &'static str,
-    text: &'static str,
+    pub(super) text: &'static str,
 }
 
 const fn state(kind: &'static str, sign: &'static str, text: &'static str) -> State {
@@ -26,7 +26,7 @@ const fn state(kind: &'static str, sign: &'static str, text: &'static str) -> St
 }
 
 /// What an order waits for, or how it has ended.
-fn state_of(order: &Order, now: u64) -> State {
+pub(super) fn state_of(order: &Order, now: u64) -> State {
     let (source, destination) = (&order.source, &order.destination);
     let [paid, answered] = [source, destination].map(|side| side.initiated.is_some());
     match (order.status(now), source.redeemed.is_some(), destination.redeemed.is_some()) {

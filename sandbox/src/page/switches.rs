@@ -1,12 +1,13 @@
 //! What turns the sandbox: `POST /sandbox/...` with parameters in the query or in a form.
 
+use std::fmt::{self, Write};
 use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
 use crate::http::{Reply, Request};
 use crate::lies;
-use crate::world::World;
+use crate::world::{MAX_BLOCKS, Settings, World};
 
 pub(super) fn turn(world: &World, request: &Request) -> Reply {
     // A page of somebody else that is open in the same browser must not turn anything.
@@ -46,8 +47,39 @@ fn back(path: &str, lie: &str) -> String {
     match (path, lies::find(lie)) {
         ("/sandbox/lies", Some(lie)) => format!("/#lie-{}", lie.name),
         ("/sandbox/lies", None) => "/#lies".to_owned(),
+        ("/sandbox/settings", _) => "/#service".to_owned(),
         _ => "/#chains".to_owned(),
     }
+}
+
+/// The settings, for programs.
+pub(super) fn settings(world: &World) -> Value {
+    let Settings { pace, no_typed_data, no_approval } = world.settings();
+    json!({ "pace": pace, "no_typed_data": no_typed_data, "no_approval": no_approval })
+}
+
+pub(super) fn settings_form(html: &mut String, world: &World) -> fmt::Result {
+    let Settings { pace, no_typed_data, no_approval } = world.settings();
+    let told = |is_off: bool| if is_off { "without" } else { "with" };
+    write!(
+        html,
+        "<form class=\"clock\" method=\"post\" action=\"/sandbox/settings\"><span>The solver acts {} s after what it sees. New orders come {} typed \
+         data, and {} the approvals that EVM chains and Tron need.</span> <span class=\"buttons\">",
+        f64::from(u32::try_from(pace).unwrap_or(u32::MAX)) / 1_000.0,
+        told(no_typed_data),
+        told(no_approval),
+    )?;
+    for (name, value, text) in [
+        ("pace", "0".to_owned(), "Act at once"),
+        ("pace", "1000".to_owned(), "Act after 1 s"),
+        ("pace", "30000".to_owned(), "Act after 30 s"),
+        ("no_typed_data", (!no_typed_data).to_string(), "Typed data on or off"),
+        ("no_approval", (!no_approval).to_string(), "Approvals on or off"),
+    ] {
+        write!(html, "<button name=\"{name}\" value=\"{value}\">{text}</button> ")?;
+    }
+    html.push_str("</span></form>");
+    Ok(())
 }
 
 fn act(world: &World, path: &str, text: &impl Fn(&str) -> String) -> Result<Value, String> {
@@ -55,8 +87,8 @@ fn act(world: &World, path: &str, text: &impl Fn(&str) -> String) -> Result<Valu
     match path {
         "/sandbox/mine" => {
             let (chain, blocks) = (world.chain(&text("chain"))?, number("blocks")?);
-            if blocks > 1_000_000 {
-                return Err("at most 1000000 blocks at once".to_owned());
+            if blocks > MAX_BLOCKS {
+                return Err(format!("at most {MAX_BLOCKS} blocks at once"));
             }
             let mut engine = chain.engine();
             engine.mine(blocks);
@@ -67,8 +99,19 @@ fn act(world: &World, path: &str, text: &impl Fn(&str) -> String) -> Result<Valu
             Ok(json!({}))
         }
         "/sandbox/clock" => {
-            world.clock.advance(number("advance")?.saturating_mul(1_000));
+            world.advance(number("advance")?.saturating_mul(1_000));
             Ok(json!({ "time": world.clock.millis() }))
+        }
+        "/sandbox/settings" => {
+            let before = world.settings();
+            let pace = if text("pace").is_empty() { before.pace } else { number("pace")? };
+            let flag = |name: &str, before: bool| match text(name).as_str() {
+                "" => Ok(before),
+                value => value.parse().map_err(|_| format!("{name} is not true or false")),
+            };
+            let no_typed_data = flag("no_typed_data", before.no_typed_data)?;
+            world.set(Settings { pace, no_typed_data, no_approval: flag("no_approval", before.no_approval)? });
+            Ok(settings(world))
         }
         "/sandbox/fund" => {
             let (asset, amount) = (text("asset"), text("amount").parse().map_err(|_| "amount is not a number of base units")?);

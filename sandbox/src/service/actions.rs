@@ -118,7 +118,7 @@ pub(super) fn broadcast(world: &World, order: &Order, body: &Value) -> Result<Va
     let (method, path) = ("POST".to_owned(), "/tx".to_owned());
     let call = Request { method, path, query: String::new(), headers: Vec::new(), body: bytes.into_bytes() };
     let chain = world.chain_of(&order.destination.asset)?;
-    let reply = chain.engine().answer(&call);
+    let reply = chain.answer(&call);
     let said = String::from_utf8_lossy(&reply.body).into_owned();
     if reply.status != 200 {
         return Err(said.into());

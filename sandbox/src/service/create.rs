@@ -83,11 +83,18 @@ pub(super) fn create(world: &World, request: &Request) -> Result<Value, Refused>
     if destination.amount > bought(source.amount, &paid, &received) {
         return Err("the destination's amount is more than the source pays for".into());
     }
+    let settings = world.settings();
     let (payer, payee) = (world.chain_of(&source.asset)?, world.chain_of(&destination.asset)?);
     let (source_leg, mut answer) = {
-        let engine = payer.engine();
+        let mut engine = payer.engine();
+        if settings.no_approval {
+            engine.approve(&source)?;
+        }
         (engine.leg(&source)?, engine.payloads(&source)?)
     };
+    if let Some(message) = answer.get_mut("typed_data").filter(|_| settings.no_typed_data) {
+        *message = Value::Null;
+    }
     let destination_leg = payee.engine().leg(&destination)?;
     let mut keys = Vec::new();
     for (chain, leg) in [(&source.asset, &source_leg), (&destination.asset, &destination_leg)] {

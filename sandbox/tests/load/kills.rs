@@ -71,21 +71,7 @@ fn an_acknowledged_order_survives_a_kill() {
     // It works on: a whole swap on the directory of so many kills.
     let sandbox = Program::start(executable(), &directory, "base,arbitrum", &[]).unwrap();
     let swapped = Command::new(countersign_sandbox::trial::program().unwrap())
-        .args([
-            "swap",
-            "--json",
-            "--yes",
-            "--poll",
-            "100",
-            "--from",
-            "base:usdc",
-            "--to",
-            "arbitrum:eth",
-            "--amount",
-            "4000000",
-            "--at-least",
-            "1",
-        ])
+        .args("swap --json --yes --poll 100 --from base:usdc --to arbitrum:eth --amount 4000000 --at-least 1".split(' '))
         .env_clear()
         .env("HOME", &directory)
         .env("COUNTERSIGN_CONFIG", sandbox.about["config"].as_str().unwrap())
@@ -103,7 +89,9 @@ fn a_second_sandbox_on_a_directory_says_that_one_runs() {
     let config = std::fs::read(directory.join("config.json")).unwrap();
     let second = Command::new(executable()).args(["--port", "0", "--chains", "base", "--dir"]).arg(&directory).output().unwrap();
     let said = String::from_utf8(second.stderr).unwrap();
-    assert!(!second.status.success() && said.contains(&format!("runs on this directory, process {}:", sandbox.id())), "{said}");
+    let told =
+        format!("another sandbox runs on this directory, process {}: stop it, or choose another directory with --dir\n", sandbox.id());
+    assert!(!second.status.success() && said.ends_with(&told), "{said}");
     assert_eq!(std::fs::read(directory.join("config.json")).unwrap(), config, "the first one's files are as they were");
     drop(sandbox);
     std::fs::remove_dir_all(&directory).unwrap();

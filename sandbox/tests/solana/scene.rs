@@ -17,6 +17,7 @@ use countersign_sandbox::clock::Clock;
 use countersign_sandbox::http;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use solana_address::Address;
 use solana_keypair::Keypair;
 use solana_signer::Signer;
 
@@ -65,6 +66,16 @@ pub fn ask(engine: &mut dyn Engine, method: &str, params: Value) -> Value {
 
 pub fn address(role: &str) -> String {
     Keypair::new_from_array(accounts::key(role)).pubkey().to_string()
+}
+
+pub const USDC: &str = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v";
+
+/// The associated account for USDC.
+pub fn token_account(role: &str) -> String {
+    let [owner, mint, tokens, program] =
+        [address(role).as_str(), USDC, "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA", "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL"]
+            .map(|key| key.parse::<Address>().unwrap());
+    Address::find_program_address(&[owner.as_ref(), tokens.as_ref(), mint.as_ref()], &program).0.to_string()
 }
 
 pub struct Scene {

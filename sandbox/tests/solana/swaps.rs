@@ -153,15 +153,9 @@ async fn the_vault_is_paid_for_once_and_new_accounts_by_who_redeems() {
     scene.mine(1);
     assert_eq!(scene.has(RELAYER, "sol"), relayer - TOKEN_RENT - FEE);
     assert_eq!((scene.has(SOLVER, "sol"), scene.has(USER, "usdc")), (solver - TOKEN_RENT - FEE, 1_400_000));
-    let accounts = scene.with(|solana| {
-        let user = super::scene::address(USER);
-        ask(
-            solana,
-            "getTokenAccountsByOwner",
-            json!([user, {"mint": "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"}, {"encoding": "jsonParsed", "commitment": "processed"}]),
-        )
-    });
-    assert_eq!(accounts["value"][0]["account"]["data"]["parsed"]["info"]["tokenAmount"]["uiAmountString"], "1.4");
+    let options = json!({"encoding": "jsonParsed", "commitment": "processed"});
+    let account = scene.with(|solana| ask(solana, "getAccountInfo", json!([super::scene::token_account(USER), options])));
+    assert_eq!(account["value"]["data"]["parsed"]["info"]["tokenAmount"]["uiAmountString"], "1.4");
 }
 
 #[tokio::test]

@@ -203,8 +203,11 @@ impl Machine for Anvil {
         self.make(1)
     }
 
-    fn call(&mut self, to: Address, data: Vec<u8>) -> Result<(), String> {
-        self.submit(false, to, data, U256::ZERO)?;
+    fn call(&mut self, from: Address, to: Address, data: Vec<u8>) -> Result<(), String> {
+        self.tell("anvil_impersonateAccount", json!([from]))?;
+        let sent = self.tell("eth_sendTransaction", json!([{"from": from, "to": to, "data": hex::encode_prefixed(&data)}]));
+        self.tell("anvil_stopImpersonatingAccount", json!([from]))?;
+        sent?;
         self.make(1)
     }
 

@@ -149,8 +149,8 @@ pub(crate) fn deploy(world: &mut World, coin: (&str, u8), tokens: &[(&str, u8)])
 }
 
 /// Makes a call that must succeed.
-pub(crate) fn call(world: &mut World, to: Address, data: Vec<u8>) -> Result<(), String> {
-    let receipt = world.call(Address::ZERO, to, data, U256::ZERO).map_err(|error| error.to_string())?;
+pub(crate) fn call(world: &mut World, from: Address, to: Address, data: Vec<u8>) -> Result<(), String> {
+    let receipt = world.call(from, to, data, U256::ZERO).map_err(|error| error.to_string())?;
     failure(&receipt.outcome).map_or(Ok(()), Err)
 }
 

@@ -4,7 +4,7 @@
 use alloy_consensus::TxEip1559;
 use alloy_primitives::{Address, TxKind, U256, hex};
 use alloy_sol_types::SolCall;
-use countersign_proofs_evm::abi::Regulated;
+use countersign_proofs_evm::abi::{Erc20, Regulated};
 use countersign_proofs_evm::{Account, Contract, Receipt, World};
 use serde_json::{Map, Value, json};
 
@@ -164,6 +164,11 @@ impl Contracts {
         Ok(Swap::new(self.network.id, self.asset(&terms.asset)?, initiator, redeemer, terms))
     }
 
+    /// Who pays a source: the delegate, if there is one.
+    fn payer(&self, terms: &Terms, swap: &Swap) -> Result<Address, String> {
+        terms.delegate.as_deref().map_or(Ok(swap.initiator), |delegate| self.dialect.read(delegate))
+    }
+
     /// The initiation of who locks for themselves.
     fn initiate(&self, swap: &Swap) -> Vec<u8> {
         match self.dialect {
@@ -228,8 +233,8 @@ pub(crate) trait Machine: Send {
 
     fn fund(&mut self, account: Address, asset: &Asset, amount: U256) -> Result<(), String>;
 
-    /// Makes a call from nowhere.
-    fn call(&mut self, to: Address, data: Vec<u8>) -> Result<(), String>;
+    /// Makes a call of an account, without its key.
+    fn call(&mut self, from: Address, to: Address, data: Vec<u8>) -> Result<(), String>;
 
     fn balance(&self, account: Address, asset: &Asset) -> Result<U256, String>;
 
@@ -274,7 +279,20 @@ impl<M: Machine> Engine for M {
             Some(account) => Regulated::freezeCall { account: self.contracts().dialect.read(account)? }.abi_encode(),
             None => Regulated::pauseCall {}.abi_encode(),
         };
-        self.call(token, data)
+        self.call(self.contracts().relayer.address(), token, data)
+    }
+
+    fn approve(&mut self, terms: &Terms) -> Result<(), String> {
+        let (contracts, swap) = (self.contracts(), self.contracts().swap(terms)?);
+        let (payer, spender) = (contracts.payer(terms, &swap)?, swap.asset.htlc);
+        let Some(token) = swap.asset.token else { return Ok(()) };
+        if self.allowance(token, payer, spender)? < swap.amount {
+            // Some tokens only raise an allowance of zero.
+            for value in [U256::ZERO, U256::MAX] {
+                self.call(payer, token, Erc20::approveCall { spender, value }.abi_encode())?;
+            }
+        }
+        Ok(())
     }
 
     fn vault(&self) -> Option<String> {
@@ -290,7 +308,7 @@ impl<M: Machine> Engine for M {
     fn payloads(&self, terms: &Terms) -> Result<Map<String, Value>, String> {
         let contracts = self.contracts();
         let (swap, dialect, chain_id) = (contracts.swap(terms)?, contracts.dialect, contracts.network.id);
-        let delegate = terms.delegate.as_deref().map(|delegate| dialect.read(delegate)).transpose()?;
+        let (payer, is_delegated) = (contracts.payer(terms, &swap)?, terms.delegate.is_some());
         let [to_approve, to_initiate] = dialect.limits();
         let call = |to: Address, data: &[u8], limit: u64, value: U256| {
             json!({
@@ -301,18 +319,17 @@ impl<M: Machine> Engine for M {
                 "value": dialect.number(value),
             })
         };
-        let payer = delegate.unwrap_or(swap.initiator);
         let mut approval = Value::Null;
         if let Some(token) = swap.asset.token
             && self.allowance(token, payer, swap.asset.htlc)? < swap.amount
         {
             approval = call(token, &swap.approve(), to_approve, U256::ZERO);
         }
-        let data = if delegate.is_some() { swap.initiate_on_behalf() } else { contracts.initiate(&swap) };
+        let data = if is_delegated { swap.initiate_on_behalf() } else { contracts.initiate(&swap) };
         // A contract cannot pull the chain's own coin, and what a delegate pays the owner does not sign. Clients of Tron expect a message
         // for coins as well, although no signature can pay them.
         let is_tron = dialect == Dialect::Tron;
-        let has_message = is_tron || (swap.asset.token.is_some() && delegate.is_none());
+        let has_message = is_tron || (swap.asset.token.is_some() && !is_delegated);
         let message = if has_message { swap.typed_data(chain_id, |address| dialect.write(address), is_tron) } else { Value::Null };
         let mut payloads = Map::new();
         payloads.insert("approval_transaction".to_owned(), approval);

@@ -104,8 +104,8 @@ impl Machine for Evm {
         self.ledger.change(|world| contracts::fund(world, asset, account, amount))
     }
 
-    fn call(&mut self, to: Address, data: Vec<u8>) -> Result<(), String> {
-        self.ledger.change(|world| contracts::call(world, to, data))
+    fn call(&mut self, from: Address, to: Address, data: Vec<u8>) -> Result<(), String> {
+        self.ledger.change(|world| contracts::call(world, from, to, data))
     }
 
     fn balance(&self, account: Address, asset: &Asset) -> Result<U256, String> {

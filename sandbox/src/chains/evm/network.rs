@@ -67,6 +67,7 @@ impl Network {
                 network = Self { name: "BNB Chain".to_owned(), coin: "bnb", timelocks: (28_800, 2_400), ..network };
                 network.tokens = vec![("usdc", 18), ("btcb", 18)];
             }
+            "botanix" | "corn" => network.coin = "btc",
             _ => {}
         }
         if chain.ends_with("_localnet") {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use alloy_consensus::TxEnvelope;
-use alloy_primitives::{Address, B256, U256};
+use alloy_primitives::{Address, U256};
 use countersign_proofs_evm::Past;
 use serde_json::{Value, json};
 
@@ -67,18 +67,12 @@ impl Evm {
         let account = |index| params.read(index, params::address);
         match method {
             "eth_chainId" => Ok(quantity(self.contracts.network.id)),
-            "eth_accounts" => Ok(json!([])),
             "eth_blockNumber" => Ok(quantity(self.ledger.head())),
             "eth_gasPrice" => Ok(quantity(self.contracts.tip().saturating_add(self.contracts.network.base_fee.into()))),
             "eth_maxPriorityFeePerGas" => Ok(quantity(self.contracts.tip())),
             "eth_feeHistory" => self.fee_history(params),
             "eth_getBlockByNumber" => self.block_of(params, params.read(0, params::name)?),
             "eth_getBlockByHash" => self.block_of(params, Name::Hash(params.read(0, params::hash)?)),
-            "eth_getBlockReceipts" => {
-                let Ok(number) = self.number(params.read(0, params::name)?) else { return Ok(Value::Null) };
-                let block = self.shown(number)?;
-                Ok((0..block.transactions.len()).filter_map(|index| shape::receipt(&block, index)).collect())
-            }
             "eth_getTransactionByHash" => {
                 let id = params.read(0, params::hash)?;
                 Ok(match (self.ledger.place(id), self.pool.get(id)) {
@@ -108,10 +102,6 @@ impl Evm {
             "eth_getCode" => {
                 let of = account(0)?;
                 self.at(self.number(params.block(1)?)?, |state| json!(state.code(of)))
-            }
-            "eth_getStorageAt" => {
-                let (of, slot) = (account(0)?, params.read(1, params::slot)?);
-                self.at(self.number(params.block(2)?)?, |state| json!(B256::from(state.slot(of, slot))))
             }
             "eth_call" => simulate::eth_call(self, params),
             "eth_estimateGas" => simulate::estimate_gas(self, params),
@@ -154,24 +144,7 @@ impl Evm {
         let Ok(number) = self.number(name) else { return Ok(Value::Null) };
         let block = self.shown(number)?;
         let header = self.ledger.format.header(&block);
-        let mut value = shape::block(&block, &header, self.contracts.network.l1_number(block.millis), is_full);
-        if params.get(0).and_then(Value::as_str) == Some("pending") {
-            let waiting = self.pool.ready(&self.ledger.world);
-            let show = |one: &super::pool::Waiting| if is_full { shape::transaction(&one.envelope, one.from, None) } else { json!(one.id) };
-            for (name, changed) in [
-                ("number", quantity(number.saturating_add(1))),
-                ("parentHash", json!(block.hash)),
-                ("timestamp", quantity(self.ledger.next_millis() / 1_000)),
-                ("transactions", waiting.iter().map(show).collect()),
-                ("hash", Value::Null),
-                ("nonce", Value::Null),
-                ("miner", Value::Null),
-                ("logsBloom", Value::Null),
-            ] {
-                put(&mut value, name, changed);
-            }
-        }
-        Ok(value)
+        Ok(shape::block(&block, &header, self.contracts.network.l1_number(block.millis), is_full))
     }
 
     fn fee_history(&self, params: Params<'_>) -> Result<Value, RpcError> {

@@ -38,7 +38,7 @@ const MAX_PENDING: usize = 4_096;
 /// Milliseconds between slots.
 pub(super) const SLOT_MILLIS: u64 = 400;
 /// Slots of an epoch.
-pub(super) const EPOCH: u64 = 432_000;
+const EPOCH: u64 = 432_000;
 
 pub(super) const CLOCK: Address = Address::from_str_const(super::CLOCK);
 /// The account of the recent blockhashes, and the owner of such accounts.
@@ -228,7 +228,7 @@ impl Bank {
     }
 
     /// How many transactions have ever run.
-    pub(super) fn count(&self) -> usize {
+    fn count(&self) -> usize {
         self.pruned.saturating_add(self.records.len())
     }
 

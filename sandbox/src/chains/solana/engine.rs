@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use solana_account::{AccountSharedData, ReadableAccount, WritableAccount};
 use solana_address::Address;
 use solana_hash::Hash;
-use solana_instruction::{AccountMeta, Instruction};
+use solana_instruction::Instruction;
 use solana_keypair::Keypair;
 use solana_message::{Message, VersionedMessage};
 use solana_signature::Signature;
@@ -28,8 +28,6 @@ use crate::chains::{Change, Engine, Event, Leg, Listing, Terms};
 use crate::clock::Clock;
 use crate::http::{Reply, Request};
 
-/// Who gives lamports to whoever asks for an airdrop.
-const FAUCET: &str = "faucet";
 const LAMPORTS_PER_SOL: u64 = 1_000_000_000;
 /// A hundred million SOL, a sixth of all there is.
 const LAVISH: u64 = LAMPORTS_PER_SOL * 100_000_000;
@@ -105,7 +103,7 @@ impl Solana {
         data.iter_mut().skip(44).zip([DECIMALS, 1]).for_each(|(byte, value)| *byte = value);
         // New accounts of a new machine take whatever they are given.
         let _ = solana.bank.put(MINT, mint);
-        for role in [SOLVER, RELAYER, FAUCET] {
+        for role in [SOLVER, RELAYER] {
             let _ = solana.give(keypair(role).pubkey(), LAVISH);
         }
         for role in [SOLVER, RELAYER] {
@@ -197,13 +195,6 @@ impl Solana {
         let message = Message::new_with_blockhash(instructions, Some(&payer.pubkey()), &newest);
         let keys: Vec<_> = [payer].into_iter().chain(others).collect();
         self.submit(signed(message, &keys))
-    }
-
-    /// Gives lamports to somebody, as a test network's faucet does.
-    pub(super) fn airdrop(&mut self, to: Address, lamports: u64) -> Result<String, String> {
-        let data = [&[2, 0, 0, 0], lamports.to_le_bytes().as_slice()].concat();
-        let accounts = vec![AccountMeta::new(keypair(FAUCET).pubkey(), true), AccountMeta::new(to, false)];
-        self.send(&[Instruction { program_id: SYSTEM, accounts, data }], FAUCET, Vec::new())
     }
 
     /// Who gets the rent of an open swap back.

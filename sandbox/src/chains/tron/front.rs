@@ -15,9 +15,6 @@ use crate::chains::evm::ledger::Block;
 use crate::chains::evm::put;
 use crate::http::{Reply, Request};
 
-/// Blocks of one answer.
-const MAX_BLOCKS: u64 = 100;
-
 /// A failure, as `java-tron` words it.
 struct Failure(String);
 
@@ -156,7 +153,6 @@ impl Tron {
         Ok(Some(match method {
             "getnowblock" => block(newest),
             "getblockbynum" => block(question.number("num")),
-            "getblockbyid" => hash(question.text("value")).and_then(|id| self.ledger.number_of(id)).map_or_else(|| json!({}), block),
             "getblock" => {
                 let name = question.text("id_or_num");
                 let number = match name {
@@ -166,16 +162,6 @@ impl Tron {
                 let detail = question.0.get("detail").and_then(Value::as_bool).unwrap_or_default();
                 let block = number.and_then(|number| self.ledger.block(number)).filter(|block| block.number <= newest);
                 block.map_or_else(|| json!({}), |block| block::json(&block, detail, visible))
-            }
-            "getblockbylatestnum" | "getblockbylimitnext" => {
-                let (first, last) = if method == "getblockbylatestnum" {
-                    let count = question.number("num").min(MAX_BLOCKS);
-                    (newest.saturating_add(1).saturating_sub(count), newest.saturating_add(1))
-                } else {
-                    let first = question.number("startNum");
-                    (first, question.number("endNum").min(first.saturating_add(MAX_BLOCKS)).min(newest.saturating_add(1)))
-                };
-                json!({"block": (first..last).map(block).collect::<Vec<_>>()})
             }
             "gettransactionbyid" | "gettransactioninfobyid" => {
                 let id = hash(question.text("value"));
@@ -187,15 +173,6 @@ impl Tron {
                     None => json!({}),
                 }
             }
-            "gettransactionfrompending" => {
-                let id = hash(question.text("value"));
-                let waiting = self.waiting.iter().find(|waiting| Some(waiting.id) == id);
-                waiting.map_or_else(|| json!({}), |waiting| waiting.json(visible))
-            }
-            "gettransactioncountbyblocknum" => {
-                let block = self.ledger.block(question.number("num"));
-                json!({"count": block.map_or(0, |block| block.transactions.len())})
-            }
             "gettransactioninfobyblocknum" => {
                 let block = self.ledger.block(question.number("num")).filter(|block| block.number <= newest);
                 let infos = |block: &Block<Executed>| block.transactions.iter().map(|mined| block::info(block, mined)).collect::<Vec<_>>();
@@ -206,7 +183,7 @@ impl Tron {
                 let info = self.at(newest, |state| state.account(owner))?.filter(|info| !info.is_empty());
                 info.map_or_else(|| json!({}), |info| self.account(owner, info.balance, visible))
             }
-            "getaccountresource" | "getaccountnet" => {
+            "getaccountresource" => {
                 question.address("address")?;
                 // Nobody has staked, and the free bandwidth is used up.
                 json!({"freeNetUsed": 600, "freeNetLimit": 600, "TotalNetLimit": 43_200_000_000_u64, "TotalEnergyLimit": 180_000_000_000_u64})
@@ -218,9 +195,8 @@ impl Tron {
                 {"key": "getMaxFeeLimit", "value": 15_000_000_000_u64},
                 {"key": "getCreateAccountFee"},
             ]}),
-            "getnodeinfo" => json!({"block": format!("Num:{newest}"), "configNodeInfo": {"codeVersion": "sandbox"}}),
-            "getcontract" | "getcontractinfo" => self.contract(method, question, newest)?,
-            "triggerconstantcontract" | "estimateenergy" => self.constant(method, question, newest)?,
+            "getcontractinfo" => self.contract(question, newest)?,
+            "triggerconstantcontract" => self.constant(question, newest)?,
             "triggersmartcontract" | "createtransaction" if !is_solid => self.build(method, question)?,
             _ => return Ok(None),
         }))
@@ -238,7 +214,7 @@ impl Tron {
         json!({"address": show(owner, visible), "balance": balance.saturating_to::<u64>(), "create_time": created})
     }
 
-    fn contract(&self, method: &str, question: &Question, newest: u64) -> Result<Value, Failure> {
+    fn contract(&self, question: &Question, newest: u64) -> Result<Value, Failure> {
         let address = question.address("value")?;
         let code = self.at(newest, |state| state.code(address))?;
         if code.is_empty() {
@@ -253,11 +229,11 @@ impl Tron {
             "name": "",
             "abi": {},
         });
-        Ok(if method == "getcontract" { contract } else { json!({"smart_contract": contract, "runtimecode": hex::encode(&code)}) })
+        Ok(json!({"smart_contract": contract, "runtimecode": hex::encode(&code)}))
     }
 
     /// Runs a call on top of a block.
-    fn constant(&self, method: &str, question: &Question, newest: u64) -> Result<Value, Failure> {
+    fn constant(&self, question: &Question, newest: u64) -> Result<Value, Failure> {
         let (from, to) = (question.address("owner_address")?, question.address("contract_address")?);
         let data = question.calldata()?;
         let value = U256::from(question.number("call_value"));
@@ -290,9 +266,6 @@ impl Tron {
                 return Ok(json!({"result": {"code": "CONTRACT_EXE_ERROR", "message": hex::encode(why)}}));
             }
         };
-        if method == "estimateenergy" {
-            return Ok(json!({"result": result, "energy_required": receipt.gas_used}));
-        }
         let mut answer = json!({
             "result": result,
             "energy_used": receipt.gas_used,

@@ -71,7 +71,6 @@ fn result(solana: &mut Solana, method: &str, params: &Params<'_>) -> Answer {
     match method {
         "sendTransaction" => return solana.send_transaction(params),
         "simulateTransaction" => return solana.simulate_transaction(params),
-        "requestAirdrop" => return solana.request_airdrop(params),
         _ => {}
     }
     let solana = &*solana;
@@ -79,11 +78,7 @@ fn result(solana: &mut Solana, method: &str, params: &Params<'_>) -> Answer {
         "getAccountInfo" => solana.account_info(params),
         "getBalance" => solana.lamports(params),
         "getMultipleAccounts" => solana.multiple_accounts(params),
-        "getTokenAccountBalance" => solana.token_account_balance(params),
-        "getTokenAccountsByOwner" => solana.token_accounts_by_owner(params),
-        "getTokenSupply" => solana.token_supply(params),
         "getMinimumBalanceForRentExemption" => solana.rent(params),
-        "getFeeForMessage" => solana.fee_for_message(params),
         "getSignatureStatuses" => solana.signature_statuses(params),
         "getSignaturesForAddress" => solana.signatures_for_address(params),
         "getTransaction" => solana.transaction(params),

@@ -5,10 +5,8 @@ use serde_json::{Value, json};
 use super::params::{Failure, Params};
 use super::views::context;
 use super::{Answer, Solana};
-use crate::chains::solana::bank::{Commitment, EPOCH, MAX_AGE, height};
+use crate::chains::solana::bank::{Commitment, MAX_AGE, height};
 
-/// The version of the validator whose answers these are.
-const VERSION: &str = "3.0.12";
 /// The number of slots whose fees are listed, and of accounts that may be asked about.
 const MAX_FEES: usize = 150;
 const MAX_ACCOUNTS: usize = 128;
@@ -19,16 +17,8 @@ impl Solana {
         let slot = |index: usize| params.config(index).and_then(|config| config.slot(bank));
         Ok(match method {
             "getGenesisHash" => json!(bank.genesis().to_string()),
-            "getVersion" => json!({"solana-core": VERSION, "feature-set": 3_604_001_754_u32}),
             "getSlot" => json!(slot(0)?),
             "getBlockHeight" => json!(height(slot(0)?)),
-            "getEpochInfo" => {
-                let slot = slot(0)?;
-                json!({
-                    "absoluteSlot": slot, "blockHeight": height(slot), "epoch": slot / EPOCH, "slotIndex": slot % EPOCH,
-                    "slotsInEpoch": EPOCH, "transactionCount": bank.count(),
-                })
-            }
             "getLatestBlockhash" => {
                 let slot = slot(0)?;
                 let hash = bank.block(slot).map(|block| block.hash.to_string());

@@ -4,7 +4,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use solana_message::VersionedMessage;
-use solana_signature::Signature;
 use solana_transaction::versioned::VersionedTransaction;
 
 use super::params::{Config, Failure, Params, parse_address, parse_signature};
@@ -137,29 +136,6 @@ impl Solana {
             "logs": meta.logs, "replacementBlockhash": replacement, "returnData": views::returned(meta),
             "unitsConsumed": meta.compute_units_consumed,
         })
-    }
-
-    pub(super) fn request_airdrop(&mut self, params: &Params<'_>) -> Answer {
-        let (to, lamports) = (params.address(0)?, params.number(1)?);
-        params.config(2)?;
-        self.airdrop(to, lamports).map(Value::from).map_err(|error| Failure::new(-32_603, format!("Internal error: {error}")))
-    }
-
-    pub(super) fn fee_for_message(&self, params: &Params<'_>) -> Answer {
-        let kind = "solana_message::versions::VersionedMessage";
-        let (bytes, slot) = (bytes(params.text(0)?, "base64", kind)?, params.config(1)?.slot(&self.bank)?);
-        let malformed = |why: String| Failure::params(format!("failed to deserialize {kind}: {why}"));
-        let message: VersionedMessage = wincode::deserialize_exact(&bytes).map_err(|error| malformed(error.to_string()))?;
-        let signatures = vec![Signature::default(); usize::from(message.header().num_required_signatures)];
-        let is_known = self.bank.find_blockhash(message.recent_blockhash(), slot).is_some();
-        let transaction = VersionedTransaction { signatures, message };
-        transaction.sanitize().map_err(|error| Failure::params(format!("invalid transaction message: {error}")))?;
-        // The machine says what it would take, whether the transaction succeeds or not.
-        let fee = match self.bank.svm().simulate_transaction(transaction) {
-            Ok(info) => info.meta.fee,
-            Err(failed) => failed.meta.fee,
-        };
-        Ok(context(slot, if is_known { json!(fee) } else { Value::Null }))
     }
 
     pub(super) fn signature_statuses(&self, params: &Params<'_>) -> Answer {
