@@ -7,6 +7,7 @@ bitcoin.initEccLib(ecc);
 
 /** Networks as bitcoinjs-lib describes them. */
 export const networks = {
+  bitcoin: bitcoin.networks.bitcoin,
   bitcoin_testnet: bitcoin.networks.testnet,
   bitcoin_regtest: bitcoin.networks.regtest,
   litecoin: { messagePrefix: "\x19Litecoin Signed Message:\n", bech32: "ltc", bip32: { public: 0x019da462, private: 0x019d9cfe }, pubKeyHash: 0x30, scriptHash: 0x32, wif: 0xb0 },

@@ -51,6 +51,11 @@ fn a_token_that_resets_its_allowance_is_swapped() {
 }
 
 #[test]
+fn a_contract_is_allowed_without_the_owners_key() {
+    rpc::a_contract_is_allowed_without_the_owners_key(own);
+}
+
+#[test]
 fn the_owner_takes_it_back_after_the_timelock() {
     rpc::the_owner_takes_it_back_after_the_timelock(own);
     let chains = rpc::chains(own, &[("base", 8453), ("ethereum", 1)]);

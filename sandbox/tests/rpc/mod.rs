@@ -56,6 +56,19 @@ pub fn a_token_that_resets_its_allowance_is_swapped(make: Make) {
     Swap::new(&chains, ("ethereum:usdt", 2_000_000), ("base:usdc", 1_900_000)).run(true);
 }
 
+/// No approval is left to do, with a token that raises no allowance but one of zero.
+pub fn a_contract_is_allowed_without_the_owners_key(make: Make) {
+    let chains = chains(make, &[("ethereum", 1), ("base", 8453)]);
+    let Swap { source, .. } = Swap::new(&chains, ("ethereum:usdt", 2_000_000), ("base:usdc", 1_900_000));
+    chains.with("ethereum", |engine| {
+        assert!(engine.payloads(&source).unwrap()["approval_transaction"].is_object());
+        for _ in 0..2 {
+            engine.approve(&source).unwrap();
+            assert!(engine.payloads(&source).unwrap()["approval_transaction"].is_null());
+        }
+    });
+}
+
 pub fn the_owner_takes_it_back_after_the_timelock(make: Make) {
     let chains = chains(make, &[("ethereum", 1), ("base", 8453)]);
     Swap::new(&chains, ("ethereum:wbtc", 50_000), ("base:usdc", 1_500_000)).refund();
