@@ -134,6 +134,14 @@ fn visit(value: &mut Value, place: &str, change: &mut dyn FnMut(&mut Value)) {
     }
 }
 
+/// The answers of a body of JSON-RPC: several for a batch.
+pub(super) fn answers(body: &mut Value) -> Vec<&mut Value> {
+    match body {
+        Value::Array(answers) => answers.iter_mut().collect(),
+        one => vec![one],
+    }
+}
+
 /// Changes the results of the calls of a body of JSON-RPC that are to be changed, each with what was asked.
 fn each_result(request: &Request, reply: Reply, change: &mut dyn FnMut(&Value, &mut Value)) -> Reply {
     let (Ok(asked), Ok(mut answered)) = (serde_json::from_slice::<Value>(&request.body), serde_json::from_slice::<Value>(&reply.body))
@@ -142,11 +150,7 @@ fn each_result(request: &Request, reply: Reply, change: &mut dyn FnMut(&Value, &
     };
     let one = std::slice::from_ref(&asked);
     let calls = asked.as_array().map_or(one, Vec::as_slice);
-    let answers = match &mut answered {
-        Value::Array(answers) => answers.iter_mut().collect(),
-        one => vec![one],
-    };
-    for answer in answers {
+    for answer in answers(&mut answered) {
         let call = calls.iter().find(|call| call.get("id") == answer.get("id"));
         if let (Some(call), Some(result)) = (call, answer.get_mut("result")) {
             change(call, result);

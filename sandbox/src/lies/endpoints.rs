@@ -179,11 +179,7 @@ fn ahead(request: &Request, reply: Reply) -> Reply {
     let further = |text: &str| {
         u64::from_str_radix(text.trim_start_matches("0x"), 16).ok().map(|height| format!("{:#x}", height.saturating_add(100_000)))
     };
-    let answers = match &mut value {
-        Value::Array(answers) => answers.iter_mut().collect(),
-        one => vec![one],
-    };
-    for answer in answers {
+    for answer in components::answers(&mut value) {
         for place in ["/result", "/result/number"] {
             if let Some(number) = answer.pointer_mut(place).filter(|number| number.is_string()) {
                 let changed = number.as_str().and_then(further);
@@ -203,11 +199,7 @@ fn without_locks(request: &Request, reply: Reply) -> Reply {
         return reply;
     }
     let Ok(mut value) = serde_json::from_slice::<Value>(&reply.body) else { return reply };
-    let answers = match &mut value {
-        Value::Array(answers) => answers.iter_mut().collect(),
-        one => vec![one],
-    };
-    for answer in answers {
+    for answer in components::answers(&mut value) {
         match answer.get_mut("result") {
             Some(Value::String(text)) if text.len() > 66 => *text = format!("0x{}", "0".repeat(text.len().saturating_sub(2))),
             Some(Value::Array(logs)) => logs.clear(),
