@@ -8,6 +8,7 @@ mod endpoint;
 mod error;
 #[cfg(feature = "evm")]
 pub mod evm;
+mod families;
 mod nodes;
 mod preconditions;
 mod prepare;

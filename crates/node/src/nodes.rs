@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use countersign::chains::Network;
 use countersign::reader::{HtlcQuorum, HtlcReader, NotSent, SendObservation, SendReader, check_sent};
-use countersign::{Asset, Family, Hold, HtlcTerms, Precondition, Registry, U256};
+use countersign::{Asset, Family, Hold, HtlcTerms, Registry};
 pub use countersign_core::reader::Head;
 use countersign_core::reader::{
     Agree, Answer, Doubt, FailureKind, Fault, Known, Machine, Next, Observation, Quorum, Reader, Request as ReadRequest, Submission,
@@ -12,10 +12,8 @@ use countersign_core::reader::{
 use countersign_transport::{ChainEndpoints, Chains, Link, MaybeSend, MaybeSync, Memory, Transport, gather};
 
 use crate::config::{Endpoints, NodeConfig};
-use crate::contracts::Description;
 use crate::endpoint::{Caller, Endpoint};
 use crate::error::NodeError;
-use crate::preconditions::End;
 
 /// Connections to the configured chains.
 ///
@@ -49,29 +47,6 @@ pub enum Speed {
     Normal,
     /// In the next block, if possible.
     Fast,
-}
-
-/// Evaluates an expression with the connected chain, whose type depends on its family.
-macro_rules! of_family {
-    ($nodes:expr, $chain:expr, |$connected:ident| $body:expr) => {
-        countersign::for_each_family! { with_chain! [$nodes, $chain, $connected, $body] }
-    };
-}
-
-macro_rules! with_chain {
-    ([$nodes:expr, $chain:expr, $connected:ident, $body:expr] $($feature:literal $family:ident $module:ident,)*) => {{
-        let name: &str = $chain;
-        match $nodes.connection(name)?.network.family() {
-            $(
-                #[cfg(feature = $feature)]
-                Family::$family => {
-                    let $connected = $nodes.$module(name)?;
-                    $body
-                }
-            )*
-            _ => Err(NodeError::NotConnected(name.to_owned())),
-        }
-    }};
 }
 
 /// The connection to one chain: its endpoints, and the HTTP stack that reaches them.
@@ -147,111 +122,6 @@ impl<T: Transport> Nodes<T> {
         Ok(Connection { nodes: self, transport: &self.transport, name, network: &nodes.network, endpoints: &nodes.endpoints })
     }
 
-    /// Returns a connected Bitcoin-like chain.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint or belongs to another family.
-    #[cfg(feature = "bitcoin")]
-    pub fn bitcoin(&self, chain: &str) -> Result<crate::bitcoin::BitcoinChain<'_, T>, NodeError> {
-        crate::bitcoin::BitcoinChain::new(self.connection(chain)?)
-    }
-
-    /// Returns a connected EVM chain.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint or belongs to another family.
-    #[cfg(feature = "evm")]
-    pub fn evm(&self, chain: &str) -> Result<crate::evm::EvmChain<'_, T>, NodeError> {
-        crate::evm::EvmChain::new(self.connection(chain)?)
-    }
-
-    /// Returns a connected Solana cluster.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint, belongs to another family, or is a cluster that this crate does
-    /// not support.
-    #[cfg(feature = "solana")]
-    pub fn solana(&self, chain: &str) -> Result<crate::solana::SolanaChain<'_, T>, NodeError> {
-        crate::solana::SolanaChain::new(self.connection(chain)?)
-    }
-
-    /// Returns a connected Starknet network.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint or belongs to another family.
-    #[cfg(feature = "starknet")]
-    pub fn starknet(&self, chain: &str) -> Result<crate::starknet::StarknetChain<'_, T>, NodeError> {
-        crate::starknet::StarknetChain::new(self.connection(chain)?)
-    }
-
-    /// Returns a connected Sui network.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint, belongs to another family, or is neither the main network nor
-    /// the test network.
-    #[cfg(feature = "sui")]
-    pub fn sui(&self, chain: &str) -> Result<crate::sui::SuiChain<'_, T>, NodeError> {
-        crate::sui::SuiChain::new(self.connection(chain)?)
-    }
-
-    /// Returns a connected Tron network.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint or belongs to another family.
-    #[cfg(feature = "tron")]
-    pub fn tron(&self, chain: &str) -> Result<crate::tron::TronChain<'_, T>, NodeError> {
-        crate::tron::TronChain::new(self.connection(chain)?)
-    }
-
-    /// Reads the newest block of one endpoint of a chain. `index` counts the endpoints from 0, in the order of [`Endpoints::all`].
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::NotConnected`] if there is no such chain or endpoint, [`NodeError::WrongChain`] if the endpoint serves another
-    /// chain, and another [`NodeError`] if the read fails.
-    pub async fn head(&self, chain: &str, index: usize) -> Result<Head, NodeError> {
-        let connection = self.connection(chain)?;
-        let caller = connection.callers().nth(index).ok_or_else(|| NodeError::NotConnected(chain.to_owned()))?;
-        of_family!(self, chain, |connected| connected.head(caller).await)
-    }
-
-    /// Asks one precondition of a leg on a connected chain. Returns what an authority of its token may do.
-    pub(crate) async fn ask_precondition(&self, item: Precondition, end: &End<'_>) -> Result<Vec<&'static str>, NodeError> {
-        of_family!(self, end.asset.chain_name(), |connected| connected.precondition(item, end).await)
-    }
-
-    /// Reads the balance of an address in a pinned asset, in base units. `owner` is an address in the chain's usual text form.
-    ///
-    /// The endpoints must agree. On Bitcoin-like chains as much counts as enough endpoints show at least, and only confirmed coins.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::NotConnected`] if the chain is not connected, [`NodeError::Refused`] if `owner` is not an address of the chain,
-    /// and another [`NodeError`] if no endpoint answers or too few of them agree.
-    pub async fn balance(&self, asset: &Asset, owner: &str) -> Result<U256, NodeError> {
-        let (chain, token) = (asset.chain_name(), asset.token.as_ref());
-        of_family!(self, chain, |connected| connected.balance_of(owner, token).await)
-    }
-
-    /// Reads facts about the pinned contract of an asset from its chain. Store them in [`Contracts`](crate::Contracts) next to the
-    /// registry, and compare them later to notice a change. The endpoints must agree.
-    ///
-    /// On Bitcoin-like chains there is no contract, and the description is empty.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::NotConnected`] if the chain is not connected, and another [`NodeError`] if no endpoint answers or too few of
-    /// them agree.
-    pub async fn describe(&self, asset: &Asset) -> Result<Description, NodeError> {
-        of_family!(self, asset.chain_name(), |connected| connected.describe(asset).await)
-    }
-
     /// Reads the state of an HTLC from the endpoints of its chain, each at its newest block. [`Funded::judge`](countersign::Funded::judge)
     /// compares it with the verified terms, and [`HtlcQuorum::state`] shows it.
     ///
@@ -308,41 +178,6 @@ macro_rules! list {
 /// The chain families that this build supports.
 const FAMILIES: &[Family] = countersign::for_each_family! { list! [] };
 
-/// Gives the chains of each family the methods that all families share.
-macro_rules! shared_methods {
-    ($($feature:literal $chain:path;)*) => {
-        $(#[cfg(feature = $feature)]
-        impl<T: Transport> $chain {
-            /// Reads the state of an HTLC: see [`Nodes::htlc`].
-            ///
-            /// # Errors
-            ///
-            /// Returns the same errors as [`Nodes::htlc`].
-            pub async fn htlc(&self, terms: &HtlcTerms) -> Result<HtlcQuorum, NodeError> {
-                self.connection.nodes.htlc(terms).await
-            }
-
-            /// Sends a signed transaction: see [`Nodes::broadcast`].
-            ///
-            /// # Errors
-            ///
-            /// Returns the same errors as [`Nodes::broadcast`].
-            pub async fn broadcast(&self, id: &str, payload: &str) -> Result<(), NodeError> {
-                self.connection.nodes.broadcast(self.connection.name, id, payload).await
-            }
-        })*
-    };
-}
-
-shared_methods! {
-    "bitcoin" crate::bitcoin::BitcoinChain<'_, T>;
-    "evm" crate::evm::EvmChain<'_, T>;
-    "solana" crate::solana::SolanaChain<'_, T>;
-    "starknet" crate::starknet::StarknetChain<'_, T>;
-    "sui" crate::sui::SuiChain<'_, T>;
-    "tron" crate::tron::TronChain<'_, T>;
-}
-
 impl<T: Transport> Chains for Nodes<T> {
     fn endpoints(&self, chain: &str) -> Option<ChainEndpoints> {
         let ChainNodes { network, endpoints: Endpoints { all, quorum } } = self.chains.get(chain)?;
@@ -376,9 +211,9 @@ fn link(endpoint: &Endpoint, all: &[Endpoint]) -> Link {
     if is_only { link } else { link.with_provider(endpoint.provider()) }
 }
 
+#[allow(dead_code, reason = "no family uses all of these")]
 impl<'n, T: Transport> Connection<'n, T> {
     /// Returns the number of endpoints that must give the same answer.
-    #[cfg(any(feature = "evm", feature = "solana", feature = "sui"))]
     pub(crate) const fn needed(&self) -> u32 {
         self.endpoints.quorum
     }
@@ -399,14 +234,12 @@ impl<'n, T: Transport> Connection<'n, T> {
     }
 
     /// Reads a subject from all endpoints that answer in time: see [`gather_all`](countersign_transport::gather_all).
-    #[cfg(any(feature = "bitcoin", feature = "evm", feature = "solana", feature = "starknet"))]
     pub(crate) async fn gather_all<M: Machine<Output: Agree>>(&self, subject: &M::Subject) -> Result<Quorum<Observation<M>>, NodeError> {
         let start = |known: &Known| Reader::<M>::new(subject, known);
         Ok(countersign_transport::gather_all(self.nodes, self.transport, &self.nodes.memory, self.name, start).await?)
     }
 
     /// Reads a subject on which the endpoints must agree, and returns what one of those that agree shows.
-    #[cfg(any(feature = "evm", feature = "solana", feature = "starknet", feature = "sui", feature = "tron"))]
     pub(crate) async fn agreed<M: Machine<Output: Agree>>(&self, subject: &M::Subject) -> Result<M::Output, NodeError> {
         let quorum = self.gather::<M, _, _>(subject, |_| Ok::<_, NodeError>(())).await?;
         let group = quorum.agreed().map_err(|doubt| self.doubt::<NodeError>(doubt))?;
@@ -414,7 +247,6 @@ impl<'n, T: Transport> Connection<'n, T> {
     }
 
     /// Reads a subject on which the endpoints must agree, and returns what each of those shows that agree and answer in time.
-    #[cfg(any(feature = "bitcoin", feature = "evm", feature = "solana"))]
     pub(crate) async fn all_agreed<M: Machine<Output: Agree>>(&self, subject: &M::Subject) -> Result<Vec<M::Output>, NodeError> {
         let quorum = self.gather_all::<M>(subject).await?;
         let group = quorum.agreed().map_err(|doubt| self.doubt::<NodeError>(doubt))?;
