@@ -9,7 +9,7 @@ use countersign_core::chains::{BitcoinNet, Coin, Network};
 use countersign_core::{Account, Amount, Code, Family, Refusal, U256, address_refusal};
 use serde::{Deserialize, Serialize};
 
-use crate::transaction::FeeRate;
+use crate::transaction::fee_rate::FeeRate;
 
 /// A Bitcoin-like chain: a coin and one of its networks.
 ///

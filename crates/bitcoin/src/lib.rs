@@ -3,6 +3,7 @@
 pub mod address;
 pub mod chain;
 mod curve;
+mod deposit;
 pub mod htlc;
 pub mod reader;
 pub mod received;
@@ -15,9 +16,9 @@ mod verify;
 
 pub use address::{Chain, Destination};
 pub use bitcoin;
+pub use deposit::Deposit;
 pub use sign::{ExternalSignature, Key, Payload, SignedPayment};
 pub use transaction::{ChangeRule, FeeRate, KeyOrigin, Payment, Selection, Spend, TxContext, TxOrdering, Unsigned, Utxo};
-pub use verify::Deposit;
 
 use countersign_core::family::ChainFamily;
 use countersign_core::{Family, Policy, Proposal, Refusal, Registry};

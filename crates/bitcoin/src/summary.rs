@@ -4,9 +4,9 @@ use bitcoin::Amount;
 use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, U256, number};
 
 use crate::address::Chain;
+use crate::deposit::Deposit;
 use crate::htlc::Tree;
 use crate::transaction::Payment;
-use crate::verify::Deposit;
 
 /// The number of inputs that are shown one by one.
 const MAX_LISTED: usize = 8;

@@ -4,7 +4,7 @@
 
 mod change;
 mod coins;
-mod fee_rate;
+pub(crate) mod fee_rate;
 mod funding;
 mod origin;
 mod payment;
@@ -29,7 +29,7 @@ pub(crate) use utxo::parse_txid;
 pub use utxo::{Spend, Utxo};
 pub use wallet::{Selection, TxContext, TxOrdering};
 
-use crate::verify::Deposit;
+use crate::deposit::Deposit;
 
 /// The transaction that the owner has to sign: the payment of a deposit, or a recovery.
 #[derive(Debug, Clone)]

@@ -13,8 +13,8 @@ use countersign_core::chains::{Network, digits};
 use countersign_core::wire::Earnings;
 use countersign_core::{Code, Refusal, Registry, Role, SentBy, Summary, Topic, Warnings, family};
 
+use crate::deposit::Call;
 use crate::transaction::{EvmTransaction, TxContext, Unsigned};
-use crate::verify::Call;
 use crate::{Evm, UnsignedOrder};
 
 sol! {

@@ -11,7 +11,7 @@ use countersign_evm_core::funding::ApprovalPlan;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::verify::{Call, Deposit};
+use crate::deposit::{Call, Deposit};
 
 /// Parameters of `eth_sendTransaction`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

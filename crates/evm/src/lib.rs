@@ -4,6 +4,7 @@ pub mod address;
 #[cfg(feature = "alloy-signer")]
 mod alloy;
 pub mod claim;
+mod deposit;
 pub mod external;
 mod generation;
 pub mod htlc;
@@ -23,9 +24,9 @@ pub use alloy_primitives;
 pub use countersign_evm_core::funding::ApprovalPlan;
 pub use countersign_evm_core::read;
 pub use countersign_evm_core::signature::{ExternalSignature, Key};
+pub use deposit::{Approval, Call, Deposit};
 pub use received::{CallReceipt, CallsStatus};
 pub use transaction::{EvmTransaction, Fees, Payload, SignedPayloads, TxContext, Unsigned};
-pub use verify::{Approval, Call, Deposit};
 
 pub use countersign_core::{ApprovalStep, FundingPath, Gasless, SentBy};
 

@@ -11,10 +11,10 @@ use alloy_primitives::{B256, hex};
 use countersign_core::chains::swap_id::{self, SwapIdInput, Version};
 use countersign_core::{Code, EvmGeneration, OrderContext, Refusal, TypedValue};
 
+use crate::deposit::Deposit;
 use crate::generation;
 use crate::read::{self, HtlcEvent};
 use crate::received::CallsStatus;
-use crate::verify::Deposit;
 
 /// The status of calls that are on chain, none of which reverted.
 const CONFIRMED: u64 = 200;

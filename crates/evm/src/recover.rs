@@ -16,9 +16,9 @@ use countersign_core::{
     Warnings,
 };
 
+use crate::deposit::{Call, MIN_GAS, check_gas_limit};
 use crate::reader::fees::cap;
 use crate::transaction::{EvmTransaction, TxContext, Unsigned};
-use crate::verify::{Call, MIN_GAS, check_gas_limit};
 use crate::{Evm, UnsignedOrder, address, htlc};
 
 /// Default gas limit of these calls. It covers the contract's storage writes and one token transfer.

@@ -5,8 +5,8 @@ use countersign_core::{ByteCoverage, Summary, Topic, number, text};
 use countersign_evm_core::summary::{self as shared, Parts, SummaryWording};
 
 use crate::address::to_account;
+use crate::deposit::Deposit;
 use crate::transaction::Unsigned;
-use crate::verify::Deposit;
 
 /// Decimal places of the native coin, whose base unit is the wei.
 const COIN: u8 = 18;

@@ -17,9 +17,9 @@ use countersign_evm_core::payloads;
 use countersign_evm_core::typed_data::Message;
 use serde::{Deserialize, Serialize};
 
+use crate::deposit::{Call, Deposit, check_gas_limit};
 use crate::message::to_typed_data;
 use crate::received;
-use crate::verify::{Call, Deposit, check_gas_limit};
 
 /// The highest nonce that a transaction may have (EIP-2681).
 const MAX_NONCE: u64 = u64::MAX - 1;

@@ -3,68 +3,27 @@
 //! Specification: `docs/spec/evm.md#payload`.
 
 use alloy_consensus::TxEnvelope;
-use alloy_primitives::{Address, Bytes, U256};
+use alloy_primitives::{Address, U256};
 use countersign_core::chains::Network;
 use countersign_core::json::{Cursor, Members};
 use countersign_core::{
-    ApprovalStep, ByteCoverage, CallPayloads, Code, FundingPath, OrderContext, Refusal, RefuseAt, Role, SecretHash, Summary, SwapTerms,
-    Warnings, family,
+    ApprovalStep, ByteCoverage, CallPayloads, Code, FundingPath, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, Warnings,
+    family,
 };
-use countersign_evm_core::call::{self, Approve, Caller, Initiate, InitiateAbi, MAX_CALLDATA};
-use countersign_evm_core::funding::ApprovalPlan;
+use countersign_evm_core::call::{Approve, Caller, Initiate, InitiateAbi, MAX_CALLDATA};
 use countersign_evm_core::rules;
 use countersign_evm_core::typed_data::Message;
 
 use crate::address::{self, CODEC};
+use crate::deposit::{Approval, Call, Deposit, check_gas_limit};
 use crate::generation;
 use crate::message::RULES;
 use crate::payment::SwapIdRule;
 use crate::received;
 use crate::transaction::{self, TxContext, Unsigned};
 
-/// Gas of the cheapest possible transaction. A transaction with a lower limit is never mined.
-pub(crate) const MIN_GAS: u64 = 21_000;
 /// The fields of a transaction object. Any other field is refused.
 const TRANSACTION_KEYS: [&str; 5] = ["chain_id", "data", "gas_limit", "to", "value"];
-
-/// The deposit of an order: its calls and its message, rebuilt from the order's own terms.
-#[derive(Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Deposit {
-    /// EIP-155 chain id of the pinned asset.
-    pub chain_id: u64,
-    /// The account that sends and pays: the delegate if there is one, else the owner.
-    pub sender: Address,
-    /// The token approval; `None` if the order needs none.
-    pub approval: Option<Approval>,
-    /// The call that locks the funds.
-    pub initiate: Call,
-    /// The decoded arguments of that call.
-    pub terms: Initiate,
-    /// The gasless message; `None` if the order has no gasless path.
-    pub typed_data: Option<Message>,
-    pub(crate) initiate_key: &'static str,
-    /// The highest gas limit that the policy allows the wallet to set.
-    pub(crate) max_gas_limit: u64,
-    pub(crate) swap_id_rule: SwapIdRule,
-}
-
-/// A call to a contract.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Call {
-    /// The contract that is called.
-    pub to: Address,
-    /// Wei sent with the call.
-    pub value: U256,
-    /// The most gas that the call may use.
-    pub gas_limit: u64,
-    /// Calldata: selector and arguments.
-    pub data: Bytes,
-}
-
-/// A token approval, as the service proposed it and as it will be signed.
-pub type Approval = call::Approval<Call>;
 
 impl Deposit {
     /// Returns the path on which the owner pays least, with the approvals that the context names.
@@ -79,17 +38,6 @@ impl Deposit {
             (Some(_), false) => FundingPath::Both(context),
             (None, _) => FundingPath::SelfFunded(context),
         }
-    }
-
-    /// Returns the calls in the order in which they must be sent: the approvals of the plan, then the call that locks the funds.
-    #[must_use]
-    pub fn calls(&self, approvals: impl Into<ApprovalPlan>) -> Vec<(Role, Call)> {
-        let approvals = approvals.into().approvals(self.approval.as_ref(), self.terms.amount);
-        let calls = approvals.into_iter().filter_map(|(role, approve)| {
-            let call = &self.approval.as_ref()?.call;
-            Some((role, Call { data: approve.encode().into(), ..call.clone() }))
-        });
-        calls.chain([(Role::Initiate, self.initiate.clone())]).collect()
     }
 }
 
@@ -213,14 +161,6 @@ fn check_transaction(
     let gas_limit = check_gas_limit(order.policy.evm.gas_limit, gas.hex_number()?, &|code| gas.refuse(code))?;
     let data = members.need("data")?.hex_bytes(MAX_CALLDATA)?.into();
     Ok(Call { to: to.0, value, gas_limit, data })
-}
-
-pub(crate) fn check_gas_limit(max: u64, limit: U256, refuse: RefuseAt<'_>) -> Result<u64, Refusal> {
-    match u64::try_from(limit) {
-        Ok(gas) if gas < MIN_GAS => Err(refuse(Code::GasLimitTooLow).with_expected(format!("at least {MIN_GAS:#x}"))),
-        Ok(gas) if gas <= max => Ok(gas),
-        _ => Err(refuse(Code::GasLimitTooHigh).with_expected(format!("at most {max:#x}"))),
-    }
 }
 
 fn check_initiate(

@@ -3,7 +3,7 @@
 //! Specification: `docs/spec/solana.md#chains-and-addresses`.
 
 use countersign_core::chains::address::parse_solana;
-use countersign_core::{Account, Code, Family, ParseError};
+use countersign_core::{Account, Asset, Code, Family, ParseError, TokenStandard};
 use ed25519_dalek::VerifyingKey;
 pub use solana_address::Address;
 use solana_address::MAX_SEED_LEN;
@@ -40,6 +40,14 @@ pub fn from_account(account: &Account) -> Option<Address> {
 #[must_use]
 pub fn to_account(address: Address) -> Account {
     Account::from_array(Family::Solana, address.to_bytes())
+}
+
+/// Returns the token program of an asset.
+pub(crate) fn token_program(asset: &Asset) -> Address {
+    match asset.token.as_ref().map(|token| token.standard) {
+        Some(TokenStandard::Token2022) => TOKEN_2022_PROGRAM,
+        _ => TOKEN_PROGRAM,
+    }
 }
 
 /// Returns whether this is a program of the network itself or of its token standards.

@@ -15,10 +15,10 @@ use solana_transaction::versioned::VersionedTransaction;
 
 use crate::address::{self, Address, COMPUTE_BUDGET_PROGRAM};
 use crate::allowed::AllowedInstruction;
+use crate::deposit::{Deposit, ProposedTransaction};
 use crate::fees::ComputeBudget;
 use crate::message;
 use crate::sign::is_signed_by;
-use crate::verify::{Deposit, ProposedTransaction};
 
 /// Returns the role of a signed transaction in the order.
 pub(crate) fn matches(deposit: &Deposit, transaction: &VersionedTransaction) -> Result<Role, Refusal> {

@@ -2,6 +2,7 @@
 
 pub mod address;
 mod allowed;
+mod deposit;
 mod encoding;
 mod external;
 mod fees;
@@ -22,6 +23,7 @@ mod wire;
 pub use address::Address;
 pub use allowed::AllowedInstruction;
 pub use countersign_core::{FundingPath, Gasless, SentBy};
+pub use deposit::{Deposit, ProposedInstruction, ProposedTransaction};
 pub use fees::{MAX_COMPUTE_UNIT_LIMIT, MAX_COMPUTE_UNIT_PRICE, PriorityFee};
 pub use sign::{ExternalSignature, Key, SignedPayloads};
 #[cfg(feature = "solana-signer")]
@@ -42,7 +44,6 @@ pub use solana_signer_4;
 pub use solana_signer_4 as solana_signer;
 pub use solana_transaction;
 pub use transaction::{TransactionPayload, TxContext, Unsigned};
-pub use verify::{Deposit, ProposedInstruction, ProposedTransaction};
 pub use wire::Encoding;
 
 use countersign_core::family::ChainFamily;

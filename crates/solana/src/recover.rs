@@ -22,11 +22,10 @@ use countersign_core::{
 use solana_instruction::{AccountMeta, Instruction};
 use solana_message::{Message, VersionedMessage};
 
-use crate::address::{self, ASSOCIATED_TOKEN_PROGRAM, Address, SYSTEM_PROGRAM};
+use crate::address::{self, ASSOCIATED_TOKEN_PROGRAM, Address, SYSTEM_PROGRAM, token_program};
 use crate::fees::{ComputeBudget, FeeLimits, PriorityFee};
 use crate::htlc::{Htlc, HtlcAccount, SolanaGeneration, Token};
 use crate::transaction::{LAMPORTS_PER_SIGNATURE, TxContext, Unsigned};
-use crate::verify::token_program;
 use crate::{Solana, UnsignedOrder};
 
 /// The instructions of a redemption: the price of its compute units, the token account of the receiver, and the redemption itself.

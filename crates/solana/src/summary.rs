@@ -6,11 +6,11 @@ use solana_message::VersionedMessage;
 
 use crate::address::{self, Address};
 use crate::allowed::AllowedInstruction;
+use crate::deposit::{Deposit, ProposedInstruction, ProposedTransaction};
 use crate::fees::ComputeBudget;
 use crate::htlc::Fields;
 use crate::message::{InstructionLayout, Layout};
 use crate::transaction::Unsigned;
-use crate::verify::{Deposit, ProposedInstruction, ProposedTransaction};
 use crate::wire::{Encoding, GASLESS, TRANSACTION};
 
 fn value(address: Address) -> TypedValue {

@@ -12,10 +12,10 @@ use solana_signature::Signature;
 use solana_transaction::versioned::VersionedTransaction;
 
 use crate::address::Address;
+use crate::deposit::{Deposit, ProposedTransaction};
 use crate::encoding;
 use crate::fees::{ComputeBudget, PriorityFee};
 use crate::message::Decoded;
-use crate::verify::{Deposit, ProposedTransaction};
 use crate::wire::MAX_BYTES;
 
 /// The network's fee for each signature, in lamports.
@@ -239,6 +239,13 @@ impl Unsigned {
             id if id == self.request_id() => self.transaction.as_mut(),
             _ => None,
         }
+    }
+}
+
+impl ProposedTransaction {
+    /// Returns the payload that the owner signs if the wallet changes nothing.
+    pub(crate) fn payload(&self) -> TransactionPayload {
+        TransactionPayload::new(Arc::clone(&self.decoded), self.owner_slot)
     }
 }
 

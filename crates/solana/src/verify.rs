@@ -10,109 +10,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use countersign_core::json::{At, Cursor};
-use countersign_core::{
-    Asset, ByteCoverage, Code, FundingPath, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, TokenStandard, Warnings, family,
-};
-use solana_message::compiled_instruction::CompiledInstruction;
+use countersign_core::{ByteCoverage, Code, FundingPath, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, Warnings, family};
 use solana_transaction::versioned::VersionedTransaction;
 
-use crate::address::{self, Address, TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
-use crate::allowed::AllowedInstruction;
+use crate::address::{self, Address, token_program};
+use crate::deposit::{Deposit, ProposedTransaction};
 use crate::fees::FeeLimits;
-use crate::htlc::{Htlc, Initiate, InitiateAccounts, SolanaGeneration, Token};
+use crate::htlc::{Htlc, Initiate, SolanaGeneration, Token};
 use crate::message::{self, Decoded, Layout, refuse};
 use crate::received;
-use crate::transaction::{self, TransactionPayload, TxContext, Unsigned};
-use crate::wire::{self, Encoding, GASLESS, TRANSACTION};
-
-/// The deposit of an order: its verified transactions, and the terms that they lock.
-#[derive(Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Deposit {
-    /// The pinned program and token.
-    pub htlc: Htlc,
-    /// The account that locks the funds and receives a refund.
-    pub owner: Address,
-    /// The decoded arguments of the instruction that locks the funds.
-    pub terms: Initiate,
-    /// The swap account, which holds the state of the swap, and the lamports of a native swap.
-    pub swap_account: Address,
-    /// The transaction that the owner sends.
-    pub transaction: ProposedTransaction,
-    /// The transaction that the service sends; `None` if the order has no gasless path.
-    pub gasless: Option<ProposedTransaction>,
-    /// Whether the registry pins the sponsors of the chain, which pay for gasless transactions.
-    pub sponsor_pinned: bool,
-    /// The policy's limits for a priority fee that the wallet sets.
-    pub(crate) fee_limits: FeeLimits,
-}
-
-/// A transaction as the service proposed it.
-#[derive(Debug, PartialEq)]
-#[non_exhaustive]
-pub struct ProposedTransaction {
-    /// The decoded transaction.
-    pub decoded: Arc<Decoded>,
-    /// The text form of the transaction in the response.
-    pub encoding: Encoding,
-    /// The account that pays fees and rent: the owner, or the sponsor of a gasless transaction.
-    pub fee_payer: Address,
-    /// Whether the owner's slot contained a valid signature of this message. If so, the message must not be changed.
-    pub owner_signed: bool,
-    /// What each instruction does, in order.
-    pub instructions: Vec<ProposedInstruction>,
-    /// The accounts of the HTLC's instruction.
-    pub accounts: InitiateAccounts,
-    /// Index of the owner's signature slot.
-    pub(crate) owner_slot: usize,
-    /// The byte ranges of its parts.
-    pub(crate) layout: Layout,
-}
-
-/// The kind of an instruction.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ProposedInstruction {
-    /// Locks the funds.
-    Initiate,
-    /// Another instruction, which the policy allows.
-    Allowed(AllowedInstruction),
-}
-
-impl ProposedInstruction {
-    /// Returns the allowed instruction; `None` for the HTLC's own.
-    pub(crate) const fn allowed(&self) -> Option<&AllowedInstruction> {
-        match self {
-            Self::Initiate => None,
-            Self::Allowed(allowed) => Some(allowed),
-        }
-    }
-}
-
-impl ProposedTransaction {
-    /// Returns the bytes of the transaction as the service sent it, for `signTransaction` of an external wallet.
-    /// [`VerifiedOrder::matches`](crate::VerifiedOrder) compares the transaction that the wallet returns with the order.
-    #[must_use]
-    pub fn bytes(&self) -> Vec<u8> {
-        self.decoded.bytes()
-    }
-
-    /// Returns the instructions other than the HTLC's own, in order.
-    pub fn allowed(&self) -> impl Iterator<Item = &AllowedInstruction> {
-        self.instructions.iter().filter_map(ProposedInstruction::allowed)
-    }
-
-    /// Returns the payload that the owner signs if the wallet changes nothing.
-    pub(crate) fn payload(&self) -> TransactionPayload {
-        TransactionPayload::new(Arc::clone(&self.decoded), self.owner_slot)
-    }
-
-    /// Returns the HTLC's instruction.
-    fn initiate(&self) -> Option<&CompiledInstruction> {
-        let instructions = self.instructions.iter().zip(self.decoded.transaction.message.instructions());
-        instructions.into_iter().find_map(|(kind, instruction)| (*kind == ProposedInstruction::Initiate).then_some(instruction))
-    }
-}
+use crate::transaction::{self, TxContext, Unsigned};
+use crate::wire::{self, GASLESS, TRANSACTION};
 
 impl family::Deposit for Deposit {
     type Context = FundingPath<TxContext>;
@@ -257,12 +165,4 @@ fn check_transaction(
     let decoded = Arc::new(decoded);
     let owner_slot = path.owner_slot();
     Ok((ProposedTransaction { decoded, encoding, fee_payer, owner_signed, instructions, accounts, owner_slot, layout }, terms))
-}
-
-/// Returns the token program of an asset.
-pub(crate) fn token_program(asset: &Asset) -> Address {
-    match asset.token.as_ref().map(|token| token.standard) {
-        Some(TokenStandard::Token2022) => TOKEN_2022_PROGRAM,
-        _ => TOKEN_PROGRAM,
-    }
 }

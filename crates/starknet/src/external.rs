@@ -11,10 +11,10 @@ use serde::Serialize;
 use serde::ser::Serializer;
 use starknet_types_core::felt::Felt;
 
+use crate::deposit::Deposit;
 use crate::felt::{self, HexFelt, HexFelts};
 use crate::htlc;
 use crate::transaction::{Call, DataAvailabilityMode, InvokeTransaction, ResourceBound, ResourceBounds};
-use crate::verify::Deposit;
 
 /// A call for `account.execute` of starknet.js.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

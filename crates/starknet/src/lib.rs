@@ -2,6 +2,7 @@
 
 pub mod address;
 mod curve;
+mod deposit;
 pub mod external;
 pub mod felt;
 mod funding;
@@ -24,6 +25,7 @@ pub mod transaction;
 mod verify;
 
 pub use countersign_core::{ApprovalStep, FundingPath, Gasless, SentBy, StarknetGeneration};
+pub use deposit::{Approval, Deposit};
 pub use funding::{KeyedPath, TxContext};
 pub use key::Key;
 pub use payloads::{InvokePayload, MessagePayload, Payload, SignedPayloads, Unsigned};
@@ -37,7 +39,6 @@ pub use starknet_types_core::felt::Felt;
 pub use transaction::{
     Call, DataAvailabilityMode, ExecutionEncoding, Invoke, InvokeTransaction, ResourceBound, ResourceBounds, TransactionHashes,
 };
-pub use verify::{Approval, Deposit};
 
 use countersign_core::family::ChainFamily;
 use countersign_core::{CallPayloads, Family, Policy, Proposal, Refusal, Registry};

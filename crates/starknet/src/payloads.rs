@@ -3,17 +3,23 @@
 use std::mem;
 
 use countersign_core::family::{Seal, Signable, Signed, not_a_payload};
-use countersign_core::{Code, GaslessSubmission, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Warnings};
+use countersign_core::{
+    Code, GaslessSubmission, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Topic, TypedValue, Warnings,
+    number,
+};
 use serde_json::Value as Json;
 use starknet_types_core::felt::Felt;
 
 use crate::address;
-use crate::felt;
+use crate::felt::{self, to_hex};
 use crate::key::Key;
 use crate::message::{Hashes, Message};
 use crate::received;
 use crate::signature::{self, ExternalSignature};
-use crate::transaction::{Invoke, InvokeTransaction};
+use crate::transaction::{ExecutionEncoding, Invoke, InvokeTransaction};
+
+/// Decimal places of one STRK, whose base unit is the FRI.
+const STRK: u8 = 18;
 
 /// What a signer receives.
 #[derive(Debug, Clone)]
@@ -98,7 +104,16 @@ impl Signable for Unsigned {
     type Signed = SignedPayloads;
 
     fn describe(&self, summary: &mut Summary) {
-        crate::summary::describe_unsigned(self, summary);
+        let digest = |summary: &mut Summary, what: &str, hash: Felt| {
+            summary.add_values(Topic::Digest, format!("{what}, {}", to_hex(&hash)), [TypedValue::Hash(hash.to_bytes_be())]);
+        };
+        if let Some(payload) = &self.invoke {
+            describe_invoke(&payload.invoke, summary);
+            digest(summary, "transaction", payload.invoke.hashes.tx_hash);
+        }
+        if let Some(payload) = &self.message {
+            digest(summary, "typed data", payload.hashes.message_hash);
+        }
     }
 
     fn requests(&self) -> Vec<SigningRequest<Payload>> {
@@ -165,6 +180,39 @@ impl Signable for Unsigned {
 
     fn finish(self, _: Seal<Self>) -> Result<SignedPayloads, Self> {
         if self.missing().is_empty() { Ok(SignedPayloads(self)) } else { Err(self) }
+    }
+}
+
+/// Adds lines on what the wallet contributed to a transaction.
+fn describe_invoke(invoke: &Invoke, summary: &mut Summary) {
+    let transaction = &invoke.transaction;
+    let (sender, bounds) = (transaction.sender_address, &transaction.resource_bounds);
+    let max_fee = bounds.max_fee(transaction.tip);
+    let in_strk = number::in_whole_units(max_fee, STRK);
+    let (account, nonce) = (address::to_account(sender), to_hex(&transaction.nonce));
+    let text = format!("sent and paid for by {account}, nonce {nonce}, at most {in_strk} STRK");
+    summary.add_values(Topic::Wallet, text, [account.into(), max_fee.into()]);
+    for (name, bound) in [("L1 gas", bounds.l1_gas), ("L2 gas", bounds.l2_gas), ("L1 data gas", bounds.l1_data_gas)] {
+        let text = format!("at most {} {name} at {} FRI", bound.max_amount, bound.max_price_per_unit);
+        summary.add_values(Topic::Gas, text, [bound.max_amount.into(), bound.max_price_per_unit.into()]);
+    }
+    if transaction.tip != 0 {
+        summary.add_values(Topic::Gas, format!("tip {} FRI per L2 gas", transaction.tip), [transaction.tip.into()]);
+    }
+    for (what, felts) in
+        [("paymaster data", &transaction.paymaster_data), ("account deployment data", &transaction.account_deployment_data)]
+    {
+        if !felts.is_empty() {
+            let felts: Vec<_> = felts.iter().map(to_hex).collect();
+            summary.add(Topic::Wallet, format!("{what} {}", felts.join(", ")));
+        }
+    }
+    let modes = (transaction.nonce_data_availability_mode.name(), transaction.fee_data_availability_mode.name());
+    if modes != ("L1", "L1") {
+        summary.add(Topic::Wallet, format!("nonce data on {}, fee data on {}", modes.0, modes.1));
+    }
+    if invoke.encoding == ExecutionEncoding::Legacy {
+        summary.add(Topic::Wallet, "calls encoded for an account of Cairo 0");
     }
 }
 

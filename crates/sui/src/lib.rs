@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod address;
+mod deposit;
 mod gas;
 pub mod htlc;
 mod key;
@@ -10,6 +11,7 @@ pub mod reader;
 pub mod received;
 pub mod recover;
 mod sign;
+mod signature;
 #[cfg(feature = "sui-signer")]
 mod signer;
 mod summary;
@@ -17,16 +19,18 @@ pub mod transaction;
 mod verify;
 
 pub use countersign_core::SentBy;
+pub use deposit::Deposit;
 pub use gas::{Coin, MAX_GAS_COINS, TxContext};
 pub use key::Key;
-pub use sign::{Execution, ExternalSignature, SignedPayloads};
+pub use received::Execution;
+pub use sign::SignedPayloads;
+pub use signature::ExternalSignature;
 #[cfg(feature = "sui-signer")]
 pub use signer::SignerError;
 #[cfg(feature = "sui-signer")]
 pub use sui_crypto;
 pub use sui_sdk_types;
 pub use transaction::Unsigned;
-pub use verify::Deposit;
 
 use countersign_core::family::ChainFamily;
 use countersign_core::{Family, Policy, Proposal, Refusal, Registry};
@@ -43,7 +47,7 @@ pub struct Sui(());
 
 impl ChainFamily for Sui {
     const FAMILY: Family = Family::Sui;
-    const PAYLOAD_KEYS: &'static [&'static str] = &[verify::PAYLOAD_KEY];
+    const PAYLOAD_KEYS: &'static [&'static str] = &[deposit::PAYLOAD_KEY];
     type Deposit = Deposit;
     type Context = TxContext;
     type Unsigned = Unsigned;

@@ -1,10 +1,17 @@
 //! Signed transactions as wallets and nodes return them.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use countersign_core::json::{self, Cursor};
 use countersign_core::{Code, Refusal};
+use serde::Serialize;
 use sui_sdk_types::{SignedTransaction, UserSignature};
 
 use crate::kind;
-use crate::sign::{Execution, MAX_SIGNATURE_BYTES, MAX_SIGNATURES, check_low_s};
+use crate::signature::{ExternalSignature, MAX_SIGNATURE_BYTES, check_low_s};
+
+/// The most signatures of a transaction: the sender's and the sponsor's.
+const MAX_SIGNATURES: usize = 2;
 
 /// How the `rawTransaction` of a node begins: a list of one transaction, and the three bytes of the intent of a user's transaction.
 const LIST_OF_ONE: [u8; 4] = [1, 0, 0, 0];
@@ -56,4 +63,47 @@ pub fn from_bytes(bytes: &[u8]) -> Result<SignedTransaction, Refusal> {
 /// As [`Execution::from_json`].
 pub fn from_json(text: &[u8]) -> Result<SignedTransaction, Refusal> {
     Execution::from_json(text)
+}
+
+/// Parameters of the JSON-RPC method `executeTransactionBlock`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Execution {
+    /// The BCS bytes of the transaction, in base64.
+    pub tx_bytes: String,
+    /// The sender's signature, then the sponsor's if there is one, in base64.
+    pub signatures: Vec<String>,
+}
+
+impl Execution {
+    /// Parses these parameters in JSON. Other members are ignored.
+    ///
+    /// # Errors
+    ///
+    /// The codes of malformed JSON; [`Code::MissingField`]; [`Code::WrongType`]; [`Code::TransactionMismatch`] if the bytes are not
+    /// exactly one transaction or there are more than two signatures; [`Code::SignatureMalformed`] or [`Code::SignatureHighS`].
+    pub fn from_json(text: &[u8]) -> Result<SignedTransaction, Refusal> {
+        let value = json::parse(text)?;
+        let root = Cursor::root(&value, "");
+        let members = root.object()?;
+        let bytes = members.need("tx_bytes")?;
+        let decoded =
+            STANDARD.decode(bytes.text()?).map_err(|_| bytes.at().refuse(Code::TransactionEncoding).with_expected("canonical base64"))?;
+        let not_one = |_| bytes.at().refuse(Code::TransactionMismatch).with_reason("the bytes are not one transaction");
+        let transaction = kind::decode_transaction(&decoded).map_err(not_one)?;
+        let signatures = members.need("signatures")?;
+        let all = signatures.array()?;
+        if all.len() > MAX_SIGNATURES {
+            let refusal = signatures.at().refuse(Code::TransactionMismatch);
+            return Err(refusal.with_expected(format!("at most {MAX_SIGNATURES} signatures")).with_actual(all.len()));
+        }
+        let signature = |cursor: Cursor<'_, '_>| {
+            cursor
+                .text()?
+                .parse()
+                .map(|ExternalSignature(signature)| signature)
+                .map_err(|refusal| refusal.with_prefix(&cursor.at().to_string()))
+        };
+        Ok(SignedTransaction { transaction, signatures: all.map(signature).collect::<Result<_, Refusal>>()? })
+    }
 }

@@ -1,96 +1,16 @@
-//! Signing: the requests, external signatures and their proofs, and the signed transaction for nodes.
+//! Signing: the requests, and the signed transaction for nodes.
 
-use std::fmt;
-use std::str::FromStr;
-
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use countersign_core::family::{Seal, Signable, Signed, not_a_payload};
-use countersign_core::json::{self, Cursor};
 use countersign_core::{
     Code, Refusal, RequestId, Role, Scheme, SignedTransaction as BroadcastTransaction, SigningRequest, Summary, Warnings,
 };
-use ed25519_dalek::VerifyingKey;
-use serde::Serialize;
-use sui_crypto::Verifier as _;
-use sui_crypto::simple::SimpleVerifier;
-use sui_sdk_types::{Address, SignedTransaction, SimpleSignature, Transaction, UserSignature};
+use sui_sdk_types::{Address, SignedTransaction, Transaction, UserSignature};
 
 use crate::address::{format_address, format_digest};
-use crate::key::{Key, is_high_s};
-use crate::kind;
-use crate::received;
+use crate::key::Key;
+use crate::received::{self, Execution};
+use crate::signature::{ExternalSignature, check_low_s, is_sound};
 use crate::transaction::Unsigned;
-
-/// The longest text of a signature that is parsed, in bytes. Even a multisig of zkLogin signatures is much shorter.
-const MAX_SIGNATURE: usize = 64 * 1024;
-/// The same limit for the signature's bytes, of which three are four characters.
-pub(crate) const MAX_SIGNATURE_BYTES: usize = MAX_SIGNATURE / 4 * 3;
-/// The most signatures of a transaction: the sender's and the sponsor's.
-pub(crate) const MAX_SIGNATURES: usize = 2;
-
-/// A signature of an external signer, of any of Sui's schemes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExternalSignature(UserSignature);
-
-impl ExternalSignature {
-    /// Returns the signature as Mysten's own type.
-    #[must_use]
-    pub const fn inner(&self) -> &UserSignature {
-        &self.0
-    }
-}
-
-impl From<UserSignature> for ExternalSignature {
-    fn from(signature: UserSignature) -> Self {
-        Self(signature)
-    }
-}
-
-impl fmt::Display for ExternalSignature {
-    /// Writes base64.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.to_base64())
-    }
-}
-
-impl FromStr for ExternalSignature {
-    type Err = Refusal;
-
-    /// Parses base64 of flag, signature and public key, or of a multisig, zkLogin or passkey signature.
-    ///
-    /// # Errors
-    ///
-    /// [`Code::SignatureMalformed`] for any other text, or [`Code::SignatureHighS`].
-    fn from_str(text: &str) -> Result<Self, Refusal> {
-        let malformed = || Refusal::new(Code::SignatureMalformed, "").with_expected("base64 of flag, signature and public key");
-        if text.len() > MAX_SIGNATURE {
-            return Err(malformed());
-        }
-        let signature = UserSignature::from_base64(text).map_err(|_| malformed())?;
-        check_low_s(&signature)?;
-        Ok(Self(signature))
-    }
-}
-
-pub(crate) fn check_low_s(signature: &UserSignature) -> Result<(), Refusal> {
-    match signature {
-        UserSignature::Simple(simple) if is_high_s(simple) => Err(Refusal::new(Code::SignatureHighS, "")),
-        _ => Ok(()),
-    }
-}
-
-/// Returns whether a simple signature of this digest is valid. Returns `true` for any other scheme, which only the network can verify.
-pub(crate) fn is_sound(signature: &UserSignature, digest: &[u8; 32]) -> bool {
-    match signature {
-        UserSignature::Simple(SimpleSignature::Ed25519 { signature, public_key }) => {
-            let signature = ed25519_dalek::Signature::from_bytes(signature.inner());
-            VerifyingKey::from_bytes(public_key.inner()).is_ok_and(|key| key.verify_strict(digest, &signature).is_ok())
-        }
-        UserSignature::Simple(simple) => SimpleVerifier.verify(digest, simple).is_ok(),
-        _ => true,
-    }
-}
 
 impl Unsigned {
     /// Returns the id of this account's signing request; `None` if the transaction does not need its signature.
@@ -220,49 +140,6 @@ impl Signable for Unsigned {
 pub struct SignedPayloads {
     unsigned: Unsigned,
     signatures: Vec<UserSignature>,
-}
-
-/// Parameters of the JSON-RPC method `executeTransactionBlock`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Execution {
-    /// The BCS bytes of the transaction, in base64.
-    pub tx_bytes: String,
-    /// The sender's signature, then the sponsor's if there is one, in base64.
-    pub signatures: Vec<String>,
-}
-
-impl Execution {
-    /// Parses these parameters in JSON. Other members are ignored.
-    ///
-    /// # Errors
-    ///
-    /// The codes of malformed JSON; [`Code::MissingField`]; [`Code::WrongType`]; [`Code::TransactionMismatch`] if the bytes are not
-    /// exactly one transaction or there are more than two signatures; [`Code::SignatureMalformed`] or [`Code::SignatureHighS`].
-    pub fn from_json(text: &[u8]) -> Result<SignedTransaction, Refusal> {
-        let value = json::parse(text)?;
-        let root = Cursor::root(&value, "");
-        let members = root.object()?;
-        let bytes = members.need("tx_bytes")?;
-        let decoded =
-            STANDARD.decode(bytes.text()?).map_err(|_| bytes.at().refuse(Code::TransactionEncoding).with_expected("canonical base64"))?;
-        let not_one = |_| bytes.at().refuse(Code::TransactionMismatch).with_reason("the bytes are not one transaction");
-        let transaction = kind::decode_transaction(&decoded).map_err(not_one)?;
-        let signatures = members.need("signatures")?;
-        let all = signatures.array()?;
-        if all.len() > MAX_SIGNATURES {
-            let refusal = signatures.at().refuse(Code::TransactionMismatch);
-            return Err(refusal.with_expected(format!("at most {MAX_SIGNATURES} signatures")).with_actual(all.len()));
-        }
-        let signature = |cursor: Cursor<'_, '_>| {
-            cursor
-                .text()?
-                .parse()
-                .map(|ExternalSignature(signature)| signature)
-                .map_err(|refusal| refusal.with_prefix(&cursor.at().to_string()))
-        };
-        Ok(SignedTransaction { transaction, signatures: all.map(signature).collect::<Result<_, Refusal>>()? })
-    }
 }
 
 impl SignedPayloads {

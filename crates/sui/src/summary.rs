@@ -1,12 +1,12 @@
 //! The summary lines of a deposit and its payload, and the bytes that each line covers.
 
 use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, U256, number};
-use sui_sdk_types::{ObjectReference, TransactionExpiration};
+use sui_sdk_types::{Mutability, ObjectReference, SharedInput, TransactionExpiration};
 
 use crate::address::{format_address, format_digest, format_type, to_account};
+use crate::deposit::{Deposit, PAYLOAD_KEY};
 use crate::htlc::{self, InputRole, MODULE, Ranges};
 use crate::transaction::Unsigned;
-use crate::verify::{Deposit, PAYLOAD_KEY, shared};
 
 /// Decimal places of one SUI, whose base unit is the MIST.
 const SUI_DECIMALS: u8 = 9;
@@ -129,4 +129,14 @@ pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
     summary.add_values(Topic::Digest, format!("transaction {}", format_digest(&digest)), [TypedValue::Hash(digest.into_inner())]);
     let text = format!("signing digest {}", hex::encode(unsigned.signing_digest));
     summary.add_values(Topic::Digest, text, [TypedValue::Hash(unsigned.signing_digest)]);
+}
+
+/// Describes a shared object.
+pub(crate) fn shared(object: &SharedInput) -> String {
+    let access = match object.mutability() {
+        Mutability::Mutable => "mutable",
+        Mutability::Immutable => "read-only",
+        Mutability::NonExclusiveWrite => "non-exclusive write",
+    };
+    format!("{}, shared since version {}, {access}", format_address(&object.object_id()), object.version())
 }

@@ -12,11 +12,11 @@ use sui_sdk_types::{
     Address, Argument, Command, Digest, GasPayment, SignedTransaction, Transaction, TransactionExpiration, TransactionKind, UserSignature,
 };
 
+use crate::deposit::Deposit;
 use crate::gas::TxContext;
 use crate::htlc::{byte_vector, push_length};
 use crate::kind;
-use crate::sign;
-use crate::verify::Deposit;
+use crate::signature;
 
 /// Intent of a transaction: scope 0, version 0, app 0.
 const INTENT: [u8; 3] = [0; 3];
@@ -167,7 +167,7 @@ pub(crate) fn matches(deposit: &Deposit, signed: &SignedTransaction) -> Result<R
         return Err(differs("/signatures".to_owned()).with_expected(format!("a signature of {}", deposit.sender)));
     };
     let bytes = kind::encode_transaction(transaction).ok_or_else(|| differs("/kind".to_owned()))?;
-    if !sign::is_sound(signature, &blake2b(&INTENT, &bytes).into_inner()) {
+    if !signature::is_sound(signature, &blake2b(&INTENT, &bytes).into_inner()) {
         return Err(differs(format!("/signatures/{index}")).with_reason("the sender's signature is not over this transaction"));
     }
     Ok(Role::Initiate)

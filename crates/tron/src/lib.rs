@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod address;
+mod deposit;
 pub mod htlc;
 pub mod message;
 pub mod reader;
@@ -15,9 +16,9 @@ pub use alloy_primitives;
 pub use countersign_evm_core::funding::ApprovalPlan;
 pub use countersign_evm_core::read;
 pub use countersign_evm_core::signature::{ExternalSignature, Key};
+pub use deposit::{Approval, Call, Deposit};
 pub use prost;
 pub use transaction::{Payload, SignedPayloads, SignedTronTransaction, TronTransaction, TxContext, Unsigned};
-pub use verify::{Approval, Call, Deposit};
 
 pub use countersign_core::{ApprovalStep, FundingPath, Gasless, SentBy};
 

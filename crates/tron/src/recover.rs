@@ -20,9 +20,9 @@ use countersign_core::{
 };
 
 use crate::address::Address;
+use crate::deposit::{Call, check_fee_limit};
 use crate::reader::REDEMPTION_ENERGY;
 use crate::transaction::{TronTransaction, TxContext, Unsigned};
-use crate::verify::{Call, check_fee_limit};
 use crate::{Tron, UnsignedOrder, htlc};
 
 /// Default fee limit of these calls, in sun. 100 TRX cover the contract's storage writes and one token transfer at the energy prices

@@ -5,8 +5,8 @@ use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, number, text};
 use countersign_evm_core::summary::{self as shared, Parts, SummaryWording};
 
 use crate::address::Address;
+use crate::deposit::Deposit;
 use crate::transaction::Unsigned;
-use crate::verify::Deposit;
 
 /// Decimal places of one TRX, whose base unit is the sun.
 const TRX: u8 = 6;

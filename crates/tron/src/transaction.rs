@@ -14,8 +14,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::address::Address;
+use crate::deposit::{Call, Deposit, check_fee_limit};
 use crate::message;
-use crate::verify::{Call, Deposit, check_fee_limit};
 
 mod json;
 pub mod protocol;

@@ -2,19 +2,18 @@
 //!
 //! Specification: `docs/spec/tron.md#payload`.
 
-use alloy_primitives::{Bytes, U256};
 use countersign_core::chains::Network;
 use countersign_core::json::Cursor;
 use countersign_core::{
-    ApprovalStep, ByteCoverage, CallPayloads, Code, FundingPath, OrderContext, Refusal, RefuseAt, Role, SecretHash, Summary, SwapTerms,
-    Warnings, family,
+    ApprovalStep, ByteCoverage, CallPayloads, Code, FundingPath, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, Warnings,
+    family,
 };
-use countersign_evm_core::call::{self, Approve, Caller, Initiate, InitiateAbi, MAX_CALLDATA};
-use countersign_evm_core::funding::ApprovalPlan;
+use countersign_evm_core::call::{Approve, Caller, Initiate, InitiateAbi, MAX_CALLDATA};
 use countersign_evm_core::rules;
 use countersign_evm_core::typed_data::Message;
 
 use crate::address::{self, Address, CODEC};
+use crate::deposit::{Approval, Call, Deposit, check_fee_limit};
 use crate::message::RULES;
 use crate::received;
 use crate::transaction::{self, SignedTronTransaction, TxContext, Unsigned};
@@ -23,43 +22,6 @@ use crate::transaction::{self, SignedTronTransaction, TxContext, Unsigned};
 const DOMAIN_CHAIN_ID: u64 = 0xffff_ffff;
 /// The fields of a transaction object. Any other field is refused.
 const TRANSACTION_KEYS: [&str; 5] = ["chain_id", "data", "gas_limit", "to", "value"];
-
-/// The deposit of an order: its calls and its message, rebuilt from the order's own terms.
-#[derive(Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Deposit {
-    /// Chain id of the pinned asset.
-    pub chain_id: u64,
-    /// The account that sends and pays: the owner.
-    pub sender: Address,
-    /// The token approval; `None` if the order needs none.
-    pub approval: Option<Approval>,
-    /// The call that locks the funds.
-    pub initiate: Call,
-    /// The decoded arguments of that call.
-    pub terms: Initiate,
-    /// The gasless message; `None` if the order has no gasless path.
-    pub typed_data: Option<Message>,
-    /// The highest fee limit that the policy allows the wallet to set, in sun.
-    pub(crate) max_fee_limit: u64,
-}
-
-/// A call to a contract.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Call {
-    /// The contract that is called.
-    pub to: Address,
-    /// Sun sent with the call. `int64` as in the protocol, but never negative.
-    pub value: i64,
-    /// The most sun that the call may burn for energy. `int64` as in the protocol, but never negative.
-    pub fee_limit: i64,
-    /// Calldata: selector and arguments.
-    pub data: Bytes,
-}
-
-/// A token approval, as the service proposed it and as it will be signed.
-pub type Approval = call::Approval<Call>;
 
 impl Deposit {
     /// Returns the path on which the owner pays least, with the approvals that the context names.
@@ -76,17 +38,6 @@ impl Deposit {
             (Some(_), false) => FundingPath::Both(context),
             (None, _) => FundingPath::SelfFunded(context),
         }
-    }
-
-    /// Returns the calls in the order in which they must be sent: the approvals of the plan, then the call that locks the funds.
-    #[must_use]
-    pub fn calls(&self, approvals: impl Into<ApprovalPlan>) -> Vec<(Role, Call)> {
-        let approvals = approvals.into().approvals(self.approval.as_ref(), self.terms.amount);
-        let calls = approvals.into_iter().filter_map(|(role, approve)| {
-            let call = &self.approval.as_ref()?.call;
-            Some((role, Call { data: approve.encode().into(), ..call.clone() }))
-        });
-        calls.chain([(Role::Initiate, self.initiate.clone())]).collect()
     }
 }
 
@@ -207,16 +158,6 @@ fn check_transaction(
     let fee_limit = check_fee_limit(order.policy.tron.fee_limit, limit.decimal()?, &|code| limit.refuse(code))?;
     let data = members.need("data")?.hex_bytes(MAX_CALLDATA)?.into();
     Ok(Call { to: to.0, value, fee_limit, data })
-}
-
-/// Checks a fee limit in sun, which a response calls `gas_limit`. Zero is refused: a call with that limit never runs, however much
-/// energy the owner has staked.
-pub(crate) fn check_fee_limit(max: u64, limit: U256, refuse: RefuseAt<'_>) -> Result<i64, Refusal> {
-    match i64::try_from(limit) {
-        Ok(0) => Err(refuse(Code::GasLimitTooLow).with_expected("at least 1 sun")),
-        Ok(fee_limit) if limit <= U256::from(max) => Ok(fee_limit),
-        _ => Err(refuse(Code::GasLimitTooHigh).with_expected(format!("at most {max} sun"))),
-    }
 }
 
 fn check_initiate(

@@ -11,7 +11,7 @@ use super::change::output_weight;
 use super::coins::{self, SelectionTarget};
 use super::{ChangePlan, Draft, Input, Origins, Payment, PaymentPlan, Selection, TxContext, TxOrdering, Unsigned, Utxo};
 use crate::address::Chain;
-use crate::verify::Deposit;
+use crate::deposit::Deposit;
 
 /// Prepares the payment of a deposit with the wallet's context.
 pub(crate) fn prepare(deposit: &Deposit, wallet: &TxContext) -> Result<Unsigned, Refusal> {

@@ -7,7 +7,7 @@ use countersign_evm_core::payloads::Transaction as _;
 use countersign_evm_core::signature::Key;
 
 use super::{EvmTransaction, Payload, TxContext};
-use crate::verify::Call;
+use crate::deposit::Call;
 
 fn hex(bytes: impl AsRef<[u8]>) -> String {
     hex::encode_prefixed(bytes)

@@ -7,10 +7,10 @@ use countersign_core::{Asset, Code, Refusal, U256};
 use super::account::{self, Account, Accounts};
 use super::preflight::TOKEN_ACCOUNT;
 use super::{CONFIRMED, identity};
+use crate::address::token_program;
 use crate::address::{self, Address, associated_token_account};
 use crate::htlc::Token;
 use crate::read;
-use crate::verify::token_program;
 
 /// Who is paid, in what, and what is asked about it.
 #[derive(Debug, Clone, PartialEq, Eq)]

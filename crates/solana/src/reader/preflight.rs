@@ -12,10 +12,10 @@ use super::account::{self, Account, Accounts};
 use super::{CONFIRMED, MAX_STEP_BACK, identity};
 use crate::UnsignedOrder;
 use crate::address::Address;
+use crate::deposit::Deposit;
 use crate::htlc::{Htlc, Initiate};
 use crate::read;
 use crate::transaction::TransactionPayload;
-use crate::verify::Deposit;
 
 /// The length of a token account in bytes.
 pub(super) const TOKEN_ACCOUNT: usize = 165;

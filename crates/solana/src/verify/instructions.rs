@@ -3,9 +3,10 @@
 use countersign_core::{Code, Refusal, SecretHash, U256, Warnings};
 use solana_message::compiled_instruction::CompiledInstruction;
 
-use super::{FundingKind, ProposedInstruction, TransactionCheck};
+use super::{FundingKind, TransactionCheck};
 use crate::address::{self, Address};
 use crate::allowed::AllowedInstruction;
+use crate::deposit::ProposedInstruction;
 use crate::htlc::{AccountRole, Fields, Initiate, InitiateAccounts};
 use crate::message::{InstructionLayout, describe_instruction, refuse};
 

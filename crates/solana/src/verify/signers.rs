@@ -4,9 +4,10 @@ use countersign_core::{Code, Refusal, Warnings};
 use solana_address::address_eq;
 use solana_signature::Signature;
 
-use super::{FundingKind, ProposedInstruction, TransactionCheck};
+use super::{FundingKind, TransactionCheck};
 use crate::address::{self, Address};
 use crate::allowed::AllowedInstruction;
+use crate::deposit::ProposedInstruction;
 use crate::htlc::{AccountRole, SPONSOR};
 use crate::message::{self, Layout};
 use crate::sign::is_signed_by;

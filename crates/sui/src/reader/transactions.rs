@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 use super::fields::{effects, execution, execution_error, method, transaction};
 use super::proto::{Message, Writer};
 use super::{On, aborts, grpc, identity, objects};
-use crate::sign::Execution;
+use crate::received::Execution;
 
 /// The fields that are read of a transaction that was sent.
 pub(super) const EXECUTED: [&str; 3] = ["digest", "effects", "checkpoint"];

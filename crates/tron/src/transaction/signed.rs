@@ -13,7 +13,7 @@ use super::json as node_json;
 use super::protocol::Transaction;
 use super::{TronTransaction, TxContext};
 use crate::address::Address;
-use crate::verify::{Call, Deposit, check_fee_limit};
+use crate::deposit::{Call, Deposit, check_fee_limit};
 
 /// A transaction with one contract call and one signature: the crate's native transaction type.
 ///
