@@ -132,9 +132,6 @@ impl From<countersign_client::Error> for Failure {
     fn from(error: countersign_client::Error) -> Self {
         match error {
             countersign_client::Error::Refused(refusal) => Self::Refused(refusal),
-            countersign_client::Error::Held(hold) => {
-                Self::Held { code: hold.code().name(), message: format!("the secret was not released: {hold}") }
-            }
             countersign_client::Error::Input(_) | countersign_client::Error::Random(_) => {
                 Self::Usage(format!("{error} ({})", error.code()))
             }

@@ -197,7 +197,7 @@ impl<T: Transport> Client<T> {
     /// Performs an action on an order, once: `PATCH /v2/orders/{order_id}?action=..`. Returns the service's text, usually a transaction
     /// id; `None` if the response has none.
     ///
-    /// [`Action::Redeem`] reveals the secret to the service. [`crate::Flow::redeem`] checks the order first.
+    /// [`Action::Redeem`] reveals the secret to the service. A [`Driver`](crate::Driver) checks the order first.
     ///
     /// # Errors
     ///

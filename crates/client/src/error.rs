@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use countersign::{Code, Hold, HoldCode, Refusal, text};
+use countersign::{Code, Refusal, text};
 use countersign_transport::{TransportError, TransportErrorKind};
 
 /// An error of a call.
@@ -45,9 +45,6 @@ pub enum Error {
     /// The order was refused. The call sent neither a signature nor a secret.
     #[error("the order was refused: {0}")]
     Refused(Refusal),
-    /// The secret was not released.
-    #[error("the secret was not released: {0}")]
-    Held(Hold),
     /// The operating system returned no random numbers.
     #[error("the operating system returned no random numbers: {0}")]
     Random(RandomError),
@@ -57,12 +54,6 @@ pub enum Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct RandomError(pub(crate) getrandom::Error);
-
-impl From<Hold> for Error {
-    fn from(hold: Hold) -> Self {
-        Self::Held(hold)
-    }
-}
 
 impl From<RandomError> for Error {
     fn from(error: RandomError) -> Self {
@@ -82,8 +73,6 @@ pub enum ErrorCode {
     Service,
     /// [`Error::Shape`], [`Error::Input`] or [`Error::Refused`], and the code of the refusal.
     Refused(Code),
-    /// [`Error::Held`], and the code of the hold.
-    Held(HoldCode),
     /// [`Error::Random`].
     Random,
 }
@@ -97,7 +86,6 @@ impl ErrorCode {
             Self::Status => "http_status",
             Self::Service => "service_error",
             Self::Refused(code) => code.name(),
-            Self::Held(code) => code.name(),
             Self::Random => "random",
         }
     }
@@ -119,7 +107,6 @@ impl Error {
             Self::Status { .. } => ErrorCode::Status,
             Self::Service { .. } => ErrorCode::Service,
             Self::Shape(refusal) | Self::Input(refusal) | Self::Refused(refusal) => ErrorCode::Refused(refusal.code()),
-            Self::Held(hold) => ErrorCode::Held(hold.code()),
             Self::Random(_) => ErrorCode::Random,
         }
     }

@@ -1,23 +1,18 @@
-//! The order lifecycle: create, verify, sign, submit, follow, redeem or refund (`docs/spec/service.md#creating-an-order`). Each step
-//! is a separate call that needs only the [`CreatedOrder`], so a caller can stop after any step and continue later.
+//! The service's answers under the wallet's pins: orders are created, and verified before they are signed and whenever their record is
+//! read (`docs/spec/service.md#creating-an-order`). The rest of the lifecycle is the [`Driver`](crate::Driver)'s.
 
 use std::sync::Arc;
 
-use countersign::{Code, CreateOrder, OrderRecord, Policy, Refusal, Registry, Signed, Verified, VerifiedRecord};
-use futures_util::Stream;
+use countersign::{Code, CreateOrder, OrderRecord, Policy, Refusal, Registry, Verified, VerifiedRecord};
 
 use crate::client::Client;
-use crate::driver::Release;
 use crate::error::Error;
-use crate::release;
-use crate::request::{Action, OrderId};
+use crate::request::Action;
 use crate::response::Answer;
-use crate::secret::Secret;
 use crate::stored::CreatedOrder;
-use crate::track::{Pace, Progress, track};
 use countersign_transport::Transport;
 
-/// The steps of an order, with the wallet's registry and policy.
+/// The client with the wallet's registry and policy.
 ///
 /// A flow owns what it needs and is cheap to clone, so it can be stored in a struct or moved into a task.
 ///
@@ -84,8 +79,8 @@ impl<T: Transport> Flow<T> {
         &self.policy
     }
 
-    /// Creates the order. Store the [`Secret`] before this call, because the order commits to its hash. Store the returned swap before
-    /// you do anything else with it.
+    /// Creates the order. Store the [`Secret`](crate::Secret) before this call, because the order commits to its hash. Store the returned
+    /// swap before you do anything else with it.
     ///
     /// # Errors
     ///
@@ -123,29 +118,6 @@ impl<T: Transport> Flow<T> {
         Ok((order, body))
     }
 
-    /// Verifies the body of a record against the stored request and response.
-    pub(crate) fn verify_kept(&self, swap: &CreatedOrder, body: &[u8]) -> Result<VerifiedRecord, Refusal> {
-        countersign::verify_record(swap.proposal(body), &self.registry, &self.policy)
-    }
-
-    /// Submits the signed gasless payload, once. If [`Error::may_have_acted`] is true, follow the order to see whether it arrived.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Refused`] with [`Code::NothingToSign`] if the wallet did not choose the gasless path or the order has none, or with
-    /// [`Code::RecordMismatch`] if the signatures belong to another order; or any other [`Error`].
-    pub async fn submit(&self, swap: &CreatedOrder, signed: &Signed) -> Result<Answer<Option<String>>, Error> {
-        let id = signed.order_id().unwrap_or_default();
-        if !id.eq_ignore_ascii_case(swap.id().as_str()) {
-            let refusal = Refusal::new(Code::RecordMismatch, "/order_id").with_expected(swap.id().as_str()).with_actual(id);
-            return Err(Error::Refused(refusal));
-        }
-        let submission = signed.gasless().ok_or_else(|| {
-            Error::Refused(Refusal::new(Code::NothingToSign, "/response/result").with_reason("nothing was signed for the gasless path"))
-        })?;
-        self.client.act(swap.id(), &Action::Initiate(&submission)).await
-    }
-
     /// Fetches the record and verifies it again, against the request and the response. A caller that stored the record it signed for
     /// should also compare the terms of both: [`VerifiedTerms::check_unchanged`](countersign::VerifiedTerms::check_unchanged).
     ///
@@ -154,61 +126,7 @@ impl<T: Transport> Flow<T> {
     /// [`Error::Refused`] if the record contradicts the request or the response, or any other [`Error`].
     pub async fn follow(&self, swap: &CreatedOrder) -> Result<VerifiedRecord, Error> {
         let record = self.client.order(swap.id()).await?;
-        self.verify_kept(swap, &record.body).map_err(Error::Refused)
-    }
-
-    /// Follows the order until it ends. Every record is verified again before it becomes an item; a refusal is the last item. The
-    /// stream owns what it needs.
-    pub fn watch(&self, swap: &CreatedOrder, pace: Pace) -> impl Stream<Item = Result<Progress, Error>> + use<T> {
-        let (flow, swap) = (self.clone(), swap.clone());
-        let (client, registry, id) = (Arc::clone(&self.client), Arc::clone(&self.registry), swap.id().clone());
-        track(client, registry, id, pace, move |record| flow.verify_kept(&swap, &record.body).map(drop).map_err(Error::Refused))
-    }
-
-    /// Sends the secret to the service's relayer, which redeems for the owner. A [`Driver`](crate::Driver) redeems without the relayer
-    /// where it can.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Held`] if the secret may not be released. [`Error::Refused`] with [`Code::SecretHashMismatch`] if the request does not
-    /// contain the hash of this secret, with [`Code::RecordMismatch`] if the proof belongs to another order or if the request names the
-    /// owner's own redeem key, which the service does not have, or with another code if the record contradicts the request or the
-    /// response. Or any other [`Error`].
-    pub async fn redeem(&self, swap: &CreatedOrder, secret: &Secret, release: &Release) -> Result<Answer<Option<String>>, Error> {
-        let hash = secret.hash();
-        if swap.request().secret_hash != Some(hash) {
-            let refusal = Refusal::new(Code::SecretHashMismatch, "/request/secret_hash").with_actual(hash);
-            return Err(Error::Refused(refusal.with_reason("the order's request does not contain the hash of this secret")));
-        }
-        if let Some(key) = &swap.request().destination.delegate {
-            let refusal = Refusal::new(Code::RecordMismatch, "/request/destination/delegate").with_actual(key);
-            return Err(Error::Refused(
-                refusal.with_reason("only the owner's own key can redeem, so the service must not learn the secret"),
-            ));
-        }
-        let known = self.follow(swap).await?;
-        match release {
-            Release::Evidence(funded) if funded.order_id().eq_ignore_ascii_case(swap.id().as_str()) => {
-                funded.check_time(self.client.transport().now())?;
-            }
-            Release::Evidence(funded) => {
-                let refusal = Refusal::new(Code::RecordMismatch, "/order_id").with_expected(swap.id().as_str());
-                return Err(Error::Refused(refusal.with_actual(funded.order_id())));
-            }
-            Release::Trust(_) => {
-                release::check(&known.record, &self.registry, &self.policy, self.client.transport().now())?;
-            }
-        }
-        self.client.act(swap.id(), &Action::Redeem { secret }).await
-    }
-
-    /// Requests a refund from the service's relayer. The service refuses until the timelock has expired.
-    ///
-    /// # Errors
-    ///
-    /// Any [`Error`].
-    pub async fn refund(&self, id: &OrderId) -> Result<Answer<Option<String>>, Error> {
-        self.client.act(id, &Action::Refund).await
+        countersign::verify_record(swap.proposal(&record.body), &self.registry, &self.policy).map_err(Error::Refused)
     }
 
     /// Consents to an early refund on a Bitcoin-like chain.

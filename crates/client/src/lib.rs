@@ -11,7 +11,6 @@ pub mod guide;
 mod instant;
 mod listed;
 mod quote;
-mod release;
 mod request;
 #[cfg(feature = "store")]
 pub mod rescue;

@@ -191,7 +191,7 @@ impl FromStr for OrderStatus {
 pub enum Action<'a> {
     /// Gasless initiation, with the submission that [`countersign::Signed::gasless`] returns.
     Initiate(&'a GaslessSubmission),
-    /// Redemption by the service's relayer, which learns the secret. [`crate::Flow::redeem`] checks the order first.
+    /// Redemption by the service's relayer, which learns the secret. A [`Driver`](crate::Driver) checks the order first.
     Redeem {
         /// The secret.
         secret: &'a Secret,

@@ -15,8 +15,8 @@ use countersign_client::driver::{
     OwnerTask, Settlement, SignedFunding, Status, StoreError, Trouble, TrustTheService, WaitingFor,
 };
 use countersign_client::{
-    Answer, Api, AppId, BoxTransport, Client, CreatedOrder, Driver, Error, Flow, Hold, Http, MaybeSend, OrderFilter, OrderId, Pace,
-    Progress, Release, Request, Response, Secret, StreamExt, Timeouts, Transport, VerifiedSwap, track,
+    Action, Answer, Api, AppId, BoxTransport, Client, CreatedOrder, Driver, Error, Flow, Hold, Http, MaybeSend, OrderFilter, OrderId, Pace,
+    Progress, Request, Response, Secret, StreamExt, Timeouts, Transport, VerifiedSwap, track,
 };
 use support::memory::{Memory, ok};
 use support::{Fixture, Service};
@@ -41,13 +41,11 @@ fn calls_and_streams_move<T: Transport>(client: &Client<T>, flow: &Flow<T>, swap
     moves(&client.orders(OrderFilter::default()));
     moves(&client.all_orders(OrderFilter::default()).take(1));
     moves(&client.registry());
+    moves(&client.act(id, &Action::Redeem { secret }));
     moves(&flow.create(swap.request().clone()));
     moves(&flow.verify(swap));
     moves(&flow.follow(swap));
-    moves(&flow.redeem(swap, secret, &Release::Trust(TrustTheService)));
-    moves(&flow.refund(id));
     moves(&flow.instant_refund(swap, |_, _| Ok(Vec::new())));
-    moves(&flow.watch(swap, Pace::default()));
     moves(&track(client, &registry, id.clone(), Pace::default(), |_| Ok(())));
 }
 
@@ -135,7 +133,6 @@ fn errors_say_why_once() {
         says(&error, why);
         says(&DriveError::Create(error), why);
     }
-    says(&Error::Held(Hold::NotFunded), &Hold::NotFunded.to_string());
     for error in [DriveError::Refused(refusal()), DriveError::Owner(refusal().into())] {
         says(&error, &why);
     }

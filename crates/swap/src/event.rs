@@ -147,7 +147,6 @@ pub struct StoredOrder {
 pub(crate) fn of_client(error: Error) -> Failure {
     match error {
         Error::Refused(refusal) | Error::Input(refusal) | Error::Shape(refusal) => refusal.into(),
-        Error::Held(hold) => hold.into(),
         other => Failure::new(other.code().name(), other.to_string(), "service"),
     }
 }

@@ -31,6 +31,7 @@ mod observe;
 mod overdue;
 mod parties;
 mod progress;
+mod release;
 mod run;
 
 use std::sync::Mutex;
