@@ -12,7 +12,7 @@ use countersign_chains::Family;
 use countersign_chains::taproot::{Htlc, Output};
 
 use crate::report::{ByteCoverage, Code, ParseError, Refusal, Summary, Warnings};
-use crate::state::{GaslessSubmission, RequestId, Role, SignedTransaction, SigningRequest};
+use crate::state::request::{GaslessSubmission, RequestId, Role, SignedTransaction, SigningRequest};
 use crate::verify::{OrderContext, SwapTerms};
 
 /// Shows a method of `T` that this crate calls it. A seal of one type is of no use with another.

@@ -27,7 +27,7 @@
 
 mod received;
 mod recovery;
-mod request;
+pub(crate) mod request;
 mod signed;
 mod signer;
 mod terms;
