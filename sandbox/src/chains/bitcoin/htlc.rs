@@ -7,7 +7,7 @@ use bitcoin::secp256k1::All;
 use bitcoin::taproot::{LeafVersion, TapLeafHash, TaprootBuilder, TaprootSpendInfo};
 use bitcoin::{ScriptBuf, Sequence, Witness, XOnlyPublicKey};
 
-use crate::chains::Change;
+use crate::chains::engine::Change;
 
 /// The x-only internal key, which the registry lists as `htlc.address`.
 pub(super) const INTERNAL_KEY: [u8; 32] = [

@@ -12,7 +12,7 @@ use countersign_chains::{AddressError, BitcoinNet, Coin, Network as KnownNetwork
 use serde_json::{Value, json};
 
 use super::htlc::INTERNAL_KEY;
-use crate::chains::Listing;
+use crate::chains::engine::Listing;
 use crate::chains::listing::{AssetRow, ChainRow};
 
 /// One network.

@@ -17,7 +17,7 @@ use super::Bitcoin;
 use super::htlc::{Htlc, Leaf};
 use super::ledger::script_hash;
 use crate::accounts;
-use crate::chains::Terms;
+use crate::chains::engine::Terms;
 
 /// What the sandbox's own transactions pay, in base units for each virtual byte.
 const FEE_RATE: u64 = 2;

@@ -20,7 +20,7 @@ use super::Network;
 use super::contracts::{self, Asset};
 use super::engine::{Contracts, Dialect, Machine};
 use super::pool::BLOCK_GAS;
-use crate::chains::Event;
+use crate::chains::engine::Event;
 use crate::chains::node::{CallError, Files, Node};
 use crate::clock::Clock;
 use crate::http::{Reply, Request};

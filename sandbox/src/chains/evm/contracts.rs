@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::put;
-use crate::chains::{Change, Event, Terms};
+use crate::chains::engine::{Change, Event, Terms};
 
 /// The version in the domain of what users sign.
 pub(crate) const VERSION: &str = "3";

@@ -12,8 +12,8 @@ use super::contracts::{self, Asset, Swap};
 use super::pool::asked_tip;
 use super::{Network, put};
 use crate::accounts;
+use crate::chains::engine::{Engine, Event, Leg, Listing, Terms};
 use crate::chains::listing::{AssetRow, ChainRow, cents};
-use crate::chains::{Engine, Event, Leg, Listing, Terms};
 use crate::clock::Clock;
 use crate::http::{Reply, Request};
 

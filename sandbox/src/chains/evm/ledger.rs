@@ -10,7 +10,7 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, Bloom};
 use countersign_proofs_evm::{CallError, Changes, Receipt, UnsignedCall, World};
 
-use crate::chains::Event;
+use crate::chains::engine::Event;
 use crate::clock::Clock;
 
 /// How many empty blocks at the end of a run are stored.

@@ -23,8 +23,8 @@ use solana_transaction::versioned::VersionedTransaction;
 use super::bank::{Bank, Commitment, Record, SLOT_MILLIS, id};
 use super::htlc::{self, DECIMALS, MINT, NATIVE, SYSTEM, Step, Swap, TOKEN, TOKENS, token_account, token_account_of};
 use crate::accounts::{self, RELAYER, SOLVER, USER};
+use crate::chains::engine::{Change, Engine, Event, Leg, Listing, Terms};
 use crate::chains::listing::{AssetRow, ChainRow};
-use crate::chains::{Change, Engine, Event, Leg, Listing, Terms};
 use crate::clock::Clock;
 use crate::http::{Reply, Request};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::bank::Commitment;
-use crate::chains::Engine;
+use crate::chains::engine::Engine;
 use crate::http::Request;
 
 /// The number of open subscriptions of one connection.
