@@ -15,7 +15,7 @@ use starknet_crypto::{Felt, poseidon_hash_many};
 
 use super::felts::{ACCOUNT_CLASS, after, bytes, halves, is_signed, join, selector, short, storage, words};
 use super::ledger::{At, Ledger};
-use crate::chains::Change;
+use crate::chains::engine::Change;
 
 /// The class of the HTLC: the hash of the compiled contract whose interface the front shows.
 pub(super) const HTLC_CLASS: Felt = Felt::from_hex_unchecked("0x5e20dcfacd356c6ba4fe1d2ce5e55dc54fd5cccda2af24a3e47e4efd5d0f71e");

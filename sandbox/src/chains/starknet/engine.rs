@@ -10,8 +10,8 @@ use super::felts::{account_of_key, halves, parse, selector, words};
 use super::ledger::{At, INTERVAL, LAG};
 use super::{Starknet, front};
 use crate::accounts;
+use crate::chains::engine::{Engine, Event, Leg, Listing, Terms};
 use crate::chains::listing::{AssetRow, ChainRow};
-use crate::chains::{Engine, Event, Leg, Listing, Terms};
 use crate::http::{Reply, Request};
 
 /// Blocks of the timelocks.

@@ -12,7 +12,7 @@ use starknet_crypto::{Felt, poseidon_hash_many};
 use super::contracts::{NONCES, STRK, Slot, View};
 use super::felts::{ACCOUNT_CLASS, after, is_signed, selector, short};
 use super::ledger::{At, Ledger};
-use crate::chains::Change;
+use crate::chains::engine::Change;
 
 pub(super) type Invoke = BroadcastedInvokeTransactionV3;
 

@@ -32,7 +32,7 @@ use self::felts::{account_of_key, short};
 use self::invoke::{Invoke, PRICES, hash_of};
 use self::ledger::{At, Ledger};
 use crate::accounts;
-use crate::chains::Event;
+use crate::chains::engine::Event;
 use crate::clock::Clock;
 
 /// A token: symbol, name, decimals, price in dollars, and its address on the main network.

@@ -13,8 +13,8 @@ use sui_sdk_types::{
 use super::ledger::{CLOCK, coins};
 use super::{Sui, account, htlc, messages, private};
 use crate::accounts::{self, RELAYER, SOLVER};
+use crate::chains::engine::{Engine, Event, Leg, Listing, Terms};
 use crate::chains::listing::{AssetRow, ChainRow};
-use crate::chains::{Engine, Event, Leg, Listing, Terms};
 use crate::http::{Reply, Request};
 
 /// Milliseconds between checkpoints.

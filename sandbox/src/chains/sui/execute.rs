@@ -14,7 +14,7 @@ use sui_sdk_types::{
 use super::check::{UNITS, unknown};
 use super::ledger::{Executed, Objects, balance, coin, epoch, object};
 use super::{htlc, messages};
-use crate::chains::Change;
+use crate::chains::engine::Change;
 
 /// Where a transaction is executed.
 #[derive(Debug, Clone, Copy)]

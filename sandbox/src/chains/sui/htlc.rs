@@ -9,7 +9,7 @@ use sui_sdk_types::{Address, Argument, Event, ExecutionError, Identifier, MoveCa
 
 use super::execute::{Coin, Stop, Work};
 use super::ledger::CLOCK;
-use crate::chains::Change;
+use crate::chains::engine::Change;
 
 /// The contract's module.
 pub(super) const MODULE: Identifier = Identifier::from_static("AtomicSwap");

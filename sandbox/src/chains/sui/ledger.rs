@@ -11,7 +11,7 @@ use sui_sdk_types::{
     Address, CheckpointSummary, Digest, GasCostSummary, Identifier, MoveStruct, Object, ObjectData, Owner, StructTag, TransactionEffects,
 };
 
-use crate::chains::{Change, Event};
+use crate::chains::engine::{Change, Event};
 
 /// The reference price of gas, in MIST.
 pub(super) const GAS_PRICE: u64 = 500;
