@@ -108,15 +108,7 @@ impl State {
 
     /// Checks that no other order has this secret. A secret that was used before is public, or will be.
     pub(crate) fn check_unused(&self, hash: &SecretHash) -> Result<(), Failure> {
-        let mut used = at_once(self.store.order_of(hash)).map_err(usage)?.map(|id| id.to_string());
-        // One order that cannot be read must not stop every new one.
-        for order in self.store.as_ref().orders()?.into_iter().flatten() {
-            let restored = RestoredOrder::read(&order).ok().flatten();
-            if restored.is_some_and(|restored| restored.record.source_swap.secret_hash == *hash) {
-                used = Some(order.id().to_owned());
-            }
-        }
-        match used {
+        match at_once(self.store.order_of(hash)).map_err(usage)? {
             None => Ok(()),
             Some(id) => Err(usage(format_args!("the secret is already that of order {id}: use a new secret for every order"))),
         }

@@ -75,7 +75,7 @@ impl<T: Transport> Client<T> {
     /// Returns another order that the service lists for the owners of `swap` and that has the same secret hash; `None` if there is none.
     /// Ask before an order is signed: there is one if the store is a copy that could not be recognized as such.
     ///
-    /// A service that hides orders is not noticed. It gains nothing that it could not have from the other copy.
+    /// A service that hides orders is not noticed. Whoever learns the secret of the other order can then take the payment of this one.
     ///
     /// # Errors
     ///

@@ -126,7 +126,7 @@ impl<'r> Restoration<'r> {
         self.search.branches()
     }
 
-    /// Stores the phrase, if the store has none, and every order whose index was found. Returns what became of each order, by its id. An
+    /// Starts a branch of the phrase, stores the phrase, if the store has none, and every order whose index was found. Returns what became of each order, by its id. An
     /// interrupted restoration can be repeated.
     ///
     /// # Errors
@@ -134,12 +134,14 @@ impl<'r> Restoration<'r> {
     /// [`RestoreError::OtherPhrase`], [`RestoreError::Store`] or [`RestoreError::Derive`].
     pub fn restore(&self, store: &Store) -> Result<BTreeMap<&'r str, Result<FoundIndex, NotRestored>>, RestoreError> {
         match store.phrase()? {
-            Some(kept) if *kept.words() == *self.phrase.words() => {}
-            Some(_) => return Err(RestoreError::OtherPhrase),
-            None => {
-                // Written first, so that no index that was used elsewhere is ever handed out here.
+            Some(kept) if *kept.words() != *self.phrase.words() => return Err(RestoreError::OtherPhrase),
+            kept => {
+                // Written first, so that no index that was used elsewhere is ever handed out here. The store may be an older copy of the
+                // one in which the orders were created.
                 store.start_branch()?;
-                store.keep_phrase(self.phrase)?;
+                if kept.is_none() {
+                    store.keep_phrase(self.phrase)?;
+                }
             }
         }
         let restored = self.records.iter().map(|(id, record)| Ok((*id, self.restore_order(store, id, record)?)));

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use countersign_client::countersign::{Leg, OrderRecord};
-use countersign_client::driver::{self, OrderState};
+use countersign_client::driver::{self, OrderState, OrderStore, StoreError};
 use countersign_client::restore::{NotRestored, Restoration, RestoreError, RestoredOrder, owner_key};
 use countersign_client::{CreatedOrder, OrderId, Secret};
 use countersign_store::rescue::{Extent, IndexError, Phrase, Rescue};
@@ -64,8 +64,25 @@ fn what_is_restored_is_read_back_and_never_replaced() {
     // Again, after an interruption.
     let again = search(&phrase, &records).restore(&store).unwrap();
     assert!(again.values().all(|outcome| *outcome == Err(NotRestored::Exists)), "{again:?}");
-    // The branch and the phrase stay.
+    // What is stored stays.
     assert_eq!(store.open_order(id.as_str()).unwrap().documents().unwrap().len(), 3);
+}
+
+/// An older copy of a store hands out the index of an order again that is restored into it.
+#[test]
+fn an_older_copy_gives_no_restored_secret_to_another_order() {
+    let (phrase, store) = (phrase(), store());
+    store.keep_phrase(&phrase).unwrap();
+    let records = records([order(0, "a1")]);
+    assert_eq!(store.next_index().unwrap(), KeyIndex { branch: 0, index: 0 });
+    search(&phrase, &records).restore(&store).unwrap();
+    assert_ne!(store.take_index().unwrap().branch, 0);
+    // Another process has taken the index before.
+    let fixture = Fixture::with_secret(&secret(0));
+    let swap = CreatedOrder::new(fixture.create(), fixture.response.to_string()).unwrap();
+    let created = OrderStore::create(&store, &OrderState::new(swap, Some(secret(0)))).now_or_never().unwrap();
+    assert!(matches!(&created, Err(StoreError::SecretUsed(id)) if id.as_str() == "a1".repeat(32)), "{created:?}");
+    assert_eq!(store.order_ids().unwrap().len(), 1);
 }
 
 #[test]
