@@ -29,23 +29,20 @@ pub enum Part {
     Step(Command, Vec<u8>),
 }
 
-/// What a search found.
+/// What a search found: whether it saw everything within the bounds, the rules that were broken, and what it did not see.
 pub struct Found {
     pub states: usize,
     /// How many different readings and situations the driver was run for, and how often.
     pub computed: [usize; 3],
     pub depth: usize,
     pub time: Duration,
-    /// Whether everything within the bounds was seen.
     pub is_whole: bool,
-    /// The rule that was broken, and how.
     pub broken: Vec<(&'static str, Vec<String>, Vec<Part>)>,
-    /// What should be possible, and was not seen.
     pub missing: Vec<&'static str>,
 }
 
 const ENDS_WELL: &str = "with honest endpoints and going chains every order ends, with the owner's money at its owner";
-const BROKEN: [(Broken, &str); 5] = [
+pub const BROKEN: [(Broken, &str); 5] = [
     (Broken::Loss, "the source is never gone while the destination is neither redeemed nor redeemable"),
     (Broken::Leak, "the secret leaves only for a covering, final HTLC with time left"),
     (Broken::TwoPayments, "one payment of an order can be included"),
@@ -72,7 +69,7 @@ impl Model for Search {
     type Action = Action;
 
     fn init_states(&self) -> Vec<State> {
-        vec![State::FIRST]
+        vec![State::default()]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
@@ -80,7 +77,7 @@ impl Model for Search {
             return;
         }
         let mut moves = Vec::new();
-        state.moves(self.bounds.bad_luck, self.bounds.moments.into(), self.setup.config.stands, &mut moves);
+        state.moves(self.bounds.bad_luck, self.bounds.moments.into(), self.setup.config, &mut moves);
         moves.retain(|one| *one != Move::PutBack || self.may_be_put_back(state));
         actions.extend(moves.into_iter().map(Action::Move));
         for command in self.commands(state) {
@@ -154,7 +151,7 @@ pub fn search(config: Config, bounds: Bounds) -> Found {
 pub fn replay(config: Config, parts: &[Part]) -> Option<&'static str> {
     let bounds = Bounds { lies: true, deviations: u8::MAX, bad_luck: u8::MAX, moments: u8::MAX, time: Duration::ZERO, threads: 1 };
     let search = Search::new(config, bounds);
-    let mut state = State::FIRST;
+    let mut state = State::default();
     for part in parts {
         state = match part {
             Part::Move(one) => search.moved(&state, *one),

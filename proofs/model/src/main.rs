@@ -13,6 +13,7 @@ mod check;
 mod price;
 mod script;
 mod search;
+mod secrets;
 mod setup;
 mod shown;
 mod state;
@@ -25,18 +26,21 @@ use std::time::{Duration, Instant};
 
 use check::{Found, search};
 use search::Bounds;
+use secrets::{DEPTH, ONE_SECRET, Office};
 use setup::Config;
 use state::SEARCHED;
 
 const USAGE: &str = "usage: countersign-proofs-model [--minutes N | --hours N] [--lies 0|1] [--deviations N] [--bad-luck N] [--moments N] [--setup N] [--threads N]";
 
 /// What is searched, one after the other.
-const SETUPS: [Config; 7] = [SENT, Config { liar: 2, ..SENT }, GASLESS, Config { liar: 2, ..GASLESS }, FAST, STANDING, BLIND];
-const SENT: Config = Config { liar: 0, is_gasless: false, has_relayer: false, is_fast: false, stands: false, is_blind: false };
+const SETUPS: [Config; 8] = [SENT, Config { liar: 2, ..SENT }, GASLESS, Config { liar: 2, ..GASLESS }, FAST, STANDING, BLIND, BESIDE];
+const SENT: Config =
+    Config { liar: 0, is_gasless: false, has_relayer: false, is_fast: false, stands: false, is_blind: false, has_other: false };
 const GASLESS: Config = Config { is_gasless: true, has_relayer: true, ..SENT };
 const FAST: Config = Config { is_fast: true, ..SENT };
 const STANDING: Config = Config { stands: true, ..SENT };
 const BLIND: Config = Config { is_blind: true, ..GASLESS };
+const BESIDE: Config = Config { has_other: true, ..SENT };
 
 fn main() -> ExitCode {
     let mut bounds = Bounds { lies: true, deviations: 1, bad_luck: 0, moments: SEARCHED, time: Duration::from_secs(600), threads: 2 };
@@ -60,12 +64,15 @@ fn main() -> ExitCode {
             _ => return usage(),
         }
     }
+    let is_about_secrets = only.is_none_or(|only| only == SETUPS.len());
     let setups = SETUPS.iter().enumerate().filter(|(number, _)| only.is_none_or(|only| only == *number)).map(|(_, config)| *config);
     let all = if is_usual { vec![bounds, Bounds { lies: false, bad_luck: 1, ..bounds }] } else { vec![bounds] };
     let mut searches: Vec<(Config, Bounds)> = setups.flat_map(|config| all.iter().map(move |bounds| (config, *bounds))).collect();
+    // Without lies the place of the liar matters only for prices, and those are the same.
+    searches.retain(|(config, bounds)| bounds.lies || !is_usual || config.liar == 0 && !config.has_other);
     // The quick ones first, because what they leave is for those that take long.
     searches.sort_by_key(|(config, bounds)| (config.stands, bounds.lies));
-    let (begun, mut is_well) = (Instant::now(), true);
+    let (begun, mut is_well) = (Instant::now(), !is_about_secrets || tell_secrets());
     for (number, (config, bounds)) in searches.iter().enumerate() {
         // What one search does not use is left to the others.
         let left = bounds.time.saturating_sub(begun.elapsed()) / (searches.len() - number) as u32;
@@ -81,15 +88,28 @@ fn usage() -> ExitCode {
     ExitCode::from(2)
 }
 
+/// Searches for two orders with one secret, prints what was found, and returns whether there are none.
+fn tell_secrets() -> bool {
+    let (begun, (count, broken)) = (Instant::now(), Office::new().search());
+    println!("two orders and one secret: {count} sequences of at most {DEPTH} deeds, {} s", begun.elapsed().as_secs());
+    let Some(deeds) = broken else { return true };
+    println!("  BROKEN: {ONE_SECRET}\n    as a story: {}", serde_json::json!({"deeds": deeds}));
+    false
+}
+
 /// Prints what a search found, and returns whether no rule was broken.
 fn tell(config: Config, bounds: Bounds, found: &Found) -> bool {
-    let Config { liar, is_gasless, has_relayer, is_fast, stands, is_blind } = config;
+    let Config { liar, is_gasless, has_relayer, is_fast, stands, is_blind, has_other } = config;
     let payment = if is_gasless { "a signed message" } else { "a transaction" };
-    let relayer = if has_relayer { ", the relayer is allowed" } else { "" };
-    let fast = if is_fast { ", the destination's blocks come ten times as fast as its row says" } else { "" };
-    let stands = if stands { ", a chain may stand still" } else { "" };
-    let blind = if is_blind { ", nobody is connected to the source chain" } else { "" };
-    println!("the order is paid by {payment}{relayer}{fast}{stands}{blind}, and endpoint {} of 3 lies", liar + 1);
+    let also = [
+        (has_relayer, "the relayer is allowed"),
+        (is_fast, "the destination's blocks come ten times as fast as its row says"),
+        (stands, "a chain may stand still"),
+        (is_blind, "nobody is connected to the source chain"),
+        (has_other, "another order uses both accounts"),
+    ];
+    let also: Vec<_> = also.into_iter().filter_map(|(is, text)| is.then(|| format!(", {text}"))).collect();
+    println!("the order is paid by {payment}{}, and endpoint {} of 3 lies", also.concat(), liar + 1);
     let Bounds { lies, deviations, bad_luck, moments, .. } = bounds;
     let lies = if lies { "" } else { ", nobody but the solver lies" };
     println!(
@@ -102,14 +122,10 @@ fn tell(config: Config, bounds: Bounds, found: &Found) -> bool {
         "  {states} states, {readings} readings and {situations} situations of the driver in {runs} runs, depth {depth}, {} s: {extent}",
         time.as_secs()
     );
-    for name in &found.missing {
-        println!("  not seen: {name}");
-    }
+    found.missing.iter().for_each(|name| println!("  not seen: {name}"));
     for (name, story, parts) in &found.broken {
         println!("  BROKEN: {name}");
-        for line in story {
-            println!("    {line}");
-        }
+        story.iter().for_each(|line| println!("    {line}"));
         println!("    as a story: {}", serde_json::json!({"config": config, "parts": parts}));
     }
     // A search that cannot complete a swap shows nothing, if it had the time.
@@ -120,17 +136,17 @@ fn tell(config: Config, bounds: Bounds, found: &Found) -> bool {
 #[cfg(test)]
 mod stories {
     use crate::check::{Part, replay};
+    use crate::secrets::{Deed, Office};
     use crate::setup::Config;
 
     const STORIES: &str = include_str!("../stories.jsonl");
 
-    fn story(name: &str) -> serde_json::Value {
-        let stories = STORIES.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-        stories.into_iter().find(|story| story["name"] == name).unwrap()
-    }
-
     fn tell(name: &str) {
-        let story = story(name);
+        let mut stories = STORIES.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let story = stories.find(|story| story["name"] == name).unwrap();
+        if let Ok(deeds) = serde_json::from_value::<Vec<Deed>>(story["deeds"].clone()) {
+            return assert!(!Office::new().replay(&deeds), "{name}");
+        }
         let config: Config = serde_json::from_value(story["config"].clone()).unwrap();
         let parts: Vec<Part> = serde_json::from_value(story["parts"].clone()).unwrap();
         assert_eq!(replay(config, &parts), None, "{name}");
@@ -166,6 +182,7 @@ mod stories {
         a_refund_is_sent_once
         an_order_that_ended_is_not_looked_at
         a_statement_holds_back_what_the_destination_proves
+        a_restored_secret_is_given_to_another_order
     }
 }
 

@@ -7,10 +7,8 @@ use countersign_client::countersign::reader::{Drive as _, Known, Reader, Request
 use countersign_testkit::chain::evm::{answer_with, hash_of};
 use serde_json::{Value, json};
 
-use crate::script::Question;
-
 /// The number of things that the lying endpoint may show.
-pub const LIES: u8 = Question::Price.alternatives().len() as u8;
+pub const LIES: u8 = 4;
 /// The lowest tip with which a transaction is mined.
 const FLOOR: u128 = GWEI;
 const GWEI: u128 = 1_000_000_000;
@@ -34,9 +32,9 @@ impl Price {
         self.cap * GAS <= COINS
     }
 
-    /// Whether a chain ever includes it.
-    pub const fn is_mined(nonce: u64, tip: u128) -> bool {
-        nonce == NONCE && tip >= FLOOR
+    /// Whether a chain ever includes it, after the account's other transactions; `None` if one of those has used its nonce.
+    pub const fn is_mined(nonce: u64, others: u64, tip: u128) -> Option<bool> {
+        if nonce < NONCE + others { None } else { Some(nonce == NONCE + others && tip >= FLOOR) }
     }
 }
 
@@ -58,11 +56,11 @@ fn answer(request: &Request, base: u128, tip: u128, nonce: u64) -> Value {
     }
 }
 
-/// Prices a transaction while the endpoint in one place of the list lies.
-pub fn price(lie: u8, liar: usize) -> Price {
+/// Prices a transaction while the endpoint in one place of the list lies, and so many of another order are pending, which are mined first.
+pub fn price(lie: u8, liar: usize, pending: u64) -> Price {
     let shown: Vec<_> = (0..3)
         .map(|place| {
-            let honest = if place == 1 { (10 * GWEI, GWEI, NONCE) } else { (11 * GWEI, GWEI, NONCE) };
+            let honest = if place == 1 { (10 * GWEI, GWEI, NONCE + pending) } else { (11 * GWEI, GWEI, NONCE + pending) };
             let (base, tip, nonce) = match lie {
                 1 if place == liar => (12 * GWEI, 0, NONCE),
                 2 if place == liar => (600 * GWEI, 999 * GWEI, NONCE),

@@ -1,33 +1,20 @@
 //! What others decide while the driver takes a step: a list of choices that can be replayed.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 /// A question whose answer the driver does not control. The first alternative is the honest one, or nothing goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Question {
-    /// What the lying endpoint shows of a leg, during one reading.
     Reading(Leg),
-    /// What happens on a chain right before it is read.
     Before(Leg),
-    /// What the service answers to the question about its record.
     Record,
-    /// Whether a line of the journal is written.
     Write,
-    /// What the owner replies to the request to sign a payment.
     Fund,
-    /// Whether the redemption would pay, before the secret leaves.
     Payable,
-    /// Whether the owner signs a redemption or a refund.
     Settle,
-    /// What the lying endpoint shows to whoever prices a transaction.
     Price,
-    /// What another process does before this one takes the lock.
     Meet,
-    /// What the lying endpoint does with a transaction.
     Send,
-    /// What the service does with a signed payment, a secret, or a request to refund.
     Patch,
 }
 
@@ -51,75 +38,54 @@ impl Leg {
 pub const BOTH: [Leg; 2] = [Leg::Source, Leg::Destination];
 
 impl Question {
-    /// The alternatives, in words that continue a sentence.
-    pub const fn alternatives(self) -> &'static [&'static str] {
+    /// Who decides, and the alternatives, in words that make a sentence.
+    const fn words(self) -> &'static str {
         match self {
-            Self::Reading(_) => &[
-                "is honest",
-                "fails",
-                "shows no HTLC, and that the payment's nonce is used",
-                "shows the agreed HTLC, locked long ago",
-                "shows the HTLC with its timelock over",
-                "shows the HTLC redeemed, with the secret if anybody knows it",
-                "shows the HTLC refunded",
-                "is of another chain",
-                "repeats what it showed two hours ago",
-                "shows no order, at an absurd height",
-            ],
-            Self::Before(_) => &["nothing happens", "the solver takes its payment back", "the newest block is replaced"],
-            Self::Record => &[
-                "states what is on chain",
-                "does not answer",
-                "states another payout address",
-                "states that the destination is funded",
-                "states that the source is refunded",
-                "states that both legs are redeemed",
-            ],
-            Self::Write => &[
-                "is written",
-                "cannot be written",
-                "is not written, because the process is killed",
-                "is written, and the process is killed",
-            ],
-            Self::Fund => &["signs", "does not sign now", "refuses"],
-            Self::Payable => &["would pay", "would not pay"],
-            Self::Settle => {
-                &["signs", "does not sign", "has no coins for the fee", "signs after a long time", "does not sign, after a long time"]
+            Self::Reading(_) => {
+                "one endpoint of the {} chain/is honest/fails/shows no HTLC, and that the payment's nonce is used/shows the agreed HTLC, locked \
+                 long ago/shows the HTLC with its timelock over/shows the HTLC redeemed, with the secret if anybody knows it/shows the HTLC \
+                 refunded/is of another chain/repeats what it showed two hours ago/shows no order, at an absurd height"
             }
-            Self::Price => &[
-                "is honest",
-                "shows a base fee above the others, and no tip",
-                "shows prices above what the owner has",
-                "shows pending transactions",
-            ],
-            Self::Meet => &["does nothing", "takes a step", "takes two steps"],
-            Self::Send => &["relays it", "keeps it", "rejects it", "fails"],
-            Self::Patch => &["does it", "says that it does it", "answers with an error, and does it", "fails"],
+            Self::Before(_) => {
+                "before the {} chain is read,/nothing happens/the solver takes its payment back/the newest block is replaced"
+            }
+            Self::Record => {
+                "the service/states what is on chain/does not answer/states another payout address/states that the destination is funded/states \
+                 that the source is refunded/states that both legs are redeemed/states the record of another order"
+            }
+            Self::Write => {
+                "a line of the journal/is written/cannot be written/is not written, because the process is killed/is written, and the process is \
+                 killed"
+            }
+            Self::Fund => "the owner's wallet/signs/does not sign now/refuses",
+            Self::Payable => "by the wallet's check, the redemption/would pay/would not pay",
+            Self::Settle => {
+                "the owner's wallet/signs/does not sign/has no coins for the fee/signs after a long time/does not sign, after a long time"
+            }
+            Self::Price => {
+                "one endpoint that is asked for prices/is honest/shows a base fee above the others, and no tip/shows prices above what the owner \
+                 has/shows pending transactions"
+            }
+            Self::Meet => "another process/does nothing/takes a step/takes two steps",
+            Self::Send => "one endpoint that gets a transaction/relays it/keeps it/rejects it/fails",
+            Self::Patch => "the service that is asked to act/does it/says that it does it/answers with an error, and does it/fails",
         }
+    }
+
+    /// The number of alternatives.
+    pub fn count(self) -> usize {
+        self.words().split('/').count() - 1
+    }
+
+    pub fn told(self, taken: u8) -> String {
+        let leg = if let Self::Reading(leg) | Self::Before(leg) = self { leg.name() } else { "" };
+        let words: Vec<_> = self.words().split('/').collect();
+        format!("{} {}", words[0].replace("{}", leg), words[usize::from(taken) + 1])
     }
 
     /// Whether an alternative is bad luck, of which there is a bounded amount, and not the adversary's.
     pub const fn is_nature(self) -> bool {
         matches!(self, Self::Write | Self::Fund | Self::Payable | Self::Settle | Self::Meet)
-    }
-}
-
-impl fmt::Display for Question {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Reading(Leg::Source) => "one endpoint of the source chain",
-            Self::Reading(Leg::Destination) => "one endpoint of the destination chain",
-            Self::Before(Leg::Source) => "before the source chain is read,",
-            Self::Before(Leg::Destination) => "before the destination chain is read,",
-            Self::Record => "the service",
-            Self::Write => "a line of the journal",
-            Self::Fund | Self::Settle => "the owner's wallet",
-            Self::Payable => "by the wallet's check, the redemption",
-            Self::Price => "one endpoint that is asked for prices",
-            Self::Meet => "another process",
-            Self::Send => "one endpoint that gets a transaction",
-            Self::Patch => "the service that is asked to act",
-        })
     }
 }
 
@@ -169,7 +135,7 @@ impl Script {
     }
 
     pub fn choose(&mut self, question: Question) -> u8 {
-        self.choose_of(question, question.alternatives().len())
+        self.choose_of(question, question.count())
     }
 
     /// How often something went wrong that is not the adversary's.
@@ -179,10 +145,7 @@ impl Script {
 
     /// The choices that were not honest, in words.
     pub fn told(&self) -> Vec<String> {
-        let told = |(question, _, taken): &(Question, u8, u8)| {
-            (*taken > 0).then(|| format!("{question} {}", question.alternatives()[usize::from(*taken)]))
-        };
-        self.asked.iter().filter_map(told).collect()
+        self.asked.iter().filter(|(_, _, taken)| *taken > 0).map(|(question, _, taken)| question.told(*taken)).collect()
     }
 }
 

@@ -15,16 +15,13 @@ use crate::setup::{Config, Setup, is_true};
 use crate::state::{ATTEMPTS, Broken, Copy, Htlc, MOMENTS, Move, Paper, State};
 use crate::step::Command;
 
-/// The bounds of a search.
+/// The bounds of a search: whether anybody but the solver lies, how many answers in one step may be bad, how much bad luck there is in one
+/// swap, and how many moments are searched.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Whether anybody but the solver is dishonest.
     pub lies: bool,
-    /// How many answers in one step may be dishonest or go wrong.
     pub deviations: u8,
-    /// How much bad luck there is in one swap: kills, full disks, refusals of the wallet, clocks, copies that are put back.
     pub bad_luck: u8,
-    /// The number of moments that are searched.
     pub moments: u8,
     pub time: Duration,
     pub threads: usize,
@@ -152,7 +149,8 @@ impl Search {
 
     /// Returns every observation that the readings of a step can end in, each once, the honest one first.
     fn observed(&self, seen: &State) -> Arc<Vec<Observed>> {
-        let key = State { kept: self.setup.subject(seen.kept), payments: 0, ..*seen };
+        let taken = if seen.is_taken_anew(Leg::Source) { seen.taken[0] } else { 0 };
+        let key = State { kept: self.setup.subject(seen.kept), payments: 0, taken: [taken, 0], ..*seen };
         self.observed.of(key, || {
             let mut all: Vec<Observed> = Vec::new();
             let mut places: HashMap<(u32, [Htlc; 2], Option<Broken>), usize> = HashMap::new();
@@ -307,11 +305,7 @@ impl Search {
     /// Tells how a swap goes on that does not end well although everything but the solver and the prices is fair.
     pub fn told_fair(&self, state: &State) -> Vec<String> {
         let Some(habit) = (0..LIES).find(|habit| !self.ends_well_with(state, *habit)) else { return Vec::new() };
-        let mut told = vec![format!(
-            "from here on {} {}, and all others are fair",
-            Question::Price,
-            Question::Price.alternatives()[usize::from(habit)]
-        )];
+        let mut told = vec![format!("from here on {}, and all others are fair", Question::Price.told(habit))];
         let mut here = Self::fair_from(state);
         while let Some((next, what)) = self.fair_next(&here, habit).filter(|_| here.broken.is_none() && told.len() < MAX_FAIR) {
             let what = what.map_or_else(|| "the driver takes a step".to_owned(), |one| one.to_string());
@@ -330,7 +324,7 @@ impl Search {
     /// What happens next if everything but the solver and the prices is fair; `None` at the end.
     fn fair_next(&self, state: &State, habit: u8) -> Option<(State, Option<Move>)> {
         let mut moves = Vec::new();
-        state.moves(0, MOMENTS.len(), false, &mut moves);
+        state.moves(0, MOMENTS.len(), Config { stands: false, has_other: false, ..self.setup.config }, &mut moves);
         let first = |is: fn(&Move) -> bool| moves.iter().find(|one| is(one)).map(|one| (state.after(*one), Some(*one)));
         let is_driver_done = self.has_ended(state) || state.rested && state.attempt == ATTEMPTS;
         // What the owner has sent in time is included before the solver takes its payment back.

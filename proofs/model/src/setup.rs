@@ -21,24 +21,17 @@ pub const SECRET: &str = "8cb8a02d5592b0b1556978e1d778b7eff2c23519b8aa65970fa6ac
 /// The fixture whose order is searched: from Base to Arbitrum.
 const ORDER: &str = "evm-record-evm-v2";
 
-/// How the search is set up.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+/// How the search is set up, as the program prints it: the place of the endpoint that lies, and what else is so.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Config {
-    /// The place of the lying endpoint in the list.
     pub liar: usize,
-    /// Whether the payment is a message that the service submits.
     pub is_gasless: bool,
-    /// Whether the relayer is allowed.
     pub has_relayer: bool,
-    /// Whether the destination chain makes blocks ten times as fast as its row says.
-    #[serde(default)]
     pub is_fast: bool,
-    /// Whether a chain may stand still.
-    #[serde(default)]
     pub stands: bool,
-    /// Whether nobody is connected to the source chain.
-    #[serde(default)]
     pub is_blind: bool,
+    pub has_other: bool,
 }
 
 impl Config {
@@ -63,16 +56,13 @@ pub struct Kept {
 impl Kept {
     /// Whether a line says that the secret was about to be sent.
     pub fn may_be_out(&self) -> bool {
-        self.has_sent(&[Delivery::Redemption, Delivery::Secret])
-    }
-
-    fn has_sent(&self, any: &[Delivery]) -> bool {
-        self.journal.iter().any(|entry| matches!(&entry.event, Event::Sending { what, .. } if any.contains(what)))
+        let is_secret = |entry: &Entry| matches!(entry.event, Event::Sending { what: Delivery::Redemption | Delivery::Secret, .. });
+        self.journal.iter().any(is_secret)
     }
 }
 
 /// Numbers values by a text, so that a state of the world is small.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Shelf<T> {
     numbers: HashMap<String, u32>,
     values: Vec<Arc<T>>,
@@ -89,12 +79,6 @@ impl<T> Shelf<T> {
     }
 }
 
-impl<T> Default for Shelf<T> {
-    fn default() -> Self {
-        Self { numbers: HashMap::new(), values: Vec::new() }
-    }
-}
-
 /// What never changes: the order, and how it is searched.
 pub struct Setup {
     pub config: Config,
@@ -102,6 +86,8 @@ pub struct Setup {
     pub fixture: Fixture,
     /// The record of an order that pays somebody else.
     pub elsewhere: Value,
+    /// The record of another order of the owner.
+    pub another: Value,
     pub swap: CreatedOrder,
     pub terms: VerifiedTerms,
     record: Vec<u8>,
@@ -113,7 +99,7 @@ pub struct Setup {
     /// What a transaction of the owner pays, by what the lying endpoint shows.
     pub prices: Vec<Price>,
     kept: Mutex<Shelf<Kept>>,
-    observations: Mutex<Shelf<OrderObservation>>,
+    observations: Mutex<Shelf<Option<OrderObservation>>>,
     subjects: Mutex<Shelf<()>>,
     /// What endpoints show of chains, and what the service states.
     pub shown: Mutex<HashMap<ShownKey, Arc<Shown>>>,
@@ -149,18 +135,21 @@ impl Setup {
         let mut elsewhere = Fixture { order: fixture.order.clone(), ..Fixture::load(ORDER) };
         elsewhere.order["destination_swap"]["redeemer"] = json!("0x75196C3fEa443e4f086cF9f30D51CF375704f166");
         let elsewhere = elsewhere.with_swap_ids().order;
+        let mut another = Fixture::load(ORDER).order;
+        another["order_id"] = json!("b2".repeat(32));
         let registry = Registry::from_json(registry_text().as_bytes()).unwrap();
         let request = fixture.create();
         let (response, record) = (fixture.response.to_string(), body(&fixture.order));
         let proposal = Proposal::new(&request, response.as_bytes()).with_record(record.as_bytes());
         let terms = countersign::verify_record(proposal, &registry, &Policy::default()).unwrap().terms;
         let swap = CreatedOrder::new(request, response.into_bytes()).unwrap();
-        let prices = (0..LIES).map(|lie| price(lie, config.liar)).collect();
+        let prices = (0..LIES).map(|lie| price(lie, config.liar, config.has_other.into())).collect();
         let setup = Self {
             config,
             registry: Arc::new(registry),
             fixture,
             elsewhere,
+            another,
             swap,
             terms,
             record: record.into_bytes(),
@@ -207,13 +196,13 @@ impl Setup {
         self.number(kept)
     }
 
-    pub fn observation(&self, number: u32) -> Arc<OrderObservation> {
+    pub fn observation(&self, number: u32) -> Arc<Option<OrderObservation>> {
         Arc::clone(&lock(&self.observations).values[number as usize])
     }
 
     pub fn number_observation(&self, observed: OrderObservation) -> u32 {
         let text = format!("{observed:?}");
-        lock(&self.observations).number(text, observed)
+        lock(&self.observations).number(text, Some(observed))
     }
 
     /// Numbers what an observation depends on, of what is stored.

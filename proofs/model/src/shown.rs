@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use countersign_client::countersign::HtlcTerms;
 use countersign_client::countersign::reader::{Answer, Request as Asked};
 use countersign_testkit::chain::evm::{Evm, INITIATED};
 use countersign_testkit::chain::view::{self, End, Marks, View};
@@ -39,16 +38,14 @@ impl Shown {
         lock(&self.answers).insert(key, answer.clone());
         answer
     }
+
+    /// Whether a request is about the newest block.
+    pub fn is_of_newest(&self, params: &str) -> bool {
+        params.contains(&self.chain.hash(self.chain.latest).to_string())
+    }
 }
 
 impl Setup {
-    fn terms_of(&self, leg: Leg) -> &HtlcTerms {
-        match leg {
-            Leg::Source => &self.terms.source,
-            Leg::Destination => &self.terms.destination,
-        }
-    }
-
     /// Returns a chain as an endpoint shows it, and remembers what it answers.
     pub fn shown(&self, state: &State, leg: Leg, lie: u8) -> Arc<Shown> {
         let place = leg.index();
@@ -90,7 +87,8 @@ impl Setup {
         // An endpoint that is behind shows no later events.
         let htlc = view::Htlc { funded, ended, is_short }.shown(tempo, now);
         let marks = Marks { safe: FINAL, finalized: 2 * FINAL };
-        let view = View { terms: self.terms_of(leg), secret, tempo, marks, now, htlc, is_other_chain: lie == 7 };
+        let terms = [&self.terms.source, &self.terms.destination][leg.index()];
+        let view = View { terms, secret, tempo, marks, now, htlc, is_other_chain: lie == 7 };
         let mut chain = view.evm();
         chain.time = self.epoch + if matches!(lie, 4 | 9) { honest } else { head };
         chain.block_millis = self.config.millis()[leg.index()];
@@ -106,6 +104,9 @@ impl Setup {
     }
 
     fn stated(&self, state: &State, taken: u8) -> String {
+        if taken == 6 {
+            return body(&self.another);
+        }
         let mut record = self.fixture.order.clone();
         for (leg, name) in [(Leg::Source, "source_swap"), (Leg::Destination, "destination_swap")] {
             let mut htlc = state.htlc(leg);

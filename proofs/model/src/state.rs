@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::script::{BOTH, Leg};
+use crate::setup::Config;
 
 /// The moments at which something can happen, in seconds. Between two of them every block is final, and every wait of the driver is over.
 /// The destination can be refunded after two hours, the payment must be confirmed within one, and the source can be refunded after a day.
@@ -30,31 +31,28 @@ pub const ATTEMPTS: u8 = 1;
 pub const ATTEMPT: u64 = 310;
 
 /// What has become of one HTLC. Each time is the index of a moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[rustfmt::skip]
 pub enum Htlc {
+    #[default]
     Absent,
     Locked { at: u8, less: bool },
     Redeemed { at: u8, locked: u8 },
     Refunded { at: u8, locked: u8 },
 }
 
-/// A rule that was broken.
+/// A rule that was broken: see [`BROKEN`](crate::check::BROKEN).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Broken {
-    /// The source is gone, and the destination is neither redeemed nor redeemable.
     Loss,
-    /// The secret became known although the destination did not show a covering, final HTLC with time left.
     Leak,
-    /// Two payments of one order can be included.
     TwoPayments,
-    /// A payment was signed or sent that nobody should pay: after the deadline, with the secret known, or of other terms.
     Signed,
-    /// The journal says that the order ended otherwise than it did.
     Outcome,
 }
 
-/// The whole world at one moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// The whole world at one moment. At first an order was created, and nothing has happened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct State {
     pub now: u8,
     /// How many steps the driver took at this moment, up to [`ATTEMPTS`].
@@ -74,6 +72,8 @@ pub struct State {
     pub payments: u8,
     pub on_the_way: u8,
     pub dead: u8,
+    /// When a transaction of another order took the nonce that one of this order had: the index of the moment and one; 0 if none did.
+    pub taken: [u8; 2],
     /// Whether the service holds a signed message with which it can pay.
     pub gasless: bool,
     pub redemption: bool,
@@ -94,53 +94,44 @@ pub struct State {
 }
 
 /// A copy of the state directory, which may be put back once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Copy {
+    #[default]
     None,
     Made(u32),
     PutBack,
 }
 
 /// A redemption that was printed for the owner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Paper {
+    #[default]
     None,
     Printed,
     Broadcast,
 }
 
-/// Something that happens outside the driver.
+/// Something that happens outside the driver. What it is, its text says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Move {
-    /// A payment of the owner is in a block.
     Paid(u8),
-    /// The service submits the gasless payment.
     PaidByService,
-    /// Another transaction of the owner uses a payment's nonce.
     NonceUsed(u8),
-    SolverPays {
-        less: bool,
-    },
+    NonceTaken(Leg),
+    NonceFree(Leg),
+    SolverPays { less: bool },
     SolverRefunds,
     SolverRedeems,
-    /// The owner's redemption is in a block.
     Redeemed,
-    /// Somebody else redeems for the owner, with a secret that is known.
     RedeemedBySomebody,
     Refunded,
-    /// A block that is not final is replaced by one without its transaction.
     Replaced(Leg),
-    /// Time passes, while one of the chains may stand still.
-    Later {
-        standing: Option<Leg>,
-    },
+    Later { standing: Option<Leg> },
     Clock(i8),
     Copied,
     PutBack,
-    /// The owner prints a redemption, which is a note in the journal.
     Prints,
-    /// The owner broadcasts what was printed.
     Broadcasts,
 }
 
@@ -151,31 +142,6 @@ impl Leg {
 }
 
 impl State {
-    /// An order is created, and nothing has happened.
-    pub const FIRST: Self = Self {
-        now: 0,
-        attempt: 0,
-        heads: [0, 0],
-        stood: [0, 0],
-        clock: 0,
-        htlcs: [Htlc::Absent; 2],
-        secret: false,
-        may_be_out: false,
-        payments: 0,
-        on_the_way: 0,
-        dead: 0,
-        gasless: false,
-        redemption: false,
-        refund: false,
-        paper: Paper::None,
-        kept: 0,
-        copy: Copy::None,
-        bad_luck: 0,
-        rested: false,
-        ended: false,
-        broken: None,
-    };
-
     pub const fn htlc(&self, leg: Leg) -> Htlc {
         self.htlcs[leg.index()]
     }
@@ -251,7 +217,7 @@ impl State {
     }
 
     /// What can happen next outside the driver, with so much bad luck in all, before a moment.
-    pub fn moves(&self, max_bad_luck: u8, end: usize, stands: bool, moves: &mut Vec<Move>) {
+    pub fn moves(&self, max_bad_luck: u8, end: usize, Config { stands, has_other, .. }: Config, moves: &mut Vec<Move>) {
         let (source, destination) = (self.htlc(Leg::Source), self.htlc(Leg::Destination));
         let is_locked = |leg| matches!(self.htlc(leg), Htlc::Locked { .. });
         if source == Htlc::Absent && self.is_going(Leg::Source) {
@@ -283,6 +249,12 @@ impl State {
             moves.push(Move::Refunded);
         }
         moves.extend(BOTH.into_iter().filter(|leg| self.can_be_replaced(*leg)).map(Move::Replaced));
+        // Another attempt follows.
+        if has_other && self.attempt < ATTEMPTS {
+            let may_take = |leg: &Leg| self.taken[leg.index()] == 0 && self.is_going(*leg) && self.waits_for_block(*leg);
+            moves.extend(BOTH.into_iter().filter(may_take).map(Move::NonceTaken));
+            moves.extend(BOTH.into_iter().filter(|leg| self.is_taken_anew(*leg)).map(Move::NonceFree));
+        }
         if self.may_pass(end) {
             moves.push(Move::Later { standing: None });
             // Chains go on once the secret is out, and one of them stands still once, for one moment.
@@ -307,6 +279,28 @@ impl State {
                 Copy::PutBack => {}
             }
         }
+    }
+
+    /// The number of payments whose nonces are used, one after the other.
+    pub const fn used(&self) -> u8 {
+        self.dead.trailing_ones() as u8
+    }
+
+    /// Whether this order has a transaction that is in no block, or has signed a payment.
+    fn waits_for_block(&self, leg: Leg) -> bool {
+        match (leg, self.htlc(leg)) {
+            (Leg::Source, Htlc::Absent) => self.used() < self.payments,
+            (Leg::Source, Htlc::Locked { .. }) => self.refund,
+            (Leg::Destination, Htlc::Locked { .. }) => self.redemption,
+            _ => false,
+        }
+    }
+
+    /// Whether another order took a nonce in a block that can still be replaced, and nothing of this order is in a later one.
+    pub fn is_taken_anew(&self, leg: Leg) -> bool {
+        let now = self.now;
+        let is_later = |htlc| matches!(htlc, Htlc::Locked { at, .. } | Htlc::Redeemed { at, .. } | Htlc::Refunded { at, .. } if at == now);
+        self.taken[leg.index()] == now + 1 && !is_later(self.htlc(leg))
     }
 
     const fn may_be_paid_by(&self, one: u8) -> bool {
@@ -346,6 +340,20 @@ impl State {
             Move::NonceUsed(one) => {
                 next.dead |= 1 << one;
                 next.bad_luck += 1;
+            }
+            Move::NonceTaken(leg) => {
+                next.taken[leg.index()] = now + 1;
+                match (leg, self.htlc(leg)) {
+                    (Leg::Source, Htlc::Absent) => next.dead |= 1 << self.used(),
+                    (Leg::Source, _) => next.refund = false,
+                    (Leg::Destination, _) => next.redemption = false,
+                }
+            }
+            Move::NonceFree(leg) => {
+                next.taken[leg.index()] = 0;
+                if self.htlc(leg) == Htlc::Absent {
+                    next.dead &= !(1 << (self.used() - 1));
+                }
             }
             Move::SolverPays { less } => next.htlcs[destination] = Htlc::Locked { at: now, less },
             Move::SolverRefunds => next.htlcs[destination] = Htlc::Refunded { at: now, locked: locked_at(Leg::Destination) },
@@ -425,6 +433,10 @@ impl fmt::Display for Move {
             Self::Paid(one) => write!(f, "payment {one} is in a block of the source chain"),
             Self::PaidByService => f.write_str("the service submits the signed payment, and it is in a block"),
             Self::NonceUsed(one) => write!(f, "another transaction of the owner uses the nonce of payment {one}"),
+            Self::NonceTaken(leg) => {
+                write!(f, "a transaction of another order is in a block of the {} chain, with this one's nonce", leg.name())
+            }
+            Self::NonceFree(leg) => write!(f, "that block of the {} chain is replaced, and the nonce is free again", leg.name()),
             Self::SolverPays { less: false } => f.write_str("the solver pays the destination"),
             Self::SolverPays { less: true } => f.write_str("the solver pays the destination one unit too little"),
             Self::SolverRefunds => f.write_str("the solver takes its payment back"),

@@ -56,7 +56,7 @@ impl Setup {
             Command::Refund => decide_refund,
         };
         // Everything answers at once, so a step that waits was killed.
-        let done = step.drive(|driver| driver.proceed(order, &observed, decide).now_or_never());
+        let done = step.drive(|driver| driver.proceed(order, (*observed).as_ref().unwrap(), decide).now_or_never());
         self.ended(step, command, done)
     }
 
@@ -193,21 +193,25 @@ impl<'s> Step<'s> {
             state.leak();
         }
         let accepted = || Answer::result(json!(envelope.tx_hash()).to_string().into_bytes());
+        let too_low = || Answer::Error(RpcError::new(-32_000, "nonce too low", None));
+        let others = u64::from(state.taken[usize::from(role == Role::Redeem)] > 0) + u64::from(self.setup.config.has_other);
         match taken {
             0 => {}
             1 => return accepted(),
-            2 => return Answer::Error(RpcError::new(-32_000, "nonce too low", None)),
+            2 => return too_low(),
             _ => return Answer::Failed(FailureKind::Status(503).into()),
         }
         match role {
-            Role::Redeem | Role::Refund if !Price::is_mined(envelope.nonce(), envelope.max_priority_fee_per_gas().unwrap()) => {}
-            Role::Redeem => state.redemption = true,
-            Role::Refund => state.refund = true,
+            Role::Redeem | Role::Refund => match Price::is_mined(envelope.nonce(), others, envelope.max_priority_fee_per_gas().unwrap()) {
+                None => return too_low(),
+                Some(is_mined) if role == Role::Redeem => state.redemption |= is_mined,
+                Some(is_mined) => state.refund |= is_mined,
+            },
             _ => {
                 state.check_payment();
                 let one = u8::try_from(envelope.nonce() - NONCE).unwrap();
                 if state.dead & (1 << one) != 0 {
-                    return Answer::Error(RpcError::new(-32_000, "nonce too low", None));
+                    return too_low();
                 }
                 state.on_the_way |= 1 << one;
             }
@@ -263,8 +267,10 @@ impl Chains for &Step<'_> {
         let answer = |request: &Asked| match method(request) {
             ("eth_sendRawTransaction", params) => self.take(endpoint, params.trim_matches(['[', ']', '"']).trim_start_matches("0x")),
             ("eth_getTransactionByHash", _) => Answer::result(*b"null"),
-            ("eth_getTransactionCount", _) => {
-                let used = u64::from(lock(&self.state).dead.trailing_ones());
+            ("eth_getTransactionCount", params) => {
+                let state = lock(&self.state);
+                let is_newer = state.is_taken_anew(leg) && !shown.is_of_newest(&params);
+                let used = u64::from(state.used()).saturating_sub(is_newer.into());
                 let next = NONCE + if lie == 2 { 100 } else { used };
                 Answer::result(json!(format!("{next:#x}")).to_string().into_bytes())
             }
@@ -278,7 +284,8 @@ impl Transport for &Step<'_> {
     async fn send(&self, request: &Request) -> Result<Response, TransportError> {
         let lost = || Err(TransportError::new(TransportErrorKind::Timeout, "no answer"));
         if request.method.name() == "GET" {
-            return match self.choose(Question::Record) {
+            let count = Question::Record.count() - usize::from(!self.setup.config.has_other);
+            return match lock(&self.script).choose_of(Question::Record, count) {
                 1 => lost(),
                 taken => Ok(Response::new(200, &*self.setup.record(&lock(&self.state), taken))),
             };
@@ -409,8 +416,9 @@ impl Owner for &Step<'_> {
         if !price.is_affordable() {
             return Err(Refusal::new(Code::InsufficientFunds, "/value").into());
         }
-        let chain = &task.leg.of(task.record).chain;
-        Ok(Some(vec![transaction(chain, role, price, lock(&self.state).time())]))
+        let (chain, state) = (&task.leg.of(task.record).chain, *lock(&self.state));
+        let price = Price { nonce: price.nonce + u64::from(state.taken[Step::leg(chain).index()] > 0), ..price };
+        Ok(Some(vec![transaction(chain, role, price, state.time())]))
     }
 
     fn can_redeem(&self, _: &str) -> bool {
