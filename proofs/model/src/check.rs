@@ -81,8 +81,7 @@ impl Model for Search {
         moves.retain(|one| *one != Move::PutBack || self.may_be_put_back(state));
         actions.extend(moves.into_iter().map(Action::Move));
         for command in self.commands(state) {
-            let numbers = (0..).take(self.outcomes(state, *command).len());
-            actions.extend(numbers.map(|number| Action::Step(*command, number)));
+            actions.extend((0..).take(self.outcomes(state, *command).len()).map(|number| Action::Step(*command, number)));
         }
     }
 

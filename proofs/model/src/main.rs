@@ -110,7 +110,7 @@ fn tell(config: Config, bounds: Bounds, found: &Found) -> bool {
         (is_blind, "nobody is connected to the source chain"),
         (has_other, "another order uses both accounts"),
     ];
-    let also: Vec<_> = also.into_iter().filter_map(|(is, text)| is.then(|| format!(", {text}"))).collect();
+    let also: Vec<_> = also.into_iter().filter(|(is, _)| *is).map(|(_, text)| format!(", {text}")).collect();
     println!("the order is paid by {payment}{}, and endpoint {} of 3 lies", also.concat(), liar + 1);
     let Bounds { lies, deviations, bad_luck, moments, .. } = bounds;
     let lies = if lies { "" } else { ", nobody but the solver lies" };
@@ -185,6 +185,9 @@ mod stories {
         an_order_that_ended_is_not_looked_at
         a_statement_holds_back_what_the_destination_proves
         a_restored_secret_is_given_to_another_order
+        a_young_block_proves_a_payment_dead
+        a_redemption_is_never_signed_again
+        an_index_is_handed_out_twice
     }
 }
 

@@ -175,13 +175,12 @@ impl Office {
                 let all = [TakesIndex, Creates, CreatesUnseen, CopiesFiles, CopiesDisk, Switches, Restores];
                 for deed in all.into_iter().filter(is_new) {
                     let Some(after) = self.after(world, deed) else { continue };
-                    let done = [&done[..], &[deed]].concat();
+                    next.push((after, [&done[..], &[deed]].concat()));
                     count += 1;
                     // Two random branches are the same once in 65,535 times.
-                    if after.is_broken && self.replay(&done) {
-                        return (count, Some(done));
+                    if next.last().is_some_and(|(after, done)| after.is_broken && self.replay(done)) {
+                        return (count, next.pop().map(|(_, done)| done));
                     }
-                    next.push((after, done));
                 }
             }
             worlds = next;

@@ -56,8 +56,7 @@ pub struct Kept {
 impl Kept {
     /// Whether a line says that the secret was about to be sent.
     pub fn may_be_out(&self) -> bool {
-        let is_secret = |entry: &Entry| matches!(entry.event, Event::Sending { what: Delivery::Redemption | Delivery::Secret, .. });
-        self.journal.iter().any(is_secret)
+        self.journal.iter().any(|one| matches!(one.event, Event::Sending { what: Delivery::Redemption | Delivery::Secret, .. }))
     }
 }
 
