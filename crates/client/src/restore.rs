@@ -126,8 +126,8 @@ impl<'r> Restoration<'r> {
         self.search.branches()
     }
 
-    /// Starts a branch of the phrase, stores the phrase, if the store has none, and every order whose index was found. Returns what became of each order, by its id. An
-    /// interrupted restoration can be repeated.
+    /// Starts a branch of the phrase, stores the phrase if the store has none, and stores every order whose index was found. Returns what
+    /// became of each order, by its id. An interrupted restoration can be repeated.
     ///
     /// # Errors
     ///
