@@ -126,22 +126,20 @@ impl<'r> Restoration<'r> {
         self.search.branches()
     }
 
-    /// Starts a branch of the phrase, stores the phrase if the store has none, and stores every order whose index was found. Returns what
-    /// became of each order, by its id. An interrupted restoration can be repeated.
+    /// Stores the phrase, if the store has none, and every order whose index was found. Returns what became of each order, by its id. An
+    /// interrupted restoration can be repeated.
     ///
     /// # Errors
     ///
     /// [`RestoreError::OtherPhrase`], [`RestoreError::Store`] or [`RestoreError::Derive`].
     pub fn restore(&self, store: &Store) -> Result<BTreeMap<&'r str, Result<FoundIndex, NotRestored>>, RestoreError> {
         match store.phrase()? {
-            Some(kept) if *kept.words() != *self.phrase.words() => return Err(RestoreError::OtherPhrase),
-            kept => {
-                // Written first, so that no index that was used elsewhere is ever handed out here. The store may be an older copy of the
-                // one in which the orders were created.
+            Some(kept) if *kept.words() == *self.phrase.words() => {}
+            Some(_) => return Err(RestoreError::OtherPhrase),
+            None => {
+                // Written first, so that no index that was used elsewhere is ever handed out here.
                 store.start_branch()?;
-                if kept.is_none() {
-                    store.keep_phrase(self.phrase)?;
-                }
+                store.keep_phrase(self.phrase)?;
             }
         }
         let restored = self.records.iter().map(|(id, record)| Ok((*id, self.restore_order(store, id, record)?)));
