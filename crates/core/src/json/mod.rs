@@ -150,21 +150,6 @@ impl<'v> Reader<'v> {
         })
     }
 
-    /// Takes the token that is the next string, if there is one. The string is borrowed from the text unless it has escapes.
-    fn string(
-        &mut self,
-        token: impl for<'j> FnOnce(&'j mut Jiter<'v>) -> Result<Option<&'j str>, JiterError>,
-    ) -> Result<Option<Cow<'v, str>>, Refusal> {
-        let (text, index) = (self.text, self.index());
-        let borrowed = |string: &str| {
-            let (_, written) = text.get(index..)?.split_once('"')?;
-            // An escape makes the two differ. Only that of a backslash does not, and then no quote follows, but another backslash.
-            let (same, end) = written.split_at_checked(string.len())?;
-            (same == string && end.starts_with('"')).then_some(Cow::Borrowed(same))
-        };
-        self.step(|jiter| Ok(token(jiter)?.map(|string| borrowed(string).unwrap_or_else(|| Cow::Owned(string.to_owned())))))
-    }
-
     fn count(&mut self, values: usize) -> Result<(), Refusal> {
         self.values = self.values.saturating_add(values);
         if self.values <= MAX_VALUES {
@@ -179,7 +164,11 @@ impl<'v> Reader<'v> {
             Peek::Null => self.step(Jiter::known_null).map(|()| Value::Null),
             // Skipped, because what reads these values can parse numbers as floats, which is a large part of a WebAssembly module.
             Peek::True | Peek::False => self.step(|jiter| jiter.known_skip(peek)).map(|()| Value::Bool(peek == Peek::True)),
-            Peek::String => self.string(|jiter| jiter.known_str().map(Some)).map(|text| Value::String(text.unwrap_or_default())),
+            Peek::String => {
+                let len = self.step(|jiter| jiter.known_str().map(str::len))?;
+                let quote = self.index().saturating_sub(1);
+                string_before(self.text, quote, len).map(Value::String).ok_or_else(|| self.refuse(Code::JsonSyntax))
+            }
             Peek::Array | Peek::Object => {
                 let Some(depth) = depth.checked_sub(1) else {
                     return Err(self.refuse(Code::JsonTooDeep).with_expected(format!("at most {MAX_DEPTH} levels")));
@@ -218,8 +207,9 @@ impl<'v> Reader<'v> {
     fn object(&mut self, depth: usize) -> Result<Value<'v>, Refusal> {
         let start = self.members.len();
         let mut seen: Option<BTreeSet<Cow<'v, str>>> = None;
-        let mut next = self.string(Jiter::known_object)?;
-        while let Some(key) = next {
+        let mut next = self.step(|jiter| jiter.known_object().map(|key| key.map(str::len)))?;
+        while let Some(len) = next {
+            let key = self.key(len)?;
             let members = self.members.get(start..).unwrap_or_default();
             // A short object is compared key by key; a long one would make that quadratic.
             let is_duplicate = if members.len() < 32 {
@@ -239,10 +229,45 @@ impl<'v> Reader<'v> {
             let peek = self.step(Jiter::peek)?;
             let value = self.value(peek, depth).map_err(named)?;
             self.members.push((key, value));
-            next = self.string(Jiter::next_key)?;
+            next = self.step(|jiter| jiter.next_key().map(|key| key.map(str::len)))?;
         }
         Ok(Value::Object(self.members.drain(start..).collect()))
     }
+
+    /// Returns the key that was just read, together with the colon after it.
+    fn key(&self, len: usize) -> Result<Cow<'v, str>, Refusal> {
+        let read = self.text.as_bytes().get(..self.index()).unwrap_or_default();
+        let key = read.strip_suffix(b":").map_or(read, <[u8]>::trim_ascii_end);
+        string_before(self.text, key.len().saturating_sub(1), len).ok_or_else(|| self.refuse(Code::JsonSyntax))
+    }
+}
+
+/// Returns the string whose closing quote is at `end` and which is `len` bytes long without escapes.
+#[inline]
+fn string_before(text: &str, end: usize, len: usize) -> Option<Cow<'_, str>> {
+    let start = end.checked_sub(len)?;
+    if is_opening_quote(text.as_bytes(), start.checked_sub(1)?) {
+        // Every escape is longer than its character, so a string that is as long in the text has none.
+        return text.get(start..end).map(Cow::Borrowed);
+    }
+    escaped_string_before(text, end)
+}
+
+#[cold]
+fn escaped_string_before(text: &str, end: usize) -> Option<Cow<'_, str>> {
+    let quote = (0..end).rev().find(|at| is_opening_quote(text.as_bytes(), *at))?;
+    let string = text.get(quote..=end)?;
+    let mut jiter = Jiter::new(string.as_bytes());
+    if jiter.peek().ok()? != Peek::String {
+        return None;
+    }
+    jiter.known_str().ok().map(|decoded| Cow::Owned(decoded.to_owned()))
+}
+
+/// Returns whether a byte inside a string, or right before it, is the opening quote of the string: a quote inside has a backslash
+/// before it, the opening one never has.
+fn is_opening_quote(text: &[u8], at: usize) -> bool {
+    text.get(at) == Some(&b'"') && at.checked_sub(1).and_then(|before| text.get(before)) != Some(&b'\\')
 }
 
 /// Fills `bytes` from the array that the text begins with, if it holds only integers 0 to 255, and returns its length in the
