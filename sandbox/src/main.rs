@@ -201,7 +201,7 @@ async fn tried(command: Command, out: &mut impl Write) -> Result<bool, String> {
     Ok(is_right)
 }
 
-/// What somebody who looks for a chain has to know of it.
+/// Returns the remark on a chain in the greeting; empty for most.
 fn note(chain: &str) -> &'static str {
     match chain {
         "bitcoin" => "  for other clients: countersign refuses these headers, which lack the work of the main network",

@@ -69,7 +69,7 @@ impl Clone for World {
     }
 }
 
-/// What never changes, and the service: what it knows, and how much of that it hides.
+/// The constants of a search, and the service: the hashes that it knows, and whether it hides them.
 pub struct Office {
     fixture: Fixture,
     registry: Arc<Registry>,

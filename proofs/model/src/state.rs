@@ -111,7 +111,7 @@ pub enum Paper {
     Broadcast,
 }
 
-/// Something that happens outside the driver. What it is, its text says.
+/// An event outside the driver. `Display` describes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Move {

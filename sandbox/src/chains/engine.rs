@@ -1,5 +1,4 @@
-//! What each chain's engine does, and what it says and hears about a leg of an order. Engines import this file, and the list of chains
-//! imports engines.
+//! The trait of the chains' engines, with its arguments and results. Engines import this file, and the list of chains imports engines.
 
 use serde_json::{Map, Value};
 

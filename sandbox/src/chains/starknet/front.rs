@@ -288,7 +288,7 @@ fn events(ledger: &Ledger, asked: EventFilterWithPage) -> Result<EventsChunk, Fa
         return Err(StarknetError::PageSizeTooBig.into());
     }
     let keys = filter.keys.unwrap_or_default();
-    // A token says how many events of the filter were shown before.
+    // A continuation token holds the number of matching events on earlier pages.
     let shown = page.continuation_token.map_or(Some(0), |token| token.strip_prefix("after-")?.parse().ok());
     let shown = shown.ok_or(StarknetError::InvalidContinuationToken)?;
     let key = |event: &Event, (place, wanted): (usize, &Vec<Felt>)| {

@@ -124,7 +124,7 @@ impl Outcome {
 }
 
 impl Ledger {
-    /// Returns why an account's signature or its existence stands against a transaction.
+    /// Checks that the sender exists and that its signature is valid.
     pub(super) fn validate(&self, at: At, transaction: &Invoke) -> Result<(), StarknetError> {
         let sender = transaction.sender_address;
         if self.view(at).class_of(sender) != Ok(ACCOUNT_CLASS) {
@@ -136,14 +136,14 @@ impl Ledger {
         Ok(())
     }
 
-    /// Returns why the nonce stands against a transaction.
+    /// Checks that the nonce is the sender's next one.
     pub(super) fn check_nonce(&self, at: At, transaction: &Invoke) -> Result<(), StarknetError> {
         let (nonce, next) = (transaction.nonce, self.nonce(at, transaction.sender_address));
         let refused = || StarknetError::InvalidTransactionNonce(format!("Account nonce: {next}; got: {nonce}."));
         if nonce == next { Ok(()) } else { Err(refused()) }
     }
 
-    /// Returns why the bounds stand against a transaction: they are below prices or validation, or beyond what the sender has.
+    /// Checks that the resource bounds cover the prices and the validation, and that the sender can pay for them.
     pub(super) fn check_bounds(&self, at: At, transaction: &Invoke) -> Result<(), StarknetError> {
         let bounds = bounds(transaction);
         let [_, l2_gas, _] = bounds;

@@ -2,7 +2,7 @@
 //!
 //! Real are the hashes of transactions and messages, addresses of accounts and of storage, signatures, the interface and class of the HTLC
 //! (of November 2025) and the JSON-RPC, by the reference SDK and its curve's library. The calls that wallets of the service send are
-//! decoded and applied to balances, allowances, nonces and orders; the model says which others it does not execute. Hashes of blocks, gas
+//! decoded and applied to balances, allowances, nonces and orders. Any other call reverts, and the reason names it. Hashes of blocks, gas
 //! and the classes of tokens are invented.
 //!
 //! - An account is `Account` of OpenZeppelin 1.0.0, at the address that follows from its public key. It exists as soon as it has tokens:

@@ -25,7 +25,7 @@ pub(super) struct Context {
     pub(super) millis: u64,
 }
 
-/// Why a transaction does not do what it says.
+/// Why a transaction has no effect but its cost, or is not executed at all.
 pub(super) enum Stop {
     /// The model does not execute this.
     Unknown(String),

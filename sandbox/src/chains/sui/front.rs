@@ -120,7 +120,7 @@ impl Sui {
         let mask = tree::<proto::Object>(&request.read_mask, "object_id,version,object_type")?;
         let owner = Owner::Address(address(request.owner_opt(), "owner")?);
         let asked = request.object_type_opt().map(|text| parse_type::<StructTag>(text, "object_type")).transpose()?;
-        // A type without its parameters stands for all of them.
+        // A type without type parameters matches every instance, as it does on a node.
         let is_asked = |object: &Object| match (&asked, object.as_struct().map(|data| data.object_type())) {
             (Some(asked), Some(of)) if asked.type_params().is_empty() => {
                 (asked.address(), asked.module(), asked.name()) == (of.address(), of.module(), of.name())

@@ -48,7 +48,7 @@ pub(super) fn complete(objects: &Objects, message: &proto::Transaction) -> Resul
     Transaction::try_from(&message).map_err(|error| Status::invalid_argument(format!("invalid transaction: {error}")))
 }
 
-/// Fills in what a wallet does not say about an object.
+/// Fills in the kind, version and digest of an object that a wallet names by its id alone.
 fn complete_input(objects: &Objects, input: &mut proto::Input) -> Result<(), Status> {
     if input.kind() != InputKind::Unknown {
         return Ok(());
