@@ -19,7 +19,7 @@ use countersign::SecretHash;
 use countersign_store::{Error, LockedOrder, OrderDir};
 
 use super::journal::Entry;
-use super::kept::{OrderState, OrderStore, SignedUnder, StoreError};
+use super::kept::{OrderState, OrderStore, SignedUnder, StoreError, created_with};
 use crate::request::OrderId;
 use crate::restore::RestoredOrder;
 use crate::secret::Secret;
@@ -150,19 +150,15 @@ impl OrderStore for countersign_store::Store {
         Ok(ids)
     }
 
-    /// The secret of a restored order is that order's, although only its record is stored.
+    /// Looks at restored orders too. Of these, only the record is stored.
     async fn order_of(&self, hash: &SecretHash) -> Result<Option<OrderId>, StoreError> {
-        for id in self.order_ids()? {
-            let id = OrderId::parse(&id).map_err(|error| StoreError::Failed(error.to_string()))?;
-            // One order that cannot be read must not stop every new one.
-            let has_created = self.load(&id).await.is_ok_and(|order| order.swap.request().secret_hash == Some(*hash));
-            let has_restored =
-                || matches!(RestoredOrder::find(self, &id), Ok(Some(order)) if order.record.source_swap.secret_hash == *hash);
-            if has_created || has_restored() {
-                return Ok(Some(id));
-            }
+        if let Some(id) = created_with(self, hash).await? {
+            return Ok(Some(id));
         }
-        Ok(None)
+        let mut ids = self.order_ids()?.into_iter().filter_map(|id| OrderId::parse(&id).ok());
+        let is_restored =
+            |id: &OrderId| matches!(RestoredOrder::find(self, id), Ok(Some(order)) if order.record.source_swap.secret_hash == *hash);
+        Ok(ids.find(is_restored))
     }
 }
 

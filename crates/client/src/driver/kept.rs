@@ -202,22 +202,25 @@ pub trait OrderStore: MaybeSend + MaybeSync {
     /// [`StoreError::Failed`] if the store cannot be read.
     fn orders(&self) -> impl Future<Output = Result<Vec<OrderId>, StoreError>> + MaybeSend;
 
-    /// Returns the order whose request contains a secret hash; `None` if there is no such order.
+    /// Returns the order that has a secret hash; `None` if there is no such order. A store that can restore orders looks at these too.
     ///
     /// # Errors
     ///
     /// [`StoreError::Failed`] if the orders cannot be listed.
     fn order_of(&self, hash: &SecretHash) -> impl Future<Output = Result<Option<OrderId>, StoreError>> + MaybeSend {
-        async move {
-            for id in self.orders().await? {
-                // One order that cannot be read must not stop every new one.
-                if self.load(&id).await.is_ok_and(|order| order.swap.request().secret_hash == Some(*hash)) {
-                    return Ok(Some(id));
-                }
-            }
-            Ok(None)
+        created_with(self, hash)
+    }
+}
+
+/// Returns the stored order whose request contains a secret hash.
+pub(super) async fn created_with<S: OrderStore + ?Sized>(store: &S, hash: &SecretHash) -> Result<Option<OrderId>, StoreError> {
+    for id in store.orders().await? {
+        // One order that cannot be read must not stop every new one.
+        if store.load(&id).await.is_ok_and(|order| order.swap.request().secret_hash == Some(*hash)) {
+            return Ok(Some(id));
         }
     }
+    Ok(None)
 }
 
 /// Implements [`OrderStore`] for pointers to an implementation.
