@@ -62,7 +62,7 @@ pub const REFUNDED: B256 = Views::Refunded::SIGNATURE_HASH;
 pub const TRANSFER: B256 = Views::Transfer::SIGNATURE_HASH;
 
 /// Number of words of an order.
-const WORDS: usize = 6;
+pub const WORDS: usize = 6;
 /// Maximum number of topics of a log.
 const MAX_TOPICS: usize = 4;
 /// Maximum length in bytes of a log's data. That of a redemption has 96.

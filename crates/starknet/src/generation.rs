@@ -17,7 +17,7 @@ pub(crate) fn mismatch(
     has_form: impl Fn(&'static StarknetGeneration) -> bool,
     refuse: impl FnOnce(Code) -> Refusal,
 ) -> Option<Refusal> {
-    let others = StarknetGeneration::ALL.iter().filter(|generation| **generation != expected && has_form(generation));
+    let others = StarknetGeneration::ALL.iter().filter(|generation| generation.name != expected.name && has_form(generation));
     let names: Vec<_> = others.map(|generation| generation.name).collect();
     let actual = match names.as_slice() {
         [] => return None,

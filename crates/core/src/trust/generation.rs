@@ -17,7 +17,7 @@ pub use solana::{SolanaForm, SolanaGeneration};
 pub use starknet::{StarknetAccess, StarknetGeneration, StarknetSecret};
 
 /// The generation of a pinned HTLC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Eq)]
 #[non_exhaustive]
 pub enum Generation {
     /// The generation of an EVM contract.
@@ -68,6 +68,13 @@ impl Generation {
     #[must_use]
     pub const fn evm(self) -> Option<&'static EvmGeneration> {
         if let Self::Evm(generation) = self { Some(generation) } else { None }
+    }
+}
+
+impl PartialEq for Generation {
+    /// Names are unique in a family.
+    fn eq(&self, other: &Self) -> bool {
+        (self.family(), self.name()) == (other.family(), other.name())
     }
 }
 

@@ -126,7 +126,7 @@ pub(super) fn other_generation(asset: &Asset, parties: &Parties, record: &SwapRe
             let gives_it = |generation: &&&EvmGeneration| {
                 generation.token.swap_ids.iter().any(|version| is_recorded(swap_id::evm(*version, *chain, &swap, htlc)))
             };
-            let actual = EvmGeneration::ALL.iter().filter(|generation| **generation != pinned).find(gives_it)?;
+            let actual = EvmGeneration::ALL.iter().filter(|generation| generation.name != pinned.name).find(gives_it)?;
             Some((Generation::Evm(pinned), Generation::Evm(actual)))
         }
         Network::Starknet(chain) => {
@@ -135,7 +135,7 @@ pub(super) fn other_generation(asset: &Asset, parties: &Parties, record: &SwapRe
                 let ids = generation.swap_id.map(|formula| swap_id::starknet(formula, chain, &swap, htlc)).unwrap_or_default();
                 ids.iter().any(|id| is_same_felt(&hex::encode(id), &record.swap_id))
             };
-            let mut others = StarknetGeneration::ALL.iter().copied().filter(|generation| *generation != expected);
+            let mut others = StarknetGeneration::ALL.iter().copied().filter(|generation| generation.name != expected.name);
             others.find(gives_it).map(|actual| (Generation::Starknet(expected), Generation::Starknet(actual)))
         }
         _ => None,

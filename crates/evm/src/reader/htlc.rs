@@ -63,8 +63,8 @@ struct Query {
     id: [u8; 32],
     secret_hash: SecretHash,
     generation: Option<&'static EvmGeneration>,
-    /// A layout, and the slot of the mapping of orders in it: of the pinned generation, or of the oldest that has a known slot.
-    storage: Option<(Layout, u64)>,
+    /// A layout, and the slots of the order in it: of the pinned generation, or of the oldest that has a known slot.
+    storage: Option<(Layout, [B256; read::WORDS])>,
     /// Whether the id is known to commit to the secret hash. If not, the funding event must contain the hash.
     id_commits_to_hash: bool,
 }
@@ -201,7 +201,7 @@ impl Query {
         let id = terms.swap_id.strip_prefix("0x").unwrap_or(&terms.swap_id);
         let id = number::bare_hex_array(id).map_err(|error| Refusal::new(error, "/swap_id"))?;
         let generation = terms.generation.and_then(Generation::evm);
-        let known = |generation: &EvmGeneration| Some((generation.layout, generation.contract(token.is_none()).slot?));
+        let known = |generation: &EvmGeneration| Some((generation.layout, read::slots(id, generation.contract(token.is_none()).slot?)));
         let storage = generation.and_then(known).or_else(|| EvmGeneration::ALL.iter().find_map(|oldest| known(oldest)));
         let (secret_hash, id_commits_to_hash, token_text) = (terms.secret_hash, terms.swap_id_recomputed, terms.token.clone());
         let chain_id = chain_id(&terms.network)?;
@@ -219,14 +219,10 @@ impl Query {
             call(self.htlc, &orders, &newest),
             call(self.htlc, &read::token_call(), &newest),
             balance(self.htlc, self.token, &newest),
-            Request::json_rpc("eth_getProof", json!([self.htlc, self.slots(), newest])),
+            Request::json_rpc("eth_getProof", json!([self.htlc, self.storage.map(|(_, slots)| slots), newest])),
             marked(blocks.safe),
             marked(blocks.finalized),
         ]
-    }
-
-    fn slots(&self) -> Vec<B256> {
-        self.storage.map(|(_, mapping)| read::slots(self.id, mapping).to_vec()).unwrap_or_default()
     }
 
     /// Reads the second round: the stored order, or the state if there is nothing else to read.
@@ -251,8 +247,10 @@ impl Query {
             (None, NATIVE) if self.generation.or_else(|| order.as_ref()?.generation()).is_some_and(|own| !own.native.has_token) => {}
             _ => return unclear("the contract's token is not the pinned one"),
         }
-        if self.storage.is_some_and(|(layout, _)| order.as_ref().is_none_or(|order| order.layout == layout)) {
-            self.check_proof(&replies.get(3)?, blocks, &stored)?;
+        if let Some((layout, slots)) = &self.storage
+            && order.as_ref().is_none_or(|order| order.layout == *layout)
+        {
+            self.check_proof(&replies.get(3)?, blocks, slots, &stored)?;
         }
         let Some(order) = order else { return Ok(Err(HtlcState::Absent)) };
         let newest = blocks.latest.number;
@@ -283,9 +281,9 @@ impl Query {
     }
 
     /// Requires that a proof, if the node gives one that can be checked, contains the words that the call returned.
-    fn check_proof(&self, reply: &Reply<'_>, blocks: &Blocks, stored: &[u8]) -> Result<(), Fault> {
+    fn check_proof(&self, reply: &Reply<'_>, blocks: &Blocks, slots: &[B256], stored: &[u8]) -> Result<(), Fault> {
         if let (Ok(proof), Some(state_root)) = (reply.json(), blocks.latest.state_root)
-            && let Some(values) = proof::read(&proof, state_root, self.htlc, &self.slots())
+            && let Some(values) = proof::read(&proof, state_root, self.htlc, slots)
             && !values.iter().flat_map(U256::to_be_bytes::<32>).eq(stored.iter().copied())
         {
             let refusal = proof.at().refuse(Code::WrongType);

@@ -7,7 +7,7 @@
 use countersign_chains::swap_id::Version::{self, Source2024, V1, V2, V3};
 
 /// A generation of the EVM contracts, for tokens and for the chain's own coin.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EvmGeneration {
     /// Its name in a registry.
@@ -24,7 +24,7 @@ pub struct EvmGeneration {
 }
 
 /// What one of the two contracts of a generation has. Both have `initiate`, `redeem`, `refund` and `orders`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EvmContract {
     /// The formulas of its swap ids; none if no formula is known.
@@ -40,7 +40,7 @@ pub struct EvmContract {
 }
 
 /// The layout in which an EVM contract stores orders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "who decodes an order must know every layout")]
 pub enum EvmLayout {
     /// The layout of version 3.

@@ -3,7 +3,7 @@
 use super::Generation;
 
 /// A generation of the Solana programs, for tokens and for SOL.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SolanaGeneration {
     /// Its name in a registry.
@@ -15,7 +15,7 @@ pub struct SolanaGeneration {
 }
 
 /// The form of a program: the arguments, accounts and seeds of its instructions, and what its accounts store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "who decodes an instruction must know every form")]
 pub enum SolanaForm {
     /// The form that the service's own client uses.

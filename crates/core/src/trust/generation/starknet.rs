@@ -5,7 +5,7 @@ use countersign_chains::swap_id::StarknetFormula;
 use super::Generation;
 
 /// A generation of the Starknet contract.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StarknetGeneration {
     /// Its name in a registry.
@@ -31,7 +31,7 @@ pub struct StarknetGeneration {
 }
 
 /// How the calldata of `redeem` contains the secret, which has eight words in every generation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "an argument of eight words is an array or a tuple")]
 pub enum StarknetSecret {
     /// As an array: the length, then the words.
@@ -41,7 +41,7 @@ pub enum StarknetSecret {
 }
 
 /// The source from which the orders of a contract are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a call or storage")]
 pub enum StarknetAccess {
     /// The function `get_order`.
