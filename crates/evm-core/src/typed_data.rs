@@ -16,7 +16,7 @@ use crate::rules::AddressCodec;
 pub mod plain {
     alloy_sol_types::sol! {
         /// `Initiate` of four members.
-        #[derive(Debug, serde::Serialize)]
+        #[derive(Debug)]
         #[allow(missing_docs, reason = "the type string is the documentation")]
         struct Initiate { address redeemer; uint256 timelock; uint256 amount; bytes32 secretHash; }
     }
@@ -26,7 +26,7 @@ pub mod plain {
 pub mod with_data {
     alloy_sol_types::sol! {
         /// `Initiate` of five members.
-        #[derive(Debug, serde::Serialize)]
+        #[derive(Debug)]
         #[allow(missing_docs, reason = "the type string is the documentation")]
         struct Initiate { address redeemer; uint256 timelock; uint256 amount; bytes32 secretHash; bytes destinationData; }
     }
@@ -125,21 +125,7 @@ impl Message {
         let types = |members: &[(&str, &str)]| -> Vec<_> {
             members.iter().map(|(name, kind)| serde_json::json!({ "name": name, "type": kind })).collect()
         };
-        let Initiate { redeemer, timelock, amount, secret_hash, .. } = &self.terms;
-        let data = self.terms.destination_data.as_ref().filter(|_| self.hashed_data);
-        let mut message = serde_json::Map::new();
-        for (name, value) in [
-            ("redeemer", redeemer.to_string()),
-            ("timelock", timelock.to_string()),
-            ("amount", amount.to_string()),
-            ("secretHash", secret_hash.to_string()),
-        ] {
-            message.insert(name.to_owned(), value.into());
-        }
-        if let Some(data) = data {
-            message.insert("destinationData".to_owned(), data.to_string().into());
-        }
-        let members = if data.is_some() { &INITIATE_TYPE[..] } else { INITIATE_TYPE.split_at(4).0 };
+        let members = if self.data().is_some() { &INITIATE_TYPE[..] } else { INITIATE_TYPE.split_at(4).0 };
         serde_json::json!({
             "types": { "EIP712Domain": types(&DOMAIN_TYPE), "Initiate": types(members) },
             "primaryType": "Initiate",
@@ -149,8 +135,32 @@ impl Message {
                 "chainId": self.chain_id,
                 "verifyingContract": self.verifying_contract.to_string(),
             },
-            "message": message,
+            "message": self.members(),
         })
+    }
+
+    /// Returns the members of `message` in [`Message::to_json`].
+    #[must_use]
+    pub fn members(&self) -> serde_json::Map<String, serde_json::Value> {
+        let Initiate { redeemer, timelock, amount, secret_hash, .. } = &self.terms;
+        let mut message = serde_json::Map::new();
+        for (name, value) in [
+            ("redeemer", redeemer.to_string()),
+            ("timelock", timelock.to_string()),
+            ("amount", amount.to_string()),
+            ("secretHash", secret_hash.to_string()),
+        ] {
+            message.insert(name.to_owned(), value.into());
+        }
+        if let Some(data) = self.data() {
+            message.insert("destinationData".to_owned(), data.to_string().into());
+        }
+        message
+    }
+
+    /// Returns the destination data that the message hashes.
+    fn data(&self) -> Option<&Bytes> {
+        self.terms.destination_data.as_ref().filter(|_| self.hashed_data)
     }
 
     /// Returns the domain as alloy's own type.
@@ -163,12 +173,12 @@ impl Message {
     /// Returns the message as the struct that is hashed.
     #[must_use]
     pub fn to_struct(&self) -> Struct {
-        let Initiate { redeemer, timelock, amount, secret_hash, ref destination_data, .. } = self.terms;
-        match destination_data {
-            Some(data) if self.hashed_data => {
+        let Initiate { redeemer, timelock, amount, secret_hash, .. } = self.terms;
+        match self.data() {
+            Some(data) => {
                 Struct::WithData(with_data::Initiate { redeemer, timelock, amount, secretHash: secret_hash, destinationData: data.clone() })
             }
-            _ => Struct::Plain(plain::Initiate { redeemer, timelock, amount, secretHash: secret_hash }),
+            None => Struct::Plain(plain::Initiate { redeemer, timelock, amount, secretHash: secret_hash }),
         }
     }
 
