@@ -41,6 +41,8 @@ pub struct ChainProfile {
     /// Whether a transaction pays a fee for the chain below beside its gas, which the contract `GasPriceOracle` of the OP stack states. A
     /// chain of which nothing is known may be one of that stack. On Arbitrum, that fee is a part of the gas.
     pub has_l1_fee: bool,
+    /// The highest gas limit that the chain allows one transaction (EIP-7825); `None` if none is known, and outside the EVM family.
+    pub max_tx_gas: Option<u64>,
 }
 
 impl ChainProfile {
@@ -119,6 +121,9 @@ const fn minutes(minutes: u64) -> Duration {
     Duration::from_secs(minutes.saturating_mul(60))
 }
 
+/// The gas that EIP-7825 allows one transaction.
+const OSAKA_GAS: Option<u64> = Some(1 << 24);
+
 const ETHER: u128 = 1_000_000_000_000_000_000;
 const WHOLE_COIN: u128 = 100_000_000;
 
@@ -136,6 +141,7 @@ const EVM: ChainProfile = ChainProfile {
     price_ceiling: None,
     has_l1_number: false,
     has_l1_fee: false,
+    max_tx_gas: None,
 };
 
 /// An EVM chain that is not listed.
@@ -151,13 +157,15 @@ const ETHEREUM: ChainProfile = ChainProfile {
     has_listed_pace: false,
     finality: FinalityRule::lasting(Finality::Safe, Duration::from_secs(64 * 12), minutes(10)),
     price_ceiling: Some(1_000),
+    max_tx_gas: OSAKA_GAS,
     ..ETHER_CHAIN
 };
 
 /// A chain of the OP stack.
 const OP_STACK: ChainProfile = ChainProfile { price_ceiling: Some(20), has_l1_fee: true, ..ETHER_CHAIN };
 
-const BASE: ChainProfile = ChainProfile { pace: Pace::new(2_000, 200, 100), has_listed_pace: false, ..OP_STACK };
+const BASE: ChainProfile =
+    ChainProfile { pace: Pace::new(2_000, 200, 100), has_listed_pace: false, max_tx_gas: OSAKA_GAS, ..OP_STACK };
 
 /// A contract on Arbitrum may count Ethereum's blocks, or Arbitrum's own of 250 milliseconds, as the audited ones do.
 const ARBITRUM: ChainProfile = ChainProfile {
@@ -165,6 +173,7 @@ const ARBITRUM: ChainProfile = ChainProfile {
     has_listed_pace: false,
     price_ceiling: Some(100),
     has_l1_number: true,
+    max_tx_gas: Some(32_000_000),
     ..ETHER_CHAIN
 };
 
@@ -178,6 +187,7 @@ const BNB_CHAIN: ChainProfile = ChainProfile {
     has_listed_pace: false,
     finality: FinalityRule::lasting(Finality::Finalized, minutes(2), minutes(30)),
     price_ceiling: Some(50),
+    max_tx_gas: OSAKA_GAS,
     ..EVM
 };
 

@@ -42,8 +42,8 @@ pub trait Transaction: Clone + fmt::Debug {
     fn read_signed(bytes: &[u8]) -> Result<(B256, Signature), Refusal>;
     /// Formats an address as the family's users write it.
     fn format_address(address: Address) -> String;
-    /// Adds lines on who pays which fees for the transactions. `last` is the last of them.
-    fn describe_fees(sender: Address, last: &Self, summary: &mut Summary);
+    /// Adds lines on who pays which fees for the transactions.
+    fn describe_fees(sender: Address, calls: &[CallPayload<Self>], summary: &mut Summary);
     /// Describes the digest of one transaction.
     fn describe_digest(&self) -> String;
     /// Formats the signature of the gasless message as the service expects it: `0x` hex by default.
@@ -129,9 +129,7 @@ impl<T: Transaction> Signable for Unsigned<T> {
     type Signed = SignedPayloads<T>;
 
     fn describe(&self, summary: &mut Summary) {
-        if let Some(last) = self.calls.last() {
-            T::describe_fees(self.sender, &last.transaction, summary);
-        }
+        T::describe_fees(self.sender, &self.calls, summary);
         for call in &self.calls {
             let name = match call.role {
                 Role::ApprovalReset => "approval reset to zero".to_owned(),

@@ -1,15 +1,13 @@
 //! What an EVM order locks: its calls and its message.
 
 use alloy_primitives::{Address, Bytes, U256};
-use countersign_core::{Code, Refusal, RefuseAt, Role};
+use countersign_core::{ApprovalStep, Role, Warnings};
 use countersign_evm_core::call::{self, Initiate};
 use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::typed_data::Message;
 
+use crate::gas;
 use crate::payment::SwapIdRule;
-
-/// Gas of the cheapest possible transaction. A transaction with a lower limit is never mined.
-pub(crate) const MIN_GAS: u64 = 21_000;
 
 /// The deposit of an order: its calls and its message, rebuilt from the order's own terms.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,6 +28,8 @@ pub struct Deposit {
     pub(crate) initiate_key: &'static str,
     /// The highest gas limit that the policy allows the wallet to set.
     pub(crate) max_gas_limit: u64,
+    /// The highest gas limit that the chain allows one transaction, if that is known.
+    pub(crate) max_tx_gas: Option<u64>,
     pub(crate) swap_id_rule: SwapIdRule,
 }
 
@@ -61,12 +61,16 @@ impl Deposit {
         });
         calls.chain([(Role::Initiate, self.initiate.clone())]).collect()
     }
-}
 
-pub(crate) fn check_gas_limit(max: u64, limit: U256, refuse: RefuseAt<'_>) -> Result<u64, Refusal> {
-    match u64::try_from(limit) {
-        Ok(gas) if gas < MIN_GAS => Err(refuse(Code::GasLimitTooLow).with_expected(format!("at least {MIN_GAS:#x}"))),
-        Ok(gas) if gas <= max => Ok(gas),
-        _ => Err(refuse(Code::GasLimitTooHigh).with_expected(format!("at most {max:#x}"))),
+    /// Adds a warning about each gas limit that no node of the chain accepts: the approval's, unless none is sent, and that of the call
+    /// that locks the funds, `initiate` if the wallet has set it.
+    pub(crate) fn warn_about_gas(&self, step: ApprovalStep, initiate: Option<u64>, warnings: &mut Warnings) {
+        let approval = self.approval.as_ref().filter(|_| step != ApprovalStep::AlreadyApproved);
+        let approval = approval.map(|approval| (Role::Approval, approval.call.gas_limit, &approval.call.data));
+        let initiate = (Role::Initiate, initiate.unwrap_or(self.initiate.gas_limit), &self.initiate.data);
+        for (role, limit, data) in approval.into_iter().chain([initiate]) {
+            gas::warn_above_cap(self.max_tx_gas, limit, warnings);
+            gas::warn_below_bytes(role, limit, data, warnings);
+        }
     }
 }

@@ -6,6 +6,7 @@ mod alloy;
 pub mod claim;
 mod deposit;
 pub mod external;
+mod gas;
 mod generation;
 pub mod htlc;
 pub mod message;

@@ -12,11 +12,11 @@ pub use countersign_core::Leg;
 use countersign_core::chains::Network;
 use countersign_core::reader::Expense;
 use countersign_core::{
-    Account, Code, Family, OrderRecord, Policy, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, SwapRecovery, TypedValue,
-    Warnings,
+    Account, Code, Family, OrderRecord, Policy, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, SwapRecovery, Warnings,
 };
 
-use crate::deposit::{Call, MIN_GAS, check_gas_limit};
+use crate::deposit::Call;
+use crate::gas;
 use crate::reader::fees::cap;
 use crate::transaction::{EvmTransaction, TxContext, Unsigned};
 use crate::{Evm, UnsignedOrder, address, htlc};
@@ -31,7 +31,7 @@ pub const GAS_LIMIT: u64 = 300_000;
 ///
 /// [`Code::GasLimitTooHigh`] at `/gas_limit` if the policy allows less than [`GAS_LIMIT`].
 pub fn gas_limit(policy: &Policy) -> Result<u64, Refusal> {
-    check_gas_limit(policy.evm.gas_limit, U256::from(GAS_LIMIT), &|code| Refusal::new(code, "/gas_limit").with_actual(GAS_LIMIT))
+    gas::check_limit(policy.evm.gas_limit, U256::from(GAS_LIMIT), &|code| Refusal::new(code, "/gas_limit").with_actual(GAS_LIMIT))
 }
 
 /// A recovery call, to which [`Recovery::prepare`] adds a sender, a nonce and fees.
@@ -42,6 +42,8 @@ pub struct Recovery {
     chain_id: u64,
     /// The highest gas limit that the policy allows.
     max_gas_limit: u64,
+    /// The highest gas limit that the chain allows one transaction, if that is known.
+    max_tx_gas: Option<u64>,
     /// Whether the chain's own coin is paid, and not a token.
     pays_coin: bool,
 }
@@ -72,7 +74,8 @@ impl Recovery {
     /// A gas limit of the context replaces [`GAS_LIMIT`]; its approvals are not used.
     ///
     /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed, [`Code::FeeAbovePayout`] if the call may
-    /// cost more than it pays, and [`Code::NonceGap`] if it waits for earlier transactions.
+    /// cost more than it pays, [`Code::NonceGap`] if it waits for earlier transactions, and [`Code::GasLimitAboveCap`] if the chain allows no
+    /// transaction as much gas.
     ///
     /// # Errors
     ///
@@ -83,12 +86,8 @@ impl Recovery {
         calls.check(self.chain_id)?;
         let gas_limit = U256::from(calls.gas_limit.unwrap_or(self.call.gas_limit));
         let refuse = |code| Refusal::new(code, "/gas_limit").with_actual(gas_limit);
-        let gas_limit = check_gas_limit(self.max_gas_limit, gas_limit, &refuse)?;
-        let needed = intrinsic_gas(&self.call.data);
-        if gas_limit < needed {
-            let reason = "the gas limit does not even pay for the transaction's own bytes";
-            return Err(refuse(Code::GasLimitTooLow).with_reason(reason).with_expected(TypedValue::AtLeast(U256::from(needed))));
-        }
+        let gas_limit = gas::check_limit(self.max_gas_limit, gas_limit, &refuse)?;
+        gas::check_bytes(gas_limit, &self.call.data, &refuse)?;
         let call = Call { gas_limit, ..self.call.clone() };
         let transaction = EvmTransaction::new(self.chain_id, calls.nonce, calls.fees, &call);
         let summary = self.terms.describe(&hex::encode(self.swap_id));
@@ -97,17 +96,12 @@ impl Recovery {
             warnings.warn(Code::SwapIdUnchecked);
         }
         calls.warn(&mut warnings);
+        gas::warn_above_cap(self.max_tx_gas, gas_limit, &mut warnings);
         calls.check_low_fee(self.terms.role, accepts_low_fee, &mut warnings)?;
         self.expense(&calls).warn(&mut warnings);
         let unsigned = Unsigned::new(sender, [(self.terms.role, transaction)], None);
         Ok(UnsignedOrder::from_recovery(self.terms.recovered(summary, unsigned, warnings), Evm(())))
     }
-}
-
-/// Returns the gas that a transaction with this calldata uses before it runs (EIP-2028). Later rules only ask for more.
-fn intrinsic_gas(data: &[u8]) -> u64 {
-    let bytes = data.iter().map(|byte| if *byte == 0 { 4_u64 } else { 16 });
-    bytes.fold(MIN_GAS, u64::saturating_add)
 }
 
 impl Recovery {
@@ -171,5 +165,5 @@ fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, data: Vec<u
     let (swap_id, swap_id_recomputed) = id;
     let (chain_id, pays_coin) = (chain_id(leg)?, leg.asset.token.is_none());
     let swap = SwapRecovery { terms, call, swap_id, swap_id_recomputed, to };
-    Ok(Recovery { swap, chain_id, max_gas_limit, pays_coin })
+    Ok(Recovery { swap, chain_id, max_gas_limit, max_tx_gas: leg.asset.chain.profile.max_tx_gas, pays_coin })
 }

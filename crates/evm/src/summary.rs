@@ -6,10 +6,7 @@ use countersign_evm_core::summary::{self as shared, Parts, SummaryWording};
 
 use crate::address::to_account;
 use crate::deposit::Deposit;
-use crate::transaction::Unsigned;
-
-/// Decimal places of the native coin, whose base unit is the wei.
-const COIN: u8 = 18;
+use crate::transaction::{COIN, Unsigned};
 
 pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
     let approval = deposit.approval.as_ref().map(|approval| (approval.signed, approval.call.gas_limit));

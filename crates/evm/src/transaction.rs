@@ -13,18 +13,22 @@ use alloy_primitives::{Address, B256, Signature, TxKind, U256, keccak256};
 use countersign_core::reader::check_low_fee;
 use countersign_core::{ApprovalStep, Code, FundingPath, Refusal, Role, Scheme, SentBy, Summary, Topic, TypedValue, Warnings, number};
 use countersign_evm_core::funding::ApprovalPlan;
-use countersign_evm_core::payloads;
+use countersign_evm_core::payloads::{self, CallPayload};
 use countersign_evm_core::typed_data::Message;
 use serde::{Deserialize, Serialize};
 
-use crate::deposit::{Call, Deposit, check_gas_limit};
+use crate::deposit::{Call, Deposit};
+use crate::gas;
 use crate::message::to_typed_data;
+use crate::reader::has_l1_fee;
 use crate::received;
 
 /// The highest nonce that a transaction may have (EIP-2681).
 const MAX_NONCE: u64 = u64::MAX - 1;
 /// Decimal places of one gwei, in wei.
 const GWEI: u8 = 9;
+/// Decimal places of the chain's own coin, in wei.
+pub(crate) const COIN: u8 = 18;
 
 /// The wallet's part of an order's transactions: nonce, fees, and the choice of approvals.
 ///
@@ -220,7 +224,9 @@ pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath<TxContext>) -> Resul
         calls.check(deposit.chain_id)?;
         let mut to_send = deposit.calls(calls.approvals);
         if let (Some(gas_limit), Some((_, initiate))) = (calls.gas_limit, to_send.last_mut()) {
-            initiate.gas_limit = check_gas_limit(deposit.max_gas_limit, U256::from(gas_limit), &|code| Refusal::new(code, "/gas_limit"))?;
+            let refuse = |code| Refusal::new(code, "/gas_limit").with_actual(gas_limit);
+            initiate.gas_limit = gas::check_limit(deposit.max_gas_limit, U256::from(gas_limit), &refuse)?;
+            gas::check_bytes(gas_limit, &initiate.data, &refuse)?;
         }
         let mut nonce = Some(calls.nonce);
         for (role, call) in to_send {
@@ -256,6 +262,11 @@ impl EvmTransaction {
     #[must_use]
     pub fn with_signature(&self, signature: &Signature) -> TxEnvelope {
         self.transaction.clone().into_envelope(*signature)
+    }
+
+    /// Returns the most that the transaction's gas can cost, in wei.
+    fn highest_fee(&self) -> U256 {
+        U256::from(self.transaction.gas_limit()).saturating_mul(U256::from(self.transaction.max_fee_per_gas()))
     }
 
     fn nonce_and_fees(&self) -> (u64, String) {
@@ -310,9 +321,17 @@ impl payloads::Transaction for EvmTransaction {
         address.to_string()
     }
 
-    fn describe_fees(sender: Address, last: &Self, summary: &mut Summary) {
-        let text = format!("sent and paid for by {sender}, {}", last.nonce_and_fees().1);
+    fn describe_fees(sender: Address, calls: &[CallPayload<Self>], summary: &mut Summary) {
+        let Some(last) = calls.last() else { return };
+        let text = format!("sent and paid for by {sender}, {}", last.transaction.nonce_and_fees().1);
         summary.add_values(Topic::Wallet, text, [crate::address::to_account(sender).into()]);
+        let costs = calls.iter().map(|call| call.transaction.highest_fee());
+        let cost = costs.fold(U256::ZERO, U256::saturating_add);
+        let coins = number::in_whole_units(cost, COIN);
+        let is_more = last.transaction.transaction.chain_id().is_some_and(has_l1_fee);
+        let more = if is_more { ", and what the chain below charges for its bytes" } else { "" };
+        let what = if calls.len() == 1 { "the transaction" } else { "all transactions" };
+        summary.add_values(Topic::Wallet, format!("the gas of {what} costs at most {coins} of the chain's own coin{more}"), [cost.into()]);
     }
 
     fn describe_digest(&self) -> String {

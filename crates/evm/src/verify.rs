@@ -15,7 +15,8 @@ use countersign_evm_core::rules;
 use countersign_evm_core::typed_data::Message;
 
 use crate::address::{self, CODEC};
-use crate::deposit::{Approval, Call, Deposit, check_gas_limit};
+use crate::deposit::{Approval, Call, Deposit};
+use crate::gas;
 use crate::generation;
 use crate::message::RULES;
 use crate::payment::SwapIdRule;
@@ -66,8 +67,10 @@ impl family::Deposit for Deposit {
             typed_data,
             initiate_key: payloads.initiate_key,
             max_gas_limit: order.policy.evm.gas_limit,
+            max_tx_gas: order.source.chain.profile.max_tx_gas,
             swap_id_rule: SwapIdRule::new(order, timelock),
         };
+        deposit.warn_about_gas(ApprovalStep::AsVerified, None, warnings);
         Ok((deposit, Some(terms)))
     }
 
@@ -82,11 +85,15 @@ impl family::Deposit for Deposit {
     fn warn_about_wallet(&self, path: &FundingPath<TxContext>, warnings: &mut Warnings) {
         if let Some(calls) = path.self_funded() {
             calls.warn(warnings);
+            self.warn_about_gas(calls.approvals.step, calls.gas_limit, warnings);
         }
     }
 
     fn settled_warnings(&self, unsigned: &Unsigned) -> Vec<Code> {
-        countersign_evm_core::summary::settled_warnings(unsigned, self.terms.amount)
+        let mut settled = countersign_evm_core::summary::settled_warnings(unsigned, self.terms.amount);
+        // The limits of what is sent are judged again.
+        settled.extend([Code::GasLimitAboveCap, Code::FeeTooLow]);
+        settled
     }
 
     fn coverage(&self) -> Vec<ByteCoverage> {
@@ -157,8 +164,8 @@ fn check_transaction(
     if coins.hex_number()? != value {
         return Err(coins.refuse(Code::ValueMismatch).with_expected(format!("{value:#x}")));
     }
-    let gas = members.need("gas_limit")?;
-    let gas_limit = check_gas_limit(order.policy.evm.gas_limit, gas.hex_number()?, &|code| gas.refuse(code))?;
+    let limit = members.need("gas_limit")?;
+    let gas_limit = gas::check_limit(order.policy.evm.gas_limit, limit.hex_number()?, &|code| limit.refuse(code))?;
     let data = members.need("data")?.hex_bytes(MAX_CALLDATA)?.into();
     Ok(Call { to: to.0, value, gas_limit, data })
 }

@@ -202,18 +202,25 @@ fn one_verified_order_is_prepared_as_often_as_fees_change() -> TestResult {
 fn the_wallets_own_gas_limit_is_within_the_policy() -> TestResult {
     let case = fixture::<Evm>(CASE);
     let order = verified::<Evm>(&case);
-    for limit in [21_000, 123_456, 30_000_000] {
+    for limit in [25_000, 123_456, 30_000_000] {
         let [(_, approval), (_, initiate)] = signed(&case, order.prepare(calls(&case).with_gas_limit(limit))?).try_into().unwrap();
         assert_eq!((approval.gas_limit(), initiate.gas_limit()), (60_000, limit), "only the call that locks the funds has it");
         // Everything else is as verified.
         assert_eq!(order.matches(&initiate)?, Role::Initiate);
     }
     for (limit, code) in
-        [(20_999, Code::GasLimitTooLow), (0, Code::GasLimitTooLow), (30_000_001, Code::GasLimitTooHigh), (u64::MAX, Code::GasLimitTooHigh)]
+        [(21_000, Code::GasLimitTooLow), (0, Code::GasLimitTooLow), (30_000_001, Code::GasLimitTooHigh), (u64::MAX, Code::GasLimitTooHigh)]
     {
         let refusal = order.prepare(calls(&case).with_gas_limit(limit)).unwrap_err();
         assert_eq!((refusal.code(), refusal.location()), (code, "/gas_limit"), "{limit}");
     }
+    // 21,000 gas, and 40 for each byte of the calldata that is not zero, 10 for each zero (EIP-7623).
+    let data = &order.deposit().initiate.data;
+    let least = data.iter().map(|byte| if *byte == 0 { 10 } else { 40 }).sum::<u64>() + 21_000;
+    assert!(order.prepare(calls(&case).with_gas_limit(least)).is_ok());
+    let refusal = order.prepare(calls(&case).with_gas_limit(least - 1)).unwrap_err();
+    assert_eq!(refusal.code(), Code::GasLimitTooLow);
+    assert_eq!(refusal.expected().map(ToString::to_string), Some(format!("at least {least}")));
     let low = Policy::from_json(br#"{"evm_gas_limit":300000}"#)?;
     let order = verified_under::<Evm>(&case, case.registry, &low)?;
     assert!(order.prepare(calls(&case).with_gas_limit(300_000)).is_ok());
@@ -324,4 +331,35 @@ fn transactions_that_are_not_mined_yet_are_said() -> TestResult {
         assert_eq!(warning.map(|warning| warning.detail()), expected.map(Some));
     }
     Ok(())
+}
+
+/// Returns the warnings about limits, of the order and as it is prepared for a wallet.
+fn limits(id: &str, gas_limit: &str, context: impl Fn(TxContext) -> TxContext) -> [Vec<String>; 2] {
+    let mut case = fixture::<Evm>(id);
+    let mut tree = case.tree();
+    tree.set("/response/result/initiate_transaction/gas_limit", countersign_testkit::Tree::parse(&format!("\"{gas_limit}\"")));
+    case.input = tree.text();
+    let order = verified::<Evm>(&case);
+    let prepared = order.prepare(context(calls(&case))).unwrap();
+    [order.warnings(), prepared.warnings()].map(|warnings| {
+        let about = |warning: &&countersign_core::Warning| [Code::FeeTooLow, Code::GasLimitAboveCap].contains(&warning.code());
+        warnings.list().iter().filter(about).map(ToString::to_string).collect()
+    })
+}
+
+/// A limit of the service that no node takes is a warning with the figure that works, which goes away when the wallet sets a limit.
+#[test]
+fn a_gas_limit_that_can_never_work_is_said() {
+    let [verified, prepared] = limits(CASE, "0x5208", |calls| calls);
+    let [text] = verified.as_slice() else { panic!("{verified:?}") };
+    assert!(text.starts_with("fee_too_low") && text.contains("21000 for the initiate") && text.contains("raise it"), "{text}");
+    assert_eq!(prepared, verified);
+    let [_, prepared] = limits(CASE, "0x5208", |calls| calls.with_gas_limit(300_000));
+    assert!(prepared.is_empty(), "{prepared:?}");
+    // EIP-7825: 2^24 gas. The case is on a chain that has it.
+    let [verified, prepared] = limits(CASE, "0x1000001", |calls| calls);
+    assert!(verified == prepared && verified[0].contains("16777217 gas, and at most 16777216"), "{verified:?}");
+    assert_eq!(limits(CASE, "0x1000000", |calls| calls), [Vec::<String>::new(), Vec::new()]);
+    let [_, prepared] = limits(CASE, "0x493e0", |calls| calls.with_gas_limit(20_000_000));
+    assert_eq!(prepared.len(), 1, "{prepared:?}");
 }

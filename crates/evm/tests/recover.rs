@@ -123,11 +123,11 @@ fn a_redemption_that_cannot_be_mined_is_not_shown() -> TestResult {
     // Some chains have no tips.
     assert_eq!(codes(redeem.prepare(TxContext::eip1559(0, 7, 0).sent_by(redeem.to()))?), [Code::FeeTooLow]);
     assert_eq!(codes(redeem.prepare(TxContext::eip1559(0, 7, 1).sent_by(redeem.to()))?), []);
-    // 21,000 gas, 16 for each byte of the calldata that is not zero, and 4 for each zero (EIP-2028).
+    // 21,000 gas, 40 for each byte of the calldata that is not zero, and 10 for each zero (EIP-7623).
     for recovery in [&redeem, &refund] {
         let zeros = u64::try_from(recovery.call().data.iter().filter(|byte| **byte == 0).count())?;
         let others = u64::try_from(recovery.call().data.len())? - zeros;
-        let least = 21_000 + 16 * others + 4 * zeros;
+        let least = 21_000 + 40 * others + 10 * zeros;
         let with = |gas| recovery.prepare(TxContext::legacy(0, 1).with_gas_limit(gas).sent_by(recovery.to()));
         assert!(with(least).is_ok());
         let refusal = with(least - 1).map(|_| ()).unwrap_err();

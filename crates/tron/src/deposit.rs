@@ -1,12 +1,18 @@
 //! What a Tron order locks: its calls and its message.
 
 use alloy_primitives::{Bytes, U256};
-use countersign_core::{Code, Refusal, RefuseAt, Role};
+use countersign_core::{ApprovalStep, Code, Refusal, RefuseAt, Role, Warnings};
 use countersign_evm_core::call::{self, Initiate};
 use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::typed_data::Message;
 
 use crate::address::Address;
+use crate::reader::REDEMPTION_ENERGY;
+
+/// The price of one unit of energy, in sun. Votes have changed it several times. It was 420 and 210 before.
+const ENERGY_PRICE: u64 = 100;
+/// The energy of the one storage write that every approval makes.
+const APPROVAL_ENERGY: u64 = 20_000;
 
 /// The deposit of an order: its calls and its message, rebuilt from the order's own terms.
 #[derive(Debug, PartialEq, Eq)]
@@ -65,5 +71,33 @@ pub(crate) fn check_fee_limit(max: u64, limit: U256, refuse: RefuseAt<'_>) -> Re
         Ok(0) => Err(refuse(Code::GasLimitTooLow).with_expected("at least 1 sun")),
         Ok(fee_limit) if limit <= U256::from(max) => Ok(fee_limit),
         _ => Err(refuse(Code::GasLimitTooHigh).with_expected(format!("at most {max} sun"))),
+    }
+}
+
+/// Returns why a fee limit may be too low for the energy of a call; `None` if it is not. The limit also applies to staked energy. Only the
+/// chain knows today's price of energy, so this never refuses a call on its own.
+pub(crate) fn low_limit(role: Role, fee_limit: u64) -> Option<String> {
+    let (call, energy) = match role {
+        Role::Approval | Role::ApprovalReset => ("an approval", APPROVAL_ENERGY),
+        Role::Redeem => ("a redemption", REDEMPTION_ENERGY),
+        Role::Refund => ("a refund", REDEMPTION_ENERGY),
+        _ => ("a deposit", REDEMPTION_ENERGY),
+    };
+    let needed = energy.saturating_mul(ENERGY_PRICE);
+    (fee_limit < needed).then(|| format!("a fee limit of {fee_limit} sun, and {call} may need {needed}, also with staked energy"))
+}
+
+impl Deposit {
+    /// Adds a warning about each fee limit that may be too low: the approval's, unless none is sent, and that of the call that locks the
+    /// funds, `initiate` if the wallet has set it.
+    pub(crate) fn warn_about_limits(&self, step: ApprovalStep, initiate: Option<u64>, warnings: &mut Warnings) {
+        let approval = self.approval.as_ref().filter(|_| step != ApprovalStep::AlreadyApproved);
+        let approval = approval.map(|approval| (Role::Approval, approval.call.fee_limit.unsigned_abs()));
+        let initiate = (Role::Initiate, initiate.unwrap_or(self.initiate.fee_limit.unsigned_abs()));
+        for (role, limit) in approval.into_iter().chain([initiate]) {
+            if let Some(why) = low_limit(role, limit) {
+                warnings.warn_about(Code::FeeTooLow, why);
+            }
+        }
     }
 }

@@ -20,16 +20,13 @@ use countersign_core::{
 };
 
 use crate::address::Address;
-use crate::deposit::{Call, check_fee_limit};
-use crate::reader::REDEMPTION_ENERGY;
+use crate::deposit::{Call, check_fee_limit, low_limit};
 use crate::transaction::{TronTransaction, TxContext, Unsigned};
 use crate::{Tron, UnsignedOrder, htlc};
 
 /// Default fee limit of these calls, in sun. 100 TRX cover the contract's storage writes and one token transfer at the energy prices
 /// of recent years.
 pub const FEE_LIMIT: i64 = 100_000_000;
-/// The price of one unit of energy, in sun. Votes have changed it several times. It was 420 and 210 before.
-const ENERGY_PRICE: u64 = 100;
 
 /// Returns the fee limit of these calls under a policy, in sun. A redemption cannot be run without showing the secret, so it is the same for
 /// whoever asks beforehand whether an account can pay for it.
@@ -80,12 +77,13 @@ impl Recovery {
     /// Prepares the transaction in which the sender makes the call and pays for it: see [`TxContext::sent_by`]. The sender need not be a
     /// party to the swap. A fee limit of the context replaces [`FEE_LIMIT`]; its approvals are not used.
     ///
-    /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed.
+    /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed, and [`Code::FeeTooLow`] if the fee limit may be
+    /// too low.
     ///
     /// # Errors
     ///
     /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, [`Code::GasLimitTooHigh`] or
-    /// [`Code::GasLimitTooLow`] at `/fee_limit`, or [`Code::ExpirationPassed`].
+    /// [`Code::GasLimitTooLow`] or [`Code::FeeTooLow`] at `/fee_limit`, [`Code::ExpirationPassed`], or [`Code::ExpirationTooLate`].
     pub fn prepare(&self, context: SentBy<Address, TxContext>) -> Result<UnsignedOrder, Refusal> {
         let SentBy { sender, context: calls, accepts_low_fee } = context;
         calls.check(self.chain_id)?;
@@ -97,9 +95,7 @@ impl Recovery {
         };
         let fee_limit = check_fee_limit(self.max_fee_limit, fee_limit, &refuse)?;
         let mut warnings = Warnings::default();
-        let needed = REDEMPTION_ENERGY.saturating_mul(ENERGY_PRICE);
-        if self.terms.role == Role::Redeem && fee_limit.unsigned_abs() < needed {
-            let why = format!("a fee limit of {fee_limit} sun, and a redemption may need {needed}, also with staked energy");
+        if let Some(why) = low_limit(self.terms.role, fee_limit.unsigned_abs()) {
             check_low_fee(self.terms.role, accepts_low_fee, "/fee_limit", &why, &mut warnings)?;
         }
         let transaction = TronTransaction::new(sender, &calls, &Call { fee_limit, ..self.call.clone() });

@@ -2,11 +2,13 @@
 //!
 //! Specification: `docs/spec/tron.md#signing`.
 
+use std::ops::Range;
+
 use alloy_primitives::{Address as AbiAddress, B256, Signature, U256, hex};
 use countersign_core::report::amount;
 use countersign_core::{ApprovalStep, Code, FundingPath, Refusal, Scheme, SentBy, Summary, Topic};
 use countersign_evm_core::funding::ApprovalPlan;
-use countersign_evm_core::payloads;
+use countersign_evm_core::payloads::{self, CallPayload};
 use countersign_evm_core::typed_data::Message;
 use prost::Message as _;
 use serde::{Deserialize, Serialize};
@@ -24,6 +26,28 @@ mod signed;
 use protocol::{Raw, TRIGGER_SMART_CONTRACT, TriggerSmartContract};
 pub use signed::SignedTronTransaction;
 pub(crate) use signed::matches;
+
+/// How long nodes let a transaction wait at most, in milliseconds: 24 hours.
+const MAX_LIFETIME: i64 = 24 * 60 * 60 * 1_000;
+/// The years 2017 to 2099, in Unix milliseconds. The chain is younger, and a time in another unit is far outside.
+const MILLISECONDS: Range<i64> = 1_483_228_800_000..4_102_444_800_000;
+
+/// Requires that a time is in Unix milliseconds.
+fn check_unit(time: i64, at: &'static str) -> Result<(), Refusal> {
+    if MILLISECONDS.contains(&time) {
+        return Ok(());
+    }
+    let in_seconds = time.saturating_mul(1_000);
+    let (code, reason, right) = if time >= MILLISECONDS.end {
+        (Code::ExpirationTooLate, "the time is after the year 2099: it is not in milliseconds", None)
+    } else if MILLISECONDS.contains(&in_seconds) {
+        (Code::ExpirationPassed, "the time is in seconds, and nodes read it in milliseconds, as one in January 1970", Some(in_seconds))
+    } else {
+        (Code::ExpirationPassed, "the time is before the chain's first block", None)
+    };
+    let refusal = Refusal::new(code, at).with_reason(reason).with_actual(time.to_string());
+    Err(refusal.with_expected(right.map_or_else(|| "Unix milliseconds".to_owned(), |right| right.to_string())))
+}
 
 /// The wallet's part of an order's transactions: reference block, lifetime, fee limit, and the choice of approvals.
 ///
@@ -96,18 +120,26 @@ impl TxContext {
         SentBy::new(sender, self)
     }
 
-    /// Requires that the wallet is set to the asset's chain, and that the expiration is after the timestamp. Nodes also compare the
-    /// expiration with their head block, which is not known here.
+    /// Requires that the wallet is set to the asset's chain, that both times are in milliseconds, and that the expiration is after the
+    /// timestamp and at most 24 hours later. Nodes compare the expiration with their head block, which is not known here.
     pub(crate) fn check(&self, asset_chain: u64) -> Result<(), Refusal> {
         if let Some(chain_id) = self.chain_id
             && chain_id != asset_chain
         {
             return Err(Refusal::new(Code::WalletChainMismatch, "/chain_id").with_expected(asset_chain).with_actual(chain_id));
         }
-        if self.expiration <= self.timestamp {
-            return Err(Refusal::new(Code::ExpirationPassed, "/expiration")
-                .with_expected(format!("above {}", self.timestamp))
-                .with_actual(self.expiration.to_string()));
+        let Self { expiration, timestamp, .. } = *self;
+        let late = |code, at: &'static str, expected: String, time: i64| {
+            Refusal::new(code, at).with_expected(expected).with_actual(time.to_string())
+        };
+        check_unit(expiration, "/expiration")?;
+        if expiration <= timestamp {
+            return Err(late(Code::ExpirationPassed, "/expiration", format!("above {timestamp}"), expiration));
+        }
+        check_unit(timestamp, "/timestamp")?;
+        let latest = timestamp.saturating_add(MAX_LIFETIME);
+        if expiration > latest {
+            return Err(late(Code::ExpirationTooLate, "/expiration", format!("at most {latest}"), expiration));
         }
         Ok(())
     }
@@ -277,8 +309,9 @@ impl payloads::Transaction for TronTransaction {
         Address::from(address).to_string()
     }
 
-    fn describe_fees(sender: AbiAddress, last: &Self, summary: &mut Summary) {
-        let (sender, raw) = (Address::from(sender), &last.raw);
+    fn describe_fees(sender: AbiAddress, calls: &[CallPayload<Self>], summary: &mut Summary) {
+        let Some(last) = calls.last() else { return };
+        let (sender, raw) = (Address::from(sender), &last.transaction.raw);
         let lifetime = u128::try_from(raw.expiration.saturating_sub(raw.timestamp)).unwrap_or_default();
         let text = format!(
             "sent and paid for by {sender}, reference block {} {}, created at {} ms, expires at {} ms, {} later",
@@ -337,15 +370,23 @@ mod tests {
     fn a_transaction_lives_for_some_time() {
         let calls =
             |expiration, timestamp| TxContext::new([0; 2], [0; 8], expiration, timestamp).check(1).map_err(|refusal| refusal.code());
-        assert_eq!(calls(2, 1), Ok(()));
-        for (expiration, timestamp) in [(1, 1), (0, 1), (i64::MIN, i64::MAX)] {
+        const NOW: i64 = 1_772_601_001_001;
+        assert_eq!([calls(NOW + 1, NOW), calls(NOW + MAX_LIFETIME, NOW)], [Ok(()), Ok(())]);
+        for (expiration, timestamp) in [(NOW, NOW), (NOW - 1, NOW), (i64::MIN, i64::MAX), (NOW / 1_000, NOW / 1_000 - 60), (0, NOW)] {
             assert_eq!(calls(expiration, timestamp), Err(Code::ExpirationPassed), "{expiration} {timestamp}");
         }
+        // Microseconds, 24 hours and one millisecond, 25 days, ten years.
+        let late = [NOW * 1_000, NOW + MAX_LIFETIME + 1, NOW + 25 * MAX_LIFETIME, NOW + 3_652 * MAX_LIFETIME];
+        assert_eq!(late.map(|expiration| calls(expiration, NOW)), [Err(Code::ExpirationTooLate); 4]);
+        assert_eq!(calls(i64::MAX, i64::MIN), Err(Code::ExpirationTooLate));
+        let refusal = TxContext::new([0; 2], [0; 8], NOW, NOW / 1_000).check(1).unwrap_err();
+        assert_eq!((refusal.code(), refusal.location()), (Code::ExpirationPassed, "/timestamp"));
+        assert_eq!(refusal.expected().map(ToString::to_string), Some((NOW / 1_000 * 1_000).to_string()));
     }
 
     #[test]
     fn a_wallet_of_another_chain_is_refused() {
-        let calls = TxContext::new([0; 2], [0; 8], 2, 1).with_chain_id(2);
+        let calls = TxContext::new([0; 2], [0; 8], 1_772_601_061_001, 1_772_601_001_001).with_chain_id(2);
         let refusal = calls.check(1).unwrap_err();
         assert_eq!((refusal.code(), refusal.location()), (Code::WalletChainMismatch, "/chain_id"));
         assert!(calls.check(2).is_ok());

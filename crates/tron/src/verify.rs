@@ -67,6 +67,7 @@ impl family::Deposit for Deposit {
             typed_data,
             max_fee_limit: order.policy.tron.fee_limit,
         };
+        deposit.warn_about_limits(ApprovalStep::AsVerified, None, warnings);
         Ok((deposit, Some(terms)))
     }
 
@@ -78,8 +79,17 @@ impl family::Deposit for Deposit {
         crate::summary::describe_prepared(self, unsigned, summary);
     }
 
+    fn warn_about_wallet(&self, path: &FundingPath<TxContext>, warnings: &mut Warnings) {
+        if let Some(calls) = path.self_funded() {
+            self.warn_about_limits(calls.approvals.step, calls.fee_limit, warnings);
+        }
+    }
+
     fn settled_warnings(&self, unsigned: &Unsigned) -> Vec<Code> {
-        countersign_evm_core::summary::settled_warnings(unsigned, self.terms.amount)
+        let mut settled = countersign_evm_core::summary::settled_warnings(unsigned, self.terms.amount);
+        // The limits of what is sent are judged again.
+        settled.push(Code::FeeTooLow);
+        settled
     }
 
     fn coverage(&self) -> Vec<ByteCoverage> {

@@ -49,7 +49,7 @@ fn refused(order: &VerifiedOrder, transaction: &SignedTronTransaction) -> String
 fn what_a_wallet_may_choose_is_free() {
     let case = case();
     let order = verified::<Tron>(&case);
-    let other = TxContext::new([1, 2], [3; 8], 99_000, 9_000).with_allowance_reset().with_fee_limit(1);
+    let other = TxContext::new([1, 2], [3; 8], 1_772_601_099_000, 1_772_601_009_000).with_allowance_reset().with_fee_limit(1);
     for step in [ApprovalStep::AsVerified, ApprovalStep::Exact] {
         let roles: Vec<_> = signed(&case, other.clone().with_approval(step)).iter().map(|one| order.matches(one)).collect();
         assert_eq!(roles, [Ok(Role::ApprovalReset), Ok(Role::Approval), Ok(Role::Initiate)], "{step:?}");

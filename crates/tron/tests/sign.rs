@@ -298,3 +298,30 @@ fn the_cheapest_path_is_gasless_unless_an_approval_is_missing() -> TestResult {
 fn the_context_and_the_signatures_survive_a_restart() -> countersign_testkit::TestResult {
     countersign_testkit::restart::the_context_and_the_signatures_survive::<Tron>()
 }
+
+/// Returns the warnings about fee limits, of the order and as it is prepared for a wallet.
+fn low_limits(limit: &str, context: impl Fn(TxContext) -> TxContext) -> [Vec<String>; 2] {
+    let mut case = fixture::<Tron>("tron-token-approval-unlimited");
+    let mut tree = case.tree();
+    tree.set("/response/result/initiate_transaction/gas_limit", countersign_testkit::Tree::parse(&format!("\"{limit}\"")));
+    case.input = tree.text();
+    let order = verified::<Tron>(&case);
+    let prepared = order.prepare(context(calls(&case))).expect("prepares");
+    [order.warnings(), prepared.warnings()].map(|warnings| {
+        let low = warnings.list().iter().filter(|warning| warning.code() == Code::FeeTooLow);
+        low.map(ToString::to_string).collect()
+    })
+}
+
+/// A fee limit without energy for the call fails, also with staked energy. The warning goes away when the wallet sets a limit.
+#[test]
+fn a_fee_limit_that_buys_no_energy_is_said() {
+    let [verified, prepared] = low_limits("1", |calls| calls);
+    assert!(verified == prepared && verified.len() == 1, "{verified:?}");
+    assert!(verified[0].contains("a fee limit of 1 sun") && verified[0].contains("16000000"), "{verified:?}");
+    assert_eq!(low_limits("16000000", |calls| calls), [Vec::<String>::new(), Vec::new()]);
+    let [_, prepared] = low_limits("1", |calls| calls.with_fee_limit(16_000_000));
+    assert!(prepared.is_empty(), "{prepared:?}");
+    let [_, prepared] = low_limits("16000000", |calls| calls.with_fee_limit(15_999_999));
+    assert_eq!(prepared.len(), 1, "{prepared:?}");
+}

@@ -119,7 +119,7 @@ codes! {
     SecretHashTrivial = "secret_hash_trivial", "the secret of this hash can be guessed", service "do not sign; report the service";
     TimelockZero = "timelock_zero", "the timelock is zero", service "do not sign; report the service";
     TimelockTooLong = "timelock_too_long", "the timelock is longer than the policy allows", "do not sign, or raise the limit of the policy deliberately";
-    GasLimitTooLow = "gas_limit_too_low", "the gas limit is below the cost of any transaction", service "do not sign; report the service";
+    GasLimitTooLow = "gas_limit_too_low", "the gas limit is below what any such transaction costs", service "do not sign; report the service";
     GasLimitTooHigh = "gas_limit_too_high", "the gas or fee limit is above the policy's", "do not sign, or raise the limit of the policy deliberately";
     UnexpectedApproval = "unexpected_approval", "a native asset needs no approval", service "do not sign; report the service";
     ApprovalBelowAmount = "approval_below_amount", "the approval does not cover the amount", service "do not sign; report the service";
@@ -153,6 +153,7 @@ codes! {
 
     // ---- the wallet's side
     ExpirationPassed = "expiration_passed", "the transaction would expire before its own timestamp", "take the expiration from a recent block, in milliseconds";
+    ExpirationTooLate = "expiration_too_late", "the transaction would expire later than nodes allow, which is 24 hours ahead", "take the expiration from a recent block, in milliseconds";
     WalletChainMismatch = "wallet_chain_mismatch", "the wallet is set to a chain other than the asset's", "switch the wallet's network";
     NonceLimit = "nonce_limit", "the nonce is at its limit", "query the account's nonce again";
     PriorityFeeAboveCap = "priority_fee_above_cap", "the priority fee is above the fee cap", "raise the cap or lower the priority fee";
@@ -266,6 +267,7 @@ codes! {
     OwnSignatureOverwritten = "own_signature_overwritten", "the owner's signature slot already has bytes, which are overwritten", "ask the service why if it happens again";
     NonceGap = "nonce_gap", "earlier transactions of the account are not mined yet, and this one waits for them", "replace the oldest of them in your wallet if it stays unmined";
     FeeAbovePayout = "fee_above_payout", "the transaction may cost more than it pays", "wait until fees are lower, as long as the timelock allows it";
+    GasLimitAboveCap = "gas_limit_above_cap", "the gas limit is above what the chain allows one transaction, so nodes refuse it", "set a lower gas limit";
     FeeTooLow = "fee_too_low", "the fee, or a limit of it, is lower than nodes relay or the transaction needs", "raise it";
     SecretForLess = "secret_for_less", "the redemption makes the secret public, and takes less than the amount of the order", "do not broadcast it unless you have given up the rest";
     OutputsLeft = "outputs_left", "the transaction does not spend these outputs of the HTLC", "recover them in a transaction of their own: by a refund, or once this redemption is in a block";
