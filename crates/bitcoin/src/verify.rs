@@ -105,7 +105,7 @@ impl family::Deposit for Deposit {
 
     /// Requires that exactly one output pays the deposit address, and that it pays exactly the amount. The paying wallet may choose
     /// inputs, change, fee and the order of outputs.
-    fn matches(&self, transaction: &Transaction) -> Result<Role, Refusal> {
+    fn matches(&self, transaction: &Transaction, _: &mut Warnings) -> Result<Role, Refusal> {
         let mut paying = transaction.output.iter().enumerate().filter(|(_, output)| output.script_pubkey == self.script_pubkey);
         let differs = |location: String| Refusal::new(Code::TransactionMismatch, location);
         let Some((index, output)) = paying.next() else {

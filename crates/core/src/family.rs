@@ -140,12 +140,13 @@ pub trait Deposit: fmt::Debug + PartialEq + Sized {
 
     /// Returns the role in this order of a transaction that an external wallet has signed or broadcast.
     ///
-    /// The external wallet may choose nonce, fees, blockhash and gas coins. Everything else must equal what was verified.
+    /// The external wallet may choose nonce, fees, blockhash and gas coins. Everything else must equal what was verified, except what the
+    /// family's specification says that a wallet may change or add: that is a warning.
     ///
     /// # Errors
     ///
     /// [`Code::TransactionMismatch`], with the first difference, if the transaction is not part of the order.
-    fn matches(&self, transaction: &Transaction<Self>) -> Result<Role, Refusal>;
+    fn matches(&self, transaction: &Transaction<Self>, warnings: &mut Warnings) -> Result<Role, Refusal>;
 }
 
 /// The native transaction type of a deposit's family.

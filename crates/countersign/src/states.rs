@@ -153,11 +153,21 @@ impl Verified {
     ///
     /// [`Code::TransactionMismatch`] if the transaction is not part of the order, or is of another family.
     pub fn matches(&self, transaction: &Transaction) -> Result<Role, Refusal> {
+        self.match_with_warnings(transaction).map(|(role, _)| role)
+    }
+
+    /// Returns the role in this order of a transaction, and warnings about what the wallet changed: see
+    /// [`VerifiedOrder::match_with_warnings`].
+    ///
+    /// # Errors
+    ///
+    /// As [`VerifiedOrder::match_with_warnings`], or [`Code::TransactionMismatch`] if the transaction is of another family.
+    pub fn match_with_warnings(&self, transaction: &Transaction) -> Result<(Role, Warnings), Refusal> {
         let other = || {
             let refusal = Refusal::new(Code::TransactionMismatch, "").with_reason("the transaction is of another chain family");
             Err(refusal.with_expected(self.family()))
         };
-        for_each_family! { match_both! [(self, transaction), |order: Self, native: Transaction| order.matches(native), other()] }
+        for_each_family! { match_both! [(self, transaction), |order: Self, native: Transaction| order.match_with_warnings(native), other()] }
     }
 
     /// Returns the role in this order of a signed transaction, given as bytes. The form of each family is listed at

@@ -207,6 +207,8 @@ pub struct Approval<C> {
     pub proposed: Approve,
     /// What will be signed: the proposal, or an approval of exactly the amount if the policy rewrites it.
     pub signed: Approve,
+    /// Whether the policy accepts no other approval than one of exactly the amount.
+    pub is_exact: bool,
 }
 
 impl Approve {

@@ -69,7 +69,7 @@ mod tests {
 
     fn approval(proposed: u64, signed: u64) -> Approval<()> {
         let approve = |amount| Approve { spender: Address::repeat_byte(7), amount: U256::from(amount) };
-        Approval { call: (), proposed: approve(proposed), signed: approve(signed) }
+        Approval { call: (), proposed: approve(proposed), signed: approve(signed), is_exact: false }
     }
 
     fn amounts(plan: ApprovalPlan, approval: Option<&Approval<()>>) -> Vec<(Role, u64)> {

@@ -1,5 +1,5 @@
 //! What EVM and Tron share: the swap contract's calls ([`call`]), its `Initiate` message ([`typed_data`]), the rules on both
-//! ([`rules`]), how an order is funded ([`funding`]), what is signed for it ([`payloads`]) and shown ([`summary`]), secp256k1
+//! ([`rules`]), how an order is funded ([`funding`]), which call a wallet sent ([`matching`]), what is signed for it ([`payloads`]) and shown ([`summary`]), secp256k1
 //! signatures ([`signature`]), what the chain stores about an order ([`read`]), what it may transfer ([`transfer`]), and why a call
 //! reverts ([`revert`]).
 //!
@@ -9,6 +9,7 @@
 pub mod call;
 mod ecdsa;
 pub mod funding;
+pub mod matching;
 pub mod payloads;
 pub mod read;
 pub mod revert;

@@ -20,7 +20,7 @@
 
 use std::fmt;
 
-use alloy_primitives::{Address, B256, U256, keccak256};
+use alloy_primitives::{Address, B256, U256, address, keccak256};
 use alloy_sol_types::{SolCall, SolEvent, SolValue, sol};
 use countersign_core::json::Cursor;
 use countersign_core::{Code, EvmGeneration, Refusal, SecretHash};
@@ -47,6 +47,9 @@ sol! {
         event Transfer(address indexed from, address indexed to, uint256 value);
     }
 }
+
+/// The address in whose name the protocol logs each transfer of the native asset (EIP-7708).
+pub const SYSTEM: Address = address!("fffffffffffffffffffffffffffffffffffffffe");
 
 /// The address that denotes the native asset (ERC-7528): in the return data of `token()` of a native HTLC, and in the logs of a
 /// simulation.

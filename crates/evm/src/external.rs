@@ -27,12 +27,23 @@ pub struct SendTransaction {
     pub to: Address,
     /// Wei sent with the call.
     pub value: U256,
-    /// The gas limit that the service proposed.
-    pub gas: U64,
+    /// The gas limit that the service proposed. `None` leaves it to the wallet: see [`SendTransaction::without_gas`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gas: Option<U64>,
     /// Calldata: selector and arguments.
     pub data: Bytes,
     /// EIP-155 chain id.
     pub chain_id: U64,
+}
+
+impl SendTransaction {
+    /// Leaves the gas limit to the wallet. A Safe takes a gas limit for its `safeTxGas`, which is signed: its owners then see other hashes
+    /// than those of a card without it, and a call that fails uses up the Safe's nonce.
+    #[must_use]
+    pub const fn without_gas(mut self) -> Self {
+        self.gas = None;
+        self
+    }
 }
 
 /// Parameters of `wallet_sendCalls` (EIP-5792): approval and initiate in one request.
@@ -125,7 +136,7 @@ impl Deposit {
             from: self.sender,
             to,
             value,
-            gas: U64::from(gas_limit),
+            gas: Some(U64::from(gas_limit)),
             data,
             chain_id: U64::from(self.chain_id),
         });

@@ -14,10 +14,7 @@ use countersign_core::{Code, EvmGeneration, OrderContext, Refusal, TypedValue};
 use crate::deposit::Deposit;
 use crate::generation;
 use crate::read::{self, HtlcEvent};
-use crate::received::CallsStatus;
-
-/// The status of calls that are on chain, none of which reverted.
-const CONFIRMED: u64 = 200;
+use crate::received::{CONFIRMED, CallsStatus};
 
 /// Which swap ids the contract can give to the order, as far as the terms of the deposit do not say it.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,7 +38,8 @@ impl SwapIdRule {
 impl Deposit {
     /// Finds the payment of the order among calls that an external wallet bundled, and returns the hash of its transaction.
     ///
-    /// `status` is what `wallet_getCallsStatus` returned: see [`received::calls_status`](crate::received::calls_status). The calls must be
+    /// `status` is what `wallet_getCallsStatus` returned: see [`received::calls_status`](crate::received::calls_status); or the receipt of a
+    /// transaction, also of another account: see [`received::receipt`](crate::received::receipt). The calls must be
     /// confirmed, and the contract must have emitted `Initiated` with the order's secret hash and amount, and with the swap id that
     /// follows from all terms of the order. Logs of other contracts and of other orders are skipped.
     ///
@@ -68,8 +66,9 @@ impl Deposit {
     /// commit to redeemer and timelock.
     pub fn find_payment(&self, status: &CallsStatus) -> Result<B256, Refusal> {
         let differs = |location: String| Refusal::new(Code::TransactionMismatch, location);
-        if status.chain_id != self.chain_id {
-            return Err(differs("/chainId".to_owned()).with_expected(self.chain_id).with_actual(status.chain_id));
+        // The swap id commits to the chain, too.
+        if let Some(chain_id) = status.chain_id.filter(|chain_id| *chain_id != self.chain_id) {
+            return Err(differs("/chainId".to_owned()).with_expected(self.chain_id).with_actual(chain_id));
         }
         if status.status != CONFIRMED {
             let refusal = differs("/status".to_owned()).with_expected(CONFIRMED).with_actual(status.status);
@@ -119,7 +118,13 @@ impl Deposit {
                 payment = Some(found);
             }
         }
-        let missing = || differs("/receipts".to_owned()).with_reason("no event of the contract shows that the order was paid");
+        let missing = || {
+            differs("/receipts".to_owned()).with_reason(if status.receipts.is_empty() {
+                "the wallet gives no receipts, so it does not show that the order was paid: read the source leg from the chain"
+            } else {
+                "no event of the contract shows that the order was paid"
+            })
+        };
         payment.map(|(_, transaction_hash)| transaction_hash).ok_or_else(missing)
     }
 

@@ -7,6 +7,8 @@ use alloy_primitives::{Address, B256, Bytes, Log, Signature, TxKind, U256, norma
 use countersign_core::json::{self, Cursor, MAX_BYTES, Members};
 use countersign_core::{Code, Refusal, TypedValue};
 
+use crate::transaction::DELEGATES;
+
 /// Maximum number of entries of an access list, and of storage keys of an entry.
 const MAX_ACCESS: usize = 1_000;
 /// Maximum number of receipts of bundled calls.
@@ -64,6 +66,7 @@ pub fn from_json(text: &[u8]) -> Result<TxEnvelope, Refusal> {
     let value = json::parse(text)?;
     let root = Cursor::root(&value, "");
     let members = root.object()?;
+    check_origin(&members)?;
     let (signature, v) = signature(&members)?;
     let number = |key| small(&members.need(key)?);
     let fee = |key| u128::try_from(members.need(key)?.hex_number()?).map_err(|_| at(&members, key).refuse(Code::NumberTooLarge));
@@ -93,6 +96,7 @@ pub fn from_json(text: &[u8]) -> Result<TxEnvelope, Refusal> {
         }
         other => {
             let refusal = at(&members, "type").refuse(Code::TransactionMismatch);
+            let refusal = if other == 4 { refusal.with_reason(DELEGATES) } else { refusal };
             return Err(refusal.with_expected("0x0, 0x1 or 0x2").with_actual(format!("{other:#x}")));
         }
     };
@@ -102,6 +106,32 @@ pub fn from_json(text: &[u8]) -> Result<TxEnvelope, Refusal> {
         return Err(hash.refuse(Code::TransactionMismatch).with_expected(TypedValue::Hash(envelope.tx_hash().0)));
     }
     Ok(envelope)
+}
+
+/// Refuses by name what is not a node's object: the answer of a contract account's wallet, which has no signature, and the transaction of an
+/// SDK, whose numbers are written in other ways.
+fn check_origin(members: &Members<'_, '_>) -> Result<(), Refusal> {
+    let has = |key| members.get(key).is_some_and(|value| !value.is_null());
+    let of_sdk = |key: &'static str| {
+        let reason = "this is the object of an SDK such as ethers or viem: pass what eth_getTransactionByHash returns";
+        Err(at(members, key).refuse(Code::TransactionMismatch).with_reason(reason))
+    };
+    if has("signature") || has("gasLimit") {
+        return of_sdk(if has("signature") { "signature" } else { "gasLimit" });
+    }
+    if has("from") && !["r", "s", "v", "yParity"].into_iter().any(has) {
+        let reason = "the transaction has no signature, so it is not one of the chain: the account is a contract wallet such as a Safe. Send the \
+                      order's calls with `send_calls`, or pass the receipt of the transaction that the wallet sent (`find_payment`); or read the \
+                      source leg from the chain";
+        return Err(at(members, "r").refuse(Code::TransactionMismatch).with_reason(reason));
+    }
+    // Nodes write every number as hex text.
+    let is_hex = |value: Cursor<'_, '_>| value.text().is_ok_and(|text| text.starts_with("0x"));
+    let other = ["type", "chainId", "nonce", "gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas", "value", "v", "yParity"];
+    match other.into_iter().find(|key| members.get(key).is_some_and(|value| !value.is_null() && !is_hex(value))) {
+        Some(key) => of_sdk(key),
+        None => Ok(()),
+    }
 }
 
 fn at<'p>(members: &Members<'p, '_>, key: &'p str) -> json::At<'p> {
@@ -155,8 +185,8 @@ fn at_most(max: usize, cursor: &Cursor<'_, '_>, count: usize) -> Result<(), Refu
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallsStatus {
-    /// EIP-155 chain id.
-    pub chain_id: u64,
+    /// EIP-155 chain id; `None` where the wallet does not name it, as before version 2.0.0 of the method.
+    pub chain_id: Option<u64>,
     /// The status: 100 pending, 200 confirmed, 400 not on chain, 500 reverted, 600 partly reverted.
     pub status: u64,
     /// The receipts; empty while the calls are pending.
@@ -178,6 +208,9 @@ pub struct CallReceipt {
 /// Parses what `wallet_getCallsStatus` returns: an object with `chainId`, `status` and, once there are any, `receipts`. Other members are
 /// ignored. There may be at most 64 receipts, each with at most 64 logs, whose data may have at most 16 KiB.
 ///
+/// The status is a number, in digits or as hex text, or a word of version 1.0 of the method or of viem: `PENDING` is 100, `CONFIRMED` and
+/// `success` are 200, `failure` is 500.
+///
 /// # Errors
 ///
 /// The codes of malformed JSON; [`Code::MissingField`]; [`Code::WrongType`], also for too many entries, or for a log whose block was
@@ -186,7 +219,9 @@ pub fn calls_status(text: &[u8]) -> Result<CallsStatus, Refusal> {
     let value = json::parse(text)?;
     let root = Cursor::root(&value, "");
     let members = root.object()?;
-    let (chain_id, status) = (small(&members.need("chainId")?)?, members.need("status")?.integer()?);
+    let chain_id = members.get("chainId").filter(|id| !id.is_null()).map(|id| written(&id)).transpose()?;
+    let status = members.need("status")?;
+    let status = word(&status).map_or_else(|| written(&status), Ok)?;
     let receipts = match members.get("receipts") {
         Some(receipts) if !receipts.is_null() => {
             let all = receipts.array()?;
@@ -198,10 +233,49 @@ pub fn calls_status(text: &[u8]) -> Result<CallsStatus, Refusal> {
     Ok(CallsStatus { chain_id, status, receipts })
 }
 
+/// Parses a receipt (`eth_getTransactionReceipt`), as the only one of calls that are on chain. The transaction may be that of another account,
+/// such as a relay, a bundler or an owner of a Safe: [`Deposit::find_payment`](crate::Deposit::find_payment) looks at what it did.
+///
+/// # Errors
+///
+/// As [`calls_status`].
+pub fn receipt(text: &[u8]) -> Result<CallsStatus, Refusal> {
+    let value = json::parse(text)?;
+    let receipt = call_receipt(&Cursor::root(&value, ""))?;
+    let status = if receipt.is_success { CONFIRMED } else { REVERTED };
+    Ok(CallsStatus { chain_id: None, status, receipts: vec![receipt] })
+}
+
+/// The status of calls that are on chain, none of which reverted.
+pub(crate) const CONFIRMED: u64 = 200;
+/// The status of calls all of which reverted.
+const REVERTED: u64 = 500;
+
+/// Returns the number of a status that is a word, in any case.
+fn word(status: &Cursor<'_, '_>) -> Option<u64> {
+    const WORDS: [(&str, u64); 6] =
+        [("pending", 100), ("confirmed", CONFIRMED), ("success", CONFIRMED), ("failure", REVERTED), ("failed", REVERTED), ("reverted", REVERTED)];
+    let text = status.text().ok()?;
+    WORDS.iter().find(|(word, _)| text.eq_ignore_ascii_case(word)).map(|(_, number)| *number)
+}
+
+/// Reads a number that is written as a JSON integer, as hex text or as decimal text.
+fn written(cursor: &Cursor<'_, '_>) -> Result<u64, Refusal> {
+    match cursor.text() {
+        Ok(text) if text.starts_with("0x") => small(cursor),
+        Ok(_) => u64::try_from(cursor.decimal()?).map_err(|_| cursor.refuse(Code::NumberTooLarge)),
+        Err(_) => cursor.integer(),
+    }
+}
+
 fn call_receipt(receipt: &Cursor<'_, '_>) -> Result<CallReceipt, Refusal> {
     let members = receipt.object()?;
     let transaction_hash = members.need("transactionHash")?.hex_array()?.into();
-    let is_success = members.need("status")?.hex_number()? == U256::ONE;
+    let status = members.need("status")?;
+    let is_success = match word(&status) {
+        Some(number) => number == CONFIRMED,
+        None => written(&status)? == 1,
+    };
     let logs = members.need("logs")?;
     let all = logs.array()?;
     at_most(MAX_LOGS, &logs, all.len())?;

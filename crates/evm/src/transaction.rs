@@ -13,6 +13,7 @@ use alloy_primitives::{Address, B256, Signature, TxKind, U256, keccak256};
 use countersign_core::reader::check_low_fee;
 use countersign_core::{ApprovalStep, Code, FundingPath, Refusal, Role, Scheme, SentBy, Summary, Topic, TypedValue, Warnings, number};
 use countersign_evm_core::funding::ApprovalPlan;
+use countersign_evm_core::matching::{OrderCalls, SentCall};
 use countersign_evm_core::payloads::{self, CallPayload};
 use countersign_evm_core::typed_data::Message;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,13 @@ const MAX_NONCE: u64 = u64::MAX - 1;
 const GWEI: u8 = 9;
 /// Decimal places of the chain's own coin, in wei.
 pub(crate) const COIN: u8 = 18;
+
+/// Why a transaction of type 4 is refused.
+pub(crate) const DELEGATES: &str = "the transaction also delegates the account to a contract (EIP-7702), which no order needs: have the wallet \
+    send the call without it; if it was sent already, pass the receipt of the transaction (`find_payment`)";
+/// Why the transaction of another account is refused.
+const BY_ANOTHER: &str = "another account sent the transaction: if a relay, a bundler or an owner of a Safe sent it for yours, pass its receipt \
+    (`find_payment`), which shows what it did";
 
 /// The wallet's part of an order's transactions: nonce, fees, and the choice of approvals.
 ///
@@ -340,13 +348,13 @@ impl payloads::Transaction for EvmTransaction {
 }
 
 /// Returns which call of a deposit a signed transaction makes.
-pub(crate) fn matches(deposit: &Deposit, transaction: &TxEnvelope) -> Result<Role, Refusal> {
+pub(crate) fn matches(deposit: &Deposit, transaction: &TxEnvelope, warnings: &mut Warnings) -> Result<Role, Refusal> {
     use alloy_consensus::transaction::SignerRecoverable as _;
 
     let differs = |location: &'static str| Refusal::new(Code::TransactionMismatch, location);
     // An authorization would let another contract's code act for the account, and blobs cost a fee. No order needs either.
     if transaction.authorization_list().is_some_and(|list| !list.is_empty()) {
-        return Err(differs("/authorization_list").with_reason("the transaction also delegates the account to a contract"));
+        return Err(differs("/authorization_list").with_reason(DELEGATES));
     }
     if transaction.blob_versioned_hashes().is_some_and(|hashes| !hashes.is_empty()) {
         return Err(differs("/blob_versioned_hashes").with_reason("the transaction also pays for blobs"));
@@ -358,22 +366,16 @@ pub(crate) fn matches(deposit: &Deposit, transaction: &TxEnvelope) -> Result<Rol
     let sender = transaction.recover_signer().map_err(|_| differs("/signature").with_reason("no account can have made this signature"))?;
     if sender != deposit.sender {
         let (expected, actual) = (crate::address::to_account(deposit.sender), crate::address::to_account(sender));
-        return Err(differs("/from").with_expected(expected).with_actual(actual));
+        let refusal = differs("/from").with_expected(expected).with_actual(actual);
+        return Err(refusal.with_reason(BY_ANOTHER));
     }
-    let steps = [ApprovalStep::AsVerified, ApprovalStep::Exact];
-    let calls: Vec<_> = steps.into_iter().flat_map(|step| deposit.calls(ApprovalPlan::new(step).with_reset())).collect();
-    let (to, value, input) = (transaction.to(), transaction.value(), transaction.input());
-    if let Some((role, _)) = calls.iter().find(|(_, call)| to == Some(call.to) && value == call.value && *input == call.data) {
-        return Ok(*role);
-    }
-    // For diagnosis, the refusal names the part that differs from the call to the same contract, if there is one.
-    let Some((role, call)) = calls.iter().find(|(_, call)| to == Some(call.to)) else {
-        let actual = to.map_or_else(|| "contract creation".to_owned(), |to| to.to_string());
-        return Err(differs("/to").with_expected(deposit.initiate.to.to_string()).with_actual(actual));
+    let Deposit { initiate, approval, terms, .. } = deposit;
+    let calls = OrderCalls {
+        initiate: SentCall { to: Some(initiate.to), value: initiate.value, data: &initiate.data },
+        approval: approval.as_ref().map(|approval| (approval.call.to, approval)),
+        amount: terms.amount,
+        places: ["/to", "/value", "/input"],
+        format: |address| address.to_string(),
     };
-    if value != call.value {
-        return Err(differs("/value").with_expected(call.value).with_actual(value));
-    }
-    let refusal = differs("/input").with_reason(format!("the calldata is not that of the {role}"));
-    Err(refusal.with_expected(call.data.to_string()).with_actual(input.to_string()))
+    calls.role(SentCall { to: transaction.to(), value: transaction.value(), data: transaction.input() }, warnings)
 }

@@ -7,7 +7,7 @@ use alloy_primitives::{Address, U256};
 use countersign_core::chains::Network;
 use countersign_core::json::{Cursor, Members};
 use countersign_core::{
-    ApprovalStep, ByteCoverage, CallPayloads, Code, FundingPath, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, Warnings,
+    ApprovalPolicy, ApprovalStep, ByteCoverage, CallPayloads, Code, FundingPath, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, Warnings,
     family,
 };
 use countersign_evm_core::call::{Approve, Caller, Initiate, InitiateAbi, MAX_CALLDATA};
@@ -108,8 +108,8 @@ impl family::Deposit for Deposit {
         received::from_bytes(bytes)
     }
 
-    fn matches(&self, transaction: &TxEnvelope) -> Result<Role, Refusal> {
-        transaction::matches(self, transaction)
+    fn matches(&self, transaction: &TxEnvelope, warnings: &mut Warnings) -> Result<Role, Refusal> {
+        transaction::matches(self, transaction, warnings)
     }
 }
 
@@ -200,7 +200,8 @@ fn check_approval(
     if signed != proposed {
         call.data = signed.encode().into();
     }
-    Ok(Some(Approval { call, proposed, signed }))
+    let is_exact = order.policy.approvals != ApprovalPolicy::AsProposed;
+    Ok(Some(Approval { call, proposed, signed, is_exact }))
 }
 
 fn check_typed_data(

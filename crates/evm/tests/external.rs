@@ -35,7 +35,14 @@ where
 fn refused(order: &VerifiedOrder, transaction: &TxEnvelope) -> String {
     let refusal = order.matches(transaction).unwrap_err();
     assert_eq!(refusal.code(), Code::TransactionMismatch, "{refusal}");
-    refusal.location().to_owned()
+    let (place, _) = refusal.location().split_once('#').unwrap_or((refusal.location(), ""));
+    place.to_owned()
+}
+
+/// Returns the role, and the codes of what the wallet changed.
+fn matched(order: &VerifiedOrder, transaction: &TxEnvelope) -> (Role, Vec<Code>) {
+    let (role, warnings) = order.match_with_warnings(transaction).unwrap();
+    (role, warnings.list().iter().map(countersign_core::Warning::code).collect())
 }
 
 fn approval(order: &VerifiedOrder, amount: U256) -> Call {
@@ -95,7 +102,7 @@ fn any_other_transaction_is_refused_where_it_differs() {
         (TxEip1559 { value: U256::from(1), ..honest.clone() }, "/value"),
         (TxEip1559 { input: Bytes::new(), ..honest.clone() }, "/input"),
         (TxEip1559 { input: honest.input[..honest.input.len() - 1].to_vec().into(), ..honest.clone() }, "/input"),
-        (TxEip1559 { input: [&honest.input[..], &[0]].concat().into(), ..honest.clone() }, "/input"),
+        (TxEip1559 { input: [&honest.input[..], &[0; 257]].concat().into(), ..honest.clone() }, "/input"),
     ] {
         assert_eq!(refused(&order, &sign(changed.clone(), &key)), at, "{changed:?}");
     }
@@ -121,8 +128,12 @@ fn any_other_approval_is_refused() {
     let case = fixture::<Evm>(CASE);
     let (order, key) = (verified::<Evm>(&case), key::<Evm>(&case));
     let amount = order.deposit().terms.amount;
-    for other in [amount - U256::from(1), amount + U256::from(1), U256::MAX - U256::from(1), U256::from(1)] {
-        assert_eq!(refused(&order, &sign(transaction(&order, &approval(&order, other)), &key)), "/input", "{other}");
+    for other in [amount - U256::from(1), U256::from(1)] {
+        let refusal = order.matches(&sign(transaction(&order, &approval(&order, other)), &key)).unwrap_err();
+        assert_eq!((refusal.code(), refusal.location()), (Code::ApprovalBelowAmount, "/input#36-68"), "{other}");
+        assert_eq!(refusal.expected().unwrap().to_string(), format!("at least {amount}"));
+        assert_eq!(refusal.actual().unwrap().to_string(), other.to_string());
+        assert!(!refusal.to_string().contains("reset") && !refusal.to_string().contains("service"), "{refusal}");
     }
     for amount in [U256::MAX, amount, U256::ZERO] {
         let honest = approval(&order, amount);
@@ -136,11 +147,81 @@ fn any_other_approval_is_refused() {
         let paid = TxEip1559 { value: U256::from(1), ..transaction(&order, &honest) };
         assert_eq!(refused(&order, &sign(paid, &key)), "/value");
     }
-    // If the policy rewrote the approval, the proposed approval does not belong to the order.
+    // If the policy accepts approvals of exactly the amount only, a larger one is refused by that name.
     let exact = Policy::from_json(br#"{"approvals":"exact"}"#).unwrap();
     let rewritten = verified_under::<Evm>(&case, case.registry, &exact).unwrap();
-    assert_eq!(refused(&rewritten, &sign(transaction(&rewritten, &approval(&rewritten, U256::MAX)), &key)), "/input");
+    for larger in [U256::MAX, amount + U256::from(1)] {
+        let refusal = rewritten.matches(&sign(transaction(&rewritten, &approval(&rewritten, larger)), &key)).unwrap_err();
+        assert_eq!((refusal.code(), refusal.location()), (Code::ApprovalNotExact, "/input#36-68"));
+    }
     assert_eq!(rewritten.matches(&sign(transaction(&rewritten, &approval(&rewritten, amount)), &key)).unwrap(), Role::Approval);
+}
+
+/// Wallets let people edit the spending cap. More than the amount is the approval of the order, and a choice that is said.
+#[test]
+fn a_larger_approval_is_the_approval_with_a_warning() {
+    let case = fixture::<Evm>(CASE);
+    let (order, key) = (verified::<Evm>(&case), key::<Evm>(&case));
+    let amount = order.deposit().terms.amount;
+    let above = vec![Code::ApprovalAboveAmount];
+    for (other, role, codes) in [
+        (amount, Role::Approval, vec![]),
+        (amount + U256::from(1), Role::Approval, above.clone()),
+        (amount * U256::from(10), Role::Approval, above.clone()),
+        (U256::MAX - U256::from(1), Role::Approval, above),
+        (U256::MAX, Role::Approval, vec![Code::UnlimitedApproval]),
+        (U256::ZERO, Role::ApprovalReset, vec![]),
+    ] {
+        let sent = sign(transaction(&order, &approval(&order, other)), &key);
+        assert_eq!(matched(&order, &sent), (role, codes), "{other}");
+    }
+    let careful = Policy::from_json(br#"{"refused_warnings":["approval_above_amount"]}"#).unwrap();
+    let careful = verified_under::<Evm>(&case, case.registry, &careful).unwrap();
+    let sent = sign(transaction(&careful, &approval(&careful, amount + U256::from(1))), &key);
+    assert_eq!(careful.matches(&sent).unwrap_err().code(), Code::WarningRefused);
+}
+
+/// The suffix that ox 0.11.1 documents for the codes `baseapp` and `morpho` (`Attribution.toDataSuffix`, ERC-8021).
+const SUFFIX: &str = "626173656170702c6d6f7270686f0e0080218021802180218021802180218021";
+
+#[test]
+fn bytes_behind_the_calldata_are_shown() {
+    let case = fixture::<Evm>(CASE);
+    let (order, key) = (verified::<Evm>(&case), key::<Evm>(&case));
+    let amount = order.deposit().terms.amount;
+    let calls = [(order.deposit().initiate.clone(), Role::Initiate), (approval(&order, amount), Role::Approval)];
+    for (call, role) in calls {
+        for suffix in [hex::decode(SUFFIX).unwrap(), vec![0], vec![0xab; 256]] {
+            let mut call = call.clone();
+            call.data = [&call.data[..], &suffix].concat().into();
+            let sent = sign(transaction(&order, &call), &key);
+            assert_eq!(matched(&order, &sent), (role, vec![Code::CalldataSuffix]));
+            let (_, warnings) = order.match_with_warnings(&sent).unwrap();
+            assert!(warnings.list()[0].to_string().contains(&hex::encode(&suffix)), "the whole suffix is shown");
+        }
+        // Too many, and none that would hide a change before them.
+        let longer = TxEip1559 { input: [&call.data[..], &[1; 257]].concat().into(), ..transaction(&order, &call) };
+        let refusal = order.matches(&sign(longer, &key)).unwrap_err();
+        assert!(refusal.to_string().contains("257 bytes were appended"), "{refusal}");
+        let mut data = [&call.data[..], &[1; 16]].concat();
+        data[70 - 35] ^= 1;
+        assert!(order.matches(&sign(TxEip1559 { input: data.into(), ..transaction(&order, &call) }, &key)).is_err());
+    }
+}
+
+/// Two long texts that are cut before they differ look the same.
+#[test]
+fn the_refusal_shows_the_bytes_that_differ() {
+    let case = fixture::<Evm>(CASE);
+    let (order, key) = (verified::<Evm>(&case), key::<Evm>(&case));
+    let honest = transaction(&order, &order.deposit().initiate);
+    for at in [4, 99, honest.input.len() - 1] {
+        let mut input = honest.input.to_vec();
+        input[at] ^= 0x5a;
+        let refusal = order.matches(&sign(TxEip1559 { input: input.clone().into(), ..honest.clone() }, &key)).unwrap_err();
+        assert_eq!(refusal.location(), format!("/input#{at}-{}", at + 1));
+        assert!(refusal.actual().unwrap().to_string().starts_with(&format!("{:02x} from byte {at} of", input[at])), "{refusal}");
+    }
 }
 
 #[test]
@@ -215,6 +296,12 @@ fn send_transactions_are_what_eip_1193_wallets_take() -> TestResult {
     let calls = deposit.send_transactions(ApprovalPlan::default());
     assert_eq!(calls.iter().map(|call| call.role).collect::<Vec<_>>(), [Role::Approval, Role::Initiate]);
     assert_eq!(serde_json::to_value(&calls)?, json!([whole("approval_transaction"), whole("initiate_transaction")]));
+    let without = calls.iter().cloned().map(countersign_evm::external::SendTransaction::without_gas).collect::<Vec<_>>();
+    let mut expected = [whole("approval_transaction"), whole("initiate_transaction")];
+    for call in &mut expected {
+        call.as_object_mut().unwrap().remove("gas");
+    }
+    assert_eq!(serde_json::to_value(&without)?, json!(expected));
     let calls = deposit.send_transactions(ApprovalPlan::new(ApprovalStep::AlreadyApproved));
     assert_eq!(serde_json::to_value(&calls)?, json!([whole("initiate_transaction")]));
     let calls = deposit.send_transactions(ApprovalPlan::new(ApprovalStep::Exact).with_reset());

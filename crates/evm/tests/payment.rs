@@ -219,15 +219,17 @@ fn a_status_of_calls_is_parsed_strictly() -> TestResult {
     let order = verified::<Evm>(&case);
     let honest = status(&order, &[initiated(&order, &recorded_id(&case))]);
     let parsed = received::calls_status(honest.to_string().as_bytes())?;
-    assert_eq!((parsed.chain_id, parsed.status, parsed.receipts.len()), (order.deposit().chain_id, 200, 1));
+    assert_eq!((parsed.chain_id, parsed.status, parsed.receipts.len()), (Some(order.deposit().chain_id), 200, 1));
     assert_eq!((parsed.receipts[0].transaction_hash, parsed.receipts[0].is_success), (TRANSACTION, true));
     let word = B256::ZERO;
     for (member, value, code) in [
-        ("/chainId", json!(8453), Code::WrongType),
-        ("/status", json!("0xc8"), Code::WrongType),
+        ("/chainId", json!([8453]), Code::WrongType),
+        ("/status", json!(true), Code::WrongType),
+        ("/status", json!("perhaps"), Code::DecimalDigit),
+        ("/status", json!("2e2"), Code::DecimalExponent),
         ("/receipts", json!({}), Code::WrongType),
         ("/receipts", json!(vec![honest["receipts"][0].clone(); 65]), Code::WrongType),
-        ("/receipts/0/status", json!("success"), Code::HexPrefix),
+        ("/receipts/0/status", json!("perhaps"), Code::DecimalDigit),
         ("/receipts/0/transactionHash", json!("0x12"), Code::HexLength),
         ("/receipts/0/logs", json!(vec![honest["receipts"][0]["logs"][0].clone(); 65]), Code::WrongType),
         ("/receipts/0/logs/0/topics", json!([word, word, word, word, word]), Code::WrongType),
@@ -241,11 +243,63 @@ fn a_status_of_calls_is_parsed_strictly() -> TestResult {
         assert_eq!(refusal.code(), code, "{member}: {refusal}");
         assert!(refusal.location().starts_with(member), "{member}: {refusal}");
     }
-    for member in ["chainId", "status"] {
-        let mut changed = honest.clone();
-        changed.as_object_mut().unwrap().remove(member);
-        let refusal = received::calls_status(changed.to_string().as_bytes()).unwrap_err();
-        assert_eq!((refusal.code(), refusal.location()), (Code::MissingField, format!("/{member}").as_str()));
-    }
+    let mut changed = honest.clone();
+    changed.as_object_mut().unwrap().remove("status");
+    let refusal = received::calls_status(changed.to_string().as_bytes()).unwrap_err();
+    assert_eq!((refusal.code(), refusal.location()), (Code::MissingField, "/status"));
     Ok(())
+}
+
+/// Version 1.0 of EIP-5792 had two words and no chain id, viem has words of its own, and some wallets write numbers as text.
+#[test]
+fn older_words_of_a_status_are_understood() {
+    let case = fixture::<Evm>(CASE);
+    let order = verified::<Evm>(&case);
+    let honest = status(&order, &[initiated(&order, &recorded_id(&case))]);
+    let with = |change: &dyn Fn(&mut Value)| {
+        let mut changed = honest.clone();
+        change(&mut changed);
+        find(&order, &changed)
+    };
+    for word in [json!("CONFIRMED"), json!("success"), json!("Confirmed"), json!("0xc8"), json!("200")] {
+        assert_eq!(with(&|status| status["status"] = word.clone()), Ok(TRANSACTION), "{word}");
+    }
+    for (word, said) in [("PENDING", "not confirmed yet"), ("pending", "not confirmed yet"), ("failure", "reverted"), ("0x190", "did not send")] {
+        let (at, message) = with(&|status| status["status"] = word.into()).unwrap_err();
+        assert!(at == "/status" && message.contains(said), "{word}: {message}");
+    }
+    for chain_id in [json!(order.deposit().chain_id), json!(order.deposit().chain_id.to_string()), Value::Null] {
+        assert_eq!(with(&|status| status["chainId"] = chain_id.clone()), Ok(TRANSACTION), "{chain_id}");
+    }
+    // The word of the calls does not hide the status of a receipt.
+    for reverted in [json!("0x0"), json!("reverted"), json!(0)] {
+        let (at, _) = with(&|status| (status["status"], status["receipts"][0]["status"]) = (json!("CONFIRMED"), reverted.clone())).unwrap_err();
+        assert_eq!(at, "/receipts/0/status");
+    }
+    assert_eq!(with(&|status| status["receipts"][0]["status"] = json!("success")), Ok(TRANSACTION));
+    // Without receipts nothing is shown, and nothing is denied.
+    for none in [json!([]), Value::Null] {
+        let (at, message) = with(&|status| status["receipts"] = none.clone()).unwrap_err();
+        assert!(at == "/receipts" && message.contains("no receipts") && message.contains("read the source leg"), "{message}");
+    }
+}
+
+/// A relay of a wallet, a bundler or an owner of a Safe sends in its own name. The contract's event shows whose payment it is.
+#[test]
+fn the_receipt_of_another_accounts_transaction_shows_the_payment() {
+    let case = fixture::<Evm>(CASE);
+    let order = verified::<Evm>(&case);
+    let honest = status(&order, &[other_logs(&order)[0].clone(), initiated(&order, &recorded_id(&case))]);
+    let mut receipt = honest["receipts"][0].clone();
+    receipt["from"] = json!(Address::repeat_byte(0x12));
+    receipt["to"] = json!(Address::repeat_byte(0x13));
+    let found = |receipt: &Value| {
+        let status = received::receipt(receipt.to_string().as_bytes()).unwrap();
+        order.deposit().find_payment(&status).map_err(|refusal| refusal.location().to_owned())
+    };
+    assert_eq!(found(&receipt), Ok(TRANSACTION));
+    receipt["logs"][1]["topics"][1] = json!(B256::repeat_byte(9));
+    assert_eq!(found(&receipt), Err("/receipts/0/logs/1/topics/1".to_owned()), "another initiator, redeemer, timelock or chain");
+    receipt["status"] = json!("0x0");
+    assert_eq!(found(&receipt), Err("/status".to_owned()));
 }

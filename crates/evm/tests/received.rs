@@ -131,3 +131,41 @@ fn other_kinds_and_malformed_bytes_are_refused() {
         assert_eq!(received::from_bytes(malformed).unwrap_err().code(), Code::TransactionMismatch);
     }
 }
+
+fn said(value: &Value) -> (String, String) {
+    let refusal = from_json(value).unwrap_err();
+    assert_eq!(refusal.code(), Code::TransactionMismatch, "{refusal}");
+    (refusal.location().to_owned(), refusal.to_string())
+}
+
+/// The members that ethers 6.17.0 (`TransactionResponse.toJSON`) and viem 2.57.1 (`Transaction` with its bigints as text) write otherwise than
+/// nodes, and what `safe-apps-provider` answers to `eth_getTransactionByHash`.
+#[test]
+fn objects_that_are_not_a_nodes_are_named() {
+    let node = serde_json::to_value(sign(eip1559())).unwrap();
+    let with = |members: &[(&str, Value)], without: &[&str]| {
+        let mut changed = node.clone();
+        for member in without {
+            changed.as_object_mut().unwrap().remove(*member);
+        }
+        for (member, value) in members {
+            changed[*member] = value.clone();
+        }
+        changed
+    };
+    let signature = json!({ "_type": "signature", "networkV": null, "r": node["r"], "s": node["s"], "v": 27 });
+    let ethers = with(&[("type", json!(2)), ("gasLimit", json!("300000")), ("signature", signature)], &["r", "s", "v", "yParity", "gas", "input"]);
+    let viem = with(&[("type", json!("eip1559")), ("nonce", json!(7)), ("gas", json!("300000")), ("v", json!("0")), ("yParity", json!(0))], &[]);
+    for (sdk, at) in [(ethers, "/signature"), (viem, "/type"), (with(&[("gas", json!("300000"))], &[]), "/gas"), (with(&[("value", json!("5"))], &[]), "/value")] {
+        let (location, text) = said(&sdk);
+        assert!(location == at && text.contains("pass what eth_getTransactionByHash returns"), "{text}");
+    }
+    let safe = with(
+        &[("from", json!(Address::repeat_byte(1))), ("gas", json!(0)), ("gasPrice", json!("0x00")), ("nonce", json!(0))],
+        &["r", "s", "v", "yParity", "type", "chainId"],
+    );
+    let (location, text) = said(&safe);
+    assert!(location == "/r" && text.contains("a contract wallet such as a Safe") && text.contains("find_payment"), "{text}");
+    let (_, text) = said(&with(&[("type", json!("0x4"))], &[]));
+    assert!(text.contains("EIP-7702") && text.contains("receipt"), "{text}");
+}

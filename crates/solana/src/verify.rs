@@ -77,7 +77,7 @@ impl family::Deposit for Deposit {
         received::from_bytes(bytes)
     }
 
-    fn matches(&self, transaction: &VersionedTransaction) -> Result<Role, Refusal> {
+    fn matches(&self, transaction: &VersionedTransaction, _: &mut Warnings) -> Result<Role, Refusal> {
         crate::external::matches(self, transaction)
     }
 }

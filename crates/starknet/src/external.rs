@@ -110,6 +110,13 @@ impl InvokeTransaction {
                 return Err(cursor.refuse(Code::TransactionMismatch).with_expected(expected));
             }
         }
+        // They are part of what is signed (SNIP-36), and no order needs any. Nodes write an empty list, or nothing.
+        for key in ["proof_facts", "proof"] {
+            if let Some(proof) = members.get(key).filter(|proof| !is_nothing(proof)) {
+                let reason = "the transaction carries a proof (SNIP-36), which no order needs: have the wallet send the calls without it";
+                return Err(proof.at().refuse(Code::TransactionMismatch).with_reason(reason));
+            }
+        }
         let bounds = members.need("resource_bounds")?;
         let bounds = bounds.object()?;
         Ok(Self {
@@ -129,6 +136,11 @@ impl InvokeTransaction {
             fee_data_availability_mode: read_mode(&members, "fee_data_availability_mode")?,
         })
     }
+}
+
+/// Returns whether a member is null, an empty list or an empty text.
+fn is_nothing(cursor: &Cursor<'_, '_>) -> bool {
+    cursor.is_null() || cursor.array().is_ok_and(|items| items.len() == 0) || cursor.text().is_ok_and(str::is_empty)
 }
 
 fn read_felts(members: &Members<'_, '_>, key: &str) -> Result<Vec<Felt>, Refusal> {

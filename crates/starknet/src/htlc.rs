@@ -48,6 +48,12 @@ selectors! {
     INCREASE_ALLOWANCE = "increase_allowance", "0x1d13ab0a76d7407b1d5faccd4b3d8a9efe42f3d3c21766431d4fafb30f45bd4";
     /// `upgrade(new_class_hash)` of an account
     UPGRADE = "upgrade", "0xf2f7c15cbe06c8d94597cd91fd7f3369eae842359235712def5584f8d270cd";
+    /// `execute_from_outside(outside_execution, signature)` of an account (SNIP-9)
+    EXECUTE_FROM_OUTSIDE = "execute_from_outside", "0x7ec457cd7ed1630225a8328f826a29a327b19486f6b2882b4176545ebdbe3d";
+    /// The same of SNIP-9 version 2
+    EXECUTE_FROM_OUTSIDE_V2 = "execute_from_outside_v2", "0x34cc13b274446654ca3233ed2c1620d4c5d1d32fd20b47146a3371064bdc57d";
+    /// The same of SNIP-9 version 3
+    EXECUTE_FROM_OUTSIDE_V3 = "execute_from_outside_v3", "0x3dbc508ba4afd040c8dc4ff8a61113a7bcaf5eae88a6ba27b3c50578b3587e3";
 }
 
 /// Returns a selector in hex, with the name of its function if it is known.
@@ -61,6 +67,12 @@ pub(crate) fn describe_selector(selector: Felt) -> String {
 /// Returns the name of the function with this selector; `None` if it is not known.
 pub(crate) fn name(selector: Felt) -> Option<&'static str> {
     NAMED.iter().find(|(_, known)| *known == selector).map(|(name, _)| *name)
+}
+
+/// Returns the name of the function if this is the selector of one with which another account executes the calls of an account (SNIP-9).
+pub(crate) fn outside_execution(selector: Felt) -> Option<&'static str> {
+    let all = [EXECUTE_FROM_OUTSIDE, EXECUTE_FROM_OUTSIDE_V2, EXECUTE_FROM_OUTSIDE_V3];
+    all.contains(&selector).then(|| name(selector)).flatten()
 }
 
 /// The arguments of `initiate` and `initiate_on_behalf`.

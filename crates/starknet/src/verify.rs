@@ -15,7 +15,7 @@ use crate::deposit::{Approval, Deposit};
 use crate::funding::KeyedPath;
 use crate::htlc::{
     self, APPROVE, Approve, Arguments, INITIATE, INITIATE_ON_BEHALF, INITIATE_ON_BEHALF_WITH_DESTINATION_DATA,
-    INITIATE_WITH_DESTINATION_DATA, Initiate,
+    INITIATE_WITH_DESTINATION_DATA, Initiate, outside_execution,
 };
 use crate::message::{Domain, Message, MessageForm};
 use crate::payloads::Unsigned;
@@ -83,10 +83,17 @@ impl family::Deposit for Deposit {
 
     /// Compares the sender and the calls. The signature is not verified, because only the account's own code can do that. A
     /// transaction does not contain its chain, so read it from a node of the order's chain.
-    fn matches(&self, transaction: &InvokeTransaction) -> Result<Role, Refusal> {
+    fn matches(&self, transaction: &InvokeTransaction, _: &mut Warnings) -> Result<Role, Refusal> {
         if transaction.sender_address != self.sender {
             let refusal = Refusal::new(Code::TransactionMismatch, "/sender_address").with_expected(format!("{:#x}", self.sender));
-            return Err(refusal.with_actual(format!("{:#x}", transaction.sender_address)));
+            let refusal = refusal.with_actual(format!("{:#x}", transaction.sender_address));
+            return Err(match transaction.calldata.iter().find_map(|felt| outside_execution(*felt)) {
+                Some(function) => refusal.with_reason(format!(
+                    "another account executed the owner's calls from outside ({function}), as paymasters do: that it was paid for is not shown \
+                     here. Read the source leg from the chain, which shows the payment whoever sent it"
+                )),
+                None => refusal,
+            });
         }
         let steps = [ApprovalStep::AsVerified, ApprovalStep::Exact, ApprovalStep::AlreadyApproved];
         let whole = steps.map(|step| (Role::Initiate, self.send(step)));

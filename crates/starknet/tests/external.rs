@@ -206,3 +206,57 @@ fn signatures_are_taken_from_signed_transactions() -> TestResult {
         signed.transactions().iter().map(|one| serde_json::to_vec(&one.native).expect("JSON")).collect()
     })
 }
+
+/// A paymaster sends `execute_from_outside` to the owner's account, alone or through a forwarder. The selectors are those of starknet.js 10.8.0
+/// (`hash.getSelectorFromName`).
+#[test]
+fn a_paymasters_transaction_is_named() {
+    let order = order();
+    let honest = broadcast(&order, ExecutionEncoding::New, ApprovalStep::Exact);
+    let sender = order.deposit().sender;
+    let selectors = [
+        "0x7ec457cd7ed1630225a8328f826a29a327b19486f6b2882b4176545ebdbe3d",
+        "0x34cc13b274446654ca3233ed2c1620d4c5d1d32fd20b47146a3371064bdc57d",
+        "0x3dbc508ba4afd040c8dc4ff8a61113a7bcaf5eae88a6ba27b3c50578b3587e3",
+    ];
+    for (selector, name) in selectors.into_iter().zip(["outside)", "outside_v2)", "outside_v3)"]) {
+        let selector = Felt::from_hex_unchecked(selector);
+        let direct = [&[Felt::ONE, sender, selector], &*honest.calldata].concat();
+        let forwarded = [&[Felt::ONE, Felt::from(0xf0), Felt::from(0x5e1), Felt::from(9), sender, selector], &*honest.calldata].concat();
+        for calldata in [direct, forwarded] {
+            let mut outside = with_calldata(&honest, &calldata);
+            outside.sender_address = Felt::from(0x9a);
+            let refusal = order.matches(&outside).expect_err("another sender");
+            assert_eq!((refusal.code(), refusal.location()), (Code::TransactionMismatch, "/sender_address"));
+            let text = refusal.to_string();
+            assert!(text.contains("execute_from_") && text.contains(name) && text.contains("Read the source leg"), "{text}");
+        }
+    }
+}
+
+/// SNIP-36: proof facts are hashed. An honest transaction has none, in each of the forms in which nodes say so.
+#[test]
+fn a_transaction_with_a_proof_is_refused_by_name() -> TestResult {
+    let order = order();
+    let honest = serde_json::to_value(broadcast(&order, ExecutionEncoding::New, ApprovalStep::Exact))?;
+    for (member, value, is_empty) in [
+        ("proof_facts", json!([]), true),
+        ("proof_facts", json!(null), true),
+        ("proof", json!(""), true),
+        ("proof_facts", json!(["0x1"]), false),
+        ("proof", json!("AAAA"), false),
+        ("proof", json!([1]), false),
+    ] {
+        let mut changed = honest.clone();
+        changed[member] = value;
+        match InvokeTransaction::from_json(changed.to_string().as_bytes()) {
+            Ok(transaction) => assert!(is_empty && order.matches(&transaction) == Ok(Role::Initiate), "{changed}"),
+            Err(refusal) => {
+                assert!(!is_empty, "{refusal}");
+                assert_eq!((refusal.code(), refusal.location()), (Code::TransactionMismatch, &*format!("/{member}")));
+                assert!(refusal.to_string().contains("carries a proof"), "{refusal}");
+            }
+        }
+    }
+    Ok(())
+}

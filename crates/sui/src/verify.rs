@@ -64,7 +64,7 @@ impl family::Deposit for Deposit {
         received::from_bytes(bytes)
     }
 
-    fn matches(&self, transaction: &SignedTransaction) -> Result<Role, Refusal> {
+    fn matches(&self, transaction: &SignedTransaction, _: &mut Warnings) -> Result<Role, Refusal> {
         transaction::matches(self, transaction)
     }
 }

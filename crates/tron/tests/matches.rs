@@ -1,8 +1,9 @@
 //! Matching the transactions of external wallets: whatever the wallet may choose is accepted, and anything else is refused.
 
-use alloy_primitives::hex;
-use countersign_core::{Code, Policy, Role};
+use alloy_primitives::{U256, hex};
+use countersign_core::{Code, Policy, Refusal, Role};
 use countersign_testkit::{Case, TestResult, fixture, key, received, verified, verified_under, wallet};
+use countersign_tron::htlc::Approve;
 use countersign_tron::prost::Message as _;
 use countersign_tron::transaction::protocol::{Raw, Transaction, TriggerSmartContract};
 use countersign_tron::{Address, ApprovalStep, FundingPath, Key, SignedTronTransaction, Tron, TronTransaction, TxContext, VerifiedOrder};
@@ -42,7 +43,8 @@ fn changed(case: &Case, signer: &Key, change: impl FnOnce(&mut Raw, &mut Trigger
 fn refused(order: &VerifiedOrder, transaction: &SignedTronTransaction) -> String {
     let refusal = order.matches(transaction).expect_err("not a transaction of this order");
     assert_eq!(refusal.code(), Code::TransactionMismatch, "{refusal}");
-    refusal.location().to_owned()
+    let (place, _) = refusal.location().split_once('#').unwrap_or((refusal.location(), ""));
+    place.to_owned()
 }
 
 #[test]
@@ -68,7 +70,9 @@ fn every_other_change_is_refused() {
     for byte in 0..length {
         assert_eq!(data(byte), "/raw_data/contract/data", "byte {byte}");
     }
-    assert_eq!(at(|_, trigger| trigger.data.push(0)), "/raw_data/contract/data");
+    assert_eq!(at(|_, trigger| trigger.data.extend([0; 257])), "/raw_data/contract/data");
+    assert_eq!(at(|_, trigger| trigger.data.clear()), "/raw_data/contract/data");
+    assert_eq!(at(|_, trigger| trigger.call_value = -1), "/raw_data/contract/call_value");
     assert_eq!(at(|_, trigger| trigger.call_value = 1), "/raw_data/contract/call_value");
     assert_eq!(at(|_, trigger| trigger.contract_address[20] ^= 1), "/raw_data/contract/contract_address");
     assert_eq!(at(|_, trigger| trigger.contract_address[0] = 0xa0), "/raw_data/contract/contract_address");
@@ -82,6 +86,37 @@ fn every_other_change_is_refused() {
     assert_eq!(at(|raw, _| raw.scripts = vec![1]), "/raw_data");
     assert_eq!(at(|raw, _| raw.ref_block_num = 1), "/raw_data");
     assert_eq!(at(|raw, _| raw.contract[0].permission_id = 2), "/raw_data");
+}
+
+/// The approval, with another amount, and signed by the owner's key.
+fn approved(order: &VerifiedOrder, amount: U256) -> SignedTronTransaction {
+    let case = case();
+    changed(&case, &key::<Tron>(&case), |_, trigger| {
+        let deposit = order.deposit();
+        let approval = deposit.approval.as_ref().expect("an approval");
+        trigger.contract_address = approval.call.to.prefixed().to_vec();
+        trigger.data = Approve { spender: deposit.initiate.to.bytes(), amount }.encode();
+    })
+}
+
+#[test]
+fn what_a_wallet_changes_although_it_may_is_said() -> TestResult {
+    let case = case();
+    let (order, key) = (verified::<Tron>(&case), key::<Tron>(&case));
+    let amount = order.deposit().terms.amount;
+    let matched = |transaction: &SignedTronTransaction| -> Result<_, Refusal> {
+        let (role, warnings) = order.match_with_warnings(transaction)?;
+        Ok((role, warnings.list().iter().map(countersign_core::Warning::code).collect::<Vec<_>>()))
+    };
+    assert_eq!(matched(&approved(&order, amount))?, (Role::Approval, vec![]));
+    assert_eq!(matched(&approved(&order, U256::ZERO))?, (Role::ApprovalReset, vec![]));
+    assert_eq!(matched(&approved(&order, amount + U256::from(1)))?, (Role::Approval, vec![Code::ApprovalAboveAmount]));
+    assert_eq!(matched(&approved(&order, U256::MAX))?, (Role::Approval, vec![Code::UnlimitedApproval]));
+    let refusal = matched(&approved(&order, amount - U256::from(1))).expect_err("too little");
+    assert_eq!((refusal.code(), refusal.location()), (Code::ApprovalBelowAmount, "/raw_data/contract/data#36-68"));
+    let suffixed = changed(&case, &key, |_, trigger| trigger.data.extend([0x80, 0x21]));
+    assert_eq!(matched(&suffixed)?, (Role::Initiate, vec![Code::CalldataSuffix]));
+    Ok(())
 }
 
 #[test]

@@ -265,6 +265,7 @@ codes! {
     ContractSignatureUnverified = "contract_signature_unverified", "a contract wallet's signature can only be checked on chain", "simulate the call before relying on it";
     SignatureUnverified = "signature_unverified", "a signature of this scheme is passed on without proof: the network decides", "simulate the transaction before relying on it";
     OwnSignatureOverwritten = "own_signature_overwritten", "the owner's signature slot already has bytes, which are overwritten", "ask the service why if it happens again";
+    CalldataSuffix = "calldata_suffix", "the wallet appended bytes to the calldata, which the contract ignores", "compare the bytes with what your wallet says that it adds";
     NonceGap = "nonce_gap", "earlier transactions of the account are not mined yet, and this one waits for them", "replace the oldest of them in your wallet if it stays unmined";
     FeeAbovePayout = "fee_above_payout", "the transaction may cost more than it pays", "wait until fees are lower, as long as the timelock allows it";
     GasLimitAboveCap = "gas_limit_above_cap", "the gas limit is above what the chain allows one transaction, so nodes refuse it", "set a lower gas limit";

@@ -43,6 +43,9 @@ pub enum OrderStage {
     AfterPaying,
 }
 
+/// How many bytes of a difference are shown. Their digits and what is said of them are not cut.
+const MAX_DIFFERENCE: usize = 48;
+
 /// What to do about an order that is paid and refused. The secret is kept back as long as an order is refused.
 const REFUND: &str = "the payment is out and nothing is lost, because the secret is kept back: refund it when its timelock has expired";
 /// The same, where the service is to blame.
@@ -105,6 +108,29 @@ impl Refusal {
     pub fn with_actual(mut self, value: impl Into<TypedValue>) -> Self {
         self.0.actual = Some(value.into());
         self
+    }
+
+    /// Adds the range of bytes that differ to the location, and what was expected there and what came there, in hex.
+    ///
+    /// Bytes that are equal on both sides are not shown, so that two long texts are never cut before their difference.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_difference(mut self, expected: &[u8], actual: &[u8]) -> Self {
+        let equal = |pairs: &mut dyn Iterator<Item = (&u8, &u8)>| pairs.take_while(|(one, other)| one == other).count();
+        let start = equal(&mut expected.iter().zip(actual));
+        let rest = |bytes: &'_ [u8]| bytes.len().saturating_sub(start);
+        let same_end = equal(&mut expected.iter().rev().zip(actual.iter().rev())).min(rest(expected)).min(rest(actual));
+        let end = |bytes: &[u8]| bytes.len().saturating_sub(same_end);
+        let last = end(expected).max(end(actual));
+        self.0.location.push_str(&format!("#{start}-{last}"));
+        let show = |bytes: &[u8]| {
+            let differing = bytes.get(start..end(bytes)).unwrap_or_default();
+            let shown = hex::encode(differing.get(..MAX_DIFFERENCE).unwrap_or(differing));
+            let more = if differing.len() > MAX_DIFFERENCE { "…" } else { "" };
+            let what = if shown.is_empty() { "no more" } else { &shown };
+            format!("{what}{more} from byte {start} of {}", bytes.len())
+        };
+        self.with_expected(show(expected)).with_actual(show(actual))
     }
 
     /// Puts a prefix in front of the location: where the document is located inside a larger one.
@@ -297,6 +323,25 @@ mod tests {
         assert!(own.to_string().contains("correct the input and try again"), "{own}");
         let cut = Refusal::new(Code::MissingField, "/response/result/order_id");
         assert!(cut.to_string().contains("report the service"), "{cut}");
+    }
+
+    #[test]
+    fn a_difference_is_shown_where_it_is() {
+        let differ = |expected: &[u8], actual: &[u8]| {
+            let refusal = Refusal::new(Code::TransactionMismatch, "/input").with_difference(expected, actual);
+            let texts = [refusal.expected(), refusal.actual()].map(|value| value.map(ToString::to_string).unwrap_or_default());
+            (refusal.location().to_owned(), texts)
+        };
+        let texts = |expected: &str, actual: &str| [expected.to_owned(), actual.to_owned()];
+        let mut long = [7; 300];
+        long[200] = 8;
+        assert_eq!(differ(&[7; 300], &long), ("/input#200-201".into(), texts("07 from byte 200 of 300", "08 from byte 200 of 300")));
+        assert_eq!(differ(&[1, 2], &[1, 2, 3]), ("/input#2-3".into(), texts("no more from byte 2 of 2", "03 from byte 2 of 3")));
+        assert_eq!(differ(&[1, 1], &[1]), ("/input#1-2".into(), texts("01 from byte 1 of 2", "no more from byte 1 of 1")));
+        assert_eq!(differ(&[], &[]).0, "/input#0-0");
+        let (at, [expected, actual]) = differ(&[0; 300], &[1; 300]);
+        assert_eq!(at, "/input#0-300");
+        assert!(expected.ends_with("00… from byte 0 of 300") && actual.ends_with("01… from byte 0 of 300"), "{expected} {actual}");
     }
 
     /// Every code, in each document of an order and in an argument of the caller.

@@ -101,6 +101,22 @@ impl Warnings {
         self.add(Warning { code, detail: Some(text::escape_untrusted(&detail.into())) });
     }
 
+    /// Adds a warning with a detail that is never cut, because every character counts. Pass text of a bounded length.
+    #[doc(hidden)]
+    pub fn warn_in_full(&mut self, code: Code, detail: &str) {
+        self.add(Warning { code, detail: Some(text::escape_whole(detail).into_owned()) });
+    }
+
+    /// Adds the warning about an approval of more base units than the order needs.
+    #[doc(hidden)]
+    pub fn warn_about_approval(&mut self, approved: U256, amount: U256) {
+        if approved == U256::MAX {
+            self.warn(Code::UnlimitedApproval);
+        } else if approved > amount {
+            self.warn_about(Code::ApprovalAboveAmount, format!("{approved} base units for {amount}"));
+        }
+    }
+
     fn add(&mut self, warning: Warning) {
         if !self.0.contains(&warning) {
             self.0.push(warning);

@@ -1,7 +1,7 @@
 //! Comparing transactions of external wallets with an order.
 
 use crate::family::{ChainFamily, Deposit, Seal};
-use crate::report::{Code, Refusal};
+use crate::report::{Code, Refusal, Warnings};
 
 use super::{Role, UnsignedOrder, VerifiedOrder};
 
@@ -13,9 +13,24 @@ impl<F: ChainFamily> VerifiedOrder<F> {
     ///
     /// # Errors
     ///
-    /// [`Code::TransactionMismatch`], with the first difference, if the transaction is not part of the order.
+    /// As [`match_with_warnings`](Self::match_with_warnings), which also says what the wallet changed although it may.
     pub fn matches(&self, transaction: &F::Transaction) -> Result<Role, Refusal> {
-        self.0.deposit.matches(transaction)
+        self.match_with_warnings(transaction).map(|(role, _)| role)
+    }
+
+    /// Returns the role in this order of a transaction of an external wallet, and warnings about what the wallet changed or added: on EVM and
+    /// Tron a larger approval, or bytes behind the calldata.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TransactionMismatch`], with the first difference, if the transaction is not part of the order. On EVM and Tron
+    /// [`Code::ApprovalBelowAmount`] or [`Code::ApprovalNotExact`] for an approval that was edited. [`Code::WarningRefused`] for a warning
+    /// that the policy refuses.
+    pub fn match_with_warnings(&self, transaction: &F::Transaction) -> Result<(Role, Warnings), Refusal> {
+        let mut warnings = Warnings::default();
+        let role = self.0.deposit.matches(transaction, &mut warnings)?;
+        warnings.check_refused(&self.0.refused)?;
+        Ok((role, warnings))
     }
 
     /// Returns the role in this order of a signed transaction, given as bytes: see [`matches`](Self::matches). Bytes are the same in

@@ -63,8 +63,7 @@ impl<'d> OrderContext<'d> {
             match self.policy.approvals {
                 ApprovalPolicy::Exact => return Ok(amount),
                 ApprovalPolicy::RefuseInexact => return Err(refuse(Code::ApprovalNotExact).with_expected(amount).with_actual(proposed)),
-                ApprovalPolicy::AsProposed if proposed == U256::MAX => warnings.warn(Code::UnlimitedApproval),
-                ApprovalPolicy::AsProposed => warnings.warn_about(Code::ApprovalAboveAmount, format!("{proposed} base units for {amount}")),
+                ApprovalPolicy::AsProposed => warnings.warn_about_approval(proposed, amount),
             }
         }
         Ok(proposed)

@@ -15,7 +15,7 @@ use super::block::LATEST;
 use super::l1_fee::L1Fee;
 use super::{answer, balance, call, complete, hash, quantity, revert};
 use crate::address::CODEC;
-use crate::read::{self, NATIVE, Transfer};
+use crate::read::{self, NATIVE, SYSTEM, Transfer};
 use crate::{EvmTransaction, UnsignedOrder};
 
 /// The maximum number of logs of one simulated call. An order emits a handful.
@@ -329,7 +329,23 @@ fn read_outcome(call: &Cursor<'_, '_>) -> Result<Outcome, Refusal> {
             transfers.push((Address::from(log.need("address")?.hex_array::<20>()?), transfer));
         }
     }
-    Ok(Outcome { failure: None, gas_used, transfers })
+    Ok(Outcome { failure: None, gas_used, transfers: native_once(transfers) })
+}
+
+/// Turns the protocol's logs of native transfers (EIP-7708) into those of a simulation, each transfer once.
+///
+/// A chain with these logs has them beside the ones that `traceTransfers` adds, or in their place: nodes differ. A transfer that both show is
+/// one transfer, and one that either shows more often was made more often.
+fn native_once(transfers: Vec<(Address, Transfer)>) -> Vec<(Address, Transfer)> {
+    let (by_protocol, mut transfers): (Vec<_>, Vec<_>) = transfers.into_iter().partition(|(emitter, _)| *emitter == SYSTEM);
+    let mut added: Vec<_> = transfers.iter().filter(|(emitter, _)| *emitter == NATIVE).map(|(_, transfer)| *transfer).collect();
+    for (_, transfer) in by_protocol {
+        match added.iter().position(|other| *other == transfer) {
+            Some(index) => drop(added.swap_remove(index)),
+            None => transfers.push((NATIVE, transfer)),
+        }
+    }
+    transfers
 }
 
 /// Requires that every call succeeds, and that the calls transfer what was verified. Returns the gas that they use.

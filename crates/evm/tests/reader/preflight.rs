@@ -351,3 +351,26 @@ fn the_fee_of_the_chain_below_is_a_part_of_what_the_calls_cost() {
         assert!(check_fee(answer.clone(), U256::MAX).is_err(), "{answer}");
     }
 }
+
+/// EIP-7708: the protocol logs native transfers, too. geth and Nethermind then show both logs of each, reth only the protocol's.
+#[test]
+fn a_native_transfer_counts_once_whoever_logs_it() {
+    let order = order(NATIVE);
+    let (sender, htlc, amount) = parties(&order);
+    let system: Address = "0xfffffffffffffffffffffffffffffffffffffffe".parse().unwrap();
+    let [added, logged] = [read::NATIVE, system].map(|emitter| transfer(emitter, sender, htlc, amount));
+    let outcome = |logs: &[&Value]| {
+        let logs: Vec<Value> = logs.iter().map(|log| (*log).clone()).collect();
+        let (outcome, _) = check(&order, |method, _| (method == "eth_simulateV1").then(|| simulated(&order, &logs)));
+        outcome.unwrap().map(|_| ()).map_err(|refusal| refusal.code())
+    };
+    for once in [&[&added][..], &[&logged], &[&added, &logged], &[&logged, &added]] {
+        assert_eq!(outcome(once), Ok(()), "{once:?}");
+    }
+    let twice = [&[&logged, &logged][..], &[&added, &logged, &logged], &[&added, &logged, &added], &[&added, &logged, &added, &logged]];
+    let less = transfer(system, sender, htlc, amount - U256::ONE);
+    let elsewhere = transfer(system, sender, Address::repeat_byte(0x66), U256::ONE);
+    for other in twice.into_iter().chain([&[][..], &[&less], &[&added, &less], &[&logged, &elsewhere]]) {
+        assert_eq!(outcome(other), Err(Code::SimulationDiffers), "{other:?}");
+    }
+}

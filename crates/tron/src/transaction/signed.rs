@@ -1,10 +1,9 @@
 //! Signed transactions, of this crate or of an external wallet that chose its own reference block and fee limit.
 
 use alloy_primitives::{B256, Signature, U256, hex};
-use countersign_core::ApprovalStep;
 use countersign_core::json::{self, Cursor, MAX_BYTES};
-use countersign_core::{Code, Refusal, Role, TypedValue, number};
-use countersign_evm_core::funding::ApprovalPlan;
+use countersign_core::{Code, Refusal, Role, TypedValue, Warnings, number};
+use countersign_evm_core::matching::{OrderCalls, SentCall};
 use countersign_evm_core::signature::{self, ExternalSignature};
 use prost::Message as _;
 use serde_json::Value;
@@ -143,9 +142,9 @@ fn parse_signature(text: &str) -> Result<Signature, Refusal> {
 
 /// Returns which call of a deposit a signed transaction makes.
 ///
-/// The wallet may choose the reference block, expiration, timestamp and fee limit. The transaction is rebuilt with these values and
-/// compared as a whole, so nothing else can differ.
-pub(crate) fn matches(deposit: &Deposit, signed: &SignedTronTransaction) -> Result<Role, Refusal> {
+/// The wallet may choose the reference block, expiration, timestamp and fee limit, and what [`OrderCalls::role`] allows. The transaction is
+/// rebuilt with these values and compared as a whole, so nothing else can differ.
+pub(crate) fn matches(deposit: &Deposit, signed: &SignedTronTransaction, warnings: &mut Warnings) -> Result<Role, Refusal> {
     let TronTransaction { raw, trigger, raw_data, .. } = signed.transaction();
     let differs = |location: &'static str| Refusal::new(Code::TransactionMismatch, location);
     let signer = signed.signer().ok_or_else(|| differs("/signature"))?;
@@ -158,28 +157,21 @@ pub(crate) fn matches(deposit: &Deposit, signed: &SignedTronTransaction) -> Resu
             .with_expected(deposit.sender)
             .with_actual(hex::encode(&trigger.owner_address)));
     }
-    let steps = [ApprovalStep::AsVerified, ApprovalStep::Exact].map(|step| deposit.calls(ApprovalPlan::new(step).with_reset()));
-    let calls = || steps.iter().flatten();
+    let Deposit { initiate, approval, terms, .. } = deposit;
+    // A negative amount of sun is none that an order sends.
+    let sun = |sun: i64| U256::try_from(sun).unwrap_or(U256::MAX);
     let to = address(&trigger.contract_address);
-    let same = |call: &Call| to == Some(call.to) && trigger.call_value == call.value && trigger.data == call.data;
-    let Some((role, call)) = calls().find(|(_, call)| same(call)) else {
-        // For diagnosis, the refusal names the part that differs from the call that locks the funds.
-        let initiate = &deposit.initiate;
-        return Err(match to {
-            Some(to) if calls().any(|(_, call)| to == call.to) => {
-                if trigger.call_value == initiate.value {
-                    differs("/raw_data/contract/data")
-                } else {
-                    differs("/raw_data/contract/call_value")
-                        .with_expected(initiate.value.to_string())
-                        .with_actual(trigger.call_value.to_string())
-                }
-            }
-            _ => differs("/raw_data/contract/contract_address")
-                .with_expected(initiate.to)
-                .with_actual(to.map_or_else(|| hex::encode(&trigger.contract_address), |to| to.to_string())),
-        });
+    let calls = OrderCalls {
+        initiate: SentCall { to: Some(initiate.to.bytes()), value: sun(initiate.value), data: &initiate.data },
+        approval: approval.as_ref().map(|approval| (approval.call.to.bytes(), approval)),
+        amount: terms.amount,
+        places: ["/raw_data/contract/contract_address", "/raw_data/contract/call_value", "/raw_data/contract/data"],
+        format: |address| Address::from(address).to_string(),
     };
+    let sent = SentCall { to: to.map(Address::bytes), value: sun(trigger.call_value), data: &trigger.data };
+    let role = calls.role(sent, warnings)?;
+    // `role` has found both to be the order's.
+    let call = Call { to: to.unwrap_or(initiate.to), value: trigger.call_value, fee_limit: 0, data: trigger.data.clone().into() };
     let limit = U256::try_from(raw.fee_limit).unwrap_or_default();
     let refuse = |code: Code| differs("/raw_data/fee_limit").with_reason(code.meaning()).with_actual(raw.fee_limit.to_string());
     let fee_limit = check_fee_limit(deposit.max_fee_limit, limit, &refuse)?;
@@ -187,10 +179,10 @@ pub(crate) fn matches(deposit: &Deposit, signed: &SignedTronTransaction) -> Resu
     let reference = raw.ref_block_bytes.as_slice().try_into().ok().zip(raw.ref_block_hash.as_slice().try_into().ok());
     let (bytes, hash) = reference.ok_or_else(|| differs("/raw_data/ref_block_hash"))?;
     let wallet = TxContext::new(bytes, hash, raw.expiration, raw.timestamp);
-    let rebuilt = TronTransaction::new(deposit.sender, &wallet, &Call { fee_limit, ..call.clone() });
+    let rebuilt = TronTransaction::new(deposit.sender, &wallet, &Call { fee_limit, ..call });
     if rebuilt.raw_data != *raw_data {
         let reason = "the transaction carries a memo, tokens or a permission that the order does not need";
         return Err(differs("/raw_data").with_reason(reason));
     }
-    Ok(*role)
+    Ok(role)
 }
