@@ -22,6 +22,15 @@ export async function signTypedData(unsigned: UnsignedOrder, provider: Eip1193Pr
   }
 }
 
+/** How the calls of an order are sent. */
+export interface SendOptions {
+  /**
+   * Whether the wallet gets the gas limits that the service proposed. Pass `false` for a Safe, which signs a gas limit as its `safeTxGas`;
+   * and rather use {@link sendCalls}, because its answer is the hash of a Safe transaction, for which no node has a receipt.
+   */
+  readonly gas?: boolean;
+}
+
 /**
  * Has the wallet send the calls of an order one after another, each when the one before is in a block: `eth_sendTransaction`.
  *
@@ -30,7 +39,12 @@ export async function signTypedData(unsigned: UnsignedOrder, provider: Eip1193Pr
  * @returns The transaction hashes.
  * @throws CountersignError `order_expired` or `deadline_too_close` if there is no time left for the next call.
  */
-export async function sendTransactions(order: Order, provider: Eip1193Provider, waitForReceipt: WaitForReceipt): Promise<HexString[]> {
+export async function sendTransactions(
+  order: Order,
+  provider: Eip1193Provider,
+  waitForReceipt: WaitForReceipt,
+  options: SendOptions = {},
+): Promise<HexString[]> {
   const hashes: HexString[] = [];
   for (const call of order.walletCalls("evm")) {
     const last = hashes.at(-1);
@@ -38,7 +52,9 @@ export async function sendTransactions(order: Order, provider: Eip1193Provider, 
     if (last !== undefined) await waitForReceipt(last);
     // The owner may have taken hours, and what is locked too late waits for its timelock.
     order.checkDeadline(Math.floor(Date.now() / 1000));
-    hashes.push(asHex(await ask(provider, "eth_sendTransaction", [call])));
+    const { from, to, data, value, chainId } = call;
+    const sent = options.gas === false ? { from, to, data, value, chainId } : call;
+    hashes.push(asHex(await ask(provider, "eth_sendTransaction", [sent])));
   }
   return hashes;
 }

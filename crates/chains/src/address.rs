@@ -17,6 +17,7 @@
 //! ```
 
 mod bitcoin;
+mod copied;
 
 use std::fmt;
 
@@ -149,6 +150,14 @@ pub enum AddressError {
     ExtensionBlock,
     /// The text is a payment URI, not an address.
     Uri,
+    /// The text is an account id with its chain (CAIP-10).
+    AccountId,
+    /// The text is an address with the short name of a chain (EIP-3770).
+    ChainPrefix,
+    /// The text is a Tron address in hex, with its prefix byte.
+    TronHex,
+    /// The letter case is the checksum of Rootstock (EIP-1191), and the network is another one.
+    RootstockChecksum,
 }
 
 impl fmt::Display for AddressError {
@@ -162,6 +171,12 @@ impl fmt::Display for AddressError {
             Self::NotOnCurve => "the key is not a point on the curve",
             Self::ExtensionBlock => "addresses of the extension block (MWEB) are not supported: use an ltc1, L or M address",
             Self::Uri => "this is a payment URI: use only the address in it, without the scheme and what follows `?`",
+            Self::AccountId => "this is an account id with its chain (CAIP-10): use only the address behind the last `:`",
+            Self::ChainPrefix => "the name of a chain stands before the address (EIP-3770): use only the address, which begins with 0x",
+            Self::TronHex => "this is a Tron address in hex: write it in base58check, which begins with T",
+            Self::RootstockChecksum => {
+                "the letters are the checksum of Rootstock (EIP-1191), not of this chain: if the account is yours on this chain, write it in lower case"
+            }
         })
     }
 }
@@ -170,19 +185,24 @@ impl std::error::Error for AddressError {}
 
 /// Parses an address of `network`, in the form that its users write.
 ///
-/// EVM: `0x` and 40 digits, all lower, all upper or with the right EIP-55 checksum. Tron: base58check. Starknet: `0x` and
+/// EVM: `0x` and 40 digits, all lower, all upper or with the right EIP-55 checksum, on Rootstock also that of EIP-1191. Tron: base58check. Starknet: `0x` and
 /// a felt, leading zeros optional. Solana: base58 of 32 bytes. Sui: `0x` and 64 digits. Bitcoin and Litecoin: the
 /// network's bech32, bech32m or base58check addresses.
 ///
 /// # Errors
 ///
-/// [`AddressError`] if the text is anything else. The length is checked first, so that no input is slow.
+/// [`AddressError`] if the text is anything else. The length is checked first, so that no input is slow. A form in which wallets copy
+/// addresses, and which is not one of these, is refused by its name.
 pub fn parse(network: &Network, text: &str) -> Result<Account, AddressError> {
+    parse_account(network, text).map_err(|error| copied::name(network, text, error))
+}
+
+fn parse_account(network: &Network, text: &str) -> Result<Account, AddressError> {
     if text.is_empty() || text.len() > MAX_TEXT || !text.is_ascii() {
         return Err(AddressError::Form);
     }
     match network {
-        Network::Evm(_) => parse_evm(text).map(|bytes| Account::from_array(Family::Evm, bytes)),
+        Network::Evm(chain_id) => parse_evm_on(*chain_id, text).map(|bytes| Account::from_array(Family::Evm, bytes)),
         Network::Tron(_) => parse_tron_base58(text).map(|bytes| Account::from_array(Family::Tron, bytes)),
         Network::Starknet(_) => parse_felt(text).map(|bytes| Account::from_array(Family::Starknet, bytes)),
         Network::Solana(_) => parse_solana(text).map(|bytes| Account::from_array(Family::Solana, bytes)),
@@ -241,6 +261,23 @@ pub fn parse_evm(text: &str) -> Result<[u8; 20], AddressError> {
     Ok(bytes)
 }
 
+/// Parses the same as [`parse_evm`] on the chain with this id: on Rootstock and its test network, the letters may also be the checksum of
+/// EIP-1191, which contains the chain id.
+///
+/// # Errors
+///
+/// As [`parse_evm`].
+pub fn parse_evm_on(chain_id: u64, text: &str) -> Result<[u8; 20], AddressError> {
+    match parse_evm(text) {
+        Err(AddressError::Checksum) if matches!(chain_id, 30 | 31) => {
+            let digits = text.strip_prefix("0x").ok_or(AddressError::Form)?;
+            let bytes = hex_array::<20>(digits)?;
+            if digits.as_bytes() == rootstock_checksummed(chain_id, bytes) { Ok(bytes) } else { Err(AddressError::Checksum) }
+        }
+        parsed => parsed,
+    }
+}
+
 /// Formats an EVM address with its EIP-55 checksum.
 #[must_use]
 pub fn checksum_evm(bytes: [u8; 20]) -> String {
@@ -249,10 +286,19 @@ pub fn checksum_evm(bytes: [u8; 20]) -> String {
 
 /// Returns the 40 digits, letters in upper case where the same digit of their hash is 8 or more (EIP-55).
 fn checksummed(bytes: [u8; 20]) -> [u8; 40] {
+    checksummed_after("", bytes)
+}
+
+/// Returns the 40 digits as [`checksummed`], by the hash of the chain id, `0x` and the digits (EIP-1191).
+fn rootstock_checksummed(chain_id: u64, bytes: [u8; 20]) -> [u8; 40] {
+    checksummed_after(&format!("{chain_id}0x"), bytes)
+}
+
+fn checksummed_after(prefix: &str, bytes: [u8; 20]) -> [u8; 40] {
     let mut digits = [0; 40];
     // 40 digits always fit.
     let _ = hex::encode_to_slice(bytes, &mut digits);
-    let hash = Keccak256::digest(digits);
+    let hash = Keccak256::new_with_prefix(prefix).chain_update(digits).finalize();
     for (pair, byte) in digits.chunks_exact_mut(2).zip(hash) {
         let [high, low] = pair else { break };
         if byte & 0x80 != 0 {
@@ -394,6 +440,28 @@ mod tests {
         assert_eq!(parse(&EVM, "0x5aaeb6053F3E94C9b9A09f33669435E7Ef1BeAed"), Err(AddressError::Checksum));
         for all_upper in ["0x52908400098527886E0F7030069857D2E4169EE7", "0x8617E340B3D01FA5F11F306F4090FD50E238070D"] {
             assert_eq!(checksum_evm(parse_evm(all_upper).unwrap()), all_upper);
+        }
+    }
+
+    /// The accounts of the examples in EIP-1191, as `checksumAddress` of viem 2.57.1 writes them.
+    #[test]
+    fn rootstock_has_a_checksum_of_its_own() {
+        let [main, test, other] = [30, 31, 1].map(Network::Evm);
+        for (on_main, on_test) in [
+            ("0x5aaEB6053f3e94c9b9a09f33669435E7ef1bEAeD", "0x5aAeb6053F3e94c9b9A09F33669435E7EF1BEaEd"),
+            ("0xFb6916095cA1Df60bb79ce92cE3EA74c37c5d359", "0xFb6916095CA1dF60bb79CE92ce3Ea74C37c5D359"),
+            ("0xDBF03B407c01E7CD3cBea99509D93F8Dddc8C6FB", "0xdbF03B407C01E7cd3cbEa99509D93f8dDDc8C6fB"),
+            ("0xD1220A0Cf47c7B9BE7a2e6ba89F429762E7B9adB", "0xd1220a0CF47c7B9Be7A2E6Ba89f429762E7b9adB"),
+        ] {
+            let account = parse(&main, &on_main.to_ascii_lowercase());
+            assert_eq!((parse(&main, on_main), parse(&test, on_test)), (account.clone(), account.clone()));
+            assert_eq!(
+                (parse(&main, on_test), parse(&test, on_main)),
+                (Err(AddressError::RootstockChecksum), Err(AddressError::RootstockChecksum))
+            );
+            assert_eq!(parse(&other, on_main), Err(AddressError::RootstockChecksum), "{on_main}");
+            // Wallets that know no other write EIP-55.
+            assert_eq!(parse(&main, &account.unwrap().to_string()), parse(&main, on_main));
         }
     }
 

@@ -164,8 +164,7 @@ const ETHEREUM: ChainProfile = ChainProfile {
 /// A chain of the OP stack.
 const OP_STACK: ChainProfile = ChainProfile { price_ceiling: Some(20), has_l1_fee: true, ..ETHER_CHAIN };
 
-const BASE: ChainProfile =
-    ChainProfile { pace: Pace::new(2_000, 200, 100), has_listed_pace: false, max_tx_gas: OSAKA_GAS, ..OP_STACK };
+const BASE: ChainProfile = ChainProfile { pace: Pace::new(2_000, 200, 100), has_listed_pace: false, max_tx_gas: OSAKA_GAS, ..OP_STACK };
 
 /// A contract on Arbitrum may count Ethereum's blocks, or Arbitrum's own of 250 milliseconds, as the audited ones do.
 const ARBITRUM: ChainProfile = ChainProfile {

@@ -2,7 +2,7 @@
 
 use countersign::Family;
 use countersign_json::line::Request;
-use countersign_view::hashes::{Safe, SafeVersion, hash_cards};
+use countersign_view::hashes::{Safe, SafeTxGas, SafeVersion, hash_cards};
 
 use crate::accepted::Accepted;
 use crate::exit::OK;
@@ -36,6 +36,9 @@ pub(crate) struct Args {
     /// The version of the Safe.
     #[arg(long, value_name = "VERSION", requires = "safe_nonce", default_value = "1.4.1")]
     safe_version: SafeVersion,
+    /// The `safeTxGas` that Safe shows, or `call` for the gas limit of each call.
+    #[arg(long, value_name = "GAS", requires = "safe_nonce", default_value = "0")]
+    safe_tx_gas: SafeTxGas,
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
@@ -47,7 +50,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         if args.safe_nonce.is_some() && order.family() != Family::Evm {
             return Err(usage("--safe-nonce is for an order whose source is an EVM chain"));
         }
-        let safe = args.safe_nonce.map(|nonce| Safe { version: args.safe_version, nonce });
+        let safe = args.safe_nonce.map(|nonce| Safe { version: args.safe_version, nonce, safe_tx_gas: args.safe_tx_gas });
         args.page.write(&case, &registry, &policy, Some(Prepared { order: &order, safe }))?;
         let requests = order.requests().into_iter().map(Request::from).collect();
         let mut accepted = Accepted::prepared(&order).with_id(values.id()).with_requests(requests);

@@ -3,13 +3,17 @@
 //! Specification: `docs/spec/evm.md#chains-and-addresses`.
 
 use alloy_primitives::Address;
-use countersign_core::chains::address::{AddressError, parse_evm};
+use countersign_core::chains::Network;
+use countersign_core::chains::address::{AddressError, parse_evm, parse_evm_on};
 use countersign_core::json::Cursor;
 use countersign_core::{Account, Code, Family, ParseError, Refusal};
 use countersign_evm_core::rules::AddressCodec;
 
-pub(crate) const CODEC: AddressCodec =
-    AddressCodec { family: Family::Evm, parse: |_, cursor| read(cursor), format: |address| address.to_string() };
+pub(crate) const CODEC: AddressCodec = AddressCodec {
+    family: Family::Evm,
+    parse: |order, cursor| read_on(&order.source.chain.network, cursor),
+    format: |address| address.to_string(),
+};
 
 /// Parses the address in a JSON node.
 ///
@@ -18,6 +22,15 @@ pub(crate) const CODEC: AddressCodec =
 /// As [`parse`], or [`Code::WrongType`] if the node is not a string.
 pub fn read(cursor: Cursor<'_, '_>) -> Result<Address, Refusal> {
     parse(cursor.text()?).map_err(|error| cursor.refuse(error))
+}
+
+/// Parses the address in a JSON node of a chain's own: on Rootstock, the letters may carry the checksum of EIP-1191.
+pub(crate) fn read_on(network: &Network, cursor: Cursor<'_, '_>) -> Result<Address, Refusal> {
+    let text = cursor.text()?;
+    match network {
+        Network::Evm(chain_id) => parsed(parse_evm_on(*chain_id, text)).map_err(|error| cursor.refuse(error)),
+        _ => read(cursor),
+    }
 }
 
 /// Parses an address.
@@ -32,7 +45,11 @@ pub fn read(cursor: Cursor<'_, '_>) -> Result<Address, Refusal> {
 ///
 /// [`Code::AddressChecksum`] for mixed case with a wrong checksum, [`Code::AddressMalformed`] for any other invalid text.
 pub fn parse(text: &str) -> Result<Address, ParseError> {
-    match parse_evm(text) {
+    parsed(parse_evm(text))
+}
+
+fn parsed(bytes: Result<[u8; 20], AddressError>) -> Result<Address, ParseError> {
+    match bytes {
         Ok(bytes) => Ok(bytes.into()),
         Err(AddressError::Checksum) => Err(Code::AddressChecksum.into()),
         Err(_) => Err(Code::AddressMalformed.into()),

@@ -253,8 +253,14 @@ const REVERTED: u64 = 500;
 
 /// Returns the number of a status that is a word, in any case.
 fn word(status: &Cursor<'_, '_>) -> Option<u64> {
-    const WORDS: [(&str, u64); 6] =
-        [("pending", 100), ("confirmed", CONFIRMED), ("success", CONFIRMED), ("failure", REVERTED), ("failed", REVERTED), ("reverted", REVERTED)];
+    const WORDS: [(&str, u64); 6] = [
+        ("pending", 100),
+        ("confirmed", CONFIRMED),
+        ("success", CONFIRMED),
+        ("failure", REVERTED),
+        ("failed", REVERTED),
+        ("reverted", REVERTED),
+    ];
     let text = status.text().ok()?;
     WORDS.iter().find(|(word, _)| text.eq_ignore_ascii_case(word)).map(|(_, number)| *number)
 }

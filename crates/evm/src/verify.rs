@@ -7,8 +7,8 @@ use alloy_primitives::{Address, U256};
 use countersign_core::chains::Network;
 use countersign_core::json::{Cursor, Members};
 use countersign_core::{
-    ApprovalPolicy, ApprovalStep, ByteCoverage, CallPayloads, Code, FundingPath, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, Warnings,
-    family,
+    ApprovalPolicy, ApprovalStep, ByteCoverage, CallPayloads, Code, FundingPath, OrderContext, Refusal, Role, SecretHash, Summary,
+    SwapTerms, Warnings, family,
 };
 use countersign_evm_core::call::{Approve, Caller, Initiate, InitiateAbi, MAX_CALLDATA};
 use countersign_evm_core::rules;
@@ -157,7 +157,7 @@ fn check_transaction(
         return Err(chain.refuse(Code::ChainMismatch).with_expected(pins.chain_id));
     }
     let contract = members.need("to")?;
-    if address::read(contract)? != to.0 {
+    if address::read_on(&order.source.chain.network, contract)? != to.0 {
         return Err(contract.refuse(to.1).with_expected(to.0.to_string()));
     }
     let coins = members.need("value")?;

@@ -264,7 +264,9 @@ fn older_words_of_a_status_are_understood() {
     for word in [json!("CONFIRMED"), json!("success"), json!("Confirmed"), json!("0xc8"), json!("200")] {
         assert_eq!(with(&|status| status["status"] = word.clone()), Ok(TRANSACTION), "{word}");
     }
-    for (word, said) in [("PENDING", "not confirmed yet"), ("pending", "not confirmed yet"), ("failure", "reverted"), ("0x190", "did not send")] {
+    for (word, said) in
+        [("PENDING", "not confirmed yet"), ("pending", "not confirmed yet"), ("failure", "reverted"), ("0x190", "did not send")]
+    {
         let (at, message) = with(&|status| status["status"] = word.into()).unwrap_err();
         assert!(at == "/status" && message.contains(said), "{word}: {message}");
     }
@@ -273,7 +275,8 @@ fn older_words_of_a_status_are_understood() {
     }
     // The word of the calls does not hide the status of a receipt.
     for reverted in [json!("0x0"), json!("reverted"), json!(0)] {
-        let (at, _) = with(&|status| (status["status"], status["receipts"][0]["status"]) = (json!("CONFIRMED"), reverted.clone())).unwrap_err();
+        let (at, _) =
+            with(&|status| (status["status"], status["receipts"][0]["status"]) = (json!("CONFIRMED"), reverted.clone())).unwrap_err();
         assert_eq!(at, "/receipts/0/status");
     }
     assert_eq!(with(&|status| status["receipts"][0]["status"] = json!("success")), Ok(TRANSACTION));

@@ -154,9 +154,16 @@ fn objects_that_are_not_a_nodes_are_named() {
         changed
     };
     let signature = json!({ "_type": "signature", "networkV": null, "r": node["r"], "s": node["s"], "v": 27 });
-    let ethers = with(&[("type", json!(2)), ("gasLimit", json!("300000")), ("signature", signature)], &["r", "s", "v", "yParity", "gas", "input"]);
-    let viem = with(&[("type", json!("eip1559")), ("nonce", json!(7)), ("gas", json!("300000")), ("v", json!("0")), ("yParity", json!(0))], &[]);
-    for (sdk, at) in [(ethers, "/signature"), (viem, "/type"), (with(&[("gas", json!("300000"))], &[]), "/gas"), (with(&[("value", json!("5"))], &[]), "/value")] {
+    let ethers =
+        with(&[("type", json!(2)), ("gasLimit", json!("300000")), ("signature", signature)], &["r", "s", "v", "yParity", "gas", "input"]);
+    let viem =
+        with(&[("type", json!("eip1559")), ("nonce", json!(7)), ("gas", json!("300000")), ("v", json!("0")), ("yParity", json!(0))], &[]);
+    for (sdk, at) in [
+        (ethers, "/signature"),
+        (viem, "/type"),
+        (with(&[("gas", json!("300000"))], &[]), "/gas"),
+        (with(&[("value", json!("5"))], &[]), "/value"),
+    ] {
         let (location, text) = said(&sdk);
         assert!(location == at && text.contains("pass what eth_getTransactionByHash returns"), "{text}");
     }

@@ -5,8 +5,8 @@
 use countersign_core::chains::Network;
 use countersign_core::json::Cursor;
 use countersign_core::{
-    ApprovalPolicy, ApprovalStep, ByteCoverage, CallPayloads, Code, FundingPath, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, Warnings,
-    family,
+    ApprovalPolicy, ApprovalStep, ByteCoverage, CallPayloads, Code, FundingPath, OrderContext, Refusal, Role, SecretHash, Summary,
+    SwapTerms, Warnings, family,
 };
 use countersign_evm_core::call::{Approve, Caller, Initiate, InitiateAbi, MAX_CALLDATA};
 use countersign_evm_core::rules;

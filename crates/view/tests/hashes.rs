@@ -2,7 +2,7 @@
 use countersign::{Policy, Unsigned, UnsignedOrder};
 use countersign_json::JsonFamily;
 use countersign_testkit::{Case, all_fixtures, fixture, with_unsigned};
-use countersign_view::hashes::{Device, HashCard, Safe, SafeVersion, hash_cards};
+use countersign_view::hashes::{Device, HashCard, Safe, SafeTxGas, SafeVersion, hash_cards};
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
@@ -179,7 +179,8 @@ fn a_safe_shows_the_hashes_of_its_own_contract() {
     let expected: Json = serde_json::from_str(include_str!("safe.json")).unwrap();
     let mut compared = 0;
     for row in expected["cases"].as_array().unwrap() {
-        let safe = Safe { version: row["version"].as_str().unwrap().parse().unwrap(), nonce: row["nonce"].as_u64().unwrap() };
+        let safe =
+            Safe { version: row["version"].as_str().unwrap().parse().unwrap(), nonce: row["nonce"].as_u64().unwrap(), ..Safe::default() };
         let case = fixture::<countersign::evm::Evm>(row["fixture"].as_str().unwrap());
         let cards = with_unsigned::<countersign::evm::Evm, _>(&case, &Policy::default(), |order, _| {
             let order = Unsigned::from(order);
@@ -197,6 +198,43 @@ fn a_safe_shows_the_hashes_of_its_own_contract() {
     }
     // Each has a domain hash, a message hash and their digest.
     assert_eq!(compared, 26 * 3);
+}
+
+/// Safe's provider makes the `gas` of `eth_sendTransaction` the `safeTxGas`, which is signed. The hashes are those of viem 2.57.1
+/// (`hashTypedData`), for a Safe of version 1.3 or later whose next nonce is 5.
+#[test]
+fn the_hash_of_a_safe_follows_its_safe_tx_gas() {
+    let case = fixture::<countersign::evm::Evm>("evm-token-approval-exact");
+    for (gas, approval, initiate) in [
+        (
+            "0",
+            "67c01c3a3dbc93e1fd5abc01206e8e0de50d6f5d989fa929cfc6ac1b1fe47bd7",
+            "7f749b745a668e004b4038f920c38705e41a2a61dbf00a144f37d9e2bde97fda",
+        ),
+        (
+            "call",
+            "c5ab33e071190fd1fb75cd2ba0e175448aade62061219032f63c74c6532a5dc4",
+            "fb7b0da5693cc8680b34e9d74e5f8b052fa2fc94fdbd3e6beb963a0ab9ab4c92",
+        ),
+        (
+            "123456",
+            "a9f834aebf49d7aa92bb96d80ae2109b739a60c0b3e189cca6b3050cd103c573",
+            "ab568e82c484848d718726c8c3773e7c9ae4acc5cf28a9c95cf49ee1d7a90640",
+        ),
+    ] {
+        let safe = Safe { nonce: 5, safe_tx_gas: gas.parse().unwrap(), ..Safe::default() };
+        let cards = with_unsigned::<countersign::evm::Evm, _>(&case, &Policy::default(), |order, _| {
+            let order = Unsigned::from(order);
+            let mut cards = hash_cards(&order);
+            safe.add_to(&mut cards, &order);
+            Ok(cards)
+        });
+        let shown: Vec<_> = cards.unwrap().iter().filter_map(|card| Some(on(card, Device::Safe).last()?.1.clone())).collect();
+        assert_eq!(shown[..2], [format!("0x{approval}"), format!("0x{initiate}")], "{gas}");
+    }
+    for text in ["", "-1", "0x10", "1.5", "18446744073709551616", "calls"] {
+        assert!(text.parse::<SafeTxGas>().is_err(), "{text}");
+    }
 }
 
 #[test]

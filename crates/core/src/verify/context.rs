@@ -339,7 +339,7 @@ fn party(asset: &Asset, text: &str, at: &str) -> Result<Account, Refusal> {
 #[must_use]
 pub fn address_refusal(error: address::AddressError, text: &str, at: &str) -> Refusal {
     let code = match error {
-        address::AddressError::Checksum => Code::AddressChecksum,
+        address::AddressError::Checksum | address::AddressError::RootstockChecksum => Code::AddressChecksum,
         address::AddressError::OtherNetwork => Code::AddressNetwork,
         _ => Code::AddressMalformed,
     };

@@ -8,9 +8,12 @@
 //! | returns the signed transaction: `eth_signTransaction`, Solana wallets, PSBT devices | the same | its bytes | [`attach_transaction`](crate::UnsignedOrder::attach_transaction), which takes all signatures |
 //! | sends by itself: browser, mobile, WalletConnect | the calls of the [`deposit`](crate::VerifiedOrder::deposit) | a transaction | [`matches`](crate::VerifiedOrder::matches) with the native type, [`matches_bytes`](crate::VerifiedOrder::matches_bytes) with bytes |
 //! | sends a bundle of calls (EIP-5792) | `send_calls` | the status of the calls | `find_payment` |
+//! | has another account send: a relay, a bundler, the owners of a Safe | the same | the receipt of the transaction | `find_payment` |
 //!
 //! A signature is proven before it is attached, and a wrong one changes nothing. A transaction from outside may have another nonce, fee,
 //! blockhash or gas. Everything else must equal what was verified; the answer is the [`Role`](crate::Role) of the transaction in the order.
+//! [`match_with_warnings`](crate::VerifiedOrder::match_with_warnings) also says what a wallet changed although it may: on EVM and Tron a
+//! larger approval, or bytes that it appended to the calldata.
 //!
 //! # A signer without an adapter
 //!
@@ -74,18 +77,22 @@
 #![cfg_attr(not(feature = "evm"), doc = "```ignore")]
 //! use countersign::evm::{ApprovalStep, VerifiedOrder, received};
 //! use countersign::{Refusal, Role};
+//! use serde_json::{Value, json};
 //!
-//! /// `request` is `provider.request`: method and parameters in, JSON out.
-//! fn pay(order: &VerifiedOrder, request: impl Fn(&str, serde_json::Value) -> Vec<u8>) -> Result<Vec<Role>, Refusal> {
+//! /// `request` is `provider.request`: method and parameters in, the answer out.
+//! fn pay(order: &VerifiedOrder, request: impl Fn(&str, Value) -> Value) -> Result<Vec<Role>, Refusal> {
 //!     let mut done = Vec::new();
 //!     for call in order.deposit().send_transactions(ApprovalStep::Exact) {
-//!         let hash = request("eth_sendTransaction", serde_json::json!([call]));
-//!         let sent = request("eth_getTransactionByHash", serde_json::json!([String::from_utf8_lossy(&hash)]));
-//!         done.push(order.matches(&received::from_json(&sent)?)?);
+//!         let hash = request("eth_sendTransaction", json!([call]));
+//!         let sent = request("eth_getTransactionByHash", json!([hash]));
+//!         done.push(order.matches(&received::from_json(sent.to_string().as_bytes())?)?);
 //!     }
 //!     Ok(done)
 //! }
 //! ```
+//!
+//! If the account is a Safe, send `call.without_gas()`: a Safe signs the gas limit. Its answer is the hash of a Safe transaction, which no
+//! node knows, so take the next section's way.
 //!
 //! # A bundle of calls (EIP-5792)
 //!
@@ -97,15 +104,30 @@
 #![cfg_attr(not(feature = "evm"), doc = "```ignore")]
 //! use countersign::Refusal;
 //! use countersign::evm::{ApprovalStep, VerifiedOrder, received};
+//! use serde_json::{Value, json};
 //!
 //! /// Returns the hash of the transaction that paid. A wallet that cannot bundle calls may send them one after the other.
-//! fn pay(order: &VerifiedOrder, request: impl Fn(&str, serde_json::Value) -> Vec<u8>) -> Result<String, Refusal> {
+//! fn pay(order: &VerifiedOrder, request: impl Fn(&str, Value) -> Value) -> Result<String, Refusal> {
 //!     let calls = order.deposit().send_calls(ApprovalStep::Exact).without_atomicity();
-//!     let id = request("wallet_sendCalls", serde_json::json!([calls]));
-//!     let status = request("wallet_getCallsStatus", serde_json::json!([String::from_utf8_lossy(&id)]));
-//!     Ok(order.deposit().find_payment(&received::calls_status(&status)?)?.to_string())
+//!     let answer = request("wallet_sendCalls", json!([calls]));
+//!     // Version 2.0.0 of the method answers with an object. Older wallets answer with the id alone.
+//!     let id = answer.get("id").unwrap_or(&answer);
+//!     let status = request("wallet_getCallsStatus", json!([id]));
+//!     Ok(order.deposit().find_payment(&received::calls_status(status.to_string().as_bytes())?)?.to_string())
 //! }
+//! #
+//! # // A provider of version 2.0.0 and an older one, both of which know one id.
+//! # fn provider(answer: Value) -> impl Fn(&str, Value) -> Value {
+//! #     move |method, params| match method {
+//! #         "wallet_sendCalls" => answer.clone(),
+//! #         _ => { assert_eq!(params, json!(["0x01"])); json!({ "chainId": "0x1", "status": 100 }) }
+//! #     }
+//! # }
+//! # let _ = |order: &VerifiedOrder| (pay(order, provider(json!({ "id": "0x01" }))), pay(order, provider(json!("0x01"))));
 //! ```
+//!
+//! Wallets that bundle nothing may give no receipts. A receipt of a node (`eth_getTransactionReceipt`) is read by
+//! [`received::receipt`](crate::evm::received::receipt), whoever sent the transaction.
 //!
 //! This is only what the wallet's provider states. The reader of the source leg shows whether the payment is on chain and final: see
 //! [`swaps`](crate::guide::swaps).
@@ -116,7 +138,7 @@
 //!
 //! | family | given to the wallet (`deposit()`) | read by `received` |
 //! |---|---|---|
-//! | EVM | `send_transactions`, `send_calls`, `typed_data` | `from_bytes` (EIP-2718), `from_json` (a node's), `calls_status` |
+//! | EVM | `send_transactions`, `send_calls`, `typed_data` | `from_bytes` (EIP-2718), `from_json` (a node's), `calls_status`, `receipt` |
 //! | Tron | `calls`, `typed_data` | `from_bytes` (protobuf), `from_json` (TronWeb's) |
 //! | Starknet | `execute_calls`, `add_invoke_transaction`, `typed_data` | `from_json` |
 //! | Solana | `transaction`: its `bytes()` | `from_bytes` |

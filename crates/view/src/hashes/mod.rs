@@ -12,7 +12,7 @@ mod safe;
 use std::fmt;
 
 #[cfg(feature = "evm")]
-pub use self::safe::{Safe, SafeVersion, UnknownSafeVersion};
+pub use self::safe::{Safe, SafeTxGas, SafeVersion, UnknownSafeTxGas, UnknownSafeVersion};
 
 use countersign::{Payload, RequestId, SigningRequest, Unsigned};
 use serde::{Serialize, Serializer};

@@ -58,6 +58,45 @@ impl FromStr for SafeVersion {
     }
 }
 
+/// The `safeTxGas` of a Safe's transactions. It is signed, so the hashes depend on it.
+///
+/// ```
+/// use countersign_view::hashes::SafeTxGas;
+///
+/// assert_eq!("call".parse(), Ok(SafeTxGas::OfCall));
+/// assert_eq!("300000".parse(), Ok(SafeTxGas::Of(300_000)));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum SafeTxGas {
+    /// Zero, as Safe's app proposes it from 1.3 on.
+    #[default]
+    Zero,
+    /// The gas limit of the call, as Safe's provider takes it from the `gas` of `eth_sendTransaction`.
+    OfCall,
+    /// This number.
+    Of(u64),
+}
+
+/// A text is not a `safeTxGas`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("expected a number of gas units, as Safe shows it, or `call` for the gas limit of each call")]
+#[non_exhaustive]
+pub struct UnknownSafeTxGas;
+
+impl FromStr for SafeTxGas {
+    type Err = UnknownSafeTxGas;
+
+    /// Reads a number in decimal digits, or `call`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "call" => Ok(Self::OfCall),
+            _ if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().map(Self::Of).map_err(|_| UnknownSafeTxGas),
+            _ => Err(UnknownSafeTxGas),
+        }
+    }
+}
+
 /// A Safe that sends an order, as the order's owner or delegate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[allow(clippy::exhaustive_structs, reason = "the hashes depend on nothing else")]
@@ -66,13 +105,14 @@ pub struct Safe {
     pub version: SafeVersion,
     /// The nonce that Safe gives to the order's first call. The following calls have the following nonces.
     pub nonce: u64,
+    /// The `safeTxGas` of its transactions.
+    pub safe_tx_gas: SafeTxGas,
 }
 
 impl Safe {
     /// Adds to each card of an EVM order what Safe shows of it. Other families have no Safe, so their cards stay as they are.
     ///
-    /// Each call is a transaction of its own, with a `safeTxGas` of zero and without a refund of gas, as Safe's app proposes it from 1.3
-    /// on. What Safe joins to one `multiSend` has another hash, and Safe shows its parts only.
+    /// Each call is a transaction of its own, without a refund of gas, as Safe's app proposes it from 1.3 on. What Safe joins to one `multiSend` has another hash, and Safe shows its parts only.
     ///
     /// The card of a message stays as it is for a Safe before 1.3, because such a Safe cannot answer the HTLC: it lacks the function of
     /// ERC-1271 that takes a hash of 32 bytes.
@@ -85,7 +125,12 @@ impl Safe {
                 EvmPayload::Transaction(transaction) => {
                     // A contract is created by no order.
                     let Some(to) = transaction.to() else { continue };
-                    let message = transaction_hash(to, transaction.value(), transaction.input(), nonce);
+                    let gas = match self.safe_tx_gas {
+                        SafeTxGas::Zero => 0,
+                        SafeTxGas::OfCall => transaction.gas_limit(),
+                        SafeTxGas::Of(gas) => gas,
+                    };
+                    let message = transaction_hash(to, transaction.value(), transaction.input(), gas, nonce);
                     // No Safe has as many transactions.
                     let Some(next) = nonce.checked_add(1) else { return };
                     nonce = next;
@@ -115,11 +160,11 @@ impl Safe {
 }
 
 /// The struct hash of a call (operation 0) whose gas is not refunded.
-fn transaction_hash(to: Address, value: U256, data: &[u8], nonce: u64) -> B256 {
+fn transaction_hash(to: Address, value: U256, data: &[u8], gas: u64, nonce: u64) -> B256 {
     let none = B256::ZERO;
     let call = [to.into_word(), value.into(), keccak256(data), none];
-    let gas = [none; 5];
-    hash_struct(TRANSACTION, &[call.as_slice(), &gas, &[U256::from(nonce).into()]].concat())
+    let refund = [none; 4];
+    hash_struct(TRANSACTION, &[call.as_slice(), &[U256::from(gas).into()], &refund, &[U256::from(nonce).into()]].concat())
 }
 
 /// The struct hash of a message that is a digest, as a contract asks a Safe about it by ERC-1271.
