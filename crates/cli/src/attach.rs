@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use countersign::Unsigned;
 use countersign::json::{self, Cursor};
+use countersign::{Code, Refusal, Unsigned};
 
 use crate::accepted::Accepted;
 use crate::exit::OK;
@@ -55,8 +55,20 @@ impl SignatureArgs {
             None => by_name(&self.signature)?,
         };
         let signatures = json::parse(&text).map_err(|refusal| refusal.with_prefix("/signatures"))?;
-        Ok(countersign_json::attach(order, Cursor::root(&signatures, "/signatures"))?)
+        Ok(countersign_json::attach(order, Cursor::root(&signatures, "/signatures")).map_err(with_match)?)
     }
+}
+
+/// Names `match` where a wallet may have changed what it signed. Of a gasless message nothing may be changed.
+fn with_match(refusal: Refusal) -> Refusal {
+    let is_other = matches!(refusal.code(), Code::SignatureMismatch | Code::TransactionMismatch | Code::PsbtMismatch);
+    if !is_other || ["typed_data", "gasless"].iter().any(|name| refusal.location().contains(name)) {
+        return refusal;
+    }
+    let reason = refusal.reason().to_owned();
+    refusal.with_reason(format!(
+        "{reason}; if the wallet chose its own blockhash, nonce, fees or coins, pass the transaction that it signed to `countersign match`"
+    ))
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {

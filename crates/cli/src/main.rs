@@ -25,6 +25,7 @@ mod input;
 mod interrupt;
 mod listed;
 mod lists;
+mod matches;
 mod nodes;
 mod order;
 mod orders;
@@ -39,6 +40,7 @@ mod receipt;
 mod recover;
 mod registry;
 mod restore;
+mod sent;
 mod service;
 mod session;
 mod show;
@@ -112,6 +114,9 @@ enum Command {
     /// Verifies and attaches the signatures of an external signer.
     #[command(after_help = attach::EXAMPLES)]
     Attach(attach::Args),
+    /// Proves that a transaction which a wallet sent is one of the order's, or shows where it differs.
+    #[command(after_help = matches::EXAMPLES)]
+    Match(matches::Args),
     /// Redeems or refunds from an order record alone, without the service.
     #[command(after_help = recover::EXAMPLES)]
     Recover(Box<recover::Args>),
@@ -208,6 +213,7 @@ fn main() -> ExitCode {
         Command::Prepare(args) => prepare::run(&args, session),
         Command::Sign(args) => sign::run(&args, session),
         Command::Attach(args) => attach::run(&args, session),
+        Command::Match(args) => matches::run(&args, session),
         // These end an order that is paid.
         Command::Recover(args) => recover::run(&args, session).map_err(Failure::after_paying),
         Command::Batch(args) => batch::command(&args),

@@ -15,7 +15,7 @@ const FORGED: &str = "a\u{202e}b\u{7}c\u{85}";
 /// Each command with its arguments, the service that it talks to, and its exit code. `{name}` is the path of a file.
 ///
 /// The service "lists" answers honestly, with forged texts wherever it may choose them; "fails" refuses everything with a forged text.
-const RUNS: [(&str, &str, &str, i32); 101] = [
+const RUNS: [(&str, &str, &str, i32); 105] = [
     ("init", "lists", "--registry {registry} --key-file {key} --owner base={owner} --replace", 0),
     ("init", "lists", "--registry {forged}", 2),
     ("init", "fails", "--registry {registry}", 2),
@@ -36,6 +36,10 @@ const RUNS: [(&str, &str, &str, i32); 101] = [
     ("sign", "lists", "--registry {registry} --case {case} --key-file {forged}", 1),
     ("attach", "lists", "--registry {registry} --case {case} --signatures {forged}", 1),
     ("attach", "lists", "--registry {registry} --case {case} --signature {forged-text}=0x00", 1),
+    ("match", "lists", "--registry {registry} --case {case} {signed}", 0),
+    ("match", "lists", "--registry {registry} --case {case} {forged}", 1),
+    ("match", "lists", "--registry {registry} --case {case} {new-file}", 2),
+    ("match", "lists", "--registry {registry} --case {case} --id {forged-text} --node base={fails}", 1),
     ("recover", "lists", "--registry {registry} --order {order} --wallet {wallet} --key-file {key}", 0),
     ("recover", "lists", "--registry {registry} --order {forged} --wallet {wallet}", 2),
     ("batch", "lists", "--registry {registry}", 1),
@@ -181,6 +185,9 @@ impl World {
         let [registry_file, case_file, receipt] =
             ["registry", "case", "receipt"].map(|name| home.path.join(name).to_str().unwrap().to_owned());
         home.run("", &["explain", "--registry", &registry_file, "--case", &case_file, "--receipt", &receipt]);
+        let signed = home.run("", &["sign", "--registry", &registry_file, "--case", &case_file, "--json"]);
+        let signed: Value = serde_json::from_str(&out(&signed)).unwrap();
+        home.file("signed", signed["artefacts"]["initiate"]["signed"].as_str().unwrap());
         let mut forged: Value = serde_json::from_slice(&std::fs::read(receipt).unwrap()).unwrap();
         (forged["program"], forged["verdict"]["summary"][0]) = (json!(FORGED), json!(FORGED));
         home.file("forged-receipt", &forged.to_string());

@@ -20,6 +20,7 @@ mod faults;
 mod home;
 mod init;
 mod kept;
+mod matches;
 mod nodes;
 mod orders;
 mod preflight;

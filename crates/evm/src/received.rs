@@ -63,8 +63,11 @@ fn decode<T: RlpEcdsaDecodableTx + RlpEcdsaEncodableTx>(bytes: &[u8]) -> Option<
 /// [`Code::TransactionMismatch`] for any other type, or if `hash` differs; the codes of malformed JSON; [`Code::MissingField`];
 /// [`Code::WrongType`]; a `hex_` code; or [`Code::NumberTooLarge`].
 pub fn from_json(text: &[u8]) -> Result<TxEnvelope, Refusal> {
-    let value = json::parse(text)?;
-    let root = Cursor::root(&value, "");
+    read(&Cursor::root(&json::parse(text)?, ""))
+}
+
+/// Reads a signed transaction, as [`from_json`] does.
+pub(crate) fn read(root: &Cursor<'_, '_>) -> Result<TxEnvelope, Refusal> {
     let members = root.object()?;
     check_origin(&members)?;
     let (signature, v) = signature(&members)?;

@@ -27,6 +27,7 @@ mod family;
 pub mod line;
 pub mod objects;
 mod recover;
+mod sent;
 mod wipe;
 
 /// Compiles the example of the README.
@@ -38,3 +39,4 @@ pub use dispatch::{Artefacts, attach, prepare, sign};
 pub use family::inputs::is_decimal_text;
 pub use family::{JsonArtefacts, JsonFamily, attach_json, prepare_json, sign_text};
 pub use recover::prepare_recovery;
+pub use sent::{find_payment, is_calls_status, matches};

@@ -1,7 +1,7 @@
 //! The families of connected chains. The families import `nodes`, and only this file imports the families.
 
 use countersign::reader::HtlcQuorum;
-use countersign::{Asset, Family, HtlcTerms, Precondition, U256};
+use countersign::{Asset, Family, HtlcTerms, Precondition, Transaction, U256};
 use countersign_transport::Transport;
 
 use crate::contracts::Description;
@@ -137,6 +137,22 @@ impl<T: Transport> Nodes<T> {
     /// them agree.
     pub async fn describe(&self, asset: &Asset) -> Result<Description, NodeError> {
         of_family!(self, asset.chain_name(), |connected| connected.describe(asset).await)
+    }
+
+    /// Reads a transaction that was sent, with its signatures, by its id as explorers show it; `None` if the chain does not know it. The
+    /// endpoints must agree. Compare it with the order by [`Verified::matches`](countersign::Verified::matches).
+    ///
+    /// An endpoint can withhold a transaction, but not change it, because the id follows from its content. On Solana only finalized
+    /// transactions are found, and through the RPC of a Bitcoin-like node only those in its mempool, unless it has a transaction index.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::Refused`] with [`Code::TransactionIdMalformed`](countersign::Code::TransactionIdMalformed) if `id` is not an
+    /// id of the chain, or with [`Code::TransactionMismatch`](countersign::Code::TransactionMismatch) if the transaction is of a kind that
+    /// no order needs. Returns [`NodeError::NotConnected`] if the chain is not connected, and another [`NodeError`] if no endpoint answers
+    /// or too few of them agree.
+    pub async fn sent(&self, chain: &str, id: &str) -> Result<Option<Transaction>, NodeError> {
+        of_family!(self, chain, |connected| connected.sent(id).await)
     }
 }
 

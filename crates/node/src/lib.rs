@@ -13,6 +13,7 @@ mod nodes;
 mod preconditions;
 mod prepare;
 mod queue;
+mod sent;
 mod settle;
 #[cfg(feature = "solana")]
 pub mod solana;

@@ -101,8 +101,11 @@ impl InvokeTransaction {
     /// [`Code::TransactionMismatch`] for any other type or version; the codes of malformed JSON; [`Code::MissingField`];
     /// [`Code::WrongType`]; or the errors of [`felt::parse`].
     pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
-        let value = json::parse(text)?;
-        let root = Cursor::root(&value, "");
+        Self::read(&Cursor::root(&json::parse(text)?, ""))
+    }
+
+    /// Reads a transaction, as [`from_json`](Self::from_json) does.
+    pub(crate) fn read(root: &Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = root.object()?;
         for (key, expected) in [("type", "INVOKE"), ("version", "0x3")] {
             let cursor = members.need(key)?;

@@ -38,11 +38,22 @@ pub fn from_bytes(bytes: &[u8]) -> Result<SignedTransaction, Refusal> {
     let bytes = bytes.strip_prefix(&LIST_OF_ONE).unwrap_or(bytes);
     let not_one = |_| Refusal::new(Code::TransactionMismatch, "").with_reason("the bytes are not one signed transaction");
     let (transaction, signatures) = kind::decode_signed(bytes).map_err(not_one)?;
+    Ok(SignedTransaction { transaction, signatures: read_signatures(&signatures)? })
+}
+
+/// Decodes a signed transaction from the BCS of its transaction and from its signatures, as nodes return them over gRPC.
+pub(crate) fn from_parts(transaction: &[u8], signatures: &[&[u8]]) -> Result<SignedTransaction, Refusal> {
+    let not_one = |_| Refusal::new(Code::TransactionMismatch, "").with_reason("the bytes are not one transaction");
+    let transaction = kind::decode_transaction(transaction).map_err(not_one)?;
+    Ok(SignedTransaction { transaction, signatures: read_signatures(signatures)? })
+}
+
+fn read_signatures(signatures: &[impl AsRef<[u8]>]) -> Result<Vec<UserSignature>, Refusal> {
     if signatures.len() > MAX_SIGNATURES {
         let refusal = Refusal::new(Code::TransactionMismatch, "/signatures");
         return Err(refusal.with_expected(format!("at most {MAX_SIGNATURES} signatures")).with_actual(signatures.len()));
     }
-    let signatures = signatures.iter().enumerate().map(|(index, bytes)| {
+    let signatures = signatures.iter().map(AsRef::as_ref).enumerate().map(|(index, bytes): (usize, &[u8])| {
         let at = format!("/signatures/{index}");
         let malformed = || Refusal::new(Code::SignatureMalformed, &at).with_expected("flag, signature and public key");
         if bytes.len() > MAX_SIGNATURE_BYTES {
@@ -52,7 +63,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<SignedTransaction, Refusal> {
         check_low_s(&signature).map_err(|refusal| refusal.with_prefix(&at))?;
         Ok(signature)
     });
-    Ok(SignedTransaction { transaction, signatures: signatures.collect::<Result<_, Refusal>>()? })
+    signatures.collect()
 }
 
 /// Parses a signed transaction in the JSON of the method that executes it, with `tx_bytes` and `signatures` in base64: see

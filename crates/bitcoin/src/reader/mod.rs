@@ -33,6 +33,7 @@ mod parse;
 mod payment;
 mod preflight;
 mod rpc;
+mod sent;
 mod status;
 mod unspent;
 
@@ -49,6 +50,7 @@ pub use head::NewestBlock;
 pub use htlc::{Htlc, HtlcReader};
 pub use payment::{Deposit, FoundPayment, PaymentOutput, PaymentSearch, PaymentSpend};
 pub use preflight::{Plan, Preflight, PreflightCheck};
+pub use sent::{Sent, SentTransaction};
 pub use status::{Included, Status, TransactionStatus};
 pub use unspent::{Coins, ConfirmedOutput, ListedCoins, Outputs, Unspent};
 

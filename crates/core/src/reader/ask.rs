@@ -90,6 +90,28 @@ impl<T: Clone + PartialEq> Agree for Equal<T> {
 #[expect(clippy::exhaustive_structs, reason = "it passes or is refused")]
 pub struct Judged<T>(pub Result<T, Refusal>);
 
+impl<T> Judged<Equal<Option<T>>> {
+    /// Judges a transaction that was read by its id. A transaction that cannot be one of an order is a refusal on which endpoints can
+    /// agree; anything else that is wrong with it is the fault of the endpoint.
+    ///
+    /// # Errors
+    ///
+    /// The [`Fault`] of the endpoint.
+    pub fn found(read: Result<T, Refusal>) -> Result<Self, Fault> {
+        match read {
+            Ok(transaction) => Ok(Self(Ok(Equal(Some(transaction))))),
+            Err(refusal) if refusal.code() == Code::TransactionMismatch => Ok(Self(Err(refusal))),
+            Err(refusal) => Err(refusal.into()),
+        }
+    }
+
+    /// Creates what an endpoint shows that does not know the transaction.
+    #[must_use]
+    pub const fn unknown() -> Self {
+        Self(Ok(Equal(None)))
+    }
+}
+
 impl<T: Agree> Agree for Judged<T> {
     type Key = Result<T::Key, Code>;
 

@@ -33,6 +33,7 @@ mod preflight;
 mod proof;
 mod receipt;
 mod receiver;
+mod sent;
 mod served;
 
 use alloy_primitives::{Address, B256, hex};
@@ -55,6 +56,7 @@ pub use l1_fee::has_l1_fee;
 pub use preflight::{Plan, Preflight, PreflightCheck};
 pub use receipt::{Receipt, Status};
 pub use receiver::{Receiver, ReceiverCheck};
+pub use sent::{Sent, SentTransaction};
 pub use served::{Served, ServedCheck, needs_lower_height};
 
 /// The maximum length in bytes of what a call returns. Every call that is made here returns a few words.

@@ -1,12 +1,8 @@
-//! Transactions that an external wallet has signed or broadcast, in the forms in which wallets and nodes return them.
+//! What an external wallet has signed or broadcast, in the forms in which wallets and nodes return it.
 
-use std::convert::identity;
-
-use countersign::{Refusal, Role, Verified, VerifiedOrder, for_each_family};
+use countersign::Verified;
 
 use super::Failure;
-use crate::JsonFamily;
-use crate::dispatch::each_family;
 
 /// Returns the role in an order of a transaction that an external wallet has signed or broadcast, such as `approval` or `initiate`:
 /// see [`Verified::matches`]. Use this with wallets that choose nonce and fees themselves.
@@ -18,10 +14,16 @@ use crate::dispatch::each_family;
 /// [`Failure`] at the first member of `/transaction` that is missing, malformed or, with the code `transaction_mismatch`, not as in the
 /// order.
 pub fn matches(order: &Verified, transaction: &[u8]) -> Result<String, Failure> {
-    let role: Result<Role, Refusal> = for_each_family! { each_family! [order, Verified => |order| role(order, transaction), identity] };
-    Ok(role.map_err(|refusal| refusal.with_prefix("/transaction"))?.to_string())
+    Ok(crate::matches(order, transaction)?.to_string())
 }
 
-fn role<F: JsonFamily>(order: &VerifiedOrder<F>, text: &[u8]) -> Result<Role, Refusal> {
-    order.matches(&F::read_transaction(text)?)
+/// Finds the payment of an EVM order among calls that an external wallet bundled (EIP-5792), and returns the hash of its transaction. The
+/// forms of the status, and what this proves, are in `docs/spec/batch.md#bundled-calls`.
+///
+/// # Errors
+///
+/// [`Failure`] at the first member of `/calls` that is missing, malformed or, with the code `transaction_mismatch`, not as in the order;
+/// `unsupported_family` if the source is not an EVM chain.
+pub fn find_payment(order: &Verified, status: &[u8]) -> Result<String, Failure> {
+    Ok(crate::find_payment(order, status)?)
 }

@@ -37,7 +37,7 @@ use countersign_core::json::{self, Cursor};
 use crate::dispatch::{self, Artefacts};
 use crate::line::Outcome;
 
-pub use external::matches;
+pub use external::{find_payment, matches};
 pub use fields::{Convert, Coverage, Decimal, Htlc, HtlcTerms, Line, NativePayload, Notice, Proof, Request, Terms, Transaction, Value};
 pub use key::{key_text, secret_text};
 pub use native::wallet_calls;

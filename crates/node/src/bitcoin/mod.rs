@@ -39,7 +39,7 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
         self.connection.read_one::<NewestBlock>(caller, &self.named()).await
     }
 
-    fn on_chain<S>(&self, subject: S) -> OnChain<S> {
+    pub(crate) fn on_chain<S>(&self, subject: S) -> OnChain<S> {
         OnChain::new(self.named(), subject)
     }
 

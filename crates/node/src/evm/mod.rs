@@ -44,7 +44,7 @@ impl<'n, T: Transport> EvmChain<'n, T> {
         }
     }
 
-    const fn on_chain<S>(&self, subject: S) -> OnChain<S> {
+    pub(crate) const fn on_chain<S>(&self, subject: S) -> OnChain<S> {
         OnChain { chain_id: self.chain_id, subject }
     }
 

@@ -26,7 +26,7 @@ use crate::nodes::{Connection, Head};
 #[derive(Debug)]
 pub struct StarknetChain<'n, T> {
     pub(crate) connection: Connection<'n, T>,
-    chain_id: Felt,
+    pub(crate) chain_id: Felt,
 }
 
 impl<T> Clone for StarknetChain<'_, T> {

@@ -48,7 +48,7 @@ impl<'n, T: Transport> SuiChain<'n, T> {
     }
 
     /// Returns the subject of a reading of this network.
-    fn on<S>(&self, subject: S) -> On<S> {
+    pub(crate) fn on<S>(&self, subject: S) -> On<S> {
         On::new(self.connection.network.clone(), subject)
     }
 }

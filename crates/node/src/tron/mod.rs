@@ -46,7 +46,7 @@ impl<'n, T: Transport> TronChain<'n, T> {
     }
 
     /// Names something to read on this chain.
-    const fn on_chain<S>(&self, subject: S) -> OnChain<S> {
+    pub(crate) const fn on_chain<S>(&self, subject: S) -> OnChain<S> {
         OnChain { chain_id: self.chain_id, subject }
     }
 

@@ -30,6 +30,7 @@ mod htlc;
 mod payout;
 mod preflight;
 mod program;
+mod sent;
 mod settlement;
 mod transactions;
 
@@ -49,6 +50,7 @@ pub use htlc::Htlc;
 pub use payout::{PayoutAsked, PayoutCheck, PayoutFacts, PayoutQuery};
 pub use preflight::{Preflight, PreflightCheck, PreflightQuery};
 pub use program::{Program, ProgramDescription, ProgramQuery};
+pub use sent::{Sent, SentQuery};
 pub use settlement::{Settlement, SettlementFacts, SettlementQuery};
 
 /// Reads the state of an HTLC from one endpoint.

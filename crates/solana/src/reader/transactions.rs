@@ -60,8 +60,13 @@ pub(super) fn list(of: Address, before: Option<&Signature>) -> Request {
 
 /// Creates the request for a transaction.
 pub(super) fn get(signature: &Signature) -> Request {
+    by_id(&signature.text)
+}
+
+/// Creates the request for the transaction with an id.
+pub(super) fn by_id(id: &str) -> Request {
     let options = format!(r#"{{"encoding":"base64","commitment":"{FINALIZED}","maxSupportedTransactionVersion":0}}"#);
-    Request::json_rpc("getTransaction", format!(r#"["{}",{options}]"#, signature.text))
+    Request::json_rpc("getTransaction", format!(r#"["{id}",{options}]"#))
 }
 
 impl Signatures {

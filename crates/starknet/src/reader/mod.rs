@@ -33,6 +33,7 @@ mod fate;
 mod head;
 mod htlc;
 mod preflight;
+mod sent;
 mod token;
 
 use countersign_core::chains::Network;
@@ -50,6 +51,7 @@ pub use fate::{FateOf, Tracer};
 pub use head::{HeadQuery, NewestBlock};
 pub use htlc::{Htlc, MAX_ROUNDS};
 pub use preflight::{Intended, Preflight, PreflightCheck};
+pub use sent::{Sent, SentQuery};
 pub use token::{TokenAsked, TokenCheck, TokenQuery};
 
 use crate::felt;

@@ -100,10 +100,16 @@ fields! {
     }
     transaction "/transaction" {
         DIGEST 1 "/digest",
+        TRANSACTION 2 "/transaction",
+        SIGNATURES 3 "/signatures",
         EFFECTS 4 "/effects",
         EVENTS 5 "/events",
         CHECKPOINT 6 "/checkpoint",
         BALANCE_CHANGES 8 "/balance_changes",
+    }
+    /// `Transaction` and `UserSignature`.
+    encoded "/transaction" {
+        BCS 1 "/bcs",
     }
     effects "/transaction/effects" {
         STATUS 4 "/status",

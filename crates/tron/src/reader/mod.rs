@@ -35,6 +35,7 @@ mod preflight;
 mod receipt;
 mod receiver;
 mod reference;
+mod sent;
 
 use alloy_primitives::{U256, hex};
 use countersign_core::json::Cursor;
@@ -53,6 +54,7 @@ pub use preflight::{Payer, PayerCheck, Plan, Preflight, PreflightCheck};
 pub use receipt::{Included, Receipt, Status};
 pub use receiver::{Decimals, DecimalsCheck, Receiver, ReceiverCheck};
 pub use reference::{Context, candidates};
+pub use sent::{Sent, SentTransaction};
 
 use crate::Address;
 use block::Block;

@@ -65,8 +65,11 @@ impl SignedTronTransaction {
     /// As [`SignedTronTransaction::from_bytes`]; the codes of malformed JSON; [`Code::MissingField`]; [`Code::WrongType`]; or a
     /// `hex_` code.
     pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
-        let value = json::parse(text)?;
-        let root = Cursor::root(&value, "");
+        Self::read(&Cursor::root(&json::parse(text)?, ""))
+    }
+
+    /// Reads a transaction, as [`from_json`](Self::from_json) does.
+    pub(crate) fn read(root: &Cursor<'_, '_>) -> Result<Self, Refusal> {
         let members = root.object()?;
         let raw_data = members.need("raw_data_hex")?;
         let bytes = number::hex_bytes(&format!("0x{}", raw_data.text()?), MAX_BYTES).map_err(|error| raw_data.refuse(error))?;

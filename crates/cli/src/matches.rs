@@ -1,0 +1,131 @@
+//! `countersign match`
+
+use std::path::{Path, PathBuf};
+
+use countersign::{Family, Role, Verified, Warnings};
+use serde::Serialize;
+
+use crate::exit::OK;
+use crate::failure::{Failure, usage};
+use crate::files;
+use crate::input::{CaseArgs, TrustArgs};
+use crate::nodes::NodeArgs;
+use crate::sent::{Found, Sent};
+use crate::session::Session;
+use crate::{service, show};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  countersign match --registry registry.json --case case.json transaction.json
+  countersign match --registry registry.json --request request.json --response response.json signed.psbt
+  countersign match --registry registry.json --case case.json --id 0x... --nodes nodes.json
+  echo 0x02f8... | countersign match --registry registry.json --case case.json -
+
+The file has what the wallet returned, or what a node returns for the transaction's id: JSON of eth_getTransactionByHash,
+starknet_getTransactionByHash, gettransactionbyid (Tron), getTransaction with base64 (Solana), with or without its JSON-RPC envelope; or the
+signed bytes, binary or in hex, base64 or base58; on Bitcoin and Litecoin also a PSBT. If an EVM wallet bundled the calls, pass the answer to
+wallet_getCallsStatus, or the receipt of the transaction.
+
+The wallet may have chosen nonce, fees, blockhash, gas and coins. Everything else must equal the order, or the first difference is shown.";
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    trust: TrustArgs,
+    #[command(flatten)]
+    case: CaseArgs,
+    /// What the wallet sent; `-` is stdin.
+    #[arg(value_name = "FILE", required_unless_present = "id")]
+    sent: Option<PathBuf>,
+    /// The id of the transaction, which is then read from the source chain: hash, signature or digest, as explorers show it.
+    #[arg(long, value_name = "ID", conflicts_with = "sent")]
+    id: Option<String>,
+    #[command(flatten)]
+    nodes: NodeArgs,
+}
+
+/// What was proven, as JSON.
+#[derive(Serialize)]
+struct Matched<'a> {
+    id: Option<&'a str>,
+    ok: bool,
+    family: &'static str,
+    order_id: &'a str,
+    role: Role,
+    /// What was compared: `transaction`, `psbt` or `calls`.
+    form: &'static str,
+    /// The id of the transaction, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transaction: Option<&'a str>,
+    not_proven: &'static str,
+    warnings: &'a Warnings,
+}
+
+pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
+    let (registry, policy) = args.trust.read()?;
+    let texts = args.case.read(None)?;
+    texts.open(|values| {
+        // The wallet may have paid already, so nobody is told not to sign.
+        let order = values.case().and_then(|case| case.verify(&registry, &policy)).map_err(Failure::RefusedAfterPaying)?;
+        let found = match (&args.sent, &args.id) {
+            (Some(path), _) => {
+                let name = if path == Path::new("-") { "stdin".into() } else { path.to_string_lossy() };
+                Sent::read(&files::read(path)?, &name, order.family())?.find(&order)?
+            }
+            (None, Some(id)) => {
+                let nodes = args.nodes.connect(&registry, session)?;
+                let transaction = service::run(async { Ok(nodes.sent(order.chain(), id).await?) })?;
+                let unknown = || Failure::Network {
+                    code: "transaction_unknown",
+                    message: format!("{}: no endpoint knows this transaction; wait until it is sent, or check the id", order.chain()),
+                };
+                let role = order.matches(&transaction.ok_or_else(unknown)?).map_err(|refusal| refusal.with_prefix("/transaction"))?;
+                Found { role, form: "transaction", transaction: Some(id.clone()) }
+            }
+            (None, None) => return Err(usage("pass a file with what the wallet sent, or --id")),
+        };
+        print(&order, &found, values.id(), session)
+    })
+}
+
+fn print(order: &Verified, found: &Found, id: Option<&str>, session: &Session) -> Result<u8, Failure> {
+    let not_proven = not_proven(order.family(), found.form);
+    if session.json {
+        show::json(&Matched {
+            id,
+            ok: true,
+            family: order.family().name(),
+            order_id: order.order_id(),
+            role: found.role,
+            form: found.form,
+            transaction: found.transaction.as_deref(),
+            not_proven,
+            warnings: order.warnings(),
+        })?;
+        return Ok(OK);
+    }
+    show::field("role", &format!("{}: {}", found.role, meaning(found.role)))?;
+    show::field("order id", order.order_id())?;
+    found.transaction.iter().try_for_each(|id| show::field("transaction", id))?;
+    show::field("not proven", not_proven)?;
+    show::warnings(order.warnings())?;
+    Ok(OK)
+}
+
+const fn meaning(role: Role) -> &'static str {
+    match role {
+        Role::ApprovalReset => "sets the token allowance to zero, and pays nothing yet",
+        Role::Approval => "approves the token amount, and pays nothing yet",
+        _ => "locks the funds of this order",
+    }
+}
+
+/// Returns what a match does not prove, and where it can be seen.
+const fn not_proven(family: Family, form: &str) -> &'static str {
+    match (family, form.as_bytes()) {
+        (_, b"calls") => "that the wallet states the truth; the chain shows it: `countersign order watch` with --nodes",
+        (_, b"psbt") => "that the PSBT is completely signed, and that it was sent",
+        (Family::Bitcoin, _) => "the signatures of its inputs, which only nodes can check, and that it is in a block",
+        (Family::Starknet, _) => "the account's signature, which only its contract can check, and that it is in a block",
+        _ => "that it is in a block and succeeded",
+    }
+}

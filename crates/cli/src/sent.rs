@@ -1,0 +1,200 @@
+//! What a wallet sent, in the forms of files: JSON of a wallet or a node, and bytes as they are, in hex, base64 or base58.
+//!
+//! Only the form is decided here. Whether it is a transaction of the order, the library decides.
+
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use countersign::bitcoin::bitcoin::Psbt;
+use countersign::{Code, Family, Refusal, Role, Verified, json, solana, text};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+use crate::failure::{Failure, usage};
+
+/// How the bytes of a PSBT begin.
+const PSBT: &[u8] = b"psbt\xff";
+/// Base64 with or without its padding, because wallets differ.
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent));
+/// The longest text that is decoded as base58. A Solana transaction has at most 4096 bytes.
+const MAX_BASE58: usize = 6_000;
+
+/// What a wallet sent.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// A transaction in its family's JSON.
+    Json(Vec<u8>),
+    /// The bytes of a transaction or a PSBT.
+    Bytes(Vec<u8>),
+    /// The status of bundled calls, or a receipt.
+    Calls(Vec<u8>),
+}
+
+/// What was proven.
+pub(crate) struct Found {
+    pub(crate) role: Role,
+    /// `transaction`, `psbt` or `calls`.
+    pub(crate) form: &'static str,
+    /// The id of the transaction, where it is known.
+    pub(crate) transaction: Option<String>,
+}
+
+/// The members in which wallets and nodes wrap a transaction.
+#[derive(Deserialize)]
+struct Wrapped<'a> {
+    jsonrpc: Option<IgnoredAny>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    transaction: Option<&'a RawValue>,
+    #[serde(borrow)]
+    raw: Option<&'a RawValue>,
+    #[serde(borrow, rename = "rawTransaction")]
+    raw_transaction: Option<&'a RawValue>,
+    #[serde(borrow)]
+    hex: Option<&'a RawValue>,
+    #[serde(borrow)]
+    psbt: Option<&'a RawValue>,
+    #[serde(borrow)]
+    bytes: Option<&'a RawValue>,
+    #[serde(borrow)]
+    signature: Option<&'a RawValue>,
+}
+
+impl Sent {
+    /// Reads the content of a file. `name` is what messages call it.
+    pub(crate) fn read(content: &[u8], name: &str, family: Family) -> Result<Self, Failure> {
+        let wrong = |why: &str| usage(format_args!("{name}: {why}"));
+        if content.len() > json::MAX_BYTES {
+            return Err(wrong("larger than any transaction; pass one transaction"));
+        }
+        if content.trim_ascii().is_empty() {
+            return Err(wrong("empty; pass what the wallet returned, or what a node returns for the transaction's id"));
+        }
+        if [&b"\xef\xbb\xbf"[..], b"\xff\xfe", b"\xfe\xff"].iter().any(|mark| content.starts_with(mark)) {
+            return Err(wrong("begins with a byte order mark; save it as UTF-8 without one"));
+        }
+        let is_text = |bytes: &[u8]| bytes.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
+        match std::str::from_utf8(content).map(str::trim_ascii) {
+            // JSON may have other characters, and its reader names what is wrong.
+            Ok(text) if text.starts_with('{') => Self::from_json(text, family, true).map_err(|why| wrong(&why)),
+            Ok(text) if text.starts_with('[') => Err(wrong("a list; pass one transaction")),
+            Ok(text) if is_text(content) => Self::from_text(text, family).map_err(|why| wrong(&why)),
+            _ => Ok(Self::Bytes(content.to_vec())),
+        }
+    }
+
+    /// Takes a transaction out of what a wallet or a node wraps it in. `is_outer` is false below the result of a call.
+    fn from_json(text: &str, family: Family, is_outer: bool) -> Result<Self, String> {
+        let as_it_is = |text: &str| {
+            let bytes = text.as_bytes().to_vec();
+            let are_calls = family == Family::Evm && countersign_json::is_calls_status(&bytes);
+            Ok(if are_calls { Self::Calls(bytes) } else { Self::Json(bytes) })
+        };
+        // What is not JSON, or repeats a member, is refused by the family's own reader, with its place.
+        let Ok(wrapped) = serde_json::from_str::<Wrapped<'_>>(text) else { return as_it_is(text) };
+        let inner = |value: &RawValue| match value.get() {
+            text if text.starts_with('{') => Self::from_json(text, family, false),
+            text => Self::from_text(&string(text)?, family),
+        };
+        if is_outer && wrapped.jsonrpc.is_some() {
+            return match (wrapped.result, wrapped.error) {
+                (Some(result), _) => inner(result),
+                (None, Some(error)) => Err(format!("the node answered with an error: {}", text::quote_untrusted(error.get()))),
+                (None, None) => Err("the node does not know the transaction; wait until it is sent, or ask another node".to_owned()),
+            };
+        }
+        match (family, &wrapped) {
+            // The answer to getTransaction: the bytes and their encoding.
+            (Family::Solana, Wrapped { transaction: Some(value), .. }) => match serde_json::from_str::<(String, String)>(value.get()) {
+                Ok((encoded, encoding)) => encoded_as(&encoded, &encoding),
+                Err(_) if value.get().starts_with('"') => inner(value),
+                Err(_) => {
+                    Err("the transaction is decoded, so its signatures cannot be proven; ask the node with \"encoding\": \"base64\""
+                        .to_owned())
+                }
+            },
+            // TronWeb returns the transaction that it sent beside the result.
+            (Family::Tron, Wrapped { transaction: Some(value), .. }) => inner(value),
+            // eth_signTransaction returns the bytes beside the decoded transaction; web3.js calls them rawTransaction.
+            (Family::Evm, Wrapped { raw: Some(value), .. } | Wrapped { raw_transaction: Some(value), .. }) => inner(value),
+            (Family::Sui, Wrapped { raw_transaction: Some(value), .. }) => inner(value),
+            // What the wallet standard's signTransaction returns.
+            (Family::Sui, Wrapped { bytes: Some(bytes), signature: Some(signature), .. }) => {
+                Ok(Self::Json(format!(r#"{{"tx_bytes":{},"signatures":[{}]}}"#, bytes.get(), signature.get()).into_bytes()))
+            }
+            // The answer to getrawtransaction, or to walletprocesspsbt: the final transaction if it is complete.
+            (Family::Bitcoin, Wrapped { hex: Some(value), .. } | Wrapped { psbt: Some(value), .. }) => inner(value),
+            _ => as_it_is(text),
+        }
+    }
+
+    fn from_text(text: &str, family: Family) -> Result<Self, String> {
+        let text = if text.starts_with('"') { string(text)? } else { text.to_owned() };
+        let text: String = text.split_ascii_whitespace().collect();
+        let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(&text);
+        if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            // A felt may be written without its leading zeros.
+            if digits.len() == 64 || family == Family::Starknet && digits.len() < 64 {
+                return Err(not_an_id());
+            }
+            return hex::decode(digits)
+                .map(Self::Bytes)
+                .map_err(|_| "an odd number of hex digits; the text is cut, copy it again".to_owned());
+        }
+        let base58 = || Some(&text).filter(|text| text.len() <= MAX_BASE58).and_then(|text| bs58::decode(text).into_vec().ok());
+        if base58().is_some_and(|bytes| matches!(bytes.len(), 32 | 64)) {
+            return Err(not_an_id());
+        }
+        // Text in base58 is often also base64 of something else, which is then no transaction.
+        let is_transaction = |bytes: &Vec<u8>| family != Family::Solana || solana::received::from_bytes(bytes).is_ok();
+        let base64 = BASE64.decode(&text).ok();
+        let read = base64.as_ref().filter(|bytes| is_transaction(bytes)).cloned().or_else(|| base58().filter(is_transaction));
+        let unknown = || "neither JSON nor a transaction in hex, base64 or base58; pass what the wallet returned as it is".to_owned();
+        read.or(base64).map(Self::Bytes).ok_or_else(unknown)
+    }
+
+    /// Proves what was sent.
+    pub(crate) fn find(&self, order: &Verified) -> Result<Found, Refusal> {
+        let found = |role| Found { role, form: "transaction", transaction: None };
+        match (self, order) {
+            (Self::Calls(status), _) => {
+                let transaction = countersign_json::find_payment(order, status)?;
+                Ok(Found { role: Role::Initiate, form: "calls", transaction: Some(transaction) })
+            }
+            (Self::Json(text), _) => countersign_json::matches(order, text).map(found),
+            (Self::Bytes(bytes), Verified::Bitcoin(order)) if bytes.starts_with(PSBT) => {
+                let psbt = Psbt::deserialize(bytes).map_err(|error| {
+                    Refusal::new(Code::TransactionMismatch, "/psbt").with_reason(format!("the PSBT cannot be read: {error}"))
+                })?;
+                let role = order.deposit().matches_psbt(&psbt).map_err(|refusal| refusal.with_prefix("/psbt"))?;
+                Ok(Found { form: "psbt", ..found(role) })
+            }
+            (Self::Bytes(bytes), _) => order.matches_bytes(bytes).map(found).map_err(|refusal| refusal.with_prefix("/transaction")),
+        }
+    }
+}
+
+fn not_an_id() -> String {
+    "the id of a transaction, not a transaction; pass it with --id, and the endpoints of its chain with --nodes".to_owned()
+}
+
+fn string(text: &str) -> Result<String, String> {
+    serde_json::from_str(text)
+        .map_err(|_| "the transaction is neither an object nor text; pass what the wallet returned as it is".to_owned())
+}
+
+fn encoded_as(text: &str, encoding: &str) -> Result<Sent, String> {
+    let bytes = match encoding {
+        "base64" => BASE64.decode(text).ok(),
+        "base58" if text.len() <= MAX_BASE58 => bs58::decode(text).into_vec().ok(),
+        _ => None,
+    };
+    bytes
+        .map(Sent::Bytes)
+        .ok_or_else(|| "the transaction is not in base64 or base58; ask the node with \"encoding\": \"base64\"".to_owned())
+}

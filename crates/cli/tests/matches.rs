@@ -1,0 +1,475 @@
+//! `countersign match`: what a wallet sent, in every form, of all six families, from files, stdin and the chain.
+//!
+//! The transactions are those of the fixtures, which official SDKs have signed.
+
+use std::fs;
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use serde_json::{Value, json};
+
+use crate::home::{Home, NOWHERE, machine, out, said};
+use crate::support::{Reply, Seen, Server};
+
+/// An order of each family, and another one, whose transaction is not the first one's.
+const ORDERS: [(&str, &str, &str); 6] = [
+    ("evm", "evm-native-record-v2", "evm-native-bnb"),
+    ("tron", "tron-token-approval-exact", "tron-native-large"),
+    ("starknet", "starknet-strk", "starknet-amount-one"),
+    ("solana", "solana-native-legacy", "solana-native-amount-one"),
+    ("sui", "sui-native", "sui-amount-one"),
+    ("bitcoin", "bitcoin-p2tr", "bitcoin-p2wpkh"),
+];
+
+/// A line of the fixtures.
+struct Line {
+    family: &'static str,
+    text: String,
+    value: Value,
+}
+
+impl Line {
+    fn load(family: &'static str, id: &str) -> Self {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/accept");
+        let lines = fs::read_to_string(fixtures.join(family).with_extension("jsonl")).unwrap();
+        let line = lines.lines().find(|line| line.starts_with(&format!("{{\"id\":\"{id}\""))).unwrap();
+        let text = format!("{}}}", line.split_once(",\"note\":").unwrap().0);
+        Self { family, text, value: serde_json::from_str(line).unwrap() }
+    }
+
+    fn artefact(&self, path: &str) -> &str {
+        self.value["expect"]["artefacts"].pointer(path).and_then(Value::as_str).unwrap_or_else(|| panic!("{path}: {}", self.text))
+    }
+
+    /// The bytes of the transaction that pays, and its id.
+    fn paying(&self) -> (Vec<u8>, String) {
+        match self.family {
+            "evm" => (hex::decode(&self.artefact("/initiate/signed")[2..]).unwrap(), self.artefact("/initiate/tx_hash").to_owned()),
+            "tron" => (tron_bytes(self.artefact("/initiate/raw_data"), self.artefact("/initiate/signature")), self.id("/initiate/tx_id")),
+            "solana" => (STANDARD.decode(self.artefact("/transaction/signed")).unwrap(), self.id("/transaction/signature")),
+            "sui" => {
+                let (transaction, signature) = self.sui();
+                let signature = [&[1, u8::try_from(signature.len()).unwrap()][..], &signature].concat();
+                ([&[1, 0, 0, 0][..], &transaction, &signature].concat(), self.id("/transaction/tx_digest"))
+            }
+            "bitcoin" => (hex::decode(self.artefact("/deposit/signed")).unwrap(), self.id("/deposit/tx_id")),
+            _ => (self.invoke().to_string().into_bytes(), self.id("/invoke/tx_hash")),
+        }
+    }
+
+    fn id(&self, path: &str) -> String {
+        self.artefact(path).to_owned()
+    }
+
+    fn sui(&self) -> (Vec<u8>, Vec<u8>) {
+        let decoded = |path| STANDARD.decode(self.artefact(path)).unwrap();
+        (decoded("/transaction/transaction_data"), decoded("/transaction/signature"))
+    }
+
+    /// A transaction of Starknet as nodes return it.
+    fn invoke(&self) -> Value {
+        let (wallet, invoke) = (&self.value["wallet"], &self.value["expect"]["artefacts"]["invoke"]);
+        json!({
+            "type": "INVOKE", "version": "0x3", "sender_address": self.value["request"]["source"]["owner"],
+            "calldata": invoke["calldata"], "signature": invoke["signature"], "nonce": wallet["nonce"], "tip": wallet["tip"],
+            "resource_bounds": wallet["resource_bounds"], "paymaster_data": [], "account_deployment_data": [],
+            "nonce_data_availability_mode": "L1", "fee_data_availability_mode": "L1", "transaction_hash": invoke["tx_hash"],
+        })
+    }
+
+    /// A transaction of Tron as wallets and nodes return it.
+    fn tron(&self) -> Value {
+        json!({
+            "txID": self.artefact("/initiate/tx_id"), "raw_data_hex": self.artefact("/initiate/raw_data"),
+            "signature": [self.artefact("/initiate/signature")],
+        })
+    }
+
+    /// All forms of the transaction that pays.
+    fn forms(&self) -> Vec<Vec<u8>> {
+        let (bytes, _) = self.paying();
+        let (encoded, digits) = (STANDARD.encode(&bytes), hex::encode(&bytes));
+        let answer = |result: Value| json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string().into_bytes();
+        let text = |value: Value| value.to_string().into_bytes();
+        let own = match self.family {
+            "evm" => vec![answer(json!(format!("0x{digits}"))), text(json!({"raw": format!("0x{digits}"), "tx": {}}))],
+            "tron" => vec![text(self.tron()), text(json!({"result": true, "txid": "", "transaction": self.tron()}))],
+            "starknet" => return vec![text(self.invoke()), answer(self.invoke())],
+            "solana" => {
+                let in_base58 = bs58::encode(&bytes).into_string();
+                vec![
+                    answer(json!({"slot": 1, "transaction": [encoded, "base64"], "meta": null, "version": "legacy"})),
+                    answer(json!({"slot": 1, "transaction": [in_base58, "base58"], "meta": null})),
+                    in_base58.into_bytes(),
+                ]
+            }
+            "sui" => {
+                let (transaction, signature) = self.sui();
+                let (transaction, signature) = (STANDARD.encode(transaction), STANDARD.encode(signature));
+                vec![
+                    text(json!({"tx_bytes": transaction, "signatures": [signature]})),
+                    text(json!({"bytes": transaction, "signature": signature})),
+                    answer(json!({"digest": "", "rawTransaction": encoded})),
+                ]
+            }
+            _ => {
+                let psbt = self.artefact("/deposit/signed_psbt");
+                let wrapped: Vec<_> = psbt.as_bytes().chunks(64).map(|line| [line, b"\r\n"].concat()).collect();
+                let binary = STANDARD.decode(psbt).unwrap();
+                vec![
+                    answer(json!({"hex": digits, "txid": self.artefact("/deposit/tx_id")})),
+                    text(json!({"psbt": psbt, "complete": true})),
+                    wrapped.concat(),
+                    hex::encode(&binary).into_bytes(),
+                    binary,
+                ]
+            }
+        };
+        let bytes_in_text = [
+            digits.clone(),
+            format!("0x{digits}\n"),
+            digits.to_uppercase(),
+            json!(digits).to_string(),
+            format!(" {encoded}\r\n"),
+            STANDARD_NO_PAD.encode(&bytes),
+        ];
+        own.into_iter().chain(bytes_in_text.map(String::into_bytes)).chain([bytes]).collect()
+    }
+}
+
+/// The protobuf message of a signed transaction: fields 1 and 2.
+fn tron_bytes(raw_data: &str, signature: &str) -> Vec<u8> {
+    let (raw_data, signature) = (hex::decode(raw_data).unwrap(), hex::decode(signature).unwrap());
+    [field(1, &raw_data), field(2, &signature)].concat()
+}
+
+/// A field of a protobuf message, of at most 16 kB.
+fn field(number: u8, content: &[u8]) -> Vec<u8> {
+    let length = content.len();
+    let length = match length {
+        0..128 => vec![length],
+        _ => vec![length % 128 + 128, length / 128],
+    };
+    let length = length.into_iter().map(|byte| u8::try_from(byte).unwrap()).collect();
+    [vec![number << 3 | 2], length, content.to_vec()].concat()
+}
+
+struct World {
+    home: Home,
+    registry: String,
+}
+
+impl World {
+    fn new(name: &str) -> Self {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+        let home = Home::new(&format!("match-{name}"));
+        let registry = home.file("registry.json", &fs::read_to_string(fixtures.join("registry.json")).unwrap());
+        Self { home, registry }
+    }
+
+    fn file(&self, name: &str, content: &[u8]) -> String {
+        let path = self.home.path.join(name);
+        fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// Compares a file with an order.
+    fn of(&self, line: &Line, sent: &[u8]) -> (i32, Value) {
+        let sent = self.file("sent", sent);
+        self.run(line, &[&sent])
+    }
+
+    fn run(&self, line: &Line, arguments: &[&str]) -> (i32, Value) {
+        let case = self.file("case.json", line.text.as_bytes());
+        let output = self.home.run(NOWHERE, &[&["match", "--registry", &self.registry, "--case", &case, "--json"], arguments].concat());
+        (output.status.code().unwrap(), machine(&output).unwrap().0)
+    }
+}
+
+#[test]
+fn a_transaction_of_the_order_is_proven_in_every_form() {
+    let world = World::new("forms");
+    for (family, id, _) in ORDERS {
+        let line = Line::load(family, id);
+        for form in line.forms() {
+            let (code, shown) = world.of(&line, &form);
+            let text = String::from_utf8_lossy(&form);
+            assert_eq!((code, &shown["role"], &shown["id"]), (0, &json!("initiate"), &json!(id)), "{text}: {shown}");
+            assert_eq!((&shown["family"], &shown["order_id"]), (&json!(family), &line.value["expect"]["order_id"]));
+            let is_psbt = shown["form"] == "psbt";
+            assert!(is_psbt && family == "bitcoin" || shown["form"] == "transaction", "{shown}");
+            assert!(!shown["not_proven"].as_str().unwrap().is_empty());
+        }
+    }
+}
+
+#[test]
+fn an_approval_is_named_and_people_read_what_it_does() {
+    let world = World::new("approval");
+    for (family, id) in [("evm", "evm-token-approval-exact"), ("tron", "tron-token-approval-exact")] {
+        let line = Line::load(family, id);
+        let bytes = match family {
+            "evm" => line.artefact("/approval/signed").to_owned(),
+            _ => hex::encode(tron_bytes(line.artefact("/approval/raw_data"), line.artefact("/approval/signature"))),
+        };
+        let (case, sent) = (world.file("case.json", line.text.as_bytes()), world.file("sent", bytes.as_bytes()));
+        let output = world.home.run(NOWHERE, &["match", "--registry", &world.registry, "--case", &case, &sent]);
+        assert!(
+            output.status.success() && out(&output).contains("approval: approves the token amount, and pays nothing yet"),
+            "{}",
+            said(&output)
+        );
+        assert!(out(&output).contains("that it is in a block and succeeded"), "{}", said(&output));
+        // The same from stdin.
+        let output = world.home.run_with(NOWHERE, &["match", "--registry", &world.registry, "--case", &case, "-"], &[], &bytes);
+        assert!(output.status.success(), "{}", said(&output));
+    }
+}
+
+/// A refusal names the place, and says neither that nothing may be signed nor that the service is to blame.
+#[test]
+fn the_transaction_of_another_order_is_refused_at_the_place_where_it_differs() {
+    let world = World::new("other");
+    for (family, id, other) in ORDERS {
+        let (line, other) = (Line::load(family, id), Line::load(family, other));
+        for form in other.forms() {
+            let (code, shown) = world.of(&line, &form);
+            let error = &shown["error"];
+            assert_eq!((code, &error["code"], &shown["ok"]), (1, &json!("transaction_mismatch"), &json!(false)), "{family}: {shown}");
+            let at = error["at"].as_str().unwrap();
+            assert!(at.starts_with("/transaction/") || at.starts_with("/psbt/"), "{family}: {shown}");
+            assert!(!shown.to_string().contains("do not sign") && !shown.to_string().contains("report the service"), "{shown}");
+        }
+    }
+}
+
+#[test]
+fn a_changed_byte_is_refused() {
+    let world = World::new("changed");
+    for (family, id, _) in ORDERS {
+        let line = Line::load(family, id);
+        let (mut bytes, _) = line.paying();
+        // Of a Bitcoin transaction only the outputs are compared: the amount.
+        let paid = [&50_000_u64.to_le_bytes()[..], &[34, 0x51]].concat();
+        let at = bytes.windows(paid.len()).position(|part| part == paid).unwrap_or(bytes.len() / 2);
+        bytes[at] = if bytes[at] == b'1' { b'2' } else { b'1' };
+        let (code, shown) = world.of(&line, &bytes);
+        assert_eq!((code, &shown["ok"]), (1, &json!(false)), "{family}: {shown}");
+    }
+}
+
+/// What is no transaction at all is an error of the input, and says what to pass.
+#[test]
+fn files_of_the_wrong_form_say_what_to_pass() {
+    let world = World::new("input");
+    let line = Line::load("evm", "evm-native-record-v2");
+    let (_, id) = line.paying();
+    for (content, words) in [
+        (&b""[..], "empty; pass what the wallet returned"),
+        (b" \r\n\t", "empty; pass what the wallet returned"),
+        (b"\xef\xbb\xbf{}", "byte order mark; save it as UTF-8 without one"),
+        (b"\xff\xfe{\0}\0", "byte order mark; save it as UTF-8 without one"),
+        (b"[{}]", "a list; pass one transaction"),
+        (id.as_bytes(), "pass it with --id"),
+        (b"0x02f", "the text is cut, copy it again"),
+        (b"hello, world", "neither JSON nor a transaction"),
+        (br#"{"jsonrpc":"2.0","id":1,"result":null}"#, "does not know the transaction"),
+        (br#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"busy"}}"#, "the node answered with an error"),
+    ] {
+        let (code, shown) = world.of(&line, content);
+        let message = shown["error"]["message"].as_str().unwrap();
+        assert!(code == 2 && message.contains(words), "{words}: {shown}");
+    }
+    for arguments in [&[][..], &["missing"], &["sent", "--id", "0x00"]] {
+        assert_eq!(world.run(&line, arguments).0, 2, "{arguments:?}");
+    }
+    // Malformed JSON is refused with its place.
+    for (content, at) in
+        [(&b"{\"type\": 1,,}"[..], "/transaction#"), (b"{}", "/transaction/"), (b"{\"v\":\"0x0\",\"v\":\"0x0\"}", "/transaction")]
+    {
+        let (code, shown) = world.of(&line, content);
+        assert!(code == 1 && shown["error"]["at"].as_str().unwrap().starts_with(at), "{shown}");
+    }
+    // A decoded transaction of Solana has lost the bytes that were signed.
+    let solana = Line::load("solana", "solana-native-legacy");
+    let decoded = json!({"jsonrpc": "2.0", "id": 1, "result": {"transaction": {"message": {}, "signatures": []}}});
+    assert!(world.of(&solana, decoded.to_string().as_bytes()).1["error"]["message"].as_str().unwrap().contains("\"encoding\": \"base64\""));
+    let signature = solana.paying().1;
+    assert!(world.of(&solana, signature.as_bytes()).1["error"]["message"].as_str().unwrap().contains("--id"));
+}
+
+/// The payment among calls that a wallet bundled, by the status of the calls and by the receipt.
+#[test]
+fn bundled_calls_are_proven_by_their_effect() {
+    let world = World::new("calls");
+    let line = Line::load("evm", "evm-record-evm-v3");
+    let (request, order, result) = (&line.value["request"], &line.value["order"], &line.value["response"]["result"]);
+    let amount: u128 = request["source"]["amount"].as_str().unwrap().parse().unwrap();
+    let hash = format!("0x{}", "77".repeat(32));
+    let log = |amount: u128| {
+        json!({
+            "address": result["initiate_transaction"]["to"],
+            "topics": [
+                "0x01b41cbd4bbcc3c5b968a04d3fbdd8c1648a39ff6d9a3929b4840cea1142bc65",
+                format!("0x{}", order["source_swap"]["swap_id"].as_str().unwrap()),
+                format!("0x{}", request["secret_hash"].as_str().unwrap().trim_start_matches("0x")),
+                format!("{amount:#066x}"),
+            ],
+            "data": "0x",
+        })
+    };
+    let receipt = |amount| json!({"transactionHash": hash, "status": "0x1", "logs": [log(amount)], "blockNumber": "0x10"});
+    let chain_id = match &result["initiate_transaction"]["chain_id"] {
+        Value::Number(id) => format!("{:#x}", id.as_u64().unwrap()),
+        id => id.as_str().unwrap().to_owned(),
+    };
+    let status = |status: u64, receipts: Value| json!({"chainId": chain_id, "id": "0x1", "status": status, "receipts": receipts});
+    let answer = json!({"jsonrpc": "2.0", "id": 1, "result": receipt(amount)});
+    for form in [status(200, json!([receipt(amount)])), receipt(amount), answer] {
+        let (code, shown) = world.of(&line, form.to_string().as_bytes());
+        assert_eq!((code, &shown["form"], &shown["transaction"]), (0, &json!("calls"), &json!(hash)), "{shown}");
+    }
+    for (form, at) in [
+        (status(200, json!([receipt(amount - 1)])), "/calls/receipts/0/logs/0"),
+        (receipt(amount + 1), "/calls/receipts/0/logs/0"),
+        (status(100, Value::Null), "/calls/status"),
+    ] {
+        let (code, shown) = world.of(&line, form.to_string().as_bytes());
+        assert_eq!((code, &shown["error"]["at"]), (1, &json!(at)), "{shown}");
+    }
+}
+
+/// `attach` names `match` where the wallet may have changed what it signed.
+#[test]
+fn attach_names_match() {
+    let world = World::new("attach");
+    let (line, other) = (Line::load("solana", "solana-native-legacy"), Line::load("solana", "solana-native-blockhash-replaced"));
+    let case = world.file("case.json", line.text.as_bytes());
+    let attach =
+        |signature: &str| world.home.run(NOWHERE, &["attach", "--registry", &world.registry, "--case", &case, "--signature", signature]);
+    let output = attach(&format!("transaction={}", other.artefact("/transaction/signature")));
+    assert!(output.status.code() == Some(1) && said(&output).contains("`countersign match`"), "{}", said(&output));
+    let line = Line::load("evm", "evm-token-approval-exact");
+    let case = world.file("case.json", line.text.as_bytes());
+    let signature = format!("typed_data={}", Line::load("evm", "evm-second-solver").artefact("/typed_data/signature"));
+    let output = world.home.run(NOWHERE, &["attach", "--registry", &world.registry, "--case", &case, "--signature", &signature]);
+    assert!(output.status.code() == Some(1) && !said(&output).contains("countersign match"), "{}", said(&output));
+}
+
+/// A frame of gRPC-web.
+fn frame(kind: u8, content: &[u8]) -> Vec<u8> {
+    [&[kind][..], &u32::try_from(content.len()).unwrap().to_be_bytes(), content].concat()
+}
+
+/// A node of the chain of a line that has one transaction: the one that pays for `line`, under any id.
+fn node(line: &Line) -> Server {
+    let (bytes, id) = line.paying();
+    let value = match line.family {
+        "evm" => evm_json(&bytes),
+        "tron" => line.tron(),
+        "starknet" => line.invoke(),
+        "solana" => json!({"slot": 1, "transaction": [STANDARD.encode(&bytes), "base64"], "meta": {"err": null}, "version": "legacy"}),
+        _ => Value::Null,
+    };
+    let (transaction, signature) = if line.family == "sui" { line.sui() } else { (Vec::new(), Vec::new()) };
+    Server::start(move |seen| answer(seen, &value, &bytes, &id, &transaction, &signature))
+}
+
+fn answer(seen: &Seen, value: &Value, bytes: &[u8], id: &str, transaction: &[u8], signature: &[u8]) -> Reply {
+    let grpc = |message: Vec<u8>| {
+        let body = [frame(0, &message), frame(0x80, b"grpc-status:0\r\n")].concat();
+        Reply::Whole(200, vec![("content-type", "application/grpc-web+proto".into())], body)
+    };
+    match seen.path() {
+        "/wallet/getblockbynum" => {
+            return Reply::json(200, format!(r#"{{"blockID":"{}2b6653dc","block_header":{{"raw_data":{{}}}}}}"#, "0".repeat(56)));
+        }
+        "/wallet/gettransactionbyid" => return Reply::json(200, value.to_string()),
+        "/sui.rpc.v2.LedgerService/GetServiceInfo" => return grpc(field(1, b"69WiPg3DAQiwdxfncX6wYQ2siKwAe6L9BZthQea3JNMD")),
+        "/sui.rpc.v2.LedgerService/GetTransaction" => {
+            let encoded = |bytes: &[u8]| field(1, &field(2, bytes));
+            let executed = [field(1, id.as_bytes()), field(2, &encoded(transaction)), field(3, &encoded(signature))].concat();
+            return grpc(field(1, &executed));
+        }
+        "/block-height/0" => {
+            let genesis = "000000000933ea01ad0ee984209779baaec3ced90fa3f408719526f8d77f4943";
+            return Reply::Whole(200, vec![("content-type", "text/plain".into())], genesis.as_bytes().to_vec());
+        }
+        path if path.ends_with("/raw") => {
+            return Reply::Whole(200, vec![("content-type", "application/octet-stream".into())], bytes.to_vec());
+        }
+        _ => {}
+    }
+    let result = |call: &Value| {
+        let result = match call["method"].as_str().unwrap() {
+            "eth_chainId" => json!("0x2105"),
+            "getGenesisHash" => json!("5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"),
+            "starknet_chainId" => json!("0x534e5f4d41494e"),
+            "starknet_specVersion" => json!("0.9.0"),
+            _ => value.clone(),
+        };
+        json!({"jsonrpc": "2.0", "id": call["id"], "result": result})
+    };
+    let reply = match serde_json::from_str(&seen.text()).unwrap() {
+        Value::Array(calls) => Value::Array(calls.iter().map(result).collect()),
+        call => result(&call),
+    };
+    Reply::json(200, reply.to_string())
+}
+
+/// The JSON form of a transaction of type 2, as nodes return it.
+fn evm_json(bytes: &[u8]) -> Value {
+    use countersign::evm::alloy_consensus::Transaction as _;
+
+    let transaction = countersign::evm::received::from_bytes(bytes).unwrap();
+    let signature = transaction.signature();
+    json!({
+        "type": "0x2", "chainId": format!("{:#x}", transaction.chain_id().unwrap()), "nonce": format!("{:#x}", transaction.nonce()),
+        "gas": format!("{:#x}", transaction.gas_limit()), "maxFeePerGas": format!("{:#x}", transaction.max_fee_per_gas()),
+        "maxPriorityFeePerGas": format!("{:#x}", transaction.max_priority_fee_per_gas().unwrap()), "to": transaction.to().unwrap().to_string(),
+        "value": format!("{:#x}", transaction.value()), "input": transaction.input().to_string(), "accessList": [],
+        "r": format!("{:#x}", signature.r()), "s": format!("{:#x}", signature.s()), "yParity": if signature.v() { "0x1" } else { "0x0" },
+        "hash": transaction.tx_hash().to_string(), "blockNumber": "0x10",
+    })
+}
+
+/// A transaction by its id, from endpoints that must agree. An endpoint that shows another one counts as silent.
+#[test]
+fn a_transaction_is_read_from_the_chain_by_its_id() {
+    let world = World::new("id");
+    for (family, id, other) in ORDERS {
+        let (line, other) = (Line::load(family, id), Line::load(family, other));
+        let chain = line.value["request"]["source"]["asset"].as_str().unwrap().split(':').next().unwrap().to_owned();
+        let (honest, second, lying) = (node(&line), node(&line), node(&other));
+        let (_, paid) = line.paying();
+        let nodes = |servers: &[&Server]| {
+            let urls: Vec<_> =
+                servers.iter().enumerate().map(|(at, server)| json!({"url": server.base, "provider": format!("p{at}")})).collect();
+            world.home.file("nodes.json", &json!({&chain: urls}).to_string())
+        };
+        for servers in [&[&honest][..], &[&honest, &second], &[&honest, &lying, &second]] {
+            let (code, shown) = world.run(&line, &["--id", &paid, "--nodes", &nodes(servers)]);
+            assert_eq!((code, &shown["role"], &shown["transaction"]), (0, &json!("initiate"), &json!(paid)), "{family}: {shown}");
+        }
+        let (code, shown) = world.run(&line, &["--id", &paid, "--nodes", &nodes(&[&lying])]);
+        assert_eq!((code, &shown["ok"]), (3, &json!(false)), "{family}: {shown}");
+        // The transaction of another order is read, and differs.
+        let (code, shown) = world.run(&line, &["--id", &other.paying().1, "--nodes", &nodes(&[&lying])]);
+        let is_other_chain = shown["error"]["code"] == "node_wrong_chain";
+        assert!(code == 1 && shown["error"]["code"] == "transaction_mismatch" || is_other_chain, "{family}: {shown}");
+        let (code, shown) = world.run(&line, &["--id", "zz", "--nodes", &nodes(&[&honest])]);
+        assert_eq!((code, &shown["error"]["code"]), (1, &json!("transaction_id_malformed")), "{family}: {shown}");
+        assert_eq!(world.run(&line, &["--id", &paid]).0, 2, "{family}");
+    }
+}
+
+#[test]
+fn a_transaction_that_no_endpoint_knows_is_said_to_be_unknown() {
+    let world = World::new("unknown");
+    let line = Line::load("evm", "evm-native-record-v2");
+    let server = Server::start(|seen| answer(seen, &Value::Null, b"", "", b"", b""));
+    let nodes = world.home.file("nodes.json", &json!({"base": [server.base]}).to_string());
+    let (code, shown) = world.run(&line, &["--id", &line.paying().1, "--nodes", &nodes]);
+    assert_eq!((code, &shown["error"]["code"]), (3, &json!("transaction_unknown")), "{shown}");
+}

@@ -1,0 +1,94 @@
+//! Reads transactions that were sent, by their ids.
+
+use countersign::{Code, Refusal, Transaction};
+use countersign_core::reader::{Agree, Equal, Judged, Machine};
+use countersign_transport::Transport;
+
+use crate::error::NodeError;
+use crate::nodes::Connection;
+
+/// Reads a transaction on which the endpoints must agree.
+async fn read<T: Transport, M, D>(connection: Connection<'_, T>, subject: &M::Subject) -> Result<Option<D>, NodeError>
+where
+    M: Machine<Output = Judged<Equal<Option<D>>>>,
+    M::Output: Agree,
+{
+    Ok(connection.agreed::<M>(subject).await?.0.map(|Equal(found)| found)?)
+}
+
+fn wrong_id(id: &str, expected: &'static str) -> NodeError {
+    NodeError::Refused(Refusal::new(Code::TransactionIdMalformed, "/id").with_expected(expected).with_actual(id))
+}
+
+#[cfg(any(feature = "evm", feature = "tron"))]
+fn hash(id: &str) -> Result<[u8; 32], NodeError> {
+    let digits = id.strip_prefix("0x").unwrap_or(id);
+    countersign::number::bare_hex_array(digits).map_err(|_| wrong_id(id, "64 hex digits"))
+}
+
+#[cfg(feature = "evm")]
+impl<T: Transport> crate::evm::EvmChain<'_, T> {
+    pub(crate) async fn sent(&self, id: &str) -> Result<Option<Transaction>, NodeError> {
+        use countersign::evm::reader::{Sent, SentTransaction};
+
+        let subject = self.on_chain(SentTransaction(hash(id)?.into()));
+        Ok(read::<T, Sent, _>(self.connection, &subject).await?.map(Transaction::Evm))
+    }
+}
+
+#[cfg(feature = "tron")]
+impl<T: Transport> crate::tron::TronChain<'_, T> {
+    pub(crate) async fn sent(&self, id: &str) -> Result<Option<Transaction>, NodeError> {
+        use countersign::tron::reader::{Sent, SentTransaction};
+
+        let subject = self.on_chain(SentTransaction(hash(id)?.into()));
+        Ok(read::<T, Sent, _>(self.connection, &subject).await?.map(Transaction::Tron))
+    }
+}
+
+#[cfg(feature = "starknet")]
+impl<T: Transport> crate::starknet::StarknetChain<'_, T> {
+    pub(crate) async fn sent(&self, id: &str) -> Result<Option<Transaction>, NodeError> {
+        use countersign::starknet::felt;
+        use countersign::starknet::reader::{Sent, SentQuery};
+
+        let id = felt::parse(id).map_err(|_| wrong_id(id, "a felt in hex"))?;
+        let subject = SentQuery { chain_id: self.chain_id, id };
+        Ok(read::<T, Sent, _>(self.connection, &subject).await?.map(Transaction::Starknet))
+    }
+}
+
+#[cfg(feature = "solana")]
+impl<T: Transport> crate::solana::SolanaChain<'_, T> {
+    pub(crate) async fn sent(&self, id: &str) -> Result<Option<Transaction>, NodeError> {
+        use countersign::solana::reader::{Sent, SentQuery};
+
+        let id = id.parse().map_err(|_| wrong_id(id, "base58 of 64 bytes"))?;
+        let subject = SentQuery { network: self.connection.network.clone(), id };
+        Ok(read::<T, Sent, _>(self.connection, &subject).await?.map(Transaction::Solana))
+    }
+}
+
+#[cfg(feature = "sui")]
+impl<T: Transport> crate::sui::SuiChain<'_, T> {
+    pub(crate) async fn sent(&self, id: &str) -> Result<Option<Transaction>, NodeError> {
+        use countersign::sui::reader::SentTransaction;
+        use countersign::sui::sui_sdk_types::Digest;
+        use countersign_core::reader::Ask;
+
+        // The parser takes shorter text too.
+        let digest = id.parse().ok().filter(|digest: &Digest| digest.to_base58() == id);
+        let digest = digest.ok_or_else(|| wrong_id(id, "base58 of 32 bytes"))?;
+        Ok(read::<T, Ask<_>, _>(self.connection, &self.on(SentTransaction(digest))).await?.map(Transaction::Sui))
+    }
+}
+
+#[cfg(feature = "bitcoin")]
+impl<T: Transport> crate::bitcoin::BitcoinChain<'_, T> {
+    pub(crate) async fn sent(&self, id: &str) -> Result<Option<Transaction>, NodeError> {
+        use countersign::bitcoin::reader::{Sent, SentTransaction};
+
+        let id = id.parse().map_err(|_| wrong_id(id, "64 hex digits"))?;
+        Ok(read::<T, Sent, _>(self.connection, &self.on_chain(SentTransaction(id))).await?.map(Transaction::Bitcoin))
+    }
+}

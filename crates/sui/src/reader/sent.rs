@@ -1,0 +1,52 @@
+//! A transaction that was sent, with its signatures.
+
+use countersign_core::reader::{Equal, Fault, Identity, Judged, Known, Question, Replies, Request};
+use countersign_core::{Code, Refusal};
+use sui_sdk_types::{Digest, SignedTransaction};
+
+use super::fields::{bcs, encoded, transaction};
+use super::proto::Message;
+use super::{On, identity, objects};
+use crate::received;
+
+/// The most signatures of a transaction that are read.
+const MAX_SIGNATURES: usize = 8;
+
+/// Asks for the transaction with this digest; `None` if the endpoint does not know it. Its content follows from the digest, and the
+/// signatures are proven, so an endpoint can withhold it, but not change it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "it has one value")]
+pub struct SentTransaction(pub Digest);
+
+impl Question for On<SentTransaction> {
+    type Output = Judged<Equal<Option<SignedTransaction>>>;
+
+    fn identity(&self) -> Result<Identity, Refusal> {
+        identity(&self.network)
+    }
+
+    fn requests(&self) -> Vec<Request> {
+        vec![objects::request_transaction(self.subject.0, &["digest", "transaction.bcs", "signatures.bcs"])]
+    }
+
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Self::Output, Fault> {
+        let Some(executed) = objects::read_transaction(&replies.get(0)?, self.subject.0)? else { return Ok(Judged::unknown()) };
+        let bytes = encoding(executed.need(transaction::TRANSACTION)?)?;
+        let signatures = executed.all(transaction::SIGNATURES, MAX_SIGNATURES)?;
+        let signatures = signatures.into_iter().map(encoding).collect::<Result<Vec<_>, _>>()?;
+        let read = received::from_parts(bytes, &signatures);
+        if let Ok(signed) = &read
+            && signed.transaction.digest() != self.subject.0
+        {
+            let refusal = Refusal::new(Code::TransactionMismatch, transaction::TRANSACTION.1);
+            return Err(refusal.with_expected(self.subject.0.to_base58()).into());
+        }
+        Judged::found(read)
+    }
+}
+
+/// Returns the BCS bytes of a transaction or a signature.
+fn encoding<'a>(message: Message<'a>) -> Result<&'a [u8], Fault> {
+    let found: Message<'a> = message.need(encoded::BCS)?;
+    found.need(bcs::VALUE)
+}

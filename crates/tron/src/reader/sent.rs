@@ -1,0 +1,45 @@
+//! A transaction that was sent, with its signature.
+
+use alloy_primitives::{B256, hex};
+use countersign_core::reader::{Ask, Equal, Fault, Identity, Judged, Known, Question, Replies, Request};
+use countersign_core::{Code, Refusal};
+use serde_json::json;
+
+use super::{OnChain, View, post, value};
+use crate::SignedTronTransaction;
+
+/// The transaction with this id. Its content follows from the id, and its signature is proven, so an endpoint can withhold it, but not
+/// change it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "it has one value")]
+pub struct SentTransaction(pub B256);
+
+/// Reads the transaction with an id; `None` if the endpoint does not know it.
+pub type Sent = Ask<OnChain<SentTransaction>>;
+
+impl Question for OnChain<SentTransaction> {
+    type Output = Judged<Equal<Option<SignedTronTransaction>>>;
+
+    fn identity(&self) -> Result<Identity, Refusal> {
+        Ok(super::identity(self.chain_id))
+    }
+
+    fn requests(&self) -> Vec<Request> {
+        vec![post(View::Newest, "gettransactionbyid", &json!({"value": hex::encode(self.subject.0)}))]
+    }
+
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Self::Output, Fault> {
+        let cursor = value(&replies.get(0)?)?;
+        // Nodes answer with an empty object if they do not know the transaction.
+        if cursor.object()?.keys().next().is_none() {
+            return Ok(Judged::unknown());
+        }
+        let read = SignedTronTransaction::read(&cursor);
+        if let Ok(signed) = &read
+            && signed.tx_id() != self.subject.0
+        {
+            return Err(cursor.at().refuse(Code::TransactionMismatch).with_expected(hex::encode(self.subject.0)).into());
+        }
+        Judged::found(read)
+    }
+}
