@@ -39,7 +39,7 @@ impl Deposit {
                 .with_expected("SIGHASH_ALL")
                 .with_actual(hash_type.to_string()));
         }
-        family::Deposit::matches(self, &psbt.unsigned_tx)
+        family::Deposit::matches(self, &psbt.unsigned_tx, &mut Warnings::default())
     }
 }
 
