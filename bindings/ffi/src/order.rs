@@ -88,6 +88,12 @@ impl Order {
     pub fn matches(&self, transaction: Vec<u8>) -> Result<String> {
         Ok(objects::matches(&self.0, &transaction)?)
     }
+
+    /// Returns what a wallet changed or added in a transaction although it may: an approval above the amount, or bytes behind the calldata.
+    /// The transaction is as for `matches`.
+    pub fn match_warnings(&self, transaction: Vec<u8>) -> Result<Vec<Notice>> {
+        Ok(objects::match_warnings(&self.0, &transaction)?.convert())
+    }
 }
 
 /// Payloads for any signer, and the signatures that have been attached so far.

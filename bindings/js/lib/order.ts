@@ -112,10 +112,17 @@ export class Order extends Made {
    * @throws {@link CountersignError} `transaction_mismatch` with the first difference if it is not part of the order.
    */
   matches(transaction: ExternalTransaction): Role {
-    // The members of the other chains' transactions are theirs.
-    const isOurs = typeof transaction === "object" && transaction !== null && Object.hasOwn(transaction, "txBytes");
-    const bytes = isOurs ? contractBytes(transaction, "transaction") : foreignBytes(transaction, "transaction");
-    return call(() => this.#handle.matches(bytes)) as Role;
+    return call(() => this.#handle.matches(transactionBytes(transaction))) as Role;
+  }
+
+  /**
+   * Returns what a wallet changed or added in a transaction although it may: an approval above the amount, or bytes behind the calldata.
+   *
+   * @param transaction - As for {@link Order.matches}.
+   * @throws {@link CountersignError} as {@link Order.matches}.
+   */
+  matchWarnings(transaction: ExternalTransaction): readonly Notice[] {
+    return read(call(() => this.#handle.matchWarnings(transactionBytes(transaction))));
   }
 
   /**
@@ -147,4 +154,10 @@ export class Order extends Made {
   get #handle(): glue.Order {
     return handleOf(this, Order, "order");
   }
+}
+
+function transactionBytes(transaction: ExternalTransaction): Uint8Array {
+  // The members of the other chains' transactions are theirs.
+  const isOurs = typeof transaction === "object" && transaction !== null && Object.hasOwn(transaction, "txBytes");
+  return isOurs ? contractBytes(transaction, "transaction") : foreignBytes(transaction, "transaction");
 }

@@ -123,6 +123,12 @@ impl Order {
         objects::matches(&self.0, transaction).map_err(thrown)
     }
 
+    /// Returns what a wallet changed or added in a transaction although it may.
+    #[wasm_bindgen(js_name = matchWarnings)]
+    pub fn match_warnings(&self, transaction: &[u8]) -> Text {
+        objects::match_warnings(&self.0, transaction).map(|warnings| json(&warnings)).map_err(thrown)
+    }
+
     /// Prepares the order with a wallet context.
     pub fn prepare(&self, wallet: Vec<u8>) -> Result<UnsignedOrder, String> {
         // The wallet context can have a secret key.

@@ -13,7 +13,7 @@ import { createWalletClient, custom, keccak256, parseTransaction } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { base58 } from "@scure/base";
 import { Order, Registry } from "countersign";
-import { checkSent } from "countersign/eip1193";
+import { checkSent, sendTransactions } from "countersign/eip1193";
 import { signWithSolanaWallet } from "countersign/solana-wallet";
 import { signWithSuiWallet } from "countersign/sui-wallet";
 import { signWithViem } from "countersign/viem";
@@ -187,6 +187,29 @@ test("EIP-1193: a browser wallet signs, sends, and batches", async (context) => 
   const waitForReceipt = async () => (Date.now = () => Date.UTC(2026, 2, 4, 9));
   await assert.rejects(browserExample.pay(late.docs, late.registry, provider, approve, { waitForReceipt }), { code: "order_expired" });
   assert.equal(sent.length, 1);
+});
+
+test("browser wallets: a Safe gets no gas limit, and a suffix behind the calldata is said", async () => {
+  const { input, registry } = fixture("evm-token-approval-exact");
+  const { docs, key, wallet } = keyed("evm").find(({ id }) => id === "evm-token-approval-exact");
+  const order = Order.verify(documents(input), new Registry(registry));
+  for (const [options, expected] of [[undefined, true], [{ gas: true }, true], [{ gas: false }, false]]) {
+    const asked = [];
+    const provider = { request: async ({ params }) => `0x${"00".repeat(asked.push(params[0]))}` };
+    await sendTransactions(order, provider, async () => undefined, options);
+    assert.deepEqual(asked.map((call) => Object.hasOwn(call, "gas")), [expected, expected]);
+  }
+  const unsigned = Order.verify(docs, new Registry(registry)).prepare(wallet);
+  unsigned.sign(key);
+  const account = privateKeyToAccount(`0x${key.replace("0x", "")}`);
+  const { type, ...sent } = parseTransaction(`0x${Buffer.from(hex(unsigned.finish().transactions.at(-1).payload)).toString("hex")}`);
+  assert.deepEqual(order.matchWarnings(await account.signTransaction({ type, ...sent, r: undefined, s: undefined, v: undefined, yParity: undefined })), []);
+  const suffixed = { type, ...sent, data: `${sent.data}8021`, r: undefined, s: undefined, v: undefined, yParity: undefined };
+  const raw = await account.signTransaction(suffixed);
+  assert.equal(order.matches(raw), "initiate");
+  const [{ code, message }] = order.matchWarnings(raw);
+  assert.equal(code, "calldata_suffix");
+  assert.match(message, /2 bytes behind the initiate: 8021/);
 });
 
 /** A wallet of the Wallet Standard with one account of @solana/web3.js. */

@@ -119,6 +119,17 @@ impl Order {
         objects::matches(&self.0, transaction.as_bytes()).map_err(raise)
     }
 
+    /// Returns what a wallet changed or added in a transaction although it may: an approval above the amount, or bytes behind the calldata.
+    ///
+    /// Args:
+    ///     transaction: As for `matches`.
+    ///
+    /// Raises:
+    ///     Refusal: As `matches`.
+    fn match_warnings(&self, transaction: Text) -> PyResult<Vec<Notice>> {
+        objects::match_warnings(&self.0, transaction.as_bytes()).map(Convert::convert).map_err(raise)
+    }
+
     /// Adds the wallet's nonce, fees or coins. May be called again, as often as they change.
     ///
     /// Args:

@@ -229,7 +229,8 @@ fn the_hash_of_a_safe_follows_its_safe_tx_gas() {
             safe.add_to(&mut cards, &order);
             Ok(cards)
         });
-        let shown: Vec<_> = cards.unwrap().iter().filter_map(|card| Some(on(card, Device::Safe).last()?.1.clone())).collect();
+        let cards = cards.unwrap();
+        let shown: Vec<_> = cards.iter().filter_map(|card| Some(on(card, Device::Safe).last()?.1.clone())).collect();
         assert_eq!(shown[..2], [format!("0x{approval}"), format!("0x{initiate}")], "{gas}");
     }
     for text in ["", "-1", "0x10", "1.5", "18446744073709551616", "calls"] {

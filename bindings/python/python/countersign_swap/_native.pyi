@@ -203,6 +203,15 @@ class Order:
         Raises:
             Refusal: With the code `transaction_mismatch` and the first difference if it is not part of the order.
         """
+    def match_warnings(self, transaction: _Text) -> list[Notice]:
+        """Returns what a wallet changed or added in a transaction although it may: an approval above the amount, or bytes behind the calldata.
+
+        Args:
+            transaction: As for `matches`.
+
+        Raises:
+            Refusal: As `matches`.
+        """
     def prepare(self, wallet: _Text | _Wallet) -> UnsignedOrder:
         """Adds the wallet's nonce, fees or coins. May be called again, as often as they change.
 

@@ -24,6 +24,7 @@
 mod external;
 mod fields;
 mod key;
+mod matched;
 mod native;
 mod reader;
 mod record;
@@ -40,6 +41,7 @@ use crate::line::Outcome;
 pub use external::{find_payment, matches};
 pub use fields::{Convert, Coverage, Decimal, Htlc, HtlcTerms, Line, NativePayload, Notice, Proof, Request, Terms, Transaction, Value};
 pub use key::{key_text, secret_text};
+pub use matched::match_warnings;
 pub use native::wallet_calls;
 pub use reader::{Answer, Ask, Quorum, Reader, answers, error_answer, split_batch};
 pub use record::{Record, htlc_terms, verify_record};
