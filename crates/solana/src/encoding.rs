@@ -1,26 +1,59 @@
 //! Transactions as bytes. The encoding of Solana's own types comes from `wincode` 0.5 up to solana-transaction 4.1, and from
-//! `wincode` 0.6 in later versions. A crate that called one of them would exclude users of the other. Therefore this module reads the
-//! types itself. The bytes of a message come from Solana's own `serialize`, and comparing them with the input proves the reader.
+//! `wincode` 0.6 in later versions. A crate that called one of them would exclude users of the other. Therefore this module reads
+//! legacy and version 0 messages itself. Messages of version 1 come from Solana's own [`v1::deserialize`], which is the same in all these
+//! versions. The bytes of a message come from Solana's own `serialize`, and comparing them with the input proves the reader.
 
 use solana_address::Address;
 use solana_hash::Hash;
 use solana_message::compiled_instruction::CompiledInstruction;
 use solana_message::v0::{self, MessageAddressTableLookup};
-use solana_message::{Message, MessageHeader, VersionedMessage};
+use solana_message::{Message, MessageHeader, VersionedMessage, v1};
 use solana_signature::Signature;
 use solana_transaction::versioned::VersionedTransaction;
 
 /// The first byte of a message of version 0.
 const VERSION_0: u8 = 0x80;
+/// The first byte of a message of version 1, and of its transaction.
+pub(crate) const VERSION_1: u8 = v1::V1_PREFIX;
+/// The most bytes of a transaction with a message of version 1.
+pub(crate) const MAX_BYTES_V1: usize = 4_096;
+/// The most signatures, addresses and instructions of a message of version 1. Later versions of the SDK no longer check them.
+const MAX_SIGNERS_V1: u8 = 12;
+const MAX_KEYS_V1: usize = 64;
+const MAX_INSTRUCTIONS_V1: usize = 64;
 
-/// Reads a transaction with a legacy or version 0 message; `None` for anything else. Bytes after the transaction are ignored: writing
-/// the transaction again shows how long it was.
+/// Returns the limit of version 1 that a message exceeds; `None` if it is within all of them, or of another version.
+pub(crate) fn exceeded(message: &VersionedMessage) -> Option<&'static str> {
+    let VersionedMessage::V1(message) = message else { return None };
+    if message.header.num_required_signatures > MAX_SIGNERS_V1 {
+        return Some("a message of version 1 has at most 12 signers");
+    }
+    if message.account_keys.len() > MAX_KEYS_V1 {
+        return Some("a message of version 1 has at most 64 keys");
+    }
+    (message.instructions.len() > MAX_INSTRUCTIONS_V1).then_some("a message of version 1 has at most 64 instructions")
+}
+
+/// Reads a transaction with a message of version 1: `81`, the message, then 64 bytes for each required signature, without a count.
+fn read_v1(message: &[u8]) -> Option<VersionedTransaction> {
+    let read = v1::deserialize(message).ok()?;
+    let mut reader = Reader(message.get(read.size()..)?);
+    let slots = 0..read.header.num_required_signatures;
+    let signatures = slots.map(|_| reader.array().map(Signature::from)).collect::<Option<_>>()?;
+    Some(VersionedTransaction { signatures, message: VersionedMessage::V1(read) })
+}
+
+/// Reads a transaction; `None` if it is none, or has a message of another version than 0 and 1. Bytes after the transaction are ignored:
+/// writing the transaction again shows how long it was.
 pub(crate) fn read(bytes: &[u8]) -> Option<VersionedTransaction> {
+    if let [VERSION_1, message @ ..] = bytes {
+        return read_v1(message);
+    }
     let mut reader = Reader(bytes);
     let signatures = reader.list(|reader| reader.array().map(Signature::from))?;
     let versioned = match *reader.0.first()? {
         VERSION_0 => reader.byte().is_some(),
-        // A first byte with its top bit set is a version, and no other version is supported here.
+        // A first byte with its top bit set is a version. Version 1 does not begin with signatures, and no other version is known.
         0x81.. => return None,
         _ => false,
     };
@@ -44,17 +77,30 @@ pub(crate) fn read(bytes: &[u8]) -> Option<VersionedTransaction> {
     Some(VersionedTransaction { signatures, message })
 }
 
-/// Returns the bytes of a transaction: the signatures, then the message. The message must be a legacy or version 0 message; version 1
-/// has its signatures elsewhere.
+/// Returns the bytes of a transaction: the count of signatures, the signatures, then the message. In version 1 the message comes first,
+/// and the signatures have no count.
 pub(crate) fn write(signatures: &[Signature], message: &[u8]) -> Vec<u8> {
     let len = signatures.len().saturating_mul(64).saturating_add(message.len()).saturating_add(3);
     let mut bytes = Vec::with_capacity(len);
-    write_count(&mut bytes, signatures.len());
+    let is_first = message.first() == Some(&VERSION_1);
+    if is_first {
+        bytes.extend_from_slice(message);
+    } else {
+        write_count(&mut bytes, signatures.len());
+    }
     for signature in signatures {
         bytes.extend_from_slice(signature.as_ref());
     }
-    bytes.extend_from_slice(message);
+    if !is_first {
+        bytes.extend_from_slice(message);
+    }
     bytes
+}
+
+/// Reads exactly one transaction; `None` for anything else. The limits of its version are not checked, because a chain may raise them.
+pub(crate) fn read_whole(bytes: &[u8]) -> Option<VersionedTransaction> {
+    let transaction = read(bytes)?;
+    (write(&transaction.signatures, &transaction.message.serialize()) == bytes).then_some(transaction)
 }
 
 /// Writes a compact-u16.
@@ -134,11 +180,25 @@ mod tests {
             .collect()
     }
 
+    /// The same with messages of version 1, as Solana's Rust library writes them.
+    fn samples_v1() -> Vec<Vec<u8>> {
+        let configs = [
+            v1::TransactionConfig::empty(),
+            v1::TransactionConfig::empty().with_compute_unit_limit(200_000).with_loaded_accounts_data_size_limit(65_536),
+            v1::TransactionConfig::empty().with_priority_fee(5_000).with_compute_unit_limit(1).with_heap_size(65_536),
+        ];
+        let version_1 = |(bytes, config): (Vec<u8>, &v1::TransactionConfig)| {
+            let VersionedTransaction { signatures, message } = read(&bytes).unwrap();
+            let (header, keys) = (*message.header(), message.static_account_keys().to_vec());
+            let message = v1::Message::new(header, *config, *message.recent_blockhash(), keys, message.instructions().to_vec());
+            wincode::serialize(&VersionedTransaction { signatures, message: VersionedMessage::V1(message) }).unwrap()
+        };
+        samples().into_iter().zip(configs.iter().cycle()).map(version_1).collect()
+    }
+
     fn agrees_with_solana(bytes: &[u8]) {
         let read = read(bytes);
         let own = wincode::deserialize::<VersionedTransaction>(bytes).ok();
-        // `read` refuses messages of version 1. Writing the transaction again below shows how many bytes were read.
-        let own = own.filter(|own| !matches!(own.message, VersionedMessage::V1(_)));
         assert_eq!(read, own);
         if let Some(read) = read {
             assert_eq!(write(&read.signatures, &read.message.serialize()), wincode::serialize(&read).unwrap());
@@ -147,7 +207,7 @@ mod tests {
 
     #[test]
     fn reads_and_writes_what_solana_does() {
-        for bytes in samples() {
+        for bytes in samples().into_iter().chain(samples_v1()) {
             let transaction = read(&bytes).unwrap();
             assert_eq!(write(&transaction.signatures, &transaction.message.serialize()), bytes);
             for len in 0..=bytes.len() {
@@ -164,7 +224,8 @@ mod tests {
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
             tail in prop::collection::vec(any::<u8>(), 0..4),
         ) {
-            let mut bytes = sample.get(&samples()).clone();
+            let samples = [samples(), samples_v1()].concat();
+            let mut bytes = sample.get(&samples).clone();
             for (place, byte) in changes {
                 let place = place.index(bytes.len());
                 bytes[place] = byte;

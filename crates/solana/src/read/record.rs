@@ -7,9 +7,10 @@ use countersign_core::{Code, Refusal};
 
 use super::transaction::{ChainInstruction, TransactionRecord, instruction_data};
 use crate::address::{self, Address};
+use crate::encoding;
 
-/// Maximum length of a transaction in bytes, which is the size of a packet.
-const MAX_TRANSACTION: usize = 1_232;
+/// Maximum length of the text of a transaction: base64 of the longest one, which has a message of version 1.
+const MAX_TEXT: usize = encoding::MAX_BYTES_V1.div_ceil(3) * 4;
 /// Maximum number of instructions in one transaction, inner ones included.
 const MAX_INSTRUCTIONS: usize = 512;
 /// Maximum number of accounts in one transaction.
@@ -40,7 +41,7 @@ impl ChainTransaction {
         let part = payload.array()?.next().ok_or_else(|| payload.refuse(Code::MissingField))?;
         let transaction = bytes(&part)?;
         let malformed = || payload.at().refuse(Code::TransactionMalformed);
-        let transaction = super::transaction(&transaction).ok_or_else(malformed)?;
+        let transaction = encoding::read_whole(&transaction).ok_or_else(malformed)?;
         let signature = transaction.signatures.first().ok_or_else(malformed)?.to_string();
         if let Some(error) = meta.object()?.get("err") {
             return Err(error.at().refuse(Code::TransactionMismatch).with_reason("the transaction failed"));
@@ -70,8 +71,8 @@ impl ChainTransaction {
 /// Decodes the bytes of a transaction from base64.
 fn bytes(cursor: &Cursor<'_, '_>) -> Result<Vec<u8>, Refusal> {
     let text = cursor.text()?;
-    if text.len() > MAX_TRANSACTION.saturating_mul(2) {
-        return Err(cursor.at().refuse(Code::WrongType).with_expected(format!("at most {MAX_TRANSACTION} bytes")));
+    if text.len() > MAX_TEXT {
+        return Err(cursor.at().refuse(Code::WrongType).with_expected(format!("at most {} bytes", encoding::MAX_BYTES_V1)));
     }
     STANDARD.decode(text).map_err(|_| cursor.refuse(Code::WrongType).with_expected("base64"))
 }

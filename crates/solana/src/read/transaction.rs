@@ -1,5 +1,6 @@
 //! What a transaction on chain did to a swap: its instructions, including those called by programs, and its events.
 
+use solana_message::VersionedMessage;
 use solana_transaction::versioned::VersionedTransaction;
 
 use super::{SwapLocation, Unclear, part};
@@ -108,15 +109,17 @@ pub fn instruction_data(text: &str) -> Option<Vec<u8>> {
     if text.len() > 4_096 { None } else { bs58::decode(text).into_vec().ok() }
 }
 
-/// Decodes the bytes of a legacy or version 0 transaction; `None` for anything else.
+/// Decodes the bytes of a transaction with a legacy message, or one of version 0 or 1; `None` for anything else, also for a message of
+/// version 1 above the network's limits: 4,096 bytes, 12 signers, 64 keys, 64 instructions.
 #[must_use]
 pub fn transaction(bytes: &[u8]) -> Option<VersionedTransaction> {
-    let transaction = encoding::read(bytes)?;
-    let again = encoding::write(&transaction.signatures, &transaction.message.serialize());
-    (again == bytes).then_some(transaction)
+    let is_small = |transaction: &VersionedTransaction| {
+        !matches!(transaction.message, VersionedMessage::V1(_)) || bytes.len() <= encoding::MAX_BYTES_V1
+    };
+    encoding::read_whole(bytes).filter(|transaction| is_small(transaction) && encoding::exceeded(&transaction.message).is_none())
 }
 
-/// Returns the bytes of a legacy or version 0 transaction, which nodes accept.
+/// Returns the bytes of a transaction, which nodes accept.
 #[must_use]
 pub fn transaction_bytes(transaction: &VersionedTransaction) -> Vec<u8> {
     encoding::write(&transaction.signatures, &transaction.message.serialize())

@@ -63,9 +63,10 @@ pub(super) fn get(signature: &Signature) -> Request {
     by_id(&signature.text)
 }
 
-/// Creates the request for the transaction with an id.
+/// Creates the request for the transaction with an id. A node refuses the whole request if the message has a higher version than the
+/// stated one, so this is the highest one that can be decoded.
 pub(super) fn by_id(id: &str) -> Request {
-    let options = format!(r#"{{"encoding":"base64","commitment":"{FINALIZED}","maxSupportedTransactionVersion":0}}"#);
+    let options = format!(r#"{{"encoding":"base64","commitment":"{FINALIZED}","maxSupportedTransactionVersion":1}}"#);
     Request::json_rpc("getTransaction", format!(r#"["{id}",{options}]"#))
 }
 

@@ -3,7 +3,7 @@
 use countersign_core::Code;
 use countersign_solana::htlc::Token;
 use countersign_solana::solana_instruction::Instruction;
-use countersign_testkit::chain::solana::{Account, RENT, stored};
+use countersign_testkit::chain::solana::{Account, RENT, in_version_1, mined_inside, stored};
 
 use super::*;
 
@@ -160,5 +160,56 @@ fn a_page_of_failed_transactions_is_not_the_whole_list() {
             chain.mined.extend(failed(count));
             assert_eq!(finding(&chain, &terms).state, HtlcState::Absent, "{form} {count}");
         }
+    }
+}
+
+/// Version 1 of messages has another layout, and nodes refuse the whole request of a caller that does not ask for it.
+#[test]
+fn transactions_with_messages_of_version_1_are_read() {
+    for form in FORMS {
+        let terms = of(form);
+        for chain in [redeemed(&terms), refunded(&terms)] {
+            let expected = finding(&chain, &terms);
+            let mined = chain.mined.iter().map(in_version_1).collect();
+            let found = finding(&Chain { mined, ..chain }, &terms);
+            assert_eq!(found, expected, "{form}");
+        }
+        let (htlc, swap, _) = parts(&terms);
+        // Another program calls the HTLC.
+        let mut inside = redeemed(&terms);
+        let redeem = htlc.redeem(&swap, Address::from(SPONSOR), &SECRET).unwrap();
+        inside.mined[1] = in_version_1(&mined_inside(INITIATED + 40, redeem));
+        let state = finding(&inside, &terms).state;
+        assert!(matches!(state, HtlcState::Redeemed { secret: Some(SECRET), .. }), "{form}: {state:?}");
+    }
+}
+
+/// The account of the SPL client generation does not store mint and timelock. The transaction that created it shows them.
+#[test]
+fn an_initiation_with_a_message_of_version_1_shows_mint_and_timelock() {
+    for form in FORMS {
+        let terms = of(form);
+        let chain = Chain::funded(&terms);
+        let mined = chain.mined.iter().map(in_version_1).collect();
+        let found = finding(&Chain { mined, ..chain }, &terms).state;
+        assert_eq!((locked(&found).timelock, &locked(&found).token), (terms.timelock, &terms.token), "{form}");
+    }
+}
+
+/// Anybody can name the account.
+#[test]
+fn a_transaction_of_version_1_that_only_names_the_account_hides_nothing() {
+    for form in FORMS {
+        let terms = of(form);
+        let (_, _, address) = parts(&terms);
+        for mut chain in [redeemed(&terms), refunded(&terms), Chain::funded(&terms)] {
+            let expected = finding(&chain, &terms).state;
+            chain.mined.push(in_version_1(&dust(INITIATED + 50, address)));
+            chain.mined.insert(0, in_version_1(&dust(INITIATED - 50, address)));
+            assert_eq!(finding(&chain, &terms).state, expected, "{form}");
+        }
+        let mut named = Chain::empty(&terms);
+        named.mined.push(in_version_1(&dust(INITIATED, address)));
+        assert_eq!(finding(&named, &terms).state, HtlcState::Absent, "{form}");
     }
 }

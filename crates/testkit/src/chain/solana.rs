@@ -13,7 +13,8 @@ use countersign_solana::htlc::{Htlc, HtlcAccount, Initiate, SolanaGeneration, To
 use countersign_solana::read::{self, CLOCK, RECENT_BLOCKHASHES};
 use countersign_solana::solana_hash::Hash;
 use countersign_solana::solana_instruction::{AccountMeta, Instruction};
-use countersign_solana::solana_message::{Message, VersionedMessage};
+use countersign_solana::solana_message::v1::TransactionConfig;
+use countersign_solana::solana_message::{Message, VersionedMessage, v1};
 use countersign_solana::solana_signature::Signature;
 use countersign_solana::solana_transaction::versioned::VersionedTransaction;
 use countersign_solana::{Address, Solana};
@@ -194,6 +195,15 @@ pub fn mined(slot: u64, instruction: &Instruction) -> Mined {
     }
 }
 
+/// The same transaction with a message of version 1.
+pub fn in_version_1(mined: &Mined) -> Mined {
+    let VersionedMessage::Legacy(message) = mined.transaction.message.clone() else { panic!("not a legacy message") };
+    let config = TransactionConfig::empty().with_compute_unit_limit(200_000).with_loaded_accounts_data_size_limit(65_536);
+    let message = v1::Message::new(message.header, config, message.recent_blockhash, message.account_keys, message.instructions);
+    let transaction = VersionedTransaction { signatures: mined.transaction.signatures.clone(), message: VersionedMessage::V1(message) };
+    Mined { transaction, ..mined.clone() }
+}
+
 /// A transaction whose only instruction is another program's, which calls `called`.
 pub fn mined_inside(slot: u64, called: Instruction) -> Mined {
     let mut accounts = called.accounts.clone();
@@ -315,8 +325,15 @@ impl Chain {
                 skipped.map(shown).take(usize::try_from(params[1]["limit"].as_u64().expect("valid")).expect("valid")).collect()
             }
             "getTransaction" => {
-                let found = self.mined.iter().find(|mined| json!(name(mined)) == params[0]);
-                found.map_or(Value::Null, transaction)
+                let Some(found) = self.mined.iter().find(|mined| json!(name(mined)) == params[0]) else { return Value::Null };
+                // A legacy message has no version. Without the member, a node supports no other one.
+                match (version(found).as_u64(), params[1]["maxSupportedTransactionVersion"].as_u64()) {
+                    (Some(version), max) if max.is_none_or(|max| version > max) => json!({"error": {
+                        "code": -32_015,
+                        "message": format!("Transaction version ({version}) is not supported by the requesting client. Please try the request again with the following configuration parameter: \"maxSupportedTransactionVersion\": {version}"),
+                    }}),
+                    _ => transaction(found),
+                }
             }
             "simulateTransaction" => match &self.simulated {
                 Err(error) => context(
@@ -387,6 +404,15 @@ fn shown(account: Option<&Account>) -> Value {
     })
 }
 
+/// The version of a transaction's message, as a node writes it.
+fn version(mined: &Mined) -> Value {
+    match mined.transaction.message {
+        VersionedMessage::Legacy(_) => json!("legacy"),
+        VersionedMessage::V0(_) => json!(0),
+        VersionedMessage::V1(_) => json!(1),
+    }
+}
+
 pub fn transaction(mined: &Mined) -> Value {
     let keys = mined.transaction.message.static_account_keys();
     let index = |key: &Address| keys.iter().position(|other| other == key).expect("valid");
@@ -399,7 +425,7 @@ pub fn transaction(mined: &Mined) -> Value {
     json!({
         "slot": mined.slot,
         "blockTime": 1,
-        "version": "legacy",
+        "version": version(mined),
         "transaction": [STANDARD.encode(read::transaction_bytes(&mined.transaction)), "base64"],
         "meta": {"err": null, "fee": 5000, "innerInstructions": inner, "loadedAddresses": {"writable": [], "readonly": []}, "logMessages": []},
     })
