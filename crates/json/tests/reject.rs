@@ -242,6 +242,7 @@ const ELSEWHERE: &[(Code, &str)] = &[
     (Code::RecordChanged, "a second record: crates/core/src/evidence/tests.rs"),
     (Code::SecretWrong, "recovery: crates/evm/tests/recover.rs"),
     (Code::SignatureMissing, "the typed API alone: crates/evm/tests/sign.rs"),
+    (Code::WalletAssertion, "external wallets: crates/solana/tests/lighthouse.rs"),
     (Code::TransactionMismatch, "external wallets: crates/evm/tests/external.rs"),
     (Code::GasPriceTooHigh, "depends on a node: crates/node/tests/evm_wallet.rs"),
     (Code::AllowanceTooLow, "depends on a node: crates/node/tests/evm_wallet.rs"),

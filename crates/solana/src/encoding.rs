@@ -15,12 +15,19 @@ use solana_transaction::versioned::VersionedTransaction;
 const VERSION_0: u8 = 0x80;
 /// The first byte of a message of version 1, and of its transaction.
 pub(crate) const VERSION_1: u8 = v1::V1_PREFIX;
+/// The most bytes of a transaction with a legacy or version 0 message. It must fit into a packet: the IPv6 minimum MTU less the headers.
+const MAX_BYTES: usize = 1_232;
 /// The most bytes of a transaction with a message of version 1.
 pub(crate) const MAX_BYTES_V1: usize = 4_096;
 /// The most signatures, addresses and instructions of a message of version 1. Later versions of the SDK no longer check them.
 const MAX_SIGNERS_V1: u8 = 12;
 const MAX_KEYS_V1: usize = 64;
 const MAX_INSTRUCTIONS_V1: usize = 64;
+
+/// Returns the most bytes of a transaction with this first byte.
+pub(crate) fn max_bytes(first: Option<&u8>) -> usize {
+    if first == Some(&VERSION_1) { MAX_BYTES_V1 } else { MAX_BYTES }
+}
 
 /// Returns the limit of version 1 that a message exceeds; `None` if it is within all of them, or of another version.
 pub(crate) fn exceeded(message: &VersionedMessage) -> Option<&'static str> {

@@ -1,31 +1,35 @@
 //! Compares a transaction that an external wallet has signed with the order.
 //!
 //! Such a wallet chooses its own blockhash for the transaction that the owner sends, and often sets the priority fee. It may also list
-//! the account keys in another order. Everything else must be as verified. The sponsor signs the gasless transaction too, so nothing of
-//! that may change.
+//! the account keys in another order, and add assertions of [Lighthouse](crate::lighthouse). Everything else must be as verified. The
+//! sponsor signs the gasless transaction too, so nothing of that may change.
 //!
 //! Specification: `docs/spec/solana.md#signing`.
 
 use std::collections::BTreeMap;
 use std::mem::discriminant;
 
-use countersign_core::{Code, Refusal, Role};
+use countersign_core::{Code, Refusal, Role, Warnings};
 use solana_message::VersionedMessage;
 use solana_transaction::versioned::VersionedTransaction;
 
 use crate::address::{self, Address, COMPUTE_BUDGET_PROGRAM};
-use crate::allowed::AllowedInstruction;
 use crate::deposit::{Deposit, ProposedTransaction};
+use crate::encoding;
 use crate::fees::ComputeBudget;
+use crate::lighthouse;
 use crate::message;
 use crate::sign::is_signed_by;
 
 /// Returns the role of a signed transaction in the order.
-pub(crate) fn matches(deposit: &Deposit, transaction: &VersionedTransaction) -> Result<Role, Refusal> {
+pub(crate) fn matches(deposit: &Deposit, transaction: &VersionedTransaction, warnings: &mut Warnings) -> Result<Role, Refusal> {
     let payer = transaction.message.static_account_keys().first().copied().unwrap_or_default();
     let gasless = deposit.gasless.as_ref().filter(|gasless| gasless.fee_payer == payer);
     match gasless {
-        _ if payer == deposit.owner => check_own(deposit, transaction)?,
+        _ if payer == deposit.owner => {
+            check_own(deposit, transaction)?;
+            warn_about_assertions(&transaction.message, warnings);
+        }
         Some(gasless) => check_gasless(deposit, gasless, transaction)?,
         None => {
             let expected = address::to_account(deposit.owner);
@@ -33,6 +37,20 @@ pub(crate) fn matches(deposit: &Deposit, transaction: &VersionedTransaction) -> 
         }
     }
     Ok(Role::Initiate)
+}
+
+/// Adds what the wallet asserts.
+fn warn_about_assertions(message: &VersionedMessage, warnings: &mut Warnings) {
+    let keys = message.static_account_keys();
+    for instruction in message.instructions() {
+        let key = |index: &u8| keys.get(usize::from(*index));
+        if key(&instruction.program_id_index) == Some(&lighthouse::PROGRAM) {
+            let accounts: Vec<_> = instruction.accounts.iter().filter_map(key).map(ToString::to_string).collect();
+            let of = if accounts.is_empty() { String::new() } else { format!(" of {}", accounts.join(", ")) };
+            let name = lighthouse::name(&instruction.data).unwrap_or_default();
+            warnings.warn_about(Code::WalletAssertion, format!("Lighthouse {name}{of}"));
+        }
+    }
 }
 
 fn differs(location: impl Into<String>) -> Refusal {
@@ -49,14 +67,31 @@ fn check_own(deposit: &Deposit, transaction: &VersionedTransaction) -> Result<()
     if actual.address_table_lookups().is_some_and(|tables| !tables.is_empty()) {
         return Err(differs("/message/address_table_lookups"));
     }
-    check_instructions(deposit, expected, actual)?;
-    check_keys(expected, actual)?;
+    check_config(deposit, expected, actual)?;
+    let added = check_instructions(deposit, expected, actual)?;
+    check_keys(expected, actual, &added)?;
     let (expected, slots) = (usize::from(expected.header().num_required_signatures), transaction.signatures.len());
     if slots != expected {
         return Err(differs("/signatures").with_expected(expected).with_actual(slots));
     }
-    // The message is at most two instructions larger than the verified one, so it can be serialized.
+    // The message has at most six instructions more than the verified one, none of them larger than a transaction, so it can be serialized.
     check_signature(deposit, transaction, 0, &actual.serialize())
+}
+
+/// Requires that the limits in a message of version 1 are within the policy. A wallet may change them, except for the heap.
+fn check_config(deposit: &Deposit, expected: &VersionedMessage, actual: &VersionedMessage) -> Result<(), Refusal> {
+    let (VersionedMessage::V1(expected), VersionedMessage::V1(message)) = (expected, actual) else { return Ok(()) };
+    if let Some(reason) = encoding::exceeded(actual) {
+        return Err(differs("/message").with_reason(reason));
+    }
+    if message.config.heap_size != expected.config.heap_size {
+        return Err(differs("/message/config/heap_size"));
+    }
+    deposit.fee_limits.check_config(&message.config, |code, member| {
+        let reason =
+            if code == Code::GasLimitTooLow { "without this limit, the transaction fails" } else { "the limit is above the policy's" };
+        differs(format!("/message/config/{member}")).with_reason(reason)
+    })
 }
 
 /// Requires that the message is exactly the verified one, that the owner has signed it, and that the sponsor's slot is unchanged or
@@ -100,40 +135,86 @@ struct Resolved<'m> {
     data: &'m [u8],
 }
 
-/// Resolves the instructions of a message, without those that set the priority fee. The error is the index of an instruction that
-/// refers to a key beyond the list, or that sets the fee a second time.
-fn resolve(message: &VersionedMessage) -> Result<Vec<Resolved<'_>>, usize> {
+/// The instructions of a message.
+#[derive(Default)]
+struct Instructions<'m> {
+    /// Those that must be as verified.
+    own: Vec<Resolved<'m>>,
+    /// The keys that the wallet's assertions name: their program, and what they read.
+    added: Vec<&'m Address>,
+}
+
+/// Returns the first byte of an instruction of the compute budget program that a wallet may add: `02` and `03` set the priority fee, `04`
+/// the most bytes of accounts.
+fn compute_budget(data: &[u8]) -> Option<u8> {
+    match data {
+        [4, 0, 0, 0, 0] => None,
+        [tag @ (2 | 4), _, _, _, _] | [tag @ 3, _, _, _, _, _, _, _, _] => Some(*tag),
+        _ => None,
+    }
+}
+
+/// Resolves the instructions of a message, without those that a wallet may add. The error is the index of an instruction that refers to
+/// a key beyond the list, or that is one too many of its kind.
+fn resolve<'m>(message: &'m VersionedMessage, htlc: &Address) -> Result<Instructions<'m>, usize> {
     let keys = message.static_account_keys();
-    let (mut resolved, mut fees): (Vec<_>, Vec<AllowedInstruction>) = (Vec::new(), Vec::new());
+    let (mut all, mut budget, mut assertions) = (Instructions::default(), Vec::new(), 0_usize);
     for (index, instruction) in message.instructions().iter().enumerate() {
         let key = |key: u8| keys.get(usize::from(key)).ok_or(index);
         let program = key(instruction.program_id_index)?;
         let accounts = instruction.accounts.iter().map(|account| key(*account)).collect::<Result<Vec<_>, _>>()?;
-        let fee = AllowedInstruction::read_compute_budget(&instruction.data);
-        match fee.filter(|_| *program == COMPUTE_BUDGET_PROGRAM && accounts.is_empty()) {
-            Some(fee) if fees.iter().any(|other| other.is_like(&fee)) => return Err(index),
-            Some(fee) => fees.push(fee),
-            None => resolved.push(Resolved { index, program, accounts, data: &instruction.data }),
+        let data = instruction.data.as_slice();
+        // In version 1 the message contains the limits, and the program does nothing.
+        let has_budget = *program == COMPUTE_BUDGET_PROGRAM && accounts.is_empty() && !matches!(message, VersionedMessage::V1(_));
+        match compute_budget(data).filter(|_| has_budget) {
+            Some(tag) if budget.contains(&tag) => return Err(index),
+            Some(tag) => budget.push(tag),
+            // What a wallet asserts comes after what it asserts about.
+            None if *program == lighthouse::PROGRAM
+                && lighthouse::is_assertion(data, accounts.len())
+                && data.len() <= encoding::MAX_BYTES_V1
+                && all.own.iter().any(|own| own.program == htlc) =>
+            {
+                assertions = assertions.saturating_add(1);
+                if assertions > lighthouse::MAX {
+                    return Err(index);
+                }
+                all.added.push(program);
+                all.added.extend(accounts);
+            }
+            None => all.own.push(Resolved { index, program, accounts, data }),
         }
     }
-    Ok(resolved)
+    Ok(all)
 }
 
-fn check_instructions(deposit: &Deposit, expected: &VersionedMessage, actual: &VersionedMessage) -> Result<(), Refusal> {
+/// Requires that the instructions are the verified ones, and those that a wallet may add. Returns the keys that the wallet's assertions
+/// name.
+fn check_instructions<'m>(
+    deposit: &Deposit,
+    expected: &VersionedMessage,
+    actual: &'m VersionedMessage,
+) -> Result<Vec<&'m Address>, Refusal> {
     let at = |index: usize, part: &str| differs(format!("/message/instructions/{index}{part}"));
-    let resolved = resolve(actual).map_err(|index| at(index, ""))?;
+    let describe = |instruction: &Resolved<'_>| message::describe_instruction(instruction.program, instruction.data);
+    let htlc = &deposit.htlc.program;
+    let too_many =
+        |index| at(index, "").with_reason("an index is beyond the keys, or the message has one instruction too many of this kind");
+    let resolved = resolve(actual, htlc).map_err(too_many)?;
     let budget = ComputeBudget::from_message(actual);
-    deposit.fee_limits.check(budget.price, budget.limit, |member| {
-        differs("/message/instructions").with_reason(match member {
-            "compute_unit_limit" => "the compute unit limit is above the policy's",
-            _ => "the compute unit price is above the policy's",
-        })
-    })?;
-    let expected = resolve(expected).map_err(|_| differs("/message/instructions"))?;
-    for (expected, actual) in expected.iter().zip(&resolved) {
+    if budget.total.is_none() {
+        deposit.fee_limits.check(budget.price, budget.limit, |member| {
+            differs("/message/instructions").with_reason(match member {
+                "compute_unit_limit" => "the compute unit limit is above the policy's",
+                _ => "the compute unit price is above the policy's",
+            })
+        })?;
+    }
+    let expected = resolve(expected, htlc).map_err(|_| differs("/message/instructions"))?.own;
+    for (expected, actual) in expected.iter().zip(&resolved.own) {
         if expected.program != actual.program {
-            let (expected, program) = (address::to_account(*expected.program), address::to_account(*actual.program));
-            return Err(at(actual.index, "/program_id").with_expected(expected).with_actual(program));
+            let expected = address::to_account(*expected.program);
+            return Err(at(actual.index, "/program_id").with_expected(expected).with_actual(describe(actual)));
         }
         if expected.data != actual.data {
             return Err(at(actual.index, "/data"));
@@ -142,25 +223,29 @@ fn check_instructions(deposit: &Deposit, expected: &VersionedMessage, actual: &V
             return Err(at(actual.index, "/accounts"));
         }
     }
-    if expected.len() != resolved.len() {
-        let surplus = resolved.get(expected.len()).map(|extra| message::describe_instruction(extra.program, extra.data));
+    if expected.len() != resolved.own.len() {
+        let surplus = resolved.own.get(expected.len()).map(describe);
         let refusal = differs("/message/instructions").with_expected(format!("{} instructions", expected.len()));
-        return Err(refusal.with_actual(surplus.unwrap_or_else(|| format!("{} instructions", resolved.len()))));
+        return Err(refusal.with_actual(surplus.unwrap_or_else(|| format!("{} instructions", resolved.own.len()))));
     }
-    Ok(())
+    Ok(resolved.added)
 }
 
-/// Requires that each key has the same permissions as in the verified message. The compute budget program may be added or missing.
-fn check_keys(expected: &VersionedMessage, actual: &VersionedMessage) -> Result<(), Refusal> {
+/// Requires that each key has the same permissions as in the verified message. The compute budget program may be added or missing. What
+/// the wallet's assertions name may be added, without any permission.
+fn check_keys(expected: &VersionedMessage, actual: &VersionedMessage, added: &[&Address]) -> Result<(), Refusal> {
     let permissions = |message: &VersionedMessage| -> BTreeMap<Address, (bool, bool)> {
         let keys = message.static_account_keys().iter().enumerate();
         keys.map(|(index, key)| (*key, message::flags(message, index))).collect()
     };
     let (mut expected, permitted) = (permissions(expected), permissions(actual));
-    if permitted.contains_key(&COMPUTE_BUDGET_PROGRAM) {
+    if permitted.contains_key(&COMPUTE_BUDGET_PROGRAM) && !matches!(actual, VersionedMessage::V1(_)) {
         expected.insert(COMPUTE_BUDGET_PROGRAM, (false, false));
     } else {
         expected.remove(&COMPUTE_BUDGET_PROGRAM);
+    }
+    for key in added {
+        expected.entry(**key).or_insert((false, false));
     }
     // A key that is listed twice is in the map once.
     if permitted.len() != actual.static_account_keys().len() || permitted != expected {

@@ -7,6 +7,7 @@ mod encoding;
 mod external;
 mod fees;
 pub mod htlc;
+mod lighthouse;
 pub mod message;
 pub mod read;
 pub mod reader;

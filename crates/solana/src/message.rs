@@ -13,17 +13,39 @@
 //!
 //! Counts are compact-u16. Layout: <https://solana.com/docs/core/transactions>
 //!
+//! A message of version 1 comes before the signatures, has no compact-u16 and no lookup tables, and contains the limits that older
+//! messages set with instructions of the compute budget program. Integers are little-endian:
+//!
+//! | bytes | |
+//! |---|---|
+//! | `81` | first byte of the message and of the transaction |
+//! | 3 | required signatures, how many of these keys are read-only, how many other keys are read-only |
+//! | 4 | mask: which limits follow |
+//! | 32 | recent blockhash |
+//! | 1, 1 | number of instructions, number of keys |
+//! | 32 each | account keys, in the same order |
+//! | 8, 4, 4, 4 | if bits 0 and 1 are set: the priority fee in lamports; bit 2: compute units; bit 3: bytes of loaded accounts; bit 4: bytes of heap |
+//! | 4 each | instructions: program index, number of accounts, length of the data in 2 bytes |
+//! | | accounts and data of each instruction |
+//! | 64 each | signature slots, without a count |
+//!
+//! Layout: <https://github.com/solana-foundation/solana-improvement-documents/blob/main/proposals/0385-transaction-v1.md>
+//!
 //! Specification: `docs/spec/solana.md#payload`.
 
 use std::ops::Range;
 
 use countersign_core::json::At;
 use countersign_core::{Code, Refusal};
-use solana_message::VersionedMessage;
+use solana_message::compiled_instruction::CompiledInstruction;
+use solana_message::{VersionedMessage, v1};
 use solana_transaction::versioned::VersionedTransaction;
 
 use crate::address::Address;
-use crate::encoding;
+use crate::{encoding, lighthouse};
+
+/// Where a message of version 1 has the mask of its limits.
+const MASK: Range<usize> = 4..8;
 
 /// A decoded transaction and the bytes of its message.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,8 +68,12 @@ impl Decoded {
 /// The byte ranges of the parts of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Layout {
+    /// Offset of the first signature slot.
+    pub(crate) slots: usize,
     /// The three counts of the header.
     pub(crate) header: Range<usize>,
+    /// The limits that the message contains; `None` before version 1.
+    pub(crate) config: Option<ConfigLayout>,
     /// Offset of the first key.
     pub(crate) keys: usize,
     pub(crate) blockhash: Range<usize>,
@@ -57,9 +83,19 @@ pub(crate) struct Layout {
     pub(crate) end: usize,
 }
 
+/// The byte ranges of the limits in a message of version 1. The range of a limit that is not set is empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ConfigLayout {
+    pub(crate) mask: Range<usize>,
+    pub(crate) priority_fee: Range<usize>,
+    pub(crate) compute_unit_limit: Range<usize>,
+    pub(crate) loaded_accounts_data_size_limit: Range<usize>,
+    pub(crate) heap_size: Range<usize>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InstructionLayout {
-    /// The whole instruction. Its first byte is the program index.
+    /// The whole instruction, in version 1 without accounts and data. Its first byte is the program index.
     pub(crate) whole: Range<usize>,
     pub(crate) accounts: Range<usize>,
     pub(crate) data: Range<usize>,
@@ -80,8 +116,8 @@ impl Layout {
     }
 
     /// Returns the byte range of a signature slot.
-    pub(crate) const fn slot(index: usize) -> Range<usize> {
-        let start = index.saturating_mul(64).saturating_add(1);
+    pub(crate) const fn slot(&self, index: usize) -> Range<usize> {
+        let start = self.slots.saturating_add(index.saturating_mul(64));
         start..start.saturating_add(64)
     }
 }
@@ -95,18 +131,32 @@ pub(crate) fn refuse(at: &At<'_>, code: Code, range: &Range<usize>) -> Refusal {
 pub(crate) fn decode(mut bytes: Vec<u8>, at: &At<'_>) -> Result<(Decoded, Layout), Refusal> {
     let malformed = |start, end| at.refuse_bytes(Code::TransactionMalformed, start, end);
     let count = *bytes.first().ok_or_else(|| malformed(0, 0))?;
-    // In version 1, the message precedes the signatures.
-    let version = |code, place: usize| at.refuse_bytes(code, place, place.saturating_add(1)).with_expected("a legacy or version 0 message");
-    if count & 0x80 != 0 {
-        return Err(version(Code::MessageVersion, 0).with_actual(format!("first byte {count:#04x}")));
-    }
-    let start = usize::from(count).saturating_mul(64).saturating_add(1);
-    let prefix = *bytes.get(start).ok_or_else(|| malformed(0, bytes.len()))?;
-    if prefix & 0x80 != 0 && prefix != 0x80 {
-        return Err(version(Code::MessageVersion, start).with_actual(format!("version {}", prefix & 0x7f)));
+    let version = |place: usize| {
+        at.refuse_bytes(Code::MessageVersion, place, place.saturating_add(1)).with_expected("a legacy message, or one of version 0 or 1")
+    };
+    let is_first = count == encoding::VERSION_1;
+    let start = if is_first { 0 } else { usize::from(count).saturating_mul(64).saturating_add(1) };
+    if is_first {
+        // A count of signatures with this value would be followed by zeros.
+        if bytes.get(1) == Some(&0) {
+            return Err(version(0).with_actual("a message of version 1 without signers"));
+        }
+        // Solana's library would leave out what it does not know.
+        let mask = bytes.get(MASK).and_then(|mask| mask.try_into().ok()).map(|mask| v1::TransactionConfigMask(u32::from_le_bytes(mask)));
+        if mask.is_some_and(|mask| mask.has_unknown_bits() || mask.has_invalid_priority_fee_bits()) {
+            return Err(malformed(MASK.start, MASK.end).with_reason("the mask has unknown bits, or one of the two of the priority fee"));
+        }
+    } else if count & 0x80 != 0 {
+        return Err(version(0).with_actual(format!("first byte {count:#04x}")));
+    } else {
+        let prefix = *bytes.get(start).ok_or_else(|| malformed(0, bytes.len()))?;
+        if prefix & 0x80 != 0 && prefix != 0x80 {
+            return Err(version(start).with_actual(format!("version {} after the signatures", prefix & 0x7f)));
+        }
     }
     let transaction = encoding::read(&bytes).ok_or_else(|| malformed(0, bytes.len()))?;
-    let again = encoding::write(&transaction.signatures, &transaction.message.serialize());
+    let message = transaction.message.serialize();
+    let again = encoding::write(&transaction.signatures, &message);
     if again != bytes {
         let same = again.iter().zip(&bytes).take_while(|(a, b)| a == b).count();
         return Err(if same == again.len() {
@@ -115,23 +165,33 @@ pub(crate) fn decode(mut bytes: Vec<u8>, at: &At<'_>) -> Result<(Decoded, Layout
             at.refuse_bytes(Code::TransactionMalformed, same, same.saturating_add(1)).with_reason("Solana's own encoding differs here")
         });
     }
-    let layout = layout(&transaction.message, start, bytes.len()).ok_or_else(|| version(Code::MessageVersion, start))?;
+    let layout = layout(&transaction, start, bytes.len());
+    if let Some(reason) = encoding::exceeded(&transaction.message) {
+        return Err(refuse(at, Code::TransactionMalformed, &layout.header).with_reason(reason));
+    }
+    if is_first {
+        return Ok((Decoded { transaction, message }, layout));
+    }
     bytes.drain(..start);
     Ok((Decoded { transaction, message: bytes }, layout))
 }
 
+/// Takes the next bytes from a position.
+fn take(position: &mut usize, len: usize) -> Range<usize> {
+    let from = *position;
+    *position = from.saturating_add(len);
+    from..*position
+}
+
 /// Computes the byte ranges of the parts. The encoding is canonical, so the width of each count follows from its value.
-fn layout(message: &VersionedMessage, start: usize, end: usize) -> Option<Layout> {
+fn layout(transaction: &VersionedTransaction, start: usize, end: usize) -> Layout {
+    let message = &transaction.message;
     let mut position = match message {
         VersionedMessage::Legacy(_) => start,
         VersionedMessage::V0(_) => start.saturating_add(1),
-        VersionedMessage::V1(_) => return None,
+        VersionedMessage::V1(message) => return layout_v1(message, end),
     };
-    let mut take = |len: usize| {
-        let from = position;
-        position = position.saturating_add(len);
-        from..position
-    };
+    let mut take = |len: usize| take(&mut position, len);
     let header = take(3);
     let count = message.static_account_keys().len();
     take(width(count));
@@ -148,7 +208,32 @@ fn layout(message: &VersionedMessage, start: usize, end: usize) -> Option<Layout
         instructions.push(InstructionLayout { whole: program.start..data.end, accounts, data });
     }
     let lookups = position..end;
-    Some(Layout { header, keys, blockhash, instructions, lookups, end })
+    Layout { slots: 1, header, config: None, keys, blockhash, instructions, lookups, end }
+}
+
+fn layout_v1(message: &v1::Message, end: usize) -> Layout {
+    let mut position = 1;
+    let mut take = |len: usize| take(&mut position, len);
+    let (header, mask, blockhash) = (take(3), take(4), take(32));
+    take(2);
+    let keys = take(message.account_keys.len().saturating_mul(32)).start;
+    let limits = &message.config;
+    let mut value = |is_set: bool, len: usize| take(if is_set { len } else { 0 });
+    let config = ConfigLayout {
+        mask,
+        priority_fee: value(limits.priority_fee.is_some(), 8),
+        compute_unit_limit: value(limits.compute_unit_limit.is_some(), 4),
+        loaded_accounts_data_size_limit: value(limits.loaded_accounts_data_size_limit.is_some(), 4),
+        heap_size: value(limits.heap_size.is_some(), 4),
+    };
+    let headers: Vec<_> = message.instructions.iter().map(|_| take(4)).collect();
+    let payload = |(instruction, whole): (&CompiledInstruction, _)| {
+        let (accounts, data) = (take(instruction.accounts.len()), take(instruction.data.len()));
+        InstructionLayout { whole, accounts, data }
+    };
+    let instructions = message.instructions.iter().zip(headers).map(payload).collect();
+    let lookups = position..position;
+    Layout { slots: position, header, config: Some(config), keys, blockhash, instructions, lookups, end }
 }
 
 /// Returns the number of bytes of a compact-u16.
@@ -235,6 +320,7 @@ pub(crate) fn describe_instruction(program: &Address, data: &[u8]) -> String {
             },
         ),
         "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr" | "Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo" => ("Memo", "a memo"),
+        "L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95" => ("Lighthouse", lighthouse::name(data).unwrap_or("an unknown instruction")),
         "Stake11111111111111111111111111111111111111" => ("Stake", "an instruction"),
         "Vote111111111111111111111111111111111111111" => ("Vote", "an instruction"),
         "BPFLoaderUpgradeab1e11111111111111111111111" => ("BPF loader", "an instruction"),
@@ -255,7 +341,10 @@ mod tests {
     #[test]
     fn newer_messages_are_refused_by_their_own_code() {
         let code = |bytes: &[u8]| decode(bytes.to_vec(), &At::root("")).unwrap_err().code();
-        assert_eq!(code(&[0x81, 1, 0, 0]), Code::MessageVersion);
+        assert_eq!(code(&[0x80, 1, 0, 0]), Code::MessageVersion);
+        assert_eq!(code(&[0x82, 1, 0, 0]), Code::MessageVersion);
+        assert_eq!(code(&[0x81, 0, 0, 0]), Code::MessageVersion);
+        assert_eq!(code(&[0x81, 1, 0, 0]), Code::TransactionMalformed);
         let mut newer = [0; 80];
         newer[0] = 1;
         newer[65] = 0x81;

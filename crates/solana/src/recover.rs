@@ -20,6 +20,7 @@ use countersign_core::{
     Topic, U256, Warnings,
 };
 use solana_instruction::{AccountMeta, Instruction};
+use solana_message::v1::{self, TransactionConfig};
 use solana_message::{Message, VersionedMessage};
 
 use crate::address::{self, ASSOCIATED_TOKEN_PROGRAM, Address, SYSTEM_PROGRAM, token_program};
@@ -58,6 +59,8 @@ pub struct Recovery {
     htlc: Htlc,
     /// Whether the token account that receives the funds is created first.
     creates_token_account: bool,
+    /// The limits of a message of version 1; `None` for a legacy message.
+    config: Option<TransactionConfig>,
     fee_limits: FeeLimits,
 }
 
@@ -107,6 +110,14 @@ impl Recovery {
         self
     }
 
+    /// Prepares a message of version 1 with these limits in place of a legacy message. It needs a limit of compute units and one of the bytes
+    /// of accounts. A priority fee of the context replaces that of `config`, because the message contains the whole fee.
+    #[must_use]
+    pub const fn with_config(mut self, config: TransactionConfig) -> Self {
+        self.config = Some(config);
+        self
+    }
+
     /// Returns the token account that receives the funds; `None` for SOL.
     #[must_use]
     pub fn token_account(&self) -> Option<Address> {
@@ -139,7 +150,7 @@ impl Recovery {
     }
 
     /// Prepares the transaction that the fee payer signs and pays for: see [`TxContext::sent_by`]. The fee payer need not be a party to
-    /// the swap. The transaction has a legacy message, which every wallet can sign.
+    /// the swap. The transaction has a legacy message, which every wallet can sign, or one of version 1: see [`Recovery::with_config`].
     ///
     /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed, and [`Code::FeeAbovePayout`] if the
     /// transaction may cost more than it pays.
@@ -147,19 +158,28 @@ impl Recovery {
     /// # Errors
     ///
     /// [`Code::MissingField`] without a blockhash, [`Code::BlockhashExpired`], [`Code::GasLimitTooHigh`] for a priority fee above the
-    /// policy's, or [`Code::TransactionTooLarge`].
+    /// policy's, [`Code::GasLimitTooLow`] for a message of version 1 without a limit that it needs, or [`Code::TransactionTooLarge`].
     pub fn prepare(&self, context: SentBy<Address, TxContext>) -> Result<UnsignedOrder, Refusal> {
         let SentBy { sender: fee_payer, context: path, .. } = context;
         path.check()?;
         let blockhash = path.recent_blockhash.ok_or_else(|| Refusal::new(Code::MissingField, "/recent_blockhash"))?;
-        let message = Message::new_with_blockhash(&self.instructions(fee_payer), Some(&fee_payer), &blockhash);
-        let mut message = VersionedMessage::Legacy(message);
+        let instructions = self.instructions(fee_payer);
+        let mut message = match self.config {
+            None => VersionedMessage::Legacy(Message::new_with_blockhash(&instructions, Some(&fee_payer), &blockhash)),
+            Some(config) => {
+                let message = v1::Message::try_compile_with_config(&fee_payer, &instructions, blockhash, config);
+                VersionedMessage::V1(message.map_err(|_| Refusal::new(Code::TransactionTooLarge, ""))?)
+            }
+        };
         if let Some(fee) = path.priority_fee {
             fee.set(&mut message).ok_or_else(|| Refusal::new(Code::TransactionTooLarge, "/priority_fee"))?;
             if let Err(refusal) = self.fee_limits.check_own(fee) {
                 let limit = if refusal.location().ends_with("_limit") { "solana_compute_unit_limit" } else { "solana_compute_unit_price" };
                 return Err(self.expense(&message).explain(refusal, limit));
             }
+        }
+        if let VersionedMessage::V1(message) = &message {
+            self.fee_limits.check_config(&message.config, |code, member| Refusal::new(code, format!("/config/{member}")))?;
         }
         Ok(self.unsigned(fee_payer, message, path))
     }
@@ -262,5 +282,12 @@ fn recovery(
         return Err(leg.refuse(Code::Internal, "secret_hash").with_reason("no program-derived address for the terms"));
     };
     let swap = SwapRecovery { terms: RecoveryTerms::of_leg(record, leg, role), call: instruction, swap_id, swap_id_recomputed, to };
-    Ok(Recovery { swap, swap_account, htlc, creates_token_account: false, fee_limits: FeeLimits::from_policy(&Policy::default()) })
+    Ok(Recovery {
+        swap,
+        swap_account,
+        htlc,
+        creates_token_account: false,
+        config: None,
+        fee_limits: FeeLimits::from_policy(&Policy::default()),
+    })
 }

@@ -205,7 +205,8 @@ impl Signable for Unsigned {
         let payload = self.payload_mut(id).ok_or_else(|| Refusal::new(Code::NothingToSign, ""))?;
         if !is_signed_by(&signature.0, &signer, payload.message()) {
             let expected = format!("a signature of {signer} over the message");
-            return Err(Refusal::new(Code::SignatureMismatch, "").with_expected(expected));
+            let reason = "a wallet that replaced the blockhash, which is valid for about 30 s, has signed another message; `matches` takes its whole transaction";
+            return Err(Refusal::new(Code::SignatureMismatch, "").with_reason(reason).with_expected(expected));
         }
         payload.signature = Some(signature.0);
         Ok(())

@@ -3,14 +3,15 @@
 use countersign_core::report::amount::format_duration;
 use countersign_core::{ByteCoverage, ChainProfile, Hex, Network, RequestId, Span, Summary, Topic, TypedValue};
 use solana_message::VersionedMessage;
+use solana_message::v1::TransactionConfig;
 
 use crate::address::{self, Address};
 use crate::allowed::AllowedInstruction;
 use crate::deposit::{Deposit, ProposedInstruction, ProposedTransaction};
 use crate::fees::ComputeBudget;
 use crate::htlc::Fields;
-use crate::message::{InstructionLayout, Layout};
-use crate::transaction::Unsigned;
+use crate::message::InstructionLayout;
+use crate::transaction::{self, Unsigned};
 use crate::wire::{Encoding, GASLESS, TRANSACTION};
 
 fn value(address: Address) -> TypedValue {
@@ -25,7 +26,8 @@ fn describe_encoding(name: &str, proposed: &ProposedTransaction, summary: &mut S
     let message = &proposed.decoded.transaction.message;
     let version = match message {
         VersionedMessage::Legacy(_) => "legacy message",
-        _ => "version 0 message",
+        VersionedMessage::V0(_) => "version 0 message",
+        VersionedMessage::V1(_) => "version 1 message",
     };
     let blockhash = message.recent_blockhash().to_string();
     let text = format!("{name} in {encoding}, {version}, blockhash {blockhash} of the service");
@@ -39,6 +41,20 @@ const fn topic(allowed: &AllowedInstruction) -> Topic {
         AllowedInstruction::CreateTokenAccount => Topic::Token,
         AllowedInstruction::Memo(_) => Topic::Message,
     }
+}
+
+/// Adds the limits and the fees that a message of version 1 contains.
+fn describe_config(name: &str, proposed: &ProposedTransaction, summary: &mut Summary) {
+    let VersionedMessage::V1(message) = &proposed.decoded.transaction.message else { return };
+    let TransactionConfig { priority_fee, compute_unit_limit, loaded_accounts_data_size_limit, heap_size } = message.config;
+    let (fee, units, loaded) = (priority_fee.unwrap_or(0), compute_unit_limit.unwrap_or(0), loaded_accounts_data_size_limit.unwrap_or(0));
+    let total = transaction::max_fee(&proposed.decoded.transaction.message);
+    let text =
+        format!("{name}: {units} compute units at most, a priority fee of {fee} lamports, {total} lamports with the fee for signatures");
+    summary.add_values(Topic::Gas, text, [units.into(), fee.into(), total.into()]);
+    let heap = heap_size.map(|heap| format!(", a heap of {heap} bytes")).unwrap_or_default();
+    let values = [loaded].into_iter().chain(heap_size).map(TypedValue::from);
+    summary.add_values(Topic::Gas, format!("{name}: loads at most {loaded} bytes of accounts{heap}"), values);
 }
 
 fn describe_allowed(name: &str, proposed: &ProposedTransaction, summary: &mut Summary) {
@@ -93,6 +109,7 @@ fn describe_parts(deposit: &Deposit, is_self_funded: bool, gasless: Option<&Prop
         describe_encoding("transaction", &deposit.transaction, summary);
         let payer = deposit.transaction.fee_payer;
         summary.add_values(Topic::Gas, format!("transaction: fees and rent are paid by {payer}, the owner"), [value(payer)]);
+        describe_config("transaction", &deposit.transaction, summary);
         describe_allowed("transaction", &deposit.transaction, summary);
     }
     let Some(gasless) = gasless else {
@@ -103,6 +120,7 @@ fn describe_parts(deposit: &Deposit, is_self_funded: bool, gasless: Option<&Prop
     let pinned = if deposit.sponsor_pinned { "which is pinned" } else { "which is not pinned" };
     let text = format!("gasless transaction: fees and rent are paid by the sponsor {sponsor}, {pinned}");
     summary.add_values(Topic::Gas, text, [value(sponsor)]);
+    describe_config("gasless transaction", gasless, summary);
     describe_allowed("gasless transaction", gasless, summary);
     let slot = match gasless.decoded.transaction.signatures.first() {
         Some(signature) if signature.as_ref().iter().any(|byte| *byte != 0) => format!("which has signed: {signature}"),
@@ -123,16 +141,24 @@ pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
     }
     if let (Some(payload), true) = (&unsigned.transaction, own_fee) {
         let budget = ComputeBudget::from_message(&payload.transaction().message);
-        let text = match (unsigned.is_fixed, budget.price) {
-            (true, _) | (_, None) => "the priority fee is not changed: the owner has signed the transaction already".to_owned(),
-            (false, Some(price)) => {
-                let (units, lamports) = (budget.units(), budget.priority_fee());
-                format!(
-                    "priority fee set by the wallet: {price} micro-lamports for each of {units} compute units, at most {lamports} lamports"
-                )
-            }
+        let (units, lamports) = (budget.units(), budget.priority_fee());
+        let text = match (unsigned.is_fixed, budget.price, budget.total) {
+            (false, Some(price), _) => format!(
+                "priority fee set by the wallet: {price} micro-lamports for each of {units} compute units, at most {lamports} lamports"
+            ),
+            (false, None, Some(_)) => format!("priority fee set by the wallet: {lamports} lamports for at most {units} compute units"),
+            _ => "the priority fee is not changed: the owner has signed the transaction already".to_owned(),
         };
         summary.add_values(Topic::Gas, text, budget.price.map(|price| price.into()));
+    }
+    // Without the height, the lifetime in general. The service's blockhash of a transaction that the owner sends can be replaced at any time.
+    let lifetime = match (unsigned.transaction.is_none(), own_blockhash && !unsigned.is_fixed, unsigned.chosen.last_valid_block_height) {
+        (true, ..) => Some("sign at once, or ask for the order anew"),
+        (false, true, None) => Some("a signer that takes longer needs a transaction that is prepared anew"),
+        _ => None,
+    };
+    if let Some(advice) = lifetime {
+        summary.add(Topic::Wallet, format!("a blockhash is valid for 150 blocks, about 30 s: {advice}"));
     }
     if let Some(last) = unsigned.chosen.last_valid_block_height {
         let left = unsigned.chosen.block_height.map(|now| {
@@ -191,19 +217,27 @@ impl Coverage {
 
     fn add_transaction(&mut self, proposed: &ProposedTransaction, deposit: &Deposit) {
         let (transaction, layout) = (&proposed.decoded.transaction, &proposed.layout);
-        self.up_to(Topic::Encoding, 1, "count of signatures");
-        for index in 0..transaction.signatures.len() {
-            let end = Layout::slot(index).end;
-            if index == proposed.owner_slot {
-                self.up_to(Topic::Owner, end, "the owner's signature slot");
-            } else {
-                self.up_to(Topic::Message, end, "the sponsor's signature slot");
-            }
+        if layout.config.is_none() {
+            self.up_to(Topic::Encoding, 1, "count of signatures");
+            self.add_slots(proposed);
+            self.up_to(Topic::Encoding, layout.keys, "version, header, count of keys");
+        } else {
+            self.up_to(Topic::Encoding, layout.header.end, "version, header");
+            self.up_to(Topic::Gas, layout.blockhash.start, "which limits the message contains");
+            self.up_to(Topic::Encoding, layout.blockhash.end, "blockhash");
+            self.up_to(Topic::Encoding, layout.keys, "counts of instructions and keys");
         }
-        self.up_to(Topic::Encoding, layout.keys, "version, header, count of keys");
         for (index, key) in transaction.message.static_account_keys().iter().enumerate() {
             let (topic, what) = name_key(key, proposed, deposit);
             self.up_to(topic, layout.key(index).end, what);
+        }
+        if let Some(config) = &layout.config {
+            self.up_to(Topic::Gas, config.priority_fee.end, "priority fee");
+            self.up_to(Topic::Gas, config.compute_unit_limit.end, "compute unit limit");
+            self.up_to(Topic::Gas, config.loaded_accounts_data_size_limit.end, "most bytes of accounts");
+            self.up_to(Topic::Gas, config.heap_size.end, "bytes of heap");
+            let headers = layout.instructions.last().map_or(0, |last| last.whole.end);
+            self.up_to(Topic::Contract, headers, "instructions: programs, numbers of accounts, lengths of data");
         }
         self.up_to(Topic::Encoding, layout.blockhash.end, "blockhash");
         for (kind, place) in proposed.instructions.iter().zip(&layout.instructions) {
@@ -214,7 +248,21 @@ impl Coverage {
                 }
             }
         }
+        if layout.config.is_some() {
+            self.add_slots(proposed);
+        }
         self.up_to(Topic::Encoding, layout.end, "no lookup tables");
+    }
+
+    fn add_slots(&mut self, proposed: &ProposedTransaction) {
+        for index in 0..proposed.decoded.transaction.signatures.len() {
+            let end = proposed.layout.slot(index).end;
+            if index == proposed.owner_slot {
+                self.up_to(Topic::Owner, end, "the owner's signature slot");
+            } else {
+                self.up_to(Topic::Message, end, "the sponsor's signature slot");
+            }
+        }
     }
 
     fn add_initiate(&mut self, place: &InstructionLayout, deposit: &Deposit) {

@@ -8,6 +8,7 @@ use countersign_core::{Code, FundingPath, Refusal, RequestId, Role, SentBy, Type
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use solana_hash::Hash;
+use solana_message::VersionedMessage;
 use solana_signature::Signature;
 use solana_transaction::versioned::VersionedTransaction;
 
@@ -16,7 +17,6 @@ use crate::deposit::{Deposit, ProposedTransaction};
 use crate::encoding;
 use crate::fees::{ComputeBudget, PriorityFee};
 use crate::message::Decoded;
-use crate::wire::MAX_BYTES;
 
 /// The network's fee for each signature, in lamports.
 pub(crate) const LAMPORTS_PER_SIGNATURE: u64 = 5_000;
@@ -35,7 +35,8 @@ pub(crate) const LAMPORTS_PER_SIGNATURE: u64 = 5_000;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TxContext {
-    /// A recent blockhash. `None` keeps the one that the service proposed.
+    /// A recent blockhash. `None` keeps the one that the service proposed. It is valid for 150 blocks, about 30 s: a signer that takes
+    /// longer, such as a person with a device, needs a transaction that is prepared anew.
     #[serde(with = "serde_text::option")]
     pub recent_blockhash: Option<Hash>,
     /// A priority fee, within the policy. `None` keeps the one that the service proposed.
@@ -152,9 +153,7 @@ impl TransactionPayload {
     /// Rent is not included.
     #[must_use]
     pub fn max_fee(&self) -> u64 {
-        let signatures = u64::from(self.transaction().message.header().num_required_signatures).saturating_mul(LAMPORTS_PER_SIGNATURE);
-        let priority_fee = ComputeBudget::from_message(&self.transaction().message).priority_fee();
-        signatures.saturating_add(u64::try_from(priority_fee).unwrap_or(u64::MAX))
+        max_fee(&self.transaction().message)
     }
 
     /// Returns all signatures, including the signer's; `None` while that is missing.
@@ -183,6 +182,12 @@ impl TransactionPayload {
     }
 }
 
+/// Returns the highest fee of a transaction with this message, in lamports: for its signatures, and the priority fee.
+pub(crate) fn max_fee(message: &VersionedMessage) -> u64 {
+    let signatures = u64::from(message.header().num_required_signatures).saturating_mul(LAMPORTS_PER_SIGNATURE);
+    signatures.saturating_add(u64::try_from(ComputeBudget::from_message(message).priority_fee()).unwrap_or(u64::MAX))
+}
+
 /// Returns the bytes of a transaction, which nodes accept. A missing signature is 64 zeros.
 #[must_use]
 pub fn to_bytes(signatures: &[Signature], message: &[u8]) -> Vec<u8> {
@@ -209,7 +214,7 @@ pub struct Unsigned {
 
 impl Unsigned {
     /// Creates the payload of a transaction that recovers funds, with the wallet's choices for it.
-    pub(crate) fn recovery(role: Role, signer: Address, message: solana_message::VersionedMessage, chosen: TxContext) -> Self {
+    pub(crate) fn recovery(role: Role, signer: Address, message: VersionedMessage, chosen: TxContext) -> Self {
         let signatures = vec![Signature::default(); usize::from(message.header().num_required_signatures)];
         let decoded = Decoded { message: message.serialize(), transaction: VersionedTransaction { signatures, message } };
         // The fee payer is the first key, and nobody else signs.
@@ -282,9 +287,9 @@ fn own_transaction(deposit: &Deposit, chosen: &TxContext) -> Result<TransactionP
         fee.set(&mut decoded.transaction.message).ok_or_else(too_large)?;
     }
     decoded.message = decoded.transaction.message.serialize();
-    let size = decoded.bytes().len();
-    if size > MAX_BYTES {
-        return Err(too_large().with_expected(format!("at most {MAX_BYTES} bytes")).with_actual(size));
+    let (size, max) = (decoded.bytes().len(), encoding::max_bytes(decoded.message.first()));
+    if size > max {
+        return Err(too_large().with_expected(format!("at most {max} bytes")).with_actual(size));
     }
     Ok(TransactionPayload::new(Arc::new(decoded), proposed.owner_slot))
 }

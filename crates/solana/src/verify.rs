@@ -77,8 +77,8 @@ impl family::Deposit for Deposit {
         received::from_bytes(bytes)
     }
 
-    fn matches(&self, transaction: &VersionedTransaction, _: &mut Warnings) -> Result<Role, Refusal> {
-        crate::external::matches(self, transaction)
+    fn matches(&self, transaction: &VersionedTransaction, warnings: &mut Warnings) -> Result<Role, Refusal> {
+        crate::external::matches(self, transaction, warnings)
     }
 }
 
@@ -154,6 +154,7 @@ fn check_transaction(
     let (decoded, layout) = message::decode(bytes, at)?;
     let subject = TransactionCheck { order, pins, path, decoded: &decoded, layout: &layout, at };
     subject.check_lookup_tables()?;
+    subject.check_config()?;
     let (initiate, instructions) = subject.check_instructions()?;
     subject.check_signers()?;
     let fee_payer = subject.check_fee_payer()?;

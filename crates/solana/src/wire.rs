@@ -6,6 +6,8 @@ use countersign_core::chains::digits;
 use countersign_core::json::Cursor;
 use countersign_core::{Code, Refusal};
 
+use crate::encoding::{self, MAX_BYTES_V1};
+
 /// The transaction that the owner sends.
 pub(crate) const TRANSACTION: &str = "versioned_tx";
 /// The transaction that the owner signs and the service sends.
@@ -21,19 +23,18 @@ pub enum Encoding {
     Hex,
 }
 
-/// The most bytes of a transaction. It must fit into a packet: the IPv6 minimum MTU less the headers.
-pub(crate) const MAX_BYTES: usize = 1232;
-
 /// Reads the bytes of a transaction. The two forms cannot be confused: a transaction with one or two signers begins with the
-/// byte 1 or 2, which is `AQ` or `Ag` in base64, and neither `Q` nor `g` is a hex digit.
+/// byte 1 or 2, which is `AQ` or `Ag` in base64, and one with a message of version 1 with `81`, which is `gQ`. Neither `Q` nor
+/// `g` is a hex digit.
 pub(crate) fn transaction(cursor: &Cursor<'_, '_>) -> Result<(Vec<u8>, Encoding), Refusal> {
     let text = cursor.text()?;
+    let too_large = |max: usize| cursor.at().refuse(Code::TransactionTooLarge).with_expected(format!("at most {max} bytes"));
     // Hex is the longer form.
-    if text.len() > MAX_BYTES.saturating_mul(2) {
-        return Err(cursor.at().refuse(Code::TransactionTooLarge).with_expected(format!("at most {MAX_BYTES} bytes")));
+    if text.len() > MAX_BYTES_V1.saturating_mul(2) {
+        return Err(too_large(MAX_BYTES_V1));
     }
-    let encoding = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit()) { Encoding::Hex } else { Encoding::Base64 };
-    let bytes = match encoding {
+    let form = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit()) { Encoding::Hex } else { Encoding::Base64 };
+    let bytes = match form {
         Encoding::Hex => digits::bytes(text).ok(),
         // The engine refuses white space, missing padding and non-zero trailing bits. Its `decode` would allocate zeroed memory,
         // which costs more than the decoding.
@@ -43,14 +44,11 @@ pub(crate) fn transaction(cursor: &Cursor<'_, '_>) -> Result<(Vec<u8>, Encoding)
         }
     };
     let bytes = bytes.ok_or_else(|| cursor.refuse(Code::TransactionEncoding))?;
-    if bytes.len() > MAX_BYTES {
-        return Err(cursor
-            .at()
-            .refuse(Code::TransactionTooLarge)
-            .with_expected(format!("at most {MAX_BYTES} bytes"))
-            .with_actual(bytes.len()));
+    let max = encoding::max_bytes(bytes.first());
+    if bytes.len() > max {
+        return Err(too_large(max).with_actual(bytes.len()));
     }
-    Ok((bytes, encoding))
+    Ok((bytes, form))
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! Cases whose artefacts were made by @solana/web3.js (`fixtures/README.md`): each must be accepted and give the same bytes.
+//! Cases whose artefacts were made by @solana/web3.js and, for messages of version 1, @solana/kit (`fixtures/README.md`): each must be accepted and give the same bytes.
 
 use countersign_solana::Solana;
 use countersign_testkit::{TestResult, accept};
 
 #[test]
 fn fixtures_give_their_artefacts() -> TestResult {
-    accept::fixtures_give_their_artefacts::<Solana>(41)
+    accept::fixtures_give_their_artefacts::<Solana>(51)
 }
 
 #[test]

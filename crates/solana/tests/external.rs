@@ -6,25 +6,25 @@ use countersign_core::{Code, Policy, RequestId, Role};
 use countersign_solana::address::{COMPUTE_BUDGET_PROGRAM, MEMO_PROGRAM};
 use countersign_solana::solana_hash::Hash;
 use countersign_solana::solana_instruction::{AccountMeta, Instruction};
-use countersign_solana::solana_message::{Message, VersionedMessage, v0};
+use countersign_solana::solana_message::{Message, VersionedMessage, v0, v1};
 use countersign_solana::solana_transaction::versioned::VersionedTransaction;
 use countersign_solana::{Address, ExternalSignature, Gasless, MAX_COMPUTE_UNIT_PRICE, Solana, VerifiedOrder};
 use countersign_testkit::{Case, TestResult, fixture, verified, verified_under};
 use solana_keypair::{Keypair, Signer as _};
 
-fn keypair(case: &Case) -> Keypair {
+pub(crate) fn keypair(case: &Case) -> Keypair {
     Keypair::try_from_base58_string(&case.secret_key().expect("a key")).expect("a keypair")
 }
 
 /// Signs like a wallet, in the slot of its own account.
-fn sign(case: &Case, transaction: &mut VersionedTransaction) {
+pub(crate) fn sign(case: &Case, transaction: &mut VersionedTransaction) {
     let (key, message) = (keypair(case), transaction.message.serialize());
     let slot = transaction.message.static_account_keys().iter().position(|account| *account == key.pubkey());
     transaction.signatures[slot.expect("a slot")] = key.sign_message(&message);
 }
 
 /// Returns the transaction for `signTransaction` of a wallet.
-fn received(order: &VerifiedOrder) -> VersionedTransaction {
+pub(crate) fn received(order: &VerifiedOrder) -> VersionedTransaction {
     wincode::deserialize_exact(&order.deposit().transaction.bytes()).expect("a transaction")
 }
 
@@ -37,7 +37,7 @@ fn is_writable(message: &VersionedMessage, index: usize) -> bool {
 }
 
 /// The instructions, so that they can be compiled again.
-fn decompile(message: &VersionedMessage) -> Vec<Instruction> {
+pub(crate) fn decompile(message: &VersionedMessage) -> Vec<Instruction> {
     let keys = message.static_account_keys();
     let meta = |index: &u8| {
         let index = usize::from(*index);
@@ -52,11 +52,14 @@ fn decompile(message: &VersionedMessage) -> Vec<Instruction> {
 }
 
 /// Compiles instructions with Solana's library, which orders the keys in its own way, and signs them.
-fn compiled(case: &Case, like: &VersionedMessage, instructions: &[Instruction], blockhash: [u8; 32]) -> VersionedTransaction {
+pub(crate) fn compiled(case: &Case, like: &VersionedMessage, instructions: &[Instruction], blockhash: [u8; 32]) -> VersionedTransaction {
     let (payer, hash) = (keypair(case).pubkey(), Hash::new_from_array(blockhash));
     let message = match like {
         VersionedMessage::Legacy(_) => VersionedMessage::Legacy(Message::new_with_blockhash(instructions, Some(&payer), &hash)),
-        _ => VersionedMessage::V0(v0::Message::try_compile(&payer, instructions, &[], hash).expect("compiles")),
+        VersionedMessage::V1(like) => {
+            VersionedMessage::V1(v1::Message::try_compile_with_config(&payer, instructions, hash, like.config).expect("compiles"))
+        }
+        VersionedMessage::V0(_) => VersionedMessage::V0(v0::Message::try_compile(&payer, instructions, &[], hash).expect("compiles")),
     };
     let slots = usize::from(message.header().num_required_signatures);
     let mut transaction = VersionedTransaction { signatures: vec![Default::default(); slots], message };
@@ -66,17 +69,17 @@ fn compiled(case: &Case, like: &VersionedMessage, instructions: &[Instruction], 
     transaction
 }
 
-fn compute_budget(tag: u8, value: &[u8]) -> Instruction {
+pub(crate) fn compute_budget(tag: u8, value: &[u8]) -> Instruction {
     Instruction { program_id: COMPUTE_BUDGET_PROGRAM, accounts: Vec::new(), data: [&[tag], value].concat() }
 }
 
-fn refused(order: &VerifiedOrder, transaction: &VersionedTransaction) -> String {
+pub(crate) fn refused(order: &VerifiedOrder, transaction: &VersionedTransaction) -> String {
     let refusal = order.matches(transaction).expect_err("not the order's transaction");
     assert_eq!(refusal.code(), Code::TransactionMismatch, "{refusal}");
     refusal.location().to_owned()
 }
 
-const CASES: [&str; 4] = ["solana-native-legacy", "solana-native-v0", "solana-token-sponsor-signed", "solana-token-v0"];
+pub(crate) const CASES: [&str; 4] = ["solana-native-legacy", "solana-native-v0", "solana-token-sponsor-signed", "solana-token-v0"];
 
 #[test]
 fn wallets_are_offered_the_bytes_as_they_came() -> TestResult {
@@ -133,7 +136,10 @@ fn a_wallets_fee_is_within_the_policy() -> TestResult {
     assert_eq!(refused(&order, &with(&[price(MAX_COMPUTE_UNIT_PRICE + 1)])), "/message/instructions");
     // Once each, in their own form, and no other instruction of the program.
     assert_eq!(refused(&order, &with(&[price(1), price(1)])), "/message/instructions/1");
-    for other in [compute_budget(1, &[0, 0, 1, 0]), compute_budget(4, &[0, 0, 1, 0]), compute_budget(3, &[1]), compute_budget(2, &[])] {
+    // A limit of the bytes of accounts costs nothing. Zero would make the transaction invalid.
+    assert!(order.matches(&with(&[price(1), limit(1_000), compute_budget(4, &[0, 0, 1, 0])])).is_ok());
+    assert_eq!(refused(&order, &with(&[compute_budget(4, &[0, 0, 1, 0]), compute_budget(4, &[0, 0, 2, 0])])), "/message/instructions/1");
+    for other in [compute_budget(1, &[0, 0, 1, 0]), compute_budget(4, &[0; 4]), compute_budget(3, &[1]), compute_budget(2, &[])] {
         assert_eq!(refused(&order, &with(&[other])), "/message/instructions/0/program_id");
     }
     let mut with_account = price(1);

@@ -32,6 +32,8 @@ const EVERY_KIND: [&str; 10] = [
     "solana-audited-token-record",
 ];
 
+const VERSION_1: [&str; 3] = ["solana-v1-native-heap", "solana-v1-native-fee-zero", "solana-v1-token-sponsor-signed"];
+
 fn payload(line: &Json, pointer: &str) -> Option<Vec<u8>> {
     line.pointer(pointer).and_then(PAYLOADS.read)
 }
@@ -39,6 +41,11 @@ fn payload(line: &Json, pointer: &str) -> Option<Vec<u8>> {
 #[test]
 fn every_byte_of_a_transaction_is_accounted_for() {
     PAYLOADS.every_byte_is_accounted_for::<Solana>(&EVERY_KIND);
+}
+
+#[test]
+fn every_byte_of_a_transaction_of_version_1_is_accounted_for() {
+    PAYLOADS.every_byte_is_accounted_for::<Solana>(&VERSION_1);
 }
 
 /// Accepted flips are those in the blockhash, the owner's slot, and a sponsor that has not signed. Without a second transaction, a flip

@@ -1,7 +1,7 @@
 //! Texts for people: the summary shows every value that the response chose, in the usual units.
 
-use countersign_solana::Solana;
-use countersign_testkit::{TestResult, fixture, outcome};
+use countersign_solana::{Gasless, Solana};
+use countersign_testkit::{TestResult, fixture, outcome, verified};
 
 fn lines(id: &str) -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let got = outcome::<Solana>(&fixture::<Solana>(id))?;
@@ -47,6 +47,20 @@ fn the_wallets_own_blockhash_and_its_lifetime_are_shown() -> TestResult {
         lines.contains(&"wallet: safe to sign until block height 312000150, 130 blocks from now, about 32.5 s".to_owned()),
         "{lines:#?}"
     );
+    Ok(())
+}
+
+/// Without the height up to which the blockhash is valid, its lifetime in general.
+#[test]
+fn a_slow_signer_is_told_how_long_a_blockhash_lasts() -> TestResult {
+    let own =
+        "wallet: a blockhash is valid for 150 blocks, about 30 s: a signer that takes longer needs a transaction that is prepared anew";
+    let shown = lines("solana-native-blockhash-replaced")?;
+    assert!(shown.iter().any(|line| line == own), "{shown:#?}");
+    assert!(!lines("solana-native-legacy")?.iter().any(|line| line.contains("150 blocks")));
+    let order = verified::<Solana>(&fixture::<Solana>("solana-token-legacy"));
+    let shown = order.prepare(Gasless)?.summary().to_string();
+    assert!(shown.contains("a blockhash is valid for 150 blocks, about 30 s: sign at once, or ask for the order anew"), "{shown}");
     Ok(())
 }
 

@@ -17,13 +17,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use countersign::Leg;
 use countersign::solana::recover;
+use countersign::solana::solana_message::v1::TransactionConfig;
 use serde_json::json;
 use solana_signer::Signer;
 use support::{FEE, FUNDS, NATIVE, PINNED, SECRET, TOKENS, VAULT, scene, sponsor};
 
 #[test]
 fn lamports_move_by_exactly_the_amount_shown() {
-    for id in ["solana-native-legacy", "solana-native-v0", "solana-native-keys-reordered"] {
+    for id in ["solana-native-legacy", "solana-native-v0", "solana-native-keys-reordered", "solana-v1-native", "solana-v1-native-heap"] {
         let mut scene = scene(id);
         scene.initiate();
         assert_eq!(scene.lamports(scene.swap_account), scene.amount + NATIVE, "{id}");
@@ -34,7 +35,14 @@ fn lamports_move_by_exactly_the_amount_shown() {
 
 #[test]
 fn tokens_move_by_exactly_the_amount_shown_at_the_owners_expense() {
-    for id in ["solana-token-legacy", "solana-token-v0", "solana-token-2022", "solana-token-destination-data"] {
+    for id in [
+        "solana-token-legacy",
+        "solana-token-v0",
+        "solana-token-2022",
+        "solana-token-destination-data",
+        "solana-v1-token",
+        "solana-v1-token-destination-data-longest",
+    ] {
         let mut scene = scene(id);
         scene.initiate();
         assert_eq!((scene.tokens(scene.owner), scene.tokens_in(scene.vault())), (scene.amount, scene.amount), "{id}");
@@ -44,7 +52,7 @@ fn tokens_move_by_exactly_the_amount_shown_at_the_owners_expense() {
 
 #[test]
 fn tokens_move_by_exactly_the_amount_shown_at_the_sponsors_expense() {
-    for id in ["solana-token-legacy", "solana-token-v0", "solana-token-2022"] {
+    for id in ["solana-token-legacy", "solana-token-v0", "solana-token-2022", "solana-v1-token"] {
         let mut scene = scene(id);
         scene.initiate_gasless();
         assert_eq!((scene.tokens(scene.owner), scene.tokens_in(scene.vault())), (scene.amount, scene.amount), "{id}");
@@ -68,6 +76,17 @@ fn recovery_pays_lamports() {
     let recovery = recover::refund(&refunded.record(), Leg::Source, &PINNED).unwrap();
     refunded.outlive_the_timelock(&recovery);
     assert_eq!(refunded.lamports(refunded.owner), FUNDS - FEE);
+}
+
+/// The message contains the limits that it needs. Without that of the loaded bytes nothing runs, and the fee is taken.
+#[test]
+fn recovery_with_a_message_of_version_1_pays_lamports() {
+    let mut scene = scene("solana-record-testnet");
+    scene.initiate();
+    let limits = TransactionConfig::empty().with_compute_unit_limit(50_000).with_loaded_accounts_data_size_limit(65_536);
+    let redemption = recover::redeem(&scene.record(), Leg::Source, &SECRET, &PINNED).unwrap();
+    assert!(scene.send(&redemption.with_config(limits.with_priority_fee(123))));
+    assert_eq!(scene.lamports(scene.redeemer), FUNDS + scene.amount);
 }
 
 #[test]

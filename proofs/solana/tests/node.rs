@@ -24,6 +24,8 @@ use countersign::UnixTime;
 use countersign::solana::address::{TOKEN_PROGRAM, associated_token_account, to_account};
 use countersign::solana::htlc::{Htlc, HtlcAccount};
 use countersign::solana::read::{self, SwapLocation};
+use countersign::solana::solana_message::VersionedMessage;
+use countersign::solana::solana_message::v1::TransactionConfig;
 use countersign::solana::solana_transaction::versioned::VersionedTransaction;
 use countersign::solana::{Address, Key, Solana};
 use countersign::{
@@ -129,6 +131,10 @@ impl Front {
             }
             "getTransaction" => {
                 let found = runs.iter().find(|run| json!(run.transaction.signatures[0].to_string()) == params[0]);
+                let newest = found.map(|run| u64::from(matches!(run.transaction.message, VersionedMessage::V1(_))));
+                if newest > params[1]["maxSupportedTransactionVersion"].as_u64() {
+                    return json!({"error": {"code": -32_015, "message": "Transaction version (1) is not supported"}});
+                }
                 found.map_or(Value::Null, Run::shown)
             }
             "simulateTransaction" => {
@@ -383,6 +389,28 @@ async fn an_order_is_funded_proven_and_redeemed() {
         let state = scene.read().await;
         assert!(matches!(&state, HtlcState::Redeemed { secret: Some(SECRET), transaction: Some(_) }), "{form}: {state:?}");
         assert_eq!(scene.recover(true).await.unwrap_err().code().name(), "simulation_reverted", "{form}: once");
+    }
+}
+
+/// Anybody may redeem with such a message, and a reader that does not know it would miss the secret.
+#[tokio::test]
+async fn a_redemption_with_a_message_of_version_1_shows_the_secret() {
+    for form in RECORDS {
+        let scene = scene(form);
+        scene.fund().await;
+        scene.nodes.transport().warp(1_090);
+        let limits = TransactionConfig::empty().with_compute_unit_limit(100_000).with_loaded_accounts_data_size_limit(1_000_000);
+        let recover::Recovery::Solana(recovery) = scene.recovery(true) else { panic!("{form}") };
+        let recovery = recover::Recovery::Solana(recovery.with_config(limits));
+        let sender = stranger().address().to_string();
+        let unsigned = scene.nodes.prepare_recovery(&recovery, scene.name(), &sender, Speed::Normal, &Policy::default()).await.unwrap();
+        let before = scene.has(scene.swap.redeemer);
+        scene.send(unsigned, &stranger()).await;
+        assert_eq!(scene.has(scene.swap.redeemer), before + scene.swap.amount, "{form}");
+        let is_of_version_1 = |run: &Run| matches!(run.transaction.message, VersionedMessage::V1(_)) && run.error.is_none();
+        assert!(scene.nodes.transport().state.lock().unwrap().1.last().is_some_and(is_of_version_1), "{form}");
+        let state = scene.read().await;
+        assert!(matches!(&state, HtlcState::Redeemed { secret: Some(SECRET), transaction: Some(_) }), "{form}: {state:?}");
     }
 }
 

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use solana_address::Address;
 use solana_instruction::{AccountMeta, Instruction};
 use solana_keypair::Keypair;
+use solana_message::v1::{self, TransactionConfig};
 use solana_message::{Message, VersionedMessage, v0};
 use solana_signer::Signer;
 use solana_transaction::versioned::VersionedTransaction;
@@ -200,6 +201,40 @@ fn version_0_transactions_are_taken_and_their_readers_must_know_them() {
     assert_eq!(call(&mut solana, "getTransaction", json!([id]))["error"]["code"], -32_015);
     let shown = ask(&mut solana, "getTransaction", json!([id, {"maxSupportedTransactionVersion": 0}]));
     assert_eq!((&shown["version"], &shown["transaction"]["message"]["addressTableLookups"]), (&json!(0), &json!([])));
+}
+
+/// The limits are in the message. One that does not name them loads nothing and pays its fee.
+#[test]
+fn version_1_transactions_are_taken_and_their_readers_must_know_them() {
+    let mut solana = cluster();
+    let to = Address::from([7; 32]);
+    let limits = TransactionConfig::empty().with_compute_unit_limit(1_000).with_loaded_accounts_data_size_limit(65_536);
+    let message = |solana: &mut Solana, config: TransactionConfig| {
+        let VersionedMessage::Legacy(legacy) = transfer(solana, to, 1_000_000, "finalized") else { panic!() };
+        VersionedMessage::V1(v1::Message::new(legacy.header, config, legacy.recent_blockhash, legacy.account_keys, legacy.instructions))
+    };
+    let transaction = signed(message(&mut solana, limits.with_priority_fee(7)));
+    assert!(transaction.starts_with("gQ"), "{transaction}");
+    let id = ask(&mut solana, "sendTransaction", json!([transaction, {"encoding": "base64"}]));
+    solana.mine(5);
+    for older in [json!([id]), json!([id, {"maxSupportedTransactionVersion": 0}])] {
+        let refused = call(&mut solana, "getTransaction", older);
+        assert_eq!(refused["error"]["code"], -32_015);
+        assert!(refused["error"]["message"].as_str().unwrap().contains("Transaction version (1)"), "{refused}");
+    }
+    let shown = ask(&mut solana, "getTransaction", json!([id, {"maxSupportedTransactionVersion": 1}]));
+    let config = json!({"computeUnitLimit": 1_000, "heapSize": null, "loadedAccountsDataSizeLimit": 65_536, "priorityFee": 7});
+    assert_eq!((&shown["version"], &shown["transaction"]["message"]["transactionConfig"]), (&json!(1), &config));
+    assert_eq!((&shown["meta"]["fee"], &shown["meta"]["err"]), (&json!(5_007), &Value::Null));
+    let raw = ask(&mut solana, "getTransaction", json!([id, {"encoding": "base64", "maxSupportedTransactionVersion": 1}]));
+    assert_eq!(raw["transaction"], json!([transaction, "base64"]));
+    // Without the limit of loaded bytes.
+    let bare = message(&mut solana, TransactionConfig::empty().with_compute_unit_limit(1_000).with_priority_fee(9));
+    let refused = call(&mut solana, "sendTransaction", json!([signed(bare), {"encoding": "base64"}]));
+    assert_eq!(refused["error"]["data"]["err"], "MaxLoadedAccountsDataSizeExceeded");
+    let large = [vec![0x81, 1, 0, 0], vec![0; 4_093]].concat();
+    let refused = call(&mut solana, "sendTransaction", json!([STANDARD.encode(large), {"encoding": "base64"}]));
+    assert!(refused["error"]["message"].as_str().unwrap().ends_with("(max: encoded/raw 5464/4096)"), "{refused}");
 }
 
 #[test]

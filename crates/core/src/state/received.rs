@@ -19,7 +19,7 @@ impl<F: ChainFamily> VerifiedOrder<F> {
     }
 
     /// Returns the role in this order of a transaction of an external wallet, and warnings about what the wallet changed or added: on EVM and
-    /// Tron a larger approval, or bytes behind the calldata.
+    /// Tron a larger approval, or bytes behind the calldata; on Solana assertions.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl<F: ChainFamily> VerifiedOrder<F> {
     /// | EVM | the transaction as EIP-2718 encodes it, of type 0, 1 or 2 |
     /// | Tron | the protobuf message `Transaction` |
     /// | Starknet | the JSON of `starknet_getTransactionByHash` or `starknet_addInvokeTransaction` |
-    /// | Solana | a legacy or version 0 transaction as nodes take it |
+    /// | Solana | the transaction as nodes take it, with a legacy message or one of version 0 or 1 |
     /// | Sui | BCS of the transaction and its signatures, or the `rawTransaction` of a node |
     /// | Bitcoin, Litecoin | the transaction in consensus encoding; not a PSBT |
     ///

@@ -13,7 +13,7 @@
 //! A signature is proven before it is attached, and a wrong one changes nothing. A transaction from outside may have another nonce, fee,
 //! blockhash or gas. Everything else must equal what was verified; the answer is the [`Role`](crate::Role) of the transaction in the order.
 //! [`match_with_warnings`](crate::VerifiedOrder::match_with_warnings) also says what a wallet changed although it may: on EVM and Tron a
-//! larger approval, or bytes that it appended to the calldata.
+//! larger approval, or bytes that it appended to the calldata; on Solana assertions that stop a transaction with another effect.
 //!
 //! # A signer without an adapter
 //!

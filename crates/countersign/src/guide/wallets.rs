@@ -56,7 +56,7 @@
 //!
 //! | field | type, unit | default | meaning |
 //! |---|---|---|---|
-//! | `recent_blockhash` | 32 bytes | the service's | a recent blockhash |
+//! | `recent_blockhash` | 32 bytes | the service's | a recent blockhash; it is valid for 150 blocks, about 30 s |
 //! | `priority_fee` | micro-lamports per compute unit; compute units | the service's | a priority fee, within the policy |
 //! | `last_valid_block_height` | block height | `None` | the last height at which the blockhash is valid |
 //! | `block_height` | block height | `None` | the height now; with both an expired blockhash is refused |

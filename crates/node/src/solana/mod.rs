@@ -43,7 +43,7 @@ impl<'n, T: Transport> SolanaChain<'n, T> {
         Ok(Self { connection })
     }
 
-    /// Returns the newest confirmed slot of an endpoint, with the newest blockhash and the time of its clock.
+    /// Returns the newest finalized slot of an endpoint, with the newest blockhash and the time of its clock.
     pub(crate) async fn head(&self, caller: Caller<'n, T>) -> Result<Head, NodeError> {
         self.connection.read_one::<reader::NewestBlock>(caller, &HeadQuery::new(self.connection.network)).await
     }

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::solana::fake::{FORMS, nodes, terms};
 use crate::solana::wallet::{recover_on, recovery, settled, stranger};
 
-/// A blockhash is valid for about a minute. A transaction that was not mined is signed again, with a new one and a higher price.
+/// A blockhash is valid for about half a minute. A transaction that was not mined is signed again, with a new one and a higher price.
 #[tokio::test]
 async fn a_recovery_that_is_not_mined_is_replaced() {
     let form = FORMS[2];

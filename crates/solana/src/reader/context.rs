@@ -13,7 +13,7 @@ use countersign_core::{Code, Refusal};
 use solana_hash::Hash;
 
 use super::account::{self, Accounts};
-use super::{CONFIRMED, identity};
+use super::{FINALIZED, identity};
 use crate::address::Address;
 use crate::fees::PriorityFee;
 use crate::read::{self, RECENT_BLOCKHASH, RECENT_BLOCKHASHES, RECENT_BLOCKHASHES_COUNT};
@@ -75,8 +75,8 @@ impl Question for ContextQuery {
     fn requests(&self) -> Vec<Request> {
         let length = RECENT_BLOCKHASH.saturating_mul(MAX_AGE).saturating_add(RECENT_BLOCKHASHES_COUNT);
         vec![
-            account::get_part(&RECENT_BLOCKHASHES, CONFIRMED, length),
-            Request::json_rpc("getBlockHeight", format!(r#"[{{"commitment":"{CONFIRMED}"}}]"#)),
+            account::get_part(&RECENT_BLOCKHASHES, FINALIZED, length),
+            Request::json_rpc("getBlockHeight", format!(r#"[{{"commitment":"{FINALIZED}"}}]"#)),
             Request::json_rpc("getRecentPrioritizationFees", format!("[{}]", account::addresses(&self.written))),
         ]
     }

@@ -6,7 +6,7 @@ use countersign_core::{BlockHeight, Code, Refusal};
 use solana_hash::Hash;
 
 use super::account::{self, Accounts};
-use super::{CONFIRMED, MAX_STEP_BACK, identity};
+use super::{FINALIZED, MAX_STEP_BACK, identity};
 use crate::read::CLOCK;
 
 /// The cluster whose newest slot is read.
@@ -23,7 +23,7 @@ impl HeadQuery {
     }
 }
 
-/// Reads the newest confirmed slot of an endpoint, with the newest blockhash and the time of its clock.
+/// Reads the newest finalized slot of an endpoint, with the newest blockhash and the time of its clock.
 pub type NewestBlock = Ask<HeadQuery>;
 
 impl Question for HeadQuery {
@@ -34,8 +34,8 @@ impl Question for HeadQuery {
     }
 
     fn requests(&self) -> Vec<Request> {
-        let latest = Request::json_rpc("getLatestBlockhash", format!(r#"[{{"commitment":"{CONFIRMED}"}}]"#));
-        vec![account::get(&[CLOCK], CONFIRMED, 0), latest]
+        let latest = Request::json_rpc("getLatestBlockhash", format!(r#"[{{"commitment":"{FINALIZED}"}}]"#));
+        vec![account::get(&[CLOCK], FINALIZED, 0), latest]
     }
 
     fn read(&self, replies: &Replies<'_>, known: &Known) -> Result<Head, Fault> {

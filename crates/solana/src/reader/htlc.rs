@@ -6,17 +6,16 @@ use countersign_core::{Code, Finding, HtlcState, HtlcTerms, LockedHtlc, Observed
 use super::account::{self, Account, Accounts};
 use super::history::SwapHistory;
 use super::transactions::{self, FIRST, MAX_PAGES, Signature, Signatures, Transactions};
-use super::{CONFIRMED, FINALIZED, MAX_STEP_BACK, identity};
+use super::{FINALIZED, MAX_STEP_BACK, identity};
 use crate::address::{Address, to_account};
 use crate::read::{self, CLOCK, Clock, SwapAccount, SwapLocation};
 
-/// The maximum number of slots by which the newest confirmed slot may be ahead of the finalized bank: 4 minutes, where half a minute is
-/// usual. With more, the bank would be too old to be evidence anyway. Without a limit, one absurd slot would end every timelock.
+/// The maximum number of slots by which the newest finalized slot may be ahead of the bank: 2 minutes, where a second is usual. With more, the bank would be too old to be evidence anyway. Without a limit, one absurd slot would end every timelock.
 const MAX_AHEAD: u64 = 600;
 
 /// Reads the state of one swap at an endpoint's newest finalized slot.
 ///
-/// The first round reads the swap account, the vault and the clock of one bank, the newest confirmed slot, and the list of the
+/// The first round reads the swap account, the vault and the clock of one bank, the newest finalized slot, and the list of the
 /// transactions that name the account. The account alone is enough for an open swap, except that accounts of the client generation do not
 /// contain the timelock and, for tokens, the mint. For a native swap, only the remaining time matters, and the account contains the slot
 /// of expiry. For a token swap, both come from the transaction that initiated the swap.
@@ -58,7 +57,7 @@ enum Round {
 #[derive(Debug)]
 struct Reading {
     clock: Clock,
-    /// The newest confirmed slot.
+    /// The newest finalized slot, by `getSlot`.
     newest: u64,
     swap: Option<Account>,
     vault: Option<Account>,
@@ -99,7 +98,7 @@ impl Machine for Htlc {
         let (identity, location) = (identity(&terms.network)?, SwapLocation::new(terms)?);
         let requests = vec![
             account::get(&keys(&location), FINALIZED, known.height().saturating_sub(MAX_STEP_BACK).get()),
-            Request::json_rpc("getSlot", format!(r#"[{{"commitment":"{CONFIRMED}"}}]"#)),
+            Request::json_rpc("getSlot", format!(r#"[{{"commitment":"{FINALIZED}"}}]"#)),
             transactions::list(location.swap_account, None),
         ];
         Ok((Self { identity, known: known.clone(), terms: terms.clone(), location, round: Round::Accounts }, requests))

@@ -56,10 +56,8 @@ pub use settlement::{Settlement, SettlementFacts, SettlementQuery};
 /// Reads the state of an HTLC from one endpoint.
 pub type HtlcReader = Reader<Htlc>;
 
-/// The commitment of blocks that are never replaced.
+/// The commitment of blocks that are never replaced. Since Alpenglow, `confirmed` means the same blocks and is going away.
 const FINALIZED: &str = "finalized";
-/// The commitment of blocks that a supermajority of the stake has voted for.
-const CONFIRMED: &str = "confirmed";
 
 /// The number of slots that an endpoint may go back, because nodes behind the same address differ.
 const MAX_STEP_BACK: u64 = 150;

@@ -6,7 +6,7 @@ use countersign_core::{Asset, Code, Refusal, U256};
 
 use super::account::{self, Account, Accounts};
 use super::preflight::TOKEN_ACCOUNT;
-use super::{CONFIRMED, identity};
+use super::{FINALIZED, identity};
 use crate::address::token_program;
 use crate::address::{self, Address, associated_token_account};
 use crate::htlc::Token;
@@ -173,7 +173,7 @@ impl Question for PayoutQuery {
 
     fn requests(&self) -> Vec<Request> {
         let rent = |length: usize| Request::json_rpc("getMinimumBalanceForRentExemption", format!("[{length}]"));
-        vec![account::get(&self.keys(), CONFIRMED, 0), rent(0), rent(TOKEN_ACCOUNT)]
+        vec![account::get(&self.keys(), FINALIZED, 0), rent(0), rent(TOKEN_ACCOUNT)]
     }
 
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Judged<PayoutFacts>, Fault> {

@@ -9,7 +9,7 @@ use countersign_core::report::text::escape_untrusted;
 use countersign_core::{Code, Refusal, Role, TypedValue, U256};
 
 use super::account::{self, Account, Accounts};
-use super::{CONFIRMED, MAX_STEP_BACK, identity};
+use super::{FINALIZED, MAX_STEP_BACK, identity};
 use crate::UnsignedOrder;
 use crate::address::Address;
 use crate::deposit::Deposit;
@@ -177,11 +177,11 @@ impl Question for PreflightQuery {
     fn requests(&self) -> Vec<Request> {
         let keys = self.compared();
         let rent = |length: usize| Request::json_rpc("getMinimumBalanceForRentExemption", format!("[{length}]"));
-        let mut requests = vec![account::get(&keys, CONFIRMED, 0)];
+        let mut requests = vec![account::get(&keys, FINALIZED, 0)];
         requests.extend([0, TOKEN_ACCOUNT].into_iter().chain(self.new_account).map(rent));
         if let Some(transaction) = &self.simulated {
             let accounts = format!(r#"{{"encoding":"base64","addresses":{}}}"#, account::addresses(&keys));
-            let options = format!(r#"{{"encoding":"base64","commitment":"{CONFIRMED}","sigVerify":false,"accounts":{accounts}}}"#);
+            let options = format!(r#"{{"encoding":"base64","commitment":"{FINALIZED}","sigVerify":false,"accounts":{accounts}}}"#);
             requests.push(Request::json_rpc("simulateTransaction", format!(r#"["{transaction}",{options}]"#)));
         }
         requests

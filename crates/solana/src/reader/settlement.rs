@@ -5,7 +5,7 @@ use countersign_core::reader::{Agree, Ask, Fault, Identity, Judged, Known, Quest
 use countersign_core::{Code, Refusal, Role};
 
 use super::account::{self, Accounts};
-use super::{CONFIRMED, identity};
+use super::{FINALIZED, identity};
 use crate::address::Address;
 use crate::htlc::Htlc;
 use crate::read::{self, TokenAccount};
@@ -66,7 +66,7 @@ impl Question for SettlementQuery {
     }
 
     fn requests(&self) -> Vec<Request> {
-        vec![account::get(&self.keys(), CONFIRMED, 0)]
+        vec![account::get(&self.keys(), FINALIZED, 0)]
     }
 
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Judged<SettlementFacts>, Fault> {

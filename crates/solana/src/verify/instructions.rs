@@ -4,7 +4,7 @@ use countersign_core::{Code, Refusal, SecretHash, U256, Warnings};
 use solana_message::compiled_instruction::CompiledInstruction;
 
 use super::{FundingKind, TransactionCheck};
-use crate::address::{self, Address};
+use crate::address::{self, Address, COMPUTE_BUDGET_PROGRAM};
 use crate::allowed::AllowedInstruction;
 use crate::deposit::ProposedInstruction;
 use crate::htlc::{AccountRole, Fields, Initiate, InitiateAccounts};
@@ -41,6 +41,9 @@ impl<'c> TransactionCheck<'c> {
             }
             let unexpected =
                 || self.refuse(Code::UnexpectedInstruction, &place.whole).with_actual(describe_instruction(program, &instruction.data));
+            if self.layout.config.is_some() && *program == COMPUTE_BUDGET_PROGRAM {
+                return Err(unexpected().with_reason("a message of version 1 contains its limits, and this program does nothing there"));
+            }
             match AllowedInstruction::read(program, instruction, place, self.order.policy, self.at)? {
                 Some(AllowedInstruction::CreateTokenAccount) if htlc.token.is_none() => {
                     return Err(unexpected().with_reason("a native asset needs no token account"));

@@ -1,15 +1,17 @@
-//! Rules on signers and fee payers, on the permissions of each account key, and on the content of the signature slots.
+//! Rules on signers and fee payers, on the limits that a message contains, on the permissions of each account key, and on the content of the signature slots.
 
 use countersign_core::{Code, Refusal, Warnings};
 use solana_address::address_eq;
+use solana_message::VersionedMessage;
 use solana_signature::Signature;
 
 use super::{FundingKind, TransactionCheck};
 use crate::address::{self, Address};
 use crate::allowed::AllowedInstruction;
 use crate::deposit::ProposedInstruction;
+use crate::fees::{self, FeeLimits};
 use crate::htlc::{AccountRole, SPONSOR};
-use crate::message::{self, Layout};
+use crate::message;
 use crate::sign::is_signed_by;
 
 impl TransactionCheck<'_> {
@@ -21,6 +23,21 @@ impl TransactionCheck<'_> {
                 Err(self.refuse(Code::LookupTable, &self.layout.lookups).with_actual(address::to_account(table.account_key)))
             }
         }
+    }
+
+    /// Requires that the limits in a message of version 1 let it run, and are within the policy.
+    pub(super) fn check_config(&self) -> Result<(), Refusal> {
+        let (VersionedMessage::V1(message), Some(places)) = (&self.decoded.transaction.message, &self.layout.config) else { return Ok(()) };
+        FeeLimits::of_service(self.order.policy).check_config(&message.config, |code, member| {
+            let place = match member {
+                fees::FEE => &places.priority_fee,
+                fees::UNITS => &places.compute_unit_limit,
+                fees::LOADED => &places.loaded_accounts_data_size_limit,
+                _ => &places.heap_size,
+            };
+            let refusal = self.refuse(code, if place.is_empty() { &places.mask } else { place });
+            if code == Code::GasLimitTooLow { refusal.with_expected(member) } else { refusal }
+        })
     }
 
     /// Requires one slot for each signer, and exactly as many signers as the order needs.
@@ -132,7 +149,7 @@ impl TransactionCheck<'_> {
                 owner_signed = is_valid;
             } else if !is_valid {
                 return Err(self
-                    .refuse(Code::SponsorSignature, &Layout::slot(index))
+                    .refuse(Code::SponsorSignature, &self.layout.slot(index))
                     .with_expected(format!("a signature of {key}, or zeros")));
             }
         }

@@ -27,7 +27,7 @@ pub const NOW: u64 = 1_800_000_000;
 pub const SECRET: [u8; 32] = [0x7e; 32];
 /// The slot in which the swap was initiated.
 pub const INITIATED: u64 = 400_000_000;
-/// The newest finalized slot, and the newest confirmed one.
+/// The slot of the bank, and the newest slot, which another node behind the same address shows.
 pub const FINALIZED: u64 = INITIATED + 99;
 pub const NEWEST: u64 = FINALIZED + 31;
 pub const RENT: u64 = 2_000_000;

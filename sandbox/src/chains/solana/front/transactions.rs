@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use solana_message::VersionedMessage;
+use solana_message::v1::V1_PREFIX;
 use solana_transaction::versioned::VersionedTransaction;
 
 use super::params::{Config, Failure, Params, parse_address, parse_signature};
@@ -11,20 +11,23 @@ use super::views::{self, AccountView, context, encoding};
 use super::{Answer, Solana};
 use crate::chains::solana::bank::{Commitment, MAX_AGE, Record, Simulated, height, id};
 
-/// The longest transaction, and what is left of it in base58 and base64.
-const MAX_BYTES: usize = 1_232;
-const MAX_BASE58: usize = 1_683;
-const MAX_BASE64: usize = 1_644;
+/// The longest transaction, and its texts in base58 and base64: one with a message of version 1, and one of an older version.
+const VERSION_1: [usize; 3] = [4_096, 5_595, 5_464];
+const OLDER: [usize; 3] = [1_232, 1_683, 1_644];
 const MAX_STATUSES: usize = 256;
 const MAX_SIGNATURES: u64 = 1_000;
 const TRANSACTION: &str = "solana_transaction::versioned::VersionedTransaction";
 
 fn bytes(text: &str, encoding: &str, kind: &str) -> Result<Vec<u8>, Failure> {
     let is_base58 = encoding != "base64";
-    let (name, max) = if is_base58 { ("base58", MAX_BASE58) } else { ("base64", MAX_BASE64) };
-    let too_large = |what: String| Failure::params(format!("{what} (max: encoded/raw {max}/{MAX_BYTES})"));
-    if text.len() > max {
-        return Err(too_large(format!("{name} encoded {kind} too large: {} bytes", text.len())));
+    let name = if is_base58 { "base58" } else { "base64" };
+    let text_of = |[_, base58, base64]: [usize; 3]| if is_base58 { base58 } else { base64 };
+    let too_large = |limits: [usize; 3], what: String| {
+        Failure::params(format!("{what} (max: encoded/raw {}/{})", text_of(limits), limits[0]))
+    };
+    let long = |limits| too_large(limits, format!("{name} encoded {kind} too large: {} bytes", text.len()));
+    if text.len() > text_of(VERSION_1) {
+        return Err(long(VERSION_1));
     }
     let invalid = |why: String| Failure::params(format!("invalid {name} encoding: {why}"));
     let bytes = if is_base58 {
@@ -32,8 +35,12 @@ fn bytes(text: &str, encoding: &str, kind: &str) -> Result<Vec<u8>, Failure> {
     } else {
         STANDARD.decode(text).map_err(|error| invalid(error.to_string()))?
     };
-    if bytes.len() > MAX_BYTES {
-        return Err(too_large(format!("decoded {kind} too large: {} bytes", bytes.len())));
+    let limits = if bytes.first() == Some(&V1_PREFIX) { VERSION_1 } else { OLDER };
+    if text.len() > text_of(limits) {
+        return Err(long(limits));
+    }
+    if bytes.len() > limits[0] {
+        return Err(too_large(limits, format!("decoded {kind} too large: {} bytes", bytes.len())));
     }
     Ok(bytes)
 }
@@ -43,9 +50,6 @@ fn decode(params: &Params<'_>, config: Config<'_>) -> Result<VersionedTransactio
     let bytes = bytes(params.text(0)?, encoding, TRANSACTION)?;
     let malformed = |why: String| Failure::params(format!("failed to deserialize {TRANSACTION}: {why}"));
     let transaction: VersionedTransaction = wincode::deserialize_exact(&bytes).map_err(|error| malformed(error.to_string()))?;
-    if matches!(transaction.message, VersionedMessage::V1(_)) {
-        return Err(malformed("invalid value: integer `1`, expected `0`".to_owned()));
-    }
     transaction.sanitize().map_err(|error| Failure::params(format!("invalid transaction: {error}")))?;
     Ok(transaction)
 }
@@ -189,7 +193,7 @@ impl Solana {
         let newest = self.bank.slot(config.history()?);
         let Some(record) = self.bank.record(&signature).filter(|record| record.slot <= newest) else { return Ok(Value::Null) };
         let (max, version) = (config.number("maxSupportedTransactionVersion")?, views::version(&record.transaction));
-        if let (None, Some(number)) = (max, version.as_u64()) {
+        if let Some(number) = version.as_u64().filter(|number| max.is_none_or(|max| max < *number)) {
             return Err(Failure::new(
                 -32_015,
                 format!(

@@ -175,6 +175,14 @@ pub(super) fn transaction(transaction: &VersionedTransaction, encoding: &str) ->
     if message.address_table_lookups().is_some() {
         shown.insert("addressTableLookups".to_owned(), json!([]));
     }
+    if let VersionedMessage::V1(message) = message {
+        let config = &message.config;
+        let config = json!({
+            "computeUnitLimit": config.compute_unit_limit, "heapSize": config.heap_size,
+            "loadedAccountsDataSizeLimit": config.loaded_accounts_data_size_limit, "priorityFee": config.priority_fee,
+        });
+        shown.insert("transactionConfig".to_owned(), config);
+    }
     let signatures: Vec<_> = transaction.signatures.iter().map(ToString::to_string).collect();
     json!({"message": shown, "signatures": signatures})
 }
