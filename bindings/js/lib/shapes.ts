@@ -232,6 +232,7 @@ export type Code =
   | "gas_coin_count"
   | "gas_coin_twice"
   | "gas_coin_is_input"
+  | "address_balance_payment"
   | "insufficient_funds"
   | "transaction_encoding"
   | "transaction_too_large"
@@ -792,17 +793,31 @@ export interface SuiWallet {
   readonly gasPrice: NumberLike;
   /** The most that the transaction may cost, in MIST. */
   readonly gasBudget: NumberLike;
-  /** The coins that pay for gas, 1 to 256, each once. */
+  /** The coins that pay for gas, at most 256, each once. If there is none, the address balance pays, and `validDuring` is required. */
   readonly gasPayment: readonly GasCoin[];
   /** The owner of the gas coins; the sender if it is missing. */
   readonly sponsor?: HexString | undefined;
   /** The last epoch in which the transaction may run. */
   readonly expirationEpoch?: NumberLike | undefined;
+  /** When a payment from the address balance is valid. */
+  readonly validDuring?: ValidDuring | undefined;
   /** The key of the sender: `suiprivkey1..`, or the 64 hex digits of an Ed25519 seed. Without it nothing is signed. */
   readonly secretKey?: string | undefined;
 }
 
-/** A coin that pays for gas. */
+/** When a payment from the address balance of an account on Sui is valid. */
+export interface ValidDuring {
+  /** The first epoch: the current one. */
+  readonly minEpoch: NumberLike;
+  /** The last epoch: the first one, or the next. */
+  readonly maxEpoch: NumberLike;
+  /** The network: the digest of its genesis checkpoint, base58 of 32 bytes. */
+  readonly chain: string;
+  /** A number of at most 32 bits, which distinguishes transactions that are equal otherwise. */
+  readonly nonce: NumberLike;
+}
+
+/** A coin that pays for gas, or a reservation of the address balance in the form of a coin. */
 export interface GasCoin {
   /** The id of the object. */
   readonly objectId: HexString;

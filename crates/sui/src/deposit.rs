@@ -24,6 +24,8 @@ pub struct Deposit {
     /// The form of the transaction, which the service chose.
     pub layout: PtbLayout,
     pub(crate) kind_bytes: Vec<u8>,
+    /// The digest that identifies the network, if it is known.
+    pub(crate) genesis: Option<&'static str>,
 }
 
 impl Deposit {
@@ -35,10 +37,17 @@ impl Deposit {
         &self.kind_bytes
     }
 
-    /// Returns the MIST that the transaction splits from the coins that pay for gas: the amount of a SUI deposit, 0 for any other coin.
+    /// Returns the MIST that the transaction splits from the coins that pay for gas: the amount of a SUI deposit, 0 for any other coin, and
+    /// 0 if the amount is withdrawn from the address balance.
     #[must_use]
     pub const fn split_from_gas(&self) -> u64 {
-        if self.layout.coins.is_none() { self.terms.amount } else { 0 }
+        if self.layout.splits_gas() { self.terms.amount } else { 0 }
+    }
+
+    /// Returns the base units of the coin that the transaction withdraws from the sender's address balance.
+    #[must_use]
+    pub fn withdrawn(&self) -> u64 {
+        self.layout.withdrawn()
     }
 
     /// Selects the coins that pay for gas, and for the deposit if that is in SUI: the fewest that cover both, largest first. Then adds dust

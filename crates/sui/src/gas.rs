@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 
 use countersign_core::{Code, Refusal, SentBy};
 use serde::{Deserialize, Serialize};
-use sui_sdk_types::{Address, Input, ObjectReference, TransactionKind};
+use sui_sdk_types::{Address, Argument, Command, Input, ObjectReference, TransactionExpiration, TransactionKind};
+
+use crate::balance::{self, ValidDuring};
 
 /// The most coins that may pay for one transaction (Sui's `max_gas_payment_objects`).
 pub const MAX_GAS_COINS: usize = 256;
@@ -29,20 +31,37 @@ pub struct TxContext {
     pub price: u64,
     /// The most MIST that the transaction may cost.
     pub budget: u64,
-    /// The coins that pay: 1 to [`MAX_GAS_COINS`], each once. The network merges the others into the first one.
+    /// The coins that pay: at most [`MAX_GAS_COINS`], each once. The network merges the others into the first one.
+    ///
+    /// Without coins the payer's address balance pays, and `valid_during` is required. One of the references may be a
+    /// [`reservation`](crate::balance::reservation), which takes a part from the address balance.
     pub payment: Vec<ObjectReference>,
     /// The account that owns these coins, if it is not the sender. The transaction then needs its signature too. `None` if the sender
     /// pays.
     pub sponsor: Option<Address>,
-    /// The last epoch in which the transaction may be executed; `None` if it does not expire.
+    /// The last epoch in which the transaction may be executed; `None` if it does not expire, or has `valid_during`.
     pub expiration_epoch: Option<u64>,
+    /// The epochs and the network in which the transaction is valid, for a payment from the address balance; `None` otherwise.
+    #[serde(default)]
+    pub valid_during: Option<ValidDuring>,
 }
 
 impl TxContext {
     /// Creates a context in which the sender pays and the transaction does not expire. Price and budget are in MIST.
     #[must_use]
     pub const fn new(price: u64, budget: u64, payment: Vec<ObjectReference>) -> Self {
-        Self { price, budget, payment, sponsor: None, expiration_epoch: None }
+        Self { price, budget, payment, sponsor: None, expiration_epoch: None, valid_during: None }
+    }
+
+    /// Creates a context in which the sender's address balance pays. Price and budget are in MIST.
+    ///
+    /// If the transaction splits an amount from the coins that pay, there have to be such coins. Then a [`reservation`] of the amount and
+    /// the budget takes the place of them, which [`UnsignedOrder`](crate::UnsignedOrder) shows.
+    ///
+    /// [`reservation`]: crate::balance::reservation
+    #[must_use]
+    pub const fn from_balance(price: u64, budget: u64, valid_during: ValidDuring) -> Self {
+        Self::new(price, budget, Vec::new()).with_valid_during(valid_during)
     }
 
     /// Creates a context in which the sponsor pays with its own coins. Price and budget are in MIST.
@@ -65,22 +84,55 @@ impl TxContext {
         self
     }
 
+    /// Sets the epochs and the network in which the transaction is valid, for a payment from the address balance.
+    #[must_use]
+    pub const fn with_valid_during(mut self, valid_during: ValidDuring) -> Self {
+        self.valid_during = Some(valid_during);
+        self
+    }
+
     /// Adds the account that sends a recovery. It also pays, unless there is a sponsor.
     #[must_use]
     pub const fn sent_by(self, sender: Address) -> SentBy<Address, Self> {
         SentBy::new(sender, self)
     }
 
-    /// Requires an allowed number of coins, each listed once, and none that is also an input of the transaction.
-    pub(crate) fn check(&self, kind: &TransactionKind) -> Result<(), Refusal> {
-        if !(1..=MAX_GAS_COINS).contains(&self.payment.len()) {
-            let refusal = Refusal::new(Code::GasCoinCount, "/gas_payment").with_expected(format!("1 to {MAX_GAS_COINS} coins"));
-            return Err(refusal.with_actual(self.payment.len()));
+    /// Returns when the transaction expires.
+    pub(crate) fn expiration(&self) -> TransactionExpiration {
+        match (&self.valid_during, self.expiration_epoch) {
+            (Some(valid), _) => valid.expiration(),
+            (None, Some(epoch)) => TransactionExpiration::Epoch(epoch),
+            (None, None) => TransactionExpiration::None,
         }
-        let inputs: &[Input] = match kind {
-            TransactionKind::ProgrammableTransaction(transaction) => &transaction.inputs,
-            _ => &[],
+    }
+
+    /// Returns the payment of a transaction: an allowed number of coins, each listed once, and none that is also an input; or what the
+    /// sender's address balance pays. `genesis` is the digest that identifies the network, if it is known.
+    pub(crate) fn pay(&self, kind: &TransactionKind, sender: Address, genesis: Option<&str>) -> Result<Vec<ObjectReference>, Refusal> {
+        let empty = (&[][..], &[][..]);
+        let (inputs, commands) = match kind {
+            TransactionKind::ProgrammableTransaction(transaction) => (&transaction.inputs[..], &transaction.commands[..]),
+            _ => empty,
         };
+        if let Some(valid) = &self.valid_during {
+            valid.check(self.expiration_epoch, genesis)?;
+        }
+        if self.payment.is_empty() {
+            let Some(valid) = &self.valid_during else { return Err(count(0)) };
+            return match split_from_gas(inputs, commands) {
+                None => Ok(Vec::new()),
+                Some(_) if self.sponsor.is_some() => {
+                    Err(balance::refuse("/gas_payment", "the amount is split from coins, which a sponsor's address balance does not have"))
+                }
+                Some(amount) => {
+                    let amount = amount.checked_add(self.budget).ok_or_else(|| Refusal::new(Code::NumberTooLarge, "/gas_budget"))?;
+                    Ok(vec![balance::reservation(sender, amount, valid.min_epoch, valid.chain)?])
+                }
+            };
+        }
+        if self.payment.len() > MAX_GAS_COINS {
+            return Err(count(self.payment.len()));
+        }
         let mut seen = BTreeSet::new();
         for (index, coin) in self.payment.iter().enumerate() {
             let refuse = |code| Refusal::new(code, format!("/gas_payment/{index}/object_id")).with_actual(coin.object_id().to_string());
@@ -90,9 +142,34 @@ impl TxContext {
             if inputs.iter().any(|input| object_of(input) == Some(*coin.object_id())) {
                 return Err(refuse(Code::GasCoinIsInput));
             }
+            if balance::reserved(coin).is_some() {
+                balance::check_reservation(coin, sender, self, &format!("/gas_payment/{index}"))?;
+            }
         }
-        Ok(())
+        Ok(self.payment.clone())
     }
+}
+
+/// Returns the refusal of a number of coins.
+fn count(actual: usize) -> Refusal {
+    let expected = format!("1 to {MAX_GAS_COINS} coins, or none and valid_during");
+    Refusal::new(Code::GasCoinCount, "/gas_payment").with_expected(expected).with_actual(actual)
+}
+
+/// Returns the MIST that commands split from the coin that pays for gas; `None` if none uses it.
+pub(crate) fn split_from_gas(inputs: &[Input], commands: &[Command]) -> Option<u64> {
+    let amount = |argument: &Argument| match argument {
+        Argument::Input(index) => match inputs.get(usize::from(*index)) {
+            Some(Input::Pure(bytes)) => bytes.as_slice().try_into().ok().map(u64::from_le_bytes),
+            _ => None,
+        },
+        _ => None,
+    };
+    let splits = commands.iter().filter_map(|command| match command {
+        Command::SplitCoins(split) if split.coin == Argument::Gas => Some(&split.amounts),
+        _ => None,
+    });
+    splits.map(|amounts| amounts.iter().filter_map(amount).fold(0, u64::saturating_add)).reduce(u64::saturating_add)
 }
 
 fn object_of(input: &Input) -> Option<Address> {

@@ -15,6 +15,15 @@
 //! | `Coin<T>` | the result of the split |
 //! | `&Clock` | shared object `0x6`, version 1, immutable |
 //!
+//! The coin can also come from the sender's address balance. The first command is then `0x2::coin::redeem_funds<T>`, whose argument is a
+//! withdrawal of the sender. `R` is its result:
+//!
+//! | commands after it | withdrawal |
+//! |---|---|
+//! | `initiate` with `R` | the amount |
+//! | `SplitCoins(R, [amount])`, `0x2::coin::send_funds<T>(R, sender)`, `initiate` | the amount |
+//! | `MergeCoins(coin, [.., R])`, `SplitCoins(coin, [amount])`, optionally `send_funds<T>(coin, sender)`, `initiate` | at most the amount |
+//!
 //! Source: `sui/sources/main.move` of the contract's public audit, commit 229a6d6a; BCS: bcs 0.1, sui-sdk-types 0.4.
 //!
 //! Specification: `docs/spec/sui.md#functions`.
@@ -22,8 +31,8 @@
 use countersign_core::json::At;
 use countersign_core::{Asset, Refusal, U256};
 use sui_sdk_types::{
-    Address, Argument, Command, Identifier, Input, MergeCoins, MoveCall, Mutability, ObjectReference, ProgrammableTransaction, SharedInput,
-    SplitCoins, StructTag, TypeTag,
+    Address, Argument, Command, FundsWithdrawal, Identifier, Input, MergeCoins, MoveCall, Mutability, ObjectReference,
+    ProgrammableTransaction, SharedInput, SplitCoins, StructTag, TypeTag, WithdrawFrom,
 };
 
 mod ranges;
@@ -35,6 +44,10 @@ pub(crate) use ranges::{Range, Ranges};
 pub const MODULE: &str = "AtomicSwap";
 /// The function that locks the funds.
 pub const INITIATE: &str = "initiate";
+/// The module of coins in the framework, and its functions that take a coin out of an address balance and put one into it.
+const COIN: &str = "coin";
+const REDEEM_FUNDS: &str = "redeem_funds";
+const SEND_FUNDS: &str = "send_funds";
 /// The id of the clock object, which is the same on every network.
 pub const CLOCK: Address = Address::from_static("0x6");
 /// The version at which the clock became shared.
@@ -105,6 +118,10 @@ pub enum InputRole {
     Clock,
     /// One of the owner's coins.
     Coin(ObjectReference),
+    /// A withdrawal of this many base units from the sender's address balance.
+    Withdrawal(u64),
+    /// The account whose address balance gets back what is left: the owner.
+    Remainder(Address),
 }
 
 impl InputRole {
@@ -121,6 +138,8 @@ impl InputRole {
             Self::DestinationData => "destination data",
             Self::Clock => "clock",
             Self::Coin(_) => "coin",
+            Self::Withdrawal(_) => "withdrawal",
+            Self::Remainder(_) => "account of the rest",
         }
     }
 }
@@ -135,8 +154,10 @@ pub struct PtbLayout {
     pub split_amount: u16,
     /// Index of the input with the amount of the call.
     pub call_amount: u16,
-    /// The owner's coins; `None` if the gas coin is split.
+    /// The owner's coins; `None` if the gas coin is split, or if everything is withdrawn from the address balance.
     pub coins: Option<Coins>,
+    /// What is withdrawn from the sender's address balance; `None` if nothing is.
+    pub funds: Option<Funds>,
     /// Whether the call's coin is written as `NestedResult(_, 0)` instead of `Result(_)`. Both are the same coin.
     pub nested: bool,
 }
@@ -151,10 +172,28 @@ pub struct Coins {
     pub merged: Vec<u16>,
 }
 
+/// The indexes of the inputs that are about the sender's address balance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Funds {
+    /// Index of the withdrawal.
+    pub withdrawal: u16,
+    /// Index of the account that gets back what is left of the coin after the split; `None` if nothing is sent.
+    pub remainder: Option<u16>,
+}
+
 impl PtbLayout {
-    /// Returns the index of the `SplitCoins` command.
-    fn split_index(&self) -> u16 {
-        u16::from(self.coins.as_ref().is_some_and(|coins| !coins.merged.is_empty()))
+    /// Returns whether the amount is split from the coin that pays for gas.
+    #[must_use]
+    pub const fn splits_gas(&self) -> bool {
+        self.coins.is_none() && self.funds.is_none()
+    }
+
+    /// Returns the base units that are withdrawn from the sender's address balance.
+    #[must_use]
+    pub fn withdrawn(&self) -> u64 {
+        let role = self.funds.and_then(|funds| self.roles.get(usize::from(funds.withdrawal)));
+        if let Some(InputRole::Withdrawal(amount)) = role { *amount } else { 0 }
     }
 
     /// Returns the input with a role, or the first one if two inputs have it.
@@ -169,20 +208,32 @@ impl Initiate {
     /// Builds the transaction with this call in the given form.
     #[must_use]
     pub fn encode(&self, layout: &PtbLayout) -> ProgrammableTransaction {
-        let split = Argument::Result(layout.split_index());
         let mut commands = Vec::new();
+        if let Some(funds) = &layout.funds {
+            commands.push(self.of_coin(REDEEM_FUNDS, vec![Argument::Input(funds.withdrawal)]));
+        }
+        let redeemed = layout.funds.is_some().then_some(Argument::Result(0));
         let coin = match &layout.coins {
-            None => Argument::Gas,
+            None => redeemed.unwrap_or(Argument::Gas),
             Some(coins) => {
                 let coin = Argument::Input(coins.split);
-                if !coins.merged.is_empty() {
-                    let coins_to_merge = coins.merged.iter().copied().map(Argument::Input).collect();
+                let coins_to_merge: Vec<_> = coins.merged.iter().copied().map(Argument::Input).chain(redeemed).collect();
+                if !coins_to_merge.is_empty() {
                     commands.push(Command::MergeCoins(MergeCoins { coin, coins_to_merge }));
                 }
                 coin
             }
         };
-        commands.push(Command::SplitCoins(SplitCoins { coin, amounts: vec![Argument::Input(layout.split_amount)] }));
+        let remainder = layout.funds.and_then(|funds| funds.remainder);
+        let mut paid = coin;
+        // Without coins and without a rest, what is withdrawn is the amount.
+        if layout.coins.is_some() || layout.funds.is_none() || remainder.is_some() {
+            paid = Argument::Result(u16::try_from(commands.len()).unwrap_or(u16::MAX));
+            commands.push(Command::SplitCoins(SplitCoins { coin, amounts: vec![Argument::Input(layout.split_amount)] }));
+        }
+        if let Some(account) = remainder {
+            commands.push(self.of_coin(SEND_FUNDS, vec![coin, Argument::Input(account)]));
+        }
         commands.push(Command::MoveCall(MoveCall {
             package: self.package,
             module: const { Identifier::from_static(MODULE) },
@@ -196,11 +247,17 @@ impl Initiate {
                 Argument::Input(layout.call_amount),
                 layout.index(&InputRole::Timelock),
                 layout.index(&InputRole::DestinationData),
-                if layout.nested { split.nested(0).unwrap_or(split) } else { split },
+                if layout.nested { paid.nested(0).unwrap_or(paid) } else { paid },
                 layout.index(&InputRole::Clock),
             ],
         }));
         ProgrammableTransaction { inputs: layout.roles.iter().map(|role| self.input(role)).collect(), commands }
+    }
+
+    /// Returns the call of a function of the module `0x2::coin`.
+    fn of_coin(&self, function: &'static str, arguments: Vec<Argument>) -> Command {
+        let (package, module, function) = (Address::TWO, Identifier::from_static(COIN), Identifier::from_static(function));
+        Command::MoveCall(MoveCall { package, module, function, type_arguments: vec![self.coin_type.clone()], arguments })
     }
 
     fn input(&self, role: &InputRole) -> Input {
@@ -214,11 +271,15 @@ impl Initiate {
             InputRole::DestinationData => Input::Pure(byte_vector(&self.destination_data)),
             InputRole::Clock => Input::Shared(clock()),
             InputRole::Coin(coin) => Input::ImmutableOrOwned(coin.clone()),
+            InputRole::Withdrawal(amount) => {
+                Input::FundsWithdrawal(FundsWithdrawal::new(*amount, self.coin_type.clone(), WithdrawFrom::Sender))
+            }
+            InputRole::Remainder(account) => Input::Pure(account.as_bytes().to_vec()),
         }
     }
 
-    /// Decodes a transaction that makes this call and nothing else. `native` tells whether the coin is SUI, which must be split from
-    /// the gas coin.
+    /// Decodes a transaction that makes this call and nothing else. `coin_type` tells whether the coin is SUI. Without a withdrawal from
+    /// the address balance, SUI must be split from the gas coin.
     ///
     /// # Errors
     ///

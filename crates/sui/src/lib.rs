@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod address;
+pub mod balance;
 mod deposit;
 mod gas;
 pub mod htlc;

@@ -23,7 +23,7 @@ use crate::gas::{self, Coin, TxContext};
 use crate::htlc::{self, byte_vector};
 use crate::kind::Kind;
 use crate::transaction::Unsigned;
-use crate::{Sui, UnsignedOrder, address};
+use crate::{Sui, UnsignedOrder, address, reader};
 
 /// The units of computation that every transaction costs at least. Validators refuse a budget that does not cover them.
 const MIN_GAS_UNITS: u64 = 1_000;
@@ -59,6 +59,8 @@ pub struct Recovery {
     swap: SwapRecovery<Arc<TransactionKind>, [u8; 32], Address>,
     /// Whether SUI is paid, and not another coin.
     pays_sui: bool,
+    /// The digest that identifies the network, if it is known.
+    genesis: Option<&'static str>,
 }
 
 impl Deref for Recovery {
@@ -118,7 +120,8 @@ impl Recovery {
     ///
     /// # Errors
     ///
-    /// [`Code::GasCoinCount`], [`Code::GasCoinTwice`] or [`Code::GasCoinIsInput`]; [`Code::KindMalformed`] or
+    /// [`Code::GasCoinCount`], [`Code::GasCoinTwice`] or [`Code::GasCoinIsInput`]; [`Code::AddressBalancePayment`] or
+    /// [`Code::WalletChainMismatch`] for a payment from the address balance; [`Code::KindMalformed`] or
     /// [`Code::KindNotProgrammable`] if `kind` was changed to a value that cannot be encoded, or to another kind.
     pub fn prepare(&self, context: SentBy<Address, TxContext>) -> Result<UnsignedOrder, Refusal> {
         let SentBy { sender, context: gas, accepts_low_fee } = context;
@@ -127,7 +130,7 @@ impl Recovery {
         };
         let bytes = bcs::to_bytes(&Kind::ProgrammableTransaction(transaction))
             .map_err(|error| Refusal::new(Code::KindMalformed, "").with_reason(error.to_string()))?;
-        let unsigned = Unsigned::new(self.terms.role, Arc::clone(&self.call), &bytes, sender, &gas)?;
+        let unsigned = Unsigned::new(self.terms.role, Arc::clone(&self.call), &bytes, sender, &gas, self.genesis)?;
         let summary = self.terms.describe(&hex::encode(self.swap_id));
         let mut warnings = Warnings::default();
         if !self.swap_id_recomputed {
@@ -228,5 +231,5 @@ fn recovery(record: &OrderRecord, leg: &RecordedLeg<'_>, role: Role, last: Input
     let to = account(if role == Role::Redeem { &leg.redeemer } else { &leg.initiator })?;
     let terms = RecoveryTerms::of_leg(record, leg, role);
     let swap = SwapRecovery { terms, call: Arc::new(kind), swap_id, swap_id_recomputed, to };
-    Ok(Recovery { swap, pays_sui })
+    Ok(Recovery { swap, pays_sui, genesis: reader::genesis(&leg.asset.chain.network) })
 }

@@ -1,9 +1,10 @@
 //! The summary lines of a deposit and its payload, and the bytes that each line covers.
 
 use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, U256, number};
-use sui_sdk_types::{Mutability, ObjectReference, SharedInput, TransactionExpiration};
+use sui_sdk_types::{Command, Mutability, ObjectReference, SharedInput, TransactionExpiration};
 
 use crate::address::{format_address, format_digest, format_type, to_account};
+use crate::balance;
 use crate::deposit::{Deposit, PAYLOAD_KEY};
 use crate::htlc::{self, InputRole, MODULE, Ranges};
 use crate::transaction::Unsigned;
@@ -37,23 +38,33 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
     let registry = format!("orders registry {}", shared(&terms.registry));
     summary.add_values(Topic::Contract, registry, [to_account(terms.registry.object_id()).into()]);
     summary.add(Topic::Token, format!("coin type {}", format_type(&terms.coin_type)));
-    match &layout.coins {
-        None => summary.add(Topic::Send, "split from the coins that pay the gas"),
-        Some(coins) => {
-            for merged in coins.merged.iter().filter_map(|index| coin(deposit, *index)) {
-                summary.add_values(Topic::Send, format!("coin {} is merged first", object(merged)), object_values(merged));
-            }
-            if let Some(split) = coin(deposit, coins.split) {
-                summary.add_values(Topic::Send, format!("split from coin {}", object(split)), object_values(split));
-            }
+    if layout.splits_gas() {
+        summary.add(Topic::Send, "split from the coins that pay the gas");
+    }
+    if layout.funds.is_some() {
+        let withdrawn = layout.withdrawn();
+        let text = format!("{withdrawn} base units are withdrawn from the address balance of {}", format_address(&deposit.sender));
+        summary.add_values(Topic::Send, text, [withdrawn.into()]);
+    }
+    if let Some(coins) = &layout.coins {
+        for merged in coins.merged.iter().filter_map(|index| coin(deposit, *index)) {
+            summary.add_values(Topic::Send, format!("coin {} is merged first", object(merged)), object_values(merged));
         }
+        if let Some(split) = coin(deposit, coins.split) {
+            summary.add_values(Topic::Send, format!("split from coin {}", object(split)), object_values(split));
+        }
+    }
+    if layout.funds.is_some_and(|funds| funds.remainder.is_some()) {
+        summary.add(Topic::Send, "what is left of the coin goes to the sender's address balance");
     }
     let data = &terms.destination_data;
     let text = if data.is_empty() { "none".to_owned() } else { format!("{} bytes 0x{}", data.len(), hex::encode(data)) };
     summary.add(Topic::DestinationData, text);
     let roles: Vec<_> = layout.roles.iter().map(InputRole::name).collect();
     let result = if layout.nested { "nested result" } else { "result" };
-    summary.add(Topic::Encoding, format!("inputs in the order {}; the coin as {result} of the split", roles.join(", ")));
+    let is_whole = layout.coins.is_none() && layout.funds.is_some_and(|funds| funds.remainder.is_none());
+    let of = if is_whole { "withdrawal" } else { "split" };
+    summary.add(Topic::Encoding, format!("inputs in the order {}; the coin as {result} of the {of}", roles.join(", ")));
     summary.add(Topic::Message, "none: Sui has no gasless funding path");
 }
 
@@ -68,6 +79,8 @@ const fn topic(role: &InputRole) -> (Topic, &'static str) {
         InputRole::DestinationData => (Topic::DestinationData, "destination data"),
         InputRole::Clock => (Topic::Timelock, "clock"),
         InputRole::Coin(_) => (Topic::Send, "coin of the owner"),
+        InputRole::Withdrawal(_) => (Topic::Send, "withdrawal from the sender's address balance"),
+        InputRole::Remainder(_) => (Topic::Send, "account of what is left: the owner"),
     }
 }
 
@@ -84,8 +97,13 @@ pub(crate) fn coverage(deposit: &Deposit) -> Vec<ByteCoverage> {
     }
     cover(Topic::Encoding, ranges.commands_head(), "number of commands");
     let call = transaction.commands.len().saturating_sub(1);
-    for index in 0..call {
-        let what = if index.saturating_add(1) == call { "split of the amount" } else { "merge of coins" };
+    for (index, command) in transaction.commands.iter().enumerate().take(call) {
+        let what = match command {
+            Command::MergeCoins(_) => "merge of coins",
+            Command::MoveCall(_) if index == 0 => "withdrawal from the address balance",
+            Command::MoveCall(_) => "the rest back to the address balance",
+            _ => "split of the amount",
+        };
         cover(Topic::Send, ranges.command(index), what);
     }
     let [package, module, function, coin_type, arguments] = ranges.call();
@@ -109,18 +127,25 @@ pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
         None => format!("sent and paid for by {sender}"),
     };
     values.extend([gas.price, gas.budget].map(TypedValue::from));
-    let expiration = match &unsigned.expiration {
-        TransactionExpiration::Epoch(epoch) => format!("expires after epoch {epoch}"),
-        _ => "does not expire".to_owned(),
-    };
+    let expiration = expiration(&unsigned.expiration);
     let budget = number::in_whole_units(U256::from(gas.budget), SUI_DECIMALS);
     let text = format!("{payer}, {} MIST per unit of gas, at most {budget} SUI, {expiration}", gas.price);
     summary.add_values(Topic::Wallet, text, values);
     if unsigned.sponsor().is_some() && unsigned.splits_gas() {
         summary.add(Topic::Wallet, "the amount is also split from the sponsor's coins");
     }
+    if gas.objects.is_empty() {
+        summary.add(Topic::Wallet, "gas from the address balance: no coin object is used");
+    }
     for coin in gas.objects.iter().take(SHOWN_COINS) {
-        summary.add_values(Topic::Wallet, format!("gas coin {}", object(coin)), object_values(coin));
+        let text = match balance::reserved(coin) {
+            Some((amount, epoch)) => {
+                let amount = number::in_whole_units(U256::from(amount), SUI_DECIMALS);
+                format!("up to {amount} SUI of the sender's address balance, reserved in epoch {epoch}: {}", object(coin))
+            }
+            None => format!("gas coin {}", object(coin)),
+        };
+        summary.add_values(Topic::Wallet, text, object_values(coin));
     }
     if let Some(more @ 1..) = gas.objects.len().checked_sub(SHOWN_COINS) {
         summary.add_values(Topic::Wallet, format!("and {more} more gas coins"), [more.into()]);
@@ -129,6 +154,37 @@ pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
     summary.add_values(Topic::Digest, format!("transaction {}", format_digest(&digest)), [TypedValue::Hash(digest.into_inner())]);
     let text = format!("signing digest {}", hex::encode(unsigned.signing_digest));
     summary.add_values(Topic::Digest, text, [TypedValue::Hash(unsigned.signing_digest)]);
+}
+
+/// Says when a transaction expires.
+fn expiration(expiration: &TransactionExpiration) -> String {
+    let (parts, proposers) = match expiration {
+        TransactionExpiration::None => return "does not expire".to_owned(),
+        TransactionExpiration::Epoch(epoch) => return format!("expires after epoch {epoch}"),
+        TransactionExpiration::ValidDuring { min_epoch, max_epoch, min_timestamp, max_timestamp, chain, nonce } => {
+            ((min_epoch, max_epoch, min_timestamp, max_timestamp, chain, nonce), None)
+        }
+        TransactionExpiration::Validity { min_epoch, max_epoch, min_timestamp, max_timestamp, chain, nonce, allowed_proposers } => {
+            ((min_epoch, max_epoch, min_timestamp, max_timestamp, chain, nonce), allowed_proposers.as_ref())
+        }
+        _ => return "expires in a way that this library does not know".to_owned(),
+    };
+    let (first, last, from, until, chain, nonce) = parts;
+    let mut text = match last {
+        Some(last) => format!("expires after epoch {last}"),
+        None => "does not expire with an epoch".to_owned(),
+    };
+    let mut more = |what: &str, value: Option<u64>| {
+        if let Some(value) = value {
+            text.push_str(&format!(", {what} {value}"));
+        }
+    };
+    more("valid from epoch", *first);
+    more("valid from Unix time in milliseconds", *from);
+    more("expires at Unix time in milliseconds", *until);
+    more("only for validators of epoch", proposers.map(|proposers| proposers.epoch));
+    text.push_str(&format!(", only on the network with genesis {}, number {nonce}", format_digest(chain)));
+    text
 }
 
 /// Describes a shared object.

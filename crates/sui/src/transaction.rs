@@ -8,12 +8,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign_core::{Code, Refusal, RequestId, Role};
 use sui_sdk_types::hash::Hasher;
-use sui_sdk_types::{
-    Address, Argument, Command, Digest, GasPayment, SignedTransaction, Transaction, TransactionExpiration, TransactionKind, UserSignature,
-};
+use sui_sdk_types::{Address, Digest, GasPayment, SignedTransaction, Transaction, TransactionExpiration, TransactionKind, UserSignature};
 
 use crate::deposit::Deposit;
-use crate::gas::TxContext;
+use crate::gas::{self, TxContext};
 use crate::htlc::{byte_vector, push_length};
 use crate::kind;
 use crate::signature;
@@ -48,19 +46,20 @@ pub struct Unsigned {
 }
 
 impl Unsigned {
-    /// Creates a transaction. `kind_bytes` are the BCS bytes of the kind, which the transaction contains unchanged.
+    /// Creates a transaction. `kind_bytes` are the BCS bytes of the kind, which the transaction contains unchanged. `genesis` identifies
+    /// the network, if it is known.
     pub(crate) fn new(
         role: Role,
         kind: Arc<TransactionKind>,
         kind_bytes: &[u8],
         sender: Address,
         gas: &TxContext,
+        genesis: Option<&str>,
     ) -> Result<Self, Refusal> {
-        gas.check(&kind)?;
-        let gas_payment =
-            GasPayment { objects: gas.payment.clone(), owner: gas.sponsor.unwrap_or(sender), price: gas.price, budget: gas.budget };
-        let bytes = encode(kind_bytes, sender, &gas_payment, gas.expiration_epoch);
-        let expiration = gas.expiration_epoch.map_or(TransactionExpiration::None, TransactionExpiration::Epoch);
+        let objects = gas.pay(&kind, sender, genesis)?;
+        let gas_payment = GasPayment { objects, owner: gas.sponsor.unwrap_or(sender), price: gas.price, budget: gas.budget };
+        let expiration = gas.expiration();
+        let bytes = encode(kind_bytes, sender, &gas_payment, &expiration)?;
         let signing_digest = blake2b(&INTENT, &bytes).into_inner();
         Ok(Self { role, kind, sender, gas_payment, expiration, bytes, signing_digest, signature: None, sponsor_signature: None })
     }
@@ -108,13 +107,13 @@ impl Unsigned {
     /// Returns whether a command splits the gas coin.
     pub(crate) fn splits_gas(&self) -> bool {
         let TransactionKind::ProgrammableTransaction(transaction) = self.kind.as_ref() else { return false };
-        transaction.commands.iter().any(|command| matches!(command, Command::SplitCoins(split) if split.coin == Argument::Gas))
+        gas::split_from_gas(&transaction.inputs, &transaction.commands).is_some()
     }
 }
 
 /// Encodes a transaction of version 1: kind, sender, gas and expiration. BCS concatenates members, and prefixes the items of a sequence
 /// with its length.
-fn encode(kind_bytes: &[u8], sender: Address, gas: &GasPayment, expiration_epoch: Option<u64>) -> Vec<u8> {
+fn encode(kind_bytes: &[u8], sender: Address, gas: &GasPayment, expiration: &TransactionExpiration) -> Result<Vec<u8>, Refusal> {
     /// Bytes of an object id, a version, and a digest with its length.
     const REFERENCE: usize = 32 + 8 + 33;
     let coins = gas.objects.len().saturating_mul(REFERENCE);
@@ -131,14 +130,15 @@ fn encode(kind_bytes: &[u8], sender: Address, gas: &GasPayment, expiration_epoch
     bytes.extend_from_slice(gas.owner.as_bytes());
     bytes.extend_from_slice(&gas.price.to_le_bytes());
     bytes.extend_from_slice(&gas.budget.to_le_bytes());
-    match expiration_epoch {
-        None => bytes.push(0),
-        Some(epoch) => {
+    match expiration {
+        TransactionExpiration::None => bytes.push(0),
+        TransactionExpiration::Epoch(epoch) => {
             bytes.push(1);
             bytes.extend_from_slice(&epoch.to_le_bytes());
         }
+        other => bcs::serialize_into(&mut bytes, other).map_err(|_| Refusal::new(Code::Internal, ""))?,
     }
-    bytes
+    Ok(bytes)
 }
 
 fn blake2b(prefix: &[u8], bytes: &[u8]) -> Digest {
@@ -190,6 +190,7 @@ fn difference(deposit: &Deposit, kind: &TransactionKind) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::balance::ValidDuring;
     use sui_sdk_types::{ObjectReference, ProgrammableTransaction};
 
     #[test]
@@ -197,12 +198,15 @@ mod tests {
         let kind = TransactionKind::ProgrammableTransaction(ProgrammableTransaction { inputs: Vec::new(), commands: Vec::new() });
         let kind_bytes = bcs::to_bytes(&kind).unwrap();
         let kind = Arc::new(kind);
-        let coin = |id: u8| ObjectReference::new(Address::new([id; 32]), u64::from(id) << 40, Digest::new([!id; 32]));
+        let coin = |id: u8| ObjectReference::new(Address::new([id; 32]), u64::from(id) << 40, Digest::new([id >> 1; 32]));
         let sender = Address::new([9; 32]);
         for coins in [1, 2, 127, 128, 255] {
             let gas = TxContext::new(1_000, u64::MAX, (0..coins).map(coin).collect());
-            for gas in [gas.clone(), gas.clone().with_sponsor(Address::new([8; 32])), gas.with_expiration_epoch(812)] {
-                let unsigned = Unsigned::new(Role::Initiate, Arc::clone(&kind), &kind_bytes, sender, &gas).unwrap();
+            let during = ValidDuring::from_epoch(u64::MAX - 1, Digest::new([5; 32]), u32::MAX);
+            let balance = TxContext::from_balance(1_000, u64::MAX, during);
+            let [sponsored, expiring] = [gas.clone().with_sponsor(Address::new([8; 32])), gas.clone().with_expiration_epoch(812)];
+            for gas in [gas.clone(), sponsored, expiring, gas.with_valid_during(during), balance] {
+                let unsigned = Unsigned::new(Role::Initiate, Arc::clone(&kind), &kind_bytes, sender, &gas, None).unwrap();
                 let transaction = unsigned.transaction();
                 assert_eq!(unsigned.bytes, bcs::to_bytes(&transaction).unwrap());
                 assert_eq!((unsigned.digest(), unsigned.signing_digest), (transaction.digest(), transaction.signing_digest()));

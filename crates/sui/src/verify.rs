@@ -16,6 +16,7 @@ use crate::deposit::{Deposit, PAYLOAD_KEY};
 use crate::gas::TxContext;
 use crate::htlc::{self, Initiate, InputRole, PtbLayout, Range, Ranges};
 use crate::kind::{self, Kind};
+use crate::reader;
 use crate::received;
 use crate::summary::shared;
 use crate::transaction::{self, Unsigned};
@@ -45,7 +46,8 @@ impl family::Deposit for Deposit {
             timelock,
             secret_hash: SecretHash(terms.secret_hash),
         };
-        Ok((Self { sender: pins.owner, kind: Arc::new(kind), terms, layout, kind_bytes }, Some(swap)))
+        let genesis = reader::genesis(&order.source.chain.network);
+        Ok((Self { sender: pins.owner, kind: Arc::new(kind), terms, layout, kind_bytes, genesis }, Some(swap)))
     }
 
     fn describe(&self, summary: &mut Summary) {
@@ -57,7 +59,7 @@ impl family::Deposit for Deposit {
     }
 
     fn prepare(&self, gas: &TxContext, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
-        Unsigned::new(Role::Initiate, Arc::clone(&self.kind), &self.kind_bytes, self.sender, gas)
+        Unsigned::new(Role::Initiate, Arc::clone(&self.kind), &self.kind_bytes, self.sender, gas, self.genesis)
     }
 
     fn read_transaction(bytes: &[u8], _: family::Seal<Self>) -> Result<SignedTransaction, Refusal> {
@@ -172,6 +174,7 @@ impl Rules<'_, '_> {
         self.package(terms)?;
         self.coin_type(terms)?;
         self.registry(terms, warnings)?;
+        self.remainder()?;
         self.order.check_initiator(&to_account(terms.initiator), &|code| self.refuse(code, &InputRole::Initiator))?;
         self.order.check_redeemer(&to_account(terms.redeemer), warnings, &|code| self.refuse(code, &InputRole::Redeemer))?;
         self.order.check_secret_hash(SecretHash(terms.secret_hash), &|code| self.refuse(code, &InputRole::SecretHash))?;
@@ -215,6 +218,19 @@ impl Rules<'_, '_> {
             return Ok(());
         }
         Err(self.refuse(Code::UnknownRegistry, &InputRole::Registry).with_expected(shared(&pinned)).with_actual(shared(&terms.registry)))
+    }
+
+    /// Requires that what a split leaves goes to the owner.
+    fn remainder(&self) -> Result<(), Refusal> {
+        let Some(index) = self.layout.funds.and_then(|funds| funds.remainder) else { return Ok(()) };
+        match self.layout.roles.get(usize::from(index)) {
+            Some(InputRole::Remainder(account)) if *account != self.pins.owner => Err(self
+                .refuse_input(Code::UnexpectedInput, usize::from(index))
+                .with_reason("what is left of the coin would go to another account")
+                .with_expected(to_account(self.pins.owner))
+                .with_actual(to_account(*account))),
+            _ => Ok(()),
+        }
     }
 
     fn refuse(&self, code: Code, role: &InputRole) -> Refusal {

@@ -6,7 +6,7 @@ use countersign_testkit::{TestResult, accept};
 
 #[test]
 fn fixtures_give_their_artefacts() -> TestResult {
-    accept::fixtures_give_their_artefacts::<Sui>(58)
+    accept::fixtures_give_their_artefacts::<Sui>(65)
 }
 
 #[test]

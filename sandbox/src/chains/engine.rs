@@ -103,6 +103,15 @@ pub trait Engine: Send {
     /// What is wrong with the account or the asset.
     fn fund(&mut self, account: &str, asset: &str, amount: u128) -> Result<(), String>;
 
+    /// Gives base units of an asset to an account from nowhere, without any coin object, and puts all its coins there, too.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the account or the asset, or that the chain has no such balances.
+    fn fund_balance(&mut self, _account: &str, _asset: &str, _amount: u128) -> Result<(), String> {
+        Err("this chain has no address balances beside coins".to_owned())
+    }
+
     /// The most whole units of an asset that a user starts with. A real node cannot create coins at will.
     fn max_endowment(&self) -> u128 {
         u128::MAX

@@ -115,7 +115,12 @@ fn act(world: &World, path: &str, text: &impl Fn(&str) -> String) -> Result<Valu
         }
         "/sandbox/fund" => {
             let (asset, amount) = (text("asset"), text("amount").parse().map_err(|_| "amount is not a number of base units")?);
-            world.chain_of(&asset)?.engine().fund(&text("account"), &asset, amount)?;
+            let (account, chain) = (text("account"), world.chain_of(&asset)?);
+            match text("into").as_str() {
+                "" => chain.engine().fund(&account, &asset, amount)?,
+                "address_balance" => chain.engine().fund_balance(&account, &asset, amount)?,
+                other => return Err(format!("no such place: {other}").into()),
+            }
             Ok(json!({}))
         }
         "/sandbox/lies" if text("name") == "none" => {

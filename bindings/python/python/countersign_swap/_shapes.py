@@ -65,6 +65,7 @@ __all__ = [
     "TronWallet",
     "TxOrdering",
     "Utxo",
+    "ValidDuring",
     "Value",
     "ValueKind",
 ]
@@ -311,6 +312,7 @@ Code: TypeAlias = Literal[
     "gas_coin_count",
     "gas_coin_twice",
     "gas_coin_is_input",
+    "address_balance_payment",
     "insufficient_funds",
     "transaction_encoding",
     "transaction_too_large",
@@ -1139,7 +1141,7 @@ class SuiWallet(TypedDict):
     """The most that the transaction may cost, in MIST."""
 
     gas_payment: list[GasCoin]
-    """The coins that pay for gas, 1 to 256, each once."""
+    """The coins that pay for gas, at most 256, each once. If there is none, the address balance pays, and `valid_during` is required."""
 
     sponsor: NotRequired[str | None]
     """The owner of the gas coins; the sender if it is missing."""
@@ -1147,11 +1149,29 @@ class SuiWallet(TypedDict):
     expiration_epoch: NotRequired[NumberLike | None]
     """The last epoch in which the transaction may run."""
 
+    valid_during: NotRequired[ValidDuring | None]
+    """When a payment from the address balance is valid."""
+
     secret_key: NotRequired[str | None]
     """The key of the sender: `suiprivkey1..`, or the 64 hex digits of an Ed25519 seed. Without it nothing is signed."""
 
+class ValidDuring(TypedDict):
+    """When a payment from the address balance of an account on Sui is valid."""
+
+    min_epoch: NumberLike
+    """The first epoch: the current one."""
+
+    max_epoch: NumberLike
+    """The last epoch: the first one, or the next."""
+
+    chain: str
+    """The network: the digest of its genesis checkpoint, base58 of 32 bytes."""
+
+    nonce: NumberLike
+    """A number of at most 32 bits, which distinguishes transactions that are equal otherwise."""
+
 class GasCoin(TypedDict):
-    """A coin that pays for gas."""
+    """A coin that pays for gas, or a reservation of the address balance in the form of a coin."""
 
     object_id: str
     """The id of the object."""

@@ -180,9 +180,10 @@ codes! {
     UnknownRegistry = "unknown_registry", "the call changes an object other than the pinned orders registry", "do not sign; if the service moved, pin again and review the differences";
     CoinTypeMismatch = "coin_type_mismatch", "the call is for a coin other than the asset's", service "do not sign; report the service";
     ObjectDigestMalformed = "object_digest_malformed", "an object digest is not base58 of 32 bytes", "take the coin's reference from the node again";
-    GasCoinCount = "gas_coin_count", "there are no gas coins, or more than a transaction may have", "give 1 to 256 coins; merge small ones first";
+    GasCoinCount = "gas_coin_count", "there are no gas coins, or more than a transaction may have", "give 1 to 256 coins, the small ones merged first; or none, and valid_during to pay from the address balance";
     GasCoinTwice = "gas_coin_twice", "a gas coin is listed twice", "list each coin once";
     GasCoinIsInput = "gas_coin_is_input", "a gas coin is also an input of the transaction", "pay the gas with another coin";
+    AddressBalancePayment = "address_balance_payment", "the chain does not accept this payment from an address balance", "give valid_during of the current epoch, and reserve only SUI of the sender";
     InsufficientFunds = "insufficient_funds", "the coins do not cover the amount and the fees", "add coins, or lower the amount or the fees";
 
     // ---- Solana

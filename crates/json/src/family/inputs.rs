@@ -160,17 +160,31 @@ macro_rules! for_each_input {
                 gas_price: Decimal,
                 /// The most that the transaction may cost, in MIST.
                 gas_budget: Decimal,
-                /// The coins that pay for gas, 1 to 256, each once.
+                /// The coins that pay for gas, at most 256, each once. If there is none, the address balance pays, and `valid_during` is required.
                 gas_payment: Vec<GasCoin>,
                 /// The owner of the gas coins; the sender if it is missing.
                 sponsor: Option<Hex>,
                 /// The last epoch in which the transaction may run.
                 expiration_epoch: Option<Number>,
+                /// When a payment from the address balance is valid.
+                valid_during: Option<ValidDuring>,
                 /// The key of the sender: `suiprivkey1..`, or the 64 hex digits of an Ed25519 seed. Without it nothing is signed.
                 secret_key: Option<String>,
             }
 
-            /// A coin that pays for gas.
+            /// When a payment from the address balance of an account on Sui is valid.
+            ValidDuring {
+                /// The first epoch: the current one.
+                min_epoch: Number,
+                /// The last epoch: the first one, or the next.
+                max_epoch: Number,
+                /// The network: the digest of its genesis checkpoint, base58 of 32 bytes.
+                chain: String,
+                /// A number of at most 32 bits, which distinguishes transactions that are equal otherwise.
+                nonce: Number,
+            }
+
+            /// A coin that pays for gas, or a reservation of the address balance in the form of a coin.
             GasCoin {
                 /// The id of the object.
                 object_id: Hex,

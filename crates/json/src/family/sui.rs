@@ -1,6 +1,7 @@
-//! Sui: `{"gas_price", "gas_budget", "gas_payment"}`, and optionally `sponsor` and `expiration_epoch`. Price and budget are decimal
+//! Sui: `{"gas_price", "gas_budget", "gas_payment"}`, and optionally `sponsor`, `expiration_epoch` and `valid_during`. Price and budget are decimal
 //! strings in MIST (`docs/spec/batch.md#sui-wallet`).
 
+use countersign::sui::balance::ValidDuring;
 use countersign::sui::sui_sdk_types::{Digest, ObjectReference, SignedTransaction};
 use countersign::sui::{Execution, MAX_GAS_COINS, Sui, TxContext, Unsigned, address};
 use countersign_core::chains::address::parse_solana;
@@ -8,7 +9,7 @@ use countersign_core::json::Cursor;
 use countersign_core::{Code, Refusal, Role};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::inputs::{GasCoin, SuiWallet};
+use super::inputs::{self, GasCoin, SuiWallet};
 use super::{JsonFamily, read_u64};
 
 impl JsonFamily for Sui {
@@ -19,13 +20,14 @@ impl JsonFamily for Sui {
         let payment = members.need("gas_payment")?;
         let coins = payment.array()?;
         // The length is checked before the coins are read, because the list may be as long as the line.
-        if !(1..=MAX_GAS_COINS).contains(&coins.len()) {
-            let refusal = payment.at().refuse(Code::GasCoinCount).with_expected(format!("1 to {MAX_GAS_COINS} coins"));
+        if coins.len() > MAX_GAS_COINS {
+            let refusal = payment.at().refuse(Code::GasCoinCount).with_expected(format!("at most {MAX_GAS_COINS} coins"));
             return Err(refusal.with_actual(coins.len()));
         }
         let (price, budget) = (mist(members.need("gas_price")?)?, mist(members.need("gas_budget")?)?);
         let mut gas = TxContext::new(price, budget, coins.map(|coin| read_reference(&coin)).collect::<Result<_, _>>()?);
         gas.sponsor = members.get("sponsor").map(address::read).transpose()?;
+        gas.valid_during = members.get("valid_during").map(read_validity).transpose()?;
         gas.expiration_epoch = members.get("expiration_epoch").map(|cursor| read_u64(cursor)).transpose()?;
         Ok(gas)
     }
@@ -54,6 +56,16 @@ impl JsonFamily for Sui {
         }
         map.end()
     }
+}
+
+/// Reads the epochs and the network in which a payment from the address balance is valid.
+fn read_validity(cursor: Cursor<'_, '_>) -> Result<ValidDuring, Refusal> {
+    let members = cursor.object()?;
+    members.check_spelling(inputs::ValidDuring::MEMBERS)?;
+    let nonce = members.need("nonce")?;
+    let number = u32::try_from(read_u64(nonce)?).map_err(|_| nonce.refuse(Code::NumberTooLarge))?;
+    let (first, last) = (read_u64(members.need("min_epoch")?)?, read_u64(members.need("max_epoch")?)?);
+    Ok(ValidDuring::from_epoch(first, read_digest(&members.need("chain")?)?, number).until(last))
 }
 
 /// Reads the id, version and digest of a coin.

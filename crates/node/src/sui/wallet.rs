@@ -1,14 +1,17 @@
 //! The wallet context for signing: the gas price, coins that pay for gas, balances, and the initial shared version of an object.
 
-use countersign::sui::reader::{Balance, Check, HeldCoins, InitialSharedVersion, OwnedCoins, Preflight, ReferenceGasPrice};
+use countersign::sui::balance::{self, ValidDuring};
+use countersign::sui::reader::{
+    Balance, Check, CurrentEpoch, HeldCoins, Holdings, InitialSharedVersion, OwnedCoins, Preflight, ReferenceGasPrice, WhereHeld,
+};
 use countersign::sui::recover::Recovery;
-use countersign::sui::sui_sdk_types::{Address, ObjectReference, TypeTag};
+use countersign::sui::sui_sdk_types::{Address, Digest, ObjectReference, TypeTag};
 use countersign::sui::{Coin, Deposit, MAX_GAS_COINS, TxContext, UnsignedOrder, htlc};
-use countersign::{Code, Contract, Refusal, U256};
+use countersign::{Code, Contract, Refusal, U256, UnixTime};
 use countersign_core::reader::{Ask, outbid, overdue_limit};
 use countersign_transport::Transport;
 
-use super::{SuiChain, own_address};
+use super::{SuiChain, own_address, reader};
 use crate::error::NodeError;
 use crate::nodes::Speed;
 
@@ -19,7 +22,17 @@ pub(super) struct GasCoins {
     pub(super) price: u64,
     /// The lowest price with which a transaction can be executed.
     pub(super) min_price: u64,
+    owner: Address,
     coins: Vec<Coin>,
+}
+
+/// What pays for a transaction.
+#[derive(Clone, Copy)]
+pub(super) enum Purse {
+    /// Coin objects alone.
+    Coins,
+    /// The address balance, which has this many MIST to spend, and coin objects for what it lacks.
+    Balance { available: u64, valid_during: ValidDuring },
 }
 
 impl GasCoins {
@@ -37,11 +50,18 @@ impl GasCoins {
     /// Returns the same coins without these objects, at whatever version.
     pub(super) fn without(&self, used: &[ObjectReference]) -> Self {
         let is_used = |coin: &Coin| used.iter().any(|object| object.object_id() == coin.reference.object_id());
-        Self { price: self.price, min_price: self.min_price, coins: self.coins.iter().filter(|coin| !is_used(coin)).cloned().collect() }
+        Self { coins: self.coins.iter().filter(|coin| !is_used(coin)).cloned().collect(), ..*self }
     }
 
-    /// Returns the maximum that the coins of one transaction can hold, in MIST.
-    pub(super) fn total(&self) -> u64 {
+    /// Returns the maximum that a purse can pay in one transaction, in MIST.
+    pub(super) fn total(&self, purse: &Purse) -> u64 {
+        match purse {
+            Purse::Coins => self.in_coins(),
+            Purse::Balance { available, .. } => self.in_coins().saturating_add(*available),
+        }
+    }
+
+    fn in_coins(&self) -> u64 {
         let mut balances: Vec<_> = self.coins.iter().map(|coin| coin.balance).collect();
         balances.sort_unstable_by(|one, other| other.cmp(one));
         balances.into_iter().take(MAX_GAS_COINS).fold(0, u64::saturating_add)
@@ -79,12 +99,40 @@ impl Payer<'_> {
         }
     }
 
+    /// Returns the MIST that the transaction takes from the sender's address balance, beside its use for gas.
+    fn withdrawn(self) -> u64 {
+        match self {
+            Self::Deposit(deposit) if deposit.terms.coin_type == htlc::sui() => deposit.withdrawn(),
+            _ => 0,
+        }
+    }
+
     fn choose_gas(self, coins: &[Coin], budget: u64) -> Result<Vec<ObjectReference>, Refusal> {
         match self {
             Self::Deposit(deposit) => deposit.choose_gas(coins, budget),
             Self::Recovery(recovery) => recovery.choose_gas(coins, budget),
         }
     }
+}
+
+/// Selects the fewest coins that hold an amount in MIST, one place left for a reservation.
+fn choose_coins(coins: &[Coin], amount: u64) -> Result<Vec<ObjectReference>, Refusal> {
+    let mut sorted: Vec<_> = coins.iter().collect();
+    sorted.sort_unstable_by_key(|coin| (std::cmp::Reverse(coin.balance), *coin.reference.object_id()));
+    let mut held = 0_u64;
+    let mut chosen = Vec::new();
+    for coin in sorted.into_iter().take(MAX_GAS_COINS.saturating_sub(1)) {
+        if held >= amount {
+            break;
+        }
+        held = held.saturating_add(coin.balance);
+        chosen.push(coin.reference.clone());
+    }
+    if held >= amount {
+        return Ok(chosen);
+    }
+    let refusal = Refusal::new(Code::InsufficientFunds, "/gas_payment");
+    Err(refusal.with_expected(format!("at least {amount} MIST in coins beside the address balance")).with_actual(held))
 }
 
 impl<T: Transport> SuiChain<'_, T> {
@@ -141,7 +189,7 @@ impl<T: Transport> SuiChain<'_, T> {
         let first = first.checked_rem(lists.len()).unwrap_or_default();
         lists.rotate_left(first);
         for coins in lists {
-            match attempt(GasCoins { price, min_price, coins }).await {
+            match attempt(GasCoins { price, min_price, owner, coins }).await {
                 Err(error) => failed = failed.or(Some(error)),
                 found => return found,
             }
@@ -149,23 +197,73 @@ impl<T: Transport> SuiChain<'_, T> {
         Err(failed.unwrap_or_else(|| NodeError::NotConnected(self.connection.name.to_owned())))
     }
 
-    /// Selects coins that cover what a transaction takes from them: the budget in MIST, and the amount of a deposit in SUI.
+    /// Chooses what pays for a transaction with at least this budget in MIST: coin objects if they are enough, otherwise the address
+    /// balance. What the balance is, and which epoch it is, enough endpoints must show.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::InsufficientFunds`] if coins and balance together are not enough.
+    pub(super) async fn purse(&self, from: &GasCoins, payer: Payer<'_>, budget: u64) -> Result<Purse, NodeError> {
+        let Err(refusal) = payer.choose_gas(&from.coins, budget) else { return Ok(Purse::Coins) };
+        let held = self.holdings(from.owner, &htlc::sui()).await?;
+        let available = held.address_balance.saturating_sub(payer.withdrawn());
+        let needed = payer.split().saturating_add(budget);
+        if available == 0 || from.in_coins().saturating_add(available) < needed {
+            return Err(if held.address_balance > 0 { refusal.with_actual(held.to_string()) } else { refusal }.into());
+        }
+        let genesis = reader::genesis(self.connection.network).and_then(|text| Digest::from_base58(text).ok());
+        let genesis = genesis.ok_or_else(|| NodeError::NotConnected(self.connection.name.to_owned()))?;
+        let epoch = self.connection.agreed::<Ask<_>>(&self.on(CurrentEpoch)).await?.0;
+        // The lowest bits of the clock: no two transactions that are equal otherwise are prepared in one millisecond.
+        let now = self.connection.transport.now().saturating_duration_since(UnixTime::from_secs(0));
+        let [a, b, c, d, ..] = now.as_millis().to_le_bytes();
+        let valid_during = ValidDuring::from_epoch(epoch, genesis, u32::from_le_bytes([a, b, c, d]));
+        Ok(Purse::Balance { available, valid_during })
+    }
+
+    /// Prepares a payment from a purse that covers the budget in MIST, and the amount of a deposit in SUI.
     ///
     /// Enough endpoints must show the coins at these versions. One of them alone could list coins that do not exist, and the transaction
     /// that carries the secret would never be executed. Where one endpoint is enough, it has just listed them.
-    pub(super) async fn gas(&self, from: &GasCoins, payer: Payer<'_>, budget: u64) -> Result<TxContext, NodeError> {
-        let payment = payer.choose_gas(&from.coins, budget)?;
-        if self.connection.needed() > 1 {
-            let chosen: Vec<_> = from.coins.iter().filter(|coin| payment.contains(&coin.reference)).cloned().collect();
-            if !self.connection.agreed::<Ask<_>>(&self.on(HeldCoins(chosen))).await?.0 {
-                let refusal = Refusal::new(Code::InsufficientFunds, "/gas_payment");
-                return Err(refusal.with_reason("the coins that an endpoint lists have been spent or do not exist").into());
+    pub(super) async fn gas(&self, from: &GasCoins, payer: Payer<'_>, budget: u64, purse: &Purse) -> Result<TxContext, NodeError> {
+        let (price, owner) = (from.price, from.owner);
+        let context = match purse {
+            Purse::Coins => TxContext::new(price, budget, payer.choose_gas(&from.coins, budget)?),
+            Purse::Balance { available, valid_during } => {
+                let needed = payer.split().saturating_add(budget);
+                match needed.checked_sub(*available).filter(|missing| *missing > 0) {
+                    None => TxContext::from_balance(price, budget, *valid_during),
+                    // Coins pay what they have, and a reservation the rest.
+                    Some(missing) => {
+                        let mut payment = choose_coins(&from.coins, missing)?;
+                        let in_coins = from.coins.iter().filter(|coin| payment.contains(&coin.reference)).map(|coin| coin.balance);
+                        let rest = needed.saturating_sub(in_coins.fold(0, u64::saturating_add)).max(1);
+                        payment.insert(0, balance::reservation(owner, rest, valid_during.min_epoch, valid_during.chain)?);
+                        TxContext::new(price, budget, payment).with_valid_during(*valid_during)
+                    }
+                }
             }
+        };
+        let chosen: Vec<_> = from.coins.iter().filter(|coin| context.payment.contains(&coin.reference)).cloned().collect();
+        if self.connection.needed() > 1 && !chosen.is_empty() && !self.connection.agreed::<Ask<_>>(&self.on(HeldCoins(chosen))).await?.0 {
+            let refusal = Refusal::new(Code::InsufficientFunds, "/gas_payment");
+            return Err(refusal.with_reason("the coins that an endpoint lists have been spent or do not exist").into());
         }
-        Ok(TxContext::new(from.price, budget, payment))
+        Ok(context)
     }
 
-    /// Reads the balance of an account in base units of a coin. The endpoints must agree.
+    /// Reads where the balance of an account in a coin is, in base units: in coin objects, or in its address balance. The endpoints must
+    /// agree.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
+    pub async fn holdings(&self, owner: Address, coin_type: &TypeTag) -> Result<Holdings, NodeError> {
+        let subject = self.on(WhereHeld { owner, coin_type: coin_type.clone() });
+        Ok(self.connection.agreed::<Ask<_>>(&subject).await?.0)
+    }
+
+    /// Reads the balance of an account in base units of a coin: of coin objects and the address balance together. The endpoints must agree.
     ///
     /// # Errors
     ///

@@ -6,10 +6,12 @@ use countersign_core::json::At;
 use countersign_core::{Code, Refusal, U256};
 use sui_sdk_types::{
     Address, Argument, Command, Identifier, Input, MergeCoins, MoveCall, ProgrammableTransaction, SharedInput, SplitCoins, TypeTag,
+    WithdrawFrom,
 };
 
 use super::ranges::{Range, Ranges};
-use super::{CLOCK, Coins, INITIATE, Initiate, InputRole, MAX_DESTINATION_DATA, MODULE, PtbLayout};
+use super::{CLOCK, COIN, Coins, Funds, INITIATE, Initiate, InputRole, MAX_DESTINATION_DATA, MODULE, PtbLayout, REDEEM_FUNDS, SEND_FUNDS};
+use crate::balance;
 
 /// Returns the name of a command in Sui's documentation.
 const fn command_name(command: &Command) -> &'static str {
@@ -44,6 +46,37 @@ pub(super) fn read(transaction: &ProgrammableTransaction, native: bool, at: &At<
     Reader { transaction, ranges: Ranges(transaction), at, roles: vec![None; transaction.inputs.len()] }.read(native)
 }
 
+/// The commands of a deposit. Those that are there stand in this order.
+struct Commands<'r> {
+    redeem: Option<&'r MoveCall>,
+    merge: Option<&'r MergeCoins>,
+    split: Option<&'r SplitCoins>,
+    send: Option<&'r MoveCall>,
+    call: &'r MoveCall,
+}
+
+impl Commands<'_> {
+    fn merge_index(&self) -> usize {
+        usize::from(self.redeem.is_some())
+    }
+
+    fn split_index(&self) -> usize {
+        self.merge_index().saturating_add(usize::from(self.merge.is_some()))
+    }
+}
+
+/// Returns a command that calls a function of the module `0x2::coin`.
+fn of_coin<'r>(command: Option<&'r Command>, function: &str) -> Option<&'r MoveCall> {
+    match command {
+        Some(Command::MoveCall(call))
+            if call.package == Address::TWO && call.module.as_str() == COIN && call.function.as_str() == function =>
+        {
+            Some(call)
+        }
+        _ => None,
+    }
+}
+
 struct Reader<'r, 'p> {
     transaction: &'r ProgrammableTransaction,
     ranges: Ranges<'r>,
@@ -57,7 +90,8 @@ impl<'r> Reader<'r, '_> {
     }
 
     fn read(mut self, native: bool) -> Result<(Initiate, PtbLayout), Refusal> {
-        let (merge, split, call) = self.commands(native)?;
+        let commands = self.commands(native)?;
+        let call = commands.call;
         self.function(call)?;
         let coin_type = self.type_argument(call)?;
         let [registry, initiator, redeemer, secret_hash, amount, timelock, data, coin, clock] = call.arguments.as_slice() else {
@@ -65,16 +99,29 @@ impl<'r> Reader<'r, '_> {
             return Err(self.refuse(Code::UnexpectedArgument, arguments).with_expected("9 arguments").with_actual(call.arguments.len()));
         };
 
-        let coins = match native {
-            true => self.gas_coin(split).map(|()| None)?,
-            false => Some(self.coins(merge, split)?),
+        let split_index = commands.split_index();
+        let withdrawal = commands.redeem.map(|redeem| self.withdrawal(redeem, &coin_type)).transpose()?;
+        let coins = match commands.split {
+            Some(split) if native && withdrawal.is_none() => self.gas_coin(split).map(|()| None)?,
+            Some(split) if withdrawal.is_some() && commands.merge.is_none() => self.redeemed(&split.coin, split_index).map(|()| None)?,
+            Some(split) => Some(self.coins(&commands, split)?),
+            None => None,
         };
-        let split_index = usize::from(merge.is_some());
-        let [split_amount] = split.amounts.as_slice() else {
-            let range = self.ranges.command(split_index);
-            return Err(self.refuse(Code::UnexpectedArgument, range).with_expected("one amount").with_actual(split.amounts.len()));
+        let remainder = commands.send.zip(commands.split).map(|(send, split)| self.remainder(send, split, split_index, &coin_type));
+        let funds = match (withdrawal, remainder.transpose()?) {
+            (Some((withdrawal, _)), remainder) => Some(Funds { withdrawal, remainder }),
+            (None, _) => None,
         };
-        let (split_amount, split_value) = self.amount(split_amount, |ranges| ranges.command(split_index))?;
+        let split_amount = match commands.split {
+            Some(split) => {
+                let [split_amount] = split.amounts.as_slice() else {
+                    let range = self.ranges.command(split_index);
+                    return Err(self.refuse(Code::UnexpectedArgument, range).with_expected("one amount").with_actual(split.amounts.len()));
+                };
+                Some(self.amount(split_amount, |ranges| ranges.command(split_index))?)
+            }
+            None => None,
+        };
 
         let registry = self.shared(registry, 0, InputRole::Registry)?;
         let initiator = Address::new(self.pure(initiator, 1, InputRole::Initiator)?);
@@ -86,44 +133,143 @@ impl<'r> Reader<'r, '_> {
         let (call_amount, amount) = self.amount(amount, |ranges| ranges.argument(4))?;
         let timelock = U256::from_le_bytes::<32>(self.pure(timelock, 5, InputRole::Timelock)?);
         let destination_data = self.destination_data(data)?;
-        let nested = self.split_result(coin, split_index)?;
+        let nested = self.result(coin, if split_amount.is_some() { split_index } else { 0 })?;
         if self.shared(clock, 8, InputRole::Clock)? != super::clock() {
             return Err(self.unlike(&InputRole::Clock, "0x6, shared since version 1, read-only"));
         }
+        let (split_amount, split_value) = split_amount.unwrap_or((call_amount, amount));
         if split_value != amount {
-            let range = self.ranges.input(usize::from(split_amount));
-            return Err(self
-                .refuse(Code::AmountMismatch, range)
-                .with_expected(format!("{amount}, as in the call"))
-                .with_actual(split_value));
+            return Err(self.differs(split_amount, format!("{amount}, as in the call"), split_value));
+        }
+        if let Some((index, withdrawn)) = withdrawal {
+            // Besides coins, which may hold the rest. No transaction may withdraw nothing.
+            if coins.is_none() && withdrawn != amount {
+                return Err(self.differs(index, format!("{amount}, as in the call"), withdrawn));
+            }
+            if withdrawn == 0 || withdrawn > amount {
+                return Err(self.differs(index, format!("1 to {amount}, the amount of the call"), withdrawn));
+            }
         }
 
         let initiate =
             Initiate { package: call.package, coin_type, registry, initiator, redeemer, secret_hash, amount, timelock, destination_data };
         self.coins_are_no_other_object(&initiate.registry)?;
         let roles = self.every_input_used()?;
-        Ok((initiate, PtbLayout { roles, split_amount, call_amount, coins, nested }))
+        Ok((initiate, PtbLayout { roles, split_amount, call_amount, coins, funds, nested }))
+    }
+
+    fn differs(&self, index: u16, expected: String, actual: u64) -> Refusal {
+        self.refuse(Code::AmountMismatch, self.ranges.input(usize::from(index))).with_expected(expected).with_actual(actual)
     }
 
     /// Requires exactly the commands that the coin needs.
-    fn commands(&self, native: bool) -> Result<(Option<&'r MergeCoins>, &'r SplitCoins, &'r MoveCall), Refusal> {
-        let commands = self.transaction.commands.as_slice();
-        match commands {
-            [Command::SplitCoins(split), Command::MoveCall(call)] => return Ok((None, split, call)),
-            [Command::MergeCoins(merge), Command::SplitCoins(split), Command::MoveCall(call)] if !native => {
-                return Ok((Some(merge), split, call));
+    fn commands(&self, native: bool) -> Result<Commands<'r>, Refusal> {
+        let all = self.transaction.commands.as_slice();
+        let redeem = of_coin(all.first(), REDEEM_FUNDS);
+        let rest = if redeem.is_some() { all.get(1..).unwrap_or_default() } else { all };
+        let (merge, rest) = match rest {
+            [Command::MergeCoins(merge), rest @ ..] if !native || redeem.is_some() => (Some(merge), rest),
+            rest => (None, rest),
+        };
+        let found = match rest {
+            // What is withdrawn is the amount, and nothing is split.
+            [Command::MoveCall(call)] if merge.is_none() && redeem.is_some() => Some((None, None, call)),
+            [Command::SplitCoins(split), Command::MoveCall(call)] if merge.is_some() || redeem.is_none() => Some((Some(split), None, call)),
+            [Command::SplitCoins(split), send, Command::MoveCall(call)] if redeem.is_some() => {
+                of_coin(Some(send), SEND_FUNDS).map(|send| (Some(split), Some(send), call))
             }
-            _ => {}
+            _ => None,
+        };
+        if let Some((split, send, call)) = found {
+            return Ok(Commands { redeem, merge, split, send, call });
         }
-        let merges = !native && matches!(commands, [Command::MergeCoins(_), ..]);
-        let plan: &[_] = if merges { &["MergeCoins", "SplitCoins", "MoveCall"] } else { &["SplitCoins", "MoveCall"] };
-        let names = commands.iter().map(command_name);
-        let index = names.clone().zip(plan).take_while(|(name, wanted)| name == *wanted).count();
-        let range = if index < commands.len() { self.ranges.command(index) } else { self.ranges.commands_head() };
+        let mut plan =
+            vec!["MoveCall of 0x2::coin::redeem_funds", "MergeCoins", "SplitCoins", "MoveCall of 0x2::coin::send_funds", "MoveCall"];
+        if redeem.is_none() || (merge.is_some() && rest.len() < 3) {
+            plan.remove(3);
+        }
+        if merge.is_none() {
+            plan.remove(1);
+        }
+        if redeem.is_none() {
+            plan.remove(0);
+        }
+        let is_as_planned = |command: &Command, planned: &str| match planned.split_once(" of 0x2::coin::") {
+            Some((_, function)) => of_coin(Some(command), function).is_some(),
+            None => command_name(command) == planned,
+        };
+        let index = all.iter().zip(&plan).take_while(|(command, planned)| is_as_planned(command, planned)).count();
+        let range = if index < all.len() { self.ranges.command(index) } else { self.ranges.commands_head() };
         Err(self
             .refuse(Code::UnexpectedCommand, range)
             .with_expected(plan.get(index).copied().unwrap_or("no further command"))
-            .with_actual(names.clone().nth(index).unwrap_or("no further command")))
+            .with_actual(all.get(index).map_or("no further command", command_name)))
+    }
+
+    /// Requires a call of `0x2::coin` for the coin, with these many arguments.
+    fn coin_call<'c, const N: usize>(&self, call: &'c MoveCall, index: usize, coin_type: &TypeTag) -> Result<&'c [Argument; N], Refusal> {
+        let range = self.ranges.command(index);
+        if !matches!(call.type_arguments.as_slice(), [one] if one == coin_type) {
+            let actual: Vec<_> = call.type_arguments.iter().map(ToString::to_string).collect();
+            return Err(self.refuse(Code::CoinTypeMismatch, range).with_expected(coin_type.to_string()).with_actual(actual.join(", ")));
+        }
+        call.arguments.as_slice().try_into().map_err(|_| {
+            self.refuse(Code::UnexpectedArgument, range).with_expected(format!("{N} arguments")).with_actual(call.arguments.len())
+        })
+    }
+
+    /// Returns the index and the amount of the withdrawal that is redeemed, which must be of the coin and from the sender.
+    fn withdrawal(&mut self, redeem: &MoveCall, coin_type: &TypeTag) -> Result<(u16, u64), Refusal> {
+        let [argument] = self.coin_call(redeem, 0, coin_type)?;
+        let unlike = |reader: &Self, index: u16, code| reader.refuse(code, reader.ranges.input(usize::from(index)));
+        let (index, input) = self.take(argument, InputRole::Withdrawal(0), |ranges| ranges.command(0))?;
+        let Input::FundsWithdrawal(withdrawal) = input else {
+            return Err(unlike(self, index, Code::UnexpectedInput).with_expected("a withdrawal from the address balance"));
+        };
+        if withdrawal.coin_type() != coin_type {
+            let refusal = unlike(self, index, Code::CoinTypeMismatch).with_expected(coin_type.to_string());
+            return Err(refusal.with_actual(withdrawal.coin_type().to_string()));
+        }
+        let actual = match withdrawal.source() {
+            WithdrawFrom::Sender => {
+                let amount = withdrawal.amount().unwrap_or_default();
+                if let Some(role) = self.roles.get_mut(usize::from(index)) {
+                    *role = Some(InputRole::Withdrawal(amount));
+                }
+                return Ok((index, amount));
+            }
+            WithdrawFrom::Sponsor => "the sponsor's address balance".to_owned(),
+            WithdrawFrom::SenderAllowance { funder, .. } => format!("the address balance of {funder}"),
+            _ => "another source".to_owned(),
+        };
+        Err(unlike(self, index, Code::UnexpectedInput).with_expected("the sender's address balance").with_actual(actual))
+    }
+
+    /// Requires that a command works on the coin that was withdrawn.
+    fn redeemed(&self, argument: &Argument, command: usize) -> Result<(), Refusal> {
+        self.same(argument, &Argument::Result(0), command)
+    }
+
+    fn same(&self, argument: &Argument, expected: &Argument, command: usize) -> Result<(), Refusal> {
+        if argument == expected {
+            return Ok(());
+        }
+        let refusal = self.refuse(Code::UnexpectedArgument, self.ranges.command(command));
+        Err(refusal.with_expected(Written(expected).to_string()).with_actual(Written(argument).to_string()))
+    }
+
+    /// Returns the index of the account that gets back what is left after the split.
+    fn remainder(&mut self, send: &MoveCall, split: &SplitCoins, split_index: usize, coin_type: &TypeTag) -> Result<u16, Refusal> {
+        let index = split_index.saturating_add(1);
+        let [coin, account] = self.coin_call(send, index, coin_type)?;
+        self.same(coin, &split.coin, index)?;
+        let (input_index, input) = self.take(account, InputRole::Remainder(Address::ZERO), |ranges| ranges.command(index))?;
+        let bytes = if let Input::Pure(bytes) = input { bytes.as_slice().try_into().ok() } else { None };
+        let Some(bytes) = bytes else { return Err(self.unlike(&InputRole::Remainder(Address::ZERO), "an address of 32 bytes")) };
+        if let Some(role) = self.roles.get_mut(usize::from(input_index)) {
+            *role = Some(InputRole::Remainder(Address::new(bytes)));
+        }
+        Ok(input_index)
     }
 
     fn function(&self, call: &MoveCall) -> Result<(), Refusal> {
@@ -161,24 +307,23 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    fn coins(&mut self, merge: Option<&MergeCoins>, split: &SplitCoins) -> Result<Coins, Refusal> {
-        let index = usize::from(merge.is_some());
-        let coin = self.coin(&split.coin, index)?;
+    fn coins(&mut self, commands: &Commands<'_>, split: &SplitCoins) -> Result<Coins, Refusal> {
+        let index = commands.merge_index();
+        let coin = self.coin(&split.coin, commands.split_index())?;
         let mut merged = Vec::new();
-        if let Some(merge) = merge {
-            if merge.coin != split.coin {
-                let range = self.ranges.command(0);
-                return Err(self
-                    .refuse(Code::UnexpectedArgument, range)
-                    .with_expected(Written(&split.coin).to_string())
-                    .with_actual(Written(&merge.coin).to_string()));
-            }
-            if merge.coins_to_merge.is_empty() {
-                let range = self.ranges.command(0);
+        if let Some(merge) = commands.merge {
+            self.same(&merge.coin, &split.coin, index)?;
+            let Some((last, rest)) = merge.coins_to_merge.split_last() else {
+                let range = self.ranges.command(index);
                 return Err(self.refuse(Code::UnexpectedArgument, range).with_expected("at least one coin to merge").with_actual(0_u64));
+            };
+            let mut others = merge.coins_to_merge.as_slice();
+            if commands.redeem.is_some() {
+                self.redeemed(last, index)?;
+                others = rest;
             }
-            for other in &merge.coins_to_merge {
-                merged.push(self.coin(other, 0)?);
+            for other in others {
+                merged.push(self.coin(other, index)?);
             }
         }
         Ok(Coins { split: coin, merged })
@@ -191,6 +336,10 @@ impl<'r> Reader<'r, '_> {
         };
         match (argument, input) {
             (Argument::Input(index), Some(Input::ImmutableOrOwned(coin))) => {
+                if balance::reserved(coin).is_some() {
+                    let refusal = self.refuse(Code::UnexpectedInput, self.ranges.input(usize::from(*index)));
+                    return Err(refusal.with_reason("a reservation of an address balance takes the place of a coin"));
+                }
                 if self.roles.iter().flatten().any(|role| matches!(role, InputRole::Coin(other) if other.object_id() == coin.object_id())) {
                     let range = self.ranges.input(usize::from(*index));
                     return Err(self
@@ -302,14 +451,14 @@ impl<'r> Reader<'r, '_> {
         Ok(data.to_vec())
     }
 
-    /// Requires that the coin is the result of the split. Returns whether it is written as a nested result.
-    fn split_result(&self, argument: &Argument, split: usize) -> Result<bool, Refusal> {
+    /// Requires that the coin is the result of the split, or of the withdrawal. Returns whether it is written as a nested result.
+    fn result(&self, argument: &Argument, split: usize) -> Result<bool, Refusal> {
         match argument {
             Argument::Result(index) if usize::from(*index) == split => Ok(false),
             Argument::NestedResult(index, 0) if usize::from(*index) == split => Ok(true),
             other => Err(self
                 .refuse(Code::UnexpectedArgument, self.ranges.argument(7))
-                .with_expected(format!("Result({split}), the coin of the split"))
+                .with_expected(format!("Result({split}), the coin of the amount"))
                 .with_actual(Written(other).to_string())),
         }
     }

@@ -9,6 +9,7 @@ use sui_sdk_types::{Address, Digest, Input, ObjectReference, Transaction, Transa
 use super::fields::{changed_object, effects, epoch, found_epoch, method, object, transaction};
 use super::proto::{Message, Writer};
 use super::{Checkpoint, address, digest, grpc, identity, objects, transactions};
+use crate::balance;
 
 /// The maximum number of objects that are looked up: as many as a transaction may use for its gas. One that has changed is enough.
 const MAX_OBJECTS: usize = 256;
@@ -70,7 +71,9 @@ impl Tracing for Tracer {
             TransactionExpiration::ValidDuring { max_epoch, .. } | TransactionExpiration::Validity { max_epoch, .. } => max_epoch,
             _ => None,
         };
-        let coins = transaction.gas_payment.objects.len();
+        // A reservation of the address balance is not an object.
+        let is_coin = |used: &&ObjectReference| balance::reserved(used).is_none();
+        let coins = transaction.gas_payment.objects.iter().filter(is_coin).count();
         let objects = owned(transaction);
         Ok(Self { identity, id, objects, coins, last_epoch, known: known.clone(), head: None, proof: Proof::default() })
     }
@@ -204,6 +207,7 @@ fn owned(transaction: Transaction) -> Vec<ObjectReference> {
     if let TransactionKind::ProgrammableTransaction(call) = transaction.kind {
         owned.extend(call.inputs.into_iter().filter_map(|input| if let Input::ImmutableOrOwned(used) = input { Some(used) } else { None }));
     }
+    owned.retain(|used| balance::reserved(used).is_none());
     owned.truncate(MAX_OBJECTS);
     owned
 }

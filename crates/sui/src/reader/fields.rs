@@ -173,6 +173,8 @@ fields! {
     }
     balance "/balance" {
         BALANCE 3 "/balance",
+        ADDRESS_BALANCE 4 "/address_balance",
+        COIN_BALANCE 5 "/coin_balance",
     }
     /// `GetCoinInfoResponse`.
     found_coin "" {

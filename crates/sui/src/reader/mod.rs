@@ -36,7 +36,10 @@ pub use package::{Package, PackageDescription, UpgradeAuthority};
 pub use sent::SentTransaction;
 pub use simulation::{Check, Preflight, Rehearsal};
 pub use transactions::{Broadcast, Receipt, Sender, TransactionReceipt, decode};
-pub use wallet::{Balance, CoinDecimals, HeldCoins, InitialSharedVersion, ListedCoins, NewestCheckpoint, OwnedCoins, ReferenceGasPrice};
+pub use wallet::{
+    Balance, CoinDecimals, CurrentEpoch, HeldCoins, Holdings, InitialSharedVersion, ListedCoins, NewestCheckpoint, OwnedCoins,
+    ReferenceGasPrice, WhereHeld,
+};
 
 use fields::{checkpoint, found_checkpoint, method, service, summary, timestamp};
 use proto::{Field, Message, Writer};
@@ -48,6 +51,16 @@ const TESTNET: &str = "69WiPg3DAQiwdxfncX6wYQ2siKwAe6L9BZthQea3JNMD";
 /// The number of checkpoints that an endpoint's newest one may go back: half a minute between nodes behind the same address.
 const MAX_STEP_BACK: u64 = 128;
 
+/// Returns the digest of a network's genesis checkpoint, in base58. `None` for the development network, and for other chains.
+#[must_use]
+pub fn genesis(network: &Network) -> Option<&'static str> {
+    match network {
+        Network::Sui(name) if name == "mainnet" => Some(MAINNET),
+        Network::Sui(name) if name == "testnet" => Some(TESTNET),
+        _ => None,
+    }
+}
+
 /// Returns what identifies a network: the digest of its genesis checkpoint.
 ///
 /// # Errors
@@ -55,12 +68,10 @@ const MAX_STEP_BACK: u64 = 128;
 /// [`Code::UnknownChain`] at `/network` for any other than the main network and the test network. The development network is restarted
 /// too often to be pinned.
 pub fn identity(network: &Network) -> Result<Identity, Refusal> {
-    let expected = match network {
-        Network::Sui(name) if name == "mainnet" => MAINNET,
-        Network::Sui(name) if name == "testnet" => TESTNET,
-        Network::Sui(name) => return Err(Refusal::new(Code::UnknownChain, "/network").with_actual(name)),
-        _ => return Err(Refusal::new(Code::UnknownChain, "/network").with_expected("a network of Sui")),
-    };
+    let expected = genesis(network).ok_or_else(|| {
+        let refusal = Refusal::new(Code::UnknownChain, "/network");
+        if let Network::Sui(name) = network { refusal.with_actual(name) } else { refusal.with_expected("a network of Sui") }
+    })?;
     let request = grpc::request(method::GET_SERVICE_INFO, &Writer::default());
     Ok(Identity { request, expected: expected.to_owned(), read: |reply| grpc::read(reply)?.need(service::CHAIN_ID).map(str::to_owned) })
 }

@@ -11,9 +11,9 @@ use super::aborts::is_about_the_secret;
 use super::fields::{balance_change, effects, found_transaction, gas_used, method, transaction};
 use super::proto::{Message, Writer};
 use super::transactions::{bcs, failure};
-use super::wallet::{read_balance, request_balance};
+use super::wallet::{Holdings, read_holdings, request_balance};
 use super::{On, address, grpc, identity};
-use crate::{UnsignedOrder, htlc};
+use crate::{UnsignedOrder, balance, htlc};
 
 /// The fields that are read of a simulation.
 const SIMULATION: [&str; 2] = ["transaction.effects", "transaction.balance_changes"];
@@ -28,6 +28,8 @@ pub struct Preflight {
     pub balance: u64,
     /// The maximum that the transaction can spend of it, in MIST: the gas budget, and the amount if SUI is locked.
     pub cost: u64,
+    /// Where the balance is: in coin objects, or in the address balance.
+    pub holdings: Holdings,
     /// The gas cost of the simulation before rebates, in MIST. The budget must cover it. `None` if nothing was simulated.
     pub gas_used: Option<u64>,
 }
@@ -93,6 +95,10 @@ pub struct Check {
     gas_owner: Address,
     budget: u64,
     deposit: Option<Payment>,
+    /// What the gas owner's address balance pays, in MIST: for gas, and for an amount that is split from the gas coin.
+    from_balance: u64,
+    /// What the sender's address balance pays of the deposit's coin, besides.
+    withdrawn: u64,
 }
 
 /// The payment that was verified.
@@ -112,22 +118,39 @@ impl Check {
         let gas_owner = payload.gas_payment.owner;
         let deposit = order.verified().map(|order| {
             let deposit = order.deposit();
-            let payer = if deposit.layout.coins.is_none() { gas_owner } else { payload.sender };
+            let payer = if deposit.layout.splits_gas() { gas_owner } else { payload.sender };
             Payment { payer, coin_type: deposit.terms.coin_type.clone(), amount: deposit.terms.amount }
         });
         let simulation = (payload.role != Role::Redeem).then(|| Simulation::new(order));
-        Self { simulation, gas_owner, budget: payload.gas_payment.budget, deposit }
+        let (budget, objects) = (payload.gas_payment.budget, &payload.gas_payment.objects);
+        let reserved = objects.iter().filter_map(balance::reserved).map(|(amount, _)| amount);
+        let from_balance = if objects.is_empty() { budget } else { reserved.fold(0, u64::saturating_add) };
+        let withdrawn = order.verified().map_or(0, |order| order.deposit().withdrawn());
+        Self { simulation, gas_owner, budget, deposit, from_balance, withdrawn }
     }
 
-    /// Returns what the coins that pay for gas must cover, in MIST.
+    /// Returns the deposit in SUI that the account pays that pays for gas, in MIST.
+    fn sui(&self) -> u64 {
+        let own = self.deposit.as_ref().filter(|payment| payment.coin_type == htlc::sui() && payment.payer == self.gas_owner);
+        own.map_or(0, |payment| payment.amount)
+    }
+
+    /// Returns what the account that pays for gas must have, in MIST.
     fn cost(&self) -> u64 {
-        let split = self.deposit.as_ref().filter(|payment| payment.coin_type == htlc::sui()).map_or(0, |payment| payment.amount);
-        self.budget.saturating_add(split)
+        self.budget.saturating_add(self.sui())
     }
 
-    /// Returns the payment in a coin other than SUI.
+    /// Requires enough SUI, and each part of it where the transaction takes it from.
+    fn check_sui(&self, held: Holdings) -> Result<(), Refusal> {
+        let withdrawn = if self.sui() > 0 { self.withdrawn } else { 0 };
+        let cost = self.cost();
+        let from_balance = self.from_balance.saturating_add(withdrawn).min(cost);
+        check_parts("/balance", "SUI", held, cost.saturating_sub(from_balance), from_balance)
+    }
+
+    /// Returns the payment that another balance pays: in a coin other than SUI, or in SUI of another account than the one that pays gas.
     fn token(&self) -> Option<&Payment> {
-        self.deposit.as_ref().filter(|payment| payment.coin_type != htlc::sui())
+        self.deposit.as_ref().filter(|payment| payment.coin_type != htlc::sui() || payment.payer != self.gas_owner)
     }
 
     /// Requires that the simulation does what was verified. Returns its gas cost before rebates, in MIST.
@@ -184,19 +207,21 @@ impl Question for On<Check> {
 
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Judged<Preflight>, Fault> {
         let check = &self.subject;
-        let (balance, cost, token) = (read_balance(&replies.get(0)?)?, check.cost(), check.token());
-        if let Err(refusal) = check_balance("/balance", "SUI", U256::from(cost), U256::from(balance)) {
+        let (holdings, cost, token) = (read_holdings(&replies.get(0)?)?, check.cost(), check.token());
+        let balance = holdings.total();
+        if let Err(refusal) = check.check_sui(holdings) {
             return Ok(Judged(Err(refusal)));
         }
         if let Some(Payment { amount, .. }) = token {
-            let has = read_balance(&replies.get(1)?)?;
-            if let Err(refusal) = check_balance("/token", "of the coin", U256::from(*amount), U256::from(has)) {
+            let has = read_holdings(&replies.get(1)?)?;
+            let from_coins = amount.saturating_sub(check.withdrawn);
+            if let Err(refusal) = check_parts("/token", "of the coin", has, from_coins, check.withdrawn) {
                 return Ok(Judged(Err(refusal)));
             }
         }
-        let Some(simulation) = &check.simulation else { return Ok(Judged(Ok(Preflight { balance, cost, gas_used: None }))) };
+        let Some(simulation) = &check.simulation else { return Ok(Judged(Ok(Preflight { balance, cost, holdings, gas_used: None }))) };
         let simulated = check.simulated(simulation, &replies.get(if token.is_some() { 2 } else { 1 })?)?;
-        Ok(Judged(simulated.map(|gas_used| Preflight { balance, cost, gas_used: Some(gas_used) })))
+        Ok(Judged(simulated.map(|gas_used| Preflight { balance, cost, holdings, gas_used: Some(gas_used) })))
     }
 }
 
@@ -238,6 +263,19 @@ impl Question for On<Rehearsal> {
         let is_expected = is_about_the_secret(executed)?;
         Ok(Judged(if is_expected { Ok(Equal(())) } else { Err(simulation.reverted(reason)) }))
     }
+}
+
+/// Requires enough of a coin, and that each part is where the transaction takes it from. A refusal says what is where.
+fn check_parts(at: &'static str, what: &str, held: Holdings, from_coins: u64, from_balance: u64) -> Result<(), Refusal> {
+    let needed = U256::from(from_coins).saturating_add(U256::from(from_balance));
+    check_balance(at, what, needed, U256::from(held.total()))?;
+    if held.coins >= from_coins && held.address_balance >= from_balance {
+        return Ok(());
+    }
+    let refusal =
+        Refusal::new(Code::InsufficientFunds, at).with_reason(format!("the sender has enough {what}, but not where it is taken from"));
+    let expected = format!("{from_coins} in coin objects and {from_balance} in the address balance");
+    Err(refusal.with_expected(expected).with_actual(held.to_string()))
 }
 
 type Changes = BTreeMap<(Address, TypeTag), i128>;

@@ -1,5 +1,7 @@
 //! Reads the wallet context: the newest checkpoint, the gas price, balances, coins, and the initial shared version of an object.
 
+use std::fmt;
+
 use countersign_core::reader::{Agree, Equal, Fault, Head, Identity, Judged, Known, Machine, Question, Replies, Reply, Request, Turn};
 use countersign_core::{BlockHeight, Code, Refusal};
 use sui_sdk_types::{Address, ObjectReference, StructTag, TypeTag};
@@ -66,7 +68,7 @@ impl Question for On<ReferenceGasPrice> {
     }
 }
 
-/// Asks for the balance of an account in a coin, in base units.
+/// Asks for the balance of an account in a coin, in base units: of its coin objects and its address balance together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a balance is of an account and a coin")]
 pub struct Balance {
@@ -96,10 +98,93 @@ pub(super) fn request_balance(owner: Address, coin_type: &TypeTag) -> Request {
     grpc::request(method::GET_BALANCE, &Writer::default().bytes(1, owner.to_string()).bytes(2, coin_type.to_string()))
 }
 
-/// Reads a balance. Nodes omit a balance of 0.
-pub(super) fn read_balance(reply: &Reply<'_>) -> Result<u64, Fault> {
+fn read_balance(reply: &Reply<'_>) -> Result<u64, Fault> {
     let balance: Message<'_> = grpc::read(reply)?.need(found_balance::BALANCE)?;
     Ok(balance.get(balance::BALANCE)?.unwrap_or_default())
+}
+
+/// Where the balance of an account in a coin is, in base units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Holdings {
+    /// What its coin objects hold.
+    pub coins: u64,
+    /// What its address balance holds, without any coin object.
+    pub address_balance: u64,
+}
+
+impl Holdings {
+    /// Returns the sum.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.coins.saturating_add(self.address_balance)
+    }
+}
+
+impl fmt::Display for Holdings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "coin objects hold {}, and the address balance {}", self.coins, self.address_balance)
+    }
+}
+
+/// Reads the parts of a balance. Nodes omit what is 0. One that shows no part at all is older than address balances: everything is in
+/// coins.
+pub(super) fn read_holdings(reply: &Reply<'_>) -> Result<Holdings, Fault> {
+    let message: Message<'_> = grpc::read(reply)?.need(found_balance::BALANCE)?;
+    let (coins, address_balance) = (message.get(balance::COIN_BALANCE)?, message.get(balance::ADDRESS_BALANCE)?);
+    let coins = match (coins, address_balance) {
+        (None, None) => message.get(balance::BALANCE)?,
+        _ => coins,
+    };
+    Ok(Holdings { coins: coins.unwrap_or_default(), address_balance: address_balance.unwrap_or_default() })
+}
+
+/// Asks where the balance of an account in a coin is: in coin objects, or in its address balance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a balance is of an account and a coin")]
+pub struct WhereHeld {
+    /// The account.
+    pub owner: Address,
+    /// The coin.
+    pub coin_type: TypeTag,
+}
+
+impl Question for On<WhereHeld> {
+    type Output = Equal<Holdings>;
+
+    fn identity(&self) -> Result<Identity, Refusal> {
+        identity(&self.network)
+    }
+
+    fn requests(&self) -> Vec<Request> {
+        vec![request_balance(self.subject.owner, &self.subject.coin_type)]
+    }
+
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Equal<Holdings>, Fault> {
+        read_holdings(&replies.get(0)?).map(Equal)
+    }
+}
+
+/// Asks for the number of the current epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "the network is the whole question")]
+pub struct CurrentEpoch;
+
+impl Question for On<CurrentEpoch> {
+    type Output = Equal<u64>;
+
+    fn identity(&self) -> Result<Identity, Refusal> {
+        identity(&self.network)
+    }
+
+    fn requests(&self) -> Vec<Request> {
+        vec![grpc::request(method::GET_EPOCH, &Writer::default().mask(2, &["epoch"]))]
+    }
+
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Equal<u64>, Fault> {
+        let found: Message<'_> = grpc::read(&replies.get(0)?)?.need(found_epoch::EPOCH)?;
+        found.need(epoch::EPOCH).map(Equal)
+    }
 }
 
 /// Asks whether a coin has the decimals that the registry pins. A refusal has the code [`Code::DecimalsDiffer`].

@@ -7,11 +7,12 @@ use sui_crypto::SuiVerifier as _;
 use sui_crypto::simple::SimpleVerifier;
 use sui_sdk_types::bcs::ToBcs as _;
 use sui_sdk_types::{
-    Address, Argument, Input, ObjectReference, Owner, SignedTransaction, SimpleSignature, TransactionExpiration, TransactionKind,
-    UserSignature,
+    Address, Argument, Command, Input, ObjectReference, Owner, ProgrammableTransaction, SignedTransaction, SimpleSignature, StructTag,
+    TransactionExpiration, TransactionKind, UserSignature, WithdrawFrom,
 };
 
 use super::execute::{Coin, Context, Work};
+use super::funds;
 use super::ledger::{GAS_PRICE, Objects, balance, epoch};
 
 /// The limits of the protocol.
@@ -55,11 +56,36 @@ impl<'a> Work<'a> {
         let TransactionKind::ProgrammableTransaction(program) = &transaction.kind else {
             return unknown("transactions of the system");
         };
+        let now = epoch(context.millis).0;
+        let invalid = |what: &str| Err(format!("Invalid transaction expiration: {what}"));
+        let mut is_protected = false;
         match transaction.expiration {
             TransactionExpiration::None => {}
-            TransactionExpiration::Epoch(last) if last >= epoch(context.millis).0 => {}
+            TransactionExpiration::Epoch(last) if last >= now => {}
+            TransactionExpiration::ValidDuring { min_epoch, max_epoch, min_timestamp: None, max_timestamp: None, chain, .. } => {
+                if chain != context.genesis {
+                    return invalid("the chain identifier is that of another network");
+                }
+                if min_epoch.is_some_and(|first| now < first) {
+                    return invalid("the transaction is not valid yet");
+                }
+                if max_epoch.is_some_and(|last| now > last) {
+                    return Err("Transaction Expired".to_owned());
+                }
+                is_protected = min_epoch.zip(max_epoch).is_some_and(|(first, last)| last.saturating_sub(first) <= 1);
+            }
             TransactionExpiration::Epoch(_) => return Err("Transaction Expired".to_owned()),
             _ => return unknown("transactions that expire by time"),
+        }
+        let is_owned = |input: &Input| matches!(input, Input::ImmutableOrOwned(_));
+        let has_coins = payment.objects.iter().any(|reference| funds::reserved(reference).is_none());
+        if !is_protected && !has_coins && !program.inputs.iter().any(is_owned) {
+            return invalid(
+                "Transactions must either have address-owned inputs, or a ValidDuring expiration with at most two epochs of validity",
+            );
+        }
+        if payment.objects.is_empty() && uses_gas_coin(program) {
+            return Err("Invalid usage of the gas coin: there is none if an address balance pays".to_owned());
         }
         let (size, least) = (transaction.to_bcs().map_or(usize::MAX, |bytes| bytes.len()), payment.price.saturating_mul(UNITS));
         let refusals = [
@@ -67,17 +93,37 @@ impl<'a> Work<'a> {
             (payment.price < GAS_PRICE, format!("Gas price {} under reference gas price (RGP) {GAS_PRICE}", payment.price)),
             (payment.budget > MAX_BUDGET, format!("Gas budget: {} is higher than max: {MAX_BUDGET}", payment.budget)),
             (payment.budget < least, format!("Gas budget: {} is lower than min: {least}", payment.budget)),
-            (!(1..=MAX_GAS_COINS).contains(&payment.objects.len()), format!("Missing gas payment: 1 to {MAX_GAS_COINS} coins")),
+            (payment.objects.len() > MAX_GAS_COINS, format!("Gas payment of more than {MAX_GAS_COINS} coins")),
         ];
         if let Some((_, words)) = refusals.into_iter().find(|(is_refused, _)| *is_refused) {
             return Err(words);
         }
         let (version, created, coins, after, events, swaps) = Default::default();
-        let gas = Coin { id: payment.objects.first().map_or(Address::ZERO, |first| *first.object_id()), balance: 0 };
-        let mut work = Self { live, context, signed, program, version, created, gas, coins, after, events, swaps };
+        let (funds, withdrawals) = Default::default();
+        let first = payment.objects.first().filter(|first| funds::reserved(first).is_none());
+        let gas = Coin { id: first.map_or(Address::ZERO, |first| *first.object_id()), balance: 0 };
+        let mut work = Self { live, context, signed, program, version, created, gas, funds, withdrawals, coins, after, events, swaps };
         // The other coins that pay are merged into the first one.
         for reference in &payment.objects {
-            work.gas.balance = work.gas.balance.saturating_add(work.coin_of(reference, payment.owner)?.balance);
+            let balance = match funds::reserved(reference) {
+                Some((amount, valid)) => {
+                    if !funds::is_of(reference, transaction.sender, context.genesis) || payment.owner != transaction.sender || valid != now
+                    {
+                        return Err(format!(
+                            "Invalid withdraw reservation: coin reservation object id {} not found",
+                            reference.object_id()
+                        ));
+                    }
+                    work.withdraw(transaction.sender, amount)?;
+                    amount
+                }
+                None => work.coin_of(reference, payment.owner)?.balance,
+            };
+            work.gas.balance = work.gas.balance.saturating_add(balance);
+        }
+        if payment.objects.is_empty() {
+            work.withdraw(payment.owner, payment.budget)?;
+            work.gas.balance = payment.budget;
         }
         let (total, needed) = (work.gas.balance, payment.budget);
         let rest = total.checked_sub(needed);
@@ -101,7 +147,17 @@ impl<'a> Work<'a> {
                         work.after.insert(id, Some(Arc::clone(object)));
                     }
                 }
-                _ => return unknown("transactions with inputs that are neither pure, nor owned, nor shared"),
+                Input::FundsWithdrawal(withdrawal)
+                    if withdrawal.source() == WithdrawFrom::Sender && *withdrawal.coin_type() == StructTag::sui().into() =>
+                {
+                    let amount = withdrawal.amount().filter(|amount| *amount > 0);
+                    let amount = amount.ok_or_else(|| "Invalid withdraw reservation: the amount is zero".to_owned())?;
+                    work.withdraw(transaction.sender, amount)?;
+                    work.withdrawals.push((Argument::Input(index), amount));
+                }
+                _ => {
+                    return unknown("transactions with other inputs than pure, owned and shared ones, and withdrawals of the sender's SUI");
+                }
             }
         }
         work.version = work.version.saturating_add(1);
@@ -136,6 +192,17 @@ impl<'a> Work<'a> {
         let balance = balance(object).map_or_else(|| unknown("transactions with owned objects that are not coins of SUI"), Ok)?;
         Ok(Coin { id, balance })
     }
+}
+
+/// Whether a command names the coin that pays for gas.
+pub(super) fn uses_gas_coin(program: &ProgrammableTransaction) -> bool {
+    program.commands.iter().any(|command| match command {
+        Command::SplitCoins(split) => split.coin == Argument::Gas,
+        Command::MergeCoins(merge) => merge.coin == Argument::Gas || merge.coins_to_merge.contains(&Argument::Gas),
+        Command::TransferObjects(transfer) => transfer.objects.contains(&Argument::Gas),
+        Command::MoveCall(call) => call.arguments.contains(&Argument::Gas),
+        _ => false,
+    })
 }
 
 fn missing(id: Address) -> String {

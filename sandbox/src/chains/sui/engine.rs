@@ -11,7 +11,7 @@ use sui_sdk_types::{
 };
 
 use super::ledger::{CLOCK, coins};
-use super::{Sui, account, htlc, messages, private};
+use super::{Sui, account, funds, htlc, messages, private};
 use crate::accounts::{self, RELAYER, SOLVER};
 use crate::chains::engine::{Engine, Event, Leg, Listing, Terms};
 use crate::chains::listing::{AssetRow, ChainRow};
@@ -145,9 +145,18 @@ impl Engine for Sui {
         Ok(())
     }
 
+    fn fund_balance(&mut self, account: &str, asset: &str, amount: u128) -> Result<(), String> {
+        let amount = u64::try_from(amount).map_err(|_| "the amount exceeds 64 bits".to_owned())?;
+        self.check_asset(asset)?;
+        self.ledger.gather(parsed(account)?, amount);
+        Ok(())
+    }
+
     fn balance(&self, account: &str, asset: &str) -> Result<u128, String> {
         self.check_asset(asset)?;
-        Ok(coins(&self.ledger.seen, parsed(account)?).fold(0, |sum: u128, (_, balance)| sum.saturating_add(balance.into())))
+        let account = parsed(account)?;
+        let in_balance = funds::balance(&self.ledger.seen, account).into();
+        Ok(coins(&self.ledger.seen, account).fold(in_balance, |sum: u128, (_, balance)| sum.saturating_add(balance.into())))
     }
 
     fn leg(&self, terms: &Terms) -> Result<Leg, String> {

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use sui_sdk_types::bcs::FromBcs as _;
 use sui_sdk_types::{
-    Address, Argument, ChangedObject, Command, Event, ExecutionError, ExecutionStatus, GasCostSummary, IdOperation, Input, Object,
-    ObjectData, ObjectIn, ObjectOut, Owner, ProgrammableTransaction, SignedTransaction, StructTag, TransactionEffects,
+    Address, Argument, ChangedObject, Command, Digest, Event, ExecutionError, ExecutionStatus, GasCostSummary, IdOperation, Input,
+    MoveCall, Object, ObjectData, ObjectIn, ObjectOut, Owner, ProgrammableTransaction, SignedTransaction, StructTag, TransactionEffects,
     TransactionEffectsV2, TransactionEvents,
 };
 
 use super::check::{UNITS, unknown};
 use super::ledger::{Executed, Objects, balance, coin, epoch, object};
-use super::{htlc, messages};
+use super::{funds, htlc, messages};
 use crate::chains::engine::Change;
 
 /// Where a transaction is executed.
@@ -23,6 +23,8 @@ pub(super) struct Context {
     pub(super) registry: Address,
     /// Unix milliseconds.
     pub(super) millis: u64,
+    /// The digest of the genesis checkpoint.
+    pub(super) genesis: Digest,
 }
 
 /// Why a transaction has no effect but its cost, or is not executed at all.
@@ -58,7 +60,12 @@ pub(super) struct Work<'a> {
     /// The version of everything that it changes: above that of all that it reads.
     pub(super) version: u64,
     pub(super) created: u64,
+    /// What pays, without the budget. Its id is zero if that is an address balance.
     pub(super) gas: Coin,
+    /// The address balances that it touches.
+    pub(super) funds: BTreeMap<Address, u64>,
+    /// Withdrawals that have not been redeemed.
+    pub(super) withdrawals: Vec<(Argument, u64)>,
     /// The other coins that commands can name.
     pub(super) coins: Vec<(Argument, Coin)>,
     /// What becomes of objects; `None` is the end of one.
@@ -96,6 +103,31 @@ impl Work<'_> {
         self.write(coin(id, balance), Owner::Address(to));
     }
 
+    fn balance_of(&mut self, owner: Address) -> &mut u64 {
+        self.funds.entry(owner).or_insert_with(|| funds::balance(self.live, owner))
+    }
+
+    /// Takes from an address balance.
+    pub(super) fn withdraw(&mut self, owner: Address, amount: u64) -> Result<(), String> {
+        let balance = self.balance_of(owner);
+        *balance = balance.checked_sub(amount).ok_or_else(|| {
+            format!("Invalid withdraw reservation: Available amount in account for object id {owner} is less than requested: {balance} < {amount}")
+        })?;
+        Ok(())
+    }
+
+    /// Adds to an address balance.
+    fn deposit(&mut self, owner: Address, amount: u64) {
+        let balance = self.balance_of(owner);
+        *balance = balance.saturating_add(amount);
+    }
+
+    /// Pays back to what has paid for gas.
+    fn pay_back(&mut self, amount: u64) {
+        let (id, owner) = (self.gas.id, self.signed.transaction.gas_payment.owner);
+        if id == Address::ZERO { self.deposit(owner, amount) } else { self.give(Coin { id, balance: amount }, owner) }
+    }
+
     /// The id of another new object.
     pub(super) fn new_id(&mut self) -> Address {
         let id = Address::derive_id(self.signed.transaction.digest(), self.created);
@@ -127,6 +159,7 @@ impl Work<'_> {
             // The whole result of a command, which must be one coin.
             Argument::Result(index) => match self.program.commands.get(usize::from(index)) {
                 Some(Command::SplitCoins(split)) if split.amounts.len() == 1 => Argument::NestedResult(index, 0),
+                Some(Command::MoveCall(call)) if is_coin_call(call, "redeem_funds") => Argument::NestedResult(index, 0),
                 _ => return stop("commands with other results than one coin"),
             },
             other => other,
@@ -184,6 +217,20 @@ impl Work<'_> {
                     self.give(coin, to);
                 }
             }
+            Command::MoveCall(call) if is_coin_call(call, "redeem_funds") => {
+                let [argument] = call.arguments.as_slice() else { return stop("redemptions of more than one withdrawal") };
+                let place = self.withdrawals.iter().position(|(name, _)| name == argument);
+                let place = place.map_or_else(|| stop("redemptions of what is not a withdrawal"), Ok)?;
+                let coin = Coin { id: self.new_id(), balance: self.withdrawals.swap_remove(place).1 };
+                self.coins.push((Argument::NestedResult(index, 0), coin));
+            }
+            Command::MoveCall(call) if is_coin_call(call, "send_funds") => {
+                let [coin, to] = call.arguments.as_slice() else {
+                    return stop("send_funds with other arguments than a coin and an account");
+                };
+                let (to, coin) = (self.pure(to)?, self.take(coin)?);
+                self.deposit(to, coin.balance);
+            }
             Command::MoveCall(call) => htlc::call(self, call)?,
             _ => return stop("other commands than SplitCoins, MergeCoins, TransferObjects and MoveCall"),
         }
@@ -197,7 +244,12 @@ impl Work<'_> {
         for (_, coin) in std::mem::take(&mut self.coins) {
             self.give(coin, transaction.sender);
         }
-        self.give(Coin { id: gas, balance: 0 }, payment.owner);
+        for (_, amount) in std::mem::take(&mut self.withdrawals) {
+            self.deposit(transaction.sender, amount);
+        }
+        if gas != Address::ZERO {
+            self.give(Coin { id: gas, balance: 0 }, payment.owner);
+        }
         let before: Objects = self.after.keys().filter_map(|id| Some((*id, Arc::clone(live.get(id)?)))).collect();
         for object in before.values().filter(|object| matches!(object.owner(), Owner::Shared(_))) {
             let old = object.as_struct().map(|data| (data.object_type().clone(), data.contents().to_vec()));
@@ -210,13 +262,23 @@ impl Work<'_> {
             cost = GasCostSummary::new(payment.budget, 0, 0, 0);
         }
         let back = payment.budget.saturating_add(cost.storage_rebate).saturating_sub(cost.gas_used());
-        self.give(Coin { id: gas, balance: self.gas.balance.saturating_add(back) }, payment.owner);
+        self.pay_back(self.gas.balance.saturating_add(back));
+        for (owner, balance) in std::mem::take(&mut self.funds) {
+            if balance != funds::balance(live, owner) {
+                self.after.insert(funds::holder(owner), funds::object(owner, balance, self.version, digest));
+            }
+        }
+        let before: Objects = self.after.keys().filter_map(|id| Some((*id, Arc::clone(live.get(id)?)))).collect();
 
         let (mut balances, mut types) = (BTreeMap::new(), BTreeMap::new());
         let ended = before.values().map(|object| (object, -1));
         for (object, sign) in ended.chain(self.after.values().flatten().map(|object| (object, 1))) {
-            if let (Some(balance), Owner::Address(owner)) = (balance(object), object.owner()) {
-                let sum: &mut i128 = balances.entry(*owner).or_default();
+            let of_coin = match (balance(object), object.owner()) {
+                (Some(balance), Owner::Address(owner)) => Some((*owner, balance)),
+                _ => None,
+            };
+            if let Some((owner, balance)) = of_coin.or_else(|| funds::held(object)) {
+                let sum: &mut i128 = balances.entry(owner).or_default();
                 *sum = sum.saturating_add(i128::from(balance).saturating_mul(sign));
             }
             types.extend(object.as_struct().map(|data| (object.object_id(), data.object_type().to_string())));
@@ -238,6 +300,14 @@ impl Work<'_> {
         let message = messages::executed(self.signed, &effects, events, &balances, &types);
         Executed { digest, effects, message, after: self.after, swaps: self.swaps }
     }
+}
+
+/// Whether this is a function of `0x2::coin`, for SUI.
+fn is_coin_call(call: &MoveCall, function: &str) -> bool {
+    call.package == Address::TWO
+        && call.module.as_str() == "coin"
+        && call.function.as_str() == function
+        && call.type_arguments == [StructTag::sui().into()]
 }
 
 /// How a transaction creates, changes or ends an object.

@@ -13,7 +13,7 @@ use tonic::Status;
 
 use super::ledger::{Executed, GAS_PRICE, Objects, coins, epoch};
 use super::resolve::parse_type;
-use super::{Sui, grpc, json_rpc, messages, resolve};
+use super::{Sui, funds, grpc, json_rpc, messages, resolve};
 use crate::http::{Reply, Request};
 
 /// The sizes of pages and batches.
@@ -144,10 +144,11 @@ impl Sui {
 
     fn balance_of(&self, request: &proto::GetBalanceRequest) -> Answer<proto::GetBalanceResponse> {
         let (owner, coin_type) = (address(request.owner_opt(), "owner")?, parse_type::<TypeTag>(request.coin_type(), "coin_type")?);
-        let held = coins(&self.ledger.seen, owner).filter(|_| coin_type == StructTag::sui().into());
-        let sum = held.fold(0_u64, |sum, (_, balance)| sum.saturating_add(balance));
-        let balance = proto::Balance::default().with_coin_type(coin_type.to_string()).with_balance(sum);
-        Ok(proto::GetBalanceResponse::default().with_balance(balance.with_address_balance(0).with_coin_balance(sum)))
+        let is_sui = coin_type == StructTag::sui().into();
+        let in_coins = coins(&self.ledger.seen, owner).fold(0_u64, |sum, (_, balance)| sum.saturating_add(balance));
+        let [in_coins, in_balance] = [in_coins, funds::balance(&self.ledger.seen, owner)].map(|part| if is_sui { part } else { 0 });
+        let balance = proto::Balance::default().with_coin_type(coin_type.to_string()).with_balance(in_coins.saturating_add(in_balance));
+        Ok(proto::GetBalanceResponse::default().with_balance(balance.with_address_balance(in_balance).with_coin_balance(in_coins)))
     }
 
     fn versions(&self, request: &proto::ListPackageVersionsRequest) -> Answer<proto::ListPackageVersionsResponse> {

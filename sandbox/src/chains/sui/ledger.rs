@@ -11,6 +11,7 @@ use sui_sdk_types::{
     Address, CheckpointSummary, Digest, GasCostSummary, Identifier, MoveStruct, Object, ObjectData, Owner, StructTag, TransactionEffects,
 };
 
+use super::funds;
 use crate::chains::engine::{Change, Event};
 
 /// The reference price of gas, in MIST.
@@ -105,6 +106,20 @@ impl Ledger {
         self.coins = self.coins.saturating_add(1);
         let (digest, version) = (filler(&format!("coin {}", self.coins)), self.newest.sequence_number.saturating_add(self.coins));
         self.put(object(coin(Address::derive_id(digest, 0), amount), version, Owner::Address(owner), digest));
+    }
+
+    /// Puts an amount from nowhere into an address balance, and all coins of the account.
+    pub(super) fn gather(&mut self, owner: Address, amount: u64) {
+        let held: Vec<_> = coins(&self.live, owner).map(|(coin, balance)| (coin.object_id(), balance)).collect();
+        let sum = held.iter().fold(amount, |sum, (_, balance)| sum.saturating_add(*balance));
+        for (id, _) in held {
+            self.seen.remove(&id);
+            self.live.remove(&id);
+        }
+        let balance = funds::balance(&self.live, owner).saturating_add(sum);
+        self.coins = self.coins.saturating_add(1);
+        let (digest, version) = (filler(&format!("coin {}", self.coins)), self.newest.sequence_number.saturating_add(self.coins));
+        self.put(funds::object(owner, balance, version, digest));
     }
 
     fn set_clock(&mut self) {

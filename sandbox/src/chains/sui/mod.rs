@@ -2,7 +2,7 @@
 //!
 //! The SDK decodes transactions, verifies signatures and computes digests. There is no Move engine: what wallets of the service send
 //! is applied to a ledger of coins and orders, whose objects and events have the contract's layout. These are coins of SUI that are
-//! split, merged and transferred, and calls of the swap contract. Everything else is refused: "the model does not execute ..".
+//! split, merged and transferred, address balances of SUI that pay and are paid, and calls of the swap contract. Everything else is refused: "the model does not execute ..".
 //!
 //! A transaction is executed when it comes in, and its sender gets the effects at once. Everybody sees it from the next checkpoint on.
 //! Old versions of objects are not kept, nor old checkpoints.
@@ -11,6 +11,7 @@ mod check;
 mod engine;
 mod execute;
 mod front;
+mod funds;
 mod grpc;
 mod htlc;
 mod json_rpc;
@@ -28,8 +29,8 @@ use sui_rpc::proto::sui::rpc::v2::{
     SimulateTransactionResponse,
 };
 use sui_sdk_types::{
-    Address, Command, ExecutionStatus, GasPayment, Identifier, MovePackage, Object, ObjectData, Owner, ProgrammableTransaction, Publish,
-    SignedTransaction, StructTag, Transaction, TransactionExpiration, TransactionKind, TypeOrigin,
+    Address, Command, Digest, ExecutionStatus, GasPayment, Identifier, MovePackage, Object, ObjectData, Owner, ProgrammableTransaction,
+    Publish, SignedTransaction, StructTag, Transaction, TransactionExpiration, TransactionKind, TypeOrigin,
 };
 
 use crate::accounts;
@@ -186,7 +187,8 @@ impl Sui {
 
     fn context(&self) -> Context {
         let millis = self.clock.millis().max(self.ledger.newest.timestamp_ms);
-        Context { package: self.package, registry: self.registry.0, millis }
+        let genesis = Digest::from_base58(&self.network.genesis).unwrap_or(Digest::ZERO);
+        Context { package: self.package, registry: self.registry.0, millis, genesis }
     }
 
     /// A transaction, with the coins that pay for it.

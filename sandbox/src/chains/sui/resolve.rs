@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 use std::str::FromStr;
 
+use sui_rpc::proto::sui::rpc::v2 as proto;
 use sui_rpc::proto::sui::rpc::v2::command::Command;
 use sui_rpc::proto::sui::rpc::v2::input::InputKind;
 use sui_rpc::proto::sui::rpc::v2::transaction_expiration::TransactionExpirationKind;
 use sui_rpc::proto::sui::rpc::v2::transaction_kind::{Data, Kind};
-use sui_rpc::proto::sui::rpc::v2::{self as proto, TransactionExpiration};
-use sui_sdk_types::{Address, Input, ObjectReference, Owner, Transaction, TransactionKind, TypeTag};
+use sui_sdk_types::{Address, Input, ObjectReference, Owner, Transaction, TransactionExpiration, TransactionKind, TypeTag};
 use tonic::Status;
 
 use super::check::MAX_GAS_COINS;
@@ -43,7 +43,7 @@ pub(super) fn complete(objects: &Objects, message: &proto::Transaction) -> Resul
         gas.owner = gas.owner.take().or_else(|| message.sender.clone());
         (gas.price, gas.budget) = (gas.price.or(Some(GAS_PRICE)), gas.budget.or(Some(0)));
         message.version = Some(1);
-        message.expiration.get_or_insert_with(|| TransactionExpiration::default().with_kind(TransactionExpirationKind::None));
+        message.expiration.get_or_insert_with(|| proto::TransactionExpiration::default().with_kind(TransactionExpirationKind::None));
     }
     Transaction::try_from(&message).map_err(|error| Status::invalid_argument(format!("invalid transaction: {error}")))
 }
@@ -75,7 +75,8 @@ pub(super) fn pay(objects: &Objects, transaction: &mut Transaction) {
     if payment.budget == 0 {
         payment.budget = BUDGET;
     }
-    if payment.objects.is_empty() {
+    // With `ValidDuring` an empty payment is a choice: the address balance pays.
+    if payment.objects.is_empty() && !matches!(transaction.expiration, TransactionExpiration::ValidDuring { .. }) {
         let is_used = |id| program.inputs.iter().any(|input| matches!(input, Input::ImmutableOrOwned(used) if *used.object_id() == id));
         let mut coins: Vec<_> = coins(objects, payment.owner).filter(|(coin, _)| !is_used(coin.object_id())).collect();
         coins.sort_by_key(|(_, balance)| Reverse(*balance));
