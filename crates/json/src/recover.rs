@@ -8,7 +8,7 @@
 //! | EVM | `nonce`, `max_fee_per_gas` and `max_priority_fee_per_gas` or `gas_price`, `chain_id`, `gas_limit`; `reset_approval` has no effect |
 //! | Tron | `ref_block_bytes`, `ref_block_hash`, `expiration`, `timestamp`, `chain_id`, `fee_limit` in sun; `reset_approval` has no effect |
 //! | Starknet | `nonce`, `resource_bounds`, `chain_id`, `tip`, `public_key`, `cairo_version`, `paymaster_data`, and the other members of the wallet context |
-//! | Solana | `recent_blockhash`, `last_valid_block_height`, `block_height`, `rent_sponsor`: who paid the rent of an SPL swap and gets it back |
+//! | Solana | `recent_blockhash` or `nonce_account` and `nonce`, `last_valid_block_height`, `block_height`, `rent_sponsor`: who paid the rent of an SPL swap and gets it back |
 //! | Sui | `gas_price`, `gas_budget`, `gas_payment`, `sponsor`, `expiration_epoch`, `valid_during`, `function_names`: `current` or `older` |
 //! | Bitcoin | `funding`: outputs of the HTLC as `<txid>:<index>:<base units>`; `to`; `fee_rate` in sat/vB; optionally `utxos` and `change_address` of coins that pay the fee, and `origins` |
 //!

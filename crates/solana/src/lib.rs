@@ -9,6 +9,7 @@ mod fees;
 pub mod htlc;
 mod lighthouse;
 pub mod message;
+mod nonce;
 pub mod read;
 pub mod reader;
 pub mod received;
@@ -26,6 +27,7 @@ pub use allowed::AllowedInstruction;
 pub use countersign_core::{FundingPath, Gasless, SentBy};
 pub use deposit::{Deposit, ProposedInstruction, ProposedTransaction};
 pub use fees::{MAX_COMPUTE_UNIT_LIMIT, MAX_COMPUTE_UNIT_PRICE, PriorityFee};
+pub use nonce::DurableNonce;
 pub use sign::{ExternalSignature, Key, SignedPayloads};
 #[cfg(feature = "solana-signer")]
 pub use signer::SignerError4 as SignerError;

@@ -162,7 +162,8 @@ impl Recovery {
     pub fn prepare(&self, context: SentBy<Address, TxContext>) -> Result<UnsignedOrder, Refusal> {
         let SentBy { sender: fee_payer, context: path, .. } = context;
         path.check()?;
-        let blockhash = path.recent_blockhash.ok_or_else(|| Refusal::new(Code::MissingField, "/recent_blockhash"))?;
+        let lifetime = path.nonce.map(|nonce| nonce.value).or(path.recent_blockhash);
+        let blockhash = lifetime.ok_or_else(|| Refusal::new(Code::MissingField, "/recent_blockhash"))?;
         let instructions = self.instructions(fee_payer);
         let mut message = match self.config {
             None => VersionedMessage::Legacy(Message::new_with_blockhash(&instructions, Some(&fee_payer), &blockhash)),
@@ -178,6 +179,7 @@ impl Recovery {
                 return Err(self.expense(&message).explain(refusal, limit));
             }
         }
+        path.set_nonce(fee_payer, &mut message)?;
         if let VersionedMessage::V1(message) = &message {
             self.fee_limits.check_config(&message.config, |code, member| Refusal::new(code, format!("/config/{member}")))?;
         }

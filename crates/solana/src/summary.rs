@@ -134,10 +134,20 @@ fn describe_parts(deposit: &Deposit, is_self_funded: bool, gasless: Option<&Prop
 pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
     let (own_blockhash, own_fee) = (unsigned.chosen.recent_blockhash.is_some(), unsigned.chosen.priority_fee.is_some());
     if let Some((_, payload)) = unsigned.payloads().next() {
-        let whose = if own_blockhash && !unsigned.is_fixed { "the wallet's own" } else { "the service's" };
+        let whose = match (own_blockhash, unsigned.chosen.nonce) {
+            (_, Some(_)) if !unsigned.is_fixed => "the value of the nonce account",
+            (true, _) if !unsigned.is_fixed => "the wallet's own",
+            _ => "the service's",
+        };
         let blockhash = payload.transaction().message.recent_blockhash().to_string();
         let text = format!("signed by {}, blockhash {blockhash} ({whose})", unsigned.signer);
         summary.add_values(Topic::Wallet, text, [value(unsigned.signer), blockhash.into()]);
+    }
+    if let (Some(nonce), Some(_), false) = (unsigned.chosen.nonce, &unsigned.transaction, unsigned.is_fixed) {
+        let account = nonce.account;
+        let text =
+            format!("the transaction does not expire: it stays valid until the nonce account {account} of {} is advanced", unsigned.signer);
+        summary.add_values(Topic::Wallet, text, [value(account), value(unsigned.signer)]);
     }
     if let (Some(payload), true) = (&unsigned.transaction, own_fee) {
         let budget = ComputeBudget::from_message(&payload.transaction().message);

@@ -17,6 +17,7 @@ use crate::deposit::{Deposit, ProposedTransaction};
 use crate::encoding;
 use crate::fees::{ComputeBudget, PriorityFee};
 use crate::message::Decoded;
+use crate::nonce::DurableNonce;
 
 /// The network's fee for each signature, in lamports.
 pub(crate) const LAMPORTS_PER_SIGNATURE: u64 = 5_000;
@@ -45,19 +46,29 @@ pub struct TxContext {
     pub last_valid_block_height: Option<u64>,
     /// The current block height; `None` if the wallet does not know it.
     pub block_height: Option<u64>,
+    /// A nonce account of the signer in place of a blockhash: the transaction does not expire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nonce: Option<DurableNonce>,
 }
 
 impl TxContext {
     /// Creates a context that keeps the transaction as verified.
     #[must_use]
     pub const fn new() -> Self {
-        Self { recent_blockhash: None, priority_fee: None, last_valid_block_height: None, block_height: None }
+        Self { recent_blockhash: None, priority_fee: None, last_valid_block_height: None, block_height: None, nonce: None }
     }
 
     /// Sets a recent blockhash in place of the service's.
     #[must_use]
     pub const fn with_blockhash(mut self, recent_blockhash: Hash) -> Self {
         self.recent_blockhash = Some(recent_blockhash);
+        self
+    }
+
+    /// Sets a nonce account of the signer in place of a blockhash.
+    #[must_use]
+    pub const fn with_nonce(mut self, nonce: DurableNonce) -> Self {
+        self.nonce = Some(nonce);
         self
     }
 
@@ -76,6 +87,15 @@ impl TxContext {
         self
     }
 
+    /// Puts the nonce into a message, if the wallet gives one. The first instruction must be the one that advances it.
+    pub(crate) fn set_nonce(&self, authority: Address, message: &mut VersionedMessage) -> Result<(), Refusal> {
+        let Some(nonce) = self.nonce else { return Ok(()) };
+        nonce.set(authority, message).ok_or_else(|| {
+            let reason = "the message has no room for the nonce, or the account is one of the order's";
+            Refusal::new(Code::AccountMismatch, "/nonce_account").with_reason(reason).with_actual(nonce.account.to_string())
+        })
+    }
+
     /// Adds the account that sends and pays for a recovery.
     #[must_use]
     pub const fn sent_by(self, sender: Address) -> SentBy<Address, Self> {
@@ -84,6 +104,10 @@ impl TxContext {
 
     /// Refuses a blockhash that has expired.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
+        if self.nonce.is_some() && self.recent_blockhash.is_some() {
+            let refusal = Refusal::new(Code::UnexpectedField, "/recent_blockhash");
+            return Err(refusal.with_reason("the nonce stands in place of the blockhash"));
+        }
         if let (Some(now), Some(last)) = (self.block_height, self.last_valid_block_height)
             && now > last
         {
@@ -272,7 +296,7 @@ fn own_transaction(deposit: &Deposit, chosen: &TxContext) -> Result<TransactionP
     }
     // A message that the owner has signed is not changed, because any change would invalidate the signature. Bytes in the slot that
     // are not a valid signature do not count. Otherwise garbage could force the wallet to use the service's blockhash.
-    if proposed.owner_signed || (chosen.recent_blockhash.is_none() && chosen.priority_fee.is_none()) {
+    if proposed.owner_signed || (chosen.recent_blockhash.is_none() && chosen.priority_fee.is_none() && chosen.nonce.is_none()) {
         return Ok(proposed.payload());
     }
     let mut decoded = Decoded::clone(&proposed.decoded);
@@ -286,6 +310,8 @@ fn own_transaction(deposit: &Deposit, chosen: &TxContext) -> Result<TransactionP
     if let Some(fee) = chosen.priority_fee {
         fee.set(&mut decoded.transaction.message).ok_or_else(too_large)?;
     }
+    // Last, because the network looks for it in the first instruction.
+    chosen.set_nonce(deposit.owner, &mut decoded.transaction.message)?;
     decoded.message = decoded.transaction.message.serialize();
     let (size, max) = (decoded.bytes().len(), encoding::max_bytes(decoded.message.first()));
     if size > max {

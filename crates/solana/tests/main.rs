@@ -18,6 +18,7 @@ mod forms;
 mod generations;
 mod hostile;
 mod lighthouse;
+mod nonce;
 mod policy;
 mod properties;
 mod read;

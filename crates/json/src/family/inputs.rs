@@ -136,6 +136,10 @@ macro_rules! for_each_input {
             SolanaWallet {
                 /// Base58 of 32 bytes. It replaces the blockhash of the response's own transaction, never that of the gasless one.
                 recent_blockhash: Option<String>,
+                /// A nonce account of the signer, in base58, with `nonce`: in place of a blockhash, so that the transaction does not expire.
+                nonce_account: Option<String>,
+                /// Base58 of the 32 bytes that the nonce account stores.
+                nonce: Option<String>,
                 /// The last block height at which the blockhash is valid.
                 last_valid_block_height: Option<Integer>,
                 /// The block height now. A blockhash that has expired is refused.

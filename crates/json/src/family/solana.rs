@@ -1,11 +1,11 @@
-//! Solana: `{"recent_blockhash", "last_valid_block_height", "block_height"}`, each of them optional: base58 of 32 bytes, and JSON
-//! integers (`docs/spec/batch.md#solana-wallet`).
+//! Solana: `{"recent_blockhash", "nonce_account", "nonce", "last_valid_block_height", "block_height"}`, each of them optional: base58 of
+//! 32 bytes, and JSON integers (`docs/spec/batch.md#solana-wallet`).
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use countersign::solana::solana_hash::Hash;
 use countersign::solana::solana_transaction::versioned::VersionedTransaction;
-use countersign::solana::{FundingPath, Solana, TransactionPayload, TxContext, Unsigned, received};
+use countersign::solana::{DurableNonce, FundingPath, Solana, TransactionPayload, TxContext, Unsigned, received};
 use countersign_core::chains::address::parse_solana;
 use countersign_core::json::{Cursor, Members};
 use countersign_core::{Code, Refusal, Role};
@@ -47,6 +47,12 @@ pub(crate) fn read_self_funded(members: &Members<'_, '_>) -> Result<TxContext, R
     let height = |key| members.get(key).map(|cursor| cursor.integer()).transpose();
     let mut path = TxContext::new();
     path.recent_blockhash = members.get("recent_blockhash").map(blockhash).transpose()?;
+    // One without the other is a mistake.
+    if members.get("nonce_account").is_some() || members.get("nonce").is_some() {
+        let account = members.need("nonce_account")?;
+        let address = parse_solana(account.text()?).map_err(|_| account.refuse(Code::AddressMalformed))?;
+        path = path.with_nonce(DurableNonce::new(address.into(), blockhash(members.need("nonce")?)?));
+    }
     path.last_valid_block_height = height("last_valid_block_height")?;
     path.block_height = height("block_height")?;
     Ok(path)

@@ -10,6 +10,7 @@ use super::broadcast::{TransactionStatus, decode, read_status, statuses};
 use super::context::{LIFE, read_is_valid, request_is_valid};
 use super::{FINALIZED, identity};
 use crate::address::SYSTEM_PROGRAM;
+use crate::nonce::ADVANCE_NONCE;
 
 /// The number of finalized blocks after the first reading, after which a blockhash that is not valid has expired.
 ///
@@ -17,9 +18,6 @@ use crate::address::SYSTEM_PROGRAM;
 /// from, even more so if it falls behind. The first reading came after that block. The blockhash is valid for 150 blocks, so an endpoint
 /// may be 450 blocks behind. One that is further behind has a head that is too old to be used.
 const WAIT: u64 = 4 * LIFE;
-
-/// The system program's instruction `AdvanceNonceAccount`.
-const ADVANCE_NONCE: [u8; 4] = [4, 0, 0, 0];
 
 /// Reads what becomes of a transaction.
 ///

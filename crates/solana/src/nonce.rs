@@ -1,0 +1,85 @@
+//! Durable nonces: a transaction that does not expire, for signers that take longer than a blockhash lasts.
+//!
+//! The owner's nonce account stores a hash, which stands in place of the blockhash. The first instruction of the transaction replaces it by
+//! another one, so that the transaction is included once at most. It stays valid until then, or until the owner advances the account.
+//!
+//! Layout: <https://docs.solanalabs.com/implemented-proposals/durable-tx-nonces>
+//!
+//! Specification: `docs/spec/solana.md#durable-nonces`.
+
+use countersign_core::serde_text;
+use serde::{Deserialize, Serialize};
+use solana_hash::Hash;
+use solana_message::VersionedMessage;
+use solana_message::compiled_instruction::CompiledInstruction;
+
+use crate::address::{Address, SYSTEM_PROGRAM};
+use crate::read::RECENT_BLOCKHASHES;
+
+/// The system program's instruction `AdvanceNonceAccount`.
+pub(crate) const ADVANCE_NONCE: [u8; 4] = [4, 0, 0, 0];
+
+/// A nonce account of the account that signs, and the value that it stores.
+///
+/// The wallet names it. An instruction of the service's that advances a nonce is refused.
+///
+/// ```
+/// use countersign_solana::solana_hash::Hash;
+/// use countersign_solana::{Address, DurableNonce, TxContext};
+///
+/// let nonce = DurableNonce::new(Address::from([7; 32]), Hash::new_from_array([9; 32]));
+/// assert!(TxContext::new().with_nonce(nonce).nonce.is_some());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct DurableNonce {
+    /// The nonce account. The account that signs must be its authority, which the network checks.
+    #[serde(with = "serde_text")]
+    pub account: Address,
+    /// The value that it stores.
+    #[serde(with = "serde_text")]
+    pub value: Hash,
+}
+
+impl DurableNonce {
+    /// Creates a nonce from its account and the value that it stores.
+    #[must_use]
+    pub const fn new(account: Address, value: Hash) -> Self {
+        Self { account, value }
+    }
+
+    /// Puts the nonce into a message: in place of the blockhash, and as its first instruction. Returns `None` if there is no room for
+    /// further keys, or if the message has the nonce account, or has no key of the authority.
+    pub(crate) fn set(self, authority: Address, message: &mut VersionedMessage) -> Option<()> {
+        message.set_recent_blockhash(self.value);
+        let (header, keys, instructions) = match message {
+            VersionedMessage::Legacy(message) => (&mut message.header, &mut message.account_keys, &mut message.instructions),
+            VersionedMessage::V0(message) => (&mut message.header, &mut message.account_keys, &mut message.instructions),
+            VersionedMessage::V1(message) => (&mut message.header, &mut message.account_keys, &mut message.instructions),
+        };
+        if keys.contains(&self.account) {
+            return None;
+        }
+        // Keys that are written to and do not sign come before those that are only read. The index of each of the latter grows by one.
+        let place = keys.len().checked_sub(usize::from(header.num_readonly_unsigned_accounts))?;
+        let moved = u8::try_from(place).ok()?;
+        let grow = |index: &mut u8| {
+            *index = if *index >= moved { index.checked_add(1)? } else { *index };
+            Some(())
+        };
+        for instruction in instructions.iter_mut() {
+            std::iter::once(&mut instruction.program_id_index).chain(&mut instruction.accounts).try_for_each(grow)?;
+        }
+        keys.insert(place, self.account);
+        for needed in [SYSTEM_PROGRAM, RECENT_BLOCKHASHES] {
+            if !keys.contains(&needed) {
+                header.num_readonly_unsigned_accounts = header.num_readonly_unsigned_accounts.checked_add(1)?;
+                keys.push(needed);
+            }
+        }
+        let index = |key: Address| u8::try_from(keys.iter().position(|other| *other == key)?).ok();
+        let accounts = vec![moved, index(RECENT_BLOCKHASHES)?, index(authority)?];
+        instructions.insert(0, CompiledInstruction { program_id_index: index(SYSTEM_PROGRAM)?, accounts, data: ADVANCE_NONCE.to_vec() });
+        Some(())
+    }
+}
