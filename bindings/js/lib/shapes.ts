@@ -306,6 +306,7 @@ export type Code =
   | "signature_unverified"
   | "own_signature_overwritten"
   | "calldata_suffix"
+  | "wallet_assertion"
   | "nonce_gap"
   | "fee_above_payout"
   | "gas_limit_above_cap"
@@ -769,6 +770,10 @@ export interface StarknetRecovery extends StarknetWallet {
 export interface SolanaWallet {
   /** Base58 of 32 bytes. It replaces the blockhash of the response's own transaction, never that of the gasless one. */
   readonly recentBlockhash?: string | undefined;
+  /** A nonce account of the signer, in base58, with `nonce`: in place of a blockhash, so that the transaction does not expire. */
+  readonly nonceAccount?: string | undefined;
+  /** Base58 of the 32 bytes that the nonce account stores. */
+  readonly nonce?: string | undefined;
   /** The last block height at which the blockhash is valid. */
   readonly lastValidBlockHeight?: NumberLike | undefined;
   /** The block height now. A blockhash that has expired is refused. */

@@ -386,6 +386,7 @@ Code: TypeAlias = Literal[
     "signature_unverified",
     "own_signature_overwritten",
     "calldata_suffix",
+    "wallet_assertion",
     "nonce_gap",
     "fee_above_payout",
     "gas_limit_above_cap",
@@ -1109,6 +1110,12 @@ class SolanaWallet(TypedDict):
 
     recent_blockhash: NotRequired[str | None]
     """Base58 of 32 bytes. It replaces the blockhash of the response's own transaction, never that of the gasless one."""
+
+    nonce_account: NotRequired[str | None]
+    """A nonce account of the signer, in base58, with `nonce`: in place of a blockhash, so that the transaction does not expire."""
+
+    nonce: NotRequired[str | None]
+    """Base58 of the 32 bytes that the nonce account stores."""
 
     last_valid_block_height: NotRequired[NumberLike | None]
     """The last block height at which the blockhash is valid."""

@@ -191,7 +191,9 @@ pub(crate) fn scene(id: &str) -> Scene {
         let Some(text) = line["response"]["result"][member].as_str() else { continue };
         let blockhash = transaction(text).message.recent_blockhash().to_bytes();
         let mut bytes = STANDARD.decode(text).unwrap();
-        bytes[1..1 + 64 * slots].fill(0);
+        // In version 1 the signatures come last.
+        let first = if bytes[0] == 0x81 { bytes.len() - 64 * slots } else { 1 };
+        bytes[first..first + 64 * slots].fill(0);
         bytes = replaced(&bytes, &blockhash, &svm.latest_blockhash().to_bytes());
         bytes = replaced(&bytes, &old, &hash());
         bytes = replaced(&bytes, &old_account.to_bytes(), &swap_account.to_bytes());

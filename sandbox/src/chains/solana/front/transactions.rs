@@ -22,9 +22,8 @@ fn bytes(text: &str, encoding: &str, kind: &str) -> Result<Vec<u8>, Failure> {
     let is_base58 = encoding != "base64";
     let name = if is_base58 { "base58" } else { "base64" };
     let text_of = |[_, base58, base64]: [usize; 3]| if is_base58 { base58 } else { base64 };
-    let too_large = |limits: [usize; 3], what: String| {
-        Failure::params(format!("{what} (max: encoded/raw {}/{})", text_of(limits), limits[0]))
-    };
+    let too_large =
+        |limits: [usize; 3], what: String| Failure::params(format!("{what} (max: encoded/raw {}/{})", text_of(limits), limits[0]));
     let long = |limits| too_large(limits, format!("{name} encoded {kind} too large: {} bytes", text.len()));
     if text.len() > text_of(VERSION_1) {
         return Err(long(VERSION_1));
