@@ -17,8 +17,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use countersign::Leg;
 use countersign::solana::recover;
+use countersign::solana::solana_hash::Hash;
 use countersign::solana::solana_message::v1::TransactionConfig;
+use countersign::solana::{Address, DurableNonce, TxContext};
+use countersign_proofs_solana::rent;
 use serde_json::json;
+use solana_account::Account;
+use solana_keypair::Keypair;
 use solana_signer::Signer;
 use support::{FEE, FUNDS, NATIVE, PINNED, SECRET, TOKENS, VAULT, scene, sponsor};
 
@@ -87,6 +92,29 @@ fn recovery_with_a_message_of_version_1_pays_lamports() {
     let redemption = recover::redeem(&scene.record(), Leg::Source, &SECRET, &PINNED).unwrap();
     assert!(scene.send(&redemption.with_config(limits.with_priority_fee(123))));
     assert_eq!(scene.lamports(scene.redeemer), FUNDS + scene.amount);
+}
+
+/// The nonce stands in place of the blockhash, which has expired when the transaction is sent, and is advanced.
+#[test]
+fn recovery_with_a_nonce_pays_lamports_once() {
+    let mut scene = scene("solana-record-testnet");
+    scene.initiate();
+    let (stranger, account, value) = (Keypair::new_from_array([9; 32]), Address::from([0x71; 32]), Hash::new_from_array([0x72; 32]));
+    scene.svm.airdrop(&stranger.pubkey(), 1_000_000_000).unwrap();
+    // Version and state, authority, value, and the fee for a signature.
+    let data = [&[1, 0, 0, 0, 1, 0, 0, 0], stranger.pubkey().as_ref(), value.as_ref(), &FEE.to_le_bytes()].concat();
+    let stored = Account { lamports: rent(80), data, owner: Address::default(), executable: false, rent_epoch: u64::MAX };
+    scene.svm.set_account(account, stored).unwrap();
+    let redemption = recover::redeem(&scene.record(), Leg::Source, &SECRET, &PINNED).unwrap();
+    let context = TxContext::new().with_nonce(DurableNonce::new(account, value));
+    let mut unsigned = redemption.prepare(context.sent_by(stranger.pubkey())).unwrap();
+    unsigned.sign_with(&stranger).unwrap();
+    let [transaction] = unsigned.finish().unwrap().transactions().try_into().unwrap();
+    scene.svm.expire_blockhash();
+    scene.svm.send_transaction(transaction.native.clone()).unwrap();
+    assert_eq!(scene.lamports(scene.redeemer), FUNDS + scene.amount);
+    assert_ne!(scene.svm.get_account(&account).unwrap().data[40..72], value.to_bytes());
+    assert!(scene.svm.send_transaction(transaction.native).is_err(), "once");
 }
 
 #[test]

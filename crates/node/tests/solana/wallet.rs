@@ -129,7 +129,7 @@ async fn an_order_is_prepared_with_what_the_chain_says() {
         assert_eq!(chain.count("simulateTransaction"), 1);
         let seen = chain.seen.lock().unwrap();
         let (_, _, params) = seen.iter().find(|(_, method, _)| method == "simulateTransaction").unwrap();
-        assert_eq!((&params[1]["sigVerify"], &params[1]["commitment"]), (&json!(false), &json!("confirmed")));
+        assert_eq!((&params[1]["sigVerify"], &params[1]["commitment"]), (&json!(false), &json!("finalized")));
         let fees = seen.iter().find(|(_, method, _)| method == "getRecentPrioritizationFees").unwrap();
         assert_eq!(fees.2[0], json!([scene.owner.to_string(), scene.swap_account.to_string()]));
     }
