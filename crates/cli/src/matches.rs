@@ -57,6 +57,7 @@ struct Matched<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     transaction: Option<&'a str>,
     not_proven: &'static str,
+    /// What the wallet changed or added.
     warnings: &'a Warnings,
 }
 
@@ -78,8 +79,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
                     code: "transaction_unknown",
                     message: format!("{}: no endpoint knows this transaction; wait until it is sent, or check the id", order.chain()),
                 };
-                let role = order.matches(&transaction.ok_or_else(unknown)?).map_err(|refusal| refusal.with_prefix("/transaction"))?;
-                Found { role, form: "transaction", transaction: Some(id.clone()) }
+                let found = order.match_with_warnings(&transaction.ok_or_else(unknown)?);
+                Found { transaction: Some(id.clone()), ..found.map_err(|refusal| refusal.with_prefix("/transaction"))?.into() }
             }
             (None, None) => return Err(usage("pass a file with what the wallet sent, or --id")),
         };
@@ -99,7 +100,7 @@ fn print(order: &Verified, found: &Found, id: Option<&str>, session: &Session) -
             form: found.form,
             transaction: found.transaction.as_deref(),
             not_proven,
-            warnings: order.warnings(),
+            warnings: &found.warnings,
         })?;
         return Ok(OK);
     }
@@ -107,7 +108,7 @@ fn print(order: &Verified, found: &Found, id: Option<&str>, session: &Session) -
     show::field("order id", order.order_id())?;
     found.transaction.iter().try_for_each(|id| show::field("transaction", id))?;
     show::field("not proven", not_proven)?;
-    show::warnings(order.warnings())?;
+    show::warnings(&found.warnings)?;
     Ok(OK)
 }
 

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use countersign::bitcoin::bitcoin::Psbt;
-use countersign::{Code, Family, Refusal, Role, Verified, json, solana, text};
+use countersign::{Code, Family, Refusal, Role, Verified, Warnings, json, solana, text};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -35,6 +35,8 @@ pub(crate) enum Sent {
 /// What was proven.
 pub(crate) struct Found {
     pub(crate) role: Role,
+    /// What the wallet changed or added, although it may.
+    pub(crate) warnings: Warnings,
     /// `transaction`, `psbt` or `calls`.
     pub(crate) form: &'static str,
     /// The id of the transaction, where it is known.
@@ -160,22 +162,30 @@ impl Sent {
 
     /// Proves what was sent.
     pub(crate) fn find(&self, order: &Verified) -> Result<Found, Refusal> {
-        let found = |role| Found { role, form: "transaction", transaction: None };
         match (self, order) {
             (Self::Calls(status), _) => {
                 let transaction = countersign_json::find_payment(order, status)?;
-                Ok(Found { role: Role::Initiate, form: "calls", transaction: Some(transaction) })
+                Ok(Found { form: "calls", transaction: Some(transaction), ..(Role::Initiate, Warnings::default()).into() })
             }
-            (Self::Json(text), _) => countersign_json::matches(order, text).map(found),
+            (Self::Json(text), _) => Ok(countersign_json::match_with_warnings(order, text)?.into()),
             (Self::Bytes(bytes), Verified::Bitcoin(order)) if bytes.starts_with(PSBT) => {
                 let psbt = Psbt::deserialize(bytes).map_err(|error| {
                     Refusal::new(Code::TransactionMismatch, "/psbt").with_reason(format!("the PSBT cannot be read: {error}"))
                 })?;
                 let role = order.deposit().matches_psbt(&psbt).map_err(|refusal| refusal.with_prefix("/psbt"))?;
-                Ok(Found { form: "psbt", ..found(role) })
+                Ok(Found { form: "psbt", ..(role, Warnings::default()).into() })
             }
-            (Self::Bytes(bytes), _) => order.matches_bytes(bytes).map(found).map_err(|refusal| refusal.with_prefix("/transaction")),
+            (Self::Bytes(bytes), _) => {
+                let found = order.match_bytes_with_warnings(bytes).map_err(|refusal| refusal.with_prefix("/transaction"))?;
+                Ok(found.into())
+            }
         }
+    }
+}
+
+impl From<(Role, Warnings)> for Found {
+    fn from((role, warnings): (Role, Warnings)) -> Self {
+        Self { role, warnings, form: "transaction", transaction: None }
     }
 }
 

@@ -178,7 +178,17 @@ impl Verified {
     /// [`Code::TransactionMismatch`] if the bytes are not exactly one signed transaction of the order's family, or if the transaction
     /// is not part of the order. Other codes are those of the family's `received` module.
     pub fn matches_bytes(&self, bytes: &[u8]) -> Result<Role, Refusal> {
-        each_family!(self, Self => |order| order.matches_bytes(bytes))
+        self.match_bytes_with_warnings(bytes).map(|(role, _)| role)
+    }
+
+    /// Returns the role of a signed transaction, given as bytes, and warnings about what the wallet changed: see
+    /// [`VerifiedOrder::match_with_warnings`].
+    ///
+    /// # Errors
+    ///
+    /// As [`matches_bytes`](Self::matches_bytes) and [`VerifiedOrder::match_with_warnings`].
+    pub fn match_bytes_with_warnings(&self, bytes: &[u8]) -> Result<(Role, Warnings), Refusal> {
+        each_family!(self, Self => |order| order.match_bytes_with_warnings(bytes))
     }
 
     /// Checks that there is still time to pay at `now`,: call it again right before submitting.

@@ -50,7 +50,16 @@ impl<F: ChainFamily> VerifiedOrder<F> {
     /// [`Code::TransactionMismatch`] if the bytes are not exactly one signed transaction, or, with the first difference, if the
     /// transaction is not part of the order. Other codes are those of the family's `received` module.
     pub fn matches_bytes(&self, bytes: &[u8]) -> Result<Role, Refusal> {
-        self.matches(&F::Deposit::read_transaction(bytes, Seal::new())?)
+        self.match_bytes_with_warnings(bytes).map(|(role, _)| role)
+    }
+
+    /// Returns the role of a signed transaction, given as bytes, and warnings about what the wallet changed.
+    ///
+    /// # Errors
+    ///
+    /// As [`matches_bytes`](Self::matches_bytes) and [`match_with_warnings`](Self::match_with_warnings).
+    pub fn match_bytes_with_warnings(&self, bytes: &[u8]) -> Result<(Role, Warnings), Refusal> {
+        self.match_with_warnings(&F::Deposit::read_transaction(bytes, Seal::new())?)
     }
 }
 

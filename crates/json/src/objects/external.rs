@@ -14,7 +14,7 @@ use super::Failure;
 /// [`Failure`] at the first member of `/transaction` that is missing, malformed or, with the code `transaction_mismatch`, not as in the
 /// order.
 pub fn matches(order: &Verified, transaction: &[u8]) -> Result<String, Failure> {
-    Ok(crate::matches(order, transaction)?.to_string())
+    Ok(crate::match_with_warnings(order, transaction)?.0.to_string())
 }
 
 /// Finds the payment of an EVM order among calls that an external wallet bundled (EIP-5792), and returns the hash of its transaction. The
