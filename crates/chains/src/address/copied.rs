@@ -62,7 +62,7 @@ mod tests {
         let [bitcoin, litecoin] = [Coin::Bitcoin, Coin::Litecoin].map(|coin| Network::Bitcoin(coin, BitcoinNet::Main));
         let checksummed = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
         // The examples of EIP-3770 and CAIP-10, and of the URIs' specifications.
-        for prefix in ["eth", "base", "arb1", "bnb-test"] {
+        for prefix in ["eth", "oeth", "arb1", "bnb-test"] {
             assert_eq!(refused(&EVM, &format!("{prefix}:{checksummed}")), AddressError::ChainPrefix, "{prefix}");
         }
         for (network, text) in [
