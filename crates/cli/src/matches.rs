@@ -25,7 +25,8 @@ starknet_getTransactionByHash, gettransactionbyid (Tron), getTransaction with ba
 signed bytes, binary or in hex, base64 or base58; on Bitcoin and Litecoin also a PSBT. If an EVM wallet bundled the calls, pass the answer to
 wallet_getCallsStatus, or the receipt of the transaction.
 
-The wallet may have chosen nonce, fees, blockhash, gas and coins. Everything else must equal the order, or the first difference is shown.";
+The wallet may have chosen nonce, fees, blockhash, gas and coins. What else it may change, such as a larger approval, is a warning. Everything
+else must equal the order, or the first difference is shown.";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -57,7 +58,8 @@ struct Matched<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     transaction: Option<&'a str>,
     not_proven: &'static str,
-    /// What the wallet changed or added.
+    /// What the wallet changed although it may.
+    changed: &'a Warnings,
     warnings: &'a Warnings,
 }
 
@@ -79,8 +81,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
                     code: "transaction_unknown",
                     message: format!("{}: no endpoint knows this transaction; wait until it is sent, or check the id", order.chain()),
                 };
-                let found = order.match_with_warnings(&transaction.ok_or_else(unknown)?);
-                Found { transaction: Some(id.clone()), ..found.map_err(|refusal| refusal.with_prefix("/transaction"))?.into() }
+                let matched = order.match_with_warnings(&transaction.ok_or_else(unknown)?);
+                let (role, changed) = matched.map_err(|refusal| refusal.with_prefix("/transaction"))?;
+                Found { role, changed, form: "transaction", transaction: Some(id.clone()) }
             }
             (None, None) => return Err(usage("pass a file with what the wallet sent, or --id")),
         };
@@ -100,7 +103,8 @@ fn print(order: &Verified, found: &Found, id: Option<&str>, session: &Session) -
             form: found.form,
             transaction: found.transaction.as_deref(),
             not_proven,
-            warnings: &found.warnings,
+            changed: &found.changed,
+            warnings: order.warnings(),
         })?;
         return Ok(OK);
     }
@@ -108,7 +112,8 @@ fn print(order: &Verified, found: &Found, id: Option<&str>, session: &Session) -
     show::field("order id", order.order_id())?;
     found.transaction.iter().try_for_each(|id| show::field("transaction", id))?;
     show::field("not proven", not_proven)?;
-    show::warnings(&found.warnings)?;
+    show::warnings(&found.changed)?;
+    show::warnings(order.warnings())?;
     Ok(OK)
 }
 

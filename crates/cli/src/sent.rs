@@ -35,8 +35,8 @@ pub(crate) enum Sent {
 /// What was proven.
 pub(crate) struct Found {
     pub(crate) role: Role,
-    /// What the wallet changed or added, although it may.
-    pub(crate) warnings: Warnings,
+    /// What the wallet changed although it may.
+    pub(crate) changed: Warnings,
     /// `transaction`, `psbt` or `calls`.
     pub(crate) form: &'static str,
     /// The id of the transaction, where it is known.
@@ -162,30 +162,24 @@ impl Sent {
 
     /// Proves what was sent.
     pub(crate) fn find(&self, order: &Verified) -> Result<Found, Refusal> {
+        let found = |(role, changed)| Found { role, changed, form: "transaction", transaction: None };
         match (self, order) {
             (Self::Calls(status), _) => {
                 let transaction = countersign_json::find_payment(order, status)?;
-                Ok(Found { form: "calls", transaction: Some(transaction), ..(Role::Initiate, Warnings::default()).into() })
+                Ok(Found { form: "calls", transaction: Some(transaction), ..found((Role::Initiate, Warnings::default())) })
             }
-            (Self::Json(text), _) => Ok(countersign_json::match_with_warnings(order, text)?.into()),
+            (Self::Json(text), _) => countersign_json::match_with_warnings(order, text).map(found),
             (Self::Bytes(bytes), Verified::Bitcoin(order)) if bytes.starts_with(PSBT) => {
                 let psbt = Psbt::deserialize(bytes).map_err(|error| {
                     Refusal::new(Code::TransactionMismatch, "/psbt").with_reason(format!("the PSBT cannot be read: {error}"))
                 })?;
                 let role = order.deposit().matches_psbt(&psbt).map_err(|refusal| refusal.with_prefix("/psbt"))?;
-                Ok(Found { form: "psbt", ..(role, Warnings::default()).into() })
+                Ok(Found { form: "psbt", ..found((role, Warnings::default())) })
             }
             (Self::Bytes(bytes), _) => {
-                let found = order.match_bytes_with_warnings(bytes).map_err(|refusal| refusal.with_prefix("/transaction"))?;
-                Ok(found.into())
+                order.match_bytes_with_warnings(bytes).map(found).map_err(|refusal| refusal.with_prefix("/transaction"))
             }
         }
-    }
-}
-
-impl From<(Role, Warnings)> for Found {
-    fn from((role, warnings): (Role, Warnings)) -> Self {
-        Self { role, warnings, form: "transaction", transaction: None }
     }
 }
 

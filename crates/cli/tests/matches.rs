@@ -200,6 +200,7 @@ fn a_transaction_of_the_order_is_proven_in_every_form() {
             let is_psbt = shown["form"] == "psbt";
             assert!(is_psbt && family == "bitcoin" || shown["form"] == "transaction", "{shown}");
             assert!(!shown["not_proven"].as_str().unwrap().is_empty());
+            assert_eq!(shown["changed"], json!([]), "{shown}");
         }
     }
 }
@@ -225,6 +226,15 @@ fn an_approval_is_named_and_people_read_what_it_does() {
         let output = world.home.run_with(NOWHERE, &["match", "--registry", &world.registry, "--case", &case, "-"], &[], &bytes);
         assert!(output.status.success(), "{}", said(&output));
     }
+}
+
+/// An approval above the amount is the order's, and said.
+#[test]
+fn what_a_wallet_changed_although_it_may_is_shown() {
+    let world = World::new("allowed");
+    let line = Line::load("evm", "evm-token-approval-unlimited");
+    let (code, shown) = world.of(&line, line.artefact("/approval/signed").as_bytes());
+    assert_eq!((code, &shown["role"], &shown["changed"][0]["code"]), (0, &json!("approval"), &json!("unlimited_approval")), "{shown}");
 }
 
 /// A refusal names the place, and says neither that nothing may be signed nor that the service is to blame.

@@ -39,4 +39,4 @@ pub use dispatch::{Artefacts, attach, prepare, sign};
 pub use family::inputs::is_decimal_text;
 pub use family::{JsonArtefacts, JsonFamily, attach_json, prepare_json, sign_text};
 pub use recover::prepare_recovery;
-pub use sent::{find_payment, is_calls_status, match_with_warnings};
+pub use sent::{find_payment, is_calls_status, match_with_warnings, matches};

@@ -17,14 +17,22 @@ use crate::dispatch::{each_family, unsupported};
 ///
 /// A [`Refusal`] at the first member of `/transaction` that is missing, malformed or, with [`Code::TransactionMismatch`], not as in the
 /// order.
+pub fn matches(order: &Verified, transaction: &[u8]) -> Result<Role, Refusal> {
+    match_with_warnings(order, transaction).map(|(role, _)| role)
+}
+
+/// Returns the role in an order of a transaction, and warnings about what the wallet changed although it may: see
+/// [`Verified::match_with_warnings`].
 ///
-/// [`Code::TransactionMismatch`]: countersign::Code::TransactionMismatch
+/// # Errors
+///
+/// As [`matches`].
 pub fn match_with_warnings(order: &Verified, transaction: &[u8]) -> Result<(Role, Warnings), Refusal> {
-    let found: Result<_, Refusal> = for_each_family! { each_family! [order, Verified => |order| find(order, transaction), identity] };
+    let found: Result<_, Refusal> = for_each_family! { each_family! [order, Verified => |order| found(order, transaction), identity] };
     found.map_err(|refusal| refusal.with_prefix("/transaction"))
 }
 
-fn find<F: JsonFamily>(order: &VerifiedOrder<F>, text: &[u8]) -> Result<(Role, Warnings), Refusal> {
+fn found<F: JsonFamily>(order: &VerifiedOrder<F>, text: &[u8]) -> Result<(Role, Warnings), Refusal> {
     order.match_with_warnings(&F::read_transaction(text)?)
 }
 

@@ -230,7 +230,7 @@ fn the_hash_of_a_safe_follows_its_safe_tx_gas() {
             Ok(cards)
         });
         let cards = cards.unwrap();
-        let shown: Vec<_> = cards.iter().filter_map(|card| Some(on(card, Device::Safe).last()?.1.clone())).collect();
+        let shown: Vec<_> = cards.iter().filter_map(|card| Some(on(card, Device::Safe).last()?.1)).collect();
         assert_eq!(shown[..2], [format!("0x{approval}"), format!("0x{initiate}")], "{gas}");
     }
     for text in ["", "-1", "0x10", "1.5", "18446744073709551616", "calls"] {

@@ -6,7 +6,7 @@ use super::{AddressError, TRON_PREFIX, hex_array, rootstock_checksummed};
 use crate::network::Network;
 
 /// Schemes of payment URIs: BIP-21, ERC-681, Solana Pay, and what wallets write in the same way.
-const SCHEMES: [&str; 7] = ["bitcoin", "ethereum", "litecoin", "solana", "starknet", "sui", "tron"];
+const SCHEMES: &str = "bitcoin ethereum litecoin solana starknet sui tron";
 
 /// Returns why a text is not an address of a network, by the form that it has instead; `error` if it has none of them.
 pub(super) fn name(network: &Network, text: &str, error: AddressError) -> AddressError {
@@ -16,7 +16,7 @@ pub(super) fn name(network: &Network, text: &str, error: AddressError) -> Addres
     match (parts.next(), parts.next(), parts.next(), parts.next()) {
         // CAIP-10: namespace, reference of the chain, address.
         (Some(namespace), Some(reference), Some(_), None) if is_name(namespace) && is_name(reference) => AddressError::AccountId,
-        (Some(scheme), Some(_), None, _) if SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme)) => AddressError::Uri,
+        (Some(scheme), Some(_), None, _) if SCHEMES.split(' ').any(|known| known.eq_ignore_ascii_case(scheme)) => AddressError::Uri,
         (Some(chain), Some(address), None, _) if is_name(chain) && address.starts_with("0x") => AddressError::ChainPrefix,
         (Some(_), None, ..) => match network {
             Network::Tron(_) if is_tron_hex(form) => AddressError::TronHex,

@@ -2,7 +2,7 @@
 
 use countersign::Verified;
 
-use super::Failure;
+use super::{Failure, Notice, warnings};
 
 /// Returns the role in an order of a transaction that an external wallet has signed or broadcast, such as `approval` or `initiate`:
 /// see [`Verified::matches`]. Use this with wallets that choose nonce and fees themselves.
@@ -15,6 +15,16 @@ use super::Failure;
 /// order.
 pub fn matches(order: &Verified, transaction: &[u8]) -> Result<String, Failure> {
     Ok(crate::match_with_warnings(order, transaction)?.0.to_string())
+}
+
+/// Returns what an external wallet changed or added in a transaction of an order although it may, such as a larger approval, or bytes behind
+/// the calldata: see [`Verified::match_with_warnings`]. [`matches`] says what the transaction does.
+///
+/// # Errors
+///
+/// As [`matches`].
+pub fn match_warnings(order: &Verified, transaction: &[u8]) -> Result<Vec<Notice>, Failure> {
+    Ok(warnings(&crate::match_with_warnings(order, transaction)?.1))
 }
 
 /// Finds the payment of an EVM order among calls that an external wallet bundled (EIP-5792), and returns the hash of its transaction. The

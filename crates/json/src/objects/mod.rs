@@ -24,7 +24,6 @@
 mod external;
 mod fields;
 mod key;
-mod matched;
 mod native;
 mod reader;
 mod record;
@@ -38,10 +37,9 @@ use countersign_core::json::{self, Cursor};
 use crate::dispatch::{self, Artefacts};
 use crate::line::Outcome;
 
-pub use external::{find_payment, matches};
+pub use external::{find_payment, match_warnings, matches};
 pub use fields::{Convert, Coverage, Decimal, Htlc, HtlcTerms, Line, NativePayload, Notice, Proof, Request, Terms, Transaction, Value};
 pub use key::{key_text, secret_text};
-pub use matched::match_warnings;
 pub use native::wallet_calls;
 pub use reader::{Answer, Ask, Quorum, Reader, answers, error_answer, split_batch};
 pub use record::{Record, htlc_terms, verify_record};
