@@ -196,3 +196,42 @@ pub(crate) fn shared(object: &SharedInput) -> String {
     };
     format!("{}, shared since version {}, {access}", format_address(&object.object_id()), object.version())
 }
+
+#[cfg(test)]
+mod tests {
+    use sui_sdk_types::{AllowedProposers, Digest};
+
+    use super::*;
+
+    #[test]
+    fn every_expiration_is_told_as_it_is() {
+        let (chain, nonce) = (Digest::new([7; 32]), 42);
+        let allowed_proposers = Some(AllowedProposers { epoch: 900, proposers: vec![3, 9] });
+        let (min_epoch, max_epoch, min_timestamp, max_timestamp) = (Some(900), Some(901), None, Some(5));
+        let validity =
+            TransactionExpiration::Validity { min_epoch, max_epoch, min_timestamp, max_timestamp, chain, nonce, allowed_proposers };
+        let open = TransactionExpiration::ValidDuring {
+            min_epoch: None,
+            max_epoch: None,
+            min_timestamp: Some(4),
+            max_timestamp: None,
+            chain,
+            nonce,
+        };
+        let network = format!("only on the network with genesis {}, number 42", chain.to_base58());
+        for (told, text) in [
+            (TransactionExpiration::None, "does not expire".to_owned()),
+            (TransactionExpiration::Epoch(812), "expires after epoch 812".to_owned()),
+            (
+                validity,
+                format!(
+                    "expires after epoch 901, valid from epoch 900, expires at Unix time in milliseconds 5, only for validators of epoch \
+                     900, {network}"
+                ),
+            ),
+            (open, format!("does not expire with an epoch, valid from Unix time in milliseconds 4, {network}")),
+        ] {
+            assert_eq!(expiration(&told), text);
+        }
+    }
+}

@@ -11,6 +11,7 @@
 
 mod accept;
 mod api;
+mod balances;
 mod captures;
 mod coins;
 mod hostile;

@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use countersign::recover::{self, Leg};
 use countersign::sui::reader::Receipt;
-use countersign::sui::sui_sdk_types::Digest;
+use countersign::sui::sui_sdk_types::{Address, Digest};
+use countersign::sui::{balance, htlc};
 use countersign::{HtlcState, Key, OrderRecord, Policy, Signed, Unsigned, Verified, verify, verify_record};
 use countersign_node::{Attempt, NodeError, Nodes, SettlementKey, Speed};
 use countersign_sandbox::accounts::{self, USER};
@@ -130,6 +131,108 @@ async fn a_refund_waits_for_the_clock() {
     let after = world.balance();
     assert!(after > before + u128::from(AMOUNT) - 10_000_000, "{before} {after}");
     assert_eq!(world.on(|chain| chain.lock(&terms)).unwrap_err().split(", in").next(), Some("MoveAbort in command 1, abort code: 7"));
+}
+
+/// Moves all that the user has into the address balance. Nothing is left in coins.
+async fn gather(world: &World, nodes: &Nodes<Wire>) -> Address {
+    let user = world.user();
+    world.on(|chain| chain.fund_balance(&user, &format!("{}:sui", world.name), 0)).unwrap();
+    let (sui, owner) = (nodes.sui(&world.name).unwrap(), user.parse().unwrap());
+    assert_eq!(sui.coins(owner).await.unwrap(), []);
+    let held = sui.holdings(owner, &htlc::sui()).await.unwrap();
+    assert_eq!((held.coins, held.address_balance), (0, AMOUNT + 1_000_000_000));
+    owner
+}
+
+#[tokio::test]
+async fn an_owner_without_a_coin_pays_and_redeems() {
+    let world = World::new(Network::testnet());
+    let (registry, nodes, order, policy, user) = (world.registry(), world.nodes(), world.order(), Policy::default(), world.user());
+    let owner = gather(&world, &nodes).await;
+    let verified: Verified = verify(order.proposal(), &registry, &policy).unwrap();
+    let all = verify_record(order.proposal(), &registry, &policy).unwrap().terms;
+    let record = OrderRecord::from_json(order.record.as_bytes()).unwrap();
+    let key = Key::Sui(hex::encode(accounts::key(USER)).parse().unwrap());
+
+    // The amount is split from the gas coin, which a reservation of the balance takes the place of.
+    let mut unsigned: Unsigned = nodes.prepare(&verified, "sui_testnet", &user, Speed::Normal, &policy).await.unwrap();
+    let summary = unsigned.summary().to_string();
+    assert!(summary.contains("SUI of the sender's address balance, reserved in epoch"), "{summary}");
+    let Unsigned::Sui(sui) = &unsigned else { panic!("{unsigned:?}") };
+    let [reservation] = sui.payloads().gas_payment.objects.as_slice() else { panic!("{unsigned:?}") };
+    let (reserved, _) = balance::reserved(reservation).unwrap();
+    assert_eq!(reserved, AMOUNT + sui.payloads().gas_payment.budget);
+    unsigned.sign_with_key(&key).unwrap();
+    send(&nodes, "sui_testnet", unsigned.finish().unwrap()).await;
+    world.on(|chain| chain.mine(1));
+    assert!(matches!(state(&nodes, &all.source).await, (HtlcState::Locked(_), 1)));
+    let left = nodes.sui("sui_testnet").unwrap().holdings(owner, &htlc::sui()).await.unwrap();
+    assert_eq!(left.coins, 0, "what the reservation did not need is in the balance again");
+    assert!((990_000_000..1_000_000_000).contains(&left.address_balance), "{left}");
+
+    // The solver pays; the user redeems with an empty payment.
+    let terms = world.terms(false);
+    world.on(|chain| {
+        chain.lock(&terms).unwrap();
+        chain.mine(1);
+    });
+    let redeem = recover::redeem(&record, Leg::Destination, &SECRET, &registry).unwrap();
+    let with = SettlementKey::new(key, Some(user)).unwrap();
+    let signed = nodes.settle(&redeem, "sui_testnet", Attempt::First(Speed::Normal), &with, &policy).await.unwrap();
+    let Signed::Sui(sui) = &signed else { panic!("Sui") };
+    assert!(sui.payloads().payloads().gas_payment.objects.is_empty());
+    let redeemed = send(&nodes, "sui_testnet", signed).await;
+    world.on(|chain| chain.mine(1));
+    let transaction = Some(redeemed.to_base58());
+    assert_eq!(state(&nodes, &all.destination).await.0, HtlcState::Redeemed { secret: Some(SECRET), transaction });
+}
+
+#[tokio::test]
+async fn an_owner_without_a_coin_refunds() {
+    let world = World::new(Network::mainnet());
+    let (registry, nodes, order, policy) = (world.registry(), world.nodes(), world.order(), Policy::default());
+    let all = verify_record(order.proposal(), &registry, &policy).unwrap().terms;
+    let record = OrderRecord::from_json(order.record.as_bytes()).unwrap();
+    world.on(|chain| {
+        chain.lock(&world.terms(true)).unwrap();
+        chain.mine(1);
+    });
+    gather(&world, &nodes).await;
+    world.clock.advance(24 * HOUR + 1_000);
+    world.on(|chain| chain.mine(200_000));
+    let key = Key::Sui(hex::encode(accounts::key(USER)).parse().unwrap());
+    let with = SettlementKey::new(key, Some(world.user())).unwrap();
+    let refund = recover::refund(&record, Leg::Source, &registry).unwrap();
+    let signed = nodes.settle(&refund, "sui", Attempt::First(Speed::Normal), &with, &policy).await.unwrap();
+    let transaction = Some(send(&nodes, "sui", signed).await.to_base58());
+    world.on(|chain| chain.mine(1));
+    assert_eq!(state(&nodes, &all.source).await.0, HtlcState::Refunded { transaction });
+}
+
+#[tokio::test]
+async fn coins_and_the_balance_pay_together() {
+    let world = World::new(Network::testnet());
+    let (registry, nodes, order, policy, user) = (world.registry(), world.nodes(), world.order(), Policy::default(), world.user());
+    // Less than the amount in either place.
+    world.on(|chain| {
+        chain.fund_balance(&user, "sui_testnet:sui", 0).unwrap();
+        chain.fund(&user, "sui_testnet:sui", 20_000_000).unwrap();
+    });
+    let verified: Verified = verify(order.proposal(), &registry, &policy).unwrap();
+    let all = verify_record(order.proposal(), &registry, &policy).unwrap().terms;
+    let pay = |policy: Policy| {
+        let (nodes, verified, user) = (&nodes, &verified, &user);
+        async move { nodes.prepare(verified, "sui_testnet", user, Speed::Normal, &policy).await }
+    };
+    let mut unsigned = pay(policy.clone()).await.unwrap();
+    let key = Key::Sui(hex::encode(accounts::key(USER)).parse().unwrap());
+    unsigned.sign_with_key(&key).unwrap();
+    send(&nodes, "sui_testnet", unsigned.finish().unwrap()).await;
+    world.on(|chain| chain.mine(1));
+    assert!(matches!(state(&nodes, &all.source).await, (HtlcState::Locked(_), 1)));
+    // Too little in both together: the refusal says what is where.
+    let error = pay(policy).await.unwrap_err();
+    assert!(matches!(&error, NodeError::Refused(refusal) if refusal.to_string().contains("and the address balance 9")), "{error:?}");
 }
 
 #[tokio::test]

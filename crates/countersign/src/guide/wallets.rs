@@ -68,9 +68,10 @@
 //! |---|---|---|---|
 //! | `price` | MIST per unit of gas | chain | at least the reference gas price |
 //! | `budget` | MIST | simulation | the most that the transaction may cost |
-//! | `payment` | object references | chain | 1 to 256 distinct coins that pay; [`Deposit::choose_gas`](crate::sui::Deposit::choose_gas) picks them |
+//! | `payment` | object references | chain | 1 to 256 distinct coins that pay; [`Deposit::choose_gas`](crate::sui::Deposit::choose_gas) picks them. None if the address balance pays: [`TxContext::from_balance`](crate::sui::TxContext::from_balance) |
 //! | `sponsor` | address | `None` | who owns these coins, where that is not the sender. The sponsor signs too |
 //! | `expiration_epoch` | epoch | `None` | the last epoch in which the transaction may be executed |
+//! | `valid_during` | epochs, genesis digest, number | chain | when a payment from the address balance is valid: the current epoch and the next |
 //!
 //! # Bitcoin and Litecoin: `bitcoin::TxContext`
 //!

@@ -2,6 +2,7 @@
 
 use countersign_core::reader::{Agree, Ask, Known};
 use countersign_core::{Code, Policy, Refusal};
+use countersign_sui::balance::ValidDuring;
 use countersign_sui::reader::{Check, On, Preflight};
 use countersign_sui::sui_sdk_types::{Address, Digest, ObjectReference};
 use countersign_sui::{Sui, TxContext, UnsignedOrder, VerifiedOrder};
@@ -97,6 +98,32 @@ fn a_deposit_of_sui_is_paid_from_the_balance_that_pays_for_gas() {
     let cost = deposit.amount + BUDGET;
     assert_eq!(deposit.clone().with_balances(cost, cost).passes().balance, cost);
     assert_eq!(deposit.with_balances(cost - 1, cost - 1).refused(), (Code::InsufficientFunds, "/balance".to_owned()));
+}
+
+#[test]
+fn what_coins_pay_must_be_in_coins_and_what_the_balance_pays_in_the_balance() {
+    let held = |deposit: &Deposit, coins: u64, funds: u64| {
+        let mut deposit = deposit.clone();
+        deposit.ledger.balances = [(SUI.to_owned(), coins)].into();
+        deposit.ledger.in_balance = [(SUI.to_owned(), funds)].into();
+        deposit.judged().0.map(|preflight| (preflight.balance, preflight.holdings.coins, preflight.holdings.address_balance))
+    };
+    let in_coins = Deposit::sui();
+    let cost = in_coins.amount + BUDGET;
+    assert_eq!(held(&in_coins, cost, 7).unwrap(), (cost + 7, cost, 7));
+    for coins in [0, cost - 1] {
+        let refusal = held(&in_coins, coins, 10_000_000_000).unwrap_err();
+        assert_eq!((refusal.code(), refusal.location()), (Code::InsufficientFunds, "/balance"));
+        assert!(refusal.to_string().contains(&format!("coin objects hold {coins}, and the address balance 10000000000")), "{refusal}");
+    }
+    let order = verified::<Sui>(&fixture::<Sui>("sui-native"));
+    let genesis = Digest::from_base58("69WiPg3DAQiwdxfncX6wYQ2siKwAe6L9BZthQea3JNMD").unwrap();
+    let gas = TxContext::from_balance(1_000, BUDGET, ValidDuring::from_epoch(900, genesis, 1));
+    let in_balance = Deposit { check: Check::new(&order.prepare(gas).unwrap()), ..in_coins };
+    assert_eq!(held(&in_balance, 0, cost).unwrap(), (cost, 0, cost));
+    let refusal = held(&in_balance, 1, cost - 1).unwrap_err();
+    assert!(refusal.to_string().contains(&format!("0 in coin objects and {cost} in the address balance")), "{refusal}");
+    assert_eq!(held(&in_balance, 0, cost - 1).unwrap_err().code(), Code::InsufficientFunds);
 }
 
 #[test]

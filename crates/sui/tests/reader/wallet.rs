@@ -4,14 +4,14 @@ use countersign_core::reader::{Agree, Ask, Fault, Known, Machine, Question};
 use countersign_core::{Code, Role};
 use countersign_sui::TxContext;
 use countersign_sui::reader::{
-    Balance, Check, InitialSharedVersion, NewestCheckpoint, On, OwnedCoins, Package, Receipt, ReferenceGasPrice, Rehearsal,
-    TransactionReceipt, is_message,
+    Balance, Check, CurrentEpoch, InitialSharedVersion, NewestCheckpoint, On, OwnedCoins, Package, Receipt, ReferenceGasPrice, Rehearsal,
+    TransactionReceipt, WhereHeld, is_message,
 };
 use countersign_sui::recover::{self, Leg};
 use countersign_sui::sui_sdk_types::{Address, Digest, ObjectReference};
 use countersign_testkit::chain::sui::proto::{Message, answer, error};
 use countersign_testkit::chain::sui::{
-    Executed, HEAD, Ledger, NOW, Object, SUI, address, digest_of, made, package_id, shared_registry, word,
+    EPOCH, Executed, HEAD, Ledger, NOW, Object, SUI, address, digest_of, made, package_id, shared_registry, word,
 };
 use countersign_testkit::recover::read_record;
 use countersign_testkit::registry;
@@ -40,6 +40,23 @@ fn the_context_is_what_the_node_says() {
     assert_eq!((ask(&ledger, of(SUI)).unwrap().0, ask(&ledger, of("0x7::usdc::USDC")).unwrap().0), (42, 0));
     let head = ask(&ledger, NewestCheckpoint).unwrap();
     assert_eq!((head.height.get(), head.hash, head.time.as_secs()), (HEAD, hex::encode([9; 32]), NOW - 3));
+}
+
+#[test]
+fn a_balance_is_read_by_its_parts() {
+    let mut ledger = Ledger::funded();
+    ledger.balances = [(SUI.to_owned(), 42)].into();
+    let of = || WhereHeld { owner: Address::ZERO, coin_type: SUI.parse().unwrap() };
+    let parts = |ledger: &Ledger| {
+        let held = ask(ledger, of()).unwrap().0;
+        (held.coins, held.address_balance, held.total())
+    };
+    assert_eq!(parts(&ledger), (42, 0, 42), "a node that shows no parts");
+    ledger.in_balance = [(SUI.to_owned(), 8)].into();
+    assert_eq!(parts(&ledger), (42, 8, 50));
+    ledger.balances.clear();
+    assert_eq!(parts(&ledger), (0, 8, 8), "no coins at all");
+    assert_eq!(ask(&ledger, CurrentEpoch).unwrap().0, EPOCH);
 }
 
 #[test]

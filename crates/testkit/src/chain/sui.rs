@@ -155,8 +155,10 @@ pub struct Ledger {
     pub gas_price: u64,
     /// Pages of coins.
     pub coins: Vec<Vec<Object>>,
-    /// Balances by coin type.
+    /// Balances in coin objects, by coin type.
     pub balances: BTreeMap<String, u64>,
+    /// Address balances by coin type. Without one the node does not show the parts of a balance.
+    pub in_balance: BTreeMap<String, u64>,
     /// The decimals of coins, by their types.
     pub decimals: BTreeMap<String, u64>,
     pub simulated: Result<Executed, (u32, &'static str)>,
@@ -220,6 +222,7 @@ impl Ledger {
             gas_price: 547,
             coins: vec![],
             balances: BTreeMap::new(),
+            in_balance: BTreeMap::new(),
             decimals: BTreeMap::new(),
             simulated: Err((12, "not asked for")),
             sent: Err((12, "not asked for")),
@@ -279,7 +282,12 @@ impl Ledger {
             }
             "GetBalance" => {
                 let coin = text(request, 2);
-                let balance = Message::default().text(1, &coin).maybe(3, self.balances.get(&coin).copied());
+                let coins = self.balances.get(&coin).copied();
+                let balance = Message::default().text(1, &coin);
+                let balance = match self.in_balance.get(&coin) {
+                    Some(funds) => balance.number(3, coins.unwrap_or_default() + funds).number(4, *funds).maybe(5, coins),
+                    None => balance.maybe(3, coins),
+                };
                 empty.message(1, &balance)
             }
             "GetCoinInfo" => {
