@@ -2,8 +2,9 @@
 //! sent once.
 
 use countersign::recover::Recovery;
+use countersign::sui::balance;
 use countersign::sui::recover::{self, Leg};
-use countersign::sui::sui_sdk_types::Address;
+use countersign::sui::sui_sdk_types::{Address, TransactionExpiration};
 use countersign::sui::{Coin, Sui, UnsignedOrder};
 use countersign::{Code, Family, Policy, Role, Unsigned, Verified};
 use countersign_node::sui::Preflight;
@@ -13,6 +14,7 @@ use countersign_testkit::{registry, verified};
 
 use crate::sui::fake::{Executed, Ledger, Network, Object, SUI, case, digest_of, shared_registry, word};
 use countersign_testkit::chain::sui::proto::{Message, members};
+use countersign_testkit::chain::sui::{EPOCH, TESTNET};
 
 /// The amount of the case's order.
 const AMOUNT: i64 = 3_000_000_000;
@@ -137,6 +139,60 @@ async fn what_is_missing_is_said_before_anything_is_signed() {
     // The node lists the coins, but reports a smaller balance.
     let spent = Ledger { balances: [(SUI.to_owned(), 3_000_000_000)].into(), ..rich() };
     assert_eq!(refused(&prepared(spent).await.unwrap_err()), (Code::InsufficientFunds, "/balance"));
+}
+
+// ---- address balances
+
+/// A node where the owner has this much in coins, and this much in the address balance.
+fn holding(coins: &[u64], funds: u64) -> Ledger {
+    let listed = coins.iter().zip(0x21..).map(|(balance, what)| coin(what, *balance)).collect();
+    let sum = coins.iter().sum();
+    Ledger { coins: vec![listed], balances: [(SUI.to_owned(), sum)].into(), in_balance: [(SUI.to_owned(), funds)].into(), ..rich() }
+}
+
+fn reservations(unsigned: &UnsignedOrder) -> Vec<Option<(u64, u64)>> {
+    unsigned.payloads().gas_payment.objects.iter().map(balance::reserved).collect()
+}
+
+#[tokio::test]
+async fn the_address_balance_pays_where_coins_do_not() {
+    let cost = 3_000_000_000 + BUDGET;
+    let unsigned = prepared(holding(&[], cost)).await.unwrap();
+    assert_eq!(reservations(&unsigned), [Some((cost, EPOCH))], "the amount is split from a reservation");
+    let expiration = &unsigned.payloads().expiration;
+    let TransactionExpiration::ValidDuring { min_epoch, max_epoch, chain, .. } = expiration else { panic!("{expiration:?}") };
+    assert_eq!((*min_epoch, *max_epoch, chain.to_base58().as_str()), (Some(EPOCH), Some(EPOCH + 1), TESTNET));
+    // Coins are taken where they are enough, and the other part is not asked for.
+    let nodes = Network::new(&[holding(&[cost], cost)]).connect();
+    let unsigned = prepare(&nodes, Speed::Normal, &Policy::default()).await.unwrap();
+    assert_eq!((reservations(&unsigned), &unsigned.payloads().expiration), (vec![None], &TransactionExpiration::None));
+    // Neither is enough: a reservation of what is missing, and coins.
+    let unsigned = prepared(holding(&[1_000_000_000], cost - 1_000_000_000)).await.unwrap();
+    assert_eq!(reservations(&unsigned), [Some((cost - 1_000_000_000, EPOCH)), None]);
+}
+
+#[tokio::test]
+async fn too_little_in_both_places_is_refused_with_what_is_where() {
+    for (coins, funds) in [(vec![], 2_999_999_999), (vec![1_000_000_000], 1_999_999_999), (vec![5], 1)] {
+        let error = prepared(holding(&coins, funds)).await.unwrap_err();
+        assert_eq!(refused(&error), (Code::InsufficientFunds, "/gas_payment"));
+        let text = format!("coin objects hold {}, and the address balance {funds}", coins.iter().sum::<u64>());
+        assert!(error.to_string().contains(&text), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn one_endpoint_decides_neither_the_balance_nor_the_network() {
+    let honest = || holding(&[], 4_000_000_000);
+    for liar in [
+        holding(&[], 9),
+        holding(&[], u64::MAX / 2),
+        Ledger { chain_id: "4btiuiMPvEENsttpZC7CZ53DruC3MAgfznDbASZ7DR6S".to_owned(), ..honest() },
+    ] {
+        let nodes = Network::new(&[liar, honest(), honest()]).connect();
+        let unsigned = prepare(&nodes, Speed::Normal, &Policy::default()).await.unwrap();
+        assert_eq!(reservations(&unsigned), [Some((3_000_000_000 + BUDGET, EPOCH))]);
+    }
 }
 
 #[tokio::test]
