@@ -11,9 +11,9 @@ use sui_rpc::field::{FieldMask, FieldMaskUtil as _};
 use sui_rpc::proto::sui::rpc::v2 as proto;
 use sui_sdk_types::bcs::{FromBcs as _, ToBcs as _};
 use sui_sdk_types::{
-    Address, Argument, Command, GasPayment, Input, MergeCoins, MoveCall, Object, ObjectOut, ObjectReference, ProgrammableTransaction,
-    Publish, SharedInput, SplitCoins, StructTag, Transaction, TransactionEffects, TransactionExpiration, TransactionKind, TransferObjects,
-    UserSignature,
+    Address, Argument, Command, Digest, GasPayment, Input, MergeCoins, MoveCall, Object, ObjectOut, ObjectReference,
+    ProgrammableTransaction, Publish, SharedInput, SplitCoins, StructTag, Transaction, TransactionEffects, TransactionExpiration,
+    TransactionKind, TransferObjects, UserSignature,
 };
 
 use crate::world::{SECRET, World};
@@ -188,6 +188,24 @@ fn split(coin: Argument) -> Command {
     Command::SplitCoins(SplitCoins { coin, amounts: vec![Argument::Input(0)] })
 }
 
+const MAINNET: &str = "4btiuiMPvEENsttpZC7CZ53DruC3MAgfznDbASZ7DR6S";
+const TESTNET: &str = "69WiPg3DAQiwdxfncX6wYQ2siKwAe6L9BZthQea3JNMD";
+
+/// An empty payment: the address balance pays.
+fn from_balance(transaction: &mut Transaction, first: u64, last: u64, chain: &str) {
+    transaction.gas_payment.objects.clear();
+    let (min_epoch, max_epoch, chain) = (Some(first), Some(last), Digest::from_base58(chain).unwrap());
+    transaction.expiration =
+        TransactionExpiration::ValidDuring { min_epoch, max_epoch, min_timestamp: None, max_timestamp: None, chain, nonce: 1 };
+}
+
+/// A payment that reserves a part of an account's balance, for an epoch.
+fn reserve(transaction: &mut Transaction, owner: Address, now: u64, epoch: u64) {
+    from_balance(transaction, now, now, MAINNET);
+    let genesis = Digest::from_base58(MAINNET).unwrap();
+    transaction.gas_payment.objects = vec![countersign::sui::balance::reservation(owner, 600_000, epoch, genesis).unwrap()];
+}
+
 fn give(coin: Argument) -> Command {
     Command::TransferObjects(TransferObjects { objects: vec![coin], address: Argument::Input(1) })
 }
@@ -195,6 +213,8 @@ fn give(coin: Argument) -> Command {
 #[test]
 fn what_a_validator_refuses_is_refused() {
     let world = World::new(Network::mainnet());
+    // The main network began with epoch 0; an epoch takes a day.
+    let now = (world.clock.millis() - 1_681_257_600_000) / 86_400_000;
     world.on(|chain| {
         let (user, relayer) = (Signer::new(USER), Signer::new(RELAYER));
         let (coins, others) = (user.coins(chain), relayer.coins(chain));
@@ -211,7 +231,15 @@ fn what_a_validator_refuses_is_refused() {
             (with(&|other| other.gas_payment.objects = others.clone()), "was not signed by the correct sender"),
             (with(&|other| other.gas_payment.objects = vec![later.clone()]), "is unavailable for consumption"),
             (with(&|other| other.gas_payment.objects = vec![coins[0].clone(); 2]), "cannot appear more than one"),
-            (with(&|other| other.gas_payment.objects = vec![]), "Missing gas payment"),
+            (with(&|other| other.gas_payment.objects = vec![]), "address-owned inputs, or a ValidDuring expiration"),
+            (with(&|other| from_balance(other, now, now + 1, MAINNET)), "Invalid usage of the gas coin"),
+            (with(&|other| from_balance(other, now, now + 2, MAINNET)), "at most two epochs of validity"),
+            (with(&|other| from_balance(other, now + 1, now + 2, MAINNET)), "is not valid yet"),
+            (with(&|other| from_balance(other, now - 2, now - 1, MAINNET)), "Transaction Expired"),
+            (with(&|other| from_balance(other, now, now, TESTNET)), "chain identifier is that of another network"),
+            (with(&|other| reserve(other, user.1, now, now)), "is less than requested"),
+            (with(&|other| reserve(other, relayer.1, now, now)), "coin reservation object id"),
+            (with(&|other| reserve(other, user.1, now, now + 1)), "coin reservation object id"),
             (with(&|other| other.gas_payment.price = 499), "under reference gas price"),
             (with(&|other| other.gas_payment.budget = 499_999), "is lower than min: 500000"),
             (with(&|other| other.gas_payment.budget = 50_000_000_001), "is higher than max"),

@@ -193,8 +193,9 @@ async fn an_owner_without_a_coin_refunds() {
     let (registry, nodes, order, policy) = (world.registry(), world.nodes(), world.order(), Policy::default());
     let all = verify_record(order.proposal(), &registry, &policy).unwrap().terms;
     let record = OrderRecord::from_json(order.record.as_bytes()).unwrap();
+    let terms = world.terms(true);
     world.on(|chain| {
-        chain.lock(&world.terms(true)).unwrap();
+        chain.lock(&terms).unwrap();
         chain.mine(1);
     });
     gather(&world, &nodes).await;
