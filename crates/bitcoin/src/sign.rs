@@ -6,6 +6,7 @@ mod external;
 mod get_key;
 mod key;
 mod proof;
+mod psbt_v2;
 
 use std::fmt;
 use std::sync::Arc;
@@ -106,6 +107,23 @@ impl Payment {
         Some(Refusal::new(Code::KeyMismatch, "").with_expected(format!("the key of {}", open.signer(self.chain))))
     }
 
+    /// Adds the warning about signatures with a hash type, whose byte makes the transaction larger than the fee was computed for, if its rate is
+    /// thereby lower than every node relays.
+    fn warn_of_size(&self, warnings: &mut Warnings) {
+        let Some(vsize) = self.signed_transaction().map(|transaction| u64::try_from(transaction.vsize()).unwrap_or(u64::MAX)) else {
+            return;
+        };
+        let floor = self.chain.min_fee_rate();
+        let is_low = |vsize| floor.fee(vsize).is_some_and(|least| self.fee < least);
+        if vsize > self.vsize && is_low(vsize) && !is_low(self.vsize) {
+            let fee = self.fee.to_sat();
+            warnings.warn_about(
+                Code::FeeTooLow,
+                format!("{fee} sat for the {vsize} vB that the signatures have, and not every node relays less than {floor} sat/vB"),
+            );
+        }
+    }
+
     /// Stores the proofs of the inputs that have one.
     fn keep(&mut self, proofs: Vec<Option<Proof>>) {
         for (input, proof) in self.inputs.iter_mut().zip(proofs) {
@@ -125,27 +143,30 @@ impl Unsigned {
         self.payment.as_mut().ok_or_else(no_transaction)
     }
 
-    /// Proves all signatures of a PSBT, finalized or not, and attaches them. A refused PSBT changes nothing.
+    /// Proves all signatures of a PSBT, finalized or not, and attaches them. A refused PSBT changes nothing. What a final script or witness has
+    /// beside the signature is not read: the transaction gets its own.
     ///
     /// # Errors
     ///
     /// [`Code::NothingToSign`] if another wallet pays; [`Code::PsbtMismatch`] for a PSBT of another transaction;
-    /// [`Code::SignatureMissing`] for a PSBT without signatures; [`Code::SignatureMalformed`], [`Code::SignatureHighS`] or
-    /// [`Code::SignatureMismatch`] for a wrong signature.
-    fn attach_psbt(&mut self, psbt: &Psbt) -> Result<(), Refusal> {
+    /// [`Code::SignatureMissing`] for a PSBT without signatures; [`Code::SignatureMalformed`] or [`Code::SignatureMismatch`] for a wrong
+    /// signature.
+    fn attach_psbt(&mut self, psbt: &Psbt, warnings: &mut Warnings) -> Result<(), Refusal> {
         let payment = self.payment_mut()?;
         if psbt.unsigned_tx != payment.psbt.unsigned_tx {
             return Err(Refusal::new(Code::PsbtMismatch, ""));
         }
-        let proofs = payment.inputs.iter().zip(&psbt.inputs).map(|(input, known)| {
+        let mut explicit = payment.explicit_all();
+        let proofs = payment.inputs.iter().zip(&psbt.inputs).enumerate().map(|(index, (input, known))| {
             let found = external::from_psbt_input(input, known)?;
-            found.map(|signature| proof::prove(input, &signature)).transpose()
+            found.map(|signature| proof::prove(index, input, &signature, &mut explicit)).transpose()
         });
         let proofs: Vec<_> = proofs.collect::<Result<_, _>>()?;
         if proofs.iter().all(Option::is_none) {
-            return Err(Refusal::new(Code::SignatureMissing, "").with_reason("the PSBT has no signature for any input"));
+            return Err(Refusal::new(Code::SignatureMissing, "").with_reason("there is no signature for any input"));
         }
         payment.keep(proofs);
+        payment.warn_of_size(warnings);
         Ok(())
     }
 }
@@ -199,23 +220,30 @@ impl Signable for Unsigned {
     }
 
     /// Attaches the signature of an input, or all signatures of a signed PSBT, which may be attached under the id of any input.
-    fn attach(&mut self, id: RequestId, signature: ExternalSignature, _: &mut Warnings, _: Seal<Self>) -> Result<(), Refusal> {
+    fn attach(&mut self, id: RequestId, signature: ExternalSignature, warnings: &mut Warnings, _: Seal<Self>) -> Result<(), Refusal> {
         let RequestId::Input(index) = id else { return Err(Refusal::new(Code::NothingToSign, "")) };
         if let ExternalSignature::Psbt(psbt) = &signature {
-            return self.attach_psbt(psbt);
+            return self.attach_psbt(psbt, warnings);
         }
-        let input = self.payment_mut()?.inputs.get_mut(index);
-        let input = input.ok_or_else(|| Refusal::new(Code::NothingToSign, "").with_reason("the transaction has no such input"))?;
-        input.proof = Some(proof::prove(input, &signature)?);
+        let payment = self.payment_mut()?;
+        let no_input = || Refusal::new(Code::NothingToSign, "").with_reason("the transaction has no such input");
+        let input = payment.inputs.get(index).ok_or_else(no_input)?;
+        let proof = proof::prove(index, input, &signature, &mut payment.explicit_all())?;
+        payment.inputs.get_mut(index).ok_or_else(no_input)?.proof = Some(proof);
+        payment.warn_of_size(warnings);
         Ok(())
     }
 
-    /// Takes a PSBT. Its signatures are attached under the id of the first input.
+    /// Takes a PSBT or the signed transaction, as [`ExternalSignature::from_bytes`] reads it. The signatures are attached under the id of the
+    /// first input.
     fn read_signed(&self, transaction: &[u8]) -> Result<Vec<(RequestId, ExternalSignature)>, Refusal> {
-        let psbt = Psbt::deserialize(transaction).map_err(|error| {
-            Refusal::new(Code::TransactionMismatch, "").with_expected("a PSBT").with_reason(format!("the bytes are not a PSBT: {error}"))
-        })?;
-        Ok(vec![(RequestId::Input(0), psbt.into())])
+        let refuse = |why: String| Refusal::new(Code::TransactionMismatch, "").with_expected(external::OF_ALL_INPUTS).with_reason(why);
+        match ExternalSignature::from_bytes(transaction) {
+            Ok(psbt @ ExternalSignature::Psbt(_)) => Ok(vec![(RequestId::Input(0), psbt)]),
+            Ok(_) => Err(refuse("the bytes are the signature of one input: attach it under the name of the input".to_owned())),
+            Err(refusal) if refusal.code() == Code::SignatureMalformed => Err(refuse(refusal.reason().to_owned())),
+            Err(refusal) => Err(refusal),
+        }
     }
 
     fn finish(self, _: Seal<Self>) -> Result<SignedPayment, Self> {

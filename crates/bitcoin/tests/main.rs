@@ -15,6 +15,7 @@ mod api;
 mod captures;
 mod chain;
 mod coins;
+mod forms;
 mod hostile;
 mod matches;
 mod properties;

@@ -13,11 +13,11 @@ use countersign_testkit::recover::read_record;
 use countersign_testkit::{TestResult, fixture, registry};
 use serde_json::{Value as Json, json};
 
-const INITIATOR: &str = "1111111111111111111111111111111111111111111111111111111111111111";
+pub(crate) const INITIATOR: &str = "1111111111111111111111111111111111111111111111111111111111111111";
 const REDEEMER: &str = "2222222222222222222222222222222222222222222222222222222222222222";
-const SECRET: [u8; 32] = *b"thirty-two bytes of good secret!";
+pub(crate) const SECRET: [u8; 32] = *b"thirty-two bytes of good secret!";
 /// An example of BIP-173.
-const TO: &str = "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx";
+pub(crate) const TO: &str = "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx";
 
 fn key(text: &str) -> Key {
     Key::parse(text).expect("a key")
@@ -40,11 +40,11 @@ fn read(order: &Json) -> Result<RecordedHtlc, Refusal> {
     RecordedHtlc::new(&read_record(order)?, Leg::Source, registry())
 }
 
-fn swap() -> RecordedHtlc {
+pub(crate) fn swap() -> RecordedHtlc {
     read(&order()).expect("a coherent record")
 }
 
-fn funding(byte: u8, vout: u32, value: u64) -> Funding {
+pub(crate) fn funding(byte: u8, vout: u32, value: u64) -> Funding {
     Funding::new(OutPoint { txid: bitcoin::Txid::from_byte_array([byte; 32]), vout }, Amount::from_sat(value))
 }
 

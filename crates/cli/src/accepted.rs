@@ -9,6 +9,7 @@ use countersign_view::{Catalogue, Sentence};
 use serde::Serialize;
 
 use crate::failure::{Failure, usage};
+use crate::psbt::Psbt;
 use crate::session::Session;
 use crate::show;
 
@@ -33,6 +34,8 @@ pub(crate) struct Accepted<'a> {
     headline: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     requests: Option<Vec<Request>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    psbt: Option<Psbt<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hashes: Option<Vec<HashCard>>,
     summary: Summary,
@@ -60,6 +63,7 @@ impl<'a> Accepted<'a> {
             sentence: None,
             headline: String::new(),
             requests: None,
+            psbt: None,
             hashes: None,
             summary,
             warnings,
@@ -101,6 +105,12 @@ impl<'a> Accepted<'a> {
         self
     }
 
+    /// Adds the PSBT that an external signer needs.
+    pub(crate) fn with_psbt(mut self, psbt: Option<Psbt<'a>>) -> Self {
+        self.psbt = psbt;
+        self
+    }
+
     /// Adds what devices show of each request.
     pub(crate) fn with_hashes(mut self, hashes: Vec<HashCard>) -> Self {
         self.hashes = Some(hashes);
@@ -130,6 +140,9 @@ impl<'a> Accepted<'a> {
         show::warnings(self.warnings)?;
         if let Some(requests) = &self.requests {
             show::requests(requests)?;
+            if let Some(psbt) = &self.psbt {
+                psbt.print()?;
+            }
             return Ok(show::hashes(self.hashes.as_deref().unwrap_or_default())?);
         }
         if let Some(artefacts) = &self.artefacts {

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use countersign::json::{self, Cursor};
 use countersign::{Code, Refusal, Unsigned};
 
 use crate::accepted::Accepted;
@@ -16,6 +15,7 @@ use crate::session::Session;
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign attach --registry registry.json --case case.json --signature initiate=0x... --signature approval=0x...
   countersign attach --registry registry.json --case case.json --signatures signatures.json
+  countersign attach --registry registry.json --case case.json --signatures signed.psbt
   echo '{\"typed_data\": {\"contract\": \"0x...\"}}' | countersign attach --registry registry.json --case case.json --signatures -";
 
 #[derive(clap::Args)]
@@ -38,7 +38,8 @@ pub(crate) struct SignatureArgs {
     /// The name of a request and its signature. Can be given several times.
     #[arg(long, value_name = "NAME=SIGNATURE", conflicts_with = "signatures")]
     signature: Vec<String>,
-    /// A JSON object that maps request names to signatures; `-` is stdin.
+    /// A JSON object that maps request names to signatures. On Bitcoin and Litecoin also the file of the signer: a signed PSBT (version 0 or
+    /// 2, finalized or not) or the signed transaction, in bytes, base64 or hex. `-` is stdin.
     #[arg(long, value_name = "FILE")]
     signatures: Option<PathBuf>,
 }
@@ -50,12 +51,11 @@ impl SignatureArgs {
 
     /// Verifies the signatures and attaches them.
     pub(crate) fn attach(&self, order: &mut Unsigned) -> Result<(), Failure> {
-        let text = match &self.signatures {
+        let file = match &self.signatures {
             Some(path) => files::read(path)?.to_vec(),
             None => by_name(&self.signature)?,
         };
-        let signatures = json::parse(&text).map_err(|refusal| refusal.with_prefix("/signatures"))?;
-        Ok(countersign_json::attach(order, Cursor::root(&signatures, "/signatures")).map_err(with_match)?)
+        Ok(countersign_json::attach_file(order, &file).map_err(with_match)?)
     }
 }
 

@@ -35,6 +35,7 @@ mod preflight;
 mod prepare;
 mod prompt;
 mod proxy;
+mod psbt;
 mod quote;
 mod receipt;
 mod recover;

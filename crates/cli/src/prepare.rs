@@ -9,10 +9,12 @@ use crate::exit::OK;
 use crate::failure::{Failure, usage};
 use crate::input::{CaseArgs, TrustArgs, WalletArgs};
 use crate::page::{PageArgs, Prepared};
+use crate::psbt::PsbtArgs;
 use crate::session::Session;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign prepare --registry registry.json --request request.json --response response.json --wallet wallet.json
+  countersign prepare --registry registry.json --case case.json --psbt deposit.psbt
   countersign prepare --registry registry.json --case case.json --hashes
   countersign prepare --registry registry.json --case case.json --safe-nonce 12 --safe-version 1.3.0
   countersign prepare --registry registry.json --case case.json --json | jq -r '.requests[].digest'";
@@ -27,6 +29,8 @@ pub(crate) struct Args {
     wallet: WalletArgs,
     #[command(flatten)]
     page: PageArgs,
+    #[command(flatten)]
+    psbt: PsbtArgs,
     /// Adds what hardware wallets that sign blindly show, in their own spelling, to compare with the screen.
     #[arg(long)]
     hashes: bool,
@@ -53,7 +57,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         let safe = args.safe_nonce.map(|nonce| Safe { version: args.safe_version, nonce, safe_tx_gas: args.safe_tx_gas });
         args.page.write(&case, &registry, &policy, Some(Prepared { order: &order, safe }))?;
         let requests = order.requests().into_iter().map(Request::from).collect();
-        let mut accepted = Accepted::prepared(&order).with_id(values.id()).with_requests(requests);
+        let psbt = args.psbt.write(&order)?;
+        let mut accepted = Accepted::prepared(&order).with_id(values.id()).with_requests(requests).with_psbt(psbt);
         if args.hashes || safe.is_some() {
             let mut cards = hash_cards(&order);
             if let Some(safe) = safe {

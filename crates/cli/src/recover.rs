@@ -20,6 +20,7 @@ use crate::exit::OK;
 use crate::failure::{Failure, usage};
 use crate::files;
 use crate::input::{KeyArgs, TrustArgs, WalletArgs, parse_key};
+use crate::psbt::PsbtArgs;
 use crate::session::Session;
 use crate::{service, show, state};
 
@@ -100,6 +101,8 @@ pub(crate) struct SigningArgs {
     key: KeyArgs,
     #[command(flatten)]
     signatures: SignatureArgs,
+    #[command(flatten)]
+    psbt: PsbtArgs,
 }
 
 /// What the user accepts in spite of a rule. A wallet context has members with the same names.
@@ -237,11 +240,12 @@ impl LegRecovery {
         if self.recovery.terms().role == Role::Redeem {
             leaving()?;
         }
-        self.print(verified, order, session)
+        self.print(verified, order, &context.signing.psbt, session)
     }
 
-    fn print(&self, verified: Option<&Warnings>, order: Unsigned, session: &Session) -> Result<u8, Failure> {
+    fn print(&self, verified: Option<&Warnings>, order: Unsigned, psbt: &PsbtArgs, session: &Session) -> Result<u8, Failure> {
         let Self { recovery, amount, .. } = self;
+        let psbt = psbt.write(&order)?;
         let RecoveryTerms { role, payee, .. } = recovery.terms();
         let payee = payee.to_string();
         let missing = order.missing();
@@ -250,7 +254,7 @@ impl LegRecovery {
         let secret_becomes_public = role == Role::Redeem;
         if session.json {
             let mut shown = serde_json::to_value(Recovered {
-                accepted: Accepted::prepared(&order).with_requests(requests),
+                accepted: Accepted::prepared(&order).with_requests(requests).with_psbt(psbt),
                 role: role.to_string(),
                 payee: &payee,
                 amount: amount.base_units.to_string(),
@@ -280,7 +284,7 @@ impl LegRecovery {
             show::field("secret", SECRET_BECOMES_PUBLIC)?;
         }
         let accepted = Accepted::prepared(&order);
-        if requests.is_empty() { accepted } else { accepted.with_requests(requests) }.print(false)?;
+        if requests.is_empty() { accepted } else { accepted.with_requests(requests).with_psbt(psbt) }.print(false)?;
         if !missing.is_empty()
             && let Unsigned::Bitcoin(order) = &order
             && let Some(payment) = &order.payloads().payment
@@ -423,7 +427,8 @@ impl SigningArgs {
     /// Checks that nothing but a key is given, and a key only if a chain is connected. Everything else is for transactions that are built
     /// offline.
     pub(crate) fn check_key_only(&self, is_connected: bool) -> Result<(), Failure> {
-        let is_bitcoin = !self.funding.is_empty() || self.to.is_some() || self.fee_rate.is_some() || self.exceptions.is_any();
+        let is_bitcoin =
+            !self.funding.is_empty() || self.to.is_some() || self.fee_rate.is_some() || self.exceptions.is_any() || self.psbt.is_named();
         if is_bitcoin || self.wallet.wallet.is_some() || !self.signatures.is_empty() {
             return Err(usage("a wallet context, Bitcoin flags or signatures are only used with --self"));
         }

@@ -25,6 +25,7 @@ mod nodes;
 mod orders;
 mod preflight;
 mod program;
+mod psbt;
 mod receipts;
 mod recover;
 mod restore;

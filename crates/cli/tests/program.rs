@@ -11,26 +11,26 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
 }
 
-fn registry() -> String {
+pub fn registry() -> String {
     fixtures().join("registry.json").to_str().unwrap().to_owned()
 }
 
 /// The input part of a fixture line.
-fn case(id: &str) -> String {
+pub fn case(id: &str) -> String {
     let family = id.split('-').next().unwrap();
     let lines = fs::read_to_string(fixtures().join(format!("accept/{family}.jsonl"))).unwrap();
     let line = lines.lines().find(|line| line.starts_with(&format!("{{\"id\":\"{id}\""))).expect(id);
     format!("{}}}", line.split_once(",\"note\":").unwrap().0)
 }
 
-fn expected(id: &str) -> Value {
+pub fn expected(id: &str) -> Value {
     let family = id.split('-').next().unwrap();
     let lines = fs::read_to_string(fixtures().join(format!("accept/{family}.jsonl"))).unwrap();
     let line = lines.lines().find(|line| line.starts_with(&format!("{{\"id\":\"{id}\""))).expect(id);
     serde_json::from_str::<Value>(line).unwrap()["expect"]["artefacts"].clone()
 }
 
-fn run(arguments: &[&str], input: &[u8]) -> Output {
+pub fn run(arguments: &[&str], input: &[u8]) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_countersign"))
         .args(arguments)
         .stdin(Stdio::piped())
@@ -47,7 +47,7 @@ fn run(arguments: &[&str], input: &[u8]) -> Output {
     output
 }
 
-fn json(output: &Output) -> Value {
+pub fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stdout)))
 }
 

@@ -3,7 +3,7 @@
 use std::convert::identity;
 
 use countersign::{Code, Family, Refusal, Unsigned, UnsignedOrder, Verified, for_each_family};
-use countersign_core::json::Cursor;
+use countersign_core::json::{self, Cursor};
 use serde::ser::{Error, Serialize, Serializer};
 
 use crate::family::{JsonFamily, attach_json, prepare_json, sign_text};
@@ -51,6 +51,27 @@ pub fn sign(order: &mut Unsigned, key: &str) -> Result<(), Refusal> {
 /// A [`Refusal`] at the signature; [`Code::NothingToSign`] for an unknown name; [`Code::SignatureCount`] if the object is empty.
 pub fn attach(order: &mut Unsigned, signatures: Cursor<'_, '_>) -> Result<(), Refusal> {
     for_each_family! { each_family! [order, Unsigned => |order| attach_json(order, signatures), identity] }
+}
+
+/// Attaches what an external signer has written to a file: an object as [`attach`] takes it, or on Bitcoin-like chains a signed PSBT or the
+/// signed transaction (`docs/spec/batch.md#external-signatures`).
+///
+/// # Errors
+///
+/// A [`Refusal`] as of [`attach`], with locations below `/signatures`; [`Code::TransactionMismatch`] or [`Code::PsbtMismatch`] for a file
+/// that is not a payment of this order.
+pub fn attach_file(order: &mut Unsigned, file: &[u8]) -> Result<(), Refusal> {
+    let attached = match file.trim_ascii_start() {
+        [] | [b'{', ..] => None,
+        _ => (order.family() == Family::Bitcoin).then(|| order.attach_transaction(file)),
+    };
+    match attached {
+        Some(attached) => attached.map(drop).map_err(|refusal| refusal.with_prefix("/signatures")),
+        None => {
+            let signatures = json::parse(file).map_err(|refusal| refusal.with_prefix("/signatures"))?;
+            attach(order, Cursor::root(&signatures, "/signatures"))
+        }
+    }
 }
 
 /// The artefacts of an order with the signatures so far, serialized as in `docs/spec/batch.md#artefacts`.

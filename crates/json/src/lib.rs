@@ -35,7 +35,7 @@ mod wipe;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-pub use dispatch::{Artefacts, attach, prepare, sign};
+pub use dispatch::{Artefacts, attach, attach_file, prepare, sign};
 pub use family::inputs::is_decimal_text;
 pub use family::{JsonArtefacts, JsonFamily, attach_json, prepare_json, sign_text};
 pub use recover::prepare_recovery;

@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use bitcoin::secp256k1::schnorr;
-use bitcoin::{PubkeyHash, PublicKey, XOnlyPublicKey, base58};
+use bitcoin::sighash::TapSighashType;
+use bitcoin::{PubkeyHash, PublicKey, XOnlyPublicKey, base58, taproot};
 use countersign_core::chains::digits;
 use countersign_core::{Code, ParseError};
 use zeroize::Zeroizing;
@@ -73,10 +74,10 @@ impl Key {
     pub(super) fn sign(&self, input: &Input) -> Option<Proof> {
         match &input.kind {
             Kind::Presigned(_) => None,
-            Kind::Htlc(leaf) => self.sign_as(&leaf.signer, &input.digest).map(|signature| Proof::leaf(leaf, signature)),
+            Kind::Htlc(leaf) => self.sign_as(&leaf.signer, &input.digest).map(|signature| Proof::leaf(leaf, bare(signature))),
             Kind::Wallet(Spend::P2tr { output_key }) => {
                 let material = self.find(|material| material.output_key == *output_key)?;
-                material.pair.sign_key_path(&input.digest).map(Proof::key_path)
+                material.pair.sign_key_path(&input.digest).map(|signature| Proof::KeyPath(bare(signature)))
             }
             Kind::Wallet(spend) => {
                 let script = &input.prevout.script_pubkey;
@@ -92,6 +93,11 @@ impl Key {
         let material = self.find(|material| material.x_only() == *signer)?;
         material.pair.sign_schnorr(digest)
     }
+}
+
+/// Returns a signature with the requested hash type, which the witness does not name.
+const fn bare(signature: schnorr::Signature) -> taproot::Signature {
+    taproot::Signature { signature, sighash_type: TapSighashType::Default }
 }
 
 impl FromStr for Key {

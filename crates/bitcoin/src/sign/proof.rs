@@ -12,7 +12,7 @@ use countersign_core::{Code, Refusal};
 use super::ExternalSignature;
 use crate::address::key_hash;
 use crate::curve;
-use crate::transaction::{Input, Kind, LeafSpend, Spend};
+use crate::transaction::{ExplicitAll, Input, Kind, LeafSpend, Spend};
 
 /// A proven signature, with everything else that the scripts of its input need.
 #[derive(Debug, Clone)]
@@ -26,12 +26,7 @@ pub(crate) enum Proof {
 }
 
 impl Proof {
-    pub(super) fn key_path(signature: schnorr::Signature) -> Self {
-        Self::KeyPath(taproot::Signature { signature, sighash_type: TapSighashType::Default })
-    }
-
-    pub(super) fn leaf(leaf: &Arc<LeafSpend>, signature: schnorr::Signature) -> Self {
-        let signature = taproot::Signature { signature, sighash_type: TapSighashType::Default };
+    pub(super) fn leaf(leaf: &Arc<LeafSpend>, signature: taproot::Signature) -> Self {
         Self::Leaf { leaf: Arc::clone(leaf), signature }
     }
 
@@ -46,7 +41,14 @@ impl Proof {
             Self::Ecdsa { signature, public_key, .. } => {
                 ExternalSignature::Ecdsa { signature: signature.signature, public_key: *public_key }
             }
-            Self::KeyPath(signature) | Self::Leaf { signature, .. } => signature.signature.into(),
+            Self::KeyPath(taproot::Signature { signature, sighash_type })
+            | Self::Leaf { signature: taproot::Signature { signature, sighash_type }, .. } => {
+                // Only these two hash types are proven.
+                match sighash_type {
+                    TapSighashType::All => ExternalSignature::SchnorrAll(signature.serialize()),
+                    _ => (*signature).into(),
+                }
+            }
         }
     }
 
@@ -93,45 +95,60 @@ impl Proof {
 ///
 /// # Errors
 ///
-/// [`Code::SignatureMalformed`] for a signature of another kind than the input needs, [`Code::SignatureHighS`],
-/// [`Code::SignatureMismatch`], or [`Code::NothingToSign`] for a presigned input.
-pub(super) fn prove(input: &Input, signature: &ExternalSignature) -> Result<Proof, Refusal> {
+/// [`Code::SignatureMalformed`] for a signature of another kind than the input needs, [`Code::SignatureMismatch`], or [`Code::NothingToSign`] for a presigned input.
+pub(super) fn prove(index: usize, input: &Input, signature: &ExternalSignature, explicit: &mut ExplicitAll<'_>) -> Result<Proof, Refusal> {
+    let mut schnorr = |key| prove_schnorr(index, input, signature, key, explicit);
     let malformed = |expected| Err(Refusal::new(Code::SignatureMalformed, "").with_expected(expected));
     match &input.kind {
         Kind::Presigned(_) => Err(Refusal::new(Code::NothingToSign, "").with_reason("the input is signed already")),
-        Kind::Htlc(leaf) => prove_schnorr(input, signature, &leaf.signer).map(|signature| Proof::leaf(leaf, signature)),
-        Kind::Wallet(Spend::P2tr { output_key }) => prove_schnorr(input, signature, output_key).map(Proof::key_path),
+        Kind::Htlc(leaf) => schnorr(&leaf.signer).map(|signature| Proof::leaf(leaf, signature)),
+        Kind::Wallet(Spend::P2tr { output_key }) => schnorr(output_key).map(Proof::KeyPath),
         Kind::Wallet(spend) => match signature {
             ExternalSignature::Ecdsa { signature, public_key } => {
-                prove_ecdsa(input, spend, signature, public_key)?;
-                Ok(Proof::ecdsa(spend, *signature, *public_key))
+                let signature = prove_ecdsa(input, spend, signature, public_key)?;
+                Ok(Proof::ecdsa(spend, signature, *public_key))
             }
             _ => malformed("a DER signature and its public key"),
         },
     }
 }
 
-fn mismatch(input: &Input) -> Refusal {
-    Refusal::new(Code::SignatureMismatch, "").with_expected(format!("a signature over {}", hex::encode(input.digest)))
+fn mismatch(digest: &[u8; 32]) -> Refusal {
+    Refusal::new(Code::SignatureMismatch, "").with_expected(format!("a signature over {}", hex::encode(digest)))
 }
 
-fn prove_schnorr(input: &Input, signature: &ExternalSignature, key: &XOnlyPublicKey) -> Result<schnorr::Signature, Refusal> {
-    let ExternalSignature::Schnorr(bytes) = signature else {
-        return Err(Refusal::new(Code::SignatureMalformed, "").with_expected("64 bytes of a BIP-340 signature"));
+/// Proves a signature with the hash type that it has. Both hash types cover all inputs and outputs.
+fn prove_schnorr(
+    index: usize,
+    input: &Input,
+    signature: &ExternalSignature,
+    key: &XOnlyPublicKey,
+    explicit: &mut ExplicitAll<'_>,
+) -> Result<taproot::Signature, Refusal> {
+    let (bytes, sighash_type, digest) = match signature {
+        ExternalSignature::Schnorr(bytes) => (bytes, TapSighashType::Default, Some(input.digest)),
+        ExternalSignature::SchnorrAll(bytes) => (bytes, TapSighashType::All, explicit.digest(index, input)),
+        _ => return Err(Refusal::new(Code::SignatureMalformed, "").with_expected("64 or 65 bytes of a BIP-340 signature")),
     };
-    let signature = schnorr::Signature::from_slice(bytes).map_err(|_| mismatch(input))?;
-    if curve::verify_schnorr(&signature, &input.digest, key) { Ok(signature) } else { Err(mismatch(input)) }
+    // The library can compute a digest for every input of the transaction, so this error does not occur.
+    let digest = digest.ok_or_else(|| Refusal::new(Code::Internal, ""))?;
+    let signature = schnorr::Signature::from_slice(bytes).map_err(|_| mismatch(&digest))?;
+    let is_valid = curve::verify_schnorr(&signature, &digest, key);
+    if is_valid { Ok(taproot::Signature { signature, sighash_type }) } else { Err(mismatch(&digest)) }
 }
 
-fn prove_ecdsa(input: &Input, spend: &Spend, signature: &secp256k1::ecdsa::Signature, public_key: &PublicKey) -> Result<(), Refusal> {
+/// Proves a signature, and returns it with a low s. Nodes do not relay a high one. Both forms are signatures of the same key over the same
+/// digest, and signers that know nothing of Bitcoin, such as key management services, return either.
+fn prove_ecdsa(
+    input: &Input,
+    spend: &Spend,
+    signature: &secp256k1::ecdsa::Signature,
+    public_key: &PublicKey,
+) -> Result<secp256k1::ecdsa::Signature, Refusal> {
     let mut low = *signature;
     low.normalize_s();
-    if low != *signature {
-        return Err(Refusal::new(Code::SignatureHighS, ""));
-    }
-    let is_sound =
-        opens(public_key, spend, &input.prevout.script_pubkey) && curve::verify_ecdsa(signature, &input.digest, &public_key.inner);
-    if is_sound { Ok(()) } else { Err(mismatch(input)) }
+    let is_sound = opens(public_key, spend, &input.prevout.script_pubkey) && curve::verify_ecdsa(&low, &input.digest, &public_key.inner);
+    if is_sound { Ok(low) } else { Err(mismatch(&input.digest)) }
 }
 
 /// Returns whether an output pays to the hash of a public key. Segwit allows only compressed ones.

@@ -1,4 +1,6 @@
 //! The sighash of each input, by BIP-341, BIP-143 or the legacy algorithm. It always covers all inputs and outputs.
+//!
+//! A taproot input has two such sighashes: `SIGHASH_DEFAULT`, which is requested, and `SIGHASH_ALL`, which some signers use in its place.
 
 use bitcoin::hashes::{Hash, sha256, sha256d};
 use bitcoin::sighash::{EncodeSigningDataResult, Prevouts, SighashCache};
@@ -13,7 +15,8 @@ pub(crate) const NO_CODE_SEPARATOR: u32 = 0xffff_ffff;
 pub(super) fn digests(transaction: &Transaction, inputs: &[Input]) -> Option<Vec<[u8; 32]>> {
     let prevouts: Vec<_> = inputs.iter().map(|input| &input.prevout).collect();
     let mut cache = SighashCache::new(transaction);
-    inputs.iter().enumerate().map(|(index, input)| digest(&mut cache, index, input, &prevouts)).collect()
+    let digest = |(index, input)| digest(&mut cache, index, input, &prevouts, TapSighashType::Default);
+    inputs.iter().enumerate().map(digest).collect()
 }
 
 impl Payment {
@@ -23,23 +26,48 @@ impl Payment {
         let mut cache = SighashCache::new(self.transaction());
         self.inputs_to_sign().map(move |(index, input)| {
             let mut bytes = Vec::new();
-            let bytes = write(&mut cache, index, input, &prevouts, &mut bytes).map(|()| bytes).unwrap_or_default();
+            let written = write(&mut cache, index, input, &prevouts, TapSighashType::Default, &mut bytes);
+            let bytes = written.map(|()| bytes).unwrap_or_default();
             (index, input, bytes)
         })
     }
+
+    /// Returns the digests of taproot inputs for signatures with an explicit `SIGHASH_ALL`.
+    pub(crate) fn explicit_all(&self) -> ExplicitAll<'_> {
+        ExplicitAll { cache: SighashCache::new(self.transaction()), prevouts: self.inputs.iter().map(|input| &input.prevout).collect() }
+    }
 }
 
-fn digest(cache: &mut SighashCache<&Transaction>, index: usize, input: &Input, prevouts: &[&TxOut]) -> Option<[u8; 32]> {
+/// The digests of taproot inputs with an explicit `SIGHASH_ALL`. Each is computed when a signature needs it.
+pub(crate) struct ExplicitAll<'p> {
+    cache: SighashCache<&'p Transaction>,
+    prevouts: Vec<&'p TxOut>,
+}
+
+impl ExplicitAll<'_> {
+    /// Returns the digest of an input of the payment.
+    pub(crate) fn digest(&mut self, index: usize, input: &Input) -> Option<[u8; 32]> {
+        digest(&mut self.cache, index, input, &self.prevouts, TapSighashType::All)
+    }
+}
+
+fn digest(
+    cache: &mut SighashCache<&Transaction>,
+    index: usize,
+    input: &Input,
+    prevouts: &[&TxOut],
+    tap_type: TapSighashType,
+) -> Option<[u8; 32]> {
     match input.kind {
         Kind::Presigned(_) => Some([0; 32]),
         Kind::Wallet(Spend::P2tr { .. }) | Kind::Htlc(_) => {
             let mut engine = TapSighash::engine();
-            write(cache, index, input, prevouts, &mut engine)?;
+            write(cache, index, input, prevouts, tap_type, &mut engine)?;
             Some(TapSighash::from_engine(engine).to_byte_array())
         }
         Kind::Wallet(_) => {
             let mut engine = sha256::HashEngine::default();
-            write(cache, index, input, prevouts, &mut engine)?;
+            write(cache, index, input, prevouts, tap_type, &mut engine)?;
             Some(sha256d::Hash::from_engine(engine).to_byte_array())
         }
     }
@@ -52,6 +80,7 @@ fn write(
     index: usize,
     input: &Input,
     prevouts: &[&TxOut],
+    tap_type: TapSighashType,
     to: &mut (impl io::Write + ?Sized),
 ) -> Option<()> {
     let all = EcdsaSighashType::All;
@@ -67,8 +96,8 @@ fn write(
             let written = cache.legacy_encode_signing_data_to(to, index, &input.prevout.script_pubkey, all.to_u32());
             matches!(written, EncodeSigningDataResult::WriteResult(Ok(()))).then_some(())
         }
-        Kind::Wallet(Spend::P2tr { .. }) => taproot(cache, index, prevouts, None, to),
-        Kind::Htlc(leaf) => taproot(cache, index, prevouts, Some((leaf.leaf_hash, NO_CODE_SEPARATOR)), to),
+        Kind::Wallet(Spend::P2tr { .. }) => taproot(cache, index, prevouts, None, tap_type, to),
+        Kind::Htlc(leaf) => taproot(cache, index, prevouts, Some((leaf.leaf_hash, NO_CODE_SEPARATOR)), tap_type, to),
     }
 }
 
@@ -77,7 +106,8 @@ fn taproot(
     index: usize,
     prevouts: &[&TxOut],
     leaf: Option<(bitcoin::TapLeafHash, u32)>,
+    tap_type: TapSighashType,
     to: &mut (impl io::Write + ?Sized),
 ) -> Option<()> {
-    cache.taproot_encode_signing_data_to(to, index, &Prevouts::All(prevouts), None, leaf, TapSighashType::Default).ok()
+    cache.taproot_encode_signing_data_to(to, index, &Prevouts::All(prevouts), None, leaf, tap_type).ok()
 }

@@ -463,7 +463,7 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     /// | Starknet | the invoke transaction as JSON |
     /// | Solana | the wire format, also partially signed |
     /// | Sui | BCS of the transaction and its signatures |
-    /// | Bitcoin | a PSBT (BIP 174), partially signed or finalized |
+    /// | Bitcoin | a PSBT (BIP-174 or BIP-370), partially signed or finalized, or the signed transaction; also as text in base64 or hex |
     ///
     /// # Errors
     ///

@@ -52,7 +52,8 @@
 //! # A PSBT
 //!
 //! The PSBT of an order has key origins (`TxContext::with_origins`) and previous transactions, so that hardware signers find their keys.
-//! Pass the signed PSBT back as it is, in bytes through `attach_transaction`, or in base64 through `attach_text`:
+//! Pass what the signer returns back as it is, in bytes through `attach_transaction`, or in base64 or hex through `attach_text`. It may be a
+//! PSBT of version 0 or 2, finalized or not, or the signed transaction:
 //!
 #![cfg_attr(feature = "bitcoin", doc = "```")]
 #![cfg_attr(not(feature = "bitcoin"), doc = "```ignore")]

@@ -149,7 +149,8 @@ pub fn sign(order: &mut Unsigned, key: &str) -> Result<(), Failure> {
 /// nothing.
 ///
 /// The signature is text in its family's usual form, or the JSON text of an object: `{"contract": "0x.."}` on EVM,
-/// `{"r": .., "s": ..}` on Starknet, `{"signature": .., "public_key": ..}` on Bitcoin. A signed PSBT has the name `psbt`.
+/// `{"r": .., "s": ..}` on Starknet, `{"signature": .., "public_key": ..}` on Bitcoin. A signed PSBT or transaction on Bitcoin has the name
+/// `psbt`.
 ///
 /// # Errors
 ///
