@@ -293,7 +293,7 @@ impl RecordedHtlc {
         let script = self.destination(&payout.to)?;
         let total = sum(spent.iter().map(|funding| funding.value));
         let payment = payout.fee.pay(self.chain, self.inputs(leaf, sequence, &spent, payout), total, script)?;
-        self.recovery(role, payment, summary, warnings, payout.accepts)
+        self.recovery(role, payment, summary, warnings, payout.accepts, payout.source)
     }
 
     fn divide(&self, leaf: &LeafSpend, outputs: impl IntoIterator<Item = Funding>, fee_rate: FeeRate) -> (Vec<Funding>, Vec<Funding>) {
@@ -316,6 +316,7 @@ impl RecordedHtlc {
         mut summary: Summary,
         mut warnings: Warnings,
         accepts: Exceptions,
+        source: FundingSource,
     ) -> Result<UnsignedOrder, Refusal> {
         let outputs = payment.transaction().output.iter().enumerate();
         let paid: Vec<_> = outputs.filter(|(index, _)| payment.change != Some(*index)).map(|(_, output)| output).collect();
@@ -337,7 +338,8 @@ impl RecordedHtlc {
             warnings.warn_about(Code::FeeAbovePayout, why);
         }
         let floor = self.chain.min_fee_rate();
-        if payment.fee_rate.is_below(floor) {
+        // A rate that was read from nodes is one that they relay. With a redemption that is not enough: other nodes see its secret too.
+        if payment.fee_rate.is_below(floor) && (role == Role::Redeem || source == FundingSource::Caller) {
             let why = format!("{} sat/vB, and not every node relays less than {floor}", payment.fee_rate);
             check_low_fee(role, accepts.low_fee, "/fee_rate", &why, &mut warnings)?;
         }

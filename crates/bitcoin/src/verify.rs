@@ -86,7 +86,7 @@ impl family::Deposit for Deposit {
 
     fn warn_about_wallet(&self, wallet: &TxContext, warnings: &mut Warnings) {
         let floor = self.chain.min_fee_rate();
-        if let Some(rate) = wallet.fee_rate.filter(|rate| rate.is_below(floor)) {
+        if let Some(rate) = wallet.fee_rate.filter(|rate| !wallet.rate_from_nodes && rate.is_below(floor)) {
             warnings.warn_about(Code::FeeTooLow, format!("{rate} sat/vB, and not every node relays less than {floor}"));
         }
     }

@@ -240,6 +240,19 @@ fn litecoins_change_is_made_by_its_own_dust_limit() -> TestResult {
     Ok(())
 }
 
+/// Off line nobody knows what nodes relay today. A rate that was read from them has no warning.
+#[test]
+fn a_rate_that_older_nodes_do_not_relay_has_a_warning_off_line() {
+    let is_warned = |rate: &str, from_nodes| {
+        let wallet = TxContext::new(coins(), p2tr(CHANGE), FeeRate::parse(rate).expect("a rate")).with_rate_from_nodes(from_nodes);
+        let unsigned = prepared(wallet);
+        unsigned.warnings().into_iter().any(|warning| warning.code() == Code::FeeTooLow)
+    };
+    for (rate, is_low) in [("0.1", true), ("0.999", true), ("1", false), ("2.5", false)] {
+        assert_eq!((is_warned(rate, false), is_warned(rate, true)), (is_low, false), "{rate}");
+    }
+}
+
 #[test]
 fn a_payment_can_be_replaced_unless_told_otherwise() {
     let is_replaceable = |wallet: TxContext| {

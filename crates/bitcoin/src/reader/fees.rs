@@ -1,11 +1,15 @@
 //! Fee rates.
 
 use bitcoin::Amount;
+use bitcoin::FeeRate as PerWeight;
 use countersign_core::Refusal;
 use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
 
 use super::{OnChain, esplora, rpc};
 use crate::transaction::FeeRate;
+
+/// 0.1 sat/vB: the lowest rate that nodes relay, if nobody has set another one.
+const LOWEST: PerWeight = PerWeight::from_sat_per_kwu(25);
 
 /// Reads an endpoint's estimate of the fee rate for confirmation within a number of blocks.
 #[derive(Debug)]
@@ -32,10 +36,14 @@ impl Agree for FeeQuote {
 }
 
 impl FeeQuote {
-    /// Returns the rate to pay: at least what the node takes, and at least 1 sat/vB, which every node relays.
+    /// Returns the rate to pay: the estimate, and at least what the node takes.
+    ///
+    /// The estimate of a node is never below what it takes itself, and neither is that of an Esplora server, which asks a node. No rate is below
+    /// 0.1 sat/vB, which nodes relay by default since 2025. Without an estimate it is at least 1 sat/vB, which older nodes relay too.
     #[must_use]
     pub fn rate(self) -> FeeRate {
-        [self.estimate, self.floor].into_iter().flatten().fold(FeeRate::from_whole(1), higher)
+        let least = if self.estimate.is_some() { FeeRate::from(LOWEST) } else { FeeRate::from_whole(1) };
+        [self.estimate, self.floor].into_iter().flatten().fold(least, higher)
     }
 }
 

@@ -17,7 +17,7 @@ use countersign_core::chains::digits;
 use countersign_core::{Code, Refusal, RequestId, Role, Scheme, SigningRequest, Summary, Warnings};
 use serde::Serialize;
 
-use super::{Exceptions, FeeCoins, Funding, RecordedHtlc};
+use super::{Exceptions, FeeCoins, Funding, FundingSource, RecordedHtlc};
 use crate::UnsignedOrder;
 use crate::address::Destination;
 use crate::curve;
@@ -242,7 +242,7 @@ impl InstantRefund {
             Input::new(input.previous_output, input.sequence, prevout.clone(), Kind::Presigned(input.witness.clone()))
         });
         let payment = coins.add_to(self.htlc.chain, inputs.collect(), self.transaction.output.clone())?;
-        self.htlc.recovery(Role::Refund, payment, Summary::default(), self.warnings.clone(), Exceptions::default())
+        self.htlc.recovery(Role::Refund, payment, Summary::default(), self.warnings.clone(), Exceptions::default(), FundingSource::Caller)
     }
 }
 

@@ -32,6 +32,10 @@ pub struct TxContext {
     /// The fee rate in sat/vB, within the policy.
     #[serde(with = "serde_text::option")]
     pub fee_rate: Option<FeeRate>,
+    /// Whether the fee rate was read from nodes, so that it is not lower than they relay. Otherwise a rate that only newer nodes relay has a
+    /// warning.
+    #[serde(default)]
+    pub rate_from_nodes: bool,
     /// Which of the outputs are spent.
     pub selection: Selection,
     /// How inputs and outputs are ordered.
@@ -79,6 +83,7 @@ impl TxContext {
             utxos: None,
             change_address: None,
             fee_rate: None,
+            rate_from_nodes: false,
             selection: Selection::All,
             ordering: TxOrdering::Given,
             replaceable: true,
@@ -98,6 +103,13 @@ impl TxContext {
     #[must_use]
     pub const fn with_selection(mut self, selection: Selection) -> Self {
         self.selection = selection;
+        self
+    }
+
+    /// Sets whether the fee rate was read from nodes.
+    #[must_use]
+    pub const fn with_rate_from_nodes(mut self, is_read: bool) -> Self {
+        self.rate_from_nodes = is_read;
         self
     }
 

@@ -73,16 +73,20 @@ fn one_endpoint_does_not_set_a_fee() {
     assert_eq!(rate(&[]), None);
 }
 
-/// Nodes relay nothing below 1 sat/vB, however little is missing.
+/// What a node takes is what it says, and an estimate is never below it. Nodes relay nothing below 0.1 sat/vB by default, however little is
+/// missing.
 #[test]
 fn a_rate_is_at_least_the_one_that_nodes_relay() {
     let rate = |text: &str| quote(text, "").rate().to_string();
-    for (quoted, paid) in [("0.25", "1"), ("0.9995", "1"), ("0.999999999", "1"), ("1", "1"), ("1.0001", "1.0001"), ("1.5", "1.5")] {
+    for (quoted, paid) in
+        [("0.025", "0.1"), ("0.0999999999", "0.1"), ("0.1", "0.1"), ("0.25", "0.25"), ("0.9995", "0.9995"), ("1.5", "1.5")]
+    {
         assert_eq!(rate(quoted), paid);
     }
     assert_eq!(FeeQuote::default().rate().to_string(), "1");
-    // Nor below what a full node takes, whatever it estimates.
-    for (estimate, floor, paid) in [("2", "3.5", "3.5"), ("", "3.5", "3.5"), ("4", "3.5", "4"), ("", "0.1", "1")] {
+    // Nor below what a full node takes, whatever it estimates. Without an estimate, older nodes relay it too.
+    let quotes = [("2", "3.5", "3.5"), ("", "3.5", "3.5"), ("4", "3.5", "4"), ("", "0.1", "1"), ("0.3", "0.1", "0.3"), ("0.3", "1", "1")];
+    for (estimate, floor, paid) in quotes {
         assert_eq!(quote(estimate, floor).rate().to_string(), paid);
     }
 }

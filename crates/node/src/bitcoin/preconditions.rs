@@ -1,5 +1,6 @@
 //! What must hold on a Bitcoin-like chain before an order is paid, and before its secret leaves.
 
+use countersign::bitcoin::reader::fees::higher;
 use countersign::chains::REDEMPTION_VBYTES;
 use countersign::{Precondition, U256};
 use countersign_core::reader::check_worth;
@@ -12,7 +13,8 @@ use crate::preconditions::End;
 impl<T: Transport> BitcoinChain<'_, T> {
     pub(crate) async fn precondition(&self, item: Precondition, end: &End<'_>) -> Result<Vec<&'static str>, NodeError> {
         if let (Precondition::Payout, Some(payout)) = (item, end.payout) {
-            let rate = self.median_fee_rate(end.bid.speed).await?.rate;
+            // As the redemption itself will.
+            let rate = higher(self.median_fee_rate(end.bid.speed).await?.rate, self.chain.min_fee_rate());
             check_worth(payout, U256::from(rate.fee(REDEMPTION_VBYTES).map_or(u64::MAX, |fee| fee.to_sat())))?;
         }
         Ok(Vec::new())

@@ -6,7 +6,7 @@ use countersign::bitcoin::reader::{Plan, Preflight, decode};
 use countersign::bitcoin::recover::{Fee, FundingSource, Payout, Recovery};
 use countersign::bitcoin::transaction::replacement;
 use countersign::bitcoin::{Bitcoin, FeeRate};
-use countersign::{Asset, Code, Policy, Refusal, UnsignedOrder, VerifiedOrder};
+use countersign::{Asset, Code, Policy, Refusal, Role, UnsignedOrder, VerifiedOrder};
 use countersign_core::reader::{Submission, overdue_limit};
 use countersign_transport::Transport;
 
@@ -66,16 +66,17 @@ impl<T: Transport> BitcoinChain<'_, T> {
         account: &str,
         bid: Bid<'_>,
     ) -> Result<UnsignedOrder<Bitcoin>, NodeError> {
-        let (rate, is_lowered) = self.rate_of(bid).await?;
+        let (rate, is_lowered) = self.rate_of(recovery, bid).await?;
         let spendable = self.spendable(recovery, rate).await?;
         // Nothing is overdue: what only some endpoints show does not raise the rate.
         Ok(warned(self.build(recovery, account, &spendable, rate, per_thousand(rate), bid.policy)?, is_lowered))
     }
 
     /// Returns the median of the fee rates, and whether the limit of the policy is paid instead. A rate above the policy is refused when the
-    /// transaction is built, which shows what it costs.
-    async fn rate_of(&self, bid: Bid<'_>) -> Result<(FeeRate, bool), NodeError> {
-        let (asked, limit) = (self.median_fee_rate(bid.speed).await?.rate, FeeRate::from_whole(bid.policy.bitcoin.fee_rate));
+    /// transaction is built, which shows what it costs. A redemption pays at least what every node relays, because all of them see its secret.
+    async fn rate_of(&self, recovery: &Recovery, bid: Bid<'_>) -> Result<(FeeRate, bool), NodeError> {
+        let (median, limit) = (self.median_fee_rate(bid.speed).await?.rate, FeeRate::from_whole(bid.policy.bitcoin.fee_rate));
+        let asked = if recovery.role() == Role::Redeem { higher(median, self.chain.min_fee_rate()) } else { median };
         let offered = bid.offer(per_thousand(asked).to_sat().into(), 0, per_thousand(limit).to_sat().into());
         let is_lowered = offered < per_thousand(asked).to_sat().into();
         Ok((if is_lowered { limit } else { asked }, is_lowered))
@@ -121,7 +122,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
         sent: &Submission,
         bid: Bid<'_>,
     ) -> Result<UnsignedOrder<Bitcoin>, NodeError> {
-        let (rate, is_lowered) = self.rate_of(bid).await?;
+        let (rate, is_lowered) = self.rate_of(recovery, bid).await?;
         let spendable = self.spendable_again(recovery, sent, rate).await?;
         let max = overdue_limit(per_thousand(rate).to_sat().into()).min(u128::from(bid.policy.bitcoin.fee_rate).saturating_mul(1_000));
         let max = Amount::from_sat(u64::try_from(max).unwrap_or(u64::MAX));

@@ -85,7 +85,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
     }
 
     /// Estimates the fee rate for confirmation within a number of blocks. It is the median of what the endpoints show. What each of them
-    /// shows is at least 1 sat/vB, and at least what a node's own RPC names as the lowest rate that it takes.
+    /// shows is at least the lowest rate that its node takes: see [`FeeQuote::rate`].
     ///
     /// | speed | blocks on Bitcoin | blocks on Litecoin |
     /// |---|---|---|
@@ -143,6 +143,6 @@ impl<T: Transport> BitcoinChain<'_, T> {
     pub async fn wallet(&self, owner: &str, speed: Speed, policy: &Policy) -> Result<TxContext, NodeError> {
         let coins = self.coins(owner).await?;
         let estimate = self.fee_rate(speed, policy).await?;
-        Ok(TxContext::new(coins, owner, estimate.rate).with_selection(Selection::LowestFee))
+        Ok(TxContext::new(coins, owner, estimate.rate).with_selection(Selection::LowestFee).with_rate_from_nodes(true))
     }
 }

@@ -6,7 +6,7 @@ use countersign::bitcoin::bitcoin::consensus::encode::serialize_hex;
 use countersign::bitcoin::htlc::Leaf;
 use countersign::bitcoin::recover::{Fee, Funding, Payout};
 use countersign::bitcoin::{FeeRate, bitcoin::Amount, bitcoin::OutPoint};
-use countersign::{Policy, recover};
+use countersign::{Code, Policy, recover};
 use countersign_client::TransportErrorKind;
 use countersign_node::Speed;
 use serde_json::{Value, json};
@@ -113,6 +113,25 @@ async fn each_fee_rate_is_a_quorums_own_at_every_stage() {
                 assert!(found.is_some_and(|rate| (10..=12).contains(&rate)), "{stage:?}, {lie:?} at {place}: {found:?}");
             }
         }
+    }
+}
+
+/// On a quiet day nodes of today relay 0.3 sat/vB. What shows no secret pays that, without a warning. A redemption pays what older nodes relay.
+#[tokio::test(start_paused = true)]
+async fn on_a_quiet_day_only_a_redemption_pays_what_older_nodes_ask_for() {
+    let (ledger, ..) = funded();
+    let quiet = HOSTS.into_iter().fold(Servers::default(), |servers, host| {
+        servers.with(host, &ledger).lying(host, |path, answer| Ok(at_rate(path, answer, &json!(0.3))))
+    });
+    let (nodes, policy) = (quiet.connect(2), Policy::default());
+    let bitcoin = nodes.bitcoin(CHAIN).unwrap();
+    let estimate = bitcoin.fee_rate(Speed::Normal, &policy).await.unwrap();
+    assert_eq!((estimate.rate.to_string().as_str(), estimate.is_floor), ("0.3", false));
+    assert!(bitcoin.wallet(&owner(), Speed::Normal, &policy).await.unwrap().rate_from_nodes);
+    for (secret, rate) in [(None, "0.3"), (Some(&SECRET), "1")] {
+        let order = prepare(&nodes, &recovery(secret, ""), &policy).await.unwrap();
+        assert_eq!(order.payloads().payment.as_ref().unwrap().fee_rate.to_string(), rate);
+        assert!(order.warnings().into_iter().all(|warning| warning.code() != Code::FeeTooLow), "{rate}: {:?}", order.warnings());
     }
 }
 
