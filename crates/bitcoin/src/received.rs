@@ -1,11 +1,13 @@
 //! Signed transactions as wallets and nodes return them.
 
+mod psbt;
+
 use bitcoin::Transaction;
 use bitcoin::consensus::encode;
+use bitcoin::psbt::Psbt;
 use countersign_core::{Code, Refusal};
 
-/// How the bytes of a PSBT begin (BIP 174).
-const PSBT: &[u8] = b"psbt\xff";
+pub(crate) use psbt::MAGIC as PSBT;
 
 /// Decodes a transaction from its bytes in consensus encoding, as `getrawtransaction` returns them in hex.
 ///
@@ -28,4 +30,28 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Transaction, Refusal> {
         let reason = if bytes.starts_with(PSBT) { "the bytes are a PSBT, not a transaction" } else { "the bytes are not one transaction" };
         Refusal::new(Code::TransactionMismatch, "").with_reason(reason)
     })
+}
+
+/// Decodes a PSBT of version 0 (BIP-174) or 2 (BIP-370) from its bytes. One of version 2 is converted to version 0.
+///
+/// ```
+/// # use countersign_core::Refusal;
+/// # fn check(order: &countersign_bitcoin::VerifiedOrder, from_wallet: &[u8]) -> Result<(), Refusal> {
+/// use countersign_bitcoin::received;
+///
+/// let role = order.deposit().matches_psbt(&received::psbt_from_bytes(from_wallet)?)?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// [`Code::TransactionMismatch`] if the bytes are not exactly one PSBT of these versions.
+pub fn psbt_from_bytes(bytes: &[u8]) -> Result<Psbt, Refusal> {
+    read_psbt(bytes).map_err(|why| Refusal::new(Code::TransactionMismatch, "").with_reason(why))
+}
+
+/// Decodes a PSBT, or returns the reason why it cannot be read.
+pub(crate) fn read_psbt(bytes: &[u8]) -> Result<Psbt, String> {
+    psbt::read(bytes).map_err(|why| format!("the PSBT cannot be read: {why}"))
 }

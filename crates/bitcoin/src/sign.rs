@@ -6,7 +6,6 @@ mod external;
 mod get_key;
 mod key;
 mod proof;
-mod psbt_v2;
 
 use std::fmt;
 use std::sync::Arc;

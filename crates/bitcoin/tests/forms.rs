@@ -12,9 +12,9 @@ use bitcoin::key::Secp256k1;
 use bitcoin::psbt::Psbt;
 use bitcoin::{Network, PrivateKey, PublicKey, TapLeafHash, TapSighashType, Transaction, absolute};
 use countersign_bitcoin::recover::{Fee, Payout};
-use countersign_bitcoin::{Bitcoin, ExternalSignature, FeeRate, Payment, UnsignedOrder};
+use countersign_bitcoin::{Bitcoin, ExternalSignature, FeeRate, Payment, UnsignedOrder, received};
 use countersign_core::{Code, Refusal, RequestId};
-use countersign_testkit::{TestResult, artefacts, fixture};
+use countersign_testkit::{TestResult, artefacts, fixture, verified};
 use serde_json::Value as Json;
 
 use crate::recover::{INITIATOR, SECRET, TO, funding, swap};
@@ -212,6 +212,9 @@ fn what_signers_write_to_files_is_read_in_every_form() {
             ("a finalized PSBT of version 2", version_2(&finalized).serialize()),
             ("the transaction", encode::serialize(&signed)),
         ];
+        let read = received::psbt_from_bytes(&version_2(&psbt).serialize()).expect("a PSBT");
+        assert_eq!(read, psbt, "{id}");
+        verified::<Bitcoin>(&case).deposit().matches_psbt(&read).expect("the payment");
         for (what, bytes) in &forms {
             for (how, file) in spellings(bytes) {
                 let mut unsigned = prepared(&case);

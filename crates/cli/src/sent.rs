@@ -5,8 +5,8 @@
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use countersign::bitcoin::bitcoin::Psbt;
-use countersign::{Code, Family, Refusal, Role, Verified, Warnings, json, solana, text};
+use countersign::bitcoin::received;
+use countersign::{Family, Refusal, Role, Verified, Warnings, json, solana, text};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -170,9 +170,7 @@ impl Sent {
             }
             (Self::Json(text), _) => countersign_json::match_with_warnings(order, text).map(found),
             (Self::Bytes(bytes), Verified::Bitcoin(order)) if bytes.starts_with(PSBT) => {
-                let psbt = Psbt::deserialize(bytes).map_err(|error| {
-                    Refusal::new(Code::TransactionMismatch, "/psbt").with_reason(format!("the PSBT cannot be read: {error}"))
-                })?;
+                let psbt = received::psbt_from_bytes(bytes).map_err(|refusal| refusal.with_prefix("/psbt"))?;
                 let role = order.deposit().matches_psbt(&psbt).map_err(|refusal| refusal.with_prefix("/psbt"))?;
                 Ok(Found { form: "psbt", ..found((role, Warnings::default())) })
             }

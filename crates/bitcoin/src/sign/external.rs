@@ -16,7 +16,8 @@ use bitcoin::{EcdsaSighashType, PublicKey, Transaction, ecdsa as with_type, tapr
 use countersign_core::chains::digits;
 use countersign_core::{Code, Refusal};
 
-use super::{opens, psbt_v2};
+use super::opens;
+use crate::received;
 use crate::transaction::{Input, Kind, Spend, new_psbt};
 
 /// The longest text or file that is read, in bytes.
@@ -149,8 +150,8 @@ fn malformed(why: impl fmt::Display) -> Refusal {
 
 /// Reads a PSBT or a signed transaction from its bytes.
 fn whole(bytes: &[u8]) -> Result<ExternalSignature, Refusal> {
-    if bytes.starts_with(psbt_v2::MAGIC) {
-        return psbt_v2::read(bytes).map(ExternalSignature::from).map_err(|why| malformed(format_args!("the PSBT cannot be read: {why}")));
+    if bytes.starts_with(received::PSBT) {
+        return received::read_psbt(bytes).map(ExternalSignature::from).map_err(malformed);
     }
     let transaction: Transaction = encode::deserialize(bytes).map_err(|_| malformed("it is neither a PSBT nor one transaction"))?;
     Ok(transaction.into())

@@ -9,7 +9,7 @@ use bitcoin::transaction::Version;
 use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness};
 
 /// How the bytes of a PSBT begin.
-pub(super) const MAGIC: &[u8] = b"psbt\xff";
+pub(crate) const MAGIC: &[u8] = b"psbt\xff";
 /// The key of a PSBT's version.
 const VERSION: u8 = 0xfb;
 /// Lock times below are heights, others are times (BIP-65).
