@@ -105,7 +105,7 @@ fn to_version_0(mut global: Map, mut rest: &[u8]) -> Result<Vec<u8>, String> {
         let vout = number(&map.need(0x0f, "the index of an input's output")?)?;
         let sequence = map.take(0x10).map_or(Ok(u32::MAX), |bytes| number(&bytes))?;
         let mut lock = |kind| map.take(kind).map(|bytes| number(&bytes)).transpose();
-        locks.push((lock(0x12)?, lock(0x11)?));
+        locks.push(Lock { height: lock(0x12)?, time: lock(0x11)? });
         let previous_output = OutPoint { txid, vout };
         let input = TxIn { previous_output, script_sig: ScriptBuf::new(), sequence: Sequence(sequence), witness: Witness::new() };
         transaction.input.push(input);
@@ -131,18 +131,23 @@ fn to_version_0(mut global: Map, mut rest: &[u8]) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
+/// The lock times that an input requires.
+struct Lock {
+    height: Option<u32>,
+    time: Option<u32>,
+}
+
 /// Returns the lock time that the inputs require: the latest height, or the latest time if not every input that requires anything gives a
 /// height. Without such an input it is the fallback.
-fn lock_time(locks: &[(Option<u32>, Option<u32>)], fallback: u32) -> Result<u32, String> {
-    let required: Vec<_> = locks.iter().filter(|(height, time)| height.is_some() || time.is_some()).collect();
+fn lock_time(locks: &[Lock], fallback: u32) -> Result<u32, String> {
+    let required: Vec<_> = locks.iter().filter(|lock| lock.height.is_some() || lock.time.is_some()).collect();
     if required.is_empty() {
         return Ok(fallback);
     }
-    let latest = |of: fn(&(Option<u32>, Option<u32>)) -> Option<u32>| {
-        let all: Option<Vec<_>> = required.iter().map(|lock| of(lock)).collect();
-        all.and_then(|all| all.into_iter().max())
-    };
-    let height = latest(|lock| lock.0).filter(|height| (1..FIRST_TIME).contains(height));
-    let time = latest(|lock| lock.1).filter(|time| *time >= FIRST_TIME);
+    let heights: Option<Vec<_>> = required.iter().map(|lock| lock.height).collect();
+    let times: Option<Vec<_>> = required.iter().map(|lock| lock.time).collect();
+    let latest = |all: Option<Vec<u32>>| all.and_then(|all| all.into_iter().max());
+    let height = latest(heights).filter(|height| (1..FIRST_TIME).contains(height));
+    let time = latest(times).filter(|time| *time >= FIRST_TIME);
     height.or(time).ok_or_else(|| "no lock time fits all inputs".to_owned())
 }
