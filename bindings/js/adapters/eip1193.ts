@@ -1,5 +1,6 @@
 /** Browser wallets behind `window.ethereum` or EIP-6963: they choose nonce and fees, sign and send. */
-import type { HexString, Order, Role, UnsignedOrder } from "../lib/index.js";
+import type { HexString, Order, Role, TypedDataSigner, UnsignedOrder } from "../lib/index.js";
+import { typedDataSignature } from "../lib/typed-data.js";
 
 /** A provider by EIP-1193, or a client of viem. */
 export interface Eip1193Provider {
@@ -14,11 +15,13 @@ export type WaitForReceipt = (hash: HexString) => Promise<unknown>;
  * Has the wallet sign the message of the gasless path and attaches the signature.
  *
  * @param unsigned - From `order.prepareGasless()`.
+ * @param by - Who signs. A long signature is that of a contract wallet, and has a warning, because only the chain can check it.
  */
-export async function signTypedData(unsigned: UnsignedOrder, provider: Eip1193Provider): Promise<void> {
+export async function signTypedData(unsigned: UnsignedOrder, provider: Eip1193Provider, by: TypedDataSigner = {}): Promise<void> {
   for (const { name, signer, native } of unsigned.missingRequests) {
     if (native.kind !== "typed_data") throw new TypeError(`${name} is a transaction; prepare the order with prepareGasless()`);
-    unsigned.attach(name, asHex(await ask(provider, "eth_signTypedData_v4", [signer, native.value])));
+    const answer = asHex(await ask(provider, "eth_signTypedData_v4", [signer, native.value]));
+    unsigned.attach(name, typedDataSignature(answer, by));
   }
 }
 

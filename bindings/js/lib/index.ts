@@ -15,4 +15,5 @@ export { SwapRecord, type ReaderOptions } from "./record.js";
 export { Recovery } from "./recovery.js";
 export { SignedOrder, UnsignedOrder } from "./signing.js";
 export { Policy, Registry, families, verifyLine } from "./trust.js";
+export type { TypedDataSigner } from "./typed-data.js";
 export type * from "./types.js";

@@ -213,6 +213,7 @@ export type Code =
   | "signature_malformed"
   | "signature_high_s"
   | "signature_mismatch"
+  | "account_not_deployed"
   | "signature_count"
   | "nothing_to_sign"
   | "secret_wrong"
@@ -274,6 +275,7 @@ export type Code =
   | "gas_price_too_high"
   | "allowance_too_low"
   | "simulation_reverted"
+  | "contract_signature_refused"
   | "simulation_differs"
   | "finality_mark_missing"
   | "lower_height_missing"
@@ -906,8 +908,36 @@ export interface BitcoinRecovery {
 
 /** The signature of a contract wallet over EVM typed data (ERC-1271). */
 export interface ContractSignature {
-  /** The signature, at most 64 KiB. */
+  /** The signature, at most 64 KiB; `0x` if the wallet keeps on chain what it signed. */
   readonly contract: HexString;
+  /** Whether the account is deployed, so that the wrapper of ERC-6492 is taken off; `false` if it is missing. */
+  readonly deployed?: boolean | undefined;
+}
+
+/** The signature of a key on EVM or Tron, in parts. The parity is found, so `v` may be missing or have any usual form or name. */
+export interface EcdsaSignature {
+  /** The first number; text without `0x` is hex. */
+  readonly r: NumberLike;
+  /** The second number; text without `0x` is hex. */
+  readonly s: NumberLike;
+  /** 0, 1, 27 or 28, or EIP-155's, or the last byte of it. */
+  readonly v?: NumberLike | undefined;
+  /** The same as `v`. */
+  readonly yParity?: NumberLike | undefined;
+  /** The same as `v`. */
+  readonly recovery?: NumberLike | undefined;
+  /** The same as `v`. */
+  readonly recoveryParam?: NumberLike | undefined;
+  /** The same as `v`. */
+  readonly networkV?: NumberLike | undefined;
+}
+
+/** The signature of a key service on EVM or Tron, with the public key that made it. */
+export interface KeyServiceSignature {
+  /** DER, or another form of r and s, in hex. */
+  readonly signature: string;
+  /** The public key: SEC 1 or a `SubjectPublicKeyInfo`, in hex. */
+  readonly publicKey?: string | undefined;
 }
 
 /** A signature of a Starknet account with one key. */
@@ -916,6 +946,8 @@ export interface StarknetSignature {
   readonly r: NumberLike;
   /** The second felt. */
   readonly s: NumberLike;
+  /** Ignored: the account's key proves a signature of two felts. */
+  readonly recovery?: NumberLike | undefined;
 }
 
 /** A signature of one input on Bitcoin-like chains, with the key that made it. */

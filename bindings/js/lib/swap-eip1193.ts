@@ -1,6 +1,7 @@
 // Browser wallets as signers of swaps.
 import type { UnsignedOrder } from "./signing.js";
 import type { ChainProvider, Signer, SigningTask } from "./swap-types.js";
+import { typedDataSignature } from "./typed-data.js";
 
 /** The members of a transaction that the wallet does not choose by itself. */
 const FIXED = ["from", "to", "data", "value", "chainId"];
@@ -53,7 +54,7 @@ export function eip1193Signer(provider: ChainProvider): Signer {
     }
     if (message) {
       const signature = await certain(() => ask("eth_signTypedData_v4", [message.signer, message.native.value]));
-      return certain(async () => unsigned.attach(message.name, signature as string));
+      return certain(async () => unsigned.attach(message.name, typeof signature === "string" ? typedDataSignature(signature) : (signature as string)));
     }
     const call = open.find(({ name }) => name === "initiate" || task.purpose !== "funding");
     if (call?.native.kind !== "evm_transaction") throw new NothingSent("the order has no transaction that a wallet could send");

@@ -36,6 +36,10 @@ export type Signature =
   /** Starknet: felts. */
   | readonly (string | bigint)[]
   | shapes.StarknetSignature
+  /** EVM and Tron: r and s, with v or the parity in any usual form. */
+  | shapes.EcdsaSignature
+  /** EVM and Tron: DER of a key service, with its public key. */
+  | shapes.KeyServiceSignature
   /** EVM: of a contract wallet, which only the chain can check. */
   | shapes.ContractSignature
   | shapes.BitcoinSignature;

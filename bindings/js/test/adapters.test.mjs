@@ -13,7 +13,7 @@ import { createWalletClient, custom, keccak256, parseTransaction } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { base58 } from "@scure/base";
 import { Order, Registry } from "countersign";
-import { checkSent, sendTransactions } from "countersign/eip1193";
+import { checkSent, sendTransactions, signTypedData } from "countersign/eip1193";
 import { signWithSolanaWallet } from "countersign/solana-wallet";
 import { signWithSuiWallet } from "countersign/sui-wallet";
 import { signWithViem } from "countersign/viem";
@@ -106,6 +106,32 @@ test("viem: a wallet client signs, with a local account or by its wallet", async
     await signWithViem(unsigned, client);
     assert.deepEqual(JSON.parse(unsigned.artefacts), artefacts);
   }
+});
+
+test("EIP-1193 and viem: a contract wallet's signature is recognized by its length, or named", async () => {
+  const { docs, registry, key } = keyed("evm").find(({ id }) => id === "evm-token-approval-exact");
+  const own = await privateKeyToAccount(key).signTypedData(JSON.parse(Order.verify(docs, new Registry(registry)).prepareGasless().missingRequests[0].native.value));
+  const word = (number) => number.toString(16).padStart(64, "0");
+  const wrapped = `0x${word(0x1111)}${word(96)}${word(128)}${word(0)}${word(65)}${own.slice(2)}${"00".repeat(31)}${"6492".repeat(16)}`;
+  const sign = async (answer, by) => {
+    const answers = { request: async () => answer, signTypedData: async () => answer };
+    const signatures = [];
+    for (const adapter of [signTypedData, signWithViem]) {
+      const unsigned = Order.verify(docs, new Registry(registry)).prepareGasless();
+      await adapter(unsigned, answers, by);
+      const isContract = unsigned.warnings.some(({ code }) => code === "contract_signature_unverified");
+      signatures.push(`${isContract ? "contract" : "key"} ${unsigned.finish().gasless}`);
+    }
+    assert.equal(signatures[0], signatures[1]);
+    return signatures[0];
+  };
+  assert.equal(await sign(own), `key ${own}`);
+  assert.equal(await sign("0x"), "contract 0x");
+  assert.equal(await sign(`0x${"ab".repeat(192)}`), `contract 0x${"ab".repeat(192)}`);
+  assert.equal(await sign(own, { contract: true }), `contract ${own}`);
+  assert.equal(await sign(wrapped, { deployed: true }), `contract ${own}`);
+  await assert.rejects(sign(wrapped), { code: "account_not_deployed" });
+  await assert.rejects(sign(`0x${"ab".repeat(65)}`), { code: "signature_malformed" });
 });
 
 /** A browser wallet that takes the fees of the fixture, as its user might. */

@@ -136,7 +136,7 @@ impl TerminalOwner<'_> {
         let key = self.key.as_deref().or(self.configured_key.as_deref()).map(String::as_str);
         if let Some(key) = key.filter(|_| self.wallet.is_none() && self.nodes.has(chain)) {
             let unsigned = self.nodes.prepare(order, chain, &self.owner, self.speed, &self.policy).await?;
-            return self.sign_prepared(unsigned, key);
+            return self.sign_prepared(unsigned, key).await;
         }
         let Some(text) = wallet_context(order, self.wallet.clone()) else {
             self.session.summary_on_stderr(&order.summary(), order.warnings())?;
@@ -160,7 +160,7 @@ impl TerminalOwner<'_> {
             }
             return Ok(if is_deposit { FundingReply::Elsewhere } else { FundingReply::NotNow });
         };
-        self.sign_prepared(unsigned, key)
+        self.sign_prepared(unsigned, key).await
     }
 
     /// Signs the payment again for a higher fee. The owner has agreed to the payment, and the policy limits the fee.
@@ -174,7 +174,7 @@ impl TerminalOwner<'_> {
         Ok(raised)
     }
 
-    fn sign_prepared(&self, mut unsigned: Unsigned, key: &str) -> Result<FundingReply, Failure> {
+    async fn sign_prepared(&self, mut unsigned: Unsigned, key: &str) -> Result<FundingReply, Failure> {
         self.session.summary_on_stderr(&unsigned.summary(), unsigned.warnings())?;
         if self.yes {
             check_warnings(unsigned.warnings(), &self.policy)?
@@ -182,7 +182,9 @@ impl TerminalOwner<'_> {
             confirm("sign this?", self.session)?
         }
         countersign_json::sign(&mut unsigned, key)?;
-        let mut funding = SignedFunding::from_signed(&unsigned.finish().map_err(usage)?);
+        let signed = unsigned.finish().map_err(usage)?;
+        self.nodes.check_gasless(&signed).await?;
+        let mut funding = SignedFunding::from_signed(&signed);
         if self.approved && funding.gasless.is_some() {
             funding.transactions.clear();
         }

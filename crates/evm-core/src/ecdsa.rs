@@ -9,9 +9,9 @@ mod libsecp256k1;
 mod rustcrypto;
 
 #[cfg(all(feature = "libsecp256k1", not(target_family = "wasm")))]
-pub(crate) use libsecp256k1::{Secret, recover};
+pub(crate) use libsecp256k1::{Secret, account, recover};
 #[cfg(any(not(feature = "libsecp256k1"), target_family = "wasm"))]
-pub(crate) use rustcrypto::{Secret, recover};
+pub(crate) use rustcrypto::{Secret, account, recover};
 
 #[cfg(test)]
 mod tests {
@@ -92,6 +92,27 @@ mod tests {
             // The v of EIP-155's example is 37, so its y is even.
             let (key, digest, ..) = cases[4];
             assert!(!sign(&key, &digest).unwrap().1.v());
+        }
+    }
+
+    /// The public key of the secret 1 is the generator (SEC 2, section 2.4.1).
+    #[test]
+    fn every_library_reads_public_keys() {
+        let x = hex::decode("79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798").unwrap();
+        let y = hex::decode("483ada7726a3c4655da4fbfc0e1108a8fd17b448a68554199c47d08ffb10d4b8").unwrap();
+        let accounts = |key: &[u8]| {
+            vec![
+                rustcrypto::account(key),
+                #[cfg(all(feature = "libsecp256k1", not(target_family = "wasm")))]
+                libsecp256k1::account(key),
+            ]
+        };
+        let (address, _) = (libraries()[0].0)(&B256::with_last_byte(1), &B256::ZERO).unwrap();
+        for key in [[&[2][..], &x].concat(), [&[4][..], &x, &y].concat()] {
+            assert!(accounts(&key).iter().all(|account| *account == Some(address)), "{key:?}");
+        }
+        for key in [vec![], vec![0], [&[4][..], &x, &x].concat(), [&[2][..], &[0xff; 32]].concat(), x.clone()] {
+            assert!(accounts(&key).iter().all(Option::is_none), "{key:?}");
         }
     }
 

@@ -10,13 +10,15 @@ use countersign_core::{
     Code, GaslessSubmission, Hex, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Topic, Warnings,
 };
 
-use crate::signature::{self, ExternalSignature, Key};
+use crate::signature::{self, Asked, ExternalSignature, Key};
 use crate::typed_data::{Hashes, Message, preimage};
 
 /// A family's transaction that makes one call, ready to be signed.
 pub trait Transaction: Clone + fmt::Debug {
     /// How the transaction is signed.
     const SCHEME: Scheme;
+    /// The methods with which wallets of the family sign: a transaction, and the gasless message.
+    const METHODS: [&'static str; 2];
     /// What a signer receives.
     type Payload: fmt::Debug;
     /// The signed transaction in its native type.
@@ -28,6 +30,10 @@ pub trait Transaction: Clone + fmt::Debug {
     fn calldata(&self) -> &[u8];
     /// Returns the digest that is signed.
     fn digest(&self) -> B256;
+    /// Returns the chain id that signers add to v (EIP-155), if the family's do.
+    fn chain_id(&self) -> Option<u64> {
+        None
+    }
     /// Returns the transaction in the form that a signer accepts.
     fn payload(&self) -> Self::Payload;
     /// Returns the gasless message in the form that a signer accepts.
@@ -39,7 +45,7 @@ pub trait Transaction: Clone + fmt::Debug {
     /// # Errors
     ///
     /// [`Code::TransactionMismatch`] or the codes of a malformed signature.
-    fn read_signed(bytes: &[u8]) -> Result<(B256, Signature), Refusal>;
+    fn read_signed(bytes: &[u8]) -> Result<(B256, ExternalSignature), Refusal>;
     /// Formats an address as the family's users write it.
     fn format_address(address: Address) -> String;
     /// Adds lines on who pays which fees for the transactions.
@@ -105,8 +111,28 @@ impl<T: Transaction> Unsigned<T> {
         Self { sender, calls: calls.collect(), message }
     }
 
-    fn prove(&self, signature: &Signature, digest: &B256) -> Result<(), Refusal> {
-        signature::prove(signature, digest, self.sender, T::format_address)
+    /// Proves that a signature is the sender's over the payload with this id, and returns it in its canonical form.
+    fn prove(&self, id: RequestId, given: &ExternalSignature) -> Result<Signature, Refusal> {
+        let [transaction, typed_data] = T::METHODS;
+        let asked = |digest, message, chain_id, method| {
+            let asked = Asked { signer: self.sender, digest, message, chain_id, method, format: T::format_address };
+            let others = self.digests().filter(|(other, _)| *other != id);
+            let others = others.map(|(other, digest)| (digest, format!("this is the signature for {other}, another payload of the order")));
+            signature::prove(given, &asked, others)
+        };
+        if let (RequestId::TypedData, Some(MessagePayload { message, hashes, .. })) = (id, &self.message) {
+            let Hashes { domain_separator, struct_hash, digest } = *hashes;
+            return asked(digest, &preimage(domain_separator, struct_hash), Some(message.chain_id), typed_data);
+        }
+        let call = self.calls.iter().find(|call| request_id(call.role) == id).ok_or_else(|| Refusal::new(Code::NothingToSign, ""))?;
+        let call = &call.transaction;
+        asked(call.digest(), call.signing_bytes(), call.chain_id(), transaction)
+    }
+
+    /// Returns the digest of each payload.
+    fn digests(&self) -> impl Iterator<Item = (RequestId, B256)> {
+        let calls = self.calls.iter().map(|call| (request_id(call.role), call.transaction.digest()));
+        calls.chain(self.message.iter().map(|message| (RequestId::TypedData, message.hashes.digest)))
     }
 }
 
@@ -130,6 +156,12 @@ impl<T: Transaction> Signable for Unsigned<T> {
 
     fn describe(&self, summary: &mut Summary) {
         T::describe_fees(self.sender, &self.calls, summary);
+        // On Tron no account has code beside its key.
+        if T::SCHEME == Scheme::Secp256k1Keccak && self.message.is_some() {
+            let owner = T::format_address(self.sender);
+            let text = format!("the typed data counts only while {owner} has no code, or if its code accepts the signature (ERC-1271)");
+            summary.add(Topic::Message, text);
+        }
         for call in &self.calls {
             let name = match call.role {
                 Role::ApprovalReset => "approval reset to zero".to_owned(),
@@ -169,7 +201,8 @@ impl<T: Transaction> Signable for Unsigned<T> {
         let calls = self.calls.iter().filter_map(|call| Some((request_id(call.role), ExternalSignature::Ecdsa(call.signature?))));
         let message = self.message.iter().filter_map(|message| {
             let bytes = message.signature.as_deref()?;
-            let by_key = Signature::try_from(bytes).ok().filter(|signature| self.prove(signature, &message.hashes.digest).is_ok());
+            let is_own = |signature: &Signature| signature::is_of(self.sender, signature, &message.hashes.digest);
+            let by_key = Signature::try_from(bytes).ok().filter(is_own);
             let signature = by_key.map_or_else(|| ExternalSignature::Contract(bytes.to_vec().into()), ExternalSignature::Ecdsa);
             Some((RequestId::TypedData, signature))
         });
@@ -190,17 +223,22 @@ impl<T: Transaction> Signable for Unsigned<T> {
 
     fn attach(&mut self, id: RequestId, signature: ExternalSignature, warnings: &mut Warnings, _: Seal<Self>) -> Result<(), Refusal> {
         if id == RequestId::TypedData {
-            let digest = self.message.as_ref().ok_or_else(|| Refusal::new(Code::NothingToSign, ""))?.hashes.digest;
-            let bytes = match signature {
-                ExternalSignature::Ecdsa(signature) => {
-                    self.prove(&signature, &digest)?;
-                    warnings.remove(&[Code::ContractSignatureUnverified]);
-                    signature::bytes(&signature)
+            if self.message.is_none() {
+                return Err(Refusal::new(Code::NothingToSign, ""));
+            }
+            let bytes = match &signature {
+                ExternalSignature::Contract(_) if T::SCHEME != Scheme::Secp256k1Keccak => return Err(signature::not_a_contract()),
+                ExternalSignature::Contract(bytes) if signature::is_undeployed(bytes) => {
+                    return Err(Refusal::new(Code::AccountNotDeployed, ""));
                 }
-                ExternalSignature::Contract(_) if T::SCHEME != Scheme::Secp256k1Keccak => return Err(not_a_contract()),
                 ExternalSignature::Contract(bytes) => {
                     warnings.warn(Code::ContractSignatureUnverified);
                     bytes.to_vec()
+                }
+                by_key => {
+                    let bytes = signature::bytes(&self.prove(id, by_key)?);
+                    warnings.remove(&[Code::ContractSignatureUnverified]);
+                    bytes
                 }
             };
             if let Some(message) = &mut self.message {
@@ -208,12 +246,8 @@ impl<T: Transaction> Signable for Unsigned<T> {
             }
             return Ok(());
         }
-        let index = self.calls.iter().position(|call| request_id(call.role) == id);
-        let index = index.ok_or_else(|| Refusal::new(Code::NothingToSign, ""))?;
-        let ExternalSignature::Ecdsa(signature) = signature else { return Err(not_a_contract()) };
-        let digest = self.calls.get(index).map(|call| call.transaction.digest()).unwrap_or_default();
-        self.prove(&signature, &digest)?;
-        if let Some(call) = self.calls.get_mut(index) {
+        let signature = self.prove(id, &signature)?;
+        if let Some(call) = self.calls.iter_mut().find(|call| request_id(call.role) == id) {
             call.signature = Some(signature);
         }
         Ok(())
@@ -222,16 +256,12 @@ impl<T: Transaction> Signable for Unsigned<T> {
     fn read_signed(&self, transaction: &[u8]) -> Result<Vec<(RequestId, ExternalSignature)>, Refusal> {
         let (digest, signature) = T::read_signed(transaction)?;
         let call = self.calls.iter().find(|call| call.transaction.digest() == digest).ok_or_else(not_a_payload)?;
-        Ok(vec![(request_id(call.role), ExternalSignature::Ecdsa(signature))])
+        Ok(vec![(request_id(call.role), signature)])
     }
 
     fn finish(self, _: Seal<Self>) -> Result<SignedPayloads<T>, Self> {
         if self.missing().is_empty() { Ok(SignedPayloads(self)) } else { Err(self) }
     }
-}
-
-fn not_a_contract() -> Refusal {
-    Refusal::new(Code::SignatureMalformed, "").with_reason("this payload is signed by a key, not by a contract")
 }
 
 fn hash(hash: B256) -> countersign_core::TypedValue {

@@ -20,7 +20,7 @@
 
 use std::fmt;
 
-use alloy_primitives::{Address, B256, U256, address, keccak256};
+use alloy_primitives::{Address, B256, Bytes, U256, address, keccak256};
 use alloy_sol_types::{SolCall, SolEvent, SolValue, sol};
 use countersign_core::json::Cursor;
 use countersign_core::{Code, EvmGeneration, Refusal, SecretHash};
@@ -38,6 +38,7 @@ sol! {
         function allowance(address owner, address spender);
         function transfer(address to, uint256 amount);
         function decimals();
+        function isValidSignature(bytes32 hash, bytes signature);
         function paused();
         function getL1FeeUpperBound(uint256 unsignedTxSize);
 
@@ -371,6 +372,12 @@ pub fn transfer_call(to: Address, amount: U256) -> Vec<u8> {
 #[must_use]
 pub fn empty_transfer_call(to: Address) -> Vec<u8> {
     transfer_call(to, U256::ZERO)
+}
+
+/// Returns the calldata of `isValidSignature(bytes32,bytes)` (ERC-1271).
+#[must_use]
+pub fn is_valid_signature_call(digest: B256, signature: &[u8]) -> Vec<u8> {
+    Views::isValidSignatureCall { hash: digest, signature: Bytes::copy_from_slice(signature) }.abi_encode()
 }
 
 /// Returns the calldata of `decimals()`.

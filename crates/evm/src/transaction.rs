@@ -15,6 +15,7 @@ use countersign_core::{ApprovalStep, Code, FundingPath, Refusal, Role, Scheme, S
 use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::matching::{OrderCalls, SentCall};
 use countersign_evm_core::payloads::{self, CallPayload};
+use countersign_evm_core::signature::ExternalSignature;
 use countersign_evm_core::typed_data::Message;
 use serde::{Deserialize, Serialize};
 
@@ -292,6 +293,7 @@ impl EvmTransaction {
 
 impl payloads::Transaction for EvmTransaction {
     const SCHEME: Scheme = Scheme::Secp256k1Keccak;
+    const METHODS: [&'static str; 2] = ["eth_signTransaction", "eth_signTypedData_v4"];
     type Payload = Payload;
     type Native = TxEnvelope;
 
@@ -299,9 +301,13 @@ impl payloads::Transaction for EvmTransaction {
         &self.signing_bytes
     }
 
-    fn read_signed(bytes: &[u8]) -> Result<(B256, Signature), Refusal> {
+    fn read_signed(bytes: &[u8]) -> Result<(B256, ExternalSignature), Refusal> {
         let envelope = received::from_bytes(bytes)?;
-        Ok((envelope.signature_hash(), *envelope.signature()))
+        Ok((envelope.signature_hash(), (*envelope.signature()).into()))
+    }
+
+    fn chain_id(&self) -> Option<u64> {
+        self.transaction.chain_id()
     }
 
     fn calldata(&self) -> &[u8] {

@@ -69,18 +69,6 @@ fn the_vectors_of_eip_2098() {
     }
 }
 
-/// EIP-2: n/2 (half of the order in SEC 2, section 2.4.1) is the largest s that nodes accept.
-#[test]
-fn s_up_to_half_the_order_is_low() {
-    let half = "7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0";
-    let above = "7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a1";
-    let one = format!("{:064x}", 1);
-    assert!(outside(&format!("{one}{half}1b")).is_ok());
-    for signature in [format!("{one}{above}1b"), format!("{one}{above}1c"), format!("{one}{above}")] {
-        assert_eq!(outside(&signature).unwrap_err().code(), Code::SignatureHighS, "{signature}");
-    }
-}
-
 /// <https://eips.ethereum.org/EIPS/eip-712>: the account of the example, whose key is Keccak-256 of `cow`.
 #[test]
 fn keys_control_the_accounts_of_the_examples() {

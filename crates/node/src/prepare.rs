@@ -3,7 +3,7 @@
 use countersign::recover::Recovery;
 #[cfg(any(feature = "starknet", feature = "sui"))]
 use countersign::{Code, TypedValue, U256};
-use countersign::{Policy, Unsigned, Verified};
+use countersign::{Policy, Signed, Unsigned, Verified};
 #[cfg(any(feature = "starknet", feature = "sui"))]
 use countersign_core::reader::Expense;
 use countersign_core::reader::Submission;
@@ -72,6 +72,25 @@ impl<T: Transport> Nodes<T> {
             self.check_receiver(swap.asset.as_str(), &swap.redeemer).await?;
         }
         countersign::for_each_family! { on_chain! [self chain, order, Verified.prepare(order, owner, speed, policy)] }
+    }
+
+    /// Checks that the signature of a gasless payment will be accepted, before it is sent to the service. On an EVM chain the contract asks an
+    /// owner that has code, and so does this. A payment that is not gasless passes, and so does one on a chain that is not connected.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::Refused`] if the signature will not be accepted. Returns another [`NodeError`] if no endpoint answers or too few
+    /// of them agree.
+    pub async fn check_gasless(&self, signed: &Signed) -> Result<(), NodeError> {
+        match signed {
+            #[cfg(feature = "evm")]
+            Signed::Evm(order) => match self.evm(order.chain()) {
+                Ok(chain) => chain.check_gasless(order).await,
+                Err(NodeError::NotConnected(_)) => Ok(()),
+                Err(error) => Err(error),
+            },
+            _ => Ok(()),
+        }
     }
 
     /// Prepares a payment on a Bitcoin-like chain that replaces one that was sent and is not in a block, for a higher fee. It spends the same

@@ -3,11 +3,11 @@ use crate::support;
 
 use countersign::evm::alloy_primitives::{Address, B256, U256, hex, keccak256};
 use countersign::evm::read::{self, Layout};
-use countersign::evm::{Evm, Fees, TxContext, UnsignedOrder};
-use countersign::{BroadcastTransaction, Code, EvmGeneration, Policy};
+use countersign::evm::{Evm, Fees, Gasless, TxContext, UnsignedOrder};
+use countersign::{BroadcastTransaction, Code, EvmGeneration, Policy, Signed};
 use countersign_node::evm::Preflight;
 use countersign_node::{ContractReport, Contracts, NodeError, Speed};
-use countersign_testkit::{registry, verified};
+use countersign_testkit::{key, registry, verified};
 use serde_json::{Value, json};
 use support::{Chain, case, hash_of, nodes, terms};
 
@@ -414,6 +414,39 @@ async fn receipts_are_of_the_transaction_and_agreed_upon() {
     let mut failed = good;
     failed["status"] = json!("0x0");
     assert!(!receipt(vec![failed]).await.unwrap().unwrap().success);
+}
+
+/// Once submitted, a signature that the contract refuses leaves the order unpaid, and nobody says why.
+#[tokio::test]
+async fn an_owner_with_code_is_asked_about_its_gasless_signature() {
+    let order = |id: &str| {
+        let case = case(id);
+        let mut unsigned = verified::<Evm>(&case).prepare(Gasless).unwrap();
+        unsigned.sign(&key::<Evm>(&case)).unwrap();
+        Signed::from(unsigned.finish().unwrap())
+    };
+    let delegated = |answer: &'static str| {
+        chain().lying(move |_, method, params| match method {
+            "eth_getCode" => Some(json!("0xef01000000000000000000000000000000000000000001")),
+            "eth_call" if params[0]["data"].as_str().unwrap().starts_with("0x1626ba7e") => Some(json!(answer)),
+            _ => None,
+        })
+    };
+    let signed = order("evm-message-integers");
+    let magic = "0x1626ba7e00000000000000000000000000000000000000000000000000000000";
+    nodes(chain(), 2).check_gasless(&signed).await.unwrap();
+    nodes(delegated(magic), 2).check_gasless(&signed).await.unwrap();
+    let error = nodes(delegated("0x"), 2).check_gasless(&signed).await.unwrap_err();
+    assert_eq!(refused(&error).0, Code::ContractSignatureRefused);
+    // One endpoint that says otherwise decides nothing.
+    let split = chain().lying(|host, method, _| (host == "a.example" && method == "eth_getCode").then(|| json!("0x6001")));
+    assert_eq!(nodes(split, 2).check_gasless(&signed).await.unwrap_err().code().name(), "node_disagree");
+    // A chain that is not connected says nothing; one that is says nothing about the orders of another.
+    let elsewhere = order("evm-token-approval-exact");
+    nodes(chain(), 1).check_gasless(&elsewhere).await.unwrap();
+    let Signed::Evm(elsewhere) = elsewhere else { panic!("an EVM order") };
+    let error = nodes(chain(), 1).evm("ethereum").unwrap().check_gasless(&elsewhere).await.unwrap_err();
+    assert_eq!(refused(&error).0, Code::WalletChainMismatch);
 }
 
 #[tokio::test]

@@ -172,6 +172,11 @@ impl Message {
         Hashes::new(signer, self.domain_hash, self.struct_hash())
     }
 
+    /// Returns the message hash in another domain, which the contract does not accept.
+    pub(crate) fn hash_in(&self, domain: Domain, signer: Felt) -> Felt {
+        Hashes::new(signer, domain.hash(), self.struct_hash()).message_hash
+    }
+
     /// Returns the message as wallets accept it (`account.signMessage`, `wallet_signTypedData`): `types`, `primaryType`,
     /// `domain` and `message`.
     ///

@@ -13,7 +13,7 @@ use starknet_types_core::felt::Felt;
 use crate::address;
 use crate::felt::{self, to_hex};
 use crate::key::Key;
-use crate::message::{Hashes, Message};
+use crate::message::{Domain, Hashes, Message};
 use crate::received;
 use crate::signature::{self, ExternalSignature};
 use crate::transaction::{ExecutionEncoding, Invoke, InvokeTransaction};
@@ -89,6 +89,35 @@ impl Unsigned {
         }
     }
 
+    /// Returns the hashes that a signer can sign by mistake, each with what went wrong.
+    fn mistakes(&self) -> Vec<(Felt, String)> {
+        let another = |id: RequestId| format!("this is the signature for {id}, another payload of the order");
+        let chains = ["SN_MAIN", "SN_SEPOLIA"].map(|name| (name, felt::from_short_string(name).unwrap_or_default()));
+        let mut found = Vec::new();
+        if let Some(InvokePayload { role, invoke, .. }) = &self.invoke {
+            found.push((invoke.hashes.tx_hash, another(request_id(*role))));
+            for (name, chain_id) in chains.iter().filter(|(_, chain_id)| *chain_id != invoke.chain_id) {
+                let hash = invoke.transaction.hashes(*chain_id).tx_hash;
+                found.push((hash, format!("the signer is set to another chain, {name}")));
+            }
+        }
+        if let Some(MessagePayload { message, hashes, .. }) = &self.message {
+            found.push((hashes.message_hash, another(RequestId::TypedData)));
+            let in_domain = |domain| message.hash_in(domain, self.sender);
+            for (name, chain_id) in chains.iter().filter(|(_, chain_id)| *chain_id != message.domain.chain_id) {
+                let domain = Domain { chain_id: *chain_id, ..message.domain };
+                found.push((in_domain(domain), format!("the signer is set to another chain, {name}")));
+            }
+            // Wallets read the text "1" as a number, where the contract hashes the character.
+            let number = message.domain.version - Felt::from(b'0');
+            if number < Felt::from(10) {
+                let reason = "the signer read the domain's version as a number, where the contract hashes its character: pass the typed data as it is";
+                found.push((in_domain(Domain { version: number, ..message.domain }), reason.to_owned()));
+            }
+        }
+        found
+    }
+
     /// Returns the id of each request, the hash that is signed, and the slot for the signature.
     pub(crate) fn slots(&mut self) -> impl Iterator<Item = (RequestId, Felt, &mut Option<Vec<Felt>>)> {
         let invoke = self.invoke.as_mut().map(|payload| (request_id(payload.role), payload.invoke.hashes.tx_hash, &mut payload.signature));
@@ -162,12 +191,14 @@ impl Signable for Unsigned {
             warnings.warn(Code::KeyNotChecked);
         }
         let slot = self.slots().find(|(slot, ..)| *slot == id);
-        let (_, hash, slot) = slot.ok_or_else(|| Refusal::new(Code::NothingToSign, ""))?;
+        let (_, hash, _) = slot.ok_or_else(|| Refusal::new(Code::NothingToSign, ""))?;
         match (signature.felts(), account_key.or(signature.public_key())) {
-            ([r, s], Some(public_key)) => signature::prove(&public_key, &hash, [r, s])?,
+            ([r, s], Some(public_key)) => signature::prove(&public_key, &hash, [r, s], || self.mistakes())?,
             _ => warnings.warn(Code::ContractSignatureUnverified),
         }
-        *slot = Some(signature.into_felts());
+        if let Some((_, _, slot)) = self.slots().find(|(slot, ..)| *slot == id) {
+            *slot = Some(signature.into_felts());
+        }
         Ok(())
     }
 

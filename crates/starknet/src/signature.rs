@@ -5,6 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use countersign_core::json::{self, Cursor, Value};
 use countersign_core::{Code, Refusal};
 use starknet_types_core::felt::Felt;
 
@@ -90,29 +91,73 @@ impl fmt::Display for ExternalSignature {
     }
 }
 
+impl ExternalSignature {
+    /// The members of an object with r and s. Libraries add `recovery`, which nothing needs.
+    pub const PARTS: &'static [&'static str] = &["r", "s", "recovery"];
+
+    /// Reads a signature from JSON: an array of felts, an object `{r, s}` or `{r, s, recovery}`, or text with felts joined by commas. Each
+    /// felt is a JSON integer, a decimal string or `0x` hex.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::SignatureMalformed`], or a [`Refusal`] at the member that is missing, unknown or malformed.
+    pub fn read(signature: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let at = |refusal: Refusal| refusal.with_prefix(&signature.at().to_string());
+        let felts = match signature.value() {
+            Value::String(text) => return text.parse().map_err(at),
+            Value::Array(_) | Value::Bytes(_) => {
+                let felts = signature.array()?.take(MAX_FELTS.saturating_add(1));
+                felts.map(|felt| felt::read_any(felt)).collect::<Result<_, _>>()?
+            }
+            Value::Object(_) => {
+                let members = signature.object()?;
+                members.only(Self::PARTS).map_err(|refusal| refusal.with_reason("unknown member of a signature"))?;
+                if let Some(recovery) = members.get("recovery") {
+                    felt::read_any(recovery)?;
+                }
+                vec![felt::read_any(members.need("r")?)?, felt::read_any(members.need("s")?)?]
+            }
+            _ => Vec::new(),
+        };
+        Self::from_felts(felts).map_err(at)
+    }
+}
+
 impl FromStr for ExternalSignature {
     type Err = Refusal;
 
-    /// Parses felts joined by commas, the form that the gasless path submits. Each felt is decimal or `0x` hex.
+    /// Parses felts joined by commas, the form that the gasless path submits, or the JSON text of what [`ExternalSignature::read`] reads.
+    /// Each felt is decimal or `0x` hex. White space around a felt does not matter.
     ///
     /// # Errors
     ///
     /// [`Code::SignatureMalformed`], [`Code::NumberTooLarge`], [`Code::FeltOutOfRange`], or a `decimal_` or `hex_` code.
     fn from_str(text: &str) -> Result<Self, Refusal> {
-        let felts = text.split(',').take(MAX_FELTS.saturating_add(1)).map(felt::parse_any).collect::<Result<_, _>>();
+        if text.trim_ascii_start().starts_with(['{', '[']) {
+            let value = json::parse(text.as_bytes())?;
+            return Self::read(Cursor::root(&value, ""));
+        }
+        let felts = text.split(',').take(MAX_FELTS.saturating_add(1)).map(|felt| felt::parse_any(felt.trim_ascii()));
+        let felts = felts.collect::<Result<_, _>>();
         felts.map_err(|error| Refusal::new(error, "")).and_then(Self::from_felts)
     }
 }
 
-/// Proves that r and s are `public_key`'s signature of exactly this hash.
+/// Proves that r and s are `public_key`'s signature of exactly this hash. `others` are hashes that it could be of by mistake, each with what
+/// went wrong.
 ///
 /// # Errors
 ///
 /// [`Code::SignatureMismatch`].
-pub(crate) fn prove(public_key: &Felt, hash: &Felt, pair: [&Felt; 2]) -> Result<(), Refusal> {
+pub(crate) fn prove(public_key: &Felt, hash: &Felt, pair: [&Felt; 2], others: impl FnOnce() -> Vec<(Felt, String)>) -> Result<(), Refusal> {
     if curve::is_valid(public_key, hash, pair) {
         return Ok(());
     }
     let expected = format!("a signature of public key {public_key:#x} over {hash:#x}");
-    Err(Refusal::new(Code::SignatureMismatch, "").with_expected(expected))
+    let refusal = Refusal::new(Code::SignatureMismatch, "").with_expected(expected);
+    let found = others().into_iter().find(|(other, _)| other != hash && curve::is_valid(public_key, other, pair));
+    Err(match found {
+        Some((other, reason)) => refusal.with_reason(reason).with_actual(format!("a signature of the same key over {other:#x}")),
+        None => refusal,
+    })
 }

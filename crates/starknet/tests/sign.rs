@@ -76,7 +76,11 @@ fn requests_name_signer_payload_and_digest() -> TestResult {
 #[test]
 fn takes_every_spelling_of_a_signature() -> TestResult {
     let case = fixture::<Starknet>(CASE);
-    let spellings: [fn([U256; 2]) -> Json; 5] = [
+    let spellings: [fn([U256; 2]) -> Json; 8] = [
+        // starknet.js returns the object of the curve's library.
+        |[r, s]| json!({ "recovery": 0, "s": s.to_string(), "r": r.to_string() }),
+        |[r, s]| json!(format!(" {r:#x}, {s:#X}\n").replace("0X", "0x")),
+        |[r, s]| json!(format!("[\"{r}\", \"{s:#x}\"]")),
         |[r, s]| json!([format!("{r:#x}"), format!("{s:#x}")]),
         |[r, s]| json!([format!("{r:#066x}"), s.to_string()]),
         |[r, s]| json!({ "r": format!("{r:#x}"), "s": s.to_string() }),
@@ -177,7 +181,8 @@ fn refuses_signatures_that_prove_nothing() {
         ("invoke", json!(vec!["1"; 1025].join(",")), Code::SignatureMalformed),
         ("invoke", json!(""), Code::DecimalEmpty),
         ("invoke", json!("1,"), Code::DecimalEmpty),
-        ("invoke", json!("1, 2"), Code::DecimalSpace),
+        ("invoke", json!("1 2"), Code::DecimalSpace),
+        ("invoke", json!({ "r": "0x1", "s": "0x1", "recovery": "x" }), Code::DecimalDigit),
         ("invoke", json!([prime, "0x1"]), Code::FeltOutOfRange),
         ("invoke", json!(format!("{prime},0x1")), Code::FeltOutOfRange),
         ("invoke", json!({ "r": "0x1" }), Code::MissingField),
@@ -194,6 +199,35 @@ fn refuses_signatures_that_prove_nothing() {
             assert!(attach(&case, &[("typed_data", pair(changed))]).is_err(), "{half} {bit}");
         }
     }
+}
+
+#[test]
+fn a_refusal_says_over_what_the_account_signed() -> TestResult {
+    let case = fixture::<Starknet>(CASE);
+    let (key, unsigned) = (key::<Starknet>(&case), prepared(&case));
+    let payloads = unsigned.payloads();
+    let (invoke, message) = payloads.invoke.as_ref().zip(payloads.message.as_ref()).ok_or("both payloads")?;
+    let sepolia = felt::from_short_string("SN_SEPOLIA")?;
+    let (mut number, mut elsewhere) = (message.message.domain, message.message.domain);
+    (number.version, elsewhere.chain_id) = (Felt::ONE, sepolia);
+    let hash = |domain: &countersign_starknet::message::Domain| {
+        let prefix = felt::from_short_string("StarkNet Message").unwrap_or_default();
+        poseidon_hash_many(&[prefix, domain.hash(), message.hashes.signer, message.hashes.struct_hash])
+    };
+    for (name, signed, says) in [
+        ("invoke", message.hashes.message_hash, "the signature for typed_data"),
+        ("typed_data", invoke.invoke.hashes.tx_hash, "the signature for invoke"),
+        ("invoke", invoke.invoke.transaction.hashes(sepolia).tx_hash, "another chain, SN_SEPOLIA"),
+        ("typed_data", hash(&elsewhere), "another chain, SN_SEPOLIA"),
+        ("typed_data", hash(&number), "the domain's version as a number"),
+    ] {
+        let [r, s] = key.sign(&signed)?;
+        let refusal = attach(&case, &[(name, json!([format!("{r:#x}"), format!("{s:#x}")]))]).expect_err(says);
+        assert_eq!((refusal.code(), refusal.blame()), (Code::SignatureMismatch, countersign_core::Blame::Caller));
+        assert!(refusal.reason().contains(says), "{refusal}");
+        assert!(refusal.actual().is_some_and(|actual| actual.to_string().ends_with(&format!("{signed:#x}"))), "{refusal}");
+    }
+    Ok(())
 }
 
 /// The owner of a key can choose r so that the curve library's verification meets the point at infinity, where it panics.

@@ -267,7 +267,11 @@ impl HostOwner {
         let asked = Payloads::of(&unsigned);
         let order_id = signing.order_id.clone();
         match self.host.ask_to_sign(Ask::Sign(signing), unsigned).await {
-            Reply::Signed(signed) => Ok(FundingReply::Signed(SignedFunding::from_signed(&asked.finish(*signed)?))),
+            Reply::Signed(signed) => {
+                let signed = asked.finish(*signed)?;
+                self.nodes.check_gasless(&signed).await.map_err(of_node)?;
+                Ok(FundingReply::Signed(SignedFunding::from_signed(&signed)))
+            }
             Reply::Sent => Ok(FundingReply::Elsewhere),
             Reply::NotSigned(message) => Err(OwnerError::Failed { code: NOT_SIGNED, message }),
             Reply::SignerFailed { message, code } if self.options.sign_only || has_sent_nothing(code) => {

@@ -9,6 +9,7 @@ use countersign_core::report::amount;
 use countersign_core::{ApprovalStep, Code, FundingPath, Refusal, Scheme, SentBy, Summary, Topic};
 use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::payloads::{self, CallPayload};
+use countersign_evm_core::signature::ExternalSignature;
 use countersign_evm_core::typed_data::Message;
 use prost::Message as _;
 use serde::{Deserialize, Serialize};
@@ -272,6 +273,7 @@ impl TronTransaction {
 
 impl payloads::Transaction for TronTransaction {
     const SCHEME: Scheme = Scheme::Secp256k1Sha256;
+    const METHODS: [&'static str; 2] = ["trx.sign", "trx.signTypedData"];
     type Payload = Payload;
     type Native = SignedTronTransaction;
 
@@ -279,9 +281,8 @@ impl payloads::Transaction for TronTransaction {
         &self.raw_data
     }
 
-    fn read_signed(bytes: &[u8]) -> Result<(B256, Signature), Refusal> {
-        let signed = SignedTronTransaction::from_bytes(bytes)?;
-        Ok((signed.tx_id(), *signed.signature()))
+    fn read_signed(bytes: &[u8]) -> Result<(B256, ExternalSignature), Refusal> {
+        signed::parts(bytes).map(|(transaction, signature)| (transaction.tx_id, signature))
     }
 
     fn calldata(&self) -> &[u8] {

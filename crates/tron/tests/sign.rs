@@ -1,6 +1,6 @@
 //! Signing: the requests, the accepted signatures, and the artefacts for nodes and the service.
 
-use alloy_primitives::{B256, hex};
+use alloy_primitives::{B256, hex, keccak256};
 use countersign_core::{Code, Policy, Refusal, RequestId, Role, Scheme};
 use countersign_testkit::{
     Case, TestResult, artefacts, attach as attach_json, fixture, key, outcome_under, verified, verified_under, wallet,
@@ -104,6 +104,69 @@ fn takes_every_v_and_gives_27_or_28() -> TestResult {
     Ok(())
 }
 
+/// r and s alone, a parity that is wrong, an object, and the signed transaction in TronWeb's JSON.
+#[test]
+fn takes_signatures_as_signers_write_them() -> TestResult {
+    let case = case();
+    let wanted = case.expect()["artefacts"].take();
+    let spell: [fn(&[u8]) -> Json; 4] = [
+        |bytes| json!(hex::encode(flip_s(bytes))),
+        |bytes| json!(hex::encode(&bytes[..64])),
+        |bytes| json!(hex::encode(with_v(bytes, 27 + 28 - bytes[64]))),
+        |bytes| json!({ "v": bytes[64], "s": hex::encode(&bytes[32..64]), "r": hex::encode(&bytes[..32]) }),
+    ];
+    for spell in spell {
+        let given = expected(&case).map(|(name, bytes)| (name, spell(&bytes)));
+        assert_eq!(artefacts(&attach(&case, &given.into_iter().collect())?), wanted);
+    }
+    let mut unsigned = prepared(&case);
+    for transaction in signed(&case).transactions() {
+        let mut json = transaction.native.broadcast_json();
+        let name = transaction.role.to_string();
+        // The content of `raw_data` is that of `raw_data_hex`, and a signature may have a form that only its signer proves.
+        json["raw_data"] = json!({});
+        let whole = json["signature"][0].as_str().ok_or("no text")?.to_owned();
+        json["signature"] = json!([whole[..128]]);
+        // Under another permission other bytes are signed, and other keys count.
+        let mut raw = transaction.native.transaction().raw.clone();
+        raw.contract[0].permission_id = 2;
+        let mut active = json.clone();
+        active["raw_data_hex"] = hex::encode(countersign_tron::prost::Message::encode_to_vec(&raw)).into();
+        active["txID"] = Json::Null;
+        let refusal = unsigned.attach_transaction(active.to_string().as_bytes()).expect_err("another permission");
+        let at = "/raw_data/contract/0/Permission_id";
+        assert_eq!((refusal.code(), refusal.location()), (Code::TransactionMismatch, at), "{refusal}");
+        let attached = unsigned.attach_transaction(json.to_string().as_bytes())?;
+        assert_eq!(attached.iter().map(ToString::to_string).collect::<Vec<_>>(), [name.as_str()]);
+        assert_eq!(artefacts(&unsigned)[name.as_str()], wanted[name.as_str()]);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_refusal_says_who_signed_and_over_what() -> TestResult {
+    let case = case();
+    let (key, stranger) = (key::<Tron>(&case), Key::from_bytes(&[1; 32])?);
+    let requests = prepared(&case).requests();
+    let digest = |name: &str| requests.iter().find(|request| request.id.name() == name).map(|request| B256::from_slice(&request.digest));
+    let refusal = |name: &str, digest: B256, key: &Key| -> Result<Refusal, Box<dyn std::error::Error>> {
+        let signature = hex::encode(key.sign(&digest)?.as_bytes());
+        Ok(attach(&case, &json!({ name: signature })).expect_err("another digest or account"))
+    };
+    let typed = digest("typed_data").ok_or("no request")?;
+    let prefixed = keccak256([b"\x19TRON Signed Message:\n32", typed.as_slice()].concat());
+    let prefixed = refusal("typed_data", prefixed, &key)?;
+    assert!(prefixed.reason().contains("signMessageV2") && prefixed.reason().contains("trx.signTypedData"), "{prefixed}");
+    // Ethereum's signers hash with Keccak-256.
+    let initiate = requests.iter().find(|request| request.id.name() == "initiate").ok_or("no request")?;
+    let keccak = refusal("initiate", keccak256(&initiate.message), &key)?;
+    assert!(keccak.reason().contains("with another function"), "{keccak}");
+    let theirs = refusal("initiate", digest("initiate").ok_or("no request")?, &stranger)?;
+    let address = countersign_tron::Address::from(stranger.address()).to_string();
+    assert!(theirs.actual().is_some_and(|actual| actual.to_string().contains(&address)), "{theirs}");
+    Ok(())
+}
+
 #[test]
 fn what_is_not_signed_stays_unsigned() -> TestResult {
     let case = case();
@@ -160,9 +223,10 @@ fn refuses_signatures_that_prove_nothing() {
         ("approval", hex(&initiate), Code::SignatureMismatch),
         ("typed_data", hex(&initiate), Code::SignatureMismatch),
         ("typed_data", hex(&other[2].1), Code::SignatureMismatch),
-        ("typed_data", hex(&with_v(&typed, typed[64] ^ 7)), Code::SignatureMismatch),
+        ("typed_data", hex(&flip_s(&other[2].1)), Code::SignatureMismatch),
         ("typed_data", hex(&with_v(&typed, 29)), Code::SignatureMalformed),
-        ("typed_data", hex(&flip_s(&typed)), Code::SignatureHighS),
+        // Tron's transactions have no chain id.
+        ("initiate", hex(&with_v(&initiate, 0xdb)), Code::SignatureMalformed),
         ("typed_data", hex(&typed[..63]), Code::SignatureMalformed),
         ("typed_data", json!({ "contract": "0x01" }), Code::SignatureMalformed),
         ("initiate", json!({ "contract": "0x01" }), Code::SignatureMalformed),

@@ -21,6 +21,7 @@ __all__ = [
     "ContractSignature",
     "Coverage",
     "DataAvailabilityMode",
+    "EcdsaSignature",
     "EvmRecovery",
     "EvmWallet",
     "Family",
@@ -31,6 +32,7 @@ __all__ = [
     "Htlc",
     "HtlcState",
     "HtlcTerms",
+    "KeyServiceSignature",
     "Leg",
     "Line",
     "NativePayload",
@@ -293,6 +295,7 @@ Code: TypeAlias = Literal[
     "signature_malformed",
     "signature_high_s",
     "signature_mismatch",
+    "account_not_deployed",
     "signature_count",
     "nothing_to_sign",
     "secret_wrong",
@@ -354,6 +357,7 @@ Code: TypeAlias = Literal[
     "gas_price_too_high",
     "allowance_too_low",
     "simulation_reverted",
+    "contract_signature_refused",
     "simulation_differs",
     "finality_mark_missing",
     "lower_height_missing",
@@ -1289,7 +1293,43 @@ class ContractSignature(TypedDict):
     """The signature of a contract wallet over EVM typed data (ERC-1271)."""
 
     contract: str
-    """The signature, at most 64 KiB."""
+    """The signature, at most 64 KiB; `0x` if the wallet keeps on chain what it signed."""
+
+    deployed: NotRequired[bool | None]
+    """Whether the account is deployed, so that the wrapper of ERC-6492 is taken off; `false` if it is missing."""
+
+class EcdsaSignature(TypedDict):
+    """The signature of a key on EVM or Tron, in parts. The parity is found, so `v` may be missing or have any usual form or name."""
+
+    r: NumberLike
+    """The first number; text without `0x` is hex."""
+
+    s: NumberLike
+    """The second number; text without `0x` is hex."""
+
+    v: NotRequired[NumberLike | None]
+    """0, 1, 27 or 28, or EIP-155's, or the last byte of it."""
+
+    y_parity: NotRequired[NumberLike | None]
+    """The same as `v`."""
+
+    recovery: NotRequired[NumberLike | None]
+    """The same as `v`."""
+
+    recovery_param: NotRequired[NumberLike | None]
+    """The same as `v`."""
+
+    network_v: NotRequired[NumberLike | None]
+    """The same as `v`."""
+
+class KeyServiceSignature(TypedDict):
+    """The signature of a key service on EVM or Tron, with the public key that made it."""
+
+    signature: str
+    """DER, or another form of r and s, in hex."""
+
+    public_key: NotRequired[str | None]
+    """The public key: SEC 1 or a `SubjectPublicKeyInfo`, in hex."""
 
 class StarknetSignature(TypedDict):
     """A signature of a Starknet account with one key."""
@@ -1299,6 +1339,9 @@ class StarknetSignature(TypedDict):
 
     s: NumberLike
     """The second felt."""
+
+    recovery: NotRequired[NumberLike | None]
+    """Ignored: the account's key proves a signature of two felts."""
 
 class BitcoinSignature(TypedDict):
     """A signature of one input on Bitcoin-like chains, with the key that made it."""

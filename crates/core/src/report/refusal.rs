@@ -203,6 +203,8 @@ impl Refusal {
         match self.blame() {
             Blame::Service if code.is_about_form() && !code.is_for_service() => "do not sign; report the service",
             Blame::Caller if code.is_for_service() => "correct the input and try again",
+            // Nobody signs what the caller wrote, and no update of this library reads it.
+            Blame::Caller if code == Code::UnexpectedField => "leave the field out",
             _ => code.remedy(),
         }
     }

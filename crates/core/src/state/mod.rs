@@ -459,7 +459,7 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     /// | family | `transaction` |
     /// |---|---|
     /// | EVM | EIP-2718 bytes, as `eth_signTransaction` returns them in hex |
-    /// | Tron | protobuf |
+    /// | Tron | protobuf, or the JSON of TronWeb |
     /// | Starknet | the invoke transaction as JSON |
     /// | Solana | the wire format, also partially signed |
     /// | Sui | BCS of the transaction and its signatures |

@@ -42,6 +42,11 @@ pub(crate) fn recover(signature: &Signature, digest: &B256) -> Option<Address> {
     CONTEXT.recover_ecdsa(&Message::from_digest(digest.0), &compact).ok().as_ref().map(address)
 }
 
+/// Returns the account of a public key in the encoding of SEC 1; `None` if it is not a point of the curve.
+pub(crate) fn account(public_key: &[u8]) -> Option<Address> {
+    PublicKey::from_slice(public_key).ok().as_ref().map(address)
+}
+
 fn address(key: &PublicKey) -> Address {
     let [_, coordinates @ ..] = key.serialize_uncompressed();
     Address::from_raw_public_key(&coordinates)

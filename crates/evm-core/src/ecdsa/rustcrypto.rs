@@ -37,3 +37,8 @@ impl Secret {
 pub(crate) fn recover(signature: &Signature, digest: &B256) -> Option<Address> {
     signature.recover_from_prehash(digest).ok().map(|key| Address::from_public_key(&key))
 }
+
+/// Returns the account of a public key in the encoding of SEC 1; `None` if it is not a point of the curve.
+pub(crate) fn account(public_key: &[u8]) -> Option<Address> {
+    VerifyingKey::from_sec1_bytes(public_key).ok().as_ref().map(Address::from_public_key)
+}

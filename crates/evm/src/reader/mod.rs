@@ -10,6 +10,7 @@
 //! | [`Broadcast`] | 3 | whether the endpoint takes a transaction | that it does |
 //! | [`FateOf`] | 2 | whether a transaction that was sent can still be included | the answer |
 //! | [`ReceiverCheck`] | 1 | whether the receiver of an HTLC can be paid | that it can, or the code of the refusal |
+//! | [`SignatureCheck`] | 1 | whether the contract will take a gasless signature | that it will, or the code of the refusal |
 //! | [`ServedCheck`] | 1 | whether the endpoint serves what the evidence will need | that it does, or the code of the refusal |
 //! | [`Status`] | 1 | the receipt of a transaction | the receipt |
 //! | [`Contract`] | 2 | the description of a contract | the description |
@@ -26,6 +27,7 @@ mod context;
 mod contract;
 mod fate;
 pub mod fees;
+mod gasless;
 mod head;
 mod htlc;
 mod l1_fee;
@@ -50,6 +52,7 @@ pub use context::{Context, NonceAndFees, pending_nonce};
 pub use contract::{Contract, ContractDescription, Domain};
 pub use fate::{FateOf, Tracer};
 pub use fees::{FeeLevels, Prices};
+pub use gasless::{GaslessSignature, SignatureCheck};
 pub use head::{Newest, NewestBlock};
 pub use htlc::{Htlc, HtlcReader};
 pub use l1_fee::has_l1_fee;

@@ -3,15 +3,16 @@
 use std::cell::RefCell;
 
 use countersign_core::reader::{Agree as _, Fault, Known, Machine, Observation, Request};
-use countersign_core::{EvmGeneration, U256};
-use countersign_evm::Fees;
+use countersign_core::{EvmGeneration, RequestId, U256};
 use countersign_evm::alloy_primitives::{Address, hex, keccak256};
 use countersign_evm::read::{self, Layout};
 use countersign_evm::reader::{
-    Amount, AmountOf, Context, Contract, ContractDescription, FeeLevels, Newest, NewestBlock, NonceAndFees, OnChain, Prices, Receiver,
-    ReceiverCheck, Status, fees, pending_nonce,
+    Amount, AmountOf, Context, Contract, ContractDescription, FeeLevels, GaslessSignature, Newest, NewestBlock, NonceAndFees, OnChain,
+    Prices, Receiver, ReceiverCheck, SignatureCheck, Status, fees, pending_nonce,
 };
+use countersign_evm::{Evm, ExternalSignature, Fees, Gasless};
 use countersign_testkit::chain::evm::{LATEST, answer_with, hash_of};
+use countersign_testkit::{fixture, key, verified};
 use serde_json::{Value, json};
 
 use super::{chain, drive};
@@ -339,6 +340,61 @@ fn a_receiver_is_refused_only_by_a_token_that_lets_others_be_paid() {
             });
             assert!(outcome.is_err(), "{place}");
         }
+    }
+}
+
+/// The gasless message of a fixture, signed by its key or with the bytes of a contract wallet.
+fn gasless(contract: Option<Vec<u8>>) -> GaslessSignature {
+    let case = fixture::<Evm>("evm-token-approval-exact");
+    let mut unsigned = verified::<Evm>(&case).prepare(Gasless).unwrap();
+    match contract {
+        Some(bytes) => unsigned.attach(RequestId::TypedData, ExternalSignature::contract(bytes).unwrap()).unwrap(),
+        None => unsigned.sign(&key::<Evm>(&case)).unwrap(),
+    }
+    GaslessSignature::of(&unsigned.finish().unwrap()).unwrap()
+}
+
+/// The contract recovers a key of an account without code. An account with code decides itself (ERC-1271).
+#[test]
+fn a_gasless_signature_is_asked_about_before_it_is_submitted() {
+    let (by_key, by_contract) = (gasless(None), gasless(Some(vec![0xab; 96])));
+    let magic = "0x1626ba7e00000000000000000000000000000000000000000000000000000000";
+    let longer = format!("{magic}{}", "00".repeat(32));
+    let delegated = "0xef01000000000000000000000000000000000000000001";
+    let refused = Some("contract_signature_refused");
+    for (signature, code, answer, expected) in [
+        (&by_key, "0x", json!("0x"), None),
+        (&by_contract, "0x", json!("0x"), Some("account_not_deployed")),
+        (&by_key, delegated, json!(magic), None),
+        (&by_contract, "0x6080", json!(longer), None),
+        (&by_key, delegated, json!("0x"), refused),
+        (&by_key, delegated, json!("0xffffffff00000000000000000000000000000000000000000000000000000000"), refused),
+        // Not the whole word, and one with something behind the four bytes.
+        (&by_key, delegated, json!("0x1626ba7e"), refused),
+        (&by_key, delegated, json!(magic.replace("7e00", "7e01")), refused),
+        (&by_contract, "0x6080", error(3, "execution reverted: GS026"), refused),
+    ] {
+        let (outcome, asked) = ask::<_, SignatureCheck>(signature.clone(), |method, _| match method {
+            "eth_getCode" => json!(code),
+            _ => answer.clone(),
+        });
+        let judged = outcome.unwrap().into_output().0;
+        assert_eq!(judged.as_ref().err().map(|refusal| refusal.code().name()), expected, "{code} {answer}");
+        let [(_, owner), (_, call)] = asked.as_slice() else { panic!("{asked:?}") };
+        assert_eq!(
+            (&owner[0], &call[0]["to"], &call[0]["from"]),
+            (&json!(signature.owner), &json!(signature.owner), &json!(signature.htlc))
+        );
+        // `isValidSignature(bytes32,bytes)`: selector, digest, offset, length, the very signature.
+        let data = hex::decode(call[0]["data"].as_str().unwrap()).unwrap();
+        assert_eq!((&data[..4], &data[4..36]), (&[0x16, 0x26, 0xba, 0x7e][..], signature.digest.as_slice()));
+        assert_eq!(data[100..100 + signature.signature.len()], signature.signature);
+    }
+    // A node that fails has said nothing.
+    for failure in [error(-32_000, "missing trie node"), error(-32_005, "limit exceeded")] {
+        let (outcome, _) =
+            ask::<_, SignatureCheck>(by_key.clone(), |method, _| if method == "eth_getCode" { json!(delegated) } else { failure.clone() });
+        assert!(outcome.is_err());
     }
 }
 

@@ -1,17 +1,12 @@
 //! The JSON that EVM and Tron share.
 
-use countersign_core::json::{Cursor, Members};
+use countersign_core::json::Members;
 use countersign_core::{Refusal, Role};
 use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::payloads::{CallPayload, MessagePayload, Unsigned};
-use countersign_evm_core::signature::ExternalSignature;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::inputs::ContractSignature;
 use super::read_u64;
-
-/// Maximum length of a contract wallet's signature, in bytes.
-const MAX_CONTRACT_SIGNATURE: usize = 64 * 1024;
 
 /// Bytes that serialize as `0x` and lower-case hex.
 pub(crate) struct Hex<'a>(pub(crate) &'a [u8]);
@@ -31,17 +26,6 @@ pub(crate) fn read_chain_id(members: &Members<'_, '_>) -> Result<Option<u64>, Re
 pub(crate) fn read_approvals(members: &Members<'_, '_>) -> Result<ApprovalPlan, Refusal> {
     let resets = members.get("reset_approval").map(|cursor| cursor.bool()).transpose()?.unwrap_or_default();
     Ok(if resets { ApprovalPlan::default().with_reset() } else { ApprovalPlan::default() })
-}
-
-/// Reads a signature as hex text, or that of a contract wallet as an object `{"contract": "0x.."}`.
-pub(crate) fn read_signature(signature: Cursor<'_, '_>) -> Result<ExternalSignature, Refusal> {
-    let at = || signature.at().to_string();
-    if let Ok(members) = signature.object() {
-        members.only(ContractSignature::MEMBERS)?;
-        let bytes = members.need("contract")?.hex_bytes(MAX_CONTRACT_SIGNATURE)?;
-        return ExternalSignature::contract(bytes).map_err(|refusal| refusal.with_prefix(&at()));
-    }
-    ExternalSignature::from_hex(signature.text()?).map_err(|refusal| refusal.with_prefix(&at()))
 }
 
 /// One call. Each family has its own `Serialize` implementation for it.

@@ -8,7 +8,7 @@ use countersign_core::json::{Cursor, Members};
 use countersign_core::{Code, Refusal};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::calls::{Call, Hex, read_approvals, read_chain_id, read_signature, serialize_steps};
+use super::calls::{Call, Hex, read_approvals, read_chain_id, serialize_steps};
 use super::inputs::EvmWallet;
 use super::{JsonFamily, hex};
 
@@ -22,7 +22,7 @@ impl JsonFamily for Evm {
     }
 
     fn read_signature(signature: Cursor<'_, '_>) -> Result<ExternalSignature, Refusal> {
-        read_signature(signature)
+        ExternalSignature::read(signature)
     }
 
     fn read_transaction(text: &[u8]) -> Result<TxEnvelope, Refusal> {

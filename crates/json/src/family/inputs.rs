@@ -273,8 +273,36 @@ macro_rules! for_each_input {
 
             /// The signature of a contract wallet over EVM typed data (ERC-1271).
             ContractSignature {
-                /// The signature, at most 64 KiB.
+                /// The signature, at most 64 KiB; `0x` if the wallet keeps on chain what it signed.
                 contract: Hex,
+                /// Whether the account is deployed, so that the wrapper of ERC-6492 is taken off; `false` if it is missing.
+                deployed: Option<bool>,
+            }
+
+            /// The signature of a key on EVM or Tron, in parts. The parity is found, so `v` may be missing or have any usual form or name.
+            EcdsaSignature {
+                /// The first number; text without `0x` is hex.
+                r: NumberOrText,
+                /// The second number; text without `0x` is hex.
+                s: NumberOrText,
+                /// 0, 1, 27 or 28, or EIP-155's, or the last byte of it.
+                v: Option<NumberOrText>,
+                /// The same as `v`.
+                y_parity: Option<NumberOrText>,
+                /// The same as `v`.
+                recovery: Option<NumberOrText>,
+                /// The same as `v`.
+                recovery_param: Option<NumberOrText>,
+                /// The same as `v`.
+                network_v: Option<NumberOrText>,
+            }
+
+            /// The signature of a key service on EVM or Tron, with the public key that made it.
+            KeyServiceSignature {
+                /// DER, or another form of r and s, in hex.
+                signature: String,
+                /// The public key: SEC 1 or a `SubjectPublicKeyInfo`, in hex.
+                public_key: Option<String>,
             }
 
             /// A signature of a Starknet account with one key.
@@ -283,6 +311,8 @@ macro_rules! for_each_input {
                 r: Number,
                 /// The second felt.
                 s: Number,
+                /// Ignored: the account's key proves a signature of two felts.
+                recovery: Option<Number>,
             }
 
             /// A signature of one input on Bitcoin-like chains, with the key that made it.

@@ -6,11 +6,11 @@ use countersign::starknet::{
     DataAvailabilityMode, ExecutionEncoding, ExternalSignature, Felt, FundingPath, InvokeTransaction, KeyedPath, ResourceBound,
     ResourceBounds, Starknet, TxContext, Unsigned, felt,
 };
-use countersign_core::json::{Cursor, Members, Value};
+use countersign_core::json::{Cursor, Members};
 use countersign_core::{Code, Refusal, Role};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::inputs::{self, StarknetSignature, StarknetWallet};
+use super::inputs::{self, StarknetWallet};
 use super::{JsonFamily, read_u64};
 
 /// Maximum length of paymaster or deployment data, in felts. A transaction with more is too large for a node.
@@ -23,24 +23,8 @@ impl JsonFamily for Starknet {
         Ok(FundingPath::Both(read_execution(&members)?).into())
     }
 
-    /// Reads an array of felts, an object `{"r", "s"}`, or text with felts joined by commas. Each felt is a JSON integer, a decimal
-    /// string or `0x` hex.
     fn read_signature(signature: Cursor<'_, '_>) -> Result<ExternalSignature, Refusal> {
-        let at = |refusal: Refusal| refusal.with_prefix(&signature.at().to_string());
-        let felts = match signature.value() {
-            Value::String(text) => return text.parse().map_err(at),
-            Value::Array(_) | Value::Bytes(_) => {
-                let felts = signature.array()?.take(ExternalSignature::MAX_FELTS.saturating_add(1));
-                felts.map(|felt| felt::read_any(felt)).collect::<Result<_, _>>()?
-            }
-            Value::Object(_) => {
-                let members = signature.object()?;
-                members.only(StarknetSignature::MEMBERS)?;
-                vec![felt::read_any(members.need("r")?)?, felt::read_any(members.need("s")?)?]
-            }
-            _ => Vec::new(),
-        };
-        ExternalSignature::from_felts(felts).map_err(at)
+        ExternalSignature::read(signature)
     }
 
     fn read_transaction(text: &[u8]) -> Result<InvokeTransaction, Refusal> {

@@ -6,7 +6,7 @@ use countersign_core::json::{Cursor, Members};
 use countersign_core::{Code, Refusal, number};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::calls::{Call, read_approvals, read_chain_id, read_signature, serialize_steps};
+use super::calls::{Call, read_approvals, read_chain_id, serialize_steps};
 use super::inputs::TronWallet;
 use super::{JsonFamily, hex};
 
@@ -20,7 +20,7 @@ impl JsonFamily for Tron {
     }
 
     fn read_signature(signature: Cursor<'_, '_>) -> Result<ExternalSignature, Refusal> {
-        read_signature(signature)
+        ExternalSignature::read(signature)
     }
 
     fn read_transaction(text: &[u8]) -> Result<SignedTronTransaction, Refusal> {

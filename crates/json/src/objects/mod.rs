@@ -148,16 +148,16 @@ pub fn sign(order: &mut Unsigned, key: &str) -> Result<(), Failure> {
 /// Checks that an external signer's signature is over exactly the requested payload, and attaches it. A refused signature changes
 /// nothing.
 ///
-/// The signature is text in its family's usual form, or the JSON text of an object: `{"contract": "0x.."}` on EVM,
-/// `{"r": .., "s": ..}` on Starknet, `{"signature": .., "public_key": ..}` on Bitcoin. A signed PSBT or transaction on Bitcoin has the name
-/// `psbt`.
+/// The signature is text in its family's usual form, or the JSON text of an object or array: `{"r": .., "s": .., "v": ..}` on EVM and Tron,
+/// `{"contract": "0x.."}` on EVM, `{"r": .., "s": ..}` or felts on Starknet, `{"signature": .., "public_key": ..}` on EVM, Tron and Bitcoin. A
+/// signed PSBT or transaction on Bitcoin has the name `psbt`.
 ///
 /// # Errors
 ///
 /// [`Failure`] at the signature, or with the code `nothing_to_sign` if no request has this name.
 pub fn attach(order: &mut Unsigned, name: &str, signature: &str) -> Result<(), Failure> {
     let name = serde_json::Value::from(name);
-    let signatures = if signature.trim_start().starts_with('{') {
+    let signatures = if signature.trim_start().starts_with(['{', '[']) {
         format!("{{{name}:{signature}}}")
     } else {
         format!("{{{name}:{}}}", serde_json::Value::from(signature))

@@ -7,11 +7,11 @@ mod prepare;
 mod wallet;
 
 use countersign::chains::Network;
-use countersign::evm::UnsignedOrder;
 use countersign::evm::address::from_account;
 use countersign::evm::alloy_primitives::{Address, B256};
-use countersign::evm::reader::{Contract, Newest, NewestBlock, OnChain, Plan, PreflightCheck, Status};
-use countersign::{Asset, Generation};
+use countersign::evm::reader::{Contract, GaslessSignature, Newest, NewestBlock, OnChain, Plan, PreflightCheck, SignatureCheck, Status};
+use countersign::evm::{SignedOrder, UnsignedOrder};
+use countersign::{Asset, Code, Generation, Refusal};
 use countersign_transport::Transport;
 
 pub use countersign::evm::reader::{ContractDescription, Domain, Preflight, Receipt};
@@ -58,11 +58,28 @@ impl<'n, T: Transport> EvmChain<'n, T> {
     /// # Errors
     ///
     /// Returns [`NodeError::Refused`] with a code of [`PreflightCheck`], or with
-    /// [`Code::WalletChainMismatch`](countersign::Code::WalletChainMismatch) if a call is for another chain. Returns another
+    /// [`Code::WalletChainMismatch`] if a call is for another chain. Returns another
     /// [`NodeError`] if no endpoint answers or too few of them agree.
     pub async fn preflight(&self, order: &UnsignedOrder) -> Result<Preflight, NodeError> {
         let plan = Plan::new(order, self.chain_id)?;
         Ok(self.connection.agreed::<PreflightCheck>(&plan).await?.0?)
+    }
+
+    /// Checks that the contract will take the signature of a gasless message: see [`SignatureCheck`]. Call it before the signature is
+    /// submitted. An order without such a message passes. The endpoints must agree.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::Refused`] with [`Code::ContractSignatureRefused`] or [`Code::AccountNotDeployed`], or with
+    /// [`Code::WalletChainMismatch`] if the message is for another chain. Returns another [`NodeError`] if no endpoint answers or too few
+    /// of them agree.
+    pub async fn check_gasless(&self, order: &SignedOrder) -> Result<(), NodeError> {
+        let Some(signature) = GaslessSignature::of(order) else { return Ok(()) };
+        if signature.chain_id != self.chain_id {
+            let refusal = Refusal::new(Code::WalletChainMismatch, "");
+            return Err(refusal.with_expected(self.chain_id).with_actual(signature.chain_id).into());
+        }
+        Ok(self.connection.agreed::<SignatureCheck>(&self.on_chain(signature)).await?.0?)
     }
 
     /// Reads the receipt of a transaction; `None` while it is not in a block. The endpoints must agree.

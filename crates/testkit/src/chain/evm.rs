@@ -261,6 +261,8 @@ impl Evm {
                 None => error(-32_000, "header not found"),
             },
             "eth_getBalance" => json!(format!("{:#x}", self.holds)),
+            // No account has code, unless a test says so.
+            "eth_getCode" => json!("0x"),
             "eth_getLogs" => json!(self.logs),
             "eth_gasPrice" => json!("0x77359400"),
             "eth_maxPriorityFeePerGas" => json!("0x1"),

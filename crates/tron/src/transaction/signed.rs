@@ -44,15 +44,8 @@ impl SignedTronTransaction {
     /// [`Code::TransactionMismatch`] for anything but one contract call with one signature, and
     /// [`Code::SignatureMalformed`] or [`Code::SignatureHighS`] for a malformed signature.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Refusal> {
-        let malformed = || Refusal::new(Code::TransactionMismatch, "").with_reason("not the canonical bytes of a signed transaction");
-        let decoded = Transaction::decode(bytes).map_err(|_| malformed())?;
-        if decoded.encode_to_vec() != bytes {
-            return Err(malformed());
-        }
-        let Transaction { raw_data: Some(raw), signature } = decoded else { return Err(malformed()) };
-        let [signature] = signature.as_slice() else { return Err(one_signature(signature.len())) };
-        let signature = parse_signature(&hex::encode(signature)).map_err(|refusal| refusal.with_prefix("/signature/0"))?;
-        Ok(TronTransaction::decode(&raw.encode_to_vec())?.with_signature(signature))
+        let (transaction, signature) = parts_of_bytes(bytes)?;
+        Ok(transaction.with_signature(canonical(signature)?))
     }
 
     /// Parses a transaction in the JSON of node APIs, as TronWeb and TronLink return it.
@@ -70,21 +63,8 @@ impl SignedTronTransaction {
 
     /// Reads a transaction, as [`from_json`](Self::from_json) does.
     pub(crate) fn read(root: &Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let members = root.object()?;
-        let raw_data = members.need("raw_data_hex")?;
-        let bytes = number::hex_bytes(&format!("0x{}", raw_data.text()?), MAX_BYTES).map_err(|error| raw_data.refuse(error))?;
-        let transaction = TronTransaction::decode(&bytes)?;
-        if let Some(id) = members.get("txID")
-            && !id.text()?.eq_ignore_ascii_case(&hex::encode(transaction.tx_id))
-        {
-            return Err(id.refuse(Code::TransactionMismatch).with_expected(TypedValue::Hash(transaction.tx_id.0)));
-        }
-        let signatures = members.need("signature")?;
-        let mut items = signatures.array()?;
-        let count = items.len();
-        let Some(item) = items.next().filter(|_| count == 1) else { return Err(one_signature(count)) };
-        let signature = parse_signature(item.text()?).map_err(|refusal| refusal.with_prefix(&item.at().to_string()))?;
-        Ok(transaction.with_signature(signature))
+        let (transaction, signature) = parts_of_json(root)?;
+        Ok(transaction.with_signature(canonical(signature)?))
     }
 
     /// Returns the transaction that was signed.
@@ -131,15 +111,64 @@ impl SignedTronTransaction {
     }
 }
 
+/// Reads a signed transaction as a wallet returns it, in protobuf or in the JSON of TronWeb. The signature may have any form that can be
+/// proven.
+pub(super) fn parts(bytes: &[u8]) -> Result<(TronTransaction, ExternalSignature), Refusal> {
+    // Protobuf never begins with `{`: no field has this number and type.
+    let is_json = bytes.trim_ascii_start().starts_with(b"{");
+    let (transaction, signature) = if is_json { parts_of_json(&Cursor::root(&json::parse(bytes)?, ""))? } else { parts_of_bytes(bytes)? };
+    match transaction.raw.contract.first().map(|contract| contract.permission_id) {
+        None | Some(0) => Ok((transaction, signature)),
+        Some(permission) => {
+            let refusal = Refusal::new(Code::TransactionMismatch, "/raw_data/contract/0/Permission_id").with_actual(permission.to_string());
+            Err(refusal
+                .with_expected("0, the owner permission")
+                .with_reason("it is signed under another permission of the account, which is not supported"))
+        }
+    }
+}
+
+fn parts_of_bytes(bytes: &[u8]) -> Result<(TronTransaction, ExternalSignature), Refusal> {
+    let malformed = || Refusal::new(Code::TransactionMismatch, "").with_reason("not the canonical bytes of a signed transaction");
+    let decoded = Transaction::decode(bytes).map_err(|_| malformed())?;
+    if decoded.encode_to_vec() != bytes {
+        return Err(malformed());
+    }
+    let Transaction { raw_data: Some(raw), signature } = decoded else { return Err(malformed()) };
+    let [signature] = signature.as_slice() else { return Err(one_signature(signature.len())) };
+    let signature = ExternalSignature::from_hex(&hex::encode(signature)).map_err(|refusal| refusal.with_prefix("/signature/0"))?;
+    Ok((TronTransaction::decode(&raw.encode_to_vec())?, signature))
+}
+
+fn parts_of_json(root: &Cursor<'_, '_>) -> Result<(TronTransaction, ExternalSignature), Refusal> {
+    let members = root.object()?;
+    let raw_data = members.need("raw_data_hex")?;
+    let bytes = number::hex_bytes(&format!("0x{}", raw_data.text()?), MAX_BYTES).map_err(|error| raw_data.refuse(error))?;
+    let transaction = TronTransaction::decode(&bytes)?;
+    if let Some(id) = members.get("txID")
+        && !id.text()?.eq_ignore_ascii_case(&hex::encode(transaction.tx_id))
+    {
+        return Err(id.refuse(Code::TransactionMismatch).with_expected(TypedValue::Hash(transaction.tx_id.0)));
+    }
+    let signatures = members.need("signature")?;
+    let mut items = signatures.array()?;
+    let count = items.len();
+    let Some(item) = items.next().filter(|_| count == 1) else { return Err(one_signature(count)) };
+    let signature = ExternalSignature::from_hex(item.text()?).map_err(|refusal| refusal.with_prefix(&item.at().to_string()))?;
+    Ok((transaction, signature))
+}
+
 fn one_signature(count: usize) -> Refusal {
     let refusal = Refusal::new(Code::TransactionMismatch, "/signature").with_expected("one signature").with_actual(count);
     refusal.with_reason("an account that needs several signatures is not supported")
 }
 
-fn parse_signature(text: &str) -> Result<Signature, Refusal> {
-    match text.parse()? {
-        ExternalSignature::Ecdsa(signature) => Ok(signature),
-        _ => Err(Refusal::new(Code::SignatureMalformed, "")),
+/// Requires r, s and a parity with low s: without a known signer nothing else can be proven.
+fn canonical(signature: ExternalSignature) -> Result<Signature, Refusal> {
+    match signature {
+        ExternalSignature::Ecdsa(signature) if signature.normalize_s().is_none() => Ok(signature),
+        ExternalSignature::Ecdsa(_) => Err(Refusal::new(Code::SignatureHighS, "/signature/0")),
+        _ => Err(Refusal::new(Code::SignatureMalformed, "/signature/0")),
     }
 }
 
