@@ -253,7 +253,7 @@ fn signatures_as_signers_write_them_give_the_same_artefacts() {
         signed += 1;
         let wanted = case.expect()["artefacts"].clone();
         let number = |word: [u8; 32]| hex::encode(word);
-        let spell: [&dyn Fn(&Ecdsa) -> Value; 10] = [
+        let spell: [&dyn Fn(&Ecdsa) -> Value; 11] = [
             // r and s alone, and the form with high s, whose parity is the other one.
             &|one| json!(format!("{}{}", number(one.r), number(one.s))),
             &|one| json!(format!("0x{}{}", number(one.r), number(one.high().s))),
@@ -268,6 +268,7 @@ fn signatures_as_signers_write_them_give_the_same_artefacts() {
             &|one| json!(one.joined((35 + 2 * chain_id + u64::from(one.odd)).to_le_bytes()[0])),
             // Objects of libraries.
             &|one| json!({ "r": format!("0x{}", number(one.r)), "s": format!("0x{}", number(one.s)), "v": 27 + u8::from(one.odd) }),
+            &|one| json!(json!({ "r": number(one.r), "s": number(one.s), "v": format!("{:x}", 27 + u8::from(one.odd)) }).to_string()),
             &|one| json!({ "yParity": u8::from(one.odd), "s": number(one.high().s), "r": number(one.r).trim_start_matches('0') }),
             &|one| json!({ "r": number(one.r), "s": number(one.s), "recovery": format!("{:#x}", u8::from(one.odd)) }),
             &|one| json!(format!("\n{} \r\n", hex::encode_upper(one.der()))),
@@ -413,8 +414,9 @@ fn the_wrapper_of_erc_6492_is_refused_or_taken_off() {
     let case = fixture::<Evm>(CASE);
     let inner = "ab".repeat(64);
     let word = |number: usize| format!("{number:064x}");
-    let head = format!("{}{}{}", format!("{:064x}", 0x1111), word(96), word(160));
-    let wrapped = format!("0x{head}{}{}{}{inner}{}", word(4), format!("3ffba36f{}", "00".repeat(28)), word(64), "6492".repeat(16));
+    let head = [0x1111, 96, 160].map(word).concat();
+    let deploys = format!("3ffba36f{}", "00".repeat(28));
+    let wrapped = format!("0x{head}{}{deploys}{}{inner}{}", word(4), word(64), "6492".repeat(16));
     assert_eq!(
         refused(&case, &json!({ "typed_data": { "contract": wrapped } })),
         (Code::AccountNotDeployed, "/signatures/typed_data".to_owned())

@@ -109,8 +109,8 @@ impl Unsigned {
                 found.push((in_domain(domain), format!("the signer is set to another chain, {name}")));
             }
             // Wallets read the text "1" as a number, where the contract hashes the character.
-            let number = message.domain.version - Felt::from(b'0');
-            if number < Felt::from(10) {
+            let number = (0..10_u8).find(|digit| message.domain.version == Felt::from(b'0'.saturating_add(*digit)));
+            if let Some(number) = number.map(Felt::from) {
                 let reason = "the signer read the domain's version as a number, where the contract hashes its character: pass the typed data as it is";
                 found.push((in_domain(Domain { version: number, ..message.domain }), reason.to_owned()));
             }

@@ -118,7 +118,7 @@ impl ExternalSignature {
             let reason = "too long for a key's signature: pass that of a contract wallet as {\"contract\": \"0x..\"}, and a signed transaction whole";
             return Err(refuse().with_reason(reason));
         }
-        if hex.is_empty() || hex.len() % 2 != 0 {
+        if hex.is_empty() || !hex.len().is_multiple_of(2) {
             return Err(refuse());
         }
         let bytes = digits::bytes(hex).map_err(|_| Refusal::new(Code::HexDigit, "").with_actual(text))?;
@@ -131,7 +131,7 @@ impl ExternalSignature {
         match bytes.split_at_checked(64) {
             Some((_, [])) => Ok(Self::Ecdsa(Signature::from_erc2098(&bytes))),
             Some((pair, v)) => {
-                let v = v.iter().fold(0, |v: u64, byte| v << 8 | u64::from(*byte));
+                let v = v.iter().fold(0, |v: u64, byte| (v << 8) | u64::from(*byte));
                 Ok(Self::new(Signature::from_bytes_and_parity(pair, false), vec![v]))
             }
             None => Err(refuse()),
@@ -153,7 +153,9 @@ impl ExternalSignature {
     pub fn read(signature: Cursor<'_, '_>) -> Result<Self, Refusal> {
         let at = |refusal: Refusal| refusal.with_prefix(&signature.at().to_string());
         if !matches!(signature.value(), Value::Object(_)) {
-            return Self::from_hex(signature.text()?).map_err(at);
+            let text = signature.text()?;
+            // An argument of a command line is text, whatever it contains.
+            return if is_object(text) { text.parse() } else { Self::from_hex(text) }.map_err(at);
         }
         let members = signature.object()?;
         let only = |names| members.only(names).map_err(|refusal| refusal.with_reason("unknown member of a signature"));
@@ -222,6 +224,10 @@ impl ExternalSignature {
     fn new_with(signature: Signature, v: Vec<u64>, account: Option<Address>) -> Self {
         if v.is_empty() && account.is_none() { Self::Ecdsa(signature) } else { Self::Stated(Stated { signature, v, account }) }
     }
+}
+
+fn is_object(text: &str) -> bool {
+    text.trim_ascii_start().starts_with('{')
 }
 
 /// Removes white space around hex digits, and their prefix.
@@ -313,7 +319,7 @@ impl FromStr for ExternalSignature {
     ///
     /// As these, and [`ExternalSignature::contract`].
     fn from_str(text: &str) -> Result<Self, Refusal> {
-        if text.trim_ascii_start().starts_with('{') {
+        if is_object(text) {
             let value = json::parse(text.as_bytes())?;
             return Self::read(Cursor::root(&value, ""));
         }
