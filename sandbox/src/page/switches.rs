@@ -119,7 +119,7 @@ fn act(world: &World, path: &str, text: &impl Fn(&str) -> String) -> Result<Valu
             match text("into").as_str() {
                 "" => chain.engine().fund(&account, &asset, amount)?,
                 "address_balance" => chain.engine().fund_balance(&account, &asset, amount)?,
-                other => return Err(format!("no such place: {other}").into()),
+                other => return Err(format!("no such place: {other}")),
             }
             Ok(json!({}))
         }

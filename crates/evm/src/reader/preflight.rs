@@ -352,8 +352,13 @@ fn native_once(transfers: Vec<(Address, Transfer)>) -> Vec<(Address, Transfer)> 
 fn compare(plan: &Plan, token: Address, outcomes: &[Outcome]) -> Result<u64, Refusal> {
     let mut gas_used = 0_u64;
     for (step, outcome) in plan.steps.iter().zip(outcomes) {
-        if let Some(reason) = &outcome.failure {
-            return Err(reverted(step.role, reason));
+        match &outcome.failure {
+            // A chain may charge more than the service's limit covers, for example for storage (EIP-8037).
+            Some(reason) if outcome.gas_used >= step.gas => {
+                return Err(reverted(step.role, &format!("{reason}; it used its whole gas limit of {}", step.gas)));
+            }
+            Some(reason) => return Err(reverted(step.role, reason)),
+            None => {}
         }
         gas_used = gas_used.saturating_add(outcome.gas_used);
     }

@@ -243,6 +243,19 @@ fn only_a_revert_of_the_contract_refuses_the_call() {
     }
 }
 
+/// A chain may charge more for storage (EIP-8037) than the service's gas limit covers. Each call is simulated with its own limit.
+#[test]
+fn a_gas_limit_below_what_the_call_uses_is_refused() {
+    let order = order(NATIVE);
+    let limit = calls(&order)[0]["gas"].clone();
+    let failed = json!({"status": "0x0", "gasUsed": limit, "logs": [], "returnData": "0x", "error": {"code": -32_015, "message": "out of gas"}});
+    let (outcome, asked) = check(&order, |method, _| (method == "eth_simulateV1").then(|| json!([{"calls": [failed]}])));
+    assert!(asked.iter().flatten().any(|request| *request == simulation(&order)), "the limit is what is signed");
+    let refusal = outcome.unwrap().unwrap_err();
+    assert_eq!((refusal.code(), refusal.location()), (Code::SimulationReverted, "/initiate"));
+    assert!(refusal.to_string().contains("it used its whole gas limit of 300000"), "{refusal}");
+}
+
 /// The calls of an order emit a handful of logs.
 #[test]
 fn a_simulation_with_more_than_64_logs_is_no_answer() {
