@@ -28,6 +28,7 @@ mod program;
 mod psbt;
 mod receipts;
 mod recover;
+mod reports;
 mod restore;
 mod service;
 mod structure;
