@@ -43,8 +43,15 @@ fn contains(signed: &Value, signature: &[u8]) -> bool {
 /// The check of each signature that a transaction of the response has already, except in the owner's place.
 fn given_signatures(transaction: &str, owner: &Value, signers: &Value) -> Vec<Work> {
     let transaction = hex::decode(transaction).or_else(|_| STANDARD.decode(transaction)).expect("hex or base64");
-    let (count, rest) = transaction.split_first().expect("bytes");
-    let (signatures, message) = rest.split_at(usize::from(*count) * 64);
+    let (signatures, message) = match transaction.as_slice() {
+        // A message of version 1 comes before its signatures, and names their number itself.
+        [0x81, count, ..] => {
+            let (message, signatures) = transaction.split_at(transaction.len() - usize::from(*count) * 64);
+            (signatures, message)
+        }
+        [count, rest @ ..] => rest.split_at(usize::from(*count) * 64),
+        [] => panic!("no bytes"),
+    };
     let slots = signatures.as_chunks::<64>().0.iter().zip(signers.as_array().expect("signers"));
     let given = slots.filter(|(signature, signer)| **signature != [0; 64] && *signer != owner);
     let checks = given.map(|(signature, signer)| {

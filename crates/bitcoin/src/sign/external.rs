@@ -127,7 +127,7 @@ impl ExternalSignature {
     /// use countersign_bitcoin::ExternalSignature;
     ///
     /// let refusal = ExternalSignature::from_bytes(b"psbt\xff").unwrap_err();
-    /// assert_eq!(refusal.code().as_str(), "signature_malformed");
+    /// assert_eq!(refusal.code().name(), "signature_malformed");
     /// ```
     ///
     /// # Errors
