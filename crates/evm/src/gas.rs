@@ -41,12 +41,11 @@ pub(crate) fn warn_below_bytes(role: Role, limit: u64, data: &[u8], warnings: &m
 /// A chain without the floor gains nothing by it: each call of an order writes to the contract's or the token's storage, which costs more
 /// than the difference.
 fn min_gas(data: &[u8]) -> u64 {
-    let (mut bytes, mut floor) = (MIN_GAS, MIN_GAS);
-    for byte in data {
-        let (cost, at_least) = if *byte == 0 { (4, 10) } else { (16, 40) };
-        (bytes, floor) = (bytes.saturating_add(cost), floor.saturating_add(at_least));
-    }
-    bytes.max(floor)
+    let count = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX);
+    let zeros = data.iter().filter(|byte| **byte == 0).count();
+    let (zeros, others) = (count(zeros), count(data.len().saturating_sub(zeros)));
+    let with = |zero: u64, other: u64| zeros.saturating_mul(zero).saturating_add(others.saturating_mul(other)).saturating_add(MIN_GAS);
+    with(4, 16).max(with(10, 40))
 }
 
 /// Adds a warning if a gas limit is above what the chain allows one transaction.
