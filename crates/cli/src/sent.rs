@@ -20,6 +20,8 @@ const BASE64: GeneralPurpose =
     GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent));
 /// The longest text that is decoded as base58. A Solana transaction has at most 4096 bytes.
 const MAX_BASE58: usize = 6_000;
+/// How many objects around a transaction are taken off. Nodes and wallets have at most three.
+const MAX_WRAPPERS: u8 = 4;
 
 /// What a wallet sent.
 #[derive(Debug, PartialEq, Eq)]
@@ -83,27 +85,29 @@ impl Sent {
         let is_text = |bytes: &[u8]| bytes.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
         match std::str::from_utf8(content).map(str::trim_ascii) {
             // JSON may have other characters, and its reader names what is wrong.
-            Ok(text) if text.starts_with('{') => Self::from_json(text, family, true).map_err(|why| wrong(&why)),
+            Ok(text) if text.starts_with('{') => Self::from_json(text, family, MAX_WRAPPERS).map_err(|why| wrong(&why)),
             Ok(text) if text.starts_with('[') => Err(wrong("a list; pass one transaction")),
             Ok(text) if is_text(content) => Self::from_text(text, family).map_err(|why| wrong(&why)),
             _ => Ok(Self::Bytes(content.to_vec())),
         }
     }
 
-    /// Takes a transaction out of what a wallet or a node wraps it in. `is_outer` is false below the result of a call.
-    fn from_json(text: &str, family: Family, is_outer: bool) -> Result<Self, String> {
+    /// Takes a transaction out of what a wallet or a node wraps it in. `left` is how many wrappers may still be taken off: each is read from
+    /// its start, so a file of nothing but wrappers would take time without end.
+    fn from_json(text: &str, family: Family, left: u8) -> Result<Self, String> {
         let as_it_is = |text: &str| {
             let bytes = text.as_bytes().to_vec();
             let are_calls = family == Family::Evm && countersign_json::is_calls_status(&bytes);
             Ok(if are_calls { Self::Calls(bytes) } else { Self::Json(bytes) })
         };
+        let Some(inside) = left.checked_sub(1) else { return as_it_is(text) };
         // What is not JSON, or repeats a member, is refused by the family's own reader, with its place.
         let Ok(wrapped) = serde_json::from_str::<Wrapped<'_>>(text) else { return as_it_is(text) };
         let inner = |value: &RawValue| match value.get() {
-            text if text.starts_with('{') => Self::from_json(text, family, false),
+            text if text.starts_with('{') => Self::from_json(text, family, inside),
             text => Self::from_text(&string(text)?, family),
         };
-        if is_outer && wrapped.jsonrpc.is_some() {
+        if left == MAX_WRAPPERS && wrapped.jsonrpc.is_some() {
             return match (wrapped.result, wrapped.error) {
                 (Some(result), _) => inner(result),
                 (None, Some(error)) => Err(format!("the node answered with an error: {}", text::quote_untrusted(error.get()))),

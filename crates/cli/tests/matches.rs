@@ -301,6 +301,17 @@ fn files_of_the_wrong_form_say_what_to_pass() {
         let (code, shown) = world.of(&line, content);
         assert!(code == 1 && shown["error"]["at"].as_str().unwrap().starts_with(at), "{shown}");
     }
+    // A file that wraps nothing in itself, again and again.
+    for (family, id, member, refused) in [
+        ("evm", "evm-native-record-v2", "raw", "json_too_deep"),
+        ("tron", "tron-token-approval-exact", "transaction", "json_too_deep"),
+        ("sui", "sui-native", "rawTransaction", "json_too_deep"),
+        ("bitcoin", "bitcoin-p2tr", "hex", "hex_digit"),
+    ] {
+        let deep = format!("{}{{}}{}", format!("{{\"{member}\":").repeat(50_000), "}".repeat(50_000));
+        let (code, shown) = world.of(&Line::load(family, id), deep.as_bytes());
+        assert_eq!((code, &shown["error"]["code"]), (1, &json!(refused)), "{shown}");
+    }
     // A decoded transaction of Solana has lost the bytes that were signed.
     let solana = Line::load("solana", "solana-native-legacy");
     let decoded = json!({"jsonrpc": "2.0", "id": 1, "result": {"transaction": {"message": {}, "signatures": []}}});
