@@ -158,6 +158,8 @@ pub fn sign(order: &mut Unsigned, key: &str) -> Result<(), Failure> {
 pub fn attach(order: &mut Unsigned, name: &str, signature: &str) -> Result<(), Failure> {
     let name = serde_json::Value::from(name);
     let signatures = if signature.trim_start().starts_with(['{', '[']) {
+        // More than one value would be signatures of other requests too.
+        with_json(signature.as_bytes(), "/signatures", |_| Ok(()))?;
         format!("{{{name}:{signature}}}")
     } else {
         format!("{{{name}:{}}}", serde_json::Value::from(signature))
