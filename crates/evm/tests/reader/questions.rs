@@ -358,6 +358,11 @@ fn gasless(contract: Option<Vec<u8>>) -> GaslessSignature {
 #[test]
 fn a_gasless_signature_is_asked_about_before_it_is_submitted() {
     let (by_key, by_contract) = (gasless(None), gasless(Some(vec![0xab; 96])));
+    let tagged = |less: u8| {
+        let mut bytes = by_key.signature.to_vec();
+        *bytes.last_mut().unwrap() = bytes.last().unwrap().wrapping_sub(less);
+        gasless(Some(bytes))
+    };
     let magic = "0x1626ba7e00000000000000000000000000000000000000000000000000000000";
     let longer = format!("{magic}{}", "00".repeat(32));
     let delegated = "0xef01000000000000000000000000000000000000000001";
@@ -365,6 +370,10 @@ fn a_gasless_signature_is_asked_about_before_it_is_submitted() {
     for (signature, code, answer, expected) in [
         (&by_key, "0x", json!("0x"), None),
         (&by_contract, "0x", json!("0x"), Some("account_not_deployed")),
+        // A key's signature that is passed as a contract's stays as it is, and the contract knows two values of v.
+        (&tagged(0), "0x", json!("0x"), None),
+        (&tagged(27), "0x", json!("0x"), Some("account_not_deployed")),
+        (&tagged(248), "0x", json!("0x"), Some("account_not_deployed")),
         (&by_key, delegated, json!(magic), None),
         (&by_contract, "0x6080", json!(longer), None),
         (&by_key, delegated, json!("0x"), refused),
