@@ -1,8 +1,8 @@
 //! Compares a transaction that an external wallet has signed with the order.
 //!
-//! Such a wallet chooses its own blockhash for the transaction that the owner sends, and often sets the priority fee. It may also list
-//! the account keys in another order, and add assertions of [Lighthouse](crate::lighthouse). Everything else must be as verified. The
-//! sponsor signs the gasless transaction too, so nothing of that may change.
+//! Such a wallet chooses its own blockhash for the transaction that the owner sends, or a nonce of the owner's, and often sets the priority
+//! fee. It may also list the account keys in another order, and add assertions of [Lighthouse](crate::lighthouse). Everything else must be
+//! as verified. The sponsor signs the gasless transaction too, so nothing of that may change.
 //!
 //! Specification: `docs/spec/solana.md#signing`.
 
@@ -13,12 +13,14 @@ use countersign_core::{Code, Refusal, Role, Warnings};
 use solana_message::VersionedMessage;
 use solana_transaction::versioned::VersionedTransaction;
 
-use crate::address::{self, Address, COMPUTE_BUDGET_PROGRAM};
+use crate::address::{self, Address, COMPUTE_BUDGET_PROGRAM, SYSTEM_PROGRAM};
 use crate::deposit::{Deposit, ProposedTransaction};
 use crate::encoding;
 use crate::fees::ComputeBudget;
 use crate::lighthouse;
 use crate::message;
+use crate::nonce::ADVANCE_NONCE;
+use crate::read::RECENT_BLOCKHASHES;
 use crate::sign::is_signed_by;
 
 /// Returns the role of a signed transaction in the order.
@@ -69,12 +71,12 @@ fn check_own(deposit: &Deposit, transaction: &VersionedTransaction) -> Result<()
     }
     check_config(deposit, expected, actual)?;
     let added = check_instructions(deposit, expected, actual)?;
-    check_keys(expected, actual, &added)?;
+    check_keys(expected, actual, added)?;
     let (expected, slots) = (usize::from(expected.header().num_required_signatures), transaction.signatures.len());
     if slots != expected {
         return Err(differs("/signatures").with_expected(expected).with_actual(slots));
     }
-    // The message has at most six instructions more than the verified one, none of them larger than a transaction, so it can be serialized.
+    // The message has at most seven instructions more than the verified one, none of them larger than a transaction, so it can be serialized.
     check_signature(deposit, transaction, 0, &actual.serialize())
 }
 
@@ -142,6 +144,8 @@ struct Instructions<'m> {
     own: Vec<Resolved<'m>>,
     /// The keys that the wallet's assertions name: their program, and what they read.
     added: Vec<&'m Address>,
+    /// The nonce account in place of a blockhash.
+    nonce: Option<&'m Address>,
 }
 
 /// Returns the first byte of an instruction of the compute budget program that a wallet may add: `02` and `03` set the priority fee, `04`
@@ -154,9 +158,16 @@ fn compute_budget(data: &[u8]) -> Option<u8> {
     }
 }
 
+/// Returns whether an instruction advances a nonce of the owner's, as [`DurableNonce`](crate::DurableNonce) does. It changes nothing but the
+/// value that the nonce account stores.
+fn is_own_nonce(program: &Address, accounts: &[&Address], data: &[u8], owner: &Address) -> bool {
+    let is_own = matches!(accounts, [_, sysvar, authority] if **sysvar == RECENT_BLOCKHASHES && *authority == owner);
+    *program == SYSTEM_PROGRAM && data == ADVANCE_NONCE && is_own
+}
+
 /// Resolves the instructions of a message, without those that a wallet may add. The error is the index of an instruction that refers to
 /// a key beyond the list, or that is one too many of its kind.
-fn resolve<'m>(message: &'m VersionedMessage, htlc: &Address) -> Result<Instructions<'m>, usize> {
+fn resolve<'m>(message: &'m VersionedMessage, htlc: &Address, owner: &Address) -> Result<Instructions<'m>, usize> {
     let keys = message.static_account_keys();
     let (mut all, mut budget, mut assertions) = (Instructions::default(), Vec::new(), 0_usize);
     for (index, instruction) in message.instructions().iter().enumerate() {
@@ -169,6 +180,8 @@ fn resolve<'m>(message: &'m VersionedMessage, htlc: &Address) -> Result<Instruct
         match compute_budget(data).filter(|_| has_budget) {
             Some(tag) if budget.contains(&tag) => return Err(index),
             Some(tag) => budget.push(tag),
+            // The network looks for it in the first instruction.
+            None if index == 0 && is_own_nonce(program, &accounts, data, owner) => all.nonce = accounts.first().copied(),
             // What a wallet asserts comes after what it asserts about.
             None if *program == lighthouse::PROGRAM
                 && lighthouse::is_assertion(data, accounts.len())
@@ -188,19 +201,19 @@ fn resolve<'m>(message: &'m VersionedMessage, htlc: &Address) -> Result<Instruct
     Ok(all)
 }
 
-/// Requires that the instructions are the verified ones, and those that a wallet may add. Returns the keys that the wallet's assertions
+/// Requires that the instructions are the verified ones, and those that a wallet may add. Returns the instructions with the keys that these
 /// name.
 fn check_instructions<'m>(
     deposit: &Deposit,
     expected: &VersionedMessage,
     actual: &'m VersionedMessage,
-) -> Result<Vec<&'m Address>, Refusal> {
+) -> Result<Instructions<'m>, Refusal> {
     let at = |index: usize, part: &str| differs(format!("/message/instructions/{index}{part}"));
     let describe = |instruction: &Resolved<'_>| message::describe_instruction(instruction.program, instruction.data);
-    let htlc = &deposit.htlc.program;
+    let (htlc, owner) = (&deposit.htlc.program, &deposit.owner);
     let too_many =
         |index| at(index, "").with_reason("an index is beyond the keys, or the message has one instruction too many of this kind");
-    let resolved = resolve(actual, htlc).map_err(too_many)?;
+    let resolved = resolve(actual, htlc, owner).map_err(too_many)?;
     let budget = ComputeBudget::from_message(actual);
     if budget.total.is_none() {
         deposit.fee_limits.check(budget.price, budget.limit, |member| {
@@ -210,7 +223,7 @@ fn check_instructions<'m>(
             })
         })?;
     }
-    let expected = resolve(expected, htlc).map_err(|_| differs("/message/instructions"))?.own;
+    let expected = resolve(expected, htlc, owner).map_err(|_| differs("/message/instructions"))?.own;
     for (expected, actual) in expected.iter().zip(&resolved.own) {
         if expected.program != actual.program {
             let expected = address::to_account(*expected.program);
@@ -228,12 +241,12 @@ fn check_instructions<'m>(
         let refusal = differs("/message/instructions").with_expected(format!("{} instructions", expected.len()));
         return Err(refusal.with_actual(surplus.unwrap_or_else(|| format!("{} instructions", resolved.own.len()))));
     }
-    Ok(resolved.added)
+    Ok(resolved)
 }
 
 /// Requires that each key has the same permissions as in the verified message. The compute budget program may be added or missing. What
-/// the wallet's assertions name may be added, without any permission.
-fn check_keys(expected: &VersionedMessage, actual: &VersionedMessage, added: &[&Address]) -> Result<(), Refusal> {
+/// the wallet's assertions name may be added, without any permission. A nonce account is written to, and is no account of the order.
+fn check_keys(expected: &VersionedMessage, actual: &VersionedMessage, added: Instructions<'_>) -> Result<(), Refusal> {
     let permissions = |message: &VersionedMessage| -> BTreeMap<Address, (bool, bool)> {
         let keys = message.static_account_keys().iter().enumerate();
         keys.map(|(index, key)| (*key, message::flags(message, index))).collect()
@@ -244,11 +257,13 @@ fn check_keys(expected: &VersionedMessage, actual: &VersionedMessage, added: &[&
     } else {
         expected.remove(&COMPUTE_BUDGET_PROGRAM);
     }
-    for key in added {
-        expected.entry(**key).or_insert((false, false));
+    let read = added.nonce.is_some().then_some([&SYSTEM_PROGRAM, &RECENT_BLOCKHASHES]);
+    for key in added.added.into_iter().chain(read.into_iter().flatten()) {
+        expected.entry(*key).or_insert((false, false));
     }
+    let is_of_order = added.nonce.is_some_and(|nonce| expected.insert(*nonce, (false, true)).is_some());
     // A key that is listed twice is in the map once.
-    if permitted.len() != actual.static_account_keys().len() || permitted != expected {
+    if is_of_order || permitted.len() != actual.static_account_keys().len() || permitted != expected {
         return Err(differs("/message/account_keys").with_reason("the account keys or their permissions are not those of the order"));
     }
     Ok(())

@@ -14,6 +14,7 @@ use solana_message::VersionedMessage;
 use solana_message::compiled_instruction::CompiledInstruction;
 
 use crate::address::{Address, SYSTEM_PROGRAM};
+use crate::message;
 use crate::read::RECENT_BLOCKHASHES;
 
 /// The system program's instruction `AdvanceNonceAccount`.
@@ -81,5 +82,46 @@ impl DurableNonce {
         let accounts = vec![moved, index(RECENT_BLOCKHASHES)?, index(authority)?];
         instructions.insert(0, CompiledInstruction { program_id_index: index(SYSTEM_PROGRAM)?, accounts, data: ADVANCE_NONCE.to_vec() });
         Some(())
+    }
+}
+
+/// The length of a nonce account.
+pub(crate) const ACCOUNT_LENGTH: usize = 80;
+/// The first bytes of a nonce account that can be used: the current version, which is initialized.
+const INITIALIZED: [u8; 8] = [1, 0, 0, 0, 1, 0, 0, 0];
+
+/// Returns whether a message uses a nonce in place of a blockhash: its first instruction advances one.
+pub(crate) fn is_durable(message: &VersionedMessage) -> bool {
+    message.instructions().first().is_some_and(|first| {
+        let program = message.static_account_keys().get(usize::from(first.program_id_index));
+        program == Some(&SYSTEM_PROGRAM) && first.data.starts_with(&ADVANCE_NONCE)
+    })
+}
+
+/// A nonce that a message uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UsedNonce {
+    pub(crate) nonce: DurableNonce,
+    /// The signers of the instruction that advances it. The authority must be one of them.
+    signers: Vec<Address>,
+}
+
+impl UsedNonce {
+    /// Reads the nonce that a message uses; `None` if it uses none, or does not name its account.
+    pub(crate) fn of(message: &VersionedMessage) -> Option<Self> {
+        let first = message.instructions().first().filter(|_| is_durable(message))?;
+        let keys = message.static_account_keys();
+        let key = |index: &u8| keys.get(usize::from(*index)).copied();
+        let signers = first.accounts.iter().filter(|index| message::flags(message, usize::from(**index)).0).filter_map(key).collect();
+        Some(Self { nonce: DurableNonce::new(first.accounts.first().and_then(key)?, *message.recent_blockhash()), signers })
+    }
+
+    /// Returns whether an account with this owner and data stores the nonce: the version and the state, each in 4 bytes, the authority, and
+    /// the nonce. With any other account, the network includes the transaction in no block.
+    pub(crate) fn is_stored(&self, owner: &Address, data: &[u8]) -> bool {
+        let Some((INITIALIZED, rest)) = data.split_first_chunk().map(|(head, rest)| (*head, rest)) else { return false };
+        let Some((authority, rest)) = rest.split_first_chunk::<32>() else { return false };
+        let is_authority = self.signers.iter().any(|signer| signer.as_ref() == authority);
+        *owner == SYSTEM_PROGRAM && is_authority && rest.starts_with(self.nonce.value.as_ref())
     }
 }

@@ -1,7 +1,7 @@
 //! Durable nonces that the wallet names. What stands in front of the order's own instructions is compared with what Solana's libraries
 //! compile.
 
-use countersign_core::Code;
+use countersign_core::{Code, Role};
 use countersign_solana::recover::{self, Leg};
 use countersign_solana::solana_hash::Hash;
 use countersign_solana::solana_instruction::{AccountMeta, Instruction};
@@ -11,7 +11,7 @@ use countersign_testkit::recover::record;
 use countersign_testkit::{TestResult, fixture, registry, verified};
 use solana_keypair::Signer as _;
 
-use crate::external::{compiled, decompile, keypair, received};
+use crate::external::{compiled, compute_budget, decompile, keypair, received, refused, sign};
 
 const ACCOUNT: [u8; 32] = [0x71; 32];
 const VALUE: [u8; 32] = [0x72; 32];
@@ -132,5 +132,48 @@ fn funds_are_recovered_with_a_nonce() -> TestResult {
     assert_eq!(instructions[0].accounts[2].pubkey, key.address());
     assert_eq!(instructions[2].data, recovery.instruction().data);
     assert_eq!(message.recent_blockhash(), &Hash::new_from_array(VALUE));
+    Ok(())
+}
+
+/// A wallet with a nonce account of the owner's, and the order's own transaction once its signer has sent it.
+#[test]
+fn a_transaction_with_the_owners_nonce_is_matched() -> TestResult {
+    for id in ["solana-native-legacy", "solana-native-v0", "solana-token-sponsor-signed", "solana-v1-native", "solana-v1-token"] {
+        let case = fixture::<Solana>(id);
+        let order = verified::<Solana>(&case);
+        let plain = received(&order).message;
+        let (own, owner) = (decompile(&plain), keypair(&case).pubkey());
+        let unsigned = order.prepare(TxContext::new().with_nonce(nonce()))?;
+        let mut prepared = unsigned.payloads().transaction.as_ref().ok_or("no transaction")?.transaction().clone();
+        sign(&case, &mut prepared);
+        assert_eq!(order.matches(&prepared)?, Role::Initiate, "{id}");
+        let matched = compiled(&case, &plain, &[&[advance(owner)], own.as_slice()].concat(), VALUE);
+        assert_eq!(order.matches(&matched)?, Role::Initiate, "{id}");
+
+        let of = |instructions: &[Instruction]| compiled(&case, &plain, instructions, VALUE);
+        let changed = |change: fn(&mut Instruction)| {
+            let mut other = advance(owner);
+            change(&mut other);
+            of(&[&[other], own.as_slice()].concat())
+        };
+        for (place, transaction) in [
+            ("/message/instructions/0/program_id", changed(|one| one.data = vec![5, 0, 0, 0])),
+            ("/message/instructions/0/program_id", changed(|one| one.data.push(0))),
+            ("/message/instructions/0/program_id", changed(|one| one.accounts[2].pubkey = Address::from(ACCOUNT))),
+            ("/message/instructions/0/program_id", changed(|one| one.accounts[1].pubkey = Address::from([0x61; 32]))),
+            ("/message/instructions/0/program_id", changed(|one| one.accounts.truncate(2))),
+            ("/message/instructions/1/program_id", of(&[&[advance(owner), advance(owner)], own.as_slice()].concat())),
+            ("/message/instructions", of(&[own.as_slice(), &[advance(owner)]].concat())),
+            // An account of the order, and one that is only read.
+            ("/message/account_keys", changed(|one| one.accounts[0].pubkey = one.accounts[2].pubkey)),
+            ("/message/account_keys", changed(|one| one.accounts[0].is_writable = false)),
+        ] {
+            assert_eq!(refused(&order, &transaction), place, "{id}");
+        }
+        if !id.contains("v1") {
+            let late = [&[compute_budget(3, &7_u64.to_le_bytes()), advance(owner)], own.as_slice()].concat();
+            assert_eq!(refused(&order, &of(&late)), "/message/instructions/1/program_id", "{id}: the network would not find it");
+        }
+    }
     Ok(())
 }

@@ -15,9 +15,10 @@ use solana_signature::Signature;
 use solana_transaction::versioned::VersionedTransaction;
 use zeroize::Zeroizing;
 
+use super::account::{self, Accounts};
 use super::context::{read_is_valid, request_is_valid};
-use super::fate::is_durable;
 use super::{FINALIZED, identity};
+use crate::nonce::{ACCOUNT_LENGTH, UsedNonce, is_durable};
 use crate::read;
 
 /// Decodes a transaction that is to be sent, and requires that it has the stated id. Returns it with its base64 form.
@@ -39,18 +40,25 @@ pub fn decode(submission: &Submission) -> Result<(VersionedTransaction, Zeroizin
 /// Sends a transaction to one endpoint, without a simulation or retries by the node. If the node refuses it, reads whether it is on chain
 /// already.
 ///
-/// The first round only asks for the identity, and whether the blockhash is still valid, so that no transaction is sent to another chain
-/// or after its blockhash has expired: a redemption would show the secret for nothing.
+/// The first round only asks for the identity, and whether the blockhash is still valid or the nonce account still stores the nonce, so that
+/// no transaction is sent to another chain or after its time: a redemption would show the secret for nothing.
 pub type Broadcast = countersign_core::reader::Broadcast<Sender>;
 
 /// A signed transaction, as [`Broadcast`] sends it.
 pub struct Sender {
     identity: Identity,
     id: String,
-    /// The blockhash; `None` if it uses a nonce account instead, and therefore never expires.
-    blockhash: Option<Hash>,
+    lifetime: Lifetime,
     /// The transaction in base64.
     payload: Zeroizing<String>,
+}
+
+/// What ends the time in which a transaction can be included.
+enum Lifetime {
+    Blockhash(Hash),
+    Nonce(UsedNonce),
+    /// It uses a nonce whose account it does not name, so the network refuses it.
+    Unknown,
 }
 
 impl fmt::Debug for Sender {
@@ -63,8 +71,13 @@ impl fmt::Debug for Sender {
 impl Sending for Sender {
     fn decode(submission: &Submission, _: &Known) -> Result<Self, Refusal> {
         let (identity, (transaction, payload)) = (identity(&submission.network)?, decode(submission)?);
-        let blockhash = Some(*transaction.message.recent_blockhash()).filter(|_| !is_durable(&transaction.message));
-        Ok(Self { identity, id: submission.id.clone(), blockhash, payload })
+        let message = &transaction.message;
+        let lifetime = match UsedNonce::of(message) {
+            Some(nonce) => Lifetime::Nonce(nonce),
+            None if is_durable(message) => Lifetime::Unknown,
+            None => Lifetime::Blockhash(*message.recent_blockhash()),
+        };
+        Ok(Self { identity, id: submission.id.clone(), lifetime, payload })
     }
 
     fn identity(&self) -> Identity {
@@ -73,13 +86,25 @@ impl Sending for Sender {
 
     fn before(&self) -> Option<Request> {
         // Another endpoint has confirmed the block already. This one may be slightly behind, so its newest block counts.
-        self.blockhash.map(|blockhash| request_is_valid(blockhash, "processed"))
+        match &self.lifetime {
+            Lifetime::Blockhash(blockhash) => Some(request_is_valid(blockhash, "processed")),
+            Lifetime::Nonce(used) => Some(account::get_part(&used.nonce.account, "processed", ACCOUNT_LENGTH)),
+            Lifetime::Unknown => None,
+        }
     }
 
     fn check(&self, reply: &Reply<'_>) -> Result<Option<NotTaken>, Fault> {
         // An endpoint that does not say is sent the transaction: it has most likely been valid a moment ago.
-        let Ok(Ok(_)) = reply.json_or_error() else { return Ok(None) };
-        Ok((!read_is_valid(reply)?).then(|| NotTaken::Invalid("the blockhash is unknown, or no longer valid".to_owned())))
+        let Ok(Ok(cursor)) = reply.json_or_error() else { return Ok(None) };
+        let (is_valid, why) = match &self.lifetime {
+            Lifetime::Nonce(used) => {
+                let accounts = Accounts::read(&cursor, 1)?;
+                let is_stored = accounts.get(0).is_some_and(|account| used.is_stored(&account.owner, &account.data));
+                (is_stored, "the nonce account stores another nonce or has another authority, or there is no such account")
+            }
+            _ => (read_is_valid(reply)?, "the blockhash is unknown, or no longer valid"),
+        };
+        Ok((!is_valid).then(|| NotTaken::Invalid(why.to_owned())))
     }
 
     fn send(&self) -> Request {

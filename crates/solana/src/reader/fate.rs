@@ -4,13 +4,11 @@ use std::fmt;
 
 use countersign_core::Refusal;
 use countersign_core::reader::{self, Fault, Identity, Known, Replies, Request, Submission, Trace, Tracing};
-use solana_message::VersionedMessage;
 
 use super::broadcast::{TransactionStatus, decode, read_status, statuses};
 use super::context::{LIFE, read_is_valid, request_is_valid};
 use super::{FINALIZED, identity};
-use crate::address::SYSTEM_PROGRAM;
-use crate::nonce::ADVANCE_NONCE;
+use crate::nonce::is_durable;
 
 /// The number of finalized blocks after the first reading, after which a blockhash that is not valid has expired.
 ///
@@ -93,11 +91,4 @@ impl Tracing for Tracer {
 /// Returns the name of what is remembered of a transaction.
 fn name(id: &str) -> String {
     format!("fate {id}")
-}
-
-pub(super) fn is_durable(message: &VersionedMessage) -> bool {
-    message.instructions().first().is_some_and(|first| {
-        let program = message.static_account_keys().get(usize::from(first.program_id_index));
-        program == Some(&SYSTEM_PROGRAM) && first.data.starts_with(&ADVANCE_NONCE)
-    })
 }

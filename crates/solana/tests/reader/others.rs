@@ -3,13 +3,14 @@
 use countersign_core::chains::Network;
 use countersign_core::reader::{Failure, FailureKind, RpcError, Sent, Submission};
 use countersign_core::{Code, Leg, OrderRecord};
+use countersign_solana::address::SYSTEM_PROGRAM;
 use countersign_solana::read::RECENT_BLOCKHASHES;
 use countersign_solana::reader::{
     Balance, BalanceQuery, Broadcast, Context, ContextQuery, HeadQuery, MAX_AGE, NewestBlock, Offer, PreflightCheck, PreflightQuery,
     Program as Described, ProgramQuery, Settlement, SettlementQuery, Status, StatusQuery, TransactionStatus, wallet_context,
 };
 use countersign_solana::solana_hash::Hash;
-use countersign_solana::{Solana, TxContext, read, recover};
+use countersign_solana::{DurableNonce, Key, Solana, TxContext, read, recover};
 use countersign_testkit::chain::solana::{Account, case, older_blockhash, recent_blockhashes};
 use countersign_testkit::verified;
 
@@ -124,6 +125,48 @@ fn a_transaction_with_a_blockhash_that_is_over_is_not_sent() {
     for lie in [Value::Null, json!(true), context(Value::Null), context(json!("true")), context(json!(1))] {
         let (outcome, is_shown) = sent(lie, nowhere.clone());
         assert!(matches!(outcome, Err(Fault::Malformed(_))) && !is_shown);
+    }
+}
+
+/// A redemption with a nonce that has been advanced would show the secret for nothing, as one with an old blockhash would. The layout of the
+/// account is that of `NonceAccountLayout` in @solana/web3.js.
+#[test]
+fn a_transaction_with_a_nonce_that_is_not_stored_is_not_sent() {
+    let (account, value, key) = (Address::from([0x71; 32]), [0x72; 32], Key::from_seed(&[9; 32]));
+    let record = countersign_testkit::recover::record::<Solana>("solana-record-testnet", |_| {}).unwrap();
+    let recovery = recover::refund(&record, Leg::Source, countersign_testkit::registry()).unwrap();
+    let context = TxContext::new().with_nonce(DurableNonce::new(account, Hash::new_from_array(value)));
+    let mut unsigned = recovery.prepare(context.sent_by(key.address())).unwrap();
+    unsigned.sign(&key).unwrap();
+    let transaction = unsigned.finish().unwrap().transactions().swap_remove(0);
+    let submission = Submission::new(&devnet(), &transaction.native.signatures[0].to_string(), &hex::encode(&transaction.bytes));
+    let stored = |version: u8, state: u8, authority: Address, value: [u8; 32]| {
+        [&[version, 0, 0, 0, state, 0, 0, 0], authority.as_ref(), value.as_slice(), &5_000_u64.to_le_bytes()].concat()
+    };
+    let own = stored(1, 1, key.address(), value);
+    let sent = |owner: Address, data: Option<Vec<u8>>| {
+        let mut chain = empty();
+        if let Some(data) = data {
+            chain.accounts.insert(account, Account { lamports: 1_447_680, owner, data });
+        }
+        let reading = drive_on::<Broadcast>(&submission, &chain);
+        let methods: Vec<_> = reading.rounds.iter().flatten().map(method).collect();
+        assert!(methods.contains(&"getMultipleAccounts") && !methods.contains(&"isBlockhashValid"), "{methods:?}");
+        (reading.outcome.map(Observation::into_output), methods.contains(&"sendTransaction"))
+    };
+    assert_eq!(sent(SYSTEM_PROGRAM, Some(own.clone())), (Ok(Sent::Accepted), true));
+    for (owner, data) in [
+        (SYSTEM_PROGRAM, None),
+        (SYSTEM_PROGRAM, Some(Vec::new())),
+        (SYSTEM_PROGRAM, Some(own[..71].to_vec())),
+        (Address::from([6; 32]), Some(own)),
+        (SYSTEM_PROGRAM, Some(stored(0, 1, key.address(), value))),
+        (SYSTEM_PROGRAM, Some(stored(1, 0, key.address(), value))),
+        (SYSTEM_PROGRAM, Some(stored(1, 1, account, value))),
+        (SYSTEM_PROGRAM, Some(stored(1, 1, key.address(), [0x73; 32]))),
+    ] {
+        let (outcome, is_shown) = sent(owner, data.clone());
+        assert!(matches!(outcome, Ok(Sent::Rejected(why)) if why.contains("nonce")) && !is_shown, "{data:?}");
     }
 }
 
