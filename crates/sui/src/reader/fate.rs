@@ -4,11 +4,11 @@ use std::fmt;
 
 use countersign_core::Refusal;
 use countersign_core::reader::{self, Fault, Head, Identity, Known, Replies, Request, Submission, Trace, Tracing};
-use sui_sdk_types::{Address, Digest, Input, ObjectReference, Transaction, TransactionExpiration, TransactionKind};
+use sui_sdk_types::{Address, Digest, Input, ObjectReference, Transaction, TransactionKind};
 
-use super::fields::{changed_object, effects, epoch, found_epoch, method, object, transaction};
-use super::proto::{Message, Writer};
-use super::{Checkpoint, address, digest, grpc, identity, objects, transactions};
+use super::fields::{changed_object, effects, object, transaction};
+use super::proto::Message;
+use super::{Checkpoint, address, digest, identity, objects, transactions};
 use crate::balance;
 
 /// The maximum number of objects that are looked up: as many as a transaction may use for its gas. One that has changed is enough.
@@ -66,11 +66,7 @@ impl Tracing for Tracer {
     fn decode(submission: &Submission, known: &Known) -> Result<Self, Refusal> {
         let transaction = transactions::decode(submission)?.transaction;
         let (identity, id) = (identity(&submission.network)?, transaction.digest());
-        let last_epoch = match transaction.expiration {
-            TransactionExpiration::Epoch(epoch) => Some(epoch),
-            TransactionExpiration::ValidDuring { max_epoch, .. } | TransactionExpiration::Validity { max_epoch, .. } => max_epoch,
-            _ => None,
-        };
+        let last_epoch = transactions::epochs(&transaction.expiration).map(|epochs| *epochs.end());
         // A reservation of the address balance is not an object.
         let is_coin = |used: &&ObjectReference| balance::reserved(used).is_none();
         let coins = transaction.gas_payment.objects.iter().filter(is_coin).count();
@@ -97,7 +93,7 @@ impl Tracing for Tracer {
     }
 
     fn marks(&self) -> Vec<Request> {
-        let mut requests = vec![Checkpoint::newest(), grpc::request(method::GET_EPOCH, &Writer::default().mask(2, &["epoch"]))];
+        let mut requests = vec![Checkpoint::newest(), transactions::request_epoch()];
         if !self.objects.is_empty() {
             requests.push(objects::request(&ids(&self.objects), &OBJECT));
         }
@@ -106,8 +102,7 @@ impl Tracing for Tracer {
 
     fn read_marks(&mut self, replies: &Replies<'_>) -> Result<Option<Vec<Request>>, Fault> {
         self.head = Some(Checkpoint::read(&replies.get(0)?, &self.known)?.head());
-        let found: Message<'_> = grpc::read(&replies.get(1)?)?.need(found_epoch::EPOCH)?;
-        let current: u64 = found.need(epoch::EPOCH)?;
+        let current = transactions::read_epoch(&replies.get(1)?)?;
         let is_over = self.last_epoch.is_some_and(|last| current > last);
         let found = if self.objects.is_empty() { Vec::new() } else { objects::read(&replies.get(2)?, &ids(&self.objects))? };
         self.proof = Proof::default();

@@ -1,16 +1,17 @@
 //! Sends transactions, and reads how they ended.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use countersign_core::reader::{
     self, Equal, Fault, Identity, Known, NotTaken, Question, Replies, Reply, Request, RpcError, Sending, Sent, Submission,
 };
 use countersign_core::{BlockHeight, Code, Refusal, text};
 use sui_sdk_types::bcs::ToBcs as _;
-use sui_sdk_types::{Digest, SignedTransaction, UserSignature};
+use sui_sdk_types::{Digest, SignedTransaction, TransactionExpiration, UserSignature};
 use zeroize::Zeroizing;
 
-use super::fields::{effects, execution, execution_error, method, transaction};
+use super::fields::{effects, epoch, execution, execution_error, found_epoch, method, transaction};
 use super::proto::{Message, Writer};
 use super::{On, aborts, grpc, identity, objects};
 use crate::received::Execution;
@@ -74,7 +75,8 @@ pub(super) fn bcs(bytes: &[u8]) -> Writer {
 
 /// Sends a signed transaction to one endpoint. The payload is the JSON form of an [`Execution`].
 ///
-/// If the node does not confirm that it has executed the transaction, it is looked up: the first error that nodes report is that its coins
+/// If the transaction is valid in certain epochs only, the first round asks for the current one, so that it is not sent at another time: a
+/// redemption would show the secret for nothing. If the node does not confirm that it has executed the transaction, it is looked up: the first error that nodes report is that its coins
 /// are spent, although the transaction itself has spent them. A transaction that was executed and failed is rejected.
 pub type Broadcast = reader::Broadcast<Sender>;
 
@@ -82,6 +84,8 @@ pub type Broadcast = reader::Broadcast<Sender>;
 pub struct Sender {
     identity: Identity,
     id: Digest,
+    /// The epochs in which it is valid; `None` if it is in all of them.
+    epochs: Option<RangeInclusive<u64>>,
     bytes: Zeroizing<Vec<u8>>,
     signatures: Vec<Vec<u8>>,
 }
@@ -114,11 +118,26 @@ impl Sending for Sender {
         let id = signed.transaction.digest();
         let bytes = signed.transaction.to_bcs().map_err(|_| Refusal::new(Code::Internal, "/payload/tx_bytes"))?;
         let signatures = signed.signatures.iter().map(UserSignature::to_bytes).collect();
-        Ok(Self { identity: identity(&submission.network)?, id, bytes: Zeroizing::new(bytes), signatures })
+        let epochs = epochs(&signed.transaction.expiration);
+        Ok(Self { identity: identity(&submission.network)?, id, epochs, bytes: Zeroizing::new(bytes), signatures })
     }
 
     fn identity(&self) -> Identity {
         self.identity.clone()
+    }
+
+    fn before(&self) -> Option<Request> {
+        self.epochs.as_ref().map(|_| request_epoch())
+    }
+
+    fn check(&self, reply: &Reply<'_>) -> Result<Option<NotTaken>, Fault> {
+        // An endpoint that does not say is sent the transaction: the epochs were read when it was prepared.
+        let current = match read_epoch(reply) {
+            Err(Fault::Rpc(_)) => return Ok(None),
+            current => current?,
+        };
+        let is_valid = self.epochs.as_ref().is_none_or(|epochs| epochs.contains(&current));
+        Ok((!is_valid).then(|| NotTaken::Invalid(format!("the transaction is not valid in epoch {current}, the current one"))))
     }
 
     fn send(&self) -> Request {
@@ -143,6 +162,28 @@ impl Sending for Sender {
     fn read_found(&self, reply: &Reply<'_>) -> Result<Option<Sent>, Fault> {
         objects::read_transaction(reply, self.id)?.map(outcome).transpose()
     }
+}
+
+/// Returns the epochs in which a transaction is valid; `None` if it is in all of them, or if that is not known.
+pub(super) fn epochs(expiration: &TransactionExpiration) -> Option<RangeInclusive<u64>> {
+    match expiration {
+        TransactionExpiration::Epoch(last) => Some(0..=*last),
+        TransactionExpiration::ValidDuring { min_epoch, max_epoch, .. } | TransactionExpiration::Validity { min_epoch, max_epoch, .. } => {
+            Some(min_epoch.unwrap_or(0)..=max_epoch.unwrap_or(u64::MAX))
+        }
+        _ => None,
+    }
+}
+
+/// Creates the request for the number of the current epoch.
+pub(super) fn request_epoch() -> Request {
+    grpc::request(method::GET_EPOCH, &Writer::default().mask(2, &["epoch"]))
+}
+
+/// Reads the number of the current epoch.
+pub(super) fn read_epoch(reply: &Reply<'_>) -> Result<u64, Fault> {
+    let found: Message<'_> = grpc::read(reply)?.need(found_epoch::EPOCH)?;
+    found.need(epoch::EPOCH)
 }
 
 /// Returns what an executed transaction says about itself.

@@ -8,6 +8,7 @@ use sui_sdk_types::{Address, ObjectReference, StructTag, TypeTag};
 
 use super::fields::{balance, epoch, found_balance, found_coin, found_epoch, metadata, method, object, owner, page};
 use super::proto::{Message, Writer};
+use super::transactions::{read_epoch, request_epoch};
 use super::{Checkpoint, On, address, digest, grpc, identity, objects};
 use crate::gas::Coin;
 use crate::htlc;
@@ -178,12 +179,11 @@ impl Question for On<CurrentEpoch> {
     }
 
     fn requests(&self) -> Vec<Request> {
-        vec![grpc::request(method::GET_EPOCH, &Writer::default().mask(2, &["epoch"]))]
+        vec![request_epoch()]
     }
 
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Equal<u64>, Fault> {
-        let found: Message<'_> = grpc::read(&replies.get(0)?)?.need(found_epoch::EPOCH)?;
-        found.need(epoch::EPOCH).map(Equal)
+        read_epoch(&replies.get(0)?).map(Equal)
     }
 }
 

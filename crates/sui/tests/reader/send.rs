@@ -3,11 +3,12 @@
 use countersign_core::Code;
 use countersign_core::chains::Network;
 use countersign_core::reader::{Agree, Answer, Ask, FailureKind, Fault, Known, Machine, Reader, Request, Sent, Submission};
+use countersign_sui::balance::ValidDuring;
 use countersign_sui::reader::{Balance, Broadcast, HeldCoins, NewestCheckpoint, On, OwnedCoins, Package, decode};
 use countersign_sui::sui_sdk_types::{Address, Digest, ObjectReference};
 use countersign_sui::{Coin, Sui, TxContext};
 use countersign_testkit::chain::sui::proto::members;
-use countersign_testkit::chain::sui::{Executed, HEAD, Ledger, MAINNET, Object, SUI, digest_of};
+use countersign_testkit::chain::sui::{EPOCH, Executed, HEAD, Ledger, MAINNET, Object, SUI, TESTNET, digest_of};
 use countersign_testkit::{fixture, key, verified};
 
 use crate::reader::{drive, method};
@@ -18,9 +19,13 @@ pub(crate) fn network() -> Network {
 
 /// A signed order of the fixtures.
 pub(crate) fn submission() -> Submission {
-    let case = fixture::<Sui>("sui-native");
     let coin = ObjectReference::new(Address::new([0x21; 32]), 7, Digest::new([2; 32]));
-    let mut unsigned = verified::<Sui>(&case).prepare(TxContext::new(1_000, 5_000_000, vec![coin])).unwrap();
+    signed(TxContext::new(1_000, 5_000_000, vec![coin]))
+}
+
+fn signed(gas: TxContext) -> Submission {
+    let case = fixture::<Sui>("sui-native");
+    let mut unsigned = verified::<Sui>(&case).prepare(gas).unwrap();
     unsigned.sign(&key::<Sui>(&case)).unwrap();
     let signed = unsigned.finish().unwrap();
     let id = signed.payloads().payloads().digest().to_base58();
@@ -48,6 +53,48 @@ fn nothing_is_sent_before_the_chain_is_known() {
     let shown = format!("{reader:?}");
     let bytes = serde_json::from_str::<serde_json::Value>(&submission.payload).unwrap()["tx_bytes"].as_str().unwrap().to_owned();
     assert!(!shown.contains(&bytes) && shown.contains("Broadcast("), "{shown}");
+}
+
+/// A redemption in another epoch would show the secret for nothing. What is on chain already counts as accepted.
+#[test]
+fn a_transaction_is_sent_in_its_epochs_only() {
+    let genesis = Digest::from_base58(TESTNET).unwrap();
+    let coin = || ObjectReference::new(Address::new([0x21; 32]), 7, Digest::new([2; 32]));
+    let coins = || TxContext::new(1_000, 5_000_000, vec![coin()]);
+    let during = |first: u64| TxContext::from_balance(1_000, 5_000_000, ValidDuring::from_epoch(first, genesis, 42));
+    let (first, rest) = (vec!["GetServiceInfo", "GetEpoch"], vec!["GetServiceInfo", "ExecuteTransaction"]);
+    for (gas, is_valid) in [
+        (coins().with_expiration_epoch(EPOCH), true),
+        (coins().with_expiration_epoch(EPOCH - 1), false),
+        (during(EPOCH), true),
+        (during(EPOCH - 1), true),
+        (during(EPOCH - 2), false),
+        (during(EPOCH + 1), false),
+    ] {
+        let submission = signed(gas);
+        let accepts = Ledger { sent: Ok(Executed::new(submission.id.clone())), ..Ledger::funded() };
+        let (sent, asked) = send(&accepts, &submission);
+        if is_valid {
+            assert_eq!((sent, asked), (Ok(Sent::Accepted), vec![first.clone(), rest.clone()].into_iter().map(names).collect()));
+            continue;
+        }
+        assert!(matches!(sent, Ok(Sent::Rejected(why)) if why.contains(&format!("not valid in epoch {EPOCH}"))));
+        assert_eq!(asked, [first.clone(), vec!["GetServiceInfo", "GetTransaction"]].map(names));
+        let mut done = accepts.clone();
+        done.transactions.push(Executed::new(submission.id.clone()));
+        assert_eq!(send(&done, &submission).0, Ok(Sent::Accepted));
+    }
+    // An endpoint that does not answer is not sent it.
+    let submission = signed(during(EPOCH));
+    let accepts = Ledger { sent: Ok(Executed::new(submission.id.clone())), ..Ledger::funded() };
+    let (lost, asked) = drive::<Broadcast>(&submission, &Known::default(), |_, request| {
+        if method(request) == "GetEpoch" { Answer::Failed(FailureKind::Interrupted.into()) } else { accepts.answer(request) }
+    });
+    assert!(lost.is_err() && asked.len() == 1);
+}
+
+fn names(names: Vec<&str>) -> Vec<String> {
+    names.into_iter().map(str::to_owned).collect()
 }
 
 /// The value of a member in a message in a message.
