@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 use super::account::{self, Accounts};
 use super::context::{read_is_valid, request_is_valid};
 use super::{FINALIZED, identity};
-use crate::nonce::{ACCOUNT_LENGTH, UsedNonce, is_durable};
+use crate::nonce::{ACCOUNT_LENGTH, UsedNonce};
 use crate::read;
 
 /// Decodes a transaction that is to be sent, and requires that it has the stated id. Returns it with its base64 form.
@@ -57,8 +57,6 @@ pub struct Sender {
 enum Lifetime {
     Blockhash(Hash),
     Nonce(UsedNonce),
-    /// It uses a nonce whose account it does not name, so the network refuses it.
-    Unknown,
 }
 
 impl fmt::Debug for Sender {
@@ -72,11 +70,7 @@ impl Sending for Sender {
     fn decode(submission: &Submission, _: &Known) -> Result<Self, Refusal> {
         let (identity, (transaction, payload)) = (identity(&submission.network)?, decode(submission)?);
         let message = &transaction.message;
-        let lifetime = match UsedNonce::of(message) {
-            Some(nonce) => Lifetime::Nonce(nonce),
-            None if is_durable(message) => Lifetime::Unknown,
-            None => Lifetime::Blockhash(*message.recent_blockhash()),
-        };
+        let lifetime = UsedNonce::of(message).map_or_else(|| Lifetime::Blockhash(*message.recent_blockhash()), Lifetime::Nonce);
         Ok(Self { identity, id: submission.id.clone(), lifetime, payload })
     }
 
@@ -86,11 +80,10 @@ impl Sending for Sender {
 
     fn before(&self) -> Option<Request> {
         // Another endpoint has confirmed the block already. This one may be slightly behind, so its newest block counts.
-        match &self.lifetime {
-            Lifetime::Blockhash(blockhash) => Some(request_is_valid(blockhash, "processed")),
-            Lifetime::Nonce(used) => Some(account::get_part(&used.nonce.account, "processed", ACCOUNT_LENGTH)),
-            Lifetime::Unknown => None,
-        }
+        Some(match &self.lifetime {
+            Lifetime::Blockhash(blockhash) => request_is_valid(blockhash, "processed"),
+            Lifetime::Nonce(used) => account::get_part(&used.nonce.account, "processed", ACCOUNT_LENGTH),
+        })
     }
 
     fn check(&self, reply: &Reply<'_>) -> Result<Option<NotTaken>, Fault> {
@@ -102,7 +95,7 @@ impl Sending for Sender {
                 let is_stored = accounts.get(0).is_some_and(|account| used.is_stored(&account.owner, &account.data));
                 (is_stored, "the nonce account stores another nonce or has another authority, or there is no such account")
             }
-            _ => (read_is_valid(reply)?, "the blockhash is unknown, or no longer valid"),
+            Lifetime::Blockhash(_) => (read_is_valid(reply)?, "the blockhash is unknown, or no longer valid"),
         };
         Ok((!is_valid).then(|| NotTaken::Invalid(why.to_owned())))
     }
